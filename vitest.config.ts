@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { viteSyncTwin } from './scripts/sync-twin.mjs';
 
 /** Programs run by these tests, and killed. */
 const programs = ['test/e2e/**/*.test.ts', 'test/faults/**/*.test.ts'];
@@ -15,6 +16,7 @@ class ProgramsFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+	plugins: [viteSyncTwin],
 	define: { __VERSION__: JSON.stringify('0.0.0-test') },
 	test: {
 		// One process per file: better-sqlite3 is a native addon, and a crash must name its file.

@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { syncTwin } from './sync-twin.mjs';
 
 const wanted = process.argv.slice(2);
 const names = readdirSync('test/bench')
@@ -35,6 +36,7 @@ async function run(name, folder) {
 		platform: 'node',
 		format: 'esm',
 		logLevel: 'warning',
+		plugins: [syncTwin],
 		define: { __VERSION__: '"bench"' },
 	});
 	const { bench } = await import(pathToFileURL(outfile).href);

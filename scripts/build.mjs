@@ -13,6 +13,7 @@ import {
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { isTwin, synchronous, syncTwin } from './sync-twin.mjs';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const threads = existsSync('src/threads')
@@ -50,14 +51,16 @@ const shared = sources.filter((file) => {
 const loading = (besideOf) => ({
 	name: 'sources',
 	setup({ onLoad }) {
-		onLoad({ filter: /\.ts$/ }, ({ path }) => {
+		onLoad({ filter: /\.ts$/ }, (args) => {
+			const { path } = args;
+			const source = readFileSync(path, 'utf8');
 			// What a CommonJS file has instead.
-			const text = readFileSync(path, 'utf8').replaceAll(
+			const text = (isTwin(args) ? synchronous(source) : source).replaceAll(
 				'import.meta.url',
 				"require('node:url').pathToFileURL(__filename).href",
 			);
 			const imports = besideOf(path).map((file) => `import ${JSON.stringify(file)};`);
-			return { contents: [text, ...imports].join('\n'), loader: 'ts' };
+			return { contents: [text, ...imports].join('\n'), loader: 'ts', resolveDir: dirname(path) };
 		});
 	},
 });
@@ -130,7 +133,7 @@ const { metafile: ofProgram } = await build({
 	outbase: 'src',
 	splitting: true,
 	format: 'esm',
-	plugins: [loading(loadedBefore), lazyBuiltins],
+	plugins: [loading(loadedBefore), syncTwin, lazyBuiltins],
 });
 // A thread is one file of its own: sharing chunks with it would cut the program's into more.
 const { metafile: ofThreads } = await build({
@@ -141,7 +144,7 @@ const { metafile: ofThreads } = await build({
 	outbase: 'src',
 	format: 'cjs',
 	supported: { 'dynamic-import': false },
-	plugins: [loading(() => []), lazyBuiltins],
+	plugins: [loading(() => []), syncTwin, lazyBuiltins],
 });
 
 /**

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { synchronous } from './sync-twin.mjs';
 
 const { values, positionals } = parseArgs({
 	options: { less: { type: 'string' }, out: { type: 'string' } },
@@ -22,6 +23,17 @@ await build({
 	format: 'esm',
 	platform: 'node',
 	define: { __VERSION__: '"0.0.0-walk"' },
+	// Nothing here runs on a database of another machine: the core is only there as SQLite runs it.
+	plugins: [
+		{
+			name: 'core',
+			setup: ({ onLoad }) =>
+				onLoad({ filter: /[\\/]store[\\/]core[\\/].*\.ts$/ }, ({ path }) => ({
+					contents: synchronous(readFileSync(path, 'utf8')),
+					loader: 'ts',
+				})),
+		},
+	],
 });
 symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
 cpSync('src/cli/demo', join(folder, 'src/cli/demo'), {

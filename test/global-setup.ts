@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { syncTwin } from '../scripts/sync-twin.mjs';
 
 const prefix = 'mailctl-tests-';
 let folder: string | null = null;
@@ -34,6 +35,7 @@ async function bundleThreads(): Promise<void> {
 			.map((name) => join(sources, name)),
 		...{ bundle: true, write: false, outdir: cache, packages: 'external' },
 		...{ platform: 'node', target: 'node20.19', format: 'esm' },
+		plugins: [syncTwin],
 		define: { __VERSION__: '"0.0.0-source"' },
 	});
 	mkdirSync(cache, { recursive: true });

@@ -12,13 +12,8 @@ export interface Parts {
 	queue: Queue;
 }
 
-/** The operations of an interface as plain functions, without the question of when and where they run. */
-export type Sync<T> = {
-	[K in keyof T]: T[K] extends (...commands: infer C) => Promise<infer R> ? (...commands: C) => R : never;
-};
-
 /** Every operation, for files that implement some of them. */
-export type Operations = Sync<Reads & Writes & Queue>;
+export type Operations = Reads & Writes & Queue;
 
 /** The argument of an operation. */
 export type Command<Name extends keyof Operations> = Parameters<Operations[Name]>[0];

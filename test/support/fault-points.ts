@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { build } from 'esbuild';
 import { afterAll, expect } from 'vitest';
+import { syncTwin } from '../../scripts/sync-twin.mjs';
 import { isInstalled } from './run-program.js';
 
 export const hasStrace = isInstalled('strace');
@@ -60,6 +61,7 @@ export async function bundleProgram(name: string): Promise<string> {
 	await build({
 		...{ entryPoints: [join(import.meta.dirname, `${name}.ts`)], outfile },
 		...{ bundle: true, platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' },
+		plugins: [syncTwin],
 	});
 	return outfile;
 }

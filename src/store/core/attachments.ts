@@ -21,19 +21,20 @@ const mostDropped = 10;
 /** Each runs in one transaction of the caller. */
 export function createAttachments(sql: Sql) {
 	return {
-		findAttachment: ({ sha256, now }) =>
-			sql.get<StoredBytes>(
+		findAttachment: async ({ sha256, now }) =>
+			(await sql.get<StoredBytes>(
 				`SELECT sha256, size
 				FROM attachments
 				WHERE sha256 = ? AND (expires_at IS NULL OR expires_at > ?)`,
 				sha256,
 				now + atLeast,
-			) ?? null,
-		getAttachment: ({ sha256 }) =>
-			sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM attachments WHERE sha256 = ?', sha256)?.bytes ?? null,
-		putAttachment: ({ sha256, bytes, now }) => {
-			dropExpiredAttachments(sql, { now, limit: mostDropped });
-			sql.run(
+			)) ?? null,
+		getAttachment: async ({ sha256 }) =>
+			(await sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM attachments WHERE sha256 = ?', sha256))
+				?.bytes ?? null,
+		putAttachment: async ({ sha256, bytes, now }) => {
+			await dropExpiredAttachments(sql, { now, limit: mostDropped });
+			await sql.run(
 				`INSERT INTO attachments (sha256, size, created_at, expires_at, bytes)
 				VALUES (?, ?, ?, ?, ?)
 				ON CONFLICT (sha256) DO UPDATE SET expires_at = excluded.expires_at WHERE expires_at IS NOT NULL`,
@@ -49,11 +50,11 @@ export function createAttachments(sql: Sql) {
 }
 
 /** Uploads that no content named in time. */
-export function dropExpiredAttachments(
+export async function dropExpiredAttachments(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
-): { changes: number } {
-	return sql.run(
+): Promise<{ changes: number }> {
+	return await sql.run(
 		// attachments_expiring
 		`DELETE FROM attachments
 		WHERE sha256 IN (SELECT sha256 FROM attachments WHERE expires_at <= ? LIMIT ?)`,
@@ -63,10 +64,13 @@ export function dropExpiredAttachments(
 }
 
 /** Files that are not there, or too many bytes together; null: they can be named. */
-export function attachmentErrors(sql: Sql, files: readonly Attachment[] = []): FieldErrors | null {
+export async function attachmentErrors(
+	sql: Sql,
+	files: readonly Attachment[] = [],
+): Promise<FieldErrors | null> {
 	const sizes: number[] = [];
 	for (const { sha256 } of files) {
-		const known = sql.get<{ size: number }>('SELECT size FROM attachments WHERE sha256 = ?', sha256);
+		const known = await sql.get<{ size: number }>('SELECT size FROM attachments WHERE sha256 = ?', sha256);
 		if (known === undefined) return notUploaded(sha256);
 		sizes.push(known.size);
 	}
@@ -74,9 +78,13 @@ export function attachmentErrors(sql: Sql, files: readonly Attachment[] = []): F
 }
 
 /** The files of a content that was stored just now. */
-export function nameAttachments(sql: Sql, content_sha256: string, files: readonly Attachment[] = []): void {
+export async function nameAttachments(
+	sql: Sql,
+	content_sha256: string,
+	files: readonly Attachment[] = [],
+): Promise<void> {
 	for (const [position, { name, type, sha256, content_id = null }] of files.entries()) {
-		sql.run(
+		await sql.run(
 			`INSERT INTO content_attachments (content_sha256, position, name, type, sha256, content_id)
 			VALUES (?, ?, ?, ?, ?, ?)`,
 			content_sha256,
@@ -86,13 +94,16 @@ export function nameAttachments(sql: Sql, content_sha256: string, files: readonl
 			sha256,
 			content_id,
 		);
-		sql.run('UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL', sha256);
+		await sql.run(
+			'UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL',
+			sha256,
+		);
 	}
 }
 
 /** In their order. */
-export function attachmentsOf(sql: Sql, content_sha256: string): AttachedFile[] {
-	const rows = sql.all<Omit<AttachedFile, 'content_id'> & { content_id: string | null }>(
+export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<AttachedFile[]> {
+	const rows = await sql.all<Omit<AttachedFile, 'content_id'> & { content_id: string | null }>(
 		`SELECT c.name, c.type, c.sha256, c.content_id, a.size
 		FROM content_attachments c
 		JOIN attachments a ON a.sha256 = c.sha256
@@ -104,9 +115,9 @@ export function attachmentsOf(sql: Sql, content_sha256: string): AttachedFile[] 
 }
 
 /** Deletes a content that no submission has any more, and the files that only it named. */
-export function dropContent(sql: Sql, content_sha256: string): void {
-	const files = attachmentsOf(sql, content_sha256);
-	const { changes } = sql.run(
+export async function dropContent(sql: Sql, content_sha256: string): Promise<void> {
+	const files = await attachmentsOf(sql, content_sha256);
+	const { changes } = await sql.run(
 		// Walks all submissions: this is rare, and an index would cost every send.
 		`DELETE FROM contents
 		WHERE sha256 = ? AND sha256 <> 'erased'
@@ -115,7 +126,7 @@ export function dropContent(sql: Sql, content_sha256: string): void {
 	);
 	if (changes === 0) return;
 	for (const { sha256 } of files)
-		sql.run(
+		await sql.run(
 			// contents_of_attachment
 			`DELETE FROM attachments
 			WHERE sha256 = ? AND NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)`,

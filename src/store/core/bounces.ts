@@ -26,8 +26,8 @@ interface ReturnedRow {
 export function createBounces(sql: Sql) {
 	return {
 		recordReport: (report) => recordReport(sql, report),
-		foreseeReport: (report) => {
-			const foreseen = assess(sql, report);
+		foreseeReport: async (report) => {
+			const foreseen = await assess(sql, report);
 			if (foreseen.kind !== 'recorded') return foreseen;
 			const { effect, address } = foreseen;
 			return { kind: 'recorded', effect, address };
@@ -40,21 +40,21 @@ type Assessment =
 	| Exclude<ReportOutcome, { kind: 'recorded' }>
 	| ({ kind: 'recorded'; message: ReturnedRow; changes: Change[]; isAboutTo: boolean } & RecordedReport);
 
-function recordReport(sql: Sql, report: ReturnedReport): ReportOutcome {
-	const assessment = assess(sql, report);
+async function recordReport(sql: Sql, report: ReturnedReport): Promise<ReportOutcome> {
+	const assessment = await assess(sql, report);
 	if (assessment.kind !== 'recorded') return assessment;
 	const { effect, address, message, changes, isAboutTo } = assessment;
-	for (const change of changes) apply(sql, change);
-	rememberMail(sql, message, report, effect);
-	if (effect === 'complaint') countComplaint(sql, message, report);
-	if (isAboutTo && effect === 'soft_bounce') reportedSoftBounce(sql, message, report);
+	for (const change of changes) await apply(sql, change);
+	await rememberMail(sql, message, report, effect);
+	if (effect === 'complaint') await countComplaint(sql, message, report);
+	if (isAboutTo && effect === 'soft_bounce') await reportedSoftBounce(sql, message, report);
 	return { kind: 'recorded', effect, address };
 }
 
 /** Only reads. */
-function assess(sql: Sql, report: ReturnedReport): Assessment {
-	if (isKnownMail(sql, report.sha256)) return { kind: 'known' };
-	const message = findMessage(sql, report);
+async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
+	if (await isKnownMail(sql, report.sha256)) return { kind: 'known' };
+	const message = await findMessage(sql, report);
 	if (message === null) return { kind: 'unmatched' };
 	// The outcome is recorded in a moment, and would overwrite a state that is written now.
 	if (message.state === 'leased') return { kind: 'in_flight' };
@@ -62,7 +62,7 @@ function assess(sql: Sql, report: ReturnedReport): Assessment {
 	if (findings.length === 0) return { kind: 'unmatched' };
 	const changes: Change[] = [];
 	for (const finding of findings) {
-		const effect = effectOf(sql, { message, report, finding });
+		const effect = await effectOf(sql, { message, report, finding });
 		if (effect !== null) changes.push({ message, report, finding, effect });
 	}
 	const [first] = changes;
@@ -78,17 +78,17 @@ function assess(sql: Sql, report: ReturnedReport): Assessment {
 	};
 }
 
-function isKnownMail(sql: Sql, sha256: string): boolean {
-	return sql.number('SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE sha256 = ?)', sha256) === 1;
+async function isKnownMail(sql: Sql, sha256: string): Promise<boolean> {
+	return (await sql.number('SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE sha256 = ?)', sha256)) === 1;
 }
 
-function rememberMail(
+async function rememberMail(
 	sql: Sql,
 	message: ReturnedRow,
 	{ sha256, at }: ReturnedReport,
 	kind: ReportEffect,
-): void {
-	sql.run(
+): Promise<void> {
+	await sql.run(
 		'INSERT INTO bounce_reports (sha256, message_id, kind, at) VALUES (?, ?, ?, ?)',
 		sha256,
 		message.id,
@@ -97,15 +97,15 @@ function rememberMail(
 	);
 }
 
-function countComplaint(sql: Sql, { campaign }: ReturnedRow, { at }: ReturnedReport): void {
-	const tally = createTally(sql);
+async function countComplaint(sql: Sql, { campaign }: ReturnedRow, { at }: ReturnedReport): Promise<void> {
+	const tally = await createTally(sql);
 	tally.add({ at, campaign, type: 'COMPLAINED', audience: 'all' });
-	tally.write();
+	await tally.write();
 }
 
 /** Nothing is recorded of an erased person. A message that was never sent cannot have come back. */
-function findMessage(sql: Sql, { message }: ReturnedReport): ReturnedRow | null {
-	const row = sql.get<ReturnedRow>(
+async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<ReturnedRow | null> {
+	const row = await sql.get<ReturnedRow>(
 		`SELECT m.id, s.campaign, m.to_key, m.state, s.envelope
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
@@ -132,69 +132,74 @@ interface Change extends Application {
 }
 
 /** The effect of a finding; null where the same was known of this recipient. Of a copy only its address is known. */
-function effectOf(sql: Sql, { message, report, finding }: Application): ReportEffect | null {
+async function effectOf(sql: Sql, { message, report, finding }: Application): Promise<ReportEffect | null> {
 	if (report.kind === 'complaint')
-		return finding.isTo && wasReported(sql, message, 'complaint') ? null : 'complaint';
+		return finding.isTo && (await wasReported(sql, message, 'complaint')) ? null : 'complaint';
 	const effect = finding.hard ? 'hard_bounce' : 'soft_bounce';
 	if (!finding.isTo) return effect;
 	const isKnown =
-		hasEvent(sql, message, 'HARDBOUNCED') || (!finding.hard && hasEvent(sql, message, 'SOFTBOUNCED'));
+		(await hasEvent(sql, message, 'HARDBOUNCED')) ||
+		(!finding.hard && (await hasEvent(sql, message, 'SOFTBOUNCED')));
 	return isKnown ? null : effect;
 }
 
-function apply(sql: Sql, change: Change): void {
+async function apply(sql: Sql, change: Change): Promise<void> {
 	const { report, finding } = change;
-	if (report.kind === 'complaint') stop(sql, change, 'COMPLAINED');
-	else if (finding.isTo) bounce(sql, change);
+	if (report.kind === 'complaint') await stop(sql, change, 'COMPLAINED');
+	else if (finding.isTo) await bounce(sql, change);
 	// The message's state is that of its `to`: a finding about a copy changes only the address.
-	else if (finding.hard) stop(sql, change, 'HARDBOUNCED');
+	else if (finding.hard) await stop(sql, change, 'HARDBOUNCED');
 }
 
-function stop(sql: Sql, { report, finding }: Change, reason: 'COMPLAINED' | 'HARDBOUNCED'): void {
+async function stop(
+	sql: Sql,
+	{ report, finding }: Change,
+	reason: 'COMPLAINED' | 'HARDBOUNCED',
+): Promise<void> {
 	const { address } = finding;
 	const source = reason === 'COMPLAINED' ? 'COMPLAINT' : 'BOUNCE';
-	stopMail(sql, { address, list_id: null, reason, source, now: report.at });
+	await stopMail(sql, { address, list_id: null, reason, source, now: report.at });
 }
 
-function wasReported(sql: Sql, message: ReturnedRow, kind: ReportEffect): boolean {
+async function wasReported(sql: Sql, message: ReturnedRow, kind: ReportEffect): Promise<boolean> {
 	return (
-		sql.number(
+		(await sql.number(
 			// bounce_reports_of_message
 			'SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE message_id = ? AND kind = ?)',
 			message.id,
 			kind,
-		) === 1
+		)) === 1
 	);
 }
 
-function bounce(sql: Sql, change: Change): void {
+async function bounce(sql: Sql, change: Change): Promise<void> {
 	if (change.effect === 'hard_bounce') {
 		const from: MessageState[] = ['sent', 'uncertain', 'failed', 'queued', 'deferred'];
-		setState(sql, change, { to: 'bounced', from });
-		record(sql, change, 'HARDBOUNCED');
+		await setState(sql, change, { to: 'bounced', from });
+		await record(sql, change, 'HARDBOUNCED');
 	} else {
-		setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
-		record(sql, change, 'SOFTBOUNCED');
+		await setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
+		await record(sql, change, 'SOFTBOUNCED');
 	}
 }
 
-function hasEvent(sql: Sql, message: ReturnedRow, type: EventType): boolean {
+async function hasEvent(sql: Sql, message: ReturnedRow, type: EventType): Promise<boolean> {
 	return (
-		sql.number(
+		(await sql.number(
 			'SELECT EXISTS (SELECT 1 FROM message_firsts WHERE message_id = ? AND type = ?)',
 			message.id,
 			type,
-		) === 1
+		)) === 1
 	);
 }
 
-function setState(
+async function setState(
 	sql: Sql,
 	{ message, finding }: Application,
 	{ to, from }: { to: MessageState; from: readonly MessageState[] },
-): void {
+): Promise<void> {
 	if (!from.includes(message.state)) return;
-	sql.run(
+	await sql.run(
 		'UPDATE messages SET state = ?, wake_at = NULL, last_reply = coalesce(?, last_reply) WHERE id = ?',
 		to,
 		lastReply(finding),
@@ -208,9 +213,13 @@ function lastReply({ smtp_code: code, diagnostic: text }: Finding): string | nul
 	return new RegExp(`(?:^|\\D)${code.replaceAll('.', '\\.')}(?!\\d)`).test(text) ? text : `${code} ${text}`;
 }
 
-function record(sql: Sql, { report, finding }: Application, type: 'HARDBOUNCED' | 'SOFTBOUNCED'): void {
-	const tally = createTally(sql);
-	recordEvent(sql, tally, {
+async function record(
+	sql: Sql,
+	{ report, finding }: Application,
+	type: 'HARDBOUNCED' | 'SOFTBOUNCED',
+): Promise<void> {
+	const tally = await createTally(sql);
+	await recordEvent(sql, tally, {
 		message: report.message,
 		type,
 		at: report.at,
@@ -222,5 +231,5 @@ function record(sql: Sql, { report, finding }: Application, type: 'HARDBOUNCED' 
 		smtp_code: finding.smtp_code,
 		diagnostic: finding.diagnostic,
 	});
-	tally.write();
+	await tally.write();
 }

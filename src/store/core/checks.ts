@@ -12,38 +12,38 @@ import { quarterHour, timeZone, total } from './tally.js';
 export function createChecks(sql: Sql) {
 	return {
 		checkCounts: () => findWrong(sql),
-		repairCounts: () => {
-			const found = findWrong(sql);
+		repairCounts: async () => {
+			const found = await findWrong(sql);
 			for (const { list_id, active, inactive } of found.lists)
-				sql.run(
+				await sql.run(
 					'UPDATE lists SET active_count = ?, inactive_count = ? WHERE id = ?',
 					active.counted,
 					inactive.counted,
 					list_id,
 				);
 			if (found.figures > 0) {
-				recountFigures(sql, timeZone(sql));
-				recountQuarters(sql);
-				recountLinks(sql, wrongLinks(sql));
-				recountBounces(sql, wrongBounces(sql));
+				await recountFigures(sql, await timeZone(sql));
+				await recountQuarters(sql);
+				await recountLinks(sql, await wrongLinks(sql));
+				await recountBounces(sql, await wrongBounces(sql));
 			}
-			for (const { seq } of closedCampaigns(sql))
-				sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
+			for (const { seq } of await closedCampaigns(sql))
+				await sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
 			return found;
 		},
 	} satisfies Partial<Operations>;
 }
 
-function findWrong(sql: Sql): CountCheck {
+async function findWrong(sql: Sql): Promise<CountCheck> {
 	return {
-		lists: wrongLists(sql),
-		figures: wrongFigures(sql) + wrongLinks(sql).length + wrongBounces(sql).length,
-		campaigns: closedCampaigns(sql).map(({ key }) => key),
+		lists: await wrongLists(sql),
+		figures: (await wrongFigures(sql)) + (await wrongLinks(sql)).length + (await wrongBounces(sql)).length,
+		campaigns: (await closedCampaigns(sql)).map(({ key }) => key),
 	};
 }
 
-function wrongLists(sql: Sql): WrongCounter[] {
-	const rows = sql.all<{
+async function wrongLists(sql: Sql): Promise<WrongCounter[]> {
+	const rows = await sql.all<{
 		id: number;
 		name: string;
 		active_kept: number;
@@ -69,25 +69,25 @@ function wrongLists(sql: Sql): WrongCounter[] {
 }
 
 /** The number of figures, of days and of quarters of an hour, that are not what their messages and events add up to. */
-function wrongFigures(sql: Sql): number {
-	const zone = timeZone(sql);
+async function wrongFigures(sql: Sql): Promise<number> {
+	const zone = await timeZone(sql);
 	const left = new Map<string, number>();
 	const add = (key: readonly (string | number)[], by: number) => {
 		const name = JSON.stringify(key);
 		left.set(name, (left.get(name) ?? 0) + by);
 	};
-	for (const { quarter, campaign, type, audience, count } of countEverything(sql)) {
+	for (const { quarter, campaign, type, audience, count } of await countEverything(sql)) {
 		const day = dayOf(quarter * quarterHour, zone);
 		for (const scope of campaign === null ? [total] : [total, campaign]) {
 			add([scope, day, type, audience], count);
 			add([scope, quarter, type, audience], count);
 		}
 	}
-	const kept = sql.tuples<[scope: string, day: string, type: string, audience: string, count: number]>(
+	const kept = await sql.tuples<[scope: string, day: string, type: string, audience: string, count: number]>(
 		'SELECT scope, day, type, audience, sum(count) FROM daily_figures GROUP BY scope, day, type, audience',
 	);
 	for (const [scope, day, type, audience, count] of kept) add([scope, day, type, audience], -count);
-	const quarters = sql.tuples<
+	const quarters = await sql.tuples<
 		[scope: string, quarter: number, type: string, audience: string, count: number]
 	>(
 		`SELECT scope, quarter, type, audience, sum(count)
@@ -101,8 +101,8 @@ function wrongFigures(sql: Sql): number {
 }
 
 /** Campaigns that no worker looks into, though messages of theirs wait. */
-function closedCampaigns(sql: Sql): { seq: number; key: string }[] {
-	return sql.all<{ seq: number; key: string }>(
+async function closedCampaigns(sql: Sql): Promise<{ seq: number; key: string }[]> {
+	return await sql.all<{ seq: number; key: string }>(
 		// messages_due (lane, wake_at)
 		`SELECT seq, key
 		FROM campaigns

@@ -25,8 +25,8 @@ export function fatalSettlement({ uuid, fence }: Pick<DueMessage, 'uuid' | 'fenc
 /** Each in one transaction of the caller. */
 export function createCompositions(sql: Sql) {
 	return {
-		beginComposing: ({ message, fence }) => {
-			sql.run(
+		beginComposing: async ({ message, fence }) => {
+			await sql.run(
 				`INSERT INTO compositions (message_id, fence)
 				SELECT id, fence
 				FROM messages
@@ -36,8 +36,8 @@ export function createCompositions(sql: Sql) {
 				fence,
 			);
 		},
-		endComposing: ({ message, fence }) => {
-			sql.run(
+		endComposing: async ({ message, fence }) => {
+			await sql.run(
 				`DELETE FROM compositions
 				WHERE message_id = (SELECT id FROM messages WHERE uuid = ?) AND fence <= ?`,
 				message,
@@ -48,8 +48,15 @@ export function createCompositions(sql: Sql) {
 }
 
 /** Forgets deaths of workers on a message: all of them, or the one under that fence. */
-export function forgetCompositions(sql: Sql, { id, fence }: { id: number; fence?: number }): void {
-	sql.run('DELETE FROM compositions WHERE message_id = ? AND fence = coalesce(?, fence)', id, fence ?? null);
+export async function forgetCompositions(
+	sql: Sql,
+	{ id, fence }: { id: number; fence?: number },
+): Promise<void> {
+	await sql.run(
+		'DELETE FROM compositions WHERE message_id = ? AND fence = coalesce(?, fence)',
+		id,
+		fence ?? null,
+	);
 }
 
 interface DueMessage {
@@ -65,32 +72,32 @@ interface DueMessage {
  * the about two hundred messages that the worker held, only about the one it composed. That message waits from now on
  * (`waits`), and fails at the third death (`fatal`).
  */
-export function openCompositions(
+export async function openCompositions(
 	sql: Sql,
 	now: Micros,
-): { judge(message: DueMessage): 'free' | 'careful' | 'waits' | 'fatal' } {
+): Promise<{ judge(message: DueMessage): Promise<'free' | 'careful' | 'waits' | 'fatal'> }> {
 	// One statement for a hundred messages, as such messages are rare.
-	const hasAny = sql.number('SELECT EXISTS (SELECT 1 FROM compositions)') === 1;
+	const hasAny = (await sql.number('SELECT EXISTS (SELECT 1 FROM compositions)')) === 1;
 	return {
-		judge: (message) => {
+		judge: async (message) => {
 			const isLost = message.state === 'leased';
-			const fences = hasAny ? fencesOf(sql, message.id) : [];
+			const fences = hasAny ? await fencesOf(sql, message.id) : [];
 			if (!isLost || !fences.includes(message.fence)) return isLost || fences.length > 0 ? 'careful' : 'free';
 			if (fences.length >= mostDeaths) return 'fatal';
-			stepBack(sql, message, now + stepBackMicros);
+			await stepBack(sql, message, now + stepBackMicros);
 			return 'waits';
 		},
 	};
 }
 
-function fencesOf(sql: Sql, id: number): number[] {
-	return sql
-		.all<{ fence: number }>('SELECT fence FROM compositions WHERE message_id = ?', id)
-		.map(({ fence }) => fence);
+async function fencesOf(sql: Sql, id: number): Promise<number[]> {
+	return (await sql.all<{ fence: number }>('SELECT fence FROM compositions WHERE message_id = ?', id)).map(
+		({ fence }) => fence,
+	);
 }
 
-function stepBack(sql: Sql, { id, attempts }: DueMessage, until: Micros): void {
-	sql.run(
+async function stepBack(sql: Sql, { id, attempts }: DueMessage, until: Micros): Promise<void> {
+	await sql.run(
 		`UPDATE messages
 		SET state = ?, due_at = ?, wake_at = ?, lease_owner = NULL
 		WHERE id = ?`,
@@ -105,8 +112,8 @@ const shownMicros: Micros = 7 * microsPerDay;
 const mostShown = 50;
 
 /** See `QueueState.unfinished`. Messages that are being composed now are not among them. */
-export function unfinishedMessages(sql: Sql, now: Micros): UnfinishedMessage[] {
-	const rows = sql.all<UnfinishedMessage & { last_at: Micros | null }>(
+export async function unfinishedMessages(sql: Sql, now: Micros): Promise<UnfinishedMessage[]> {
+	const rows = await sql.all<UnfinishedMessage & { last_at: Micros | null }>(
 		`SELECT m.uuid AS message, m.state, count(*) AS deaths, m.wake_at AS due_at,
 			(SELECT max(at) FROM attempts WHERE message_id = m.id) AS last_at
 		FROM compositions c

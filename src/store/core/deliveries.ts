@@ -27,33 +27,33 @@ const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, $
  */
 export function createDeliveries(sql: Sql) {
 	return {
-		pageDeliveries: ({ page, page_size, ordering, ...conditions }) => {
+		pageDeliveries: async ({ page, page_size, ordering, ...conditions }) => {
 			const { where, values } = whereOf(conditions);
 			return {
-				count: sql.number(
+				count: await sql.number(
 					`SELECT count(*) FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE ${where}`,
 					...values,
 				),
-				results: sql
-					.all<DeliveryRow>(
+				results: (
+					await sql.all<DeliveryRow>(
 						// webhook_deliveries_of_hook (webhook_id, rowid)
 						`SELECT ${columns} FROM ${joined} WHERE ${where}
 						ORDER BY d.id ${ordering === '-date_created' ? 'DESC' : ''} LIMIT ? OFFSET ?`,
 						...values,
 						...span({ page, page_size }),
 					)
-					.map(toDelivery),
+				).map(toDelivery),
 			};
 		},
-		getDelivery: ({ webhook_id, id }) => {
-			const row = sql.get<DeliveryRow & { payload: string; answer: string | null }>(
+		getDelivery: async ({ webhook_id, id }) => {
+			const row = await sql.get<DeliveryRow & { payload: string; answer: string | null }>(
 				`SELECT ${columns}, d.payload, d.answer FROM ${joined} WHERE d.uuid = ? AND d.webhook_id = ?`,
 				id,
 				webhook_id,
 			);
 			if (row === undefined) return null;
 			const { payload, answer } = row;
-			return { ...toDelivery(row), payload, answer, delivery_attempts: attemptsOf(sql, row.seq) };
+			return { ...toDelivery(row), payload, answer, delivery_attempts: await attemptsOf(sql, row.seq) };
 		},
 		replayDeliveries: (command) => replay(sql, command),
 	} satisfies Partial<Operations>;
@@ -113,38 +113,44 @@ function wireTime(at: Micros | null): string | null {
 	return at === null ? null : formatDateTime(at);
 }
 
-function attemptsOf(sql: Sql, delivery: number): WebhookAttempt[] {
-	return sql
-		.all<{ number: number; at: Micros; status: number | null; error: string | null; duration_ms: number }>(
+async function attemptsOf(sql: Sql, delivery: number): Promise<WebhookAttempt[]> {
+	return (
+		await sql.all<{
+			number: number;
+			at: Micros;
+			status: number | null;
+			error: string | null;
+			duration_ms: number;
+		}>(
 			`SELECT number, at, status_code AS status, error, duration_ms
 			FROM webhook_attempts
 			WHERE delivery_id = ?
 			ORDER BY number`,
 			delivery,
 		)
-		.map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
+	).map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
 }
 
 /** States in which a delivery may be replayed without being named: all in which it does not wait. */
 const isFinal = `${seenState} IN ('delivered', 'failed', 'stopped')`;
 
-function replay(sql: Sql, command: ReplayDeliveries): Replayed {
-	const refused = firstRefused(sql, command);
+async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
+	const refused = await firstRefused(sql, command);
 	if (refused !== null) return refused;
-	const ids = command.deliveries === null ? slice(sql, command) : seqsOf(sql, command.deliveries);
-	for (const id of ids) makeDue(sql, id, command.now);
+	const ids = command.deliveries === null ? await slice(sql, command) : await seqsOf(sql, command.deliveries);
+	for (const id of ids) await makeDue(sql, id, command.now);
 	const isLast = command.deliveries !== null || ids.length < command.limit;
 	// Only in the last slice: until then nothing is sent, and `stopped` shows what is still to be found. A replay of
 	// failed deliveries also restarts a webhook whose log is gone by now.
 	if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
-		sql.run('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', command.webhook_id);
+		await sql.run('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', command.webhook_id);
 	}
 	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
 }
 
 /** A waiting delivery keeps its place in the schedule and is due sooner. A stopped or final one begins anew. */
-function makeDue(sql: Sql, id: number, now: Micros): void {
-	sql.run(
+async function makeDue(sql: Sql, id: number, now: Micros): Promise<void> {
+	await sql.run(
 		`UPDATE webhook_deliveries AS d
 		SET state = 'pending',
 			due_at = min(coalesce(due_at, ?), ?),
@@ -158,9 +164,12 @@ function makeDue(sql: Sql, id: number, now: Micros): void {
 	);
 }
 
-function firstRefused(sql: Sql, { webhook_id, deliveries }: ReplayDeliveries): Replayed | null {
+async function firstRefused(
+	sql: Sql,
+	{ webhook_id, deliveries }: ReplayDeliveries,
+): Promise<Replayed | null> {
 	for (const delivery of deliveries ?? []) {
-		const row = sql.get<{ state: DeliveryState }>(
+		const row = await sql.get<{ state: DeliveryState }>(
 			`SELECT d.state FROM webhook_deliveries d WHERE d.uuid = ? AND d.webhook_id = ?`,
 			delivery,
 			webhook_id,
@@ -171,20 +180,23 @@ function firstRefused(sql: Sql, { webhook_id, deliveries }: ReplayDeliveries): R
 	return null;
 }
 
-function seqsOf(sql: Sql, uuids: readonly string[]): number[] {
+async function seqsOf(sql: Sql, uuids: readonly string[]): Promise<number[]> {
 	const ids: number[] = [];
 	for (const uuid of uuids) {
-		const row = sql.get<{ id: number }>('SELECT id FROM webhook_deliveries WHERE uuid = ?', uuid);
+		const row = await sql.get<{ id: number }>('SELECT id FROM webhook_deliveries WHERE uuid = ?', uuid);
 		if (row !== undefined) ids.push(row.id);
 	}
 	return ids;
 }
 
-function slice(sql: Sql, { webhook_id, failed, since, after, limit }: ReplayDeliveries): number[] {
+async function slice(
+	sql: Sql,
+	{ webhook_id, failed, since, after, limit }: ReplayDeliveries,
+): Promise<number[]> {
 	const { where, values } = whereOf({ webhook_id, state: null, since });
 	const isWanted = failed ? `${seenState} IN ('failed', 'stopped')` : isFinal;
-	return sql
-		.all<{ id: number }>(
+	return (
+		await sql.all<{ id: number }>(
 			`SELECT d.id
 			FROM webhook_deliveries d
 			JOIN webhooks w ON w.id = d.webhook_id
@@ -195,5 +207,5 @@ function slice(sql: Sql, { webhook_id, failed, since, after, limit }: ReplayDeli
 			after,
 			limit,
 		)
-		.map(({ id }) => id);
+	).map(({ id }) => id);
 }

@@ -24,8 +24,8 @@ type LinkKey = readonly [campaign: string, link: number, audience: string];
 type BounceKey = readonly [scope: string, type: string];
 
 /** By campaign, link and audience, whatever the content. */
-export function wrongLinks(sql: Sql): LinkKey[] {
-	const rows = sql.all<{ campaign: string; link: number; audience: string }>(
+export async function wrongLinks(sql: Sql): Promise<LinkKey[]> {
+	const rows = await sql.all<{ campaign: string; link: number; audience: string }>(
 		`SELECT campaign, link, audience
 		FROM (
 			SELECT campaign, link, audience, clicks, messages FROM link_figures
@@ -40,10 +40,10 @@ export function wrongLinks(sql: Sql): LinkKey[] {
 	return rows.map(({ campaign, link, audience }) => [campaign, link, audience]);
 }
 
-export function recountLinks(sql: Sql, keys: readonly LinkKey[]): void {
+export async function recountLinks(sql: Sql, keys: readonly LinkKey[]): Promise<void> {
 	for (const key of keys) {
-		sql.run('DELETE FROM link_figures WHERE campaign = ? AND link = ? AND audience = ?', ...key);
-		sql.run(
+		await sql.run('DELETE FROM link_figures WHERE campaign = ? AND link = ? AND audience = ?', ...key);
+		await sql.run(
 			`INSERT INTO link_figures (campaign, content_sha256, link, audience, shard, clicks, messages)
 			SELECT s.campaign, s.content_sha256, f.link, a.audience, 0, sum(f.count), count(DISTINCT f.message_id)
 			${clicked} AND s.campaign = ? AND f.link = ? AND a.audience = ?
@@ -54,8 +54,8 @@ export function recountLinks(sql: Sql, keys: readonly LinkKey[]): void {
 }
 
 /** By scope and type, in all of time. */
-export function wrongBounces(sql: Sql): BounceKey[] {
-	const rows = sql.all<{ scope: string; type: string }>(
+export async function wrongBounces(sql: Sql): Promise<BounceKey[]> {
+	const rows = await sql.all<{ scope: string; type: string }>(
 		`SELECT scope, type
 		FROM (
 			SELECT scope, type, count FROM bounce_figures
@@ -70,10 +70,10 @@ export function wrongBounces(sql: Sql): BounceKey[] {
 	return rows.map(({ scope, type }) => [scope, type]);
 }
 
-export function recountBounces(sql: Sql, keys: readonly BounceKey[]): void {
+export async function recountBounces(sql: Sql, keys: readonly BounceKey[]): Promise<void> {
 	for (const [scope, type] of keys) {
-		sql.run('DELETE FROM bounce_figures WHERE scope = ? AND type = ?', scope, type);
-		sql.run(
+		await sql.run('DELETE FROM bounce_figures WHERE scope = ? AND type = ?', scope, type);
+		await sql.run(
 			`INSERT INTO bounce_figures (scope, quarter, domain, type, code, shard, count)
 			SELECT ?, f.first_at / ${quarterHour} AS quarter,
 				CASE instr(m.to_key, '@') WHEN 0 THEN ''

@@ -18,28 +18,32 @@ type EraseCommand = Command<'erasePerson'>;
 export function createErasures(sql: Sql) {
 	return {
 		erasePerson: (command) => sql.overwriting(() => erase(sql, command)),
-		liftErasure: ({ email_key }) => {
+		liftErasure: async ({ email_key }) => {
 			let lifted = 0;
-			for (const { secret } of erasureKeys(sql))
-				lifted += sql.run('DELETE FROM erased WHERE email_hash = ?', erasedHash(secret, email_key)).changes;
+			for (const { secret } of await erasureKeys(sql))
+				lifted += (await sql.run('DELETE FROM erased WHERE email_hash = ?', erasedHash(secret, email_key)))
+					.changes;
 			return lifted > 0;
 		},
 	} satisfies Partial<Operations>;
 }
 
-function erase(sql: Sql, { email_key, fresh, now }: EraseCommand): ReturnType<Operations['erasePerson']> {
-	const addresses = writtenForms(sql, email_key);
-	const { messages, canceled } = eraseMessages(sql, email_key);
-	eraseTraces(sql, email_key, addresses);
-	const subscribers = deleteSubscribers(sql, email_key);
-	const suppressions = sql.run('DELETE FROM suppressions WHERE email_key = ?', email_key).changes;
-	remember(sql, { email_key, fresh, now });
+async function erase(
+	sql: Sql,
+	{ email_key, fresh, now }: EraseCommand,
+): ReturnType<Operations['erasePerson']> {
+	const addresses = await writtenForms(sql, email_key);
+	const { messages, canceled } = await eraseMessages(sql, email_key);
+	await eraseTraces(sql, email_key, addresses);
+	const subscribers = await deleteSubscribers(sql, email_key);
+	const suppressions = (await sql.run('DELETE FROM suppressions WHERE email_key = ?', email_key)).changes;
+	await remember(sql, { email_key, fresh, now });
 	return { subscribers, messages, canceled, suppressions };
 }
 
 /** The address as it is compared and as it was typed: texts of answers and replies quote either form. */
-export function writtenForms(sql: Sql, email_key: EmailKey): string[] {
-	const typed = sql.all<{ email: string }>(
+export async function writtenForms(sql: Sql, email_key: EmailKey): Promise<string[]> {
+	const typed = await sql.all<{ email: string }>(
 		`SELECT email FROM subscribers WHERE email_key = ?
 		UNION
 		SELECT to_email FROM messages WHERE to_key = ?`,
@@ -49,21 +53,21 @@ export function writtenForms(sql: Sql, email_key: EmailKey): string[] {
 	return [...new Set([email_key, ...typed.map(({ email }) => email)])];
 }
 
-function deleteSubscribers(sql: Sql, email_key: EmailKey): number {
-	const rows = sql.all<{ list_id: number; is_active: number }>(
+async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number> {
+	const rows = await sql.all<{ list_id: number; is_active: number }>(
 		// subscribers_by_key (email_key, list_id)
 		'DELETE FROM subscribers WHERE email_key = ? RETURNING list_id, is_active',
 		email_key,
 	);
 	for (const { list_id, is_active } of rows) {
-		moveCounters(sql, list_id, counterMove(is_active === 1, null));
+		await moveCounters(sql, list_id, counterMove(is_active === 1, null));
 	}
 	return rows.length;
 }
 
-function remember(sql: Sql, { email_key, fresh, now }: EraseCommand): void {
-	if (erasureKeys(sql).length === 0) {
-		sql.run(
+async function remember(sql: Sql, { email_key, fresh, now }: EraseCommand): Promise<void> {
+	if ((await erasureKeys(sql)).length === 0) {
+		await sql.run(
 			"INSERT INTO keyring (purpose, id, secret, created_at) VALUES ('erasure', ?, wrap(?, ?), ?)",
 			fresh.id,
 			fresh.secret,
@@ -71,9 +75,9 @@ function remember(sql: Sql, { email_key, fresh, now }: EraseCommand): void {
 			now,
 		);
 	}
-	const [key] = erasureKeys(sql);
+	const [key] = await erasureKeys(sql);
 	if (key === undefined) throw new Error('the key of erasures is missing');
-	sql.run(
+	await sql.run(
 		'INSERT INTO erased (email_hash, key_id, erased_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
 		erasedHash(key.secret, email_key),
 		key.id,
@@ -91,19 +95,19 @@ export interface ErasedMessages {
  * A leased message is canceled too. Its fence moves on, so the outcome, whose reply may quote the address, is not
  * recorded. The message may still have arrived.
  */
-export function eraseMessages(sql: Sql, address: EmailKey): ErasedMessages {
-	const own = sql.all<{ id: number; submission_seq: number; wake_at: number | null }>(
+export async function eraseMessages(sql: Sql, address: EmailKey): Promise<ErasedMessages> {
+	const own = await sql.all<{ id: number; submission_seq: number; wake_at: number | null }>(
 		// messages_of_address
 		'SELECT id, submission_seq, wake_at FROM messages WHERE to_key = ?',
 		address,
 	);
-	for (const { id } of own) eraseMessage(sql, id);
-	for (const seq of new Set(own.map(({ submission_seq }) => submission_seq))) eraseSubmission(sql, seq);
+	for (const { id } of own) await eraseMessage(sql, id);
+	for (const seq of new Set(own.map(({ submission_seq }) => submission_seq))) await eraseSubmission(sql, seq);
 	return { messages: own.length, canceled: own.filter(({ wake_at }) => wake_at !== null).length };
 }
 
-function eraseMessage(sql: Sql, id: number): void {
-	sql.run(
+async function eraseMessage(sql: Sql, id: number): Promise<void> {
+	await sql.run(
 		// The id of a campaign's message is a hash of the address that anyone can compute, so a new id replaces it.
 		`UPDATE messages
 		SET uuid = CASE WHEN lane > 0 THEN ${randomUuid} ELSE uuid END,
@@ -115,23 +119,23 @@ function eraseMessage(sql: Sql, id: number): void {
 		erasedAddress,
 		id,
 	);
-	sql.run("UPDATE attempts SET text = '' WHERE message_id = ?", id);
-	sql.run(
+	await sql.run("UPDATE attempts SET text = '' WHERE message_id = ?", id);
+	await sql.run(
 		'UPDATE events SET ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL WHERE message_id = ?',
 		id,
 	);
-	eraseDeliveries(sql, id);
+	await eraseDeliveries(sql, id);
 }
 
 /** Webhook deliveries name the address, and their answers may too: they are deleted, sent or not. */
-function eraseDeliveries(sql: Sql, message_id: number): void {
-	sql.run(
+async function eraseDeliveries(sql: Sql, message_id: number): Promise<void> {
+	await sql.run(
 		`DELETE FROM webhook_attempts
 		WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
 		message_id,
 	);
 	// webhook_deliveries_of_message
-	sql.run('DELETE FROM webhook_deliveries WHERE message_id = ?', message_id);
+	await sql.run('DELETE FROM webhook_deliveries WHERE message_id = ?', message_id);
 }
 
 const randomUuid = `lower(
@@ -143,13 +147,13 @@ const randomUuid = `lower(
  * A submission with other recipients stays: they share its context and content. So does that of a campaign, which may
  * still take rows, unless its rows are requests of their own.
  */
-function eraseSubmission(sql: Sql, seq: number): void {
-	const isShared = sql.number(
+async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
+	const isShared = await sql.number(
 		'SELECT EXISTS (SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?)',
 		seq,
 		erasedAddress,
 	);
-	const row = sql.get<{ envelope: string; content_sha256: string }>(
+	const row = await sql.get<{ envelope: string; content_sha256: string }>(
 		`SELECT s.envelope, s.content_sha256
 		FROM submissions s
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
@@ -157,29 +161,29 @@ function eraseSubmission(sql: Sql, seq: number): void {
 		seq,
 	);
 	if (row === undefined || isShared === 1) return;
-	sql.run(
+	await sql.run(
 		`INSERT INTO contents (sha256, subject, text, html, disable_inline)
 		VALUES ('erased', '(erased)', '(erased)', NULL, 0)
 		ON CONFLICT DO NOTHING`,
 	);
 	const { from } = readEnvelope(row.envelope);
-	sql.run(
+	await sql.run(
 		"UPDATE submissions SET context = '{}', envelope = ?, content_sha256 = 'erased' WHERE seq = ?",
 		JSON.stringify({ from, reply_to: [], cc: [], bcc: [], headers: {} }),
 		seq,
 	);
-	dropContent(sql, row.content_sha256);
+	await dropContent(sql, row.content_sha256);
 }
 
 /**
  * `addresses`: every way the address was written. Walks submissions and answers, as no index leads to them: erasures
  * are rare.
  */
-export function eraseTraces(sql: Sql, address: EmailKey, addresses: readonly string[]): void {
-	eraseCopies(sql, address, addresses);
-	for (const table of answerTables) replaceIn(sql, table, addresses);
-	for (const text of addresses) eraseResults(sql, text);
-	sql.run('DELETE FROM campaign_left_out WHERE to_key = ?', address);
+export async function eraseTraces(sql: Sql, address: EmailKey, addresses: readonly string[]): Promise<void> {
+	await eraseCopies(sql, address, addresses);
+	for (const table of answerTables) await replaceIn(sql, table, addresses);
+	for (const text of addresses) await eraseResults(sql, text);
+	await sql.run('DELETE FROM campaign_left_out WHERE to_key = ?', address);
 }
 
 /** Columns with JSON of ours in which an address may stand, and the key of their rows. */
@@ -189,9 +193,9 @@ const answerTables = [
 	{ name: 'campaign_acks', column: 'ack' },
 ] as const;
 
-function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly string[]): void {
+async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly string[]): Promise<void> {
 	for (const text of addresses) {
-		const found = sql.all<{ seq: number; envelope: string }>(
+		const found = await sql.all<{ seq: number; envelope: string }>(
 			'SELECT seq, envelope FROM submissions WHERE instr(lower(envelope), lower(?)) > 0',
 			text,
 		);
@@ -200,39 +204,43 @@ function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly string[]):
 			const kept = (texts: readonly string[]) => texts.filter((one) => parseMailbox(one)?.key !== address);
 			const { reply_to, cc, bcc } = stored;
 			const rest = { ...stored, reply_to: kept(reply_to), cc: kept(cc), bcc: kept(bcc) };
-			sql.run('UPDATE submissions SET envelope = ? WHERE seq = ?', JSON.stringify(rest), seq);
+			await sql.run('UPDATE submissions SET envelope = ? WHERE seq = ?', JSON.stringify(rest), seq);
 		}
 	}
 }
 
-function replaceIn(
+async function replaceIn(
 	sql: Sql,
 	{ name, column }: (typeof answerTables)[number],
 	addresses: readonly string[],
-): void {
+): Promise<void> {
 	for (const text of addresses) {
 		// The text as it stands within JSON, without the quotes around it.
 		const inner = JSON.stringify(text).slice(1, -1);
-		const found = sql.all<{ rowid: number; text: string }>(
+		const found = await sql.all<{ rowid: number; text: string }>(
 			`SELECT rowid, ${column} AS text FROM ${name} WHERE instr(lower(${column}), lower(?)) > 0`,
 			inner,
 		);
 		for (const row of found) {
-			sql.run(`UPDATE ${name} SET ${column} = ? WHERE rowid = ?`, withoutAddress(row.text, inner), row.rowid);
+			await sql.run(
+				`UPDATE ${name} SET ${column} = ? WHERE rowid = ?`,
+				withoutAddress(row.text, inner),
+				row.rowid,
+			);
 		}
 	}
 }
 
 /** Rows of campaigns without a message: they keep the address from the row. */
-function eraseResults(sql: Sql, address: string): void {
-	const found = sql.all<{ campaign_seq: number; n: number; to_email: string; error: string | null }>(
+async function eraseResults(sql: Sql, address: string): Promise<void> {
+	const found = await sql.all<{ campaign_seq: number; n: number; to_email: string; error: string | null }>(
 		`SELECT campaign_seq, n, to_email, error
 		FROM campaign_results
 		WHERE instr(lower(to_email || ' ' || coalesce(error, '')), lower(?)) > 0`,
 		address,
 	);
 	for (const { campaign_seq, n, to_email, error } of found) {
-		sql.run(
+		await sql.run(
 			'UPDATE campaign_results SET to_email = ?, error = ? WHERE campaign_seq = ? AND n = ?',
 			withoutAddress(to_email, address),
 			error === null ? null : withoutAddress(error, address),
@@ -250,27 +258,27 @@ function withoutAddress(text: string, address: string): string {
 }
 
 /** For many addresses: reads the keys once. `null` where no address was erased, as in nearly every database. */
-export function openErased(sql: Sql): ((address: EmailKey) => boolean) | null {
-	if (sql.number('SELECT EXISTS (SELECT 1 FROM erased)') === 0) return null;
-	const keys = erasureKeys(sql);
-	return (address) => {
-		for (const { secret } of keys) if (isKept(sql, erasedHash(secret, address))) return true;
+export async function openErased(sql: Sql): Promise<((address: EmailKey) => Promise<boolean>) | null> {
+	if ((await sql.number('SELECT EXISTS (SELECT 1 FROM erased)')) === 0) return null;
+	const keys = await erasureKeys(sql);
+	return async (address) => {
+		for (const { secret } of keys) if (await isKept(sql, erasedHash(secret, address))) return true;
 		return false;
 	};
 }
 
 /** Looks for erasures and reads their keys each time; for many addresses use `openErased`. */
-export function isErased(sql: Sql, address: EmailKey): boolean {
-	return openErased(sql)?.(address) ?? false;
+export async function isErased(sql: Sql, address: EmailKey): Promise<boolean> {
+	return (await openErased(sql))?.(address) ?? false;
 }
 
 /** Newest first. */
-export function erasureKeys(sql: Sql): Pick<StoredKey, 'id' | 'secret'>[] {
-	return sql.all<Pick<StoredKey, 'id' | 'secret'>>(
+export async function erasureKeys(sql: Sql): Promise<Pick<StoredKey, 'id' | 'secret'>[]> {
+	return await sql.all<Pick<StoredKey, 'id' | 'secret'>>(
 		"SELECT id, unwrap(secret, 'keyring erasure ' || id) AS secret FROM keyring WHERE purpose = 'erasure' ORDER BY created_at DESC, id DESC",
 	);
 }
 
-function isKept(sql: Sql, hash: string): boolean {
-	return sql.number('SELECT EXISTS (SELECT 1 FROM erased WHERE email_hash = ?)', hash) === 1;
+async function isKept(sql: Sql, hash: string): Promise<boolean> {
+	return (await sql.number('SELECT EXISTS (SELECT 1 FROM erased WHERE email_hash = ?)', hash)) === 1;
 }

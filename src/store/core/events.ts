@@ -30,17 +30,17 @@ interface TrackedRow {
 /** Runs in one transaction of the caller; figures are written once, after all events. */
 export function createEvents(sql: Sql) {
 	return {
-		recordEvents: ({ events }) => {
-			const tally = createTally(sql);
-			for (const event of events) recordEvent(sql, tally, event);
-			tally.write();
+		recordEvents: async ({ events }) => {
+			const tally = await createTally(sql);
+			for (const event of events) await recordEvent(sql, tally, event);
+			await tally.write();
 		},
 	} satisfies Partial<Operations>;
 }
 
 /** Records one event with its effects; skips an unknown message. The caller writes the tally. */
-export function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): void {
-	const message = sql.get<TrackedRow>(
+export async function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): Promise<void> {
+	const message = await sql.get<TrackedRow>(
 		`SELECT m.id, m.to_key, m.list_id, m.subscriber_id, s.campaign, s.content_sha256, m.state, m.sent_at
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
@@ -50,13 +50,13 @@ export function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): voi
 	// Nothing is recorded of an erased person, even when an old link is followed.
 	if (message === undefined || message.to_key === erasedAddress) return;
 	const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
-	writeEvent(sql, message.id, event);
-	const isFirst = countEvent(sql, tally, message, event);
-	changeRecipient(sql, message, event, isFirst);
+	await writeEvent(sql, message.id, event);
+	const isFirst = await countEvent(sql, tally, message, event);
+	await changeRecipient(sql, message, event, isFirst);
 }
 
-function writeEvent(sql: Sql, message_id: number, event: TrackedEvent): void {
-	sql.run(
+async function writeEvent(sql: Sql, message_id: number, event: TrackedEvent): Promise<void> {
+	await sql.run(
 		`INSERT INTO events (message_id, type, at, link, machine, ip, user_agent, url, smtp_code, diagnostic)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		message_id,
@@ -72,21 +72,26 @@ function writeEvent(sql: Sql, message_id: number, event: TrackedEvent): void {
 	);
 }
 
-function changeRecipient(sql: Sql, message: TrackedRow, event: TrackedEvent, isFirst: boolean): void {
+async function changeRecipient(
+	sql: Sql,
+	message: TrackedRow,
+	event: TrackedEvent,
+	isFirst: boolean,
+): Promise<void> {
 	switch (event.type) {
 		case 'UNSUBSCRIBED':
 			// Each time, not only the first: the address may have been subscribed again in between.
-			unsubscribe(sql, message, event);
+			await unsubscribe(sql, message, event);
 			return;
 		case 'HARDBOUNCED':
-			stopMail(sql, {
+			await stopMail(sql, {
 				...{ address: message.to_key, list_id: null, now: event.at },
 				...{ reason: 'HARDBOUNCED', source: 'BOUNCE' },
 			});
-			stopWaiting(sql, message.id);
+			await stopWaiting(sql, message.id);
 			return;
 		case 'SOFTBOUNCED':
-			if (isFirst) softBounce(sql, message.to_key, event.at);
+			if (isFirst) await softBounce(sql, message.to_key, event.at);
 			return;
 		case 'OPENED':
 		case 'REDIRECTED':
@@ -98,15 +103,19 @@ function changeRecipient(sql: Sql, message: TrackedRow, event: TrackedEvent, isF
  * Applies to both addresses where the subscriber's address has changed since: the person who followed the link leaves
  * the list.
  */
-function unsubscribe(sql: Sql, { to_key, list_id, subscriber_id }: TrackedRow, event: TrackedEvent): void {
-	const list = list_id === null || findList(sql, list_id) === null ? null : list_id;
-	const scope = event.from_all_lists === true ? 'all' : unsubscribeScope(sql);
-	const moved = sql.get<{ email_key: string }>(
+async function unsubscribe(
+	sql: Sql,
+	{ to_key, list_id, subscriber_id }: TrackedRow,
+	event: TrackedEvent,
+): Promise<void> {
+	const list = list_id === null || (await findList(sql, list_id)) === null ? null : list_id;
+	const scope = event.from_all_lists === true ? 'all' : await unsubscribeScope(sql);
+	const moved = await sql.get<{ email_key: string }>(
 		'SELECT email_key FROM subscribers WHERE id = ?',
 		subscriber_id,
 	);
 	for (const address of new Set([to_key, moved?.email_key ?? to_key])) {
-		stopMail(sql, {
+		await stopMail(sql, {
 			...{ address, list_id: suppressedList('UNSUBSCRIBED', list, scope), now: event.at },
 			...{ reason: 'UNSUBSCRIBED', source: 'RECIPIENT' },
 		});
@@ -114,9 +123,9 @@ function unsubscribe(sql: Sql, { to_key, list_id, subscriber_id }: TrackedRow, e
 }
 
 // A report may come before the next attempt, which is then pointless.
-function stopWaiting(sql: Sql, id: number): void {
-	const row = sql.get<{ state: string }>('SELECT state FROM messages WHERE id = ?', id);
-	if (row?.state === 'deferred' || row?.state === 'queued') cancelMessage(sql, id, null);
+async function stopWaiting(sql: Sql, id: number): Promise<void> {
+	const row = await sql.get<{ state: string }>('SELECT state FROM messages WHERE id = ?', id);
+	if (row?.state === 'deferred' || row?.state === 'queued') await cancelMessage(sql, id, null);
 }
 
 export interface CountedEvent extends NoticedEvent {
@@ -135,14 +144,19 @@ export interface CountedMessage {
  * True for the first event of its type that this message had. Webhooks receive the first of each (type, link) by
  * machine and by human. Later events change only an internal count.
  */
-export function countEvent(sql: Sql, tally: Tally, message: CountedMessage, event: CountedEvent): boolean {
-	const firsts = findFirsts(sql, message.id, event);
+export async function countEvent(
+	sql: Sql,
+	tally: Tally,
+	message: CountedMessage,
+	event: CountedEvent,
+): Promise<boolean> {
+	const firsts = await findFirsts(sql, message.id, event);
 	for (const { audience, from, to } of figureMoves(firsts, event)) {
 		const figure = { campaign: message.campaign, type: event.type, audience };
 		if (from !== null) tally.add({ ...figure, at: from, by: -1 });
 		tally.add({ ...figure, at: to });
 	}
-	const [counted] = sql.tuples<[count: number]>(
+	const [counted] = await sql.tuples<[count: number]>(
 		`INSERT INTO message_firsts (message_id, type, link, machine, first_at, count)
 		VALUES (?, ?, ?, ?, ?, 1)
 		ON CONFLICT DO UPDATE SET first_at = min(first_at, excluded.first_at), count = count + 1
@@ -153,7 +167,7 @@ export function countEvent(sql: Sql, tally: Tally, message: CountedMessage, even
 		flag(event.machine),
 		event.at,
 	);
-	if (counted?.[0] === 1) tally.notices.add(message.id, event);
+	if (counted?.[0] === 1) await tally.notices.add(message.id, event);
 	countDetails(tally, message, event, firsts);
 	return firsts.all === null;
 }
@@ -180,8 +194,8 @@ interface LinkFirsts extends Firsts {
 	human_of_link: number;
 }
 
-function findFirsts(sql: Sql, message_id: number, { type, link }: CountedEvent): LinkFirsts {
-	const row = sql.get<LinkFirsts>(
+async function findFirsts(sql: Sql, message_id: number, { type, link }: CountedEvent): Promise<LinkFirsts> {
+	const row = await sql.get<LinkFirsts>(
 		`SELECT min(first_at) AS "all", min(CASE machine WHEN 0 THEN first_at END) AS human,
 			count(CASE link WHEN ? THEN 1 END) AS of_link,
 			count(CASE WHEN link = ? AND machine = 0 THEN 1 END) AS human_of_link

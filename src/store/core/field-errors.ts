@@ -17,16 +17,17 @@ import { isNameTaken } from './templates.js';
 
 export function createFieldErrors(sql: Sql) {
 	return {
-		fieldErrors: (question) => {
+		fieldErrors: async (question) => {
 			switch (question.kind) {
 				case 'subscriber':
-					return ofSubscriber(sql, question);
+					return await ofSubscriber(sql, question);
 				case 'field':
-					return question.variable !== undefined && isVariableTaken(sql, question.variable, question.id ?? 0)
+					return question.variable !== undefined &&
+						(await isVariableTaken(sql, question.variable, question.id ?? 0))
 						? notUnique('variable')
 						: {};
 				case 'template':
-					return question.name !== undefined && isNameTaken(sql, question.name, question.id ?? '')
+					return question.name !== undefined && (await isNameTaken(sql, question.name, question.id ?? ''))
 						? notUnique('name')
 						: {};
 			}
@@ -36,36 +37,40 @@ export function createFieldErrors(sql: Sql) {
 
 type AboutSubscriber = Extract<Question, { kind: 'subscriber' }>;
 
-function ofSubscriber(sql: Sql, about: AboutSubscriber): FieldErrors {
+async function ofSubscriber(sql: Sql, about: AboutSubscriber): Promise<FieldErrors> {
 	const { list_id, id, patch } = about;
-	const row = id === null ? null : findSubscriber(sql, list_id, id);
+	const row = id === null ? null : await findSubscriber(sql, list_id, id);
 	const email_key = patch.email === undefined ? row?.email_key : emailKey(patch.email);
 	const isMoved = email_key !== undefined && email_key !== row?.email_key;
 	return {
-		...(isMoved && hasAddress(sql, list_id, email_key) && duplicateAddress),
-		...(isMoved && isErased(sql, email_key) && erasedComplaint),
-		...ofMeta(sql, row, patch),
-		...(row !== null && email_key !== undefined && ofActivation(sql, row, { ...about, email_key })),
+		...(isMoved && (await hasAddress(sql, list_id, email_key)) && duplicateAddress),
+		...(isMoved && (await isErased(sql, email_key)) && erasedComplaint),
+		...(await ofMeta(sql, row, patch)),
+		...(row !== null && email_key !== undefined && (await ofActivation(sql, row, { ...about, email_key }))),
 	};
 }
 
-function ofMeta(sql: Sql, row: SubscriberRow | null, patch: AboutSubscriber['patch']): FieldErrors | null {
+async function ofMeta(
+	sql: Sql,
+	row: SubscriberRow | null,
+	patch: AboutSubscriber['patch'],
+): Promise<FieldErrors | null> {
 	if ((patch.meta ?? patch.merge_meta ?? patch.unset_meta) === undefined) return null;
-	return checkMeta(changeMeta(row === null ? {} : parseRecord(row.meta), patch), knownVariables(sql));
+	return checkMeta(changeMeta(row === null ? {} : parseRecord(row.meta), patch), await knownVariables(sql));
 }
 
-function ofActivation(
+async function ofActivation(
 	sql: Sql,
 	row: SubscriberRow,
 	{ list_id, patch, now, email_key }: AboutSubscriber & { email_key: string },
-): FieldErrors {
+): Promise<FieldErrors> {
 	const mailTo = { address: email_key, list_id };
 	const change = changeActivation({
 		stored: { is_active: row.is_active === 1, disable_reason: row.disable_reason },
 		wanted: patch.is_active,
 		isMoved: email_key !== row.email_key,
-		reasons: findSuppressions(sql, mailTo, now),
-		lasting: findLasting(sql, mailTo),
+		reasons: await findSuppressions(sql, mailTo, now),
+		lasting: await findLasting(sql, mailTo),
 	});
 	return change.kind === 'refused' ? change.errors : {};
 }

@@ -14,74 +14,80 @@ const usesVariable = `instr(meta, ?) > 0 AND json_type(meta, ?) IS NOT NULL`;
 /** Renaming and deleting walk all subscribers in one transaction of the caller. */
 export function createFields(sql: Sql) {
 	return {
-		pageFields: (page) => ({
-			count: sql.number('SELECT count(*) FROM fields'),
-			results: sql
-				.all<FieldRow>(`SELECT ${columns} FROM fields ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
-				.map(toField),
+		pageFields: async (page) => ({
+			count: await sql.number('SELECT count(*) FROM fields'),
+			results: (
+				await sql.all<FieldRow>(`SELECT ${columns} FROM fields ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
+			).map(toField),
 		}),
-		getField: ({ id }) => {
-			const row = findField(sql, id);
+		getField: async ({ id }) => {
+			const row = await findField(sql, id);
 			return row === null ? null : toField(row);
 		},
-		countFieldUses: ({ id }) => {
-			const row = findField(sql, id);
+		countFieldUses: async ({ id }) => {
+			const row = await findField(sql, id);
 			if (row === null) return 0;
-			return sql.number(
+			return await sql.number(
 				`SELECT count(*) FROM subscribers WHERE ${usesVariable}`,
 				quoted(row.variable),
 				path(row.variable),
 			);
 		},
-		createField: ({ input, now }) => {
-			if (isVariableTaken(sql, input.variable, 0)) return { kind: 'refused', errors: notUnique('variable') };
-			const { lastInsertRowid } = sql.run(
+		createField: async ({ input, now }) => {
+			if (await isVariableTaken(sql, input.variable, 0))
+				return { kind: 'refused', errors: notUnique('variable') };
+			const { lastInsertRowid } = await sql.run(
 				'INSERT INTO fields (variable, name, created_at) VALUES (?, ?, ?)',
 				input.variable,
 				input.name,
 				now,
 			);
-			return written(sql, Number(lastInsertRowid));
+			return await written(sql, Number(lastInsertRowid));
 		},
-		patchField: ({ id, patch }) => {
-			const row = findField(sql, id);
+		patchField: async ({ id, patch }) => {
+			const row = await findField(sql, id);
 			if (row === null) return { kind: 'not_found' };
 			const variable = patch.variable ?? row.variable;
-			if (isVariableTaken(sql, variable, id)) return { kind: 'refused', errors: notUnique('variable') };
-			sql.run('UPDATE fields SET variable = ?, name = ? WHERE id = ?', variable, patch.name ?? row.name, id);
-			if (variable !== row.variable) renameInMeta(sql, row.variable, variable);
-			return written(sql, id);
+			if (await isVariableTaken(sql, variable, id)) return { kind: 'refused', errors: notUnique('variable') };
+			await sql.run(
+				'UPDATE fields SET variable = ?, name = ? WHERE id = ?',
+				variable,
+				patch.name ?? row.name,
+				id,
+			);
+			if (variable !== row.variable) await renameInMeta(sql, row.variable, variable);
+			return await written(sql, id);
 		},
-		deleteField: ({ id }) => {
-			const row = findField(sql, id);
+		deleteField: async ({ id }) => {
+			const row = await findField(sql, id);
 			if (row === null) return false;
-			sql.run('DELETE FROM fields WHERE id = ?', id);
-			removeFromMeta(sql, row.variable);
+			await sql.run('DELETE FROM fields WHERE id = ?', id);
+			await removeFromMeta(sql, row.variable);
 			return true;
 		},
 	} satisfies Partial<Operations>;
 }
 
 /** Reads the set at each call. A caller that checks many rows keeps it within its transaction. */
-export function knownVariables(sql: Sql): Set<string> {
+export async function knownVariables(sql: Sql): Promise<Set<string>> {
 	return new Set(
-		sql.all<{ variable: string }>('SELECT variable FROM fields').map(({ variable }) => variable),
+		(await sql.all<{ variable: string }>('SELECT variable FROM fields')).map(({ variable }) => variable),
 	);
 }
 
-function findField(sql: Sql, id: number): FieldRow | null {
-	return sql.get<FieldRow>(`SELECT ${columns} FROM fields WHERE id = ?`, id) ?? null;
+async function findField(sql: Sql, id: number): Promise<FieldRow | null> {
+	return (await sql.get<FieldRow>(`SELECT ${columns} FROM fields WHERE id = ?`, id)) ?? null;
 }
 
 /** Whether another field has this variable. */
-export function isVariableTaken(sql: Sql, variable: string, exceptId: number): boolean {
+export async function isVariableTaken(sql: Sql, variable: string, exceptId: number): Promise<boolean> {
 	const taken = 'SELECT EXISTS (SELECT 1 FROM fields WHERE variable = ? AND id <> ?)';
-	return sql.number(taken, variable, exceptId) === 1;
+	return (await sql.number(taken, variable, exceptId)) === 1;
 }
 
 // `->` and json(): json_extract would turn true into 1.
-function renameInMeta(sql: Sql, from: string, to: string): void {
-	sql.run(
+async function renameInMeta(sql: Sql, from: string, to: string): Promise<void> {
+	await sql.run(
 		`UPDATE subscribers
 		SET meta = json_remove(json_set(meta, ?, json(meta -> ?)), ?)
 		WHERE ${usesVariable}`,
@@ -93,8 +99,8 @@ function renameInMeta(sql: Sql, from: string, to: string): void {
 	);
 }
 
-function removeFromMeta(sql: Sql, variable: string): void {
-	sql.run(
+async function removeFromMeta(sql: Sql, variable: string): Promise<void> {
+	await sql.run(
 		`UPDATE subscribers SET meta = json_remove(meta, ?) WHERE ${usesVariable}`,
 		path(variable),
 		quoted(variable),
@@ -111,8 +117,8 @@ function path(variable: string): string {
 	return `$."${variable}"`;
 }
 
-function written(sql: Sql, id: number) {
-	const row = findField(sql, id);
+async function written(sql: Sql, id: number) {
+	const row = await findField(sql, id);
 	return row === null
 		? ({ kind: 'not_found' } as const)
 		: ({ kind: 'written', record: toField(row) } as const);

@@ -20,19 +20,20 @@ interface ReportRange {
 export function createFigures(sql: Sql) {
 	return {
 		campaignLife: ({ campaign }) => campaignLife(sql, campaign),
-		reportFigures: (query) => {
-			const zone = timeZone(sql);
+		reportFigures: async (query) => {
+			const zone = await timeZone(sql);
 			const { tag } = query;
-			const daily = tag === null ? dailyFigures(sql, query) : reportOfTag(sql, { ...query, tag, zone });
+			const daily =
+				tag === null ? await dailyFigures(sql, query) : await reportOfTag(sql, { ...query, tag, zone });
 			const sent = daily.reduce((sum, { type, count }) => (type === 'SENT' ? sum + count : sum), 0);
-			return { daily, attempted: sent + countBounced(sql, { ...query, zone }).neverSent };
+			return { daily, attempted: sent + (await countBounced(sql, { ...query, zone })).neverSent };
 		},
 	} satisfies Partial<Operations>;
 }
 
 /** Of one campaign, over all days. */
-export function figuresOf(sql: Sql, campaign: Uuid): CampaignFigures {
-	const rows = sql.all<{ type: EventType; audience: Audience; count: number }>(
+export async function figuresOf(sql: Sql, campaign: Uuid): Promise<CampaignFigures> {
+	const rows = await sql.all<{ type: EventType; audience: Audience; count: number }>(
 		`SELECT type, audience, sum(count) AS count
 		FROM daily_figures
 		WHERE scope = ?
@@ -54,8 +55,8 @@ export function figuresOf(sql: Sql, campaign: Uuid): CampaignFigures {
 }
 
 /** Whether there is such a campaign, of this database or named in a send call. */
-export function isCampaign(sql: Sql, campaign: Uuid): boolean {
-	const isKnown = sql.number(
+export async function isCampaign(sql: Sql, campaign: Uuid): Promise<boolean> {
+	const isKnown = await sql.number(
 		// submissions_of_campaign; a campaign of requests has no submission before its first row.
 		`SELECT EXISTS (SELECT 1 FROM submissions WHERE campaign = ?)
 			OR EXISTS (SELECT 1 FROM campaigns WHERE id = ?)`,
@@ -65,9 +66,9 @@ export function isCampaign(sql: Sql, campaign: Uuid): boolean {
 	return isKnown === 1;
 }
 
-function campaignLife(sql: Sql, campaign: Uuid): ReturnType<Operations['campaignLife']> {
-	if (!isCampaign(sql, campaign)) return null;
-	const row = sql.get<{ from: Day | null; to: Day | null }>(
+async function campaignLife(sql: Sql, campaign: Uuid): ReturnType<Operations['campaignLife']> {
+	if (!(await isCampaign(sql, campaign))) return null;
+	const row = await sql.get<{ from: Day | null; to: Day | null }>(
 		`SELECT min(day) AS "from", max(day) AS "to" FROM daily_figures WHERE scope = ? AND count > 0`,
 		campaign,
 	);
@@ -75,9 +76,12 @@ function campaignLife(sql: Sql, campaign: Uuid): ReturnType<Operations['campaign
 	return { days: from === null || to === null ? null : { from, to } };
 }
 
-function dailyFigures(sql: Sql, { from, to, campaign, human }: ReportRange): ReportFigures['daily'] {
-	return sql
-		.all<{ day: Day; type: EventType; audience: Audience; count: number }>(
+async function dailyFigures(
+	sql: Sql,
+	{ from, to, campaign, human }: ReportRange,
+): Promise<ReportFigures['daily']> {
+	return (
+		await sql.all<{ day: Day; type: EventType; audience: Audience; count: number }>(
 			`SELECT day, type, audience, sum(count) AS count
 			FROM daily_figures
 			WHERE scope = ? AND day BETWEEN ? AND ?
@@ -88,6 +92,7 @@ function dailyFigures(sql: Sql, { from, to, campaign, human }: ReportRange): Rep
 			from,
 			to,
 		)
+	)
 		.filter(({ type, audience }) => audience === (human && hasAudiences(type) ? 'human' : 'all'))
 		.map(({ day, type, count }) => ({ day, type, count }));
 }
@@ -103,12 +108,12 @@ interface BouncedGroup {
  * Messages that bounced within the range, and those of them that were not sent within it. Daily sums cannot tell: one message may be sent,
  * deferred for good and refused on three days. Grouped by quarter of an hour, many bounces give few rows.
  */
-export function countBounced(
+export async function countBounced(
 	sql: Sql,
 	{ from, to, campaign, tag, zone }: Omit<ReportRange, 'human'> & { tag: string | null; zone: string },
-): { bounced: number; neverSent: number } {
+): Promise<{ bounced: number; neverSent: number }> {
 	const quarter = (at: string) => `${at} / ${quarterHour}`;
-	const groups = sql.all<BouncedGroup>(
+	const groups = await sql.all<BouncedGroup>(
 		// message_firsts_bounced (first_at)
 		`SELECT ${quarter('m.sent_at')} AS sent, ${quarter('b.soft')} AS soft, ${quarter('b.hard')} AS hard,
 			count(*) AS count
@@ -158,29 +163,29 @@ interface Counted {
 }
 
 /** Counts the days anew in a zone. */
-export function recountFigures(sql: Sql, zone: string): void {
-	sql.run('DELETE FROM daily_figures');
-	const tally = createTally(sql, 'days');
-	if (timeZone(sql) !== zone) throw new Error('the zone is a setting: store it first');
-	for (const { quarter, campaign, type, audience, count } of countEverything(sql)) {
+export async function recountFigures(sql: Sql, zone: string): Promise<void> {
+	await sql.run('DELETE FROM daily_figures');
+	const tally = await createTally(sql, 'days');
+	if ((await timeZone(sql)) !== zone) throw new Error('the zone is a setting: store it first');
+	for (const { quarter, campaign, type, audience, count } of await countEverything(sql)) {
 		tally.add({ at: quarter * quarterHour, campaign, type, audience, by: count });
 	}
-	tally.write();
+	await tally.write();
 }
 
 /** Counts the quarters of an hour anew, without complaints, which are no events. */
-export function recountQuarters(sql: Sql): void {
-	sql.run("DELETE FROM quarter_figures WHERE type <> 'COMPLAINED'");
-	const tally = createTally(sql, 'quarters');
-	for (const { quarter, campaign, type, audience, count } of countEverything(sql)) {
+export async function recountQuarters(sql: Sql): Promise<void> {
+	await sql.run("DELETE FROM quarter_figures WHERE type <> 'COMPLAINED'");
+	const tally = await createTally(sql, 'quarters');
+	for (const { quarter, campaign, type, audience, count } of await countEverything(sql)) {
 		tally.add({ at: quarter * quarterHour, campaign, type, audience, by: count });
 	}
-	tally.write();
+	await tally.write();
 }
 
 /** Messages and events by quarter of an hour, as the figures should have them. */
-export function countEverything(sql: Sql): Counted[] {
-	return sql.all<Counted>(
+export async function countEverything(sql: Sql): Promise<Counted[]> {
+	return await sql.all<Counted>(
 		`SELECT campaign, 'CREATED' AS type, 'all' AS audience, at / ${quarterHour} AS quarter, count(*) AS count
 		FROM (
 			SELECT s.campaign, coalesce(g.released_at, m.created_at) AS at
@@ -230,9 +235,12 @@ interface Instant {
 }
 
 /** Distinct messages by the day of the first such event; walks submissions_of_tag and their messages. */
-export function reportOfTag(sql: Sql, query: TagQuery): { day: Day; type: EventType; count: number }[] {
+export async function reportOfTag(
+	sql: Sql,
+	query: TagQuery,
+): Promise<{ day: Day; type: EventType; count: number }[]> {
 	const counts = new Map<string, number>();
-	for (const { type, at, count } of instants(sql, query)) {
+	for (const { type, at, count } of await instants(sql, query)) {
 		const key = `${dayOf(at, query.zone)} ${type}`;
 		counts.set(key, (counts.get(key) ?? 0) + count);
 	}
@@ -247,11 +255,11 @@ export function reportOfTag(sql: Sql, query: TagQuery): { day: Day; type: EventT
 }
 
 // Groups by quarter of an hour, which is one day in every zone: result rows enter this process instead of messages.
-function instants(sql: Sql, { campaign, tag, human }: TagQuery): Instant[] {
+async function instants(sql: Sql, { campaign, tag, human }: TagQuery): Promise<Instant[]> {
 	const scope = `s.tag = ? AND (? IS NULL OR s.campaign = ?)`;
 	const values = [tag, campaign, campaign];
 	const quarter = (at: string) => `${at} / 900000000 * 900000000`;
-	const created = sql.all<Instant>(
+	const created = await sql.all<Instant>(
 		`SELECT 'CREATED' AS type, ${quarter('coalesce(g.released_at, m.created_at)')} AS at, count(*) AS count
 		FROM submissions s
 		JOIN messages m ON m.submission_seq = s.seq
@@ -260,7 +268,7 @@ function instants(sql: Sql, { campaign, tag, human }: TagQuery): Instant[] {
 		GROUP BY 2`,
 		...values,
 	);
-	const sent = sql.all<Instant>(
+	const sent = await sql.all<Instant>(
 		`SELECT 'SENT' AS type, ${quarter('m.sent_at')} AS at, count(*) AS count
 		FROM submissions s
 		JOIN messages m ON m.submission_seq = s.seq
@@ -268,7 +276,7 @@ function instants(sql: Sql, { campaign, tag, human }: TagQuery): Instant[] {
 		GROUP BY 2`,
 		...values,
 	);
-	const firsts = sql.all<Instant>(
+	const firsts = await sql.all<Instant>(
 		`SELECT type, ${quarter('first_at')} AS at, count(*) AS count
 		FROM (
 			SELECT f.type, min(f.first_at) AS first_at

@@ -35,14 +35,18 @@ export function openingOf({ starts_at, send_window, time_zone }: GateRow, now: M
 }
 
 /** `leave_by`: messages leased now may begin before it; null: at any time. Closed: the row is told until when. */
-export function passGate(sql: Sql, row: GateRow, now: Micros): { isOpen: boolean; leave_by: Micros | null } {
+export async function passGate(
+	sql: Sql,
+	row: GateRow,
+	now: Micros,
+): Promise<{ isOpen: boolean; leave_by: Micros | null }> {
 	if (row.opens_at !== null && row.opens_at > now) return { isOpen: false, leave_by: null };
 	const window = windowOf(row);
 	if (window === null) return { isOpen: true, leave_by: null };
 	const timeZone = row.time_zone ?? 'UTC';
 	const opens = opening(window, timeZone, now);
 	if (opens === now) return { isOpen: true, leave_by: closing(window, timeZone, now) };
-	sql.run('UPDATE campaigns SET opens_at = ? WHERE seq = ?', opens, row.seq);
+	await sql.run('UPDATE campaigns SET opens_at = ? WHERE seq = ?', opens, row.seq);
 	return { isOpen: false, leave_by: null };
 }
 

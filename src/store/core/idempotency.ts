@@ -13,8 +13,8 @@ interface KeyRow {
 }
 
 /** The answer to the same key within 24 hours; null for a new key. */
-export function findEarlier(sql: Sql, key: IdempotencyKey, now: Micros): Acceptance | null {
-	const row = sql.get<KeyRow>(
+export async function findEarlier(sql: Sql, key: IdempotencyKey, now: Micros): Promise<Acceptance | null> {
+	const row = await sql.get<KeyRow>(
 		`SELECT fingerprint, submission_id, campaign, answer
 		FROM idempotency_keys
 		WHERE scope = ? AND key = ? AND created_at > ?`,
@@ -30,12 +30,12 @@ export function findEarlier(sql: Sql, key: IdempotencyKey, now: Micros): Accepta
 }
 
 /** Replaces an answer that is too old to count. */
-export function rememberKey(
+export async function rememberKey(
 	sql: Sql,
 	key: IdempotencyKey,
 	said: { submission: Uuid; campaign: Uuid | null; answer: SendResult; now: Micros },
-): void {
-	sql.run(
+): Promise<void> {
+	await sql.run(
 		`INSERT INTO idempotency_keys (scope, key, fingerprint, submission_id, campaign, answer, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (scope, key) DO UPDATE SET

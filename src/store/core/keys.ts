@@ -77,18 +77,18 @@ function keyMissing(id: string, keys: readonly WrappingKey[]): StoreError {
 }
 
 /** The number of secrets by the id of their key, `null` for those that are not wrapped. */
-export function countSecrets(sql: Sql): Map<string | null, number> {
+export async function countSecrets(sql: Sql): Promise<Map<string | null, number>> {
 	const counts = new Map<string | null, number>();
 	for (const { table, column, where } of secretColumns) {
-		const stored = sql.tuples<[string]>(`SELECT ${column} FROM ${table} WHERE ${where}`);
+		const stored = await sql.tuples<[string]>(`SELECT ${column} FROM ${table} WHERE ${where}`);
 		for (const [text] of stored) counts.set(keyIdOf(text), (counts.get(keyIdOf(text)) ?? 0) + 1);
 	}
 	return counts;
 }
 
 /** Throws `StoreError` "key" where a secret is wrapped with a key that is not among these. */
-export function assertKeys(sql: Sql, keys: readonly WrappingKey[]): void {
-	for (const id of countSecrets(sql).keys())
+export async function assertKeys(sql: Sql, keys: readonly WrappingKey[]): Promise<void> {
+	for (const id of (await countSecrets(sql)).keys())
 		if (id !== null && keys.every((key) => key.id !== id)) throw keyMissing(id, keys);
 }
 
@@ -96,12 +96,12 @@ export function assertKeys(sql: Sql, keys: readonly WrappingKey[]): void {
  * Writes each secret anew, wrapped with the first key or plain, and overwrites the old one. Runs in a transaction of
  * the caller.
  */
-export function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): void {
-	sql.overwriting(() => {
+export async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise<void> {
+	await sql.overwriting(async () => {
 		for (const { table, column, place, where } of secretColumns) {
 			const plain = `unwrap(${column}, ${place})`;
 			const fresh = as === 'wrapped' ? `wrap(${plain}, ${place})` : plain;
-			sql.run(`UPDATE ${table} SET ${column} = ${fresh} WHERE ${where}`);
+			await sql.run(`UPDATE ${table} SET ${column} = ${fresh} WHERE ${where}`);
 		}
 	});
 }
@@ -109,11 +109,11 @@ export function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): void {
 /** The keyring, and the wrapping of all secrets. */
 export function createKeyring(sql: Sql) {
 	return {
-		ensureKey: ({ purpose, fresh, rotateAfter, now }) => {
-			const keys = findKeys(sql, purpose);
+		ensureKey: async ({ purpose, fresh, rotateAfter, now }) => {
+			const keys = await findKeys(sql, purpose);
 			const [newest] = keys;
 			if (newest !== undefined && newest.created_at > now - rotateAfter) return keys;
-			sql.run(
+			await sql.run(
 				'INSERT INTO keyring (purpose, id, secret, created_at) VALUES (?, ?, wrap(?, ?), ?)',
 				purpose,
 				fresh.id,
@@ -121,18 +121,18 @@ export function createKeyring(sql: Sql) {
 				`keyring ${purpose} ${fresh.id}`,
 				now,
 			);
-			return findKeys(sql, purpose);
+			return await findKeys(sql, purpose);
 		},
-		rewriteSecrets: ({ as, isTrial }) => {
-			if (!isTrial) rewriteSecrets(sql, as);
+		rewriteSecrets: async ({ as, isTrial }) => {
+			if (!isTrial) await rewriteSecrets(sql, as);
 			return [];
 		},
-		secretCounts: () => [...countSecrets(sql)].map(([key, secrets]) => ({ key, secrets })),
+		secretCounts: async () => [...(await countSecrets(sql))].map(([key, secrets]) => ({ key, secrets })),
 	} satisfies Partial<Operations>;
 }
 
-function findKeys(sql: Sql, purpose: string): StoredKey[] {
-	return sql.all<StoredKey>(
+async function findKeys(sql: Sql, purpose: string): Promise<StoredKey[]> {
+	return await sql.all<StoredKey>(
 		`SELECT id, unwrap(secret, 'keyring ' || purpose || ' ' || id) AS secret, created_at
 		FROM keyring
 		WHERE purpose = ? AND retired_at IS NULL
@@ -151,19 +151,24 @@ const tokenColumns = 'name, scopes, created_at, revoked_at';
 /** Names are unique among valid tokens: a revoked token stays in the list, and its name may be used again. */
 export function createTokens(sql: Sql) {
 	return {
-		listTokens: () =>
-			sql.all<TokenRow>(`SELECT ${tokenColumns} FROM tokens ORDER BY created_at, sha256`).map(toToken),
-		findToken: ({ sha256 }) => {
-			const row = sql.get<TokenRow>(
+		listTokens: async () =>
+			(await sql.all<TokenRow>(`SELECT ${tokenColumns} FROM tokens ORDER BY created_at, sha256`)).map(
+				toToken,
+			),
+		findToken: async ({ sha256 }) => {
+			const row = await sql.get<TokenRow>(
 				`SELECT ${tokenColumns} FROM tokens WHERE sha256 = ? AND revoked_at IS NULL`,
 				sha256,
 			);
 			return row === undefined ? null : toToken(row);
 		},
-		createToken: ({ sha256, name, scopes, now }) => {
-			const living = sql.number('SELECT count(*) FROM tokens WHERE name = ? AND revoked_at IS NULL', name);
+		createToken: async ({ sha256, name, scopes, now }) => {
+			const living = await sql.number(
+				'SELECT count(*) FROM tokens WHERE name = ? AND revoked_at IS NULL',
+				name,
+			);
 			if (living > 0) return false;
-			sql.run(
+			await sql.run(
 				'INSERT INTO tokens (sha256, name, scopes, created_at) VALUES (?, ?, ?, ?)',
 				sha256,
 				name,
@@ -172,9 +177,9 @@ export function createTokens(sql: Sql) {
 			);
 			return true;
 		},
-		revokeToken: ({ name, now }) =>
-			sql.run('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL', now, name).changes >
-			0,
+		revokeToken: async ({ name, now }) =>
+			(await sql.run('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL', now, name))
+				.changes > 0,
 	} satisfies Partial<Operations>;
 }
 
@@ -196,8 +201,8 @@ export function createDkimKeys(sql: Sql) {
 				JOIN keyring k ON k.purpose = 'dkim' AND k.id = d.id
 				ORDER BY d.domain, d.id`,
 			),
-		addDkimKey: ({ domain, selector, type, secret, now }) => {
-			const [added] = sql.tuples<[id: number]>(
+		addDkimKey: async ({ domain, selector, type, secret, now }) => {
+			const [added] = await sql.tuples<[id: number]>(
 				`INSERT INTO dkim_keys (domain, selector, type, created_at)
 				VALUES (?, ?, ?, ?)
 				ON CONFLICT (domain, selector) DO NOTHING
@@ -208,7 +213,7 @@ export function createDkimKeys(sql: Sql) {
 				now,
 			);
 			if (added === undefined) return false;
-			sql.run(
+			await sql.run(
 				"INSERT INTO keyring (purpose, id, secret, created_at) VALUES ('dkim', ?, wrap(?, ?), ?)",
 				added[0],
 				secret,
@@ -217,14 +222,16 @@ export function createDkimKeys(sql: Sql) {
 			);
 			return true;
 		},
-		removeDkimKey: ({ domain, selector }) => {
-			const [removed] = sql.tuples<[id: number]>(
+		removeDkimKey: async ({ domain, selector }) => {
+			const [removed] = await sql.tuples<[id: number]>(
 				'DELETE FROM dkim_keys WHERE domain = ? AND selector = ? RETURNING id',
 				domain,
 				selector,
 			);
 			if (removed === undefined) return false;
-			sql.overwriting(() => sql.run("DELETE FROM keyring WHERE purpose = 'dkim' AND id = ?", removed[0]));
+			await sql.overwriting(() =>
+				sql.run("DELETE FROM keyring WHERE purpose = 'dkim' AND id = ?", removed[0]),
+			);
 			return true;
 		},
 	} satisfies Partial<Operations>;

@@ -3,13 +3,13 @@ import { flag } from './rows.js';
 import type { Sql } from './sql.js';
 
 /** How many subscribers of each kind there are more now. */
-export function moveCounters(
+export async function moveCounters(
 	sql: Sql,
 	list_id: number,
 	{ active, inactive }: { active: number; inactive: number },
-): void {
+): Promise<void> {
 	if (active === 0 && inactive === 0) return;
-	sql.run(
+	await sql.run(
 		'UPDATE lists SET active_count = active_count + ?, inactive_count = inactive_count + ? WHERE id = ?',
 		active,
 		inactive,

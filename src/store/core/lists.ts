@@ -12,28 +12,28 @@ const columns = 'id, name, email_reason, active_count, inactive_count, created_a
 /** Deleting and clearing cancel waiting messages of the list, in the same transaction of the caller. */
 export function createLists(sql: Sql) {
 	return {
-		pageLists: (page) => ({
-			count: sql.number('SELECT count(*) FROM lists'),
-			results: sql
-				.all<ListRow>(`SELECT ${columns} FROM lists ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
-				.map(toList),
+		pageLists: async (page) => ({
+			count: await sql.number('SELECT count(*) FROM lists'),
+			results: (
+				await sql.all<ListRow>(`SELECT ${columns} FROM lists ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
+			).map(toList),
 		}),
-		getList: ({ id }) => {
-			const row = findList(sql, id);
+		getList: async ({ id }) => {
+			const row = await findList(sql, id);
 			return row === null ? null : toList(row);
 		},
 		getListDetails: ({ id }) => findDetails(sql, id),
-		createList: ({ input, now }) => {
-			const { lastInsertRowid } = sql.run(
+		createList: async ({ input, now }) => {
+			const { lastInsertRowid } = await sql.run(
 				'INSERT INTO lists (name, email_reason, created_at) VALUES (?, ?, ?)',
 				input.name,
 				input.email_reason,
 				now,
 			);
-			return written(sql, Number(lastInsertRowid));
+			return await written(sql, Number(lastInsertRowid));
 		},
-		patchList: ({ id, patch }) => {
-			sql.run(
+		patchList: async ({ id, patch }) => {
+			await sql.run(
 				`UPDATE lists
 				SET name = coalesce(?, name), email_reason = coalesce(?, email_reason)
 				WHERE id = ?`,
@@ -41,43 +41,43 @@ export function createLists(sql: Sql) {
 				patch.email_reason ?? null,
 				id,
 			);
-			return written(sql, id);
+			return await written(sql, id);
 		},
-		patchListDetails: ({ id, patch: { public_name } }) => {
+		patchListDetails: async ({ id, patch: { public_name } }) => {
 			if (public_name !== undefined)
-				sql.run('UPDATE lists SET public_name = ? WHERE id = ?', public_name, id);
-			const record = findDetails(sql, id);
+				await sql.run('UPDATE lists SET public_name = ? WHERE id = ?', public_name, id);
+			const record = await findDetails(sql, id);
 			return record === null ? { kind: 'not_found' } : { kind: 'written', record };
 		},
-		deleteList: ({ id, now }) => {
-			if (findList(sql, id) === null) return false;
-			emptyList(sql, id);
-			widenToAllLists(sql, { list_id: id, now });
-			sql.run('DELETE FROM lists WHERE id = ?', id);
+		deleteList: async ({ id, now }) => {
+			if ((await findList(sql, id)) === null) return false;
+			await emptyList(sql, id);
+			await widenToAllLists(sql, { list_id: id, now });
+			await sql.run('DELETE FROM lists WHERE id = ?', id);
 			return true;
 		},
-		clearList: ({ id }) => (findList(sql, id) === null ? null : emptyList(sql, id)),
+		clearList: async ({ id }) => ((await findList(sql, id)) === null ? null : await emptyList(sql, id)),
 	} satisfies Partial<Operations>;
 }
 
 /** Null: no such list. Its counters are those of the caller’s transaction. */
-export function findList(sql: Sql, id: number): ListRow | null {
-	return sql.get<ListRow>(`SELECT ${columns} FROM lists WHERE id = ?`, id) ?? null;
+export async function findList(sql: Sql, id: number): Promise<ListRow | null> {
+	return (await sql.get<ListRow>(`SELECT ${columns} FROM lists WHERE id = ?`, id)) ?? null;
 }
 
-function findDetails(sql: Sql, id: number): ListDetails | null {
-	return sql.get<ListDetails>('SELECT id, public_name FROM lists WHERE id = ?', id) ?? null;
+async function findDetails(sql: Sql, id: number): Promise<ListDetails | null> {
+	return (await sql.get<ListDetails>('SELECT id, public_name FROM lists WHERE id = ?', id)) ?? null;
 }
 
-function emptyList(sql: Sql, id: number): number {
-	cancelWaitingOfList(sql, id);
-	const { changes } = sql.run('DELETE FROM subscribers WHERE list_id = ?', id);
-	sql.run('UPDATE lists SET active_count = 0, inactive_count = 0 WHERE id = ?', id);
+async function emptyList(sql: Sql, id: number): Promise<number> {
+	await cancelWaitingOfList(sql, id);
+	const { changes } = await sql.run('DELETE FROM subscribers WHERE list_id = ?', id);
+	await sql.run('UPDATE lists SET active_count = 0, inactive_count = 0 WHERE id = ?', id);
 	return changes;
 }
 
-function written(sql: Sql, id: number) {
-	const row = findList(sql, id);
+async function written(sql: Sql, id: number) {
+	const row = await findList(sql, id);
 	return row === null
 		? ({ kind: 'not_found' } as const)
 		: ({ kind: 'written', record: toList(row) } as const);

@@ -48,18 +48,18 @@ const columns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.cam
 /** Only reads. States in filters and counts too are the visible ones (`seenState`). */
 export function createMessages(sql: Sql) {
 	return {
-		pageMessages: ({ filter, ...page }) => {
+		pageMessages: async ({ filter, ...page }) => {
 			const { where, values } = conditions(filter, page);
 			return {
 				// Without a filter there is no join: the smallest index gives the count.
-				count: sql.number(
+				count: await sql.number(
 					values.length === 0
 						? 'SELECT count(*) FROM messages'
 						: `SELECT count(*) FROM ${joined} WHERE ${where}`,
 					...values,
 				),
-				results: sql
-					.all<MessageRow>(
+				results: (
+					await sql.all<MessageRow>(
 						`SELECT ${columns}
 						FROM ${joined}
 						JOIN contents c ON c.sha256 = s.content_sha256
@@ -69,7 +69,7 @@ export function createMessages(sql: Sql) {
 						...values,
 						...span(page),
 					)
-					.map(toMessage),
+				).map(toMessage),
 			};
 		},
 		getMessage: ({ id, ...seen }) => getMessage(sql, id, seen),
@@ -80,14 +80,14 @@ export function createMessages(sql: Sql) {
 }
 
 /** Counts by visible state; a state without messages is absent. Walks all of the scope; null is everything. */
-export function countByState(
+export async function countByState(
 	sql: Sql,
 	scope: MessageScope | null,
 	seen: Seen = {},
-): Partial<Record<MessageState, number>> {
+): Promise<Partial<Record<MessageState, number>>> {
 	const { where, values } = scopeCondition(scope);
 	const own = seenRows('s.owner', seen);
-	const rows = sql.all<{ state: MessageState; count: number }>(
+	const rows = await sql.all<{ state: MessageState; count: number }>(
 		`SELECT ${seenState} AS state, count(*) AS count
 		FROM ${joined}
 		WHERE ${where} AND ${own.where}
@@ -133,9 +133,9 @@ interface RenderingRow {
 }
 
 /** Null where it is of another owner than `seen`, too. */
-export function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Operations['getMessage']> {
+export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Operations['getMessage']> {
 	const own = seenRows('s.owner', seen);
-	const row = sql.get<MessageRow & RenderingRow>(
+	const row = await sql.get<MessageRow & RenderingRow>(
 		`SELECT ${columns}, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context
 		FROM ${joined}
 		JOIN contents c ON c.sha256 = s.content_sha256
@@ -144,22 +144,22 @@ export function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Opera
 		...own.values,
 	);
 	if (row === undefined) return null;
-	const attempts = sql
-		.all<AttemptRow>(
+	const attempts = (
+		await sql.all<AttemptRow>(
 			`SELECT number, at, outcome, phase, code, enhanced, text
 			FROM attempts
 			WHERE message_id = ?
 			ORDER BY number`,
 			row.id,
 		)
-		.map(toAttempt);
+	).map(toAttempt);
 	return {
 		message: toMessage(row),
 		attempts,
-		events: eventsOf(sql, row),
-		reports: reportsOf(sql, row.id),
+		events: await eventsOf(sql, row),
+		reports: await reportsOf(sql, row.id),
 		rendering: rendering(row),
-		attachments: attachmentsOf(sql, row.content_sha256),
+		attachments: await attachmentsOf(sql, row.content_sha256),
 	};
 }
 
@@ -172,9 +172,12 @@ interface FirstRow {
 }
 
 /** CREATED and SENT are columns of the message; a staged message has no CREATED yet. */
-function eventsOf(sql: Sql, { id, state, created_at, sent_at }: MessageRow & RenderingRow): MessageEvent[] {
+async function eventsOf(
+	sql: Sql,
+	{ id, state, created_at, sent_at }: MessageRow & RenderingRow,
+): Promise<MessageEvent[]> {
 	const once = (type: EventType, first_at: Micros) => ({ type, first_at, count: 1, url: null, machine: 0 });
-	const firsts = sql.all<FirstRow>(
+	const firsts = await sql.all<FirstRow>(
 		`SELECT f.type, f.first_at, f.count, f.machine, (
 			-- events_of_message
 			SELECT e.url FROM events e
@@ -207,8 +210,8 @@ interface ReportRow {
 }
 
 /** A bounce's reply is in the event recorded at the same time; a bounce of a copy and a complaint have none. */
-function reportsOf(sql: Sql, id: number): MessageReport[] {
-	const rows = sql.all<ReportRow>(
+async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
+	const rows = await sql.all<ReportRow>(
 		// bounce_reports_of_message, events_of_message
 		`SELECT r.at, r.event, e.smtp_code, e.diagnostic
 		FROM (
@@ -260,8 +263,8 @@ interface SubmissionRow {
 	requests: number | null;
 }
 
-function getSubmission(sql: Sql, id: string): StoredSubmission | null {
-	const row = sql.get<SubmissionRow>(
+async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | null> {
+	const row = await sql.get<SubmissionRow>(
 		`SELECT s.id, s.type, s.envelope, s.tag, s.campaign, s.content_sha256,
 			c.subject, c.text, c.html, c.disable_inline, s.request, g.requests
 		FROM submissions s
@@ -272,7 +275,7 @@ function getSubmission(sql: Sql, id: string): StoredSubmission | null {
 	);
 	if (row === undefined) return null;
 	const { type, tag, campaign, content_sha256, subject, text, html } = row;
-	const files = attachmentsOf(sql, content_sha256).map(({ size: _, ...file }) => file);
+	const files = (await attachmentsOf(sql, content_sha256)).map(({ size: _, ...file }) => file);
 	const content = {
 		...{ subject, text, html, disable_inline: row.disable_inline === 1 },
 		...(files.length > 0 && { attachments: files }),
@@ -289,14 +292,14 @@ function callOf({ request, requests }: SubmissionRow): Pick<StoredSubmission, 'c
 }
 
 /** Leases count too: the message comes back when its lease ends. Lanes are few; each is one look-up in messages_due. */
-export function nextDue(sql: Sql, scope: MessageScope | null): Micros | null {
-	if (scope !== null && 'submission' in scope) return nextOfSubmission(sql, scope.submission);
+export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Micros | null> {
+	if (scope !== null && 'submission' in scope) return await nextOfSubmission(sql, scope.submission);
 	const lanes =
 		scope === null
 			? `SELECT 0 AS seq, NULL AS opens_at UNION ALL SELECT -1, NULL
 				UNION ALL SELECT seq, opens_at FROM campaigns WHERE has_open_work = 1 AND state = 'released'`
 			: "SELECT seq, opens_at FROM campaigns WHERE id = ? AND state = 'released'";
-	const row = sql.get<{ due: Micros | null }>(
+	const row = await sql.get<{ due: Micros | null }>(
 		`SELECT min(${leavesAt('g.wakes')}) AS due
 		FROM (
 			SELECT l.opens_at,
@@ -309,8 +312,8 @@ export function nextDue(sql: Sql, scope: MessageScope | null): Micros | null {
 	return row?.due ?? null;
 }
 
-function nextOfSubmission(sql: Sql, submission: string): Micros | null {
-	const row = sql.get<{ due: Micros | null }>(
+async function nextOfSubmission(sql: Sql, submission: string): Promise<Micros | null> {
+	const row = await sql.get<{ due: Micros | null }>(
 		`SELECT min(${leavesAt('m.wake_at')}) AS due
 		FROM ${joined}
 		WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released')`,

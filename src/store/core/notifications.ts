@@ -20,13 +20,13 @@ import { signingSecrets } from './webhooks.js';
 /** Runs in the caller’s transaction. A lease raises the fence: settling under an older fence is `lost_lease`. */
 export function createNotifications(sql: Sql) {
 	return {
-		leaseDeliveries: (command) => ({
-			deliveries: lease(sql, command),
-			secrets: signingSecrets(sql, command.now),
+		leaseDeliveries: async (command) => ({
+			deliveries: await lease(sql, command),
+			secrets: await signingSecrets(sql, command.now),
 		}),
-		settleDeliveries: ({ settlements }) => {
+		settleDeliveries: async ({ settlements }) => {
 			const settled: DeliverySettled[] = [];
-			for (const each of settlements) settled.push(settle(sql, each));
+			for (const each of settlements) settled.push(await settle(sql, each));
 			return settled;
 		},
 	} satisfies Partial<Operations>;
@@ -52,15 +52,15 @@ interface DueRow {
 /**
  * Gives every webhook its share, however much waits for the others. Rows of deleted and stopped webhooks are not read.
  */
-function lease(sql: Sql, command: LeaseDeliveries): LeasedDelivery[] {
+async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery[]> {
 	// webhook_deliveries_due: mostly nothing is due, and then nothing else is read.
-	const isAnyDue = sql.number(
+	const isAnyDue = await sql.number(
 		'SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?)',
 		command.now,
 	);
 	if (isAnyDue === 0) return [];
 	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));
-	const hooks = sql.all<HookRow>(
+	const hooks = await sql.all<HookRow>(
 		`SELECT id, url, is_auth_enabled, login, unwrap(password, 'webhooks ' || id) AS password
 		FROM webhooks
 		WHERE stopped_at IS NULL
@@ -69,18 +69,18 @@ function lease(sql: Sql, command: LeaseDeliveries): LeasedDelivery[] {
 	const leased: LeasedDelivery[] = [];
 	for (const hook of hooks) {
 		const room = Math.min(shares.get(hook.id) ?? command.each, command.max - leased.length);
-		if (room > 0) leased.push(...leaseHook(sql, hook, room, command));
+		if (room > 0) leased.push(...(await leaseHook(sql, hook, room, command)));
 	}
 	return leased;
 }
 
-function leaseHook(
+async function leaseHook(
 	sql: Sql,
 	hook: HookRow,
 	room: number,
 	{ owner, now, until }: LeaseDeliveries,
-): LeasedDelivery[] {
-	const rows = sql.all<DueRow>(
+): Promise<LeasedDelivery[]> {
+	const rows = await sql.all<DueRow>(
 		// webhook_deliveries_turn (webhook_id, due_at)
 		`SELECT id, uuid, payload, attempts, attempts_before, fence
 		FROM webhook_deliveries INDEXED BY webhook_deliveries_turn
@@ -94,7 +94,7 @@ function leaseHook(
 	const credentials = hook.is_auth_enabled === 1 ? { login: hook.login, password: hook.password } : null;
 	const leased: LeasedDelivery[] = [];
 	for (const row of rows) {
-		sql.run(
+		await sql.run(
 			`UPDATE webhook_deliveries
 			SET state = 'sending', lease_owner = ?, due_at = ?, fence = fence + 1
 			WHERE id = ?`,
@@ -121,9 +121,12 @@ interface SendingRow {
 	attempts: number;
 }
 
-function settle(sql: Sql, { delivery, fence, at, result }: DeliverySettlement): DeliverySettled {
+async function settle(
+	sql: Sql,
+	{ delivery, fence, at, result }: DeliverySettlement,
+): Promise<DeliverySettled> {
 	// Deleting a webhook deletes its deliveries.
-	const row = sql.get<SendingRow>(
+	const row = await sql.get<SendingRow>(
 		`SELECT id, webhook_id, attempts
 		FROM webhook_deliveries
 		WHERE uuid = ? AND fence = ? AND state = 'sending'
@@ -134,34 +137,34 @@ function settle(sql: Sql, { delivery, fence, at, result }: DeliverySettlement): 
 	if (row === undefined) return 'lost_lease';
 	switch (result.kind) {
 		case 'released':
-			sql.run(
+			await sql.run(
 				"UPDATE webhook_deliveries SET state = 'pending', due_at = ?, lease_owner = NULL WHERE id = ?",
 				at,
 				row.id,
 			);
 			return 'recorded';
 		case 'again':
-			record(sql, row, { at, answer: result.answer, state: 'pending', due_at: result.due_at });
+			await record(sql, row, { at, answer: result.answer, state: 'pending', due_at: result.due_at });
 			return 'recorded';
 		case 'delivered':
 		case 'failed':
-			record(sql, row, { at, answer: result.answer, state: result.kind, due_at: null });
+			await record(sql, row, { at, answer: result.answer, state: result.kind, due_at: null });
 			return 'recorded';
 		case 'gone':
-			return settleGone(sql, row, { at, ...result });
+			return await settleGone(sql, row, { at, ...result });
 	}
 }
 
-function settleGone(
+async function settleGone(
 	sql: Sql,
 	row: SendingRow,
 	{ at, answer, url }: { at: Micros; answer: DeliveryAnswer; url: string },
-): DeliverySettled {
+): Promise<DeliverySettled> {
 	const stop = 'UPDATE webhooks SET stopped_at = ? WHERE id = ? AND url = ?';
 	// The URL may have been corrected while the call to the old one was under way.
-	const isStopped = sql.run(stop, at, row.webhook_id, url).changes === 1;
-	if (isStopped) record(sql, row, { at, answer, state: 'failed', due_at: null });
-	else record(sql, row, { at, answer, state: 'pending', due_at: at });
+	const isStopped = (await sql.run(stop, at, row.webhook_id, url)).changes === 1;
+	if (isStopped) await record(sql, row, { at, answer, state: 'failed', due_at: null });
+	else await record(sql, row, { at, answer, state: 'pending', due_at: at });
 	return isStopped ? 'recorded' : 'moved';
 }
 
@@ -173,8 +176,8 @@ interface Outcome {
 	due_at: Micros | null;
 }
 
-function record(sql: Sql, row: SendingRow, { at, answer, state, due_at }: Outcome): void {
-	sql.run(
+async function record(sql: Sql, row: SendingRow, { at, answer, state, due_at }: Outcome): Promise<void> {
+	await sql.run(
 		`UPDATE webhook_deliveries
 		SET state = ?, due_at = ?, lease_owner = NULL, attempts = attempts + 1, attempted_at = ?,
 			status_code = ?, error = ?, answer = ?, finished_at = ?
@@ -188,7 +191,7 @@ function record(sql: Sql, row: SendingRow, { at, answer, state, due_at }: Outcom
 		due_at === null ? at : null,
 		row.id,
 	);
-	sql.run(
+	await sql.run(
 		`INSERT INTO webhook_attempts (delivery_id, number, at, status_code, error, duration_ms)
 		VALUES (?, ?, ?, ?, ?, ?)`,
 		row.id,
@@ -215,7 +218,7 @@ export interface NoticedEvent {
 /** The webhook deliveries of one operation. It reads the webhooks once, and mostly finds none. */
 export interface Notices {
 	/** `message`: its number within the database. */
-	add(message: number, event: NoticedEvent): void;
+	add(message: number, event: NoticedEvent): Promise<void>;
 }
 
 /** For one operation, in its transaction: reads the webhooks once, at the first `add`. */
@@ -223,12 +226,12 @@ export function createNotices(sql: Sql): Notices {
 	let hooks: Hook[] | null = null;
 	const submissions = new Map<number, SubmissionRow>();
 	return {
-		add: (message, event) => {
-			hooks ??= sql.all<Hook>('SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id');
+		add: async (message, event) => {
+			hooks ??= await sql.all<Hook>('SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id');
 			const told = hooks.filter(({ type }) => type === event.type);
 			if (told.length === 0) return;
-			const about = readMessage(sql, submissions, message);
-			for (const hook of told) insertDelivery(sql, hook, { message, about, event });
+			const about = await readMessage(sql, submissions, message);
+			for (const hook of told) await insertDelivery(sql, hook, { message, about, event });
 		},
 	};
 }
@@ -247,21 +250,21 @@ interface SubmissionRow {
 
 type About = Parameters<typeof formatNotification>[0]['message'];
 
-function readMessage(sql: Sql, submissions: Map<number, SubmissionRow>, id: number): About {
-	const row = sql.get<{ uuid: Uuid; to_email: string; submission_seq: number }>(
+async function readMessage(sql: Sql, submissions: Map<number, SubmissionRow>, id: number): Promise<About> {
+	const row = await sql.get<{ uuid: Uuid; to_email: string; submission_seq: number }>(
 		'SELECT uuid, to_email, submission_seq FROM messages WHERE id = ?',
 		id,
 	);
 	if (row === undefined) throw new Error(`message ${id} of an event is missing`);
-	const known = submissions.get(row.submission_seq) ?? readSubmission(sql, row.submission_seq);
+	const known = submissions.get(row.submission_seq) ?? (await readSubmission(sql, row.submission_seq));
 	submissions.set(row.submission_seq, known);
 	const { subject, tag, campaign } = known;
 	const { from } = readEnvelope(known.envelope);
 	return { id: row.uuid, to: row.to_email, from, subject, tag, campaign_unique_id: campaign };
 }
 
-function readSubmission(sql: Sql, seq: number): SubmissionRow {
-	const row = sql.get<SubmissionRow>(
+async function readSubmission(sql: Sql, seq: number): Promise<SubmissionRow> {
+	const row = await sql.get<SubmissionRow>(
 		`SELECT s.envelope, c.subject, s.tag, s.campaign
 		FROM submissions s
 		JOIN contents c ON c.sha256 = s.content_sha256
@@ -272,13 +275,13 @@ function readSubmission(sql: Sql, seq: number): SubmissionRow {
 	return row;
 }
 
-function insertDelivery(
+async function insertDelivery(
 	sql: Sql,
 	hook: Hook,
 	{ message, about, event }: { message: number; about: About; event: NoticedEvent },
-): void {
+): Promise<void> {
 	const { ip = null, user_agent = null, url = null, smtp_code = null, diagnostic = null } = event;
-	const id = newUuid(sql);
+	const id = await newUuid(sql);
 	const payload = formatNotification({
 		id,
 		type: event.type,
@@ -286,7 +289,7 @@ function insertDelivery(
 		message: about,
 		data: { url, ip, user_agent, machine: event.machine, smtp_code, diagnostic },
 	});
-	sql.run(
+	await sql.run(
 		`INSERT INTO webhook_deliveries (uuid, webhook_id, message_id, type, payload, state, due_at, created_at)
 		VALUES (?, ?, ?, ?, ?, 'pending', ?, ?)`,
 		id,
@@ -300,8 +303,8 @@ function insertDelivery(
 }
 
 /** Made of SQLite's own random octets: an operation of the store has no other source. Version 4 (RFC 9562 s.5.4). */
-function newUuid(sql: Sql): Uuid {
-	const row = sql.get<{ hex: string }>('SELECT lower(hex(randomblob(16))) AS hex');
+async function newUuid(sql: Sql): Promise<Uuid> {
+	const row = await sql.get<{ hex: string }>('SELECT lower(hex(randomblob(16))) AS hex');
 	const hex = row?.hex ?? '';
 	const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
 	return [

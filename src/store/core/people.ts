@@ -24,23 +24,24 @@ export function createPeople(sql: Sql) {
 /** The most rows of one kind that an answer has. */
 const most = 1000;
 
-function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['getPerson']> {
-	const forms = writtenForms(sql, email_key);
+async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['getPerson']> {
+	const forms = await writtenForms(sql, email_key);
 	const found = {
-		subscribers: subscribersOf(sql, email_key),
-		suppressions: selectSuppressions(sql, 'email_key = ? ORDER BY reason, list_id', [email_key]),
-		date_erased: dateOf(erasedAt(sql, email_key)),
+		subscribers: await subscribersOf(sql, email_key),
+		suppressions: await selectSuppressions(sql, 'email_key = ? ORDER BY reason, list_id', [email_key]),
+		date_erased: dateOf(await erasedAt(sql, email_key)),
 		left_out: [
-			...leftOutByName(sql, email_key),
-			...leftOutOfLists(sql, email_key),
-			...leftOutOf(sql, email_key, forms),
+			...(await leftOutByName(sql, email_key)),
+			...(await leftOutOfLists(sql, email_key)),
+			...(await leftOutOf(sql, email_key, forms)),
 		],
-		copies: copiesOf(sql, email_key, forms),
+		copies: await copiesOf(sql, email_key, forms),
 		date_sender: dateOf(
-			sql.get<{ at: Micros }>('SELECT created_at AS at FROM senders WHERE email_key = ?', email_key)?.at,
+			(await sql.get<{ at: Micros }>('SELECT created_at AS at FROM senders WHERE email_key = ?', email_key))
+				?.at,
 		),
 		// messages_of_address
-		messages: sql.number('SELECT count(*) FROM messages WHERE to_key = ?', email_key),
+		messages: await sql.number('SELECT count(*) FROM messages WHERE to_key = ?', email_key),
 	};
 	const { date_erased, date_sender, messages, ...lists } = found;
 	const is_known =
@@ -55,9 +56,9 @@ function dateOf(at: Micros | undefined): string | null {
 	return at === undefined ? null : formatDateTime(at);
 }
 
-function subscribersOf(sql: Sql, email_key: EmailKey): ListedSubscriber[] {
-	return sql
-		.all<SubscriberRow & { list_name: string }>(
+async function subscribersOf(sql: Sql, email_key: EmailKey): Promise<ListedSubscriber[]> {
+	return (
+		await sql.all<SubscriberRow & { list_name: string }>(
 			// subscribers_by_key (email_key, list_id)
 			`SELECT ${subscriberColumns}, (SELECT name FROM lists l WHERE l.id = list_id) AS list_name
 			FROM subscribers
@@ -65,12 +66,12 @@ function subscribersOf(sql: Sql, email_key: EmailKey): ListedSubscriber[] {
 			ORDER BY list_id`,
 			email_key,
 		)
-		.map((row) => ({ ...toSubscriber(row), list_name: row.list_name }));
+	).map((row) => ({ ...toSubscriber(row), list_name: row.list_name }));
 }
 
-function erasedAt(sql: Sql, email_key: EmailKey): Micros | undefined {
-	for (const { secret } of erasureKeys(sql)) {
-		const row = sql.get<{ erased_at: Micros }>(
+async function erasedAt(sql: Sql, email_key: EmailKey): Promise<Micros | undefined> {
+	for (const { secret } of await erasureKeys(sql)) {
+		const row = await sql.get<{ erased_at: Micros }>(
 			'SELECT erased_at FROM erased WHERE email_hash = ?',
 			erasedHash(secret, email_key),
 		);
@@ -86,8 +87,8 @@ interface LeftOutRow extends Pick<LeftOut, 'key' | 'state' | 'code' | 'error'> {
 }
 
 /** A duplicate has its message by another row. A refused request names all its recipients in one row. */
-function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): LeftOut[] {
-	const rows = sql.all<LeftOutRow>(
+async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Promise<LeftOut[]> {
+	const rows = await sql.all<LeftOutRow>(
 		`SELECT g.id, g.key, g.state, g.created_at, r.to_email, r.code, r.error
 		FROM campaign_results r
 		JOIN campaigns g ON g.seq = r.campaign_seq
@@ -104,8 +105,8 @@ function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Lef
 }
 
 /** Of lists: kept by address, with the reason. */
-function leftOutByName(sql: Sql, email_key: EmailKey): LeftOut[] {
-	const rows = sql.all<
+async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
+	const rows = await sql.all<
 		Omit<LeftOutRow, 'to_email' | 'error'> & {
 			detail: string | null;
 			list: string | null;
@@ -136,9 +137,11 @@ function leftOutByName(sql: Sql, email_key: EmailKey): LeftOut[] {
  * Campaigns to a list of the address that made no message for it, of before that was kept by address. A list's outcomes are counted:
  * the reason is what holds now and held then, else unknown.
  */
-function leftOutOfLists(sql: Sql, email_key: EmailKey): LeftOut[] {
-	return sql
-		.all<Omit<LeftOutRow, 'to_email' | 'code' | 'error'> & { is_active: number; reason: string | null }>(
+async function leftOutOfLists(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
+	return (
+		await sql.all<
+			Omit<LeftOutRow, 'to_email' | 'code' | 'error'> & { is_active: number; reason: string | null }
+		>(
 			// subscribers_by_key (email_key, list_id), messages_of_address
 			`SELECT g.id, g.key, g.state, g.created_at, b.is_active, (
 				SELECT s.reason FROM suppressions s
@@ -154,15 +157,15 @@ function leftOutOfLists(sql: Sql, email_key: EmailKey): LeftOut[] {
 			LIMIT ${most}`,
 			email_key,
 		)
-		.map(({ id: campaign, key, state, created_at, is_active, reason }) => {
-			const code = reason !== null ? 'suppressed' : is_active === 0 ? 'inactive' : 'not_staged';
-			const error = code === 'not_staged' ? 'suppressed, inactive or without a value at that time' : reason;
-			return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
-		});
+	).map(({ id: campaign, key, state, created_at, is_active, reason }) => {
+		const code = reason !== null ? 'suppressed' : is_active === 0 ? 'inactive' : 'not_staged';
+		const error = code === 'not_staged' ? 'suppressed, inactive or without a value at that time' : reason;
+		return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
+	});
 }
 
-function copiesOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Uuid[] {
-	const rows = sql.all<{ uuid: Uuid; envelope: string }>(
+async function copiesOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Promise<Uuid[]> {
+	const rows = await sql.all<{ uuid: Uuid; envelope: string }>(
 		`SELECT m.uuid, s.envelope
 		FROM submissions s
 		JOIN messages m ON m.submission_seq = s.seq
@@ -185,11 +188,11 @@ function anyOf(column: string, forms: readonly string[]): string {
 	return forms.map(() => `instr(lower(${column}), lower(?)) > 0`).join(' OR ');
 }
 
-function sliceMessages(
+async function sliceMessages(
 	sql: Sql,
 	{ email_key, since_at, before, limit, now }: Command<'slicePersonMessages'>,
 ): ReturnType<Operations['slicePersonMessages']> {
-	const rows = sql.all<{ id: number; uuid: Uuid; variables: string }>(
+	const rows = await sql.all<{ id: number; uuid: Uuid; variables: string }>(
 		// messages_of_address (to_key, rowid)
 		`SELECT m.id, m.uuid, m.variables
 		FROM messages m
@@ -206,15 +209,15 @@ function sliceMessages(
 	const shown = rows.slice(0, limit);
 	const results: PersonMessage[] = [];
 	for (const { id, uuid, variables } of shown) {
-		const found = getMessage(sql, uuid, {});
+		const found = await getMessage(sql, uuid, {});
 		if (found === null) continue;
 		const { message, attempts, events, reports } = found;
-		const holds = holdsOfMessage(sql, uuid, now);
+		const holds = await holdsOfMessage(sql, uuid, now);
 		const held_by = holds.map(({ until_at, ...limit }) => ({ ...limit, until: formatDateTime(until_at) }));
-		const more = { variables: parseTexts(variables), visits: visitsOf(sql, id) };
+		const more = { variables: parseTexts(variables), visits: await visitsOf(sql, id) };
 		results.push({
 			...{ ...message, delivery_attempts: attempts, events, reports, held_by, ...more },
-			webhook_deliveries: deliveriesOf(sql, id),
+			webhook_deliveries: await deliveriesOf(sql, id),
 		});
 	}
 	return {
@@ -223,9 +226,9 @@ function sliceMessages(
 	};
 }
 
-function visitsOf(sql: Sql, message_id: number): Visit[] {
-	return sql
-		.all<Omit<Visit, 'at' | 'machine'> & { at: Micros; machine: number }>(
+async function visitsOf(sql: Sql, message_id: number): Promise<Visit[]> {
+	return (
+		await sql.all<Omit<Visit, 'at' | 'machine'> & { at: Micros; machine: number }>(
 			// events_of_message
 			`SELECT type, at, url, machine, ip, user_agent, smtp_code, diagnostic
 			FROM events
@@ -233,14 +236,14 @@ function visitsOf(sql: Sql, message_id: number): Visit[] {
 			ORDER BY at, id`,
 			message_id,
 		)
-		.map(({ type, at, machine, ...rest }) => ({
-			...{ type, at: formatDateTime(at), machine: machine === 1, ...rest },
-		}));
+	).map(({ type, at, machine, ...rest }) => ({
+		...{ type, at: formatDateTime(at), machine: machine === 1, ...rest },
+	}));
 }
 
-function deliveriesOf(sql: Sql, message_id: number): PersonDelivery[] {
-	return sql
-		.all<Omit<PersonDelivery, 'date_created'> & { created_at: Micros }>(
+async function deliveriesOf(sql: Sql, message_id: number): Promise<PersonDelivery[]> {
+	return (
+		await sql.all<Omit<PersonDelivery, 'date_created'> & { created_at: Micros }>(
 			// webhook_deliveries_of_message
 			`SELECT uuid AS id, webhook_id, type, state, created_at, payload
 			FROM webhook_deliveries
@@ -248,7 +251,7 @@ function deliveriesOf(sql: Sql, message_id: number): PersonDelivery[] {
 			ORDER BY id`,
 			message_id,
 		)
-		.map(({ created_at, payload, ...rest }) => ({
-			...{ ...rest, date_created: formatDateTime(created_at), payload },
-		}));
+	).map(({ created_at, payload, ...rest }) => ({
+		...{ ...rest, date_created: formatDateTime(created_at), payload },
+	}));
 }

@@ -20,8 +20,8 @@ export interface LiveProcess extends ProcessIdentity {
 }
 
 /** Within a write of the process; its first beat makes the row. */
-export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
-	sql.run(
+export async function beat(sql: Sql, me: ProcessIdentity, now: Micros): Promise<void> {
+	await sql.run(
 		`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
 		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`,
@@ -35,16 +35,16 @@ export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
 }
 
 /** Ends the heartbeat, so that other processes need not wait for it to grow old. Does nothing without a heartbeat. */
-export function endBeat(sql: Sql, me: ProcessIdentity): void {
-	sql.run('DELETE FROM processes WHERE id = ?', me.id);
+export async function endBeat(sql: Sql, me: ProcessIdentity): Promise<void> {
+	await sql.run('DELETE FROM processes WHERE id = ?', me.id);
 }
 
 /**
  * Other processes with a fresh heartbeat. A killed process of this machine is recognised by its pid, without waiting
  * for its heartbeat to grow old.
  */
-export function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): LiveProcess[] {
-	const fresh = sql.all<LiveProcess>(
+export async function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): Promise<LiveProcess[]> {
+	const fresh = await sql.all<LiveProcess>(
 		`SELECT id, role, host, pid, heartbeat_at
 		FROM processes
 		WHERE id <> ? AND heartbeat_at > ?

@@ -14,43 +14,43 @@ export interface OpenLanes {
 }
 
 /** Those whose gate is open. */
-function through(sql: Sql, rows: readonly GateRow[], now: Micros): OpenLanes['bulk'] {
+async function through(sql: Sql, rows: readonly GateRow[], now: Micros): Promise<OpenLanes['bulk']> {
 	const open: OpenLanes['bulk'] = [];
 	for (const row of rows) {
-		const { isOpen, leave_by } = passGate(sql, row, now);
+		const { isOpen, leave_by } = await passGate(sql, row, now);
 		if (isOpen) open.push({ lane: row.seq, leave_by });
 	}
 	return open;
 }
 
 /** The lane that waited longest comes first, so every lane gets its turn with many lanes and few places. */
-export function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): OpenLanes {
+export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promise<OpenLanes> {
 	if (scope === null) {
 		// campaigns_open (last_leased_at)
-		const open = sql.all<GateRow & { state: string }>(
+		const open = await sql.all<GateRow & { state: string }>(
 			`SELECT seq, state, ${gateColumns} FROM campaigns WHERE has_open_work = 1 ORDER BY last_leased_at, seq`,
 		);
 		const ofState = (state: string) => open.filter((each) => each.state === state);
 		return {
 			hasTransactional: true,
-			bulk: [{ lane: lanes.bulk, leave_by: null }, ...through(sql, ofState('released'), now)],
+			bulk: [{ lane: lanes.bulk, leave_by: null }, ...(await through(sql, ofState('released'), now))],
 			canceled: ofState('canceled').map(({ seq }) => seq),
 		};
 	}
 	const rows =
 		'campaign' in scope
-			? sql.all<GateRow>(
+			? await sql.all<GateRow>(
 					`SELECT seq, ${gateColumns} FROM campaigns WHERE id = ? AND state = 'released'`,
 					scope.campaign,
 				)
-			: sql.all<GateRow>(
+			: await sql.all<GateRow>(
 					`SELECT g.seq, ${gateColumns}
 					FROM submissions s
 					JOIN campaigns g ON g.seq = s.campaign_seq
 					WHERE s.id = ? AND g.state = 'released'`,
 					scope.submission,
 				);
-	return { hasTransactional: false, bulk: through(sql, rows, now), canceled: [] };
+	return { hasTransactional: false, bulk: await through(sql, rows, now), canceled: [] };
 }
 
 const maxSwept = 500;
@@ -59,8 +59,8 @@ const maxSwept = 500;
  * Cancels the messages of a canceled campaign, a few at each lease; leases of a worker that died in the meantime end
  * here too.
  */
-export function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
-	sql.run(
+export async function sweepCanceled(sql: Sql, lane: number, now: Micros): Promise<void> {
+	await sql.run(
 		`UPDATE messages
 		SET state = 'canceled', wake_at = NULL, lease_owner = NULL
 		WHERE id IN (
@@ -76,9 +76,9 @@ export function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
 }
 
 /** A campaign without messages to wake leaves the index that a lease reads. */
-export function closeIfDone(sql: Sql, lane: number): void {
+export async function closeIfDone(sql: Sql, lane: number): Promise<void> {
 	if (lane <= 0) return;
-	sql.run(
+	await sql.run(
 		`UPDATE campaigns
 		SET has_open_work = 0
 		WHERE seq = ? AND has_open_work = 1

@@ -17,15 +17,15 @@ const mostDomains = 50;
 /** Only reads, and walks everything that waits. At most 50 domains and 50 limits. */
 export function createQueueState(sql: Sql) {
 	return {
-		queueState: ({ now }): QueueState => ({
-			messages: countByState(sql, null),
-			...waiting(sql, now),
-			next_due_at: nextDue(sql, null),
-			pauses: findPauses(sql),
-			workers: findWorkers(sql, now),
-			deferred: deferredDomains(sql),
-			unfinished: unfinishedMessages(sql, now),
-			...holdingLimits(sql, now, { from: joined, onItsWay, domain }),
+		queueState: async ({ now }): Promise<QueueState> => ({
+			messages: await countByState(sql, null),
+			...(await waiting(sql, now)),
+			next_due_at: await nextDue(sql, null),
+			pauses: await findPauses(sql),
+			workers: await findWorkers(sql, now),
+			deferred: await deferredDomains(sql),
+			unfinished: await unfinishedMessages(sql, now),
+			...(await holdingLimits(sql, now, { from: joined, onItsWay, domain })),
 		}),
 	} satisfies Partial<Operations>;
 }
@@ -35,8 +35,8 @@ const onItsWay = "m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'relea
 // The lane of a campaign's messages is its seq, so a million submissions need not be read.
 const joined = 'messages m LEFT JOIN campaigns g ON g.seq = m.lane';
 
-function waiting(sql: Sql, now: Micros): Pick<QueueState, 'due' | 'oldest_at'> {
-	const row = sql.get<{ due: number | null; oldest_at: Micros | null }>(
+async function waiting(sql: Sql, now: Micros): Promise<Pick<QueueState, 'due' | 'oldest_at'>> {
+	const row = await sql.get<{ due: number | null; oldest_at: Micros | null }>(
 		`SELECT sum(CASE WHEN ${leavesAt('m.wake_at')} <= ? THEN 1 ELSE 0 END) AS due, min(coalesce(g.released_at, m.created_at)) AS oldest_at
 		FROM ${joined}
 		WHERE ${onItsWay}`,
@@ -51,8 +51,8 @@ const domain = `CASE
 	ELSE substr(m.to_key, instr(m.to_key, '@') + 1)
 END`;
 
-function deferredDomains(sql: Sql): DeferredDomain[] {
-	const rows = sql.all<DeferredDomain & { last_due_at: Micros }>(
+async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
+	const rows = await sql.all<DeferredDomain & { last_due_at: Micros }>(
 		// SQLite takes last_reply from the row of max().
 		`SELECT ${domain} AS domain, count(*) AS messages, min(m.due_at) AS next_due_at, m.last_reply,
 			max(m.due_at) AS last_due_at
@@ -69,9 +69,9 @@ function deferredDomains(sql: Sql): DeferredDomain[] {
  * Processes that hold leases or could take some; owners are called `host:pid:…` (see `Queue.lease`). A killed process
  * of this machine is recognised by its pid, before its heartbeat is old.
  */
-function findWorkers(sql: Sql, now: Micros): QueueWorker[] {
+async function findWorkers(sql: Sql, now: Micros): Promise<QueueWorker[]> {
 	const workers = new Map<string, QueueWorker>();
-	const known = sql.all<{ role: string; host: string; pid: number; heard_at: Micros }>(
+	const known = await sql.all<{ role: string; host: string; pid: number; heard_at: Micros }>(
 		'SELECT role, host, pid, heartbeat_at AS heard_at FROM processes WHERE heartbeat_at > ? ORDER BY id',
 		now - heartbeatFreshMicros,
 	);
@@ -80,7 +80,7 @@ function findWorkers(sql: Sql, now: Micros): QueueWorker[] {
 		const isGone = host === here && !isRunning(pid);
 		workers.set(`${host}:${pid}`, { role: isGone ? null : role, host, pid, messages: 0, heard_at });
 	}
-	const leases = sql.all<{ lease_owner: string; count: number }>(
+	const leases = await sql.all<{ lease_owner: string; count: number }>(
 		`SELECT lease_owner, count(*) AS count
 		FROM messages
 		WHERE wake_at IS NOT NULL AND state = 'leased' AND lease_owner IS NOT NULL
@@ -103,9 +103,9 @@ const columns = 'kind, reason, since, retry_at, faults';
 export function createQueuePauses(sql: Sql) {
 	return {
 		queuePauses: () => findPauses(sql),
-		pause: ({ kind, reason, retry_at, now }) => {
+		pause: async ({ kind, reason, retry_at, now }) => {
 			const fault = kind === 'fault' ? 1 : 0;
-			const pause = sql.get<QueuePause>(
+			const pause = await sql.get<QueuePause>(
 				// Of several workers that meet the same fault, the one with the longest wait has met it most often.
 				`INSERT INTO queue_pauses (${columns})
 				VALUES (?, ?, ?, ?, ?)
@@ -122,25 +122,26 @@ export function createQueuePauses(sql: Sql) {
 			if (pause === undefined) throw new Error('a row that was just written is not there');
 			return pause;
 		},
-		resume: ({ kinds }) => {
+		resume: async ({ kinds }) => {
 			let changes = 0;
-			for (const kind of kinds) changes += sql.run('DELETE FROM queue_pauses WHERE kind = ?', kind).changes;
+			for (const kind of kinds)
+				changes += (await sql.run('DELETE FROM queue_pauses WHERE kind = ?', kind)).changes;
 			return changes > 0;
 		},
 	} satisfies Partial<Operations>;
 }
 
 /** `manual` first. */
-export function findPauses(sql: Sql): QueuePause[] {
-	return sql.all<QueuePause>(`SELECT ${columns} FROM queue_pauses ORDER BY kind DESC`);
+export async function findPauses(sql: Sql): Promise<QueuePause[]> {
+	return await sql.all<QueuePause>(`SELECT ${columns} FROM queue_pauses ORDER BY kind DESC`);
 }
 
 /** A person paused the queue: nothing is leased. */
-export function isHeld(sql: Sql): boolean {
-	return sql.number("SELECT EXISTS (SELECT 1 FROM queue_pauses WHERE kind = 'manual')") === 1;
+export async function isHeld(sql: Sql): Promise<boolean> {
+	return (await sql.number("SELECT EXISTS (SELECT 1 FROM queue_pauses WHERE kind = 'manual')")) === 1;
 }
 
 /** Another mail server, or another password, may work where the last one failed. */
-export function forgetFault(sql: Sql): void {
-	sql.run("DELETE FROM queue_pauses WHERE kind = 'fault'");
+export async function forgetFault(sql: Sql): Promise<void> {
+	await sql.run("DELETE FROM queue_pauses WHERE kind = 'fault'");
 }

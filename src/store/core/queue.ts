@@ -33,18 +33,18 @@ export function createQueue(sql: Sql) {
 	let wasCut = false;
 	return {
 		wasLeaseCut: () => wasCut,
-		lease: ({ perSecond, ...command }) => {
-			const limits = readLimits(sql, perSecond);
-			const limiter = limits.length === 0 ? null : openLimiter(sql, limits, command.now);
+		lease: async ({ perSecond, ...command }) => {
+			const limits = await readLimits(sql, perSecond);
+			const limiter = limits.length === 0 ? null : await openLimiter(sql, limits, command.now);
 			const max = Math.min(command.max, limiter?.room ?? command.max);
-			const leased = max > 0 ? lease(sql, { ...command, max, limiter }) : [];
-			limiter?.finish();
+			const leased = max > 0 ? await lease(sql, { ...command, max, limiter }) : [];
+			await limiter?.finish();
 			wasCut = limiter?.isCut ?? false;
 			return leased;
 		},
-		renew: ({ owner, fences, until }) => {
+		renew: async ({ owner, fences, until }) => {
 			for (const { message, fence } of fences) {
-				sql.run(
+				await sql.run(
 					`UPDATE messages
 					SET wake_at = ?
 					WHERE uuid = ? AND fence = ? AND lease_owner = ? AND state = 'leased'`,
@@ -79,41 +79,46 @@ interface DueRow {
 const columns =
 	'id, uuid, submission_seq, to_email, to_key, list_id, subscriber_id, variables, attempts, fence, called, lease_owner, state, created_at';
 
-function lease(sql: Sql, command: LeaseCommand): Leased[] {
-	if (isHeld(sql)) return [];
+async function lease(sql: Sql, command: LeaseCommand): Promise<Leased[]> {
+	if (await isHeld(sql)) return [];
 	if (command.scope !== null && 'submission' in command.scope) {
-		const ofSubmission = leaseSubmission(sql, command, command.scope.submission);
+		const ofSubmission = await leaseSubmission(sql, command, command.scope.submission);
 		if (ofSubmission !== null) return ofSubmission;
 	}
-	const open = lanesOf(sql, command.scope, command.now);
-	if (command.alone) for (const { lane } of open.bulk) loseLeases(sql, { ...command, lane });
+	const open = await lanesOf(sql, command.scope, command.now);
+	if (command.alone) for (const { lane } of open.bulk) await loseLeases(sql, { ...command, lane });
 	const leased: Leased[] = [];
 	// Transactional first; then every lane its share, then once more what the others left over.
-	if (open.hasTransactional) leased.push(...leaseLane(sql, command, lanes.transactional, command.max));
+	if (open.hasTransactional)
+		leased.push(...(await leaseLane(sql, command, lanes.transactional, command.max)));
 	for (const round of [1, 2]) {
 		let left = open.bulk.length;
 		for (const { lane, leave_by } of open.bulk) {
 			const room = command.max - leased.length;
 			if (room <= 0) break;
 			const share = round === 1 ? Math.ceil(room / left) : room;
-			leased.push(...leaseLane(sql, { ...command, leave_by }, lane, share));
+			leased.push(...(await leaseLane(sql, { ...command, leave_by }, lane, share)));
 			left -= 1;
 		}
 	}
-	for (const lane of open.canceled) sweepCanceled(sql, lane, command.now);
-	for (const lane of [...open.bulk.map(({ lane }) => lane), ...open.canceled]) closeIfDone(sql, lane);
+	for (const lane of open.canceled) await sweepCanceled(sql, lane, command.now);
+	for (const lane of [...open.bulk.map(({ lane }) => lane), ...open.canceled]) await closeIfDone(sql, lane);
 	return leased;
 }
 
 /** Messages of one send call, at most a thousand; null when it is a campaign's. */
-function leaseSubmission(sql: Sql, command: LeaseCommand, submission: string): Leased[] | null {
-	const row = sql.get<{ seq: number; campaign_seq: number | null }>(
+async function leaseSubmission(
+	sql: Sql,
+	command: LeaseCommand,
+	submission: string,
+): Promise<Leased[] | null> {
+	const row = await sql.get<{ seq: number; campaign_seq: number | null }>(
 		'SELECT seq, campaign_seq FROM submissions WHERE id = ?',
 		submission,
 	);
 	if (row === undefined) return [];
 	if (row.campaign_seq !== null) return null;
-	return takeUntilFull(sql, command, command.max, (limit) =>
+	return await takeUntilFull(sql, command, command.max, (limit) =>
 		sql.all<DueRow>(
 			// messages_of_submission
 			`SELECT ${columns}
@@ -128,8 +133,8 @@ function leaseSubmission(sql: Sql, command: LeaseCommand, submission: string): L
 	);
 }
 
-function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): Leased[] {
-	const taken = takeUntilFull(sql, command, max, (limit) =>
+async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): Promise<Leased[]> {
+	const taken = await takeUntilFull(sql, command, max, (limit) =>
 		sql.all<DueRow>(
 			// messages_due (lane, wake_at, rowid): staged rows of other campaigns are never looked at.
 			`SELECT ${columns}
@@ -143,30 +148,31 @@ function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): 
 		),
 	);
 	if (lane > 0 && taken.length > 0) {
-		sql.run('UPDATE campaigns SET last_leased_at = ? WHERE seq = ?', command.now, lane);
+		await sql.run('UPDATE campaigns SET last_leased_at = ? WHERE seq = ?', command.now, lane);
 	}
 	return taken;
 }
 
 /** Unwanted rows are canceled and replaced by the next ones. */
-function takeUntilFull(
+async function takeUntilFull(
 	sql: Sql,
 	command: LeaseCommand,
 	max: number,
-	due: (limit: number) => DueRow[],
-): Leased[] {
+	due: (limit: number) => Promise<DueRow[]>,
+): Promise<Leased[]> {
 	const leased: Leased[] = [];
 	const shared = new Map<number, Shared>();
-	const compositions = openCompositions(sql, command.now);
+	const compositions = await openCompositions(sql, command.now);
 	command.limiter?.startLane();
 	while (leased.length < max) {
-		const rows = due(max - leased.length);
+		const rows = await due(max - leased.length);
 		const before = leased.length;
 		for (const row of rows) {
 			if (command.limiter?.isLaneFull) return leased;
-			const submission = shared.get(row.submission_seq) ?? readShared(sql, row.submission_seq, command.now);
+			const submission =
+				shared.get(row.submission_seq) ?? (await readShared(sql, row.submission_seq, command.now));
 			shared.set(row.submission_seq, submission);
-			const message = takeOne(sql, row, { ...command, submission, compositions });
+			const message = await takeOne(sql, row, { ...command, submission, compositions });
 			if (message !== null) leased.push(message);
 		}
 		if (leased.length - before === rows.length) break;
@@ -175,30 +181,30 @@ function takeUntilFull(
 }
 
 /** Null: the message may not go now, or never. */
-function takeOne(
+async function takeOne(
 	sql: Sql,
 	row: DueRow,
-	command: LeaseCommand & { submission: Shared; compositions: ReturnType<typeof openCompositions> },
-): Leased | null {
+	command: LeaseCommand & { submission: Shared; compositions: Awaited<ReturnType<typeof openCompositions>> },
+): Promise<Leased | null> {
 	const { submission, limiter, now } = command;
-	if (row.state === 'leased' && row.called === row.fence) return keepCall(sql, row, command);
-	const why = unwantedBecause(sql, row, submission.type, now);
+	if (row.state === 'leased' && row.called === row.fence) return await keepCall(sql, row, command);
+	const why = await unwantedBecause(sql, row, submission.type, now);
 	if (why !== null) {
-		cancelMessage(sql, row.id, why);
+		await cancelMessage(sql, row.id, why);
 		return null;
 	}
-	const care = command.compositions.judge(row);
-	if (care === 'fatal') settle(sql, [fatalSettlement(row, now)]);
+	const care = await command.compositions.judge(row);
+	if (care === 'fatal') await settle(sql, [fatalSettlement(row, now)]);
 	if (care === 'fatal' || care === 'waits') return null;
-	if (limiter !== null && !limiter.admit(row, submission.type)) return null;
-	const message = take(sql, row, submission, command);
+	if (limiter !== null && !(await limiter.admit(row, submission.type))) return null;
+	const message = await take(sql, row, submission, command);
 	return care === 'careful' ? { ...message, is_suspect: true } : message;
 }
 
 /** A call is under way, or was when its worker ended; the lease of a worker that slept goes on. */
-function keepCall(sql: Sql, row: DueRow, { owner, until, now }: LeaseCommand): null {
-	if (row.lease_owner === owner) sql.run('UPDATE messages SET wake_at = ? WHERE id = ?', until, row.id);
-	else settle(sql, [lostCall(row, now)]);
+async function keepCall(sql: Sql, row: DueRow, { owner, until, now }: LeaseCommand): Promise<null> {
+	if (row.lease_owner === owner) await sql.run('UPDATE messages SET wake_at = ? WHERE id = ?', until, row.id);
+	else await settle(sql, [lostCall(row, now)]);
 	return null;
 }
 
@@ -217,8 +223,8 @@ interface Shared {
 	calls: 'shared' | 'own' | null;
 }
 
-function readShared(sql: Sql, seq: number, now: Micros): Shared {
-	const row = sql.get<{
+async function readShared(sql: Sql, seq: number, now: Micros): Promise<Shared> {
+	const row = await sql.get<{
 		id: string;
 		type: 'TRANSACTIONAL' | 'BULK';
 		context: string;
@@ -240,13 +246,13 @@ function readShared(sql: Sql, seq: number, now: Micros): Shared {
 	if (row === undefined) throw new Error(`submission ${seq} of a message is missing`);
 	const { id, type, released_at, starts_at, send_window, calls } = row;
 	const variables = joinVariables({}, parseUsed(row.variables), parseTexts(row.context));
-	const stopped = stoppedCopies(sql, readEnvelope(row.envelope), now);
+	const stopped = await stoppedCopies(sql, readEnvelope(row.envelope), now);
 	return { id, type, released_at, starts_at, send_window, variables, stopped, calls };
 }
 
-function take(sql: Sql, row: DueRow, submission: Shared, command: LeaseCommand): Leased {
+async function take(sql: Sql, row: DueRow, submission: Shared, command: LeaseCommand): Promise<Leased> {
 	const { owner, until, leave_by = null } = command;
-	sql.run(
+	await sql.run(
 		`UPDATE messages
 		SET state = 'leased', lease_owner = ?, wake_at = ?, fence = fence + 1
 		WHERE id = ?`,
@@ -265,7 +271,7 @@ function take(sql: Sql, row: DueRow, submission: Shared, command: LeaseCommand):
 		...(mayShare(row, submission) && { call: submission.id }),
 		...(submission.stopped.length > 0 && { stopped_copies: submission.stopped }),
 		...(leave_by !== null && { leave_by }),
-		created_at: beganAt(sql, row, submission, command),
+		created_at: await beganAt(sql, row, submission, command),
 	};
 }
 
@@ -273,14 +279,17 @@ function take(sql: Sql, row: DueRow, submission: Shared, command: LeaseCommand):
  * The time from which tries are counted, and the date of the mail: the release. Where a window holds messages back for
  * days, it is their first try.
  */
-function beganAt(
+async function beganAt(
 	sql: Sql,
 	{ id, created_at }: DueRow,
 	{ released_at, starts_at, send_window }: Shared,
 	{ now }: LeaseCommand,
-): Micros {
+): Promise<Micros> {
 	if (send_window === null) return Math.max(released_at ?? created_at, starts_at ?? 0);
-	const first = sql.get<{ at: Micros }>('SELECT at FROM attempts WHERE message_id = ? AND number = 1', id);
+	const first = await sql.get<{ at: Micros }>(
+		'SELECT at FROM attempts WHERE message_id = ? AND number = 1',
+		id,
+	);
 	return first?.at ?? now;
 }
 

@@ -15,10 +15,11 @@ const maxLinks = 10_000;
 
 export function createReportDetails(sql: Sql) {
 	return {
-		linkFigures: ({ campaign }) => (isCampaign(sql, campaign) ? linkFigures(sql, campaign) : null),
-		reportDetails: ({ lists, ...range }) => {
-			const details = reportDetails(sql, range);
-			return { ...details, lists: lists ? listsOf(sql, spansOf(range, details.time_zone)) : null };
+		linkFigures: async ({ campaign }) =>
+			(await isCampaign(sql, campaign)) ? await linkFigures(sql, campaign) : null,
+		reportDetails: async ({ lists, ...range }) => {
+			const details = await reportDetails(sql, range);
+			return { ...details, lists: lists ? await listsOf(sql, spansOf(range, details.time_zone)) : null };
 		},
 	} satisfies Partial<Operations>;
 }
@@ -29,19 +30,19 @@ interface Range {
 	campaign: Uuid | null;
 }
 
-function reportDetails(sql: Sql, range: Range): Omit<DetailFigures, 'lists'> {
-	const zone = timeZone(sql);
+async function reportDetails(sql: Sql, range: Range): Promise<Omit<DetailFigures, 'lists'>> {
+	const zone = await timeZone(sql);
 	const scope = range.campaign ?? total;
 	const spans = spansOf(range, zone);
 	const bounds = [spans[0]?.from ?? 0, spans.at(-1)?.to ?? 0] as const;
 	return {
 		time_zone: zone,
-		...countBounced(sql, { ...range, tag: null, zone }),
-		days: daysOf(sql, scope, range, spans),
-		hours: hoursOf(sql, scope, spans),
-		week: weekOf(sql, scope, spans),
-		...domainsOf(sql, scope, bounds),
-		codes: bouncesBy(sql, 'code', scope, bounds).slice(0, shownCodes),
+		...(await countBounced(sql, { ...range, tag: null, zone })),
+		days: await daysOf(sql, scope, range, spans),
+		hours: await hoursOf(sql, scope, spans),
+		week: await weekOf(sql, scope, spans),
+		...(await domainsOf(sql, scope, bounds)),
+		codes: (await bouncesBy(sql, 'code', scope, bounds)).slice(0, shownCodes),
 	};
 }
 
@@ -78,8 +79,13 @@ function spansOf({ from, to }: Range, zone: string): Span[] {
 }
 
 /** Of complaints there are no daily figures. */
-function daysOf(sql: Sql, scope: string, { from, to }: Range, spans: readonly Span[]): DetailFigures['days'] {
-	const daily = sql.all<DetailFigures['days'][number]>(
+async function daysOf(
+	sql: Sql,
+	scope: string,
+	{ from, to }: Range,
+	spans: readonly Span[],
+): Promise<DetailFigures['days']> {
+	const daily = await sql.all<DetailFigures['days'][number]>(
 		`SELECT day, type, audience, sum(count) AS count
 		FROM daily_figures
 		WHERE scope = ? AND day BETWEEN ? AND ?
@@ -90,7 +96,7 @@ function daysOf(sql: Sql, scope: string, { from, to }: Range, spans: readonly Sp
 		to,
 	);
 	for (const { from, to, ahead } of spans) {
-		const complaints = sql.all<{ local: number; count: number }>(
+		const complaints = await sql.all<{ local: number; count: number }>(
 			`SELECT (quarter + ?) / ${perDay} AS local, sum(count) AS count
 			FROM quarter_figures
 			WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'COMPLAINED'
@@ -111,11 +117,11 @@ function daysOf(sql: Sql, scope: string, { from, to }: Range, spans: readonly Sp
 /** The part of a chart by hour. */
 const shownHours = 72;
 
-function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): DetailFigures['hours'] {
+async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise<DetailFigures['hours']> {
 	const [span] = spans;
 	const last = spans.at(-1);
 	if (span === undefined || last === undefined) return [];
-	const begin = sql.number(
+	const begin = await sql.number(
 		`SELECT coalesce(min(quarter), 0)
 		FROM quarter_figures
 		WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'SENT' AND count > 0`,
@@ -129,14 +135,14 @@ function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): DetailFigures
 		// From the beginning of its hour.
 		const from = begin - ((begin + one.ahead) % 4);
 		const cut = { ...one, from: Math.max(one.from, from), to: Math.min(one.to, from + 4 * shownHours - 1) };
-		if (cut.from <= cut.to) hours.push(...countHours(sql, scope, cut, localHour));
+		if (cut.from <= cut.to) hours.push(...(await countHours(sql, scope, cut, localHour)));
 	}
 	return hours;
 }
 
-function weekOf(sql: Sql, scope: string, spans: readonly Span[]): DetailFigures['week'] {
+async function weekOf(sql: Sql, scope: string, spans: readonly Span[]): Promise<DetailFigures['week']> {
 	const week: DetailFigures['week'] = [];
-	for (const span of spans) week.push(...countHours(sql, scope, span, weekHour));
+	for (const span of spans) week.push(...(await countHours(sql, scope, span, weekHour)));
 	return week;
 }
 
@@ -144,13 +150,13 @@ function weekOf(sql: Sql, scope: string, spans: readonly Span[]): DetailFigures[
 const localHour = '(quarter + ?) / 4';
 const weekHour = '((quarter + ?) / 4 + 72) % 168';
 
-function countHours(
+async function countHours(
 	sql: Sql,
 	scope: string,
 	{ from, to, ahead }: Span,
 	hour: string,
-): DetailFigures['hours'] {
-	return sql.all<DetailFigures['hours'][number]>(
+): Promise<DetailFigures['hours']> {
+	return await sql.all<DetailFigures['hours'][number]>(
 		`SELECT ${hour} AS hour, type, audience, sum(count) AS count
 		FROM quarter_figures
 		WHERE scope = ? AND quarter BETWEEN ? AND ?
@@ -166,24 +172,24 @@ function countHours(
 const shownDomains = 20;
 const shownCodes = 50;
 
-function domainsOf(
+async function domainsOf(
 	sql: Sql,
 	scope: string,
 	bounds: readonly [number, number],
-): Pick<DetailFigures, 'domains' | 'other_domains'> {
-	const all = bouncesBy(sql, 'domain', scope, bounds);
+): Promise<Pick<DetailFigures, 'domains' | 'other_domains'>> {
+	const all = await bouncesBy(sql, 'domain', scope, bounds);
 	const domains = all.slice(0, shownDomains);
 	return { domains, other_domains: all.length - domains.length };
 }
 
 /** The most first. */
-function bouncesBy<K extends 'domain' | 'code'>(
+async function bouncesBy<K extends 'domain' | 'code'>(
 	sql: Sql,
 	column: K,
 	scope: string,
 	bounds: readonly [number, number],
-): (Record<K, string> & BounceCounts)[] {
-	return sql.all<Record<K, string> & BounceCounts>(
+): Promise<(Record<K, string> & BounceCounts)[]> {
+	return await sql.all<Record<K, string> & BounceCounts>(
 		`SELECT ${column}, sum(CASE type WHEN 'SOFTBOUNCED' THEN count ELSE 0 END) AS softbounced,
 			sum(CASE type WHEN 'HARDBOUNCED' THEN count ELSE 0 END) AS hardbounced
 		FROM bounce_figures
@@ -198,15 +204,15 @@ function bouncesBy<K extends 'domain' | 'code'>(
 const shownLists = 10;
 
 /** The largest lists. Those who came after the range, or left after it, are taken from the figures of today. */
-function listsOf(sql: Sql, spans: readonly Span[]): ListFigures[] {
+async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
 	const begin = spans[0]?.from ?? 0;
 	const end = spans.at(-1)?.to ?? 0;
-	const lists = sql.all<{ id: number; name: string; active: number }>(
+	const lists = await sql.all<{ id: number; name: string; active: number }>(
 		'SELECT id, name, active_count AS active FROM lists ORDER BY active_count DESC, id LIMIT ?',
 		shownLists,
 	);
 	const ids = lists.map(({ id }) => id);
-	const changes = [...additions(sql, ids, begin), ...departures(sql, ids, { begin, end })];
+	const changes = [...(await additions(sql, ids, begin)), ...(await departures(sql, ids, { begin, end }))];
 	return lists.map(({ id, name, active }) => {
 		const own = changes.filter(({ list_id }) => list_id === id);
 		const later = own.filter(({ quarter }) => quarter > end);
@@ -234,8 +240,8 @@ interface Change {
 	since: number;
 }
 
-function additions(sql: Sql, ids: readonly number[], begin: number): Change[] {
-	return sql.all<Change>(
+async function additions(sql: Sql, ids: readonly number[], begin: number): Promise<Change[]> {
+	return await sql.all<Change>(
 		`SELECT list_id, created_at / ${quarterHour} AS quarter, 'added' AS kind, count(*) AS count, is_active AS since
 		FROM subscribers
 		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND created_at >= ?
@@ -246,14 +252,14 @@ function additions(sql: Sql, ids: readonly number[], begin: number): Change[] {
 }
 
 /** Inactive subscribers by their first lasting suppression. One who was suppressed before coming left at once. */
-function departures(
+async function departures(
 	sql: Sql,
 	ids: readonly number[],
 	{ begin, end }: { begin: number; end: number },
-): Change[] {
+): Promise<Change[]> {
 	const kinds = ['unsubscribed', 'bounced', 'left'] as const;
-	return sql
-		.all<Omit<Change, 'kind'> & { kind: number }>(
+	return (
+		await sql.all<Omit<Change, 'kind'> & { kind: number }>(
 			`SELECT list_id, stopped / ${quarterHour} AS quarter, kind, count(*) AS count,
 				CASE WHEN created_at < ? THEN -1 ELSE 0 END AS since
 			FROM (
@@ -275,12 +281,12 @@ function departures(
 			...ids,
 			begin * quarterHour,
 		)
-		.map((change) => ({ ...change, kind: kinds[change.kind] ?? 'left' }));
+	).map((change) => ({ ...change, kind: kinds[change.kind] ?? 'left' }));
 }
 
-function linkFigures(sql: Sql, campaign: string): LinkFigures {
+async function linkFigures(sql: Sql, campaign: string): Promise<LinkFigures> {
 	return {
-		contents: sql.all<LinkFigures['contents'][number]>(
+		contents: await sql.all<LinkFigures['contents'][number]>(
 			`SELECT s.content_sha256 AS sha256, min(s.id) AS submission
 			FROM submissions s
 			LEFT JOIN (
@@ -297,7 +303,7 @@ function linkFigures(sql: Sql, campaign: string): LinkFigures {
 			campaign,
 			maxContents,
 		),
-		figures: sql.all<LinkFigures['figures'][number]>(
+		figures: await sql.all<LinkFigures['figures'][number]>(
 			`SELECT content_sha256 AS sha256, link, audience, sum(clicks) AS clicks, sum(messages) AS messages
 			FROM link_figures
 			WHERE campaign = ?

@@ -9,25 +9,30 @@ const columns = 'id, email, created_at';
 /** Found by and unique in `email_key`, the address without regard to case. */
 export function createSenders(sql: Sql) {
 	return {
-		pageSenders: (page) => ({
-			count: sql.number('SELECT count(*) FROM senders'),
-			results: sql
-				.all<SenderRow>(`SELECT ${columns} FROM senders ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
-				.map(toSender),
+		pageSenders: async (page) => ({
+			count: await sql.number('SELECT count(*) FROM senders'),
+			results: (
+				await sql.all<SenderRow>(`SELECT ${columns} FROM senders ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
+			).map(toSender),
 		}),
 		findSender: ({ email_key }) => findSender(sql, email_key),
-		createSender: ({ email, email_key, now }) => {
-			if (findSender(sql, email_key) !== null) return { kind: 'refused', errors: notUnique('email') };
-			sql.run('INSERT INTO senders (email, email_key, created_at) VALUES (?, ?, ?)', email, email_key, now);
-			const record = findSender(sql, email_key);
+		createSender: async ({ email, email_key, now }) => {
+			if ((await findSender(sql, email_key)) !== null) return { kind: 'refused', errors: notUnique('email') };
+			await sql.run(
+				'INSERT INTO senders (email, email_key, created_at) VALUES (?, ?, ?)',
+				email,
+				email_key,
+				now,
+			);
+			const record = await findSender(sql, email_key);
 			return record === null ? { kind: 'not_found' } : { kind: 'written', record };
 		},
-		deleteSender: ({ id }) => sql.run('DELETE FROM senders WHERE id = ?', id).changes === 1,
+		deleteSender: async ({ id }) => (await sql.run('DELETE FROM senders WHERE id = ?', id)).changes === 1,
 	} satisfies Partial<Operations>;
 }
 
 /** Null: not verified. `email_key` as `emailKey` makes it. */
-export function findSender(sql: Sql, email_key: string) {
-	const row = sql.get<SenderRow>(`SELECT ${columns} FROM senders WHERE email_key = ?`, email_key);
+export async function findSender(sql: Sql, email_key: string) {
+	const row = await sql.get<SenderRow>(`SELECT ${columns} FROM senders WHERE email_key = ?`, email_key);
 	return row === undefined ? null : toSender(row);
 }

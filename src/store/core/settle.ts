@@ -29,17 +29,21 @@ interface LeasedRow {
  * One answer for each settlement, in their order. A settlement changes nothing when another worker has taken the lease
  * since.
  */
-export function settle(sql: Sql, settlements: readonly Settlement[]): ('recorded' | 'lost_lease')[] {
+export async function settle(
+	sql: Sql,
+	settlements: readonly Settlement[],
+): Promise<('recorded' | 'lost_lease')[]> {
 	const group: Group = {
 		sql,
-		tally: createTally(sql),
+		tally: await createTally(sql),
 		campaigns: new Map(),
 		// subscribers_soft_bouncing: it holds few subscribers, and mostly none.
-		hasSoftBouncing: sql.number('SELECT EXISTS (SELECT 1 FROM subscribers WHERE soft_bounces > 0)') === 1,
+		hasSoftBouncing:
+			(await sql.number('SELECT EXISTS (SELECT 1 FROM subscribers WHERE soft_bounces > 0)')) === 1,
 	};
 	const answers: ('recorded' | 'lost_lease')[] = [];
-	for (const settlement of settlements) answers.push(settleOne(group, settlement));
-	group.tally.write();
+	for (const settlement of settlements) answers.push(await settleOne(group, settlement));
+	await group.tally.write();
 	return answers;
 }
 
@@ -51,11 +55,11 @@ interface Group {
 	hasSoftBouncing: boolean;
 }
 
-function settleOne(group: Group, settlement: Settlement): 'recorded' | 'lost_lease' {
+async function settleOne(group: Group, settlement: Settlement): Promise<'recorded' | 'lost_lease'> {
 	const { outcome, at } = settlement;
-	if (outcome.kind === 'sent') return settleSent(group, settlement, outcome.reply);
+	if (outcome.kind === 'sent') return await settleSent(group, settlement, outcome.reply);
 	const { sql } = group;
-	const row = sql.get<LeasedRow>(
+	const row = await sql.get<LeasedRow>(
 		`SELECT id, to_key, submission_seq, attempts, due_at
 		FROM messages
 		WHERE uuid = ? AND fence = ? AND state = 'leased'`,
@@ -64,13 +68,19 @@ function settleOne(group: Group, settlement: Settlement): 'recorded' | 'lost_lea
 	);
 	if (row === undefined) return 'lost_lease';
 	const effect = effectOf(outcome, row);
-	writeState(sql, row, effect);
+	await writeState(sql, row, effect);
 	// Given back by a live worker.
-	if (outcome.kind === 'released') forgetCompositions(sql, { id: row.id, fence: settlement.fence });
+	if (outcome.kind === 'released') await forgetCompositions(sql, { id: row.id, fence: settlement.fence });
 	if (effect.reply !== null) {
-		writeAttempt(sql, { id: row.id, number: row.attempts + 1, kind: outcome.kind, at, reply: effect.reply });
+		await writeAttempt(sql, {
+			id: row.id,
+			number: row.attempts + 1,
+			kind: outcome.kind,
+			at,
+			reply: effect.reply,
+		});
 	}
-	if (!isCall(effect.reply)) count(group, row, effect, at);
+	if (!isCall(effect.reply)) await count(group, row, effect, at);
 	return 'recorded';
 }
 
@@ -80,13 +90,13 @@ function isCall(reply: Reply | null): boolean {
 }
 
 /** Nearly all outcomes, in two statements: finds, checks and writes the message at once. */
-function settleSent(
+async function settleSent(
 	group: Group,
 	{ message, fence, at }: Settlement,
 	reply: Reply,
-): 'recorded' | 'lost_lease' {
+): Promise<'recorded' | 'lost_lease'> {
 	const { sql, tally } = group;
-	const [row] = sql.tuples<[id: number, attempts: number, submission: number, to_key: EmailKey]>(
+	const [row] = await sql.tuples<[id: number, attempts: number, submission: number, to_key: EmailKey]>(
 		`UPDATE messages
 		SET state = 'sent', wake_at = NULL, lease_owner = NULL, attempts = attempts + 1, sent_at = ?, last_reply = ?
 		WHERE uuid = ? AND fence = ? AND state = 'leased'
@@ -99,10 +109,10 @@ function settleSent(
 	if (row === undefined) return 'lost_lease';
 	if (isCall(reply)) return 'recorded';
 	const [id, number, submission, address] = row;
-	writeAttempt(sql, { id, number, kind: 'sent', at, reply });
-	tally.add({ at, campaign: campaignOf(group, submission), type: 'SENT', audience: 'all' });
+	await writeAttempt(sql, { id, number, kind: 'sent', at, reply });
+	tally.add({ at, campaign: await campaignOf(group, submission), type: 'SENT', audience: 'all' });
 	if (group.hasSoftBouncing) {
-		sql.run(
+		await sql.run(
 			`UPDATE subscribers
 			SET soft_bounces = 0, soft_bounced_since = NULL
 			WHERE email_key = ? AND soft_bounces > 0`,
@@ -112,10 +122,10 @@ function settleSent(
 	return 'recorded';
 }
 
-function campaignOf({ sql, campaigns }: Group, submission: number): Uuid | null {
+async function campaignOf({ sql, campaigns }: Group, submission: number): Promise<Uuid | null> {
 	const known = campaigns.get(submission);
 	if (known !== undefined) return known;
-	const row = sql.get<{ campaign: Uuid | null }>(
+	const row = await sql.get<{ campaign: Uuid | null }>(
 		'SELECT campaign FROM submissions WHERE seq = ?',
 		submission,
 	);
@@ -124,8 +134,8 @@ function campaignOf({ sql, campaigns }: Group, submission: number): Uuid | null 
 	return campaign;
 }
 
-function writeState(sql: Sql, row: LeasedRow, effect: OutcomeEffect): void {
-	sql.run(
+async function writeState(sql: Sql, row: LeasedRow, effect: OutcomeEffect): Promise<void> {
+	await sql.run(
 		`UPDATE messages
 		SET state = ?, due_at = coalesce(?, due_at), wake_at = ?, lease_owner = NULL,
 			attempts = attempts + ?, last_reply = coalesce(?, last_reply)
@@ -149,8 +159,8 @@ interface Attempt {
 	reply: Reply;
 }
 
-function writeAttempt(sql: Sql, { id, number, kind, at, reply }: Attempt): void {
-	sql.run(
+async function writeAttempt(sql: Sql, { id, number, kind, at, reply }: Attempt): Promise<void> {
+	await sql.run(
 		`INSERT INTO attempts (message_id, number, at, outcome, phase, code, enhanced, text)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		id,
@@ -164,20 +174,20 @@ function writeAttempt(sql: Sql, { id, number, kind, at, reply }: Attempt): void 
 	);
 }
 
-function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros): void {
+async function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros): Promise<void> {
 	const { sql, tally } = group;
 	const address = row.to_key;
 	if (effect.event !== null) {
 		const bounce = { type: effect.event, at, link: null, machine: false, ...saidOf(effect.reply) };
-		const message = { id: row.id, campaign: campaignOf(group, row.submission_seq), to_key: address };
-		const isFirst = countEvent(sql, tally, message, bounce);
+		const message = { id: row.id, campaign: await campaignOf(group, row.submission_seq), to_key: address };
+		const isFirst = await countEvent(sql, tally, message, bounce);
 		if (isFirst && effect.event === 'SOFTBOUNCED') {
-			softBounce(sql, address, at);
+			await softBounce(sql, address, at);
 			group.hasSoftBouncing = true;
 		}
 	}
 	if (effect.suppresses) {
-		stopMail(sql, { address, list_id: null, reason: 'HARDBOUNCED', source: 'DELIVERY', now: at });
+		await stopMail(sql, { address, list_id: null, reason: 'HARDBOUNCED', source: 'DELIVERY', now: at });
 	}
 }
 
@@ -194,38 +204,38 @@ function saidOf(reply: Reply | null): { smtp_code: string | null; diagnostic: st
  */
 export function createCalls(sql: Sql) {
 	return {
-		setCalling: ({ fences, isCalling }) => {
+		setCalling: async ({ fences, isCalling }) => {
 			for (const { message, fence } of fences)
-				sql.run(
+				await sql.run(
 					"UPDATE messages SET called = ? WHERE uuid = ? AND fence = ? AND state = 'leased'",
 					isCalling ? fence : null,
 					message,
 					fence,
 				);
 		},
-		retryUncertain: ({ campaign, isAgain, now }) => {
-			const row = sql.get<{ seq: number }>('SELECT seq FROM campaigns WHERE id = ?', campaign);
+		retryUncertain: async ({ campaign, isAgain, now }) => {
+			const row = await sql.get<{ seq: number }>('SELECT seq FROM campaigns WHERE id = ?', campaign);
 			if (row === undefined) return;
-			if (isAgain) queueUncertain(sql, row.seq, now);
-			else leaveUncertain(sql, row.seq);
+			if (isAgain) await queueUncertain(sql, row.seq, now);
+			else await leaveUncertain(sql, row.seq);
 		},
 	} satisfies Partial<Operations>;
 }
 
 /** Waiting messages keep their order, and the uncertain ones join them. */
-function queueUncertain(sql: Sql, lane: number, now: Micros): void {
-	const { changes } = sql.run(
+async function queueUncertain(sql: Sql, lane: number, now: Micros): Promise<void> {
+	const { changes } = await sql.run(
 		// messages_uncertain (lane)
 		"UPDATE messages SET state = 'queued', wake_at = min(due_at, ?) WHERE lane = ? AND state = 'uncertain'",
 		now,
 		lane,
 	);
-	if (changes > 0) sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
+	if (changes > 0) await sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
 }
 
 /** Uses messages_due. A message that waits after an attempt was to be sent again by a run that did not reach it. */
-function leaveUncertain(sql: Sql, lane: number): void {
-	sql.run(
+async function leaveUncertain(sql: Sql, lane: number): Promise<void> {
+	await sql.run(
 		`UPDATE messages
 		SET state = 'uncertain', wake_at = NULL
 		WHERE lane = ? AND wake_at IS NOT NULL AND attempts > 0 AND state IN ('queued', 'deferred')`,
@@ -244,11 +254,11 @@ export function lostCall({ uuid, fence }: { uuid: string; fence: number }, at: M
  * For the only process of a lane: messages that others have leased there are due now, and uncertain where a call was
  * under way. `owner` null: any owner.
  */
-export function loseLeases(
+export async function loseLeases(
 	sql: Sql,
 	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },
-): void {
-	const leased = sql.all<{ id: number; uuid: string; fence: number; called: number | null }>(
+): Promise<void> {
+	const leased = await sql.all<{ id: number; uuid: string; fence: number; called: number | null }>(
 		// messages_due (lane, wake_at): a lease ends in the future, a wait in this index does not.
 		`SELECT id, uuid, fence, called
 		FROM messages INDEXED BY messages_due
@@ -257,10 +267,10 @@ export function loseLeases(
 		now,
 		owner,
 	);
-	settle(
+	await settle(
 		sql,
 		leased.filter(({ called, fence }) => called === fence).map((row) => lostCall(row, now)),
 	);
 	for (const { id, called, fence } of leased)
-		if (called !== fence) sql.run('UPDATE messages SET wake_at = ? WHERE id = ?', now, id);
+		if (called !== fence) await sql.run('UPDATE messages SET wake_at = ? WHERE id = ?', now, id);
 }

@@ -17,15 +17,15 @@ interface RunRow {
 }
 
 /** One more soft bounce in a row for an address; enough of them over enough time disable it. */
-export function softBounce(sql: Sql, address: EmailKey, at: Micros): void {
-	sql.run(
+export async function softBounce(sql: Sql, address: EmailKey, at: Micros): Promise<void> {
+	await sql.run(
 		`UPDATE subscribers
 		SET soft_bounces = soft_bounces + 1, soft_bounced_since = coalesce(soft_bounced_since, ?)
 		WHERE email_key = ? AND is_active = 1`,
 		at,
 		address,
 	);
-	const runs = sql.all<RunRow>(
+	const runs = await sql.all<RunRow>(
 		'SELECT id, soft_bounces, soft_bounced_since FROM subscribers WHERE email_key = ? AND soft_bounces > 0',
 		address,
 	);
@@ -33,7 +33,7 @@ export function softBounce(sql: Sql, address: EmailKey, at: Micros): void {
 		isSoftBounceLimit({ count: run.soft_bounces, since: run.soft_bounced_since ?? at }, at),
 	);
 	if (!isOver) return;
-	stopMail(sql, { address, list_id: null, reason: 'SOFTBOUNCED', source: 'DELIVERY', now: at });
+	await stopMail(sql, { address, list_id: null, reason: 'SOFTBOUNCED', source: 'DELIVERY', now: at });
 }
 
 /**
@@ -41,12 +41,12 @@ export function softBounce(sql: Sql, address: EmailKey, at: Micros): void {
  * successful send ends does not apply here. The row is that of the messages to this address up to this one, back to the
  * last that arrived or that reached the limit before.
  */
-export function reportedSoftBounce(
+export async function reportedSoftBounce(
 	sql: Sql,
 	{ id, to_key }: { id: number; to_key: EmailKey },
 	{ sha256, at }: ReturnedReport,
-): void {
-	const run = sql.get<{ count: number; since: Micros | null }>(
+): Promise<void> {
+	const run = await sql.get<{ count: number; since: Micros | null }>(
 		// messages_of_address
 		`SELECT count(*) AS count, min(f.first_at) AS since
 		FROM messages m
@@ -65,7 +65,7 @@ export function reportedSoftBounce(
 	);
 	if (run === undefined || !isSoftBounceLimit({ count: run.count, since: run.since ?? at }, at)) return;
 	const isActive = 'SELECT EXISTS (SELECT 1 FROM subscribers WHERE email_key = ? AND is_active = 1)';
-	if (sql.number(isActive, to_key) === 0) return;
-	stopMail(sql, { address: to_key, list_id: null, reason: 'SOFTBOUNCED', source: 'BOUNCE', now: at });
-	sql.run('UPDATE bounce_reports SET ends_run = 1 WHERE sha256 = ?', sha256);
+	if ((await sql.number(isActive, to_key)) === 0) return;
+	await stopMail(sql, { address: to_key, list_id: null, reason: 'SOFTBOUNCED', source: 'BOUNCE', now: at });
+	await sql.run('UPDATE bounce_reports SET ends_run = 1 WHERE sha256 = ?', sha256);
 }

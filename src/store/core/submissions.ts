@@ -22,8 +22,8 @@ import { createTally } from './tally.js';
 export const lanes = { transactional: 0, bulk: -1 } as const;
 
 /** Every lane in which a message may wait: these, and those of unfinished campaigns. */
-export function openLanes(sql: Sql): number[] {
-	const campaigns = sql.all<{ seq: number }>(
+export async function openLanes(sql: Sql): Promise<number[]> {
+	const campaigns = await sql.all<{ seq: number }>(
 		'SELECT seq FROM campaigns WHERE has_open_work = 1 ORDER BY seq',
 	);
 	return [lanes.transactional, lanes.bulk, ...campaigns.map(({ seq }) => seq)];
@@ -35,18 +35,18 @@ export function openLanes(sql: Sql): number[] {
  */
 export function createSubmissions(sql: Sql) {
 	return {
-		acceptSubmission: ({ key, ...submission }) => {
-			const earlier = key === null ? null : findEarlier(sql, key, submission.now);
+		acceptSubmission: async ({ key, ...submission }) => {
+			const earlier = key === null ? null : await findEarlier(sql, key, submission.now);
 			if (earlier !== null) return earlier;
 			const errors = {
-				...(findSender(sql, submission.from_key) === null && unverifiedSender),
+				...((await findSender(sql, submission.from_key)) === null && unverifiedSender),
 				...(submission.list_id !== null &&
-					findList(sql, submission.list_id) === null &&
+					(await findList(sql, submission.list_id)) === null &&
 					noSuch('list_id', submission.list_id)),
-				...attachmentErrors(sql, submission.content.attachments),
+				...(await attachmentErrors(sql, submission.content.attachments)),
 			};
 			if (Object.keys(errors).length > 0) return { kind: 'refused', errors };
-			return accept(sql, submission, key);
+			return await accept(sql, submission, key);
 		},
 	} satisfies Partial<Operations>;
 }
@@ -55,13 +55,13 @@ export function createSubmissions(sql: Sql) {
  * Stores content (once for each body) and submission, whose owner is that of its campaign; returns its number within the
  * database.
  */
-export function insertSubmission(
+export async function insertSubmission(
 	sql: Sql,
 	submission: Omit<Submission, 'recipients'>,
 	campaign: { seq: number; owner: string | null } | null,
-): number {
+): Promise<number> {
 	const { content, content_sha256 } = submission;
-	const { changes } = sql.run(
+	const { changes } = await sql.run(
 		`INSERT INTO contents (sha256, subject, text, html, disable_inline)
 		VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`,
@@ -71,14 +71,14 @@ export function insertSubmission(
 		content.html,
 		flag(content.disable_inline),
 	);
-	if (changes === 1) nameAttachments(sql, content_sha256, content.attachments);
-	const { lastInsertRowid } = sql.run(
+	if (changes === 1) await nameAttachments(sql, content_sha256, content.attachments);
+	const { lastInsertRowid } = await sql.run(
 		`INSERT INTO submissions
 			(id, type, envelope, tag, campaign, content_sha256, context, variables, list_id, campaign_seq, owner, request, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		submission.id,
 		submission.type,
-		JSON.stringify(deliverableEnvelope(sql, submission.envelope, submission.now)),
+		JSON.stringify(await deliverableEnvelope(sql, submission.envelope, submission.now)),
 		submission.tag,
 		submission.campaign,
 		content_sha256,
@@ -107,8 +107,8 @@ export interface NewMessage {
 }
 
 /** Returns its number within the database; `null` when a message with this uuid exists. */
-export function insertMessage(sql: Sql, message: NewMessage): number | null {
-	const { changes, lastInsertRowid } = sql.run(
+export async function insertMessage(sql: Sql, message: NewMessage): Promise<number | null> {
+	const { changes, lastInsertRowid } = await sql.run(
 		`INSERT INTO messages
 			(uuid, submission_seq, lane, to_email, to_key, list_id, subscriber_id, variables, state, due_at, wake_at, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -129,41 +129,42 @@ export function insertMessage(sql: Sql, message: NewMessage): number | null {
 	return changes === 1 ? Number(lastInsertRowid) : null;
 }
 
-function accept(sql: Sql, submission: Submission, key: IdempotencyKey | null): Acceptance {
+async function accept(sql: Sql, submission: Submission, key: IdempotencyKey | null): Promise<Acceptance> {
 	const { id, type, now, recipients } = submission;
 	// Every bulk call is a campaign of its own, unless it joins one.
 	const campaign = submission.campaign ?? (type === 'BULK' ? id : null);
-	const submission_seq = insertSubmission(sql, { ...submission, campaign }, null);
+	const submission_seq = await insertSubmission(sql, { ...submission, campaign }, null);
 	const messages: SendResult['messages'] = [];
 	for (const recipient of recipients) {
-		const isMade = insertRecipient(sql, submission, submission_seq, recipient);
+		const isMade = await insertRecipient(sql, submission, submission_seq, recipient);
 		if (isMade) messages.push({ to: recipient.to, id: recipient.id });
 	}
-	const tally = createTally(sql);
+	const tally = await createTally(sql);
 	tally.add({ at: now, campaign, type: 'CREATED', audience: 'all', by: messages.length });
-	tally.write();
+	await tally.write();
 	const answer: SendResult = {
 		messages,
 		result: true,
 		messages_created: messages.length,
 	};
-	if (key !== null) rememberKey(sql, key, { submission: id, campaign, answer, now });
+	if (key !== null) await rememberKey(sql, key, { submission: id, campaign, answer, now });
 	return { kind: 'accepted', answer, submission: id, campaign };
 }
 
-function insertRecipient(
+async function insertRecipient(
 	sql: Sql,
 	submission: Submission,
 	submission_seq: number,
 	{ id, to, to_key }: Submission['recipients'][number],
-): boolean {
+): Promise<boolean> {
 	const { type, now, variables, context } = submission;
-	const person = findPerson(sql, to_key, submission.list_id);
+	const person = await findPerson(sql, to_key, submission.list_id);
 	const list_id = person?.list_id ?? submission.list_id;
-	if (!isWantedBy(sql, { to_key, list_id, is_active: person?.is_active ?? null }, type, now)) return false;
-	const email_reason = person?.email_reason ?? reasonOf(sql, list_id);
+	if (!(await isWantedBy(sql, { to_key, list_id, is_active: person?.is_active ?? null }, type, now)))
+		return false;
+	const email_reason = person?.email_reason ?? (await reasonOf(sql, list_id));
 	const known = { email: to, name: person?.name ?? '', email_reason, meta: person?.meta ?? {} };
-	const inserted = insertMessage(sql, {
+	const inserted = await insertMessage(sql, {
 		uuid: id,
 		submission_seq,
 		lane: type === 'BULK' ? lanes.bulk : lanes.transactional,
@@ -178,8 +179,8 @@ function insertRecipient(
 	return inserted !== null;
 }
 
-function reasonOf(sql: Sql, list_id: number | null): string {
-	return list_id === null ? '' : (findList(sql, list_id)?.email_reason ?? '');
+async function reasonOf(sql: Sql, list_id: number | null): Promise<string> {
+	return list_id === null ? '' : ((await findList(sql, list_id))?.email_reason ?? '');
 }
 
 export interface KnownPerson extends Person {
@@ -202,8 +203,12 @@ interface PersonRow {
  * The subscriber of the given list; without a list, the only one with the address. An address in several lists has no
  * single subscriber: unsubscribing then acts on all of them.
  */
-export function findPerson(sql: Sql, address: EmailKey, list_id: number | null): KnownPerson | null {
-	const [row, another] = sql.all<PersonRow>(
+export async function findPerson(
+	sql: Sql,
+	address: EmailKey,
+	list_id: number | null,
+): Promise<KnownPerson | null> {
+	const [row, another] = await sql.all<PersonRow>(
 		// subscribers_by_key (email_key, list_id)
 		`SELECT s.id, s.list_id, s.email, s.name, s.is_active, s.meta, l.email_reason
 		FROM subscribers s
@@ -222,18 +227,22 @@ export function findPerson(sql: Sql, address: EmailKey, list_id: number | null):
 }
 
 /** The accepted envelope, without copies that may not be sent. */
-export function deliverableEnvelope(sql: Sql, envelope: Envelope, now: Micros): Envelope {
-	const stopped = new Set(stoppedCopies(sql, envelope, now));
+export async function deliverableEnvelope(sql: Sql, envelope: Envelope, now: Micros): Promise<Envelope> {
+	const stopped = new Set(await stoppedCopies(sql, envelope, now));
 	const isDeliverable = (text: string) => !stopped.has(parseMailbox(text)?.key ?? '');
 	return { ...envelope, cc: envelope.cc.filter(isDeliverable), bcc: envelope.bcc.filter(isDeliverable) };
 }
 
 /** Addresses of copies that may not be sent at this moment; nearly always none. */
-export function stoppedCopies(sql: Sql, { cc, bcc }: Pick<Envelope, 'cc' | 'bcc'>, now: Micros): EmailKey[] {
+export async function stoppedCopies(
+	sql: Sql,
+	{ cc, bcc }: Pick<Envelope, 'cc' | 'bcc'>,
+	now: Micros,
+): Promise<EmailKey[]> {
 	const keys = new Set([...cc, ...bcc].flatMap((text) => parseMailbox(text)?.key ?? []));
 	const stopped: EmailKey[] = [];
 	for (const address of keys) {
-		const reasons = findSuppressions(sql, { address, list_id: null }, now);
+		const reasons = await findSuppressions(sql, { address, list_id: null }, now);
 		if (!isWanted('TRANSACTIONAL', { reasons, is_active: null })) stopped.push(address);
 	}
 	return stopped;

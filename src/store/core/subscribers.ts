@@ -35,27 +35,27 @@ export function createSubscribers(sql: Sql) {
 	const count = createFilteredCounts(sql);
 	return {
 		pageSubscribers: (command) => pageSubscribers(sql, count, command),
-		getSubscriber: ({ list_id, id }) => {
-			const row = findSubscriber(sql, list_id, id);
+		getSubscriber: async ({ list_id, id }) => {
+			const row = await findSubscriber(sql, list_id, id);
 			return row === null ? null : toSubscriber(row);
 		},
 		sliceSubscribers: (command) => sliceSubscribers(sql, command),
 		createSubscriber: (command) => createSubscriber(sql, command),
 		patchSubscriber: (command) => patchSubscriber(sql, command),
-		deleteSubscriber: ({ list_id, id }) => {
-			const row = findSubscriber(sql, list_id, id);
+		deleteSubscriber: async ({ list_id, id }) => {
+			const row = await findSubscriber(sql, list_id, id);
 			if (row === null) return false;
-			cancelWaitingOfSubscriber(sql, row);
-			sql.run('DELETE FROM subscribers WHERE id = ?', id);
-			moveCounters(sql, list_id, counterMove(row.is_active === 1, null));
+			await cancelWaitingOfSubscriber(sql, row);
+			await sql.run('DELETE FROM subscribers WHERE id = ?', id);
+			await moveCounters(sql, list_id, counterMove(row.is_active === 1, null));
 			return true;
 		},
 	} satisfies Partial<Operations>;
 }
 
 /** Null also where the subscriber is in another list. */
-export function findSubscriber(sql: Sql, list_id: number, id: number): SubscriberRow | null {
-	const row = sql.get<SubscriberRow>(
+export async function findSubscriber(sql: Sql, list_id: number, id: number): Promise<SubscriberRow | null> {
+	const row = await sql.get<SubscriberRow>(
 		`SELECT ${subscriberColumns} FROM subscribers WHERE id = ? AND list_id = ?`,
 		id,
 		list_id,
@@ -64,8 +64,8 @@ export function findSubscriber(sql: Sql, list_id: number, id: number): Subscribe
 }
 
 /** Takes `count` new ids; returns the first. */
-export function takeSubscriberIds(sql: Sql, count: number): number {
-	const last = sql.number(
+export async function takeSubscriberIds(sql: Sql, count: number): Promise<number> {
+	const last = await sql.number(
 		"UPDATE id_sequences SET last = last + ? WHERE name = 'subscribers' RETURNING last",
 		count,
 	);
@@ -89,8 +89,8 @@ export interface NewSubscriber {
 }
 
 /** False when the list has the address already; then nothing changes. The caller updates the counters. */
-export function insertSubscriber(sql: Sql, row: NewSubscriber): boolean {
-	const { changes } = sql.run(
+export async function insertSubscriber(sql: Sql, row: NewSubscriber): Promise<boolean> {
+	const { changes } = await sql.run(
 		`INSERT INTO subscribers
 			(id, list_id, email, email_key, email_folded, name, is_active, disable_reason, meta, source, created_at, import_seq)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -111,36 +111,36 @@ export function insertSubscriber(sql: Sql, row: NewSubscriber): boolean {
 	return changes === 1;
 }
 
-function pageSubscribers(
+async function pageSubscribers(
 	sql: Sql,
 	countRows: CountSubscribers,
 	{ list_id, filter, ...page }: PageOf & { list_id: number; filter: SubscriberFilter },
-): Slice<ReturnType<typeof toSubscriber>> | null {
-	const list = findList(sql, list_id);
+): Promise<Slice<ReturnType<typeof toSubscriber>> | null> {
+	const list = await findList(sql, list_id);
 	if (list === null) return null;
 	const { where, values } = conditions(list_id, filter);
 	const isCounted = filter.email__icontains === undefined && filter.email__exact === undefined;
 	const counted = countOf(list.active_count, list.inactive_count, filter.is_active);
 	return {
-		count: isCounted ? counted : countRows(where, values),
-		results: sql
-			.tuples<SubscriberTuple>(
+		count: isCounted ? counted : await countRows(where, values),
+		results: (
+			await sql.tuples<SubscriberTuple>(
 				`SELECT ${shownColumns} FROM subscribers WHERE ${where} ORDER BY id LIMIT ? OFFSET ?`,
 				...values,
 				...span(page),
 			)
-			.map(tupleToSubscriber),
+		).map(tupleToSubscriber),
 	};
 }
 
-function sliceSubscribers(
+async function sliceSubscribers(
 	sql: Sql,
 	{ list_id, after, limit, filter }: Command<'sliceSubscribers'>,
 ): ReturnType<Operations['sliceSubscribers']> {
-	if (findList(sql, list_id) === null) return null;
+	if ((await findList(sql, list_id)) === null) return null;
 	const { where, values } = conditions(list_id, filter);
 	return (
-		sql
+		await sql
 			// subscribers_of_list (list_id, rowid)
 			.tuples<SubscriberTuple>(
 				`SELECT ${shownColumns} FROM subscribers WHERE ${where} AND id > ? ORDER BY id LIMIT ?`,
@@ -148,8 +148,7 @@ function sliceSubscribers(
 				after,
 				limit,
 			)
-			.map(tupleToSubscriber)
-	);
+	).map(tupleToSubscriber);
 }
 
 function countOf(active: number, inactive: number, isActive: boolean | undefined): number {
@@ -176,29 +175,32 @@ function conditions(list_id: number, filter: SubscriberFilter): { where: string;
 	return { where: parts.join(' AND '), values };
 }
 
-function createSubscriber(
+async function createSubscriber(
 	sql: Sql,
 	{ list_id, input, if_exists, now }: Command<'createSubscriber'>,
 ): ReturnType<Operations['createSubscriber']> {
-	if (findList(sql, list_id) === null) return { kind: 'not_found' };
+	if ((await findList(sql, list_id)) === null) return { kind: 'not_found' };
 	const meta = input.meta ?? {};
 	const email_key = emailKey(input.email);
-	const there = if_exists === undefined ? null : findByAddress(sql, list_id, email_key);
+	const there = if_exists === undefined ? null : await findByAddress(sql, list_id, email_key);
 	if (there !== null) {
-		if (if_exists === 'skip') return written(sql, list_id, there);
+		if (if_exists === 'skip') return await written(sql, list_id, there);
 		const { email: _, meta: merge_meta, ...given } = input;
 		const patch = { ...given, ...(merge_meta !== undefined && { merge_meta: { ...merge_meta } }) };
-		return patchSubscriber(sql, { list_id, id: there, patch, now });
+		return await patchSubscriber(sql, { list_id, id: there, patch, now });
 	}
 	const complaints = {
-		...checkMeta(meta, knownVariables(sql)),
-		...(hasAddress(sql, list_id, email_key) && duplicateAddress),
-		...(isErased(sql, email_key) && erasedComplaint),
+		...checkMeta(meta, await knownVariables(sql)),
+		...((await hasAddress(sql, list_id, email_key)) && duplicateAddress),
+		...((await isErased(sql, email_key)) && erasedComplaint),
 	};
 	if (Object.keys(complaints).length > 0) return { kind: 'refused', errors: complaints };
-	const start = startActivation(input.is_active ?? true, findLasting(sql, { address: email_key, list_id }));
-	const id = takeSubscriberIds(sql, 1);
-	insertSubscriber(sql, {
+	const start = startActivation(
+		input.is_active ?? true,
+		await findLasting(sql, { address: email_key, list_id }),
+	);
+	const id = await takeSubscriberIds(sql, 1);
+	await insertSubscriber(sql, {
 		...start,
 		id,
 		list_id,
@@ -211,15 +213,15 @@ function createSubscriber(
 		created_at: now,
 		import_seq: null,
 	});
-	moveCounters(sql, list_id, counterMove(null, start.is_active));
-	return written(sql, list_id, id);
+	await moveCounters(sql, list_id, counterMove(null, start.is_active));
+	return await written(sql, list_id, id);
 }
 
-function patchSubscriber(
+async function patchSubscriber(
 	sql: Sql,
 	{ list_id, id, patch, now }: Command<'patchSubscriber'>,
 ): ReturnType<Operations['patchSubscriber']> {
-	const row = findSubscriber(sql, list_id, id);
+	const row = await findSubscriber(sql, list_id, id);
 	if (row === null) return { kind: 'not_found' };
 	const email_key = patch.email === undefined ? row.email_key : emailKey(patch.email);
 	const isMoved = email_key !== row.email_key;
@@ -227,22 +229,22 @@ function patchSubscriber(
 		stored: { is_active: row.is_active === 1, disable_reason: row.disable_reason },
 		wanted: patch.is_active,
 		isMoved,
-		reasons: findSuppressions(sql, { address: email_key, list_id }, now),
-		lasting: findLasting(sql, { address: email_key, list_id }),
+		reasons: await findSuppressions(sql, { address: email_key, list_id }, now),
+		lasting: await findLasting(sql, { address: email_key, list_id }),
 	});
-	const meta = patchedMeta(sql, row, patch);
+	const meta = await patchedMeta(sql, row, patch);
 	const complaints = {
 		...(meta.kind === 'refused' && meta.errors),
-		...(isMoved && hasAddress(sql, list_id, email_key) && duplicateAddress),
-		...(isMoved && isErased(sql, email_key) && erasedComplaint),
+		...(isMoved && (await hasAddress(sql, list_id, email_key)) && duplicateAddress),
+		...(isMoved && (await isErased(sql, email_key)) && erasedComplaint),
 		...(change.kind === 'refused' && change.errors),
 	};
 	if (meta.kind === 'refused' || change.kind === 'refused' || Object.keys(complaints).length > 0) {
 		return { kind: 'refused', errors: complaints };
 	}
-	liftSuppressions(sql, { address: email_key, list_id }, { reasons: change.lift, now });
+	await liftSuppressions(sql, { address: email_key, list_id }, { reasons: change.lift, now });
 	const email = patch.email ?? row.email;
-	sql.run(
+	await sql.run(
 		`UPDATE subscribers
 		SET email = ?, email_key = ?, email_folded = ?, name = ?, is_active = ?, disable_reason = ?, meta = ?,
 			soft_bounces = CASE email_key WHEN ? THEN soft_bounces ELSE 0 END,
@@ -260,41 +262,41 @@ function patchSubscriber(
 		email_key,
 		id,
 	);
-	moveCounters(sql, list_id, counterMove(row.is_active === 1, change.activation.is_active));
+	await moveCounters(sql, list_id, counterMove(row.is_active === 1, change.activation.is_active));
 	if (isMoved && patch.is_active !== true)
-		carryUnsubscription(sql, { from: row.email_key, to: email_key, list_id }, now);
-	return written(sql, list_id, id);
+		await carryUnsubscription(sql, { from: row.email_key, to: email_key, list_id }, now);
+	return await written(sql, list_id, id);
 }
 
-function patchedMeta(sql: Sql, row: SubscriberRow, patch: SubscriberPatch) {
+async function patchedMeta(sql: Sql, row: SubscriberRow, patch: SubscriberPatch) {
 	const isTouched = patch.meta ?? patch.merge_meta ?? patch.unset_meta;
 	if (isTouched === undefined) return { kind: 'kept', text: row.meta } as const;
 	const meta = changeMeta(parseRecord(row.meta), patch);
-	const errors = checkMeta(meta, knownVariables(sql));
+	const errors = checkMeta(meta, await knownVariables(sql));
 	return errors === null
 		? ({ kind: 'changed', text: JSON.stringify(meta) } as const)
 		: ({ kind: 'refused', errors } as const);
 }
 
 /** Whether the list has this address. */
-export function hasAddress(sql: Sql, list_id: number, email_key: string): boolean {
-	return findByAddress(sql, list_id, email_key) !== null;
+export async function hasAddress(sql: Sql, list_id: number, email_key: string): Promise<boolean> {
+	return (await findByAddress(sql, list_id, email_key)) !== null;
 }
 
-function findByAddress(sql: Sql, list_id: number, email_key: string): number | null {
+async function findByAddress(sql: Sql, list_id: number, email_key: string): Promise<number | null> {
 	const found = 'SELECT id FROM subscribers WHERE email_key = ? AND list_id = ?';
-	return sql.get<{ id: number }>(found, email_key, list_id)?.id ?? null;
+	return (await sql.get<{ id: number }>(found, email_key, list_id))?.id ?? null;
 }
 
-function written(sql: Sql, list_id: number, id: number) {
-	const row = findSubscriber(sql, list_id, id);
+async function written(sql: Sql, list_id: number, id: number) {
+	const row = await findSubscriber(sql, list_id, id);
 	return row === null
 		? ({ kind: 'not_found' } as const)
 		: ({ kind: 'written', record: toSubscriber(row) } as const);
 }
 
 /** Rows of `subscribers` that fulfil a condition. */
-export type CountSubscribers = (where: string, values: readonly SqlValue[]) => number;
+export type CountSubscribers = (where: string, values: readonly SqlValue[]) => Promise<number>;
 
 /** Each is a filter of a listing in use. */
 const mostCounts = 200;
@@ -306,14 +308,14 @@ const mostCounts = 200;
 export function createFilteredCounts(sql: Sql): CountSubscribers {
 	const counts = new Map<string, number>();
 	let seen = '';
-	return (where, values) => {
-		const state = `${sql.number('PRAGMA data_version')} ${sql.number('SELECT total_changes()')}`;
+	return async (where, values) => {
+		const state = `${await sql.number('PRAGMA data_version')} ${await sql.number('SELECT total_changes()')}`;
 		if (state !== seen || counts.size >= mostCounts) counts.clear();
 		seen = state;
 		const key = JSON.stringify([where, values]);
 		const known = counts.get(key);
 		if (known !== undefined) return known;
-		const count = sql.number(`SELECT count(*) FROM subscribers WHERE ${where}`, ...values);
+		const count = await sql.number(`SELECT count(*) FROM subscribers WHERE ${where}`, ...values);
 		counts.set(key, count);
 		return count;
 	};

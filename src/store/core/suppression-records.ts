@@ -23,27 +23,34 @@ import { addSuppression, allLists, compareSuppression, type WantedSuppression } 
  */
 export function createSuppressions(sql: Sql) {
 	return {
-		pageSuppressions: ({ filter, now, ...page }) => {
+		pageSuppressions: async ({ filter, now, ...page }) => {
 			const { where, values } = conditions(filter, now);
 			return {
-				count: sql.number(`SELECT count(*) FROM suppressions WHERE ${where}`, ...values),
-				results: selectSuppressions(sql, `${where} ORDER BY email_key, reason, list_id LIMIT ? OFFSET ?`, [
-					...values,
-					...span(page),
-				]),
+				count: await sql.number(`SELECT count(*) FROM suppressions WHERE ${where}`, ...values),
+				results: await selectSuppressions(
+					sql,
+					`${where} ORDER BY email_key, reason, list_id LIMIT ? OFFSET ?`,
+					[...values, ...span(page)],
+				),
 			};
 		},
-		sliceSuppressions: ({ after, limit, filter, now }) => {
+		sliceSuppressions: async ({ after, limit, filter, now }) => {
 			const { where, values } = conditions(filter, now);
 			// The primary key (email_key, reason, list_id).
 			const behind = `(email_key, reason, list_id) > (?, ?, ?) AND ${where}
 				ORDER BY email_key, reason, list_id LIMIT ?`;
 			const { email_key, reason, list_id } = after ?? { email_key: '', reason: '', list_id: null };
-			return selectSuppressions(sql, behind, [email_key, reason, list_id ?? allLists, ...values, limit]);
+			return await selectSuppressions(sql, behind, [
+				email_key,
+				reason,
+				list_id ?? allLists,
+				...values,
+				limit,
+			]);
 		},
-		findSuppression: ({ email_key, reason, list_id, now }) => {
+		findSuppression: async ({ email_key, reason, list_id, now }) => {
 			const { where, values } = conditions({ reason, list_id: list_id ?? allLists }, now);
-			return selectSuppressions(sql, `email_key = ? AND ${where}`, [email_key, ...values])[0] ?? null;
+			return (await selectSuppressions(sql, `email_key = ? AND ${where}`, [email_key, ...values]))[0] ?? null;
 		},
 		compareSuppressions: (command) => each(sql, command, asIfAdded()),
 		putSuppressions: (command) => each(sql, command, addSuppression),
@@ -61,13 +68,17 @@ interface SuppressionTableRow {
 }
 
 /** `rest`: conditions and order; what has expired is not left out. */
-export function selectSuppressions(sql: Sql, rest: string, values: readonly SqlValue[]): Suppression[] {
-	return sql
-		.all<SuppressionTableRow>(
+export async function selectSuppressions(
+	sql: Sql,
+	rest: string,
+	values: readonly SqlValue[],
+): Promise<Suppression[]> {
+	return (
+		await sql.all<SuppressionTableRow>(
 			`SELECT email_key, reason, list_id, source, created_at, expires_at FROM suppressions WHERE ${rest}`,
 			...values,
 		)
-		.map(toSuppression);
+	).map(toSuppression);
 }
 
 // Sources were once written in lower case.
@@ -101,19 +112,22 @@ function conditions(filter: SuppressionFilter, now: Micros): { where: string; va
 }
 
 /** Handles one row after the other: a later one sees the effect of an earlier one. */
-function each(
+async function each(
 	sql: Sql,
 	{ rows, now }: Command<'putSuppressions'>,
-	add: (sql: Sql, wanted: WantedSuppression, now: Micros) => Addition,
-): SuppressionAck {
-	const isErased = openErased(sql);
+	add: (sql: Sql, wanted: WantedSuppression, now: Micros) => Promise<Addition>,
+): Promise<SuppressionAck> {
+	const isErased = await openErased(sql);
 	const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 };
 	const rejects: SuppressionAck['rejects'][number][] = [];
 	for (const [index, row] of rows.entries()) {
 		const { email_key: address, created_at, ...rest } = row;
 		// The list would hold the address of an erased person.
-		const refused = isErased?.(address) ? erased : (refusalOf(row, now) ?? refusedList(sql, row));
-		if (refused === null) counts[add(sql, { ...rest, address, created_at: created_at ?? now }, now)] += 1;
+		const refused = (await isErased?.(address))
+			? erased
+			: (refusalOf(row, now) ?? (await refusedList(sql, row)));
+		if (refused === null)
+			counts[await add(sql, { ...rest, address, created_at: created_at ?? now }, now)] += 1;
 		else {
 			counts.rejected += 1;
 			rejects.push({ row: index, code: refused.code, error: refused.error });
@@ -123,13 +137,13 @@ function each(
 }
 
 /** The effect of adding a row after the rows before it. Nothing is written, so the results are kept in memory. */
-function asIfAdded(): (sql: Sql, wanted: WantedSuppression, now: Micros) => Addition {
+function asIfAdded(): (sql: Sql, wanted: WantedSuppression, now: Micros) => Promise<Addition> {
 	const before = new Map<string, WantedSuppression>();
-	return (sql, wanted, now) => {
+	return async (sql, wanted, now) => {
 		const key = `${wanted.reason} ${wanted.list_id} ${wanted.address}`;
 		const known = before.get(key);
 		const addition =
-			known === undefined ? compareSuppression(sql, wanted, now) : additionOf(known, wanted, now);
+			known === undefined ? await compareSuppression(sql, wanted, now) : additionOf(known, wanted, now);
 		if (addition !== 'unchanged') before.set(key, wanted);
 		return addition;
 	};
@@ -138,12 +152,15 @@ function asIfAdded(): (sql: Sql, wanted: WantedSuppression, now: Micros) => Addi
 const erased = { code: 'erased', error: `email: ${refusalTexts.erased}` };
 
 /** Rejects a list that does not exist: suppressions of a deleted list apply to all lists. */
-function refusedList(sql: Sql, { list_id }: NewSuppression): { code: string; error: string } | null {
-	if (list_id === null || findList(sql, list_id) !== null) return null;
+async function refusedList(
+	sql: Sql,
+	{ list_id }: NewSuppression,
+): Promise<{ code: string; error: string } | null> {
+	if (list_id === null || (await findList(sql, list_id)) !== null) return null;
 	return { code: 'does_not_exist', error: `list_id: There is no list ${list_id}.` };
 }
 
-function remove(
+async function remove(
 	sql: Sql,
 	{ email_key, reason, list_id, now }: Command<'removeSuppressions'>,
 ): ReturnType<Operations['removeSuppressions']> {
@@ -153,10 +170,10 @@ function remove(
 		...(list_id !== null && { list_id }),
 	};
 	const { where, values } = conditions(filter, now);
-	const removed = selectSuppressions(sql, `${where} ORDER BY reason, list_id`, values);
+	const removed = await selectSuppressions(sql, `${where} ORDER BY reason, list_id`, values);
 	if (removed.length === 0) return null;
-	sql.run(`DELETE FROM suppressions WHERE ${where}`, ...values);
-	const inactive_subscribers = sql.number(
+	await sql.run(`DELETE FROM suppressions WHERE ${where}`, ...values);
+	const inactive_subscribers = await sql.number(
 		'SELECT count(*) FROM subscribers WHERE email_key = ? AND is_active = 0 AND coalesce(?, list_id) = list_id',
 		email_key,
 		list_id,

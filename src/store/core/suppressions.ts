@@ -22,8 +22,8 @@ import type { Sql } from './sql.js';
 export const allLists = 0;
 
 /** The setting of the database. */
-export function unsubscribeScope(sql: Sql): UnsubscribeScope {
-	const row = sql.get<{ value: string }>("SELECT value FROM settings WHERE name = 'unsubscribe_scope'");
+export async function unsubscribeScope(sql: Sql): Promise<UnsubscribeScope> {
+	const row = await sql.get<{ value: string }>("SELECT value FROM settings WHERE name = 'unsubscribe_scope'");
 	return row?.value === 'all' ? 'all' : 'list';
 }
 
@@ -37,23 +37,27 @@ export interface MailTo {
  * Reasons against mail that have not expired. An erased person gets no bulk mail, as after an unsubscription, although
  * no row says so.
  */
-export function findSuppressions(sql: Sql, mail: MailTo, now: Micros): SuppressionReason[] {
-	const stored = storedReasons(sql, mail, now);
-	return stored.length === 0 && isErased(sql, mail.address) ? ['UNSUBSCRIBED'] : stored;
+export async function findSuppressions(sql: Sql, mail: MailTo, now: Micros): Promise<SuppressionReason[]> {
+	const stored = await storedReasons(sql, mail, now);
+	return stored.length === 0 && (await isErased(sql, mail.address)) ? ['UNSUBSCRIBED'] : stored;
 }
 
 /** The stored reasons that have no end. */
-export function findLasting(sql: Sql, mail: MailTo): SuppressionReason[] {
-	return storedReasons(sql, mail, null);
+export async function findLasting(sql: Sql, mail: MailTo): Promise<SuppressionReason[]> {
+	return await storedReasons(sql, mail, null);
 }
 
 /** Selects stored suppressions that apply to a mail; its values are `mailValues`. */
 const isAbout = `email_key = ? AND (list_id = ${allLists} OR coalesce(?, list_id) = list_id)`;
 
 /** `null`: only those without an end. */
-function storedReasons(sql: Sql, { address, list_id }: MailTo, now: Micros | null): SuppressionReason[] {
-	return sql
-		.all<{ reason: SuppressionReason }>(
+async function storedReasons(
+	sql: Sql,
+	{ address, list_id }: MailTo,
+	now: Micros | null,
+): Promise<SuppressionReason[]> {
+	return (
+		await sql.all<{ reason: SuppressionReason }>(
 			`SELECT DISTINCT reason
 			FROM suppressions
 			WHERE ${isAbout} AND (expires_at IS NULL OR expires_at > ?)
@@ -62,16 +66,16 @@ function storedReasons(sql: Sql, { address, list_id }: MailTo, now: Micros | nul
 			list_id,
 			now,
 		)
-		.map(({ reason }) => reason);
+	).map(({ reason }) => reason);
 }
 
 /** Since when this reason stops mail; `undefined`: nothing is stored. */
-export function suppressedSince(
+export async function suppressedSince(
 	sql: Sql,
 	{ address, list_id }: MailTo,
 	reason: SuppressionReason | null,
-): Micros | undefined {
-	const row = sql.get<{ since: Micros | null }>(
+): Promise<Micros | undefined> {
+	const row = await sql.get<{ since: Micros | null }>(
 		`SELECT min(created_at) AS since FROM suppressions WHERE ${isAbout} AND reason = ?`,
 		address,
 		list_id,
@@ -81,8 +85,8 @@ export function suppressedSince(
 }
 
 /** False saves an import the look-up of each address. An expired suppression counts until it is deleted. */
-export function hasSuppressions(sql: Sql): boolean {
-	return sql.number('SELECT EXISTS (SELECT 1 FROM suppressions)') === 1;
+export async function hasSuppressions(sql: Sql): Promise<boolean> {
+	return (await sql.number('SELECT EXISTS (SELECT 1 FROM suppressions)')) === 1;
 }
 
 /** A suppression to be stored. */
@@ -98,23 +102,23 @@ export interface WantedSuppression extends MailTo {
  * Suppresses an address permanently, and makes its subscribers inactive: those of the list, or all. An existing reason
  * keeps its first time.
  */
-export function stopMail(
+export async function stopMail(
 	sql: Sql,
 	{ now, ...stopped }: Omit<WantedSuppression, 'created_at' | 'expires_at'> & { now: Micros },
-): void {
-	addSuppression(sql, { ...stopped, created_at: now, expires_at: null }, now);
+): Promise<void> {
+	await addSuppression(sql, { ...stopped, created_at: now, expires_at: null }, now);
 }
 
 /**
  * Does what `compareSuppression` says: adds it, changes its end, or nothing. Without an end the subscribers become
  * inactive, also for an existing suppression: one may have been activated since, or only passed over.
  */
-export function addSuppression(sql: Sql, wanted: WantedSuppression, now: Micros): Addition {
+export async function addSuppression(sql: Sql, wanted: WantedSuppression, now: Micros): Promise<Addition> {
 	const { address, reason, source, created_at, expires_at } = wanted;
 	const list_id = wanted.list_id ?? allLists;
-	const addition = compareSuppression(sql, wanted, now);
+	const addition = await compareSuppression(sql, wanted, now);
 	if (addition === 'created') {
-		sql.run(
+		await sql.run(
 			`INSERT OR REPLACE INTO suppressions (email_key, reason, list_id, source, created_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?)`,
 			address,
@@ -126,7 +130,7 @@ export function addSuppression(sql: Sql, wanted: WantedSuppression, now: Micros)
 		);
 	}
 	if (addition === 'updated') {
-		sql.run(
+		await sql.run(
 			'UPDATE suppressions SET expires_at = ? WHERE email_key = ? AND reason = ? AND list_id = ?',
 			expires_at,
 			address,
@@ -134,17 +138,17 @@ export function addSuppression(sql: Sql, wanted: WantedSuppression, now: Micros)
 			list_id,
 		);
 	}
-	if (expires_at === null) deactivate(sql, wanted, reason);
+	if (expires_at === null) await deactivate(sql, wanted, reason);
 	return addition;
 }
 
 /** The effect of adding the suppression, without a write. */
-export function compareSuppression(
+export async function compareSuppression(
 	sql: Sql,
 	{ address, list_id, reason, expires_at }: Pick<WantedSuppression, 'reason' | 'expires_at'> & MailTo,
 	now: Micros,
-): Addition {
-	const stored = sql.get<{ expires_at: Micros | null }>(
+): Promise<Addition> {
+	const stored = await sql.get<{ expires_at: Micros | null }>(
 		'SELECT expires_at FROM suppressions WHERE email_key = ? AND reason = ? AND list_id = ?',
 		address,
 		reason,
@@ -167,13 +171,13 @@ interface StoredSuppression {
  * Lets mail of a list go to an address again; an erasure stays. A suppression of all lists stays one of each other list
  * that has the address: joining one list again says nothing about the others.
  */
-export function liftSuppressions(
+export async function liftSuppressions(
 	sql: Sql,
 	{ address, list_id }: { address: EmailKey; list_id: number },
 	{ reasons, now }: { reasons: readonly SuppressionReason[]; now: Micros },
-): void {
+): Promise<void> {
 	for (const reason of reasons) {
-		const lifted = sql.all<StoredSuppression & { list_id: number }>(
+		const lifted = await sql.all<StoredSuppression & { list_id: number }>(
 			`DELETE FROM suppressions
 			WHERE email_key = ? AND reason = ? AND list_id IN (${allLists}, ?)
 			RETURNING ${storedColumns}, list_id`,
@@ -182,35 +186,35 @@ export function liftSuppressions(
 			list_id,
 		);
 		const ofAll = lifted.find((one) => one.list_id === allLists);
-		if (ofAll !== undefined && mayBeOfOneList(reason)) keepElsewhere(sql, ofAll, { list_id, now });
+		if (ofAll !== undefined && mayBeOfOneList(reason)) await keepElsewhere(sql, ofAll, { list_id, now });
 	}
 }
 
-function keepElsewhere(
+async function keepElsewhere(
 	sql: Sql,
 	{ email_key: address, reason, source, created_at, expires_at }: StoredSuppression,
 	{ list_id: here, now }: { list_id: number; now: Micros },
-): void {
+): Promise<void> {
 	if (hasEnded({ expires_at }, now)) return;
-	const others = sql.all<{ list_id: number }>(
+	const others = await sql.all<{ list_id: number }>(
 		'SELECT list_id FROM subscribers WHERE email_key = ? AND list_id <> ?',
 		address,
 		here,
 	);
 	for (const { list_id } of others)
-		addSuppression(sql, { address, list_id, reason, source, created_at, expires_at }, now);
+		await addSuppression(sql, { address, list_id, reason, source, created_at, expires_at }, now);
 }
 
 /**
  * An unsubscription follows a person whose subscriber gets another address: it then applies to the new address in this
  * list too.
  */
-export function carryUnsubscription(
+export async function carryUnsubscription(
 	sql: Sql,
 	{ from, to, list_id }: { from: EmailKey; to: EmailKey; list_id: number },
 	now: Micros,
-): void {
-	const [stored] = sql.all<StoredSuppression>(
+): Promise<void> {
+	const [stored] = await sql.all<StoredSuppression>(
 		`SELECT ${storedColumns}
 		FROM suppressions
 		WHERE ${isAbout} AND reason = 'UNSUBSCRIBED' AND expires_at IS NULL
@@ -220,26 +224,34 @@ export function carryUnsubscription(
 	);
 	if (stored === undefined) return;
 	const { email_key: _, ...kept } = stored;
-	addSuppression(sql, { ...kept, address: to, list_id }, now);
+	await addSuppression(sql, { ...kept, address: to, list_id }, now);
 }
 
 /** Unsubscriptions of a deleted list become ones of all lists, as there is no other list they could belong to. */
-export function widenToAllLists(sql: Sql, { list_id, now }: { list_id: number; now: Micros }): void {
-	const ofList = sql.all<StoredSuppression>(
+export async function widenToAllLists(
+	sql: Sql,
+	{ list_id, now }: { list_id: number; now: Micros },
+): Promise<void> {
+	const ofList = await sql.all<StoredSuppression>(
 		// suppressions_of_list
 		`DELETE FROM suppressions WHERE list_id = ? RETURNING ${storedColumns}`,
 		list_id,
 	);
 	for (const { email_key: address, ...stored } of ofList)
-		if (!hasEnded(stored, now)) addSuppression(sql, { ...stored, address, list_id: null }, now);
+		if (!hasEnded(stored, now)) await addSuppression(sql, { ...stored, address, list_id: null }, now);
 }
 
 /**
  * Makes the subscribers of an address inactive, in a list or in all. A subscriber that is inactive without a reason of
  * the engine gets this reason; an earlier reason stays.
  */
-function deactivate(sql: Sql, { address, list_id }: MailTo, reason: SuppressionReason): void {
-	const rows = sql.all<{ id: number; list_id: number; is_active: number; disable_reason: string | null }>(
+async function deactivate(sql: Sql, { address, list_id }: MailTo, reason: SuppressionReason): Promise<void> {
+	const rows = await sql.all<{
+		id: number;
+		list_id: number;
+		is_active: number;
+		disable_reason: string | null;
+	}>(
 		// subscribers_by_key (email_key, list_id)
 		`SELECT id, list_id, is_active, disable_reason
 		FROM subscribers
@@ -248,8 +260,8 @@ function deactivate(sql: Sql, { address, list_id }: MailTo, reason: SuppressionR
 		list_id,
 	);
 	for (const row of rows) {
-		if (row.is_active === 1) moveCounters(sql, row.list_id, { active: -1, inactive: 1 });
-		sql.run(
+		if (row.is_active === 1) await moveCounters(sql, row.list_id, { active: -1, inactive: 1 });
+		await sql.run(
 			`UPDATE subscribers
 			SET is_active = 0, disable_reason = ?, soft_bounces = 0, soft_bounced_since = NULL
 			WHERE id = ?`,
@@ -269,13 +281,16 @@ export interface Addressee {
 }
 
 /** Whether a message may be made now. The lease checks the same again (`unwantedBecause`), so a count is kept. */
-export function isWantedBy(
+export async function isWantedBy(
 	sql: Sql,
 	{ to_key, list_id, is_active }: Addressee,
 	type: 'TRANSACTIONAL' | 'BULK',
 	now: Micros,
-): boolean {
-	return isWanted(type, { reasons: findSuppressions(sql, { address: to_key, list_id }, now), is_active });
+): Promise<boolean> {
+	return isWanted(type, {
+		reasons: await findSuppressions(sql, { address: to_key, list_id }, now),
+		is_active,
+	});
 }
 
 /**
@@ -283,17 +298,17 @@ export function isWantedBy(
  * goes to an address that was suppressed, made inactive or deleted. Returns the reason for people, on one line, without
  * an address; null: it may be sent.
  */
-export function unwantedBecause(
+export async function unwantedBecause(
 	sql: Sql,
 	{ to_key, list_id, subscriber_id }: Omit<Addressee, 'is_active'> & { subscriber_id: number | null },
 	type: 'TRANSACTIONAL' | 'BULK',
 	now: Micros,
-): string | null {
+): Promise<string | null> {
 	const mail = { address: to_key, list_id };
-	const reasons = findSuppressions(sql, mail, now);
-	if (!isWanted(type, { reasons, is_active: null })) return suppressedBecause(sql, mail, reasons, type);
+	const reasons = await findSuppressions(sql, mail, now);
+	if (!isWanted(type, { reasons, is_active: null })) return await suppressedBecause(sql, mail, reasons, type);
 	if (type !== 'BULK' || subscriber_id === null) return null;
-	const found = sql.get<{ is_active: number; disable_reason: string | null }>(
+	const found = await sql.get<{ is_active: number; disable_reason: string | null }>(
 		'SELECT is_active, disable_reason FROM subscribers WHERE id = ?',
 		subscriber_id,
 	);
@@ -304,14 +319,14 @@ export function unwantedBecause(
 }
 
 /** The strongest reason that applies; without a row of its own the reason is an erasure. */
-function suppressedBecause(
+async function suppressedBecause(
 	sql: Sql,
 	mail: MailTo,
 	reasons: readonly SuppressionReason[],
 	type: 'TRANSACTIONAL' | 'BULK',
-): string {
+): Promise<string> {
 	const reason = stopping(type, reasons);
-	const since = suppressedSince(sql, mail, reason);
+	const since = await suppressedSince(sql, mail, reason);
 	if (since === undefined) return 'not sent: the person behind the address was erased';
 	return `not sent: the address is suppressed, ${reason} since ${formatDateTime(since).slice(0, 19)}Z`;
 }

@@ -50,7 +50,7 @@ export interface Tally {
 	}): void;
 	addClick(click: CountedClick): void;
 	addBounce(bounce: CountedBounce): void;
-	write(): void;
+	write(): Promise<void>;
 	/** Webhook deliveries for the counted events. */
 	readonly notices: Notices;
 }
@@ -59,8 +59,8 @@ export interface Tally {
  * For one operation, in its transaction: counts nothing before `write`. Days are of the current time zone. `days`: only
  * they change, as other figures do not depend on the zone; `quarters`: they alone.
  */
-export function createTally(sql: Sql, only: 'days' | 'quarters' | null = null): Tally {
-	const zone = timeZone(sql);
+export async function createTally(sql: Sql, only: 'days' | 'quarters' | null = null): Promise<Tally> {
+	const zone = await timeZone(sql);
 	const days = createCounts();
 	const quarters = createCounts();
 	const clicks = createCounts();
@@ -88,19 +88,19 @@ export function createTally(sql: Sql, only: 'days' | 'quarters' | null = null): 
 			for (const scope of scopesOf(campaign))
 				bounces.add([scope, quarter, domainOf(address), type, code ?? ''], [1]);
 		},
-		write: () => {
-			days.write(sql, addToDay);
-			quarters.write(sql, addToQuarter);
-			clicks.write(sql, addToLink);
-			bounces.write(sql, addToBounces);
+		write: async () => {
+			await days.write(sql, addToDay);
+			await quarters.write(sql, addToQuarter);
+			await clicks.write(sql, addToLink);
+			await bounces.write(sql, addToBounces);
 		},
 		notices: createNotices(sql),
 	};
 }
 
 /** The zone whose days the figures count. */
-export function timeZone(sql: Sql): string {
-	const row = sql.get<{ value: string }>("SELECT value FROM settings WHERE name = 'time_zone'");
+export async function timeZone(sql: Sql): Promise<string> {
+	const row = await sql.get<{ value: string }>("SELECT value FROM settings WHERE name = 'time_zone'");
 	return row?.value ?? 'UTC';
 }
 
@@ -119,9 +119,9 @@ function createCounts() {
 			const entry = counts.get(name) ?? { key, by: by.map(() => 0) };
 			counts.set(name, { key, by: entry.by.map((sum, index) => sum + (by[index] ?? 0)) });
 		},
-		write: (sql: Sql, text: string) => {
+		write: async (sql: Sql, text: string) => {
 			for (const { key, by } of counts.values())
-				if (by.some((sum) => sum !== 0)) sql.run(text, ...key, ...by);
+				if (by.some((sum) => sum !== 0)) await sql.run(text, ...key, ...by);
 			counts.clear();
 		},
 	};

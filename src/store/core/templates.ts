@@ -9,17 +9,18 @@ const columns = 'id, name, text_body, html_body, created_at, updated_at';
 /** Pages in the order of creation. Names are compared with case. */
 export function createTemplates(sql: Sql) {
 	return {
-		pageTemplates: (page) => ({
-			count: sql.number('SELECT count(*) FROM templates'),
-			results: sql
-				// In the order of creation: ids are random.
-				.all<TemplateRow>(`SELECT ${columns} FROM templates ORDER BY seq LIMIT ? OFFSET ?`, ...span(page))
-				.map(toTemplate),
+		pageTemplates: async (page) => ({
+			count: await sql.number('SELECT count(*) FROM templates'),
+			results: (
+				await sql
+					// In the order of creation: ids are random.
+					.all<TemplateRow>(`SELECT ${columns} FROM templates ORDER BY seq LIMIT ? OFFSET ?`, ...span(page))
+			).map(toTemplate),
 		}),
 		getTemplate: ({ id }) => findTemplate(sql, id),
-		createTemplate: ({ id, input, now }) => {
-			if (isNameTaken(sql, input.name, '')) return { kind: 'refused', errors: notUnique('name') };
-			sql.run(
+		createTemplate: async ({ id, input, now }) => {
+			if (await isNameTaken(sql, input.name, '')) return { kind: 'refused', errors: notUnique('name') };
+			await sql.run(
 				`INSERT INTO templates (id, name, text_body, html_body, created_at, updated_at)
 				VALUES (?, ?, ?, ?, ?, ?)`,
 				id,
@@ -29,14 +30,14 @@ export function createTemplates(sql: Sql) {
 				now,
 				now,
 			);
-			return written(sql, id);
+			return await written(sql, id);
 		},
-		patchTemplate: ({ id, patch, now }) => {
-			const stored = findTemplate(sql, id);
+		patchTemplate: async ({ id, patch, now }) => {
+			const stored = await findTemplate(sql, id);
 			if (stored === null) return { kind: 'not_found' };
 			const { name, text_body, html_body } = { ...stored, ...patch };
-			if (isNameTaken(sql, name, id)) return { kind: 'refused', errors: notUnique('name') };
-			sql.run(
+			if (await isNameTaken(sql, name, id)) return { kind: 'refused', errors: notUnique('name') };
+			await sql.run(
 				'UPDATE templates SET name = ?, text_body = ?, html_body = ?, updated_at = ? WHERE id = ?',
 				name,
 				text_body,
@@ -44,24 +45,24 @@ export function createTemplates(sql: Sql) {
 				now,
 				id,
 			);
-			return written(sql, id);
+			return await written(sql, id);
 		},
-		deleteTemplate: ({ id }) => sql.run('DELETE FROM templates WHERE id = ?', id).changes === 1,
+		deleteTemplate: async ({ id }) => (await sql.run('DELETE FROM templates WHERE id = ?', id)).changes === 1,
 	} satisfies Partial<Operations>;
 }
 
-function findTemplate(sql: Sql, id: string) {
-	const row = sql.get<TemplateRow>(`SELECT ${columns} FROM templates WHERE id = ?`, id);
+async function findTemplate(sql: Sql, id: string) {
+	const row = await sql.get<TemplateRow>(`SELECT ${columns} FROM templates WHERE id = ?`, id);
 	return row === undefined ? null : toTemplate(row);
 }
 
 /** Whether another template has this name. */
-export function isNameTaken(sql: Sql, name: string, exceptId: string): boolean {
+export async function isNameTaken(sql: Sql, name: string, exceptId: string): Promise<boolean> {
 	const taken = 'SELECT EXISTS (SELECT 1 FROM templates WHERE name = ? AND id <> ?)';
-	return sql.number(taken, name, exceptId) === 1;
+	return (await sql.number(taken, name, exceptId)) === 1;
 }
 
-function written(sql: Sql, id: string) {
-	const record = findTemplate(sql, id);
+async function written(sql: Sql, id: string) {
+	const record = await findTemplate(sql, id);
 	return record === null ? ({ kind: 'not_found' } as const) : ({ kind: 'written', record } as const);
 }

@@ -11,11 +11,14 @@ const columns =
 /** Any change restarts a webhook that was stopped (410). */
 export function createWebhooks(sql: Sql) {
 	return {
-		pageWebhooks: (page) => ({
-			count: sql.number('SELECT count(*) FROM webhooks'),
-			results: sql
-				.all<WebhookRow>(`SELECT ${columns} FROM webhooks ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
-				.map(toWebhook),
+		pageWebhooks: async (page) => ({
+			count: await sql.number('SELECT count(*) FROM webhooks'),
+			results: (
+				await sql.all<WebhookRow>(
+					`SELECT ${columns} FROM webhooks ORDER BY id LIMIT ? OFFSET ?`,
+					...span(page),
+				)
+			).map(toWebhook),
 		}),
 		getWebhook: ({ id }) => findWebhook(sql, id),
 		stoppedWebhooks: () =>
@@ -30,8 +33,8 @@ export function createWebhooks(sql: Sql) {
 				WHERE w.stopped_at IS NOT NULL
 				ORDER BY w.id`,
 			),
-		createWebhook: ({ input, now }) => {
-			const { lastInsertRowid } = sql.run(
+		createWebhook: async ({ input, now }) => {
+			const { lastInsertRowid } = await sql.run(
 				`INSERT INTO webhooks (url, type, is_auth_enabled, login, password, created_at)
 				VALUES (?, ?, ?, ?, '', ?)`,
 				input.url,
@@ -41,14 +44,14 @@ export function createWebhooks(sql: Sql) {
 				now,
 			);
 			// The wrapping is bound to the webhook's id.
-			setPassword(sql, Number(lastInsertRowid), input.password);
-			return written(sql, Number(lastInsertRowid));
+			await setPassword(sql, Number(lastInsertRowid), input.password);
+			return await written(sql, Number(lastInsertRowid));
 		},
-		patchWebhook: ({ id, patch }) => {
-			const stored = findWebhook(sql, id);
+		patchWebhook: async ({ id, patch }) => {
+			const stored = await findWebhook(sql, id);
 			if (stored === null) return { kind: 'not_found' };
 			const { url, type, is_auth_enabled, login, password } = { ...stored, ...patch };
-			sql.run(
+			await sql.run(
 				`UPDATE webhooks
 				SET url = ?, type = ?, is_auth_enabled = ?, login = ?, stopped_at = NULL
 				WHERE id = ?`,
@@ -58,58 +61,63 @@ export function createWebhooks(sql: Sql) {
 				login,
 				id,
 			);
-			setPassword(sql, id, password);
-			return written(sql, id);
+			await setPassword(sql, id, password);
+			return await written(sql, id);
 		},
-		deleteWebhook: ({ id }) => sql.run('DELETE FROM webhooks WHERE id = ?', id).changes === 1,
+		deleteWebhook: async ({ id }) => (await sql.run('DELETE FROM webhooks WHERE id = ?', id)).changes === 1,
 	} satisfies Partial<Operations>;
 }
 
 /** An empty password means none. */
-function setPassword(sql: Sql, id: number, password: string): void {
-	if (password === '') sql.run("UPDATE webhooks SET password = '' WHERE id = ?", id);
-	else sql.run('UPDATE webhooks SET password = wrap(?, ?) WHERE id = ?', password, `webhooks ${id}`, id);
+async function setPassword(sql: Sql, id: number, password: string): Promise<void> {
+	if (password === '') await sql.run("UPDATE webhooks SET password = '' WHERE id = ?", id);
+	else
+		await sql.run('UPDATE webhooks SET password = wrap(?, ?) WHERE id = ?', password, `webhooks ${id}`, id);
 }
 
-function findWebhook(sql: Sql, id: number) {
-	const row = sql.get<WebhookRow>(`SELECT ${columns} FROM webhooks WHERE id = ?`, id);
+async function findWebhook(sql: Sql, id: number) {
+	const row = await sql.get<WebhookRow>(`SELECT ${columns} FROM webhooks WHERE id = ?`, id);
 	return row === undefined ? null : toWebhook(row);
 }
 
-function written(sql: Sql, id: number) {
-	const record = findWebhook(sql, id);
+async function written(sql: Sql, id: number) {
+	const record = await findWebhook(sql, id);
 	return record === null ? ({ kind: 'not_found' } as const) : ({ kind: 'written', record } as const);
 }
 
 /** Both return the secrets that sign at `now`: the current one, then the previous one until it expires. */
 export function createWebhookSecrets(sql: Sql) {
 	return {
-		ensureWebhookSecret: ({ fresh, now }) => {
-			const known = living(sql, now);
+		ensureWebhookSecret: async ({ fresh, now }) => {
+			const known = await living(sql, now);
 			if (known.length > 0) return known;
-			insert(sql, fresh, now);
-			return living(sql, now);
+			await insert(sql, fresh, now);
+			return await living(sql, now);
 		},
-		rotateWebhookSecret: ({ fresh, now, retire_at }) => {
+		rotateWebhookSecret: async ({ fresh, now, retire_at }) => {
 			// Two at most: receivers get their new secret one at a time.
-			sql.run("UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at > ?", now, now);
-			sql.run(
+			await sql.run(
+				"UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at > ?",
+				now,
+				now,
+			);
+			await sql.run(
 				"UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at IS NULL",
 				retire_at,
 			);
-			insert(sql, fresh, now);
-			return living(sql, now);
+			await insert(sql, fresh, now);
+			return await living(sql, now);
 		},
 	} satisfies Partial<Operations>;
 }
 
 /** base64url, newest first. */
-export function signingSecrets(sql: Sql, now: Micros): string[] {
-	return living(sql, now).map(({ secret }) => secret);
+export async function signingSecrets(sql: Sql, now: Micros): Promise<string[]> {
+	return (await living(sql, now)).map(({ secret }) => secret);
 }
 
-function living(sql: Sql, now: Micros): StoredSecret[] {
-	return sql.all<StoredSecret>(
+async function living(sql: Sql, now: Micros): Promise<StoredSecret[]> {
+	return await sql.all<StoredSecret>(
 		`SELECT id, unwrap(secret, 'keyring ' || purpose || ' ' || id) AS secret, created_at, retired_at AS retires_at
 		FROM keyring
 		WHERE purpose = 'webhooks' AND (retired_at IS NULL OR retired_at > ?)
@@ -118,8 +126,12 @@ function living(sql: Sql, now: Micros): StoredSecret[] {
 	);
 }
 
-function insert(sql: Sql, { id, secret }: Pick<StoredSecret, 'id' | 'secret'>, now: Micros): void {
-	sql.run(
+async function insert(
+	sql: Sql,
+	{ id, secret }: Pick<StoredSecret, 'id' | 'secret'>,
+	now: Micros,
+): Promise<void> {
+	await sql.run(
 		"INSERT INTO keyring (purpose, id, secret, created_at) VALUES ('webhooks', ?, wrap(?, ?), ?)",
 		id,
 		secret,
@@ -131,20 +143,23 @@ function insert(sql: Sql, { id, secret }: Pick<StoredSecret, 'id' | 'secret'>, n
 const keptFor: Micros = 30 * microsPerDay;
 
 /** Deletes one slice of at most `limit` rows; returns the number. Waiting deliveries stay, however old. */
-export function dropDeliveries(
+export async function dropDeliveries(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
-): { changes: number } {
-	const ids = [...ofDeletedWebhooks(sql, limit), ...expired(sql, { now, limit })].slice(0, limit);
+): Promise<{ changes: number }> {
+	const ids = [...(await ofDeletedWebhooks(sql, limit)), ...(await expired(sql, { now, limit }))].slice(
+		0,
+		limit,
+	);
 	for (const id of ids) {
-		sql.run('DELETE FROM webhook_attempts WHERE delivery_id = ?', id);
-		sql.run('DELETE FROM webhook_deliveries WHERE id = ?', id);
+		await sql.run('DELETE FROM webhook_attempts WHERE delivery_id = ?', id);
+		await sql.run('DELETE FROM webhook_deliveries WHERE id = ?', id);
 	}
 	return { changes: ids.length };
 }
 
-function expired(sql: Sql, { now, limit }: { now: Micros; limit: number }): number[] {
-	return idsOf(
+async function expired(sql: Sql, { now, limit }: { now: Micros; limit: number }): Promise<number[]> {
+	return await idsOf(
 		sql,
 		// webhook_deliveries_by_time
 		`SELECT d.id
@@ -159,8 +174,8 @@ function expired(sql: Sql, { now, limit }: { now: Micros; limit: number }): numb
 }
 
 /** Goes from webhook to webhook along the index (webhook_id): a log of millions of rows names few webhooks. */
-function ofDeletedWebhooks(sql: Sql, limit: number): number[] {
-	return idsOf(
+async function ofDeletedWebhooks(sql: Sql, limit: number): Promise<number[]> {
+	return await idsOf(
 		sql,
 		`WITH RECURSIVE named (id) AS (
 			SELECT min(webhook_id) FROM webhook_deliveries
@@ -177,6 +192,6 @@ function ofDeletedWebhooks(sql: Sql, limit: number): number[] {
 	);
 }
 
-function idsOf(sql: Sql, text: string, ...values: number[]): number[] {
-	return sql.all<{ id: number }>(text, ...values).map(({ id }) => id);
+async function idsOf(sql: Sql, text: string, ...values: number[]): Promise<number[]> {
+	return (await sql.all<{ id: number }>(text, ...values)).map(({ id }) => id);
 }

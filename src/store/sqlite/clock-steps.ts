@@ -3,12 +3,12 @@
  * the queue are by one clock, which is kept in the database. The first process that writes by another clock moves them
  * over, in the same transaction. So leases and waits keep their lengths.
  */
+
 import { readFileSync } from 'node:fs';
 import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
-import { closeHolds } from '../core/limits/limits.js';
-import type { Sql } from '../core/sql.js';
-import { openLanes } from '../core/submissions.js';
+import { closeHolds, openLanes } from './core.js';
 import { isHere, longestLease } from './reclaim.js';
+import type { Sql } from './sql.js';
 
 /** A smaller difference is no step: the clock is slewed, and a lease may be that much shorter. */
 const smallestStep: Micros = microsPerSecond;

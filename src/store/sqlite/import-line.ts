@@ -6,10 +6,10 @@
 
 import type { Ack, ImportCounts } from '../../api/capabilities.js';
 import { addImportCounts } from '../../api/counts.js';
-import type { Core } from '../core/core.js';
 import { maxOrderedRows } from '../core/imports/batch-rows.js';
 import type { Command } from '../operations.js';
 import type { ImportAck } from '../store.js';
+import type { Core } from './core.js';
 import type { SliceSize } from './slices.js';
 import type { Writer } from './writer.js';
 

@@ -5,7 +5,8 @@
 import type Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
-import { findOthers, type ProcessIdentity } from '../core/processes.js';
+import type { ProcessIdentity } from '../core/processes.js';
+import { findOthers } from './core.js';
 import { first } from './migrations/0001-first.js';
 import { mailingBatches } from './migrations/0002-mailing-batches.js';
 import { mailingResults } from './migrations/0003-mailing-results.js';

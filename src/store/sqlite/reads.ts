@@ -1,10 +1,10 @@
 /** Reads of a connection, each in a snapshot of its own; and a connection that does nothing else. */
 import type Database from 'better-sqlite3';
-import { type Core, carryOut, createCore } from '../core/core.js';
 import type { WrappingKey } from '../keys.js';
 import { driverOf } from '../operations.js';
 import type { Reads } from '../store.js';
 import { openConnection } from './connection.js';
+import { type Core, carryOut, createCore } from './core.js';
 import { endsTransaction, isBusy, translateFailure } from './failures.js';
 import { createSql } from './sql.js';
 

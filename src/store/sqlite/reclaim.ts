@@ -1,8 +1,8 @@
 /** Returns leases of dead workers of this machine, without waiting for the leases to end. */
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import { isRunning } from '../core/processes.js';
-import type { Sql } from '../core/sql.js';
-import { openLanes } from '../core/submissions.js';
+import { openLanes } from './core.js';
+import type { Sql } from './sql.js';
 
 /** No lease is longer; a longer wait means that the message is deferred. */
 export const longestLease: Micros = 600 * microsPerSecond;

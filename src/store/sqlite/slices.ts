@@ -4,9 +4,9 @@ import type { AcceptCounts, Ack } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import { limitSettings } from '../../engine/rules/limits.js';
-import type { Core } from '../core/core.js';
 import type { Command } from '../operations.js';
 import type { Leased } from '../queue.js';
+import type { Core } from './core.js';
 import type { Writer } from './writer.js';
 
 /** About a tenth of a second of work. */

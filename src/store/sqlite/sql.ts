@@ -1,8 +1,18 @@
 /** A connection with its prepared statements: each text is compiled once and kept. */
 import type Database from 'better-sqlite3';
 import { unwrapSecret, wrapSecret } from '../core/keys.js';
-import type { Sql, SqlValue } from '../core/sql.js';
+import type { Changed, SqlValue } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
+
+/** The statements of the core's `Sql`, answered at once. */
+export interface Sql {
+	get<Row>(text: string, ...values: SqlValue[]): Row | undefined;
+	all<Row>(text: string, ...values: SqlValue[]): Row[];
+	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Row[];
+	run(text: string, ...values: SqlValue[]): Changed;
+	number(text: string, ...values: SqlValue[]): number;
+	overwriting<T>(operate: () => T): T;
+}
 
 /** For one connection, whose owner closes it. `keys`: those of its secrets. */
 export function createSql(db: Database.Database, keys: readonly WrappingKey[] = []): Sql {

@@ -5,22 +5,14 @@ import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerMs, steadyOf } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
-import { type Core, carryOut, createCore } from '../core/core.js';
-import { assertKeys } from '../core/keys.js';
-import {
-	beat,
-	endBeat,
-	findOthers,
-	heartbeatEveryMicros,
-	type LiveProcess,
-	type ProcessIdentity,
-} from '../core/processes.js';
+import { heartbeatEveryMicros, type LiveProcess, type ProcessIdentity } from '../core/processes.js';
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf, type Run } from '../operations.js';
 import type { Queue } from '../queue.js';
 import type { Store, Writes } from '../store.js';
 import { type KeptClock, keepClock, pullForward } from './clock-steps.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
+import { assertKeys, beat, type Core, carryOut, createCore, endBeat, findOthers } from './core.js';
 import { isBusy, sqliteCode, translateFailure } from './failures.js';
 import { createImportLine, type ImportLine } from './import-line.js';
 import { migrate } from './migrations.js';

@@ -1,10 +1,9 @@
 /** Upkeep of a long-running process beside its commits: copies the log back, and deletes expired data. */
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerDay, steadyOf } from '../../api/datetime.js';
-import { dropExpiredAttachments } from '../core/attachments.js';
-import type { Sql } from '../core/sql.js';
-import { dropDeliveries } from '../core/webhooks.js';
+import { dropDeliveries, dropExpiredAttachments } from './core.js';
 import { sqliteCode } from './failures.js';
+import type { Sql } from './sql.js';
 import type { Writer } from './writer.js';
 
 export interface Upkeep {

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { microsPerDay } from '../../../src/api/datetime.js';
-import { dropDeliveries } from '../../../src/store/core/webhooks.js';
+import { dropDeliveries } from '../../../src/store/sqlite/core.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
 

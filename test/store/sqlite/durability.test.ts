@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { syncTwin } from '../../../scripts/sync-twin.mjs';
 import { isInstalled, runProgram } from '../../support/run-program.js';
 
 const hasStrace = isInstalled('strace');
@@ -20,6 +21,7 @@ describe.skipIf(!hasStrace)('commits (needs strace)', () => {
 			format: 'esm',
 			external: ['better-sqlite3'],
 			logLevel: 'error',
+			plugins: [syncTwin],
 		});
 	});
 	afterAll(() => rmSync(folder, { recursive: true, force: true }));

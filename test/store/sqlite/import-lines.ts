@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import type { ImportBatch } from '../../../src/api/capabilities.js';
 import type { CheckedBatch } from '../../../src/api/row-texts.js';
-import { createCore } from '../../../src/store/core/core.js';
+import { createCore } from '../../../src/store/sqlite/core.js';
 import { createImportLine } from '../../../src/store/sqlite/import-line.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
 import type { SliceSize } from '../../../src/store/sqlite/slices.js';

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createCore } from '../../../src/store/core/core.js';
+import { createCore } from '../../../src/store/sqlite/core.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
 import { leaseInSlices, putSettingsInSlices } from '../../../src/store/sqlite/slices.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';

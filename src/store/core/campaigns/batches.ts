@@ -42,27 +42,31 @@ interface Batch {
  * Runs in one transaction of the caller. A repeated batch gets its first answer, without reading its rows; `closed`
  * once the campaign is released or canceled.
  */
-export function putBatch(sql: Sql, campaign: CampaignRow, { first, rows, now }: Batch): CampaignAck {
+export async function putBatch(
+	sql: Sql,
+	campaign: CampaignRow,
+	{ first, rows, now }: Batch,
+): Promise<CampaignAck> {
 	if (campaign.state !== 'staged') return { kind: 'closed', state: campaign.state };
-	const stored = findAck(sql, campaign.seq, first);
+	const stored = await findAck(sql, campaign.seq, first);
 	if (stored !== null) return { kind: 'acknowledged', ack: stored };
 	if (first !== campaign.position) return { kind: 'gap', position: campaign.position };
 	if (campaign.is_complete === 1 && rows.length > 0) return { kind: 'closed', state: 'complete' };
 	const wanted = campaign.requests === 1 ? 'request' : 'recipient';
 	if (rows.some(({ kind }) => kind !== 'rejected' && kind !== wanted)) return { kind: 'other_rows' };
-	const ack = stageRows(sql, campaign, { first, rows, now });
+	const ack = await stageRows(sql, campaign, { first, rows, now });
 	// An empty batch does not move the position: the next batch has the same number and must not get its answer.
-	if (rows.length > 0) keepAck(sql, campaign, ack);
+	if (rows.length > 0) await keepAck(sql, campaign, ack);
 	return { kind: 'acknowledged', ack };
 }
 
 /** Once the campaign takes no rows, its answers are never read again. */
-export function dropAcks(sql: Sql, campaign_seq: number): void {
-	sql.run('DELETE FROM campaign_acks WHERE campaign_seq = ?', campaign_seq);
+export async function dropAcks(sql: Sql, campaign_seq: number): Promise<void> {
+	await sql.run('DELETE FROM campaign_acks WHERE campaign_seq = ?', campaign_seq);
 }
 
-function findAck(sql: Sql, campaign_seq: number, first: number): Ack<AcceptCounts> | null {
-	const row = sql.get<{ ack: string }>(
+async function findAck(sql: Sql, campaign_seq: number, first: number): Promise<Ack<AcceptCounts> | null> {
+	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM campaign_acks WHERE campaign_seq = ? AND first = ?',
 		campaign_seq,
 		first,
@@ -71,15 +75,19 @@ function findAck(sql: Sql, campaign_seq: number, first: number): Ack<AcceptCount
 	return row === undefined ? null : (parseStored(row.ack) as Ack<AcceptCounts>);
 }
 
-function stageRows(sql: Sql, campaign: CampaignRow, { first, rows, now }: Batch): Ack<AcceptCounts> {
-	const stage = stagerOf(sql, campaign, now);
+async function stageRows(
+	sql: Sql,
+	campaign: CampaignRow,
+	{ first, rows, now }: Batch,
+): Promise<Ack<AcceptCounts>> {
+	const stage = await stagerOf(sql, campaign, now);
 	const counts = noCounts();
 	const rejects: Reject[] = [];
 	const log = createResultLog(sql, campaign);
 	for (const [index, row] of rows.entries()) {
-		for (const { to, outcome } of stage(row)) {
+		for (const { to, outcome } of await stage(row)) {
 			counts[outcome.kind] += 1;
-			log.add({ line: row.line ?? null, to, outcome });
+			await log.add({ line: row.line ?? null, to, outcome });
 			if (outcome.kind !== 'rejected') continue;
 			rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
 		}
@@ -88,38 +96,38 @@ function stageRows(sql: Sql, campaign: CampaignRow, { first, rows, now }: Batch)
 }
 
 /** Returns what stages a row: all its recipients, or its error. Made once for each batch. */
-function stagerOf(
+async function stagerOf(
 	sql: Sql,
 	campaign: CampaignRow,
 	now: Micros,
-): (row: RecipientRow | RequestedRow) => StagedRecipient[] {
+): Promise<(row: RecipientRow | RequestedRow) => Promise<StagedRecipient[]>> {
 	// A campaign of requests has no content of its own to read.
-	const staging = campaign.requests === 1 ? null : readStaging(sql, campaign, now);
+	const staging = campaign.requests === 1 ? null : await readStaging(sql, campaign, now);
 	const list_id = staging?.submission.list_id ?? null;
-	const email_reason = reasonOf(sql, campaign, list_id);
-	return (row) => {
+	const email_reason = await reasonOf(sql, campaign, list_id);
+	return async (row) => {
 		switch (row.kind) {
 			case 'rejected':
 				return [{ to: row.to ?? '', outcome: row }];
 			case 'request':
-				return stageRequest(sql, campaign, row);
+				return await stageRequest(sql, campaign, row);
 			case 'recipient':
 				if (staging === null) throw new Error(`campaign ${campaign.seq} takes requests`);
-				return [{ to: row.to, outcome: stageRecipient(sql, staging, { ...row, email_reason }) }];
+				return [{ to: row.to, outcome: await stageRecipient(sql, staging, { ...row, email_reason }) }];
 		}
 	};
 }
 
 /** Why an address that is not in the list is skipped; null: the service decides. */
-function reasonOf(sql: Sql, { courier }: CampaignRow, list_id: number | null): string | null {
+async function reasonOf(sql: Sql, { courier }: CampaignRow, list_id: number | null): Promise<string | null> {
 	if (courier === 'api') return null;
-	return list_id === null ? '' : (findList(sql, list_id)?.email_reason ?? '');
+	return list_id === null ? '' : ((await findList(sql, list_id))?.email_reason ?? '');
 }
 
-function keepAck(sql: Sql, campaign: CampaignRow, ack: Ack<AcceptCounts>): void {
-	addToCounts(sql, campaign.seq, ack.counts);
-	sql.run('UPDATE campaigns SET position = ? WHERE seq = ?', ack.position, campaign.seq);
-	sql.run(
+async function keepAck(sql: Sql, campaign: CampaignRow, ack: Ack<AcceptCounts>): Promise<void> {
+	await addToCounts(sql, campaign.seq, ack.counts);
+	await sql.run('UPDATE campaigns SET position = ? WHERE seq = ?', ack.position, campaign.seq);
+	await sql.run(
 		'INSERT INTO campaign_acks (campaign_seq, first, ack) VALUES (?, ?, ?)',
 		campaign.seq,
 		campaign.position,
@@ -130,9 +138,13 @@ function keepAck(sql: Sql, campaign: CampaignRow, ack: Ack<AcceptCounts>): void 
 type Request = Extract<RequestedRow, { kind: 'request' }>;
 
 /** Stages each recipient; a refused request is one rejected row with all its addresses. */
-export function stageRequest(sql: Sql, campaign: CampaignRow, row: Request): StagedRecipient[] {
+export async function stageRequest(
+	sql: Sql,
+	campaign: CampaignRow,
+	row: Request,
+): Promise<StagedRecipient[]> {
 	const { submission, recipients, alike } = row;
-	const refusal = campaign.courier === 'api' ? lackOf(campaign, row) : refusalOf(sql, row);
+	const refusal = campaign.courier === 'api' ? lackOf(campaign, row) : await refusalOf(sql, row);
 	if (refusal !== null) {
 		const to = recipients.map((recipient) => recipient.to).join(', ');
 		return [{ to, outcome: { kind: 'rejected', ...refusal } }];
@@ -141,7 +153,7 @@ export function stageRequest(sql: Sql, campaign: CampaignRow, row: Request): Sta
 	const staging: Staging = {
 		campaign,
 		scope: alike,
-		submission: { seq: submissionSeq(sql, campaign, row), list_id },
+		submission: { seq: await submissionSeq(sql, campaign, row), list_id },
 		type,
 		// A service fills in what it knows of its subscribers.
 		used: campaign.courier === 'api' ? [] : [...(variables ?? [])],
@@ -149,24 +161,24 @@ export function stageRequest(sql: Sql, campaign: CampaignRow, row: Request): Sta
 		is_strict: campaign.strict_vars === 1,
 		now,
 	};
-	const email_reason = list_id === null ? '' : (findList(sql, list_id)?.email_reason ?? '');
+	const email_reason = list_id === null ? '' : ((await findList(sql, list_id))?.email_reason ?? '');
 	const staged: StagedRecipient[] = [];
 	for (const { to, to_key } of recipients) {
-		const outcome = stageRecipient(sql, staging, { to, to_key, context: {}, email_reason });
+		const outcome = await stageRecipient(sql, staging, { to, to_key, context: {}, email_reason });
 		staged.push({ to, outcome });
 	}
 	return staged;
 }
 
 /** The refusal by stored state, in the words of a send call. */
-function refusalOf(
+async function refusalOf(
 	sql: Sql,
 	{ submission: { from_key, list_id, content } }: Request,
-): { code: string; error: string } | null {
+): Promise<{ code: string; error: string } | null> {
 	const errors = {
-		...(findSender(sql, from_key) === null && unverifiedSender),
-		...(list_id !== null && findList(sql, list_id) === null && noSuch('list_id', list_id)),
-		...attachmentErrors(sql, content.attachments),
+		...((await findSender(sql, from_key)) === null && unverifiedSender),
+		...(list_id !== null && (await findList(sql, list_id)) === null && noSuch('list_id', list_id)),
+		...(await attachmentErrors(sql, content.attachments)),
 	};
 	const [first] = listFieldErrors(errors);
 	return first === undefined ? null : { code: 'invalid', error: `${first.path}: ${first.message}` };
@@ -186,82 +198,86 @@ function lackOf(
 	};
 }
 
-function submissionSeq(sql: Sql, campaign: CampaignRow, { submission }: Request): number {
-	const known = sql.get<{ seq: number }>('SELECT seq FROM submissions WHERE id = ?', submission.id);
-	return known?.seq ?? insertSubmission(sql, { ...submission, campaign: campaign.id }, campaign);
+async function submissionSeq(sql: Sql, campaign: CampaignRow, { submission }: Request): Promise<number> {
+	const known = await sql.get<{ seq: number }>('SELECT seq FROM submissions WHERE id = ?', submission.id);
+	return known?.seq ?? (await insertSubmission(sql, { ...submission, campaign: campaign.id }, campaign));
 }
 
 /** Runs in one transaction of the caller. An address gets one message, however often it is listed. */
-export function addPeople(sql: Sql, campaign: CampaignRow, c: Omit<ListedPeople, 'campaign'>): PeopleAck {
+export async function addPeople(
+	sql: Sql,
+	campaign: CampaignRow,
+	c: Omit<ListedPeople, 'campaign'>,
+): Promise<PeopleAck> {
 	const { list_id, part, people, now } = c;
 	if (campaign.state !== 'staged') return { kind: 'closed', state: campaign.state };
-	if (campaign.position > 0 || isOfOther(sql, campaign, list_id)) return { kind: 'other_rows' };
+	if (campaign.position > 0 || (await isOfOther(sql, campaign, list_id))) return { kind: 'other_rows' };
 	const place = { campaign_seq: campaign.seq, list_id };
-	const answer = (row: CampaignRow, isWhole: boolean): PeopleAck => {
+	const answer = async (row: CampaignRow, isWhole: boolean): Promise<PeopleAck> => {
 		const { position, staged, suppressed, rejected } = row;
-		const rejects = keptRejects(sql, campaign.seq, list_id);
+		const rejects = await keptRejects(sql, campaign.seq, list_id);
 		return {
 			kind: 'acknowledged',
 			ack: { position, counts: { staged, suppressed, rejected }, rejects },
 			isWhole,
 		};
 	};
-	if (campaign.is_complete === 1) return answer(campaign, true);
-	const begun = part === 'first' ? begin(sql, campaign, place) : campaign;
-	const { counts, rejects } = stagePeople(sql, begun, {
+	if (campaign.is_complete === 1) return await answer(campaign, true);
+	const begun = part === 'first' ? await begin(sql, campaign, place) : campaign;
+	const { counts, rejects } = await stagePeople(sql, begun, {
 		people,
 		now,
-		kept: keptRejects(sql, campaign.seq, list_id),
+		kept: await keptRejects(sql, campaign.seq, list_id),
 	});
-	addToCounts(sql, campaign.seq, counts);
-	keepRejects(sql, place, rejects);
-	if (part === 'last') sql.run('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', campaign.seq);
-	return answer({ ...begun, ...sumOf(begun, counts) }, part === 'last');
+	await addToCounts(sql, campaign.seq, counts);
+	await keepRejects(sql, place, rejects);
+	if (part === 'last') await sql.run('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', campaign.seq);
+	return await answer({ ...begun, ...sumOf(begun, counts) }, part === 'last');
 }
 
 /** Whether its list was begun and not read to its end. */
-export function isListOpen(sql: Sql, { seq, is_complete, courier }: CampaignRow): boolean {
+export async function isListOpen(sql: Sql, { seq, is_complete, courier }: CampaignRow): Promise<boolean> {
 	if (courier !== 'api' || is_complete === 1) return false;
-	return sql.number('SELECT EXISTS (SELECT 1 FROM campaign_lists WHERE campaign_seq = ?)', seq) === 1;
+	return (await sql.number('SELECT EXISTS (SELECT 1 FROM campaign_lists WHERE campaign_seq = ?)', seq)) === 1;
 }
 
-function isOfOther(sql: Sql, { seq }: CampaignRow, list_id: number): boolean {
+async function isOfOther(sql: Sql, { seq }: CampaignRow, list_id: number): Promise<boolean> {
 	const others = 'SELECT EXISTS (SELECT 1 FROM campaign_lists WHERE campaign_seq = ? AND list_id <> ?)';
-	return sql.number(others, seq, list_id) === 1;
+	return (await sql.number(others, seq, list_id)) === 1;
 }
 
 /** Nothing was released: what an earlier walk staged is deleted with its results. */
-function begin(
+async function begin(
 	sql: Sql,
 	campaign: CampaignRow,
 	{ campaign_seq, list_id }: { campaign_seq: number; list_id: number },
-): CampaignRow {
-	sql.run('DELETE FROM campaign_results WHERE campaign_seq = ?', campaign_seq);
-	sql.run('DELETE FROM messages WHERE lane = ? AND wake_at IS NOT NULL', campaign_seq);
-	sql.run('UPDATE campaigns SET staged = 0, suppressed = 0, rejected = 0 WHERE seq = ?', campaign_seq);
-	sql.run(
+): Promise<CampaignRow> {
+	await sql.run('DELETE FROM campaign_results WHERE campaign_seq = ?', campaign_seq);
+	await sql.run('DELETE FROM messages WHERE lane = ? AND wake_at IS NOT NULL', campaign_seq);
+	await sql.run('UPDATE campaigns SET staged = 0, suppressed = 0, rejected = 0 WHERE seq = ?', campaign_seq);
+	await sql.run(
 		'INSERT INTO campaign_lists (campaign_seq, list_id, after_id) VALUES (?, ?, 0) ON CONFLICT DO NOTHING',
 		campaign_seq,
 		list_id,
 	);
-	keepRejects(sql, { campaign_seq, list_id }, []);
+	await keepRejects(sql, { campaign_seq, list_id }, []);
 	return { ...campaign, ...noCounts() };
 }
 
-function stagePeople(
+async function stagePeople(
 	sql: Sql,
 	campaign: CampaignRow,
 	{ people, now, kept }: Pick<ListedPeople, 'people' | 'now'> & { kept: readonly Reject[] },
-): { counts: AcceptCounts; rejects: Reject[] } {
-	const staging = readStaging(sql, campaign, now);
+): Promise<{ counts: AcceptCounts; rejects: Reject[] }> {
+	const staging = await readStaging(sql, campaign, now);
 	const log = createResultLog(sql, campaign);
 	const counts = noCounts();
 	const rejects = [...kept];
 	for (const [row, person] of people.entries()) {
-		const outcome = stagePerson(sql, staging, person);
+		const outcome = await stagePerson(sql, staging, person);
 		if (outcome === null) continue;
 		counts[outcome.kind] += 1;
-		log.add({ line: null, to: person.email, outcome });
+		await log.add({ line: null, to: person.email, outcome });
 		if (outcome.kind === 'rejected' && rejects.length < maxListedRejects)
 			rejects.push({ row, code: outcome.code, error: outcome.error });
 	}
@@ -269,12 +285,16 @@ function stagePeople(
 }
 
 /** Null: it was staged before. */
-function stagePerson(sql: Sql, staging: Staging, { to_key, ...person }: ListedPerson): RowOutcome | null {
+async function stagePerson(
+	sql: Sql,
+	staging: Staging,
+	{ to_key, ...person }: ListedPerson,
+): Promise<RowOutcome | null> {
 	if (to_key === null) {
 		return { kind: 'rejected', code: 'invalid', error: `${person.email}: ${texts.email}` };
 	}
 	const nobodyHere = { list_id: null, subscriber_id: null, is_active: null, given: {} };
-	const outcome = stageMessage(sql, staging, { person, to_key, ...nobodyHere });
+	const outcome = await stageMessage(sql, staging, { person, to_key, ...nobodyHere });
 	return outcome.kind === 'rejected' && outcome.code === 'duplicate' ? null : outcome;
 }
 

@@ -36,50 +36,50 @@ import { type CampaignRow, campaignColumns, countsOf, isSeen, isSending, type Sl
  */
 export function createCampaigns(sql: Sql) {
 	return {
-		campaignStatus: ({ id, now, ...seen }) => {
-			const row = findCampaign(sql, id, seen);
-			return row === null ? null : status(sql, row, now);
+		campaignStatus: async ({ id, now, ...seen }) => {
+			const row = await findCampaign(sql, id, seen);
+			return row === null ? null : await status(sql, row, now);
 		},
 		foreseeAudience: (command) => foreseeList(sql, command),
 		sliceLeftOut: (command) => sliceLeftOut(sql, command),
 		openCampaign: (command) => openCampaign(sql, command),
-		stageSlice: (command) => {
-			const row = findCampaign(sql, command.campaign, command);
+		stageSlice: async (command) => {
+			const row = await findCampaign(sql, command.campaign, command);
 			return row === null || !takesLists(row)
 				? null
-				: stageList(sql, row, { ...command, audience: audienceOf(row) });
+				: await stageList(sql, row, { ...command, audience: audienceOf(row) });
 		},
-		addListToCampaign: ({ campaign, list_id, now, ...seen }) => {
-			const row = findCampaign(sql, campaign, seen);
+		addListToCampaign: async ({ campaign, list_id, now, ...seen }) => {
+			const row = await findCampaign(sql, campaign, seen);
 			if (row === null || !takesLists(row)) return null;
 			const limit = Number.MAX_SAFE_INTEGER;
-			return stageList(sql, row, { list_id, now, limit, audience: audienceOf(row) });
+			return await stageList(sql, row, { list_id, now, limit, audience: audienceOf(row) });
 		},
-		addPeopleToCampaign: ({ campaign, ...command }) => {
-			const row = findCampaign(sql, campaign, {});
+		addPeopleToCampaign: async ({ campaign, ...command }) => {
+			const row = await findCampaign(sql, campaign, {});
 			if (row === null) return { kind: 'not_found' };
-			return row.requests === 1 ? { kind: 'other_rows' } : addPeople(sql, row, command);
+			return row.requests === 1 ? { kind: 'other_rows' } : await addPeople(sql, row, command);
 		},
-		putCampaignBatch: ({ campaign, ...batch }) => {
-			const row = findCampaign(sql, campaign, batch);
-			return row === null ? { kind: 'not_found' } : putBatch(sql, row, batch);
+		putCampaignBatch: async ({ campaign, ...batch }) => {
+			const row = await findCampaign(sql, campaign, batch);
+			return row === null ? { kind: 'not_found' } : await putBatch(sql, row, batch);
 		},
 		completeCampaign: (command) => complete(sql, command),
 		pageCampaigns: (command) => pageCampaigns(sql, command),
 		sliceCampaignResults: (command) => sliceResults(sql, command),
 		releaseCampaign: (command) => release(sql, command),
-		cancelCampaign: ({ campaign, now, ...seen }) => {
-			const row = findCampaign(sql, campaign, seen);
+		cancelCampaign: async ({ campaign, now, ...seen }) => {
+			const row = await findCampaign(sql, campaign, seen);
 			if (row === null) return false;
-			sql.run(
+			await sql.run(
 				`UPDATE campaigns
 				SET state = 'canceled', has_open_work = (released_at IS NOT NULL), canceled_at = coalesce(canceled_at, ?)
 				WHERE seq = ?`,
 				now,
 				row.seq,
 			);
-			dropAcks(sql, row.seq);
-			if (row.courier === 'api') loseLeases(sql, { lane: row.seq, owner: null, now });
+			await dropAcks(sql, row.seq);
+			if (row.courier === 'api') await loseLeases(sql, { lane: row.seq, owner: null, now });
 			return true;
 		},
 		forgetCampaign: ({ campaign }) => forget(sql, campaign),
@@ -87,8 +87,8 @@ export function createCampaigns(sql: Sql) {
 	} satisfies Partial<Operations & Slices>;
 }
 
-function findCampaign(sql: Sql, id: Uuid, seen: Seen): CampaignRow | null {
-	const row = sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE id = ?`, id);
+async function findCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignRow | null> {
+	const row = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE id = ?`, id);
 	return row !== undefined && isSeen(row, seen) ? row : null;
 }
 
@@ -96,46 +96,47 @@ function session({ id, key, position }: CampaignRow): { kind: 'opened'; session:
 	return { kind: 'opened', session: { id, key, position } };
 }
 
-function openCampaign(sql: Sql, command: OpenCampaign): CampaignOpened {
+async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOpened> {
 	const { id, spec, is_numbered = false, unless_sent = false, is_trial = false, now } = command;
 	const seen: Seen = command.only_of === undefined ? {} : { only_of: command.only_of };
-	const key = is_numbered ? freeName(sql, command.key) : command.key;
-	const known = sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, key);
-	if (known !== undefined && !(is_trial ? isFree(known) : freeKey(sql, known))) {
+	const key = is_numbered ? await freeName(sql, command.key) : command.key;
+	const known = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, key);
+	if (known !== undefined && !(is_trial ? isFree(known) : await freeKey(sql, known))) {
 		if (!isSeen(known, seen) || !isSame(known, command)) return { kind: 'conflict' };
-		if (!is_trial && known.state === 'staged') planAnew(sql, known, command);
+		if (!is_trial && known.state === 'staged') await planAnew(sql, known, command);
 		return session(known);
 	}
-	const same = unless_sent ? findSame(sql, spec, { now, ...seen }) : undefined;
+	const same = unless_sent ? await findSame(sql, spec, { now, ...seen }) : undefined;
 	if (same !== undefined) return { kind: 'repeated', key: same.key };
-	const errors = errorsOf(sql, command);
+	const errors = await errorsOf(sql, command);
 	if (errors !== null) return { kind: 'refused', errors };
-	if (!is_trial) insertCampaign(sql, { ...command, key });
+	if (!is_trial) await insertCampaign(sql, { ...command, key });
 	return { kind: 'opened', session: { id, key, position: 0 } };
 }
 
 /** Senders and lists of a service are not in this database. */
-function errorsOf(
+async function errorsOf(
 	sql: Sql,
 	{ id, submission, courier = 'smtp', is_trial = false }: OpenCampaign,
-): FieldErrors | null {
+): Promise<FieldErrors | null> {
 	const isOurs = courier === 'smtp';
-	if (isOurs && submission !== null && findSender(sql, submission.from_key) === null) return unverifiedSender;
+	if (isOurs && submission !== null && (await findSender(sql, submission.from_key)) === null)
+		return unverifiedSender;
 	const list_id = isOurs ? (submission?.list_id ?? null) : null;
-	if (list_id !== null && findList(sql, list_id) === null) return noSuch('list_id', list_id);
+	if (list_id !== null && (await findList(sql, list_id)) === null) return noSuch('list_id', list_id);
 	// Before a check nothing is uploaded.
-	const lacking = is_trial ? null : attachmentErrors(sql, submission?.content.attachments);
+	const lacking = is_trial ? null : await attachmentErrors(sql, submission?.content.attachments);
 	if (lacking !== null) return lacking;
-	if (findCampaign(sql, id, {}) === null) return null;
+	if ((await findCampaign(sql, id, {})) === null) return null;
 	return { campaign_unique_id: [{ code: 'unique', message: 'Another job is this campaign already.' }] };
 }
 
-function insertCampaign(
+async function insertCampaign(
 	sql: Sql,
 	{ id, key, spec, strict_vars, courier = 'smtp', submission, now, owner, ...command }: OpenCampaign,
-): void {
+): Promise<void> {
 	const { audience, timing } = command;
-	const { lastInsertRowid } = sql.run(
+	const { lastInsertRowid } = await sql.run(
 		`INSERT INTO campaigns (id, key, spec, strict_vars, requests, courier, audience, starts_at, send_window,
 			time_zone, state, created_at, owner)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'staged', ?, ?)`,
@@ -153,12 +154,12 @@ function insertCampaign(
 		owner ?? null,
 	);
 	const campaign = { seq: Number(lastInsertRowid), owner: owner ?? null };
-	if (submission !== null) insertSubmission(sql, { ...submission, campaign: id }, campaign);
+	if (submission !== null) await insertSubmission(sql, { ...submission, campaign: id }, campaign);
 }
 
 /** The same campaign with another plan. */
-function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): void {
-	sql.run(
+async function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): Promise<void> {
+	await sql.run(
 		'UPDATE campaigns SET starts_at = ?, send_window = ?, time_zone = ? WHERE seq = ?',
 		timing?.starts_at ?? null,
 		timing?.window ?? null,
@@ -174,12 +175,12 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 }
 
 /** The name, with the first number that makes it one of no campaign. */
-function freeName(sql: Sql, name: string): string {
-	const isTaken = (key: string) =>
-		sql.number('SELECT EXISTS (SELECT 1 FROM campaigns WHERE key = ?)', key) === 1;
+async function freeName(sql: Sql, name: string): Promise<string> {
+	const isTaken = async (key: string) =>
+		(await sql.number('SELECT EXISTS (SELECT 1 FROM campaigns WHERE key = ?)', key)) === 1;
 	for (let number = 1; ; number += 1) {
 		const numbered = number === 1 ? name : `${name}-${number}`;
-		if (!isTaken(numbered)) return numbered;
+		if (!(await isTaken(numbered))) return numbered;
 	}
 }
 
@@ -188,8 +189,8 @@ function isFree({ state, released_at }: CampaignRow): boolean {
 }
 
 /** A campaign canceled before its release reached no recipient: its name may stand for another. */
-function freeKey(sql: Sql, { seq }: CampaignRow): boolean {
-	const freed = sql.run(
+async function freeKey(sql: Sql, { seq }: CampaignRow): Promise<boolean> {
+	const freed = await sql.run(
 		`UPDATE campaigns
 		SET key = key || ' (canceled ' || seq || ')'
 		WHERE seq = ? AND state = 'canceled' AND released_at IS NULL`,
@@ -205,12 +206,12 @@ const repetition: Micros = 24 * 3_600_000_000;
  * A campaign of the same mail that is staged or sending, or was released a short while ago and not canceled before it
  * reached a recipient. Unfinished ones first, then the newest.
  */
-function findSame(
+async function findSame(
 	sql: Sql,
 	spec: OpenCampaign['spec'],
 	{ now, ...seen }: Seen & { now: Micros },
-): CampaignRow | undefined {
-	const rows = sql.all<CampaignRow>(
+): Promise<CampaignRow | undefined> {
+	const rows = await sql.all<CampaignRow>(
 		`SELECT ${campaignColumns}
 		FROM campaigns g
 		WHERE state = 'staged' OR ${isSending}
@@ -244,51 +245,51 @@ function audienceOf({ audience }: CampaignRow): CheckedAudience {
 	return audience === null ? none : (parseStored(audience) as CheckedAudience);
 }
 
-function complete(
+async function complete(
 	sql: Sql,
 	{ campaign, position, ...seen }: Command<'completeCampaign'>,
 ): ReturnType<Operations['completeCampaign']> {
-	const row = findCampaign(sql, campaign, seen);
+	const row = await findCampaign(sql, campaign, seen);
 	if (row === null) return { kind: 'not_found' };
 	if (row.state !== 'staged') return { kind: 'closed', state: row.state };
 	if (row.position !== position) return { kind: 'gap', position: row.position };
-	sql.run('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', row.seq);
+	await sql.run('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', row.seq);
 	return { kind: 'complete' };
 }
 
-function release(
+async function release(
 	sql: Sql,
 	{ campaign, expect_count, now, ...seen }: Command<'releaseCampaign'>,
 ): ReturnType<Operations['releaseCampaign']> {
-	const row = findCampaign(sql, campaign, seen);
+	const row = await findCampaign(sql, campaign, seen);
 	if (row === null) return { kind: 'not_found' };
 	if (row.state === 'canceled') return { kind: 'canceled' };
-	if (isListOpen(sql, row)) return { kind: 'incomplete' };
+	if (await isListOpen(sql, row)) return { kind: 'incomplete' };
 	if (row.staged !== expect_count) return { kind: 'count_differs', count: row.staged };
 	// The client repeats a release whose answer was lost.
 	if (row.state === 'released') return { kind: 'released' };
-	sql.run(
+	await sql.run(
 		"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ?, opens_at = ? WHERE seq = ?",
 		now,
 		openingOf(row, now),
 		row.seq,
 	);
-	dropAcks(sql, row.seq);
+	await dropAcks(sql, row.seq);
 	// Until now nothing that a recipient could get was created.
-	const tally = createTally(sql);
+	const tally = await createTally(sql);
 	tally.add({ at: now, campaign: row.id, type: 'CREATED', audience: 'all', by: row.staged });
-	tally.write();
+	await tally.write();
 	return { kind: 'released' };
 }
 
-function status(sql: Sql, row: CampaignRow, now: Micros): CampaignStatus {
+async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<CampaignStatus> {
 	const { id, key, state } = row;
-	const counted = countByState(sql, { campaign: id });
+	const counted = await countByState(sql, { campaign: id });
 	const messages = row.courier === 'api' ? toldMessages(counted, state) : counted;
-	const is_sending = sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, row.seq) === 1;
+	const is_sending = (await sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, row.seq)) === 1;
 	const is_finished = state === 'released' && !is_sending;
-	const lists = listCounts(sql, row, audienceOf(row).lists);
-	const attachments = filesOf(sql, row);
+	const lists = await listCounts(sql, row, audienceOf(row).lists);
+	const attachments = await filesOf(sql, row);
 	return {
 		...{ id, key, state, is_finished, messages, counts: countsOf(row), ...planOf(row, now) },
 		...(lists.length > 0 && { lists }),
@@ -297,14 +298,14 @@ function status(sql: Sql, row: CampaignRow, now: Micros): CampaignStatus {
 }
 
 /** Of its one content; requests have their own. */
-function filesOf(sql: Sql, { seq, requests }: CampaignRow): AttachedFile[] {
+async function filesOf(sql: Sql, { seq, requests }: CampaignRow): Promise<AttachedFile[]> {
 	if (requests === 1) return [];
-	const content = sql.get<{ sha256: string }>(
+	const content = await sql.get<{ sha256: string }>(
 		// submissions_of_campaign_seq
 		'SELECT content_sha256 AS sha256 FROM submissions WHERE campaign_seq = ? LIMIT 1',
 		seq,
 	);
-	return content === undefined ? [] : attachmentsOf(sql, content.sha256);
+	return content === undefined ? [] : await attachmentsOf(sql, content.sha256);
 }
 
 /**

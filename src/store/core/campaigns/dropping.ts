@@ -4,29 +4,33 @@ import { dropContent } from '../attachments.js';
 import type { Sql } from '../sql.js';
 
 /** One slice: call it until nothing is left. Returns the most rows of one kind. */
-export function dropStaged(sql: Sql, command: { campaign: Uuid; limit: number }): number {
-	return Math.max(dropMessages(sql, command), dropResults(sql, command), dropLeftOut(sql, command));
+export async function dropStaged(sql: Sql, command: { campaign: Uuid; limit: number }): Promise<number> {
+	return Math.max(
+		await dropMessages(sql, command),
+		await dropResults(sql, command),
+		await dropLeftOut(sql, command),
+	);
 }
 
 /** Canceled before its release, and its rows are dropped. */
-export function forget(sql: Sql, id: Uuid): void {
-	const row = sql.get<{ seq: number }>(
+export async function forget(sql: Sql, id: Uuid): Promise<void> {
+	const row = await sql.get<{ seq: number }>(
 		"SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL",
 		id,
 	);
 	if (row === undefined) return;
-	sql.run('DELETE FROM campaign_lists WHERE campaign_seq = ?', row.seq);
+	await sql.run('DELETE FROM campaign_lists WHERE campaign_seq = ?', row.seq);
 	// submissions_of_campaign
-	const contents = sql.all<{ sha256: string }>(
+	const contents = await sql.all<{ sha256: string }>(
 		`SELECT DISTINCT content_sha256 AS sha256
 		FROM submissions
 		WHERE campaign_seq = ? AND content_sha256 IN (SELECT content_sha256 FROM content_attachments)`,
 		row.seq,
 	);
-	sql.run('DELETE FROM submissions WHERE campaign_seq = ?', row.seq);
-	sql.run('DELETE FROM campaigns WHERE seq = ?', row.seq);
+	await sql.run('DELETE FROM submissions WHERE campaign_seq = ?', row.seq);
+	await sql.run('DELETE FROM campaigns WHERE seq = ?', row.seq);
 	// Other contents stay: they are small, and the same may be sent again.
-	for (const { sha256 } of contents) dropContent(sql, sha256);
+	for (const { sha256 } of contents) await dropContent(sql, sha256);
 }
 
 /** The number of a campaign that was canceled before its release. */
@@ -34,41 +38,56 @@ const neverReleased =
 	"(SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL)";
 
 /** By messages_due: what is staged waits in the lane of its campaign. */
-function dropMessages(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): number {
-	return sql.run(
-		`DELETE FROM messages
+async function dropMessages(
+	sql: Sql,
+	{ campaign, limit }: { campaign: Uuid; limit: number },
+): Promise<number> {
+	return (
+		await sql.run(
+			`DELETE FROM messages
 				WHERE id IN (
 					SELECT id FROM messages
 					WHERE wake_at IS NOT NULL AND lane = ${neverReleased}
 					LIMIT ?
 				)`,
-		campaign,
-		limit,
+			campaign,
+			limit,
+		)
 	).changes;
 }
 
-function dropResults(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): number {
-	return sql.run(
-		`DELETE FROM campaign_results
+async function dropResults(
+	sql: Sql,
+	{ campaign, limit }: { campaign: Uuid; limit: number },
+): Promise<number> {
+	return (
+		await sql.run(
+			`DELETE FROM campaign_results
 		WHERE (campaign_seq, n) IN (
 			SELECT campaign_seq, n FROM campaign_results
 			WHERE campaign_seq = ${neverReleased}
 			LIMIT ?
 		)`,
-		campaign,
-		limit,
+			campaign,
+			limit,
+		)
 	).changes;
 }
 
-function dropLeftOut(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): number {
-	return sql.run(
-		`DELETE FROM campaign_left_out
+async function dropLeftOut(
+	sql: Sql,
+	{ campaign, limit }: { campaign: Uuid; limit: number },
+): Promise<number> {
+	return (
+		await sql.run(
+			`DELETE FROM campaign_left_out
 		WHERE id IN (
 			SELECT id FROM campaign_left_out
 			WHERE campaign_seq = ${neverReleased}
 			LIMIT ?
 		)`,
-		campaign,
-		limit,
+			campaign,
+			limit,
+		)
 	).changes;
 }

@@ -5,16 +5,16 @@ import type { Sql } from '../sql.js';
 import { isSeen } from './rows.js';
 
 /** Rows after `after`; null: no such campaign. An address that got its message by another list was not left out. */
-export function sliceLeftOut(
+export async function sliceLeftOut(
 	sql: Sql,
 	{ id, after, limit, ...seen }: Command<'sliceLeftOut'>,
 ): ReturnType<Operations['sliceLeftOut']> {
-	const campaign = sql.get<{ seq: number; owner: string | null }>(
+	const campaign = await sql.get<{ seq: number; owner: string | null }>(
 		'SELECT seq, owner FROM campaigns WHERE id = ?',
 		id,
 	);
 	if (campaign === undefined || !isSeen(campaign, seen)) return null;
-	const rows = sql.all<LeftOutPerson & { id: number; to_key: string }>(
+	const rows = await sql.all<LeftOutPerson & { id: number; to_key: string }>(
 		// left_out_of_campaign (campaign_seq, id), messages_of_address
 		`SELECT o.id, o.to_email AS "to", o.to_key, o.list_id, o.code, o.detail
 		FROM campaign_left_out o

@@ -42,7 +42,7 @@ interface Expansion {
  * Continues after the last subscriber it has read, so adding a list again adds newer subscribers. Counts are those of
  * this slice; rejects are the first of the list, from any slice or call.
  */
-export function stageList(
+export async function stageList(
 	sql: Sql,
 	campaign: CampaignRow,
 	{
@@ -51,30 +51,35 @@ export function stageList(
 		now,
 		limit,
 	}: { audience: CheckedAudience; list_id: number; now: Micros; limit: number },
-): StagedSlice | null {
-	const list = findList(sql, list_id);
+): Promise<StagedSlice | null> {
+	const list = await findList(sql, list_id);
 	if (list === null) return null;
-	const staging = readStaging(sql, campaign, now);
-	const expansion = expand(sql, { audience, list_id, terms: staging, timeZone: campaign.time_zone ?? 'UTC' });
-	const place = placeOf(sql, campaign.seq, list_id);
-	const people = nextPeople(sql, { list_id, after: place?.after_id ?? 0, limit });
+	const staging = await readStaging(sql, campaign, now);
+	const expansion = await expand(sql, {
+		audience,
+		list_id,
+		terms: staging,
+		timeZone: campaign.time_zone ?? 'UTC',
+	});
+	const place = await placeOf(sql, campaign.seq, list_id);
+	const people = await nextPeople(sql, { list_id, after: place?.after_id ?? 0, limit });
 	const counts = createCounts(list_id);
-	const rejects: Reject[] = keptRejects(sql, campaign.seq, list_id);
+	const rejects: Reject[] = await keptRejects(sql, campaign.seq, list_id);
 	const before = rejects.length;
 	const first = readFromLists(campaign);
 	for (const [index, person] of people.entries()) {
-		const outcome = outcomeOf(sql, expansion, person);
-		const kept = outcome.kind === 'wanted' ? put(sql, staging, { outcome, person, list }) : outcome;
+		const outcome = await outcomeOf(sql, expansion, person);
+		const kept = outcome.kind === 'wanted' ? await put(sql, staging, { outcome, person, list }) : outcome;
 		counts.add(kept);
 		const why = leavingOut(kept);
-		if (why !== null) keepLeftOut(sql, campaign.seq, person, why);
+		if (why !== null) await keepLeftOut(sql, campaign.seq, person, why);
 		if (kept.kind !== 'rejected' || rejects.length >= maxListedRejects) continue;
 		rejects.push({ row: first + index, code: kept.code, error: kept.error });
 	}
-	if (rejects.length > before) keepRejects(sql, { campaign_seq: campaign.seq, list_id }, rejects);
+	if (rejects.length > before) await keepRejects(sql, { campaign_seq: campaign.seq, list_id }, rejects);
 	const after_id = people.at(-1)?.id ?? place?.after_id ?? 0;
-	keepPlace(sql, campaign.seq, { after_id, counts: sumOf(place?.counts ?? null, counts.sum()) });
-	addToCounts(sql, campaign.seq, counts.sum());
+	await keepPlace(sql, campaign.seq, { after_id, counts: sumOf(place?.counts ?? null, counts.sum()) });
+	await addToCounts(sql, campaign.seq, counts.sum());
 	const { staged, suppressed, rejected, left_out } = counts.sum();
 	return {
 		position: first + people.length,
@@ -84,7 +89,7 @@ export function stageList(
 	};
 }
 
-function put(
+async function put(
 	sql: Sql,
 	staging: Staging,
 	{
@@ -92,8 +97,8 @@ function put(
 		person,
 		list,
 	}: { outcome: Extract<Verdict, { kind: 'wanted' }>; person: SubscriberRow; list: ListRow },
-): Outcome {
-	const staged = putMessage(sql, staging, candidateOf(person, list.email_reason), outcome);
+): Promise<Outcome> {
+	const staged = await putMessage(sql, staging, candidateOf(person, list.email_reason), outcome);
 	return staged.kind === 'staged' ? outcome : { kind: 'left_out', code: 'duplicate', detail: null };
 }
 
@@ -101,18 +106,18 @@ function put(
 const mostFindings = 100;
 
 /** What staging a part of the list would come to. Only reads; null: no such list. */
-export function foreseeList(
+export async function foreseeList(
 	sql: Sql,
 	{ audience, list_id, after, limit, time_zone, ...terms }: Command<'foreseeAudience'>,
 ): ReturnType<Operations['foreseeAudience']> {
-	if (findList(sql, list_id) === null) return null;
-	const expansion = expand(sql, { audience, list_id, terms, timeZone: time_zone });
-	const people = nextPeople(sql, { list_id, after, limit });
+	if ((await findList(sql, list_id)) === null) return null;
+	const expansion = await expand(sql, { audience, list_id, terms, timeZone: time_zone });
+	const people = await nextPeople(sql, { list_id, after, limit });
 	const counts = createCounts(list_id);
 	const findings: string[] = [];
 	let first: number | null = null;
 	for (const person of people) {
-		const outcome = outcomeOf(sql, expansion, person);
+		const outcome = await outcomeOf(sql, expansion, person);
 		counts.add(outcome);
 		if (outcome.kind === 'wanted') first ??= person.id;
 		if (outcome.kind === 'rejected' && findings.length < mostFindings) findings.push(outcome.error);
@@ -121,7 +126,7 @@ export function foreseeList(
 	return { counts: counts.sum(), first, findings, next } satisfies AudiencePart;
 }
 
-function expand(
+async function expand(
 	sql: Sql,
 	{
 		audience,
@@ -129,10 +134,10 @@ function expand(
 		terms,
 		timeZone,
 	}: { audience: CheckedAudience; list_id: number; terms: Terms; timeZone: string },
-): Expansion {
+): Promise<Expansion> {
 	const ids = audience.lists.includes(list_id) ? audience.lists : [list_id];
 	const lists: { id: number; email_reason: string }[] = [];
-	for (const id of ids) lists.push({ id, email_reason: findList(sql, id)?.email_reason ?? '' });
+	for (const id of ids) lists.push({ id, email_reason: (await findList(sql, id))?.email_reason ?? '' });
 	return {
 		terms,
 		lists,
@@ -143,11 +148,11 @@ function expand(
 	};
 }
 
-function nextPeople(
+async function nextPeople(
 	sql: Sql,
 	{ list_id, after, limit }: { list_id: number; after: number; limit: number },
-): SubscriberRow[] {
-	return sql.all<SubscriberRow>(
+): Promise<SubscriberRow[]> {
+	return await sql.all<SubscriberRow>(
 		`SELECT ${subscriberColumns}
 		FROM subscribers
 		WHERE list_id = ? AND id > ?
@@ -160,23 +165,23 @@ function nextPeople(
 }
 
 /** Of a subscriber of one of the lists; those before it come first. */
-function outcomeOf(sql: Sql, expansion: Expansion, person: SubscriberRow): Outcome {
+async function outcomeOf(sql: Sql, expansion: Expansion, person: SubscriberRow): Promise<Outcome> {
 	const { lists, terms } = expansion;
-	const why = whyLeftOut(sql, expansion, person);
+	const why = await whyLeftOut(sql, expansion, person);
 	if (why !== null) return { kind: 'left_out', ...why };
 	for (const { id } of lists) {
 		if (id === person.list_id) break;
-		const other = findInList(sql, person.email_key, id);
-		if (other !== undefined && outcomeOf(sql, expansion, other).kind === 'wanted')
+		const other = await findInList(sql, person.email_key, id);
+		if (other !== undefined && (await outcomeOf(sql, expansion, other)).kind === 'wanted')
 			return { kind: 'left_out', code: 'duplicate', detail: null };
 	}
 	const reason = lists.find(({ id }) => id === person.list_id)?.email_reason ?? '';
-	return judge(sql, terms, candidateOf(person, reason));
+	return await judge(sql, terms, candidateOf(person, reason));
 }
 
-function findInList(sql: Sql, email_key: string, list_id: number): SubscriberRow | undefined {
+async function findInList(sql: Sql, email_key: string, list_id: number): Promise<SubscriberRow | undefined> {
 	// subscribers_by_key (email_key, list_id)
-	return sql.get<SubscriberRow>(
+	return await sql.get<SubscriberRow>(
 		`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
 		email_key,
 		list_id,
@@ -195,14 +200,15 @@ function candidateOf(row: SubscriberRow, email_reason: string): Candidate {
 }
 
 /** The first reason of the audience; null: it is in it. */
-function whyLeftOut(
+async function whyLeftOut(
 	sql: Sql,
 	{ audience, conditions, timeZone }: Expansion,
 	row: SubscriberRow,
-): LeavingOut | null {
+): Promise<LeavingOut | null> {
 	if (row.is_active === 0) return { code: 'inactive', detail: row.disable_reason };
 	for (const list of audience.exclude_lists)
-		if (findInList(sql, row.email_key, list) !== undefined) return { code: 'excluded', detail: String(list) };
+		if ((await findInList(sql, row.email_key, list)) !== undefined)
+			return { code: 'excluded', detail: String(list) };
 	if (conditions.length > 0) {
 		const { email, name, created_at } = row;
 		const person = { email, name, meta: parseRecord(row.meta), created_at };
@@ -210,16 +216,17 @@ function whyLeftOut(
 		if (unmet !== undefined) return { code: 'condition', detail: unmet.text };
 	}
 	for (const campaign of audience.where_opened)
-		if (readingOf(sql, row.email_key, campaign) !== 'opened') return { code: 'opened', detail: campaign };
+		if ((await readingOf(sql, row.email_key, campaign)) !== 'opened')
+			return { code: 'opened', detail: campaign };
 	for (const campaign of audience.where_not_opened)
-		if (readingOf(sql, row.email_key, campaign) !== 'unopened')
+		if ((await readingOf(sql, row.email_key, campaign)) !== 'unopened')
 			return { code: 'not_opened', detail: campaign };
 	return null;
 }
 
 /** What became of the campaign's mail to the address: as a report counts people who opened; null: it got none. */
-function readingOf(sql: Sql, to_key: string, campaign: string): 'opened' | 'unopened' | null {
-	const row = sql.get<{ opened: number | null }>(
+async function readingOf(sql: Sql, to_key: string, campaign: string): Promise<'opened' | 'unopened' | null> {
+	const row = await sql.get<{ opened: number | null }>(
 		// messages_of_address, message_firsts by its key
 		`SELECT max(CASE WHEN EXISTS (
 			SELECT 1 FROM message_firsts f
@@ -236,9 +243,14 @@ function readingOf(sql: Sql, to_key: string, campaign: string): 'opened' | 'unop
 }
 
 /** A duplicate has its message by another row. */
-function keepLeftOut(sql: Sql, campaign_seq: number, person: SubscriberRow, why: LeavingOut): void {
+async function keepLeftOut(
+	sql: Sql,
+	campaign_seq: number,
+	person: SubscriberRow,
+	why: LeavingOut,
+): Promise<void> {
 	if (why.code === 'duplicate') return;
-	sql.run(
+	await sql.run(
 		`INSERT INTO campaign_left_out (campaign_seq, list_id, to_email, to_key, code, detail)
 		VALUES (?, ?, ?, ?, ?, ?)`,
 		campaign_seq,
@@ -250,12 +262,12 @@ function keepLeftOut(sql: Sql, campaign_seq: number, person: SubscriberRow, why:
 	);
 }
 
-function placeOf(
+async function placeOf(
 	sql: Sql,
 	campaign_seq: number,
 	list_id: number,
-): { after_id: number; counts: ListCounts | null } | null {
-	const row = sql.get<{ after_id: number; counts: string | null }>(
+): Promise<{ after_id: number; counts: ListCounts | null } | null> {
+	const row = await sql.get<{ after_id: number; counts: string | null }>(
 		'SELECT after_id, counts FROM campaign_lists WHERE campaign_seq = ? AND list_id = ?',
 		campaign_seq,
 		list_id,
@@ -268,12 +280,12 @@ function readCounts(text: string | null): ListCounts | null {
 	return text === null ? null : (parseStored(text) as ListCounts);
 }
 
-function keepPlace(
+async function keepPlace(
 	sql: Sql,
 	campaign_seq: number,
 	{ after_id, counts }: { after_id: number; counts: ListCounts },
-): void {
-	sql.run(
+): Promise<void> {
+	await sql.run(
 		`INSERT INTO campaign_lists (campaign_seq, list_id, after_id, counts)
 		VALUES (?, ?, ?, ?)
 		ON CONFLICT (campaign_seq, list_id) DO UPDATE SET after_id = excluded.after_id, counts = excluded.counts`,
@@ -285,13 +297,14 @@ function keepPlace(
 }
 
 /** In the order in which the lists were given; those of before this was kept are missing. */
-export function listCounts(
+export async function listCounts(
 	sql: Sql,
 	{ seq }: Pick<CampaignRow, 'seq'>,
 	order: readonly number[],
-): ListCounts[] {
-	return sql
-		.all<{ counts: string | null }>('SELECT counts FROM campaign_lists WHERE campaign_seq = ?', seq)
+): Promise<ListCounts[]> {
+	return (
+		await sql.all<{ counts: string | null }>('SELECT counts FROM campaign_lists WHERE campaign_seq = ?', seq)
+	)
 		.flatMap(({ counts }) => readCounts(counts) ?? [])
 		.sort((a, b) => order.indexOf(a.list_id) - order.indexOf(b.list_id));
 }

@@ -25,17 +25,17 @@ import type { RowOutcome } from './staging.js';
 
 /** Records the recipients of one batch, in their order. */
 export interface ResultLog {
-	add(row: { line: number | null; to: string; outcome: RowOutcome }): void;
+	add(row: { line: number | null; to: string; outcome: RowOutcome }): Promise<void>;
 }
 
 /** Numbers continue after all counted rows: recipients of a list leave a gap. */
 export function createResultLog(sql: Sql, campaign: CampaignRow): ResultLog {
 	let n = campaign.staged + campaign.suppressed + campaign.rejected;
 	return {
-		add: ({ line, to, outcome }) => {
+		add: async ({ line, to, outcome }) => {
 			n += 1;
 			const isStaged = outcome.kind === 'staged';
-			sql.run(
+			await sql.run(
 				`INSERT INTO campaign_results (campaign_seq, n, line, message_id, to_email, code, error)
 				VALUES (?, ?, ?, ?, ?, ?, ?)`,
 				campaign.seq,
@@ -67,17 +67,17 @@ interface ResultRow {
 }
 
 /** Rows after `after`; one more than asked for, to tell whether any follows. */
-export function sliceResults(
+export async function sliceResults(
 	sql: Sql,
 	{ id, after, limit, only, ...seen }: Command<'sliceCampaignResults'>,
-): CampaignResults | null {
-	const campaign = sql.get<{ seq: number; owner: string | null }>(
+): Promise<CampaignResults | null> {
+	const campaign = await sql.get<{ seq: number; owner: string | null }>(
 		'SELECT seq, owner FROM campaigns WHERE id = ?',
 		id,
 	);
 	if (campaign === undefined || !isSeen(campaign, seen)) return null;
 	const findings = only === 'findings' ? "AND r.code IS NOT NULL AND r.code <> 'suppressed'" : '';
-	const rows = sql.all<ResultRow>(
+	const rows = await sql.all<ResultRow>(
 		`SELECT r.n, r.line, coalesce(r.to_email, m.to_email, '') AS to_email, m.uuid,
 			CASE WHEN m.id IS NULL THEN NULL ELSE ${seenState} END AS state,
 			r.code, coalesce(r.error, m.last_reply) AS text, m.attempts,
@@ -179,12 +179,12 @@ function conditions({ key, id, state, since_at, only_of, now }: Command<'pageCam
 }
 
 /** Campaigns as they are listed. */
-export function pageCampaigns(
+export async function pageCampaigns(
 	sql: Sql,
 	command: Command<'pageCampaigns'>,
 ): ReturnType<Operations['pageCampaigns']> {
 	const { where, values } = conditions(command);
-	const rows = sql.all<ListedRow>(
+	const rows = await sql.all<ListedRow>(
 		`SELECT ${campaignColumns}, created_at, ${isSending} AS is_sending,
 			spec ->> 'source' AS source,
 			spec ->> 'type' AS type, spec ->> 'list_id' AS list_id,
@@ -202,8 +202,8 @@ export function pageCampaigns(
 	);
 	const results: Campaign[] = [];
 	for (const row of rows)
-		results.push(toCampaign(row, row.courier === 'api' ? null : figuresOf(sql, row.id), command.now));
-	return { count: sql.number(`SELECT count(*) FROM campaigns g ${where}`, ...values), results };
+		results.push(toCampaign(row, row.courier === 'api' ? null : await figuresOf(sql, row.id), command.now));
+	return { count: await sql.number(`SELECT count(*) FROM campaigns g ${where}`, ...values), results };
 }
 
 function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): Campaign {

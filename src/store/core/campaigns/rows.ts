@@ -41,12 +41,12 @@ export interface ImportSlice {
 /** Parts of operations that would hold the write lock for too long in one transaction. */
 export interface Slices {
 	/** Of `addListToCampaign`; null where that is null. */
-	stageSlice(command: StageSlice): StagedSlice | null;
+	stageSlice(command: StageSlice): Promise<StagedSlice | null>;
 	/**
 	 * For `putImportBatch`: the answer to rows from `first` on without putting them, when they were put before or cannot
 	 * be put. Null: they are the next, behind `ahead` rows that are about to be put.
 	 */
-	findImportAnswer(command: { session: Uuid; first: number; ahead: number }): ImportAck | null;
+	findImportAnswer(command: { session: Uuid; first: number; ahead: number }): Promise<ImportAck | null>;
 	/**
 	 * Puts rows that are next, each slice behind the one before. Each slice has its own acknowledgement, which a repeated
 	 * put of the same first row gets again.
@@ -55,11 +55,11 @@ export interface Slices {
 		session: Uuid;
 		slices: readonly ImportSlice[];
 		now: Micros;
-	}): Ack<ImportCounts>[];
+	}): Promise<Ack<ImportCounts>[]>;
 	/** For `cancelCampaign`: removes what was never released; returns the most rows of one kind. */
-	dropStaged(command: { campaign: Uuid; limit: number }): number;
+	dropStaged(command: { campaign: Uuid; limit: number }): Promise<number>;
 	/** Of `cancelCampaign`, behind `dropStaged`: deletes one that was never released. */
-	forgetCampaign(command: { campaign: Uuid }): void;
+	forgetCampaign(command: { campaign: Uuid }): Promise<void>;
 }
 
 /** The number of rejects that an expansion lists; it counts all of them. */

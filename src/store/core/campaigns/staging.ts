@@ -56,8 +56,8 @@ export type RowOutcome =
  * Read once for many rows, for a campaign with one submission: a campaign of requests has many, and this would take any
  * of them.
  */
-export function readStaging(sql: Sql, campaign: CampaignRow, now: Micros): Staging {
-	const row = sql.get<{
+export async function readStaging(sql: Sql, campaign: CampaignRow, now: Micros): Promise<Staging> {
+	const row = await sql.get<{
 		seq: number;
 		type: 'TRANSACTIONAL' | 'BULK';
 		list_id: number | null;
@@ -86,12 +86,12 @@ export type Verdict =
 	| { kind: 'rejected'; code: string; error: string };
 
 /** Only reads. A suppression takes precedence over missing variables. */
-export function judge(
+export async function judge(
 	sql: Sql,
 	{ type, used, context, is_strict, now }: Terms,
 	{ person, to_key, list_id, is_active, given }: Candidate,
-): Verdict {
-	const reasons = findSuppressions(sql, { address: to_key, list_id }, now);
+): Promise<Verdict> {
+	const reasons = await findSuppressions(sql, { address: to_key, list_id }, now);
 	if (!isWanted(type, { reasons, is_active })) return { kind: 'suppressed', reason: stopping(type, reasons) };
 	const variables = overlayVariables(personVariables(person, used, context), used, given);
 	const missing = is_strict ? missingVariables(variables, used, context) : [];
@@ -101,19 +101,19 @@ export function judge(
 }
 
 /** Runs in the transaction of the caller, which counts the outcome. What `judge` says goes before a duplicate. */
-export function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): RowOutcome {
-	const verdict = judge(sql, staging, candidate);
-	return verdict.kind === 'wanted' ? putMessage(sql, staging, candidate, verdict) : verdict;
+export async function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): Promise<RowOutcome> {
+	const verdict = await judge(sql, staging, candidate);
+	return verdict.kind === 'wanted' ? await putMessage(sql, staging, candidate, verdict) : verdict;
 }
 
 /** The message of a recipient that nothing speaks against. */
-export function putMessage(
+export async function putMessage(
 	sql: Sql,
 	{ campaign, scope, submission, now }: Staging,
 	{ person, to_key, list_id, subscriber_id }: Candidate,
 	{ variables }: { variables: Record<string, string> },
-): RowOutcome {
-	const message = insertMessage(sql, {
+): Promise<RowOutcome> {
+	const message = await insertMessage(sql, {
 		uuid: messageUuid(scope, to_key),
 		submission_seq: submission.seq,
 		lane: campaign.seq,
@@ -130,12 +130,12 @@ export function putMessage(
 }
 
 /** Adds to the counts of a campaign's recipients. */
-export function addToCounts(
+export async function addToCounts(
 	sql: Sql,
 	campaign_seq: number,
 	{ staged, suppressed, rejected, left_out = 0 }: AcceptCounts,
-): void {
-	sql.run(
+): Promise<void> {
+	await sql.run(
 		`UPDATE campaigns
 		SET staged = staged + ?, suppressed = suppressed + ?, rejected = rejected + ?, left_out = left_out + ?
 		WHERE seq = ?`,
@@ -154,7 +154,7 @@ export interface StagedRecipient {
 }
 
 /** The stored subscriber decides whether the address gets the campaign, and fills in what the row leaves open. */
-export function stageRecipient(
+export async function stageRecipient(
 	sql: Sql,
 	staging: Staging,
 	{
@@ -169,10 +169,10 @@ export function stageRecipient(
 		/** For an address that is not in the campaign's list; null: unknown here. */
 		email_reason: string | null;
 	},
-): RowOutcome {
+): Promise<RowOutcome> {
 	const { list_id } = staging.submission;
-	const known = findPerson(sql, to_key, list_id);
-	return stageMessage(sql, staging, {
+	const known = await findPerson(sql, to_key, list_id);
+	return await stageMessage(sql, staging, {
 		person: {
 			email: to,
 			// Only the service knows its subscribers' details.
@@ -189,8 +189,8 @@ export function stageRecipient(
 }
 
 /** The rejects kept by earlier slices or calls, in the order in which they were found. */
-export function keptRejects(sql: Sql, campaign_seq: number, list_id: number): Reject[] {
-	const row = sql.get<{ ack: string }>(
+export async function keptRejects(sql: Sql, campaign_seq: number, list_id: number): Promise<Reject[]> {
+	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM campaign_acks WHERE campaign_seq = ? AND first = ?',
 		campaign_seq,
 		placeOf(list_id),
@@ -200,12 +200,12 @@ export function keptRejects(sql: Sql, campaign_seq: number, list_id: number): Re
 }
 
 /** Replaces the rejects kept before. */
-export function keepRejects(
+export async function keepRejects(
 	sql: Sql,
 	{ campaign_seq, list_id }: { campaign_seq: number; list_id: number },
 	rejects: readonly Reject[],
-): void {
-	sql.run(
+): Promise<void> {
+	await sql.run(
 		`INSERT INTO campaign_acks (campaign_seq, first, ack)
 		VALUES (?, ?, ?)
 		ON CONFLICT DO UPDATE SET ack = excluded.ack`,

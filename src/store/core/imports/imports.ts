@@ -51,47 +51,47 @@ export function createImports(sql: Sql, { batchRows, isTrial }: ImportParts) {
 	const parts = { batchRows, trials };
 	return {
 		openImport: (command) => openImport(sql, command, trials),
-		putImportBatch: ({ session, batch, now }) => {
-			const answer = findAnswer(sql, { session, first: batch.first, ahead: 0 });
+		putImportBatch: async ({ session, batch, now }) => {
+			const answer = await findAnswer(sql, { session, first: batch.first, ahead: 0 });
 			if (answer !== null) return answer;
 			const slices = [{ batch, from: 0, limit: Number.POSITIVE_INFINITY }];
-			const [ack] = putSlices(sql, parts, { session, slices, now });
+			const [ack] = await putSlices(sql, parts, { session, slices, now });
 			if (ack === undefined) throw new Error('a batch without an answer');
 			return { kind: 'acknowledged', ack };
 		},
 		findImportAnswer: (command) => findAnswer(sql, command),
 		putImportSlices: (command) => putSlices(sql, parts, command),
-		finishImport: ({ session, now }) => {
-			const row = findSession(sql, session);
+		finishImport: async ({ session, now }) => {
+			const row = await findSession(sql, session);
 			if (row === null) return null;
-			sql.run('DELETE FROM import_acks WHERE import_seq = ?', row.seq);
-			sql.run('UPDATE imports SET finished_at = coalesce(finished_at, ?) WHERE seq = ?', now, row.seq);
+			await sql.run('DELETE FROM import_acks WHERE import_seq = ?', row.seq);
+			await sql.run('UPDATE imports SET finished_at = coalesce(finished_at, ?) WHERE seq = ?', now, row.seq);
 			return readCounts(row.counts);
 		},
 	} satisfies Partial<Operations & Slices>;
 }
 
-function findAnswer(
+async function findAnswer(
 	sql: Sql,
 	{ session, first, ahead }: Parameters<Slices['findImportAnswer']>[0],
-): ImportAck | null {
-	const row = findSession(sql, session);
+): Promise<ImportAck | null> {
+	const row = await findSession(sql, session);
 	if (row === null) return { kind: 'not_found' };
-	const stored = findAck(sql, row.seq, first);
+	const stored = await findAck(sql, row.seq, first);
 	if (stored !== null) return { kind: 'acknowledged', ack: stored };
 	if (row.finished_at !== null) return { kind: 'not_found' };
 	const position = row.position + ahead;
 	if (first !== position) return { kind: 'gap', position };
-	return findList(sql, row.list_id) === null ? { kind: 'list_gone' } : null;
+	return (await findList(sql, row.list_id)) === null ? { kind: 'list_gone' } : null;
 }
 
-function openImport(
+async function openImport(
 	sql: Sql,
 	{ id, key, spec, now }: Command<'openImport'>,
 	trials: Trials | null,
 ): ReturnType<Operations['openImport']> {
-	if (findList(sql, spec.list_id) === null) return null;
-	const known = sql.get<SessionRow>(
+	if ((await findList(sql, spec.list_id)) === null) return null;
+	const known = await sql.get<SessionRow>(
 		// imports_unfinished
 		`SELECT ${columns} FROM imports WHERE key = ? AND finished_at IS NULL`,
 		key,
@@ -102,7 +102,7 @@ function openImport(
 		return { id: known.id, position: known.position, counts: readCounts(known.counts) };
 	}
 	const { position, counts } = trials === null ? nothingPut() : progressOf(trials, id);
-	sql.run(
+	await sql.run(
 		'INSERT INTO imports (id, key, spec, list_id, position, counts, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
 		id,
 		key,
@@ -125,12 +125,12 @@ function progressOf(trials: Trials, id: Uuid): Progress {
 	return progress;
 }
 
-function findSession(sql: Sql, id: string): SessionRow | null {
-	return sql.get<SessionRow>(`SELECT ${columns} FROM imports WHERE id = ?`, id) ?? null;
+async function findSession(sql: Sql, id: string): Promise<SessionRow | null> {
+	return (await sql.get<SessionRow>(`SELECT ${columns} FROM imports WHERE id = ?`, id)) ?? null;
 }
 
-function findAck(sql: Sql, seq: number, first: number): Ack<ImportCounts> | null {
-	const row = sql.get<{ ack: string }>(
+async function findAck(sql: Sql, seq: number, first: number): Promise<Ack<ImportCounts> | null> {
+	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM import_acks WHERE import_seq = ? AND first = ?',
 		seq,
 		first,
@@ -139,29 +139,29 @@ function findAck(sql: Sql, seq: number, first: number): Ack<ImportCounts> | null
 	return row === undefined ? null : (parseStored(row.ack) as Ack<ImportCounts>);
 }
 
-function putSlices(
+async function putSlices(
 	sql: Sql,
 	{ batchRows, trials }: { batchRows: BatchRows; trials: Trials | null },
 	{ session: id, slices, now }: Parameters<Slices['putImportSlices']>[0],
-): Ack<ImportCounts>[] {
-	const session = findSession(sql, id);
+): Promise<Ack<ImportCounts>[]> {
+	const session = await findSession(sql, id);
 	if (session === null) throw new Error('an import that was never begun');
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
-	const run = openImportRun(sql, { seq: session.seq, spec: readSpec(session), now, standing });
+	const run = await openImportRun(sql, { seq: session.seq, spec: readSpec(session), now, standing });
 	const parts = slices.map((slice) => openPart(batchRows, run, slice));
-	putParts(sql, run, parts);
-	moveCounters(sql, session.list_id, run.moved);
-	const { acks, ...sum } = keepAcks(sql, session, parts);
+	await putParts(sql, run, parts);
+	await moveCounters(sql, session.list_id, run.moved);
+	const { acks, ...sum } = await keepAcks(sql, session, parts);
 	if (progress !== undefined) Object.assign(progress, sum);
 	return acks;
 }
 
-function keepAcks(
+async function keepAcks(
 	sql: Sql,
 	session: SessionRow,
 	parts: readonly ImportPart[],
-): { acks: Ack<ImportCounts>[]; position: number; counts: ImportCounts } {
+): Promise<{ acks: Ack<ImportCounts>[]; position: number; counts: ImportCounts }> {
 	let { position } = session;
 	const acks: Ack<ImportCounts>[] = [];
 	for (const { rows, counts, rejects } of parts) {
@@ -170,11 +170,11 @@ function keepAcks(
 		position += rows.count;
 		const ack = { position, counts, rejects };
 		// An empty batch does not move the position: the next batch has the same number and must not get its answer.
-		if (rows.count > 0) keepAck(sql, session.seq, first, ack);
+		if (rows.count > 0) await keepAck(sql, session.seq, first, ack);
 		acks.push(ack);
 	}
 	const counts = acks.reduce((sum, ack) => addImportCounts(sum, ack.counts), readCounts(session.counts));
-	sql.run(
+	await sql.run(
 		'UPDATE imports SET position = ?, counts = ? WHERE seq = ?',
 		position,
 		JSON.stringify(counts),
@@ -183,8 +183,8 @@ function keepAcks(
 	return { acks, position, counts };
 }
 
-function keepAck(sql: Sql, seq: number, first: number, ack: Ack<ImportCounts>): void {
-	sql.run(
+async function keepAck(sql: Sql, seq: number, first: number, ack: Ack<ImportCounts>): Promise<void> {
+	await sql.run(
 		'INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)',
 		seq,
 		first,
@@ -244,17 +244,17 @@ export function openPart(
  * Puts rows of one address in their order, and other rows in that of the index. The result is the same: each row has an
  * id by its number, used or not, so ids follow the order of the rows. Ids are never used twice, but may have gaps.
  */
-export function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): void {
+export async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): Promise<void> {
 	const { count, find } = numberRows(parts);
 	if (count === 0) return;
-	const firstId = takeSubscriberIds(sql, count);
+	const firstId = await takeSubscriberIds(sql, count);
 	const rankAt = (number: number) => {
 		const { part, index } = find(number);
 		return part.rows.rank(index);
 	};
 	for (const number of orderByRank(count, rankAt)) {
 		const { part, index } = find(number);
-		putRow(sql, run, { part, index, id: firstId + number });
+		await putRow(sql, run, { part, index, id: firstId + number });
 	}
 	for (const { rejects } of parts) rejects.sort((a, b) => a.row - b.row);
 }
@@ -285,9 +285,14 @@ function numberRows(parts: readonly ImportPart[]): { count: number; find(number:
 	return { count, find };
 }
 
-function putRow(sql: Sql, run: ImportRun, { part, index, id }: Numbered & { id: number }): void {
+async function putRow(
+	sql: Sql,
+	run: ImportRun,
+	{ part, index, id }: Numbered & { id: number },
+): Promise<void> {
 	const row = part.rows.row(index);
-	const outcome = row.kind === 'rejected' ? row : importRow(sql, run, row, { id, unknown: part.unknown });
+	const outcome =
+		row.kind === 'rejected' ? row : await importRow(sql, run, row, { id, unknown: part.unknown });
 	part.counts[outcome.kind] += 1;
 	if (row.kind === 'row' && keepsText(run, row, outcome.kind)) {
 		part.counts.other_reasons = (part.counts.other_reasons ?? 0) + 1;

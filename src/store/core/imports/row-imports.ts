@@ -1,7 +1,6 @@
 /** Imports row by row on a service: acknowledged batches, and what rows of the next batch were about to do. */
 import type { Ack, ImportCounts } from '../../../api/capabilities.js';
 import { addImportCounts } from '../../../api/counts.js';
-import type { Sync } from '../../operations.js';
 import type { RowImport, RowImportReads, RowImportWrites, RowIntent } from '../../row-imports.js';
 import { parseStored } from '../rows.js';
 import type { Sql } from '../sql.js';
@@ -20,15 +19,15 @@ interface Counted {
 }
 
 /** Each runs in one transaction of the caller. Addresses are kept as hashes. */
-export function createRowImports(sql: Sql): Sync<RowImportReads & RowImportWrites> {
+export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 	return {
-		openRowImport: ({ key, now }) => {
+		openRowImport: async ({ key, now }) => {
 			const columns = 'SELECT seq, position, counts FROM imports WHERE key = ? AND finished_at IS NULL';
-			const row = sql.get<Row>(columns, key);
-			return row === undefined ? begin(sql, key, now) : read(sql, row);
+			const row = await sql.get<Row>(columns, key);
+			return row === undefined ? await begin(sql, key, now) : await read(sql, row);
 		},
-		declareRow: ({ import: seq, row, intent }) => {
-			sql.run(
+		declareRow: async ({ import: seq, row, intent }) => {
+			await sql.run(
 				`INSERT INTO import_intents (import_seq, row, intent) VALUES (?, ?, ?)
 				ON CONFLICT DO UPDATE SET intent = excluded.intent`,
 				seq,
@@ -36,8 +35,8 @@ export function createRowImports(sql: Sql): Sync<RowImportReads & RowImportWrite
 				intent,
 			);
 		},
-		acknowledgeRows: ({ import: seq, first, ack, reasons_left_out, taken }) => {
-			const row = sql.get<Row>('SELECT seq, position, counts FROM imports WHERE seq = ?', seq);
+		acknowledgeRows: async ({ import: seq, first, ack, reasons_left_out, taken }) => {
+			const row = await sql.get<Row>('SELECT seq, position, counts FROM imports WHERE seq = ?', seq);
 			if (row === undefined) throw new Error(`import ${seq} is gone`);
 			const before = countedOf(row);
 			const counted: Counted = {
@@ -45,41 +44,41 @@ export function createRowImports(sql: Sql): Sync<RowImportReads & RowImportWrite
 				reasons_left_out: before.reasons_left_out + reasons_left_out,
 			};
 			const text = JSON.stringify(counted);
-			sql.run('UPDATE imports SET position = ?, counts = ? WHERE seq = ?', ack.position, text, seq);
-			dropDetails(sql, seq);
-			sql.run(
+			await sql.run('UPDATE imports SET position = ?, counts = ? WHERE seq = ?', ack.position, text, seq);
+			await dropDetails(sql, seq);
+			await sql.run(
 				'INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)',
 				seq,
 				first,
 				JSON.stringify(ack),
 			);
 			for (const hash of taken)
-				sql.run(
+				await sql.run(
 					'INSERT INTO import_addresses (import_seq, hash) VALUES (?, ?) ON CONFLICT DO NOTHING',
 					seq,
 					hash,
 				);
 		},
-		dropRowImport: ({ import: seq }) => {
-			dropDetails(sql, seq);
-			sql.run('DELETE FROM import_addresses WHERE import_seq = ?', seq);
-			sql.run('DELETE FROM imports WHERE seq = ?', seq);
+		dropRowImport: async ({ import: seq }) => {
+			await dropDetails(sql, seq);
+			await sql.run('DELETE FROM import_addresses WHERE import_seq = ?', seq);
+			await sql.run('DELETE FROM imports WHERE seq = ?', seq);
 		},
-		sliceImportAddresses: ({ import: seq, after, limit }) =>
-			sql
-				.tuples<[string]>(
+		sliceImportAddresses: async ({ import: seq, after, limit }) =>
+			(
+				await sql.tuples<[string]>(
 					'SELECT hash FROM import_addresses WHERE import_seq = ? AND hash > ? ORDER BY hash LIMIT ?',
 					seq,
 					after,
 					limit,
 				)
-				.map(([hash]) => hash),
+			).map(([hash]) => hash),
 	};
 }
 
-function begin(sql: Sql, key: string, now: number): RowImport {
+async function begin(sql: Sql, key: string, now: number): Promise<RowImport> {
 	const counted: Counted = { counts: noCounts(), reasons_left_out: 0 };
-	const { lastInsertRowid } = sql.run(
+	const { lastInsertRowid } = await sql.run(
 		"INSERT INTO imports (id, key, spec, list_id, counts, created_at) VALUES (?, ?, '{}', 0, ?, ?)",
 		key,
 		key,
@@ -89,12 +88,12 @@ function begin(sql: Sql, key: string, now: number): RowImport {
 	return { import: Number(lastInsertRowid), position: 0, ...counted, last: null, intents: [] };
 }
 
-function read(sql: Sql, row: Row): RowImport {
-	const last = sql.get<{ first: number; ack: string }>(
+async function read(sql: Sql, row: Row): Promise<RowImport> {
+	const last = await sql.get<{ first: number; ack: string }>(
 		'SELECT first, ack FROM import_acks WHERE import_seq = ? ORDER BY first DESC',
 		row.seq,
 	);
-	const intents = sql.all<{ row: number; intent: RowIntent }>(
+	const intents = await sql.all<{ row: number; intent: RowIntent }>(
 		'SELECT row, intent FROM import_intents WHERE import_seq = ? ORDER BY row',
 		row.seq,
 	);
@@ -114,7 +113,7 @@ function countedOf({ counts }: Row): Counted {
 }
 
 /** Deletes details that are of no use once the next batch is acknowledged. */
-function dropDetails(sql: Sql, seq: number): void {
-	sql.run('DELETE FROM import_intents WHERE import_seq = ?', seq);
-	sql.run('DELETE FROM import_acks WHERE import_seq = ?', seq);
+async function dropDetails(sql: Sql, seq: number): Promise<void> {
+	await sql.run('DELETE FROM import_intents WHERE import_seq = ?', seq);
+	await sql.run('DELETE FROM import_acks WHERE import_seq = ?', seq);
 }

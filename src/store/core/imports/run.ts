@@ -42,7 +42,7 @@ export interface ImportRun {
 	hasSuppressions: boolean;
 	unsubscribeScope: UnsubscribeScope;
 	/** `null`: no address was erased, so there are no look-ups. */
-	isErased: ReturnType<typeof openErased>;
+	isErased: Awaited<ReturnType<typeof openErased>>;
 	moved: { active: number; inactive: number };
 	/** Addresses that stand in this import by rows that were undone; null: no row was undone. */
 	standing: AddressSet | null;
@@ -53,18 +53,18 @@ export type RowOutcome =
 	| { kind: 'duplicate' | 'rejected'; code: string; error: string };
 
 /** Begins one transaction of the import `seq`: reads once what each row would otherwise look up. */
-export function openImportRun(
+export async function openImportRun(
 	sql: Sql,
 	{ standing, seq, spec, now }: Pick<ImportRun, 'seq' | 'spec' | 'now' | 'standing'>,
-): ImportRun {
+): Promise<ImportRun> {
 	return {
 		seq,
 		spec,
 		now,
-		known: knownVariables(sql),
-		hasSuppressions: hasSuppressions(sql),
-		unsubscribeScope: unsubscribeScope(sql),
-		isErased: openErased(sql),
+		known: await knownVariables(sql),
+		hasSuppressions: await hasSuppressions(sql),
+		unsubscribeScope: await unsubscribeScope(sql),
+		isErased: await openErased(sql),
 		moved: { active: 0, inactive: 0 },
 		standing,
 	};
@@ -82,16 +82,21 @@ export interface RowPlace {
  * Puts one row: stored state decides its outcome. A refusal changes nothing, with one exception: a reason of the file
  * about an existing address still stops its mail.
  */
-export function importRow(sql: Sql, run: ImportRun, row: ImportRow, place: RowPlace): RowOutcome {
+export async function importRow(
+	sql: Sql,
+	run: ImportRun,
+	row: ImportRow,
+	place: RowPlace,
+): Promise<RowOutcome> {
 	const unknown = place.unknown.length === 0 && !row.has_meta_cell ? undefined : findUnknown(run, row);
 	if (unknown !== undefined) {
 		return { kind: 'rejected', code: 'unknown_variable', error: `meta: ${unknownVariableText(unknown)}` };
 	}
-	if (run.isErased?.(row.email_key)) return erased;
+	if (await run.isErased?.(row.email_key)) return erased;
 	if (run.standing?.has(row.email_key)) return duplicateOf(row);
-	const outcome: RowOutcome = create(sql, run, row, place.id)
+	const outcome: RowOutcome = (await create(sql, run, row, place.id))
 		? { kind: 'created' }
-		: meetExisting(sql, run, row);
+		: await meetExisting(sql, run, row);
 	if (run.standing !== null && !('code' in outcome)) run.standing.add(row.email_key);
 	return outcome;
 }
@@ -107,11 +112,11 @@ function findUnknown({ known }: ImportRun, row: ImportRow): string | undefined {
 }
 
 // The unique index decides in one statement whether the row is new, as most rows are.
-function create(sql: Sql, run: ImportRun, row: ImportRow, id: number): boolean {
-	const reasons = suppressionsAfterLift(sql, run, row);
+async function create(sql: Sql, run: ImportRun, row: ImportRow, id: number): Promise<boolean> {
+	const reasons = await suppressionsAfterLift(sql, run, row);
 	const activation = importedActivation(row, reasons.kept);
 	// Spelled out: spreading `activation` made this literal a quarter of an import's time.
-	const isNew = insertSubscriber(sql, {
+	const isNew = await insertSubscriber(sql, {
 		is_active: activation.is_active,
 		disable_reason: activation.disable_reason,
 		id,
@@ -126,9 +131,9 @@ function create(sql: Sql, run: ImportRun, row: ImportRow, id: number): boolean {
 		import_seq: run.seq,
 	});
 	if (!isNew) return false;
-	lift(sql, run, row, reasons.lifted);
+	await lift(sql, run, row, reasons.lifted);
 	move(run, null, activation.is_active);
-	impose(sql, run, row);
+	await impose(sql, run, row);
 	return true;
 }
 
@@ -140,12 +145,12 @@ interface Standing {
 const nothingStands: Standing = { kept: [], lifted: [] };
 
 /** The suppressions that stand against a row: `reactivate` lifts what `is_active: true` would lift. */
-function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Standing {
+async function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Promise<Standing> {
 	if (!run.hasSuppressions) return nothingStands;
 	const mail = { address: row.email_key, list_id: run.spec.list_id };
-	const reasons = findSuppressions(sql, mail, run.now);
+	const reasons = await findSuppressions(sql, mail, run.now);
 	if (reasons.length === 0) return nothingStands;
-	const kept = findLasting(sql, mail);
+	const kept = await findLasting(sql, mail);
 	if (!run.spec.reactivate || row.is_active === false || row.disable_reason !== null) {
 		return { kept, lifted: [] };
 	}
@@ -154,23 +159,28 @@ function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Standi
 	return change.kind === 'refused' ? { kept, lifted: [] } : { kept: [], lifted: change.lift };
 }
 
-function lift(sql: Sql, { spec, now }: ImportRun, row: ImportRow, reasons: Standing['lifted']): void {
-	liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
+async function lift(
+	sql: Sql,
+	{ spec, now }: ImportRun,
+	row: ImportRow,
+	reasons: Standing['lifted'],
+): Promise<void> {
+	await liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
 }
 
 /**
  * A reason of the file stops mail as if it had happened here: the row is already inactive, those of other lists follow.
  */
-function impose(sql: Sql, run: ImportRun, row: ImportRow): void {
+async function impose(sql: Sql, run: ImportRun, row: ImportRow): Promise<void> {
 	const reason = importedReason(row.disable_reason);
 	if (reason === null) return;
 	const list_id = suppressedList(reason, run.spec.list_id, run.unsubscribeScope);
-	stopMail(sql, { address: row.email_key, list_id, reason, source: 'IMPORT', now: run.now });
+	await stopMail(sql, { address: row.email_key, list_id, reason, source: 'IMPORT', now: run.now });
 	run.hasSuppressions = true;
 }
 
-function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome {
-	const stored = sql.get<SubscriberRow>(
+async function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): Promise<RowOutcome> {
+	const stored = await sql.get<SubscriberRow>(
 		`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
 		row.email_key,
 		run.spec.list_id,
@@ -179,21 +189,25 @@ function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): RowOutcome {
 	if (stored.import_seq === run.seq) return duplicateOf(row);
 	switch (run.spec.on_conflict) {
 		case 'error':
-			impose(sql, run, row);
+			await impose(sql, run, row);
 			return { kind: 'rejected', code: 'unique', error: `email: ${duplicateMessage}` };
 		case 'skip':
-			markSeen(sql, run, stored.id);
-			impose(sql, run, row);
-			return { kind: isStopped(sql, row, stored) ? 'updated' : 'unchanged' };
+			await markSeen(sql, run, stored.id);
+			await impose(sql, run, row);
+			return { kind: (await isStopped(sql, row, stored)) ? 'updated' : 'unchanged' };
 		case 'update':
-			return update(sql, run, row, stored);
+			return await update(sql, run, row, stored);
 	}
 }
 
 /** Whether a reason of the file has made an active subscriber inactive, or added a reason. */
-function isStopped(sql: Sql, row: ImportRow, { id, is_active, disable_reason }: SubscriberRow): boolean {
+async function isStopped(
+	sql: Sql,
+	row: ImportRow,
+	{ id, is_active, disable_reason }: SubscriberRow,
+): Promise<boolean> {
 	if (importedReason(row.disable_reason) === null) return false;
-	const after = sql.get<Pick<SubscriberRow, 'is_active' | 'disable_reason'>>(
+	const after = await sql.get<Pick<SubscriberRow, 'is_active' | 'disable_reason'>>(
 		'SELECT is_active, disable_reason FROM subscribers WHERE id = ?',
 		id,
 	);
@@ -205,16 +219,16 @@ const duplicateMessage = Object.values(duplicateAddress)
 	.map((error: { message: string }) => error.message)
 	.join(' ');
 
-function update(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow): RowOutcome {
+async function update(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow): Promise<RowOutcome> {
 	const before: Activation = { is_active: stored.is_active === 1, disable_reason: stored.disable_reason };
-	const reasons = suppressionsAfterLift(sql, run, row);
+	const reasons = await suppressionsAfterLift(sql, run, row);
 	const after = reimportedActivation(before, row, {
 		reactivate: run.spec.reactivate,
 		kept: reasons.kept,
 	});
 	const meta = mergedMeta(stored.meta, row);
 	if (isTooLarge(meta)) return tooLarge;
-	lift(sql, run, row, reasons.lifted);
+	await lift(sql, run, row, reasons.lifted);
 	const name = row.name ?? stored.name;
 	const isSame =
 		name === stored.name &&
@@ -222,11 +236,11 @@ function update(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow)
 		after.is_active === before.is_active &&
 		after.disable_reason === before.disable_reason;
 	if (isSame) {
-		impose(sql, run, row);
-		markSeen(sql, run, stored.id);
+		await impose(sql, run, row);
+		await markSeen(sql, run, stored.id);
 		return { kind: 'unchanged' };
 	}
-	sql.run(
+	await sql.run(
 		`UPDATE subscribers
 		SET name = ?, meta = ?, is_active = ?, disable_reason = ?, import_seq = ?
 		WHERE id = ?`,
@@ -238,7 +252,7 @@ function update(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow)
 		stored.id,
 	);
 	move(run, before.is_active, after.is_active);
-	impose(sql, run, row);
+	await impose(sql, run, row);
 	return { kind: 'updated' };
 }
 
@@ -248,8 +262,8 @@ function mergedMeta(stored: string, row: ImportRow): string {
 }
 
 // Also where nothing changes: the same address further down is a duplicate, not another unchanged row.
-function markSeen(sql: Sql, run: ImportRun, id: number): void {
-	sql.run('UPDATE subscribers SET import_seq = ? WHERE id = ?', run.seq, id);
+async function markSeen(sql: Sql, run: ImportRun, id: number): Promise<void> {
+	await sql.run('UPDATE subscribers SET import_seq = ? WHERE id = ?', run.seq, id);
 }
 
 function move(run: ImportRun, before: boolean | null, after: boolean): void {

@@ -27,23 +27,23 @@ interface Standing {
 	readonly lines: ReadonlyMap<string, Micros>;
 }
 
-function readStanding(sql: Sql, now: Micros): Standing {
+async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
 	const uses = new Map(
-		sql
-			.all<{ limit_key: string; count: number; until: Micros }>(
+		(
+			await sql.all<{ limit_key: string; count: number; until: Micros }>(
 				'SELECT limit_key, sum(count) AS count, min(until) AS until FROM limit_uses WHERE until > ? GROUP BY limit_key',
 				now,
 			)
-			.map(({ limit_key, ...use }) => [limit_key, use]),
+		).map(({ limit_key, ...use }) => [limit_key, use]),
 	);
-	const holds = countHolds(sql);
+	const holds = await countHolds(sql);
 	const lines = new Map(
-		sql
-			.all<{ limit_key: string; next_turn: Micros }>(
+		(
+			await sql.all<{ limit_key: string; next_turn: Micros }>(
 				'SELECT limit_key, max(next_turn) AS next_turn FROM limit_lines WHERE next_turn > ? GROUP BY limit_key',
 				now,
 			)
-			.map(({ limit_key, next_turn }) => [limit_key, next_turn]),
+		).map(({ limit_key, next_turn }) => [limit_key, next_turn]),
 	);
 	return {
 		isFull: ({ key, count }) => (uses.get(key)?.count ?? 0) + (holds.get(key) ?? 0) >= count,
@@ -57,9 +57,9 @@ function readStanding(sql: Sql, now: Micros): Standing {
  * As many rows as there are leased messages and messages that were last given back. A message that went back unsent is
  * removed only by the next lease (see `usedAt`), and holds nothing back until then.
  */
-function countHolds(sql: Sql): Map<string, number> {
+async function countHolds(sql: Sql): Promise<Map<string, number>> {
 	const counts = new Map<string, number>();
-	const rows = sql.all<{ limits: string }>(
+	const rows = await sql.all<{ limits: string }>(
 		`SELECT h.limits
 		FROM limit_holds h
 		LEFT JOIN messages m ON m.id = h.message_id
@@ -83,9 +83,9 @@ interface MessageRow {
 	due_at: Micros;
 }
 
-export function holdsOfMessage(sql: Sql, uuid: string, now: Micros): LimitHold[] {
-	const limits = readLimits(sql);
-	const row = sql.get<MessageRow>(
+export async function holdsOfMessage(sql: Sql, uuid: string, now: Micros): Promise<LimitHold[]> {
+	const limits = await readLimits(sql);
+	const row = await sql.get<MessageRow>(
 		`SELECT m.to_key, s.envelope ->> '$.from' AS sender, m.wake_at, m.due_at
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
@@ -97,7 +97,7 @@ export function holdsOfMessage(sql: Sql, uuid: string, now: Micros): LimitHold[]
 	if (row === undefined || limits.length === 0) return [];
 	const hasTurn = row.wake_at > row.due_at && row.wake_at > now;
 	if (!hasTurn && row.wake_at > now) return [];
-	const standing = readStanding(sql, now);
+	const standing = await readStanding(sql, now);
 	return limitsOn(limits, { sender: senderOf(row.sender), recipient: domainOf(row.to_key) })
 		.filter((limit) => (hasTurn ? (standing.lineEnd(limit.key) ?? 0) > row.wake_at : standing.isFull(limit)))
 		.flatMap(({ key }) => {
@@ -107,10 +107,10 @@ export function holdsOfMessage(sql: Sql, uuid: string, now: Micros): LimitHold[]
 		});
 }
 
-function limitWaits(sql: Sql, now: Micros): LimitWait[] {
-	const limits = readLimits(sql);
+async function limitWaits(sql: Sql, now: Micros): Promise<LimitWait[]> {
+	const limits = await readLimits(sql);
 	if (limits.length === 0) return [];
-	const standing = readStanding(sql, now);
+	const standing = await readStanding(sql, now);
 	const longest = new Map(limits.map((limit) => [limit, 0]));
 	for (const [key, end] of standing.lines) {
 		const limit = limitOf(limits, key);
@@ -120,7 +120,7 @@ function limitWaits(sql: Sql, now: Micros): LimitWait[] {
 	}
 	for (const limit of limits.filter(({ scope }) => scope === 'all')) {
 		const [counted] = limitsOn([limit], { sender: '', recipient: '' });
-		if (counted !== undefined && standing.isFull(counted) && wakesNow(sql, now))
+		if (counted !== undefined && standing.isFull(counted) && (await wakesNow(sql, now)))
 			longest.set(limit, Math.max(0, standing.roomAt(counted.key) - now));
 	}
 	return [...longest].map(([limit, wait]) => {
@@ -146,16 +146,16 @@ const mostLimits = 50;
  * Reads all waiting messages. `domain` is SQL for the domain of the recipient, `onItsWay` for messages that are to be
  * sent at all; in `from` messages are `m`.
  */
-export function holdingLimits(
+export async function holdingLimits(
 	sql: Sql,
 	now: Micros,
 	{ from, onItsWay, domain }: { from: string; onItsWay: string; domain: string },
-): Pick<QueueState, 'limits' | 'held'> {
-	const limits = readLimits(sql);
+): Promise<Pick<QueueState, 'limits' | 'held'>> {
+	const limits = await readLimits(sql);
 	if (limits.length === 0) return { limits: [], held: 0 };
 	// A sender stands in the JSON of its submission, which costs time to read.
 	const isBySender = limits.some(({ scope }) => scope === 'sender');
-	const groups = sql.all<Group>(
+	const groups = await sql.all<Group>(
 		`SELECT ${domain} AS recipient, ${isBySender ? "s.envelope ->> '$.from'" : 'NULL'} AS sender,
 			sum(m.wake_at <= ?) AS due, sum(m.wake_at > ?) AS held,
 			min(CASE WHEN m.wake_at > ? THEN m.wake_at END) AS first,
@@ -165,7 +165,7 @@ export function holdingLimits(
 		GROUP BY 1, 2`,
 		...[now, now, now, now, now],
 	);
-	const standing = readStanding(sql, now);
+	const standing = await readStanding(sql, now);
 	const holding = new Map<string, HoldingLimit>();
 	let allHeld = 0;
 	for (const group of groups) {

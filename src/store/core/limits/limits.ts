@@ -34,30 +34,27 @@ export interface Limiter {
 	/** The following messages are of another lane. */
 	startLane(): void;
 	/** True: it counts from now on. False: it was put back. */
-	admit(candidate: Candidate, type: 'TRANSACTIONAL' | 'BULK'): boolean;
-	finish(): void;
+	admit(candidate: Candidate, type: 'TRANSACTIONAL' | 'BULK'): Promise<boolean>;
+	finish(): Promise<void>;
 }
 
 /** In one lane and one lease: each costs two statements, and other writers wait for the lock. */
 const mostPutBack = 1_000;
 
 /** `limits` is not empty. */
-export function openLimiter(sql: Sql, limits: readonly SendLimit[], now: Micros): Limiter {
-	const holds = createHolds(sql, now);
-	const used = createUsed(sql, holds, now);
+export async function openLimiter(sql: Sql, limits: readonly SendLimit[], now: Micros): Promise<Limiter> {
+	const holds = await createHolds(sql, now);
+	const used = await createUsed(sql, holds, now);
 	const lines = createLines(sql, now);
 	const senders = new Map<number, string>();
-	const senderOf = (submission: number) => {
-		const sender = senders.get(submission) ?? readSender(sql, submission);
+	const senderOf = async (submission: number) => {
+		const sender = senders.get(submission) ?? (await readSender(sql, submission));
 		senders.set(submission, sender);
 		return sender;
 	};
-	const room = Math.min(
-		...limitsOn(limits, { sender: '', recipient: '' })
-			.filter(({ key }) => key.startsWith('all '))
-			.map(({ key, count }) => count - used.of(key)),
-		Number.POSITIVE_INFINITY,
-	);
+	let room = Number.POSITIVE_INFINITY;
+	for (const { key, count } of limitsOn(limits, { sender: '', recipient: '' }))
+		if (key.startsWith('all ')) room = Math.min(room, count - (await used.of(key)));
 	let putBack = 0;
 	let isCut = false;
 	return {
@@ -71,32 +68,36 @@ export function openLimiter(sql: Sql, limits: readonly SendLimit[], now: Micros)
 		startLane() {
 			putBack = 0;
 		},
-		admit(candidate, type) {
+		async admit(candidate, type) {
 			// Its lease ran out: the outcome is unknown, so it counts as sent just now.
 			used.addUses(holds.giveUp(candidate.id), now);
-			const message = { sender: senderOf(candidate.submission_seq), recipient: domainOf(candidate.to_key) };
+			const message = {
+				sender: await senderOf(candidate.submission_seq),
+				recipient: domainOf(candidate.to_key),
+			};
 			const counted = limitsOn(limits, message);
-			const full = counted.filter(({ key, count }) => used.of(key) >= count);
+			const full: typeof counted = [];
+			for (const limit of counted) if ((await used.of(limit.key)) >= limit.count) full.push(limit);
 			if (full.length === 0) {
 				const keys = counted.map(({ key }) => key);
-				holds.take(candidate, keys);
-				used.addHold(keys);
+				await holds.take(candidate, keys);
+				await used.addHold(keys);
 				return true;
 			}
 			putBack += 1;
 			isCut ||= putBack >= mostPutBack;
-			lines.putBack(candidate.id, type, full);
+			await lines.putBack(candidate.id, type, full);
 			return false;
 		},
-		finish: () => {
-			used.finish();
-			lines.finish();
+		finish: async () => {
+			await used.finish();
+			await lines.finish();
 		},
 	};
 }
 
-function readSender(sql: Sql, submission: number): string {
-	const row = sql.get<{ sender: string }>(
+async function readSender(sql: Sql, submission: number): Promise<string> {
+	const row = await sql.get<{ sender: string }>(
 		"SELECT envelope ->> '$.from' AS sender FROM submissions WHERE seq = ?",
 		submission,
 	);
@@ -122,13 +123,13 @@ interface Holds {
 	readonly closed: readonly { keys: string[]; at: Micros }[];
 	/** The limits of a message whose lease ran out; none when it has no hold. */
 	giveUp(message: number): string[];
-	take(candidate: Candidate, keys: readonly string[]): void;
+	take(candidate: Candidate, keys: readonly string[]): Promise<void>;
 }
 
-function createHolds(sql: Sql, now: Micros): Holds {
+async function createHolds(sql: Sql, now: Micros): Promise<Holds> {
 	const open = new Map<number, string[]>();
 	const closed: { keys: string[]; at: Micros }[] = [];
-	const rows = sql.all<HoldRow>(
+	const rows = await sql.all<HoldRow>(
 		`SELECT h.message_id, h.fence, h.attempts, h.limits,
 			m.state, m.fence AS message_fence, m.attempts AS message_attempts,
 			(SELECT max(a.at) FROM attempts a WHERE a.message_id = h.message_id) AS last_at
@@ -145,14 +146,14 @@ function createHolds(sql: Sql, now: Micros): Holds {
 		}
 		const at = usedAt(row, now);
 		if (at !== null) closed.push({ keys, at });
-		sql.run('DELETE FROM limit_holds WHERE message_id = ?', row.message_id);
+		await sql.run('DELETE FROM limit_holds WHERE message_id = ?', row.message_id);
 	}
 	return {
 		open: [...open.values()],
 		closed,
 		giveUp: (message) => open.get(message) ?? [],
-		take: ({ id, fence, attempts }, keys) => {
-			sql.run(
+		take: async ({ id, fence, attempts }, keys) => {
+			await sql.run(
 				`INSERT INTO limit_holds (message_id, fence, attempts, limits)
 				VALUES (?, ?, ?, ?)
 				ON CONFLICT (message_id) DO UPDATE
@@ -175,30 +176,30 @@ function usedAt(hold: HoldRow, now: Micros): Micros | null {
 }
 
 /** Counts as used what was settled since the last call, by the clock that says `now`. */
-export function closeHolds(sql: Sql, now: Micros): void {
-	createUsed(sql, createHolds(sql, now), now);
+export async function closeHolds(sql: Sql, now: Micros): Promise<void> {
+	await createUsed(sql, await createHolds(sql, now), now);
 }
 
 /** The messages that count against each limit. */
-function createUsed(sql: Sql, holds: Holds, now: Micros) {
+async function createUsed(sql: Sql, holds: Holds, now: Micros) {
 	const uses: { key: string; at: Micros }[] = holds.closed.flatMap(({ keys, at }) =>
 		keys.map((key) => ({ key, at })),
 	);
-	writeUses(sql, uses, now);
+	await writeUses(sql, uses, now);
 	const late: { key: string; at: Micros }[] = [];
 	const counts = new Map<string, number>();
-	const ofKey = (key: string) => {
+	const ofKey = async (key: string) => {
 		const known = counts.get(key);
 		if (known !== undefined) return known;
-		const sent = sql.number(
+		const sent = await sql.number(
 			'SELECT coalesce(sum(count), 0) FROM limit_uses WHERE limit_key = ? AND until > ?',
 			key,
 			now,
 		);
 		return sent + holds.open.filter((keys) => keys.includes(key)).length;
 	};
-	const add = (keys: readonly string[]) => {
-		for (const key of keys) counts.set(key, ofKey(key) + 1);
+	const add = async (keys: readonly string[]) => {
+		for (const key of keys) counts.set(key, (await ofKey(key)) + 1);
 	};
 	return {
 		of: ofKey,
@@ -212,18 +213,20 @@ function createUsed(sql: Sql, holds: Holds, now: Micros) {
 /** Messages that wait for a limit, and when the next of them gets a turn. */
 function createLines(sql: Sql, now: Micros) {
 	const turns = new Map<string, { key: string; line: number; next: Micros }>();
-	const turnOf = ({ key, count, window }: CountedLimit, line: number) => {
+	const turnOf = async ({ key, count, window }: CountedLimit, line: number) => {
 		const name = `${line} ${key}`;
-		const turn = turns.get(name)?.next ?? Math.max(readTurn(sql, key, line) ?? 0, firstRoom(sql, key, now));
+		const turn =
+			turns.get(name)?.next ??
+			Math.max((await readTurn(sql, key, line)) ?? 0, await firstRoom(sql, key, now));
 		turns.set(name, { key, line, next: turn + Math.ceil(window / count) });
 		return turn;
 	};
 	return {
-		putBack: (message: number, type: 'TRANSACTIONAL' | 'BULK', full: readonly CountedLimit[]) => {
-			const line = lineOf(type, hasWaited(sql, message));
+		putBack: async (message: number, type: 'TRANSACTIONAL' | 'BULK', full: readonly CountedLimit[]) => {
+			const line = lineOf(type, await hasWaited(sql, message));
 			let turn: Micros = 0;
-			for (const limit of full) turn = Math.max(turn, turnOf(limit, line));
-			sql.run(
+			for (const limit of full) turn = Math.max(turn, await turnOf(limit, line));
+			await sql.run(
 				`UPDATE messages
 				SET wake_at = ?, lease_owner = NULL, state = CASE state WHEN 'leased' THEN 'queued' ELSE state END
 				WHERE id = ?`,
@@ -231,9 +234,9 @@ function createLines(sql: Sql, now: Micros) {
 				message,
 			);
 		},
-		finish: () => {
+		finish: async () => {
 			for (const { key, line, next } of turns.values()) {
-				sql.run(
+				await sql.run(
 					`INSERT INTO limit_lines (limit_key, line, next_turn)
 					VALUES (?, ?, ?)
 					ON CONFLICT (limit_key, line) DO UPDATE SET next_turn = excluded.next_turn`,
@@ -242,7 +245,7 @@ function createLines(sql: Sql, now: Micros) {
 					next,
 				);
 			}
-			sql.run('DELETE FROM limit_lines WHERE next_turn <= ?', now);
+			await sql.run('DELETE FROM limit_lines WHERE next_turn <= ?', now);
 		},
 	};
 }
@@ -252,14 +255,17 @@ function lineOf(type: 'TRANSACTIONAL' | 'BULK', hasWaited: boolean): number {
 	return (type === 'BULK' ? 1 : 0) + (hasWaited ? 2 : 0);
 }
 
-function hasWaited(sql: Sql, message: number): boolean {
+async function hasWaited(sql: Sql, message: number): Promise<boolean> {
 	return (
-		sql.number("SELECT state <> 'leased' AND wake_at > due_at FROM messages WHERE id = ?", message) === 1
+		(await sql.number(
+			"SELECT state <> 'leased' AND wake_at > due_at FROM messages WHERE id = ?",
+			message,
+		)) === 1
 	);
 }
 
-function readTurn(sql: Sql, key: string, line: number): Micros | null {
-	const row = sql.get<{ next_turn: Micros }>(
+async function readTurn(sql: Sql, key: string, line: number): Promise<Micros | null> {
+	const row = await sql.get<{ next_turn: Micros }>(
 		'SELECT next_turn FROM limit_lines WHERE limit_key = ? AND line = ?',
 		key,
 		line,
@@ -268,8 +274,8 @@ function readTurn(sql: Sql, key: string, line: number): Micros | null {
 }
 
 /** While every message that counts is leased, there is no room before a window has passed. */
-function firstRoom(sql: Sql, key: string, now: Micros): Micros {
-	const row = sql.get<{ until: Micros | null }>(
+async function firstRoom(sql: Sql, key: string, now: Micros): Promise<Micros> {
+	const row = await sql.get<{ until: Micros | null }>(
 		'SELECT min(until) AS until FROM limit_uses WHERE limit_key = ? AND until > ?',
 		key,
 		now,
@@ -284,9 +290,13 @@ function firstRoom(sql: Sql, key: string, now: Micros): Micros {
 const slices = 128;
 
 /** Adds uses, and deletes those that have left their window. */
-export function writeUses(sql: Sql, uses: readonly { key: string; at: Micros }[], now: Micros): void {
+export async function writeUses(
+	sql: Sql,
+	uses: readonly { key: string; at: Micros }[],
+	now: Micros,
+): Promise<void> {
 	// limit_uses_by_end
-	sql.run('DELETE FROM limit_uses WHERE until <= ?', now);
+	await sql.run('DELETE FROM limit_uses WHERE until <= ?', now);
 	const counts = new Map<string, { key: string; until: Micros; count: number }>();
 	for (const { key, at } of uses) {
 		const until = endOf(key, at);
@@ -295,7 +305,7 @@ export function writeUses(sql: Sql, uses: readonly { key: string; at: Micros }[]
 		counts.set(`${until} ${key}`, counted);
 	}
 	for (const { key, until, count } of counts.values()) {
-		sql.run(
+		await sql.run(
 			`INSERT INTO limit_uses (limit_key, until, count)
 			VALUES (?, ?, ?)
 			ON CONFLICT (limit_key, until) DO UPDATE SET count = count + excluded.count`,

@@ -12,10 +12,10 @@ import { parseStored } from '../rows.js';
 import type { Sql } from '../sql.js';
 
 /** The limits of the settings, and the rate of a worker. */
-export function readLimits(sql: Sql, perSecond?: number): SendLimit[] {
+export async function readLimits(sql: Sql, perSecond?: number): Promise<SendLimit[]> {
 	const limits = perSecond === undefined ? [] : [rateLimit(perSecond)];
 	for (const [name, scope] of Object.entries(limitSettings)) {
-		const row = sql.get<{ value: string }>('SELECT value FROM settings WHERE name = ?', name);
+		const row = await sql.get<{ value: string }>('SELECT value FROM settings WHERE name = ?', name);
 		if (row === undefined) continue;
 		const parsed = parseLimits(scope, row.value);
 		// Checked before it was stored; a later version may store limits that this one does not know.
@@ -27,24 +27,24 @@ export function readLimits(sql: Sql, perSecond?: number): SendLimit[] {
 /** Only reads: says when another lease is worth a try, not whether it will find a message. */
 export function createLimitTurns(sql: Sql) {
 	return {
-		nextTurn: ({ scope, now, search, perSecond }) => {
-			const limits = readLimits(sql, perSecond);
+		nextTurn: async ({ scope, now, search, perSecond }) => {
+			const limits = await readLimits(sql, perSecond);
 			if (limits.length === 0) return null;
 			const isGlobal = limits.some((limit) => limit.scope === 'all');
-			if (isGlobal && wakesBefore(sql, scope, { condition: due, horizon: now, now }) !== null)
-				return nextEnd(sql, now) ?? now;
-			const lastTurn = sql.number('SELECT coalesce(max(next_turn), 0) FROM limit_lines');
+			if (isGlobal && (await wakesBefore(sql, scope, { condition: due, horizon: now, now })) !== null)
+				return (await nextEnd(sql, now)) ?? now;
+			const lastTurn = await sql.number('SELECT coalesce(max(next_turn), 0) FROM limit_lines');
 			const horizon = Math.max(lastTurn, now);
 			return search === 'exactly' || (scope !== null && 'submission' in scope)
-				? wakesBefore(sql, scope, { condition: held, horizon, now })
-				: wakesAbout(sql, scope, { horizon, now });
+				? await wakesBefore(sql, scope, { condition: held, horizon, now })
+				: await wakesAbout(sql, scope, { horizon, now });
 		},
 	} satisfies Partial<Operations>;
 }
 
 /** Whether something could be leased without the limits. */
-export function wakesNow(sql: Sql, now: Micros): boolean {
-	return wakesBefore(sql, null, { condition: due, horizon: now, now }) !== null;
+export async function wakesNow(sql: Sql, now: Micros): Promise<boolean> {
+	return (await wakesBefore(sql, null, { condition: due, horizon: now, now })) !== null;
 }
 
 /** Without those that wait for their time; the first value is the moment. */
@@ -58,8 +58,8 @@ function lanesOf(scope: MessageScope | null): string {
 /**
  * The earliest moment at which a limit has room again. A limit on everything puts nothing back: all due messages wait.
  */
-function nextEnd(sql: Sql, now: Micros): Micros | null {
-	const row = sql.get<{ until: Micros | null }>(
+async function nextEnd(sql: Sql, now: Micros): Promise<Micros | null> {
+	const row = await sql.get<{ until: Micros | null }>(
 		"SELECT min(until) AS until FROM limit_uses WHERE limit_key >= 'all ' AND limit_key < 'all!' AND until > ?",
 		now,
 	);
@@ -72,13 +72,13 @@ const due = '1';
 const held = "m.wake_at > m.due_at AND m.state <> 'leased'";
 
 /** The first message that wakes by `horizon`; null: none. */
-function wakesBefore(
+async function wakesBefore(
 	sql: Sql,
 	scope: MessageScope | null,
 	{ condition, horizon, now }: { condition: string; horizon: Micros; now: Micros },
-): Micros | null {
+): Promise<Micros | null> {
 	if (scope !== null && 'submission' in scope) {
-		const row = sql.get<{ wake_at: Micros | null }>(
+		const row = await sql.get<{ wake_at: Micros | null }>(
 			`SELECT min(m.wake_at) AS wake_at
 			FROM submissions s
 			JOIN messages m ON m.submission_seq = s.seq
@@ -89,7 +89,7 @@ function wakesBefore(
 		);
 		return row?.wake_at ?? null;
 	}
-	return firstOfLanes(sql, { scope, now }, (lane) =>
+	return await firstOfLanes(sql, { scope, now }, (lane) =>
 		// messages_due (lane, wake_at)
 		sql.get<{ wake_at: Micros | null }>(
 			`SELECT m.wake_at
@@ -109,12 +109,12 @@ const mostLookedAt = 200;
 /**
  * The first held message that wakes by `horizon`, else the last row read if there may be more rows.
  */
-function wakesAbout(
+async function wakesAbout(
 	sql: Sql,
 	scope: Exclude<MessageScope, { submission: string }> | null,
 	{ horizon, now }: { horizon: Micros; now: Micros },
-): Micros | null {
-	return firstOfLanes(sql, { scope, now }, (lane) =>
+): Promise<Micros | null> {
+	return await firstOfLanes(sql, { scope, now }, (lane) =>
 		// messages_due (lane, wake_at)
 		sql.get<{ wake_at: Micros | null }>(
 			`SELECT coalesce(
@@ -134,15 +134,19 @@ function wakesAbout(
 	);
 }
 
-function firstOfLanes(
+async function firstOfLanes(
 	sql: Sql,
 	{ scope, now }: { scope: Exclude<MessageScope, { submission: string }> | null; now: Micros },
-	firstOf: (lane: number) => { wake_at: Micros | null } | undefined,
-): Micros | null {
-	const lanes = sql.all<{ seq: number }>(lanesOf(scope), now, ...(scope === null ? [] : [scope.campaign]));
+	firstOf: (lane: number) => Promise<{ wake_at: Micros | null } | undefined>,
+): Promise<Micros | null> {
+	const lanes = await sql.all<{ seq: number }>(
+		lanesOf(scope),
+		now,
+		...(scope === null ? [] : [scope.campaign]),
+	);
 	let first: Micros | null = null;
 	for (const { seq } of lanes) {
-		const at = firstOf(seq)?.wake_at ?? null;
+		const at = (await firstOf(seq))?.wake_at ?? null;
 		if (at !== null) first = Math.min(at, first ?? at);
 	}
 	return first;
@@ -150,7 +154,7 @@ function firstOfLanes(
 
 export interface Waking {
 	/** Wakes some messages of one lane, at most `limit`; true: there may be more. */
-	wakeHeldSlice(c: { limit: number }): boolean;
+	wakeHeldSlice(c: { limit: number }): Promise<boolean>;
 }
 
 /** A setting that users cannot set. */
@@ -168,34 +172,34 @@ interface Place {
 type Turn = [wake_at: Micros, id: number];
 
 /** Begins anew where waking was already under way. */
-export function startWaking(sql: Sql, now: Micros): void {
-	const lanes = sql.all<{ seq: number }>(
+export async function startWaking(sql: Sql, now: Micros): Promise<void> {
+	const lanes = await sql.all<{ seq: number }>(
 		`SELECT 0 AS seq UNION ALL SELECT -1
 		UNION ALL SELECT seq FROM campaigns WHERE has_open_work = 1 AND state = 'released'`,
 	);
-	keepPlace(sql, { lanes: lanes.map(({ seq }) => seq), since: now, before: null });
-	sql.run('DELETE FROM limit_lines');
+	await keepPlace(sql, { lanes: lanes.map(({ seq }) => seq), since: now, before: null });
+	await sql.run('DELETE FROM limit_lines');
 }
 
 /** For a lease: one slice a transaction until none is left, then the lease. */
 export function createWaking(sql: Sql): Waking {
 	return {
-		wakeHeldSlice: ({ limit }) => {
-			const place = readPlace(sql);
+		wakeHeldSlice: async ({ limit }) => {
+			const place = await readPlace(sql);
 			if (place === null) return false;
-			wakeLane(sql, place, limit);
-			keepPlace(sql, place);
+			await wakeLane(sql, place, limit);
+			await keepPlace(sql, place);
 			return place.lanes.length > 0;
 		},
 	};
 }
 
 /** Wakes at most `room` messages of the first lane, which is removed at its end. */
-function wakeLane(sql: Sql, place: Place, room: number): void {
+async function wakeLane(sql: Sql, place: Place, room: number): Promise<void> {
 	const [lane = 0] = place.lanes;
 	const before = place.before ?? [Number.MAX_SAFE_INTEGER, 0];
-	const last = lastOfSlice(sql, { lane, since: place.since, before, room });
-	sql.run(
+	const last = await lastOfSlice(sql, { lane, since: place.since, before, room });
+	await sql.run(
 		// messages_due (lane, wake_at, rowid)
 		`UPDATE messages
 		SET wake_at = due_at
@@ -211,11 +215,11 @@ function wakeLane(sql: Sql, place: Place, room: number): void {
 }
 
 /** The last turn of a slice of this size; null: the lane has fewer. */
-function lastOfSlice(
+async function lastOfSlice(
 	sql: Sql,
 	{ lane, since, before, room }: { lane: number; since: Micros; before: Turn; room: number },
-): Turn | null {
-	const row = sql.get<{ wake_at: Micros; id: number }>(
+): Promise<Turn | null> {
+	const row = await sql.get<{ wake_at: Micros; id: number }>(
 		// messages_due (lane, wake_at, rowid)
 		`SELECT wake_at, id
 		FROM messages
@@ -230,18 +234,18 @@ function lastOfSlice(
 	return row === undefined ? null : [row.wake_at, row.id];
 }
 
-function readPlace(sql: Sql): Place | null {
-	const row = sql.get<{ value: string }>('SELECT value FROM settings WHERE name = ?', placeName);
+async function readPlace(sql: Sql): Promise<Place | null> {
+	const row = await sql.get<{ value: string }>('SELECT value FROM settings WHERE name = ?', placeName);
 	// Written below.
 	return row === undefined ? null : (parseStored(row.value) as Place);
 }
 
-function keepPlace(sql: Sql, place: Place): void {
+async function keepPlace(sql: Sql, place: Place): Promise<void> {
 	if (place.lanes.length === 0) {
-		sql.run('DELETE FROM settings WHERE name = ?', placeName);
+		await sql.run('DELETE FROM settings WHERE name = ?', placeName);
 		return;
 	}
-	sql.run(
+	await sql.run(
 		`INSERT INTO settings (name, value, updated_at)
 		VALUES (?, ?, ?)
 		ON CONFLICT (name) DO UPDATE SET value = excluded.value`,

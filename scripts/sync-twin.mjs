@@ -1,0 +1,65 @@
+/**
+ * The synchronous twin of `src/store/core`. The store's operations are written once, as asynchronous functions, for a
+ * database at the other end of a connection. SQLite answers at once, and a transaction of it must not stay open across
+ * turns of the event loop: what `src/store/sqlite` imports of the core is the same text without `async` and `await`.
+ *
+ * That is right because nothing in the core is asynchronous but its `Sql`: no timer, no promise of its own, no
+ * `for await`. `test/store/sync-twin.test.ts` holds the sources to it.
+ */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+
+/** The text without its keywords `async` and `await`. */
+export function synchronous(text) {
+	return text.replace(/\b(?:async|await)\s+/g, '');
+}
+
+const isOfCore = (path) => /[\\/]src[\\/]store[\\/]core[\\/]/.test(path);
+const isOfDriver = (path) => /[\\/]store[\\/]sqlite[\\/]/.test(path);
+
+/** The file that a relative import names. */
+function fileOf(specifier, importer) {
+	return resolve(dirname(importer), specifier).replace(/\.js$/, '.ts');
+}
+
+const namespace = 'sync-twin';
+
+/** For esbuild. A plug-in that loads sources itself asks `isTwin` and calls `synchronous`. */
+export const syncTwin = {
+	name: namespace,
+	setup({ onResolve, onLoad }) {
+		onResolve({ filter: /^\./ }, ({ path: specifier, importer, namespace: from }) => {
+			if (from !== namespace && !isOfDriver(importer)) return undefined;
+			const path = fileOf(specifier, importer);
+			if (isOfCore(path)) return { path, namespace };
+			return from === namespace ? { path } : undefined;
+		});
+		onLoad({ filter: /\.ts$/, namespace }, ({ path }) => ({
+			contents: synchronous(readFileSync(path, 'utf8')),
+			loader: 'ts',
+			resolveDir: dirname(path),
+		}));
+	},
+};
+
+/** Whether esbuild asks for the twin. */
+export function isTwin(args) {
+	return args.namespace === namespace;
+}
+
+const query = '?sync';
+
+/** For Vitest. */
+export const viteSyncTwin = {
+	name: namespace,
+	enforce: 'pre',
+	resolveId(specifier, importer = '') {
+		const isFromTwin = importer.endsWith(query);
+		const from = importer.replace(query, '');
+		if (!specifier.startsWith('.') || !(isFromTwin || isOfDriver(from))) return null;
+		const path = fileOf(specifier, from);
+		if (isOfCore(path)) return `${path}${query}`;
+		return isFromTwin ? path : null;
+	},
+	load: (id) => (id.endsWith(query) ? synchronous(readFileSync(id.slice(0, -query.length), 'utf8')) : null),
+};

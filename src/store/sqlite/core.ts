@@ -1,0 +1,42 @@
+/**
+ * The core as SQLite runs it. For this folder the build takes `async` and `await` out of `src/store/core`
+ * (`scripts/sync-twin.mjs`), so a transaction ends in the turn of the event loop in which it began. These are the types
+ * of what is left.
+ */
+import { dropExpiredAttachments as dropExpiredAttachmentsAsync } from '../core/attachments.js';
+import * as core from '../core/core.js';
+import { assertKeys as assertKeysAsync } from '../core/keys.js';
+import { closeHolds as closeHoldsAsync } from '../core/limits/limits.js';
+import * as processes from '../core/processes.js';
+import type { Sql as AsyncSql } from '../core/sql.js';
+import { openLanes as openLanesAsync } from '../core/submissions.js';
+import { dropDeliveries as dropDeliveriesAsync } from '../core/webhooks.js';
+import type { Sql } from './sql.js';
+
+/** The function without its promise, on a connection of this driver. */
+type Twin<F> = F extends (...given: infer Given) => infer Answer
+	? (...given: { [At in keyof Given]: Given[At] extends AsyncSql ? Sql : Given[At] }) => Awaited<Answer>
+	: F;
+
+/** What runs is the synchronous text already: only the type changes. */
+function twin<F>(operation: F): Twin<F> {
+	return operation as unknown as Twin<F>;
+}
+
+/** The operations of one connection, each without a promise. */
+export type Core = { [Name in keyof core.Core]: Twin<core.Core[Name]> };
+
+export const createCore = twin(core.createCore) as unknown as (
+	sql: Sql,
+	options?: Parameters<typeof core.createCore>[1],
+) => Core;
+export const carryOut = core.carryOut as unknown as (core: Core, name: string, command: unknown) => unknown;
+
+export const assertKeys = twin(assertKeysAsync);
+export const closeHolds = twin(closeHoldsAsync);
+export const openLanes = twin(openLanesAsync);
+export const dropDeliveries = twin(dropDeliveriesAsync);
+export const dropExpiredAttachments = twin(dropExpiredAttachmentsAsync);
+export const beat = twin(processes.beat);
+export const endBeat = twin(processes.endBeat);
+export const findOthers = twin(processes.findOthers);

@@ -1,0 +1,77 @@
+/** The core is written asynchronously, and SQLite runs its text without `async` and `await` (`scripts/sync-twin.mjs`). */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { synchronous } from '../../scripts/sync-twin.mjs';
+import { createCore } from '../../src/store/core/core.js';
+import { createCore as createTwin } from '../../src/store/sqlite/core.js';
+
+const root = join(import.meta.dirname, '../../src/store/core');
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8');
+
+const texts = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g;
+
+/** Names of functions that a file declares asynchronous. */
+const declaredIn = (file: string) =>
+	[...textOf(file).matchAll(/\basync function\*? (\w+)/g)].map(([, name = '']) => name);
+const everywhere = new Set(files.flatMap(declaredIn));
+const importedIn = (file: string) =>
+	[...textOf(file).matchAll(/^import \{([^}]*)\} from '(\.[^']*)\.js'/gm)].flatMap(
+		([, names = '', path = '']) =>
+			files.includes(join(dirname(file), `${path}.ts`)) ? (names.match(/\w+/g) ?? []) : [],
+	);
+
+describe('the synchronous twin', () => {
+	it('is the same text without the keywords', () => {
+		const text = 'const row = (await sql.get(text)) ?? null; const one = async (x) => await f(await g(x));';
+		expect(synchronous(text)).toBe('const row = (sql.get(text)) ?? null; const one = (x) => f(g(x));');
+	});
+
+	it('is what the driver of SQLite imports, and nothing else does', () => {
+		const isAsync = (operation: unknown) => String(operation).startsWith('async');
+		const sql = { dialect: 'none' } as never;
+		const operations = (core: object) => Object.values(core).map(isAsync);
+		expect(operations(createTwin(sql))).not.toContain(true);
+		expect(operations(createCore(sql))).toContain(true);
+	});
+});
+
+describe.each(files)('%s', (file) => {
+	// Comments may speak of anything.
+	const code = textOf(file).replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
+
+	it('awaits nothing but the database: no promise, timer or loop of its own', () => {
+		expect(code).not.toMatch(
+			/\bnew Promise\b|\bPromise\.|\.then\(|\.finally\(|for await|setTimeout|setImmediate/,
+		);
+	});
+
+	it('awaits or returns what each call of the database or of an asynchronous function gives', () => {
+		const apart = code.replace(texts, "''");
+		const asynchronous = new Set([
+			...declaredIn(file),
+			...importedIn(file).filter((name) => everywhere.has(name)),
+		]);
+		const lost = [
+			...apart.matchAll(/(?<![.\w])(sql\.\w+|\w+)(?:<[^()=;]*>)?\((?![^()]*\): Promise<)/g),
+		].filter(
+			({ 1: name = '', index }) =>
+				(name.startsWith('sql.') || asynchronous.has(name)) &&
+				!/(?:\bawait|\breturn|=>|\bfunction)\s*$/.test(apart.slice(Math.max(0, index - 20), index)),
+		);
+		expect(lost.map(({ index }) => apart.slice(index, index + 60))).toEqual([]);
+	});
+
+	it('has the keywords in no text', () => {
+		// A template may hold an expression that awaits.
+		const words = (code.match(texts) ?? []).map((text) => text.replace(/\$\{[^}]*\}/g, ''));
+		expect(words.filter((text) => /\b(?:async|await)\s/.test(text))).toEqual([]);
+	});
+
+	it('gives no array function a callback that awaits', () => {
+		expect(code).not.toMatch(
+			/\.(?:map|filter|some|every|flatMap|forEach|find|findIndex|reduce|sort)\((?:async|\w+, async)\b/,
+		);
+	});
+});
