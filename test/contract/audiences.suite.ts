@@ -214,7 +214,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['tomorrow 9:00', '2026-03-11T08:00:00.000000', null],
 				['2026-07-01T09:00', '2026-07-01T07:00:00.000000', null],
 				['2026-03-11T09:00:00Z', '2026-03-11T09:00:00.000000', null],
-				['2026-03-29 02:30', '2026-03-29T01:30:00.000000', 'skipped'],
+				['2026-03-29 02:30', '2026-03-29T01:00:00.000000', 'skipped'],
 				['2026-10-25 02:30', '2026-10-25T00:30:00.000000', 'repeated'],
 			])('take %s as the clock of the database has it: %s', async (at, moment, note) => {
 				const times = { starts_at: moment, opens_at: moment };

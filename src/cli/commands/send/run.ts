@@ -147,7 +147,7 @@ async function release(cx: CommandContext, campaign: CampaignRun): Promise<void>
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
 		// A question that is answered by no, or by the end of the command, drops what was staged; so does a name that was
 		// made up, which is of no use afterwards. One without recipients cannot be gone on with either.
-		const isDropped = campaign.isMadeUp || isAsked || (await isEmpty(campaign));
+		const isDropped = campaign.isMadeUp || isAsked || (!cx.signal.aborted && (await isEmpty(campaign)));
 		if (isDropped) await drop(cx, campaign);
 		if (cx.signal.aborted)
 			await cx.hint(
