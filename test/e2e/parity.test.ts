@@ -107,6 +107,8 @@ function settled(text: string, { folder, target }: Side): string {
 			.replace(/\bsend-[0-9a-f]{12}\b/g, 'send-{job}')
 			// How long ago something was, and the room that its column takes.
 			.replace(/\b(?:now|\d+ (?:s|min) ago|in \d+ (?:s|min)|START|CREATED|DUE)\b */g, '{ago} ')
+			// The same column in the bold of a terminal.
+			.replace(/(?<=\x1b\[1m)(?:START|CREATED|DUE) */g, '{ago}')
 			.replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?/g, '{time}')
 			.replace(/[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, '{date}')
 			.replace(/("duration_ms": ?)\d+/g, '$1{ms}')

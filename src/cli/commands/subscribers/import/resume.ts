@@ -4,7 +4,7 @@
  * by the first two together, so without the mark a changed file would look like one that was never begun.
  */
 import { createHash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
 import type { List } from '../../../../api/records.js';
@@ -195,7 +195,9 @@ export async function openMark(cx: CommandContext, source: MarkedSource, listId:
 		write: async (mark) => {
 			try {
 				makeFolders(dirname(path));
-				await writeFile(path, `${JSON.stringify(mark)}\n`, { mode: 0o600 });
+				// Renamed: a kill leaves the mark before, or this one.
+				await writeFile(`${path}.part`, `${JSON.stringify(mark)}\n`, { mode: 0o600 });
+				await rename(`${path}.part`, path);
 			} catch {
 				// A home that cannot be written has no mark.
 			}
