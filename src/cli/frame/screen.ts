@@ -49,7 +49,7 @@ export function openScreen({ stdin, stderr }: Io, { hasColor }: { hasColor: bool
 		release: () => {
 			process.off('SIGCONT', goOn);
 			input.off('pause', close).off('keypress', onKey);
-			// The modes of a terminal that is gone cannot be restored: an error after the last answer, which nobody waits for.
+			// The modes of a closed terminal cannot be restored; the error comes after the last answer and has no reader.
 			setImmediate(() => input.off('error', close));
 		},
 	};

@@ -26,12 +26,15 @@ function twin<F>(operation: F): Twin<F> {
 /** The operations of one connection, each without a promise. */
 export type Core = { [Name in keyof core.Core]: Twin<core.Core[Name]> };
 
-export const createCore = twin(core.createCore) as unknown as (
+/** All operations on one connection; see `createCore` of the core. */
+export const createCore = core.createCore as unknown as (
 	sql: Sql,
 	options?: Parameters<typeof core.createCore>[1],
 ) => Core;
+/** Carries out an operation by its name; see `carryOut` of the core. */
 export const carryOut = core.carryOut as unknown as (core: Core, name: string, command: unknown) => unknown;
 
+// Described where they are written.
 export const assertKeys = twin(assertKeysAsync);
 export const closeHolds = twin(closeHoldsAsync);
 export const openLanes = twin(openLanesAsync);
