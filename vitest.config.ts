@@ -19,7 +19,7 @@ export default defineConfig({
 	plugins: [viteSyncTwin],
 	define: { __VERSION__: JSON.stringify('0.0.0-test') },
 	test: {
-		// One process per file: better-sqlite3 is a native addon, and a crash must name its file.
+		// better-sqlite3 is a native addon: what crashes takes no other worker along.
 		pool: 'forks',
 		// Half of what tests take is waiting: for other processes, for the disk, for the end of a time.
 		maxWorkers: 2 * availableParallelism(),
@@ -27,6 +27,7 @@ export default defineConfig({
 		env: { TZ: 'UTC' },
 		sequence: { sequencer: ProgramsFirst },
 		globalSetup: ['test/global-setup.ts'],
+		setupFiles: ['test/setup.ts'],
 		// For what never ends. No test has a time of its own unless the environment sets its size: how fast a machine is
 		// states nothing, and a slow one may stand still for a minute.
 		testTimeout: 300_000,
@@ -40,6 +41,9 @@ export default defineConfig({
 				test: {
 					name: 'unit',
 					include: ['test/**/*.test.ts'],
+					// A worker keeps what it has loaded and compiled from file to file: a fifth of the time. `--isolate` gives each
+					// file a process of its own, where one that crashes, or what one leaves to the next, is looked for.
+					isolate: false,
 					exclude: ['test/architecture.test.ts', ...programs],
 				},
 			},

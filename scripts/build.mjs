@@ -107,6 +107,15 @@ const lazyBuiltins = {
 	},
 };
 
+/** pg asks for its native twin where a variable says so; the package has none. */
+const withoutNative = {
+	name: 'without-native',
+	setup({ onResolve, onLoad }) {
+		onResolve({ filter: /^pg-native$/ }, ({ path }) => ({ path, namespace: 'none' }));
+		onLoad({ filter: /./, namespace: 'none' }, () => ({ contents: '' }));
+	},
+};
+
 // Beside dist/ and renamed at the end: a build that fails leaves the last one as it was.
 const out = '.dist';
 const modules = `${out}/modules`;
@@ -133,7 +142,7 @@ const { metafile: ofProgram } = await build({
 	outbase: 'src',
 	splitting: true,
 	format: 'esm',
-	plugins: [loading(loadedBefore), syncTwin, lazyBuiltins],
+	plugins: [loading(loadedBefore), syncTwin, lazyBuiltins, withoutNative],
 });
 // A thread is one file of its own: sharing chunks with it would cut the program's into more.
 const { metafile: ofThreads } = await build({

@@ -28,10 +28,10 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{ files: /^content\//, may: [/^content\//, /^api\//] },
 	{
 		files:
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
 		may: [
 			/^api\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
 			/^engine\/rules\//,
 		],
 	},
@@ -39,16 +39,16 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 		files: /^store\/core\//,
 		may: [
 			/^store\/core\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
 			/^api\//,
 			/^engine\/rules\//,
 		],
 	},
 	{
-		files: /^store\/(sqlite|postgres)\//,
+		files: /^store\/(slices\.ts$|(sqlite|postgres)\/)/,
 		may: [
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
-			/^store\/(sqlite|postgres|core)\//,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
+			/^store\/(slices\.ts$|(sqlite|postgres|core)\/)/,
 			/^api\//,
 			/^engine\/rules\//,
 		],
@@ -63,7 +63,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^engine\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
 		],
 	},
 	{
@@ -72,7 +72,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^delivery\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
 			/^engine\/rules\//,
 		],
 	},
@@ -98,7 +98,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^content\//,
 			/^tables\//,
 			/^jobs\//,
-			/^store\/(queue|operations|errors)\.ts$/,
+			/^store\/(queue|maintenance|operations|errors|url)\.ts$/,
 			// A dry run of `send` goes by the rules of staging, `subscribers list --where` by those of `send --where`.
 			/^engine\/rules\/(conditions|meta|recipient-rows|request-rows)\.ts$/,
 			// The names of headers and what a status stands for: `api` and `smoke` look at the wire itself.
@@ -199,6 +199,11 @@ describe('the architecture', () => {
 			'architecture.test.ts',
 			'support/run-program.ts',
 		]);
+	});
+
+	it('asks by the one function whether a text is a URL', () => {
+		const asking = sourceFiles(root).filter((file) => code(relative(root, file)).includes('URL.canParse'));
+		expect(asking.map((file) => relative(root, file))).toEqual(['api/schema/url.ts']);
 	});
 
 	it('loads nothing heavy before a command runs', () => {

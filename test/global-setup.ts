@@ -7,6 +7,7 @@ import {
 	renameSync,
 	rmSync,
 	statfsSync,
+	statSync,
 	writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,17 +16,46 @@ import { build } from 'esbuild';
 import { syncTwin } from '../scripts/sync-twin.mjs';
 
 const prefix = 'mailctl-tests-';
+/** Its process may run where this one cannot see it, in a container beside it. */
+const leftAfterMs = 3_600_000;
 let folder: string | null = null;
 
 export async function setup(): Promise<void> {
 	// Once for each project of the run: a folder within a folder within a folder is too long a path for a socket.
 	if (tmpdir().includes(prefix)) return;
-	folder = mkdtempSync(join(process.env['TMPDIR'] ?? memoryFolder() ?? tmpdir(), prefix));
+	const parent = process.env['TMPDIR'] ?? memoryFolder() ?? tmpdir();
+	removeLeftovers(parent, Date.now());
+	folder = mkdtempSync(join(parent, `${prefix}${process.pid.toString(36)}-`));
 	process.env['TMPDIR'] = folder;
 	await bundleThreads();
 }
 
-/** Node 20 does not read TypeScript: `src/threads/spawn.ts` finds the bundles in the packages' cache. */
+/** Folders of runs that were killed: the process is gone, and nothing has changed there for an hour. */
+export function removeLeftovers(parent: string, now: number): void {
+	for (const name of readdirSync(parent).filter((one) => one.startsWith(prefix))) {
+		const [, pid] = /^([0-9a-z]+)-.{6}$/.exec(name.slice(prefix.length)) ?? [];
+		const path = join(parent, name);
+		const changed = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now;
+		if (pid === undefined || now - changed < leftAfterMs || isRunning(Number.parseInt(pid, 36))) continue;
+		// Another user's stays.
+		try {
+			rmSync(path, { recursive: true, force: true });
+		} catch {}
+	}
+}
+
+function isRunning(pid: number): boolean {
+	try {
+		return process.kill(pid, 0);
+	} catch (error) {
+		return error instanceof Error && 'code' in error && error.code !== 'ESRCH';
+	}
+}
+
+/**
+ * Node 20 does not read TypeScript: `src/threads/spawn.ts` finds the bundles in the packages' cache. Packages are in
+ * them as in the build: a thread that loads a package's three hundred files takes twice the time, and hundreds begin.
+ */
 async function bundleThreads(): Promise<void> {
 	const sources = join(import.meta.dirname, '../src/threads');
 	const cache = join(import.meta.dirname, '../node_modules/.cache/threads');
@@ -33,8 +63,12 @@ async function bundleThreads(): Promise<void> {
 		entryPoints: readdirSync(sources)
 			.filter((name) => name.endsWith('.thread.ts'))
 			.map((name) => join(sources, name)),
-		...{ bundle: true, write: false, outdir: cache, packages: 'external' },
-		...{ platform: 'node', target: 'node20.19', format: 'esm' },
+		...{ bundle: true, write: false, outdir: cache, external: ['better-sqlite3'] },
+		...{ platform: 'node', target: 'node20.19', format: 'esm', minifyWhitespace: true, minifySyntax: true },
+		// For what packages require of Node.
+		banner: {
+			js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+		},
 		plugins: [syncTwin],
 		define: { __VERSION__: '"0.0.0-source"' },
 	});

@@ -130,7 +130,8 @@ function isErrorList(value: readonly FieldError[] | FieldErrors): value is reado
 /**
  * `locked`: another process held the write lock longer than the timeout. `busy_elsewhere`: a running process uses the
  * older schema, so it cannot be migrated now. `key`: secrets are wrapped, and the key is missing or another one. `io`:
- * the disk failed. `not_overwritten`: the operation is done and durable, but the deleted data can still be read in the
+ * the disk failed. `unreachable`: the server of the database does not answer, or has not answered whether a write is
+ * done. `denied`: it refuses the user, or has no such database. `not_overwritten`: the operation is done and durable, but the deleted data can still be read in the
  * file.
  */
 export type StoreErrorCode =
@@ -143,7 +144,9 @@ export type StoreErrorCode =
 	| 'read_only'
 	| 'not_overwritten'
 	| 'busy_elsewhere'
-	| 'key';
+	| 'key'
+	| 'denied'
+	| 'unreachable';
 
 /** A failure of the store itself, not of the request. The message names the file and the remedy. */
 export class StoreError extends Error {
@@ -158,6 +161,8 @@ export class StoreError extends Error {
 /** The errors for callers of the API; the store's own message names files. Absent: a fault of this installation. */
 const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCode, string]>>> = {
 	locked: ['unavailable', 'The database is busy. Try again.'],
+	unreachable: ['unavailable', 'The database of the service cannot be reached. Try again.'],
+	denied: ['storage_failed', 'The database of the service refuses its user.'],
 	key: ['unavailable', 'The service lacks the key of its secrets.'],
 	disk_full: ['storage_full', 'The disk of the service is full.'],
 	io: ['storage_failed', 'The disk of the service failed.'],

@@ -1,7 +1,9 @@
 /** Walks the pages of a collection, in every implementation. */
+
 import type { PageRequest } from './api.js';
 import { ApiError } from './errors.js';
 import type { Page } from './records.js';
+import { canParseUrl } from './schema/url.js';
 
 /**
  * Every row of a collection, page by page, following `next` until it is null. `page_size` is a request. Rows that are
@@ -43,7 +45,7 @@ const maxQueryLength = 8_192;
 
 // Only the query is used: a link may name a foreign host, or the inside address of a proxied service.
 function nextPage(next: string): { name: string; request: PageRequest } {
-	const link = URL.canParse(next, 'http://localhost/') ? new URL(next, 'http://localhost/') : null;
+	const link = canParseUrl(next, 'http://localhost/') ? new URL(next, 'http://localhost/') : null;
 	const query = link?.search ?? '';
 	const text = link?.searchParams.get('page') ?? null;
 	if (text === null) {

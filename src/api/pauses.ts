@@ -4,6 +4,7 @@
 
 const held = 'the queue is paused';
 const stalled = 'nothing is sent';
+const restored = 'restored from ';
 
 /** `words` are the person's own; null = none. */
 export function heldReason(words: string | null): string {
@@ -13,6 +14,16 @@ export function heldReason(words: string | null): string {
 /** Whether a reason is a person's pause, and not a fault of a mail server. */
 export function isHeldReason(reason: string | null): boolean {
 	return reason?.startsWith(held) ?? false;
+}
+
+/** For a queue that `engine restore` has paused; `backup`: its file and time. */
+export function restoredReason(backup: string): string {
+	return `${restored}${backup}: what was sent after that waits here again`;
+}
+
+/** Completes "paused …": by which hand. */
+export function pausedBy(reason: string | null): string {
+	return reason?.startsWith(restored) ? 'by engine restore' : 'by hand';
 }
 
 /** For a process that cannot send for its own reasons: its store fails, or it lacks a key. */

@@ -20,6 +20,11 @@ export function redact(text: string, secrets: readonly string[]): string {
 	return hidden.replace(/("(?:password|secret|token)"\s*:\s*)"(?:[^"\\]|\\.)*"?/gi, '$1"***"');
 }
 
+/** A URL, or a text that was meant as one, without its password. */
+export function withoutPassword(url: string): string {
+	return url.replace(/(:\/\/[^\s/:]*):[^\s/]*@/g, '$1:********@');
+}
+
 /** Texts to mask: the token, and passwords of a request's body. Shorter texts occur anywhere. */
 export function secretsOf(token: string | null, body: unknown): string[] {
 	const password =

@@ -5,7 +5,7 @@ import type { Connect } from './frame/connection.js';
 import type { RunOptions } from './frame/context.js';
 import { Interrupted, UsageError } from './frame/errors.js';
 import { type ExitCode, exits } from './frame/exit.js';
-import { operands, peek } from './frame/globals.js';
+import { globalFlags, operands, peek } from './frame/globals.js';
 import { didYouMean, fitHelp, rootHelp } from './frame/help.js';
 import { createIo, type Io, type IoParts } from './frame/io.js';
 import { loadNode, tree } from './tree.js';
@@ -57,7 +57,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 		return say(io, fitHelp(rootHelp(tree), io.stdout));
 	}
 	const entry = tree.find(({ name }) => name === (word ?? 'help'));
-	if (entry === undefined) throw await unknownCommand(word ?? '');
+	if (entry === undefined) throw (await misplacedOption(argv)) ?? (await unknownCommand(word ?? ''));
 	const { invoke } = await import('./frame/invoke.js');
 	return invoke(entry, word === undefined ? ['help', ...argv] : argv, options);
 }
@@ -65,6 +65,30 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 async function say(io: Io, text: string): Promise<ExitCode> {
 	await io.stdout.write(text);
 	return exits.done;
+}
+
+/**
+ * The word that is no command may be the value of a command's own option that stands before it: `mailctl --list 3
+ * subscribers list`. Null: it is none. Behind the command it is judged as any other option; a secret is not repeated.
+ */
+async function misplacedOption(argv: readonly string[], left = argv.length): Promise<UsageError | null> {
+	const at = argv.findIndex((_, index) => operands(argv.slice(0, index + 1)).length > 0);
+	const [flag = '', value = ''] = argv.slice(Math.max(0, at - 1), at + 1);
+	if (at < 1 || !/^--?[a-z]/i.test(flag) || flag.includes('=') || globalFlags.has(flag)) return null;
+	const others = argv.toSpliced(at - 1, 2);
+	const end = others.includes('--') ? others.indexOf('--') : others.length;
+	const moved = others.toSpliced(end, 0, flag, value);
+	const entry = tree.find(({ name }) => name === operands(others)[0]);
+	const { parse, secretHint } = await import('./frame/parse.js');
+	if (entry !== undefined) {
+		parse(await loadNode(entry), moved);
+		return new UsageError(`${flag} stands before its command: only options of all commands may`, {
+			hint: mailctl(...moved),
+		});
+	}
+	const next = left > 0 ? await misplacedOption(moved, left - 1) : null;
+	const hint = secretHint(flag) ?? didYouMean(flag, [...globalFlags]) ?? mailctl('--help');
+	return next ?? new UsageError(`unknown option '${flag}'`, { hint });
 }
 
 /**

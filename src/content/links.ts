@@ -4,6 +4,7 @@
  * same positions for ever.
  */
 
+import { canParseUrl } from '../api/schema/url.js';
 import { variableName, variableValue } from '../api/variables.js';
 import { type Piece, piecesOf, readMarkup } from './attributes.js';
 import type { Variables } from './fill-variables.js';
@@ -48,7 +49,7 @@ export function targetUrl(target: LinkTarget, variables: Variables): string | nu
 		typeof piece === 'string' ? piece : valueIn(piece.reference, variables),
 	);
 	const text = written.join('');
-	if (!URL.canParse(text)) return null;
+	if (!canParseUrl(text)) return null;
 	const url = new URL(text);
 	return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : null;
 }
@@ -83,7 +84,7 @@ function dependence(target: LinkTarget): Link['depends'] | null {
 	if (scheme?.[2] !== ':' || !/^https?$/i.test(scheme[1] ?? '')) return null;
 	// With a complete host, no following text can make the URL invalid.
 	const host = /^https?:\/\/[^/?#\\]+[/?#\\]/i.exec(first)?.[0];
-	return host !== undefined && URL.canParse(host) ? 'clean' : 'whole';
+	return host !== undefined && canParseUrl(host) ? 'clean' : 'whole';
 }
 
 /** Reads a URL as browsers do: blanks and controls around it are ignored, as are tabs and line breaks inside. */

@@ -3,6 +3,7 @@
 import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 import type { Attachment } from '../api/attachments.js';
 import type { Content } from '../api/content.js';
+import { canParseUrl } from '../api/schema/url.js';
 import { referencePattern, variableNames, variablesIn } from '../api/variables.js';
 import { cidFaults } from './attachments.js';
 import { ignoreAll } from './attributes.js';
@@ -127,8 +128,7 @@ function isLink(href: string, hasBase: boolean): boolean {
 	const filled = text.replace(referencePattern(), 'x');
 	const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(filled)?.[1]?.toLowerCase();
 	if (scheme === undefined) return hasBase;
-	if (scheme === 'http' || scheme === 'https')
-		return /^https?:\/\/[^/]/i.test(filled) && URL.canParse(filled);
+	if (scheme === 'http' || scheme === 'https') return /^https?:\/\/[^/]/i.test(filled) && canParseUrl(filled);
 	if (otherSchemes.has(scheme)) return true;
 	return filled.startsWith('//', scheme.length + 1) && scheme !== 'file';
 }

@@ -165,10 +165,7 @@ export class Run {
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault({ kind: 'stop', stop });
 	}
 
-	/**
-	 * Leases in the background while there is room: with each group of outcomes, whose commit it shares, or else early
-	 * enough that no connection waits for the store.
-	 */
+	/** Leases in the background: with each group of outcomes, whose commit it shares, or before a connection waits. */
 	#fill(mostWaiting: number): void {
 		const { leaseBatch, mostTogether } = this.#courier;
 		const most = this.#breaker.isProbing && mostTogether === 1 ? 1 : this.#maxHeld;
@@ -257,9 +254,10 @@ export class Run {
 		this.#wakeUp.wake();
 	}
 
-	/** Nothing is leased or in flight. False: the run is over. */
+	/** Nothing is in flight, unless outcomes that a slow store takes kept it from beginning. False: the run is over. */
 	async #idle(): Promise<boolean> {
 		await this.#outcomes.flush().catch((error: unknown) => this.#onFault({ kind: 'store', error }));
+		if (this.#leases.waiting > 0 || this.#isLeasing) return true;
 		if (this.#hasMore) this.#isDry = false;
 		this.#hasMore = false;
 		if (this.#isDry) await this.#look();

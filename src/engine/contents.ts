@@ -6,6 +6,7 @@ import { ApiError, type FieldErrors, invalid } from '../api/errors.js';
 import type { StoredParts } from '../api/messages.js';
 import type { Template, Uuid } from '../api/records.js';
 import { refusal } from '../api/refusals.js';
+import { canParseUrl } from '../api/schema/url.js';
 import { referencePattern, usedVariables } from '../api/variables.js';
 import { cidFaults } from '../content/attachments.js';
 import { contentSha256 } from '../content/hash.js';
@@ -171,7 +172,7 @@ const needsPublicUrl: FieldErrors = {
 
 /** True when mail does not leave this machine: a trial, whose links may point here too. */
 export function isLoopbackSmtp(smtpUrl: string | null): boolean {
-	if (smtpUrl === null || !URL.canParse(smtpUrl)) return false;
+	if (smtpUrl === null || !canParseUrl(smtpUrl)) return false;
 	const host = new URL(smtpUrl).hostname.replace(/^\[|\]$/g, '');
 	return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }

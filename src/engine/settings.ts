@@ -1,10 +1,11 @@
 /** The database's own settings: names, valid values, and defaults. */
+
 import { createPublicKey } from 'node:crypto';
 import { parseAddress } from '../api/address.js';
 import { isTimeZone } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
-import { isWebUrl } from '../api/schema/url.js';
+import { canParseUrl, isWebUrl } from '../api/schema/url.js';
 import type { Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
 import { limitSettings, parseLimits, whyNeverMet, whyTwice } from './rules/limits.js';
@@ -125,6 +126,12 @@ export async function writeSettings(
 	}
 	if (errors.length > 0) throw invalid(Object.fromEntries(errors));
 	await store.writes.putSettings({ values: Object.fromEntries(checkedValues), now: clock.now() });
+}
+
+/** Why the setting does not take this value; null: it does. */
+export function settingProblem(name: string, value: string): string | null {
+	const outcome = checkSetting(name, value);
+	return 'problem' in outcome ? outcome.problem : null;
 }
 
 type Checked = { value: string | null } | { problem: string };
@@ -250,7 +257,7 @@ const maxPublicUrl = 800;
 
 // A query or a fragment would end up in the middle of every link; a user name would be mailed to all recipients.
 function checkPublicUrl(value: string): Checked {
-	const url = URL.canParse(value) ? new URL(value) : null;
+	const url = canParseUrl(value) ? new URL(value) : null;
 	if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return { problem: texts.url };
 	if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
 		return { problem: 'Enter a URL without user, query and fragment.' };

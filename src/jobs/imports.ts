@@ -36,6 +36,8 @@ export interface ImportJob {
 	/** Rows a batch, 5,000 unless given; a batch is also at most 4 MiB. */
 	batchRows?: number;
 	maxErrors?: MaxErrors;
+	/** Before the first batch, where an earlier run has put rows; of those that the deployment still counts. */
+	onResumed?: (totals: ImportTotals) => void;
 	/** After each acknowledged batch. */
 	onProgress?: (totals: ImportTotals) => void;
 	/**
@@ -62,6 +64,7 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	const session = await job.imports.open(job.key, job.spec, callOf(job.signal));
 	const run = new ImportRun(job, session);
 	const resumedAt = session.position;
+	if (resumedAt > 0) job.onResumed?.({ ...run.totals });
 	const end = await run.work();
 	if (end !== 'end') return { outcome: end, isComplete: false, totals: run.totals, resumedAt };
 	const totals = await run.finish();

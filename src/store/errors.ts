@@ -10,12 +10,12 @@ export class DatabaseMissing extends Error {
 	}
 }
 
-/** This version cannot open the kind of database that a URL names. */
+/** The command is not for the kind of database that a URL names. */
 export class UnsupportedDatabase extends Error {
 	override readonly name = 'UnsupportedDatabase';
 	readonly scheme: string;
 	constructor(scheme: string) {
-		super(`${scheme} databases are not built yet: name a SQLite file instead`);
+		super(`this command works on a SQLite file; ${scheme} has its own programs for it (pg_dump, pg_restore)`);
 		this.scheme = scheme;
 	}
 }

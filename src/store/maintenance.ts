@@ -32,3 +32,23 @@ export interface WrongCounter {
 	active: { kept: number; counted: number };
 	inactive: { kept: number; counted: number };
 }
+
+/** The server of a database, as its settings and views tell (PostgreSQL manual, 20 and 28.2). `bytes`: the size of the database. */
+export interface ServerFacts {
+	/** `15.8`. */
+	version: string;
+	/** 150008. */
+	number: number;
+	bytes: number;
+	/** A replica, or made so. */
+	isReadOnly: boolean;
+	/** The commit waits for less than the disk where it is `off`. */
+	synchronousCommit: string;
+	/** Names of the replicas that a commit waits for; empty: none. */
+	standbys: string;
+	connections: number;
+	mostConnections: number;
+	isEncrypted: boolean;
+	/** The server's clock minus this machine's, as exact as half of a round trip. */
+	ahead: Micros;
+}

@@ -1,4 +1,4 @@
-/** Opens a store by its name: a path, `file:` URL or `:memory:` for SQLite. */
+/** Opens a store on SQLite by its name: a path, `file:` URL or `:memory:`. */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../api/datetime.js';
@@ -11,6 +11,7 @@ import { openSqliteReader, type Reader } from './sqlite/reads.js';
 import { closeLog, forgetProcesses, removeSecondNames, takeOutOfUse } from './sqlite/restore.js';
 import { openSqliteStore } from './sqlite/store.js';
 import type { Store } from './store.js';
+import { isPostgres } from './url.js';
 
 export interface OpenOptions {
 	clock: Clock;
@@ -39,7 +40,7 @@ export interface OpenOptions {
 
 /** Rejects with `DatabaseMissing`, `StoreError` or `UnsupportedDatabase`. */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
-	assertSupported(url);
+	assertFile(url);
 	return openSqliteStore({
 		path: sqlitePath(url),
 		clock: options.clock,
@@ -62,19 +63,19 @@ export async function openReader(
 	url: string,
 	{ keys = [] }: Pick<OpenOptions, 'keys'> = {},
 ): Promise<Reader> {
-	assertSupported(url);
+	assertFile(url);
 	return openSqliteReader({ path: sqlitePath(url), keys });
 }
 
-/** Opens a database for inspection, in any state, without changing it. Throws `DatabaseMissing` and `StoreError`. */
+/** Opens a database file for inspection, in any state, without changing it. Throws `DatabaseMissing` and `StoreError`. */
 export function inspectStore(url: string, { keys = [] }: Pick<OpenOptions, 'keys'> = {}): Inspection {
-	assertSupported(url);
+	assertFile(url);
 	return inspectSqlite({ path: sqlitePath(url), keys });
 }
 
 /** Copies a database to a file while others use it. Rejects with `DatabaseMissing`, `StoreError` and the signal's reason. */
 export async function backUpStore(url: string, options: Omit<BackupOptions, 'path'>): Promise<BackedUp> {
-	assertSupported(url);
+	assertFile(url);
 	return backupSqlite({ path: sqlitePath(url), ...options });
 }
 
@@ -82,7 +83,7 @@ export { type BackedUp, closeLog, forgetProcesses, isInUse, makeFolder, removeSe
 
 /** The file of a database. Throws `UnsupportedDatabase`. */
 export function databaseFile(url: string): string {
-	assertSupported(url);
+	assertFile(url);
 	return sqlitePath(url);
 }
 
@@ -91,8 +92,9 @@ export function isPrivate(url: string): boolean {
 	return url === memoryPath;
 }
 
-function assertSupported(url: string): void {
-	if (/^postgres(ql)?:\/\//i.test(url)) throw new UnsupportedDatabase('PostgreSQL');
+/** Throws `UnsupportedDatabase` for one without a file. */
+export function assertFile(url: string): void {
+	if (isPostgres(url)) throw new UnsupportedDatabase('PostgreSQL');
 }
 
 function sqlitePath(url: string): string {

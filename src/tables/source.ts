@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { fileStream } from './file-stream.js';
 import { TableError } from './finding.js';
 
 /** A path, or bytes with a name for messages: a stream, or stored bytes that can be read several times. */
@@ -29,7 +30,7 @@ export async function* readBytes(
 	source: TableSource,
 	signal?: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-	const iterator = bytesOf(source)[Symbol.asyncIterator]();
+	const iterator = bytesOf(source, signal)[Symbol.asyncIterator]();
 	try {
 		for (;;) {
 			const next = await orAborted(iterator.next(), signal);
@@ -66,8 +67,10 @@ export async function surveySource(
 	return { sha256: hash.digest('hex'), lineFeeds };
 }
 
-async function* readFile(path: string): AsyncGenerator<Uint8Array, void, undefined> {
-	const file = await open(path).catch((error: unknown) => Promise.reject(unreadable(path, error)));
+async function* readFile(path: string, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+	const fail = (error: unknown) => Promise.reject(unreadable(path, error));
+	if ((await stat(path).catch(fail)).isFIFO()) return yield* await fileStream(path, signal).catch(fail);
+	const file = await open(path).catch(fail);
 	try {
 		if ((await file.stat()).isDirectory()) throw new TableError('directory', `${path} is a directory`);
 		yield* readChunks(file, null);
@@ -89,8 +92,8 @@ export async function* readChunks(
 	}
 }
 
-function bytesOf(source: TableSource): AsyncIterable<Uint8Array> {
-	if (typeof source === 'string') return readFile(source);
+function bytesOf(source: TableSource, signal?: AbortSignal): AsyncIterable<Uint8Array> {
+	if (typeof source === 'string') return readFile(source, signal);
 	return 'again' in source ? source.again() : source.stream;
 }
 

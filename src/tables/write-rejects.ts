@@ -3,9 +3,9 @@
  * after them, so that it imports again unchanged. Columns that were left out come last, and are left out again. It is
  * created with the first reject, and replaces no file except one of duplicates alone.
  */
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { access, type FileHandle, open, rm, stat, truncate } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join, parse as parsePath } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { bytesOf, newTexts, TextWriter } from '../api/row-texts.js';
 import { duplicateCode, isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
@@ -190,8 +190,17 @@ class Rejects implements RejectsFile {
 
 function alreadyThere(path: string): TableError {
 	return new TableError('file_exists', `the rejects file ${path} exists already`, {
-		hint: 'move it away, or name another with --rejects FILE',
+		hint: `move it away, or name another with --rejects ${freeName(path)}`,
 	});
+}
+
+/** `people.csv.rejects-2.csv`; FILE where a shell would need quotes. */
+function freeName(path: string): string {
+	const { dir, name, ext } = parsePath(path);
+	for (let at = 2; ; at += 1) {
+		const free = join(dir, `${name}-${at}${ext}`);
+		if (!existsSync(free)) return /^[\w@.,:/+=%-]+$/.test(free) ? free : 'FILE';
+	}
 }
 
 /** A resumed run cuts the file back to whole rows, so only the work of a batch is lost. */

@@ -5,7 +5,7 @@
 
 import type { Worker } from 'node:worker_threads';
 import { StoreError } from '../api/errors.js';
-import { isPrivate, type OpenOptions } from '../store/open.js';
+import { assertFile, isPrivate, type OpenOptions } from '../store/open.js';
 import type { Run } from '../store/operations.js';
 import type { Store } from '../store/store.js';
 import { type Channel, openChannel } from './channel.js';
@@ -25,6 +25,7 @@ export interface ThreadedOptions extends OpenOptions {
  * `options.upkeep` is `with_commits`.
  */
 export async function openThreadedStore(url: string, options: ThreadedOptions): Promise<Store> {
+	assertFile(url);
 	const { onFailure, spawn = spawnThread, clock: _, ...opening } = options;
 	let failure: StoreError | null = null;
 	const fail = (error: StoreError) => {

@@ -88,6 +88,7 @@ describe('a global option of the wrong kind', () => {
 		['retries', '--retries', 'many', /whole number/],
 		['timeZone', '--time-zone', 'Osloo', /Europe\/Oslo/],
 		['baseUrl', '--base-url', 'ftp://example.com', /http or https/],
+		['proxy', '--proxy', 'ftp://proxy.example.com', /http:\/\/host:3128/],
 		['fields', '--fields', 'nosuch', /id|name/],
 		['query', '--query', 'a[', /JMESPath|expression/i],
 		['now', '--now', 'noon', /2026-11-01T12:00:00Z/],
@@ -97,6 +98,14 @@ describe('a global option of the wrong kind', () => {
 		expect([code, stderr]).toEqual([2, expect.stringMatching(hint)]);
 		expect(stderr).toContain(value);
 	});
+});
+
+it('a proxy that is no URL is named without its password', async () => {
+	for (const proxy of ['ftp://ann:hidden@proxy', 'ann:hidden@', 'http://ann:hid@den@:3128']) {
+		const { code, stderr } = await cli(['lists', 'list', '--proxy', proxy]);
+		expect([code, stderr]).toEqual([2, expect.stringContaining('ann:********@')]);
+		expect(stderr).not.toMatch(/hid|den/);
+	}
 });
 
 describe('a text of the wrong form', () => {

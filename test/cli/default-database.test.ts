@@ -15,6 +15,12 @@ describe('the default database', () => {
 		expect([second.code, second.stderr]).toEqual([0, '']);
 	});
 
+	it('tells a person where else commands could go', async () => {
+		const { stderr } = await cli(['lists', 'list'], { columns: 120 });
+		expect(stderr).toContain('made a new database: ');
+		expect(stderr).toContain('--db or MAILCTL_DB names another one; mailctl login is for a deployment');
+	});
+
 	it('is made without a word by engine init, which tells it itself, and under --quiet', async () => {
 		const init = await cli(['engine', 'init']);
 		expect(init.stderr).not.toContain('a new database');

@@ -97,6 +97,7 @@ const files: Readonly<Record<string, string>> = {
 	'welcome.html': '<p>Welcome, #name#</p>',
 	'invoice.pdf': '%PDF-1.4\n',
 	'news.html': '<p>News for #name#</p><p><a href="#unsubscribe_url#">Unsubscribe</a></p>',
+	'news.md': '# News\n\nNews for #name#. [Unsubscribe](#unsubscribe_url#)\n',
 	'smtp.pass': 'secret\n',
 	'mailctl.key': `${'0f'.repeat(32)}\n`,
 	'ca.pem': (await makeCertificates(['DNS:mail.example.com'])).ca,
@@ -234,7 +235,20 @@ describe('every example of the help', () => {
 			.map((one) => one.name);
 		expect(without).toEqual([]);
 	});
+
+	it('stands in the help of its group, where it is one of the first to try', async () => {
+		const groups = (await Promise.all(tree.map(loadNode))).flatMap(groupsOf);
+		for (const group of groups.filter(({ self }) => self === undefined)) {
+			const { name, examples: shown = [] } = group;
+			expect({ name, isFew: shown.length === 2 || shown.length === 3 }).toEqual({ name, isFew: true });
+			expect(examplesOf(group)).toEqual(expect.arrayContaining([...shown]));
+		}
+	});
 });
+
+function groupsOf(node: Command | CommandGroup): CommandGroup[] {
+	return isCommand(node) ? [] : [node, ...node.commands.flatMap(groupsOf)];
+}
 
 function commandsOf(node: Command | CommandGroup): Command[] {
 	if (isCommand(node)) return [node];

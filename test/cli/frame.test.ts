@@ -68,6 +68,29 @@ describe('the command line', () => {
 			'"xml" is no output format',
 			'formats: table, wide, tsv, csv, json, ndjson, markdown, name',
 		],
+		[
+			['--list', '3', 'subscribers', 'list'],
+			'--list stands before its command: only options of all commands may',
+			'mailctl subscribers list --list 3',
+		],
+		[
+			['--list', '3', '-q', '--email', 'a b', 'subscribers', 'update', '--', '-x'],
+			'--email stands before its command: only options of all commands may',
+			"mailctl -q subscribers update --list 3 --email 'a b' -- -x",
+		],
+		[
+			['--token', 'opensesame', 'lists', 'list'],
+			"unknown option '--token'",
+			'a secret is no argument: others on this machine see them; a file or standard input gives it',
+		],
+		[
+			['--password', 'opensesame'],
+			"unknown option '--password'",
+			'a secret is no argument: others on this machine see them; a file or standard input gives it',
+		],
+		[['--tokn-file', 'f', 'lists', 'list'], "unknown option '--tokn-file'", 'did you mean --token-file?'],
+		[['--zzzz', 'f'], "unknown option '--zzzz'", 'mailctl --help'],
+		[['-q', 'lits'], 'unknown command "lits"', 'did you mean lists?'],
 		[['lists', 'list', '--deadline', '30d'], '--deadline: "30d" is too long', 'at most 24d'],
 		[['lists', 'list', '--timeout', '5'], '--timeout: "5" is no duration', 'durations: 500ms 30s 5m 2h 7d'],
 	] as const)('refuses %j with exit 2', async (argv, message, hint) => {

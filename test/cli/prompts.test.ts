@@ -101,6 +101,27 @@ describe('a missing value', () => {
 		expect(await json(['fields', 'get', 'second'])).toMatchObject({ name: 'Second' });
 	});
 
+	it('is asked for again where the engine would refuse it', async () => {
+		const { typed, run } = await filled();
+		const refused = await typed(
+			['engine', 'settings', 'set', 'time_zone'],
+			[
+				['Its new value', 'Europe/Nowhere'],
+				['time zone', `${'\x7f'.repeat(14)}Europe/Oslo`],
+			],
+		);
+		expect(refused.code).toBe(0);
+		const server = await typed(
+			['engine', 'settings', 'set', 'smtp_url'],
+			[
+				['Its new value', 'ftp://a'],
+				['smtp', `${'\x7f'.repeat(7)}smtp://127.0.0.1:2525`],
+			],
+		);
+		expect(server.code).toBe(0);
+		expect((await run(['engine', 'settings', 'get', 'smtp_url'])).stdout).toBe('smtp://127.0.0.1:2525\n');
+	});
+
 	it('names the first step where there is nothing to choose from', async () => {
 		const { run } = await makeProject();
 		const result = await typing([], (options) => run(['lists', 'get'], options));

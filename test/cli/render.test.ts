@@ -100,6 +100,9 @@ describe('cells', () => {
 
 	it('escapes what Markdown would read as markup', () => {
 		expect(markdownCell('a|b <img> [x](y) `c`\n')).toBe('a\\|b \\<img\\> \\[x\\](y) \\`c\\`\\\\n');
+		expect(markdownCell('R&amp;D ~~old~~ C #')).toBe('R\\&amp;D \\~\\~old\\~\\~ C \\#');
+		expect(markdownCell('https://example.com/a_b?c=d&e=f|g')).toBe('<https://example.com/a_b?c=d&e=f\\|g>');
+		expect(markdownCell('https://example.com/ <b>')).toBe('https://example.com/ \\<b\\>');
 	});
 });
 

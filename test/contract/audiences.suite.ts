@@ -180,10 +180,10 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			])('on %s: %j', async (field, more) => {
 				const campaigns = await need(subject.api, 'campaigns');
 				for (const work of [
-					audiences.foresee(spec(more), { list_id: lists.readers }),
-					campaigns.open(null, spec(more)),
+					() => audiences.foresee(spec(more), { list_id: lists.readers }),
+					() => campaigns.open(null, spec(more)),
 				])
-					await expect(work).rejects.toMatchObject({
+					await expect(work()).rejects.toMatchObject({
 						code: 'invalid',
 						fields: { [field]: expect.anything() },
 					});

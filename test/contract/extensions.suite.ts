@@ -311,8 +311,9 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					'invalid',
 					'invalid',
 				]);
-				for (const work of [lists.get(999_999), lists.patch(999_999, { public_name: ['x'] as never })])
-					await expect(work).rejects.toMatchObject({ code: 'not_found' });
+				await expect(lists.get(999_999)).rejects.toMatchObject({ code: 'not_found' });
+				const patched = lists.patch(999_999, { public_name: ['x'] as never });
+				await expect(patched).rejects.toMatchObject({ code: 'not_found' });
 			});
 		});
 

@@ -1,4 +1,4 @@
-import { setImmediate as setImmediatePromise } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { StoreError } from '../../src/api/errors.js';
@@ -46,6 +46,23 @@ describe('a worker before a server that takes everything', () => {
 		expect(new Set(sink.received.map(({ raw }) => messageIdIn(raw))).size).toBe(250);
 		expect(sink.received).toHaveLength(250);
 		expect(sink.connections).toBeLessThanOrEqual(5);
+	});
+
+	it('sends all that it has leased, however slowly the store takes the outcomes', async () => {
+		sink = await startSmtpSink();
+		pool = testPool(sink.port);
+		const memory = createMemoryQueue({ to: addresses(250) });
+		const slow: typeof memory.queue = {
+			...memory.queue,
+			settle: async (command) => {
+				// Longer than the hundred messages take that may be sent meanwhile.
+				await delay(400);
+				return memory.queue.settle(command);
+			},
+		};
+		const result = await testWorker({ ...memory, queue: slow }, pool).run(settled);
+		expect([result.kind, result.counts.sent]).toEqual(['done', 250]);
+		expect(memory.states()).toEqual({ sent: 250 });
 	});
 
 	it('waits for what a process that died has leased, before a scope counts as settled', async () => {

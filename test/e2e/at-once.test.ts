@@ -4,7 +4,7 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startProgram } from '../support/cli.js';
+import { cli, startProgram } from '../support/cli.js';
 import { startWitness, witnessMissing } from '../support/drf.js';
 import { startServer } from '../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
@@ -42,23 +42,37 @@ async function run(env: Readonly<Record<string, string>>, words: readonly string
 
 type Call = (...words: string[]) => Promise<Ended>;
 
+/** A process a call, and calls of this process: what stands before and after, and clients that share nothing but a service. */
+interface Calls {
+	call: Call;
+	here: Call;
+}
+
+function callsWith(env: Readonly<Record<string, string>>): Calls {
+	return {
+		call: (...words) => run(env, words),
+		here: (...words) => cli(['--no-input', ...words], { env }),
+	};
+}
+
 /** A project with one list, and whoever takes its mail. */
-async function embedded(): Promise<{ call: Call; sink: SmtpSink; db: string }> {
+async function embedded(): Promise<Calls & { clients: Call; sink: SmtpSink; db: string }> {
 	const sink = await startSmtpSink();
 	endings.push(sink.close);
 	const db = join(home, 'news.db');
-	const call: Call = (...words) => run({ HOME: home, MAILCTL_DB: db }, words);
-	await call('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
-	await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
-	return { call, sink, db };
+	const { call, here } = callsWith({ HOME: home, MAILCTL_DB: db });
+	await here('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
+	await here('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+	return { call, here, clients: call, sink, db };
 }
 
-async function served(): Promise<{ call: Call; sink: SmtpSink }> {
+async function served(): Promise<Calls & { clients: Call; sink: SmtpSink }> {
 	const { db, sink } = await embedded();
 	const server = await startServer(db);
 	endings.push(server.stop);
 	const env = { HOME: home, MAILCTL_BASE_URL: server.baseUrl, MAILCTL_TOKEN: server.token };
-	return { call: (...words) => run(env, words), sink };
+	const calls = callsWith(env);
+	return { ...calls, clients: calls.here, sink };
 }
 
 const places = [
@@ -76,7 +90,7 @@ const busy = new RegExp(`process \\d+ on ${hostname()} is at work on `);
 
 describe.each(places)('eight at once on %s', (_, start) => {
 	it('that import one file: its rows and its rejects are there once, the others are told by whom', async () => {
-		const { call } = await start();
+		const { call, here } = await start();
 		const path = join(home, 'people.csv');
 		const rows = Array.from({ length: 18_000 }, (_, at) =>
 			at % 40 === 0 ? `nobody ${at},N` : `p${at}@example.com,P${at}`,
@@ -91,12 +105,12 @@ describe.each(places)('eight at once on %s', (_, start) => {
 			expect(stderr).toMatch(/is at work on|the rejects file .* exists already/);
 		}
 		expect(all.some(({ stderr }) => busy.test(stderr))).toBe(true);
-		expect(await json(call, 'lists', 'get', '1')).toMatchObject({ overall_subscribers_count: 17_550 });
+		expect(await json(here, 'lists', 'get', '1')).toMatchObject({ overall_subscribers_count: 17_550 });
 		expect((await readFile(`${path}.rejects.csv`, 'utf8')).trim().split('\n')).toHaveLength(1 + 450);
 	});
 
 	it('that send one file as one job: everyone gets it once', async () => {
-		const { call, sink } = await start();
+		const { call, here, sink } = await start();
 		const path = join(home, 'people.csv');
 		const rows = Array.from({ length: 400 }, (_, at) => `p${at}@example.com,P${at}`);
 		await writeFile(path, `email,name\n${rows.join('\n')}\n`);
@@ -108,13 +122,13 @@ describe.each(places)('eight at once on %s', (_, start) => {
 			if (code === 2) expect(stderr).toMatch(busy);
 		}
 		expect(all.map(({ code }) => code)).toContain(0);
-		expect(await json(call, 'send', 'resume', 'j')).toMatchObject({ recipients: 400 });
+		expect(await json(here, 'send', 'resume', 'j')).toMatchObject({ recipients: 400 });
 		const to = sink.received.flatMap((one) => one.to);
 		expect([to.length, new Set(to).size]).toEqual([400, 400]);
 	});
 
 	it('that make the fields of their imports: each is made once, and every import is done', async () => {
-		const { call } = await start();
+		const { call, here } = await start();
 		const all = await Promise.all(
 			eight.map(async (at) => {
 				const path = join(home, `people${at}.csv`);
@@ -123,21 +137,21 @@ describe.each(places)('eight at once on %s', (_, start) => {
 			}),
 		);
 		expect(all.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).toEqual(eight.map(() => [0, '']));
-		expect(await json(call, 'fields', 'list')).toHaveLength(2);
+		expect(await json(here, 'fields', 'list')).toHaveLength(2);
 	});
 
 	it.each(['skip', 'update'])('that create one subscriber with --if-exists %s', async (mode) => {
-		const { call } = await start();
+		const { clients, here } = await start();
 		for (const round of [1, 2, 3]) {
 			const words = ['subscribers', 'create', '-l', '1', '--email', `ann${round}@example.com`];
 			const all = await Promise.all(
-				eight.map((at) => call(...words, '--name', `N${at}`, '--if-exists', mode)),
+				eight.map((at) => clients(...words, '--name', `N${at}`, '--if-exists', mode)),
 			);
 			expect(all.map(({ code, stderr }) => [code, stderr.replace(/^.*plain http.*\n/m, '')])).toEqual(
 				eight.map(() => [0, '']),
 			);
 		}
-		expect(await json(call, 'lists', 'get', '1')).toMatchObject({ overall_subscribers_count: 3 });
+		expect(await json(here, 'lists', 'get', '1')).toMatchObject({ overall_subscribers_count: 3 });
 	});
 });
 
@@ -148,24 +162,24 @@ describe.skipIf(missing !== null)(
 			const witness = await startWitness();
 			endings.push(witness.stop);
 			const env = { HOME: home, MAILCTL_BASE_URL: witness.baseUrl, MAILCTL_TOKEN: witness.token };
-			const call: Call = (...words) => run(env, words);
-			await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+			const { here } = callsWith(env);
+			await here('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
 			for (const round of [1, 2, 3]) {
 				const words = ['subscribers', 'create', '-l', '1', '--email', `ann${round}@example.com`];
 				const all = await Promise.all(
-					eight.map((at) => call(...words, '--name', `N${at}`, '--if-exists', mode)),
+					eight.map((at) => here(...words, '--name', `N${at}`, '--if-exists', mode)),
 				);
 				expect(all.map(({ code, stderr }) => [code, stderr])).toEqual(eight.map(() => [0, '']));
 			}
-			expect(await json(call, 'subscribers', 'list', '-l', '1')).toHaveLength(3);
+			expect(await json(here, 'subscribers', 'list', '-l', '1')).toHaveLength(3);
 		});
 
 		it('that import one file: its rows are there once, the others are told by whom', async () => {
 			const witness = await startWitness();
 			endings.push(witness.stop);
 			const env = { HOME: home, MAILCTL_BASE_URL: witness.baseUrl, MAILCTL_TOKEN: witness.token };
-			const call: Call = (...words) => run(env, words);
-			await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+			const { call, here } = callsWith(env);
+			await here('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
 			const path = join(home, 'people.csv');
 			const rows = Array.from({ length: 200 }, (_, at) =>
 				at % 40 === 0 ? `nobody ${at}` : `p${at}@example.com`,

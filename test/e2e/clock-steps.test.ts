@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { expect, it, type TestContext } from 'vitest';
 import { parseDateTime } from '../../src/api/datetime.js';
-import { programPath } from '../support/cli.js';
+import { cli, programPath } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { runProgram } from '../support/run-program.js';
 import { messageIdIn, startSmtpSink } from '../support/smtp-sink.js';
@@ -71,14 +71,12 @@ async function workplace(onTestFinished: TestContext['onTestFinished']) {
 		const { status, stdout, stderr } = runProgram(process.execPath, [programPath, ...words], { env: faked });
 		return { status, stdout, stderr };
 	};
-	const done = (...words: string[]) => {
-		const { status, stderr } = run(...words);
-		if (status !== 0) throw new Error(`${words.join(' ')} ended with ${status}: ${stderr}`);
-	};
-	done('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
-	done('engine', 'settings', 'set', 'allow_private_webhooks', 'true');
+	const done = async (...words: string[]) =>
+		expect(await cli(words, { env: { HOME: folder, MAILCTL_DB: db } })).toMatchObject({ code: 0 });
+	await done('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
+	await done('engine', 'settings', 'set', 'allow_private_webhooks', 'true');
 	const url = `http://127.0.0.1:${(target.address() as AddressInfo).port}/`;
-	done('webhooks', 'create', '--url', url, '--type', 'HARDBOUNCED');
+	await done('webhooks', 'create', '--url', url, '--type', 'HARDBOUNCED');
 	const start = (...words: string[]) => {
 		const child = spawn(process.execPath, [programPath, ...words], {
 			env: faked,

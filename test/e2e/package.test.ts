@@ -53,9 +53,9 @@ describe('the package', () => {
 			'dist/resvg.wasm',
 			'dist/third-party-licences.txt',
 		]);
-		// The drawing of a PNG is 0.95 MB of it.
+		// The drawing of a PNG is 0.95 MB of it, the client of PostgreSQL 0.35.
 		expect(packed.size).toBeLessThan(4_500_000);
-		expect(packed.unpackedSize).toBeLessThan(13_500_000);
+		expect(packed.unpackedSize).toBeLessThan(14_000_000);
 	});
 
 	it('asks for the packages alone that its bundle leaves out, and has the licences of those inside', async () => {

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openStore } from '../../src/store/open.js';
-import { look, modeOf, partsIn, workplace } from '../support/backup-place.js';
+import { look, modeOf, partsIn, placeIn, workplace } from '../support/backup-place.js';
 import { cli, programPath } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import {
@@ -29,6 +29,7 @@ import {
 	runNode,
 	timeLimit,
 } from '../support/fault-points.js';
+import { copyOf, onceFor } from '../support/model.js';
 import { makeProject } from '../support/project.js';
 import { runProgram } from '../support/run-program.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
@@ -40,11 +41,15 @@ const isRoot = process.getuid?.() === 0;
 
 /** A database of ten people with a backup of it, and then one person more. */
 function backedUp(people = 10) {
-	const place = workplace(people);
-	place.json('engine', 'backup', 'copy.db');
-	place.json('subscribers', 'create', '--list', 'Readers', '--email', 'last@example.com');
-	return place;
+	return placeIn(copyOf(backedUpOf(people)));
 }
+
+const backedUpOf = onceFor((people: number) => {
+	const { folder, json } = workplace(people);
+	json('engine', 'backup', 'copy.db');
+	json('subscribers', 'create', '--list', 'Readers', '--email', 'last@example.com');
+	return folder;
+});
 
 const agreed = ['--confirm', 'restore'];
 const keptIn = (folder: string) => readdirSync(folder).filter((name) => name.includes('.before-restore-'));
@@ -300,7 +305,7 @@ describe('engine restore', () => {
 	it.skipIf(!hasStrace)(
 		'killed or failing at any moment leaves the old database or the restored one, whole (needs strace)',
 		async () => {
-			const { folder, db, env, json } = backedUp(2_000);
+			const { folder, db, env } = backedUp(2_000);
 			copyFileSync(db, join(folder, 'master.db'));
 			const words = [programPath, 'engine', 'restore', 'copy.db', ...agreed];
 			const place = { env, cwd: folder };
@@ -314,14 +319,15 @@ describe('engine restore', () => {
 				codes.push(code);
 				expect(fault.does === 'KILL' ? [0, null] : [0, 74], what).toContain(code);
 				// The next command that opens it ends what was begun.
-				json('engine', 'status');
+				const next = await cli(['--db', db, 'engine', 'queue', 'stats', '-o', 'json'], { env });
+				expect(next, what).toMatchObject({ code: 0 });
 				const { sound, subscribers } = look(db);
 				expect(sound, what).toBe('ok');
 				expect(code === 0 ? [2_000] : [2_000, 2_001], what).toContain(subscribers);
 				if (subscribers === 2_000) {
 					const kept = keptIn(folder).map((name) => look(join(folder, name)).subscribers);
 					expect(kept, what).toContain(2_001);
-					expect(json('engine', 'queue', 'stats').paused, what).toMatchObject({ kind: 'manual' });
+					expect(JSON.parse(next.stdout).paused, what).toMatchObject({ kind: 'manual' });
 				}
 			}
 			expectHappened(`a restore, ${points.length} calls`, codes, { kills, faults });

@@ -8,9 +8,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isBuilt, startProgram } from '../support/cli.js';
+import { cli, isBuilt, startProgram } from '../support/cli.js';
 import { allCommands } from '../support/command-tree.js';
 import { eventually } from '../support/eventually.js';
+import { copyOf, onceFor } from '../support/model.js';
 import { type FaultPhase, startFaultServer } from '../support/smtp-fault.js';
 
 type Words = readonly string[];
@@ -296,18 +297,23 @@ describe.skipIf(!isBuilt)('against a mail server that never says a word', () => 
 
 /** With a database whose mail server is at the port, and a mail that waits for it. */
 async function placeWithQueue(port: number): Promise<string> {
-	const folder = place();
-	// Not waited for in this thread, in which others of these tests wait.
-	const made = async (...argv: string[]) => {
-		const child = startProgram(['--db', join(folder, 'news.db'), ...argv], { HOME: folder }, folder);
-		child.stdout.resume();
-		expect((await once(child, 'close'))[0]).toBe(0);
-	};
-	await made('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${port}`);
-	await made('lists', 'create', '--name', 'N', '--email-reason', 'r');
-	await made('subscribers', 'create', '-l', '1', '--email', ann);
-	await made('send', ...mail, '--to', 'bob@example.com', '--no-wait');
+	const folder = copyOf(await queued());
+	await made(folder, 'engine', 'settings', 'set', 'smtp_url', `smtp://127.0.0.1:${port}`);
 	return folder;
+}
+
+const queued = onceFor(async () => {
+	const folder = place();
+	await made(folder, 'engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9');
+	await made(folder, 'lists', 'create', '--name', 'N', '--email-reason', 'r');
+	await made(folder, 'subscribers', 'create', '-l', '1', '--email', ann);
+	await made(folder, 'send', ...mail, '--to', 'bob@example.com', '--no-wait');
+	return folder;
+});
+
+async function made(folder: string, ...argv: string[]): Promise<void> {
+	const env = { HOME: folder };
+	expect(await cli(['--db', join(folder, 'news.db'), ...argv], { env })).toMatchObject({ code: 0 });
 }
 
 /** Where it falls silent, and what becomes of the message. */
@@ -345,13 +351,8 @@ describe.skipIf(!isBuilt)('a mail server that falls silent within a message', ()
 			reached.catch(() => undefined);
 			const all = ['--db', db, ...words];
 			const ended = await endingAt('deadline', all, { port: server.port, reached, cwd, deadlineMs });
-			const listed = startProgram(['--db', db, 'messages', 'list', '-o', 'json'], { HOME: cwd }, cwd);
-			let text = '';
-			listed.stdout.on('data', (chunk) => {
-				text += String(chunk);
-			});
-			await once(listed, 'close');
-			states.splice(0, states.length, ...JSON.parse(text).map((message: { state: string }) => message.state));
+			const { stdout } = await cli(['--db', db, 'messages', 'list', '-o', 'json'], { env: { HOME: cwd } });
+			states.splice(0, states.length, ...JSON.parse(stdout).map(({ state }: { state: string }) => state));
 			await server.close();
 			return ended;
 		});

@@ -1,13 +1,15 @@
 /** A program whose main thread is in SQLite or in a loop hears neither timers nor signals; it ends all the same. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { isBuilt, startProgram } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
+import { runProgram } from '../support/run-program.js';
 
 const watchdog = join(import.meta.dirname, '../../dist/threads/watchdog.thread.js');
 
@@ -50,6 +52,73 @@ describe.skipIf(!isBuilt)('a command that is in SQLite for long', () => {
 		child.kill('SIGTERM');
 		expect(await once(child, 'close')).toEqual([null, 'SIGTERM']);
 		expect(db.prepare('SELECT count(*) FROM subscribers').pluck().get()).toBe(count);
+	});
+});
+
+describe.skipIf(!isBuilt)('a command that reads a pipe', () => {
+	const folder = mkdtempSync(join(tmpdir(), 'mailctl-stuck-pipe-'));
+	const env = { HOME: folder, MAILCTL_DB: join(folder, 'news.db') };
+	const pipe = join(folder, 'pipe');
+	const send = ['send', '--from', 'news@example.com', '--subject', 'S'];
+	const one = [...send, '--to', 'ann@example.org'];
+	const others = ['--base-url', 'http://127.0.0.1:9', 'lists', 'list'];
+	const commands = [
+		[...one, '--text', 'T', '--attach', pipe],
+		[...one, '--text-file', pipe],
+		[...one, '--html-file', pipe],
+		[...one, '--markdown-file', pipe],
+		[...one, '--text', 'T', '--context-file', pipe],
+		[...send, '--text', 'T', '--csv', pipe, '-n'],
+		['send', '--batch', pipe, '-n'],
+		['subscribers', 'import', pipe, '-l', '1'],
+		['suppressions', 'import', pipe],
+		['apply', '-f', pipe],
+		['engine', 'bounces', 'ingest', pipe],
+		[...others, '--token-file', pipe],
+		[...others, '--ca-cert', pipe],
+	];
+	const ends = async (argv: readonly string[]) => {
+		const child = startProgram([...argv, '--deadline', '1s'], env);
+		child.stdout.resume();
+		let stderr = '';
+		child.stderr.on('data', (chunk) => {
+			stderr += String(chunk);
+		});
+		const [code] = await once(child, 'close');
+		return { code, stderr: stderr.split('\n').at(-2) };
+	};
+	const outOfTime = { code: 12, stderr: 'error: out of time: --deadline 1s' };
+
+	beforeAll(async () => {
+		runProgram('mkfifo', [pipe]);
+		const made = startProgram(['engine', 'init', '--sender', 'news@example.com', '-q'], env);
+		expect((await once(made, 'close'))[0]).toBe(0);
+		const list = startProgram(['lists', 'create', '--name', 'Readers', '--email-reason', 'r', '-q'], env);
+		expect((await once(list, 'close'))[0]).toBe(0);
+	});
+
+	it.each(
+		commands.map((argv) => ({ argv, named: argv.map((word) => (word === pipe ? 'PIPE' : word)).join(' ') })),
+	)('without a writer is ended by its deadline: $named', async ({ argv }) => {
+		expect(await ends(argv)).toEqual(outOfTime);
+	});
+
+	it('whose writer is silent is ended by its deadline', async () => {
+		const writer = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+		expect(await ends([...one, '--text', 'T', '--attach', pipe])).toEqual(outOfTime);
+		expect(await ends(['subscribers', 'import', pipe, '-l', '1'])).toEqual(outOfTime);
+		closeSync(writer);
+	});
+
+	it('has all that is written, as soon as there is a writer', async () => {
+		const child = startProgram([...one, '--text-file', pipe, '-n', '--preview', 'text'], env);
+		let stdout = '';
+		child.stdout.on('data', (chunk) => {
+			stdout += String(chunk);
+		});
+		await writeFile(pipe, 'line\n'.repeat(50_000));
+		expect((await once(child, 'close'))[0]).toBe(0);
+		expect(stdout.match(/line/g)).toHaveLength(50_000);
 	});
 });
 

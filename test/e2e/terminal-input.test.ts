@@ -3,14 +3,26 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isBuilt, programPath } from '../support/cli.js';
+import { cli, isBuilt, programPath } from '../support/cli.js';
+import { copyOf, onceFor } from '../support/model.js';
 import { isInstalled, runProgram } from '../support/run-program.js';
 
 const terminal = join(import.meta.dirname, '../support/terminal.py');
 const hasPython = isInstalled('python3');
 
-function workplace() {
+const model = onceFor(async () => {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-terminal-'));
+	const env = { HOME: folder, MAILCTL_DB: join(folder, 'news.db') };
+	for (const words of [
+		['engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9'],
+		['lists', 'create', '--name', 'Readers', '--email-reason', 'r'],
+	])
+		expect(await cli(words, { env })).toMatchObject({ code: 0 });
+	return folder;
+});
+
+async function workplace() {
+	const folder = copyOf(await model());
 	const env = {
 		PATH: process.env['PATH'] ?? '',
 		HOME: folder,
@@ -18,14 +30,10 @@ function workplace() {
 		MAILCTL_DB: join(folder, 'news.db'),
 	};
 	const run = (program: string, words: readonly string[]) => runProgram(program, words, { cwd: folder, env });
-	const smtp = ['--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9'];
-	expect(run(process.execPath, [programPath, 'engine', 'init', ...smtp])).toMatchObject({ status: 0 });
-	const list = ['lists', 'create', '--name', 'Readers', '--email-reason', 'r'];
-	expect(run(process.execPath, [programPath, ...list])).toMatchObject({ status: 0 });
 	const at = (words: string, [question, keys = '']: readonly string[] = []) => {
 		const program = [process.execPath, programPath, ...words.split(' ')];
 		const press = question === undefined ? [] : ['--at', question, keys];
-		return run('python3', [terminal, ...press, ...program]).stdout;
+		return run('python3', ['-IS', terminal, ...press, ...program]).stdout;
 	};
 	const mailctl = (words: string) => run(process.execPath, [programPath, ...words.split(' ')]).stdout;
 	return { at, mailctl };
@@ -40,8 +48,8 @@ describe.skipIf(!isBuilt || !hasPython)('standard input that is a terminal', () 
 		],
 		['send --to ann@example.com --from news@example.com --subject S --text-file -', ''],
 		['lists list --token-stdin --base-url http://127.0.0.1:9', ''],
-	])('is let go of when Ctrl-C ends mailctl %s', (words, told) => {
-		const shown = workplace().at(words).replaceAll('\r', '');
+	])('is let go of when Ctrl-C ends mailctl %s', async (words, told) => {
+		const shown = (await workplace()).at(words).replaceAll('\r', '');
 		expect(shown).toBe(`email\n^C${told}interrupted\nended 130\n`);
 	});
 });
@@ -54,8 +62,8 @@ describe.skipIf(!isBuilt || !hasPython)('a question at a terminal', () => {
 		['Enter alone', '\\r'],
 		['Ctrl-C', '\\x03'],
 		['Ctrl-D', '\\x04'],
-	])('that is answered with %s is a no: exit 130, and no job is left', (_, keys) => {
-		const { at, mailctl } = workplace();
+	])('that is answered with %s is a no: exit 130, and no job is left', async (_, keys) => {
+		const { at, mailctl } = await workplace();
 		mailctl('subscribers create -l 1 --email ann@example.com');
 		for (const name of ['', ' --job monthly']) {
 			const shown = at(`send --list 1 ${mail}${name}`, ['(y/N)', keys]);
@@ -64,8 +72,8 @@ describe.skipIf(!isBuilt || !hasPython)('a question at a terminal', () => {
 		expect(JSON.parse(mailctl('send status -o json'))).toEqual([]);
 	});
 
-	it('that asks for a value or a name takes Ctrl-D for a no, too', () => {
-		const { at, mailctl } = workplace();
+	it('that asks for a value or a name takes Ctrl-D for a no, too', async () => {
+		const { at, mailctl } = await workplace();
 		expect(at('lists delete 1', ['Type Readers', '\\x04'])).toMatch(/ended 130\n$/);
 		expect(at('send --to ann@example.com --subject S --text T', ['From:', '\\x04'])).toMatch(/ended 130\n$/);
 		expect(mailctl('lists list -o name')).toBe('Readers\n');

@@ -7,6 +7,7 @@ import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { isBuilt, programPath } from '../support/cli.js';
 import { allCommands } from '../support/command-tree.js';
+import { copyOf, onceFor } from '../support/model.js';
 import { isInstalled, runProgram } from '../support/run-program.js';
 
 const terminal = join(import.meta.dirname, '../support/terminal.py');
@@ -25,11 +26,10 @@ interface Ended {
 	end: string;
 }
 
-function workplace(env: Readonly<Record<string, string>> = {}) {
-	const folder = mkdtempSync(join(tmpdir(), 'mailctl-terminal-'));
+function workplace(folder = mkdtempSync(join(tmpdir(), 'mailctl-terminal-'))) {
 	const db = join(folder, 'news.db');
-	const all = { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'xterm', TZ: 'UTC', ...env };
-	const options = { cwd: folder, env: { ...all, MAILCTL_DB: db } };
+	const env = { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'xterm', TZ: 'UTC' };
+	const options = { cwd: folder, env: { ...env, MAILCTL_DB: db } };
 	const mailctl = (...words: readonly string[]) => {
 		const { status, stdout, stderr } = runProgram(process.execPath, [programPath, ...words], options);
 		expect(stderr === '' || status === 0 ? status : stderr).toBe(0);
@@ -40,7 +40,7 @@ function workplace(env: Readonly<Record<string, string>> = {}) {
 		const program = [process.execPath, programPath, ...words];
 		const { stdout } = runProgram(
 			'python3',
-			[terminal, '--columns', String(columns), ...typed, ...program],
+			['-IS', terminal, '--columns', String(columns), ...typed, ...program],
 			where,
 		);
 		const raw = stdout.replaceAll('\r', '');
@@ -53,12 +53,15 @@ function workplace(env: Readonly<Record<string, string>> = {}) {
 		const program = `mailctl() { '${process.execPath}' '${programPath}' "$@"; }; ${command} ${more}`;
 		return { command, ...runProgram('sh', ['-c', program], options) };
 	};
-	return { folder, db, options, mailctl, at, asPrinted, env: all };
+	return { folder, db, options, mailctl, at, asPrinted, env };
 }
 
 function filled() {
-	const place = workplace();
-	const { mailctl, folder } = place;
+	return workplace(copyOf(model()));
+}
+
+const model = onceFor(() => {
+	const { mailctl, folder } = workplace();
 	writeFileSync(join(folder, 'w.txt'), 'Hi');
 	mailctl('engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9');
 	mailctl('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
@@ -75,8 +78,8 @@ function filled() {
 	mailctl('templates', 'create', '--name', 'Welcome', '--text-file', 'w.txt');
 	mailctl('webhooks', 'create', '--url', 'https://hooks.example.com/in', '--type', 'OPENED');
 	mailctl('engine', 'tokens', 'create', '--name', 'shop');
-	return place;
-}
+	return folder;
+});
 
 /** Every row of every table. */
 function rowsOf(file: string): Record<string, unknown[]> {
@@ -154,11 +157,12 @@ describe.skipIf(!canRun)('a terminal that can do little', () => {
 		['Which list:', 'writ'],
 		['writ ❯ Writers (0 active subscribers) type', '\\r'],
 	];
-	const place = () => {
-		const made = filled();
-		made.mailctl('lists', 'create', '--name', 'Writers', '--email-reason', 'r');
-		return made;
-	};
+	const withWriters = onceFor(() => {
+		const { folder, mailctl } = filled();
+		mailctl('lists', 'create', '--name', 'Writers', '--email-reason', 'r');
+		return folder;
+	});
+	const place = () => workplace(copyOf(withWriters()));
 	const withEnv = (env: Readonly<Record<string, string>>, made: ReturnType<typeof filled>) => ({
 		...made.options,
 		env: { ...made.options.env, ...env },

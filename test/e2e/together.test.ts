@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { programPath } from '../support/cli.js';
+import { cli, programPath } from '../support/cli.js';
 import { ended } from '../support/fault-points.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
 
@@ -19,8 +19,9 @@ function workplace() {
 	const start = (...argv: string[]) =>
 		spawn(process.execPath, [programPath, ...argv], { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
 	const run = (...argv: string[]) => ended(start(...argv));
+	/** Set-up, and what another process sees: this one. */
 	const json = async (...argv: string[]): Promise<unknown> => {
-		const { code, stdout, stderr } = await run(...argv, '-o', 'json');
+		const { code, stdout, stderr } = await cli([...argv, '-o', 'json'], { env });
 		if (code !== 0) throw new Error(`${argv.join(' ')} ended with ${code}: ${stderr}`);
 		return JSON.parse(stdout);
 	};

@@ -222,15 +222,20 @@ describe('an import that goes on', () => {
 			judge: (_, row) => verdict(row),
 			...(stopAt === null ? {} : { [loss]: cut }),
 		});
+		const before: number[] = [];
 		const run = async (resume: boolean, batchRows: number) => {
 			const rejects = await openRejects({ path, header: ['email', 'name'], resume });
-			const { job } = await jobOf(text, imports, { batchRows, onReject: (rows) => rejects.write(rows) });
+			const { job } = await jobOf(text, imports, {
+				...{ batchRows, onReject: (rows: Iterable<RejectedRow>) => rejects.write(rows) },
+				onResumed: ({ read }: { read: number }) => void before.push(read),
+			});
 			return runImport(job).finally(() => rejects.close());
 		};
-		if (stopAt === null) return { result: await run(false, 10), file: await readFile(path, 'utf8'), imports };
+		if (stopAt === null)
+			return { result: await run(false, 10), file: await readFile(path, 'utf8'), imports, before };
 		await expect(run(false, 10)).rejects.toThrow('cut');
 		armed = false;
-		return { result: await run(true, secondBatch), file: await readFile(path, 'utf8'), imports };
+		return { result: await run(true, secondBatch), file: await readFile(path, 'utf8'), imports, before };
 	}
 
 	it('ends with the totals and rejects of one run, wherever it was cut', async () => {
@@ -239,9 +244,11 @@ describe('an import that goes on', () => {
 		expect(meant.result.totals).toMatchObject({ read: 100, rejected: 32 });
 		for (const loss of ['before', 'after'] as const) {
 			for (const stopAt of [0, 10, 40, 70]) {
-				const { result, file, imports } = await inTwoRuns(stopAt, loss);
+				const { result, file, imports, before } = await inTwoRuns(stopAt, loss);
 				expect(result.totals).toEqual(meant.result.totals);
 				expect(result.resumedAt).toBe(stopAt + (loss === 'after' ? 10 : 0));
+				// What is known to be done before the first batch is no work of this run.
+				expect(before).toEqual(result.resumedAt === 0 ? [] : [result.resumedAt]);
 				expect(file).toBe(meant.file);
 				expect(imports.kept).toEqual(meant.imports.kept);
 			}

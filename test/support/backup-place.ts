@@ -6,11 +6,24 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { programPath } from './cli.js';
+import { copyOf, onceFor } from './model.js';
 import { runProgram } from './run-program.js';
 
 /** A database `news.db` with a list of so many people, in a folder that is the working directory of the program. */
 export function workplace(people = 2_000) {
-	const folder = mkdtempSync(join(tmpdir(), 'mailctl-backup-'));
+	return placeIn(copyOf(modelOf(people)));
+}
+
+const modelOf = onceFor((people: number) => {
+	const { folder, json, importFile } = placeIn(mkdtempSync(join(tmpdir(), 'mailctl-backup-')));
+	json('engine', 'init', '--sender', 'news@example.com');
+	json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+	if (people > 0) json(...importFile('a', people));
+	return folder;
+});
+
+/** The same for a folder that is there. */
+export function placeIn(folder: string) {
 	const db = join(folder, 'news.db');
 	const env = { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'dumb', MAILCTL_DB: db };
 	const run = (...words: string[]) =>
@@ -30,9 +43,6 @@ export function workplace(people = 2_000) {
 		writeFileSync(join(folder, `${name}.csv`), `email,name\n${rows.join('\n')}\n`);
 		return ['subscribers', 'import', `${name}.csv`, '--list', 'Readers'];
 	};
-	json('engine', 'init', '--sender', 'news@example.com');
-	json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
-	if (people > 0) json(...importFile('a', people));
 	return { folder, db, env, run, json, start, importFile };
 }
 

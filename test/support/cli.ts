@@ -38,7 +38,7 @@ export async function cli(argv: readonly string[], options: CliOptions = {}): Pr
 	const stderr = capture(isTTY, options.columns, options.heard);
 	const code = await main({
 		argv,
-		env: { HOME: await makeHome(), TERM: 'xterm', ...options.env },
+		env: { HOME: options.env?.['HOME'] ?? (await makeHome()), TERM: 'xterm', ...options.env },
 		stdin: Object.assign(inputOf(options.stdin), { isTTY: options.interactive === true }),
 		stdout: stdout.stream,
 		stderr: stderr.stream,

@@ -3,6 +3,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CliOptions, type CliResult, cli } from './cli.js';
+import { emptyDatabase } from './model.js';
 
 export interface Project {
 	readonly folder: string;
@@ -26,7 +27,7 @@ export interface ProjectOptions {
 
 export async function makeProject({ smtp, sender, ...more }: ProjectOptions = {}): Promise<Project> {
 	const folder = await mkdtemp(join(tmpdir(), 'mailctl-project-'));
-	const db = join(folder, 'news.db');
+	const db = await emptyDatabase(join(folder, 'news.db'));
 	const env = { HOME: folder, ...more.env };
 	const run: Project['run'] = (argv, options = {}) =>
 		cli(['--db', db, ...argv], { ...options, env: { ...env, ...options.env } });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { StoreError } from '../../src/api/errors.js';
 import { DatabaseMissing, UnsupportedDatabase } from '../../src/store/errors.js';
@@ -14,6 +14,7 @@ import { spawnThread } from '../../src/threads/spawn.js';
 import { openThreadedStore, type ThreadedOptions } from '../../src/threads/threaded-store.js';
 import { newList, newSubscriber, noon } from '../contract/store/fixture.js';
 import { storeSuite } from '../contract/store.suite.js';
+import { emptyDatabase } from '../support/model.js';
 
 function newPath(): string {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-threads-'));
@@ -61,9 +62,29 @@ function watched(): { threads: Worker[]; sent: () => number[]; spawn: (name: str
 	};
 }
 
+/** Of stores that are closed: what a store keeps is asked 280 times, and how its threads begin and end below. */
+const idle: Worker[] = [];
+afterAll(() => Promise.all(idle.map((thread) => thread.terminate())));
+
+/** A thread of a store before this one, which has closed its database. */
+function handedOn(name: string): Worker {
+	const thread = idle.pop() ?? spawnThread(name);
+	thread.terminate = async () => {
+		Reflect.deleteProperty(thread, 'terminate');
+		// By name: listeners of its own let it hear those of others.
+		for (const event of ['message', 'messageerror', 'error', 'exit']) thread.removeAllListeners(event);
+		idle.push(thread);
+		return 0;
+	};
+	return thread;
+}
+
 // Upkeep apart goes by the machine's clock: after a second it deletes what the suite's clock has made long ago.
-storeSuite('a SQLite file, in threads', (clock) =>
-	openThreadedStore(newPath(), { clock, mode: 'create', eventDelayMs: 0, upkeep: 'with_commits' }),
+storeSuite('a SQLite file, in threads', async (clock) =>
+	openThreadedStore(await emptyDatabase(newPath()), {
+		...{ clock, mode: 'existing', eventDelayMs: 0, upkeep: 'with_commits' },
+		spawn: handedOn,
+	}),
 );
 
 describe('opening a store in threads', () => {

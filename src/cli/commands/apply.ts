@@ -1,6 +1,8 @@
 /** `mailctl apply`: lists, fields, webhooks and more, as a file has them. */
 
+import { shownDatabase } from '../../store/url.js';
 import { type Command, command } from '../frame/command.js';
+import type { CommandContext } from '../frame/context.js';
 import { changeColumns } from './apply/columns.js';
 import { aboutFile, declaredOptions } from './apply/options.js';
 import { agree, carryOut, sentence } from './apply/steps.js';
@@ -23,6 +25,7 @@ const apply: Command = command({
 	run: async (cx, { options: { file, prune } }) => {
 		const { readDeclaration } = await import('./apply/declared.js');
 		const { planSteps } = await import('./apply/plan.js');
+		if (!cx.dryRun) await holdTarget(cx);
 		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
 		const changes = steps.map(({ change }) => change);
 		if (cx.dryRun) {
@@ -36,5 +39,12 @@ const apply: Command = command({
 		await cx.note(changes.length === 0 ? 'nothing to change' : `done: ${sentence(changes)}`);
 	},
 });
+
+/** Names of lists are not unique: two that plan at the same time would make each of them twice. */
+async function holdTarget(cx: CommandContext): Promise<void> {
+	const [{ holdAlone }, { target }] = await Promise.all([import('../verbs/importing.js'), cx.connection()]);
+	const where = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
+	await holdAlone(cx, ['apply', where], `an apply to ${where}`);
+}
 
 export { apply as command };

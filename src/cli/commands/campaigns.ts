@@ -12,5 +12,10 @@ import { campaignsCompare } from './report/compare.js';
 export const group: CommandGroup = {
 	name: 'campaigns',
 	summary: 'where each campaign stands, its report, links and results; compare, resume, cancel',
+	examples: [
+		'mailctl campaigns list',
+		'mailctl campaigns report november',
+		'mailctl campaigns results november --only bounced --save bounced-november.csv',
+	],
 	commands: [list, get, report, links, results, campaignsCompare, resume, cancel],
 };

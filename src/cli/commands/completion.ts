@@ -93,6 +93,7 @@ export const group: CommandGroup = {
 	name: 'completion',
 	summary: 'completion of commands, options and names in a shell',
 	description: about,
+	examples: ['mailctl completion bash', 'mailctl completion zsh'],
 	commands: [
 		scriptFor('bash', 'bash'),
 		scriptFor('zsh', 'zsh'),

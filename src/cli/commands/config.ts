@@ -145,6 +145,7 @@ const explainCommand = command({
 export const group: CommandGroup = {
 	name: 'config',
 	summary: 'settings of the profiles',
+	examples: ['mailctl config set timeout 1m', 'mailctl config explain'],
 	commands: [list, get, set, unset, path, explainCommand],
 };
 

@@ -2,6 +2,7 @@
 
 import { need } from '../../api/capabilities.js';
 import type { Sender } from '../../api/records.js';
+import { canParseUrl } from '../../api/schema/url.js';
 import { type Command, type CommandGroup, command } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { SmtpTest } from '../frame/connection.js';
@@ -142,6 +143,11 @@ const smtpTest = command({
 export const group: CommandGroup = {
 	name: 'engine',
 	summary: 'the embedded engine: its database and mail server',
+	examples: [
+		'mailctl engine init --sender news@example.com --smtp smtp://127.0.0.1:2525',
+		'mailctl engine status',
+		'mailctl engine backup news-2026-11-01.db',
+	],
 	commands: [
 		init,
 		status,
@@ -169,7 +175,7 @@ function howToMend(remedy: SmtpTest['remedy']): Hint {
 /** A user without a password cannot log in; without a warning the first mail would reveal it. */
 async function warnOfPassword(cx: CommandContext, settings: Readonly<Record<string, string>>): Promise<void> {
 	const url = settings['smtp_url'] ?? '';
-	const user = URL.canParse(url) ? new URL(url).username : '';
+	const user = canParseUrl(url) ? new URL(url).username : '';
 	if (user === '' || settings['smtp_password'] !== undefined) return;
 	await cx.warn('no password is set for the user of the mail server', [
 		mailctl('engine', 'init', '--smtp-password-file', 'FILE'),

@@ -164,6 +164,7 @@ const remove = command({
 export const group: CommandGroup = {
 	name: 'fields',
 	summary: 'additional fields: the variables of subscribers',
+	examples: ['mailctl fields create --variable city --name City', 'mailctl fields list'],
 	commands: [list, get, create, update, remove],
 };
 

@@ -93,7 +93,7 @@ const create = command({
 			kind: 'text',
 			summary: 'why its subscribers get mail, shown to them',
 			required: true,
-			ask: 'Why do its subscribers get mail?',
+			ask: 'Why do its subscribers get mail? (#email_reason# in mails):',
 		},
 		publicName,
 	},
@@ -233,6 +233,10 @@ const clear = command({
 export const group: CommandGroup = {
 	name: 'lists',
 	summary: 'mailing lists',
+	examples: [
+		"mailctl lists create --name 'Monthly news' --email-reason 'You signed up on our site'",
+		'mailctl lists list --match news --sort -active_subscribers_count -o json',
+	],
 	commands: [list, get, create, update, remove, clear],
 };
 

@@ -11,7 +11,8 @@ import { refusalOf } from '../frame/asking.js';
 import { command, reachOptions } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { UsageError } from '../frame/errors.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 
 export { login as command };
@@ -23,6 +24,9 @@ const login = command({
 		'The token is asked for, or comes from --token-stdin, --token-file or MAILCTL_TOKEN; it is tried before it is ' +
 		'stored, in a file that only you can read. It is sent to the origin of this base URL and nowhere else. Without ' +
 		'--profile the profile is called as the host of the base URL.',
+	args: [
+		{ name: 'url', summary: 'the base URL of the deployment, as --base-url', optional: true, of: 'url' },
+	],
 	options: {
 		use: {
 			kind: 'flag',
@@ -37,12 +41,12 @@ const login = command({
 	output: '{"profile", "base_url", "service", "is_default", "checked"}',
 	exits: [4, 6, 7, 78],
 	examples: [
-		'mailctl login --profile prod --base-url https://mail.example.com --token-stdin < token.txt',
+		'mailctl login https://mail.example.com --profile prod --token-stdin < token.txt',
 		'mailctl login --base-url https://mail.example.com --token-file token.txt --use',
 	],
-	run: async (cx, { options }) => {
+	run: async (cx, { args, options }) => {
 		const config = readConfig(cx.paths);
-		const { name, baseUrl } = await whereTo(cx, config);
+		const { name, baseUrl } = await whereTo(cx, config, args.url);
 		await confirmProtected(cx, name, config.profiles[name] ?? {});
 		const token = await tokenFor(cx, baseUrl);
 		const service = options.check === false ? null : await tryToken(cx, baseUrl, token);
@@ -51,7 +55,7 @@ const login = command({
 				login: name,
 				with: { base_url: baseUrl },
 			});
-		const isDefault = options.use || config.profile === name || isFirst(cx, config);
+		const isDefault = options.use || config.profile === name || (await isFirst(cx, config));
 		const { storeLogin } = await import('../config/config-write.js');
 		await storeLogin(cx.paths, name, { baseUrl, token, isDefault });
 		const document = {
@@ -75,23 +79,51 @@ const login = command({
 	},
 });
 
-/** A login does not replace a database of this machine as the default target. */
-function isFirst({ paths }: CommandContext, { profile, profiles }: ConfigFile): boolean {
-	return profile === null && !Object.hasOwn(profiles, builtIn) && !existsSync(paths.database);
+/** A login does not replace a database of this machine as the default target, unless there is nothing in it. */
+async function isFirst(cx: CommandContext, { profile, profiles }: ConfigFile): Promise<boolean> {
+	const { database } = cx.paths;
+	if (profile !== null || Object.hasOwn(profiles, builtIn)) return false;
+	return !existsSync(database) || isEmpty(cx, database);
+}
+
+/** Any command makes the default database, a look too. A database that cannot be looked at counts as used. */
+async function isEmpty(cx: CommandContext, database: string): Promise<boolean> {
+	try {
+		const { api, local, close } = await cx.connectTo({ kind: 'local', url: database, create: false });
+		try {
+			const { lists, senders, suppressions, messages } = (await local?.status()) ?? {};
+			const counts = [lists, senders, suppressions, ...Object.values(messages ?? {})];
+			if (local === null || counts.some((count) => count !== 0)) return false;
+			if (Object.keys(await local.settings.get()).length > 0) return false;
+			const { fields, webhooks } = api;
+			const pages = [fields.page({ page_size: 1 }), webhooks.page({ page_size: 1 })];
+			return (await Promise.all(pages)).every(({ results }) => results.length === 0);
+		} finally {
+			await close();
+		}
+	} catch {
+		return false;
+	}
 }
 
 /** The base URL given, else that of the profile, else asked for; and the name it is kept under. */
-async function whereTo(cx: CommandContext, config: ConfigFile): Promise<{ name: string; baseUrl: string }> {
+async function whereTo(
+	cx: CommandContext,
+	config: ConfigFile,
+	url: string | undefined,
+): Promise<{ name: string; baseUrl: string }> {
+	if (url !== undefined && cx.globals.baseUrl !== undefined)
+		throw new UsageError('<url> and --base-url both name a deployment; give one');
 	if (cx.globals.db !== undefined)
 		throw new UsageError('a database needs no login', {
 			hint: [mailctl('profile', 'add', 'NAME', '--db', 'PATH'), ' keeps one'],
 		});
 	const { profiles } = config;
 	const named = cx.globals.profile ?? (cx.io.env['MAILCTL_PROFILE'] || undefined);
-	const given = cx.globals.baseUrl ?? (cx.io.env['MAILCTL_BASE_URL'] || undefined);
+	const given = url ?? cx.globals.baseUrl ?? (cx.io.env['MAILCTL_BASE_URL'] || undefined);
 	const stored = profileIn(profiles, named ?? (given === undefined ? config.profile : null));
 	const text = given ?? stored?.baseUrl ?? (await askUrl(cx));
-	const { baseUrl } = remoteTarget(text.trim(), '--base-url');
+	const { baseUrl } = remoteTarget(text.trim(), url === undefined ? '--base-url' : '<url>');
 	const name = named ?? nameOf(config, baseUrl);
 	const existing = profileIn(profiles, name);
 	if (existing === null) return { name: newName(config, name), baseUrl };
@@ -154,6 +186,15 @@ async function tryToken(cx: CommandContext, baseUrl: string, token: string): Pro
 			throw new ApiError('bad_answer', `${baseUrl} has no lists: it is not the base URL of a deployment`, {
 				cause: error,
 				...(error.http !== null && { http: error.http }),
+			});
+		if (error instanceof ApiError && error.code === 'network')
+			throw new CliError('network', exits.network, error.message, {
+				hint: [
+					'look at the host and the port, and whether the service runs: ',
+					mailctl('doctor', '--base-url', baseUrl),
+				],
+				retryable: true,
+				cause: error,
 			});
 		throw error;
 	} finally {

@@ -100,5 +100,6 @@ const raw = command({
 export const group: CommandGroup = {
 	name: 'messages',
 	summary: 'what became of each message',
+	examples: ['mailctl messages list --status deferred', 'mailctl messages list --to ann@example.com -o wide'],
 	commands: [list, get, raw, cancel, retry],
 };

@@ -1,6 +1,7 @@
 /** `mailctl profile`: stored deployments and databases, and which of them is used. */
 
 import { resolve } from 'node:path';
+import { isPostgres, shownDatabase } from '../../store/url.js';
 import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
 import {
 	findProfile,
@@ -226,6 +227,11 @@ export const group: CommandGroup = {
 	name: 'profile',
 	aliases: ['profiles'],
 	summary: 'stored deployments and databases',
+	examples: [
+		'mailctl profile add prod --base-url https://mail.example.com --protected',
+		'mailctl profile use local',
+		'mailctl profile list',
+	],
 	commands: [list, show, add, use, rename, remove],
 };
 
@@ -236,7 +242,7 @@ function shown(cx: CommandContext, config: ConfigFile, name: string): Shown {
 		name,
 		is_default: (config.profile ?? builtIn) === name,
 		base_url: baseUrl,
-		db: db ?? (baseUrl === null && name === builtIn ? cx.paths.database : null),
+		db: db === null ? (baseUrl === null && name === builtIn ? cx.paths.database : null) : shownDatabase(db),
 		token: tokenState(cx, name, profile),
 		protected: profile.protected === true,
 	};
@@ -260,7 +266,8 @@ function targetOf(cx: CommandContext): Profile {
 function targetProfile(baseUrl: string | undefined, db: string | undefined): Profile {
 	if (baseUrl !== undefined) checkSetting('baseUrl', baseUrl, {}, '');
 	if (db === '') throw new UsageError('--db: an empty path');
-	return { ...(baseUrl !== undefined && { baseUrl }), ...(db !== undefined && { db: resolve(db) }) };
+	if (db !== undefined) return { db: isPostgres(db) ? db : resolve(db) };
+	return { ...(baseUrl !== undefined && { baseUrl }) };
 }
 
 function preferencesOf(pairs: Readonly<Record<string, string>>): Record<string, unknown> {

@@ -103,7 +103,7 @@ async function lookAt(
 	else {
 		const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(saving.format);
 		const detailed = await readDetails(cx, options, result, campaign, hasLists);
-		const title = options.campaign === undefined ? 'Report' : `Campaign ${options.campaign}`;
+		const title = titleOf(options) ?? 'Report';
 		await saveReport(cx, saving, { title, report: result, detailed, isOfCampaign: campaign !== undefined });
 	}
 	if (test !== null && isTrue(test, result)) {
@@ -120,12 +120,12 @@ async function showReport(
 	result: Report,
 	campaign: string | undefined,
 ): Promise<void> {
-	if (options.chart !== 'heat') return printReport(cx, result, options.chart);
+	if (options.chart !== 'heat') return printReport(cx, result, options);
 	await need(await cx.api(), 'reports', '--chart heat');
 	const detailed = await readDetails(cx, options, result, campaign);
 	if (detailed === null)
 		throw new UsageError('--chart heat is for all messages: without --event, --tag and --human');
-	await printReport(cx, result, options.chart, detailed);
+	await printReport(cx, result, options, detailed);
 }
 
 export type ReportRun = OptionValues<typeof reportOptions>;
@@ -206,15 +206,10 @@ async function afterToday(cx: CommandContext, from: Day, error: unknown): Promis
 	});
 }
 
-/**
- * Days are those of the service. A database has its time zone; a deployment's today is the last day of the report it
- * answers without dates, whether that has 7 rows or 8.
- */
+/** Days are those of the service: today is the last day of the report it answers without dates, of 7 rows or 8. */
 async function today(cx: CommandContext): Promise<Day> {
-	const { dayOf, parseWireDate } = await import('../../api/datetime.js');
-	const { local, api } = await cx.connection();
-	if (local !== null) return dayOf(cx.clock.now(), (await local.status()).time_zone);
-	const { data } = await api.report({}, { signal: cx.signal });
+	const { parseWireDate } = await import('../../api/datetime.js');
+	const { data } = await (await cx.api()).report({}, { signal: cx.signal });
 	const days = data.flatMap(({ date }) => parseWireDate(date) ?? []).sort();
 	const last = days.at(-1);
 	if (last !== undefined) return last;
@@ -227,7 +222,7 @@ async function today(cx: CommandContext): Promise<Day> {
 export async function printReport(
 	cx: CommandContext,
 	result: Report,
-	chart: ReportRun['chart'],
+	options: Pick<ReportRun, 'chart' | 'campaign' | 'human'>,
 	detailed: DetailedReport | null = null,
 ): Promise<void> {
 	const { format } = cx.out;
@@ -246,8 +241,16 @@ export async function printReport(
 	const { cyan, yellow } = await paint(hasColor(cx.io.stdout, cx.settings.color.value, cx.io.env));
 	const colours = { sent: cyan, opened: yellow };
 	const zone = detailed?.details.time_zone ?? (await zoneOf(cx, result));
-	const lines = renderReport(result, { chart, width, unicode, colours, detailed, zone });
+	// A service of others may count as it likes; it names no zone either.
+	const withMachines = zone !== null && !options.human;
+	const shown = { chart: options.chart, title: titleOf(options), withMachines };
+	const lines = renderReport(result, { ...shown, width, unicode, colours, detailed, zone });
 	await cx.out.page(`${lines.join('\n')}\n`);
+}
+
+/** Null: of all messages. */
+function titleOf({ campaign }: Pick<ReportRun, 'campaign'>): string | null {
+	return campaign === undefined ? null : `Campaign ${campaign}`;
 }
 
 async function withDayTexts(data: readonly Row[]): Promise<Row[]> {

@@ -51,6 +51,7 @@ import {
 	prepare,
 } from './send/request.js';
 import { assertResults, inputsOf, writeResults } from './send/results.js';
+import { readTiming } from './send/timing.js';
 
 type Accept = SendResult['messages'][number];
 const columns: Columns<Accept> = [
@@ -80,6 +81,7 @@ const self = command({
 	examples: [
 		'mailctl send --from news@example.com --to ann@example.com --subject Hello --text "Hi #name#" --context name=Ann',
 		'mailctl send --from news@example.com --list 12 --subject News --html-file news.html --yes --expect-count 250',
+		'mailctl send --from news@example.com --list 12 --markdown-file news.md --yes --expect-count 250',
 		'mailctl send --from news@example.com --csv people.csv --subject "News for #city#" --text "Hi #name#" --yes --expect-count 1',
 		'mailctl send --from news@example.com --to ann@example.com --subject Invoice --text "Here it is." --attach invoice.pdf',
 		'mailctl send --from news@example.com --to ann@example.com --template Welcome --preview html > welcome.html',
@@ -101,6 +103,8 @@ async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | 
 	assertEffective(options);
 	if (options.rate !== undefined) parseRate(options.rate);
 	await assertHonoured(cx, { ...options, isJob: isJob(options) });
+	// A look and a trial begin no campaign, whose beginning reads them.
+	if (wantsPreview(options) || options.testTo !== undefined) await readTiming(cx, options);
 	if (options.list.length > 0) {
 		const { sendToList } = await import('./send/list.js');
 		return sendToList(cx, options);

@@ -85,6 +85,7 @@ const remove = command({
 export const group: CommandGroup = {
 	name: 'senders',
 	summary: 'verified sender addresses',
+	examples: ['mailctl senders add news@example.com', 'mailctl senders list'],
 	commands: [list, add, remove],
 };
 

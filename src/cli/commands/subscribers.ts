@@ -124,6 +124,11 @@ async function sayWhere(cx: CommandContext, api: Api, email: string): Promise<vo
 export const group: CommandGroup = {
 	name: 'subscribers',
 	summary: 'the subscribers of a list',
+	examples: [
+		'mailctl subscribers import people.csv --list 12',
+		"mailctl subscribers list -l 12 --where 'meta.city=Oslo' -o csv",
+		'mailctl subscribers update ann@example.com -l 12 --meta city=Bergen',
+	],
 	commands: [
 		list,
 		get,

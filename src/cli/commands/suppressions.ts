@@ -46,5 +46,10 @@ const list = command({
 export const group: CommandGroup = {
 	name: 'suppressions',
 	summary: 'addresses that get no mail',
+	examples: [
+		'mailctl suppressions add ann@example.com',
+		'mailctl suppressions import bounced.csv --reason HARDBOUNCED',
+		'mailctl suppressions list --reason HARDBOUNCED --match @example.com -o csv',
+	],
 	commands: [list, suppressionAdd, suppressionRemove, suppressionImport, suppressionExport],
 };

@@ -231,6 +231,11 @@ const pull = command({
 export const group: CommandGroup = {
 	name: 'templates',
 	summary: 'message templates',
+	examples: [
+		'mailctl templates create --name Welcome --html-file welcome.html',
+		'mailctl templates render Welcome --context name=Ann > welcome.html',
+		'mailctl templates pull mails',
+	],
 	commands: [list, get, create, update, remove, render, push, pull],
 };
 

@@ -158,6 +158,11 @@ const update = command({
 export const group: CommandGroup = {
 	name: 'webhooks',
 	summary: 'HTTP notifications of what happens to messages',
+	examples: [
+		'mailctl webhooks create --url https://hooks.example.com/in --type HARDBOUNCED',
+		'mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json',
+		'mailctl webhooks deliveries 3 --state failed',
+	],
 	commands: [list, get, create, update, deletion, test, listen, deliveries, replay, secret],
 };
 

@@ -10,7 +10,7 @@ import { isMachine } from '../frame/globals.js';
 import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
 import { answerOf } from './why/answer.js';
-import { type Held, readHeld } from './why/held.js';
+import { type Held, readHeld, withFilledSubjects } from './why/held.js';
 import { pageOf } from './why/page.js';
 
 /** Older messages are shown under `--all`. */
@@ -20,7 +20,7 @@ export const command = describe({
 	name: 'why',
 	summary: 'everything about one person, and why a mail did not come',
 	description:
-		'The answer in words, then the lists the address is in, its suppressions, its messages of the last 30 days with attempts, bounces, opens and clicks, and the campaigns that left it out. Case and the form of an international domain do not matter. -o json --all is all that the database holds about the person; the texts of the mails are in messages raw. A service that tells nothing of messages tells the lists alone.',
+		'The answer in words, then the lists the address is in, its suppressions, its messages of the last 30 days, and the campaigns that left it out. The newest message and those that did not leave are told with attempts, bounces, opens and clicks, under --all every one. Case and the form of an international domain do not matter. -o json --all is all that the database holds about the person; the texts of the mails are in messages raw. A service that tells nothing of messages tells the lists alone.',
 	args: [{ name: 'address', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	options: { all: { kind: 'flag', summary: 'messages of any age' } },
 	createsDatabase: false,
@@ -36,12 +36,13 @@ export const command = describe({
 		}
 		const held = await readHeld(cx, args.address, options.all ? null : sinceOf(cx));
 		if (!held.isKnown) throw unknown(held);
-		const { sentences, next } = answerOf(held, { now: formatDateTime(cx.clock.now()), times: cx.times });
+		const seen = withFilledSubjects(held);
+		const { sentences, next } = answerOf(seen, { now: formatDateTime(cx.clock.now()), times: cx.times });
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) {
 			await cx.out.document(documentOf(held, sentences));
 		} else {
 			const shown = { days: options.all ? null : shownDays, times: cx.times };
-			const text = pageOf(held, sentences, shown).map(clean).join('\n');
+			const text = pageOf(seen, sentences, shown).map(clean).join('\n');
 			await cx.out.page(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);

@@ -30,10 +30,9 @@ export async function workOff(
 ): Promise<ExitCode> {
 	const paced = rate === undefined ? {} : { rate: parseRate(rate) };
 	const engine = await cx.local();
-	const status = await engine.status();
-	if (status.smtp_url === null) throw new NoSmtp();
+	if ((await engine.settings.get())['smtp_url'] === undefined) throw new NoSmtp();
 	if (cx.dryRun) {
-		await cx.wouldDo('send what is due', { send: 'due', messages: status.messages });
+		await cx.wouldDo('send what is due', { send: 'due', messages: (await engine.status()).messages });
 		return exits.done;
 	}
 	const progress = cx.progress('sending', null);

@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import type { Api } from '../../api/api.js';
 import { isRecord } from '../../api/json.js';
 import { makeFolders } from '../../jobs/folders.js';
+import { shownDatabase } from '../../store/url.js';
 import type { Target } from '../frame/connection.js';
 
 /** The records whose names are offered. */
@@ -24,7 +25,7 @@ const mostTargets = 20;
 
 /** What the names are kept under: a deployment's URL or a database's path. */
 export function nameKey(target: Target): string {
-	return target.kind === 'local' ? target.url : target.baseUrl;
+	return target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
 }
 
 /** Empty for a target that is not known, and for a file that is missing or damaged. */

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { isRecord } from '../../api/json.js';
+import { canParseUrl } from '../../api/schema/url.js';
 import { ConfigError } from '../frame/errors.js';
 
 export interface Paths {
@@ -141,7 +142,7 @@ export function readToken(paths: Paths, profile: string): StoredToken | null {
 
 /** Scheme, host and port: where a token of this base URL may go. */
 export function originOf(baseUrl: string): string {
-	return URL.canParse(baseUrl) ? new URL(baseUrl).origin : baseUrl;
+	return canParseUrl(baseUrl) ? new URL(baseUrl).origin : baseUrl;
 }
 
 /** A token written by hand may stand there without its origin. */

@@ -1,5 +1,8 @@
 /** Flag > environment > profile > default: each setting with where its value comes from, as `config explain` shows it. */
 import { type Clock, isTimeZone, type Micros, systemClock } from '../../api/datetime.js';
+import { withoutPassword } from '../../api/quote.js';
+import { canParseUrl } from '../../api/schema/url.js';
+import { shownDatabase } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
 import { type Format, isMachine, isOn, parseFormat, type RawGlobals } from '../frame/globals.js';
 import { parseDuration, parseInteger, parseMoment, parseTimeZone } from '../frame/values.js';
@@ -41,8 +44,21 @@ export interface Settings {
 	now: Resolved<Micros | null>;
 }
 
+/** Where the token of a call comes from; level `default`: there is none. Reads only whether one is stored. */
+export function tokenOrigin({ target }: Settings, globals: RawGlobals, env: Env, paths: Paths): Origin {
+	if (globals.tokenFile !== undefined) return { level: 'flag', name: '--token-file' };
+	if (globals.tokenStdin === true) return { level: 'flag', name: '--token-stdin' };
+	const name = ['MAILCTL_TOKEN', 'MAILCTL_TOKEN_FILE'].find((one) => env[one]);
+	if (name !== undefined) return { level: 'environment', name };
+	const { profile } = target;
+	const isStored =
+		profile !== null && target.target().kind === 'remote' && readToken(paths, profile) !== null;
+	return isStored ? { level: 'profile', name: `profile ${profile}` } : { level: 'default', name: null };
+}
+
 /** Throws `UsageError` for values that cannot be meant. */
 export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): Settings {
+	assertProxy(raw.proxy);
 	const target = chooseTarget(raw, env, config, paths);
 	const selected = target.settings;
 	const at = `profile ${target.profile ?? target.settingsOf}`;
@@ -104,6 +120,16 @@ function resolveInput(raw: RawGlobals, env: Env): Resolved<boolean> {
 	const name = ['MAILCTL_NO_INPUT', 'CI'].find((one) => isOn(env[one]));
 	if (name !== undefined) return { value: false, origin: { level: 'environment', name } };
 	return { value: true, origin: { level: 'default', name: null } };
+}
+
+/** One of the environment is read where it is used: other programs may know more kinds. */
+function assertProxy(text: string | undefined): void {
+	if (text === undefined) return;
+	const url = text.includes('://') ? text : `http://${text}`;
+	if (canParseUrl(url) && /^(?:https?|socks5?):$/.test(new URL(url).protocol)) return;
+	throw new UsageError(`--proxy: "${withoutPassword(url)}" is no URL of a proxy`, {
+		hint: 'such as http://host:3128; https and socks5 are known too',
+	});
 }
 
 interface Given {
@@ -168,12 +194,12 @@ export interface Explained {
 export function explain(settings: Settings, globals: RawGlobals, env: Env, paths: Paths): Explained[] {
 	const { profile, origin } = settings.target;
 	const target = settings.target.target();
-	const at = target.kind === 'local' ? target.url : target.baseUrl;
+	const at = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
 	const { output, color, timeoutMs, retries, deadline, input, debug, list, now, timeZone } = settings;
 	return [
 		row('profile', profile, origin),
 		row(target.kind === 'local' ? 'db' : 'baseUrl', at, origin),
-		token(settings, globals, env, paths),
+		row('token', ...maskedToken(tokenOrigin(settings, globals, env, paths))),
 		row('output', output.value, output.origin),
 		row('color', color.value, color.origin),
 		row('timeout', `${timeoutMs.value}ms`, timeoutMs.origin),
@@ -192,16 +218,9 @@ function row(key: string, value: Explained['value'], { level, name }: Origin): E
 	return { key, value, level, source: name };
 }
 
-function token({ target }: Settings, globals: RawGlobals, env: Env, paths: Paths): Explained {
-	const hidden = '********';
-	if (globals.tokenFile !== undefined) return row('token', hidden, { level: 'flag', name: '--token-file' });
-	if (globals.tokenStdin === true) return row('token', hidden, { level: 'flag', name: '--token-stdin' });
-	const variable = ['MAILCTL_TOKEN', 'MAILCTL_TOKEN_FILE'].find((name) => env[name]);
-	if (variable !== undefined) return row('token', hidden, { level: 'environment', name: variable });
-	const stored = target.target().kind === 'remote' && target.profile !== null ? target.profile : null;
-	if (stored !== null && readToken(paths, stored) !== null)
-		return row('token', hidden, { level: 'profile', name: `profile ${stored}` });
-	return row('token', null, { level: 'default', name: null });
+/** Null for the value: there is none. */
+function maskedToken(origin: Origin): [value: string | null, origin: Origin] {
+	return [origin.level === 'default' ? null : '********', origin];
 }
 
 function proxy(globals: RawGlobals, env: Env): Explained {
@@ -215,5 +234,5 @@ function proxy(globals: RawGlobals, env: Env): Explained {
 
 /** Without the user and password a proxy's URL may hold. */
 function host(url: string): string {
-	return URL.canParse(url) ? new URL(url).host : url.replace(/^.*@/, '');
+	return canParseUrl(url) ? new URL(url).host : url.replace(/^.*@/, '');
 }

@@ -1,5 +1,7 @@
 /** Which deployment or database a command goes to. The target on the highest level wins as a whole. */
 
+import { canParseUrl } from '../../api/schema/url.js';
+import { shownDatabase } from '../../store/url.js';
 import { type Command, flagOf, type ReachOption, reachOptions } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
@@ -83,7 +85,7 @@ export function checkReach(
 	const found = target.target();
 	if (found.kind === 'local')
 		throw new UsageError(
-			`${flagOf(remote)} is for a deployment, and this goes to the database ${found.url}`,
+			`${flagOf(remote)} is for a deployment, and this goes to the database ${shownDatabase(found.url)}`,
 			{
 				hint: '--base-url URL or --profile NAME says which deployment',
 			},
@@ -152,7 +154,7 @@ function localTarget(url: string): Target {
 
 /** Throws `UsageError` for an invalid base URL. */
 export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {
-	const url = URL.canParse(text) ? new URL(text) : null;
+	const url = canParseUrl(text) ? new URL(text) : null;
 	if (url === null || !/^https?:$/.test(url.protocol))
 		throw new UsageError(`${from}: "${text}" is no http or https URL`, schemeHint(text));
 	if (url.username !== '' || url.password !== '')

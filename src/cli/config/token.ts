@@ -2,13 +2,13 @@
  * The API token (from a file, standard input, the environment or the profile, never from an argument), and `--ca-cert`,
  * a certificate authority of the user.
  */
-import { mailctl } from '../frame/command-line.js';
+import { type Hint, mailctl } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
 import { UsageError } from '../frame/errors.js';
 import type { RawGlobals } from '../frame/globals.js';
 import type { Sources } from '../frame/sources.js';
-import { findPaths, originOf, readToken } from './config.js';
-import type { Env, Settings } from './settings.js';
+import { findPaths, originOf, type Paths, readToken } from './config.js';
+import { type Env, type Settings, tokenOrigin } from './settings.js';
 
 /** The target with its token; a profile's token goes to that profile's own target only. */
 export async function readTokenOf(
@@ -45,6 +45,39 @@ export async function givenToken(globals: RawGlobals, env: Env, sources: Sources
 	if (env['MAILCTL_TOKEN']) return env['MAILCTL_TOKEN'];
 	if (env['MAILCTL_TOKEN_FILE']) return sources.file(env['MAILCTL_TOKEN_FILE'], 'MAILCTL_TOKEN_FILE').text();
 	return null;
+}
+
+/** The way out where the token of a call is refused: it names the place of the wrong one. */
+export function refusedTokenHint(settings: Settings, globals: RawGlobals, env: Env): Hint {
+	const paths = findPaths(env);
+	const { level, name } = tokenOrigin(settings, globals, env, paths);
+	const { profile } = settings.target;
+	if (level === 'default')
+		return ['give a token that is valid there: MAILCTL_TOKEN, --token-file or ', mailctl('login')];
+	if (level === 'profile')
+		return [
+			`the token is that of ${name}; `,
+			mailctl('login', '--profile', profile ?? ''),
+			' stores another',
+		];
+	const hasOther = profile !== null && isStored(paths, profile);
+	const without = level === 'flag' ? `without ${name}` : `without the variable ${name}`;
+	const file = { '--token-file': globals.tokenFile, MAILCTL_TOKEN_FILE: env['MAILCTL_TOKEN_FILE'] }[
+		name ?? ''
+	];
+	const place = file === undefined ? name : `${file} (${name})`;
+	return hasOther
+		? `the token came from ${place}; ${without} that of profile ${profile} is sent`
+		: `the token came from ${place}: give one there that is valid`;
+}
+
+/** A file that cannot be read is none here: it was not needed for this call. */
+function isStored(paths: Paths, profile: string): boolean {
+	try {
+		return readToken(paths, profile) !== null;
+	} catch {
+		return false;
+	}
 }
 
 /** One line of visible ASCII: anything else cannot be a header value. The message never repeats it. */

@@ -65,14 +65,18 @@ async function composed(
 			listUnsubscribeUrl: request.bulk ? (links?.unsubscribe_url ?? null) : null,
 		},
 	);
-	const encoded = new Map(files.map(({ sha256, bytes }) => [sha256, encodeFile(bytes)]));
-	const rest = compiled.rest(encoded, { tracking: null });
+	const withFiles = (encode: (bytes: Buffer) => Buffer) => {
+		const encoded = new Map(files.map(({ sha256, bytes }) => [sha256, encode(bytes)]));
+		const rest = compiled.rest(encoded, { tracking: null });
+		return rest.length === 0 ? joined : Buffer.concat([joined, ...rest]);
+	};
 	const missing = compiled.variables.filter((reference) => variableValue(reference, variables) === null);
 	const isLinked =
 		request.bulk ||
 		variableNames(compiled.variables).some((name) => isLink(name) && !Object.hasOwn(request.variables, name));
 	return {
-		raw: rest.length === 0 ? joined : Buffer.concat([joined, ...rest]),
+		raw: withFiles(encodeFile),
+		withoutFiles: withFiles(() => Buffer.alloc(0)),
 		...compiled.preview({ variables }),
 		missing,
 		warnings: compiled.warnings,

@@ -10,6 +10,7 @@ import { DatabaseMissing } from '../../store/errors.js';
 import type { WrappingKey } from '../../store/keys.js';
 import { inspectStore } from '../../store/open.js';
 import type { Reads } from '../../store/store.js';
+import { shownDatabase } from '../../store/url.js';
 import type {
 	DatabaseContents,
 	Inspected,
@@ -40,6 +41,23 @@ export function inspectLocal(url: string, options: InspectOptions): Inspected {
 		if (error instanceof StoreError)
 			return { kind: 'closed', path: url, code: error.code, message: error.message };
 		if (error instanceof DatabaseMissing) return { kind: 'missing', path: url };
+		throw error;
+	}
+}
+
+/** As `inspectLocal`, of a database on a server. */
+export async function inspectOnServer(url: string, options: InspectOptions): Promise<Inspected> {
+	const path = shownDatabase(url);
+	try {
+		const { inspectPostgres } = await import('../../store/postgres/inspect.js');
+		const { reads, schema, server, close } = await inspectPostgres(url, options);
+		const moments = { newest: () => null, clockStep: () => null };
+		const contents = schema.found === schema.known ? contentsOf(reads, { ...moments, ...options }) : null;
+		return { kind: 'server', path, database: { schema, server, contents, close } };
+	} catch (error) {
+		if (error instanceof StoreError)
+			return { kind: 'closed', path, code: error.code, message: error.message };
+		if (error instanceof DatabaseMissing) return { kind: 'missing', path };
 		throw error;
 	}
 }

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { foreseeReports, type Ingested, ingestMail } from '../../delivery/bounces/ingest.js';
 import { mailsIn, openMailbox, type StoredMail } from '../../delivery/bounces/mailbox.js';
+import { fileStream } from '../../tables/file-stream.js';
 import type { IngestCounts, IngestRequest } from '../frame/ingestion.js';
 import { openVerp } from './keys.js';
 import type { LocalParts } from './parts.js';
@@ -57,7 +58,9 @@ export async function ingestBounces(
 		counts.unreadable += 1;
 		onUnreadable(file, code);
 	};
-	const mails = 'path' in from ? openMailbox(from.path, unreadable) : mailsIn(from.stream);
+	const streamOf = (path: string) => fileStream(path, signal);
+	const mails =
+		'path' in from ? openMailbox(from.path, { onUnreadable: unreadable, streamOf }) : mailsIn(from.stream);
 	for await (const group of inGroups(mails)) {
 		signal.throwIfAborted();
 		await Promise.all(group.map(take));

@@ -1,6 +1,7 @@
 /** The embedded engine on a database of this machine. Mail is composed and sent by parts that load when first needed. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { StoreError } from '../../api/errors.js';
 import { createEngine, type Engine } from '../../engine/engine.js';
 import {
 	listSettings,
@@ -8,10 +9,14 @@ import {
 	secretSettings,
 	settingDefaults,
 	settingNames,
+	settingProblem,
 	writeSettings,
 } from '../../engine/settings.js';
-import { openStore } from '../../store/open.js';
+import { DatabaseMissing } from '../../store/errors.js';
+import { type OpenOptions, openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
+import { isMissingFile, isPostgres, shownDatabase } from '../../store/url.js';
+import { findPaths } from '../config/config.js';
 import type { ConnectDependencies, Connection, LocalEngine, Target } from '../frame/connection.js';
 import { localDkim } from './dkim.js';
 import type { LocalParts, Presence } from './parts.js';
@@ -31,7 +36,7 @@ export async function connectLocal(
 	dependencies: ConnectDependencies,
 ): Promise<Connection> {
 	const { clock } = dependencies;
-	const isNew = !existsSync(target.url);
+	const isNew = isMissingFile(target.url);
 	// As it would be: empty, and nowhere.
 	const isImagined = dependencies.isTrial === true && isNew && target.create;
 	const presence: Presence = {
@@ -40,8 +45,12 @@ export async function connectLocal(
 	};
 	const keys = readWrappingKeys(dependencies.env, dependencies.warn);
 	const place = isImagined ? { ...target, url: ':memory:' } : target;
-	const store = await openLocal(place, { ...dependencies, keys, presence });
-	const parts: LocalParts = { ...dependencies, store, path: target.url, isNew, keys, presence };
+	const { store, isMade } = await openLocal(place, { ...dependencies, keys, presence });
+	const parts: LocalParts = {
+		...{ ...dependencies, store, keys, presence },
+		...{ path: shownDatabase(target.url), tokenFile: tokenFileOf(target.url, dependencies.env) },
+		isNew: isNew || isMade,
+	};
 	const lazy = lazyParts(parts);
 	const engine = createEngine({
 		store,
@@ -87,13 +96,37 @@ async function openLocal(
 		isTrial = false,
 		onWait,
 	}: Pick<LocalParts, 'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait'>,
-): Promise<Store> {
+): Promise<{ store: Store; isMade: boolean }> {
 	const mode = target.create ? 'create' : 'existing';
 	const options = { clock, mode, role, keys, isTrial } as const;
 	const onLocked = onWait === null ? undefined : () => onWait().end;
-	if (role !== 'serve') return openStore(target.url, { ...options, onLocked });
+	if (isPostgres(target.url)) return await openOnServer(target, options);
+	if (role !== 'serve')
+		return { store: await openStore(target.url, { ...options, onLocked }), isMade: false };
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
-	return openThreadedStore(target.url, { ...options, onFailure: (error) => presence.storeFailed(error) });
+	const onFailure = (error: StoreError) => presence.storeFailed(error);
+	return { store: await openThreadedStore(target.url, { ...options, onFailure }), isMade: false };
+}
+
+/** Beside the database; of one without a file, in the folder of this program's data. */
+function tokenFileOf(url: string, env: ConnectDependencies['env']): string {
+	if (!isPostgres(url)) return `${url}.token`;
+	const { host, pathname, search } = new URL(shownDatabase(url));
+	const name = `${host}${pathname}${search}`.replace(/[^\w.-]+/g, '-');
+	return join(dirname(findPaths(env).database), `postgres-${name}.token`);
+}
+
+/** Only the server knows whether there is a database; a dry run makes none. */
+async function openOnServer({ url, create }: LocalTarget, options: Omit<OpenOptions, 'mode'>) {
+	const { openPostgresStore } = await import('../../store/postgres/store.js');
+	try {
+		return { store: await openPostgresStore({ ...options, url, mode: 'existing' }), isMade: false };
+	} catch (error) {
+		if (!create || !(error instanceof DatabaseMissing)) throw error;
+		const making = { ...options, mode: 'create' } as const;
+		if (options.isTrial) return { store: await openStore(':memory:', making), isMade: true };
+		return { store: await openPostgresStore({ ...making, url }), isMade: true };
+	}
 }
 
 function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalEngine {
@@ -109,6 +142,10 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 				const isShown = (name: string) => options?.reveal === true || !secretSettings.has(name);
 				const values = await listSettings(store);
 				return Object.fromEntries(values.map(([name, value]) => [name, isShown(name) ? value : '********']));
+			},
+			whyNot: async (name, value) => {
+				if (name !== 'smtp_url') return settingProblem(name, value);
+				return (await import('./mail.js')).smtpUrlProblem(value) ?? settingProblem(name, value);
 			},
 			set: async (values) => {
 				const { assertSmtpUrl } = await import('./mail.js');

@@ -44,8 +44,14 @@ const contentCacheBytes = 16 * 1024 * 1024;
 /** Refuses a mail server's URL that could never work, before it is stored. */
 export function assertSmtpUrl(url: string | null | undefined): void {
 	if (url === null || url === undefined) return;
+	const message = smtpUrlProblem(url);
+	if (message !== null) throw invalid({ smtp_url: [{ code: 'invalid', message }] });
+}
+
+/** Null: the URL could work. */
+export function smtpUrlProblem(url: string): string | null {
 	const parsed = parseSmtpUrl(url);
-	if (parsed.kind === 'error') throw invalid({ smtp_url: [{ code: 'invalid', message: parsed.message }] });
+	return parsed.kind === 'error' ? parsed.message : null;
 }
 
 /**

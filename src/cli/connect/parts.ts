@@ -7,7 +7,10 @@ import type { ConnectDependencies } from '../frame/connection.js';
 /** The dependencies of the lazily loaded parts. */
 export interface LocalParts extends ConnectDependencies {
 	store: Store;
+	/** For people: the file, or the URL without its password. */
 	path: string;
+	/** Where the first token of `serve` is written. */
+	tokenFile: string;
 	isNew: boolean;
 	/** Of the secrets, as they were when the database was opened. */
 	keys: readonly WrappingKey[];

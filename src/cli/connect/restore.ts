@@ -1,8 +1,10 @@
 /** A backup put into the place of a database: checked first, with its queue paused, and the old one kept beside it. */
+
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
+import { restoredReason } from '../../api/pauses.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import {
 	type BackedUp,
@@ -165,7 +167,7 @@ async function settle(
 	forgetProcesses(copy, plan.place);
 	const store = await openStore(copy, { clock, mode: 'existing', keys });
 	const of = plan.newest === null ? '' : ` of ${plan.newest.slice(0, 16).replace('T', ' ')} UTC`;
-	const reason = `restored from ${file}${of}: what was sent after that waits here again`;
+	const reason = restoredReason(`${file}${of}`);
 	const settled = await store.writes
 		.settleRestored({ reason, now: clock.now() })
 		.finally(() => store.close());

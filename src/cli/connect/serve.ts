@@ -1,5 +1,6 @@
 /** `serve`: the engine as a deployment of its API, with the pages of its mails and the worker that sends them. */
 import { rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { microsPerSecond } from '../../api/datetime.js';
 import type { Engine } from '../../engine/engine.js';
 import { keepListeningUrl, readSettings } from '../../engine/settings.js';
@@ -8,6 +9,7 @@ import { createHandler } from '../../http/server/handler.js';
 import { serve } from '../../http/server/serve.js';
 import { createMetrics } from '../../http/server/telemetry.js';
 import { createThrottle } from '../../http/server/throttle.js';
+import { makeFolders } from '../../jobs/folders.js';
 import type { RunningServer, ServeOptions } from '../frame/connection.js';
 import { watchClock } from './clock-watch.js';
 import { startBounceSmtp } from './listener.js';
@@ -175,12 +177,12 @@ async function gauges({ store, clock }: ServeParts): Promise<Record<string, numb
 }
 
 /** An API needs a token: the first start makes one. `null`: there is one. */
-async function ensureToken({ store, clock, path }: ServeParts): Promise<string | null> {
+async function ensureToken({ store, clock, tokenFile: file }: ServeParts): Promise<string | null> {
 	const tokens = await store.reads.listTokens();
 	if (tokens.some(({ revoked_at }) => revoked_at === null)) return null;
 	const { secret, sha256 } = newToken();
-	const file = `${path}.token`;
 	const fresh = `${file}.${process.pid}`;
+	makeFolders(dirname(file));
 	await writeFile(fresh, `${secret}\n`, { mode: 0o600, flag: 'wx' });
 	const isMade = await store.writes.createToken({
 		sha256,

@@ -1,4 +1,6 @@
 /** `mailctl doctor`: runs the checks, prints the report and chooses the exit code. It changes nothing. */
+
+import { shownDatabase } from '../../store/url.js';
 import { hintText, mailctl, namedTarget } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
@@ -94,7 +96,7 @@ async function publish(cx: CommandContext, target: Target, findings: readonly Fi
 		unicode: hasUnicode(env),
 		paint: await paint(hasColor(stdout, cx.settings.color.value, env)),
 	};
-	const name = target.kind === 'local' ? target.url : target.baseUrl;
+	const name = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
 	await cx.out.page(textReport(name, findings, style));
 }
 

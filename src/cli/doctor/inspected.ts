@@ -1,5 +1,6 @@
 /** Input of the checks of a database: types, filled by the code that knows the store and the parts of mails. */
 import type { Micros } from '../../api/datetime.js';
+import type { ServerFacts } from '../../store/maintenance.js';
 import type { QueueState } from '../../store/queue.js';
 import type { SecretCount, SmtpTest } from '../frame/connection.js';
 
@@ -8,7 +9,8 @@ export type Inspected =
 	| { kind: 'missing'; path: string }
 	/** The file exists and cannot be opened; `code` is that of the store's errors. */
 	| { kind: 'closed'; path: string; code: string; message: string }
-	| { kind: 'open'; path: string; database: InspectedDatabase };
+	| { kind: 'open'; path: string; database: InspectedDatabase }
+	| { kind: 'server'; path: string; database: InspectedServer };
 
 /** An opened database; `close` it once. */
 export interface InspectedDatabase {
@@ -21,6 +23,12 @@ export interface InspectedDatabase {
 	/** Null where the schema is not of this version: its contents are then unreadable. */
 	contents: DatabaseContents | null;
 	close(): void;
+}
+
+/** A database on a server; `close` it once. */
+export interface InspectedServer extends Pick<InspectedDatabase, 'schema' | 'contents'> {
+	server: ServerFacts;
+	close(): Promise<void>;
 }
 
 /** The contents of the database. Each part is read when its method is called. */

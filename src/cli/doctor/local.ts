@@ -1,6 +1,8 @@
 /** The checks of a database of this machine, and of the environment it needs to send. */
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { isPostgres } from '../../store/url.js';
+import { type Paths, readConfig } from '../config/config.js';
 import type { Target } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { configChecks } from './checks/config.js';
@@ -10,12 +12,13 @@ import { machineChecks } from './checks/machine.js';
 import { publicUrlChecks } from './checks/public-url.js';
 import { queueChecks } from './checks/queue.js';
 import { secretsCheck } from './checks/secrets.js';
+import { serverChecks } from './checks/server.js';
 import { settingsChecks } from './checks/settings.js';
 import { smtpChecks } from './checks/smtp.js';
 import { webhookChecks } from './checks/webhooks.js';
 import type { Inspected } from './inspected.js';
 import { lookingInto } from './looking.js';
-import type { Check, Surroundings } from './model.js';
+import { type Check, type Surroundings, skipped } from './model.js';
 import { createNames } from './names.js';
 
 export interface LocalOptions {
@@ -23,7 +26,7 @@ export interface LocalOptions {
 	nameServer: string | undefined;
 }
 
-/** Opens the database to look at it; `close` when the checks are done. Throws `UnsupportedDatabase`. */
+/** Opens the database to look at it; `close` when the checks are done. */
 export async function localChecks(
 	cx: CommandContext,
 	target: Extract<Target, { kind: 'local' }>,
@@ -31,8 +34,8 @@ export async function localChecks(
 ): Promise<{ checks: Check[]; close(): Promise<void> }> {
 	const names = createNames(nameServer);
 	// Before it is opened: an open database has temporary files beside it.
-	const files = databaseFiles(target.url);
-	const { inspectLocal } = await import('../connect/doctor.js');
+	const files = isPostgres(target.url) ? [] : databaseFiles(target.url);
+	const { inspectLocal, inspectOnServer } = await import('../connect/doctor.js');
 	const { readWrappingKeys } = await import('../connect/wrapping.js');
 	const keysFor = ({ io }: CommandContext) => {
 		try {
@@ -42,14 +45,22 @@ export async function localChecks(
 		}
 	};
 	const keys = keysFor(cx);
-	const found = inspectLocal(target.url, { clock: cx.clock, trace: cx.trace, keys: keys.given });
+	const isNamed = cx.settings.target.origin.level !== 'default' || isReadable(cx.paths);
 	const { clock } = cx;
+	const isOnServer = isPostgres(target.url);
+	const inspect = isOnServer ? inspectOnServer : inspectLocal;
+	const found: Inspected = isNamed
+		? await inspect(target.url, { clock, trace: cx.trace, keys: keys.given })
+		: { kind: 'missing', path: target.url };
 	const look = lookingInto(found);
 	return {
 		checks: [
 			...machineChecks(),
 			...configChecks({ paths: cx.paths, ...secretsOf(found, files, cx.io.env['MAILCTL_KEY_FILE'] || null) }),
-			...databaseChecks(found, clock, surroundings),
+			...(isOnServer ? serverChecks(found, surroundings) : databaseChecks(found, clock, surroundings)).map(
+				(check) =>
+					isNamed || check.name !== 'database.file' ? check : { ...check, run: async () => notNamed },
+			),
 			secretsCheck(look, keys, surroundings),
 			...settingsChecks(look, surroundings),
 			...smtpChecks(look, clock, surroundings),
@@ -60,9 +71,20 @@ export async function localChecks(
 		],
 		close: async () => {
 			names.close();
-			if (found.kind === 'open') found.database.close();
+			if ('database' in found) await found.database.close();
 		},
 	};
+}
+
+const notNamed = skipped('the configuration, which may name another database, cannot be read');
+
+function isReadable(paths: Paths): boolean {
+	try {
+		readConfig(paths);
+		return true;
+	} catch {
+		return false;
+	}
 }
 
 /** A device or a folder, named by mistake, holds no secrets: no hint to change its mode. */
@@ -72,6 +94,7 @@ function secretsOf(
 	keyFile: string | null,
 ): { secrets: string[][]; folder: string | null } {
 	const others = [[`${found.path}.token`], ...(keyFile === null ? [] : [[keyFile]])];
+	if (isPostgres(found.path)) return { secrets: others.slice(1), folder: null };
 	const isNone = found.kind === 'missing' || (found.kind === 'closed' && found.code === 'not_a_database');
 	if (isNone) return { secrets: others, folder: null };
 	return { secrets: [files, ...others], folder: dirname(files[0] ?? resolve(found.path)) };

@@ -18,7 +18,7 @@ export function lookingInto(found: Inspected): Look {
 		return problem(`this could not be looked at: ${error.message}`);
 	};
 	return (judge) => async () => {
-		if (found.kind !== 'open') return skipped('there is no database to look into');
+		if (!('database' in found)) return skipped('there is no database to look into');
 		const { contents } = found.database;
 		return contents === null
 			? skipped('its schema is another one than this version has')

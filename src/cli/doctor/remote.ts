@@ -1,6 +1,8 @@
 /** The checks of a deployment, from the outside. */
 import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
+import { tokenOrigin } from '../config/settings.js';
+import { refusedTokenHint } from '../config/token.js';
 import { hintText, mailctl, unnamed } from '../frame/command-line.js';
 import type { Connection, Target } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
@@ -34,13 +36,18 @@ export async function remoteChecks(
 	};
 	const hasToken = target.token !== null;
 	const login = loginLine(cx, target.baseUrl);
+	const replace =
+		hasToken && isGiven(cx) ? hintText(refusedTokenHint(cx.settings, cx.globals, cx.io.env), unnamed) : login;
 	return {
 		checks: [
 			...machineChecks(),
 			...configChecks({ paths: cx.paths, secrets: [], folder: null }),
 			{ name: 'config.token', run: async () => token },
 			...connectionChecks(way, surroundings),
-			...serviceChecks({ exchange, hasToken, clock: cx.clock, login, whyPaused: pauseOf(api) }, surroundings),
+			...serviceChecks(
+				{ exchange, hasToken, clock: cx.clock, login, replace, whyPaused: pauseOf(api) },
+				surroundings,
+			),
 		],
 		close,
 	};
@@ -75,6 +82,12 @@ function pauseOf(api: Api): (signal: AbortSignal) => Promise<string | null> {
 		return (await messages.progress({ submission: '00000000-0000-4000-8000-000000000000' }, { signal }))
 			.paused;
 	};
+}
+
+/** The token is this call's own, not one that is stored. */
+function isGiven({ settings, globals, io, paths }: CommandContext): boolean {
+	const { level } = tokenOrigin(settings, globals, io.env, paths);
+	return level === 'flag' || level === 'environment';
 }
 
 function loginLine({ settings }: CommandContext, baseUrl: string): string {

@@ -1,4 +1,5 @@
 /** Missing values of a command line, asked of a person by their descriptions: a wrong answer is asked again, with the reason. */
+import { isWebUrl } from '../../api/schema/url.js';
 import type { RecordKind, TextForm } from './command.js';
 import type { CommandContext } from './context.js';
 import { UsageError } from './errors.js';
@@ -7,14 +8,14 @@ import type { Missing } from './input.js';
 /** The value as it would stand on the command line. Throws as prompts do, and where there is nothing to choose from. */
 export async function askFor(
 	cx: CommandContext,
-	{ question, of, choices, check, known, many, isSecret }: Missing,
+	{ question, of, choices, check, whyNot, known, many, isSecret }: Missing,
 ): Promise<string> {
 	if (choices !== undefined) return cx.choose(question, asChoices(choices));
 	if (of !== undefined && !isForm(of)) {
 		const { choicesOf } = await import('../verbs/choices.js');
 		return cx.search(question, await choicesOf(cx, of, known));
 	}
-	const whyNot = of === undefined ? async () => null : await checkOf(of);
+	const isNot = of === undefined ? async () => null : await checkOf(of);
 	const ask = isSecret ? cx.askSecret : cx.ask;
 	return ask(question, {
 		check: async (text) => {
@@ -22,10 +23,10 @@ export async function askFor(
 			const refused = refusalOf(() => check(text));
 			if (refused !== null) return refused;
 			for (const word of many ? text.trim().split(/\s+/) : [text.trim()]) {
-				const reason = await whyNot(word);
+				const reason = await isNot(word);
 				if (reason !== null) return reason;
 			}
-			return null;
+			return (await whyNot?.(cx, text, known)) ?? null;
 		},
 	});
 }
@@ -62,7 +63,6 @@ export async function checkOf(form: TextForm): Promise<WhyNot> {
 			return async (text) => (parseAddress(text) === null ? `"${text}" is no e-mail address` : null);
 		}
 		case 'url': {
-			const { isWebUrl } = await import('../../api/schema/url.js');
 			return async (text) => (isWebUrl(text) ? null : `"${text}" is no URL, such as https://example.com/in`);
 		}
 		case 'domain': {

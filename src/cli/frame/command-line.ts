@@ -1,4 +1,5 @@
 /** Hints: the next command, spelled for a shell and on the target of this call, so that it can be pasted. */
+import { shownDatabase } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import type { RawGlobals } from './globals.js';
 
@@ -79,10 +80,11 @@ function targetWords({
 }: RawGlobals): readonly string[] {
 	const reached =
 		db === undefined ? { '--token-file': tokenFile, '--ca-cert': caCert, '--proxy': proxy } : {};
-	const named = { '--db': db, '--base-url': baseUrl, '-p': profile };
+	const shown = db === undefined ? undefined : shownDatabase(db);
+	const named = { '--db': shown, '--base-url': baseUrl, '-p': profile };
 	if (Object.values(named).every((value) => value === undefined)) return [];
 	const words = Object.entries({ ...named, ...reached }).flatMap(([flag, value]) =>
-		value === undefined || value === '-' || hasPassword(value) ? [] : [flag, value],
+		value === undefined || value === '-' || (value !== shown && hasPassword(value)) ? [] : [flag, value],
 	);
 	return insecure === true && db === undefined ? [...words, '--insecure'] : words;
 }

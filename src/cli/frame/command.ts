@@ -2,7 +2,6 @@
  * Commands are data: name, arguments, options, output and action, with the values' types inferred from the specs. The
  * parser, the help and `mailctl commands` all read this one description.
  */
-import type { Readable } from 'node:stream';
 import type { Columns } from '../render/columns.js';
 import type { CommandContext } from './context.js';
 import type { ExitCode } from './exit.js';
@@ -81,6 +80,12 @@ export interface ArgSpec {
 	 * `-` reads it, and a question for it never shows it.
 	 */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
+	/** By the arguments before it: why a typed value is refused, so that it is asked for again; null: it is not. */
+	whyNot?: (
+		cx: CommandContext,
+		typed: string,
+		before: Readonly<Record<string, unknown>>,
+	) => Promise<string | null>;
 }
 
 /** A file named on the command line. It is opened when read: a wrong name is exit 2 at that point. */
@@ -90,8 +95,8 @@ export interface FileSource {
 	/** `null`: standard input. */
 	readonly path: string | null;
 	text(): Promise<string>;
-	bytes(): Promise<Buffer>;
-	open(): Readable;
+	/** At most 64 MiB, or so many; more is a `UsageError`. */
+	bytes(most?: number): Promise<Buffer>;
 }
 
 /** A value given itself, as `@FILE` or as `-`. */
@@ -216,6 +221,8 @@ export interface CommandGroup {
 	aliases?: readonly string[];
 	summary: string;
 	description?: string;
+	/** Some examples of its commands, as they stand there. Those of `self` are shown anyway. */
+	examples?: readonly string[];
 	/** Verbs, or groups again (`engine settings get`). */
 	commands: readonly (Command | CommandGroup)[];
 	/** Runs when no verb follows (`send`, `report`); without it a bare group prints its help. */

@@ -47,7 +47,11 @@ async function lines(
 	if (error instanceof Interrupted || error instanceof Declined) return `${complaint.message}\n`;
 	const said = [...detailLines(complaint)];
 	if (said.length === 0) said.push(complaint.message);
-	const errors = said.map((text) => `error: ${clean(shorten(text))}`);
+	const errors = said.map((text, at) => {
+		// A caret points into the line before it, and both belong to the message.
+		const isBelow = isCaret(text) || isCaret(said[at + 1]);
+		return `${isBelow ? '       ' : 'error: '}${clean(shorten(text))}`;
+	});
 	const hints = complaint.hint === null ? [] : [`hint: ${clean(hintText(complaint.hint, target))}`];
 	const fitted = await fitSentences([...errors, ...hints].join('\n'), io.stderr);
 	return `${fitted.replaceAll(/^error:/gm, marks.red('error:'))}\n`;
@@ -64,6 +68,10 @@ function detailLines({ details, message }: Complaint): string[] {
 	if (first === undefined) return [];
 	const all = texts.map(({ text }) => text);
 	return first.field ? all : [message, ...all];
+}
+
+function isCaret(text: string | undefined): boolean {
+	return text?.trimStart() === '^';
 }
 
 function shorten(text: string): string {

@@ -36,6 +36,8 @@ export interface RenderedContent {
 /** A finished message: its bytes (RFC 5322), and its parts. */
 export interface ComposedMessage extends RenderedContent {
 	raw: Buffer;
+	/** The same with nothing in the place of each file. */
+	withoutFiles: Buffer;
 	warnings: readonly string[];
 	/** Names the stand-ins for parts that only the deployment can make; null: the message is final. */
 	standsIn: string | null;

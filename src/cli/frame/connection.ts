@@ -81,8 +81,10 @@ export interface LocalEngine {
 		names: Readonly<Record<string, string>>;
 		/** Default values by name; a setting without a default is absent. */
 		defaults: Readonly<Record<string, string>>;
-		/** Set values by name, secrets masked unless `reveal`. */
+		/** Set values by name, secrets masked unless `reveal`. Unlike `status` it counts nothing. */
 		get(options?: { reveal: boolean }): Promise<Record<string, string>>;
+		/** Why the setting does not take this value; null: it does. */
+		whyNot(name: string, value: string): Promise<string | null>;
 		/** `null` unsets. Throws `ApiError` invalid naming every bad one. */
 		set(values: Readonly<Record<string, string | null>>): Promise<void>;
 	};

@@ -113,7 +113,6 @@ const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 	parse_error: { exit: exits.refused },
 	not_authenticated: {
 		exit: exits.authentication,
-		hint: ['give a token that is valid there: MAILCTL_TOKEN, --token-file or ', mailctl('login')],
 	},
 	permission_denied: {
 		exit: exits.authentication,
@@ -149,9 +148,11 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	damaged: { exit: exits.disk, hint: mailctl('engine', 'restore', 'BACKUP') },
 	read_only: {
 		exit: exits.disk,
-		hint: 'run it as the owner of the file; the file, its folder and its disk have to be writable',
+		hint: 'a file wants its owner, and a folder and disk that are writable; a server has to be the primary',
 	},
 	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again: it overwrites that' },
+	denied: { exit: exits.authentication },
+	unreachable: { exit: exits.network, retryable: true },
 	key: {
 		exit: exits.configuration,
 		hint: ['MAILCTL_KEY_FILE names the file with the key; ', mailctl('engine', 'secrets', 'wrap', '--help')],
@@ -205,7 +206,7 @@ function fromApiError(error: ApiError): Complaint {
 	return {
 		...found,
 		exit: remote ? exits.server : found.exit,
-		hint: error.code === 'throttled' ? waitHint(error) : found.hint,
+		hint: hintOf(error) ?? found.hint,
 		details: error.fields === null ? null : flatten(error),
 		http: error.http,
 	};
@@ -213,6 +214,12 @@ function fromApiError(error: ApiError): Complaint {
 
 function flatten(error: ApiError): readonly unknown[] {
 	return error.fields === null ? [] : listFieldErrors(error.fields);
+}
+
+function hintOf(error: ApiError): Hint | null {
+	if (error.code === 'throttled') return waitHint(error);
+	const isUnreached = error.code === 'network' && error.http === null && !error.unanswered;
+	return isUnreached ? [mailctl('doctor'), ' looks at each step of the way there'] : null;
 }
 
 function waitHint({ retryAfterMs }: ApiError): Hint | null {

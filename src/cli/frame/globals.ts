@@ -174,6 +174,11 @@ const valued = new Set(
 	globalOptions.flatMap(({ flags }) => (flags.includes('<') ? (flags.match(/--?[a-z-]+/g) ?? []) : [])),
 );
 
+/** `-p`, `--profile`: every name of every global option. */
+export const globalFlags: ReadonlySet<string> = new Set(
+	globalOptions.flatMap(({ flags }) => flags.match(/--?[a-z][a-z-]*/g) ?? []),
+);
+
 /** The words of the command line that are no options, in order, as far as global options can tell. */
 export function operands(argv: readonly string[]): string[] {
 	const found: string[] = [];

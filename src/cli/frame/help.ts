@@ -73,7 +73,7 @@ export function groupHelp(group: CommandGroup, path: readonly string[]): string 
 	const rows = group.commands
 		.filter((one) => !('hidden' in one && one.hidden === true))
 		.map((one): [string, string] => ['kind' in one ? usageWords(one) : one.name, one.summary]);
-	const self = group.self === undefined ? [] : details(group.self);
+	const self = group.self === undefined ? examplesOf(group) : details(group.self);
 	return page([
 		`${name}: ${group.summary}`,
 		...paragraphs(group.description ?? group.self?.description),
@@ -113,8 +113,12 @@ function details(command: Command): string[] {
 		...(exits.length === 0
 			? []
 			: [section('Exit codes', pairs(exits.map((code) => [String(code), exitMeanings[code]])))]),
-		...(examples.length === 0 ? [] : [section('Examples', examples)]),
+		...examplesOf({ examples }),
 	];
+}
+
+function examplesOf({ examples = [] }: Pick<CommandGroup, 'examples'>): string[] {
+	return examples.length === 0 ? [] : [section('Examples', examples)];
 }
 
 function usageWords(command: Command): string {

@@ -28,6 +28,8 @@ export interface Missing {
 	isSecret: boolean;
 	/** Throws `UsageError` for a value that the command line would refuse. */
 	check(text: string): void;
+	/** Of an argument; see `ArgSpec`. */
+	whyNot: ArgSpec['whyNot'];
 	/** The options read so far, by key: those of a subscriber name its list. */
 	known: Readonly<Record<string, unknown>>;
 }
@@ -74,7 +76,7 @@ async function readArgs(
 		if (refusal !== null && given.some((word) => word !== '-')) throw refusal;
 		if (given.length === 0 && spec.optional !== true) {
 			if (ask === null) throw new UsageError(`missing <${spec.name}>: ${spec.summary}`);
-			const { of, choices, many } = spec;
+			const { of, choices, many, whyNot } = spec;
 			const question = questionOf(spec);
 			const answer = await ask({
 				question,
@@ -83,6 +85,7 @@ async function readArgs(
 				many: many === true,
 				isSecret: refusal !== null,
 				check: () => {},
+				whyNot,
 				known: { ...options, ...known, ...args },
 			});
 			given.push(...wordsOf(spec, answer));
@@ -137,6 +140,7 @@ async function readOption(
 		many: false,
 		isSecret: false,
 		check: (text) => void read(text),
+		whyNot: undefined,
 		known: { ...raw, ...known },
 	});
 	return read(answer);

@@ -1,8 +1,9 @@
 /** How a command reaches its target: the connection of one call, opened when the command asks for it. */
-import { existsSync } from 'node:fs';
 import type { Wait } from '../../api/backoff.js';
+import { isMissingFile } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { readTokenOf } from '../config/token.js';
+import { mailctl } from './command-line.js';
 import type { Connect, ConnectDependencies, Connection, RemoteOptions, Target } from './connection.js';
 import type { RawGlobals } from './globals.js';
 import type { Io } from './io.js';
@@ -79,16 +80,25 @@ export function linker(settings: Settings, parts: LinkParts) {
 			signal: parts.signal,
 		});
 	};
+	const tellNew = async (path: string) => {
+		await parts.talk.note(`made a new database: ${path}`);
+		if (parts.io.stderr.isTTY)
+			await parts.talk.hint([
+				'--db or MAILCTL_DB names another one; ',
+				mailctl('login'),
+				' is for a deployment',
+			]);
+	};
 	const open = async (): Promise<Connection> => {
 		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
 		if (named.kind !== 'local') return connectTo(named);
 		const create = parts.createsDatabase ?? named.create;
-		isImagined = isAsking && create && !existsSync(named.url);
+		isImagined = isAsking && create && isMissingFile(named.url);
 		const isTrial = isDryRun || isImagined;
 		const connection = await connectTo({ ...named, create }, isTrial);
 		// On another home than was meant it would look like one in which everything is gone.
 		if (parts.createsDatabase === undefined && connection.local?.isNew === true && !isTrial)
-			await parts.talk.note(`made a new database: ${connection.local.path}`);
+			await tellNew(connection.local.path);
 		return connection;
 	};
 	return {

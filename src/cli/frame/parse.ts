@@ -125,13 +125,16 @@ function explain(error: CommanderError, node: Command | CommandGroup, argv: read
 	const word = argv.slice(argv.indexOf(node.name) + 1).find((one) => !one.startsWith('-'));
 	if (error.code === 'commander.excessArguments' && !isCommand(found) && word !== undefined)
 		throw unknownCommand(word, found, path);
-	const isSecret = /^unknown option '--(?:[a-z-]+-)?(?:token|password|secret)(?:=|')/.test(sentence);
-	const hint = isSecret
+	const secret = secretHint(/^unknown option '([^'=]*)/.exec(sentence)?.[1] ?? '');
+	const other = near === undefined ? mailctl(...path, '--help') : `did you mean ${near}?`;
+	throw new UsageError(secret === null ? sentence : sentence.replace(/=.*/s, "'"), { hint: secret ?? other });
+}
+
+/** The hint for an unknown option that a secret was meant for; null: it has another name. */
+export function secretHint(flag: string): string | null {
+	return /^--(?:[a-z-]+-)?(?:token|password|secret)$/.test(flag)
 		? 'a secret is no argument: others on this machine see them; a file or standard input gives it'
-		: near === undefined
-			? mailctl(...path, '--help')
-			: `did you mean ${near}?`;
-	throw new UsageError(isSecret ? sentence.replace(/=.*/s, "'") : sentence, { hint });
+		: null;
 }
 
 /** commander 14 has codes, but only its texts contain the unknown word and the suggestion. */

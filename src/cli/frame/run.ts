@@ -6,12 +6,13 @@ import { type ConfigFile, findPaths, type Paths, readConfig } from '../config/co
 import { protectProfile } from '../config/protection.js';
 import { type Env, resolveSettings, type Settings } from '../config/settings.js';
 import { checkReach } from '../config/target.js';
+import { refusedTokenHint } from '../config/token.js';
 import { parseFields, selectColumns } from '../render/fields.js';
 import type { Shown } from '../render/out.js';
-import { type NamedTarget, namedTarget, unnamed } from './command-line.js';
+import { type Hint, type NamedTarget, namedTarget, unnamed } from './command-line.js';
 import { type CommandContext, createContext, type Run, type RunOptions } from './context.js';
 import { DeadlinePassed, OutputClosed, UsageError } from './errors.js';
-import { type ExitCode, exits, hinted } from './exit.js';
+import { classify, type ExitCode, exits, hinted } from './exit.js';
 import { isMachine, type RawGlobals } from './globals.js';
 import { type Missing, readInput } from './input.js';
 
@@ -48,7 +49,9 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		return finalCode(code ?? exits.done, listed, parsed.globals);
 	} catch (error) {
 		// A closed output is not reported.
-		throw error instanceof OutputClosed ? error : hinted(error, takeHints());
+		throw error instanceof OutputClosed
+			? error
+			: hinted(error, [...refusedToken(error, parsed, cx), ...takeHints()]);
 	} finally {
 		deadline.stop();
 		await close();
@@ -60,6 +63,16 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 
 function asker(cx: CommandContext) {
 	return async (missing: Missing) => (await import('./asking.js')).askFor(cx, missing);
+}
+
+/** The hint for a token that is refused: the command does not know where it came from. */
+function refusedToken(error: unknown, { command, globals }: Run, { settings, io }: CommandContext): Hint[] {
+	const { code, hint } = classify(error);
+	if (code !== 'not_authenticated' || hint !== null) return [];
+	// A login has asked for it, or was given it: a stored one was not sent.
+	const sent =
+		command.profiles === true ? { ...settings, target: { ...settings.target, profile: null } } : settings;
+	return [refusedTokenHint(sent, globals, io.env)];
 }
 
 /** Names the command in the refusal of an extension: users know commands, not extensions. */

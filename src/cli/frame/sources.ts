@@ -1,8 +1,8 @@
 /** Files, `@FILE` and `-` as values: opened when read, and standard input given to one reader only. */
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { TableSource } from '../../tables/source.js';
+import { sizeText } from '../render/amounts.js';
 import type { ContentSource, FileSource } from './command.js';
 import { UsageError } from './errors.js';
 import type { Io } from './io.js';
@@ -26,7 +26,7 @@ export class FolderGiven extends UsageError {}
 
 /**
  * One for a whole call, so that standard input is given once: a second flag that wants it throws `UsageError`. Nothing
- * is opened before it is read. Standard input ends with the signal, whose reason its reader gets.
+ * is opened before it is read. What is read ends with the signal, whose reason its reader gets.
  */
 export function createSources(io: Io, signal: AbortSignal): Sources {
 	let taken: string | null = null;
@@ -39,7 +39,7 @@ export function createSources(io: Io, signal: AbortSignal): Sources {
 	};
 	const file = (text: string, flag: string): FileSource => {
 		if (inputName(text) === '-') return streamSource('standard input', stdin(flag));
-		return fileSource(text, flag);
+		return fileSource(text, flag, signal);
 	};
 	return {
 		stdin,
@@ -65,34 +65,35 @@ function endWith(stream: Readable, signal: AbortSignal): void {
 /** Bytes, far above any service's limits: an endless device or pipe must not fill the memory. Tables stream. */
 const maxBytes = 64 * 1024 * 1024;
 
-async function readAll(stream: Readable, name: string): Promise<Buffer> {
+async function readAll(stream: Readable, name: string, most = maxBytes): Promise<Buffer> {
 	const chunks: Buffer[] = [];
 	let size = 0;
 	for await (const chunk of stream) {
 		chunks.push(Buffer.from(chunk));
 		size += chunk.length;
-		if (size > maxBytes) throw new UsageError(`${name} holds more than 64 MiB`);
+		if (size > most) throw new UsageError(`${name} holds more than ${sizeText(most)}`);
 	}
 	return Buffer.concat(chunks);
 }
 
 function streamSource(name: string, stream: Readable): FileSource {
-	const bytes = () => readAll(stream, name);
-	return { name, path: null, bytes, text: async () => decode(await bytes(), name), open: () => stream };
+	const bytes = (most?: number) => readAll(stream, name, most);
+	return { name, path: null, bytes, text: async () => decode(await bytes(), name) };
 }
 
-function fileSource(path: string, flag: string): FileSource {
-	const bytes = async () => {
+function fileSource(path: string, flag: string, signal: AbortSignal): FileSource {
+	const bytes = async (most?: number) => {
 		await refuseFolder(path, flag);
-		return readAll(createReadStream(path), path).catch((error: unknown) => refuse(error, path, flag));
+		const { fileStream } = await import('../../tables/file-stream.js');
+		try {
+			return await readAll(await fileStream(path, signal), path, most);
+		} catch (error) {
+			// The error of a stream that was ended says nothing.
+			signal.throwIfAborted();
+			return refuse(error, path, flag);
+		}
 	};
-	return {
-		name: path,
-		path,
-		bytes,
-		text: async () => decode(await bytes(), path),
-		open: () => createReadStream(path),
-	};
+	return { name: path, path, bytes, text: async () => decode(await bytes(), path) };
 }
 
 async function refuseFolder(path: string, flag: string): Promise<void> {

@@ -39,9 +39,14 @@ export function csvCell(value: unknown): string {
 	return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A cell of a pipe table; characters of Markdown markup and links stay text. */
+/**
+ * Text within a line or a cell of Markdown, shown as it is: no markup, no HTML, no entity. An address of the web is a
+ * link of the angle form, for others take marks before their characters for a part of the address.
+ */
 export function markdownCell(value: unknown): string {
-	return humanCell(value).replace(/[\\|`*_<>[\]]/g, (char) => `\\${char}`);
+	const text = humanCell(value);
+	if (/^https?:\/\/[^\s<>\\`]+$/.test(text)) return `<${text.replaceAll('|', '\\|')}>`;
+	return text.replace(/[\\|`*_<>[\]&~#]/g, (char) => `\\${char}`);
 }
 
 /** The cells of a record, for programs: a time says that it is one of UTC. */

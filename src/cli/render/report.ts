@@ -7,18 +7,30 @@ import { clean } from './clean.js';
 import { numberText } from './counted.js';
 import { lineChart } from './line-chart.js';
 import { type DetailedReport, renderDetails } from './report-details.js';
+import { wrap } from './width.js';
 
 export type Chart = 'bars' | 'line' | 'spark' | 'heat' | 'none';
 
-/** Lines without their line ends; every text of the service is cleaned. */
+/**
+ * Lines without their line ends; every text of the service is cleaned. `title`: null of a report on everything.
+ * `withMachines`: it counts opens and clicks by machines, too.
+ */
 export function renderReport(
 	{ total, data }: Report,
 	{
 		chart,
 		detailed = null,
 		zone = null,
+		title = null,
+		withMachines = false,
 		...options
-	}: ChartOptions & { chart: Chart; detailed?: DetailedReport | null; zone?: string | null },
+	}: ChartOptions & {
+		chart: Chart;
+		detailed?: DetailedReport | null;
+		zone?: string | null;
+		title?: string | null;
+		withMachines?: boolean;
+	},
 ): string[] {
 	const days = detailed === null ? daysOf(data) : peopleByDay(detailed);
 	const [first, last] = [days[0]?.date, days.at(-1)?.date];
@@ -40,6 +52,7 @@ export function renderReport(
 	};
 	const widest = Math.max(...figures.map(([, figure]) => figure.length));
 	return [
+		...(title === null ? [] : [clean(title)]),
 		...headingOf(range, zone, options),
 		'',
 		...(detailed === null
@@ -47,6 +60,9 @@ export function renderReport(
 					`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
 				)
 			: renderDetails(detailed, options)),
+		...(withMachines && detailed === null && Number(total.opened) > 0
+			? ['', ...wrap('opens and clicks by machines count, too: --human leaves them out', options.width)]
+			: []),
 		...(chart === 'none' ? [] : ['', ...pictureOf(chart)]),
 	];
 }

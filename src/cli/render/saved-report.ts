@@ -3,6 +3,7 @@ import type { Micros } from '../../api/datetime.js';
 import type { List, Report } from '../../api/records.js';
 import type { Figures, ListGrowth } from '../../api/reports.js';
 import { formatCsvRow } from '../../tables/write-csv.js';
+import { markdownCell } from './cells.js';
 import { clean } from './clean.js';
 import type { DetailedReport } from './report-details.js';
 
@@ -49,7 +50,7 @@ export function markdownOf(saved: SavedReport): string {
 	const links = (detailed?.links ?? []).slice(0, 20);
 	const lists = detailed?.details.lists ?? [];
 	return [
-		`# ${cell(title)}`,
+		`# ${markdownCell(title)}`,
 		'',
 		...tableOf(
 			['measure', 'messages', '%'],
@@ -130,10 +131,5 @@ export function totalsOf({ report: { total }, detailed }: SavedReport): TotalLin
 
 function tableOf(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string[] {
 	const lines = [header, header.map(() => '---'), ...rows];
-	return lines.map((row) => `| ${row.map((one) => cell(String(one))).join(' | ')} |`);
-}
-
-/** Text from outside is text in Markdown too, and stays in its cell. */
-function cell(text: string): string {
-	return clean(text).replace(/[\\`*_{}[\]<>()#|!]/g, (mark) => `\\${mark}`);
+	return lines.map((row) => `| ${row.map(markdownCell).join(' | ')} |`);
 }

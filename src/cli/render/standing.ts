@@ -31,6 +31,33 @@ export function withOneLine(stream: OutStream, elapsedMs: () => number = () => p
 		waiting = line;
 		if (standing === null) show();
 	};
+	const write: OutStream['write'] = (text) => {
+		saidAt = elapsedMs();
+		if (shown === null) return stream.write(text);
+		void stream.write(toStart);
+		const written = stream.write(text);
+		void stream.write(shown);
+		return written;
+	};
+	return Object.assign(writingTo(stream, write), {
+		stand: (line: string | null) => {
+			saidAt = elapsedMs();
+			standing = line;
+			show();
+		},
+		wait,
+		saidAt: () => saidAt,
+		beside: (other: OutStream) =>
+			writingTo(other, (text) => {
+				saidAt = elapsedMs();
+				if (waiting !== null) wait(null);
+				return other.write(text);
+			}),
+	});
+}
+
+/** The same stream with another way to write. */
+function writingTo(stream: OutStream, write: OutStream['write']): OutStream {
 	return {
 		raw: stream.raw,
 		isTTY: stream.isTTY,
@@ -38,32 +65,6 @@ export function withOneLine(stream: OutStream, elapsedMs: () => number = () => p
 		get columns() {
 			return stream.columns;
 		},
-		write(text) {
-			saidAt = elapsedMs();
-			if (shown === null) return stream.write(text);
-			void stream.write(toStart);
-			const written = stream.write(text);
-			void stream.write(shown);
-			return written;
-		},
-		stand(line) {
-			saidAt = elapsedMs();
-			standing = line;
-			show();
-		},
-		wait,
-		saidAt: () => saidAt,
-		beside: (other) => ({
-			raw: other.raw,
-			isTTY: other.isTTY,
-			get columns() {
-				return other.columns;
-			},
-			write(text) {
-				saidAt = elapsedMs();
-				if (waiting !== null) wait(null);
-				return other.write(text);
-			},
-		}),
+		write,
 	};
 }

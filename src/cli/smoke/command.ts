@@ -119,10 +119,7 @@ function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode 
 	if (leftovers.length === 0 && signal.aborted) throw signal.reason;
 	if (halted?.why === 'unreachable')
 		throw new CliError('network', exits.network, halted.message, { retryable: true });
-	if (halted !== null)
-		throw new CliError('not_authenticated', exits.authentication, halted.message, {
-			hint: ['give a token: MAILCTL_TOKEN, --token-file or ', mailctl('login')],
-		});
+	if (halted !== null) throw new CliError('not_authenticated', exits.authentication, halted.message);
 	if (counts.failed === 0) return exits.done;
 	const failed = checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
 	const hint =

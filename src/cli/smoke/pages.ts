@@ -1,5 +1,7 @@
 /** Collections as the document has them: the envelope, and pages that lead somewhere. */
+
 import { isRecord } from '../../api/json.js';
+import { canParseUrl } from '../../api/schema/url.js';
 import { expectObject, isSame } from './judge.js';
 import { Broken, type Probe, Skipped } from './model.js';
 import { type Json, shown } from './shapes.js';
@@ -36,7 +38,7 @@ export async function readPage(probe: Probe, path: string): Promise<ReadPage> {
 /** The page of a link; the client uses only its query (api-decisions 8). */
 export function pageNumber(link: string): number {
 	const base = 'http://localhost/';
-	const text = URL.canParse(link, base) ? (new URL(link, base).searchParams.get('page') ?? '1') : '';
+	const text = canParseUrl(link, base) ? (new URL(link, base).searchParams.get('page') ?? '1') : '';
 	if (!/^\d{1,15}$/.test(text) || Number(text) < 1) throw new Broken(`the link ${shown(link)} names no page`);
 	return Number(text);
 }

@@ -10,7 +10,7 @@ import { walk } from './listing.js';
 /** As the service reads them; a date such as `7d` becomes that day. Throws `UsageError`, and asks for the fields only. */
 export async function readConditions(cx: CommandContext, texts: readonly string[]): Promise<Condition[]> {
 	const fields = await knownFields(cx, texts);
-	const names = [...plainFields, ...fields.map(({ variable }) => `meta.${variable}`)];
+	const names = [...plainFields, ...fields.map(({ variable }) => metaName(variable))];
 	return texts.map((text) => {
 		const settled = withDate(cx, text);
 		const parsed = parseCondition(settled);
@@ -22,8 +22,17 @@ export async function readConditions(cx: CommandContext, texts: readonly string[
 	});
 }
 
+function metaName(variable: string): string {
+	return `meta.${variable}`;
+}
+
+/** Conditions on email, name and created alone ask for none. */
 async function knownFields(cx: CommandContext, where: readonly string[]): Promise<Field[]> {
-	if (!where.some((text) => text.trimStart().startsWith('meta.'))) return [];
+	const isAboutFields = where.some((text) => {
+		const parsed = parseCondition(withDate(cx, text));
+		return isCondition(parsed) ? parsed.variable !== null : Boolean(parsed.field);
+	});
+	if (!isAboutFields) return [];
 	const api = await cx.api();
 	const fields: Field[] = [];
 	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
@@ -48,7 +57,8 @@ function badCondition(
 	{ at, message, field }: { at: number; message: string; field?: string },
 	names: readonly string[],
 ): UsageError {
-	const near = field === undefined ? undefined : didYouMean(field, names);
+	const meta = names.find((name) => name.toLowerCase() === metaName(field ?? '').toLowerCase());
+	const near = meta === undefined ? didYouMean(field ?? '', names) : `did you mean ${meta}?`;
 	return new UsageError(`--where: ${message}`, {
 		details: [text, `${' '.repeat(at)}^`],
 		hint:

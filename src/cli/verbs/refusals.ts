@@ -2,6 +2,7 @@
 
 import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
 import { isHeldReason, pauseSentence } from '../../api/pauses.js';
+import { withoutPassword } from '../../api/quote.js';
 import { unknownVariableOf } from '../../api/refusals.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
@@ -78,7 +79,7 @@ function withValue({ path, message }: Refused, input: object): string {
 	const value = secrets.has(path) ? undefined : valueAt(input, path.split('.'));
 	const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 	if (text === '' || text.length > maxQuoted || message.includes(text)) return message;
-	return `${message} (${text})`;
+	return `${message} (${withoutPassword(text)})`;
 }
 
 function valueAt(input: unknown, [key, ...rest]: readonly string[]): unknown {

@@ -1,5 +1,4 @@
 /** Reads stored mails one after the other: a file, an mbox (RFC 4155), a folder of files, a Maildir, standard input. */
-import { createReadStream } from 'node:fs';
 import { open, readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { maxMailBytes } from './mime.js';
@@ -17,13 +16,19 @@ const maxNameBytes = 255;
 /** Called for a file that cannot be read, with the system's error code: `EACCES`. */
 export type OnUnreadable = (file: string, code: string) => void;
 
+/** Opens a file, or a pipe. */
+export type StreamOf = (path: string) => Promise<AsyncIterable<Buffer>>;
+
 /**
  * Mails of a path, in the order of their names. Throws the system's error where the path itself cannot be read. An
  * unreadable mail in a folder does not hold up others; other entries and files removed meanwhile are left out.
  */
-export async function* openMailbox(path: string, onUnreadable: OnUnreadable): AsyncGenerator<StoredMail> {
+export async function* openMailbox(
+	path: string,
+	{ onUnreadable, streamOf }: { onUnreadable: OnUnreadable; streamOf: StreamOf },
+): AsyncGenerator<StoredMail> {
 	// The path itself may be a pipe, such as `<(…)` of a shell.
-	if (!(await stat(path)).isDirectory()) return yield* mailsOf(path);
+	if (!(await stat(path)).isDirectory()) return yield* mailsIn(await streamOf(path));
 	const names = await readdir(path);
 	const isMaildir = names.includes('new') && names.includes('cur');
 	const files = isMaildir ? await readdir(join(path, 'new')) : names;
@@ -33,7 +38,7 @@ export async function* openMailbox(path: string, onUnreadable: OnUnreadable): As
 			// Opening a pipe would wait for a writer.
 			if (!(await stat(file)).isFile()) continue;
 			if (isMaildir) yield { bytes: await readBegin(file), done: () => markSeen(path, file) };
-			else yield* mailsOf(file);
+			else yield* mailsIn(await streamOf(file));
 		} catch (error) {
 			if (!isGone(error)) onUnreadable(file, codeOf(error));
 		}
@@ -77,10 +82,6 @@ async function firstOf(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
 		length += piece.length;
 	}
 	return Buffer.concat(kept).subarray(0, maxMailBytes);
-}
-
-function mailsOf(path: string): AsyncGenerator<StoredMail> {
-	return mailsIn(createReadStream(path));
 }
 
 async function readBegin(file: string): Promise<Buffer> {

@@ -1,4 +1,5 @@
 /** Selects the proxies of a call: `--proxy`, else the environment; loopback is never proxied. */
+import { canParseUrl } from '../../api/schema/url.js';
 
 /** For EnvHttpProxyAgent; an empty text means none. */
 export interface ProxyChoice {
@@ -51,14 +52,14 @@ function withScheme(proxy: string): string {
 
 /** Whether it is a proxy URL that undici supports. */
 export function isProxyUrl(text: string): boolean {
-	return URL.canParse(text) && /^(https?|socks5?):$/.test(new URL(text).protocol);
+	return canParseUrl(text) && /^(https?|socks5?):$/.test(new URL(text).protocol);
 }
 
 /** For messages, without the proxy's password; it does not distinguish two proxies, or show NO_PROXY. */
 export function throughText({ httpProxy, httpsProxy, noProxy }: ProxyChoice): string {
 	const url = httpsProxy === '' ? httpProxy : httpsProxy;
 	const isOne = noProxy === '' && (httpProxy === '' || httpsProxy === '' || httpProxy === httpsProxy);
-	return isOne && URL.canParse(url)
+	return isOne && canParseUrl(url)
 		? ` through the proxy ${new URL(url).host}`
 		: ', which may go through a proxy';
 }

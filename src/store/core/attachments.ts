@@ -37,7 +37,7 @@ export function createAttachments(sql: Sql) {
 			await sql.run(
 				`INSERT INTO attachments (sha256, size, created_at, expires_at, bytes)
 				VALUES (?, ?, ?, ?, ?)
-				ON CONFLICT (sha256) DO UPDATE SET expires_at = excluded.expires_at WHERE expires_at IS NOT NULL`,
+				ON CONFLICT (sha256) DO UPDATE SET expires_at = excluded.expires_at WHERE attachments.expires_at IS NOT NULL`,
 				sha256,
 				bytes.length,
 				now,

@@ -7,7 +7,6 @@ import { createAttachments } from './attachments.js';
 import { createBounces } from './bounces.js';
 import { createCampaigns } from './campaigns/campaigns.js';
 import type { Slices } from './campaigns/rows.js';
-import { createChecks } from './checks.js';
 import { createCompositions } from './compositions.js';
 import { createDeliveries } from './deliveries.js';
 import { createErasures } from './erasures.js';
@@ -22,6 +21,7 @@ import { createDkimKeys, createKeyring, createTokens } from './keys.js';
 import { createLimitHolders } from './limits/holders.js';
 import { createLimitTurns, createWaking, type Waking } from './limits/turns.js';
 import { createLists } from './lists.js';
+import { createMaintenance } from './maintenance.js';
 import { createMessageActions } from './message-actions.js';
 import { createMessages } from './messages.js';
 import { createNotifications } from './notifications.js';
@@ -29,7 +29,6 @@ import { createPeople } from './people.js';
 import { createQueue } from './queue.js';
 import { createQueuePauses, createQueueState } from './queue-state.js';
 import { createReportDetails } from './report-details.js';
-import { createRestores } from './restores.js';
 import { createSenders } from './senders.js';
 import { createSettings } from './settings.js';
 import { createCalls } from './settle.js';
@@ -43,8 +42,6 @@ import { createWebhookSecrets, createWebhooks } from './webhooks.js';
 export interface Core extends Operations, Slices, Waking {
 	/** Does the work on a command that needs no transaction, ahead of the operation. Returns the number of rows. */
 	prepareBatch(command: Command<'putImportBatch'>): number;
-	/** The last lease spent its time on messages that limits hold back: other messages may be due. */
-	wasLeaseCut(): boolean;
 }
 
 /**
@@ -83,8 +80,7 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createReportDetails(sql),
 		...createQueue(sql),
 		...createCalls(sql),
-		...createRestores(sql),
-		...createChecks(sql),
+		...createMaintenance(sql),
 		...createCompositions(sql),
 		...createLimitTurns(sql),
 		...createLimitHolders(sql),

@@ -36,7 +36,7 @@ export function createDeliveries(sql: Sql) {
 				),
 				results: (
 					await sql.all<DeliveryRow>(
-						// webhook_deliveries_of_hook (webhook_id, rowid)
+						// webhook_deliveries_of_hook (webhook_id, id)
 						`SELECT ${columns} FROM ${joined} WHERE ${where}
 						ORDER BY d.id ${ordering === '-date_created' ? 'DESC' : ''} LIMIT ? OFFSET ?`,
 						...values,
@@ -153,7 +153,7 @@ async function makeDue(sql: Sql, id: number, now: Micros): Promise<void> {
 	await sql.run(
 		`UPDATE webhook_deliveries AS d
 		SET state = 'pending',
-			due_at = min(coalesce(due_at, ?), ?),
+			due_at = ${sql.dialect.least}(coalesce(due_at, ?), ?),
 			attempts_before = CASE WHEN ${seenState} = 'pending' THEN attempts_before ELSE attempts END,
 			finished_at = NULL
 		FROM webhooks w

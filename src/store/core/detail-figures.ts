@@ -33,7 +33,7 @@ export async function wrongLinks(sql: Sql): Promise<LinkKey[]> {
 			SELECT s.campaign, f.link, a.audience, -sum(f.count), -count(DISTINCT f.message_id)
 			${clicked}
 			GROUP BY s.campaign, f.link, a.audience
-		)
+		) l
 		GROUP BY campaign, link, audience
 		HAVING sum(clicks) <> 0 OR sum(messages) <> 0`,
 	);
@@ -63,7 +63,7 @@ export async function wrongBounces(sql: Sql): Promise<BounceKey[]> {
 			SELECT '${total}', f.type, -count(*) ${bounced} GROUP BY f.type
 			UNION ALL
 			SELECT s.campaign, f.type, -count(*) ${bounced} WHERE s.campaign IS NOT NULL GROUP BY s.campaign, f.type
-		)
+		) b
 		GROUP BY scope, type
 		HAVING sum(count) <> 0`,
 	);
@@ -76,7 +76,7 @@ export async function recountBounces(sql: Sql, keys: readonly BounceKey[]): Prom
 		await sql.run(
 			`INSERT INTO bounce_figures (scope, quarter, domain, type, code, shard, count)
 			SELECT ?, f.first_at / ${quarterHour} AS quarter,
-				CASE instr(m.to_key, '@') WHEN 0 THEN ''
+				CASE ${sql.dialect.position}(m.to_key, '@') WHEN 0 THEN ''
 					ELSE replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '') END AS domain,
 				f.type,
 				coalesce(

@@ -3,11 +3,13 @@
  * without another recipient also loses its context, copies and content. The address also goes from copies of other
  * people's messages and from kept answers. Of the address only a keyed hash stays.
  */
+import { randomUUID } from 'node:crypto';
 import { type EmailKey, parseMailbox } from '../../api/address.js';
 import { erasedAddress, erasedHash } from '../../engine/rules/erasure.js';
 import type { StoredKey } from '../keys.js';
 import type { Command, Operations } from '../operations.js';
 import { dropContent } from './attachments.js';
+import { findKeys, insertKey } from './keys.js';
 import { counterMove, moveCounters } from './list-counters.js';
 import { readEnvelope } from './rows.js';
 import type { Sql } from './sql.js';
@@ -67,13 +69,7 @@ async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number>
 
 async function remember(sql: Sql, { email_key, fresh, now }: EraseCommand): Promise<void> {
 	if ((await erasureKeys(sql)).length === 0) {
-		await sql.run(
-			"INSERT INTO keyring (purpose, id, secret, created_at) VALUES ('erasure', ?, wrap(?, ?), ?)",
-			fresh.id,
-			fresh.secret,
-			`keyring erasure ${fresh.id}`,
-			now,
-		);
+		await insertKey(sql, { purpose: 'erasure', ...fresh, now });
 	}
 	const [key] = await erasureKeys(sql);
 	if (key === undefined) throw new Error('the key of erasures is missing');
@@ -110,11 +106,12 @@ async function eraseMessage(sql: Sql, id: number): Promise<void> {
 	await sql.run(
 		// The id of a campaign's message is a hash of the address that anyone can compute, so a new id replaces it.
 		`UPDATE messages
-		SET uuid = CASE WHEN lane > 0 THEN ${randomUuid} ELSE uuid END,
+		SET uuid = CASE WHEN lane > 0 THEN ? ELSE uuid END,
 			to_email = ?, to_key = ?, subscriber_id = NULL, variables = '{}', last_reply = NULL,
 			state = CASE WHEN wake_at IS NULL THEN state ELSE 'canceled' END,
 			wake_at = NULL, lease_owner = NULL, fence = fence + 1
 		WHERE id = ?`,
+		randomUUID(),
 		erasedAddress,
 		erasedAddress,
 		id,
@@ -137,11 +134,6 @@ async function eraseDeliveries(sql: Sql, message_id: number): Promise<void> {
 	// webhook_deliveries_of_message
 	await sql.run('DELETE FROM webhook_deliveries WHERE message_id = ?', message_id);
 }
-
-const randomUuid = `lower(
-	hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) ||
-	'-a' || substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6))
-)`;
 
 /**
  * A submission with other recipients stays: they share its context and content. So does that of a campaign, which may
@@ -188,15 +180,15 @@ export async function eraseTraces(sql: Sql, address: EmailKey, addresses: readon
 
 /** Columns with JSON of ours in which an address may stand, and the key of their rows. */
 const answerTables = [
-	{ name: 'idempotency_keys', column: 'answer' },
-	{ name: 'import_acks', column: 'ack' },
-	{ name: 'campaign_acks', column: 'ack' },
+	{ name: 'idempotency_keys', column: 'answer', key: ['scope', 'key'] },
+	{ name: 'import_acks', column: 'ack', key: ['import_seq', 'first'] },
+	{ name: 'campaign_acks', column: 'ack', key: ['campaign_seq', 'first'] },
 ] as const;
 
 async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly string[]): Promise<void> {
 	for (const text of addresses) {
 		const found = await sql.all<{ seq: number; envelope: string }>(
-			'SELECT seq, envelope FROM submissions WHERE instr(lower(envelope), lower(?)) > 0',
+			`SELECT seq, envelope FROM submissions WHERE ${sql.dialect.position}(lower(envelope), lower(?)) > 0`,
 			text,
 		);
 		for (const { seq, envelope } of found) {
@@ -211,21 +203,23 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 
 async function replaceIn(
 	sql: Sql,
-	{ name, column }: (typeof answerTables)[number],
+	{ name, column, key: [major, minor] }: (typeof answerTables)[number],
 	addresses: readonly string[],
 ): Promise<void> {
 	for (const text of addresses) {
 		// The text as it stands within JSON, without the quotes around it.
 		const inner = JSON.stringify(text).slice(1, -1);
-		const found = await sql.all<{ rowid: number; text: string }>(
-			`SELECT rowid, ${column} AS text FROM ${name} WHERE instr(lower(${column}), lower(?)) > 0`,
+		const found = await sql.tuples<[string, string | number, string | number]>(
+			`SELECT ${column}, ${major}, ${minor}
+			FROM ${name}
+			WHERE ${sql.dialect.position}(lower(${column}), lower(?)) > 0`,
 			inner,
 		);
-		for (const row of found) {
+		for (const [answer, ...key] of found) {
 			await sql.run(
-				`UPDATE ${name} SET ${column} = ? WHERE rowid = ?`,
-				withoutAddress(row.text, inner),
-				row.rowid,
+				`UPDATE ${name} SET ${column} = ? WHERE ${major} = ? AND ${minor} = ?`,
+				withoutAddress(answer, inner),
+				...key,
 			);
 		}
 	}
@@ -236,7 +230,7 @@ async function eraseResults(sql: Sql, address: string): Promise<void> {
 	const found = await sql.all<{ campaign_seq: number; n: number; to_email: string; error: string | null }>(
 		`SELECT campaign_seq, n, to_email, error
 		FROM campaign_results
-		WHERE instr(lower(to_email || ' ' || coalesce(error, '')), lower(?)) > 0`,
+		WHERE ${sql.dialect.position}(lower(to_email || ' ' || coalesce(error, '')), lower(?)) > 0`,
 		address,
 	);
 	for (const { campaign_seq, n, to_email, error } of found) {
@@ -273,10 +267,8 @@ export async function isErased(sql: Sql, address: EmailKey): Promise<boolean> {
 }
 
 /** Newest first. */
-export async function erasureKeys(sql: Sql): Promise<Pick<StoredKey, 'id' | 'secret'>[]> {
-	return await sql.all<Pick<StoredKey, 'id' | 'secret'>>(
-		"SELECT id, unwrap(secret, 'keyring erasure ' || id) AS secret FROM keyring WHERE purpose = 'erasure' ORDER BY created_at DESC, id DESC",
-	);
+export function erasureKeys(sql: Sql): Promise<StoredKey[]> {
+	return findKeys(sql, 'erasure');
 }
 
 async function isKept(sql: Sql, hash: string): Promise<boolean> {

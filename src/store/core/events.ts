@@ -159,7 +159,8 @@ export async function countEvent(
 	const [counted] = await sql.tuples<[count: number]>(
 		`INSERT INTO message_firsts (message_id, type, link, machine, first_at, count)
 		VALUES (?, ?, ?, ?, ?, 1)
-		ON CONFLICT DO UPDATE SET first_at = min(first_at, excluded.first_at), count = count + 1
+		ON CONFLICT (message_id, type, link, machine) DO UPDATE
+		SET first_at = ${sql.dialect.least}(message_firsts.first_at, excluded.first_at), count = message_firsts.count + 1
 		RETURNING count`,
 		message.id,
 		event.type,

@@ -4,12 +4,10 @@
  */
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
-import { type FieldRow, span, toField } from './rows.js';
+import { type FieldRow, parseRecord, span, toField } from './rows.js';
 import type { Sql } from './sql.js';
 
 const columns = 'id, variable, name, created_at';
-// Searches for the quoted name first: parsing the JSON of every subscriber costs five times as much.
-const usesVariable = `instr(meta, ?) > 0 AND json_type(meta, ?) IS NOT NULL`;
 
 /** Renaming and deleting walk all subscribers in one transaction of the caller. */
 export function createFields(sql: Sql) {
@@ -27,22 +25,22 @@ export function createFields(sql: Sql) {
 		countFieldUses: async ({ id }) => {
 			const row = await findField(sql, id);
 			if (row === null) return 0;
-			return await sql.number(
-				`SELECT count(*) FROM subscribers WHERE ${usesVariable}`,
-				quoted(row.variable),
-				path(row.variable),
-			);
+			let uses = 0;
+			await eachUse(sql, row.variable, async () => {
+				uses += 1;
+			});
+			return uses;
 		},
 		createField: async ({ input, now }) => {
 			if (await isVariableTaken(sql, input.variable, 0))
 				return { kind: 'refused', errors: notUnique('variable') };
-			const { lastInsertRowid } = await sql.run(
-				'INSERT INTO fields (variable, name, created_at) VALUES (?, ?, ?)',
+			const id = await sql.number(
+				'INSERT INTO fields (variable, name, created_at) VALUES (?, ?, ?) RETURNING id',
 				input.variable,
 				input.name,
 				now,
 			);
-			return await written(sql, Number(lastInsertRowid));
+			return await written(sql, id);
 		},
 		patchField: async ({ id, patch }) => {
 			const row = await findField(sql, id);
@@ -85,36 +83,50 @@ export async function isVariableTaken(sql: Sql, variable: string, exceptId: numb
 	return (await sql.number(taken, variable, exceptId)) === 1;
 }
 
-// `->` and json(): json_extract would turn true into 1.
 async function renameInMeta(sql: Sql, from: string, to: string): Promise<void> {
-	await sql.run(
-		`UPDATE subscribers
-		SET meta = json_remove(json_set(meta, ?, json(meta -> ?)), ?)
-		WHERE ${usesVariable}`,
-		path(to),
-		path(from),
-		path(from),
-		quoted(from),
-		path(from),
-	);
+	await eachUse(sql, from, async (id, { [from]: value, ...rest }) => {
+		await writeMeta(sql, id, { ...rest, [to]: value });
+	});
 }
 
 async function removeFromMeta(sql: Sql, variable: string): Promise<void> {
-	await sql.run(
-		`UPDATE subscribers SET meta = json_remove(meta, ?) WHERE ${usesVariable}`,
-		path(variable),
-		quoted(variable),
-		path(variable),
-	);
+	await eachUse(sql, variable, async (id, { [variable]: _, ...rest }) => {
+		await writeMeta(sql, id, rest);
+	});
 }
 
-// Variables are letters, digits and underscores: nothing to escape.
-function quoted(variable: string): string {
-	return `"${variable}"`;
+async function writeMeta(sql: Sql, id: number, meta: Record<string, unknown>): Promise<void> {
+	await sql.run('UPDATE subscribers SET meta = ? WHERE id = ?', JSON.stringify(meta), id);
 }
 
-function path(variable: string): string {
-	return `$."${variable}"`;
+/** Rows in memory. */
+const sliceRows = 1_000;
+
+/** Every subscriber whose meta has the variable, by id. */
+async function eachUse(
+	sql: Sql,
+	variable: string,
+	use: (id: number, meta: Record<string, unknown>) => Promise<void>,
+): Promise<void> {
+	for (let after = 0; ; ) {
+		const rows = await sql.tuples<[id: number, meta: string]>(
+			// The quoted name is searched for first: most rows are never parsed. Variables need no escaping.
+			`SELECT id, meta
+			FROM subscribers
+			WHERE id > ? AND ${sql.dialect.position}(meta, ?) > 0
+			ORDER BY id
+			LIMIT ${sliceRows}`,
+			after,
+			`"${variable}"`,
+		);
+		for (const [id, text] of rows) {
+			const meta = parseRecord(text);
+			if (Object.hasOwn(meta, variable)) await use(id, meta);
+		}
+		const last = rows.at(-1);
+		if (last === undefined || rows.length < sliceRows) return;
+		after = last[0];
+	}
 }
 
 async function written(sql: Sql, id: number) {

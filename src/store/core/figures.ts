@@ -131,7 +131,7 @@ export async function countBounced(
 		) b
 		JOIN messages m ON m.id = b.message_id
 		JOIN submissions s ON s.seq = m.submission_seq
-		WHERE (? IS NULL OR s.campaign = ?) AND (? IS NULL OR s.tag = ?)
+		WHERE (CAST(? AS TEXT) IS NULL OR s.campaign = ?) AND (CAST(? AS TEXT) IS NULL OR s.tag = ?)
 		GROUP BY 1, 2, 3`,
 		// A day of any zone lies within those of UTC around it.
 		startOfDay(addDays(from, -1)),
@@ -193,7 +193,7 @@ export async function countEverything(sql: Sql): Promise<Counted[]> {
 			JOIN submissions s ON s.seq = m.submission_seq
 			LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 			WHERE s.campaign_seq IS NULL OR g.released_at IS NOT NULL
-		)
+		) c
 		GROUP BY campaign, quarter
 		UNION ALL
 		SELECT s.campaign, 'SENT', 'all', m.sent_at / ${quarterHour} AS quarter, count(*)
@@ -256,7 +256,7 @@ export async function reportOfTag(
 
 // Groups by quarter of an hour, which is one day in every zone: result rows enter this process instead of messages.
 async function instants(sql: Sql, { campaign, tag, human }: TagQuery): Promise<Instant[]> {
-	const scope = `s.tag = ? AND (? IS NULL OR s.campaign = ?)`;
+	const scope = `s.tag = ? AND (CAST(? AS TEXT) IS NULL OR s.campaign = ?)`;
 	const values = [tag, campaign, campaign];
 	const quarter = (at: string) => `${at} / 900000000 * 900000000`;
 	const created = await sql.all<Instant>(
@@ -285,7 +285,7 @@ async function instants(sql: Sql, { campaign, tag, human }: TagQuery): Promise<I
 			JOIN message_firsts f ON f.message_id = m.id
 			WHERE ${scope} AND (f.machine = 0 OR ? = 0 OR f.type NOT IN (${audienceTypes}))
 			GROUP BY m.id, f.type
-		)
+		) f
 		GROUP BY 1, 2`,
 		...values,
 		human ? 1 : 0,

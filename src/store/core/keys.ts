@@ -9,7 +9,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { StoreError } from '../../api/errors.js';
 import type { StoredDkimKey, StoredKey, StoredToken, WrappingKey } from '../keys.js';
 import type { Operations } from '../operations.js';
-import type { Sql } from './sql.js';
+import type { Secrets, Sql } from './sql.js';
 
 const prefix = 'wrapped:v1:';
 /** For a user's text that looks like a wrapped one. */
@@ -19,24 +19,28 @@ const ivBytes = 12;
 const tagBytes = 16;
 
 /**
- * Every secret column, with the place of each row as SQL. Names and places never change: they are part of the wrapping.
+ * Every secret column. The place of a secret is its table and the key of its row, separated by blanks. Places never
+ * change: they are part of the wrapping.
  */
 export const secretColumns = [
-	{ table: 'settings', column: 'value', place: "'settings ' || name", where: "name = 'smtp_password'" },
-	{ table: 'keyring', column: 'secret', place: "'keyring ' || purpose || ' ' || id", where: '1' },
-	{ table: 'webhooks', column: 'password', place: "'webhooks ' || id", where: "password <> ''" },
+	{ table: 'settings', column: 'value', key: ['name'], where: "name = 'smtp_password'" },
+	{ table: 'keyring', column: 'secret', key: ['purpose', 'id'], where: 'TRUE' },
+	{ table: 'webhooks', column: 'password', key: ['id'], where: "password <> ''" },
 ] as const;
 
-/** Wraps with the first key; without a key, stores the plain text. `place` as in `secretColumns`. */
-export function wrapSecret(plain: string, place: string, [current]: readonly WrappingKey[]): string {
-	if (current !== undefined) return wrapped(plain, place, current);
-	return plain.startsWith(prefix) || plain.startsWith(plainPrefix) ? plainPrefix + plain : plain;
-}
-
-/** Returns the plain text of `wrapSecret`. Throws `StoreError` "key". */
-export function unwrapSecret(stored: string, place: string, keys: readonly WrappingKey[]): string {
-	if (stored.startsWith(plainPrefix)) return stored.slice(plainPrefix.length);
-	return stored.startsWith(prefix) ? unwrapped(stored, place, keys) : stored;
+/** The first key wraps, all unwrap; without a key, the plain text is stored. */
+export function secretsOf(keys: readonly WrappingKey[]): Secrets {
+	const [current] = keys;
+	return {
+		wrap: (plain, place) => {
+			if (current !== undefined) return wrapped(plain, place, current);
+			return plain.startsWith(prefix) || plain.startsWith(plainPrefix) ? plainPrefix + plain : plain;
+		},
+		unwrap: (stored, place) => {
+			if (stored.startsWith(plainPrefix)) return stored.slice(plainPrefix.length);
+			return stored.startsWith(prefix) ? unwrapped(stored, place, keys) : stored;
+		},
+	};
 }
 
 /** `null` for a secret that is not wrapped. */
@@ -98,10 +102,17 @@ export async function assertKeys(sql: Sql, keys: readonly WrappingKey[]): Promis
  */
 export async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise<void> {
 	await sql.overwriting(async () => {
-		for (const { table, column, place, where } of secretColumns) {
-			const plain = `unwrap(${column}, ${place})`;
-			const fresh = as === 'wrapped' ? `wrap(${plain}, ${place})` : plain;
-			await sql.run(`UPDATE ${table} SET ${column} = ${fresh} WHERE ${where}`);
+		for (const { table, column, key, where } of secretColumns) {
+			const rows = await sql.tuples<[stored: string, ...key: (string | number)[]]>(
+				`SELECT ${column}, ${key.join(', ')} FROM ${table} WHERE ${where}`,
+			);
+			const isOfKey = key.map((name) => `${name} = ?`).join(' AND ');
+			for (const [stored, ...keys] of rows) {
+				const place = [table, ...keys].join(' ');
+				const plain = sql.secrets.unwrap(stored, place);
+				const fresh = as === 'wrapped' ? sql.secrets.wrap(plain, place) : plain;
+				await sql.run(`UPDATE ${table} SET ${column} = ? WHERE ${isOfKey}`, fresh, ...keys);
+			}
 		}
 	});
 }
@@ -113,14 +124,7 @@ export function createKeyring(sql: Sql) {
 			const keys = await findKeys(sql, purpose);
 			const [newest] = keys;
 			if (newest !== undefined && newest.created_at > now - rotateAfter) return keys;
-			await sql.run(
-				'INSERT INTO keyring (purpose, id, secret, created_at) VALUES (?, ?, wrap(?, ?), ?)',
-				purpose,
-				fresh.id,
-				fresh.secret,
-				`keyring ${purpose} ${fresh.id}`,
-				now,
-			);
+			await insertKey(sql, { purpose, ...fresh, now });
 			return await findKeys(sql, purpose);
 		},
 		rewriteSecrets: async ({ as, isTrial }) => {
@@ -131,14 +135,42 @@ export function createKeyring(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-async function findKeys(sql: Sql, purpose: string): Promise<StoredKey[]> {
-	return await sql.all<StoredKey>(
-		`SELECT id, unwrap(secret, 'keyring ' || purpose || ' ' || id) AS secret, created_at
+/** Newest first, without those that are retired. */
+export async function findKeys(sql: Sql, purpose: string): Promise<StoredKey[]> {
+	const stored = await sql.all<StoredKey>(
+		`SELECT id, secret, created_at
 		FROM keyring
 		WHERE purpose = ? AND retired_at IS NULL
 		ORDER BY created_at DESC, id DESC`,
 		purpose,
 	);
+	return readKeys(sql, purpose, stored);
+}
+
+/** Rows of the keyring with their secrets as they were given. */
+export function readKeys<Row extends { id: number; secret: string }>(
+	{ secrets }: Sql,
+	purpose: string,
+	rows: readonly Row[],
+): Row[] {
+	return rows.map((row) => ({ ...row, secret: secrets.unwrap(row.secret, keyPlace(purpose, row.id)) }));
+}
+
+export async function insertKey(
+	sql: Sql,
+	{ purpose, id, secret, now }: { purpose: string; id: number; secret: string; now: number },
+): Promise<void> {
+	await sql.run(
+		'INSERT INTO keyring (purpose, id, secret, created_at) VALUES (?, ?, ?, ?)',
+		purpose,
+		id,
+		sql.secrets.wrap(secret, keyPlace(purpose, id)),
+		now,
+	);
+}
+
+function keyPlace(purpose: string, id: number): string {
+	return `keyring ${purpose} ${id}`;
 }
 
 interface TokenRow extends Omit<StoredToken, 'scopes'> {
@@ -193,14 +225,15 @@ function toToken(row: TokenRow): StoredToken {
  */
 export function createDkimKeys(sql: Sql) {
 	return {
-		listDkimKeys: () =>
-			sql.all<StoredDkimKey>(
-				`SELECT d.domain, d.selector, d.type,
-					unwrap(k.secret, 'keyring dkim ' || k.id) AS secret, d.created_at
+		listDkimKeys: async () => {
+			const stored = await sql.all<StoredDkimKey & { id: number }>(
+				`SELECT d.id, d.domain, d.selector, d.type, k.secret, d.created_at
 				FROM dkim_keys d
 				JOIN keyring k ON k.purpose = 'dkim' AND k.id = d.id
 				ORDER BY d.domain, d.id`,
-			),
+			);
+			return readKeys(sql, 'dkim', stored).map(({ id: _, ...key }) => key);
+		},
 		addDkimKey: async ({ domain, selector, type, secret, now }) => {
 			const [added] = await sql.tuples<[id: number]>(
 				`INSERT INTO dkim_keys (domain, selector, type, created_at)
@@ -213,13 +246,7 @@ export function createDkimKeys(sql: Sql) {
 				now,
 			);
 			if (added === undefined) return false;
-			await sql.run(
-				"INSERT INTO keyring (purpose, id, secret, created_at) VALUES ('dkim', ?, wrap(?, ?), ?)",
-				added[0],
-				secret,
-				`keyring dkim ${added[0]}`,
-				now,
-			);
+			await insertKey(sql, { purpose: 'dkim', id: added[0], secret, now });
 			return true;
 		},
 		removeDkimKey: async ({ domain, selector }) => {

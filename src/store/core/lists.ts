@@ -24,13 +24,13 @@ export function createLists(sql: Sql) {
 		},
 		getListDetails: ({ id }) => findDetails(sql, id),
 		createList: async ({ input, now }) => {
-			const { lastInsertRowid } = await sql.run(
-				'INSERT INTO lists (name, email_reason, created_at) VALUES (?, ?, ?)',
+			const id = await sql.number(
+				'INSERT INTO lists (name, email_reason, created_at) VALUES (?, ?, ?) RETURNING id',
 				input.name,
 				input.email_reason,
 				now,
 			);
-			return await written(sql, Number(lastInsertRowid));
+			return await written(sql, id);
 		},
 		patchList: async ({ id, patch }) => {
 			await sql.run(

@@ -56,7 +56,7 @@ async function makeDue(
 ): Promise<void> {
 	await sql.run(
 		`UPDATE messages
-		SET state = ?, due_at = min(due_at, ?), wake_at = min(coalesce(wake_at, ?), ?)
+		SET state = ?, due_at = ${sql.dialect.least}(due_at, ?), wake_at = ${sql.dialect.least}(coalesce(wake_at, ?), ?)
 		WHERE id = ?`,
 		state,
 		now,

@@ -99,7 +99,7 @@ export async function countByState(
 }
 
 function scopeCondition(scope: MessageScope | null): { where: string; values: SqlValue[] } {
-	if (scope === null) return { where: '1', values: [] };
+	if (scope === null) return { where: 'TRUE', values: [] };
 	return 'submission' in scope
 		? { where: 's.id = ?', values: [scope.submission] }
 		: { where: 'g.id = ?', values: [scope.campaign] };
@@ -296,7 +296,7 @@ export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Mic
 	if (scope !== null && 'submission' in scope) return await nextOfSubmission(sql, scope.submission);
 	const lanes =
 		scope === null
-			? `SELECT 0 AS seq, NULL AS opens_at UNION ALL SELECT -1, NULL
+			? `SELECT 0 AS seq, CAST(NULL AS BIGINT) AS opens_at UNION ALL SELECT -1, NULL
 				UNION ALL SELECT seq, opens_at FROM campaigns WHERE has_open_work = 1 AND state = 'released'`
 			: "SELECT seq, opens_at FROM campaigns WHERE id = ? AND state = 'released'";
 	const row = await sql.get<{ due: Micros | null }>(

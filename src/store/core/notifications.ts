@@ -2,6 +2,7 @@
  * Webhook deliveries: made in the transaction of their event, one for each webhook of that type; leased and settled by
  * workers.
  */
+import { randomUUID } from 'node:crypto';
 import type { Micros } from '../../api/datetime.js';
 import { formatNotification } from '../../api/notifications.js';
 import type { EventType, Uuid } from '../../api/records.js';
@@ -15,7 +16,7 @@ import type {
 import type { Operations } from '../operations.js';
 import { readEnvelope } from './rows.js';
 import type { Sql } from './sql.js';
-import { signingSecrets } from './webhooks.js';
+import { signingSecrets, webhookPassword } from './webhooks.js';
 
 /** Runs in the caller’s transaction. A lease raises the fence: settling under an older fence is `lost_lease`. */
 export function createNotifications(sql: Sql) {
@@ -61,7 +62,7 @@ async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery
 	if (isAnyDue === 0) return [];
 	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));
 	const hooks = await sql.all<HookRow>(
-		`SELECT id, url, is_auth_enabled, login, unwrap(password, 'webhooks ' || id) AS password
+		`SELECT id, url, is_auth_enabled, login, password
 		FROM webhooks
 		WHERE stopped_at IS NULL
 		ORDER BY id`,
@@ -83,7 +84,7 @@ async function leaseHook(
 	const rows = await sql.all<DueRow>(
 		// webhook_deliveries_turn (webhook_id, due_at)
 		`SELECT id, uuid, payload, attempts, attempts_before, fence
-		FROM webhook_deliveries INDEXED BY webhook_deliveries_turn
+		FROM webhook_deliveries ${sql.dialect.using('webhook_deliveries_turn')}
 		WHERE webhook_id = ? AND due_at IS NOT NULL AND due_at <= ?
 		ORDER BY due_at, id
 		LIMIT ?`,
@@ -91,7 +92,8 @@ async function leaseHook(
 		now,
 		room,
 	);
-	const credentials = hook.is_auth_enabled === 1 ? { login: hook.login, password: hook.password } : null;
+	const credentials =
+		hook.is_auth_enabled === 1 ? { login: hook.login, password: webhookPassword(sql, hook) } : null;
 	const leased: LeasedDelivery[] = [];
 	for (const row of rows) {
 		await sql.run(
@@ -281,7 +283,7 @@ async function insertDelivery(
 	{ message, about, event }: { message: number; about: About; event: NoticedEvent },
 ): Promise<void> {
 	const { ip = null, user_agent = null, url = null, smtp_code = null, diagnostic = null } = event;
-	const id = await newUuid(sql);
+	const id = randomUUID();
 	const payload = formatNotification({
 		id,
 		type: event.type,
@@ -300,18 +302,4 @@ async function insertDelivery(
 		event.at,
 		event.at,
 	);
-}
-
-/** Made of SQLite's own random octets: an operation of the store has no other source. Version 4 (RFC 9562 s.5.4). */
-async function newUuid(sql: Sql): Promise<Uuid> {
-	const row = await sql.get<{ hex: string }>('SELECT lower(hex(randomblob(16))) AS hex');
-	const hex = row?.hex ?? '';
-	const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
-	return [
-		hex.slice(0, 8),
-		hex.slice(8, 12),
-		`4${hex.slice(13, 16)}`,
-		`${variant}${hex.slice(18, 20)}`,
-		hex.slice(20, 32),
-	].join('-');
 }

@@ -92,7 +92,7 @@ async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]
 		`SELECT g.id, g.key, g.state, g.created_at, r.to_email, r.code, r.error
 		FROM campaign_results r
 		JOIN campaigns g ON g.seq = r.campaign_seq
-		WHERE r.message_id IS NULL AND r.code <> 'duplicate' AND (${anyOf('r.to_email', forms)})
+		WHERE r.message_id IS NULL AND r.code <> 'duplicate' AND (${anyOf(sql, 'r.to_email', forms)})
 		ORDER BY g.seq DESC, r.n
 		LIMIT ${most}`,
 		...forms,
@@ -116,7 +116,7 @@ async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> 
 		// left_out_of_address, messages_of_address
 		`SELECT g.id, g.key, g.state, g.created_at, o.code, o.detail,
 			CASE WHEN o.code = 'excluded'
-				THEN (SELECT name FROM lists WHERE id = CAST(o.detail AS INTEGER)) END AS list,
+				THEN (SELECT name FROM lists WHERE id = CAST(o.detail AS BIGINT)) END AS list,
 			(SELECT key FROM campaigns WHERE id = o.detail) AS other
 		FROM campaign_left_out o
 		JOIN campaigns g ON g.seq = o.campaign_seq
@@ -169,7 +169,7 @@ async function copiesOf(sql: Sql, email_key: EmailKey, forms: readonly string[])
 		`SELECT m.uuid, s.envelope
 		FROM submissions s
 		JOIN messages m ON m.submission_seq = s.seq
-		WHERE ${anyOf('s.envelope', forms)}
+		WHERE ${anyOf(sql, 's.envelope', forms)}
 		ORDER BY m.id DESC
 		LIMIT ${most}`,
 		...forms,
@@ -184,8 +184,8 @@ function keyOf(text: string): EmailKey {
 	return parseMailbox(text)?.key ?? emailKey(text);
 }
 
-function anyOf(column: string, forms: readonly string[]): string {
-	return forms.map(() => `instr(lower(${column}), lower(?)) > 0`).join(' OR ');
+function anyOf({ dialect: { position } }: Sql, column: string, forms: readonly string[]): string {
+	return forms.map(() => `${position}(lower(${column}), lower(?)) > 0`).join(' OR ');
 }
 
 async function sliceMessages(
@@ -193,7 +193,7 @@ async function sliceMessages(
 	{ email_key, since_at, before, limit, now }: Command<'slicePersonMessages'>,
 ): ReturnType<Operations['slicePersonMessages']> {
 	const rows = await sql.all<{ id: number; uuid: Uuid; variables: string }>(
-		// messages_of_address (to_key, rowid)
+		// messages_of_address (to_key, id)
 		`SELECT m.id, m.uuid, m.variables
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq

@@ -65,7 +65,7 @@ export async function sweepCanceled(sql: Sql, lane: number, now: Micros): Promis
 		SET state = 'canceled', wake_at = NULL, lease_owner = NULL
 		WHERE id IN (
 			SELECT id
-			FROM messages INDEXED BY messages_due
+			FROM messages ${sql.dialect.using('messages_due')}
 			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
 			ORDER BY wake_at, id
 			LIMIT ${maxSwept}

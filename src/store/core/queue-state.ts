@@ -25,7 +25,7 @@ export function createQueueState(sql: Sql) {
 			workers: await findWorkers(sql, now),
 			deferred: await deferredDomains(sql),
 			unfinished: await unfinishedMessages(sql, now),
-			...(await holdingLimits(sql, now, { from: joined, onItsWay, domain })),
+			...(await holdingLimits(sql, now, { from: joined, onItsWay, domain: domain(sql) })),
 		}),
 	} satisfies Partial<Operations>;
 }
@@ -46,23 +46,31 @@ async function waiting(sql: Sql, now: Micros): Promise<Pick<QueueState, 'due' | 
 }
 
 /** The part behind the last @. A quoted local part may hold others; rtrim removes everything but them. */
-const domain = `CASE
-	WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
-	ELSE substr(m.to_key, instr(m.to_key, '@') + 1)
-END`;
+function domain({ dialect: { position } }: Sql): string {
+	return `CASE
+		WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
+		ELSE substr(m.to_key, ${position}(m.to_key, '@') + 1)
+	END`;
+}
 
 async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
-	const rows = await sql.all<DeferredDomain & { last_due_at: Micros }>(
-		// SQLite takes last_reply from the row of max().
-		`SELECT ${domain} AS domain, count(*) AS messages, min(m.due_at) AS next_due_at, m.last_reply,
-			max(m.due_at) AS last_due_at
-		FROM ${joined}
-		WHERE m.state = 'deferred' AND ${onItsWay}
-		GROUP BY 1
+	return await sql.all<DeferredDomain>(
+		// The last reply is that of the message which is due last.
+		`SELECT domain, messages, next_due_at, last_reply
+		FROM (
+			SELECT domain, last_reply, count(*) OVER of_domain AS messages, min(due_at) OVER of_domain AS next_due_at,
+				row_number() OVER (PARTITION BY domain ORDER BY due_at DESC, id) AS place
+			FROM (
+				SELECT m.id, m.due_at, m.last_reply, ${domain(sql)} AS domain
+				FROM ${joined}
+				WHERE m.state = 'deferred' AND ${onItsWay}
+			) d
+			WINDOW of_domain AS (PARTITION BY domain)
+		) d
+		WHERE place = 1
 		ORDER BY messages DESC, domain
 		LIMIT ${mostDomains}`,
 	);
-	return rows.map(({ last_due_at: _, ...found }) => found);
 }
 
 /**
@@ -110,8 +118,9 @@ export function createQueuePauses(sql: Sql) {
 				`INSERT INTO queue_pauses (${columns})
 				VALUES (?, ?, ?, ?, ?)
 				ON CONFLICT (kind) DO UPDATE
-				SET reason = excluded.reason, faults = faults + excluded.faults,
-					retry_at = max(retry_at, excluded.retry_at)
+				SET reason = excluded.reason, faults = queue_pauses.faults + excluded.faults,
+					retry_at = CASE
+						WHEN queue_pauses.retry_at > excluded.retry_at THEN queue_pauses.retry_at ELSE excluded.retry_at END
 				RETURNING ${columns}`,
 				kind,
 				reason,

@@ -6,9 +6,10 @@ import type { MessageState } from '../../api/records.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import type { Command, Operations } from '../operations.js';
 import type { Leased } from '../queue.js';
+import type { Slices } from './campaigns/rows.js';
 import { fatalSettlement, openCompositions } from './compositions.js';
 import { type Limiter, openLimiter } from './limits/limits.js';
-import { readLimits } from './limits/turns.js';
+import { createWaking, readLimits } from './limits/turns.js';
 import { cancelMessage } from './message-actions.js';
 import { closeIfDone, lanesOf, sweepCanceled } from './queue-lanes.js';
 import { isHeld } from './queue-state.js';
@@ -25,23 +26,13 @@ interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 	leave_by?: Micros | null;
 }
 
-/**
- * One for each connection: `wasLeaseCut` is about the last `lease` of this one. Each runs in one transaction of the
- * caller.
- */
+/** Each runs in one transaction of the caller. */
 export function createQueue(sql: Sql) {
-	let wasCut = false;
+	const { wakeHeldSlice } = createWaking(sql);
 	return {
-		wasLeaseCut: () => wasCut,
-		lease: async ({ perSecond, ...command }) => {
-			const limits = await readLimits(sql, perSecond);
-			const limiter = limits.length === 0 ? null : await openLimiter(sql, limits, command.now);
-			const max = Math.min(command.max, limiter?.room ?? command.max);
-			const leased = max > 0 ? await lease(sql, { ...command, max, limiter }) : [];
-			await limiter?.finish();
-			wasCut = limiter?.isCut ?? false;
-			return leased;
-		},
+		lease: async (command) => (await leaseWithin(sql, command)).leased,
+		leaseSlice: async ({ limit, ...command }) =>
+			(await wakeHeldSlice({ limit })) ? { leased: [], isCut: true } : await leaseWithin(sql, command),
 		renew: async ({ owner, fences, until }) => {
 			for (const { message, fence } of fences) {
 				await sql.run(
@@ -56,7 +47,20 @@ export function createQueue(sql: Sql) {
 			}
 		},
 		settle: ({ settlements }) => settle(sql, settlements),
-	} satisfies Partial<Operations> & { wasLeaseCut(): boolean };
+	} satisfies Partial<Operations & Slices>;
+}
+
+/** Within the limits. `isCut`: other messages may be due. */
+async function leaseWithin(
+	sql: Sql,
+	{ perSecond, ...command }: Command<'lease'>,
+): Promise<{ leased: Leased[]; isCut: boolean }> {
+	const limits = await readLimits(sql, perSecond);
+	const limiter = limits.length === 0 ? null : await openLimiter(sql, limits, command.now);
+	const max = Math.min(command.max, limiter?.room ?? command.max);
+	const leased = max > 0 ? await lease(sql, { ...command, max, limiter }) : [];
+	await limiter?.finish();
+	return { leased, isCut: limiter?.isCut ?? false };
 }
 
 interface DueRow {
@@ -136,9 +140,9 @@ async function leaseSubmission(
 async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): Promise<Leased[]> {
 	const taken = await takeUntilFull(sql, command, max, (limit) =>
 		sql.all<DueRow>(
-			// messages_due (lane, wake_at, rowid): staged rows of other campaigns are never looked at.
+			// messages_due (lane, wake_at, id): staged rows of other campaigns are never looked at.
 			`SELECT ${columns}
-			FROM messages INDEXED BY messages_due
+			FROM messages ${sql.dialect.using('messages_due')}
 			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
 			ORDER BY wake_at, id
 			LIMIT ?`,

@@ -17,12 +17,11 @@ export function createSettings(sql: Sql) {
 		getSettings: async () =>
 			Object.fromEntries(
 				(
-					await sql.all<{ name: string; value: string }>(
-						`SELECT name, CASE name WHEN 'smtp_password' THEN unwrap(value, 'settings ' || name) ELSE value END AS value
-						FROM settings
-						ORDER BY name`,
-					)
-				).map(({ name, value }) => [name, value]),
+					await sql.all<{ name: string; value: string }>('SELECT name, value FROM settings ORDER BY name')
+				).map(({ name, value }) => [
+					name,
+					name === secret ? sql.secrets.unwrap(value, placeOf(name)) : value,
+				]),
 			),
 		putSettings: async ({ values, now }) => {
 			const zone = await timeZone(sql);
@@ -32,8 +31,8 @@ export function createSettings(sql: Sql) {
 			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) await startWaking(sql, now);
 		},
 		status: async () => ({
-			schema_version: await sql.number('SELECT user_version FROM pragma_user_version'),
-			size_bytes: await sql.number('SELECT page_count * page_size FROM pragma_page_count, pragma_page_size'),
+			schema_version: await sql.number('SELECT max(version) FROM migrations'),
+			size_bytes: await sql.number(sql.dialect.databaseSize),
 			lists: await sql.number('SELECT count(*) FROM lists'),
 			subscribers: await sql.number('SELECT coalesce(sum(active_count + inactive_count), 0) FROM lists'),
 			suppressions: await sql.number('SELECT count(*) FROM suppressions'),
@@ -45,6 +44,13 @@ export function createSettings(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
+/** The only setting that is one; see `secretColumns`. */
+const secret = 'smtp_password';
+
+function placeOf(name: string): string {
+	return `settings ${name}`;
+}
+
 async function putSetting(
 	sql: Sql,
 	{ name, value, now }: { name: string; value: string | null; now: number },
@@ -53,10 +59,10 @@ async function putSetting(
 	else {
 		await sql.run(
 			`INSERT INTO settings (name, value, updated_at)
-			VALUES (?, ${name === 'smtp_password' ? "wrap(?, 'settings smtp_password')" : '?'}, ?)
+			VALUES (?, ?, ?)
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
 			name,
-			value,
+			name === secret ? sql.secrets.wrap(value, placeOf(name)) : value,
 			now,
 		);
 	}

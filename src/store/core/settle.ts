@@ -226,7 +226,7 @@ export function createCalls(sql: Sql) {
 async function queueUncertain(sql: Sql, lane: number, now: Micros): Promise<void> {
 	const { changes } = await sql.run(
 		// messages_uncertain (lane)
-		"UPDATE messages SET state = 'queued', wake_at = min(due_at, ?) WHERE lane = ? AND state = 'uncertain'",
+		`UPDATE messages SET state = 'queued', wake_at = ${sql.dialect.least}(due_at, ?) WHERE lane = ? AND state = 'uncertain'`,
 		now,
 		lane,
 	);
@@ -261,8 +261,8 @@ export async function loseLeases(
 	const leased = await sql.all<{ id: number; uuid: string; fence: number; called: number | null }>(
 		// messages_due (lane, wake_at): a lease ends in the future, a wait in this index does not.
 		`SELECT id, uuid, fence, called
-		FROM messages INDEXED BY messages_due
-		WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased' AND lease_owner IS NOT ?`,
+		FROM messages ${sql.dialect.using('messages_due')}
+		WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased' AND lease_owner IS DISTINCT FROM ?`,
 		lane,
 		now,
 		owner,

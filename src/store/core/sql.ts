@@ -6,17 +6,45 @@ export type SqlValue = string | number | bigint | null | Uint8Array;
 export interface Changed {
 	/** Rows. */
 	changes: number;
-	/** Of the last row inserted. */
-	lastInsertRowid: number | bigint;
+}
+
+/** Pieces of text in which the databases differ. */
+export interface Dialect {
+	/** A function of two texts: where the second begins in the first, from 1; 0 where it is not in it. */
+	position: string;
+	/** A function of two numbers, neither of them NULL. */
+	least: string;
+	/** The text of a JSON object under a name; `column` holds the object. */
+	jsonText(column: string, name: string): string;
+	/** What follows the name of a table that is to be read along this index. */
+	using(index: string): string;
+	/** Yields the size of the database, in bytes. */
+	databaseSize: string;
+	/** Yields a text that is another one after each change of data that a read could see. */
+	seenState: string;
+}
+
+/** Stored secrets, bound to their places; see `secretColumns`. */
+export interface Secrets {
+	wrap(plain: string, place: string): string;
+	/** Throws `StoreError` "key". */
+	unwrap(stored: string, place: string): string;
 }
 
 export interface Sql {
+	readonly dialect: Dialect;
+	readonly secrets: Secrets;
 	/** The first row; undefined when there is none. */
 	get<Row>(text: string, ...values: SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, ...values: SqlValue[]): Promise<Row[]>;
 	/** Rows as arrays, in the order of the columns: half the time of objects, for reads of hundreds of rows. */
 	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Promise<Row[]>;
 	run(text: string, ...values: SqlValue[]): Promise<Changed>;
+	/**
+	 * Inserts one of many rows; the value that the database has given its column `id`, null where a conflict left the row
+	 * out. The text ends where RETURNING would stand, which on SQLite costs as much again as the insert.
+	 */
+	insert(id: string, text: string, ...values: SqlValue[]): Promise<number | null>;
 	/** The only column of the first row; for statements that always yield a row. */
 	number(text: string, ...values: SqlValue[]): Promise<number>;
 	/**

@@ -72,10 +72,11 @@ export async function insertSubmission(
 		flag(content.disable_inline),
 	);
 	if (changes === 1) await nameAttachments(sql, content_sha256, content.attachments);
-	const { lastInsertRowid } = await sql.run(
+	return await sql.number(
 		`INSERT INTO submissions
 			(id, type, envelope, tag, campaign, content_sha256, context, variables, list_id, campaign_seq, owner, request, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		RETURNING seq`,
 		submission.id,
 		submission.type,
 		JSON.stringify(await deliverableEnvelope(sql, submission.envelope, submission.now)),
@@ -90,7 +91,6 @@ export async function insertSubmission(
 		submission.request === undefined ? null : JSON.stringify(submission.request),
 		submission.now,
 	);
-	return Number(lastInsertRowid);
 }
 
 export interface NewMessage {
@@ -108,7 +108,8 @@ export interface NewMessage {
 
 /** Returns its number within the database; `null` when a message with this uuid exists. */
 export async function insertMessage(sql: Sql, message: NewMessage): Promise<number | null> {
-	const { changes, lastInsertRowid } = await sql.run(
+	return await sql.insert(
+		'id',
 		`INSERT INTO messages
 			(uuid, submission_seq, lane, to_email, to_key, list_id, subscriber_id, variables, state, due_at, wake_at, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -126,7 +127,6 @@ export async function insertMessage(sql: Sql, message: NewMessage): Promise<numb
 		message.now,
 		message.now,
 	);
-	return changes === 1 ? Number(lastInsertRowid) : null;
 }
 
 async function accept(sql: Sql, submission: Submission, key: IdempotencyKey | null): Promise<Acceptance> {
@@ -213,10 +213,9 @@ export async function findPerson(
 		`SELECT s.id, s.list_id, s.email, s.name, s.is_active, s.meta, l.email_reason
 		FROM subscribers s
 		JOIN lists l ON l.id = s.list_id
-		WHERE s.email_key = ? AND (? IS NULL OR s.list_id = ?)
+		WHERE s.email_key = ? AND s.list_id = coalesce(?, s.list_id)
 		LIMIT 2`,
 		address,
-		list_id,
 		list_id,
 	);
 	if (row === undefined || another !== undefined) return null;

@@ -118,7 +118,7 @@ async function pageSubscribers(
 ): Promise<Slice<ReturnType<typeof toSubscriber>> | null> {
 	const list = await findList(sql, list_id);
 	if (list === null) return null;
-	const { where, values } = conditions(list_id, filter);
+	const { where, values } = conditions(sql, list_id, filter);
 	const isCounted = filter.email__icontains === undefined && filter.email__exact === undefined;
 	const counted = countOf(list.active_count, list.inactive_count, filter.is_active);
 	return {
@@ -138,10 +138,10 @@ async function sliceSubscribers(
 	{ list_id, after, limit, filter }: Command<'sliceSubscribers'>,
 ): ReturnType<Operations['sliceSubscribers']> {
 	if ((await findList(sql, list_id)) === null) return null;
-	const { where, values } = conditions(list_id, filter);
+	const { where, values } = conditions(sql, list_id, filter);
 	return (
 		await sql
-			// subscribers_of_list (list_id, rowid)
+			// subscribers_of_list (list_id, id)
 			.tuples<SubscriberTuple>(
 				`SELECT ${shownColumns} FROM subscribers WHERE ${where} AND id > ? ORDER BY id LIMIT ?`,
 				...values,
@@ -156,7 +156,11 @@ function countOf(active: number, inactive: number, isActive: boolean | undefined
 	return isActive ? active : inactive;
 }
 
-function conditions(list_id: number, filter: SubscriberFilter): { where: string; values: SqlValue[] } {
+function conditions(
+	{ dialect: { position } }: Sql,
+	list_id: number,
+	filter: SubscriberFilter,
+): { where: string; values: SqlValue[] } {
 	const parts = ['list_id = ?'];
 	const values: SqlValue[] = [list_id];
 	if (filter.is_active !== undefined) {
@@ -168,8 +172,8 @@ function conditions(list_id: number, filter: SubscriberFilter): { where: string;
 		values.push(emailKey(filter.email__exact));
 	}
 	if (filter.email__icontains !== undefined) {
-		// instr, not LIKE: % and _ are literal, and LIKE folds ASCII only.
-		parts.push('instr(coalesce(email_folded, email_key), ?) > 0');
+		// Not LIKE: % and _ are literal, and LIKE folds ASCII only.
+		parts.push(`${position}(coalesce(email_folded, email_key), ?) > 0`);
 		values.push(foldCase(filter.email__icontains));
 	}
 	return { where: parts.join(' AND '), values };
@@ -301,15 +305,12 @@ export type CountSubscribers = (where: string, values: readonly SqlValue[]) => P
 /** Each is a filter of a listing in use. */
 const mostCounts = 200;
 
-/**
- * `data_version` changes with the first read after a commit of another connection, `total_changes()` with each row that
- * this one changes. Together they identify the state that a read sees.
- */
+/** Keeps each count until the data changes, by this connection or another. */
 export function createFilteredCounts(sql: Sql): CountSubscribers {
 	const counts = new Map<string, number>();
 	let seen = '';
 	return async (where, values) => {
-		const state = `${await sql.number('PRAGMA data_version')} ${await sql.number('SELECT total_changes()')}`;
+		const [[state] = ['']] = await sql.tuples<[string]>(sql.dialect.seenState);
 		if (state !== seen || counts.size >= mostCounts) counts.clear();
 		seen = state;
 		const key = JSON.stringify([where, values]);

@@ -24,7 +24,7 @@ import { addSuppression, allLists, compareSuppression, type WantedSuppression } 
 export function createSuppressions(sql: Sql) {
 	return {
 		pageSuppressions: async ({ filter, now, ...page }) => {
-			const { where, values } = conditions(filter, now);
+			const { where, values } = conditions(sql, filter, now);
 			return {
 				count: await sql.number(`SELECT count(*) FROM suppressions WHERE ${where}`, ...values),
 				results: await selectSuppressions(
@@ -35,7 +35,7 @@ export function createSuppressions(sql: Sql) {
 			};
 		},
 		sliceSuppressions: async ({ after, limit, filter, now }) => {
-			const { where, values } = conditions(filter, now);
+			const { where, values } = conditions(sql, filter, now);
 			// The primary key (email_key, reason, list_id).
 			const behind = `(email_key, reason, list_id) > (?, ?, ?) AND ${where}
 				ORDER BY email_key, reason, list_id LIMIT ?`;
@@ -49,7 +49,7 @@ export function createSuppressions(sql: Sql) {
 			]);
 		},
 		findSuppression: async ({ email_key, reason, list_id, now }) => {
-			const { where, values } = conditions({ reason, list_id: list_id ?? allLists }, now);
+			const { where, values } = conditions(sql, { reason, list_id: list_id ?? allLists }, now);
 			return (await selectSuppressions(sql, `email_key = ? AND ${where}`, [email_key, ...values]))[0] ?? null;
 		},
 		compareSuppressions: (command) => each(sql, command, asIfAdded()),
@@ -93,13 +93,13 @@ function toSuppression(row: SuppressionTableRow): Suppression {
 	};
 }
 
-function conditions(filter: SuppressionFilter, now: Micros): { where: string; values: SqlValue[] } {
+function conditions(sql: Sql, filter: SuppressionFilter, now: Micros): { where: string; values: SqlValue[] } {
 	const { email__exact: exact, email__icontains: part, reason, source, list_id } = filter;
 	const given: [condition: string, value: SqlValue | undefined][] = [
 		['(expires_at IS NULL OR expires_at > ?)', now],
 		['email_key = ?', exact === undefined ? undefined : emailKey(exact)],
-		// instr, not LIKE: % and _ are literal.
-		['instr(email_key, ?) > 0', part === undefined ? undefined : foldCase(part)],
+		// Not LIKE: % and _ are literal.
+		[`${sql.dialect.position}(email_key, ?) > 0`, part === undefined ? undefined : foldCase(part)],
 		['reason = ?', reason],
 		['upper(source) = ?', source],
 		['list_id = ?', list_id],
@@ -169,7 +169,7 @@ async function remove(
 		...(reason !== null && { reason }),
 		...(list_id !== null && { list_id }),
 	};
-	const { where, values } = conditions(filter, now);
+	const { where, values } = conditions(sql, filter, now);
 	const removed = await selectSuppressions(sql, `${where} ORDER BY reason, list_id`, values);
 	if (removed.length === 0) return null;
 	await sql.run(`DELETE FROM suppressions WHERE ${where}`, ...values);

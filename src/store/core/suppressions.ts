@@ -119,8 +119,11 @@ export async function addSuppression(sql: Sql, wanted: WantedSuppression, now: M
 	const addition = await compareSuppression(sql, wanted, now);
 	if (addition === 'created') {
 		await sql.run(
-			`INSERT OR REPLACE INTO suppressions (email_key, reason, list_id, source, created_at, expires_at)
-			VALUES (?, ?, ?, ?, ?, ?)`,
+			// Another one of this reason has ended.
+			`INSERT INTO suppressions (email_key, reason, list_id, source, created_at, expires_at)
+			VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT (email_key, reason, list_id) DO UPDATE
+			SET source = excluded.source, created_at = excluded.created_at, expires_at = excluded.expires_at`,
 			address,
 			reason,
 			list_id,

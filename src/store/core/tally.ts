@@ -129,16 +129,16 @@ function createCounts() {
 
 const addToDay = `INSERT INTO daily_figures (scope, day, type, audience, shard, count)
 	VALUES (?, ?, ?, ?, 0, ?)
-	ON CONFLICT DO UPDATE SET count = count + excluded.count`;
+	ON CONFLICT (scope, day, type, audience, shard) DO UPDATE SET count = daily_figures.count + excluded.count`;
 
 const addToQuarter = `INSERT INTO quarter_figures (scope, quarter, type, audience, shard, count)
 	VALUES (?, ?, ?, ?, 0, ?)
-	ON CONFLICT DO UPDATE SET count = count + excluded.count`;
+	ON CONFLICT (scope, quarter, type, audience, shard) DO UPDATE SET count = quarter_figures.count + excluded.count`;
 
 const addToLink = `INSERT INTO link_figures (campaign, content_sha256, link, audience, shard, clicks, messages)
 	VALUES (?, ?, ?, ?, 0, ?, ?)
-	ON CONFLICT DO UPDATE SET clicks = clicks + excluded.clicks, messages = messages + excluded.messages`;
+	ON CONFLICT (campaign, content_sha256, link, audience, shard) DO UPDATE SET clicks = link_figures.clicks + excluded.clicks, messages = link_figures.messages + excluded.messages`;
 
 const addToBounces = `INSERT INTO bounce_figures (scope, quarter, domain, type, code, shard, count)
 	VALUES (?, ?, ?, ?, ?, 0, ?)
-	ON CONFLICT DO UPDATE SET count = count + excluded.count`;
+	ON CONFLICT (scope, quarter, domain, type, code, shard) DO UPDATE SET count = bounce_figures.count + excluded.count`;

@@ -2,11 +2,11 @@
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { StoredSecret } from '../notifications.js';
 import type { Operations } from '../operations.js';
+import { insertKey, readKeys } from './keys.js';
 import { flag, span, toWebhook, type WebhookRow } from './rows.js';
 import type { Sql } from './sql.js';
 
-const columns =
-	"id, url, type, is_auth_enabled, login, unwrap(password, 'webhooks ' || id) AS password, created_at";
+const columns = 'id, url, type, is_auth_enabled, login, password, created_at';
 
 /** Any change restarts a webhook that was stopped (410). */
 export function createWebhooks(sql: Sql) {
@@ -18,7 +18,7 @@ export function createWebhooks(sql: Sql) {
 					`SELECT ${columns} FROM webhooks ORDER BY id LIMIT ? OFFSET ?`,
 					...span(page),
 				)
-			).map(toWebhook),
+			).map((row) => toWebhook(readable(sql, row))),
 		}),
 		getWebhook: ({ id }) => findWebhook(sql, id),
 		stoppedWebhooks: () =>
@@ -34,9 +34,10 @@ export function createWebhooks(sql: Sql) {
 				ORDER BY w.id`,
 			),
 		createWebhook: async ({ input, now }) => {
-			const { lastInsertRowid } = await sql.run(
+			const id = await sql.number(
 				`INSERT INTO webhooks (url, type, is_auth_enabled, login, password, created_at)
-				VALUES (?, ?, ?, ?, '', ?)`,
+				VALUES (?, ?, ?, ?, '', ?)
+				RETURNING id`,
 				input.url,
 				input.type,
 				flag(input.is_auth_enabled),
@@ -44,8 +45,8 @@ export function createWebhooks(sql: Sql) {
 				now,
 			);
 			// The wrapping is bound to the webhook's id.
-			await setPassword(sql, Number(lastInsertRowid), input.password);
-			return await written(sql, Number(lastInsertRowid));
+			await setPassword(sql, id, input.password);
+			return await written(sql, id);
 		},
 		patchWebhook: async ({ id, patch }) => {
 			const stored = await findWebhook(sql, id);
@@ -70,14 +71,25 @@ export function createWebhooks(sql: Sql) {
 
 /** An empty password means none. */
 async function setPassword(sql: Sql, id: number, password: string): Promise<void> {
-	if (password === '') await sql.run("UPDATE webhooks SET password = '' WHERE id = ?", id);
-	else
-		await sql.run('UPDATE webhooks SET password = wrap(?, ?) WHERE id = ?', password, `webhooks ${id}`, id);
+	const stored = password === '' ? '' : sql.secrets.wrap(password, `webhooks ${id}`);
+	await sql.run('UPDATE webhooks SET password = ? WHERE id = ?', stored, id);
+}
+
+/** The password as it was set. */
+export function webhookPassword(
+	{ secrets }: Sql,
+	{ id, password }: Pick<WebhookRow, 'id' | 'password'>,
+): string {
+	return secrets.unwrap(password, `webhooks ${id}`);
+}
+
+function readable(sql: Sql, row: WebhookRow): WebhookRow {
+	return { ...row, password: webhookPassword(sql, row) };
 }
 
 async function findWebhook(sql: Sql, id: number) {
 	const row = await sql.get<WebhookRow>(`SELECT ${columns} FROM webhooks WHERE id = ?`, id);
-	return row === undefined ? null : toWebhook(row);
+	return row === undefined ? null : toWebhook(readable(sql, row));
 }
 
 async function written(sql: Sql, id: number) {
@@ -117,13 +129,14 @@ export async function signingSecrets(sql: Sql, now: Micros): Promise<string[]> {
 }
 
 async function living(sql: Sql, now: Micros): Promise<StoredSecret[]> {
-	return await sql.all<StoredSecret>(
-		`SELECT id, unwrap(secret, 'keyring ' || purpose || ' ' || id) AS secret, created_at, retired_at AS retires_at
+	const stored = await sql.all<StoredSecret>(
+		`SELECT id, secret, created_at, retired_at AS retires_at
 		FROM keyring
 		WHERE purpose = 'webhooks' AND (retired_at IS NULL OR retired_at > ?)
 		ORDER BY retired_at IS NOT NULL, created_at DESC, id DESC`,
 		now,
 	);
+	return readKeys(sql, 'webhooks', stored);
 }
 
 async function insert(
@@ -131,13 +144,7 @@ async function insert(
 	{ id, secret }: Pick<StoredSecret, 'id' | 'secret'>,
 	now: Micros,
 ): Promise<void> {
-	await sql.run(
-		"INSERT INTO keyring (purpose, id, secret, created_at) VALUES ('webhooks', ?, wrap(?, ?), ?)",
-		id,
-		secret,
-		`keyring webhooks ${id}`,
-		now,
-	);
+	await insertKey(sql, { purpose: 'webhooks', id, secret, now });
 }
 
 const keptFor: Micros = 30 * microsPerDay;

@@ -3,8 +3,8 @@
  * (`scripts/sync-twin.mjs`), so a transaction ends in the turn of the event loop in which it began. These are the types
  * of what is left.
  */
-import { dropExpiredAttachments as dropExpiredAttachmentsAsync } from '../core/attachments.js';
 import * as core from '../core/core.js';
+import * as expired from '../core/expired.js';
 import { assertKeys as assertKeysAsync } from '../core/keys.js';
 import { closeHolds as closeHoldsAsync } from '../core/limits/limits.js';
 import * as processes from '../core/processes.js';
@@ -17,6 +17,8 @@ import type { Sql } from './sql.js';
 type Twin<F> = F extends (...given: infer Given) => infer Answer
 	? (...given: { [At in keyof Given]: Given[At] extends AsyncSql ? Sql : Given[At] }) => Awaited<Answer>
 	: F;
+
+type Drop = (typeof expired.expiries)[number]['drop'];
 
 /** What runs is the synchronous text already: only the type changes. */
 function twin<F>(operation: F): Twin<F> {
@@ -39,7 +41,7 @@ export const assertKeys = twin(assertKeysAsync);
 export const closeHolds = twin(closeHoldsAsync);
 export const openLanes = twin(openLanesAsync);
 export const dropDeliveries = twin(dropDeliveriesAsync);
-export const dropExpiredAttachments = twin(dropExpiredAttachmentsAsync);
+export const expiries = expired.expiries as unknown as readonly { drop: Twin<Drop>; slice: number }[];
 export const beat = twin(processes.beat);
 export const endBeat = twin(processes.endBeat);
 export const findOthers = twin(processes.findOthers);

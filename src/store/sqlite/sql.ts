@@ -1,22 +1,35 @@
 /** A connection with its prepared statements: each text is compiled once and kept. */
 import type Database from 'better-sqlite3';
-import { unwrapSecret, wrapSecret } from '../core/keys.js';
-import type { Changed, SqlValue } from '../core/sql.js';
+import { secretsOf } from '../core/keys.js';
+import type { Changed, Dialect, Secrets, SqlValue } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 
 /** The statements of the core's `Sql`, answered at once. */
 export interface Sql {
+	readonly dialect: Dialect;
+	readonly secrets: Secrets;
 	get<Row>(text: string, ...values: SqlValue[]): Row | undefined;
 	all<Row>(text: string, ...values: SqlValue[]): Row[];
 	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Row[];
 	run(text: string, ...values: SqlValue[]): Changed;
+	insert(id: string, text: string, ...values: SqlValue[]): number | null;
 	number(text: string, ...values: SqlValue[]): number;
 	overwriting<T>(operate: () => T): T;
 }
 
+const dialect: Dialect = {
+	position: 'instr',
+	least: 'min',
+	jsonText: (column, name) => `${column} ->> '${name}'`,
+	using: (index) => `INDEXED BY ${index}`,
+	databaseSize: 'SELECT page_count * page_size FROM pragma_page_count, pragma_page_size',
+	// The first changes with the first read after a commit of another connection, the second with each row that this one
+	// changes.
+	seenState: "SELECT data_version || ' ' || total_changes() FROM pragma_data_version",
+};
+
 /** For one connection, whose owner closes it. `keys`: those of its secrets. */
 export function createSql(db: Database.Database, keys: readonly WrappingKey[] = []): Sql {
-	registerSecrets(db, keys);
 	const cache = new Map<string, Database.Statement<SqlValue[], unknown>>();
 	const statement = (text: string) => {
 		const known = cache.get(text);
@@ -36,11 +49,18 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 	};
 	// The row types are claims of each query about its own columns: STRICT tables and the tests hold them to it.
 	return {
+		dialect,
+		secrets: secretsOf(keys),
 		get: <Row>(text: string, ...values: SqlValue[]) => statement(text).get(...values) as Row | undefined,
 		all: <Row>(text: string, ...values: SqlValue[]) => statement(text).all(...values) as Row[],
 		tuples: <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>
 			rawStatement(text).all(...values) as Row[],
 		run: (text, ...values) => statement(text).run(...values),
+		// `id` is the rowid.
+		insert: (_, text, ...values) => {
+			const { changes, lastInsertRowid } = statement(text).run(...values);
+			return changes === 1 ? Number(lastInsertRowid) : null;
+		},
 		number: (text, ...values) => {
 			const row = rawStatement(text).get(...values) as readonly unknown[] | undefined;
 			return Number(row?.[0] ?? 0);
@@ -54,15 +74,4 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 			}
 		},
 	};
-}
-
-/**
- * Registers `wrap(text, place)` and `unwrap(text, place)` for statements of this connection; the first key wraps, all
- * unwrap.
- */
-function registerSecrets(db: Database.Database, keys: readonly WrappingKey[]): void {
-	db.function('wrap', { directOnly: true }, (text, place) => wrapSecret(String(text), String(place), keys));
-	db.function('unwrap', { directOnly: true }, (text, place) =>
-		typeof text === 'string' ? unwrapSecret(text, String(place), keys) : text,
-	);
 }

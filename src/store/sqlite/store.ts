@@ -9,22 +9,23 @@ import { heartbeatEveryMicros, type LiveProcess, type ProcessIdentity } from '..
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf, type Run } from '../operations.js';
 import type { Queue } from '../queue.js';
+import {
+	addInSlices,
+	cancelInSlices,
+	groundOfTrials,
+	leaseInSlices,
+	putSettingsInSlices,
+	type Steps,
+} from '../slices.js';
 import type { Store, Writes } from '../store.js';
 import { type KeptClock, keepClock, pullForward } from './clock-steps.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
 import { assertKeys, beat, type Core, carryOut, createCore, endBeat, findOthers } from './core.js';
 import { isBusy, sqliteCode, translateFailure } from './failures.js';
-import { createImportLine, type ImportLine } from './import-line.js';
+import { createImportLine, createSliceSize, type ImportLine } from './import-line.js';
 import { migrate } from './migrations.js';
 import { createReads } from './reads.js';
 import { reclaimLeases } from './reclaim.js';
-import {
-	addInSlices,
-	cancelInSlices,
-	createSliceSize,
-	leaseInSlices,
-	putSettingsInSlices,
-} from './slices.js';
 import { createSql } from './sql.js';
 import { startUpkeep } from './upkeep.js';
 import { createWriter, type Writer, type WriterOptions } from './writer.js';
@@ -250,14 +251,12 @@ interface WriteParts {
 	overwritten<R>(done: Promise<R>): Promise<R>;
 }
 
-/** Operations that batches of an import and send calls depend on: a trial repeats them for each. */
-const ground: ReadonlySet<string> = new Set(['createField', 'openImport', 'putAttachment']);
-
 function createWrites(parts: WriteParts): Writes {
 	const { core, writer, importLine, kept, eventDelayMs, findOthers, overwritten } = parts;
 	const write: Run = (name, command) =>
-		writer.write(() => carryOut(core, name, timely(kept, command)), { isGround: ground.has(name) });
+		writer.write(() => carryOut(core, name, timely(kept, command)), { isGround: groundOfTrials.has(name) });
 	const plain = driverOf('writes', write);
+	const steps = stepsOf(core, writer);
 	return {
 		...plain,
 		leaseDeliveries: (command) => writer.write(() => core.leaseDeliveries(kept.timelyLease(command))),
@@ -269,7 +268,7 @@ function createWrites(parts: WriteParts): Writes {
 					),
 				}),
 			),
-		putSettings: (command) => putSettingsInSlices(core, writer, command),
+		putSettings: (command) => putSettingsInSlices(steps, command),
 		erasePerson: (command) => overwritten(plain.erasePerson(command)),
 		removeDkimKey: (command) => overwritten(plain.removeDkimKey(command)),
 		rewriteSecrets: (command) =>
@@ -279,8 +278,8 @@ function createWrites(parts: WriteParts): Writes {
 					return by.length > 0 ? by : core.rewriteSecrets(command);
 				}),
 			),
-		addListToCampaign: (command) => addInSlices(core, writer, command),
-		cancelCampaign: (command) => cancelInSlices(core, writer, command),
+		addListToCampaign: (command) => addInSlices(steps, command),
+		cancelCampaign: (command) => cancelInSlices(steps, command),
 		putImportBatch: importLine.put,
 		declareRow: (command) => writer.write(() => core.declareRow(command), company(writer)),
 		recordEvents: (command) => {
@@ -289,6 +288,13 @@ function createWrites(parts: WriteParts): Writes {
 			return writer.write(() => core.recordEvents(command), { maxDelayMs: isUrgent ? 0 : eventDelayMs });
 		},
 	};
+}
+
+/** Slices are operations of the same core, each in a group of its own. */
+export function stepsOf(core: Core, writer: Writer): Steps {
+	const step = (name: string, command: unknown) => writer.write(() => carryOut(core, name, command));
+	// Each answer is that of the operation of the same name.
+	return { step: step as Steps['step'], isTrial: writer.isTrial };
 }
 
 /** Most commands carry the time of their caller. */
@@ -315,7 +321,8 @@ function movedBy<O extends object>(outcome: O, by: Micros): O {
 function createQueue(core: Core, writer: Writer, kept: KeptClock): Queue {
 	return {
 		...driverOf('queue', (name, command) => writer.write(() => carryOut(core, name, command))),
-		lease: (command) => leaseInSlices(core, writer, () => kept.timelyLease(command)),
+		lease: (command) =>
+			leaseInSlices((limit) => writer.write(() => core.leaseSlice({ ...kept.timelyLease(command), limit }))),
 		renew: (command) => writer.write(() => core.renew(kept.timelyLease(command))),
 		settle: ({ settlements, gathers }) =>
 			writer.write(

@@ -1,7 +1,7 @@
 /** Upkeep of a long-running process beside its commits: copies the log back, and deletes expired data. */
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerDay, steadyOf } from '../../api/datetime.js';
-import { dropDeliveries, dropExpiredAttachments } from './core.js';
+import { expiries } from './core.js';
 import { sqliteCode } from './failures.js';
 import type { Sql } from './sql.js';
 import type { Writer } from './writer.js';
@@ -23,10 +23,6 @@ export interface UpkeepOptions {
 const mostPages = 1_000;
 /** Heartbeats alone are not worth two waits for the disk. */
 const fewPages = 100;
-/** The rows that a transaction deletes at most, to keep the lock short. */
-const sliceSize = 1_000;
-/** Of uploads, each of up to 20 MiB. */
-const attachmentSlice = 10;
 const deleteEveryMicros: Micros = microsPerDay / 24;
 
 /** Works once every `everyMs`; a failure is retried the next time. Does not keep the process alive. */
@@ -81,25 +77,8 @@ function checkpoint(db: Database.Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'
 	return state ?? { busy: 1, log: 0, checkpointed: 0 };
 }
 
-/**
- * Deletes answers to idempotency keys and unused uploads after 24 hours, the log of webhook deliveries after 30 days, and heartbeats of
- * processes that ended without removing them.
- */
+/** One transaction a slice. */
 export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promise<void> {
-	await inSlices(writer, () =>
-		sql.run(
-			// idempotency_keys_by_time
-			`DELETE FROM idempotency_keys
-			WHERE rowid IN (SELECT rowid FROM idempotency_keys WHERE created_at <= ? LIMIT ?)`,
-			now - microsPerDay,
-			sliceSize,
-		),
-	);
-	await inSlices(writer, () => dropExpiredAttachments(sql, { now, limit: attachmentSlice }), attachmentSlice);
-	await inSlices(writer, () => dropDeliveries(sql, { now, limit: sliceSize }));
-	await inSlices(writer, () => sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', now - microsPerDay));
-}
-
-async function inSlices(writer: Writer, drop: () => { changes: number }, size = sliceSize): Promise<void> {
-	while ((await writer.write(() => drop().changes)) >= size);
+	for (const { drop, slice } of expiries)
+		while ((await writer.write(() => drop(sql, { now, limit: slice }).changes)) >= slice);
 }

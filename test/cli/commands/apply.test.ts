@@ -1,7 +1,11 @@
 // `apply` and `diff`: a deployment as a file has it; run again nothing changes, and a bad file changes nothing.
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cli } from '../../support/cli.js';
 import { startWitness, witnessMissing } from '../../support/drf.js';
+import { eventually } from '../../support/eventually.js';
 import { makeProject } from '../../support/project.js';
 import { startServer } from '../../support/running-server.js';
 
@@ -189,7 +193,7 @@ describe('apply and diff', () => {
 		['['.repeat(50_000), 'nested too deeply'],
 		[bomb.join('\n'), 'keys with values are wanted here'],
 		[`lists: [${'*a,'.repeat(3)}]`, 'there is no anchor &a'],
-		['--- {}\n--- {}', 'documents'],
+		['--- {}\n--- {}', ':2:1: the file is one document, and a second one begins here'],
 		['lists:\n\t- name: A', ':2:1: Tabs are not allowed as indentation'],
 		['lists:\n  - &a {name: A, email_reason: r}\n  - {<<: *a, name: B}', ':3:6: unknown key "<<"'],
 	])('refuses %j, with the line', async (text, words) => {
@@ -228,4 +232,21 @@ describe('apply and diff', () => {
 		await write('fields: [{variable: city, name: C}, {variable: first, name: F}]\n');
 		expect(await run(['apply', '-f', file, '-o', 'name'])).toMatchObject({ code: 0, stdout: 'first\n' });
 	});
+});
+
+it('is refused while another one works on the same target: names of lists are not unique', async () => {
+	const project = await place();
+	const file = await project.write(plain);
+	const stdin = new PassThrough();
+	const first = project.run(['apply', '-f', '-', '--yes'], { env, stdin });
+	const state = join(project.folder, '.local/state/mailctl/imports');
+	await eventually(async () => expect((await readdir(state)).join()).toContain('.pid'));
+	const second = await project.run(['apply', '-f', file, '--yes'], { env });
+	expect(second).toMatchObject({
+		code: 2,
+		stderr: expect.stringMatching(/at work on an apply to .*\nhint: wait until/),
+	});
+	stdin.end(plain);
+	expect(await first).toMatchObject({ code: 0 });
+	expect(await project.json(['lists', 'list'])).toHaveLength(1);
 });

@@ -82,6 +82,100 @@ describe('mailctl login', () => {
 		expect(stderr).toContain('mailctl profile use prod');
 	});
 
+	it('is the default where the database of this machine has nothing in it yet, because a look made it', async () => {
+		const login = ['login', '--base-url', url, '--token-stdin', '--no-check', '-o', 'json'];
+		const signedIn = async (first: readonly string[]) => {
+			const env = { HOME: await makeHome() };
+			await cli(first, { env });
+			return JSON.parse((await cli(login, { env, stdin: 'good' })).stdout);
+		};
+		expect(await signedIn(['lists', 'list'])).toMatchObject({ is_default: true });
+		for (const line of [
+			'lists create --name A --email-reason r',
+			'senders add a@example.com',
+			'engine settings set time_zone Europe/Oslo',
+			'fields create --variable city --name City',
+			'suppressions add a@example.com',
+		])
+			expect({ line, ...(await signedIn(line.split(' '))) }).toMatchObject({ line, is_default: false });
+	});
+
+	it('says of a deployment that is not there what to look at', async () => {
+		const closed = 'http://127.0.0.1:9';
+		const { code, stderr } = await cli(['login', '--base-url', closed, '--token-stdin', '--retries', '0'], {
+			stdin: 'good',
+		});
+		expect([code, stderr]).toEqual([
+			6,
+			'nothing was stored; --no-check stores a token without trying it\n' +
+				`error: cannot connect to ${closed}: no program takes connections there (ECONNREFUSED)\n` +
+				`hint: look at the host and the port, and whether the service runs: mailctl doctor --base-url ${closed}\n`,
+		]);
+	});
+
+	it('takes the base URL as its argument, and not twice', async () => {
+		const home = await makeHome();
+		expect((await run(home, ['login', url, '--token-stdin'], { stdin: 'good' })).code).toBe(0);
+		expect(await readFileOf(home, 'config.json')).toMatchObject({
+			profiles: { 'mail.example.com': { baseUrl: url } },
+		});
+		expect(await run(home, ['login', url, '--base-url', url])).toMatchObject({
+			code: 2,
+			stderr: 'error: <url> and --base-url both name a deployment; give one\n',
+		});
+		expect((await run(home, ['login', 'mail.example.com'])).stderr).toBe(
+			'error: <url>: "mail.example.com" is no http or https URL\nhint: https://mail.example.com\n',
+		);
+	});
+
+	it('names the place of a token that is refused', async () => {
+		const home = await homeWith(
+			{ profile: 'prod', profiles: { prod: { baseUrl: url } } },
+			{ tokens: { prod: { token: 'old', origin: url } } },
+		);
+		const file = join(home, 'token.txt');
+		await writeFile(file, 'bad');
+		const other = 'that of profile prod is sent';
+		for (const [argv, env, hint] of [
+			[
+				['lists', 'list'],
+				{},
+				'the token is that of profile prod; mailctl login --profile prod stores another',
+			],
+			[
+				['lists', 'list'],
+				{ MAILCTL_TOKEN: 'bad' },
+				`the token came from MAILCTL_TOKEN; without the variable MAILCTL_TOKEN ${other}`,
+			],
+			[
+				['lists', 'list', '--token-file', file],
+				{},
+				`the token came from ${file} (--token-file); without --token-file ${other}`,
+			],
+			[
+				['lists', 'list', '--base-url', 'https://b.example.com'],
+				{ MAILCTL_TOKEN_FILE: file },
+				`the token came from ${file} (MAILCTL_TOKEN_FILE): give one there that is valid`,
+			],
+			[
+				['lists', 'list', '--base-url', 'https://b.example.com'],
+				{},
+				'give a token that is valid there: MAILCTL_TOKEN, --token-file or mailctl login',
+			],
+			[
+				['login', '-p', 'prod'],
+				{ MAILCTL_TOKEN: 'bad' },
+				'the token came from MAILCTL_TOKEN: give one there that is valid',
+			],
+		] as const) {
+			const { code, stderr } = await run(home, argv, { env });
+			expect([code, stderr.replace(/^nothing was stored.*\n/, '')]).toEqual([
+				4,
+				`error: Invalid token.\nhint: ${hint}\n`,
+			]);
+		}
+	});
+
 	it('keeps another default profile unless told --use', async () => {
 		const home = await homeWith({ profile: 'local', profiles: {} });
 		await run(home, words, { stdin: 'good' });

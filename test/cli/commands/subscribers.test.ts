@@ -129,7 +129,7 @@ describe('mailctl subscribers', () => {
 			);
 			expect(codes).toEqual([2, 2, 2, 2]);
 			expect((await project.run(['subscribers', 'list', ...list, '--where', 'meta.ciy=Oslo'])).stderr).toBe(
-				'error: --where: there is no field "ciy"\nerror: meta.ciy=Oslo\nerror: ^\nhint: did you mean meta.city?\n',
+				'error: --where: there is no field "ciy"\n       meta.ciy=Oslo\n       ^\nhint: did you mean meta.city?\n',
 			);
 		});
 	});

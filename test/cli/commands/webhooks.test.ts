@@ -173,6 +173,11 @@ describe('mailctl webhooks', () => {
 			5,
 			'url: Enter a valid URL. (http://2130706433/x)',
 		],
+		[
+			['--url', 'ftp://ann:hidden@x.example.com/', '--type', 'OPENED'],
+			5,
+			'url: Enter a valid URL. (ftp://ann:********@x.example.com/)',
+		],
 		[['--url', 'http://0x7f.1/x', '--type', 'OPENED'], 5, 'url: Enter a valid URL. (http://0x7f.1/x)'],
 		[['--url', url, '--type', 'OPEND'], 2, '--type: "OPEND" is not a choice'],
 		[['--url', url], 2, 'missing --type: the event'],

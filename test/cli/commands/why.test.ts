@@ -46,10 +46,8 @@ describe('mailctl why', () => {
 				'Messages of the last 30 days, the newest first',
 				'  2026-11-03 10:00 bounced "Hello" ID',
 				'    1. 2026-11-03 10:00 bounced at rcpt: 550 5.1.1 No such user [31m',
-				'    2026-11-03 10:00 HARDBOUNCED',
 				'',
-				'Left out of campaigns',
-				'  none',
+				'Left out of campaigns: none',
 				'',
 				'Times: UTC',
 				'',
@@ -124,5 +122,45 @@ describe('mailctl why', () => {
 			{ key: 'november', code: 'inactive', error: 'inactive' },
 		]);
 		expect(await leftOut('bob@example.com')).toEqual([]);
+	});
+
+	describe('of a reader of several campaigns', () => {
+		const reader = 'zoe@example.com';
+		const december = (day: string) => ['--now', `2026-12-${day}T10:00:00Z`];
+		beforeAll(async () => {
+			await project.json(['lists', 'create', '--name', 'Weekly', '--email-reason', 'r']);
+			const add = ['subscribers', 'create', '-l', '2', '--email', reader, '--name', 'Zoe'];
+			await project.json([...add, ...december('01')]);
+			for (const day of ['01', '08', '15', '22'])
+				await project.json([
+					...[
+						'send',
+						'--from',
+						'news@example.com',
+						'--subject',
+						`#name|Friend#, news of #${day}`,
+						'--text',
+						'Hi',
+					],
+					...['--list', '2', '--yes', '--expect-count', '1', ...december(day)],
+				]);
+		});
+		const page = async (...words: string[]) =>
+			(await project.run(['why', reader, ...words, ...december('23'), '-o', 'table'])).stdout;
+
+		it('shows subjects as they were read, and keeps them as they are written in JSON', async () => {
+			expect(await page()).toContain('The last message, "Zoe, news of #22" of 2026-12-22');
+			expect(await page()).not.toContain('#name');
+			const { messages } = (await project.json(['why', reader, ...december('23')])) as { messages: object[] };
+			expect(messages[0]).toMatchObject({ subject: '#name|Friend#, news of #22' });
+		});
+
+		it('fits a screen, with the history of the newest message and the way to all', async () => {
+			const shown = await page();
+			expect(shown.split('\n').length).toBeLessThan(24);
+			expect(shown.match(/1\. 2026-12-.* sent/g)).toHaveLength(1);
+			expect(shown).toContain('replies, opens and clicks of all: --all');
+			expect((await page('--all')).match(/1\. 2026-12-.* sent/g)).toHaveLength(4);
+		});
 	});
 });

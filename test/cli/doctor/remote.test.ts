@@ -77,7 +77,7 @@ describe('doctor on a mailctl server', () => {
 		);
 	});
 
-	it('says of a wrong token how to get a better one', async () => {
+	it('says of a wrong token where it came from', async () => {
 		const { code, findings } = await doctor(served.url, 'wrong', ['--only', 'service']);
 		expect({ code, token: findings.find(({ check }) => check === 'service.token') }).toEqual({
 			code: 11,
@@ -85,7 +85,7 @@ describe('doctor on a mailctl server', () => {
 				check: 'service.token',
 				level: 'problem',
 				message: 'the token is refused (401)',
-				fix: `mailctl login --base-url ${served.url}`,
+				fix: 'the token came from MAILCTL_TOKEN: give one there that is valid',
 			},
 		});
 	});
@@ -189,6 +189,21 @@ describe('doctor with a configuration that cannot be read', () => {
 				},
 			],
 		});
+	});
+
+	it('judges no database that only the default would name', async () => {
+		const { home, file } = await broken('config.json');
+		expect((await files(home, [])).findings).toMatchObject([{ message: `${file} is no valid JSON` }]);
+		const { stdout } = await cli(['doctor', '--offline', '-o', 'json'], { env: { HOME: home } });
+		expect(JSON.parse(stdout)).toContainEqual(
+			expect.objectContaining({
+				check: 'database.file',
+				level: 'skipped',
+				message: 'the configuration, which may name another database, cannot be read',
+			}),
+		);
+		const named = (await files(home, ['--db', join(home, 'none.db')])).findings;
+		expect(named.map(({ check }) => check)).toEqual(['config.files', 'database.file']);
 	});
 
 	it('refuses a profile that would be in there', async () => {

@@ -259,6 +259,22 @@ describe('the queue', () => {
 		]);
 	});
 
+	it('that a restore has paused names the restore', async () => {
+		const backup = `${db}.backup`;
+		await cli(['engine', 'backup', backup, '--db', db]);
+		const restored = await cli(['engine', 'restore', backup, '--db', db, '--confirm', 'restore']);
+		expect(restored.code).toBe(0);
+		expect(await found(db, 'queue.paused')).toMatchObject([
+			{
+				message: expect.stringMatching(
+					/^it was paused by engine restore at .* UTC: restored from .*\.backup of /,
+				),
+			},
+		]);
+		const { stdout } = await cli(['engine', 'status', '--db', db, '-o', 'table'], { columns: 200 });
+		expect(stdout).toContain('paused by engine restore since');
+	});
+
 	it('that the mail server holds up names what it said', async () => {
 		await withStore((store) =>
 			store.queue.pause({

@@ -124,6 +124,27 @@ describe('a report without an event', () => {
 	});
 });
 
+describe('the head of a report', () => {
+	const total = {
+		...{ sent: 4, opened: 2, opened_percent: '50', redirected_percent: 0 },
+		...{ softbounced_percent: 0, unsubscribed_percent: 0, hardbounced_percent: 0 },
+	};
+	const report = { total, data: [{ date: '15.11.2026', sent: 4, opened: 2 }] };
+	const options = { chart: 'none', width: 80, unicode: true } as const;
+
+	it('names the campaign, cleaned, and the zone of its days', () => {
+		const lines = renderReport(report, { ...options, title: 'Campaign a\x1b[2J', zone: 'Europe/Oslo' });
+		expect(lines.slice(0, 2)).toEqual(['Campaign a\\x1b[2J', '2026-11-15 (Europe/Oslo)']);
+		expect(renderReport(report, options)[0]).toBe('2026-11-15');
+	});
+
+	it('says where opens by machines are counted', () => {
+		const said = 'opens and clicks by machines count, too: --human leaves them out';
+		expect(renderReport(report, { ...options, withMachines: true }).at(-1)).toBe(said);
+		expect(renderReport(report, options)).not.toContain(said);
+	});
+});
+
 describe('the spark line', () => {
 	it('shows a series a line, with its highest day', () => {
 		expect(sparkChart(days, { width: 80, unicode: true })).toEqual([

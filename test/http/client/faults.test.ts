@@ -171,7 +171,7 @@ describe('no whole answer is network, exit 6', () => {
 		await service.close();
 		const error = await failure(client({ baseUrl: url }).api.lists.create({ name: 'a', email_reason: 'b' }));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
-		expect(error.message).toBe(`cannot connect to ${url} (ECONNREFUSED)`);
+		expect(error.message).toBe(`cannot connect to ${url}: no program takes connections there (ECONNREFUSED)`);
 		expect(classify(error).exit).toBe(6);
 		service = await startHostileService();
 	});

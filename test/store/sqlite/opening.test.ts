@@ -17,7 +17,7 @@ import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { StoreError } from '../../../src/api/errors.js';
 import { DatabaseMissing, UnsupportedDatabase } from '../../../src/store/errors.js';
-import { openStore } from '../../../src/store/open.js';
+import { inspectStore, openStore } from '../../../src/store/open.js';
 import { openConnection } from '../../../src/store/sqlite/connection.js';
 import { findOthers } from '../../../src/store/sqlite/core.js';
 import { migrate, schemaVersion } from '../../../src/store/sqlite/migrations.js';
@@ -88,8 +88,8 @@ describe('opening a SQLite database', () => {
 		expect(readdirSync(folder)).toEqual(['mailctl.db']);
 	});
 
-	it('says that PostgreSQL is not built yet', async () => {
-		expect(await failure(open('existing', 'postgres://localhost/x'))).toBeInstanceOf(UnsupportedDatabase);
+	it('looks into no database of a server', () => {
+		expect(() => inspectStore('postgres://localhost/x')).toThrow(UnsupportedDatabase);
 	});
 
 	it('refuses a file that is no database, a directory, and a database of somebody else', async () => {

@@ -1,6 +1,6 @@
 /** A large batch of an import is committed in slices; whoever puts it sees one batch. */
 import { describe, expect, it } from 'vitest';
-import { createSliceSize } from '../../../src/store/sqlite/slices.js';
+import { createSliceSize } from '../../../src/store/sqlite/import-line.js';
 import { newUuid } from '../../contract/store/fixture.js';
 import { startLine } from './import-lines.js';
 

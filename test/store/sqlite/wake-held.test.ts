@@ -2,10 +2,11 @@
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { leaseInSlices, putSettingsInSlices } from '../../../src/store/slices.js';
 import { createCore } from '../../../src/store/sqlite/core.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
-import { leaseInSlices, putSettingsInSlices } from '../../../src/store/sqlite/slices.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
+import { stepsOf } from '../../../src/store/sqlite/store.js';
 import { createWriter } from '../../../src/store/sqlite/writer.js';
 import { accepted250, hour, newUuid, noon, submissionOf } from '../../contract/store/fixture.js';
 
@@ -58,6 +59,7 @@ function startHeld() {
 	return {
 		core,
 		writer,
+		steps: stepsOf(core, writer),
 		lease,
 		groups: () => groups,
 		failAfter: (more: number) => {
@@ -69,35 +71,37 @@ function startHeld() {
 
 describe('messages that wait for a limit that is lifted', () => {
 	it('are woken in several transactions, each of a few', async () => {
-		const { core, writer, groups, due } = startHeld();
+		const { core, steps, groups, due } = startHeld();
 		expect(due(noon + second)).toBe(0);
-		await putSettingsInSlices(core, writer, lifted, 2);
+		await putSettingsInSlices(steps, lifted, 2);
 		expect(groups()).toBeGreaterThanOrEqual(4);
 		expect(due(noon + second)).toBe(5);
 		expect(core.getSettings()).toEqual({});
 	});
 
 	it('keep the time of those that were deferred', async () => {
-		const { core, writer, due } = startHeld();
-		await putSettingsInSlices(core, writer, lifted, 2);
+		const { steps, due } = startHeld();
+		await putSettingsInSlices(steps, lifted, 2);
 		expect(due(noon + hour - 1)).toBe(5);
 		expect(due(noon + hour)).toBe(6);
 	});
 
 	it('are woken by whoever leases next, when the process that lifted it died', async () => {
-		const { core, writer, lease, failAfter, due } = startHeld();
+		const { core, writer, steps, lease, failAfter, due } = startHeld();
 		failAfter(2);
-		await expect(putSettingsInSlices(core, writer, lifted, 2)).rejects.toThrow('the process was killed');
+		await expect(putSettingsInSlices(steps, lifted, 2)).rejects.toThrow('the process was killed');
 		expect(due(noon + second)).toBe(2);
-		expect(await leaseInSlices(core, writer, () => lease(noon + 3 * second), 2)).toHaveLength(5);
+		const leaseSlice = (limit: number) =>
+			writer.write(() => core.leaseSlice({ ...lease(noon + 3 * second), limit }));
+		expect(await leaseInSlices(leaseSlice, 2)).toHaveLength(5);
 		expect(core.getSettings()).toEqual({});
 	});
 
 	it('are looked at from the start when the limits change once more', async () => {
-		const { core, writer, failAfter, due } = startHeld();
+		const { steps, failAfter, due } = startHeld();
 		failAfter(2);
-		await expect(putSettingsInSlices(core, writer, lifted, 2)).rejects.toThrow('the process was killed');
-		await putSettingsInSlices(core, writer, { ...lifted, values: { send_limit: '9/1h' } }, 2);
+		await expect(putSettingsInSlices(steps, lifted, 2)).rejects.toThrow('the process was killed');
+		await putSettingsInSlices(steps, { ...lifted, values: { send_limit: '9/1h' } }, 2);
 		expect(due(noon + second)).toBe(5);
 	});
 });

@@ -84,7 +84,12 @@ async function runHere({ argv, env, stdin, columns, signal }: Call): Promise<Out
 		stdout: stdout.stream,
 		stderr: stderr.stream,
 	});
-	return { code, stdout: stdout.text(), stderr: stderr.text() };
+	return { code, stdout: stdout.text(), stderr: withoutWaiting(stderr.text()) };
+}
+
+/** A busy machine shows for a moment what is waited for: of a line that is drawn over only the last drawing is left. */
+function withoutWaiting(text: string): string {
+	return text.replace(/\r\x1b\[K[^\r\n]*(?=\r\x1b\[K)/g, '').replaceAll('\r\x1b[K', '');
 }
 
 /** Sends the signal when stderr holds what it waits for, and no second time. */

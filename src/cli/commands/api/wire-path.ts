@@ -1,4 +1,5 @@
 /** Turns a path as people write it into a request path: below the base URL, and nowhere else. */
+import { canParseUrl } from '../../../api/schema/url.js';
 import { mailctl } from '../../frame/command-line.js';
 import { UsageError } from '../../frame/errors.js';
 
@@ -18,14 +19,14 @@ export function wirePath(text: string, query: readonly string[], base: Base): st
 
 /** The same path with the query of a link; of a link only its query counts (it may name an inside address). */
 export function withQueryOf(path: string, link: string): string | null {
-	if (!URL.canParse(link, 'http://localhost/')) return null;
+	if (!canParseUrl(link, 'http://localhost/')) return null;
 	const [bare = path] = path.split('?', 1);
 	return `${bare}${new URL(link, 'http://localhost/').search}`;
 }
 
 function pathOfText(text: string): string {
 	const path = text.startsWith('/') ? text : `/${text}`;
-	const url = URL.canParse(`http://localhost${path}`) ? new URL(`http://localhost${path}`) : null;
+	const url = canParseUrl(`http://localhost${path}`) ? new URL(`http://localhost${path}`) : null;
 	const [written = ''] = path.split(/[?#]/, 1);
 	// `//host`, `\` and dots could lead out of the deployment once they are resolved.
 	if (url === null || /^\/\/|\\/.test(written) || leavesItsFolder(written))
@@ -42,7 +43,7 @@ function pathOfUrl(text: string, base: Base): string {
 		throw new UsageError('a URL goes with --base-url only; give the path', {
 			hint: mailctl('api', 'GET', '/sub/lists/'),
 		});
-	const url = URL.canParse(text) ? new URL(text) : null;
+	const url = canParseUrl(text) ? new URL(text) : null;
 	const root = new URL(base);
 	const prefix = root.pathname.replace(/(?<!\/)\/+$/, '');
 	const isBelow =

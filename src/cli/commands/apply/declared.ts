@@ -83,6 +83,12 @@ export async function readDeclaration(cx: CommandContext, file: FileSource): Pro
 	return declaration;
 }
 
+/** In place of words for programmers. */
+const faultTexts: ReadonlyMap<string, string> = new Map([
+	['RESOURCE_EXHAUSTION', 'it is nested too deeply'],
+	['MULTIPLE_DOCS', 'the file is one document, and a second one begins here'],
+]);
+
 class Reader {
 	readonly findings: string[] = [];
 	readonly #lines = new LineCounter();
@@ -103,7 +109,7 @@ class Reader {
 		// The others follow from the first.
 		const [fault] = [...this.#document.errors, ...this.#document.warnings];
 		if (fault === undefined) return;
-		this.#find(fault.pos[0], /call stack/.test(fault.message) ? 'it is nested too deeply' : fault.message);
+		this.#find(fault.pos[0], faultTexts.get(fault.code) ?? fault.message);
 	}
 
 	async read(): Promise<Declaration> {

@@ -1,11 +1,12 @@
 /** What a deployment has against what a file wants of it: the changes, each by itself, and how each is made. */
 import type { Api } from '../../../api/api.js';
 import { need } from '../../../api/capabilities.js';
+import { ApiError, listFieldErrors } from '../../../api/errors.js';
 import type { Uuid, WebhookType } from '../../../api/records.js';
 import type { LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal, UsageError } from '../../frame/errors.js';
-import { walk } from '../../verbs/listing.js';
+import { keepAll, walk } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import type { Change } from './columns.js';
 import { type Declaration, type Declared, type Kind, kinds, type Value } from './declaration.js';
@@ -79,17 +80,45 @@ function compare(
 			if (kind === 'webhooks' && values['login'] !== undefined && values['password'] === undefined)
 				throw new UsageError(`${where}: a login wants a password: give password or password_file`);
 			steps.push(
-				step({ action: 'create', kind, name, changes: between({}, values) }, values, resource.create),
+				step({ action: 'create', kind, name, changes: between({}, values) }, values, () =>
+					createOrPatch(resource, one),
+				),
 			);
 			continue;
 		}
-		if (same.values === null) continue;
-		const changes = between(same.values, values);
-		const patch = Object.fromEntries(Object.entries(values).filter(([key]) => key in changes));
-		if (Object.keys(patch).length > 0)
-			steps.push(step({ action: 'update', kind, name, changes }, patch, same.patch));
+		const found = differing(same, values);
+		if (found === null) continue;
+		const { changes, patch } = found;
+		steps.push(step({ action: 'update', kind, name, changes }, patch, same.patch));
 	}
 	return steps;
+}
+
+/** null: nothing differs. */
+function differing(same: Existing, values: Values): { changes: Change['changes']; patch: Values } | null {
+	if (same.values === null) return null;
+	const changes = between(same.values, values);
+	const patch = Object.fromEntries(Object.entries(values).filter(([key]) => key in changes));
+	return Object.keys(patch).length > 0 ? { changes, patch } : null;
+}
+
+/** Another call may have created it since the plan was made: then it is updated to what is declared. */
+async function createOrPatch(resource: Resource, one: Declared): Promise<unknown> {
+	try {
+		return await resource.create(one.values);
+	} catch (error) {
+		if (!isTaken(error)) throw error;
+		const [same] = counterparts(one, await resource.all());
+		if (same === undefined) throw error;
+		const found = differing(same, one.values);
+		return found === null ? undefined : await same.patch(found.patch);
+	}
+}
+
+function isTaken(error: unknown): boolean {
+	return (
+		error instanceof ApiError && listFieldErrors(error.fields ?? {}).some(({ code }) => code === 'unique')
+	);
 }
 
 function counterparts({ name, was }: Declared, there: readonly Existing[]): readonly Existing[] {
@@ -192,7 +221,7 @@ const resources: Readonly<
 		return {
 			all: async () => {
 				const all: Existing[] = [];
-				for await (const { id, name, email_reason } of walk(lists, {}, { signal })) {
+				for (const { id, name, email_reason } of await keepAll(walk(lists, {}, { signal }))) {
 					const more = named.has(name) ? await details?.get(id, { signal }) : undefined;
 					all.push({
 						name,
@@ -247,10 +276,11 @@ const resources: Readonly<
 	}),
 };
 
-async function collect<T>(records: AsyncIterable<T>, of: (record: T) => Existing): Promise<Existing[]> {
-	const all: Existing[] = [];
-	for await (const record of records) all.push(of(record));
-	return all;
+async function collect<T extends object>(
+	records: AsyncIterable<T>,
+	of: (record: T) => Existing,
+): Promise<Existing[]> {
+	return (await keepAll(records)).map(of);
 }
 
 function textOrNull(value: Value): string | null {

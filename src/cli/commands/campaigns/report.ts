@@ -36,9 +36,9 @@ async function show(
 	const { format } = cx.out;
 	const isWhole = ['json', 'table', 'wide'].includes(format) && cx.globals.fields === undefined;
 	const detailed = isWhole ? await readDetails(cx, options, result, campaign) : null;
-	if (detailed === null) return printReport(cx, result, options.chart);
+	if (detailed === null) return printReport(cx, result, options);
 	const { details } = detailed;
 	const links = detailed.links.slice(0, 5);
 	if (format === 'json') return cx.out.document({ ...result, details, links });
-	await printReport(cx, result, options.chart, { details, links });
+	await printReport(cx, result, options, { details, links });
 }

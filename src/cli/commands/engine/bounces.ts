@@ -6,5 +6,6 @@ import { ingest } from './bounces/ingest.js';
 export const bounces: CommandGroup = {
 	name: 'bounces',
 	summary: 'mails that came back',
+	examples: ['mailctl engine bounces ingest bounce.eml', 'mailctl engine bounces explain bounce.eml'],
 	commands: [ingest, explain],
 };

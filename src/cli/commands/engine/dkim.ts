@@ -136,6 +136,7 @@ const remove = command({
 export const dkim: CommandGroup = {
 	name: 'dkim',
 	summary: 'keys that sign what leaves (RFC 6376)',
+	examples: ['mailctl engine dkim add --domain example.com --selector s1', 'mailctl engine dkim list'],
 	commands: [add, list, remove],
 };
 

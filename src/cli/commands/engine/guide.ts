@@ -1,7 +1,7 @@
 /** `engine init` at a terminal, with nothing given: asks for each setting. No database is made before the last answer. */
 
-import { existsSync } from 'node:fs';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
+import { isMissingFile, shownDatabase } from '../../../store/url.js';
 import { timeZoneOf } from '../../config/settings.js';
 import { checkOf } from '../../frame/asking.js';
 import { hintText, mailctl, namedTarget, type OwnCommand } from '../../frame/command-line.js';
@@ -22,8 +22,8 @@ export interface Guided {
 export async function guideInit(cx: CommandContext): Promise<Guided> {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') throw onlyLocal('engine init');
-	const now = existsSync(target.url) ? await (await cx.local()).settings.get({ reveal: true }) : {};
-	await cx.note(`Sets up ${target.url}. Ctrl-C leaves everything as it is.`);
+	const now = !isMissingFile(target.url) ? await (await cx.local()).settings.get({ reveal: true }) : {};
+	await cx.note(`Sets up ${shownDatabase(target.url)}. Ctrl-C leaves everything as it is.`);
 	const sender = (await cx.ask('Sender address:', { check: await checkOf('address') })).trim();
 	const server = await askServer(cx, now);
 	const url = await checkOf('url');

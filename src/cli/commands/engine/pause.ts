@@ -1,11 +1,13 @@
 /** The pause of the queue, in words. */
+import { pausedBy } from '../../../api/pauses.js';
 import type { QueueStats } from '../../frame/connection.js';
 
 /** Since when, by hand or by the mail server, and why; "the queue is open" without a pause. */
 export function pauseLine(paused: QueueStats['paused']): string {
 	if (paused === null) return 'the queue is open';
 	const { kind, reason, since, retry_at } = paused;
-	if (kind === 'manual') return `paused by hand since ${since}${reason === null ? '' : `: ${reason}`}`;
+	if (kind === 'manual')
+		return `paused ${pausedBy(reason)} since ${since}${reason === null ? '' : `: ${reason}`}`;
 	return `the mail server takes no mail since ${since}: ${reason}; tried again at ${retry_at}`;
 }
 

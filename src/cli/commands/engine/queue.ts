@@ -70,6 +70,11 @@ const drain = command({
 export const queue: CommandGroup = {
 	name: 'queue',
 	summary: 'what waits to be sent, why, and which processes send',
+	examples: [
+		'mailctl engine queue stats',
+		'mailctl engine queue pause --reason "the mail server moves"',
+		'mailctl engine queue resume',
+	],
 	commands: [stats, pause, resume, drain],
 };
 

@@ -95,5 +95,6 @@ async function rewrite(cx: CommandContext, as: 'wrapped' | 'plain'): Promise<voi
 export const secrets: CommandGroup = {
 	name: 'secrets',
 	summary: 'wrap the secrets of the database by a key that is not in it',
+	examples: ['MAILCTL_KEY_FILE=mailctl.key mailctl engine secrets wrap', 'mailctl engine secrets status'],
 	commands: [status, wrap, unwrap],
 };

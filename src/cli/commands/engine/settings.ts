@@ -64,7 +64,12 @@ const set = command({
 	summary: 'change a setting',
 	args: [
 		{ name: 'setting', summary: 'its name', of: 'setting', ask: 'Which setting:' },
-		{ name: 'value', summary: 'its new value; - reads standard input', secret: whyNoArgument },
+		{
+			name: 'value',
+			summary: 'its new value; - reads standard input',
+			secret: whyNoArgument,
+			whyNot,
+		},
 	],
 	writes: true,
 	columns: answer('name', 'value'),
@@ -115,6 +120,7 @@ const unset = command({
 export const settings: CommandGroup = {
 	name: 'settings',
 	summary: 'settings of the database',
+	examples: ['mailctl engine settings get', 'mailctl engine settings set time_zone Europe/Oslo'],
 	commands: [get, set, unset],
 };
 
@@ -123,6 +129,14 @@ function whyNoArgument({ setting }: { setting?: unknown }): UsageError | null {
 	return new UsageError('a password is no argument: others on this machine see them', {
 		hint: [mailctl('engine', 'settings', 'set', 'smtp_password', '-'), ' < FILE'],
 	});
+}
+
+async function whyNot(
+	cx: CommandContext,
+	typed: string,
+	{ setting }: Readonly<Record<string, unknown>>,
+): Promise<string | null> {
+	return typed === '-' ? null : (await cx.local()).settings.whyNot(String(setting), typed);
 }
 
 /** The hint for a refused value. */

@@ -99,6 +99,7 @@ const revoke = command({
 export const tokens: CommandGroup = {
 	name: 'tokens',
 	summary: 'who may use the API of this database, once it is served',
+	examples: ['mailctl engine tokens create --name laptop', 'mailctl engine tokens list'],
 	commands: [list, create, revoke],
 };
 

@@ -74,12 +74,17 @@ export const detailColumns: Columns<MessageDetail> = [
 	},
 ];
 
-/** The history of a message, in lines: attempts, events, reports, limits. Text of servers is not cleaned. */
+/**
+ * The history of a message, in lines: attempts, events, reports, limits. An event stands for what is not told by an
+ * attempt or a returned mail. Text of servers is not cleaned.
+ */
 export function detailLines(message: MessageDetail, times: Times): string[] {
 	const { delivery_attempts, events = [], reports = [], held_by = [] } = message;
+	const told = new Set<string>(['CREATED', 'SENT', ...reports.map(({ event }) => event)]);
+	if (delivery_attempts.some(({ outcome }) => outcome === 'bounced')) told.add('HARDBOUNCED');
 	return [
 		...delivery_attempts.map((one) => attemptLine(one, times)),
-		...events.filter(({ type }) => type !== 'CREATED' && type !== 'SENT').map((one) => eventLine(one, times)),
+		...events.filter(({ type }) => !told.has(type)).map((one) => eventLine(one, times)),
 		...reports.map((one) => reportLine(one, times)),
 		...held_by.map((one) => holdLine(one, times)),
 	];

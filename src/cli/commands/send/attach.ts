@@ -28,7 +28,8 @@ export async function readAttachments(cx: CommandContext, paths: readonly string
 	assertSize(sizes);
 	const files: FileToSend[] = [];
 	for (const path of paths) {
-		const bytes = await cx.sources.file(path, '--attach').bytes();
+		// A device or a pipe says no size beforehand.
+		const bytes = await cx.sources.file(path, '--attach').bytes(maxAttachedBytes);
 		const name = basename(path);
 		const sha256 = createHash('sha256').update(bytes).digest('hex');
 		files.push({ name, type: mediaTypeOf(name), sha256, bytes });

@@ -14,6 +14,7 @@ import type { CampaignSpec, Campaigns } from '../../../api/capabilities.js';
 import { ApiError } from '../../../api/errors.js';
 import { JobError } from '../../../jobs/errors.js';
 import type { FileLock } from '../../../jobs/lock.js';
+import { isPostgres, shownDatabase } from '../../../store/url.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { Connection } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -28,7 +29,6 @@ import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { wantsPreview } from './preview.js';
 import { askAboutRepetition, sentLately } from './repeated.js';
-
 import { assertResults, inputsOf, marksOf } from './results.js';
 import { assertConsent, wasCanceled } from './run.js';
 import { readTiming } from './timing.js';
@@ -54,6 +54,7 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 /** What the campaigns of a target are filed under on this machine, however its URL or path is written. */
 export function deploymentOf(target: Connection['target']): string {
 	if (target.kind === 'remote') return new URL(target.baseUrl).href.replace(/(?<!\/)\/+$/, '');
+	if (isPostgres(target.url)) return shownDatabase(target.url);
 	return target.url.startsWith('file:') ? target.url : resolve(target.url);
 }
 

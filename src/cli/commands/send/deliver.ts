@@ -39,7 +39,7 @@ export async function assertCanDeliver(
 ): Promise<void> {
 	const { local } = await cx.connection();
 	if (local === null || options.wait === false) return;
-	if ((await local.status()).smtp_url === null) throw new NoSmtp();
+	if ((await local.settings.get())['smtp_url'] === undefined) throw new NoSmtp();
 }
 
 /** What bulk mail carries that its sender should know of before it leaves. */
@@ -54,7 +54,7 @@ export async function warnOfLinks(
 		return;
 	}
 	if (local === null) return;
-	if ((await local.status()).public_url !== null) return;
+	if ((await local.settings.get())['public_url'] !== undefined) return;
 	await cx.warn(
 		'links to unsubscribe point to this machine: no other machine can follow them',
 		mailctl('engine', 'init', '--public-url', 'https://mail.example.com'),
@@ -110,9 +110,13 @@ async function deliver(
 ): Promise<DeliverySummary> {
 	const { local } = await cx.connection();
 	const before = local === null ? 0 : await settledBefore(messages, scope, total);
-	const progress = cx.progress('sending', total, before);
-	const onProgress = (counts: DeliveryCounts) =>
-		progress.update(before + settledOf(counts), troublesOf(counts));
+	let progress = local === null ? null : cx.progress('sending', total, before);
+	const onProgress = (counts: DeliveryCounts) => {
+		const settled = before + settledOf(counts);
+		// A server counts all messages of the scope: what it says first was settled before.
+		progress ??= cx.progress('sending', total, settled);
+		progress.update(settled, troublesOf(counts));
+	};
 	const signal = AbortSignal.any([cx.signal, window.signal]);
 	try {
 		if (local === null) {
@@ -140,7 +144,7 @@ async function deliver(
 		const isDone = summary.kind !== 'stopped' && waitingOf(states) === 0;
 		return { ...summary, ...(isDone && settled), counts: asDelivered(outcomesOf(states)) };
 	} finally {
-		progress.stop();
+		progress?.stop();
 	}
 }
 

@@ -113,7 +113,7 @@ export async function compose(
 	return { ...composed, missing: composed.missing.filter((name) => !named.includes(name)) };
 }
 
-/** A dry run: machines get the plan and the whole message, a person its headers and what it says. */
+/** A dry run: machines get the plan and the message, a person its headers and what it says; both a line of each file. */
 export async function showDryRun(
 	cx: CommandContext,
 	composed: ComposedMessage,
@@ -121,9 +121,11 @@ export async function showDryRun(
 	plan: Foreseen,
 ): Promise<void> {
 	await sayWhatIsOpen(cx, composed);
-	await cx.wouldDo(what, { ...plan, message: composed.raw.toString('latin1') });
+	const message = composed.withoutFiles.toString('latin1');
+	const attachments = composed.files?.map(({ bytes, ...file }) => ({ ...file, size: bytes.length }));
+	await cx.wouldDo(what, { ...plan, message, ...(attachments !== undefined && { attachments }) });
 	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
-	const [head = ''] = composed.raw.toString('latin1').split('\r\n\r\n', 1);
+	const [head = ''] = composed.withoutFiles.toString('latin1').split('\r\n\r\n', 1);
 	const lines = [head.replaceAll('\r\n', '\n'), '', composed.text.trimEnd(), ...filesBelow(composed)];
 	await cx.out.raw(`${cleanLines(lines.join('\n'))}\n`);
 }

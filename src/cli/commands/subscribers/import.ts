@@ -173,7 +173,11 @@ async function run(
 	job: ImportJob,
 ): Promise<ImportResult> {
 	const { runImport } = await import('../../../jobs/imports.js');
-	const progress = cx.progress('importing', rows);
+	let progress = cx.progress('importing', rows);
+	// Its rate is that of this run.
+	const onResumed = ({ read }: ImportTotals) => {
+		progress = cx.progress('importing', rows, read);
+	};
 	let last: ImportTotals | null = null;
 	const onProgress = (totals: ImportTotals) => {
 		last = totals;
@@ -184,7 +188,7 @@ async function run(
 		progress.update(last?.read ?? 0, `waiting ${Math.ceil(ms / 1000)} s, ${why}`);
 	});
 	try {
-		return await runImport({ ...job, onProgress }).finally(() => progress.stop());
+		return await runImport({ ...job, onResumed, onProgress }).finally(() => progress.stop());
 	} catch (error) {
 		const goOn = wayOn(file, options);
 		throw await brokenOff(cx, error, { list, totals: last, goOn, isResumed: options.resume });

@@ -9,7 +9,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/help.js';
 import { counted } from '../../render/counted.js';
-import { walk } from '../../verbs/listing.js';
+import { keepAll, walk } from '../../verbs/listing.js';
 import { missing } from '../../verbs/resolve.js';
 import { refuseFindings } from '../apply/declaration.js';
 import { folderNames, markedFolder, sameFolder, templateName } from './folder-names.js';
@@ -47,9 +47,8 @@ export async function pull(
 	cx: CommandContext,
 	{ directory, names, force }: { directory: string; names: readonly string[]; force: boolean },
 ): Promise<void> {
-	const all: Template[] = [];
-	for await (const one of walk(await need(await cx.api(), 'templates'), {}, { signal: cx.signal }))
-		all.push(one);
+	const templates = await need(await cx.api(), 'templates');
+	const all = await keepAll(walk(templates, {}, { signal: cx.signal }));
 	const chosen = chosenOf(all, names);
 	const folders = await foldersThere(directory);
 	const places = placesOf(directory, { all, folders });
@@ -76,7 +75,24 @@ function chosenOf(all: readonly Template[], names: readonly string[]): readonly 
 		const known = all.map(({ name }) => name);
 		throw missing('template', unknown, didYouMean(unknown, known) ?? mailctl('templates', 'list'));
 	}
-	return names.length === 0 ? all : all.filter(({ id, name }) => names.includes(name) || names.includes(id));
+	const chosen =
+		names.length === 0 ? all : all.filter(({ id, name }) => names.includes(name) || names.includes(id));
+	refuseTwins(all, chosen);
+	return chosen;
+}
+
+/** They would have one folder, and the last of them its files. */
+function refuseTwins(all: readonly Template[], chosen: readonly Template[]): void {
+	const ids = new Map<string, string>();
+	const wanted = new Set(chosen.map(({ name }) => name));
+	for (const { id, name } of all.filter((one) => wanted.has(one.name))) {
+		const first = ids.get(name);
+		if (first !== undefined)
+			throw new UsageError(`there are several templates called "${name}": ${first}, ${id}`, {
+				hint: mailctl('templates', 'update', id, '--name', 'NAME'),
+			});
+		ids.set(name, id);
+	}
 }
 
 /** What cannot be pushed may be pulled over. */

@@ -1,17 +1,22 @@
 /** `mailctl webhooks listen`: receives notifications on this machine, checks them, prints them, hands them on. */
+
 import type { Api } from '../../../api/api.js';
 import { microsPerMs } from '../../../api/datetime.js';
 import { type Webhook, webhookTypes } from '../../../api/records.js';
+import { canParseUrl } from '../../../api/schema/url.js';
 import { command, type FileSource } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
+import { isMachine } from '../../frame/globals.js';
 import { clean } from '../../render/clean.js';
 import { type Columns, column } from '../../render/columns.js';
 import { createInbox, type Inbox, showArrivals } from '../../verbs/inbox.js';
 import { cannotListen } from '../../verbs/listening.js';
 import type { Received, Receiver } from './receiver.js';
 import { nameLeftovers, register, temporaryUrl, unregister } from './registration.js';
+import { agreeToPrivateTargets } from './targets.js';
 
 const columns: Columns<Received> = [
 	column('id', 'ID', { isName: true, isWhole: true }),
@@ -79,6 +84,7 @@ export const listen = command({
 			const { port, register, type } = options;
 			return cx.wouldDo('listen for notifications', { listen: port, with: { register, type } });
 		}
+		if (options.register && publicUrl === null) await agreeToPrivateTargets(cx);
 		const secrets = await secretsOf(cx, api, secret);
 		const { once, wait } = options;
 		const inbox = createInbox<Received>(cx, {
@@ -94,7 +100,11 @@ export const listen = command({
 				const url = publicUrl?.href ?? temporaryUrl(receiver.url);
 				const types = options.type.length > 0 ? options.type : webhookTypes;
 				await register(cx, { url, types, made });
-			}
+				await hintTest(cx, made);
+			} else
+				await cx.hint(
+					`only a webhook whose URL leads to ${receiver.url} is received here; --register makes one for as long as this runs`,
+				);
 			await showArrivals(cx, inbox, { columns, lineOf });
 		} finally {
 			// Whatever ended it, a signal too: the calls are not the command's own.
@@ -105,16 +115,19 @@ export const listen = command({
 		if (inbox.count === 0)
 			throw new CliError('nothing_received', exits.outOfTime, 'no notification came within --wait', {
 				retryable: true,
-				...(!options.register && {
-					hint: `only a webhook whose URL leads to ${receiver.url} is received here; --register makes one for as long as this runs`,
-				}),
 			});
 		return exits.done;
 	},
 });
 
+/** For people: a machine's format holds a hint back, and a test is of use only while this waits. */
+async function hintTest(cx: CommandContext, [hook]: readonly Webhook[]): Promise<void> {
+	if (hook === undefined || isMachine(cx.out.format)) return;
+	await cx.hint(['in another terminal this sends one: ', mailctl('webhooks', 'test', String(hook.id))]);
+}
+
 function webUrl(text: string, flag: string): URL {
-	const url = URL.canParse(text) ? new URL(text) : null;
+	const url = canParseUrl(text) ? new URL(text) : null;
 	if (url === null || !/^https?:$/.test(url.protocol))
 		throw new UsageError(`${flag}: "${text}" is no URL of http or https`);
 	return url;

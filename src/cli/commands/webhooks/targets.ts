@@ -1,8 +1,10 @@
-/** Hints where a webhook may not lead to a URL. */
+/** Where a webhook may not lead to a URL: the way out. */
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { Connection } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { Refused } from '../../verbs/refusals.js';
+
+const setting = 'allow_private_webhooks';
 
 /** The hint for a URL that the service refuses. */
 export async function urlHint(cx: CommandContext): Promise<(refused: Refused) => Hint | undefined> {
@@ -16,6 +18,19 @@ export async function urlHint(cx: CommandContext): Promise<(refused: Refused) =>
 
 /** The command that lets notifications go to private addresses, on the database that this call is about. */
 export function allowPrivateTargets(local: Connection['local']): Hint {
-	const command = mailctl('engine', 'settings', 'set', 'allow_private_webhooks', 'true');
+	const command = mailctl('engine', 'settings', 'set', setting, 'true');
 	return local === null ? [command, ', on the machine that owns the database,'] : command;
+}
+
+/** Asks a person to allow private targets, on a database of this machine that refuses them; else the refusal has a hint. */
+export async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
+	const { local } = await cx.connection();
+	if (local === null || !cx.canAsk) return;
+	if ((await local.settings.get())[setting] === 'true') return;
+	const why =
+		`This database refuses webhooks to private addresses, such as that of this machine. The setting ${setting} allows ` +
+		'them, for all its webhooks, until it is unset.';
+	await cx.agree(why, 'Set it to true?');
+	await local.settings.set({ [setting]: 'true' });
+	await cx.hint([mailctl('engine', 'settings', 'unset', setting), ' refuses them again']);
 }

@@ -22,14 +22,15 @@ export function pageOf(
 		const names = new Map(subscribers.map(({ list_id, list_name }) => [list_id, list_name]));
 		const titled =
 			days === null ? 'Messages, the newest first' : `Messages of the last ${days} days, the newest first`;
-		const older = messages - recent.length;
 		blocks.push(
 			['Suppressions', suppressions.map((one) => suppressionLine(one, { names, times }))],
 			[
 				titled,
 				[
-					...recent.flatMap((one) => messageLines(one, times)),
-					...(older > 0 ? [`${older} older: --all`] : []),
+					...recent.flatMap((one, at) =>
+						days === null || isTold(one, at) ? messageLines(one, times) : [messageLine(one, times)],
+					),
+					...moreLines(recent, { days, older: messages - recent.length }),
 				],
 			],
 			['Left out of campaigns', left_out.map((one) => leftOutLine(one, times))],
@@ -37,13 +38,12 @@ export function pageOf(
 		if (copies.length > 0) blocks.push(['Messages with the address as a copy or for replies', copies]);
 		if (date_sender !== null) blocks.push(['Verified sender', [`since ${times.text(date_sender)}`]]);
 	}
+	const filled = blocks.filter(([, lines]) => lines.length > 0);
+	const empty = blocks.filter(([, lines]) => lines.length === 0);
 	const lines = [
 		...answer,
-		...blocks.flatMap(([title, lines]) => [
-			'',
-			title,
-			...(lines.length === 0 ? ['  none'] : lines.map((line) => `  ${line}`)),
-		]),
+		...filled.flatMap(([title, lines]) => ['', title, ...lines.map((line) => `  ${line}`)]),
+		...(empty.length === 0 ? [] : ['', ...empty.map(([title]) => `${title}: none`)]),
 	];
 	const caption = times.caption();
 	return caption === null ? lines : [...lines, '', caption];
@@ -77,10 +77,28 @@ function leftOutLine({ key, campaign, date_created, code, error }: LeftOut, time
 	return `${times.text(date_created)} ${key} (${campaign}): ${error === null ? code : `${code}, ${error}`}`;
 }
 
-function messageLines(message: PersonMessage, times: Times): string[] {
-	const { id, subject, state, date_created } = message;
-	return [
-		`${times.text(date_created)} ${state} "${subject}" ${id}`,
-		...detailLines(message, times).map((line) => `  ${line}`),
+/** A page that fits a screen tells the history of the newest message, and of those that did not leave. */
+function isTold({ state }: PersonMessage, at: number): boolean {
+	return at === 0 || state !== 'sent';
+}
+
+function moreLines(
+	recent: readonly PersonMessage[],
+	{ days, older }: { days: number | null; older: number },
+): string[] {
+	if (days === null) return [];
+	const folded = recent.filter((one, at) => !isTold(one, at)).length;
+	const more = [
+		...(folded > 0 ? ['replies, opens and clicks of all'] : []),
+		...(older > 0 ? [`${older} older`] : []),
 	];
+	return more.length === 0 ? [] : [`${more.join(', ')}: --all`];
+}
+
+function messageLines(message: PersonMessage, times: Times): string[] {
+	return [messageLine(message, times), ...detailLines(message, times).map((line) => `  ${line}`)];
+}
+
+function messageLine({ id, subject, state, date_created }: PersonMessage, times: Times): string {
+	return `${times.text(date_created)} ${state} "${subject}" ${id}`;
 }

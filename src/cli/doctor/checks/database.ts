@@ -51,6 +51,8 @@ type Line = Surroundings['line'];
 
 async function judgeFile(found: Inspected, line: Line): Promise<Verdict> {
 	switch (found.kind) {
+		case 'server':
+			return skipped('it is on a server');
 		case 'missing':
 			return problem(
 				`there is no database at ${found.path}`,
@@ -84,15 +86,17 @@ async function findReadOnly(path: string): Promise<string | null> {
 	return null;
 }
 
-function closedFix(code: string): string | null {
+export function closedFix(code: string): string | null {
 	if (code === 'locked') return 'another process holds it: try again when that has ended';
 	if (code === 'disk_full') return 'free some space, or move the database';
 	if (code === 'io') return 'look at the permissions of the file and its folder, and at the disk';
+	if (code === 'denied') return 'correct user, password or rights; the URL stands in --db or MAILCTL_DB';
+	if (code === 'unreachable') return 'look at host and port, at the network, and whether the server runs';
 	return code === 'not_a_database' ? 'name another file with --db' : null;
 }
 
 /** `found` 0: an empty file. */
-function judgeSchema({ found, known }: InspectedDatabase['schema'], line: Line): Verdict {
+export function judgeSchema({ found, known }: InspectedDatabase['schema'], line: Line): Verdict {
 	if (found === known) return ok(`schema ${found}, as this version has it`);
 	if (found > known)
 		return problem(

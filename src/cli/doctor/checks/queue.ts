@@ -1,6 +1,7 @@
 /** The queue: reasons for delays, senders, and outcomes. */
 
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
+import { pausedBy } from '../../../api/pauses.js';
 import type { QueueState } from '../../../store/queue.js';
 import { spanText, untilText } from '../../render/amounts.js';
 import { counted } from '../../render/counted.js';
@@ -53,7 +54,7 @@ function judgePause(
 		if (kind === 'manual') {
 			const why = reason === null ? '' : `: ${reason}`;
 			return problem(
-				`it was paused by hand at ${momentText(since, zone)}${why}`,
+				`it was paused ${pausedBy(reason)} at ${momentText(since, zone)}${why}`,
 				line('engine', 'queue', 'resume'),
 			);
 		}

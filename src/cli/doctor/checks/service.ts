@@ -17,6 +17,8 @@ export interface ServiceOptions {
 	clock: Clock;
 	/** Gives a new token: `mailctl login …`. */
 	login: string;
+	/** The place of a wrong token, or the command that replaces it. */
+	replace: string;
 	/** The reason of a mailctl server for sending nothing; null: it sends. Rejects where it does not answer that. */
 	whyPaused: (signal: AbortSignal) => Promise<string | null>;
 }
@@ -127,13 +129,18 @@ function judgeKind(response: WireResponse): Verdict {
 /** Judges the token by a call that needs one. A 403 of mailctl means a token without `read`; of others any refusal. */
 function judgeToken(
 	response: WireResponse,
-	{ hasToken, isOurs, login }: Pick<ServiceOptions, 'hasToken' | 'login'> & { isOurs: boolean },
+	{
+		hasToken,
+		isOurs,
+		login,
+		replace,
+	}: Pick<ServiceOptions, 'hasToken' | 'login' | 'replace'> & { isOurs: boolean },
 ): Verdict {
 	const { status } = response;
 	if (!hasToken && (status === 401 || status === 403))
 		return problem(`it wants a token, and there is none (${status})`, login);
 	if (status === 403 && isOurs) return warning('the token is accepted, and may not read lists (403)');
-	if (status === 401 || status === 403) return problem(`the token is refused (${status})`, login);
+	if (status === 401 || status === 403) return problem(`the token is refused (${status})`, replace);
 	if (status >= 300 || !isPage(response)) return skipped('the service does not answer as it should');
 	return ok(hasToken ? 'the token is accepted' : 'it wants no token');
 }

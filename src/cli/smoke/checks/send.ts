@@ -87,7 +87,7 @@ async function deliver(
 	if (messages === undefined) throw new Skipped('the deployment does not tell what becomes of a message');
 	const call = { signal: workshop.signal };
 	if (local !== null) {
-		if ((await local.status()).smtp_url === null)
+		if ((await local.settings.get())['smtp_url'] === undefined)
 			throw new Skipped('no mail server is configured; it is queued');
 		if (submission === null) throw new Skipped('the answer names no submission; it is queued');
 		const scope = { submission };

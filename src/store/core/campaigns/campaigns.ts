@@ -2,8 +2,8 @@
 
 import type { AttachedFile } from '../../../api/attachments.js';
 import { campaignIdentity, mailIdentity } from '../../../api/campaign-identity.js';
-import type { CampaignSession, RequestsSpec } from '../../../api/campaigns.js';
-import type { CampaignSpec, CampaignStatus } from '../../../api/capabilities.js';
+import type { CampaignSession } from '../../../api/campaigns.js';
+import type { CampaignStatus } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { FieldErrors } from '../../../api/errors.js';
 import { canonicalJson } from '../../../api/json.js';
@@ -28,7 +28,15 @@ import { dropStaged, forget } from './dropping.js';
 import { sliceLeftOut } from './left-out.js';
 import { foreseeList, listCounts, stageList } from './lists.js';
 import { pageCampaigns, sliceResults } from './results.js';
-import { type CampaignRow, campaignColumns, countsOf, isSeen, isSending, type Slices } from './rows.js';
+import {
+	type CampaignRow,
+	campaignColumns,
+	countsOf,
+	isSeen,
+	isSending,
+	type Slices,
+	specOf,
+} from './rows.js';
 
 /**
  * Each runs in one transaction of the caller. `stageSlice` and `dropStaged` do a slice: call them until nothing is
@@ -73,7 +81,7 @@ export function createCampaigns(sql: Sql) {
 			if (row === null) return false;
 			await sql.run(
 				`UPDATE campaigns
-				SET state = 'canceled', has_open_work = (released_at IS NOT NULL), canceled_at = coalesce(canceled_at, ?)
+				SET state = 'canceled', has_open_work = CASE WHEN released_at IS NULL THEN 0 ELSE 1 END, canceled_at = coalesce(canceled_at, ?)
 				WHERE seq = ?`,
 				now,
 				row.seq,
@@ -136,10 +144,11 @@ async function insertCampaign(
 	{ id, key, spec, strict_vars, courier = 'smtp', submission, now, owner, ...command }: OpenCampaign,
 ): Promise<void> {
 	const { audience, timing } = command;
-	const { lastInsertRowid } = await sql.run(
+	const seq = await sql.number(
 		`INSERT INTO campaigns (id, key, spec, strict_vars, requests, courier, audience, starts_at, send_window,
 			time_zone, state, created_at, owner)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'staged', ?, ?)`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'staged', ?, ?)
+		RETURNING seq`,
 		id,
 		key,
 		canonicalJson(spec),
@@ -153,8 +162,8 @@ async function insertCampaign(
 		now,
 		owner ?? null,
 	);
-	const campaign = { seq: Number(lastInsertRowid), owner: owner ?? null };
-	if (submission !== null) await insertSubmission(sql, { ...submission, campaign: id }, campaign);
+	if (submission === null) return;
+	await insertSubmission(sql, { ...submission, campaign: id }, { seq, owner: owner ?? null });
 }
 
 /** The same campaign with another plan. */
@@ -231,11 +240,6 @@ async function findSame(
 /** A list has no content of its own, so a campaign of requests takes none. */
 function takesLists({ state, requests }: CampaignRow): boolean {
 	return state === 'staged' && requests === 0;
-}
-
-function specOf({ spec }: CampaignRow): CampaignSpec | RequestsSpec {
-	// Written by openCampaign and by nothing else.
-	return parseStored(spec) as CampaignSpec | RequestsSpec;
 }
 
 /** Of one opened before it was kept every list is one by itself. */

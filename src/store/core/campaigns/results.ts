@@ -20,6 +20,7 @@ import {
 	isSeen,
 	isSending,
 	seenRows,
+	specOf,
 } from './rows.js';
 import type { RowOutcome } from './staging.js';
 
@@ -147,10 +148,7 @@ function toldState({ state, outcome, is_calling }: ResultRow): CampaignResult['s
 interface ListedRow extends CampaignRow {
 	created_at: Micros;
 	is_sending: number;
-	type: 'TRANSACTIONAL' | 'BULK' | null;
 	subject: string | null;
-	list_id: number | null;
-	source: string | null;
 }
 
 /** What each state for people is, as a condition on `g`. */
@@ -186,8 +184,6 @@ export async function pageCampaigns(
 	const { where, values } = conditions(command);
 	const rows = await sql.all<ListedRow>(
 		`SELECT ${campaignColumns}, created_at, ${isSending} AS is_sending,
-			spec ->> 'source' AS source,
-			spec ->> 'type' AS type, spec ->> 'list_id' AS list_id,
 			(SELECT nullif(c.subject, '')
 			FROM submissions s
 			JOIN contents c ON c.sha256 = s.content_sha256
@@ -207,7 +203,9 @@ export async function pageCampaigns(
 }
 
 function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): Campaign {
-	const { id, key, state, position, subject, list_id } = row;
+	const { id, key, state, position, subject } = row;
+	const spec = specOf(row);
+	const { type = 'TRANSACTIONAL', list_id = null } = 'requests' in spec ? {} : spec;
 	return {
 		id,
 		key,
@@ -219,11 +217,10 @@ function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): 
 		...(row.audience !== null && { audience: parseStored(row.audience) as CheckedAudience }),
 		position,
 		is_complete: row.is_complete === 1,
-		type: row.type ?? 'TRANSACTIONAL',
+		type,
 		subject,
 		list_id,
-		// Part of a spec, checked when it came in.
-		source: row.source === null ? null : (parseStored(row.source) as Record<string, string>),
+		source: spec.source ?? null,
 		requests: row.requests === 1,
 		date_created: formatDateTime(row.created_at),
 		date_released: row.released_at === null ? null : formatDateTime(row.released_at),

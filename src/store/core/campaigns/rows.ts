@@ -1,5 +1,6 @@
 /** The row of a campaign, and the types of an expansion of a list into it. */
 
+import type { AnyCampaignSpec } from '../../../api/campaigns.js';
 import type {
 	AcceptCounts,
 	Ack,
@@ -12,7 +13,10 @@ import type { Micros } from '../../../api/datetime.js';
 import type { Uuid } from '../../../api/records.js';
 import type { CheckedBatch } from '../../../api/row-texts.js';
 import type { Courier } from '../../../engine/rules/request-rows.js';
+import type { Command } from '../../operations.js';
+import type { Leased } from '../../queue.js';
 import type { ImportAck, Seen } from '../../store.js';
+import { parseStored } from '../rows.js';
 
 /** One bounded part of an expansion; see `addListToCampaign`. */
 export interface StageSlice {
@@ -60,6 +64,11 @@ export interface Slices {
 	dropStaged(command: { campaign: Uuid; limit: number }): Promise<number>;
 	/** Of `cancelCampaign`, behind `dropStaged`: deletes one that was never released. */
 	forgetCampaign(command: { campaign: Uuid }): Promise<void>;
+	/**
+	 * Of `lease`: wakes at most `limit` messages whose limits have changed, or leases. `isCut`: the time went into messages
+	 * that wait for a limit, and others may be due.
+	 */
+	leaseSlice(command: Command<'lease'> & { limit: number }): Promise<{ leased: Leased[]; isCut: boolean }>;
 }
 
 /** The number of rejects that an expansion lists; it counts all of them. */
@@ -98,6 +107,12 @@ export interface CampaignRow {
 	owner: string | null;
 }
 
+/** What it was opened with. */
+export function specOf({ spec }: Pick<CampaignRow, 'spec'>): AnyCampaignSpec {
+	// Written by openCampaign and by nothing else.
+	return parseStored(spec) as AnyCampaignSpec;
+}
+
 /** Whether a campaign is visible to a caller: the one place that decides it. */
 export function isSeen({ owner }: Pick<CampaignRow, 'owner'>, { only_of }: Seen): boolean {
 	return only_of === undefined || owner === only_of;
@@ -105,7 +120,9 @@ export function isSeen({ owner }: Pick<CampaignRow, 'owner'>, { only_of }: Seen)
 
 /** The same as `isSeen`, for rows with this column, as a condition for a WHERE. */
 export function seenRows(column: string, { only_of }: Seen): { where: string; values: string[] } {
-	return only_of === undefined ? { where: '1', values: [] } : { where: `${column} = ?`, values: [only_of] };
+	return only_of === undefined
+		? { where: 'TRUE', values: [] }
+		: { where: `${column} = ?`, values: [only_of] };
 }
 
 /** Subscribers read from lists so far. */

@@ -208,7 +208,7 @@ export async function keepRejects(
 	await sql.run(
 		`INSERT INTO campaign_acks (campaign_seq, first, ack)
 		VALUES (?, ?, ?)
-		ON CONFLICT DO UPDATE SET ack = excluded.ack`,
+		ON CONFLICT (campaign_seq, first) DO UPDATE SET ack = excluded.ack`,
 		campaign_seq,
 		placeOf(list_id),
 		JSON.stringify(rejects),

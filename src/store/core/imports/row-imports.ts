@@ -29,7 +29,7 @@ export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 		declareRow: async ({ import: seq, row, intent }) => {
 			await sql.run(
 				`INSERT INTO import_intents (import_seq, row, intent) VALUES (?, ?, ?)
-				ON CONFLICT DO UPDATE SET intent = excluded.intent`,
+				ON CONFLICT (import_seq, row) DO UPDATE SET intent = excluded.intent`,
 				seq,
 				row,
 				intent,
@@ -78,14 +78,14 @@ export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 
 async function begin(sql: Sql, key: string, now: number): Promise<RowImport> {
 	const counted: Counted = { counts: noCounts(), reasons_left_out: 0 };
-	const { lastInsertRowid } = await sql.run(
-		"INSERT INTO imports (id, key, spec, list_id, counts, created_at) VALUES (?, ?, '{}', 0, ?, ?)",
+	const seq = await sql.number(
+		"INSERT INTO imports (id, key, spec, list_id, counts, created_at) VALUES (?, ?, '{}', 0, ?, ?) RETURNING seq",
 		key,
 		key,
 		JSON.stringify(counted),
 		now,
 	);
-	return { import: Number(lastInsertRowid), position: 0, ...counted, last: null, intents: [] };
+	return { import: seq, position: 0, ...counted, last: null, intents: [] };
 }
 
 async function read(sql: Sql, row: Row): Promise<RowImport> {

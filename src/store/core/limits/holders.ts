@@ -5,8 +5,9 @@ import type { Micros } from '../../../api/datetime.js';
 import { type CountedLimit, limitOf, limitsOn, nameLimit, windowOf } from '../../../engine/rules/limits.js';
 import type { Operations } from '../../operations.js';
 import type { HoldingLimit, LimitHold, LimitWait, QueueState } from '../../queue.js';
-import { parseNames } from '../rows.js';
+import { parseNames, readEnvelope } from '../rows.js';
 import type { Sql } from '../sql.js';
+import { senderDomain } from './limits.js';
 import { readLimits, wakesNow } from './turns.js';
 
 /** Only reads, and only limits of the settings; the rate of a worker is not among them. */
@@ -64,7 +65,7 @@ async function countHolds(sql: Sql): Promise<Map<string, number>> {
 		FROM limit_holds h
 		LEFT JOIN messages m ON m.id = h.message_id
 		WHERE NOT coalesce(
-			m.state IN ('queued', 'deferred') AND m.fence = h.fence AND m.attempts <= h.attempts, 0
+			m.state IN ('queued', 'deferred') AND m.fence = h.fence AND m.attempts <= h.attempts, FALSE
 		)
 		ORDER BY h.message_id`,
 	);
@@ -78,7 +79,7 @@ async function countHolds(sql: Sql): Promise<Map<string, number>> {
 
 interface MessageRow {
 	to_key: string;
-	sender: string;
+	envelope: string;
 	wake_at: Micros;
 	due_at: Micros;
 }
@@ -86,7 +87,7 @@ interface MessageRow {
 export async function holdsOfMessage(sql: Sql, uuid: string, now: Micros): Promise<LimitHold[]> {
 	const limits = await readLimits(sql);
 	const row = await sql.get<MessageRow>(
-		`SELECT m.to_key, s.envelope ->> '$.from' AS sender, m.wake_at, m.due_at
+		`SELECT m.to_key, s.envelope, m.wake_at, m.due_at
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
@@ -98,7 +99,10 @@ export async function holdsOfMessage(sql: Sql, uuid: string, now: Micros): Promi
 	const hasTurn = row.wake_at > row.due_at && row.wake_at > now;
 	if (!hasTurn && row.wake_at > now) return [];
 	const standing = await readStanding(sql, now);
-	return limitsOn(limits, { sender: senderOf(row.sender), recipient: domainOf(row.to_key) })
+	return limitsOn(limits, {
+		sender: senderDomain(readEnvelope(row.envelope).from),
+		recipient: domainOf(row.to_key),
+	})
 		.filter((limit) => (hasTurn ? (standing.lineEnd(limit.key) ?? 0) > row.wake_at : standing.isFull(limit)))
 		.flatMap(({ key }) => {
 			const limit = limitOf(limits, key);
@@ -156,8 +160,8 @@ export async function holdingLimits(
 	// A sender stands in the JSON of its submission, which costs time to read.
 	const isBySender = limits.some(({ scope }) => scope === 'sender');
 	const groups = await sql.all<Group>(
-		`SELECT ${domain} AS recipient, ${isBySender ? "s.envelope ->> '$.from'" : 'NULL'} AS sender,
-			sum(m.wake_at <= ?) AS due, sum(m.wake_at > ?) AS held,
+		`SELECT ${domain} AS recipient, ${isBySender ? sql.dialect.jsonText('s.envelope', 'from') : 'NULL'} AS sender,
+			count(*) FILTER (WHERE m.wake_at <= ?) AS due, count(*) FILTER (WHERE m.wake_at > ?) AS held,
 			min(CASE WHEN m.wake_at > ? THEN m.wake_at END) AS first,
 			max(CASE WHEN m.wake_at > ? THEN m.wake_at END) AS last
 		FROM ${from}${isBySender ? ' JOIN submissions s ON s.seq = m.submission_seq' : ''}
@@ -169,7 +173,7 @@ export async function holdingLimits(
 	const holding = new Map<string, HoldingLimit>();
 	let allHeld = 0;
 	for (const group of groups) {
-		const message = { sender: senderOf(group.sender ?? ''), recipient: group.recipient };
+		const message = { sender: senderDomain(group.sender ?? ''), recipient: group.recipient };
 		const own = limitsOn(limits, message);
 		// Once, for any number of limits.
 		if (own.some((limit) => standing.isFull(limit))) allHeld += group.due;
@@ -212,9 +216,4 @@ function joined<T extends Held>(one: T, other: Held): T {
 		next_at: Math.min(one.next_at, other.next_at),
 		last_at: Math.max(one.last_at, other.last_at),
 	};
-}
-
-/** `Name <news@example.com>` and what stands in a sender's limit for it. */
-function senderOf(from: string): string {
-	return domainOf(from.replace(/>\s*$/, ''));
 }

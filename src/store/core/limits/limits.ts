@@ -11,7 +11,7 @@
 import { domainOf } from '../../../api/address.js';
 import type { Micros } from '../../../api/datetime.js';
 import { type CountedLimit, limitsOn, type SendLimit, windowOf } from '../../../engine/rules/limits.js';
-import { parseNames } from '../rows.js';
+import { parseNames, readEnvelope } from '../rows.js';
 import type { Sql } from '../sql.js';
 
 /** A message that may be leased. */
@@ -96,12 +96,17 @@ export async function openLimiter(sql: Sql, limits: readonly SendLimit[], now: M
 	};
 }
 
+/** `Name <news@example.com>` and what stands in a sender's limit for it. */
+export function senderDomain(from: string): string {
+	return domainOf(from.replace(/>\s*$/, ''));
+}
+
 async function readSender(sql: Sql, submission: number): Promise<string> {
-	const row = await sql.get<{ sender: string }>(
-		"SELECT envelope ->> '$.from' AS sender FROM submissions WHERE seq = ?",
+	const row = await sql.get<{ envelope: string }>(
+		'SELECT envelope FROM submissions WHERE seq = ?',
 		submission,
 	);
-	return domainOf((row?.sender ?? '').replace(/>\s*$/, ''));
+	return row === undefined ? '' : senderDomain(readEnvelope(row.envelope).from);
 }
 
 interface HoldRow {
@@ -308,7 +313,7 @@ export async function writeUses(
 		await sql.run(
 			`INSERT INTO limit_uses (limit_key, until, count)
 			VALUES (?, ?, ?)
-			ON CONFLICT (limit_key, until) DO UPDATE SET count = count + excluded.count`,
+			ON CONFLICT (limit_key, until) DO UPDATE SET count = limit_uses.count + excluded.count`,
 			key,
 			until,
 			count,

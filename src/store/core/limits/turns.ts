@@ -67,7 +67,7 @@ async function nextEnd(sql: Sql, now: Micros): Promise<Micros | null> {
 }
 
 /** All waiting messages. */
-const due = '1';
+const due = 'TRUE';
 /** Messages put back: each waits for a moment before the end of its line. */
 const held = "m.wake_at > m.due_at AND m.state <> 'leased'";
 
@@ -93,7 +93,7 @@ async function wakesBefore(
 		// messages_due (lane, wake_at)
 		sql.get<{ wake_at: Micros | null }>(
 			`SELECT m.wake_at
-			FROM messages m INDEXED BY messages_due
+			FROM messages m ${sql.dialect.using('messages_due')}
 			WHERE m.lane = ? AND m.wake_at IS NOT NULL AND m.wake_at <= ? AND ${condition}
 			ORDER BY m.wake_at
 			LIMIT 1`,
@@ -123,7 +123,7 @@ async function wakesAbout(
 			) AS wake_at
 			FROM (
 				SELECT wake_at, due_at, state
-				FROM messages INDEXED BY messages_due
+				FROM messages ${sql.dialect.using('messages_due')}
 				WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
 				ORDER BY wake_at
 				LIMIT ${mostLookedAt}
@@ -200,7 +200,7 @@ async function wakeLane(sql: Sql, place: Place, room: number): Promise<void> {
 	const before = place.before ?? [Number.MAX_SAFE_INTEGER, 0];
 	const last = await lastOfSlice(sql, { lane, since: place.since, before, room });
 	await sql.run(
-		// messages_due (lane, wake_at, rowid)
+		// messages_due (lane, wake_at, id)
 		`UPDATE messages
 		SET wake_at = due_at
 		WHERE lane = ? AND wake_at > ? AND (wake_at, id) < (?, ?) AND (wake_at, id) >= (?, ?)
@@ -220,7 +220,7 @@ async function lastOfSlice(
 	{ lane, since, before, room }: { lane: number; since: Micros; before: Turn; room: number },
 ): Promise<Turn | null> {
 	const row = await sql.get<{ wake_at: Micros; id: number }>(
-		// messages_due (lane, wake_at, rowid)
+		// messages_due (lane, wake_at, id)
 		`SELECT wake_at, id
 		FROM messages
 		WHERE lane = ? AND wake_at > ? AND (wake_at, id) < (?, ?)

@@ -82,14 +82,14 @@ describe('mailctl engine queue', () => {
 		await project.json([...send, '--to', 'a@slow.example']);
 		await project.json([...queue, '--to', 'b@slow.example', '--to', 'c@slow.example']);
 		const stats = ['engine', 'queue', 'stats'];
-		const held = (await project.json(stats)) as { limits: { next: string }[] };
-		expect(held).toMatchObject({ due: 2, held: 2, limits: [{ messages: 2 }] });
-		const next = held.limits[0]?.next.slice(0, 19).replace('T', ' ');
+		expect(await project.json(stats)).toMatchObject({
+			due: 2,
+			held: 2,
+			limits: [{ messages: 2, next: time }],
+		});
+		// Until a lease counts the mail that was sent, that is an hour from each look: both are of the same one.
 		expect((await project.run(stats, { columns: 120 })).stdout).toMatch(
-			new RegExp(
-				`^due now: 2, all of them held back by limits; the oldest .*\nnext due: ${next}, when a limit lets one go$`,
-				'm',
-			),
+			/^due now: 2, all of them held back by limits; the oldest .*\nnext due: (20\S+ [\d:]{8}), when a limit lets one go$[\s\S]*^ {2}recipient_domain_limits slow\.example=1\/h: 2, next \1, /m,
 		);
 		await project.json([...queue, '--to', 'd@fast.example']);
 		expect(await project.json(stats)).toMatchObject({ due: 3, held: 2 });

@@ -1,4 +1,5 @@
 // `send --attach`: files go with a mail by every way of sending, are shown before, and refused before anything is sent.
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -146,6 +147,32 @@ describe.each([
 		const campaign = ['--csv', table, '--yes', '--expect-count', '2', '--dry-run'];
 		expect(await place.run([...mail, ...html, ...campaign, ...both(place)])).toMatchObject({ code: 0 });
 		expect(uploadsIn(place.project.db)).toBe(0);
+	});
+
+	it('names them in the document of a dry run, and leaves their bytes out', async () => {
+		const place = await start();
+		const big = await place.project.file('big.bin', Buffer.alloc(2_000_000, 7));
+		const words = [...mail, '--attach', big, '--dry-run', '-o', 'json'];
+		const table = join(place.project.folder, 'people.csv');
+		const who = [
+			['--to', 'ann@example.com'],
+			['--csv', table, '--yes', '--expect-count', '2'],
+		];
+		for (const to of who) {
+			const { code, stdout } = await place.run([...words, ...to]);
+			expect({ code, isShort: stdout.length < 5_000 }).toEqual({ code: 0, isShort: true });
+			expect(JSON.parse(stdout)).toMatchObject({
+				message: expect.stringMatching(/name="?big\.bin"?[\s\S]*\r\n\r\n\r\n--/),
+				attachments: [
+					{
+						name: 'big.bin',
+						type: 'application/octet-stream',
+						size: 2_000_000,
+						sha256: createHash('sha256').update(Buffer.alloc(2_000_000, 7)).digest('hex'),
+					},
+				],
+			});
+		}
 	});
 });
 

@@ -64,6 +64,21 @@ describe('mailctl send at a time', () => {
 	});
 
 	it.each([
+		['--preview', 'text'],
+		['--eml', '-'],
+		['--test-to', 'me@example.com'],
+	])('refuses a wrong time with %s too', async (...look) => {
+		for (const words of [
+			['--at', '2026-10-31 09:00'],
+			['--window', '9-18'],
+		]) {
+			const run = await project.run([...send(...words), ...look, '--now', '2026-11-01T10:00:00Z']);
+			expect([run.code, run.stdout]).toEqual([2, '']);
+		}
+		expect(sink.received).toEqual([]);
+	});
+
+	it.each([
 		['2026-03-29 02:30', 'clocks of Europe/Berlin skip that time: it is 2026-03-29 03:00 instead'],
 		['2026-10-25 02:30', 'clocks of Europe/Berlin show that time twice: the first is meant'],
 	])('says what %s is where the clocks are changed', async (at, message) => {

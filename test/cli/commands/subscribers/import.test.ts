@@ -396,7 +396,7 @@ describe('mailctl subscribers import', () => {
 			code: 2,
 			stderr:
 				`error: the rejects file ${path}.rejects.csv exists already\n` +
-				'hint: move it away, or name another with --rejects FILE\n',
+				`hint: move it away, or name another with --rejects ${path}.rejects-2.csv\n`,
 		});
 		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe('mine');
 		const other = `${project.folder}/other.csv`;

@@ -6,6 +6,7 @@ import type { CommandContext } from '../../../../src/cli/frame/context.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { makeProject, type Project } from '../../../support/project.js';
 import { type NotifiedTarget, startTarget } from '../../../support/target.js';
+import { typing } from '../../../support/typing.js';
 
 describe('a receiver of notifications on this machine', () => {
 	let project: Project;
@@ -148,6 +149,54 @@ describe('a receiver of notifications on this machine', () => {
 		expect(stderr).toMatch(
 			/^hint: only a webhook whose URL leads to http:\/\/127\.0\.0\.1:\d+\S* is received here; --register makes one/m,
 		);
+		expect(stderr.match(/only a webhook/g)).toHaveLength(1);
+	});
+
+	it('says while it waits how to have something sent', async () => {
+		const interrupt = new AbortController();
+		const alone = listen([], { interrupts: interrupt.signal });
+		await alone.heard(/--register makes one for as long as this runs/);
+		const own = listen(['--register', '--type', 'OPENED'], { interrupts: interrupt.signal });
+		const id = await own.heard(registered);
+		await own.heard(new RegExp(`in another terminal this sends one: mailctl .*webhooks test ${id}`));
+		interrupt.abort(new Interrupted('SIGINT'));
+		expect([(await alone.running).code, (await own.running).code]).toEqual([130, 130]);
+	});
+
+	describe('with --register, where private addresses are refused', () => {
+		const words = ['webhooks', 'listen', '--register', '--wait', '50ms'];
+		const setting = async () =>
+			(await project.run(['engine', 'settings', 'get', 'allow_private_webhooks'])).stdout;
+		beforeEach(async () => {
+			await project.json(['engine', 'settings', 'unset', 'allow_private_webhooks']);
+		});
+
+		it('asks a person to allow them, and goes on', async () => {
+			const { code, stderr } = await typing([['Set it to true?', 'y']], (options) =>
+				project.run(words, options),
+			);
+			expect(stderr).toContain('registered webhooks');
+			expect(stderr).toMatch(/engine settings unset allow_private_webhooks/);
+			expect(code).toBe(12);
+			expect(await setting()).toBe('true\n');
+		});
+
+		it('changes nothing without the agreement', async () => {
+			const { code, stderr } = await typing([['Set it to true?', 'n']], (options) =>
+				project.run(words, options),
+			);
+			expect(code).toBe(130);
+			expect(stderr).not.toContain('registered');
+			expect(await setting()).toBe('\n');
+		});
+
+		it('names the command in a script', async () => {
+			const { code, stderr } = await project.run([...words, '--yes']);
+			expect(code).toBe(5);
+			expect(stderr).toContain(
+				`hint: mailctl --db ${project.db} engine settings set allow_private_webhooks true allows them`,
+			);
+		});
 	});
 
 	it('is interrupted with 130, and leaves no webhook behind', async () => {

@@ -9,6 +9,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
 import type { List } from '../../../../api/records.js';
 import { makeFolders } from '../../../../jobs/folders.js';
+import { shownDatabase } from '../../../../store/url.js';
 import { TableError } from '../../../../tables/finding.js';
 import type { Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
@@ -183,7 +184,7 @@ export type MarkedSource = { file: string } | { job: string };
 /** The mark of this source for this list of this target. */
 export async function openMark(cx: CommandContext, source: MarkedSource, listId: number): Promise<MarkFile> {
 	const { target } = await cx.connection();
-	const where = target.kind === 'local' ? target.url : target.baseUrl;
+	const where = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
 	const from = 'file' in source ? resolve(source.file) : ['job', source.job];
 	const name = createHash('sha256')
 		.update(JSON.stringify([from, listId, where]))

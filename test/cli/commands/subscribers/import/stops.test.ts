@@ -325,7 +325,7 @@ describe('--resume', () => {
 			stdout: '',
 			stderr:
 				`error: there is nothing to resume, and the rejects file ${path}.rejects.csv exists already\n` +
-				'hint: move it away, or name another with --rejects FILE\n',
+				`hint: move it away, or name another with --rejects ${path}.rejects-2.csv\n`,
 		});
 		expect([await count(), await readFile(`${path}.rejects.csv`, 'utf8')]).toEqual([0, rejects]);
 		const other = `${project.folder}/other.csv`;
@@ -341,7 +341,7 @@ describe('--resume', () => {
 			stdout: '',
 			stderr:
 				`error: the rejects file ${path}.rejects.csv exists already\n` +
-				'hint: --resume goes on with the import that was stopped; to begin anew move it away, or name another with --rejects FILE\n',
+				`hint: --resume goes on with the import that was stopped; to begin anew move it away, or name another with --rejects ${path}.rejects-2.csv\n`,
 		});
 	});
 

@@ -1,15 +1,21 @@
-/** Counts that are kept beside the rows they count: those that do not add up, and their repair. */
+/**
+ * The database as a whole: counts that do not add up with the rows they count, and their repair; and a restored copy, whose
+ * original may have sent since what waits in the copy.
+ */
 
 import { dayOf } from '../../api/datetime.js';
 import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
 import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './detail-figures.js';
 import { countEverything, recountFigures, recountQuarters } from './figures.js';
+import { countByState } from './messages.js';
+import { createQueuePauses } from './queue-state.js';
+import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { quarterHour, timeZone, total } from './tally.js';
 
-/** Walks all subscribers and all messages. */
-export function createChecks(sql: Sql) {
+/** The checks walk all subscribers and all messages. Each runs in one transaction of the caller. */
+export function createMaintenance(sql: Sql) {
 	return {
 		checkCounts: () => findWrong(sql),
 		repairCounts: async () => {
@@ -30,6 +36,28 @@ export function createChecks(sql: Sql) {
 			for (const { seq } of await closedCampaigns(sql))
 				await sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
 			return found;
+		},
+		// On a copy that no other process has open.
+		settleRestored: async ({ reason, now }) => {
+			const leased = await sql.all<{ message: string; fence: number }>(
+				// messages_due
+				"SELECT uuid AS message, fence FROM messages WHERE wake_at IS NOT NULL AND state = 'leased' ORDER BY id",
+			);
+			const text = 'the database was restored from a backup of the moment when this was being sent';
+			const reply = { phase: 'answer', code: null, enhanced: null, text } as const;
+			await settle(
+				sql,
+				leased.map((row) => ({ ...row, at: now, outcome: { kind: 'uncertain', reply } })),
+			);
+			// Their worker is one of the original: a delivery that is repeated has the same webhook-id.
+			await sql.run(
+				`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
+				now,
+				'sending',
+			);
+			await createQueuePauses(sql).pause({ kind: 'manual', reason, retry_at: null, now });
+			const { queued = 0, deferred = 0 } = await countByState(sql, null);
+			return { uncertain: leased.length, waiting: queued + deferred };
 		},
 	} satisfies Partial<Operations>;
 }

@@ -1,0 +1,198 @@
+/** Connections to the PostgreSQL database that a URL names, and the transactions on them. */
+import { readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import type { ConnectionOptions } from 'node:tls';
+import pg, { type PoolClient, type PoolConfig } from 'pg';
+import { StoreError } from '../../api/errors.js';
+import { canParseUrl } from '../../api/schema/url.js';
+import { type Core, createCore } from '../core/core.js';
+import type { Sql } from '../core/sql.js';
+import type { WrappingKey } from '../keys.js';
+import { isLost, isRefusedForNow, translateFailure } from './failures.js';
+import { createSql, valueTypes } from './sql.js';
+
+/** A URL, read: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…`. */
+export interface Place {
+	/** For people: host, database and schema, never the password. */
+	name: string;
+	/** A project is a schema of the database. */
+	schema: string;
+	/** Null: the number that fits the role. */
+	pool: number | null;
+	/** What is left for the driver. */
+	url: string;
+	ssl: boolean | ConnectionOptions;
+}
+
+/** Throws `StoreError` "not_a_database" for a URL that names none. */
+export function readPlace(text: string): Place {
+	const refuse = (why: string) => new StoreError('not_a_database', `the database URL ${why}`);
+	if (!canParseUrl(text) || /%(?![\da-f]{2})/i.test(text))
+		throw refuse('cannot be read: postgres://USER:PASSWORD@HOST:5432/DATABASE, special characters as %XX');
+	const url = new URL(text);
+	const schema = url.searchParams.get('schema') ?? 'public';
+	const pool = url.searchParams.get('pool');
+	if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
+		throw refuse(`names a schema that is none: ${JSON.stringify(schema)} (a-z, 0-9 and _)`);
+	if (pool !== null && !/^[1-9]\d{0,2}$/.test(pool))
+		throw refuse('has a ?pool= that is no number from 1 to 999');
+	const ssl = tlsOf(url.searchParams, refuse);
+	for (const own of ['schema', 'pool', 'sslmode', 'sslrootcert']) url.searchParams.delete(own);
+	const host = url.host === '' ? (url.searchParams.get('host') ?? 'localhost') : url.host;
+	const database = decodeURIComponent(url.pathname.slice(1));
+	const name = `PostgreSQL at ${host}${database === '' ? '' : `, database ${database}`}`;
+	return {
+		name: schema === 'public' ? name : `${name}, schema ${schema}`,
+		schema,
+		pool: pool === null ? null : Number(pool),
+		url: url.href,
+		ssl,
+	};
+}
+
+/** `sslmode` and `sslrootcert` as libpq means them (PostgreSQL, 34.19); without a mode, no TLS. */
+function tlsOf(params: URLSearchParams, refuse: (why: string) => StoreError): Place['ssl'] {
+	const mode = params.get('sslmode') ?? 'disable';
+	const file = params.get('sslrootcert');
+	const ca = file === null ? {} : { ca: readAuthority(file, refuse) };
+	if (mode === 'disable') return false;
+	if (mode === 'require') return { ...ca, rejectUnauthorized: false };
+	if (mode === 'verify-ca') return { ...ca, checkServerIdentity: () => undefined };
+	if (mode === 'verify-full') return ca;
+	throw refuse(`has ?sslmode=${mode}; it is disable, require, verify-ca or verify-full`);
+}
+
+function readAuthority(file: string, refuse: (why: string) => StoreError): string {
+	try {
+		return readFileSync(file, 'utf8');
+	} catch (error) {
+		throw refuse(`names ?sslrootcert=${file}: ${error instanceof Error ? error.message : error}`);
+	}
+}
+
+export interface DatabaseOptions {
+	place: Place;
+	/** Connections at most. */
+	size: number;
+	/** Others see it in pg_stat_activity. */
+	role: string;
+	keys: readonly WrappingKey[];
+	/** How long a transaction waits for others, and how long a lost connection is tried again, in milliseconds. */
+	lockTimeoutMs: number;
+	/** Every write is undone after its answer. */
+	isTrial: boolean;
+}
+
+/** A core and the connection on which it works, for one transaction. */
+export interface Session {
+	core: Core;
+	sql: Sql;
+	client: PoolClient;
+}
+
+export interface Database {
+	/** In a snapshot: its statements see one state. */
+	read<R>(operate: (session: Session) => Promise<R>): Promise<R>;
+	/**
+	 * In a transaction of its own, one after the other in the whole project. Runs again what the server undid to let
+	 * another one pass, and what lost its connection before its end was asked for. Rejects with `StoreError`.
+	 */
+	write<R>(operate: (session: Session) => Promise<R>): Promise<R>;
+	close(): Promise<void>;
+}
+
+const connectTimeoutMs = 10_000;
+/** Of a transaction that the server undid. */
+const mostTries = 20;
+
+/** Connects when it is first used. */
+export function openDatabase(options: DatabaseOptions): Database {
+	const { place, keys, lockTimeoutMs, isTrial } = options;
+	const config: PoolConfig = {
+		connectionString: place.url,
+		ssl: place.ssl,
+		application_name: `mailctl ${options.role}`,
+		max: options.size,
+		connectionTimeoutMillis: connectTimeoutMs,
+		idleTimeoutMillis: 30_000,
+		allowExitOnIdle: true,
+		keepAlive: true,
+		types: valueTypes,
+	};
+	const pool = new pg.Pool(config);
+	// A connection that ends between two statements says so here: its next statement fails, or the next transaction takes
+	// another one.
+	pool.on('error', () => undefined);
+	pool.on('connect', (client) => void client.on('error', () => undefined));
+	const sessions = new WeakMap<PoolClient, Session>();
+	const sessionOf = (client: PoolClient): Session => {
+		const known = sessions.get(client);
+		if (known !== undefined) return known;
+		const sql = createSql(client, keys);
+		const session = { sql, client, core: createCore(sql, { isTrial }) };
+		sessions.set(client, session);
+		return session;
+	};
+	// One packet: the connection may be another server's session the next time, behind a pooler.
+	const here = `SET LOCAL search_path = ${place.schema}`;
+	const beginRead = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${here}`;
+	const beginWrite = `BEGIN; ${here}; SET LOCAL lock_timeout = ${lockTimeoutMs};
+		SELECT pg_advisory_xact_lock(hashtextextended('mailctl ${place.schema}', 0))`;
+
+	let wasReached = false;
+	const attempt = async <R>(begin: string, end: string, operate: (session: Session) => Promise<R>) => {
+		const client = await pool.connect();
+		wasReached = true;
+		let isEnding = false;
+		try {
+			await client.query(begin);
+			const answer = await operate(sessionOf(client));
+			isEnding = end === 'COMMIT';
+			await client.query(end);
+			client.release();
+			return answer;
+		} catch (error) {
+			const isBroken = isLost(error) || (await isFailing(client.query('ROLLBACK')));
+			client.release(isBroken);
+			throw isEnding && isBroken ? uncertain(place.name, error) : error;
+		}
+	};
+
+	const transact = async <R>(begin: string, end: string, operate: (session: Session) => Promise<R>) => {
+		const deadline = performance.now() + lockTimeoutMs;
+		for (let tries = 1; ; tries += 1) {
+			try {
+				return await attempt(begin, end, operate);
+			} catch (error) {
+				// A server that never answered is told at once.
+				const mayPass = isRefusedForNow(error)
+					? tries < mostTries
+					: isLost(error) && wasReached && performance.now() < deadline;
+				if (!mayPass) throw translateFailure(error, place.name);
+				await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
+			}
+		}
+	};
+
+	return {
+		read: (operate) => transact(beginRead, 'ROLLBACK', operate),
+		write: (operate) => transact(beginWrite, isTrial ? 'ROLLBACK' : 'COMMIT', operate),
+		close: () => pool.end(),
+	};
+}
+
+function isFailing(query: Promise<unknown>): Promise<boolean> {
+	return query.then(
+		() => false,
+		() => true,
+	);
+}
+
+/** The server has not answered COMMIT. */
+function uncertain(name: string, cause: unknown): StoreError {
+	return new StoreError(
+		'unreachable',
+		`${name}: the connection was lost while it ended a transaction; it may be done or not`,
+		{ cause },
+	);
+}

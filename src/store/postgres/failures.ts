@@ -1,0 +1,69 @@
+/** Translates errors of PostgreSQL and of the way to it into errors of the store. SQLSTATE: PostgreSQL, appendix A. */
+import { StoreError, type StoreErrorCode } from '../../api/errors.js';
+
+/** The five characters of an error that the server sent; null for any other. */
+export function sqlState(error: unknown): string | null {
+	if (!(error instanceof Error) || !('code' in error) || !('severity' in error)) return null;
+	return typeof error.code === 'string' ? error.code : null;
+}
+
+/** serialization_failure, deadlock_detected: the transaction was undone, and may succeed when it is run again. */
+export function isRefusedForNow(error: unknown): boolean {
+	const state = sqlState(error);
+	return state === '40001' || state === '40P01';
+}
+
+/** The connection is gone, or the server is about to end it. */
+export function isLost(error: unknown): boolean {
+	const state = sqlState(error);
+	if (state !== null) return /^(08|57P0[123])/.test(state);
+	if (!(error instanceof Error)) return false;
+	if ('code' in error && typeof error.code === 'string' && lostCodes.has(error.code)) return true;
+	// pg has no codes for these.
+	return /^(Connection terminated|Client has encountered a connection error)/.test(error.message);
+}
+
+const lostCodes: ReadonlySet<string> = new Set([
+	'ECONNRESET',
+	'ECONNREFUSED',
+	'EPIPE',
+	'ETIMEDOUT',
+	'EHOSTUNREACH',
+	'ENETUNREACH',
+	'ENOTFOUND',
+	'EAI_AGAIN',
+	'ENOENT',
+]);
+
+const told: readonly [state: RegExp, code: StoreErrorCode, words: string][] = [
+	[/^55P03$/, 'locked', 'another process held the lock for too long; try again'],
+	[/^57014$/, 'locked', 'a statement took longer than the server allows; try again'],
+	[/^53300$/, 'locked', 'no connection is left (max_connections); use a smaller ?pool=, or raise its limit'],
+	[/^53100$/, 'disk_full', 'no room is left on the disk of the server'],
+	[/^53/, 'io', 'the server has run out of a resource'],
+	[/^25006$/, 'read_only', 'it is read-only: a replica, or made so; name the primary'],
+	[/^28/, 'denied', 'the server refuses the user or the password'],
+	[/^3D000$/, 'denied', 'there is no such database: create it (createdb), or correct its name'],
+	[/^42501$/, 'denied', 'this user may not do it; grant it the schema and its tables'],
+	[/^3F000$/, 'denied', 'there is no such schema, and this user may not create it'],
+	[/^58/, 'io', 'the server failed to read or write its disk'],
+	[/^XX00[012]$/, 'damaged', 'the server reports damaged data'],
+];
+
+/** The store's error; others are returned unchanged. `name`: of the database, for people, without the password. */
+export function translateFailure(error: unknown, name: string): unknown {
+	if (!(error instanceof Error)) return error;
+	const state = sqlState(error);
+	const [, code, words] = (state !== null && told.find(([pattern]) => pattern.test(state))) || [];
+	if (code !== undefined)
+		return new StoreError(code, `${name}: ${words} (${error.message})`, { cause: error });
+	if (isLost(error) || isUnreached(error))
+		return new StoreError('unreachable', `${name} cannot be reached: ${error.message}`, { cause: error });
+	return error;
+}
+
+/** pg's own words, and TLS: `DEPTH_ZERO_SELF_SIGNED_CERT`, `ERR_TLS_CERT_ALTNAME_INVALID`, … */
+function isUnreached(error: Error): boolean {
+	if (/timeout exceeded when trying to connect|does not support SSL|SASL:/.test(error.message)) return true;
+	return 'code' in error && /CERT|_TLS_|_SSL_/.test(String(error.code));
+}

@@ -1,0 +1,79 @@
+/** Looks at a database of PostgreSQL and at its server: nothing is made, migrated or written. */
+
+import type { Clock, Micros } from '../../api/datetime.js';
+import { carryOut } from '../core/core.js';
+import { DatabaseMissing } from '../errors.js';
+import type { WrappingKey } from '../keys.js';
+import type { ServerFacts } from '../maintenance.js';
+import { driverOf } from '../operations.js';
+import type { Reads } from '../store.js';
+import { shownDatabase } from '../url.js';
+import { openDatabase, readPlace } from './connection.js';
+import { readVersion, schemaVersion } from './migrations.js';
+
+export interface ServerInspection {
+	schema: { found: number; known: number };
+	/** They throw where the schema is not that of this version. */
+	reads: Reads;
+	server: ServerFacts;
+	close(): Promise<void>;
+}
+
+interface Row {
+	version: string;
+	number: number;
+	bytes: number;
+	read_only: string;
+	synchronous_commit: string;
+	standbys: string;
+	connections: number;
+	most: number;
+	encrypted: number;
+	now: Micros;
+}
+
+const facts = `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
+	pg_database_size(current_database()) AS bytes,
+	CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END AS read_only,
+	current_setting('synchronous_commit') AS synchronous_commit,
+	current_setting('synchronous_standby_names') AS standbys,
+	(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+	current_setting('max_connections')::int AS most,
+	coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), FALSE) AS encrypted,
+	floor(extract(epoch FROM clock_timestamp()) * 1000000) AS now`;
+
+/** Rejects with `DatabaseMissing` and `StoreError`. */
+export async function inspectPostgres(
+	url: string,
+	{ keys, clock }: { keys: readonly WrappingKey[]; clock: Clock },
+): Promise<ServerInspection> {
+	const place = readPlace(url);
+	const database = openDatabase({
+		...{ place, keys, size: 2, role: 'doctor', lockTimeoutMs: 5_000, isTrial: true },
+	});
+	try {
+		const found = await database.read(({ client }) => readVersion(client, place.name, { mayBeNewer: true }));
+		if (found === 0) throw new DatabaseMissing(shownDatabase(url));
+		const before = clock.now();
+		const row = await database.read(async ({ client }) => (await client.query<Row>(facts)).rows[0]);
+		const after = clock.now();
+		if (row === undefined) throw new Error('the server tells nothing of itself');
+		return {
+			schema: { found, known: schemaVersion },
+			reads: driverOf('reads', (name, command) =>
+				database.read(async ({ core }) => await carryOut(core, name, command)),
+			),
+			server: {
+				...{ version: row.version, number: row.number, bytes: row.bytes },
+				isReadOnly: row.read_only === 'on',
+				...{ synchronousCommit: row.synchronous_commit, standbys: row.standbys },
+				...{ connections: row.connections, mostConnections: row.most, isEncrypted: row.encrypted === 1 },
+				ahead: row.now - (before + after) / 2,
+			},
+			close: () => database.close(),
+		};
+	} catch (error) {
+		await database.close();
+		throw error;
+	}
+}

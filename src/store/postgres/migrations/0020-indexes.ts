@@ -1,0 +1,32 @@
+/** The indexes of the first schema. */
+export const indexes = `
+CREATE INDEX attachments_expiring ON attachments (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX bounce_reports_of_message ON bounce_reports (message_id);
+CREATE INDEX left_out_of_address ON campaign_left_out (to_key);
+CREATE INDEX left_out_of_campaign ON campaign_left_out (campaign_seq, id);
+CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
+CREATE INDEX contents_of_attachment ON content_attachments (sha256);
+CREATE INDEX events_by_time ON events (at);
+CREATE INDEX events_of_message ON events (message_id, id);
+CREATE INDEX idempotency_keys_by_time ON idempotency_keys (created_at);
+CREATE UNIQUE INDEX imports_unfinished ON imports (key) WHERE finished_at IS NULL;
+CREATE INDEX limit_uses_by_end ON limit_uses (until);
+CREATE INDEX message_firsts_bounced ON message_firsts (first_at) WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED');
+CREATE UNIQUE INDEX messages_by_uuid ON messages (uuid);
+CREATE INDEX messages_due ON messages (lane, wake_at, id) WHERE wake_at IS NOT NULL;
+CREATE INDEX messages_of_address ON messages (to_key, id);
+CREATE INDEX messages_of_submission ON messages (submission_seq, id);
+CREATE INDEX messages_uncertain ON messages (lane) WHERE state = 'uncertain';
+CREATE INDEX submissions_of_campaign ON submissions (campaign) WHERE campaign IS NOT NULL;
+CREATE INDEX submissions_of_campaign_seq ON submissions (campaign_seq) WHERE campaign_seq IS NOT NULL;
+CREATE INDEX submissions_of_tag ON submissions (tag) WHERE tag IS NOT NULL;
+CREATE UNIQUE INDEX subscribers_by_key ON subscribers (email_key, list_id);
+CREATE INDEX subscribers_of_list ON subscribers (list_id, id);
+CREATE INDEX subscribers_soft_bouncing ON subscribers (email_key) WHERE soft_bounces > 0;
+CREATE INDEX suppressions_of_list ON suppressions (list_id) WHERE list_id > 0;
+CREATE INDEX webhook_deliveries_by_time ON webhook_deliveries (created_at);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_of_hook ON webhook_deliveries (webhook_id, id);
+CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries (message_id);
+CREATE INDEX webhook_deliveries_turn ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
+`;

@@ -1,0 +1,180 @@
+/** The store on PostgreSQL: the core over connections, every write alone in its project. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { type Clock, microsPerMs } from '../../api/datetime.js';
+import { carryOut } from '../core/core.js';
+import { expiries } from '../core/expired.js';
+import { assertKeys } from '../core/keys.js';
+import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity } from '../core/processes.js';
+import { DatabaseMissing } from '../errors.js';
+import type { WrappingKey } from '../keys.js';
+import { type Command, driverOf } from '../operations.js';
+import type { Queue } from '../queue.js';
+import {
+	addInSlices,
+	cancelInSlices,
+	groundOfTrials,
+	leaseInSlices,
+	putSettingsInSlices,
+	type Steps,
+} from '../slices.js';
+import type { ImportAck, Store, Writes } from '../store.js';
+import { shownDatabase } from '../url.js';
+import { type Database, openDatabase, readPlace } from './connection.js';
+import { migrate, readVersion, schemaVersion } from './migrations.js';
+
+export interface PostgresOptions {
+	url: string;
+	clock: Clock;
+	/** `existing`: without our tables it is `DatabaseMissing`, and nothing is made. */
+	mode: 'create' | 'existing';
+	/** The role under which other processes see this one: `serve`, `worker`; `cli` when absent. */
+	role?: string;
+	/** How long a write waits for others, and a lost connection is tried again, in milliseconds; 10,000 when absent. */
+	lockTimeoutMs?: number;
+	/** A dry run: every write is answered as usual, and undone. */
+	isTrial?: boolean;
+	/** Keys of its secrets: the first wraps new values, all unwrap; none when absent. */
+	keys?: readonly WrappingKey[];
+}
+
+/** Connections at most, where the URL does not say. A server reads for several requests at once. */
+const sizes: Readonly<Record<string, number>> = { cli: 2, worker: 4, serve: 9 };
+
+/** Rejects with `DatabaseMissing` (no schema of ours, `existing`) and `StoreError`. */
+export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+	const { clock, role = 'cli', isTrial = false, keys = [], lockTimeoutMs = 10_000 } = options;
+	const place = readPlace(options.url);
+	// What a trial did is known to one core alone.
+	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
+	const database = openDatabase({ place, size, role, keys, lockTimeoutMs, isTrial });
+	try {
+		await prepare(database, { ...options, schema: place.schema, name: place.name });
+		await database.read(({ sql }) => assertKeys(sql, keys));
+	} catch (error) {
+		await database.close();
+		throw error;
+	}
+	const me: ProcessIdentity = { id: randomUUID(), role, host: hostname(), pid: process.pid };
+	const heartbeat = isTrial ? null : startHeartbeat(database, { me, clock });
+	const upkeep = role === 'serve' ? startUpkeep(database, clock) : null;
+	const ground: { name: string; command: unknown }[] = [];
+	const write = async (name: string, command: unknown) =>
+		await database.write(async ({ core }) => {
+			for (const earlier of ground) await carryOut(core, earlier.name, earlier.command);
+			return await carryOut(core, name, command);
+		});
+	const groundable = async (name: string, command: unknown) => {
+		const answer = await write(name, command);
+		if (isTrial && groundOfTrials.has(name)) ground.push({ name, command });
+		return answer;
+	};
+	// Each answer is that of the operation of the same name.
+	const steps: Steps = { step: write as Steps['step'], isTrial };
+	let closing: Promise<void> | null = null;
+	return {
+		reads: driverOf('reads', (name, command) =>
+			database.read(({ core }) => carryOut(core, name, command) as Promise<unknown>),
+		),
+		writes: {
+			...driverOf('writes', groundable),
+			rewriteSecrets: (command) =>
+				database.write(async ({ core, sql }) => {
+					const others = await findOthers(sql, me, command.now);
+					return others.length > 0 ? others : await core.rewriteSecrets(command);
+				}),
+			putSettings: (command) => putSettingsInSlices(steps, command),
+			addListToCampaign: (command) => addInSlices(steps, command),
+			cancelCampaign: (command) => cancelInSlices(steps, command),
+			putImportBatch: inOrder(steps),
+		} satisfies Writes,
+		queue: {
+			...driverOf('queue', write),
+			lease: (command) => leaseInSlices((limit) => steps.step('leaseSlice', { ...command, limit })),
+		} satisfies Queue,
+		close: () => {
+			upkeep?.stop();
+			closing ??= end(database, heartbeat);
+			return closing;
+		},
+	};
+}
+
+async function prepare(
+	database: Database,
+	{ url, mode, schema, name, clock }: PostgresOptions & { schema: string; name: string },
+): Promise<void> {
+	const found = await database.read(({ client }) => readVersion(client, name));
+	if (found === 0 && mode === 'existing') throw new DatabaseMissing(shownDatabase(url));
+	if (found === schemaVersion) return;
+	await database.write(async ({ client }) => {
+		if (schema !== 'public') await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+		await migrate(client, { name, now: clock.now() });
+	});
+}
+
+interface Heartbeat {
+	/** Other processes need not wait for it to grow old. */
+	end(): Promise<void>;
+}
+
+/** Of a long-running process; a command has the few seconds of its work. */
+function startHeartbeat(database: Database, { me, clock }: { me: ProcessIdentity; clock: Clock }): Heartbeat {
+	if (me.role === 'cli') return { end: async () => undefined };
+	const tell = () => database.write(({ sql }) => beat(sql, me, clock.now())).catch(() => undefined);
+	void tell();
+	const timer = setInterval(() => void tell(), heartbeatEveryMicros / microsPerMs).unref();
+	return {
+		end: async () => {
+			clearInterval(timer);
+			await database.write(({ sql }) => endBeat(sql, me)).catch(() => undefined);
+		},
+	};
+}
+
+const upkeepEveryMs = 3_600_000;
+
+/** Deletes expired data at once and then each hour; of several servers each finds what the others left. */
+function startUpkeep(database: Database, clock: Clock): { stop(): void } {
+	let isStopped = false;
+	const dropExpired = async () => {
+		const now = clock.now();
+		for (const { drop, slice } of expiries) {
+			const dropSlice = () => database.write(({ sql }) => drop(sql, { now, limit: slice }));
+			while (!isStopped && (await dropSlice()).changes >= slice);
+		}
+	};
+	// A failure is retried the next time.
+	const tick = () => void dropExpired().catch(() => undefined);
+	tick();
+	const timer = setInterval(tick, upkeepEveryMs).unref();
+	return {
+		stop: () => {
+			isStopped = true;
+			clearInterval(timer);
+		},
+	};
+}
+
+async function end(database: Database, heartbeat: Heartbeat | null): Promise<void> {
+	await heartbeat?.end();
+	await database.close();
+}
+
+/** Batches of a session are put in the order in which they came, whichever connection takes them. */
+function inOrder({ step }: Steps): (command: Command<'putImportBatch'>) => Promise<ImportAck> {
+	const last = new Map<string, Promise<unknown>>();
+	return (command) => {
+		const before = last.get(command.session) ?? Promise.resolve();
+		const mine = before.then(
+			() => step('putImportBatch', command),
+			() => step('putImportBatch', command),
+		);
+		last.set(command.session, mine);
+		const forget = () => {
+			if (last.get(command.session) === mine) last.delete(command.session);
+		};
+		mine.then(forget, forget);
+		return mine;
+	};
+}

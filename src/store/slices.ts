@@ -1,0 +1,95 @@
+/** Work of any size without holding a lock for long: one transaction a slice. */
+
+import type { AcceptCounts, Ack } from '../api/capabilities.js';
+import type { Micros } from '../api/datetime.js';
+import type { Uuid } from '../api/records.js';
+import { limitSettings } from '../engine/rules/limits.js';
+import type { Core } from './core/core.js';
+import type { Command } from './operations.js';
+import type { Leased } from './queue.js';
+
+/** Carries out one operation of the core, in a transaction of its own. */
+export type Step = <Name extends keyof Core>(
+	name: Name,
+	command: Parameters<Core[Name]>[0],
+) => Promise<Awaited<ReturnType<Core[Name]>>>;
+
+/** `isTrial`: each transaction is undone, so work in slices is one slice: the next would begin with the same rows. */
+export interface Steps {
+	step: Step;
+	readonly isTrial: boolean;
+}
+
+/** Operations that batches of an import and send calls depend on: a trial, which undoes them, repeats them for each. */
+export const groundOfTrials: ReadonlySet<string> = new Set(['createField', 'openImport', 'putAttachment']);
+
+/** About a tenth of a second of work. */
+const sliceSize = 2_000;
+const allRows = Number.MAX_SAFE_INTEGER;
+
+/**
+ * The place in the list commits with each slice, and nothing is leased before the release: a repeated call continues an
+ * interrupted one. Null: no such campaign or list, or it is not staged any more.
+ */
+export async function addInSlices(
+	{ step, isTrial }: Steps,
+	command: { campaign: Uuid; list_id: number; now: Micros },
+): Promise<Ack<AcceptCounts> | null> {
+	const limit = isTrial ? allRows : sliceSize;
+	const counts: AcceptCounts = { staged: 0, suppressed: 0, rejected: 0 };
+	let left_out = 0;
+	for (;;) {
+		const slice = await step('stageSlice', { ...command, limit });
+		if (slice === null) return null;
+		counts.staged += slice.counts.staged;
+		counts.suppressed += slice.counts.suppressed;
+		counts.rejected += slice.counts.rejected;
+		left_out += slice.counts.left_out ?? 0;
+		if (left_out > 0) counts.left_out = left_out;
+		// Each slice includes the rejects of the slices before it.
+		if (slice.isDone) return { position: slice.position, counts, rejects: slice.rejects };
+	}
+}
+
+/**
+ * Cancels in one step, then removes messages that were only staged and would never be sent. After an interruption the
+ * rest reads as canceled. With `forget` the campaign goes then, too, unless it was released.
+ */
+export async function cancelInSlices(
+	{ step, isTrial }: Steps,
+	command: { campaign: Uuid; forget?: boolean; now: Micros },
+): Promise<boolean> {
+	const isKnown = await step('cancelCampaign', command);
+	const limit = isTrial ? allRows : sliceSize;
+	const slice = { campaign: command.campaign, limit };
+	while (isKnown && (await step('dropStaged', slice)) === limit);
+	if (isKnown && command.forget) await step('forgetCampaign', command);
+	return isKnown;
+}
+
+/** Cheap rows: about a twentieth of a second of work. */
+const wakingSliceSize = 10_000;
+
+/** New limits apply at once. The next lease continues waking the messages that waited for the old ones. */
+export async function putSettingsInSlices(
+	{ step, isTrial }: Steps,
+	command: Command<'putSettings'>,
+	limit = wakingSliceSize,
+): Promise<void> {
+	await step('putSettings', command);
+	if (isTrial) return;
+	if (!Object.keys(command.values).some((name) => Object.hasOwn(limitSettings, name))) return;
+	while (await step('wakeHeldSlice', { limit }));
+}
+
+/** In transactions of their own: waking a million messages that wait for a limit must not hold up all other writes. */
+export async function leaseInSlices(
+	/** `leaseSlice` of the core, with the time of the transaction that runs it. */
+	leaseSlice: (limit: number) => Promise<{ leased: Leased[]; isCut: boolean }>,
+	limit = wakingSliceSize,
+): Promise<Leased[]> {
+	for (;;) {
+		const { leased, isCut } = await leaseSlice(limit);
+		if (leased.length > 0 || !isCut) return leased;
+	}
+}

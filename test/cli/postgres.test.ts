@@ -1,0 +1,104 @@
+/** The command line on PostgreSQL: what it makes, sends, checks and says; the password is in none of it. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cli, makeHome } from '../support/cli.js';
+import { startCountingSink } from '../support/counting-sink.js';
+import { noPostgres, type Postgres, startPostgres } from '../support/postgres.js';
+
+describe.skipIf(noPostgres !== null)('mailctl on PostgreSQL', () => {
+	let server: Postgres;
+	let url: string;
+	let home: string;
+	beforeAll(async () => {
+		server = await startPostgres();
+		const place = new URL(await server.createDatabase());
+		place.password = 'geheim';
+		url = place.href;
+		home = await makeHome();
+	});
+	afterAll(() => server.stop());
+
+	async function run(...argv: string[]) {
+		const result = await cli([...argv, '--db', url], { env: { HOME: home } });
+		expect(result.stdout + result.stderr).not.toContain('geheim');
+		return result;
+	}
+
+	it('says how the tables are made, makes none in a dry run, and makes them once', async () => {
+		expect(await run('lists', 'list')).toMatchObject({
+			code: 2,
+			stderr: expect.stringMatching(/there is no database at postgres:.*mailctl engine init --db/s),
+		});
+		expect((await run('engine', 'init', '--dry-run', '-o', 'json')).code).toBe(0);
+		expect((await run('lists', 'list')).code).toBe(2);
+		expect(JSON.parse((await run('engine', 'init', '-o', 'json')).stdout)).toMatchObject({ created: true });
+		expect(JSON.parse((await run('engine', 'init', '-o', 'json')).stdout)).toMatchObject({ created: false });
+	});
+
+	it('imports, sends and reports', async () => {
+		const sink = await startCountingSink();
+		await run('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
+		await run('lists', 'create', '--name', 'News', '--email-reason', 'You asked.');
+		const file = join(home, 'people.csv');
+		const people = Array.from({ length: 50 }, (_, n) => `p${n}@example.org,P ${n}\n`);
+		await writeFile(file, `email,name\n${people.join('')}`);
+		const imported = await run('subscribers', 'import', file, '--list', 'News');
+		expect(imported).toMatchObject({ code: 0 });
+		const sent = await run(
+			...['send', '--list', 'News', '--from', 'news@example.com', '--subject', 'Hi #name#'],
+			...['--text', 'Hello #unsubscribe_url#', '--yes', '--expect-count', '50'],
+		);
+		expect(sent).toMatchObject({ code: 0 });
+		expect(sink.received()).toBe(50);
+		const report = JSON.parse((await run('report', '-o', 'json')).stdout);
+		expect(report.data.at(-1)).toMatchObject({ sent: 50 });
+		sink.close();
+	});
+
+	it('leaves no message leased when several workers drain the queue', async () => {
+		const sink = await startCountingSink();
+		await run('engine', 'settings', 'set', 'smtp_url', `smtp://127.0.0.1:${sink.port}`);
+		for (const subject of ['One', 'Two', 'Three', 'Four'])
+			await run(
+				...['send', '--list', 'News', '--from', 'news@example.com', '--subject', subject],
+				...['--text', 'Hello #unsubscribe_url#', '--yes', '--expect-count', '50', '--no-wait'],
+			);
+		const before = sink.received();
+		await Promise.all([1, 2, 3, 4].map(() => run('worker', '--drain', '-o', 'json')));
+		expect(sink.received() - before).toBe(200);
+		const { messages } = JSON.parse((await run('engine', 'queue', 'stats', '-o', 'json')).stdout);
+		expect(messages).toEqual({ sent: 250 });
+		sink.close();
+	});
+
+	it('is the target of a profile, and of the hints of a call', async () => {
+		expect((await run('profile', 'add', 'pg')).code).toBe(0);
+		const ofProfile = (...argv: string[]) => cli(['-p', 'pg', ...argv], { env: { HOME: home } });
+		expect((await ofProfile('lists', 'list', '-o', 'json')).stdout).toContain('News');
+		const listed = await cli(['profile', 'list', '-o', 'json'], { env: { HOME: home } });
+		expect(JSON.parse(listed.stdout)).toContainEqual(
+			expect.objectContaining({ name: 'pg', db: url.replace(':geheim', '') }),
+		);
+		expect(listed.stdout).not.toContain('geheim');
+		const other = await cli(['engine', 'init', '--db', `${url}?schema=other`], { env: { HOME: home } });
+		expect(other.stderr).toMatch(/mailctl --db 'postgres:.*schema=other' engine init --smtp/);
+		expect(other.stderr).not.toContain('geheim');
+	});
+
+	it('is looked into by doctor, and refuses what is for files', async () => {
+		const { stdout } = await run('doctor', '--offline', '--only', 'database', '-o', 'json');
+		const found: { check: string; level: string }[] = JSON.parse(stdout);
+		expect(found.map(({ check, level }) => `${check} ${level}`)).toEqual([
+			'database.server ok',
+			'database.schema ok',
+			'database.durability ok',
+			'database.connections ok',
+			'database.clock ok',
+		]);
+		expect(await run('engine', 'check')).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('pg_dump'),
+		});
+	});
+});

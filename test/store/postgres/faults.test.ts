@@ -1,0 +1,205 @@
+/** What a person is told of a PostgreSQL that does not answer as it should, and what a lost connection leaves. */
+
+import type { AddressInfo } from 'node:net';
+import { createServer, connect as dial, type Socket } from 'node:net';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../../src/api/datetime.js';
+import { openPostgresStore } from '../../../src/store/postgres/store.js';
+import type { Store } from '../../../src/store/store.js';
+import { newList, newSubscriber, noon, recordOf } from '../../contract/store/fixture.js';
+import { noPostgres, type Postgres, startPostgres } from '../../support/postgres.js';
+
+describe.skipIf(noPostgres !== null)('a PostgreSQL that fails', () => {
+	let server: Postgres;
+	beforeAll(async () => {
+		server = await startPostgres();
+	});
+	afterAll(() => server.stop());
+
+	async function ask(url: string, ...texts: string[]): Promise<void> {
+		const client = new pg.Client({ connectionString: url });
+		await client.connect();
+		for (const text of texts) await client.query(text);
+		await client.end();
+	}
+
+	async function open(url: string, mode: 'create' | 'existing' = 'create'): Promise<Store> {
+		const store = await openPostgresStore({ url: url, clock: systemClock, mode, lockTimeoutMs: 5_000 });
+		onTestFinished(() => store.close());
+		return store;
+	}
+
+	const with_ = (url: string, change: (url: URL) => void) => {
+		const changed = new URL(url);
+		change(changed);
+		return changed.href;
+	};
+	const failure = (url: string, mode: 'create' | 'existing' = 'create') =>
+		openPostgresStore({ url: url, clock: systemClock, mode, lockTimeoutMs: 500 }).then(
+			() => null,
+			(error: unknown) => error,
+		);
+
+	it('is told with the way out, and never with the password', async () => {
+		const url = await server.createDatabase();
+		const withPassword = with_(url, (place) => {
+			place.password = 'geheim';
+		});
+		const cases: [url: string, code: string, words: RegExp][] = [
+			['postgres://a:geheim@127.0.0.1:1/x', 'unreachable', /127\.0\.0\.1:1, database x cannot be reached/],
+			[with_(withPassword, (place) => (place.pathname = '/nothing')), 'denied', /createdb/],
+			[with_(withPassword, (place) => (place.username = 'nobody_here')), 'denied', /user or the password/],
+			[`${withPassword}?schema=A-b`, 'not_a_database', /schema/],
+			[`${withPassword}?pool=0`, 'not_a_database', /pool/],
+			[`${withPassword}?sslmode=prefer`, 'not_a_database', /verify-full/],
+			[`${withPassword}?sslmode=require`, 'unreachable', /SSL/],
+			['postgres://a:gehe%ZZim@h:port/x', 'not_a_database', /special characters/],
+			['postgres://a:geheim@127.0.0.1:1/%ZZ', 'not_a_database', /special characters/],
+		];
+		for (const [place, code, words] of cases) {
+			const error = await failure(place);
+			expect(error, place).toMatchObject({ code, message: expect.stringMatching(words) });
+			expect(String(error)).not.toContain('geheim');
+		}
+	});
+
+	it('is told of rights, of a replica, of a newer schema and of tables of another program', async () => {
+		const url = await server.createDatabase();
+		await ask(url, 'REVOKE CREATE ON SCHEMA public FROM public', 'CREATE ROLE poor LOGIN');
+		const poor = with_(url, (place) => (place.username = 'poor'));
+		expect(await failure(poor)).toMatchObject({ code: 'denied', message: expect.stringContaining('grant') });
+
+		await (await open(url)).close();
+		const name = new URL(url).pathname.slice(1);
+		await ask(url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+		const replica = await openPostgresStore({ url: url, clock: systemClock, mode: 'existing' });
+		onTestFinished(() => replica.close());
+		await expect(newList(replica)).rejects.toMatchObject({ code: 'read_only' });
+		await ask(url, 'SET default_transaction_read_only = off', `ALTER DATABASE ${name} RESET ALL`);
+
+		await ask(url, "INSERT INTO migrations (version, name, applied_at) VALUES (999, 'later', 0)");
+		expect(await failure(url)).toMatchObject({ code: 'newer_schema' });
+
+		const other = await server.createDatabase();
+		await ask(other, 'CREATE TABLE messages (x int)', 'CREATE TABLE migrations (id int, migration text)');
+		expect(await failure(other)).toMatchObject({
+			code: 'not_a_database',
+			message: expect.stringContaining('messages, migrations'),
+		});
+	});
+
+	it('makes nothing where a database was to be there', async () => {
+		const url = await server.createDatabase();
+		expect(await failure(url, 'existing')).toMatchObject({ name: 'DatabaseMissing' });
+		await ask(url, 'CREATE TABLE lists (x int)');
+	});
+
+	it('loses nothing acknowledged and makes nothing twice while its connections are ended', async () => {
+		const url = await server.createDatabase();
+		const store = await open(`${url}?pool=4`);
+		const list = await newList(store);
+		const made: string[] = [];
+		const unsure: string[] = [];
+		let isDone = false;
+		const people = Array.from({ length: 8 }, async (_, client) => {
+			for (let n = 0; n < 40; n += 1) {
+				const email = `p${client}-${n}@example.org`;
+				try {
+					await newSubscriber(store, list, email);
+					made.push(email);
+				} catch (error) {
+					expect(error).toMatchObject({ code: 'unreachable' });
+					unsure.push(email);
+				}
+			}
+		});
+		const killer = (async () => {
+			for (let kills = 0; !isDone && kills < 200; kills += 1)
+				await ask(
+					url,
+					"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mailctl cli' AND pid <> pg_backend_pid()",
+				);
+		})();
+		await Promise.all(people);
+		isDone = true;
+		await killer;
+		const page = await store.reads.pageSubscribers({ list_id: list, page: 1, page_size: 1_000, filter: {} });
+		const kept = page?.results.map(({ email }) => email) ?? [];
+		expect(new Set(kept).size).toBe(kept.length);
+		expect(made.filter((email) => !kept.includes(email))).toEqual([]);
+		expect(kept.filter((email) => !made.includes(email) && !unsure.includes(email))).toEqual([]);
+		expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
+	});
+
+	it('says that a write may be done when the answer to its end is lost, and does not repeat it', async () => {
+		const url = await server.createDatabase();
+		const proxy = await startProxy(url);
+		onTestFinished(proxy.close);
+		const store = await open(proxy.url);
+		proxy.cutAt('COMMIT');
+		await expect(newList(store, 'Once')).rejects.toMatchObject({
+			code: 'unreachable',
+			message: expect.stringContaining('may be done or not'),
+		});
+		const { results } = await store.reads.pageLists({ page: 1, page_size: 10 });
+		expect(results.map(({ name }) => name)).toEqual(['Once']);
+	});
+
+	it('runs again what lost its connection before its end', async () => {
+		const url = await server.createDatabase();
+		const proxy = await startProxy(url);
+		onTestFinished(proxy.close);
+		const store = await open(proxy.url);
+		proxy.cutAt('INSERT INTO lists');
+		const input = { name: 'Again', email_reason: 'x' };
+		expect(recordOf(await store.writes.createList({ input, now: noon })).name).toBe('Again');
+		const { count } = await store.reads.pageLists({ page: 1, page_size: 10 });
+		expect(count).toBe(1);
+	});
+
+	/** Between a store and its server: ends the connection once the server has received a text, before it answers. */
+	async function startProxy(url: string) {
+		const place = new URL(url);
+		const folder = decodeURIComponent(place.hostname);
+		const upstream = folder.startsWith('/')
+			? { path: `${folder}/.s.PGSQL.5432` }
+			: { host: place.hostname, port: Number(place.port || 5432) };
+		let cut: string | null = null;
+		const sockets = new Set<Socket>();
+		const listener = createServer((client) => {
+			const upstreamSocket = dial(upstream);
+			let isCut = false;
+			for (const socket of [client, upstreamSocket]) {
+				sockets.add(socket);
+				socket.on('error', () => undefined);
+				socket.on('close', () => sockets.delete(socket));
+			}
+			client.on('data', (chunk) => {
+				if (cut !== null && chunk.includes(cut)) {
+					cut = null;
+					isCut = true;
+				}
+				upstreamSocket.write(chunk);
+			});
+			upstreamSocket.on('data', (chunk) => {
+				if (isCut) client.destroy();
+				else client.write(chunk);
+			});
+			client.on('close', () => upstreamSocket.destroy());
+			upstreamSocket.on('close', () => client.destroy());
+		});
+		await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+		const { port } = listener.address() as AddressInfo;
+		return {
+			url: `postgres://${place.username}@127.0.0.1:${port}${place.pathname}`,
+			cutAt: (text: string) => {
+				cut = text;
+			},
+			close: () => {
+				for (const socket of sockets) socket.destroy();
+				listener.close();
+			},
+		};
+	}
+});

@@ -1,0 +1,64 @@
+/** Both databases have the same tables, columns and keys: the operations are written once. */
+import { hostname } from 'node:os';
+import Database from 'better-sqlite3';
+import pg from 'pg';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../../src/api/datetime.js';
+import { openPostgresStore } from '../../../src/store/postgres/store.js';
+import { migrate } from '../../../src/store/sqlite/migrations.js';
+import { noPostgres, startPostgres } from '../../support/postgres.js';
+
+interface Column {
+	table: string;
+	name: string;
+	type: string;
+	required: number;
+	/** Its place in the primary key, from 1; 0: no part of it. */
+	key: number;
+}
+
+function ofSqlite(): Column[] {
+	const db = new Database(':memory:');
+	onTestFinished(() => void db.close());
+	migrate(db, { path: ':memory:', me: { id: 'me', role: 'cli', host: hostname(), pid: 1 }, now: 0 });
+	return db
+		.prepare<[], Column>(
+			`SELECT m.name AS "table", c.name, c.type, c."notnull" OR c.pk > 0 AS required, c.pk AS key
+			FROM sqlite_schema m JOIN pragma_table_info(m.name) c
+			WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'
+			ORDER BY m.name, c.name`,
+		)
+		.all();
+}
+
+const postgresColumns = `SELECT c.relname AS "table", a.attname AS name,
+		CASE format_type(a.atttypid, NULL) WHEN 'bigint' THEN 'INTEGER' WHEN 'bytea' THEN 'BLOB' ELSE 'TEXT' END AS type,
+		CASE WHEN a.attnotnull THEN 1 ELSE 0 END AS required,
+		coalesce(array_position(i.indkey::smallint[], a.attnum) + 1, 0) AS key,
+		l.collname AS collation
+	FROM pg_class c
+	JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+	LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+	LEFT JOIN pg_collation l ON l.oid = a.attcollation
+	WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
+	ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"`;
+
+describe.skipIf(noPostgres !== null)('the schema on PostgreSQL', () => {
+	it('has the tables, columns, types and keys of the one on SQLite, and compares texts by their octets', async () => {
+		const server = await startPostgres();
+		onTestFinished(() => server.stop());
+		const url = await server.createDatabase();
+		const store = await openPostgresStore({
+			...{ url, clock: systemClock, mode: 'create' },
+		});
+		await store.close();
+		const client = new pg.Client({ connectionString: url });
+		await client.connect();
+		onTestFinished(() => client.end());
+		const { rows } = await client.query<Column & { collation: string | null }>(postgresColumns);
+		const shown = ({ table, name, type, required, key }: Column) =>
+			`${table}.${name} ${type}${required === 1 ? ' NOT NULL' : ''}${key > 0 ? ` key ${key}` : ''}`;
+		expect(rows.map(shown)).toEqual(ofSqlite().map(shown));
+		expect(rows.filter(({ type, collation }) => type === 'TEXT' && collation !== 'C').map(shown)).toEqual([]);
+	});
+});

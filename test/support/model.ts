@@ -1,0 +1,35 @@
+/** What takes long to make, made once and then copied: folders that programs fill, databases. */
+import { copyFileSync, cpSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../src/api/datetime.js';
+import { openStore } from '../../src/store/open.js';
+
+/** A new folder with all that is in this one, beside it. Nothing in it may be open. */
+export function copyOf(folder: string): string {
+	const copy = mkdtempSync(`${folder}-`);
+	cpSync(folder, copy, { recursive: true });
+	return copy;
+}
+
+/** Gives what `make` gives for this key, and asks it once. */
+export function onceFor<Key = void, Made = unknown>(make: (key: Key) => Made): (key: Key) => Made {
+	const made = new Map<Key, Made>();
+	return (key) => {
+		const found = made.get(key) ?? make(key);
+		made.set(key, found);
+		return found;
+	};
+}
+
+const model = onceFor(async () => {
+	const path = join(mkdtempSync(join(tmpdir(), 'mailctl-model-')), 'mailctl.db');
+	await (await openStore(path, { clock: systemClock, mode: 'create' })).close();
+	return path;
+});
+
+/** An empty database at this path. Its secrets are those of any other; what makes them is in test/store/sqlite. */
+export async function emptyDatabase(path: string): Promise<string> {
+	copyFileSync(await model(), path);
+	return path;
+}

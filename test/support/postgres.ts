@@ -1,0 +1,96 @@
+/**
+ * A PostgreSQL server of the tests: the one that MAILCTL_TEST_POSTGRES names, or Debian's in a folder of its own, run by
+ * another user where the tests are root's.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+
+const run = promisify(execFile);
+const debian = '/usr/lib/postgresql';
+
+/** The folder of the newest version's programs; null where there is none. */
+function programs(): string | null {
+	if (!existsSync(debian)) return null;
+	const versions = readdirSync(debian).sort((one, other) => Number(other) - Number(one));
+	const folders = versions.map((version) => join(debian, version, 'bin'));
+	return folders.find((folder) => existsSync(join(folder, 'initdb'))) ?? null;
+}
+
+const named = process.env['MAILCTL_TEST_POSTGRES'];
+
+/** Why it cannot be run here; null: it can. */
+export const noPostgres: string | null =
+	named !== undefined || programs() !== null
+		? null
+		: 'PostgreSQL (Debian package postgresql) is not installed';
+
+export interface Postgres {
+	/** Of a new, empty database. */
+	createDatabase(): Promise<string>;
+	stop(): Promise<void>;
+}
+
+export async function startPostgres(): Promise<Postgres> {
+	return named === undefined ? await startOwn() : serverAt(named, async () => undefined);
+}
+
+async function startOwn(): Promise<Postgres> {
+	const bin = programs();
+	if (bin === null) throw new Error(String(noPostgres));
+	// Not below the folder of the tests: its user is to reach it.
+	const folder = await mkdtemp('/tmp/mailctl-postgres-');
+	const data = join(folder, 'data');
+	const as = (program: string, ...words: string[]) =>
+		process.getuid?.() === 0
+			? run('runuser', ['-u', 'postgres', '--', join(bin, program), ...words], { cwd: folder })
+			: run(join(bin, program), words, { cwd: folder });
+	if (process.getuid?.() === 0) {
+		const { stdout } = await run('id', ['-u', 'postgres']);
+		await chown(folder, Number(stdout), -1);
+	}
+	await chmod(folder, 0o700);
+	await as(
+		'initdb',
+		'-D',
+		data,
+		'-U',
+		'postgres',
+		'-A',
+		'trust',
+		'--no-sync',
+		'-E',
+		'UTF8',
+		'--locale',
+		'C.UTF-8',
+	);
+	// Without TCP: other tests may have any port. Without waiting for the disk: nothing here outlives the test.
+	const settings = `-c listen_addresses='' -k ${folder} -c fsync=off -c max_connections=200`;
+	await as('pg_ctl', '-D', data, '-o', settings, '-l', join(folder, 'log'), '-w', 'start');
+	return serverAt(`postgres://postgres@${encodeURIComponent(folder)}/postgres`, async () => {
+		await as('pg_ctl', '-D', data, '-m', 'immediate', 'stop').catch(() => undefined);
+		await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+	});
+}
+
+let made = 0;
+
+function serverAt(url: string, stop: () => Promise<void>): Postgres {
+	return {
+		createDatabase: async () => {
+			made += 1;
+			const name = `mailctl_test_${process.pid}_${made}`;
+			const client = new pg.Client({ connectionString: url });
+			await client.connect();
+			await client.query(`CREATE DATABASE ${name}`);
+			await client.end();
+			const own = new URL(url);
+			own.pathname = `/${name}`;
+			return own.href;
+		},
+		stop,
+	};
+}
