@@ -31,6 +31,11 @@ export interface Secrets {
 	unwrap(stored: string, place: string): string;
 }
 
+/** Questions, each with the answer that it has. */
+export type Together<Answers extends readonly unknown[]> = readonly [
+	...{ [At in keyof Answers]: () => Promise<Answers[At]> },
+];
+
 export interface Sql {
 	readonly dialect: Dialect;
 	readonly secrets: Secrets;
@@ -47,6 +52,11 @@ export interface Sql {
 	insert(id: string, text: string, ...values: SqlValue[]): Promise<number | null>;
 	/** The only column of the first row; for statements that always yield a row. */
 	number(text: string, ...values: SqlValue[]): Promise<number>;
+	/**
+	 * Asks all, where none needs another's answer: on PostgreSQL they share their round trips, on SQLite each is done
+	 * before the next. A question may have several steps; steps of different questions then come in any order.
+	 */
+	together<Answers extends readonly unknown[]>(questions: Together<Answers>): Promise<Answers>;
 	/**
 	 * Overwrites the bytes that `operate` deletes in the database file. Deleted bytes otherwise stay readable until their
 	 * page is used again.

@@ -9,7 +9,8 @@ import { type Core, createCore } from '../core/core.js';
 import type { Sql } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 import { isLost, isRefusedForNow, translateFailure } from './failures.js';
-import { createSql, valueTypes } from './sql.js';
+import { createPipeline, type Pipeline } from './pipeline.js';
+import { createSql } from './sql.js';
 
 /** A URL, read: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…`. */
 export interface Place {
@@ -87,6 +88,7 @@ export interface DatabaseOptions {
 export interface Session {
 	core: Core;
 	sql: Sql;
+	/** For texts of several statements, once `sql` has had an answer. */
 	client: PoolClient;
 }
 
@@ -117,48 +119,63 @@ export function openDatabase(options: DatabaseOptions): Database {
 		idleTimeoutMillis: 30_000,
 		allowExitOnIdle: true,
 		keepAlive: true,
-		types: valueTypes,
 	};
 	const pool = new pg.Pool(config);
 	// A connection that ends between two statements says so here: its next statement fails, or the next transaction takes
 	// another one.
 	pool.on('error', () => undefined);
 	pool.on('connect', (client) => void client.on('error', () => undefined));
-	const sessions = new WeakMap<PoolClient, Session>();
-	const sessionOf = (client: PoolClient): Session => {
+	const sessions = new WeakMap<PoolClient, Session & { pipeline: Pipeline }>();
+	const sessionOf = (client: PoolClient) => {
 		const known = sessions.get(client);
 		if (known !== undefined) return known;
-		const sql = createSql(client, keys);
-		const session = { sql, client, core: createCore(sql, { isTrial }) };
+		const pipeline = createPipeline(client);
+		const sql = createSql(pipeline, keys);
+		const session = { sql, client, pipeline, core: createCore(sql, { isTrial }) };
 		sessions.set(client, session);
 		return session;
 	};
-	// One packet: the connection may be another server's session the next time, behind a pooler.
+	// In each transaction: the connection may be another server's session the next time, behind a pooler.
 	const here = `SET LOCAL search_path = ${place.schema}`;
-	const beginRead = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${here}`;
-	const beginWrite = `BEGIN; ${here}; SET LOCAL lock_timeout = ${lockTimeoutMs};
-		SELECT pg_advisory_xact_lock(hashtextextended('mailctl ${place.schema}', 0))`;
+	const beginRead = ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', here];
+	const beginWrite = [
+		'BEGIN',
+		here,
+		`SET LOCAL lock_timeout = ${lockTimeoutMs}`,
+		`SELECT pg_advisory_xact_lock(hashtextextended('mailctl ${place.schema}', 0))`,
+	];
 
 	let wasReached = false;
-	const attempt = async <R>(begin: string, end: string, operate: (session: Session) => Promise<R>) => {
+	const attempt = async <R>(
+		begin: readonly string[],
+		end: string,
+		operate: (session: Session) => Promise<R>,
+	) => {
 		const client = await pool.connect();
 		wasReached = true;
+		const session = sessionOf(client);
+		const { pipeline } = session;
 		let isEnding = false;
 		try {
-			await client.query(begin);
-			const answer = await operate(sessionOf(client));
+			// In the round trip of the first question, which fails with them.
+			for (const text of begin) pipeline.ask(text).catch(() => undefined);
+			const answer = await operate(session);
 			isEnding = end === 'COMMIT';
-			await client.query(end);
+			await pipeline.ask(end);
 			client.release();
 			return answer;
 		} catch (error) {
-			const isBroken = isLost(error) || (await isFailing(client.query('ROLLBACK')));
+			const isBroken = isLost(error) || (await isFailing(pipeline.ask('ROLLBACK')));
 			client.release(isBroken);
 			throw isEnding && isBroken ? uncertain(place.name, error) : error;
 		}
 	};
 
-	const transact = async <R>(begin: string, end: string, operate: (session: Session) => Promise<R>) => {
+	const transact = async <R>(
+		begin: readonly string[],
+		end: string,
+		operate: (session: Session) => Promise<R>,
+	) => {
 		const deadline = performance.now() + lockTimeoutMs;
 		for (let tries = 1; ; tries += 1) {
 			try {
@@ -181,8 +198,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 	};
 }
 
-function isFailing(query: Promise<unknown>): Promise<boolean> {
-	return query.then(
+function isFailing(question: Promise<unknown>): Promise<boolean> {
+	return question.then(
 		() => false,
 		() => true,
 	);

@@ -52,10 +52,10 @@ export async function inspectPostgres(
 		...{ place, keys, size: 2, role: 'doctor', lockTimeoutMs: 5_000, isTrial: true },
 	});
 	try {
-		const found = await database.read(({ client }) => readVersion(client, place.name, { mayBeNewer: true }));
+		const found = await database.read(({ sql }) => readVersion(sql, place.name, { mayBeNewer: true }));
 		if (found === 0) throw new DatabaseMissing(shownDatabase(url));
 		const before = clock.now();
-		const row = await database.read(async ({ client }) => (await client.query<Row>(facts)).rows[0]);
+		const row = await database.read(({ sql }) => sql.get<Row>(facts));
 		const after = clock.now();
 		if (row === undefined) throw new Error('the server tells nothing of itself');
 		return {

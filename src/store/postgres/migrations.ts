@@ -2,9 +2,10 @@
  * Brings a database to this version's schema, or throws the reason. Versions are those of SQLite's schema
  * (`test/store/postgres/schema.test.ts` compares both). Migrations are numbered, additive and never edited.
  */
-import type { ClientBase } from 'pg';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
+import type { Sql } from '../core/sql.js';
+import type { Session } from './connection.js';
 import { first } from './migrations/0020-first.js';
 
 export interface Migration {
@@ -20,38 +21,38 @@ export const schemaVersion: number = Math.max(...migrations.map(({ version }) =>
 
 /** In the transaction of the caller, who holds the project. Throws `StoreError` "newer_schema" and "not_a_database". */
 export async function migrate(
-	client: ClientBase,
+	{ sql, client }: Session,
 	{ name, now }: { name: string; now: Micros },
 ): Promise<void> {
-	const from = await readVersion(client, name);
+	const from = await readVersion(sql, name);
 	if (from === schemaVersion) return;
-	if (from === 0) await assertEmpty(client, name);
-	await client.query(
+	if (from === 0) await assertEmpty(sql, name);
+	await sql.run(
 		`CREATE TABLE IF NOT EXISTS migrations (
 			version BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL, applied_at BIGINT NOT NULL
 		)`,
 	);
 	for (const migration of migrations.filter(({ version }) => version > from)) {
 		await client.query(migration.sql);
-		await client.query('INSERT INTO migrations (version, name, applied_at) VALUES ($1, $2, $3)', [
+		await sql.run(
+			'INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)',
 			migration.version,
 			migration.name,
 			now,
-		]);
+		);
 	}
 }
 
 /** Zero: nothing of ours is there. Throws `StoreError` "newer_schema", unless it may be newer. */
 export async function readVersion(
-	client: ClientBase,
+	sql: Sql,
 	name: string,
 	{ mayBeNewer = false }: { mayBeNewer?: boolean } = {},
 ): Promise<number> {
 	// Many programs have a table of migrations; this one is ours alone.
-	const ours = await client.query(`SELECT 1 WHERE to_regclass('id_sequences') IS NOT NULL`);
-	if (ours.rowCount === 0) return 0;
-	const { rows } = await client.query<{ version: number }>('SELECT max(version) AS version FROM migrations');
-	const version = rows[0]?.version ?? 0;
+	const isOurs = await sql.number(`SELECT to_regclass('id_sequences') IS NOT NULL`);
+	if (isOurs === 0) return 0;
+	const version = await sql.number('SELECT max(version) FROM migrations');
 	if (version <= schemaVersion || mayBeNewer) return version;
 	throw new StoreError(
 		'newer_schema',
@@ -60,8 +61,8 @@ export async function readVersion(
 }
 
 /** Throws `StoreError` "not_a_database" where another program keeps tables of the same names. */
-async function assertEmpty(client: ClientBase, name: string): Promise<void> {
-	const { rows } = await client.query<{ name: string }>(
+async function assertEmpty(sql: Sql, name: string): Promise<void> {
+	const rows = await sql.all<{ name: string }>(
 		`SELECT table_name AS name FROM information_schema.tables
 		WHERE table_schema = current_schema() AND table_name IN ('migrations', 'lists', 'subscribers', 'messages', 'settings')
 		ORDER BY 1`,

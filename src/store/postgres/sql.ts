@@ -1,8 +1,8 @@
 /** A connection as the core uses it: statements with numbered parameters, values as SQLite gives them. */
-import type { ClientBase, CustomTypesConfig, QueryArrayConfig, QueryArrayResult } from 'pg';
 import { secretsOf } from '../core/keys.js';
-import type { Dialect, Sql, SqlValue } from '../core/sql.js';
+import type { Dialect, Sql, SqlValue, Together } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
+import type { Answer, Pipeline } from './pipeline.js';
 
 const dialect: Dialect = {
 	position: 'strpos',
@@ -11,28 +11,6 @@ const dialect: Dialect = {
 	using: () => '',
 	databaseSize: 'SELECT pg_database_size(current_database())',
 	seenState: 'SELECT pg_current_snapshot()::text',
-};
-
-/** OIDs of pg_type. */
-const types = { bool: 16, bytea: 17, int8: 20, int2: 21, int4: 23, float4: 700, float8: 701, numeric: 1700 };
-const numeric: ReadonlySet<number> = new Set([
-	types.int2,
-	types.int4,
-	types.int8,
-	types.float4,
-	types.float8,
-	types.numeric,
-]);
-
-/** Numbers of all kinds are numbers, truth is 1 or 0, octets are a Buffer, all else is text. */
-export const valueTypes: CustomTypesConfig = {
-	getTypeParser: (oid: number) => {
-		if (numeric.has(oid)) return Number;
-		if (oid === types.bool) return (text: string) => (text === 't' ? 1 : 0);
-		// `\x` and two digits for each octet.
-		if (oid === types.bytea) return (text: string) => Buffer.from(text.slice(2), 'hex');
-		return (text: string) => text;
-	},
 };
 
 const numbered = new Map<string, string>();
@@ -51,30 +29,48 @@ function numberParameters(text: string): string {
 }
 
 /** For one connection, in the transaction that its owner has begun. `keys`: those of its secrets. */
-export function createSql(client: ClientBase, keys: readonly WrappingKey[] = []): Sql {
-	const query = async <Row extends object>(text: string, values: SqlValue[]) =>
-		await client.query<Row>(numberParameters(text), values);
-	const tuples = async (text: string, values: SqlValue[]): Promise<QueryArrayResult<unknown[]>> => {
-		const config: QueryArrayConfig = { text: numberParameters(text), values, rowMode: 'array' };
-		return await client.query<unknown[]>(config);
-	};
+export function createSql(pipeline: Pipeline, keys: readonly WrappingKey[] = []): Sql {
+	const ask = (text: string, values: readonly SqlValue[]) => pipeline.ask(numberParameters(text), values);
 	// The row types are claims of each query about its own columns, as on SQLite.
 	return {
 		dialect,
 		secrets: secretsOf(keys),
 		get: async <Row>(text: string, ...values: SqlValue[]) =>
-			(await query<object>(text, values)).rows[0] as Row | undefined,
-		all: async <Row>(text: string, ...values: SqlValue[]) =>
-			(await query<object>(text, values)).rows as Row[],
+			toObjects(await ask(text, values))[0] as Row | undefined,
+		all: async <Row>(text: string, ...values: SqlValue[]) => toObjects(await ask(text, values)) as Row[],
 		tuples: async <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>
-			(await tuples(text, values)).rows as unknown as Row[],
-		run: async (text, ...values) => ({ changes: (await query(text, values)).rowCount ?? 0 }),
+			(await ask(text, values)).rows as unknown as Row[],
+		run: async (text, ...values) => ({ changes: (await ask(text, values)).changes }),
 		insert: async (id, text, ...values) => {
-			const [row] = (await tuples(`${text} RETURNING ${id}`, values)).rows;
+			const [row] = (await ask(`${text} RETURNING ${id}`, values)).rows;
 			return row === undefined ? null : Number(row[0]);
 		},
-		number: async (text, ...values) => Number((await tuples(text, values)).rows[0]?.[0] ?? 0),
+		number: async (text, ...values) => Number((await ask(text, values)).rows[0]?.[0] ?? 0),
+		together: async <Answers extends readonly unknown[]>(questions: Together<Answers>) => {
+			let failure: { error: unknown } | null = null;
+			const answers = await Promise.all(
+				questions.map(async (question) => {
+					try {
+						return await question();
+					} catch (error) {
+						// Those that follow it fail because of it.
+						failure ??= { error };
+						return undefined;
+					}
+				}),
+			);
+			if (failure !== null) throw (failure as { error: unknown }).error;
+			return answers as unknown as Answers;
+		},
 		// Deleted rows stay in the write-ahead log, in replicas and in backups, which nothing here can overwrite.
 		overwriting: (operate) => operate(),
 	};
+}
+
+function toObjects({ names, rows }: Answer): Record<string, unknown>[] {
+	return rows.map((row) => {
+		const object: Record<string, unknown> = {};
+		for (const [at, name] of names.entries()) object[name] = row[at];
+		return object;
+	});
 }

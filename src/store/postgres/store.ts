@@ -104,12 +104,12 @@ async function prepare(
 	database: Database,
 	{ url, mode, schema, name, clock }: PostgresOptions & { schema: string; name: string },
 ): Promise<void> {
-	const found = await database.read(({ client }) => readVersion(client, name));
+	const found = await database.read(({ sql }) => readVersion(sql, name));
 	if (found === 0 && mode === 'existing') throw new DatabaseMissing(shownDatabase(url));
 	if (found === schemaVersion) return;
-	await database.write(async ({ client }) => {
-		if (schema !== 'public') await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
-		await migrate(client, { name, now: clock.now() });
+	await database.write(async (session) => {
+		if (schema !== 'public') await session.sql.run(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+		await migrate(session, { name, now: clock.now() });
 	});
 }
 

@@ -14,6 +14,9 @@ export interface Sql {
 	run(text: string, ...values: SqlValue[]): Changed;
 	insert(id: string, text: string, ...values: SqlValue[]): number | null;
 	number(text: string, ...values: SqlValue[]): number;
+	together<Answers extends readonly unknown[]>(
+		questions: readonly [...{ [At in keyof Answers]: () => Answers[At] }],
+	): Answers;
 	overwriting<T>(operate: () => T): T;
 }
 
@@ -65,6 +68,8 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 			const row = rawStatement(text).get(...values) as readonly unknown[] | undefined;
 			return Number(row?.[0] ?? 0);
 		},
+		together: <Answers extends readonly unknown[]>(questions: readonly (() => unknown)[]) =>
+			questions.map((question) => question()) as unknown as Answers,
 		overwriting: (operate) => {
 			db.pragma('secure_delete = ON');
 			try {

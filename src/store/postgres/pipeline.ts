@@ -1,0 +1,147 @@
+/**
+ * Statements on one connection, in the order in which they are asked. Those that are asked before the event loop turns
+ * go together and cost one round trip; a text that is repeated is parsed once. Nothing is prepared by name, so a pooler
+ * may give the next transaction another server's session.
+ *
+ * Messages: PostgreSQL, 55.2.3 "Extended Query".
+ */
+import { nextTick } from 'node:process';
+import type { ClientBase, Connection, FieldDef, Submittable } from 'pg';
+import type { SqlValue } from '../core/sql.js';
+
+export interface Answer {
+	/** Of the columns, in their order; empty where the statement yields no rows. */
+	names: readonly string[];
+	rows: unknown[][];
+	/** Rows written or read. */
+	changes: number;
+}
+
+export interface Pipeline {
+	/** Rejects with the error of the server, or of a statement before it in the same round trip. */
+	ask(text: string, values?: readonly SqlValue[]): Promise<Answer>;
+	/** Round trips so far. */
+	readonly trips: number;
+}
+
+interface Question {
+	text: string;
+	values: readonly SqlValue[];
+	answer(answer: Answer): void;
+	fail(error: unknown): void;
+}
+
+export function createPipeline(client: ClientBase): Pipeline {
+	let waiting: Question[] = [];
+	let trips = 0;
+	const send = () => {
+		const questions = waiting;
+		waiting = [];
+		trips += 1;
+		client.query(new RoundTrip(questions));
+	};
+	return {
+		ask: (text, values = []) =>
+			new Promise((answer, fail) => {
+				// Answers arrive together, and all that follows from them is asked before the next tick.
+				if (waiting.length === 0) nextTick(send);
+				waiting.push({ text, values, answer, fail });
+			}),
+		get trips() {
+			return trips;
+		},
+	};
+}
+
+interface Column {
+	name: string;
+	parse(text: string): unknown;
+}
+
+/** As pg's client drives it: `submit`, then one call for each message of the server. */
+class RoundTrip implements Submittable {
+	readonly #questions: readonly Question[];
+	readonly #answers: Answer[] = [];
+	#columns: readonly Column[] = [];
+	#rows: unknown[][] = [];
+
+	constructor(questions: readonly Question[]) {
+		this.#questions = questions;
+	}
+
+	submit(connection: Connection): void {
+		connection.stream.cork();
+		let parsed: string | null = null;
+		for (const { text, values } of this.#questions) {
+			const isNew = text !== parsed;
+			if (isNew) connection.parse({ name: '', text, types: [] }, true);
+			connection.bind({ values: values.map(toWire) }, true);
+			// Repeated texts have the columns of the first.
+			if (isNew) connection.describe({ type: 'P', name: '' }, true);
+			connection.execute(null, true);
+			parsed = text;
+		}
+		connection.sync();
+		connection.stream.uncork();
+	}
+
+	handleRowDescription({ fields }: { fields: readonly FieldDef[] }): void {
+		this.#columns = fields.map(({ name, dataTypeID }) => ({ name, parse: parserOf(dataTypeID) }));
+	}
+
+	handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
+		this.#rows.push(fields.map((text, at) => (text === null ? null : this.#columns[at]?.parse(text))));
+	}
+
+	handleCommandComplete({ text }: { text: string }): void {
+		this.#end(Number(/\d+$/.exec(text)?.[0] ?? 0));
+	}
+
+	handleEmptyQuery(): void {
+		this.#end(0);
+	}
+
+	handleReadyForQuery(): void {
+		for (const [at, answer] of this.#answers.entries()) this.#questions[at]?.answer(answer);
+	}
+
+	/** The server skips what follows a failed statement. */
+	handleError(error: unknown): void {
+		this.handleReadyForQuery();
+		for (const question of this.#questions.slice(this.#answers.length)) question.fail(error);
+	}
+
+	#end(changes: number): void {
+		const at = this.#answers.length;
+		this.#answers.push({ names: this.#columns.map(({ name }) => name), rows: this.#rows, changes });
+		this.#rows = [];
+		if (this.#questions[at + 1]?.text !== this.#questions[at]?.text) this.#columns = [];
+	}
+}
+
+/** OIDs of pg_type. */
+const types = { bool: 16, bytea: 17, int8: 20, int2: 21, int4: 23, float4: 700, float8: 701, numeric: 1700 };
+const numeric: ReadonlySet<number> = new Set([
+	types.int2,
+	types.int4,
+	types.int8,
+	types.float4,
+	types.float8,
+	types.numeric,
+]);
+
+/** Numbers of all kinds are numbers, truth is 1 or 0, octets are a Buffer, all else is text. */
+function parserOf(oid: number): (text: string) => unknown {
+	if (numeric.has(oid)) return Number;
+	if (oid === types.bool) return (text) => (text === 't' ? 1 : 0);
+	// `\x` and two digits for each octet.
+	if (oid === types.bytea) return (text) => Buffer.from(text.slice(2), 'hex');
+	return (text) => text;
+}
+
+function toWire(value: SqlValue): string | Buffer | null {
+	if (value === null || typeof value === 'string') return value;
+	return value instanceof Uint8Array
+		? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+		: String(value);
+}
