@@ -1,23 +1,20 @@
 /** The command line on PostgreSQL: what it makes, sends, checks and says; the password is in none of it. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { cli, makeHome } from '../support/cli.js';
 import { startCountingSink } from '../support/counting-sink.js';
-import { noPostgres, type Postgres, startPostgres } from '../support/postgres.js';
+import { describePostgres } from '../support/postgres.js';
 
-describe.skipIf(noPostgres !== null)('mailctl on PostgreSQL', () => {
-	let server: Postgres;
+describePostgres('mailctl on PostgreSQL', (server) => {
 	let url: string;
 	let home: string;
 	beforeAll(async () => {
-		server = await startPostgres();
 		const place = new URL(await server.createDatabase());
 		place.password = 'geheim';
 		url = place.href;
 		home = await makeHome();
 	});
-	afterAll(() => server.stop());
 
 	async function run(...argv: string[]) {
 		const result = await cli([...argv, '--db', url], { env: { HOME: home } });

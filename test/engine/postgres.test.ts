@@ -1,5 +1,4 @@
 /** The contract of the engine on PostgreSQL. */
-import { afterAll, beforeAll, describe } from 'vitest';
 import { need } from '../../src/api/capabilities.js';
 import type { Clock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
@@ -12,51 +11,36 @@ import { peopleSuite } from '../contract/people.suite.js';
 import { fixedClock } from '../contract/store/fixture.js';
 import { suppressionsSuite } from '../contract/suppressions.suite.js';
 import { dependencies } from '../support/connect.js';
-import { noPostgres, type Postgres, startPostgres } from '../support/postgres.js';
+import { describePostgres } from '../support/postgres.js';
 
-describe.skipIf(noPostgres !== null)(
-	`PostgreSQL${noPostgres === null ? '' : ` (skipped: ${noPostgres})`}`,
-	() => {
-		let server: Postgres;
-		let url: string;
-		let opened = 0;
-		beforeAll(async () => {
-			server = await startPostgres();
-			url = await server.createDatabase();
-		});
-		afterAll(() => server.stop());
+describePostgres('the engine', (server) => {
+	async function open({
+		clock,
+		settings = {},
+	}: {
+		clock?: Clock;
+		settings?: Record<string, string>;
+	} = {}): Promise<Subject & { db: string }> {
+		const db = await server.createProject();
+		const connection = await connect(
+			{ kind: 'local', url: db, create: true },
+			dependencies(clock === undefined ? {} : { clock }),
+		);
+		const sender = 'news@example.com';
+		await (await need(connection.api, 'senders')).create({ email: sender });
+		await connection.local?.settings.set({ public_url: 'https://mail.example.com', ...settings });
+		return { api: connection.api, db, sender, close: () => connection.close() };
+	}
 
-		async function open({
-			clock,
-			settings = {},
-		}: {
-			clock?: Clock;
-			settings?: Record<string, string>;
-		} = {}): Promise<Subject & { db: string }> {
-			opened += 1;
-			const place = new URL(url);
-			place.searchParams.set('schema', `p${opened}`);
-			const db = place.href;
-			const connection = await connect(
-				{ kind: 'local', url: db, create: true },
-				dependencies(clock === undefined ? {} : { clock }),
-			);
-			const sender = 'news@example.com';
-			await (await need(connection.api, 'senders')).create({ email: sender });
-			await connection.local?.settings.set({ public_url: 'https://mail.example.com', ...settings });
-			return { api: connection.api, db, sender, close: () => connection.close() };
-		}
-
-		const name = 'the engine on PostgreSQL';
-		apiSuite(name, () => open());
-		extensionsSuite(name, () => open());
-		suppressionsSuite(name, () => open());
-		peopleSuite(name, () => open());
-		campaignJobsSuite(name, () => open());
-		audiencesSuite(name, async () => {
-			const subject = await open({ clock: fixedClock, settings: { time_zone: 'Europe/Oslo' } });
-			const store = await openPostgresStore({ url: subject.db, clock: fixedClock, mode: 'existing' });
-			return { ...subject, store, close: () => store.close().then(subject.close) };
-		});
-	},
-);
+	const name = 'the engine on PostgreSQL';
+	apiSuite(name, () => open());
+	extensionsSuite(name, () => open());
+	suppressionsSuite(name, () => open());
+	peopleSuite(name, () => open());
+	campaignJobsSuite(name, () => open());
+	audiencesSuite(name, async () => {
+		const subject = await open({ clock: fixedClock, settings: { time_zone: 'Europe/Oslo' } });
+		const store = await openPostgresStore({ url: subject.db, clock: fixedClock, mode: 'existing' });
+		return { ...subject, store, close: () => store.close().then(subject.close) };
+	});
+});

@@ -2,28 +2,14 @@
 
 import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Socket } from 'node:net';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import type { Store } from '../../../src/store/store.js';
 import { newList, newSubscriber, noon, recordOf } from '../../contract/store/fixture.js';
-import { noPostgres, type Postgres, startPostgres } from '../../support/postgres.js';
+import { ask, describePostgres } from '../../support/postgres.js';
 
-describe.skipIf(noPostgres !== null)('a PostgreSQL that fails', () => {
-	let server: Postgres;
-	beforeAll(async () => {
-		server = await startPostgres();
-	});
-	afterAll(() => server.stop());
-
-	async function ask(url: string, ...texts: string[]): Promise<void> {
-		const client = new pg.Client({ connectionString: url });
-		await client.connect();
-		for (const text of texts) await client.query(text);
-		await client.end();
-	}
-
+describePostgres('a PostgreSQL that fails', (server) => {
 	async function open(url: string, mode: 'create' | 'existing' = 'create'): Promise<Store> {
 		const store = await openPostgresStore({ url: url, clock: systemClock, mode, lockTimeoutMs: 5_000 });
 		onTestFinished(() => store.close());

@@ -1,12 +1,11 @@
 /** Both databases have the same tables, columns and keys: the operations are written once. */
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
-import pg from 'pg';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
-import { noPostgres, startPostgres } from '../../support/postgres.js';
+import { ask, describePostgres } from '../../support/postgres.js';
 
 interface Column {
 	table: string;
@@ -43,19 +42,14 @@ const postgresColumns = `SELECT c.relname AS "table", a.attname AS name,
 	WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
 	ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"`;
 
-describe.skipIf(noPostgres !== null)('the schema on PostgreSQL', () => {
+describePostgres('the schema on PostgreSQL', (server) => {
 	it('has the tables, columns, types and keys of the one on SQLite, and compares texts by their octets', async () => {
-		const server = await startPostgres();
-		onTestFinished(() => server.stop());
 		const url = await server.createDatabase();
 		const store = await openPostgresStore({
 			...{ url, clock: systemClock, mode: 'create' },
 		});
 		await store.close();
-		const client = new pg.Client({ connectionString: url });
-		await client.connect();
-		onTestFinished(() => client.end());
-		const { rows } = await client.query<Column & { collation: string | null }>(postgresColumns);
+		const rows = (await ask(url, postgresColumns)) as unknown as (Column & { collation: string | null })[];
 		const shown = ({ table, name, type, required, key }: Column) =>
 			`${table}.${name} ${type}${required === 1 ? ' NOT NULL' : ''}${key > 0 ? ` key ${key}` : ''}`;
 		expect(rows.map(shown)).toEqual(ofSqlite().map(shown));
