@@ -12,6 +12,8 @@ RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM node:20-slim
 ENV NODE_ENV=production MAILCTL_DB=/data/mailctl.db
+# Memory that is freed goes back to the system: glibc keeps it otherwise once large pieces came and went.
+ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 COPY --from=build /build/package.json /opt/mailctl/
 COPY --from=build /build/bin /opt/mailctl/bin
 COPY --from=build /build/dist /opt/mailctl/dist

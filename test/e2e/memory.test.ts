@@ -1,5 +1,9 @@
-// `serve` holds what it has to and no more while each mail brings a content of its own.
+// `serve` holds what it has to and no more: while each mail brings a content of its own, and files are uploaded.
+import { createHash, randomBytes } from 'node:crypto';
+import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { maxAttachedBytes } from '../../src/api/attachments.js';
+import { memoryMb } from '../support/bystander.js';
 import { isBuilt } from '../support/cli.js';
 import { type CountingSink, startCountingSink } from '../support/counting-sink.js';
 import { type Serving, startServing } from '../support/serving.js';
@@ -31,5 +35,46 @@ describe.skipIf(!isBuilt || process.platform !== 'linux')('contents that come on
 		const { url, token, process: child } = serving;
 		const { peakMb } = await soak({ url, token, pid: child.pid ?? 0, sink }, { contents, clients: 4 });
 		expect(peakMb).toBeLessThan(limitMb);
+	});
+});
+
+const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+// 292 MB at their end where each was copied five times on its way to the disk, 314 at most.
+describe.skipIf(!isBuilt || process.platform !== 'linux')('large files', () => {
+	let serving: Serving;
+
+	beforeEach(async () => {
+		serving = await startServing({ args: ['--no-worker'] });
+	});
+	afterEach(async () => {
+		await serving.stop();
+	});
+
+	it('are kept as they came, where several come at once', { timeout: 120_000 }, async () => {
+		const files = [1, 3, 2, 4, 1, 2].map((size) => randomBytes(size * 1_000_000));
+		const put = await Promise.all(
+			files.map(async (body) =>
+				serving.fetch(`/ext/attachments/${sha256Of(body)}/`, { method: 'PUT', body }),
+			),
+		);
+		expect(put.map(({ status }) => status)).toEqual(files.map(() => 200));
+		const db = new Database(serving.project.db, { readonly: true });
+		const kept = db
+			.prepare<[], { sha256: string; bytes: Buffer }>('SELECT sha256, bytes FROM attachments')
+			.all();
+		db.close();
+		expect(kept.map(({ bytes }) => sha256Of(bytes))).toEqual(kept.map(({ sha256 }) => sha256));
+		expect(new Set(kept.map(({ sha256 }) => sha256))).toEqual(new Set(files.map(sha256Of)));
+	});
+
+	it(`arrive whole, in less than ${limitMb} MB`, { timeout: 120_000 }, async () => {
+		for (let n = 0; n < 8; n++) {
+			const bytes = randomBytes(maxAttachedBytes - n * 1000);
+			const sha256 = sha256Of(bytes);
+			const put = await serving.fetch(`/ext/attachments/${sha256}/`, { method: 'PUT', body: bytes });
+			expect(await put.json()).toEqual({ sha256, size: bytes.length });
+		}
+		expect(memoryMb(serving, 'VmHWM')).toBeLessThan(limitMb);
 	});
 });

@@ -212,6 +212,19 @@ describe('systemd', async () => {
 	);
 });
 
+describe('memory', () => {
+	it('is given back to the system, with the same values in the image and under systemd', async () => {
+		const places = ['Dockerfile', 'packaging/systemd/mailctl-.service.d/hardening.conf'];
+		for (const place of places) {
+			const found = [...(await read(place)).matchAll(/MALLOC_\w+=\d+/g)].map(([word]) => word);
+			expect([place, found]).toEqual([
+				place,
+				['MALLOC_ARENA_MAX=2', 'MALLOC_MMAP_THRESHOLD_=131072', 'MALLOC_TRIM_THRESHOLD_=131072'],
+			]);
+		}
+	});
+});
+
 describe('another machine', () => {
 	it('goes on with a backup: lists, what waits to be sent, tokens', async () => {
 		const old = join(await makeHome(), 'mail.db');

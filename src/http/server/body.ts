@@ -8,6 +8,7 @@ import { parseJsonBody } from '../../api/json.js';
 import type { HttpRequest, ReadBody } from '../messages.js';
 import { type BodySize, maxBodyBytes } from '../routes.js';
 import type { LazyAbortController } from './exchange.js';
+import type { FileMemory, FileRoom } from './file-memory.js';
 import type { Budget, Share } from './limits.js';
 
 /**
@@ -84,6 +85,7 @@ export interface Upload {
 export interface UploadOptions {
 	incoming: IncomingMessage;
 	budget: Budget;
+	files: FileMemory;
 	abort: LazyAbortController;
 	peer: Share;
 	/** Called before the first octet is read: the client may wait for `100 Continue`, and waiting for it takes no slot. */
@@ -95,10 +97,13 @@ export interface UploadOptions {
 
 /** Octets count as they arrive, not as they are announced: a client that announces much and sends nothing holds nothing. */
 export function createUpload(options: UploadOptions): Upload {
-	const { incoming, budget, abort, peer } = options;
+	const { incoming, budget, files, abort, peer } = options;
 	let held = 0;
 	let endTurn: (() => void) | null = null;
+	let room: FileRoom | null = null;
 	const release = () => {
+		room?.giveBack();
+		room = null;
 		budget.release(peer, held);
 		held = 0;
 		endTurn?.();
@@ -123,8 +128,12 @@ export function createUpload(options: UploadOptions): Upload {
 			options.onRead();
 			const timer = timeoutMs === undefined ? undefined : setTimeout(options.onLate, timeoutMs);
 			try {
-				if (kind === 'file') await turn();
-				const body = await collect(incoming, abort, (size) => reserve(size, maxBytes));
+				if (kind === 'file') {
+					await turn();
+					room = files.take(maxBytes);
+				}
+				const take = (size: number) => reserve(size, maxBytes);
+				const body = await collect(incoming, abort, { reserve: take, into: room ?? createPieces() });
 				await options.onWhole();
 				return body;
 			} catch (error) {
@@ -143,10 +152,9 @@ export function createUpload(options: UploadOptions): Upload {
 function collect(
 	incoming: IncomingMessage,
 	abort: LazyAbortController,
-	reserve: (size: number) => ApiError | null,
+	{ reserve, into }: { reserve: (size: number) => ApiError | null; into: Collected },
 ): Promise<Uint8Array | null> {
 	return new Promise((resolve, reject) => {
-		const chunks: Buffer[] = [];
 		const settle = (result: Uint8Array | ApiError | null) => {
 			incoming.off('data', onData).off('end', onEnd);
 			if (result instanceof ApiError) {
@@ -156,13 +164,24 @@ function collect(
 		};
 		const onData = (chunk: Buffer) => {
 			const error = reserve(chunk.length);
-			if (error === null) chunks.push(chunk);
+			if (error === null) into.add(chunk);
 			else settle(error);
 		};
-		const onEnd = () => settle(chunks.length === 0 ? null : Buffer.concat(chunks));
+		const onEnd = () => settle(into.whole());
 		incoming.on('data', onData).on('end', onEnd);
 		abort.onAbort(() => settle(new ApiError('network', 'The client left before its request was whole.')));
 	});
+}
+
+/** The octets of a body so far; null: none. */
+type Collected = Pick<FileRoom, 'add' | 'whole'>;
+
+function createPieces(): Collected {
+	const pieces: Uint8Array[] = [];
+	return {
+		add: (octets) => pieces.push(octets),
+		whole: () => (pieces.length === 0 ? null : Buffer.concat(pieces)),
+	};
 }
 
 function noMemory(): ApiError {

@@ -9,6 +9,7 @@ import type { HttpRequest, HttpResponse, PublicHandler, PublicRequest } from '..
 import { createUpload, type Upload } from './body.js';
 import { type Connection, type Connections, closeLingering, type SocketExchange } from './connection.js';
 import { createExchange, type Exchange, type Handler } from './exchange.js';
+import type { FileMemory } from './file-memory.js';
 import type { Budget, Limits, Slots } from './limits.js';
 import type { ParserErrors } from './parser-errors.js';
 import {
@@ -28,6 +29,7 @@ export interface PipelineOptions {
 	parserErrors: ParserErrors;
 	slots: Slots;
 	budget: Budget;
+	files: FileMemory;
 	log: RequestLog;
 	clock: Clock;
 	isClosing(): boolean;
@@ -38,7 +40,8 @@ export type Enqueue = (incoming: IncomingMessage, outgoing: ServerResponse, expe
 
 /** One for a server. */
 export function createPipeline(options: PipelineOptions): Enqueue {
-	const { connections, router, responder, parserErrors, slots, budget, log, clock, isClosing } = options;
+	const { connections, router, responder, parserErrors, slots, budget, files, log, clock, isClosing } =
+		options;
 
 	/** From the head of a request to the end of its response. Never throws: the next of the pipeline waits for it. */
 	const answer = async (exchange: SocketExchange) => {
@@ -70,7 +73,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		};
 		const onWhole = () => slots.acquire(exchange);
 		const onLate = () => parserErrors.breakOff(connection, 'ERR_HTTP_REQUEST_TIMEOUT');
-		return createUpload({ incoming, budget, abort, peer, onRead, onWhole, onLate });
+		return createUpload({ incoming, budget, files, abort, peer, onRead, onWhole, onLate });
 	};
 
 	/** Null: the client left before its turn. */

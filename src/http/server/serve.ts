@@ -4,8 +4,10 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Clock, systemClock } from '../../api/datetime.js';
 import type { PublicHandler } from '../messages.js';
+import { maxBodyBytes } from '../routes.js';
 import { type Connections, createConnections } from './connection.js';
 import type { Handler } from './exchange.js';
+import { createFileMemory } from './file-memory.js';
 import { createBudget, createSlots, limits as defaults, type Limits } from './limits.js';
 import { createParserErrors, type ParserErrors } from './parser-errors.js';
 import { createPipeline, createRouter, type Enqueue } from './pipeline.js';
@@ -51,6 +53,8 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	const parserErrors = createParserErrors({ router, limits, metrics, log });
 	const responder = createResponder({ limits, isClosing });
 	const budget = createBudget(limits);
+	// As many as there is memory for at once.
+	const files = createFileMemory({ kept: Math.floor(limits.maxBytesInFlight / maxBodyBytes.file) });
 	const enqueue = createPipeline({
 		connections,
 		router,
@@ -58,6 +62,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 		parserErrors,
 		slots,
 		budget,
+		files,
 		log,
 		clock,
 		isClosing,
