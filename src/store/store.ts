@@ -14,7 +14,7 @@ import type {
 	MessageScope,
 	Session,
 } from '../api/capabilities.js';
-import type { Micros } from '../api/datetime.js';
+import type { Clock, Micros } from '../api/datetime.js';
 import type { DeliveryFilter, WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { FieldInput, ListInput, SubscriberInput, TemplateInput, WebhookInput } from '../api/inputs.js';
@@ -55,6 +55,8 @@ export interface Store {
 	readonly reads: Reads;
 	readonly writes: Writes;
 	readonly queue: Queue;
+	/** The time by which several machines work: all commands have theirs from it. Absent: this machine's clock. */
+	readonly clock?: Clock;
 	close(): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
-/** Reports to long-running commands that the clock of the machine was set. */
-import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
+/** Reports to long-running commands that the clock they work by was set. */
+import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import { spanText } from '../render/amounts.js';
+import type { LocalParts } from './parts.js';
 
 /** How far it was set: negative, back. */
 export interface ClockStep {
@@ -14,7 +15,11 @@ const everyMs = 1_000;
 const worthTelling: Micros = microsPerSecond;
 
 /** Looks each second until it is stopped, and keeps no process alive. A clock that nothing sets is not watched. */
-export function watchClock(clock: Clock, onStep: (step: ClockStep) => void): { stop(): void } {
+export function watchClock(
+	{ clock, store }: Pick<LocalParts, 'clock' | 'store'>,
+	onStep: (step: ClockStep) => void,
+): { stop(): void } {
+	const whose = store.clock === undefined ? 'this machine' : 'the database';
 	const { steady } = clock;
 	if (steady === undefined) return { stop: () => undefined };
 	let ahead = clock.now() - steady();
@@ -23,15 +28,15 @@ export function watchClock(clock: Clock, onStep: (step: ClockStep) => void): { s
 		const by = found - ahead;
 		ahead = found;
 		if (Math.abs(by) >= worthTelling)
-			onStep({ seconds: Math.round(by / microsPerSecond), text: stepText(by) });
+			onStep({ seconds: Math.round(by / microsPerSecond), text: stepText(by, whose) });
 	}, everyMs).unref();
 	return { stop: () => clearInterval(timer) };
 }
 
 /** A process cannot tell sleep of the machine from a clock that was set forward. */
-function stepText(by: Micros): string {
+function stepText(by: Micros, whose: string): string {
 	const span = spanText(by);
 	return by < 0
-		? `the clock of this machine was set back by ${span}`
-		: `the clock of this machine was set forward by ${span}, or the machine slept`;
+		? `the clock of ${whose} was set back by ${span}`
+		: `the clock of ${whose} was set forward by ${span}, or the machine slept`;
 }

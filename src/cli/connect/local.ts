@@ -35,7 +35,6 @@ export async function connectLocal(
 	target: LocalTarget,
 	dependencies: ConnectDependencies,
 ): Promise<Connection> {
-	const { clock } = dependencies;
 	const isNew = isMissingFile(target.url);
 	// As it would be: empty, and nowhere.
 	const isImagined = dependencies.isTrial === true && isNew && target.create;
@@ -46,8 +45,9 @@ export async function connectLocal(
 	const keys = readWrappingKeys(dependencies.env, dependencies.warn);
 	const place = isImagined ? { ...target, url: ':memory:' } : target;
 	const { store, isMade } = await openLocal(place, { ...dependencies, keys, presence });
+	const { clock = dependencies.clock } = store;
 	const parts: LocalParts = {
-		...{ ...dependencies, store, keys, presence },
+		...{ ...dependencies, clock, store, keys, presence },
 		...{ path: shownDatabase(target.url), tokenFile: tokenFileOf(target.url, dependencies.env) },
 		isNew: isNew || isMade,
 	};
@@ -170,7 +170,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 		deliver: async (options) => {
 			const [mailer, { watchClock }] = await Promise.all([lazy.mailer(), import('./clock-watch.js')]);
 			const { warn } = parts;
-			const watch = watchClock(clock, ({ text }) => warn(text));
+			const watch = watchClock(parts, ({ text }) => warn(text));
 			try {
 				if (options.scope !== null) return await mailer.deliver(options);
 				const { createNotifier, notifyBeside } = await import('./notify.js');

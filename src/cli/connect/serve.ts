@@ -90,7 +90,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		presence.whyPaused = sending.whyPaused;
 	}
 	const notifying = startNotifying(parts, options.log);
-	const watch = watchClock(clock, ({ seconds, text }) =>
+	const watch = watchClock(parts, ({ seconds, text }) =>
 		options.log({ event: 'clock_step', seconds, reason: text }),
 	);
 	return {

@@ -40,11 +40,16 @@ export async function endBeat(sql: Sql, me: ProcessIdentity): Promise<void> {
 }
 
 /**
- * Other processes with a fresh heartbeat. A killed process of this machine is recognised by its pid, without waiting
- * for its heartbeat to grow old.
+ * `findFresh`, where all processes are of this machine. A killed one is recognised by its pid, without waiting for its
+ * heartbeat to grow old.
  */
 export async function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): Promise<LiveProcess[]> {
-	const fresh = await sql.all<LiveProcess>(
+	return (await findFresh(sql, me, now)).filter((other) => other.host !== me.host || isRunning(other.pid));
+}
+
+/** Other processes with a fresh heartbeat. Containers may share a host's name and count their own pids. */
+export async function findFresh(sql: Sql, me: ProcessIdentity, now: Micros): Promise<LiveProcess[]> {
+	return await sql.all<LiveProcess>(
 		`SELECT id, role, host, pid, heartbeat_at
 		FROM processes
 		WHERE id <> ? AND heartbeat_at > ?
@@ -52,7 +57,6 @@ export async function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): Pr
 		me.id,
 		now - heartbeatFreshMicros,
 	);
-	return fresh.filter((other) => other.host !== me.host || isRunning(other.pid));
 }
 
 /** Only for processes of this machine. */

@@ -5,7 +5,7 @@ import { type Clock, microsPerMs } from '../../api/datetime.js';
 import { carryOut } from '../core/core.js';
 import { expiries } from '../core/expired.js';
 import { assertKeys } from '../core/keys.js';
-import { beat, endBeat, findOthers, heartbeatEveryMicros, type ProcessIdentity } from '../core/processes.js';
+import { beat, endBeat, findFresh, heartbeatEveryMicros, type ProcessIdentity } from '../core/processes.js';
 import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf } from '../operations.js';
@@ -20,6 +20,7 @@ import {
 } from '../slices.js';
 import type { ImportAck, Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
+import { createDatabaseClock, type DatabaseClock } from './clock.js';
 import { type Database, openDatabase, readPlace } from './connection.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
 
@@ -43,13 +44,15 @@ const sizes: Readonly<Record<string, number>> = { cli: 2, worker: 4, serve: 9 };
 
 /** Rejects with `DatabaseMissing` (no schema of ours, `existing`) and `StoreError`. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
-	const { clock, role = 'cli', isTrial = false, keys = [], lockTimeoutMs = 10_000 } = options;
+	const { role = 'cli', isTrial = false, keys = [], lockTimeoutMs = 10_000 } = options;
 	const place = readPlace(options.url);
+	const clock = createDatabaseClock(options.clock);
 	// What a trial did is known to one core alone.
 	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
 	const database = openDatabase({ place, size, role, keys, lockTimeoutMs, isTrial });
 	try {
-		await prepare(database, { ...options, schema: place.schema, name: place.name });
+		await database.read(({ client }) => clock.measure(client));
+		await prepare(database, { ...options, clock, schema: place.schema, name: place.name });
 		await database.read(({ sql }) => assertKeys(sql, keys));
 	} catch (error) {
 		await database.close();
@@ -73,6 +76,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const steps: Steps = { step: write as Steps['step'], isTrial };
 	let closing: Promise<void> | null = null;
 	return {
+		clock,
 		reads: driverOf('reads', (name, command) =>
 			database.read(({ core }) => carryOut(core, name, command) as Promise<unknown>),
 		),
@@ -80,7 +84,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 			...driverOf('writes', groundable),
 			rewriteSecrets: (command) =>
 				database.write(async ({ core, sql }) => {
-					const others = await findOthers(sql, me, command.now);
+					const others = await findFresh(sql, me, command.now);
 					return others.length > 0 ? others : await core.rewriteSecrets(command);
 				}),
 			putSettings: (command) => putSettingsInSlices(steps, command),
@@ -118,16 +122,23 @@ interface Heartbeat {
 	end(): Promise<void>;
 }
 
-/** Of a long-running process; a command has the few seconds of its work. */
-function startHeartbeat(database: Database, { me, clock }: { me: ProcessIdentity; clock: Clock }): Heartbeat {
-	if (me.role === 'cli') return { end: async () => undefined };
+/** Measures the clock; a long-running process tells others of itself, a command has the few seconds of its work. */
+function startHeartbeat(
+	database: Database,
+	{ me, clock }: { me: ProcessIdentity; clock: DatabaseClock },
+): Heartbeat {
+	const isTold = me.role !== 'cli';
 	const tell = () => database.write(({ sql }) => beat(sql, me, clock.now())).catch(() => undefined);
-	void tell();
-	const timer = setInterval(() => void tell(), heartbeatEveryMicros / microsPerMs).unref();
+	const tick = async () => {
+		await database.read(({ client }) => clock.measure(client)).catch(() => undefined);
+		if (isTold) await tell();
+	};
+	if (isTold) void tell();
+	const timer = setInterval(() => void tick(), heartbeatEveryMicros / microsPerMs).unref();
 	return {
 		end: async () => {
 			clearInterval(timer);
-			await database.write(({ sql }) => endBeat(sql, me)).catch(() => undefined);
+			if (isTold) await database.write(({ sql }) => endBeat(sql, me)).catch(() => undefined);
 		},
 	};
 }

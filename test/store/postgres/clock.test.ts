@@ -1,0 +1,113 @@
+/** Machines whose clocks differ work on one database by its server's clock. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { need } from '../../../src/api/capabilities.js';
+import { type Clock, microsPerSecond, systemClock } from '../../../src/api/datetime.js';
+import { connect } from '../../../src/cli/connect.js';
+import { openPostgresStore } from '../../../src/store/postgres/store.js';
+import { busy451, fixedClock, noon, send, verify } from '../../contract/store/fixture.js';
+import { dependencies } from '../../support/connect.js';
+import { startCountingSink } from '../../support/counting-sink.js';
+import { describePostgres } from '../../support/postgres.js';
+
+const minute = 60 * microsPerSecond;
+
+/** Of a machine that is ahead by some time. */
+function clockAhead(by: number): Clock {
+	return { now: () => systemClock.now() + by, steady: () => systemClock.steady?.() ?? 0 };
+}
+
+describePostgres('machines whose clocks are ten minutes apart', (server) => {
+	async function openTwo() {
+		const url = await server.createProject();
+		const open = async (clock: Clock) => {
+			const store = await openPostgresStore({ url, clock, mode: 'create' });
+			onTestFinished(() => store.close());
+			return { store, now: (store.clock ?? clock).now };
+		};
+		return [await open(clockAhead(0)), await open(clockAhead(10 * minute))] as const;
+	}
+
+	it('take no lease of each other before its end', async () => {
+		const [right, ahead] = await openTwo();
+		await verify(right.store);
+		await send(right.store, ['ann@example.org'], { now: right.now() });
+		const lease = ({ store, now }: typeof right) =>
+			store.queue.lease({ owner: 'one', now: now(), until: now() + 2 * minute, max: 10, scope: null });
+		expect(await lease(right)).toHaveLength(1);
+		expect(await lease(ahead)).toEqual([]);
+	});
+
+	it('find due at once what the other accepted, and not before its time what the other deferred', async () => {
+		const [right, ahead] = await openTwo();
+		await verify(right.store);
+		await send(ahead.store, ['ann@example.org'], { now: ahead.now() });
+		const lease = ({ store, now }: typeof right) =>
+			store.queue.lease({ owner: 'one', now: now(), until: now() + 2 * minute, max: 10, scope: null });
+		const [leased] = await lease(right);
+		if (leased === undefined) throw new Error('nothing is due');
+		const due_at = right.now() + 5 * minute;
+		const outcome = { kind: 'deferred', reply: busy451, due_at } as const;
+		const { message, fence } = leased;
+		await right.store.queue.settle({ settlements: [{ message, fence, at: right.now(), outcome }] });
+		expect(await lease(ahead)).toEqual([]);
+		expect((await ahead.store.reads.queueState({ now: ahead.now() })).due).toBe(0);
+	});
+
+	it('see that the other one lives', async () => {
+		const url = await server.createProject();
+		const open = async (by: number) => {
+			const store = await openPostgresStore({ url, clock: clockAhead(by), mode: 'create', role: 'worker' });
+			onTestFinished(() => store.close());
+			return store;
+		};
+		for (const store of [await open(0), await open(10 * minute)])
+			await vi.waitFor(async () => {
+				const now = store.clock?.now() ?? 0;
+				const others = await store.writes.rewriteSecrets({ as: 'plain', isTrial: true, now });
+				expect(others.map(({ role }) => role)).toEqual(['worker']);
+			}, 10_000);
+	});
+
+	it('send each message once', async () => {
+		const url = await server.createProject();
+		const sink = await startCountingSink();
+		onTestFinished(() => sink.close());
+		const open = async (by: number) => {
+			const connection = await connect(
+				{ kind: 'local', url, create: true },
+				dependencies({ clock: clockAhead(by), role: 'worker' }),
+			);
+			onTestFinished(() => connection.close());
+			return connection;
+		};
+		const machines = [await open(0), await open(10 * minute)];
+		const [first, second] = machines;
+		if (first?.local == null || second === undefined) throw new Error('both are local');
+		await (await need(first.api, 'senders')).create({ email: 'news@example.com' });
+		await first.local.settings.set({ smtp_url: `smtp://127.0.0.1:${sink.port}` });
+		const mail = {
+			from: 'news@example.com',
+			subject: 'Hi',
+			text_body: 'Hello',
+			type: 'TRANSACTIONAL',
+		} as const;
+		for (let n = 0; n < 60; n += 1) {
+			const { api } = n % 2 === 0 ? first : second;
+			await api.send({ ...mail, to: [`p${n}@example.org`] });
+		}
+		const signal = new AbortController().signal;
+		await Promise.all(machines.map(({ local }) => local?.deliver({ scope: null, until: 'settled', signal })));
+		expect(sink.received()).toBe(60);
+		expect((await first.local.status()).messages).toEqual({ sent: 60 });
+	});
+
+	it('leave a clock that stands still as it is', async () => {
+		const store = await openPostgresStore({
+			url: await server.createProject(),
+			clock: fixedClock,
+			mode: 'create',
+		});
+		onTestFinished(() => store.close());
+		expect(store.clock?.now()).toBe(noon);
+	});
+});
