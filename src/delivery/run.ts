@@ -73,7 +73,7 @@ export class Run {
 		this.#leases = createLeases(settings);
 		this.#wakeUp = createWakeUp({ sleep: settings.sleep, isAborted: () => this.#isAborted });
 		this.#endOfRun = createEndOfRun({ ...settings, request });
-		this.#deadline = createDeadline(settings, request, () => this.wake());
+		this.#deadline = createDeadline(settings, request, () => this.#wakeUp.wake());
 		this.#breaker = createBreaker(settings);
 		this.#idleWaits = createIdle({
 			breaker: this.#breaker,
@@ -91,13 +91,14 @@ export class Run {
 		});
 	}
 
+	/** New work, which ends no pause. */
 	wake(): void {
 		this.#isDry = false;
-		this.#wakeUp.wake();
+		if (!this.#isPausing) this.#wakeUp.wake();
 	}
 
 	async finish(): Promise<RunResult> {
-		const onAbort = () => this.wake();
+		const onAbort = () => this.#wakeUp.wake();
 		const renewal = setInterval(() => this.#leases.renew(), this.#settings.leaseMs / 3);
 		const watch = setInterval(() => {
 			void this.#look();

@@ -57,6 +57,8 @@ export interface Store {
 	readonly queue: Queue;
 	/** The time by which several machines work: all commands have theirs from it. Absent: this machine's clock. */
 	readonly clock?: Clock;
+	/** Calls where others may have made messages ready, until the answer is called; only polling finds all. */
+	onReady?(listener: () => void): () => void;
 	close(): Promise<void>;
 }
 

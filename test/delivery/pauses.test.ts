@@ -1,5 +1,5 @@
 // A queue that is held up: by a person, or by a mail server that takes nothing.
-import { setImmediate as setImmediatePromise } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
@@ -40,7 +40,7 @@ function endless(memory: MemoryQueue, options: Parameters<typeof testWorker>[2] 
 		control.abort();
 		return running;
 	};
-	return { events, stop };
+	return { events, stop, wake: worker.wake };
 }
 
 const hold = (memory: MemoryQueue, reason: string | null) =>
@@ -123,6 +123,22 @@ describe('a mail server that takes nothing', () => {
 		await eventually(() => expect(memory.states()).toEqual({ sent: 5 }));
 		await stop();
 		expect(events[0]).toMatchObject({ kind: 'waiting', reason: 'auth: 535 No' });
+	});
+
+	it('is not tried sooner because new mail comes', async () => {
+		const { memory, server: own } = await start({}, 5);
+		const now = systemClock.now();
+		await memory.queue.pause({ kind: 'fault', reason: 'auth: 535 No', retry_at: now + 60_000_000, now });
+		const sleep = (ms: number, signal: AbortSignal) =>
+			delay(ms, undefined, { signal }).catch(() => undefined);
+		const { events, stop, wake } = endless(memory, { sleep });
+		await eventually(() => expect(events).toMatchObject([{ kind: 'waiting' }]));
+		for (let wakes = 0; wakes < 100; wakes += 1) {
+			wake();
+			await setImmediatePromise();
+		}
+		await stop();
+		expect([own.connections, events.length]).toEqual([0, 1]);
 	});
 
 	it('stops nobody else when it asks for a login for one recipient only', async () => {

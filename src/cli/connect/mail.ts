@@ -180,6 +180,7 @@ async function deliver(
 		},
 	});
 	options.onReady?.(worker.wake);
+	const stopListening = store.onReady?.(worker.wake);
 	try {
 		const signals = [options.signal, stall.signal].filter((signal) => signal !== undefined);
 		const result = await worker.run({
@@ -190,6 +191,7 @@ async function deliver(
 		});
 		return { ...summaryOf(result, stall.signal), warnings: [...warnings.all] };
 	} finally {
+		stopListening?.();
 		stall.end();
 		pool.close();
 	}

@@ -1,10 +1,10 @@
 /** The clock of the database's server: processes on all machines lease, fence and schedule by it. */
-import type { ClientBase } from 'pg';
 import { type Clock, type Micros, steadyOf } from '../../api/datetime.js';
+import type { Sql } from '../core/sql.js';
 
 export interface DatabaseClock extends Clock {
 	/** Compares the clock of the server with this machine's steady one. Rejects as the question does. */
-	measure(client: ClientBase): Promise<void>;
+	measure(sql: Sql): Promise<void>;
 }
 
 /** That of the machine until it is measured. A clock that stands still (`--now`) stays as it is. */
@@ -14,10 +14,10 @@ export function createDatabaseClock(machine: Clock): DatabaseClock {
 	return {
 		now: () => (ahead === null ? machine.now() : steadyOf(machine) + ahead),
 		...(steady !== undefined && { steady }),
-		measure: async (client) => {
+		measure: async (sql) => {
 			if (steady === undefined) return;
 			const asked = steady();
-			const found = await readServerClock(client);
+			const found = await sql.number(serverClock);
 			// The server read its clock between question and answer. A difference that fits both stays: time does not jump to
 			// and fro by a round trip. Another one is taken from the middle.
 			const [least, most] = [found - steady(), found - asked];
@@ -26,9 +26,4 @@ export function createDatabaseClock(machine: Clock): DatabaseClock {
 	};
 }
 
-async function readServerClock(client: ClientBase): Promise<Micros> {
-	const { rows } = await client.query<{ now: Micros }>(
-		'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000000) AS now',
-	);
-	return rows[0]?.now ?? Number.NaN;
-}
+const serverClock = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000000)';

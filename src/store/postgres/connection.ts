@@ -2,13 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
-import pg, { type PoolClient, type PoolConfig } from 'pg';
+import pg, { type ClientConfig, type PoolClient } from 'pg';
 import { StoreError } from '../../api/errors.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { type Core, createCore } from '../core/core.js';
 import type { Sql } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 import { isLost, isRefusedForNow, translateFailure } from './failures.js';
+import { createSpaced, type Listening, listen, notifyText } from './listen.js';
 import { createPipeline, type Pipeline } from './pipeline.js';
 import { createSql } from './sql.js';
 
@@ -20,6 +21,8 @@ export interface Place {
 	schema: string;
 	/** Null: the number that fits the role. */
 	pool: number | null;
+	/** HOST:PORT where it is heard that messages are ready: past a pooler. Null: the place itself; `off`: nowhere. */
+	listen: string | null;
 	/** What is left for the driver. */
 	url: string;
 	ssl: boolean | ConnectionOptions;
@@ -37,8 +40,11 @@ export function readPlace(text: string): Place {
 		throw refuse(`names a schema that is none: ${JSON.stringify(schema)} (a-z, 0-9 and _)`);
 	if (pool !== null && !/^[1-9]\d{0,2}$/.test(pool))
 		throw refuse('has a ?pool= that is no number from 1 to 999');
+	const listen = url.searchParams.get('listen');
+	if (listen !== null && listen !== 'off' && !/^(\[[\da-f:.]+\]|[^\s/@:?#[\]]+)(:\d{1,5})?$/i.test(listen))
+		throw refuse('has a ?listen= that is neither off nor HOST:PORT');
 	const ssl = tlsOf(url.searchParams, refuse);
-	for (const own of ['schema', 'pool', 'sslmode', 'sslrootcert']) url.searchParams.delete(own);
+	for (const own of ['schema', 'pool', 'listen', 'sslmode', 'sslrootcert']) url.searchParams.delete(own);
 	const host = url.host === '' ? (url.searchParams.get('host') ?? 'localhost') : url.host;
 	const database = decodeURIComponent(url.pathname.slice(1));
 	const name = `PostgreSQL at ${host}${database === '' ? '' : `, database ${database}`}`;
@@ -46,6 +52,7 @@ export function readPlace(text: string): Place {
 		name: schema === 'public' ? name : `${name}, schema ${schema}`,
 		schema,
 		pool: pool === null ? null : Number(pool),
+		listen,
 		url: url.href,
 		ssl,
 	};
@@ -100,6 +107,10 @@ export interface Database {
 	 * another one pass, and what lost its connection before its end was asked for. Rejects with `StoreError`.
 	 */
 	write<R>(operate: (session: Session) => Promise<R>): Promise<R>;
+	/** Tells other processes of the project that messages are ready; never rejects, and loses it where it fails. */
+	notify(): void;
+	/** Hears of it until it is stopped; null where the URL says so. */
+	listen(onReady: () => void): Listening | null;
 	close(): Promise<void>;
 }
 
@@ -110,17 +121,17 @@ const mostTries = 20;
 /** Connects when it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
 	const { place, keys, lockTimeoutMs, isTrial } = options;
-	const config: PoolConfig = {
+	const config: ClientConfig = {
 		connectionString: place.url,
 		ssl: place.ssl,
 		application_name: `mailctl ${options.role}`,
-		max: options.size,
 		connectionTimeoutMillis: connectTimeoutMs,
-		idleTimeoutMillis: 30_000,
-		allowExitOnIdle: true,
 		keepAlive: true,
 	};
-	const pool = new pg.Pool(config);
+	const pool = new pg.Pool({
+		...{ ...config, max: options.size, idleTimeoutMillis: 30_000 },
+		allowExitOnIdle: true,
+	});
 	// A connection that ends between two statements says so here: its next statement fails, or the next transaction takes
 	// another one.
 	pool.on('error', () => undefined);
@@ -191,11 +202,30 @@ export function openDatabase(options: DatabaseOptions): Database {
 		}
 	};
 
+	const notifying = createSpaced(async () => {
+		await pool.query(notifyText, [place.schema]);
+	});
 	return {
+		notify: notifying.call,
+		listen: (onReady) =>
+			place.listen === 'off'
+				? null
+				: listen({ config: { ...config, ...listenerOf(place) }, schema: place.schema }, onReady),
 		read: (operate) => transact(beginRead, 'ROLLBACK', operate),
 		write: (operate) => transact(beginWrite, isTrial ? 'ROLLBACK' : 'COMMIT', operate),
-		close: () => pool.end(),
+		close: async () => {
+			await notifying.flush();
+			await pool.end();
+		},
 	};
+}
+
+/** Where a process listens, if not at the place itself, and how long it waits there for any answer. */
+function listenerOf({ url, listen: host }: Place): ClientConfig {
+	if (host === null) return { query_timeout: connectTimeoutMs };
+	const direct = new URL(url);
+	direct.host = host;
+	return { connectionString: direct.href, query_timeout: connectTimeoutMs };
 }
 
 function isFailing(question: Promise<unknown>): Promise<boolean> {

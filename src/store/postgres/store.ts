@@ -22,6 +22,7 @@ import type { ImportAck, Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
 import { createDatabaseClock, type DatabaseClock } from './clock.js';
 import { type Database, openDatabase, readPlace } from './connection.js';
+import { type Listening, makesReady } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
 
 export interface PostgresOptions {
@@ -51,7 +52,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
 	const database = openDatabase({ place, size, role, keys, lockTimeoutMs, isTrial });
 	try {
-		await database.read(({ client }) => clock.measure(client));
+		await database.read(({ sql }) => clock.measure(sql));
 		await prepare(database, { ...options, clock, schema: place.schema, name: place.name });
 		await database.read(({ sql }) => assertKeys(sql, keys));
 	} catch (error) {
@@ -62,11 +63,14 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const heartbeat = isTrial ? null : startHeartbeat(database, { me, clock });
 	const upkeep = role === 'serve' ? startUpkeep(database, clock) : null;
 	const ground: { name: string; command: unknown }[] = [];
-	const write = async (name: string, command: unknown) =>
-		await database.write(async ({ core }) => {
+	const write = async (name: string, command: unknown) => {
+		const answer = await database.write(async ({ core }) => {
 			for (const earlier of ground) await carryOut(core, earlier.name, earlier.command);
 			return await carryOut(core, name, command);
 		});
+		if (!isTrial && makesReady(name)) database.notify();
+		return answer;
+	};
 	const groundable = async (name: string, command: unknown) => {
 		const answer = await write(name, command);
 		if (isTrial && groundOfTrials.has(name)) ground.push({ name, command });
@@ -74,6 +78,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	};
 	// Each answer is that of the operation of the same name.
 	const steps: Steps = { step: write as Steps['step'], isTrial };
+	const listeners = createListeners(isTrial || role === 'cli' ? null : database);
 	let closing: Promise<void> | null = null;
 	return {
 		clock,
@@ -96,8 +101,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 			...driverOf('queue', write),
 			lease: (command) => leaseInSlices((limit) => steps.step('leaseSlice', { ...command, limit })),
 		} satisfies Queue,
+		onReady: listeners.add,
 		close: () => {
 			upkeep?.stop();
+			listeners.stop();
 			closing ??= end(database, heartbeat);
 			return closing;
 		},
@@ -130,7 +137,7 @@ function startHeartbeat(
 	const isTold = me.role !== 'cli';
 	const tell = () => database.write(({ sql }) => beat(sql, me, clock.now())).catch(() => undefined);
 	const tick = async () => {
-		await database.read(({ client }) => clock.measure(client)).catch(() => undefined);
+		await database.read(({ sql }) => clock.measure(sql)).catch(() => undefined);
 		if (isTold) await tell();
 	};
 	if (isTold) void tell();
@@ -164,6 +171,24 @@ function startUpkeep(database: Database, clock: Clock): { stop(): void } {
 			isStopped = true;
 			clearInterval(timer);
 		},
+	};
+}
+
+/** Listens from the first who wants to hear until it is stopped. Null: nobody hears, as in a command of a few seconds. */
+function createListeners(database: Database | null) {
+	const wanting = new Set<() => void>();
+	let listening: Listening | null = null;
+	const tell = () => {
+		for (const onReady of wanting) onReady();
+	};
+	return {
+		add: (onReady: () => void) => {
+			const one = () => onReady();
+			wanting.add(one);
+			listening ??= database?.listen(tell) ?? null;
+			return () => void wanting.delete(one);
+		},
+		stop: () => listening?.stop(),
 	};
 }
 

@@ -1,0 +1,114 @@
+/**
+ * Processes tell each other that messages are ready: NOTIFY after a commit and outside of it, for within it every commit
+ * would wait for the one before; LISTEN on a connection of its own. Polling goes on beside it: nothing depends on this.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import pg, { type ClientConfig } from 'pg';
+import { backoff } from '../../api/backoff.js';
+import type { Operations } from '../operations.js';
+
+/** One for all projects of the database, whose schemas are the payloads. */
+const channel = 'mailctl';
+
+/** Its parameter is the schema. */
+export const notifyText = `SELECT pg_notify('${channel}', $1)`;
+
+const readying: Partial<Record<keyof Operations, true>> = {
+	acceptSubmission: true,
+	releaseCampaign: true,
+	retryUncertain: true,
+	changeMessage: true,
+	putSettings: true,
+	settleRestored: true,
+	resume: true,
+};
+
+/** Messages may be ready to be leased after this write. */
+export function makesReady(operation: string): boolean {
+	return Object.hasOwn(readying, operation);
+}
+
+/** Of notifications of a process, and of what they wake in another one. */
+const spacingMs = 50;
+
+export interface Spaced {
+	/** Acts at once, or when the time since the last time is over: then once for all calls. */
+	call(): void;
+	/** What waits, acts now; resolves after all that began. */
+	flush(): Promise<void>;
+}
+
+/** A failure of `act` is not told. */
+export function createSpaced(act: () => Promise<void> | void): Spaced {
+	let timer: NodeJS.Timeout | null = null;
+	let isWanted = false;
+	let acting = Promise.resolve();
+	const begin = () => {
+		isWanted = false;
+		acting = acting.then(act).catch(() => undefined);
+		timer = setTimeout(() => {
+			timer = null;
+			if (isWanted) begin();
+		}, spacingMs).unref();
+	};
+	return {
+		call: () => {
+			if (timer === null) begin();
+			else isWanted = true;
+		},
+		flush: async () => {
+			if (isWanted) begin();
+			if (timer !== null) clearTimeout(timer);
+			await acting;
+		},
+	};
+}
+
+export interface Listening {
+	stop(): void;
+}
+
+const firstWaitMs = 1_000;
+const longestWaitMs = 60_000;
+/** A connection that is only read says nothing of a server that is gone. */
+const pingEveryMs = 30_000;
+
+/** Connects in the background, again and again; a new connection calls `onReady` too, for it may have missed something. */
+export function listen(
+	{ config, schema }: { config: ClientConfig; schema: string },
+	onReady: () => void,
+): Listening {
+	const stopping = new AbortController();
+	const { signal } = stopping;
+	const told = createSpaced(onReady);
+	const wait = (ms: number, until: AbortSignal) => delay(ms, undefined, { signal: until, ref: false });
+	const loop = async () => {
+		for (let failures = 0; !signal.aborted; ) {
+			const client = new pg.Client(config);
+			const ended = new AbortController();
+			const over = AbortSignal.any([signal, ended.signal]);
+			client.on('error', () => ended.abort());
+			client.on('end', () => ended.abort());
+			client.on('notification', ({ payload }) => {
+				if (payload === schema) told.call();
+			});
+			try {
+				await client.connect();
+				await client.query(`LISTEN ${channel}`);
+				failures = 0;
+				told.call();
+				while (!over.aborted) {
+					await wait(pingEveryMs, over).catch(() => undefined);
+					if (!over.aborted) await client.query('SELECT 1');
+				}
+			} catch {
+				failures += 1;
+			}
+			await client.end().catch(() => undefined);
+			const ms = backoff({ first: firstWaitMs, longest: longestWaitMs }, Math.max(1, failures));
+			await wait(ms * (0.5 + Math.random() / 2), signal).catch(() => undefined);
+		}
+	};
+	void loop();
+	return { stop: () => stopping.abort() };
+}

@@ -1,0 +1,123 @@
+/** Processes wake each other: what one makes ready, another hears of, past poolers, broken connections and projects. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { systemClock } from '../../../src/api/datetime.js';
+import { createSpaced } from '../../../src/store/postgres/listen.js';
+import { openPostgresStore } from '../../../src/store/postgres/store.js';
+import { campaignOf, put, send, verify } from '../../contract/store/fixture.js';
+import { ask, describePostgres } from '../../support/postgres.js';
+
+it('what comes often is told at most once in a time, and the last of it always', async () => {
+	let acts = 0;
+	const spaced = createSpaced(() => {
+		acts += 1;
+	});
+	for (let n = 0; n < 1_000; n += 1) spaced.call();
+	await spaced.flush();
+	expect(acts).toBe(2);
+});
+
+describePostgres('processes that wake each other', (server) => {
+	async function open(url: string, role: 'cli' | 'worker') {
+		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', role });
+		onTestFinished(() => store.close());
+		return store;
+	}
+
+	/** How often a worker was woken, from the first time, which is its own connection's. */
+	async function listenOn(url: string) {
+		const store = await open(url, 'worker');
+		let wakes = 0;
+		const stop = store.onReady?.(() => {
+			wakes += 1;
+		});
+		return { wakes: () => wakes, stop: () => stop?.() };
+	}
+	const eventually = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
+
+	it('tell of a send call and of the release of a campaign, not of what is only staged', async () => {
+		const url = await server.createProject();
+		const writer = await open(url, 'cli');
+		await verify(writer);
+		const { wakes } = await listenOn(url);
+		await eventually(() => expect(wakes()).toBe(1));
+		await send(writer, ['ann@example.org']);
+		await eventually(() => expect(wakes()).toBe(2));
+		const campaign = campaignOf('one');
+		await writer.writes.openCampaign(campaign);
+		await put(writer, campaign.id, 0, ['ben@example.org']);
+		await writer.writes.completeCampaign({ campaign: campaign.id, position: 1 });
+		const release = { campaign: campaign.id, expect_count: 1, now: systemClock.now() };
+		expect(await writer.writes.releaseCampaign(release)).toMatchObject({ kind: 'released' });
+		await eventually(() => expect(wakes()).toBe(3));
+	});
+
+	it('tell of many writes seldom, and before they end', async () => {
+		const url = await server.createProject();
+		const writer = await open(url, 'cli');
+		await verify(writer);
+		const { wakes } = await listenOn(url);
+		await eventually(() => expect(wakes()).toBe(1));
+		await Promise.all(Array.from({ length: 50 }, (_, n) => send(writer, [`p${n}@example.org`])));
+		await writer.close();
+		await eventually(() => expect(wakes()).toBeGreaterThan(1));
+		expect(wakes()).toBeLessThan(50);
+	});
+
+	it('do not wake those of another project of the database, nor listeners that stopped', async () => {
+		const [one, other] = [await server.createProject(), await server.createProject()];
+		const writer = await open(one, 'cli');
+		await verify(writer);
+		const here = await listenOn(one);
+		const there = await listenOn(other);
+		await eventually(() => expect([here.wakes(), there.wakes()]).toEqual([1, 1]));
+		here.stop();
+		const still = await listenOn(one);
+		await eventually(() => expect(still.wakes()).toBe(1));
+		await send(writer, ['ann@example.org']);
+		await eventually(() => expect(still.wakes()).toBe(2));
+		expect([here.wakes(), there.wakes()]).toEqual([1, 1]);
+	});
+
+	it('connect again, and look once, after the connection that listens was ended', async () => {
+		const url = await server.createProject();
+		const writer = await open(url, 'cli');
+		await verify(writer);
+		const { wakes } = await listenOn(url);
+		await eventually(() => expect(wakes()).toBe(1));
+		await ask(
+			url.replace(/\?.*/, ''),
+			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid()",
+		);
+		await eventually(() => expect(wakes()).toBe(2));
+		await send(writer, ['ann@example.org']);
+		await eventually(() => expect(wakes()).toBe(3));
+	});
+
+	it('listen nowhere where the URL says so, and where it says otherwise', async () => {
+		const url = await server.createProject();
+		const listeners = async () => {
+			const [row] = await ask(
+				url.replace(/\?.*/, ''),
+				`SELECT count(*)::int AS n FROM pg_stat_activity
+				WHERE query LIKE 'LISTEN%' AND datname = current_database() AND application_name = 'mailctl worker'`,
+			);
+			return row?.['n'];
+		};
+		await expect.poll(listeners, { timeout: 10_000 }).toBe(0);
+		const off = await openPostgresStore({
+			url: `${url}&listen=off`,
+			clock: systemClock,
+			mode: 'create',
+			role: 'worker',
+		});
+		onTestFinished(() => off.close());
+		off.onReady?.(() => undefined);
+		await off.reads.getSettings();
+		expect(await listeners()).toBe(0);
+		const elsewhere = await listenOn(`${url}&listen=${encodeURIComponent('127.0.0.1:1')}`);
+		await expect(
+			openPostgresStore({ url: `${url}&listen=a%20b`, clock: systemClock, mode: 'create' }),
+		).rejects.toThrow('HOST:PORT');
+		expect(elsewhere.wakes()).toBe(0);
+	});
+});
