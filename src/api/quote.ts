@@ -20,9 +20,13 @@ export function redact(text: string, secrets: readonly string[]): string {
 	return hidden.replace(/("(?:password|secret|token)"\s*:\s*)"(?:[^"\\]|\\.)*"?/gi, '$1"***"');
 }
 
-/** A URL, or a text that was meant as one, without its password. */
-export function withoutPassword(url: string): string {
-	return url.replace(/(:\/\/[^\s/:]*):[^\s/]*@/g, '$1:********@');
+/** A text without the passwords of URLs in it, and of what was meant as one. */
+export function withoutPassword(text: string): string {
+	if (!text.includes('://')) return text;
+	// The second is a parameter that PostgreSQL takes. A quotation mark is the end of a value in JSON.
+	return text
+		.replace(/(:\/\/[^\s/:"]*):[^\s/"]*@/g, '$1:********@')
+		.replace(/([?&]password=)[^\s&#"\\]*/gi, '$1********');
 }
 
 /** Texts to mask: the token, and passwords of a request's body. Shorter texts occur anywhere. */

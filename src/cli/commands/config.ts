@@ -1,5 +1,6 @@
 /** `mailctl config`: settings of the profiles, and where each value comes from. */
 
+import { shownDatabase } from '../../store/url.js';
 import { type Profile, profileKeys, readConfig } from '../config/config.js';
 import { isProfileKey, parsePreference, sayDropped } from '../config/profiles.js';
 import { type Explained, explain } from '../config/settings.js';
@@ -44,7 +45,7 @@ const list = command({
 	examples: ['mailctl config list'],
 	run: async (cx) => {
 		const { profile } = readConfig(cx.paths);
-		const stored = Object.entries(profileOf(cx)).map(([key, value]) => ({ key, value }));
+		const stored = Object.entries(profileOf(cx)).map(([key, value]) => ({ key, value: shown(value) }));
 		await cx.out.rows(
 			[...(profile === null ? [] : [{ key: 'profile', value: profile }]), ...stored],
 			columns,
@@ -63,7 +64,7 @@ const get = command({
 	examples: ['mailctl config set output json', 'mailctl config get output'],
 	run: async (cx, { args }) => {
 		const key = knownKey(args.key);
-		const value = key === 'profile' ? (readConfig(cx.paths).profile ?? undefined) : profileOf(cx)[key];
+		const value = shown(key === 'profile' ? (readConfig(cx.paths).profile ?? undefined) : profileOf(cx)[key]);
 		if (value === undefined)
 			throw new CliError('not_found', exits.notFound, `${key} is not set`, {
 				hint: mailctl('config', 'list'),
@@ -89,11 +90,12 @@ const set = command({
 		const key = knownKey(args.key);
 		const value = key === 'profile' ? knownProfile(cx, args.value) : parsePreference(key, args.value);
 		if (key !== 'profile') checkSetting(key, args.value, profileOf(cx), cx.settings.target.settingsOf);
-		if (cx.dryRun) return cx.wouldDo(`set ${key} to ${args.value}`, { set: key, with: { value } });
+		if (cx.dryRun)
+			return cx.wouldDo(`set ${key} to ${shown(args.value)}`, { set: key, with: { value: shown(value) } });
 		const write = await import('../config/config-write.js');
 		if (key === 'profile') await write.changeDefaultProfile(cx.paths, String(value));
 		else await change(cx, { [key]: value });
-		return cx.out.document({ key, value }, `${key} = ${args.value}`);
+		return cx.out.document({ key, value: shown(value) }, `${key} = ${shown(args.value)}`);
 	},
 });
 
@@ -154,6 +156,11 @@ async function change(cx: CommandContext, values: Readonly<Record<string, unknow
 	const { changeProfile } = await import('../config/config-write.js');
 	const name = cx.settings.target.settingsOf;
 	await sayDropped(cx, name, await changeProfile(cx.paths, name, values));
+}
+
+/** The password of a database's URL is never shown. */
+function shown(value: unknown): unknown {
+	return typeof value === 'string' ? shownDatabase(value) : value;
 }
 
 type Key = keyof Profile | 'profile';

@@ -215,7 +215,7 @@ const remove = command({
 		if (cx.dryRun) return cx.wouldDo(`remove the profile "${args.name}"`, { delete: [args.name] });
 		await cx.confirm({
 			kind: 'mild',
-			what: `remove the profile "${args.name}" (${baseUrl ?? db ?? 'no target'})`,
+			what: `remove the profile "${args.name}" (${baseUrl ?? (db === undefined ? 'no target' : shownDatabase(db))})`,
 		});
 		const { removeProfile } = await import('../config/config-write.js');
 		await removeProfile(cx.paths, args.name);

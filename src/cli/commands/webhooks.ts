@@ -1,6 +1,7 @@
 /** HTTP notifications: the URLs that are called when a message changes. */
 
 import type { WebhookInput } from '../../api/inputs.js';
+import { withoutPassword } from '../../api/quote.js';
 import { type Webhook, webhookTypes } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
@@ -45,7 +46,7 @@ const list = command({
 	description: stateNote,
 	options: { showSecrets },
 	examples: ['mailctl webhooks list'],
-	output: 'an array of webhooks, passwords null',
+	output: 'an array of webhooks, passwords null, those in a URL `********`',
 	columns: allColumns,
 	async run(cx, { options }) {
 		const api = await cx.api();
@@ -66,14 +67,14 @@ const get = command({
 	args: [hookArg],
 	options: { showSecrets },
 	examples: ['mailctl webhooks get 3'],
-	output: 'the webhook, its password null',
+	output: 'the webhook, its password null, one in its URL `********`',
 	exits: [3],
 	columns: allColumns,
 	async run(cx, { args, options }) {
 		const hook = await findWebhook(cx, args.id);
 		const stopped = await readStopped(cx);
 		await cx.out.record(options.showSecrets ? hook : mask(hook), shown({ ...options, stopped }));
-		if (!options.showSecrets && hook.password !== '') await hintSecrets(cx);
+		if (!options.showSecrets && hasSecret(hook)) await hintSecrets(cx);
 		const own = stopped?.get(hook.id);
 		if (own !== undefined) await warnOfStopped(cx, [own]);
 	},
@@ -99,7 +100,7 @@ const create = command({
 			const { webhookFields } = await import('../../api/webhooks.js');
 			const how = { fields: webhookFields, input, mode: 'create', hint: await urlHint(cx) } as const;
 			await foresee(cx, (api) => api.webhooks.create(input), how);
-			return cx.wouldDo(`create a webhook to ${input.url}`, { create: maskInput(input) });
+			return cx.wouldDo(`create a webhook to ${withoutPassword(input.url)}`, { create: maskInput(input) });
 		}
 		const api = await cx.api();
 		const creating = explained(api.webhooks.create(input, { signal: cx.signal }), {
@@ -170,17 +171,25 @@ type Masked = Omit<Webhook, 'password'> & { password: string | null };
 
 function mask(hook: Webhook): Webhook {
 	// The screen always shows null for a password: the column type is the wire's.
-	return { ...hook, password: null } as Masked as Webhook;
+	return { ...hook, url: withoutPassword(hook.url), password: null } as Masked as Webhook;
 }
 
-function maskInput(input: Partial<WebhookInput>): object {
-	return 'password' in input ? { ...input, password: null } : input;
+function maskInput({ url, ...input }: Partial<WebhookInput>): object {
+	return {
+		...(url !== undefined && { url: withoutPassword(url) }),
+		...input,
+		...('password' in input && { password: null }),
+	};
+}
+
+function hasSecret(hook: Webhook): boolean {
+	return hook.password !== '' || withoutPassword(hook.url) !== hook.url;
 }
 
 /** Records in `hidden` whether a password was hidden. */
 async function* masked(hooks: AsyncIterable<Webhook>, hidden: { any: boolean }): AsyncGenerator<Webhook> {
 	for await (const hook of hooks) {
-		hidden.any ||= hook.password !== '';
+		hidden.any ||= hasSecret(hook);
 		yield mask(hook);
 	}
 }

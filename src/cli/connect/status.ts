@@ -1,5 +1,6 @@
 /** The status of a database of this machine, with times as the API writes them. */
 import { formatDateTime } from '../../api/datetime.js';
+import { withoutPassword } from '../../api/quote.js';
 import { limitSettings } from '../../engine/rules/limits.js';
 import { readSettings } from '../../engine/settings.js';
 import type { EngineStatus } from '../frame/connection.js';
@@ -34,7 +35,7 @@ export async function localStatus(
 		limits: Object.fromEntries(limits),
 		webhooks_stopped: stopped_webhooks.map(({ id, url, stopped_at }) => ({
 			id,
-			url,
+			url: withoutPassword(url),
 			since: formatDateTime(stopped_at),
 		})),
 	};

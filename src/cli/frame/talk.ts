@@ -1,8 +1,9 @@
 /**
  * stderr: all messages beside the data. Cleaned lines for people, an object a line in a machine's format. `--quiet`
- * leaves only warnings.
+ * leaves only warnings. Passwords of URLs are hidden.
  */
 
+import { withoutPassword } from '../../api/quote.js';
 import { clean, cleanLines, jsonLine } from '../render/clean.js';
 import type { Paint } from '../render/color.js';
 import { createProgress, type Progress } from '../render/progress.js';
@@ -56,7 +57,7 @@ export function createTalk(stderr: OneLine, options: TalkOptions): WholeTalk {
 function toPeople(stderr: OneLine, options: TalkOptions): WholeTalk {
 	const { quiet, debug, paint, target } = options;
 	const inLines = (text: string) => fitSentences(text, stderr);
-	const say = (text: string) => stderr.write(`${text}\n`);
+	const say = (text: string) => stderr.write(`${withoutPassword(text)}\n`);
 	const hint = async (what: Hint) => {
 		if (!quiet) await say(paint.dim(await inLines(`hint: ${clean(hintText(what, target))}`)));
 	};
@@ -86,7 +87,7 @@ function toMachines(stderr: OneLine, options: TalkOptions): WholeTalk {
 		waiting = [];
 		return taken;
 	};
-	const write = (what: Readonly<Record<string, string>>) => stderr.write(jsonLine(what));
+	const write = (what: Readonly<Record<string, string>>) => stderr.write(withoutPassword(jsonLine(what)));
 	const end = async () => {
 		for (const hint of takeHints()) await write({ hint: hintText(hint, target) });
 	};

@@ -3,6 +3,7 @@
 import type { Api } from '../../api/api.js';
 import { campaignState } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
+import { withoutPassword } from '../../api/quote.js';
 import { profileKeys, readConfig } from '../config/config.js';
 import { builtIn } from '../config/target.js';
 import type { RecordKind } from '../frame/command.js';
@@ -75,7 +76,7 @@ async function recordsOf(
 		case 'webhook':
 			return {
 				choices: choosing((await cx.api()).webhooks, signal, ({ id, type, url }) => ({
-					name: `${id} ${type} ${url}`,
+					name: `${id} ${type} ${withoutPassword(url)}`,
 					value: String(id),
 				})),
 				hint: mailctl('webhooks', 'create'),

@@ -2,6 +2,7 @@
 import type { Api } from '../../../api/api.js';
 import { need } from '../../../api/capabilities.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
+import { withoutPassword } from '../../../api/quote.js';
 import type { Uuid, WebhookType } from '../../../api/records.js';
 import type { LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -131,13 +132,23 @@ function surplus(kind: Kind, declared: readonly Declared[], there: readonly Exis
 	return there
 		.filter((one) => !wanted.has(one))
 		.map((one) => ({
-			change: { action: 'delete', kind, name: one.name, changes: {} },
+			change: shown({ action: 'delete', kind, name: one.name, changes: {} }),
 			make: () => one.delete(),
 		}));
 }
 
 function step(change: Change, values: Values, make: (values: Values) => Promise<unknown>): Step {
-	return { change, make: () => explained(make(values), { input: values }) };
+	return { change: shown(change), make: () => explained(make(values), { input: values }) };
+}
+
+/** A webhook is called by its URL, which may hold a password. */
+function shown({ name, changes, ...change }: Change): Change {
+	const text = (value: Value) => (typeof value === 'string' ? withoutPassword(value) : value);
+	const pairs = Object.entries(changes).map(([key, { from, to }]) => [
+		key,
+		{ from: text(from), to: text(to) },
+	]);
+	return { ...change, name: withoutPassword(name), changes: Object.fromEntries(pairs) };
 }
 
 function between(from: Values, to: Values): Change['changes'] {

@@ -1,4 +1,5 @@
 /** `mailctl webhooks delete`. */
+import { withoutPassword } from '../../../api/quote.js';
 import type { Webhook } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
@@ -21,7 +22,7 @@ export const deletion = command({
 	async run(cx, { args }): Promise<ExitCode> {
 		const hooks = await findEach(args.id, (text) => findWebhook(cx, text));
 		const what = `delete ${nameOrCount(
-			hooks.map(({ type, url }) => `the ${type} webhook to ${url}`),
+			hooks.map(({ type, url }) => `the ${type} webhook to ${withoutPassword(url)}`),
 			'webhooks',
 		)}`;
 		if (cx.dryRun) {

@@ -2,6 +2,7 @@
 
 import { connect } from 'node:net';
 import type { Api } from '../../../api/api.js';
+import { withoutPassword } from '../../../api/quote.js';
 import type { Webhook, WebhookType } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -37,7 +38,11 @@ export async function register(
 
 /** Several may have one URL, so to create it again makes another one. */
 export function unclearWebhook({ url }: { url: string }) {
-	return { what: `the webhook to ${url}`, look: mailctl('webhooks', 'list'), isUnique: false };
+	return {
+		what: `the webhook to ${withoutPassword(url)}`,
+		look: mailctl('webhooks', 'list'),
+		isUnique: false,
+	};
 }
 
 /** A webhook that was deleted meanwhile is no error. */

@@ -1,6 +1,7 @@
 /** Webhooks that get no notifications any more, or fail for long. */
 
 import { type Clock, type Micros, microsPerDay } from '../../../api/datetime.js';
+import { withoutPassword } from '../../../api/quote.js';
 import { untilText } from '../../render/amounts.js';
 import { counted } from '../../render/counted.js';
 import { momentText } from '../../render/times.js';
@@ -38,7 +39,7 @@ function judgeWebhook(
 	{ id, url, stopped, failedLately, deliveredLately, oldestRetried }: InspectedWebhook,
 	{ now, line, zone }: { now: Micros } & Pick<Surroundings, 'line' | 'zone'>,
 ): Verdict | null {
-	const name = `webhook ${id} (${url})`;
+	const name = `webhook ${id} (${withoutPassword(url)})`;
 	if (stopped !== null) {
 		const { since, waiting } = stopped;
 		const left =

@@ -1,0 +1,134 @@
+// A password within a URL is a secret as others are: no command shows it, but what is asked for it.
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { cli, makeHome } from '../support/cli.js';
+import { makeProject, type Project } from '../support/project.js';
+
+const database = 'postgres://ann:hunter2@127.0.0.1:1/mail';
+const database2 = 'postgres://127.0.0.1:1/mail?user=ann&password=hunter2';
+const broken = 'postgres://ann:hunter2@127.0.0.1:port/mail';
+const target = 'https://ann:hunter2@hooks.example.com/in';
+const hidden = 'https://ann:********@hooks.example.com/in';
+
+describe('the database of a profile', () => {
+	let home: string;
+	beforeEach(async () => {
+		home = await makeHome();
+	});
+	const run = (...words: string[]) => cli(words, { env: { HOME: home, TERM: 'dumb' } });
+
+	it.each([
+		database,
+		database2,
+		broken,
+	])('is set, shown and removed without its password: %s', async (url) => {
+		const calls = [
+			['config', 'set', 'db', url, '--profile', 'p', '-n'],
+			['profile', 'add', 'p', '--db', url],
+			['config', 'set', 'db', url, '--profile', 'p'],
+			['config', 'set', 'db', url, '--profile', 'p', '-o', 'json'],
+			['config', 'get', 'db', '--profile', 'p'],
+			['config', 'get', 'db', '--profile', 'p', '-o', 'json'],
+			['config', 'list', '--profile', 'p'],
+			['config', 'list', '--profile', 'p', '-o', 'json'],
+			['config', 'explain', '--profile', 'p'],
+			['profile', 'list', '-o', 'json'],
+			['profile', 'show', 'p'],
+			['profile', 'remove', 'p'],
+			['profile', 'remove', 'p', '--yes'],
+		];
+		for (const words of calls) {
+			const { stdout, stderr } = await run(...words);
+			expect([words, `${stdout}${stderr}`]).toEqual([words, expect.not.stringContaining('hunter2')]);
+		}
+	});
+
+	it('is what was given: a profile connects with the password', async () => {
+		await run('profile', 'add', 'p', '--db', database);
+		const { stdout } = await run('config', 'get', 'db', '--profile', 'p');
+		expect(stdout).toBe('postgres://ann@127.0.0.1:1/mail\n');
+	});
+
+	it.each([
+		[['login', database]],
+		[['lists', 'list', '--base-url', database]],
+		[['lists', 'list', '--profile', database]],
+		[['lists', 'list', '--db', broken, '--debug']],
+		[['config', 'set', 'timeout', database]],
+		[['config', 'get', database]],
+		[['lists', database2]],
+		[['engine', 'restore', database, '--db', 'x.db']],
+	])('in the wrong place is refused without its password: %j', async (words) => {
+		for (const format of [[], ['-o', 'json']]) {
+			const { code, stdout, stderr } = await run(...words, ...format);
+			expect([code, stdout]).toEqual([expect.any(Number), '']);
+			expect(code).not.toBe(0);
+			expect(stderr).not.toContain('hunter2');
+			if (format.length > 0)
+				expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '')).toHaveProperty('error');
+		}
+	});
+});
+
+describe('the URL of a webhook', () => {
+	let project: Project;
+	const said = async (...words: string[]) => {
+		const { stdout, stderr } = await project.run(words);
+		return `${stdout}${stderr}`;
+	};
+	beforeEach(async () => {
+		project = await makeProject();
+	});
+
+	it('is made, listed, shown, changed and removed without its password', async () => {
+		const create = ['webhooks', 'create', '--url', target, '--type', 'OPENED'];
+		const calls = [
+			[...create, '-n'],
+			[...create, '-n', '-o', 'json'],
+			[...create, '--debug'],
+			[...create, '-o', 'json'],
+			['webhooks', 'list', '--debug'],
+			['webhooks', 'list', '-o', 'json'],
+			['webhooks', 'list', '-o', 'csv'],
+			['webhooks', 'get', '1'],
+			['webhooks', 'get', '1', '-o', 'json'],
+			['webhooks', 'update', '1', '--url', target, '-n', '-o', 'json'],
+			['webhooks', 'update', '1', '--type', 'REDIRECTED', '-o', 'json'],
+			['webhooks', 'test', '1', '-o', 'json'],
+			['webhooks', 'deliveries', '1', '-o', 'json'],
+			['doctor', '-o', 'json'],
+			['webhooks', 'delete', '1', '-n'],
+			['webhooks', 'delete', '1', '2'],
+		];
+		for (const words of calls)
+			expect([words, await said(...words)]).toEqual([words, expect.not.stringContaining('hunter2')]);
+	});
+
+	it('is whole with --show-secrets, and a hint says so', async () => {
+		await project.run(['webhooks', 'create', '--url', target, '--type', 'OPENED']);
+		expect(JSON.parse((await project.run(['webhooks', 'get', '1', '-o', 'json'])).stdout)).toMatchObject({
+			url: hidden,
+			password: null,
+		});
+		expect(await said('webhooks', 'get', '1')).toContain('--show-secrets');
+		expect(await said('webhooks', 'list')).toContain('--show-secrets');
+		expect(await said('webhooks', 'get', '1', '--show-secrets')).toContain(target);
+		expect(await said('webhooks', 'list', '--show-secrets', '-o', 'json')).toContain(target);
+		// The answer of the API is the service document's.
+		expect(await said('api', 'GET', '/webhooks/1/')).toContain(target);
+	});
+
+	it('is applied without its password on the screen, and then nothing is left to change', async () => {
+		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.yaml');
+		await writeFile(file, `webhooks:\n  - url: ${target}\n    type: OPENED\n`);
+		for (const words of [['-n'], ['-o', 'json'], ['--prune', '-n']]) {
+			const text = await said('apply', '-f', file, ...words);
+			expect([words, text]).toEqual([words, expect.not.stringContaining('hunter2')]);
+		}
+		expect(await said('apply', '-f', file)).toContain('nothing to change');
+		await writeFile(file, 'webhooks: []\n');
+		expect(await said('apply', '-f', file, '--prune', '-o', 'json')).not.toContain('hunter2');
+	});
+});
