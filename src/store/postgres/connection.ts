@@ -10,6 +10,7 @@ import type { Sql } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 import { isLost, isRefusedForNow, translateFailure } from './failures.js';
 import { createSpaced, type Listening, listen, notifyText } from './listen.js';
+import type { Receipt } from './outcomes.js';
 import { createPipeline, type Pipeline } from './pipeline.js';
 import { createSql } from './sql.js';
 
@@ -104,9 +105,10 @@ export interface Database {
 	read<R>(operate: (session: Session) => Promise<R>): Promise<R>;
 	/**
 	 * In a transaction of its own, one after the other in the whole project. Runs again what the server undid to let
-	 * another one pass, and what lost its connection before its end was asked for. Rejects with `StoreError`.
+	 * another one pass, and what lost its connection. Where the answer to its end was lost, its `receipt` tells what became
+	 * of it; null: it may run again. Rejects with `StoreError`; "unreachable" says that it may be done.
 	 */
-	write<R>(operate: (session: Session) => Promise<R>): Promise<R>;
+	write<R>(operate: (session: Session) => Promise<R>, receipt?: Receipt | null): Promise<R>;
 	/** Tells other processes of the project that messages are ready; never rejects, and loses it where it fails. */
 	notify(): void;
 	/** Hears of it until it is stopped; null where the URL says so. */
@@ -117,6 +119,15 @@ export interface Database {
 const connectTimeoutMs = 10_000;
 /** Of a transaction that the server undid. */
 const mostTries = 20;
+
+interface Transaction<R> {
+	begin: readonly string[];
+	end: 'COMMIT' | 'ROLLBACK';
+	operate: (session: Session) => Promise<R>;
+	receipt: Receipt | null;
+	/** The answer to the end of an earlier try was lost. */
+	fate: { isUnsure: boolean };
+}
 
 /** Connects when it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
@@ -157,11 +168,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 	];
 
 	let wasReached = false;
-	const attempt = async <R>(
-		begin: readonly string[],
-		end: string,
-		operate: (session: Session) => Promise<R>,
-	) => {
+	const attempt = async <R>({ begin, end, operate, receipt, fate }: Transaction<R>) => {
 		const client = await pool.connect();
 		wasReached = true;
 		const session = sessionOf(client);
@@ -170,33 +177,36 @@ export function openDatabase(options: DatabaseOptions): Database {
 		try {
 			// In the round trip of the first question, which fails with them.
 			for (const text of begin) pipeline.ask(text).catch(() => undefined);
-			const answer = await operate(session);
+			const earlier = fate.isUnsure ? await receipt?.find(session.sql) : null;
+			// Of the same operation.
+			const answer = earlier ? (earlier.answer as R) : await operate(session);
 			isEnding = end === 'COMMIT';
+			if (!earlier) receipt?.put(session.sql, answer);
 			await pipeline.ask(end);
 			client.release();
+			receipt?.settle();
 			return answer;
 		} catch (error) {
 			const isBroken = isLost(error) || (await isFailing(pipeline.ask('ROLLBACK')));
 			client.release(isBroken);
-			throw isEnding && isBroken ? uncertain(place.name, error) : error;
+			if (isEnding && isBroken) fate.isUnsure = true;
+			throw error;
 		}
 	};
 
-	const transact = async <R>(
-		begin: readonly string[],
-		end: string,
-		operate: (session: Session) => Promise<R>,
-	) => {
+	const transact = async <R>(transaction: Omit<Transaction<R>, 'fate'>) => {
+		const fate = { isUnsure: false };
 		const deadline = performance.now() + lockTimeoutMs;
 		for (let tries = 1; ; tries += 1) {
 			try {
-				return await attempt(begin, end, operate);
+				return await attempt({ ...transaction, fate });
 			} catch (error) {
 				// A server that never answered is told at once.
 				const mayPass = isRefusedForNow(error)
 					? tries < mostTries
 					: isLost(error) && wasReached && performance.now() < deadline;
-				if (!mayPass) throw translateFailure(error, place.name);
+				if (!mayPass)
+					throw fate.isUnsure ? uncertain(place.name, error) : translateFailure(error, place.name);
 				await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
 			}
 		}
@@ -211,8 +221,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 			place.listen === 'off'
 				? null
 				: listen({ config: { ...config, ...listenerOf(place) }, schema: place.schema }, onReady),
-		read: (operate) => transact(beginRead, 'ROLLBACK', operate),
-		write: (operate) => transact(beginWrite, isTrial ? 'ROLLBACK' : 'COMMIT', operate),
+		read: (operate) => transact({ begin: beginRead, end: 'ROLLBACK', operate, receipt: null }),
+		write: (operate, receipt = null) =>
+			transact({ begin: beginWrite, end: isTrial ? 'ROLLBACK' : 'COMMIT', operate, receipt }),
 		close: async () => {
 			await notifying.flush();
 			await pool.end();

@@ -7,9 +7,13 @@ export function sqlState(error: unknown): string | null {
 	return typeof error.code === 'string' ? error.code : null;
 }
 
-/** serialization_failure, deadlock_detected: the transaction was undone, and may succeed when it is run again. */
+/**
+ * serialization_failure, deadlock_detected: the transaction was undone, and may succeed when it is run again. So was one
+ * that met an earlier try of itself, which the next try finds.
+ */
 export function isRefusedForNow(error: unknown): boolean {
 	const state = sqlState(error);
+	if (state === '23505') return Object(error).constraint === 'outcomes_pkey';
 	return state === '40001' || state === '40P01';
 }
 

@@ -1,12 +1,13 @@
 /**
- * Brings a database to this version's schema, or throws the reason. Versions are those of SQLite's schema
- * (`test/store/postgres/schema.test.ts` compares both). Migrations are numbered, additive and never edited.
+ * Brings a database to this version's schema, or throws the reason. A version has one meaning on both
+ * databases, or is of one alone (`test/store/postgres/schema.test.ts` compares the tables). Migrations are numbered, additive and never edited.
  */
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import type { Sql } from '../core/sql.js';
 import type { Session } from './connection.js';
 import { first } from './migrations/0020-first.js';
+import { processes } from './migrations/0021-processes.js';
 
 export interface Migration {
 	readonly version: number;
@@ -14,7 +15,7 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const migrations: readonly Migration[] = [first];
+const migrations: readonly Migration[] = [first, processes];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));

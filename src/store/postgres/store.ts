@@ -24,6 +24,7 @@ import { createDatabaseClock, type DatabaseClock } from './clock.js';
 import { type Database, openDatabase, readPlace } from './connection.js';
 import { type Listening, makesReady } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
+import { createOutcomes } from './outcomes.js';
 
 export interface PostgresOptions {
 	url: string;
@@ -62,12 +63,16 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const me: ProcessIdentity = { id: randomUUID(), role, host: hostname(), pid: process.pid };
 	const heartbeat = isTrial ? null : startHeartbeat(database, { me, clock });
 	const upkeep = role === 'serve' ? startUpkeep(database, clock) : null;
+	const outcomes = createOutcomes(clock);
 	const ground: { name: string; command: unknown }[] = [];
 	const write = async (name: string, command: unknown) => {
-		const answer = await database.write(async ({ core }) => {
-			for (const earlier of ground) await carryOut(core, earlier.name, earlier.command);
-			return await carryOut(core, name, command);
-		});
+		const answer = await database.write(
+			async ({ core }) => {
+				for (const earlier of ground) await carryOut(core, earlier.name, earlier.command);
+				return await carryOut(core, name, command);
+			},
+			isTrial ? null : outcomes.receiptFor(name),
+		);
 		if (!isTrial && makesReady(name)) database.notify();
 		return answer;
 	};

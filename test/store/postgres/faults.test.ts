@@ -1,13 +1,12 @@
 /** What a person is told of a PostgreSQL that does not answer as it should, and what a lost connection leaves. */
 
-import type { AddressInfo } from 'node:net';
-import { createServer, connect as dial, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import type { Store } from '../../../src/store/store.js';
 import { newList, newSubscriber, noon, recordOf } from '../../contract/store/fixture.js';
 import { ask, describePostgres } from '../../support/postgres.js';
+import { startPostgresProxy } from '../../support/postgres-proxy.js';
 
 describePostgres('a PostgreSQL that fails', (server) => {
 	async function open(url: string, mode: 'create' | 'existing' = 'create'): Promise<Store> {
@@ -118,23 +117,24 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
 	});
 
-	it('says that a write may be done when the answer to its end is lost, and does not repeat it', async () => {
+	it('says that a write may be done where the server stays away after it was asked to end it', async () => {
 		const url = await server.createDatabase();
-		const proxy = await startProxy(url);
+		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
 		const store = await open(proxy.url);
-		proxy.cutAt('COMMIT');
+		proxy.cutAt('COMMIT', { after: () => proxy.refuse(true) });
 		await expect(newList(store, 'Once')).rejects.toMatchObject({
 			code: 'unreachable',
 			message: expect.stringContaining('may be done or not'),
 		});
+		proxy.refuse(false);
 		const { results } = await store.reads.pageLists({ page: 1, page_size: 10 });
 		expect(results.map(({ name }) => name)).toEqual(['Once']);
 	});
 
 	it('runs again what lost its connection before its end', async () => {
 		const url = await server.createDatabase();
-		const proxy = await startProxy(url);
+		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
 		const store = await open(proxy.url);
 		proxy.cutAt('INSERT INTO lists');
@@ -143,49 +143,4 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		const { count } = await store.reads.pageLists({ page: 1, page_size: 10 });
 		expect(count).toBe(1);
 	});
-
-	/** Between a store and its server: ends the connection once the server has received a text, before it answers. */
-	async function startProxy(url: string) {
-		const place = new URL(url);
-		const folder = decodeURIComponent(place.hostname);
-		const upstream = folder.startsWith('/')
-			? { path: `${folder}/.s.PGSQL.5432` }
-			: { host: place.hostname, port: Number(place.port || 5432) };
-		let cut: string | null = null;
-		const sockets = new Set<Socket>();
-		const listener = createServer((client) => {
-			const upstreamSocket = dial(upstream);
-			let isCut = false;
-			for (const socket of [client, upstreamSocket]) {
-				sockets.add(socket);
-				socket.on('error', () => undefined);
-				socket.on('close', () => sockets.delete(socket));
-			}
-			client.on('data', (chunk) => {
-				if (cut !== null && chunk.includes(cut)) {
-					cut = null;
-					isCut = true;
-				}
-				upstreamSocket.write(chunk);
-			});
-			upstreamSocket.on('data', (chunk) => {
-				if (isCut) client.destroy();
-				else client.write(chunk);
-			});
-			client.on('close', () => upstreamSocket.destroy());
-			upstreamSocket.on('close', () => client.destroy());
-		});
-		await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-		const { port } = listener.address() as AddressInfo;
-		return {
-			url: `postgres://${place.username}@127.0.0.1:${port}${place.pathname}`,
-			cutAt: (text: string) => {
-				cut = text;
-			},
-			close: () => {
-				for (const socket of sockets) socket.destroy();
-				listener.close();
-			},
-		};
-	}
 });

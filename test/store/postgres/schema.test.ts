@@ -42,6 +42,9 @@ const postgresColumns = `SELECT c.relname AS "table", a.attname AS name,
 	WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
 	ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"`;
 
+/** What only several machines need. */
+const ofPostgresAlone = ['leaders', 'outcomes'];
+
 describePostgres('the schema on PostgreSQL', (server) => {
 	it('has the tables, columns, types and keys of the one on SQLite, and compares texts by their octets', async () => {
 		const url = await server.createDatabase();
@@ -52,7 +55,8 @@ describePostgres('the schema on PostgreSQL', (server) => {
 		const rows = (await ask(url, postgresColumns)) as unknown as (Column & { collation: string | null })[];
 		const shown = ({ table, name, type, required, key }: Column) =>
 			`${table}.${name} ${type}${required === 1 ? ' NOT NULL' : ''}${key > 0 ? ` key ${key}` : ''}`;
-		expect(rows.map(shown)).toEqual(ofSqlite().map(shown));
+		const shared = rows.filter(({ table }) => !ofPostgresAlone.includes(table));
+		expect(shared.map(shown)).toEqual(ofSqlite().map(shown));
 		expect(rows.filter(({ type, collation }) => type === 'TEXT' && collation !== 'C').map(shown)).toEqual([]);
 	});
 });
