@@ -1,11 +1,10 @@
 /** The store on PostgreSQL: the core over connections, every write alone in its project. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { type Clock, microsPerMs } from '../../api/datetime.js';
+import type { Clock } from '../../api/datetime.js';
 import { carryOut } from '../core/core.js';
-import { expiries } from '../core/expired.js';
 import { assertKeys } from '../core/keys.js';
-import { beat, endBeat, findFresh, heartbeatEveryMicros, type ProcessIdentity } from '../core/processes.js';
+import { findFresh, type ProcessIdentity } from '../core/processes.js';
 import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf } from '../operations.js';
@@ -20,11 +19,12 @@ import {
 } from '../slices.js';
 import type { ImportAck, Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
-import { createDatabaseClock, type DatabaseClock } from './clock.js';
+import { createDatabaseClock } from './clock.js';
 import { type Database, openDatabase, readPlace } from './connection.js';
 import { type Listening, makesReady } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
 import { createOutcomes } from './outcomes.js';
+import { startUpkeep } from './upkeep.js';
 
 export interface PostgresOptions {
 	url: string;
@@ -61,8 +61,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		throw error;
 	}
 	const me: ProcessIdentity = { id: randomUUID(), role, host: hostname(), pid: process.pid };
-	const heartbeat = isTrial ? null : startHeartbeat(database, { me, clock });
-	const upkeep = role === 'serve' ? startUpkeep(database, clock) : null;
+	const upkeep = isTrial ? null : startUpkeep(database, { me, clock });
 	const outcomes = createOutcomes(clock);
 	const ground: { name: string; command: unknown }[] = [];
 	const write = async (name: string, command: unknown) => {
@@ -108,9 +107,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		} satisfies Queue,
 		onReady: listeners.add,
 		close: () => {
-			upkeep?.stop();
 			listeners.stop();
-			closing ??= end(database, heartbeat);
+			closing ??= Promise.resolve(upkeep?.end()).then(database.close);
 			return closing;
 		},
 	};
@@ -129,56 +127,6 @@ async function prepare(
 	});
 }
 
-interface Heartbeat {
-	/** Other processes need not wait for it to grow old. */
-	end(): Promise<void>;
-}
-
-/** Measures the clock; a long-running process tells others of itself, a command has the few seconds of its work. */
-function startHeartbeat(
-	database: Database,
-	{ me, clock }: { me: ProcessIdentity; clock: DatabaseClock },
-): Heartbeat {
-	const isTold = me.role !== 'cli';
-	const tell = () => database.write(({ sql }) => beat(sql, me, clock.now())).catch(() => undefined);
-	const tick = async () => {
-		await database.read(({ sql }) => clock.measure(sql)).catch(() => undefined);
-		if (isTold) await tell();
-	};
-	if (isTold) void tell();
-	const timer = setInterval(() => void tick(), heartbeatEveryMicros / microsPerMs).unref();
-	return {
-		end: async () => {
-			clearInterval(timer);
-			if (isTold) await database.write(({ sql }) => endBeat(sql, me)).catch(() => undefined);
-		},
-	};
-}
-
-const upkeepEveryMs = 3_600_000;
-
-/** Deletes expired data at once and then each hour; of several servers each finds what the others left. */
-function startUpkeep(database: Database, clock: Clock): { stop(): void } {
-	let isStopped = false;
-	const dropExpired = async () => {
-		const now = clock.now();
-		for (const { drop, slice } of expiries) {
-			const dropSlice = () => database.write(({ sql }) => drop(sql, { now, limit: slice }));
-			while (!isStopped && (await dropSlice()).changes >= slice);
-		}
-	};
-	// A failure is retried the next time.
-	const tick = () => void dropExpired().catch(() => undefined);
-	tick();
-	const timer = setInterval(tick, upkeepEveryMs).unref();
-	return {
-		stop: () => {
-			isStopped = true;
-			clearInterval(timer);
-		},
-	};
-}
-
 /** Listens from the first who wants to hear until it is stopped. Null: nobody hears, as in a command of a few seconds. */
 function createListeners(database: Database | null) {
 	const wanting = new Set<() => void>();
@@ -195,11 +143,6 @@ function createListeners(database: Database | null) {
 		},
 		stop: () => listening?.stop(),
 	};
-}
-
-async function end(database: Database, heartbeat: Heartbeat | null): Promise<void> {
-	await heartbeat?.end();
-	await database.close();
 }
 
 /** Batches of a session are put in the order in which they came, whichever connection takes them. */

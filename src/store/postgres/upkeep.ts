@@ -1,0 +1,122 @@
+/**
+ * What a process does again and again beside its work: it measures the clock, tells others that it lives, and deletes
+ * expired data where it leads. One process leads, for a term that it renews with each heartbeat; after its end, or when
+ * it resigns, the next heartbeat of another takes over. No session holds the lead: a pooler may stand between.
+ */
+import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
+import { expiries } from '../core/expired.js';
+import {
+	beat,
+	endBeat,
+	heartbeatEveryMicros,
+	heartbeatFreshMicros,
+	type ProcessIdentity,
+} from '../core/processes.js';
+import type { Sql } from '../core/sql.js';
+import type { DatabaseClock } from './clock.js';
+import type { Database } from './connection.js';
+import { dropOutcomes } from './outcomes.js';
+
+export interface Upkeep {
+	/** Other processes need not wait for its heartbeat to grow old, nor for the end of its term. Never rejects. */
+	end(): Promise<void>;
+}
+
+/** Commands only measure the clock: they live for a few seconds. */
+export function startUpkeep(
+	database: Database,
+	{ me, clock }: { me: ProcessIdentity; clock: DatabaseClock },
+): Upkeep {
+	const isTold = me.role !== 'cli';
+	const expiry = createExpiry(database, clock);
+	const tick = async () => {
+		if (isTold) {
+			const now = clock.now();
+			const isLeader = await database.write(async ({ sql }) => {
+				await beat(sql, me, now);
+				return await lead(sql, { holder: me.id, now });
+			});
+			expiry.follow({ isLeader, until: now + term });
+		}
+		await database.read(({ sql }) => clock.measure(sql));
+	};
+	// A failure is repeated the next time.
+	let ticking = Promise.resolve();
+	const run = () => {
+		ticking = tick().catch(() => undefined);
+	};
+	if (isTold) run();
+	const timer = setInterval(run, heartbeatEveryMicros / microsPerMs).unref();
+	return {
+		end: async () => {
+			clearInterval(timer);
+			await ticking;
+			await expiry.stop();
+			const leave = async (sql: Sql) => {
+				await endBeat(sql, me);
+				await resign(sql, me.id);
+			};
+			if (isTold) await database.write(({ sql }) => leave(sql)).catch(() => undefined);
+		},
+	};
+}
+
+const term: Micros = heartbeatFreshMicros;
+const role = 'upkeep';
+
+/** Begins a term or renews it; false: it is another's, and not over. */
+export async function lead(sql: Sql, { holder, now }: { holder: string; now: Micros }): Promise<boolean> {
+	const { changes } = await sql.run(
+		`INSERT INTO leaders AS mine (role, holder, until_at)
+		VALUES (?, ?, ?)
+		ON CONFLICT (role) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at
+		WHERE mine.holder = excluded.holder OR mine.until_at <= ?`,
+		role,
+		holder,
+		now + term,
+		now,
+	);
+	return changes === 1;
+}
+
+/** Ends the term of this holder, if it leads. */
+export async function resign(sql: Sql, holder: string): Promise<void> {
+	await sql.run('DELETE FROM leaders WHERE role = ? AND holder = ?', role, holder);
+}
+
+const expireEvery: Micros = 3_600 * microsPerSecond;
+const dropped = [...expiries, { drop: dropOutcomes, slice: 1_000 }];
+
+/** Deletes expired data as this process begins to lead, and each hour while it does. */
+function createExpiry(database: Database, clock: Clock) {
+	let leadsUntil: Micros = 0;
+	let next: Micros = Number.NEGATIVE_INFINITY;
+	let working: Promise<void> | null = null;
+	const dropExpired = async () => {
+		const now = clock.now();
+		for (const { drop, slice } of dropped) {
+			const dropSlice = () => database.write(({ sql }) => drop(sql, { now, limit: slice }));
+			while (clock.now() < leadsUntil && (await dropSlice()).changes >= slice);
+		}
+	};
+	return {
+		follow: ({ isLeader, until }: { isLeader: boolean; until: Micros }) => {
+			const steady = steadyOf(clock);
+			leadsUntil = isLeader ? until : 0;
+			if (!isLeader) next = Number.NEGATIVE_INFINITY;
+			if (!isLeader || working !== null || steady < next) return;
+			next = steady + expireEvery;
+			working = dropExpired()
+				.catch(() => {
+					next = Number.NEGATIVE_INFINITY;
+				})
+				.finally(() => {
+					working = null;
+				});
+		},
+		stop: async () => {
+			leadsUntil = 0;
+			await working;
+		},
+	};
+}
