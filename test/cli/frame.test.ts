@@ -56,6 +56,7 @@ describe('the command line', () => {
 		[['init'], 'unknown command "init"', 'did you mean engine init?'],
 		[['lists', 'craete'], 'unknown command "lists craete"', 'did you mean create?'],
 		[['lists', 'list', '--mtach', 'x'], "unknown option '--mtach'", 'did you mean --match?'],
+		[['templates', 'create', '--text', 'x'], "unknown option '--text'", 'did you mean --text-file?'],
 		[
 			['lists', 'get', '1', '2'],
 			"too many arguments for 'get'. Expected 1 argument but got 2.",

@@ -1,7 +1,7 @@
 /** The report for people: a line for each check, its fix below, the totals at the end. */
 import { clean } from '../render/clean.js';
 import type { Paint } from '../render/color.js';
-import { wrapWords } from '../render/width.js';
+import { hanging, wrapWords } from '../render/width.js';
 import type { Finding, Level } from './model.js';
 
 /** The terminal. */
@@ -63,16 +63,6 @@ function fixLine(fix: string, { width }: TextOptions): string {
 
 function isProse(fix: string): boolean {
 	return !/^(mailctl|chmod|chown) /.test(fix) && !/ IN [A-Z]+ /.test(fix);
-}
-
-/** The text beside the start; where that leaves too little room, below it. */
-function hanging(start: string, text: string, width: number): string[] {
-	const room = width - 1 - start.length;
-	if (text.length <= room) return [start + text];
-	const isNarrow = room < 36;
-	const margin = isNarrow ? indent : ' '.repeat(start.length);
-	const lines = wrapWords(margin + text, width - 1);
-	return isNarrow ? [start.trimEnd(), ...lines] : [start + (lines[0] ?? '').trimStart(), ...lines.slice(1)];
 }
 
 function markOf(level: Level, { unicode, paint }: TextOptions): { plain: string; painted: string } {

@@ -45,6 +45,13 @@ export function hintText(hint: Hint, target: NamedTarget): string {
 	return hint.map((part) => hintText(part, target)).join('');
 }
 
+/** The commands of the hint, as they stand in its text. */
+export function hintCommands(hint: Hint, target: NamedTarget): readonly string[] {
+	if (typeof hint === 'string') return [];
+	if (isCommand(hint)) return [commandText(hint.command, target)];
+	return hint.flatMap((part) => hintCommands(part, target));
+}
+
 function isCommand(hint: Exclude<Hint, string>): hint is OwnCommand {
 	return 'command' in hint;
 }

@@ -4,7 +4,7 @@ import { withoutPassword } from '../../api/quote.js';
 import { clean, cleanLines, jsonLine } from '../render/clean.js';
 import { hasColor, paint } from '../render/color.js';
 import { fitSentences } from '../render/sentences.js';
-import { hintText, type NamedTarget } from './command-line.js';
+import { hintCommands, hintText, type NamedTarget } from './command-line.js';
 import { Declined, Interrupted, OutputClosed } from './errors.js';
 import { type Complaint, classify, type ExitCode, exits } from './exit.js';
 import { type Format, isMachine } from './globals.js';
@@ -53,8 +53,10 @@ async function lines(
 		const isBelow = isCaret(text) || isCaret(said[at + 1]);
 		return `${isBelow ? '       ' : 'error: '}${clean(shorten(text))}`;
 	});
-	const hints = complaint.hint === null ? [] : [`hint: ${clean(hintText(complaint.hint, target))}`];
-	const fitted = await fitSentences([...errors, ...hints].join('\n'), io.stderr);
+	const { hint } = complaint;
+	const hints = hint === null ? [] : [`hint: ${clean(hintText(hint, target))}`];
+	const commands = hint === null ? [] : hintCommands(hint, target).map(clean);
+	const fitted = await fitSentences([...errors, ...hints].join('\n'), io.stderr, commands);
 	return `${fitted.replaceAll(/^error:/gm, marks.red('error:'))}\n`;
 }
 

@@ -125,9 +125,19 @@ function explain(error: CommanderError, node: Command | CommandGroup, argv: read
 	const word = argv.slice(argv.indexOf(node.name) + 1).find((one) => !one.startsWith('-'));
 	if (error.code === 'commander.excessArguments' && !isCommand(found) && word !== undefined)
 		throw unknownCommand(word, found, path);
-	const secret = secretHint(/^unknown option '([^'=]*)/.exec(sentence)?.[1] ?? '');
-	const other = near === undefined ? mailctl(...path, '--help') : `did you mean ${near}?`;
+	const flag = /^unknown option '([^'=]*)/.exec(sentence)?.[1] ?? '';
+	const secret = secretHint(flag);
+	const meant = near ?? (isCommand(found) ? longerThan(flag, found) : undefined);
+	const other = meant === undefined ? mailctl(...path, '--help') : `did you mean ${meant}?`;
 	throw new UsageError(secret === null ? sentence : sentence.replace(/=.*/s, "'"), { hint: secret ?? other });
+}
+
+/** The options that the unknown one is a beginning of: `--text` of `--text-file`. */
+function longerThan(flag: string, { options }: Command): string | undefined {
+	const longer = Object.keys(options ?? {})
+		.map(flagOf)
+		.filter((one) => flag.length > 2 && one.startsWith(flag));
+	return longer.length === 0 ? undefined : longer.join(' or ');
 }
 
 /** The hint for an unknown option that a secret was meant for; null: it has another name. */

@@ -9,7 +9,7 @@ import type { Paint } from '../render/color.js';
 import { createProgress, type Progress } from '../render/progress.js';
 import { fitSentences } from '../render/sentences.js';
 import type { OneLine } from '../render/standing.js';
-import { type Hint, hintText, joinHints, type NamedTarget } from './command-line.js';
+import { type Hint, hintCommands, hintText, joinHints, type NamedTarget } from './command-line.js';
 import { type Format, isMachine } from './globals.js';
 
 export interface Talk {
@@ -56,10 +56,12 @@ export function createTalk(stderr: OneLine, options: TalkOptions): WholeTalk {
 
 function toPeople(stderr: OneLine, options: TalkOptions): WholeTalk {
 	const { quiet, debug, paint, target } = options;
-	const inLines = (text: string) => fitSentences(text, stderr);
+	const inLines = (text: string, commands?: readonly string[]) => fitSentences(text, stderr, commands);
 	const say = (text: string) => stderr.write(`${withoutPassword(text)}\n`);
 	const hint = async (what: Hint) => {
-		if (!quiet) await say(paint.dim(await inLines(`hint: ${clean(hintText(what, target))}`)));
+		if (quiet) return;
+		const text = `hint: ${clean(hintText(what, target))}`;
+		await say(paint.dim(await inLines(text, hintCommands(what, target).map(clean))));
 	};
 	return {
 		note: async (text) => {

@@ -79,11 +79,11 @@ export function wrap(text: string, cells: number): string[] {
  * Lines of at most `cells`, broken between words only: a path or an address that is longer stays whole, to be copied, and
  * so does a command with its options. All lines have the indentation of the first.
  */
-export function wrapWords(text: string, cells: number): string[] {
+export function wrapWords(text: string, cells: number, commands: readonly string[] = []): string[] {
 	const indent = /^ */.exec(text)?.[0] ?? '';
 	const lines: string[] = [];
 	let line = '';
-	for (const word of wordsOf(text.slice(indent.length))) {
+	for (const word of wordsOf(text.slice(indent.length), commands)) {
 		const next = line === '' ? indent + word : `${line} ${word}`;
 		if (line === '' || widthOf(next) <= cells) line = next;
 		else {
@@ -94,12 +94,26 @@ export function wrapWords(text: string, cells: number): string[] {
 	return [...lines, line];
 }
 
-/** A command up to where its clause ends; text after a comma in quotes belongs to it. */
-const commands = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](?! |$))*/g;
+/** The text beside a start of ASCII, its further lines under it; where that leaves too little room, all below. */
+export function hanging(start: string, text: string, columns: number): string[] {
+	const room = columns - 1 - start.length;
+	if (widthOf(text) <= room) return [start + text];
+	const isNarrow = room < 36;
+	const margin = ' '.repeat(isNarrow ? 4 : start.length);
+	const lines = wrapWords(margin + text, columns - 1);
+	return isNarrow ? [start.trimEnd(), ...lines] : [start + (lines[0] ?? '').trimStart(), ...lines.slice(1)];
+}
+
+/** A command up to where its clause ends, where nothing tells its own end; text after a comma in quotes belongs to it. */
+const clauses = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](?! |$))*/g;
 
 /** Half a command is another command: its spaces are no places to break. NUL is spelled out in cleaned text. */
-function wordsOf(text: string): string[] {
-	const glued = text.replace(commands, (command) => command.replaceAll(' ', '\0'));
+function wordsOf(text: string, commands: readonly string[]): string[] {
+	const glue = (command: string) => command.replaceAll(' ', '\0');
+	const glued =
+		commands.length === 0
+			? text.replace(clauses, glue)
+			: commands.reduce((rest, command) => rest.replaceAll(command, glue), text);
 	return glued.split(' ').map((word) => word.replaceAll('\0', ' '));
 }
 

@@ -99,7 +99,9 @@ async function publish(cx: CommandContext, options: SmokeOptions, report: SmokeR
 		return cx.note(summaryOf(report));
 	}
 	const colored = file === undefined && hasColor(cx.io.stdout, cx.settings.color.value, cx.io.env);
-	const style = { unicode: hasUnicode(cx.io.env), paint: await paint(colored) };
+	const { stdout } = cx.io;
+	const room = file === undefined && stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY;
+	const style = { unicode: hasUnicode(cx.io.env), paint: await paint(colored), columns: room };
 	const text = render(reporter, report, style);
 	if (file === undefined) await cx.out.raw(text);
 	else await writeReport(file, text);

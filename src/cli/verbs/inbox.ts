@@ -1,6 +1,7 @@
 /** Items that arrive while a command listens and are not shown yet, until the inbox ends. */
 import type { CommandContext } from '../frame/context.js';
 import type { Columns } from '../render/columns.js';
+import { fitSentences } from '../render/sentences.js';
 
 /** In the order of arrival; to be gone through once. */
 export interface Inbox<T> extends AsyncIterable<T> {
@@ -85,7 +86,8 @@ export async function showArrivals<T>(
 		return;
 	}
 	for await (const item of inbox) {
-		if (format === 'table' || format === 'wide') await cx.out.raw(`${lineOf(item)}\n`);
+		if (format === 'table' || format === 'wide')
+			await cx.out.raw(`${await fitSentences(lineOf(item), cx.io.stdout)}\n`);
 		else await cx.out.rows([item], columns, { all: true });
 	}
 }

@@ -39,7 +39,7 @@ function refusal(error: ApiError, fields: FieldErrors, { input, hint }: Refusal)
 	const complaints = listFieldErrors(fields);
 	const details = complaints.map((one) => ({ ...one, message: withValue(one, input) }));
 	const found = complaints
-		.map((one) => hint?.(one) ?? hints.get(one.code)?.(one))
+		.map((one) => hint?.(one) ?? hints.get(one.code)?.(one, addressAt(input, one.path)))
 		.find((one) => one !== undefined);
 	const [first] = details;
 	const message = first === undefined ? error.message : `${first.path}: ${first.message}`;
@@ -52,9 +52,11 @@ function refusal(error: ApiError, fields: FieldErrors, { input, hint }: Refusal)
 
 type HintOf = (refused: Refused) => Hint | undefined;
 
-/** Hints by the code of a complaint, for all commands. */
-const hints: ReadonlyMap<string, HintOf> = new Map<string, HintOf>([
-	['not_verified', () => mailctl('senders', 'add', 'ADDRESS')],
+type CommonHint = (refused: Refused, address: string) => Hint | undefined;
+
+/** Hints by the code of a complaint, for all commands; `address` is the refused one, else the word `ADDRESS`. */
+const hints: ReadonlyMap<string, CommonHint> = new Map<string, CommonHint>([
+	['not_verified', (_, address) => mailctl('senders', 'add', address)],
 	[
 		'public_url_required',
 		() => [
@@ -62,8 +64,11 @@ const hints: ReadonlyMap<string, HintOf> = new Map<string, HintOf>([
 			'; --transactional sends a list mails without such links',
 		],
 	],
-	['suppressed', () => [mailctl('suppressions', 'remove', 'ADDRESS'), ', if it was asked for']],
-	['erased', () => [mailctl('subscribers', 'erase', 'ADDRESS', '--lift'), ' takes the address again']],
+	['suppressed', (_, address) => [mailctl('suppressions', 'remove', address), ', if it was asked for']],
+	[
+		'erased',
+		(_, address) => [mailctl('subscribers', 'erase', address, '--lift'), ' takes the address again'],
+	],
 	[
 		'unknown_variable',
 		({ message }) => {
@@ -80,6 +85,12 @@ function withValue({ path, message }: Refused, input: object): string {
 	const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 	if (text === '' || text.length > maxQuoted || message.includes(text)) return message;
 	return `${message} (${withoutPassword(text)})`;
+}
+
+function addressAt(input: object, path: string): string {
+	const value = valueAt(input, path.split('.'));
+	const text = typeof value === 'string' ? value.slice(value.lastIndexOf('<') + 1).replace(/>$/, '') : '';
+	return text.includes('@') && text.length <= maxQuoted ? text : 'ADDRESS';
 }
 
 function valueAt(input: unknown, [key, ...rest]: readonly string[]): unknown {

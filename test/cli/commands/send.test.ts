@@ -229,7 +229,7 @@ describe('mailctl send', () => {
 			code: 'invalid',
 			exit_code: 5,
 			details: [{ path: 'from', message: 'Sender address is not verified. (evil@example.com)' }],
-			hint: `mailctl --db ${project.db} senders add ADDRESS`,
+			hint: `mailctl --db ${project.db} senders add evil@example.com`,
 		});
 	});
 

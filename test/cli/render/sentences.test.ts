@@ -37,6 +37,17 @@ describe('sentences', () => {
 		);
 	});
 
+	it('break behind a command whose end is told, and nowhere within it', async () => {
+		const resume = 'mailctl campaigns resume spring';
+		const cancel = 'mailctl campaigns cancel spring';
+		const text = `hint: ${resume} goes on, ${cancel} drops what is not sent`;
+		expect(await fitSentences(text, terminal, [resume, cancel])).toBe(
+			`hint: ${resume}\ngoes on,\n${cancel} drops\nwhat is not sent`,
+		);
+		const alone = 'mailctl campaigns resume neues-im-november-2026-11-23';
+		expect(await fitSentences(`hint: ${alone}`, terminal, [alone])).toBe(`hint: ${alone}`);
+	});
+
 	it('measure what is wider than its characters, and keep the indentation', async () => {
 		const lines = (await fitSentences(`  ${'山田太郎 '.repeat(9).trim()}`, terminal)).split('\n');
 		expect(lines.every((line) => widthOf(line) < 40 && line.startsWith('  山'))).toBe(true);
@@ -67,7 +78,7 @@ describe('what a person reads at 80 columns', () => {
 			'T',
 		];
 		const { stderr } = await project.run([...send, '--no-wait', '--no-color'], { columns: 80 });
-		expect(stderr).toContain(`\nmailctl --db ${project.db} worker sends it\n`);
+		expect(stderr).toContain(`\nmailctl --db ${project.db} worker\nsends it\n`);
 	});
 
 	it('breaks no word: totals, hints and errors', async () => {

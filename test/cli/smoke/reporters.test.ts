@@ -37,12 +37,21 @@ const report: SmokeReport = {
 };
 
 const plain = await paint(false);
-const rendered = (name: Parameters<typeof render>[0], unicode = true) =>
-	render(name, report, { unicode, paint: plain });
+const rendered = (name: Parameters<typeof render>[0], unicode = true, columns = Number.POSITIVE_INFINITY) =>
+	render(name, report, { unicode, paint: plain, columns });
 
 const cleaned = String.raw`says <b>&"'\x1b[31m # red \ \u202e ]]> \ud800\x00 end`;
 
 describe('the text', () => {
+	it('breaks no word on a terminal, and continues under the titles', () => {
+		const lines = rendered('text', true, 60).split('\n');
+		expect(lines.slice(6, 9)).toEqual([
+			'– lists.delete  title of lists.delete (lists.create made',
+			'                nothing # at all)',
+			'',
+		]);
+	});
+
 	it('has a line a check, what differs, what is left, and the sum', () => {
 		expect(rendered('text').split('\n')).toEqual([
 			'mailctl smoke https://mail.example.com, run 20261121T081237-3fa9c2',

@@ -4,6 +4,7 @@ import type { QueueStats } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
+import { fitSentences } from '../../render/sentences.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 import { workOff } from '../work-off.js';
 import { aboutRate, workedOff, workOptions } from '../work-options.js';
@@ -88,7 +89,7 @@ async function showStats(cx: CommandContext): Promise<undefined> {
 		return;
 	}
 	const lines = linesOf(found).map((line) => clean(toSeconds(line)));
-	await cx.out.raw(`${lines.join('\n')}\n`);
+	await cx.out.raw(`${await fitSentences(lines.join('\n'), cx.io.stdout)}\n`);
 }
 
 function linesOf({

@@ -83,10 +83,11 @@ export interface CampaignRun extends Unreleased {
 /** In a script both are wanted, so that neither a habit nor a grown list sends by itself. */
 export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, what: string): void {
 	if (cx.canAsk) return;
-	if (cx.globals.yes === true && expectCount !== undefined) return;
-	throw new UsageError(`sending to ${what} needs consent`, {
-		hint: 'add --yes --expect-count N, N being the recipients you expect',
-	});
+	const isYes = cx.globals.yes === true;
+	if (isYes && expectCount !== undefined) return;
+	const count = '--expect-count N, N being the recipients you expect';
+	const missing = isYes ? count : expectCount === undefined ? `--yes ${count}` : '--yes';
+	throw new UsageError(`sending to ${what} needs consent`, { hint: `add ${missing}` });
 }
 
 /** From wherever the campaign stands to the end. */

@@ -1,22 +1,26 @@
 /** The report for people: a line for each check, then deviations, leftovers and the totals. */
 import { clean } from '../../render/clean.js';
 import type { Paint } from '../../render/color.js';
+import { hanging, wrapWords } from '../../render/width.js';
 import type { CheckResult, Outcome, SmokeReport } from '../model.js';
 
 export interface TextOptions {
 	/** The terminal can show more than ASCII. */
 	unicode: boolean;
 	paint: Paint;
+	/** Cells of a line; infinite where nothing is to be broken. */
+	columns: number;
 }
 
 /** Pure. Words of the service are cleaned of terminal controls. Ends with a line break. */
-export function textReport(report: SmokeReport, { unicode, paint }: TextOptions): string {
-	const marks = unicode ? unicodeMarks : asciiMarks;
+export function textReport(report: SmokeReport, options: TextOptions): string {
+	const { paint, columns } = options;
 	const width = Math.max(0, ...report.checks.map(({ id }) => id.length));
-	const lines = report.checks.flatMap((check) => checkLines(check, marks[check.outcome], width, paint));
-	const deviations = report.deviations.map(({ check, text }) => `  ${clean(check)}: ${clean(text)}`);
-	const leftovers = report.leftovers.map(
-		({ kind, id, name, why }) => `  ${kind} ${id ?? '?'} ${clean(name)}: ${clean(why)}`,
+	const lines = report.checks.flatMap((check) => checkLines(check, width, options));
+	const fitted = (line: string) => inRoom(`  ${clean(line)}`, columns);
+	const deviations = report.deviations.flatMap(({ check, text }) => fitted(`${check}: ${text}`));
+	const leftovers = report.leftovers.flatMap(({ kind, id, name, why }) =>
+		fitted(`${kind} ${id ?? '?'} ${name}: ${why}`),
 	);
 	return [
 		`${paint.strong('mailctl smoke')} ${clean(report.target)}, run ${report.run}`,
@@ -44,14 +48,20 @@ type Marks = Readonly<Record<Outcome, string>>;
 const unicodeMarks: Marks = { pass: '✓', deviation: '~', fail: '✗', skip: '–' };
 const asciiMarks: Marks = { pass: 'ok  ', deviation: 'dev ', fail: 'FAIL', skip: 'skip' };
 
-function checkLines(check: CheckResult, mark: string, width: number, paint: Paint): string[] {
+function checkLines(check: CheckResult, width: number, { unicode, paint, columns }: TextOptions): string[] {
 	const { id, title, outcome, detail } = check;
+	const mark = (unicode ? unicodeMarks : asciiMarks)[outcome];
 	const said = (detail ?? '').split('\n').map(clean);
 	const isFailed = outcome === 'fail';
-	const shown = isFailed ? paint.red(mark) : outcome === 'skip' ? paint.dim(mark) : mark;
 	const aside = isFailed || said[0] === '' ? '' : ` (${said.join('; ')})`;
-	const line = `${shown} ${id.padEnd(width)}  ${clean(title)}${outcome === 'skip' ? paint.dim(aside) : aside}`;
-	return isFailed ? [line, ...said.map((text) => `    ${text}`)] : [line];
+	const [first = '', ...rest] = hanging(`${mark} ${id.padEnd(width)}  `, clean(title) + aside, columns);
+	const painted = isFailed ? paint.red : outcome === 'skip' ? paint.dim : (text: string) => text;
+	const below = said.flatMap((text) => inRoom(`    ${text}`, columns));
+	return [painted(mark) + first.slice(mark.length), ...rest, ...(isFailed ? below : [])];
+}
+
+function inRoom(line: string, columns: number): string[] {
+	return line.length < columns ? [line] : wrapWords(line, columns - 1);
 }
 
 function section(title: string, lines: readonly string[], paint: Paint): string[] {

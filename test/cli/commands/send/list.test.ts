@@ -142,17 +142,15 @@ describe('mailctl send --list', () => {
 	});
 
 	it.each([
-		[['--yes']],
-		[['--expect-count', '2']],
-		[[]],
-		[['--confirm', '2']],
-	])('in a script wants --yes and --expect-count, not %j', async (words) => {
+		[['--yes'], '--expect-count N, N being the recipients you expect'],
+		[['--expect-count', '2'], '--yes'],
+		[[], '--yes --expect-count N, N being the recipients you expect'],
+		[['--confirm', '2'], '--yes --expect-count N, N being the recipients you expect'],
+	])('in a script wants --yes and --expect-count, not %j', async (words, missing) => {
 		expect(await project.run(send(...words))).toEqual({
 			code: 2,
 			stdout: '',
-			stderr:
-				'error: sending to a list needs consent\n' +
-				'hint: add --yes --expect-count N, N being the recipients you expect\n',
+			stderr: `error: sending to a list needs consent\nhint: add ${missing}\n`,
 		});
 		expect(await messages()).toEqual([]);
 	});
@@ -429,7 +427,7 @@ describe('mailctl send --list', () => {
 			code: 5,
 			stderr:
 				'error: from: Sender address is not verified. (evil@example.com)\n' +
-				`hint: mailctl --db ${project.db} senders add ADDRESS\n`,
+				`hint: mailctl --db ${project.db} senders add evil@example.com\n`,
 		});
 		expect([await messages(), sink.received]).toEqual([[], []]);
 	});
