@@ -68,37 +68,46 @@ export async function attachmentErrors(
 	sql: Sql,
 	files: readonly Attachment[] = [],
 ): Promise<FieldErrors | null> {
-	const sizes: number[] = [];
-	for (const { sha256 } of files) {
-		const known = await sql.get<{ size: number }>('SELECT size FROM attachments WHERE sha256 = ?', sha256);
-		if (known === undefined) return notUploaded(sha256);
-		sizes.push(known.size);
-	}
-	return sizeFault(sizes);
+	const found = await sql.together(
+		files.map(
+			({ sha256 }) =>
+				async () =>
+					await sql.get<{ size: number }>('SELECT size FROM attachments WHERE sha256 = ?', sha256),
+		),
+	);
+	const missing = files[found.indexOf(undefined)];
+	return missing === undefined
+		? sizeFault(found.map((file) => file?.size ?? 0))
+		: notUploaded(missing.sha256);
 }
 
-/** The files of a content that was stored just now. */
+/** The files of a content; nothing changes where they are named. */
 export async function nameAttachments(
 	sql: Sql,
 	content_sha256: string,
 	files: readonly Attachment[] = [],
 ): Promise<void> {
-	for (const [position, { name, type, sha256, content_id = null }] of files.entries()) {
-		await sql.run(
-			`INSERT INTO content_attachments (content_sha256, position, name, type, sha256, content_id)
-			VALUES (?, ?, ?, ?, ?, ?)`,
-			content_sha256,
-			position,
-			name,
-			type,
-			sha256,
-			content_id,
-		);
-		await sql.run(
-			'UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL',
-			sha256,
-		);
-	}
+	await sql.together(
+		files.flatMap(({ name, type, sha256, content_id = null }, position) => [
+			() =>
+				sql.run(
+					`INSERT INTO content_attachments (content_sha256, position, name, type, sha256, content_id)
+					VALUES (?, ?, ?, ?, ?, ?)
+					ON CONFLICT DO NOTHING`,
+					content_sha256,
+					position,
+					name,
+					type,
+					sha256,
+					content_id,
+				),
+			() =>
+				sql.run(
+					'UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL',
+					sha256,
+				),
+		]),
+	);
 }
 
 /** In their order. */

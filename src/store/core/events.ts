@@ -32,10 +32,23 @@ export function createEvents(sql: Sql) {
 	return {
 		recordEvents: async ({ events }) => {
 			const tally = await createTally(sql);
-			for (const event of events) await recordEvent(sql, tally, event);
+			// Opens and clicks touch nothing but their message; others may be of one person.
+			const ofMessages = new Map<Uuid, TrackedEvent[]>();
+			for (const event of events.filter(isReading))
+				ofMessages.set(event.message, [...(ofMessages.get(event.message) ?? []), event]);
+			await sql.together(
+				[...ofMessages.values()].map((ofOne) => async () => {
+					for (const event of ofOne) await recordEvent(sql, tally, event);
+				}),
+			);
+			for (const event of events) if (!isReading(event)) await recordEvent(sql, tally, event);
 			await tally.write();
 		},
 	} satisfies Partial<Operations>;
+}
+
+function isReading({ type }: TrackedEvent): boolean {
+	return type === 'OPENED' || type === 'REDIRECTED';
 }
 
 /** Records one event with its effects; skips an unknown message. The caller writes the tally. */
@@ -50,8 +63,10 @@ export async function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent
 	// Nothing is recorded of an erased person, even when an old link is followed.
 	if (message === undefined || message.to_key === erasedAddress) return;
 	const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
-	await writeEvent(sql, message.id, event);
-	const isFirst = await countEvent(sql, tally, message, event);
+	const [, isFirst] = await sql.together([
+		() => writeEvent(sql, message.id, event),
+		() => countEvent(sql, tally, message, event),
+	]);
 	await changeRecipient(sql, message, event, isFirst);
 }
 

@@ -26,8 +26,12 @@ export function createNotifications(sql: Sql) {
 			secrets: await signingSecrets(sql, command.now),
 		}),
 		settleDeliveries: async ({ settlements }) => {
+			// One that is gone stops its webhook, which the next one finds.
 			const settled: DeliverySettled[] = [];
-			for (const each of settlements) settled.push(await settle(sql, each));
+			if (settlements.some(({ result }) => result.kind === 'gone'))
+				for (const each of settlements) settled.push(await settle(sql, each));
+			else
+				settled.push(...(await sql.together(settlements.map((each) => async () => await settle(sql, each)))));
 			return settled;
 		},
 	} satisfies Partial<Operations>;
@@ -94,27 +98,23 @@ async function leaseHook(
 	);
 	const credentials =
 		hook.is_auth_enabled === 1 ? { login: hook.login, password: webhookPassword(sql, hook) } : null;
-	const leased: LeasedDelivery[] = [];
-	for (const row of rows) {
-		await sql.run(
-			`UPDATE webhook_deliveries
-			SET state = 'sending', lease_owner = ?, due_at = ?, fence = fence + 1
-			WHERE id = ?`,
-			owner,
-			until,
-			row.id,
-		);
-		leased.push({
-			delivery: row.uuid,
-			fence: row.fence + 1,
-			webhook_id: hook.id,
-			url: hook.url,
-			credentials,
-			payload: row.payload,
-			attempts: row.attempts - row.attempts_before,
-		});
-	}
-	return leased;
+	await sql.run(
+		`UPDATE webhook_deliveries
+		SET state = 'sending', lease_owner = ?, due_at = ?, fence = fence + 1
+		WHERE ${sql.dialect.oneOf('id')}`,
+		owner,
+		until,
+		JSON.stringify(rows.map(({ id }) => id)),
+	);
+	return rows.map((row) => ({
+		delivery: row.uuid,
+		fence: row.fence + 1,
+		webhook_id: hook.id,
+		url: hook.url,
+		credentials,
+		payload: row.payload,
+		attempts: row.attempts - row.attempts_before,
+	}));
 }
 
 interface SendingRow {

@@ -1,7 +1,9 @@
 /** The lanes of the queue: one for each campaign and two for other messages, opened and closed by the state of campaigns. */
 import type { MessageScope } from '../../api/capabilities.js';
 import type { Micros } from '../../api/datetime.js';
+import type { Settlement } from '../queue.js';
 import { type GateRow, gateColumns, passGate } from './gates.js';
+import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { lanes } from './submissions.js';
 
@@ -85,5 +87,44 @@ export async function closeIfDone(sql: Sql, lane: number): Promise<void> {
 			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = ? AND wake_at IS NOT NULL)`,
 		lane,
 		lane,
+	);
+}
+
+/** The outcome for a message whose lease was lost during a call. */
+export function lostCall({ uuid, fence }: { uuid: string; fence: number }, at: Micros): Settlement {
+	const text = 'the command was ended before the service answered';
+	const reply = { phase: 'call', code: null, enhanced: 'interrupted', text } as const;
+	return { message: uuid, fence, at, outcome: { kind: 'uncertain', reply } };
+}
+
+/**
+ * For the only process of a lane: messages that others have leased there are due now, and uncertain where a call was
+ * under way. `owner` null: any owner.
+ */
+export async function loseLeases(
+	sql: Sql,
+	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },
+): Promise<void> {
+	const leased = await sql.all<{ id: number; uuid: string; fence: number; called: number | null }>(
+		// messages_due (lane, wake_at): a lease ends in the future, a wait in this index does not.
+		`SELECT id, uuid, fence, called
+		FROM messages ${sql.dialect.using('messages_due')}
+		WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased' AND lease_owner IS DISTINCT FROM ?`,
+		lane,
+		now,
+		owner,
+	);
+	await settle(
+		sql,
+		leased.filter(({ called, fence }) => called === fence).map((row) => lostCall(row, now)),
+	);
+	await sql.together(
+		leased
+			.filter(({ called, fence }) => called !== fence)
+			.map(
+				({ id }) =>
+					async () =>
+						await sql.run('UPDATE messages SET wake_at = ? WHERE id = ?', now, id),
+			),
 	);
 }

@@ -11,13 +11,13 @@ import { fatalSettlement, openCompositions } from './compositions.js';
 import { type Limiter, openLimiter } from './limits/limits.js';
 import { createWaking, readLimits } from './limits/turns.js';
 import { cancelMessage } from './message-actions.js';
-import { closeIfDone, lanesOf, sweepCanceled } from './queue-lanes.js';
+import { closeIfDone, lanesOf, loseLeases, lostCall, sweepCanceled } from './queue-lanes.js';
 import { isHeld } from './queue-state.js';
 import { parseTexts, parseUsed, readEnvelope } from './rows.js';
-import { loseLeases, lostCall, settle } from './settle.js';
+import { fenceColumns, fencesAsJson, settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { lanes, stoppedCopies } from './submissions.js';
-import { unwantedBecause } from './suppressions.js';
+import { openSuppressions, type ReasonsAgainst, unwantedBecause } from './suppressions.js';
 
 interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 	/** Null: no limit is set. */
@@ -34,17 +34,15 @@ export function createQueue(sql: Sql) {
 		leaseSlice: async ({ limit, ...command }) =>
 			(await wakeHeldSlice({ limit })) ? { leased: [], isCut: true } : await leaseWithin(sql, command),
 		renew: async ({ owner, fences, until }) => {
-			for (const { message, fence } of fences) {
-				await sql.run(
-					`UPDATE messages
-					SET wake_at = ?
-					WHERE uuid = ? AND fence = ? AND lease_owner = ? AND state = 'leased'`,
-					until,
-					message,
-					fence,
-					owner,
-				);
-			}
+			await sql.run(
+				`UPDATE messages
+				SET wake_at = ?
+				FROM ${sql.dialect.table(fenceColumns, 'held')}
+				WHERE uuid = held.message AND fence = held.at_fence AND lease_owner = ? AND state = 'leased'`,
+				until,
+				fencesAsJson(fences),
+				owner,
+			);
 		},
 		settle: ({ settlements }) => settle(sql, settlements),
 	} satisfies Partial<Operations & Slices>;
@@ -78,10 +76,21 @@ interface DueRow {
 	lease_owner: string | null;
 	state: MessageState;
 	created_at: Micros;
+	/** Of the subscriber; null: there is none any more. */
+	is_active: number | null;
+	disable_reason: string | null;
 }
 
-const columns =
-	'id, uuid, submission_seq, to_email, to_key, list_id, subscriber_id, variables, attempts, fence, called, lease_owner, state, created_at';
+const columns = `m.id, m.uuid, m.submission_seq, m.to_email, m.to_key, m.list_id, m.subscriber_id, m.variables,
+	m.attempts, m.fence, m.called, m.lease_owner, m.state, m.created_at, p.is_active, p.disable_reason`;
+
+/** Due messages with their subscribers. The limit goes before the join. */
+function withSubscribers(messages: string, ...order: string[]): string {
+	return `SELECT ${columns}
+		FROM (SELECT * FROM messages ${messages} ORDER BY ${order.join(', ')} LIMIT ?) m
+		LEFT JOIN subscribers p ON p.id = m.subscriber_id
+		ORDER BY ${order.map((column) => `m.${column}`).join(', ')}`;
+}
 
 async function lease(sql: Sql, command: LeaseCommand): Promise<Leased[]> {
 	if (await isHeld(sql)) return [];
@@ -125,11 +134,7 @@ async function leaseSubmission(
 	return await takeUntilFull(sql, command, command.max, (limit) =>
 		sql.all<DueRow>(
 			// messages_of_submission
-			`SELECT ${columns}
-			FROM messages
-			WHERE submission_seq = ? AND +wake_at <= ?
-			ORDER BY id
-			LIMIT ?`,
+			withSubscribers('WHERE submission_seq = ? AND +wake_at <= ?', 'id'),
 			row.seq,
 			command.now,
 			limit,
@@ -141,11 +146,11 @@ async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: num
 	const taken = await takeUntilFull(sql, command, max, (limit) =>
 		sql.all<DueRow>(
 			// messages_due (lane, wake_at, id): staged rows of other campaigns are never looked at.
-			`SELECT ${columns}
-			FROM messages ${sql.dialect.using('messages_due')}
-			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
-			ORDER BY wake_at, id
-			LIMIT ?`,
+			withSubscribers(
+				`${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`,
+				'wake_at',
+				'id',
+			),
 			lane,
 			command.now,
 			limit,
@@ -166,33 +171,69 @@ async function takeUntilFull(
 ): Promise<Leased[]> {
 	const leased: Leased[] = [];
 	const shared = new Map<number, Shared>();
-	const compositions = await openCompositions(sql, command.now);
+	const [compositions, reasonsAgainst] = await sql.together([
+		() => openCompositions(sql, command.now),
+		() => openSuppressions(sql, command.now),
+	]);
 	command.limiter?.startLane();
 	while (leased.length < max) {
 		const rows = await due(max - leased.length);
-		const before = leased.length;
-		for (const row of rows) {
-			if (command.limiter?.isLaneFull) return leased;
-			const submission =
-				shared.get(row.submission_seq) ?? (await readShared(sql, row.submission_seq, command.now));
-			shared.set(row.submission_seq, submission);
-			const message = await takeOne(sql, row, { ...command, submission, compositions });
-			if (message !== null) leased.push(message);
-		}
-		if (leased.length - before === rows.length) break;
+		await readShared(sql, shared, rows, command.now);
+		const circumstances = { ...command, shared, compositions, reasonsAgainst };
+		const taken = await takeEach(sql, rows, circumstances);
+		await writeLeases(sql, taken, command);
+		leased.push(...taken.map(({ message }) => message));
+		if (taken.length === rows.length || command.limiter?.isLaneFull) break;
 	}
 	return leased;
 }
 
+interface Circumstances extends LeaseCommand {
+	shared: ReadonlyMap<number, Shared>;
+	reasonsAgainst: ReasonsAgainst;
+	compositions: Awaited<ReturnType<typeof openCompositions>>;
+}
+
+interface Taken {
+	id: number;
+	message: Leased;
+}
+
+/** Those that may go. A limit counts each before the next is looked at, up to the end of the lane's share. */
+async function takeEach(sql: Sql, rows: readonly DueRow[], circumstances: Circumstances): Promise<Taken[]> {
+	const { limiter } = circumstances;
+	if (limiter === null) {
+		const each = await sql.together(rows.map((row) => async () => await takeOne(sql, row, circumstances)));
+		return each.filter((taken) => taken !== null);
+	}
+	const taken: Taken[] = [];
+	for (const row of rows) {
+		if (limiter.isLaneFull) break;
+		const one = await takeOne(sql, row, circumstances);
+		if (one !== null) taken.push(one);
+	}
+	return taken;
+}
+
+async function writeLeases(sql: Sql, taken: readonly Taken[], { owner, until }: LeaseCommand): Promise<void> {
+	if (taken.length === 0) return;
+	await sql.run(
+		`UPDATE messages
+		SET state = 'leased', lease_owner = ?, wake_at = ?, fence = fence + 1
+		WHERE ${sql.dialect.oneOf('id')}`,
+		owner,
+		until,
+		JSON.stringify(taken.map(({ id }) => id)),
+	);
+}
+
 /** Null: the message may not go now, or never. */
-async function takeOne(
-	sql: Sql,
-	row: DueRow,
-	command: LeaseCommand & { submission: Shared; compositions: Awaited<ReturnType<typeof openCompositions>> },
-): Promise<Leased | null> {
-	const { submission, limiter, now } = command;
+async function takeOne(sql: Sql, row: DueRow, command: Circumstances): Promise<Taken | null> {
+	const { shared, limiter, now } = command;
+	const submission = shared.get(row.submission_seq);
+	if (submission === undefined) throw new Error(`submission ${row.submission_seq} of a message is missing`);
 	if (row.state === 'leased' && row.called === row.fence) return await keepCall(sql, row, command);
-	const why = await unwantedBecause(sql, row, submission.type, now);
+	const why = await unwantedBecause(sql, row, submission.type, command.reasonsAgainst);
 	if (why !== null) {
 		await cancelMessage(sql, row.id, why);
 		return null;
@@ -201,8 +242,8 @@ async function takeOne(
 	if (care === 'fatal') await settle(sql, [fatalSettlement(row, now)]);
 	if (care === 'fatal' || care === 'waits') return null;
 	if (limiter !== null && !(await limiter.admit(row, submission.type))) return null;
-	const message = await take(sql, row, submission, command);
-	return care === 'careful' ? { ...message, is_suspect: true } : message;
+	const message = await toLeased(sql, row, submission, command);
+	return { id: row.id, message: care === 'careful' ? { ...message, is_suspect: true } : message };
 }
 
 /** A call is under way, or was when its worker ended; the lease of a worker that slept goes on. */
@@ -227,7 +268,22 @@ interface Shared {
 	calls: 'shared' | 'own' | null;
 }
 
-async function readShared(sql: Sql, seq: number, now: Micros): Promise<Shared> {
+/** Reads the submissions of messages that are not known yet. */
+async function readShared(
+	sql: Sql,
+	known: Map<number, Shared>,
+	rows: readonly DueRow[],
+	now: Micros,
+): Promise<void> {
+	const seqs = [...new Set(rows.map(({ submission_seq }) => submission_seq))].filter(
+		(seq) => !known.has(seq),
+	);
+	const read = await sql.together(seqs.map((seq) => async () => await readSubmission(sql, seq, now)));
+	for (const [at, submission] of read.entries())
+		if (submission !== null) known.set(seqs[at] ?? 0, submission);
+}
+
+async function readSubmission(sql: Sql, seq: number, now: Micros): Promise<Shared | null> {
 	const row = await sql.get<{
 		id: string;
 		type: 'TRANSACTIONAL' | 'BULK';
@@ -247,23 +303,15 @@ async function readShared(sql: Sql, seq: number, now: Micros): Promise<Shared> {
 		WHERE s.seq = ?`,
 		seq,
 	);
-	if (row === undefined) throw new Error(`submission ${seq} of a message is missing`);
+	if (row === undefined) return null;
 	const { id, type, released_at, starts_at, send_window, calls } = row;
 	const variables = joinVariables({}, parseUsed(row.variables), parseTexts(row.context));
 	const stopped = await stoppedCopies(sql, readEnvelope(row.envelope), now);
 	return { id, type, released_at, starts_at, send_window, variables, stopped, calls };
 }
 
-async function take(sql: Sql, row: DueRow, submission: Shared, command: LeaseCommand): Promise<Leased> {
-	const { owner, until, leave_by = null } = command;
-	await sql.run(
-		`UPDATE messages
-		SET state = 'leased', lease_owner = ?, wake_at = ?, fence = fence + 1
-		WHERE id = ?`,
-		owner,
-		until,
-		row.id,
-	);
+async function toLeased(sql: Sql, row: DueRow, submission: Shared, command: LeaseCommand): Promise<Leased> {
+	const { leave_by = null } = command;
 	return {
 		message: row.uuid,
 		fence: row.fence + 1,

@@ -13,7 +13,7 @@ import type { Settlement } from '../queue.js';
 import { forgetCompositions } from './compositions.js';
 import { countEvent } from './events.js';
 import { softBounce } from './soft-bounces.js';
-import type { Sql } from './sql.js';
+import type { Insertion, Sql, SqlValue } from './sql.js';
 import { stopMail } from './suppressions.js';
 import { createTally, type Tally } from './tally.js';
 
@@ -29,22 +29,35 @@ interface LeasedRow {
  * One answer for each settlement, in their order. A settlement changes nothing when another worker has taken the lease
  * since.
  */
-export async function settle(
-	sql: Sql,
-	settlements: readonly Settlement[],
-): Promise<('recorded' | 'lost_lease')[]> {
-	const group: Group = {
-		sql,
-		tally: await createTally(sql),
-		campaigns: new Map(),
-		// subscribers_soft_bouncing: it holds few subscribers, and mostly none.
-		hasSoftBouncing:
-			(await sql.number('SELECT EXISTS (SELECT 1 FROM subscribers WHERE soft_bounces > 0)')) === 1,
-	};
-	const answers: ('recorded' | 'lost_lease')[] = [];
-	for (const settlement of settlements) answers.push(await settleOne(group, settlement));
-	await group.tally.write();
-	return answers;
+export async function settle(sql: Sql, settlements: readonly Settlement[]): Promise<Answer[]> {
+	const [tally, softBouncing] = await sql.together([
+		() => createTally(sql),
+		// subscribers_soft_bouncing: it holds few subscribers, and mostly none. In its order, or a database that has not
+		// counted yet may read the whole table.
+		() =>
+			sql.number(
+				`SELECT count(*)
+				FROM (SELECT email_key FROM subscribers WHERE soft_bounces > 0 ORDER BY email_key LIMIT 1) s`,
+			),
+	]);
+	const group: Group = { sql, tally, campaigns: new Map(), hasSoftBouncing: softBouncing === 1 };
+	const sent = settlements.filter(isSent);
+	const recorded = await settleSent(group, sent);
+	const answers = new Map<Settlement, Answer>(
+		sent.map((settlement, at) => [settlement, recorded[at] ?? 'lost_lease']),
+	);
+	// Each may change what the next one finds: two bounces of an address.
+	for (const settlement of settlements)
+		if (!answers.has(settlement)) answers.set(settlement, await settleOne(group, settlement));
+	await tally.write();
+	return settlements.map((settlement) => answers.get(settlement) ?? 'lost_lease');
+}
+
+type Answer = 'recorded' | 'lost_lease';
+type Sent = Settlement & { outcome: { kind: 'sent' } };
+
+function isSent(settlement: Settlement): settlement is Sent {
+	return settlement.outcome.kind === 'sent';
 }
 
 interface Group {
@@ -55,9 +68,8 @@ interface Group {
 	hasSoftBouncing: boolean;
 }
 
-async function settleOne(group: Group, settlement: Settlement): Promise<'recorded' | 'lost_lease'> {
+async function settleOne(group: Group, settlement: Settlement): Promise<Answer> {
 	const { outcome, at } = settlement;
-	if (outcome.kind === 'sent') return await settleSent(group, settlement, outcome.reply);
 	const { sql } = group;
 	const row = await sql.get<LeasedRow>(
 		`SELECT id, to_key, submission_seq, attempts, due_at
@@ -89,37 +101,83 @@ function isCall(reply: Reply | null): boolean {
 	return reply?.phase === 'call';
 }
 
-/** Nearly all outcomes, in two statements: finds, checks and writes the message at once. */
-async function settleSent(
-	group: Group,
-	{ message, fence, at }: Settlement,
-	reply: Reply,
-): Promise<'recorded' | 'lost_lease'> {
+/** Nearly all outcomes, in two statements: the first finds, checks and writes the messages at once. */
+async function settleSent(group: Group, settlements: readonly Sent[]): Promise<Answer[]> {
+	if (settlements.length === 0) return [];
 	const { sql, tally } = group;
-	const [row] = await sql.tuples<[id: number, attempts: number, submission: number, to_key: EmailKey]>(
+	const rows = await writeSent(sql, settlements);
+	// A service counts what it took.
+	const counted = rows.filter((row) => row !== null).filter(({ reply }) => !isCall(reply));
+	const submissions = [...new Set(counted.map(({ submission }) => submission))];
+	await sql.together([
+		() =>
+			sql.insertAll(
+				intoAttempts,
+				counted.map(({ id, number, at, reply }) => attemptValues({ id, number, kind: 'sent', at, reply })),
+			),
+		() => sql.together(submissions.map((submission) => async () => await campaignOf(group, submission))),
+		async () => {
+			if (!group.hasSoftBouncing) return;
+			await sql.together(
+				counted.map(
+					({ address }) =>
+						async () =>
+							await endSoftBounces(sql, address),
+				),
+			);
+		},
+	]);
+	for (const { at, submission } of counted)
+		tally.add({ at, campaign: await campaignOf(group, submission), type: 'SENT', audience: 'all' });
+	return rows.map((row) => (row === null ? 'lost_lease' : 'recorded'));
+}
+
+interface SentRow {
+	/** The message's. */
+	id: number;
+	/** Of this attempt. */
+	number: number;
+	submission: number;
+	address: EmailKey;
+	at: Micros;
+	reply: Reply;
+}
+
+/** Null: the lease is another worker's by now. */
+async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentRow | null)[]> {
+	const columns = { message: 'TEXT', at_fence: 'BIGINT', at: 'BIGINT', reply: 'TEXT' } as const;
+	const rows = await sql.tuples<
+		[uuid: Uuid, fence: number, id: number, number: number, submission: number, address: EmailKey]
+	>(
 		`UPDATE messages
-		SET state = 'sent', wake_at = NULL, lease_owner = NULL, attempts = attempts + 1, sent_at = ?, last_reply = ?
-		WHERE uuid = ? AND fence = ? AND state = 'leased'
-		RETURNING id, attempts, submission_seq, to_key`,
-		at,
-		replyLine(reply),
-		message,
-		fence,
+		SET state = 'sent', wake_at = NULL, lease_owner = NULL, attempts = attempts + 1, sent_at = sent.at, last_reply = sent.reply
+		FROM ${sql.dialect.table(columns, 'sent')}
+		WHERE uuid = sent.message AND fence = sent.at_fence AND state = 'leased'
+		RETURNING uuid, fence, id, attempts, submission_seq, to_key`,
+		JSON.stringify(
+			settlements.map(({ message, fence, at, outcome }) => ({
+				...{ message, at_fence: fence, at, reply: replyLine(outcome.reply) },
+			})),
+		),
 	);
-	if (row === undefined) return 'lost_lease';
-	if (isCall(reply)) return 'recorded';
-	const [id, number, submission, address] = row;
-	await writeAttempt(sql, { id, number, kind: 'sent', at, reply });
-	tally.add({ at, campaign: await campaignOf(group, submission), type: 'SENT', audience: 'all' });
-	if (group.hasSoftBouncing) {
-		await sql.run(
-			`UPDATE subscribers
-			SET soft_bounces = 0, soft_bounced_since = NULL
-			WHERE email_key = ? AND soft_bounces > 0`,
-			address,
-		);
-	}
-	return 'recorded';
+	const found = new Map(rows.map((row) => [row[0], row]));
+	return settlements.map(({ message, fence, at, outcome: { reply } }) => {
+		const row = found.get(message);
+		if (row === undefined || row[1] !== fence) return null;
+		// An outcome is recorded once.
+		found.delete(message);
+		const [, , id, number, submission, address] = row;
+		return { id, number, submission, address, at, reply };
+	});
+}
+
+async function endSoftBounces(sql: Sql, address: EmailKey): Promise<void> {
+	await sql.run(
+		`UPDATE subscribers
+		SET soft_bounces = 0, soft_bounced_since = NULL
+		WHERE email_key = ? AND soft_bounces > 0`,
+		address,
+	);
 }
 
 async function campaignOf({ sql, campaigns }: Group, submission: number): Promise<Uuid | null> {
@@ -159,19 +217,24 @@ interface Attempt {
 	reply: Reply;
 }
 
-async function writeAttempt(sql: Sql, { id, number, kind, at, reply }: Attempt): Promise<void> {
-	await sql.run(
-		`INSERT INTO attempts (message_id, number, at, outcome, phase, code, enhanced, text)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		id,
-		number,
-		at,
-		kind,
-		reply.phase,
-		reply.code,
-		reply.enhanced,
-		reply.text,
-	);
+const intoAttempts: Insertion = {
+	table: 'attempts',
+	columns: {
+		...{ message_id: 'BIGINT', number: 'BIGINT', at: 'BIGINT', outcome: 'TEXT', phase: 'TEXT' },
+		...{ code: 'BIGINT', enhanced: 'TEXT', text: 'TEXT' },
+	},
+	key: 'message_id',
+	id: 'message_id',
+	conflict: '',
+};
+
+/** In the order of the columns. */
+function attemptValues({ id, number, kind, at, reply }: Attempt): SqlValue[] {
+	return [id, number, at, kind, reply.phase, reply.code, reply.enhanced, reply.text];
+}
+
+async function writeAttempt(sql: Sql, attempt: Attempt): Promise<void> {
+	await sql.insertAll(intoAttempts, [attemptValues(attempt)]);
 }
 
 async function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros): Promise<void> {
@@ -198,6 +261,14 @@ function saidOf(reply: Reply | null): { smtp_code: string | null; diagnostic: st
 	return { smtp_code: code === null ? null : String(code), diagnostic: replyLine(reply) };
 }
 
+/** Leased messages by their fences, as a table for a statement. */
+export const fenceColumns = { message: 'TEXT', at_fence: 'BIGINT' } as const;
+
+/** The value that is bound for such a table. */
+export function fencesAsJson(fences: readonly { message: Uuid; fence: number }[]): string {
+	return JSON.stringify(fences.map(({ message, fence }) => ({ message, at_fence: fence })));
+}
+
 /**
  * Calls of a send API. A call cannot be taken back, so a message whose worker ended during one may have been sent. Each
  * in one transaction of the caller.
@@ -205,13 +276,13 @@ function saidOf(reply: Reply | null): { smtp_code: string | null; diagnostic: st
 export function createCalls(sql: Sql) {
 	return {
 		setCalling: async ({ fences, isCalling }) => {
-			for (const { message, fence } of fences)
-				await sql.run(
-					"UPDATE messages SET called = ? WHERE uuid = ? AND fence = ? AND state = 'leased'",
-					isCalling ? fence : null,
-					message,
-					fence,
-				);
+			await sql.run(
+				`UPDATE messages
+				SET called = ${isCalling ? 'fence' : 'NULL'}
+				FROM ${sql.dialect.table(fenceColumns, 'held')}
+				WHERE uuid = held.message AND fence = held.at_fence AND state = 'leased'`,
+				fencesAsJson(fences),
+			);
 		},
 		retryUncertain: async ({ campaign, isAgain, now }) => {
 			const row = await sql.get<{ seq: number }>('SELECT seq FROM campaigns WHERE id = ?', campaign);
@@ -241,36 +312,4 @@ async function leaveUncertain(sql: Sql, lane: number): Promise<void> {
 		WHERE lane = ? AND wake_at IS NOT NULL AND attempts > 0 AND state IN ('queued', 'deferred')`,
 		lane,
 	);
-}
-
-/** The outcome for a message whose lease was lost during a call. */
-export function lostCall({ uuid, fence }: { uuid: string; fence: number }, at: Micros): Settlement {
-	const text = 'the command was ended before the service answered';
-	const reply = { phase: 'call', code: null, enhanced: 'interrupted', text } as const;
-	return { message: uuid, fence, at, outcome: { kind: 'uncertain', reply } };
-}
-
-/**
- * For the only process of a lane: messages that others have leased there are due now, and uncertain where a call was
- * under way. `owner` null: any owner.
- */
-export async function loseLeases(
-	sql: Sql,
-	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },
-): Promise<void> {
-	const leased = await sql.all<{ id: number; uuid: string; fence: number; called: number | null }>(
-		// messages_due (lane, wake_at): a lease ends in the future, a wait in this index does not.
-		`SELECT id, uuid, fence, called
-		FROM messages ${sql.dialect.using('messages_due')}
-		WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased' AND lease_owner IS DISTINCT FROM ?`,
-		lane,
-		now,
-		owner,
-	);
-	await settle(
-		sql,
-		leased.filter(({ called, fence }) => called === fence).map((row) => lostCall(row, now)),
-	);
-	for (const { id, called, fence } of leased)
-		if (called !== fence) await sql.run('UPDATE messages SET wake_at = ? WHERE id = ?', now, id);
 }

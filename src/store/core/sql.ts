@@ -8,6 +8,8 @@ export interface Changed {
 	changes: number;
 }
 
+export type Columns = Readonly<Record<string, 'BIGINT' | 'TEXT'>>;
+
 /** Pieces of text in which the databases differ. */
 export interface Dialect {
 	/** A function of two texts: where the second begins in the first, from 1; 0 where it is not in it. */
@@ -16,6 +18,10 @@ export interface Dialect {
 	least: string;
 	/** The text of a JSON object under a name; `column` holds the object. */
 	jsonText(column: string, name: string): string;
+	/** Whether a number is one of those that a JSON array holds; it is bound. */
+	oneOf(column: string): string;
+	/** A table of these columns: a JSON array of objects, which is bound. */
+	table(columns: Columns, alias: string): string;
 	/** What follows the name of a table that is to be read along this index. */
 	using(index: string): string;
 	/** Yields the size of the database, in bytes. */
@@ -29,6 +35,18 @@ export interface Secrets {
 	wrap(plain: string, place: string): string;
 	/** Throws `StoreError` "key". */
 	unwrap(stored: string, place: string): string;
+}
+
+/** Where rows go: `INSERT INTO table (columns)`, and what follows the values. */
+export interface Insertion {
+	table: string;
+	/** The columns of a row, in the order of its values. */
+	columns: Columns;
+	/** A column whose values tell the rows apart. */
+	key: string;
+	/** The column that the database numbers, or the key. */
+	id: string;
+	conflict: string;
 }
 
 /** Questions, each with the answer that it has. */
@@ -50,6 +68,10 @@ export interface Sql {
 	 * out. The text ends where RETURNING would stand, which on SQLite costs as much again as the insert.
 	 */
 	insert(id: string, text: string, ...values: SqlValue[]): Promise<number | null>;
+	/**
+	 * Inserts rows of one form, in their order. For each its `id`, null where a conflict left the row out.
+	 */
+	insertAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
 	/** The only column of the first row; for statements that always yield a row. */
 	number(text: string, ...values: SqlValue[]): Promise<number>;
 	/**

@@ -4,6 +4,7 @@ import { type EmailKey, parseMailbox } from '../../api/address.js';
 import type { Envelope } from '../../api/content.js';
 import type { Micros } from '../../api/datetime.js';
 import type { SendResult, Uuid } from '../../api/records.js';
+import type { SuppressionReason } from '../../api/suppressions.js';
 import { noSuch, unverifiedSender } from '../../engine/rules/errors.js';
 import { type Person, personVariables } from '../../engine/rules/meta.js';
 import { isWanted } from '../../engine/rules/subscription.js';
@@ -14,9 +15,9 @@ import { findEarlier, rememberKey } from './idempotency.js';
 import { findList } from './lists.js';
 import { flag, parseRecord } from './rows.js';
 import { findSender } from './senders.js';
-import type { Sql } from './sql.js';
-import { findSuppressions, isWantedBy } from './suppressions.js';
-import { createTally } from './tally.js';
+import type { Insertion, Sql } from './sql.js';
+import { findSuppressions, openSuppressions } from './suppressions.js';
+import { createTally, type Tally } from './tally.js';
 
 /** Lanes of messages without a campaign. A person waits for a transactional message, so it is leased first. */
 export const lanes = { transactional: 0, bulk: -1 } as const;
@@ -36,17 +37,25 @@ export async function openLanes(sql: Sql): Promise<number[]> {
 export function createSubmissions(sql: Sql) {
 	return {
 		acceptSubmission: async ({ key, ...submission }) => {
-			const earlier = key === null ? null : await findEarlier(sql, key, submission.now);
+			const { list_id, content, now } = submission;
+			const [earlier, sender, list, attachments, envelope, people, tally] = await sql.together([
+				async () => (key === null ? null : await findEarlier(sql, key, now)),
+				() => findSender(sql, submission.from_key),
+				async () => (list_id === null ? null : await findList(sql, list_id)),
+				() => attachmentErrors(sql, content.attachments),
+				() => deliverableEnvelope(sql, submission.envelope, now),
+				() => findRecipients(sql, submission),
+				() => createTally(sql),
+			]);
 			if (earlier !== null) return earlier;
 			const errors = {
-				...((await findSender(sql, submission.from_key)) === null && unverifiedSender),
-				...(submission.list_id !== null &&
-					(await findList(sql, submission.list_id)) === null &&
-					noSuch('list_id', submission.list_id)),
-				...(await attachmentErrors(sql, submission.content.attachments)),
+				...(sender === null && unverifiedSender),
+				...(list_id !== null && list === null && noSuch('list_id', list_id)),
+				...attachments,
 			};
 			if (Object.keys(errors).length > 0) return { kind: 'refused', errors };
-			return await accept(sql, submission, key);
+			const email_reason = list?.email_reason ?? '';
+			return await accept(sql, { ...submission, envelope, key, people, email_reason, tally });
 		},
 	} satisfies Partial<Operations>;
 }
@@ -60,18 +69,39 @@ export async function insertSubmission(
 	submission: Omit<Submission, 'recipients'>,
 	campaign: { seq: number; owner: string | null } | null,
 ): Promise<number> {
+	const envelope = await deliverableEnvelope(sql, submission.envelope, submission.now);
+	return await writeSubmission(sql, { ...submission, envelope }, campaign);
+}
+
+async function writeSubmission(
+	sql: Sql,
+	submission: Omit<Submission, 'recipients'>,
+	campaign: { seq: number; owner: string | null } | null,
+): Promise<number> {
 	const { content, content_sha256 } = submission;
-	const { changes } = await sql.run(
-		`INSERT INTO contents (sha256, subject, text, html, disable_inline)
-		VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT DO NOTHING`,
-		content_sha256,
-		content.subject,
-		content.text,
-		content.html,
-		flag(content.disable_inline),
-	);
-	if (changes === 1) await nameAttachments(sql, content_sha256, content.attachments);
+	const [, , seq] = await sql.together([
+		() =>
+			sql.run(
+				`INSERT INTO contents (sha256, subject, text, html, disable_inline)
+				VALUES (?, ?, ?, ?, ?)
+				ON CONFLICT DO NOTHING`,
+				content_sha256,
+				content.subject,
+				content.text,
+				content.html,
+				flag(content.disable_inline),
+			),
+		() => nameAttachments(sql, content_sha256, content.attachments),
+		() => writeEnvelope(sql, submission, campaign),
+	]);
+	return seq;
+}
+
+async function writeEnvelope(
+	sql: Sql,
+	submission: Omit<Submission, 'recipients'>,
+	campaign: { seq: number; owner: string | null } | null,
+): Promise<number> {
 	return await sql.number(
 		`INSERT INTO submissions
 			(id, type, envelope, tag, campaign, content_sha256, context, variables, list_id, campaign_seq, owner, request, created_at)
@@ -79,10 +109,10 @@ export async function insertSubmission(
 		RETURNING seq`,
 		submission.id,
 		submission.type,
-		JSON.stringify(await deliverableEnvelope(sql, submission.envelope, submission.now)),
+		JSON.stringify(submission.envelope),
 		submission.tag,
 		submission.campaign,
-		content_sha256,
+		submission.content_sha256,
 		JSON.stringify(submission.context),
 		JSON.stringify(submission.variables),
 		submission.list_id,
@@ -106,81 +136,119 @@ export interface NewMessage {
 	now: Micros;
 }
 
-/** Returns its number within the database; `null` when a message with this uuid exists. */
-export async function insertMessage(sql: Sql, message: NewMessage): Promise<number | null> {
-	return await sql.insert(
-		'id',
-		`INSERT INTO messages
-			(uuid, submission_seq, lane, to_email, to_key, list_id, subscriber_id, variables, state, due_at, wake_at, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (uuid) DO NOTHING`,
-		message.uuid,
-		message.submission_seq,
-		message.lane,
-		message.to,
-		message.to_key,
-		message.list_id,
-		message.subscriber_id,
-		JSON.stringify(message.variables),
-		message.state,
-		message.now,
-		message.now,
-		message.now,
+const intoMessages: Insertion = {
+	table: 'messages',
+	columns: {
+		...{ uuid: 'TEXT', submission_seq: 'BIGINT', lane: 'BIGINT', to_email: 'TEXT', to_key: 'TEXT' },
+		...{ list_id: 'BIGINT', subscriber_id: 'BIGINT', variables: 'TEXT', state: 'TEXT' },
+		...{ due_at: 'BIGINT', wake_at: 'BIGINT', created_at: 'BIGINT' },
+	},
+	key: 'uuid',
+	id: 'id',
+	conflict: 'ON CONFLICT (uuid) DO NOTHING',
+};
+
+/** Their numbers within the database; `null` for one whose uuid is there already. */
+export async function insertMessages(sql: Sql, messages: readonly NewMessage[]): Promise<(number | null)[]> {
+	return await sql.insertAll(
+		intoMessages,
+		messages.map(({ to, variables, now, ...message }) => [
+			message.uuid,
+			message.submission_seq,
+			message.lane,
+			to,
+			message.to_key,
+			message.list_id,
+			message.subscriber_id,
+			JSON.stringify(variables),
+			message.state,
+			now,
+			now,
+			now,
+		]),
 	);
 }
 
-async function accept(sql: Sql, submission: Submission, key: IdempotencyKey | null): Promise<Acceptance> {
-	const { id, type, now, recipients } = submission;
+interface Accepted extends Submission {
+	key: IdempotencyKey | null;
+	/** One for each recipient. */
+	people: readonly FoundRecipient[];
+	/** Of the list. */
+	email_reason: string;
+	tally: Tally;
+}
+
+async function accept(
+	sql: Sql,
+	{ key, people, tally, email_reason, ...submission }: Accepted,
+): Promise<Acceptance> {
+	const { id, type, now, recipients, list_id, variables, context } = submission;
 	// Every bulk call is a campaign of its own, unless it joins one.
 	const campaign = submission.campaign ?? (type === 'BULK' ? id : null);
-	const submission_seq = await insertSubmission(sql, { ...submission, campaign }, null);
-	const messages: SendResult['messages'] = [];
-	for (const recipient of recipients) {
-		const isMade = await insertRecipient(sql, submission, submission_seq, recipient);
-		if (isMade) messages.push({ to: recipient.to, id: recipient.id });
-	}
-	const tally = await createTally(sql);
+	const submission_seq = await writeSubmission(sql, { ...submission, campaign }, null);
+	const wanted = recipients.flatMap(({ id: uuid, to, to_key }, at): NewMessage[] => {
+		const { person, reasons } = people[at] ?? nobody;
+		if (!isWanted(type, { reasons, is_active: person?.is_active ?? null })) return [];
+		const { name = '', meta = {} } = person ?? {};
+		const known = { email: to, name, email_reason: person?.email_reason ?? email_reason, meta };
+		return [
+			{
+				uuid,
+				submission_seq,
+				lane: type === 'BULK' ? lanes.bulk : lanes.transactional,
+				to,
+				to_key,
+				list_id: person?.list_id ?? list_id,
+				subscriber_id: person?.subscriber_id ?? null,
+				variables: personVariables(known, variables, context),
+				state: 'queued',
+				now,
+			},
+		];
+	});
+	const messages: SendResult['messages'] = wanted.map(({ to, uuid }) => ({ to, id: uuid }));
 	tally.add({ at: now, campaign, type: 'CREATED', audience: 'all', by: messages.length });
-	await tally.write();
 	const answer: SendResult = {
 		messages,
 		result: true,
 		messages_created: messages.length,
 	};
-	if (key !== null) await rememberKey(sql, key, { submission: id, campaign, answer, now });
+	await sql.together([
+		() => insertMessages(sql, wanted),
+		() => tally.write(),
+		async () => {
+			if (key !== null) await rememberKey(sql, key, { submission: id, campaign, answer, now });
+		},
+	]);
 	return { kind: 'accepted', answer, submission: id, campaign };
 }
 
-async function insertRecipient(
-	sql: Sql,
-	submission: Submission,
-	submission_seq: number,
-	{ id, to, to_key }: Submission['recipients'][number],
-): Promise<boolean> {
-	const { type, now, variables, context } = submission;
-	const person = await findPerson(sql, to_key, submission.list_id);
-	const list_id = person?.list_id ?? submission.list_id;
-	if (!(await isWantedBy(sql, { to_key, list_id, is_active: person?.is_active ?? null }, type, now)))
-		return false;
-	const email_reason = person?.email_reason ?? (await reasonOf(sql, list_id));
-	const known = { email: to, name: person?.name ?? '', email_reason, meta: person?.meta ?? {} };
-	const inserted = await insertMessage(sql, {
-		uuid: id,
-		submission_seq,
-		lane: type === 'BULK' ? lanes.bulk : lanes.transactional,
-		to,
-		to_key,
-		list_id,
-		subscriber_id: person?.subscriber_id ?? null,
-		variables: personVariables(known, variables, context),
-		state: 'queued',
-		now,
-	});
-	return inserted !== null;
+interface FoundRecipient {
+	person: KnownPerson | null;
+	reasons: readonly SuppressionReason[];
 }
 
-async function reasonOf(sql: Sql, list_id: number | null): Promise<string> {
-	return list_id === null ? '' : ((await findList(sql, list_id))?.email_reason ?? '');
+const nobody: FoundRecipient = { person: null, reasons: [] };
+
+/** What is known of the recipients, in their order. */
+async function findRecipients(sql: Sql, { recipients, list_id, now }: Submission): Promise<FoundRecipient[]> {
+	const [reasonsAgainst, people] = await sql.together([
+		() => openSuppressions(sql, now),
+		() =>
+			sql.together(
+				recipients.map(
+					({ to_key }) =>
+						async () =>
+							await findPerson(sql, to_key, list_id),
+				),
+			),
+	]);
+	return await sql.together(
+		recipients.map(({ to_key: address }, at) => async () => {
+			const person = people[at] ?? null;
+			return { person, reasons: await reasonsAgainst({ address, list_id: person?.list_id ?? list_id }) };
+		}),
+	);
 }
 
 export interface KnownPerson extends Person {
@@ -238,11 +306,13 @@ export async function stoppedCopies(
 	{ cc, bcc }: Pick<Envelope, 'cc' | 'bcc'>,
 	now: Micros,
 ): Promise<EmailKey[]> {
+	if (cc.length + bcc.length === 0) return [];
 	const keys = new Set([...cc, ...bcc].flatMap((text) => parseMailbox(text)?.key ?? []));
-	const stopped: EmailKey[] = [];
-	for (const address of keys) {
+	const isStopped = async (address: EmailKey) => {
 		const reasons = await findSuppressions(sql, { address, list_id: null }, now);
-		if (!isWanted('TRANSACTIONAL', { reasons, is_active: null })) stopped.push(address);
-	}
-	return stopped;
+		return !isWanted('TRANSACTIONAL', { reasons, is_active: null });
+	};
+	const addresses = [...keys];
+	const found = await sql.together(addresses.map((address) => async () => await isStopped(address)));
+	return addresses.filter((_, at) => found[at]);
 }

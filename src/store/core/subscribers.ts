@@ -11,7 +11,7 @@ import type { Command, Operations } from '../operations.js';
 import type { PageOf, Slice, SubscriberPatch } from '../store.js';
 import { isErased } from './erasures.js';
 import { knownVariables } from './fields.js';
-import { counterMove, moveCounters } from './list-counters.js';
+import { type CountSubscribers, counterMove, createFilteredCounts, moveCounters } from './list-counters.js';
 import { findList } from './lists.js';
 import { cancelWaitingOfSubscriber } from './message-actions.js';
 import {
@@ -25,7 +25,7 @@ import {
 	toSubscriber,
 	tupleToSubscriber,
 } from './rows.js';
-import type { Sql, SqlValue } from './sql.js';
+import type { Insertion, Sql, SqlValue } from './sql.js';
 import { carryUnsubscription, findLasting, findSuppressions, liftSuppressions } from './suppressions.js';
 
 /**
@@ -73,7 +73,6 @@ export async function takeSubscriberIds(sql: Sql, count: number): Promise<number
 }
 
 export interface NewSubscriber {
-	id: number;
 	list_id: number;
 	email: string;
 	email_key: string;
@@ -88,14 +87,15 @@ export interface NewSubscriber {
 	import_seq: number | null;
 }
 
-/** False when the list has the address already; then nothing changes. The caller updates the counters. */
-export async function insertSubscriber(sql: Sql, row: NewSubscriber): Promise<boolean> {
-	const { changes } = await sql.run(
-		`INSERT INTO subscribers
-			(id, list_id, email, email_key, email_folded, name, is_active, disable_reason, meta, source, created_at, import_seq)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (email_key, list_id) DO NOTHING`,
-		row.id,
+const newColumns = {
+	...{ list_id: 'BIGINT', email: 'TEXT', email_key: 'TEXT', email_folded: 'TEXT', name: 'TEXT' },
+	...{ is_active: 'BIGINT', disable_reason: 'TEXT', meta: 'TEXT', source: 'TEXT' },
+	...{ created_at: 'BIGINT', import_seq: 'BIGINT' },
+} as const satisfies Insertion['columns'];
+
+/** In the order of `newColumns`. */
+function valuesOf(row: NewSubscriber): SqlValue[] {
+	return [
 		row.list_id,
 		row.email,
 		row.email_key,
@@ -107,9 +107,40 @@ export async function insertSubscriber(sql: Sql, row: NewSubscriber): Promise<bo
 		row.source,
 		row.created_at,
 		row.import_seq,
-	);
-	return changes === 1;
+	];
 }
+
+const intoSubscribers: Insertion = {
+	table: 'subscribers',
+	columns: { ...newColumns, id: 'BIGINT' },
+	key: 'id',
+	id: 'id',
+	conflict: 'ON CONFLICT (email_key, list_id) DO NOTHING',
+};
+
+/**
+ * With ids that were taken. False for one whose list has the address already, where nothing changes. The caller updates
+ * the counters.
+ */
+export async function insertSubscribers(
+	sql: Sql,
+	rows: readonly (NewSubscriber & { id: number })[],
+): Promise<boolean[]> {
+	const made = await sql.insertAll(
+		intoSubscribers,
+		rows.map((row) => {
+			const values = valuesOf(row);
+			values.push(row.id);
+			return values;
+		}),
+	);
+	return made.map((id) => id !== null);
+}
+
+const newNames = Object.keys(newColumns).join(', ');
+const newPlaces = Object.keys(newColumns)
+	.map(() => '?')
+	.join(', ');
 
 async function pageSubscribers(
 	sql: Sql,
@@ -183,30 +214,31 @@ async function createSubscriber(
 	sql: Sql,
 	{ list_id, input, if_exists, now }: Command<'createSubscriber'>,
 ): ReturnType<Operations['createSubscriber']> {
-	if ((await findList(sql, list_id)) === null) return { kind: 'not_found' };
 	const meta = input.meta ?? {};
 	const email_key = emailKey(input.email);
-	const there = if_exists === undefined ? null : await findByAddress(sql, list_id, email_key);
-	if (there !== null) {
+	const [list, there, known, erased, lasting] = await sql.together([
+		() => findList(sql, list_id),
+		() => findByAddress(sql, list_id, email_key),
+		() => knownVariables(sql),
+		() => isErased(sql, email_key),
+		() => findLasting(sql, { address: email_key, list_id }),
+	]);
+	if (list === null) return { kind: 'not_found' };
+	if (there !== null && if_exists !== undefined) {
 		if (if_exists === 'skip') return await written(sql, list_id, there);
 		const { email: _, meta: merge_meta, ...given } = input;
 		const patch = { ...given, ...(merge_meta !== undefined && { merge_meta: { ...merge_meta } }) };
 		return await patchSubscriber(sql, { list_id, id: there, patch, now });
 	}
 	const complaints = {
-		...checkMeta(meta, await knownVariables(sql)),
-		...((await hasAddress(sql, list_id, email_key)) && duplicateAddress),
-		...((await isErased(sql, email_key)) && erasedComplaint),
+		...checkMeta(meta, known),
+		...(there !== null && duplicateAddress),
+		...(erased && erasedComplaint),
 	};
 	if (Object.keys(complaints).length > 0) return { kind: 'refused', errors: complaints };
-	const start = startActivation(
-		input.is_active ?? true,
-		await findLasting(sql, { address: email_key, list_id }),
-	);
-	const id = await takeSubscriberIds(sql, 1);
-	await insertSubscriber(sql, {
+	const start = startActivation(input.is_active ?? true, lasting);
+	const row: NewSubscriber = {
 		...start,
-		id,
 		list_id,
 		email: input.email,
 		email_key,
@@ -216,9 +248,24 @@ async function createSubscriber(
 		source: 'API',
 		created_at: now,
 		import_seq: null,
-	});
-	await moveCounters(sql, list_id, counterMove(null, start.is_active));
-	return await written(sql, list_id, id);
+	};
+	const [, , , record] = await sql.together([
+		() => takeSubscriberIds(sql, 1),
+		() =>
+			sql.run(
+				`INSERT INTO subscribers (id, ${newNames})
+				VALUES ((SELECT last FROM id_sequences WHERE name = 'subscribers'), ${newPlaces})`,
+				...valuesOf(row),
+			),
+		() => moveCounters(sql, list_id, counterMove(null, start.is_active)),
+		() =>
+			sql.get<SubscriberRow>(
+				`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
+				email_key,
+				list_id,
+			),
+	]);
+	return record === undefined ? { kind: 'not_found' } : { kind: 'written', record: toSubscriber(record) };
 }
 
 async function patchSubscriber(
@@ -297,27 +344,4 @@ async function written(sql: Sql, list_id: number, id: number) {
 	return row === null
 		? ({ kind: 'not_found' } as const)
 		: ({ kind: 'written', record: toSubscriber(row) } as const);
-}
-
-/** Rows of `subscribers` that fulfil a condition. */
-export type CountSubscribers = (where: string, values: readonly SqlValue[]) => Promise<number>;
-
-/** Each is a filter of a listing in use. */
-const mostCounts = 200;
-
-/** Keeps each count until the data changes, by this connection or another. */
-export function createFilteredCounts(sql: Sql): CountSubscribers {
-	const counts = new Map<string, number>();
-	let seen = '';
-	return async (where, values) => {
-		const [[state] = ['']] = await sql.tuples<[string]>(sql.dialect.seenState);
-		if (state !== seen || counts.size >= mostCounts) counts.clear();
-		seen = state;
-		const key = JSON.stringify([where, values]);
-		const known = counts.get(key);
-		if (known !== undefined) return known;
-		const count = await sql.number(`SELECT count(*) FROM subscribers WHERE ${where}`, ...values);
-		counts.set(key, count);
-		return count;
-	};
 }

@@ -14,7 +14,7 @@ import {
 	mayBeOfOneList,
 	type UnsubscribeScope,
 } from '../../engine/rules/suppressions.js';
-import { isErased } from './erasures.js';
+import { isErased, openErased } from './erasures.js';
 import { moveCounters } from './list-counters.js';
 import type { Sql } from './sql.js';
 
@@ -37,9 +37,24 @@ export interface MailTo {
  * Reasons against mail that have not expired. An erased person gets no bulk mail, as after an unsubscription, although
  * no row says so.
  */
+export type ReasonsAgainst = (mail: MailTo) => Promise<SuppressionReason[]>;
+
+/** For many mails, while no suppression is added: asks once whether there is any. */
+export async function openSuppressions(sql: Sql, now: Micros): Promise<ReasonsAgainst> {
+	const [hasAny, isErased] = await sql.together([() => hasSuppressions(sql), () => openErased(sql)]);
+	return async (mail) => {
+		const stored = hasAny ? await storedReasons(sql, mail, now) : [];
+		return stored.length === 0 && (await isErased?.(mail.address)) ? ['UNSUBSCRIBED'] : stored;
+	};
+}
+
+/** As `ReasonsAgainst`, for one mail. */
 export async function findSuppressions(sql: Sql, mail: MailTo, now: Micros): Promise<SuppressionReason[]> {
-	const stored = await storedReasons(sql, mail, now);
-	return stored.length === 0 && (await isErased(sql, mail.address)) ? ['UNSUBSCRIBED'] : stored;
+	const [stored, erased] = await sql.together([
+		() => storedReasons(sql, mail, now),
+		() => isErased(sql, mail.address),
+	]);
+	return stored.length === 0 && erased ? ['UNSUBSCRIBED'] : stored;
 }
 
 /** The stored reasons that have no end. */
@@ -275,25 +290,15 @@ async function deactivate(sql: Sql, { address, list_id }: MailTo, reason: Suppre
 }
 
 /** The recipient of a message. */
-export interface Addressee {
+interface Addressee {
 	to_key: EmailKey;
 	/** The list of the message; null: none. */
 	list_id: number | null;
 	/** Null for an address without a subscriber. */
-	is_active: boolean | null;
-}
-
-/** Whether a message may be made now. The lease checks the same again (`unwantedBecause`), so a count is kept. */
-export async function isWantedBy(
-	sql: Sql,
-	{ to_key, list_id, is_active }: Addressee,
-	type: 'TRANSACTIONAL' | 'BULK',
-	now: Micros,
-): Promise<boolean> {
-	return isWanted(type, {
-		reasons: await findSuppressions(sql, { address: to_key, list_id }, now),
-		is_active,
-	});
+	subscriber_id: number | null;
+	/** The subscriber's; null: it was deleted. */
+	is_active: number | null;
+	disable_reason: string | null;
 }
 
 /**
@@ -303,21 +308,17 @@ export async function isWantedBy(
  */
 export async function unwantedBecause(
 	sql: Sql,
-	{ to_key, list_id, subscriber_id }: Omit<Addressee, 'is_active'> & { subscriber_id: number | null },
+	{ to_key, list_id, subscriber_id, is_active, disable_reason }: Addressee,
 	type: 'TRANSACTIONAL' | 'BULK',
-	now: Micros,
+	reasonsAgainst: ReasonsAgainst,
 ): Promise<string | null> {
 	const mail = { address: to_key, list_id };
-	const reasons = await findSuppressions(sql, mail, now);
+	const reasons = await reasonsAgainst(mail);
 	if (!isWanted(type, { reasons, is_active: null })) return await suppressedBecause(sql, mail, reasons, type);
 	if (type !== 'BULK' || subscriber_id === null) return null;
-	const found = await sql.get<{ is_active: number; disable_reason: string | null }>(
-		'SELECT is_active, disable_reason FROM subscribers WHERE id = ?',
-		subscriber_id,
-	);
-	if (found === undefined) return 'not sent: the subscriber was deleted';
-	if (found.is_active === 1) return null;
-	const because = found.disable_reason === null ? '' : ` (${found.disable_reason})`;
+	if (is_active === null) return 'not sent: the subscriber was deleted';
+	if (is_active === 1) return null;
+	const because = disable_reason === null ? '' : ` (${disable_reason})`;
 	return `not sent: the subscriber is inactive${because}`;
 }
 

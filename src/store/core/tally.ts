@@ -89,10 +89,12 @@ export async function createTally(sql: Sql, only: 'days' | 'quarters' | null = n
 				bounces.add([scope, quarter, domainOf(address), type, code ?? ''], [1]);
 		},
 		write: async () => {
-			await days.write(sql, addToDay);
-			await quarters.write(sql, addToQuarter);
-			await clicks.write(sql, addToLink);
-			await bounces.write(sql, addToBounces);
+			await sql.together([
+				() => days.write(sql, addToDay),
+				() => quarters.write(sql, addToQuarter),
+				() => clicks.write(sql, addToLink),
+				() => bounces.write(sql, addToBounces),
+			]);
 		},
 		notices: createNotices(sql),
 	};
@@ -120,9 +122,15 @@ function createCounts() {
 			counts.set(name, { key, by: entry.by.map((sum, index) => sum + (by[index] ?? 0)) });
 		},
 		write: async (sql: Sql, text: string) => {
-			for (const { key, by } of counts.values())
-				if (by.some((sum) => sum !== 0)) await sql.run(text, ...key, ...by);
+			const changed = [...counts.values()].filter(({ by }) => by.some((sum) => sum !== 0));
 			counts.clear();
+			await sql.together(
+				changed.map(
+					({ key, by }) =>
+						async () =>
+							await sql.run(text, ...key, ...by),
+				),
+			);
 		},
 	};
 }

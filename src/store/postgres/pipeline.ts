@@ -20,8 +20,6 @@ export interface Answer {
 export interface Pipeline {
 	/** Rejects with the error of the server, or of a statement before it in the same round trip. */
 	ask(text: string, values?: readonly SqlValue[]): Promise<Answer>;
-	/** Round trips so far. */
-	readonly trips: number;
 }
 
 interface Question {
@@ -33,11 +31,9 @@ interface Question {
 
 export function createPipeline(client: ClientBase): Pipeline {
 	let waiting: Question[] = [];
-	let trips = 0;
 	const send = () => {
 		const questions = waiting;
 		waiting = [];
-		trips += 1;
 		client.query(new RoundTrip(questions));
 	};
 	return {
@@ -47,9 +43,6 @@ export function createPipeline(client: ClientBase): Pipeline {
 				if (waiting.length === 0) nextTick(send);
 				waiting.push({ text, values, answer, fail });
 			}),
-		get trips() {
-			return trips;
-		},
 	};
 }
 

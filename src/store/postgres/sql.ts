@@ -1,6 +1,6 @@
 /** A connection as the core uses it: statements with numbered parameters, values as SQLite gives them. */
 import { secretsOf } from '../core/keys.js';
-import type { Dialect, Sql, SqlValue, Together } from '../core/sql.js';
+import type { Dialect, Insertion, Sql, SqlValue, Together } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 import type { Answer, Pipeline } from './pipeline.js';
 
@@ -8,6 +8,12 @@ const dialect: Dialect = {
 	position: 'strpos',
 	least: 'least',
 	jsonText: (column, name) => `CAST(${column} AS jsonb) ->> '${name}'`,
+	oneOf: (column) =>
+		`${column} IN (SELECT CAST(value AS BIGINT) FROM jsonb_array_elements_text(CAST(? AS JSONB)))`,
+	table: (columns, alias) => {
+		const types = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
+		return `jsonb_to_recordset(CAST(? AS JSONB)) AS ${alias} (${types.join(', ')})`;
+	},
 	using: () => '',
 	databaseSize: 'SELECT pg_database_size(current_database())',
 	seenState: 'SELECT pg_current_snapshot()::text',
@@ -45,6 +51,15 @@ export function createSql(pipeline: Pipeline, keys: readonly WrappingKey[] = [])
 			const [row] = (await ask(`${text} RETURNING ${id}`, values)).rows;
 			return row === undefined ? null : Number(row[0]);
 		},
+		insertAll: async (into, rows) => {
+			if (rows.length === 0) return [];
+			const names = Object.keys(into.columns);
+			const arrays = names.map((_, at) => toArray(rows.map((row) => row[at] ?? null)));
+			const { rows: made } = await ask(insertion(into), arrays);
+			const ids = new Map(made.map(([key, id]) => [String(key), Number(id)]));
+			const key = names.indexOf(into.key);
+			return rows.map((row) => ids.get(String(row[key])) ?? null);
+		},
 		number: async (text, ...values) => Number((await ask(text, values)).rows[0]?.[0] ?? 0),
 		together: async <Answers extends readonly unknown[]>(questions: Together<Answers>) => {
 			let failure: { error: unknown } | null = null;
@@ -65,6 +80,21 @@ export function createSql(pipeline: Pipeline, keys: readonly WrappingKey[] = [])
 		// Deleted rows stay in the write-ahead log, in replicas and in backups, which nothing here can overwrite.
 		overwriting: (operate) => operate(),
 	};
+}
+
+function insertion({ table, columns, key, id, conflict }: Insertion): string {
+	const names = Object.keys(columns).join(', ');
+	const arrays = Object.values(columns).map((type) => `?::${type}[]`);
+	return `INSERT INTO ${table} (${names}) SELECT * FROM unnest(${arrays.join(', ')}) ${conflict} RETURNING ${key}, ${id}`;
+}
+
+/** As text (PostgreSQL, 8.15.2 "Array Value Input"). */
+function toArray(values: readonly SqlValue[]): string {
+	const items = values.map((value) => {
+		if (value === null) return 'NULL';
+		return typeof value === 'string' ? `"${value.replace(/["\\]/g, '\\$&')}"` : String(value);
+	});
+	return `{${items.join(',')}}`;
 }
 
 function toObjects({ names, rows }: Answer): Record<string, unknown>[] {

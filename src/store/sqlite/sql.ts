@@ -1,7 +1,7 @@
 /** A connection with its prepared statements: each text is compiled once and kept. */
 import type Database from 'better-sqlite3';
 import { secretsOf } from '../core/keys.js';
-import type { Changed, Dialect, Secrets, SqlValue } from '../core/sql.js';
+import type { Changed, Dialect, Insertion, Secrets, SqlValue } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 
 /** The statements of the core's `Sql`, answered at once. */
@@ -13,6 +13,7 @@ export interface Sql {
 	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Row[];
 	run(text: string, ...values: SqlValue[]): Changed;
 	insert(id: string, text: string, ...values: SqlValue[]): number | null;
+	insertAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): (number | null)[];
 	number(text: string, ...values: SqlValue[]): number;
 	together<Answers extends readonly unknown[]>(
 		questions: readonly [...{ [At in keyof Answers]: () => Answers[At] }],
@@ -24,6 +25,11 @@ const dialect: Dialect = {
 	position: 'instr',
 	least: 'min',
 	jsonText: (column, name) => `${column} ->> '${name}'`,
+	oneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
+	table: (columns, alias) => {
+		const values = Object.keys(columns).map((name) => `value ->> '${name}' AS ${name}`);
+		return `(SELECT ${values.join(', ')} FROM json_each(?)) AS ${alias}`;
+	},
 	using: (index) => `INDEXED BY ${index}`,
 	databaseSize: 'SELECT page_count * page_size FROM pragma_page_count, pragma_page_size',
 	// The first changes with the first read after a commit of another connection, the second with each row that this one
@@ -50,6 +56,18 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		rawCache.set(text, fresh);
 		return fresh;
 	};
+	const insertions = new Map<Insertion, Database.Statement<SqlValue[], unknown>>();
+	const insertion = (into: Insertion) => {
+		const known = insertions.get(into);
+		if (known !== undefined) return known;
+		const { table, columns, conflict } = into;
+		const names = Object.keys(columns);
+		const fresh = statement(
+			`INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')}) ${conflict}`,
+		);
+		insertions.set(into, fresh);
+		return fresh;
+	};
 	// The row types are claims of each query about its own columns: STRICT tables and the tests hold them to it.
 	return {
 		dialect,
@@ -63,6 +81,13 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		insert: (_, text, ...values) => {
 			const { changes, lastInsertRowid } = statement(text).run(...values);
 			return changes === 1 ? Number(lastInsertRowid) : null;
+		},
+		insertAll: (into, rows) => {
+			const insert = insertion(into);
+			return rows.map((row) => {
+				const { changes, lastInsertRowid } = insert.run(...row);
+				return changes === 1 ? Number(lastInsertRowid) : null;
+			});
 		},
 		number: (text, ...values) => {
 			const row = rawStatement(text).get(...values) as readonly unknown[] | undefined;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createFilteredCounts } from '../../../src/store/core/subscribers.js';
+import { createFilteredCounts } from '../../../src/store/core/list-counters.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
 
 /** Counts by `f`, which notices each time it is called: once a row that is scanned. */

@@ -18,6 +18,7 @@ import { parseStored } from '../rows.js';
 import { findSender } from '../senders.js';
 import type { Sql } from '../sql.js';
 import { insertSubmission } from '../submissions.js';
+import { openSuppressions } from '../suppressions.js';
 import { createResultLog } from './results.js';
 import { type CampaignRow, maxListedRejects, noCounts } from './rows.js';
 import {
@@ -84,14 +85,19 @@ async function stageRows(
 	const counts = noCounts();
 	const rejects: Reject[] = [];
 	const log = createResultLog(sql, campaign);
-	for (const [index, row] of rows.entries()) {
-		for (const { to, outcome } of await stage(row)) {
+	const staged: StagedRecipient[][] = [];
+	// Requests that are alike share a submission, which the first of them makes.
+	if (campaign.requests === 1) for (const row of rows) staged.push(await stage(row));
+	else staged.push(...(await sql.together(rows.map((row) => async () => await stage(row)))));
+	for (const [index, recipients] of staged.entries()) {
+		for (const { to, outcome } of recipients) {
 			counts[outcome.kind] += 1;
-			await log.add({ line: row.line ?? null, to, outcome });
+			log.add({ line: rows[index]?.line ?? null, to, outcome });
 			if (outcome.kind !== 'rejected') continue;
 			rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
 		}
 	}
+	await log.write();
 	return { position: first + rows.length, counts, rejects };
 }
 
@@ -159,6 +165,7 @@ export async function stageRequest(
 		used: campaign.courier === 'api' ? [] : [...(variables ?? [])],
 		context,
 		is_strict: campaign.strict_vars === 1,
+		reasonsAgainst: await openSuppressions(sql, now),
 		now,
 	};
 	const email_reason = list_id === null ? '' : ((await findList(sql, list_id))?.email_reason ?? '');
@@ -273,14 +280,18 @@ async function stagePeople(
 	const log = createResultLog(sql, campaign);
 	const counts = noCounts();
 	const rejects = [...kept];
+	const staged = await sql.together(
+		people.map((person) => async () => await stagePerson(sql, staging, person)),
+	);
 	for (const [row, person] of people.entries()) {
-		const outcome = await stagePerson(sql, staging, person);
+		const outcome = staged[row] ?? null;
 		if (outcome === null) continue;
 		counts[outcome.kind] += 1;
-		await log.add({ line: null, to: person.email, outcome });
+		log.add({ line: null, to: person.email, outcome });
 		if (outcome.kind === 'rejected' && rejects.length < maxListedRejects)
 			rejects.push({ row, code: outcome.code, error: outcome.error });
 	}
+	await log.write();
 	return { counts, rejects };
 }
 

@@ -14,6 +14,7 @@ import type { Command, Operations } from '../../operations.js';
 import { findList } from '../lists.js';
 import { type ListRow, parseRecord, parseStored, type SubscriberRow, subscriberColumns } from '../rows.js';
 import type { Sql } from '../sql.js';
+import { openSuppressions } from '../suppressions.js';
 import { createCounts, leavingOut, type Outcome, sumOf } from './list-counts.js';
 import { type CampaignRow, maxListedRejects, readFromLists, type StagedSlice } from './rows.js';
 import {
@@ -22,11 +23,10 @@ import {
 	judge,
 	keepRejects,
 	keptRejects,
-	putMessage,
+	putMessages,
 	readStaging,
 	type Staging,
 	type Terms,
-	type Verdict,
 } from './staging.js';
 
 /** Lists as they are expanded. */
@@ -67,15 +67,18 @@ export async function stageList(
 	const rejects: Reject[] = await keptRejects(sql, campaign.seq, list_id);
 	const before = rejects.length;
 	const first = readFromLists(campaign);
-	for (const [index, person] of people.entries()) {
-		const outcome = await outcomeOf(sql, expansion, person);
-		const kept = outcome.kind === 'wanted' ? await put(sql, staging, { outcome, person, list }) : outcome;
-		counts.add(kept);
-		const why = leavingOut(kept);
-		if (why !== null) await keepLeftOut(sql, campaign.seq, person, why);
-		if (kept.kind !== 'rejected' || rejects.length >= maxListedRejects) continue;
-		rejects.push({ row: first + index, code: kept.code, error: kept.error });
+	const outcomes = await sql.together(
+		people.map((person) => async () => await outcomeOf(sql, expansion, person)),
+	);
+	const kept = await put(sql, staging, { outcomes, people, list });
+	for (const [index, outcome] of kept.entries()) {
+		counts.add(outcome);
+		if (outcome.kind !== 'rejected' || rejects.length >= maxListedRejects) continue;
+		rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
 	}
+	await sql.together(
+		kept.map((outcome, index) => async () => await keepLeftOut(sql, campaign.seq, people[index], outcome)),
+	);
 	if (rejects.length > before) await keepRejects(sql, { campaign_seq: campaign.seq, list_id }, rejects);
 	const after_id = people.at(-1)?.id ?? place?.after_id ?? 0;
 	await keepPlace(sql, campaign.seq, { after_id, counts: sumOf(place?.counts ?? null, counts.sum()) });
@@ -89,17 +92,26 @@ export async function stageList(
 	};
 }
 
+/** Makes the messages of those that are wanted. The same outcomes; without a message it is a duplicate. */
 async function put(
 	sql: Sql,
 	staging: Staging,
 	{
-		outcome,
-		person,
+		outcomes,
+		people,
 		list,
-	}: { outcome: Extract<Verdict, { kind: 'wanted' }>; person: SubscriberRow; list: ListRow },
-): Promise<Outcome> {
-	const staged = await putMessage(sql, staging, candidateOf(person, list.email_reason), outcome);
-	return staged.kind === 'staged' ? outcome : { kind: 'left_out', code: 'duplicate', detail: null };
+	}: { outcomes: readonly Outcome[]; people: readonly SubscriberRow[]; list: ListRow },
+): Promise<Outcome[]> {
+	const wanted = people.flatMap((person, index) => {
+		const outcome = outcomes[index];
+		if (outcome?.kind !== 'wanted') return [];
+		return [{ index, candidate: candidateOf(person, list.email_reason), variables: outcome.variables }];
+	});
+	const messages = await putMessages(sql, staging, wanted);
+	const kept = [...outcomes];
+	for (const [at, { index }] of wanted.entries())
+		if (messages[at] === null) kept[index] = { kind: 'left_out', code: 'duplicate', detail: null };
+	return kept;
 }
 
 /** Findings that a part names. */
@@ -111,15 +123,23 @@ export async function foreseeList(
 	{ audience, list_id, after, limit, time_zone, ...terms }: Command<'foreseeAudience'>,
 ): ReturnType<Operations['foreseeAudience']> {
 	if ((await findList(sql, list_id)) === null) return null;
-	const expansion = await expand(sql, { audience, list_id, terms, timeZone: time_zone });
+	const reasonsAgainst = await openSuppressions(sql, terms.now);
+	const expansion = await expand(sql, {
+		audience,
+		list_id,
+		terms: { ...terms, reasonsAgainst },
+		timeZone: time_zone,
+	});
 	const people = await nextPeople(sql, { list_id, after, limit });
 	const counts = createCounts(list_id);
 	const findings: string[] = [];
 	let first: number | null = null;
-	for (const person of people) {
-		const outcome = await outcomeOf(sql, expansion, person);
+	const outcomes = await sql.together(
+		people.map((person) => async () => await outcomeOf(sql, expansion, person)),
+	);
+	for (const [index, outcome] of outcomes.entries()) {
 		counts.add(outcome);
-		if (outcome.kind === 'wanted') first ??= person.id;
+		if (outcome.kind === 'wanted') first ??= people[index]?.id ?? null;
 		if (outcome.kind === 'rejected' && findings.length < mostFindings) findings.push(outcome.error);
 	}
 	const next = people.length < limit ? null : (people.at(-1)?.id ?? null);
@@ -176,7 +196,7 @@ async function outcomeOf(sql: Sql, expansion: Expansion, person: SubscriberRow):
 			return { kind: 'left_out', code: 'duplicate', detail: null };
 	}
 	const reason = lists.find(({ id }) => id === person.list_id)?.email_reason ?? '';
-	return await judge(sql, terms, candidateOf(person, reason));
+	return await judge(terms, candidateOf(person, reason));
 }
 
 async function findInList(sql: Sql, email_key: string, list_id: number): Promise<SubscriberRow | undefined> {
@@ -246,10 +266,11 @@ async function readingOf(sql: Sql, to_key: string, campaign: string): Promise<'o
 async function keepLeftOut(
 	sql: Sql,
 	campaign_seq: number,
-	person: SubscriberRow,
-	why: LeavingOut,
+	person: SubscriberRow | undefined,
+	outcome: Outcome,
 ): Promise<void> {
-	if (why.code === 'duplicate') return;
+	const why = leavingOut(outcome);
+	if (person === undefined || why === null || why.code === 'duplicate') return;
 	await sql.run(
 		`INSERT INTO campaign_left_out (campaign_seq, list_id, to_email, to_key, code, detail)
 		VALUES (?, ?, ?, ?, ?, ?)`,

@@ -11,7 +11,7 @@ import { figuresOf } from '../figures.js';
 import { planOf } from '../gates.js';
 import { seenState } from '../messages.js';
 import { parseStored, span } from '../rows.js';
-import type { Sql } from '../sql.js';
+import type { Insertion, Sql, SqlValue } from '../sql.js';
 import {
 	type CampaignRow,
 	campaignColumns,
@@ -26,19 +26,30 @@ import type { RowOutcome } from './staging.js';
 
 /** Records the recipients of one batch, in their order. */
 export interface ResultLog {
-	add(row: { line: number | null; to: string; outcome: RowOutcome }): Promise<void>;
+	add(row: { line: number | null; to: string; outcome: RowOutcome }): void;
+	write(): Promise<void>;
 }
+
+const intoResults: Insertion = {
+	table: 'campaign_results',
+	columns: {
+		...{ campaign_seq: 'BIGINT', n: 'BIGINT', line: 'BIGINT', message_id: 'BIGINT' },
+		...{ to_email: 'TEXT', code: 'TEXT', error: 'TEXT' },
+	},
+	key: 'n',
+	id: 'n',
+	conflict: '',
+};
 
 /** Numbers continue after all counted rows: recipients of a list leave a gap. */
 export function createResultLog(sql: Sql, campaign: CampaignRow): ResultLog {
 	let n = campaign.staged + campaign.suppressed + campaign.rejected;
+	const rows: SqlValue[][] = [];
 	return {
-		add: async ({ line, to, outcome }) => {
+		add: ({ line, to, outcome }) => {
 			n += 1;
 			const isStaged = outcome.kind === 'staged';
-			await sql.run(
-				`INSERT INTO campaign_results (campaign_seq, n, line, message_id, to_email, code, error)
-				VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			rows.push([
 				campaign.seq,
 				n,
 				line,
@@ -46,8 +57,9 @@ export function createResultLog(sql: Sql, campaign: CampaignRow): ResultLog {
 				isStaged ? null : to,
 				isStaged ? null : outcome.kind === 'rejected' ? outcome.code : 'suppressed',
 				outcome.kind === 'rejected' ? outcome.error : null,
-			);
+			]);
 		},
+		write: async () => void (await sql.insertAll(intoResults, rows)),
 	};
 }
 

@@ -13,8 +13,8 @@ import {
 import { isWanted, stopping } from '../../../engine/rules/subscription.js';
 import { parseStored, parseTexts, parseUsed } from '../rows.js';
 import type { Sql } from '../sql.js';
-import { findPerson, insertMessage } from '../submissions.js';
-import { findSuppressions } from '../suppressions.js';
+import { findPerson, insertMessages } from '../submissions.js';
+import { openSuppressions, type ReasonsAgainst } from '../suppressions.js';
 import type { CampaignRow } from './rows.js';
 
 /** What decides about a recipient, whichever row it comes from. */
@@ -25,6 +25,7 @@ export interface Terms {
 	context: Record<string, string>;
 	/** A variable without a value rejects the row. */
 	is_strict: boolean;
+	reasonsAgainst: ReasonsAgainst;
 	now: Micros;
 }
 
@@ -57,13 +58,20 @@ export type RowOutcome =
  * of them.
  */
 export async function readStaging(sql: Sql, campaign: CampaignRow, now: Micros): Promise<Staging> {
-	const row = await sql.get<{
-		seq: number;
-		type: 'TRANSACTIONAL' | 'BULK';
-		list_id: number | null;
-		variables: string;
-		context: string;
-	}>('SELECT seq, type, list_id, variables, context FROM submissions WHERE campaign_seq = ?', campaign.seq);
+	const [row, reasonsAgainst] = await sql.together([
+		() =>
+			sql.get<{
+				seq: number;
+				type: 'TRANSACTIONAL' | 'BULK';
+				list_id: number | null;
+				variables: string;
+				context: string;
+			}>(
+				'SELECT seq, type, list_id, variables, context FROM submissions WHERE campaign_seq = ?',
+				campaign.seq,
+			),
+		() => openSuppressions(sql, now),
+	]);
 	if (row === undefined) throw new Error(`campaign ${campaign.seq} has no submission`);
 	const { seq, type, list_id } = row;
 	return {
@@ -74,6 +82,7 @@ export async function readStaging(sql: Sql, campaign: CampaignRow, now: Micros):
 		used: parseUsed(row.variables),
 		context: parseTexts(row.context),
 		is_strict: campaign.strict_vars === 1,
+		reasonsAgainst,
 		now,
 	};
 }
@@ -87,11 +96,10 @@ export type Verdict =
 
 /** Only reads. A suppression takes precedence over missing variables. */
 export async function judge(
-	sql: Sql,
-	{ type, used, context, is_strict, now }: Terms,
+	{ type, used, context, is_strict, reasonsAgainst }: Terms,
 	{ person, to_key, list_id, is_active, given }: Candidate,
 ): Promise<Verdict> {
-	const reasons = await findSuppressions(sql, { address: to_key, list_id }, now);
+	const reasons = await reasonsAgainst({ address: to_key, list_id });
 	if (!isWanted(type, { reasons, is_active })) return { kind: 'suppressed', reason: stopping(type, reasons) };
 	const variables = overlayVariables(personVariables(person, used, context), used, given);
 	const missing = is_strict ? missingVariables(variables, used, context) : [];
@@ -102,31 +110,35 @@ export async function judge(
 
 /** Runs in the transaction of the caller, which counts the outcome. What `judge` says goes before a duplicate. */
 export async function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): Promise<RowOutcome> {
-	const verdict = await judge(sql, staging, candidate);
-	return verdict.kind === 'wanted' ? await putMessage(sql, staging, candidate, verdict) : verdict;
+	const verdict = await judge(staging, candidate);
+	if (verdict.kind !== 'wanted') return verdict;
+	const [message = null] = await putMessages(sql, staging, [{ candidate, ...verdict }]);
+	if (message !== null) return { kind: 'staged', message };
+	const error = `${candidate.person.email} is in this campaign already.`;
+	return { kind: 'rejected', code: 'duplicate', error };
 }
 
-/** The message of a recipient that nothing speaks against. */
-export async function putMessage(
+/** The messages of recipients that nothing speaks against, by their numbers; null: the address has one already. */
+export async function putMessages(
 	sql: Sql,
 	{ campaign, scope, submission, now }: Staging,
-	{ person, to_key, list_id, subscriber_id }: Candidate,
-	{ variables }: { variables: Record<string, string> },
-): Promise<RowOutcome> {
-	const message = await insertMessage(sql, {
-		uuid: messageUuid(scope, to_key),
-		submission_seq: submission.seq,
-		lane: campaign.seq,
-		to: person.email,
-		to_key,
-		list_id,
-		subscriber_id,
-		variables,
-		state: 'staged',
-		now,
-	});
-	if (message !== null) return { kind: 'staged', message };
-	return { kind: 'rejected', code: 'duplicate', error: `${person.email} is in this campaign already.` };
+	wanted: readonly { candidate: Candidate; variables: Record<string, string> }[],
+): Promise<(number | null)[]> {
+	return await insertMessages(
+		sql,
+		wanted.map(({ candidate: { person, to_key, list_id, subscriber_id }, variables }) => ({
+			uuid: messageUuid(scope, to_key),
+			submission_seq: submission.seq,
+			lane: campaign.seq,
+			to: person.email,
+			to_key,
+			list_id,
+			subscriber_id,
+			variables,
+			state: 'staged',
+			now,
+		})),
+	);
 }
 
 /** Adds to the counts of a campaign's recipients. */

@@ -16,7 +16,7 @@ import { parseRecord, parseStored } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { takeSubscriberIds } from '../subscribers.js';
 import { type BatchRows, orderByRank, type RowSlice } from './batch-rows.js';
-import { type ImportRun, importRow, openImportRun, type RowOutcome } from './run.js';
+import { type ImportRun, importRows, openImportRun, type RowOutcome, type RowPlace } from './run.js';
 
 interface SessionRow {
 	seq: number;
@@ -252,10 +252,14 @@ export async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportP
 		const { part, index } = find(number);
 		return part.rows.rank(index);
 	};
+	let rows: PlacedRow[] = [];
 	for (const number of orderByRank(count, rankAt)) {
-		const { part, index } = find(number);
-		await putRow(sql, run, { part, index, id: firstId + number });
+		rows.push({ ...find(number), id: firstId + number });
+		if (rows.length < mostAtOnce) continue;
+		await putRows(sql, run, rows);
+		rows = [];
 	}
+	await putRows(sql, run, rows);
 	for (const { rejects } of parts) rejects.sort((a, b) => a.row - b.row);
 }
 
@@ -285,18 +289,30 @@ function numberRows(parts: readonly ImportPart[]): { count: number; find(number:
 	return { count, find };
 }
 
-async function putRow(
-	sql: Sql,
-	run: ImportRun,
-	{ part, index, id }: Numbered & { id: number },
-): Promise<void> {
-	const row = part.rows.row(index);
-	const outcome =
-		row.kind === 'rejected' ? row : await importRow(sql, run, row, { id, unknown: part.unknown });
-	part.counts[outcome.kind] += 1;
-	if (row.kind === 'row' && keepsText(run, row, outcome.kind)) {
-		part.counts.other_reasons = (part.counts.other_reasons ?? 0) + 1;
+type PlacedRow = Numbered & { id: number };
+
+/** Rows that are decoded at once: as objects they take five times their memory. */
+const mostAtOnce = 1_000;
+
+async function putRows(sql: Sql, run: ImportRun, places: readonly PlacedRow[]): Promise<void> {
+	const valid: { part: ImportPart; index: number; row: ImportRow; place: RowPlace }[] = [];
+	for (const { part, index, id } of places) {
+		const row = part.rows.row(index);
+		if (row.kind === 'rejected') count(part, index, row);
+		else valid.push({ part, index, row, place: { id, unknown: part.unknown } });
 	}
+	const outcomes = await importRows(sql, run, valid);
+	for (const [at, outcome] of outcomes.entries()) {
+		const put = valid[at];
+		if (put === undefined) throw new RangeError('an outcome of no row');
+		count(put.part, put.index, outcome);
+		if (keepsText(run, put.row, outcome.kind))
+			put.part.counts.other_reasons = (put.part.counts.other_reasons ?? 0) + 1;
+	}
+}
+
+function count(part: ImportPart, index: number, outcome: RowOutcome): void {
+	part.counts[outcome.kind] += 1;
 	if (outcome.kind === 'rejected' || outcome.kind === 'duplicate')
 		part.rejects.push({ row: index, code: outcome.code, error: outcome.error });
 }

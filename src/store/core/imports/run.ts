@@ -19,7 +19,7 @@ import { knownVariables } from '../fields.js';
 import { counterMove } from '../list-counters.js';
 import { flag, parseRecord, type SubscriberRow, subscriberColumns } from '../rows.js';
 import type { Sql } from '../sql.js';
-import { insertSubscriber } from '../subscribers.js';
+import { insertSubscribers } from '../subscribers.js';
 import {
 	findLasting,
 	findSuppressions,
@@ -78,17 +78,76 @@ export interface RowPlace {
 	unknown: readonly string[];
 }
 
+interface PlacedRow {
+	row: ImportRow;
+	place: RowPlace;
+}
+
 /**
- * Puts one row: stored state decides its outcome. A refusal changes nothing, with one exception: a reason of the file
- * about an existing address still stops its mail.
+ * Puts rows in their order: stored state decides about each. A refusal changes nothing, with one exception: a reason of
+ * the file about an existing address still stops its mail.
  */
-export async function importRow(
+export async function importRows(
 	sql: Sql,
 	run: ImportRun,
-	row: ImportRow,
-	place: RowPlace,
-): Promise<RowOutcome> {
-	const unknown = place.unknown.length === 0 && !row.has_meta_cell ? undefined : findUnknown(run, row);
+	rows: readonly PlacedRow[],
+): Promise<RowOutcome[]> {
+	const outcomes: RowOutcome[] = [];
+	let plain: PlacedRow[] = [];
+	for (const placed of rows) {
+		if (isPlain(run, placed)) {
+			plain.push(placed);
+			continue;
+		}
+		outcomes.push(...(await importPlain(sql, run, plain)));
+		plain = [];
+		outcomes.push(await importRow(sql, run, placed));
+	}
+	outcomes.push(...(await importPlain(sql, run, plain)));
+	return outcomes;
+}
+
+/** Whether nothing but a subscriber of the same address can stand against a row, as with most rows. */
+function isPlain({ hasSuppressions, isErased, standing }: ImportRun, { row, place }: PlacedRow): boolean {
+	return (
+		!hasSuppressions &&
+		isErased === null &&
+		standing === null &&
+		importedReason(row.disable_reason) === null &&
+		!mayBeUnknown(row, place)
+	);
+}
+
+function mayBeUnknown(row: ImportRow, { unknown }: RowPlace): boolean {
+	return unknown.length > 0 || row.has_meta_cell;
+}
+
+/** The unique index decides which rows are new. */
+async function importPlain(sql: Sql, run: ImportRun, rows: readonly PlacedRow[]): Promise<RowOutcome[]> {
+	if (rows.length === 0) return [];
+	const made = rows.map(({ row, place }) => newSubscriber(run, row, place.id, nothingStands));
+	const isNew = await insertSubscribers(sql, made);
+	const outcomes: RowOutcome[] = rows.map(() => ({ kind: 'created' }));
+	const met = new Map<string, number[]>();
+	for (const [at, { row }] of rows.entries()) {
+		const others = met.get(row.email_key);
+		if (isNew[at]) move(run, null, made[at]?.is_active ?? true);
+		else if (others === undefined) met.set(row.email_key, [at]);
+		else others.push(at);
+	}
+	await sql.together(
+		[...met.values()].map((places) => async () => {
+			for (const at of places) {
+				const { row } = rows[at] as PlacedRow;
+				outcomes[at] = await meetExisting(sql, run, row);
+			}
+		}),
+	);
+	return outcomes;
+}
+
+async function importRow(sql: Sql, run: ImportRun, { row, place }: PlacedRow): Promise<RowOutcome> {
+	const unknown = mayBeUnknown(row, place) ? findUnknown(run, row) : undefined;
 	if (unknown !== undefined) {
 		return { kind: 'rejected', code: 'unknown_variable', error: `meta: ${unknownVariableText(unknown)}` };
 	}
@@ -111,28 +170,32 @@ function findUnknown({ known }: ImportRun, row: ImportRow): string | undefined {
 	return Object.keys(parseRecord(row.meta_json)).find((variable) => !known.has(variable));
 }
 
-// The unique index decides in one statement whether the row is new, as most rows are.
-async function create(sql: Sql, run: ImportRun, row: ImportRow, id: number): Promise<boolean> {
-	const reasons = await suppressionsAfterLift(sql, run, row);
-	const activation = importedActivation(row, reasons.kept);
+function newSubscriber({ spec, seq, now }: ImportRun, row: ImportRow, id: number, { kept }: Standing) {
+	const activation = importedActivation(row, kept);
 	// Spelled out: spreading `activation` made this literal a quarter of an import's time.
-	const isNew = await insertSubscriber(sql, {
+	return {
 		is_active: activation.is_active,
 		disable_reason: activation.disable_reason,
 		id,
-		list_id: run.spec.list_id,
+		list_id: spec.list_id,
 		email: row.email,
 		email_key: row.email_key,
 		email_folded: row.email_folded,
 		name: row.name ?? '',
 		meta: row.meta_json,
-		source: 'IMPORT',
-		created_at: run.now,
-		import_seq: run.seq,
-	});
+		source: 'IMPORT' as const,
+		created_at: now,
+		import_seq: seq,
+	};
+}
+
+async function create(sql: Sql, run: ImportRun, row: ImportRow, id: number): Promise<boolean> {
+	const reasons = await suppressionsAfterLift(sql, run, row);
+	const made = newSubscriber(run, row, id, reasons);
+	const [isNew = false] = await insertSubscribers(sql, [made]);
 	if (!isNew) return false;
 	await lift(sql, run, row, reasons.lifted);
-	move(run, null, activation.is_active);
+	move(run, null, made.is_active);
 	await impose(sql, run, row);
 	return true;
 }
