@@ -28,10 +28,10 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{ files: /^content\//, may: [/^content\//, /^api\//] },
 	{
 		files:
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
 		may: [
 			/^api\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
 			/^engine\/rules\//,
 		],
 	},
@@ -39,7 +39,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 		files: /^store\/core\//,
 		may: [
 			/^store\/core\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
 			/^api\//,
 			/^engine\/rules\//,
 		],
@@ -47,12 +47,13 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{
 		files: /^store\/(slices\.ts$|(sqlite|postgres)\/)/,
 		may: [
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
 			/^store\/(slices\.ts$|(sqlite|postgres|core)\/)/,
 			/^api\//,
 			/^engine\/rules\//,
 		],
 	},
+	{ files: /^store\/move\//, may: [/^store\/(move\/|moving\.ts$|errors\.ts$)/, /^api\//] },
 	{
 		files: /^engine\/rules\//,
 		may: [/^engine\/rules\//, /^api\//],
@@ -63,7 +64,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^engine\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
 		],
 	},
 	{
@@ -72,7 +73,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^delivery\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|url)\.ts$/,
+			/^store\/(store|field-errors|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
 			/^engine\/rules\//,
 		],
 	},
@@ -98,7 +99,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^content\//,
 			/^tables\//,
 			/^jobs\//,
-			/^store\/(queue|maintenance|operations|errors|url)\.ts$/,
+			/^store\/(queue|maintenance|operations|errors|moving|url)\.ts$/,
 			// A dry run of `send` goes by the rules of staging, `subscribers list --where` by those of `send --where`.
 			/^engine\/rules\/(conditions|meta|recipient-rows|request-rows)\.ts$/,
 			// The names of headers and what a status stands for: `api` and `smoke` look at the wire itself.

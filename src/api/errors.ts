@@ -132,7 +132,7 @@ function isErrorList(value: readonly FieldError[] | FieldErrors): value is reado
  * older schema, so it cannot be migrated now. `key`: secrets are wrapped, and the key is missing or another one. `io`:
  * the disk failed. `unreachable`: the server of the database does not answer, or has not answered whether a write is
  * done. `denied`: it refuses the user, or has no such database. `not_overwritten`: the operation is done and durable, but the deleted data can still be read in the
- * file.
+ * file. `moved`: another database has taken its place, or it is an unfinished copy.
  */
 export type StoreErrorCode =
 	| 'not_a_database'
@@ -146,7 +146,8 @@ export type StoreErrorCode =
 	| 'busy_elsewhere'
 	| 'key'
 	| 'denied'
-	| 'unreachable';
+	| 'unreachable'
+	| 'moved';
 
 /** A failure of the store itself, not of the request. The message names the file and the remedy. */
 export class StoreError extends Error {
@@ -168,6 +169,7 @@ const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCod
 	io: ['storage_failed', 'The disk of the service failed.'],
 	damaged: ['storage_failed', 'The database of the service is damaged.'],
 	read_only: ['storage_failed', 'The database of the service is read-only.'],
+	moved: ['storage_failed', 'The database of the service was moved to another place.'],
 	not_a_database: ['storage_failed', 'The database of the service is no database.'],
 	not_overwritten: [
 		'not_overwritten',

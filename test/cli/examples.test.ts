@@ -60,6 +60,9 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	],
 	'mailctl --db restored.db engine restore latest.db': [['engine', 'backup', 'latest.db']],
 	'mailctl engine restore latest.db --confirm restore': [['engine', 'backup', 'latest.db']],
+	'mailctl engine migrate --from postgres://mailctl@db.example.com/mail --to back.db --dry-run': [
+		['engine', 'migrate', '--from', 'news.db', '--to', 'postgres://mailctl@db.example.com/mail', '--yes'],
+	],
 	'mailctl diff -f mail.yaml': [['apply', '-f', 'mail.yaml']],
 	'mailctl diff -f mail.yaml --prune -o json': [
 		['apply', '-f', 'mail.yaml', '--prune', '--confirm', 'prune'],
@@ -135,6 +138,8 @@ describe('every example of the help', () => {
 			.replace('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f', message)
 			.replace('{target}', target.url)
 			.replace(/^https:\/\/mail\.example\.com$/, deployment.baseUrl)
+			// A file stands for the server.
+			.replace(/^postgres:.*/, 'server.db')
 			.replace(/^8080$/, '0')
 			.replace(/^2525$/, '0');
 

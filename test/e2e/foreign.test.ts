@@ -249,6 +249,7 @@ const table: Readonly<Record<string, Standing>> = {
 	'engine backup': machine('engine', 'backup', 'b.db'),
 	'engine restore': machine('engine', 'restore', 'b.db'),
 	'engine check': machine('engine', 'check'),
+	'engine migrate': machine('engine', 'migrate', '--to', 'b.db'),
 	'engine secrets status': machine('engine', 'secrets', 'status'),
 	'engine secrets wrap': machine('engine', 'secrets', 'wrap'),
 	'engine secrets unwrap': machine('engine', 'secrets', 'unwrap', '--yes'),

@@ -340,6 +340,7 @@ export const exempt: Readonly<Record<string, string>> = {
 			'engine backup',
 			'engine restore',
 			'engine check',
+			'engine migrate',
 			'engine secrets status',
 			'engine secrets wrap',
 			'engine secrets unwrap',

@@ -17,6 +17,7 @@ import { bounces } from './engine/bounces.js';
 import { check } from './engine/check.js';
 import { dkim } from './engine/dkim.js';
 import type { Guided } from './engine/guide.js';
+import { migrate } from './engine/migrate.js';
 import { queue } from './engine/queue.js';
 import { restore } from './engine/restore.js';
 import { secrets } from './engine/secrets.js';
@@ -160,6 +161,7 @@ export const group: CommandGroup = {
 		backup,
 		restore,
 		check,
+		migrate,
 		smtpTest,
 	] satisfies (Command | CommandGroup)[],
 };

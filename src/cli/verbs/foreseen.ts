@@ -16,6 +16,7 @@ export const operations = [
 		'unwrap',
 		'backup',
 		'restore',
+		'migrate',
 		'export',
 		'push',
 		'pull',

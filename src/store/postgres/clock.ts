@@ -26,4 +26,5 @@ export function createDatabaseClock(machine: Clock): DatabaseClock {
 	};
 }
 
-const serverClock = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000000)';
+/** Yields its time, in microseconds. */
+export const serverClock = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000000)';

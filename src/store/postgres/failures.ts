@@ -51,6 +51,8 @@ const told: readonly [state: RegExp, code: StoreErrorCode, words: string][] = [
 	[/^42501$/, 'denied', 'this user may not do it; grant it the schema and its tables'],
 	[/^3F000$/, 'denied', 'there is no such schema, and this user may not create it'],
 	[/^58/, 'io', 'the server failed to read or write its disk'],
+	// Of the trigger that `moving.ts` makes.
+	[/^MC001$/, 'moved', 'it takes no writes'],
 	[/^XX00[012]$/, 'damaged', 'the server reports damaged data'],
 ];
 

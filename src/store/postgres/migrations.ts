@@ -5,6 +5,7 @@
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import type { Sql } from '../core/sql.js';
+import { type Mark, markedError, markVersion, parseMark } from '../moving.js';
 import type { Session } from './connection.js';
 import { first } from './migrations/0020-first.js';
 import { processes } from './migrations/0021-processes.js';
@@ -44,21 +45,36 @@ export async function migrate(
 	}
 }
 
-/** Zero: nothing of ours is there. Throws `StoreError` "newer_schema", unless it may be newer. */
+/**
+ * Zero: nothing of ours is there. Throws `StoreError` "newer_schema", unless it may be newer, and "moved", unless it may
+ * have a mark.
+ */
 export async function readVersion(
 	sql: Sql,
 	name: string,
-	{ mayBeNewer = false }: { mayBeNewer?: boolean } = {},
+	{ mayBeNewer = false, mayBeMarked = false }: { mayBeNewer?: boolean; mayBeMarked?: boolean } = {},
 ): Promise<number> {
 	// Many programs have a table of migrations; this one is ours alone.
 	const isOurs = await sql.number(`SELECT to_regclass('id_sequences') IS NOT NULL`);
 	if (isOurs === 0) return 0;
-	const version = await sql.number('SELECT max(version) FROM migrations');
+	const last = await sql.number('SELECT max(version) FROM migrations');
+	const mark = last === markVersion ? await readMark(sql) : null;
+	if (mark !== null && !mayBeMarked) throw markedError(name, mark);
+	const version =
+		mark === null
+			? last
+			: await sql.number('SELECT max(version) FROM migrations WHERE version < ?', markVersion);
 	if (version <= schemaVersion || mayBeNewer) return version;
 	throw new StoreError(
 		'newer_schema',
 		`${name} was written by a newer mailctl (schema ${version}, this one knows ${schemaVersion}); upgrade mailctl`,
 	);
+}
+
+/** Null: no move has marked it. It has our tables. */
+export async function readMark(sql: Sql): Promise<Mark | null> {
+	const row = await sql.get<{ name: string }>('SELECT name FROM migrations WHERE version = ?', markVersion);
+	return row === undefined ? null : parseMark(row.name);
 }
 
 /** Throws `StoreError` "not_a_database" where another program keeps tables of the same names. */

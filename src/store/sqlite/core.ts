@@ -5,7 +5,7 @@
  */
 import * as core from '../core/core.js';
 import * as expired from '../core/expired.js';
-import { assertKeys as assertKeysAsync } from '../core/keys.js';
+import { assertKeys as assertKeysAsync, countSecrets as countSecretsAsync } from '../core/keys.js';
 import { closeHolds as closeHoldsAsync } from '../core/limits/limits.js';
 import * as processes from '../core/processes.js';
 import type { Sql as AsyncSql } from '../core/sql.js';
@@ -38,6 +38,7 @@ export const carryOut = core.carryOut as unknown as (core: Core, name: string, c
 
 // Described where they are written.
 export const assertKeys = twin(assertKeysAsync);
+export const countSecrets = twin(countSecretsAsync);
 export const closeHolds = twin(closeHoldsAsync);
 export const openLanes = twin(openLanesAsync);
 export const dropDeliveries = twin(dropDeliveriesAsync);

@@ -6,6 +6,7 @@ import type Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import type { ProcessIdentity } from '../core/processes.js';
+import { type Mark, markedError, markVersion, parseMark } from '../moving.js';
 import { findOthers } from './core.js';
 import { first } from './migrations/0001-first.js';
 import { mailingBatches } from './migrations/0002-mailing-batches.js';
@@ -85,17 +86,52 @@ export function migrate(
 	}).immediate();
 }
 
-/** Throws `StoreError` "not_a_database" for another program's database; an empty one is fine. Only reads. */
-export function assertOurs(db: Database.Database, path: string): void {
+/**
+ * Throws `StoreError` "not_a_database" for another program's database, and "moved" for one that a move has marked; an
+ * empty one is fine. Only reads.
+ */
+export function assertOurs(
+	db: Database.Database,
+	path: string,
+	{ mayBeMarked = false }: { mayBeMarked?: boolean } = {},
+): void {
 	// In one snapshot: another process may be creating our schema between two of these queries.
-	const isOurs = db.transaction(() => {
+	const look = db.transaction(() => {
 		const owner = Number(db.pragma('application_id', { simple: true }));
 		const version = Number(db.pragma('user_version', { simple: true }));
 		const tables = Number(db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get());
-		return owner === applicationId || (owner === 0 && version === 0 && tables === 0);
+		const isOurs = owner === applicationId || (owner === 0 && version === 0 && tables === 0);
+		return { isOurs, mark: isOurs && version === markVersion ? readMark(db) : null };
 	});
-	if (isOurs.deferred()) return;
+	const { isOurs, mark } = look.deferred();
+	if (mark !== null && !mayBeMarked) throw markedError(path, mark);
+	if (isOurs) return;
 	throw new StoreError('not_a_database', `${path} is a SQLite database, but not one of mailctl`);
+}
+
+/** Null: no move has marked it. It has our tables. */
+export function readMark(db: Database.Database): Mark | null {
+	const text = db
+		.prepare<[number], string>('SELECT name FROM migrations WHERE version = ?')
+		.pluck()
+		.get(markVersion);
+	return text === undefined ? null : parseMark(text);
+}
+
+/** In a transaction of the caller. */
+export function writeMark(db: Database.Database, mark: Mark): void {
+	db.prepare('INSERT OR REPLACE INTO migrations (version, name, applied_at) VALUES (?, ?, ?)').run(
+		markVersion,
+		JSON.stringify(mark),
+		mark.at,
+	);
+	db.pragma(`user_version = ${markVersion}`);
+}
+
+/** In a transaction of the caller. */
+export function eraseMark(db: Database.Database): void {
+	db.prepare('DELETE FROM migrations WHERE version = ?').run(markVersion);
+	db.pragma(`user_version = ${schemaVersion}`);
 }
 
 function versionOf(migrations: readonly Migration[]): number {

@@ -92,10 +92,10 @@ export async function removeSecondNames(file: string, prefix: string): Promise<v
  * Leaving the log behind wants every other connection closed, an idle one too; SQLite lets none in again until the
  * lock ends. Null: it is damaged too much for that.
  */
-function lockAlone(file: string): Database.Database | null {
+export function lockAlone(file: string, marked: { mayBeMarked?: boolean } = {}): Database.Database | null {
 	const db = new Database(file, { fileMustExist: true, timeout: waitMs });
 	try {
-		assertOurs(db, file);
+		assertOurs(db, file, marked);
 		db.pragma('journal_mode = DELETE');
 		db.exec('BEGIN EXCLUSIVE');
 		return db;

@@ -183,6 +183,7 @@ const calls: Readonly<Record<string, readonly [words: readonly string[], says: o
 	'engine secrets unwrap': [[], { unwrap: [{ key: null, secrets: expect.any(Number) }] }],
 	'engine backup': [['copy.db'], { backup: 'DB', with: { file: 'copy.db', replaced: false } }],
 	'engine check': [['--repair'], { check: 'DB', with: { repair: true }, orphans: [], figures: 0 }],
+	'engine migrate': [['--to', 'there.db'], { migrate: 'DB', with: { goes_on: false } }],
 	'engine restore': [['kept.db'], { restore: 'kept.db', with: { database: 'DB', replaced: true } }],
 	apply: [
 		['--file', 'mail.yaml'],
@@ -362,6 +363,9 @@ describe('a dry run', () => {
 		[2, 'engine secrets wrap'],
 		[2, 'engine backup', 'news.db'],
 		[2, 'engine backup', 'none/news.db'],
+		[74, 'engine migrate', '--to', 'news.db'],
+		[2, 'engine migrate', '--from', 'none.db', '--to', 'there.db'],
+		[2, 'engine migrate', '--to', ':memory:'],
 		[2, 'engine restore', 'news.db'],
 		[2, 'engine restore', 'none.db'],
 		[74, 'engine restore', 'text.txt', '--confirm', 'restore'],

@@ -20,6 +20,7 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 		/^(\| (?:127\.0\.0\.1\t|\S+\t\S+\.db\t).*\t)\d+$/gm,
 		'$1<ms>',
 	],
+	['digests of tables', /("rows": ?\d+,(?:\n\| +)?"sha256": ?")[0-9a-f]{64}/g, '$1<sha256>'],
 	['seconds of smoke', /\b\d+\.\d s\b/g, '<s> s'],
 	['seconds in JUnit', /( time=")\d+\.\d{3}"/g, '$1<s>"'],
 	['moments of a next try, which chance spreads', /2026-11-21T12:\d\d:\d\d\.(?!000000)\d{6}/g, '<moment>'],

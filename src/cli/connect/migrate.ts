@@ -1,0 +1,86 @@
+/** A project moved to another database: both opened by their names, with the keys of the secrets that go along. */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../api/datetime.js';
+import { StoreError } from '../../api/errors.js';
+import { CopyDiffers, type Moved, type MovePlan, move, planMove, undoMove } from '../../store/move/move.js';
+import type { Movable } from '../../store/moving.js';
+import { databaseFile, isPrivate } from '../../store/open.js';
+import { isPostgres } from '../../store/url.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
+import { readWrappingKeys } from './wrapping.js';
+
+export interface MoveRequest {
+	from: string;
+	to: string;
+	clock: Clock;
+	env: Readonly<Record<string, string | undefined>>;
+	warn: (text: string) => void;
+}
+
+/** Both databases, named for people, until `close`. */
+export interface OpenMove {
+	from: string;
+	to: string;
+	/** Changes nothing. Throws `StoreError`, `DatabaseMissing` and `ConfigError`. */
+	plan(): Promise<MovePlan>;
+	/** Throws the same and `CliError` "copy_differs" (11). */
+	carryOut(
+		plan: MovePlan,
+		options: {
+			signal: AbortSignal;
+			onShut: () => void;
+			onProgress: (what: 'copying' | 'comparing', rows: number) => void;
+		},
+	): Promise<Moved>;
+	/** The copy is deleted; the error where that failed. */
+	undo(): Promise<{ cleared: unknown }>;
+	close(): Promise<void>;
+}
+
+/** Throws `UsageError` and `StoreError` for names of no database. */
+export async function openMove({ clock, env, warn, ...names }: MoveRequest): Promise<OpenMove> {
+	const databases = { from: await movable(names.from), to: await movable(names.to) };
+	const { from, to } = databases;
+	return {
+		from: from.name,
+		to: to.name,
+		plan: async () => {
+			const plan = await planMove(databases, clock);
+			assertKeys(from, plan, readWrappingKeys(env, warn));
+			return plan;
+		},
+		carryOut: (plan, options) =>
+			move({ ...databases, ...options, plan, clock, newId: randomUUID }).catch((error: unknown) => {
+				throw asFound(error);
+			}),
+		undo: () => undoMove(databases, clock),
+		close: async () => {
+			await Promise.allSettled([from.close(), to.close()]);
+		},
+	};
+}
+
+async function movable(url: string): Promise<Movable> {
+	if (isPostgres(url)) return (await import('../../store/postgres/moving.js')).movablePostgres(url);
+	if (isPrivate(url)) throw new UsageError(':memory: is gone when the command ends; name a file');
+	const { movableSqlite, realFile } = await import('../../store/sqlite/moving.js');
+	return movableSqlite(realFile(databaseFile(url)));
+}
+
+/** Without its key the copy could not be used where this runs. */
+function assertKeys({ name }: Movable, plan: MovePlan, keys: readonly { id: string }[]): void {
+	const missing = plan.keys.find((id) => keys.every((key) => key.id !== id));
+	if (missing === undefined) return;
+	throw new StoreError(
+		'key',
+		`the secrets of ${name} are wrapped with key ${missing}, which is not given here: what works on the copy needs it`,
+	);
+}
+
+/** A copy that is not the same is a finding. */
+function asFound(error: unknown): unknown {
+	if (!(error instanceof CopyDiffers)) return error;
+	const { message, differences } = error;
+	return new CliError('copy_differs', exits.found, message, { details: differences, cause: error });
+}

@@ -1,0 +1,233 @@
+/**
+ * Moves a project to another database: the source is shut, its rows are copied and compared, then the copy is opened. What
+ * a kill leaves is gone on with: marks tell how far it came, and the last row of a table where its copy ends.
+ */
+import type { Clock } from '../../api/datetime.js';
+import { StoreError } from '../../api/errors.js';
+import { DatabaseMissing } from '../errors.js';
+import { type Found, type Mark, type Movable, markedError, notMoved, type Table } from '../moving.js';
+import { copyTable, digestTable, type Fold, rowsAtOnce } from './copy.js';
+
+export interface Databases {
+	from: Movable;
+	to: Movable;
+}
+
+/** What a move would do, or go on with. */
+export interface MovePlan {
+	/** Null: nothing has begun. */
+	begun: { id: string; isOver: boolean } | null;
+	/** The target, as it was found; null: its tables are made. */
+	found: Found | null;
+	/** Parents before their children. */
+	tables: readonly { table: Table; rows: number }[];
+	rows: number;
+	/** Keys that wrap secrets of the source. */
+	keys: readonly string[];
+}
+
+export interface MoveOptions extends Databases {
+	plan: MovePlan;
+	clock: Clock;
+	newId: () => string;
+	/** Its reason is thrown, between two steps. */
+	signal: AbortSignal;
+	/** Told once: from now on nothing works on the source. */
+	onShut: () => void;
+	onProgress: (what: 'copying' | 'comparing', rows: number) => void;
+}
+
+export interface Moved {
+	/** Those with rows, and SHA-256 over these. */
+	tables: { table: string; rows: number; sha256: string }[];
+	/** Rows that an earlier call had copied. */
+	kept: number;
+	/** Texts in which U+FFFD stands for U+0000, which the target cannot keep. */
+	replaced: number;
+}
+
+/** The copy is not what the source is; it stays marked. */
+export class CopyDiffers extends Error {
+	override readonly name = 'CopyDiffers';
+	readonly differences: readonly string[];
+	constructor(name: string, differences: readonly string[]) {
+		super(`${name} is not the same as what was copied, and stays unfinished`);
+		this.differences = differences;
+	}
+}
+
+/** Changes nothing. Throws `StoreError` and `DatabaseMissing`. */
+export async function planMove({ from, to }: Databases, clock: Clock): Promise<MovePlan> {
+	const now = clock.now();
+	const source = await from.look(now);
+	if (source === null) throw new DatabaseMissing(from.name);
+	const found = await to.look(now);
+	if (found?.identity === source.identity)
+		throw new StoreError('not_a_database', `${from.name} is on both sides: name another target`);
+	const begun = begunBy({ from, to }, source, found);
+	assertSchema(from, source);
+	if (begun === null) {
+		assertUnused(from, source);
+		if (found !== null) {
+			assertSchema(to, found);
+			assertUnused(to, found);
+		}
+	}
+	const tables = await Promise.all(
+		ordered(await from.tables()).map(async (table) => ({ table, rows: await from.count(table) })),
+	);
+	const rows = tables.reduce((sum, { rows }) => sum + rows, 0);
+	return { begun, found, tables, rows, keys: source.keys };
+}
+
+/** Null: no move is under way, or the target is another one than before. Throws what forbids the move. */
+function begunBy({ from, to }: Databases, source: Found, found: Found | null): MovePlan['begun'] {
+	const [ofSource, ofCopy] = [source.mark, found?.mark ?? null];
+	if (ofSource?.role === 'copy') throw markedError(from.name, ofSource);
+	if (ofSource !== null && ofCopy?.role === 'copy' && ofCopy.id === ofSource.id)
+		return { id: ofSource.id, isOver: ofSource.isOver };
+	if (ofSource?.isOver) throw markedError(from.name, ofSource);
+	if (ofCopy?.role === 'source') throw markedError(to.name, ofCopy);
+	const filled = found?.filled ?? [];
+	if (filled.length === 0) return null;
+	if (ofCopy !== null)
+		throw new StoreError(
+			'not_a_database',
+			`${to.name} holds an unfinished copy of ${ofCopy.other}: drop it, or name another one`,
+		);
+	throw new StoreError(
+		'not_a_database',
+		`${to.name} is not empty (${filled.join(', ')}): name a file that is not there, an empty database, or a schema of its own by ?schema=NAME`,
+	);
+}
+
+function assertSchema({ name, schema }: Movable, found: Found): void {
+	if (found.schema === schema) return;
+	throw new StoreError(
+		found.schema > schema ? 'newer_schema' : 'not_a_database',
+		`${name} has schema ${found.schema}, and this mailctl works with ${schema}${found.schema > schema ? '; upgrade mailctl' : ': "engine settings get" brings it up to date'}`,
+	);
+}
+
+function assertUnused({ name }: Movable, { usedBy }: Found): void {
+	if (usedBy.length === 0) return;
+	const names = usedBy.map(({ role, host, pid }) => `${role} (pid ${pid} on ${host})`).join(', ');
+	throw new StoreError('busy_elsewhere', `${name} is in use, and nothing was changed: ${names}`);
+}
+
+/** Throws `StoreError`, `CopyDiffers` and the signal's reason. What was done stays, and a later call goes on with it. */
+export async function move(options: MoveOptions): Promise<Moved> {
+	const { from, to, plan, clock, signal, onShut } = options;
+	const id = plan.begun?.id ?? options.newId();
+	const at = clock.now();
+	const ofCopy: Mark = { id, role: 'copy', isOver: false, other: from.name, at };
+	const ofSource: Mark = { id, role: 'source', isOver: false, other: to.name, at };
+	if (plan.begun === null) await to.begin(ofCopy, at);
+	else await to.goOn(ofCopy);
+	try {
+		await from.shut({ ...ofSource, isOver: plan.begun?.isOver ?? false }, at);
+	} catch (error) {
+		// Nothing is in it yet.
+		if (plan.begun === null) await to.clear(ofCopy).catch(() => undefined);
+		throw error;
+	}
+	onShut();
+	signal.throwIfAborted();
+	const moved = await copyAll(options);
+	// Never two that are in use: the source is left before the copy is opened.
+	await from.shut({ ...ofSource, isOver: true, at: clock.now() }, clock.now());
+	await to.open(ofCopy);
+	return moved;
+}
+
+async function copyAll(options: MoveOptions): Promise<Moved> {
+	const { from, to, plan, signal, onProgress } = options;
+	const replaced = { texts: 0 };
+	const fold = foldOf(to, replaced);
+	const atOnce = new Map<string, number>();
+	let [copied, kept] = [0, 0];
+	for (const { table } of plan.tables) {
+		const limit = rowsAtOnce(await from.widest(table));
+		atOnce.set(table.name, limit);
+		const before = await to.count(table);
+		kept += before;
+		copied += before;
+		onProgress('copying', copied);
+		await copyTable({ ...{ from, to, table, limit, fold, signal } }, (rows) => {
+			copied += rows;
+			onProgress('copying', copied);
+		});
+	}
+	const ids = await from.ids();
+	await to.raiseIds(ids);
+	await to.settle();
+	replaced.texts = 0;
+	const tables: Moved['tables'] = [];
+	const differences: string[] = [];
+	let compared = 0;
+	for (const { table } of plan.tables) {
+		const limit = atOnce.get(table.name) ?? 1;
+		const digest = (side: Movable) =>
+			digestTable({ side, table, limit, fold, signal }, (rows) => {
+				compared += rows / 2;
+				onProgress('comparing', Math.floor(compared));
+			});
+		const [source, copy] = await Promise.all([digest(from), digest(to)]);
+		if (source.rows > 0) tables.push({ table: table.name, ...source });
+		if (source.sha256 !== copy.sha256)
+			differences.push(`${table.name}: ${source.rows} rows there and ${copy.rows} here, with other contents`);
+	}
+	const raised = await to.ids();
+	for (const [table, id] of ids)
+		if ((raised.get(table) ?? id) < id) differences.push(`${table}: ids below ${id} would be given again`);
+	if (differences.length > 0) throw new CopyDiffers(to.name, differences);
+	return { tables, kept, replaced: replaced.texts };
+}
+
+/** What the target keeps of a row; the row itself where it keeps all of it. */
+function foldOf(to: Movable, replaced: { texts: number }): Fold {
+	if (to.keepsNul) return (row) => row;
+	return (row) => {
+		for (const [at, value] of row.entries()) {
+			if (typeof value !== 'string' || !value.includes('\0')) continue;
+			row[at] = value.replaceAll('\0', '\ufffd');
+			replaced.texts += 1;
+		}
+		return row;
+	};
+}
+
+/** Gives up a move that is not over: the source is in use again. Throws `StoreError`; then nothing has changed. */
+export async function undoMove({ from, to }: Databases, clock: Clock): Promise<{ cleared: unknown }> {
+	const now = clock.now();
+	const source = await from.look(now);
+	if (source === null) throw new DatabaseMissing(from.name);
+	const { mark } = source;
+	if (mark === null || mark.role === 'copy')
+		throw new StoreError('not_a_database', `${from.name} is not being moved, and nothing was changed`);
+	if (mark.isOver) throw markedError(from.name, mark);
+	await from.shut(mark, now);
+	await from.open(mark);
+	// Where that fails, the copy stays marked, and nothing works on it.
+	return {
+		cleared: await to.clear({ ...mark, role: 'copy' }).then(
+			() => null,
+			(error: unknown) => error,
+		),
+	};
+}
+
+/** Parents first; else by name. */
+function ordered(all: readonly Table[]): Table[] {
+	const left = new Map(all.filter(({ name }) => !notMoved.has(name)).map((table) => [table.name, table]));
+	const done: Table[] = [];
+	while (left.size > 0) {
+		const next = [...left.values()].filter(({ name, parents }) =>
+			parents.every((parent) => parent === name || !left.has(parent)),
+		);
+		if (next.length === 0) throw new Error(`tables refer to each other: ${[...left.keys()].join(', ')}`);
+		for (const table of next) left.delete(table.name);
+		done.push(...next.sort((one, other) => (one.name < other.name ? -1 : 1)));
+	}
+	return done;
+}

@@ -1,0 +1,129 @@
+/**
+ * The move of a project from one database to another: what both say of it, and what the move wants of either. A mark in
+ * each of the two keeps everything else away, so that no message waits in two queues.
+ */
+import { formatDateTime, type Micros } from '../api/datetime.js';
+import { StoreError } from '../api/errors.js';
+import type { OtherProcess } from './store.js';
+
+/** Kept as the last migration: programs that do not know of moves take it for a newer schema, and refuse it. */
+export const markVersion = 2_000_000_000;
+
+export interface Mark {
+	/** The same in both databases. */
+	id: string;
+	/** `source`: nothing changes it any more. `copy`: nothing works on it yet. */
+	role: 'source' | 'copy';
+	/** Of a source: whether the copy has taken its place. */
+	isOver: boolean;
+	/** The other database, as people may see it. */
+	other: string;
+	/** The beginning of the move, or its end. */
+	at: Micros;
+}
+
+/** Throws where the text is no mark. */
+export function parseMark(text: string): Mark {
+	const mark: unknown = JSON.parse(text);
+	if (typeof mark !== 'object' || mark === null || !('id' in mark) || !('role' in mark))
+		throw new Error(`no mark of a move: ${text.slice(0, 100)}`);
+	return mark as Mark;
+}
+
+/** Why a marked database is refused; continues its name. */
+export function whyMarked({ role, isOver, other, at }: Mark): string {
+	const time = `${formatDateTime(at).slice(0, 16).replace('T', ' ')} UTC`;
+	if (role === 'copy')
+		return `is an unfinished copy of ${other}, begun at ${time}: nothing works on it before "engine migrate" has ended`;
+	if (isOver) return `was moved to ${other} at ${time}: name that database`;
+	return `is being moved to ${other} since ${time}: the same "engine migrate" again goes on, with --undo it is given up`;
+}
+
+/** `name`: of the database, for people. */
+export function markedError(name: string, mark: Mark): StoreError {
+	return new StoreError('moved', `${name} ${whyMarked(mark)}`);
+}
+
+/** Numbers are integers. */
+export type Value = number | string | Uint8Array | null;
+/** The values of a row, in the order of its table's columns. */
+export type Row = Value[];
+
+export interface Table {
+	name: string;
+	/** By name, so that both databases have one order. */
+	columns: readonly { name: string; type: 'integer' | 'text' | 'blob' }[];
+	/** Places of the primary key in the columns. */
+	key: readonly number[];
+	/** Tables whose rows stand before those of this one. */
+	parents: readonly string[];
+}
+
+/** Tables of a process, a machine or a schema, which are no part of what is moved. */
+export const notMoved: ReadonlySet<string> = new Set([
+	'migrations',
+	'processes',
+	'clock',
+	'leaders',
+	'outcomes',
+]);
+
+/** A database as it is before anything is changed. */
+export interface Found {
+	/** Two names of one database have the same. */
+	identity: string;
+	schema: number;
+	mark: Mark | null;
+	/** Processes that work on it, by their heartbeats. */
+	usedBy: readonly OtherProcess[];
+	/** Tables with rows. */
+	filled: readonly string[];
+	/** Keys that wrap its secrets. */
+	keys: readonly string[];
+}
+
+/** One of the two databases of a move. Rejects with `StoreError`. */
+export interface Movable {
+	/** For people, without a password. */
+	readonly name: string;
+	/** The schema that this version knows. */
+	readonly schema: number;
+	/** Whether texts may hold U+0000. */
+	readonly keepsNul: boolean;
+	/** Null: it is not there, or has no tables of ours. Changes nothing. */
+	look(now: Micros): Promise<Found | null>;
+	/**
+	 * Makes the tables where there are none, empties them, and sets the mark: from now on only this move writes to it.
+	 * Rejects where a process has it open, or it has rows.
+	 */
+	begin(mark: Mark, now: Micros): Promise<void>;
+	/** Goes on with a copy that `begin` has marked. */
+	goOn(mark: Mark): Promise<void>;
+	/**
+	 * Sets the mark of a source, or sets it anew: from now on nothing changes what is in it. Rejects with `busy_elsewhere`
+	 * where somebody works on it.
+	 */
+	shut(mark: Mark, now: Micros): Promise<void>;
+	/** Takes the mark away: the database is in use again. */
+	open(mark: Mark): Promise<void>;
+	/** Deletes a copy that has this mark. */
+	clear(mark: Mark): Promise<void>;
+	/** All that both databases know. */
+	tables(): Promise<Table[]>;
+	count(table: Table): Promise<number>;
+	/** The octets of the largest row, or more. */
+	widest(table: Table): Promise<number>;
+	/** Rows after that key, in the order of keys: octets of texts, then numbers. */
+	read(table: Table, after: readonly Value[] | null, limit: number): Promise<Row[]>;
+	/** The key of the last row. */
+	last(table: Table): Promise<Value[] | null>;
+	/** All or none; rows that are there stay as they are. */
+	write(table: Table, rows: readonly Row[]): Promise<void>;
+	/** The highest id that each table with ids of its own has given away, by table. */
+	ids(): Promise<Map<string, number>>;
+	/** Raises them: an id of a deleted record is not given again. */
+	raiseIds(ids: ReadonlyMap<string, number>): Promise<void>;
+	/** After the last row: what queries need to be fast. */
+	settle(): Promise<void>;
+	close(): Promise<void>;
+}

@@ -1,0 +1,465 @@
+/** `engine migrate`: all of a database in another one, once, and back again the same to the byte. */
+import { createHash } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished } from 'vitest';
+import { Interrupted } from '../../src/cli/frame/errors.js';
+import { type CliResult, cli } from '../support/cli.js';
+import { ask, describePostgres } from '../support/postgres.js';
+import { errorOf, makeProject, type Project } from '../support/project.js';
+import { startSmtpSink } from '../support/smtp-sink.js';
+
+/** Texts that a copy by way of arrays, quotes or another encoding would change. */
+const hostile = [
+	...['{NULL,"a"}', 'NULL', '', '\\', '\\\\x41', '"', "'; DROP TABLE lists; --", '$1 ? $2', '\t\r\n\v'],
+	...[
+		'𝔘𝔫𝔦 👩‍👩‍👧‍👦 é e\u0301',
+		'\u202eabc\u202c',
+		'\u2028\u2029\ufeff',
+		'漢字かな',
+		'\u0001\u001f\u007f',
+		'\uffff',
+	],
+];
+
+/** Every row of every table that belongs to the project, and the last ids. */
+function contentOf(file: string): Record<string, unknown[]> {
+	const db = new Database(file, { readonly: true });
+	const names = db
+		.prepare<[], string>(
+			`SELECT name FROM sqlite_schema
+			WHERE type = 'table' AND name NOT IN ('migrations', 'processes', 'clock', 'sqlite_stat1')
+			ORDER BY name`,
+		)
+		.pluck()
+		.all();
+	const rows = (name: string) =>
+		(db.prepare(`SELECT * FROM "${name}"`).raw().all() as unknown[][])
+			.map((row) =>
+				JSON.stringify(row.map((value) => (Buffer.isBuffer(value) ? value.toString('hex') : value))),
+			)
+			.sort();
+	const content = Object.fromEntries(names.map((name) => [name, rows(name)]));
+	db.close();
+	return content;
+}
+
+/** Something of everything. */
+async function fill(project: Project): Promise<void> {
+	const { json, file } = project;
+	await json(['lists', 'create', '--name', 'News 漢', '--email-reason', 'You asked.']);
+	await json(['fields', 'create', '--variable', 'city', '--name', 'Stadt']);
+	for (const [n, text] of hostile.entries())
+		await json([
+			...['subscribers', 'create', '-l', '1', '--email', `p${n}@example.org`, '--name', `N${text.trim()}`],
+			...['--meta-json', JSON.stringify({ city: n === 0 ? 1e15 : text })],
+		]);
+	await json(['subscribers', 'deactivate', 'p1@example.org', '-l', '1']);
+	await json([
+		'templates',
+		'create',
+		'--name',
+		'T #name#',
+		'--html-file',
+		await file('t.html', hostile.join('<br>')),
+	]);
+	await json(['engine', 'tokens', 'create', '--name', 'shop', '--scope', 'send']);
+	await json(['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1']);
+	await json([
+		'webhooks',
+		'create',
+		'--url',
+		'https://example.com/h',
+		'--type',
+		'HARDBOUNCED',
+		'--login',
+		'me',
+		'--password-file',
+		await file('pass', 'g\\"heim'),
+	]);
+	await json(['suppressions', 'add', 'no@example.org']);
+	await json(['subscribers', 'erase', 'p3@example.org', '--confirm', 'p3@example.org']);
+	await json([
+		'send',
+		'--from',
+		'news@example.com',
+		'--to',
+		'a@example.org',
+		'--subject',
+		'S',
+		'--text',
+		'Hi',
+		'--attach',
+		await file('a.bin', Buffer.from([0, 1, 92, 34, 255])),
+		'--idempotency-key',
+		'k1',
+		'--no-wait',
+	]);
+	await json(['lists', 'create', '--name', 'Gone', '--email-reason', 'x']);
+	await json(['lists', 'delete', 'Gone', '--confirm', 'Gone']);
+}
+
+async function outputs(run: (argv: readonly string[]) => Promise<CliResult>): Promise<string[]> {
+	const calls = [
+		['lists', 'list', '-o', 'json'],
+		['subscribers', 'export', '-l', '1'],
+		['subscribers', 'export', '-l', '1', '--format', 'ndjson'],
+		['messages', 'list', '--all', '-o', 'json'],
+		['report', '--last', '3d', '-o', 'json'],
+		['suppressions', 'list', '-o', 'json'],
+		['templates', 'list', '-o', 'json'],
+		['webhooks', 'list', '-o', 'json', '--show-secrets'],
+		['engine', 'tokens', 'list', '-o', 'json'],
+		['engine', 'dkim', 'list', '-o', 'json'],
+		['engine', 'settings', 'get', '-o', 'json'],
+		['campaigns', 'list', '-o', 'json'],
+		['engine', 'queue', 'stats', '-o', 'json'],
+	];
+	const all: string[] = [];
+	for (const argv of calls) {
+		const { code, stdout, stderr } = await run(argv);
+		expect({ argv, code, stderr: code === 0 ? '' : stderr }).toEqual({ argv, code: 0, stderr: '' });
+		all.push(stdout);
+	}
+	return all;
+}
+
+describePostgres('engine migrate', (server) => {
+	const on =
+		(project: Project, db: string) =>
+		(argv: readonly string[], options = {}) =>
+			cli(['--db', db, ...argv], { ...options, env: { HOME: project.folder } });
+	const migrate = async (project: Project, from: string, to: string, ...more: string[]) =>
+		await cli(['engine', 'migrate', '--from', from, '--to', to, '--yes', '-o', 'json', ...more], {
+			env: { HOME: project.folder },
+		});
+	/** It must end with 0. */
+	const moved = async (project: Project, from: string, to: string) => {
+		const result = await migrate(project, from, to);
+		expect({ code: result.code, stderr: result.code === 0 ? '' : result.stderr }).toEqual({
+			code: 0,
+			stderr: '',
+		});
+		return JSON.parse(result.stdout);
+	};
+
+	it('takes everything to PostgreSQL and back, equal to the byte, and never has two in use', async () => {
+		const project = await makeProject();
+		await fill(project);
+		const before = await outputs((argv) => project.run(argv));
+		const content = contentOf(project.db);
+		const url = await server.createProject();
+		const there = await moved(project, project.db, url);
+		expect(there).toMatchObject({ from: project.db, kept: 0, replaced: 0 });
+		expect(await project.run(['lists', 'list'])).toMatchObject({
+			code: 74,
+			stderr: expect.stringMatching(/news\.db was moved to postgres:.* at 20.* UTC: name that database/),
+		});
+		expect(await outputs(on(project, url))).toEqual(before);
+		const back = join(project.folder, 'back.db');
+		const again = await moved(project, url, back);
+		expect(again.tables).toEqual(there.tables);
+		expect(contentOf(back)).toEqual(content);
+		expect(await outputs(on(project, back))).toEqual(before);
+		expect(statSync(back).mode & 0o777).toBe(0o600);
+		expect((await on(project, back)(['engine', 'check'])).code).toBe(0);
+		expect((await on(project, url)(['lists', 'list'])).stderr).toContain('was moved to');
+		// What the server itself says to a process that had it open all the time.
+		await expect(ask(url, 'UPDATE settings SET value = value'))
+			.resolves.toEqual([])
+			.catch(() => undefined);
+		expect((await on(project, back)(['doctor', '--offline', '--only', 'database'])).code).toBe(0);
+		expect((await on(project, url)(['doctor', '--offline', '--only', 'database'])).code).toBe(11);
+	});
+
+	it('gives no id again that a deleted record had', async () => {
+		const project = await makeProject();
+		for (const name of ['One', 'Two', 'Three'])
+			await project.json(['lists', 'create', '--name', name, '--email-reason', 'x']);
+		await project.json(['lists', 'delete', 'Three', '--confirm', 'Three']);
+		const url = await server.createProject();
+		await moved(project, project.db, url);
+		const make = async (db: string) =>
+			JSON.parse(
+				(await on(project, db)(['lists', 'create', '--name', 'New', '--email-reason', 'x', '-o', 'json']))
+					.stdout,
+			);
+		expect(await make(url)).toMatchObject({ id: 4 });
+		await on(project, url)(['lists', 'delete', '4', '--confirm', 'New']);
+		const back = join(project.folder, 'back.db');
+		await moved(project, url, back);
+		expect(await make(back)).toMatchObject({ id: 5 });
+		const other = await server.createProject();
+		await moved(project, back, other);
+		const third = await server.createProject();
+		await moved(project, other, third);
+		expect(await make(third)).toMatchObject({ id: 6 });
+		const copy = join(project.folder, 'copy.db');
+		await moved(project, third, copy);
+		const last = join(project.folder, 'deeper', 'last.db');
+		await moved(project, copy, last);
+		expect(await make(last)).toMatchObject({ id: 7 });
+	});
+
+	it('finishes there and here a campaign that was stopped, and nobody gets a second mail', async () => {
+		const sink = await startSmtpSink();
+		onTestFinished(() => sink.close());
+		const project = await makeProject({ smtp: sink.port });
+		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
+		const people = Array.from({ length: 300 }, (_, n) => `c${n}@example.org\n`);
+		const table = await project.file('c.csv', `email\n${people.join('')}`);
+		await project.json(['subscribers', 'import', table, '--list', 'News']);
+		const until = async (count: number, argv: readonly string[], db: string) => {
+			const stop = new AbortController();
+			void sink.until(count).then(() => stop.abort(new Interrupted('SIGINT')));
+			return await on(project, db)(argv, { interrupts: stop.signal });
+		};
+		const sending = [
+			...['send', '--list', 'News', '--from', 'news@example.com', '--subject', 'Hi', '--campaign', 'big'],
+			...['--text', 'Hello #unsubscribe_url#', '--yes', '--expect-count', '300', '--rate', '200/s'],
+		];
+		await until(100, sending, project.db);
+		const url = await server.createProject();
+		await moved(project, project.db, url);
+		expect((await project.run(['worker', '--drain'])).code).toBe(74);
+		await until(200, ['worker', '--drain', '--rate', '200/s'], url);
+		expect(sink.received.length).toBeLessThan(300);
+		const back = join(project.folder, 'back.db');
+		await moved(project, url, back);
+		expect((await on(project, back)(['worker', '--drain'])).code).toBe(0);
+		expect(sink.received.map(({ to }) => to[0]).sort()).toEqual(people.map((one) => one.trim()).sort());
+		const ids = sink.received.map(({ raw }) => /^message-id: (.*)$/im.exec(raw.toString())?.[1]);
+		expect(new Set(ids).size).toBe(300);
+		const { messages } = JSON.parse(
+			(await on(project, back)(['engine', 'queue', 'stats', '-o', 'json'])).stdout,
+		);
+		expect(messages).toEqual({ sent: 300 });
+		expect((await on(project, back)(['engine', 'check'])).code).toBe(0);
+	});
+
+	it('goes on with an import where it was', async () => {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
+		const rows = Array.from({ length: 20_000 }, (_, n) => `i${n}@example.org\n`);
+		const table = await project.file('i.csv', `email\n${rows.join('')}`);
+		const stop = new AbortController();
+		const importing = ['subscribers', 'import', table, '--list', 'News', '--batch-size', '500'];
+		const stopped = project.run(importing, { interrupts: stop.signal });
+		const looking = new Database(project.db, { readonly: true });
+		const known = () => Number(looking.prepare('SELECT count(*) FROM subscribers').pluck().get());
+		while (known() === 0) await new Promise((resolve) => setImmediate(resolve));
+		looking.close();
+		stop.abort(new Interrupted('SIGINT'));
+		await stopped;
+		const url = await server.createProject();
+		await moved(project, project.db, url);
+		const resumed = await on(project, url)([...importing, '--resume', '-o', 'json']);
+		expect(JSON.parse(resumed.stdout)).toMatchObject({ read: 20_000, created: 20_000, duplicate: 0 });
+	});
+
+	it('refuses what cannot be moved, and changes nothing', async () => {
+		const project = await makeProject();
+		const url = await server.createProject();
+		const refused = async (from: string, to: string, code: number, why: RegExp) => {
+			const result = await migrate(project, from, to);
+			expect({ code: result.code, message: errorOf(result)['message'] }).toEqual({
+				code,
+				message: expect.stringMatching(why),
+			});
+		};
+		await refused(project.db, project.db, 74, /is on both sides/);
+		await refused(join(project.folder, 'none.db'), url, 2, /there is no database at .*none\.db/);
+		await refused(url, join(project.folder, 'x.db'), 2, /there is no database at postgres:/);
+		await refused(project.db, ':memory:', 2, /:memory: is gone/);
+		const other = await makeProject();
+		await refused(project.db, other.db, 74, /is not empty \(senders\)/);
+		const foreign = new Database(join(project.folder, 'foreign.db'));
+		foreign.exec('CREATE TABLE a (b)');
+		foreign.close();
+		await refused(project.db, join(project.folder, 'foreign.db'), 74, /not one of mailctl/);
+		await refused(join(project.folder, 'foreign.db'), url, 74, /not one of mailctl/);
+		const text = await project.file(
+			'text.txt',
+			'no database at all, but a text that is long enough'.repeat(99),
+		);
+		await refused(project.db, text, 74, /not a mailctl database/);
+		await ask(url, 'CREATE ROLE weak LOGIN').catch(() => undefined);
+		const weak = new URL(url);
+		weak.username = 'weak';
+		weak.searchParams.set('schema', 'theirs');
+		await refused(project.db, weak.href, 4, /this user may not do it; grant it the schema/);
+		weak.searchParams.set('password', 'geheim');
+		weak.pathname = '/none';
+		await refused(project.db, weak.href, 4, /there is no such database/);
+		expect((await migrate(project, project.db, weak.href)).stderr).not.toContain('geheim');
+		await refused(project.db, 'postgres://user:geheim@127.0.0.1:1/x', 6, /cannot be reached/);
+		expect(existsSync(join(project.folder, 'x.db'))).toBe(false);
+		// All of that left it as it was.
+		expect((await project.run(['lists', 'list'])).code).toBe(0);
+		const dry = await migrate(project, project.db, url, '--dry-run');
+		expect(JSON.parse(dry.stdout)).toMatchObject({ dry_run: true, migrate: project.db });
+		expect((await on(project, url)(['lists', 'list'])).code).toBe(2);
+		const asked = await cli(['engine', 'migrate', '--from', project.db, '--to', url], {
+			env: { HOME: project.folder },
+		});
+		expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes to agree') });
+	});
+
+	it('refuses databases that somebody works on, and newer ones', async () => {
+		const project = await makeProject();
+		const url = await server.createProject();
+		const held = new Database(project.db);
+		held.prepare('SELECT count(*) FROM lists').get();
+		const busy = await migrate(project, project.db, url);
+		expect(errorOf(busy)).toMatchObject({ code: 'busy_elsewhere', exit_code: 74 });
+		held.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)').run('w', 'worker', 'far', 7, 0, 9e15);
+		held.close();
+		expect(errorOf(await migrate(project, project.db, url))).toMatchObject({
+			message: expect.stringContaining('is in use, and nothing was changed: worker (pid 7 on far)'),
+		});
+		const change = (text: string) => {
+			const db = new Database(project.db);
+			db.exec(text);
+			db.close();
+		};
+		change('DELETE FROM processes; PRAGMA user_version = 99');
+		expect(errorOf(await migrate(project, project.db, url))).toMatchObject({ code: 'newer_schema' });
+		change('PRAGMA user_version = 20');
+		await moved(project, project.db, url);
+		const back = join(project.folder, 'back.db');
+		const schema = new URL(url).searchParams.get('schema');
+		const there = (...texts: string[]) => ask(url, `SET search_path = ${schema}`, ...texts);
+		await there("INSERT INTO processes VALUES ('s', 'serve', 'far', 8, 0, 9e15)");
+		expect(errorOf(await migrate(project, url, back))).toMatchObject({
+			code: 'busy_elsewhere',
+			message: expect.stringContaining('serve (pid 8 on far)'),
+		});
+		await there('DELETE FROM processes');
+		const sent = [
+			'send',
+			'--from',
+			'news@example.com',
+			'--to',
+			'a@example.org',
+			'--subject',
+			'S',
+			'--text',
+			'T',
+		];
+		await on(project, url)([...sent, '--no-wait']);
+		const soon = '(extract(epoch FROM now()) * 1000000)::bigint + 60000000';
+		await there(`UPDATE messages SET state = 'leased', lease_owner = 'far:1:x', wake_at = ${soon}`);
+		expect(errorOf(await migrate(project, url, back))).toMatchObject({
+			code: 'busy_elsewhere',
+			message: expect.stringMatching(/it is sending, or was killed at it; the last lease ends in (59|60) s/),
+		});
+		expect(existsSync(back)).toBe(false);
+		expect((await on(project, url)(['lists', 'list'])).code).toBe(0);
+		await there('UPDATE messages SET wake_at = 1');
+		await moved(project, url, back);
+	});
+
+	/** A move to a file that is interrupted when the file is there; both are shut then. */
+	async function interrupted(project: Project, from: string, to: string): Promise<CliResult> {
+		const stop = new AbortController();
+		const words = ['engine', 'migrate', '--from', from, '--to', to, '--yes', '-o', 'json'];
+		const running = cli(words, { env: { HOME: project.folder }, interrupts: stop.signal });
+		while (!existsSync(to)) await new Promise((resolve) => setImmediate(resolve));
+		stop.abort(new Interrupted('SIGINT'));
+		const result = await running;
+		expect(result.code).toBe(130);
+		const hint = String(errorOf(result)['hint']);
+		expect(hint).toContain(
+			'nothing works on either database now; this goes on: mailctl engine migrate --from',
+		);
+		expect(hint).toContain('--undo');
+		expect((await on(project, from)(['lists', 'list'])).stderr).toMatch(
+			/is being moved to .*undo it is given up/,
+		);
+		expect((await on(project, to)(['worker', '--drain'])).stderr).toMatch(
+			/is an unfinished copy of postgres:/,
+		);
+		return result;
+	}
+
+	it('keeps everything away while it has not ended, goes on, or is given up', async () => {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
+		const url = await server.createProject();
+		expect(errorOf(await migrate(project, project.db, url, '--undo'))).toMatchObject({
+			message: expect.stringContaining('is not being moved'),
+		});
+		await moved(project, project.db, url);
+		const file = (name: string) => join(project.folder, name);
+		await interrupted(project, url, file('a.db'));
+		// A process that had it open all the time is refused by the server.
+		const schema = new URL(url).searchParams.get('schema');
+		await expect(ask(url, `SET search_path = ${schema}`, 'UPDATE lists SET name = name')).rejects.toThrow(
+			/this database is being moved to .*a\.db since/,
+		);
+		const dry = await migrate(project, url, file('a.db'), '--undo', '--dry-run');
+		expect(JSON.parse(dry.stdout)).toMatchObject({ migrate: expect.any(String), with: { undo: true } });
+		const undone = await migrate(project, url, file('a.db'), '--undo');
+		expect(JSON.parse(undone.stdout)).toMatchObject({ undone: true });
+		expect(existsSync(file('a.db'))).toBe(false);
+		expect((await on(project, url)(['lists', 'update', '1', '--name', 'Changed'])).code).toBe(0);
+		await interrupted(project, url, file('b.db'));
+		// Another target; the first one stays refused.
+		expect(await moved(project, url, file('c.db'))).toMatchObject({ kept: 0 });
+		expect((await on(project, file('c.db'))(['lists', 'list'])).stdout).toContain('Changed');
+		expect(errorOf(await migrate(project, url, file('b.db')))).toMatchObject({ code: 'moved' });
+		expect((await on(project, file('b.db'))(['lists', 'list'])).code).toBe(74);
+		expect(errorOf(await migrate(project, url, file('c.db'), '--undo'))).toMatchObject({ code: 'moved' });
+	});
+
+	it('finds a copy that is not the same, and keeps it out of use', async () => {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
+		const url = await server.createProject();
+		await moved(project, project.db, url);
+		const back = join(project.folder, 'back.db');
+		await interrupted(project, url, back);
+		const db = new Database(back);
+		db.exec("INSERT OR REPLACE INTO lists (id, name, email_reason, created_at) VALUES (1, 'Other', 'x', 1)");
+		db.close();
+		const result = await migrate(project, url, back);
+		expect(result.code).toBe(11);
+		expect(errorOf(result)).toMatchObject({
+			code: 'copy_differs',
+			details: ['lists: 1 rows there and 1 here, with other contents'],
+		});
+		expect((await on(project, back)(['lists', 'list'])).stderr).toContain('unfinished copy');
+		expect((await migrate(project, url, back, '--undo')).code).toBe(0);
+		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
+	});
+
+	it('says U+FFFD in place of a character that PostgreSQL keeps not', async () => {
+		const project = await makeProject();
+		const db = new Database(project.db);
+		db.prepare('INSERT INTO settings VALUES (?, ?, ?)').run('page_sender_name', 'a\0b\0', 1);
+		db.close();
+		const url = await server.createProject();
+		expect(await moved(project, project.db, url)).toMatchObject({ replaced: 1 });
+		const { stdout } = await on(
+			project,
+			url,
+		)(['engine', 'settings', 'get', 'page_sender_name', '-o', 'json']);
+		expect(stdout).toContain('a\ufffdb\ufffd');
+	});
+
+	it('wants the key of wrapped secrets', async () => {
+		const project = await makeProject();
+		const key = await project.file('key', createHash('sha256').update('k').digest('hex'));
+		await project.json(['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1']);
+		await project.json(['engine', 'secrets', 'wrap', '--yes'], { env: { MAILCTL_KEY_FILE: key } });
+		const url = await server.createProject();
+		const words = ['engine', 'migrate', '--from', project.db, '--to', url, '--yes', '-o', 'json'];
+		const without = await cli(words, { env: { HOME: project.folder } });
+		expect(errorOf(without)).toMatchObject({ code: 'key', exit_code: 78 });
+		const env = { HOME: project.folder, MAILCTL_KEY_FILE: key };
+		expect((await cli(words, { env })).code).toBe(0);
+		expect((await cli(['--db', url, 'engine', 'dkim', 'list'], { env })).code).toBe(0);
+		expect((await cli(['--db', url, 'lists', 'list'], { env: { HOME: project.folder } })).code).toBe(78);
+	});
+});

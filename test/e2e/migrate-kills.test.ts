@@ -1,0 +1,144 @@
+// `engine migrate` that is killed, or whose disk fails, at any moment: run again it ends with the same.
+import { copyFileSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, expect, it } from 'vitest';
+import { cli, programPath } from '../support/cli.js';
+import {
+	asked,
+	databaseCalls,
+	expectSound,
+	type Fault,
+	hasStrace,
+	killAtEach,
+	measurePoints,
+	runNode,
+	spread,
+	timeLimit,
+} from '../support/fault-points.js';
+import { ask, describePostgres } from '../support/postgres.js';
+
+const kills = asked('MAILCTL_KILLS', 8);
+const faults = asked('MAILCTL_FAULTS', 4);
+
+/** Questions to the server and writes to a file. */
+const calls = `${databaseCalls},write,writev`;
+
+const rows = 9_000;
+
+describePostgres('a killed engine migrate', (server) => {
+	const home = mkdtempSync(join(tmpdir(), 'mailctl-migrate-'));
+	const place = { env: { ...process.env, HOME: home } };
+	const file = join(home, 'news.db');
+	let made = 0;
+	const newFile = () => {
+		made += 1;
+		return join(home, `copy${made}.db`);
+	};
+	/** What the first move said of each table. */
+	let tables: unknown;
+
+	/** Lists, people and mails that wait for them. */
+	beforeAll(async () => {
+		const people = Array.from({ length: rows }, (_, n) => `p${n}@example.org,{P\\${n}\n`);
+		const run = async (...argv: string[]) => {
+			const stdin = `email,name\n${people.join('')}`;
+			expect(await cli(['--db', file, ...argv], { env: { HOME: home }, stdin })).toMatchObject({ code: 0 });
+		};
+		await run('engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9');
+		await run('lists', 'create', '--name', 'News', '--email-reason', 'x');
+		await run('subscribers', 'import', '-', '--list', 'News', '--rejects', join(home, 'rejects.csv'));
+		await run(
+			...['send', '--list', 'News', '--from', 'news@example.com', '--subject', 'Hi'],
+			...['--text', 'T #unsubscribe_url#', '--yes', '--expect-count', String(rows), '--no-wait'],
+		);
+		const moved = await runNode(words(await fileOf(), await server.createProject()), null, place);
+		tables = JSON.parse(moved.stdout).tables;
+		expect(tables).toContainEqual(expect.objectContaining({ table: 'messages', rows }));
+	}, 120_000);
+
+	const words = (from: string, to: string) => [
+		...[programPath, 'engine', 'migrate', '--from', from, '--to', to, '--yes', '-o', 'json'],
+	];
+	/** And has what is moved: before anything is copied a killed move leaves an empty database. */
+	const works = async (db: string) =>
+		(await cli(['--db', db, 'lists', 'list'], { env: { HOME: home } })).stdout.includes('News');
+	async function moveWhole(from: string, to: string): Promise<string> {
+		const { code, stdout, stderr } = await runNode(words(from, to), null, place);
+		expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+		expect(JSON.parse(stdout).tables).toEqual(tables);
+		return to;
+	}
+	/** A database of those rows, and one that can be its target. */
+	const fileOf = async () => {
+		const from = newFile();
+		copyFileSync(file, from);
+		return from;
+	};
+	const toServer = async () => ({ from: await fileOf(), to: await server.createProject() });
+	const toFile = async () => ({
+		from: await moveWhole(await fileOf(), await server.createProject()),
+		to: newFile(),
+	});
+
+	async function run({ from, to }: { from: string; to: string }, fault: Fault) {
+		const end = await runNode(words(from, to), fault, place);
+		// Whatever was killed.
+		expect((await works(from)) && (await works(to)), JSON.stringify(fault)).toBe(false);
+		// The one before was killed behind its end.
+		const isOver = end.stderr.includes('"code":"moved"') && (await works(to));
+		return isOver ? { ...end, code: 0 } : end;
+	}
+
+	/** Ends what is not at its end; the rows are those of the first move, there and in a copy of the copy. */
+	async function check({ from, to }: { from: string; to: string }) {
+		if (!(await works(to))) await moveWhole(from, to);
+		expect(await works(from)).toBe(false);
+		if (to.startsWith(home)) expectSound(to);
+		await moveWhole(to, to.startsWith(home) ? await server.createProject() : newFile());
+	}
+
+	it.skipIf(!hasStrace).each([
+		['PostgreSQL', toServer],
+		['a file', toFile],
+	])(
+		'goes on to %s, and ends with the same',
+		async (_, begin) => {
+			const { from, to } = await begin();
+			const { points, run: whole } = await measurePoints({ calls }, words(from, to), place);
+			expect(whole.code).toBe(0);
+			const killed = await killAtEach(spread(points, kills), { begin, run, check });
+			expect(killed).toBeGreaterThanOrEqual(kills / 2);
+		},
+		timeLimit ?? 240_000,
+	);
+
+	it.skipIf(!hasStrace)(
+		'goes on after a disk that was full or broken',
+		async () => {
+			const first = await toFile();
+			const { points } = await measurePoints({ calls: databaseCalls }, words(first.from, first.to), place);
+			let failed = 0;
+			for (const [index, point] of spread(points, faults).entries()) {
+				const databases = await toFile();
+				const does = index % 2 === 0 ? 'ENOSPC' : 'EIO';
+				const end = await run(databases, { ...point, does, lasts: true });
+				if (end.code !== 0) expect(end, end.stderr).toMatchObject({ code: 74 });
+				failed += end.code === 0 ? 0 : 1;
+				await check(databases);
+			}
+			expect(failed).toBeGreaterThanOrEqual(faults / 2);
+		},
+		timeLimit ?? 240_000,
+	);
+
+	it('has the server itself refuse what had the database open', async () => {
+		const { from, to } = await toFile();
+		await moveWhole(from, to);
+		const schema = new URL(from).searchParams.get('schema');
+		for (const table of ['messages', 'campaigns', 'subscribers', 'queue_pauses', 'processes', 'migrations'])
+			await expect(
+				ask(from, `SET search_path = ${schema}`, `DELETE FROM ${table} WHERE FALSE`),
+			).rejects.toThrow(/this database was moved to .*copy\d+\.db/);
+	});
+});
