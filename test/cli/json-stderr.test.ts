@@ -48,7 +48,7 @@ describe('standard error with -o json', () => {
 					},
 					{
 						warning: 'links to unsubscribe point to this machine: no other machine can follow them',
-						hint: expect.stringMatching(/^mailctl --db \S+ engine init --public-url /),
+						hint: expect.stringMatching(/^mailctl --db \S+ engine settings set public_url /),
 					},
 					{ note: expect.stringMatching(`^campaign ${format}, `) },
 					{ note: 'sent 1' },

@@ -101,6 +101,24 @@ describe('a missing value', () => {
 		expect(await json(['fields', 'get', 'second'])).toMatchObject({ name: 'Second' });
 	});
 
+	it('stands below its question where it finds no room beside it, whole words in each line', async () => {
+		const { typed } = await filled();
+		const made = await typed(
+			['lists', 'create'],
+			[
+				['Name of the list:', 'Monthly'],
+				['get mail?', 'You signed up for it on our site, or at one of our many conferences this year.'],
+			],
+			80,
+		);
+		expect(made.code).toBe(0);
+		const shown = stripVTControlCharacters(made.stderr).replaceAll('\r', '');
+		expect(shown).toContain('Name of the list: Monthly\n');
+		expect(shown).toMatch(
+			/get mail\? \(#email_reason# in mails\): *\n {2}You signed up for it on our site, or at one of our many conferences this\n {2}year\.\n/,
+		);
+	});
+
 	it('is asked for again where the engine would refuse it', async () => {
 		const { typed, run } = await filled();
 		const refused = await typed(

@@ -1,5 +1,6 @@
 /** How a question looks and is answered: by @inquirer/prompts, or line by line where a terminal moves no cursor. */
 
+import { styleText } from 'node:util';
 import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
 import { Declined } from './errors.js';
@@ -53,7 +54,7 @@ export async function createQuestions(io: Io, signal: AbortSignal, look: Look): 
 
 async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Questions> {
 	const prompts = await import('@inquirer/prompts');
-	const { shorten } = await import('../render/width.js');
+	const { shorten, widthOf, wrapWords } = await import('../render/width.js');
 	const asked = <T>(prompt: (streams: Streams) => Promise<T>) => answered(io, signal, { look, prompt });
 	const { isTTY, columns } = io.stderr;
 	// Long lines would be broken inside words.
@@ -71,28 +72,40 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 			},
 		};
 	};
-	const theme = look.hasUnicode ? {} : asciiTheme;
-	const choosing = (first: readonly string[]) => ({
-		...theme,
-		style: { keysHelpTip: () => keysOf(first, look) },
+	/** An answer that finds no room behind its question stands below it. */
+	const answer = (question: string) => (text: string) => {
+		const before = markCells + widthOf(question.split('\n').at(-1) ?? '') + 1;
+		const isBelow = before + widthOf(text) >= columns;
+		const lines = isBelow ? ['', ...wrapWords(`  ${text}`, columns - 1)] : [text];
+		return lines.map((line) => styleText('cyan', line)).join('\n');
+	};
+	const marks = look.hasUnicode ? {} : asciiTheme;
+	const asking = (message: string) => ({ ...marks, style: { answer: answer(message) } });
+	const choosing = (message: string, first: readonly string[]) => ({
+		...marks,
+		style: { answer: answer(message), keysHelpTip: () => keysOf(first, look) },
 	});
 	return {
 		line: async ({ question, initial, ...line }) => {
 			const message = await fitted(question);
+			const theme = asking(message);
 			const options = { message, theme, ...(initial !== undefined && { default: initial }) };
 			return asked((streams) => prompts.input({ ...options, ...checked({ question, ...line }) }, streams));
 		},
 		secret: async (line) => {
 			const message = await fitted(line.question);
-			const options = { message, mask: false, toggleMask: false, theme };
+			const options = { message, mask: false, toggleMask: false, theme: marks };
 			return asked((streams) => prompts.password({ ...options, ...checked(line) }, streams));
 		},
 		yes: async (question, initial) => {
 			const message = await fitted(question);
-			return asked((streams) => prompts.confirm({ message, default: initial, theme }, streams));
+			return asked((streams) =>
+				prompts.confirm({ message, default: initial, theme: asking(message) }, streams),
+			);
 		},
 		one: async (question, choices, initial) => {
-			const options = { message: await fitted(question), choices: choices.map(shown), theme: choosing([]) };
+			const message = await fitted(question);
+			const options = { message, choices: choices.map(shown), theme: choosing(message, []) };
 			return asked((streams) =>
 				prompts.select({ ...options, ...(initial !== undefined && { default: initial }) }, streams),
 			);
@@ -108,14 +121,15 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 					return short;
 				});
 			};
-			const options = { message: await fitted(question), theme: choosing(['type to search']) };
+			const message = await fitted(question);
+			const options = { message, theme: choosing(message, ['type to search']) };
 			return asked((streams) =>
 				prompts.search({ ...options, source: (typed = '') => found(typed) }, streams),
 			);
 		},
 		text: async ({ question, initial = '', ...line }) => {
 			const message = await fitted(question);
-			const options = { message, default: initial, theme };
+			const options = { message, default: initial, theme: marks };
 			return asked((streams) => prompts.editor({ ...options, ...checked({ question, ...line }) }, streams));
 		},
 	};

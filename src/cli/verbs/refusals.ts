@@ -60,7 +60,7 @@ const hints: ReadonlyMap<string, CommonHint> = new Map<string, CommonHint>([
 	[
 		'public_url_required',
 		() => [
-			mailctl('engine', 'init', '--public-url', 'https://mail.example.com'),
+			mailctl('engine', 'settings', 'set', 'public_url', 'https://mail.example.com'),
 			'; --transactional sends a list mails without such links',
 		],
 	],

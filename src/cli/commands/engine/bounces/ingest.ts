@@ -126,8 +126,8 @@ function endOf(error: unknown): unknown {
 	if (!('path' in error) || !code.startsWith('E')) return error;
 	// Of a Maildir: recorded, and it cannot be put where the read ones are.
 	if ('dest' in error)
-		return new UsageError(`source: ${String(error.path)} cannot be moved to cur: ${code}`, { cause: error });
-	return new UsageError(`source: ${String(error.path)}: ${whyUnreadable(code)}`, { cause: error });
+		return new UsageError(`${String(error.path)} cannot be moved to cur: ${code}`, { cause: error });
+	return new UsageError(`${String(error.path)}: ${whyUnreadable(code)}`, { cause: error });
 }
 
 function whyUnreadable(code: string): string {
