@@ -4,12 +4,15 @@ import { type AddressInfo, createServer, connect as dial, type Socket } from 'no
 export interface PostgresProxy {
 	/** By way of the proxy. */
 	url: string;
-	/** Ends the connection once the server has received this text, before it answers; each time, or so often. */
-	cutAt(text: string | null, options?: { times?: number; after?: () => void }): void;
+	/**
+	 * Ends the connection once the server has received this text, before it answers, so often; `silently`: it stays open,
+	 * and nothing goes through it any more.
+	 */
+	cutAt(text: string, options?: { times?: number; silently?: boolean; after?: () => void }): void;
 	/** Cuts so far. */
 	cuts(): number;
-	/** Open connections stay open, and nothing goes through them, nor through new ones. */
-	freeze(isFrozen: boolean): void;
+	/** Connections that are open now stay so, and nothing goes through them any more. */
+	forget(): void;
 	/** Ends all connections, and each new one at once. */
 	refuse(isRefusing: boolean): void;
 	close(): void;
@@ -21,10 +24,10 @@ export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
 	const upstream = folder.startsWith('/')
 		? { path: `${folder}/.s.PGSQL.${place.port || 5432}` }
 		: { host: place.hostname, port: Number(place.port || 5432) };
-	let cut: { text: string; left: number; after: () => void } | null = null;
+	let cut: { text: string; left: number; isSilent: boolean; after: () => void } | null = null;
 	let cuts = 0;
 	let isRefusing = false;
-	let isFrozen = false;
+	const forgetting = new Set<() => void>();
 	const sockets = new Set<Socket>();
 	const keep = (socket: Socket) => {
 		sockets.add(socket);
@@ -40,8 +43,14 @@ export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
 		const server = dial(upstream);
 		keep(server);
 		let isCut = false;
+		let isForgotten = false;
+		const forget = () => {
+			isForgotten = true;
+		};
+		forgetting.add(forget);
+		client.on('close', () => forgetting.delete(forget));
 		client.on('data', (chunk) => {
-			if (isFrozen) return;
+			if (isForgotten) return;
 			if (cut !== null && cut.left > 0 && chunk.includes(cut.text)) {
 				cut.left -= 1;
 				cuts += 1;
@@ -50,13 +59,17 @@ export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
 			server.write(chunk);
 		});
 		server.on('data', (chunk) => {
-			if (isFrozen) return;
+			if (isForgotten) return;
 			if (isCut) {
-				client.destroy();
+				if (cut?.isSilent) forget();
+				else client.destroy();
 				cut?.after();
 			} else client.write(chunk);
 		});
-		client.on('close', () => server.destroy());
+		// The server hears nothing of it either.
+		client.on('close', () => {
+			if (!isForgotten) server.destroy();
+		});
 		server.on('close', () => client.destroy());
 	});
 	await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
@@ -68,12 +81,12 @@ export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
 	own.host = `127.0.0.1:${port}`;
 	return {
 		url: own.href,
-		cutAt: (text, { times = 1, after = () => undefined } = {}) => {
-			cut = text === null ? null : { text, left: times, after };
+		cutAt: (text, { times = 1, silently = false, after = () => undefined } = {}) => {
+			cut = { text, left: times, isSilent: silently, after };
 		},
 		cuts: () => cuts,
-		freeze: (value) => {
-			isFrozen = value;
+		forget: () => {
+			for (const forget of forgetting) forget();
 		},
 		refuse: (value) => {
 			isRefusing = value;

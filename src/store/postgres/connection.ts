@@ -13,6 +13,7 @@ import { createSpaced, type Listening, listen, notifyText } from './listen.js';
 import type { Receipt } from './outcomes.js';
 import { createPipeline, type Pipeline } from './pipeline.js';
 import { createSql } from './sql.js';
+import { cutOff, watchSilence } from './watch.js';
 
 /** A URL, read: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…`. */
 export interface Place {
@@ -138,7 +139,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 		application_name: `mailctl ${options.role}`,
 		connectionTimeoutMillis: connectTimeoutMs,
 		keepAlive: true,
+		keepAliveInitialDelayMillis: 10_000,
 	};
+	// Looked into twice within the time for which a write waits.
+	const silence = { config, silenceMs: lockTimeoutMs / 4 };
 	const pool = new pg.Pool({
 		...{ ...config, max: options.size, idleTimeoutMillis: 30_000 },
 		allowExitOnIdle: true,
@@ -146,7 +150,11 @@ export function openDatabase(options: DatabaseOptions): Database {
 	// A connection that ends between two statements says so here: its next statement fails, or the next transaction takes
 	// another one.
 	pool.on('error', () => undefined);
+	const idle = new Set<PoolClient>();
 	pool.on('connect', (client) => void client.on('error', () => undefined));
+	pool.on('acquire', (client) => void idle.delete(client));
+	pool.on('release', (_error, client) => void idle.add(client));
+	pool.on('remove', (client) => void idle.delete(client));
 	const sessions = new WeakMap<PoolClient, Session & { pipeline: Pipeline }>();
 	const sessionOf = (client: PoolClient) => {
 		const known = sessions.get(client);
@@ -164,6 +172,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 		'BEGIN',
 		here,
 		`SET LOCAL lock_timeout = ${lockTimeoutMs}`,
+		// A machine that is gone holds up the others for less time than they wait.
+		`SET LOCAL idle_in_transaction_session_timeout = ${lockTimeoutMs / 2}`,
 		`SELECT pg_advisory_xact_lock(hashtextextended('mailctl ${place.schema}', 0))`,
 	];
 
@@ -173,6 +183,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 		wasReached = true;
 		const session = sessionOf(client);
 		const { pipeline } = session;
+		const stopWatching = watchSilence({ client, pipeline }, silence, () => {
+			// The others were made before it fell silent, too.
+			for (const one of [client, ...idle]) cutOff(one);
+		});
 		let isEnding = false;
 		try {
 			// In the round trip of the first question, which fails with them.
@@ -191,6 +205,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 			client.release(isBroken);
 			if (isEnding && isBroken) fate.isUnsure = true;
 			throw error;
+		} finally {
+			stopWatching();
 		}
 	};
 

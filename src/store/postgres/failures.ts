@@ -20,7 +20,7 @@ export function isRefusedForNow(error: unknown): boolean {
 /** The connection is gone, or the server is about to end it. */
 export function isLost(error: unknown): boolean {
 	const state = sqlState(error);
-	if (state !== null) return /^(08|57P0[123])/.test(state);
+	if (state !== null) return /^(08|57P0[123]|25P03)/.test(state);
 	if (!(error instanceof Error)) return false;
 	if ('code' in error && typeof error.code === 'string' && lostCodes.has(error.code)) return true;
 	// pg has no codes for these.

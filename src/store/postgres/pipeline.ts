@@ -20,6 +20,8 @@ export interface Answer {
 export interface Pipeline {
 	/** Rejects with the error of the server, or of a statement before it in the same round trip. */
 	ask(text: string, values?: readonly SqlValue[]): Promise<Answer>;
+	/** The number of the round trip that is under way; null: none is. */
+	readonly underWay: number | null;
 }
 
 interface Question {
@@ -31,10 +33,16 @@ interface Question {
 
 export function createPipeline(client: ClientBase): Pipeline {
 	let waiting: Question[] = [];
+	let trips = 0;
+	let ended = 0;
+	const onEnd = () => {
+		ended += 1;
+	};
 	const send = () => {
 		const questions = waiting;
 		waiting = [];
-		client.query(new RoundTrip(questions));
+		trips += 1;
+		client.query(new RoundTrip(questions, onEnd));
 	};
 	return {
 		ask: (text, values = []) =>
@@ -43,6 +51,9 @@ export function createPipeline(client: ClientBase): Pipeline {
 				if (waiting.length === 0) nextTick(send);
 				waiting.push({ text, values, answer, fail });
 			}),
+		get underWay() {
+			return ended < trips ? trips : null;
+		},
 	};
 }
 
@@ -54,12 +65,14 @@ interface Column {
 /** As pg's client drives it: `submit`, then one call for each message of the server. */
 class RoundTrip implements Submittable {
 	readonly #questions: readonly Question[];
+	readonly #onEnd: () => void;
 	readonly #answers: Answer[] = [];
 	#columns: readonly Column[] = [];
 	#rows: unknown[][] = [];
 
-	constructor(questions: readonly Question[]) {
+	constructor(questions: readonly Question[], onEnd: () => void) {
 		this.#questions = questions;
+		this.#onEnd = onEnd;
 	}
 
 	submit(connection: Connection): void {
@@ -95,6 +108,7 @@ class RoundTrip implements Submittable {
 	}
 
 	handleReadyForQuery(): void {
+		this.#onEnd();
 		for (const [at, answer] of this.#answers.entries()) this.#questions[at]?.answer(answer);
 	}
 

@@ -143,4 +143,60 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		const { count } = await store.reads.pageLists({ page: 1, page_size: 10 });
 		expect(count).toBe(1);
 	});
+
+	it('is found out where its connections are open and silent, and each write is done once', async () => {
+		const url = await server.createDatabase();
+		const proxy = await startPostgresProxy(url);
+		onTestFinished(proxy.close);
+		const store = await openPostgresStore({
+			...{ url: `${proxy.url}?pool=3`, clock: systemClock, mode: 'create', lockTimeoutMs: 8_000 },
+		});
+		onTestFinished(() => store.close());
+		const list = await newList(store);
+		const add = (email: string) => newSubscriber(store, list, email);
+		await Promise.all(['a1@example.org', 'a2@example.org', 'a3@example.org'].map(add));
+		proxy.forget();
+		await Promise.all(['b1@example.org', 'b2@example.org', 'b3@example.org'].map(add));
+		for (const [n, text] of ['INSERT INTO subscribers', 'COMMIT', 'BEGIN'].entries()) {
+			proxy.cutAt(text, { silently: true });
+			expect(await add(`c${n}@example.org`)).toMatchObject({ email: `c${n}@example.org` });
+		}
+		expect(proxy.cuts()).toBe(3);
+		const page = await store.reads.pageSubscribers({ list_id: list, page: 1, page_size: 100, filter: {} });
+		expect(page?.count).toBe(9);
+	});
+
+	it('is waited for while it works on a statement, however long it says nothing', async () => {
+		const url = await server.createDatabase();
+		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', lockTimeoutMs: 1_000 });
+		onTestFinished(() => store.close());
+		await ask(
+			url,
+			`CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NEW; END'`,
+			'CREATE TRIGGER slow BEFORE INSERT ON lists FOR EACH ROW EXECUTE FUNCTION slowly()',
+		);
+		expect(await newList(store)).toBeGreaterThan(0);
+		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);
+	});
+
+	it('is rid of a transaction whose process is gone without a word', async () => {
+		const url = await server.createDatabase();
+		const proxy = await startPostgresProxy(url);
+		onTestFinished(proxy.close);
+		const gone = await open(proxy.url);
+		const store = await openPostgresStore({
+			url,
+			clock: systemClock,
+			mode: 'existing',
+			lockTimeoutMs: 20_000,
+		});
+		onTestFinished(() => store.close());
+		proxy.cutAt('INSERT INTO lists', { silently: true });
+		const lost = newList(gone, 'One').catch(() => null);
+		await expect.poll(proxy.cuts).toBe(1);
+		expect(await newList(store, 'Two')).toBeGreaterThan(0);
+		await lost;
+		const { results } = await store.reads.pageLists({ page: 1, page_size: 10 });
+		expect(new Set(results.map(({ name }) => name)).size).toBe(results.length);
+	});
 });

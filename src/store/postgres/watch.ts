@@ -1,0 +1,73 @@
+/**
+ * Finds connections whose other end is gone without a word: a machine without power, a proxy that has forgotten them. A
+ * long statement is as silent, so the server is asked by a connection of its own what it does for the silent one.
+ */
+import pg, { type ClientConfig, type Connection, type PoolClient } from 'pg';
+import { sqlState } from './failures.js';
+import type { Pipeline } from './pipeline.js';
+
+export interface SilenceOptions {
+	config: ClientConfig;
+	/** A question that waits longer is looked into; each look takes as long at most. */
+	silenceMs: number;
+}
+
+/** While a transaction runs, until the answer is called. `onGone`: nothing will answer on this connection any more. */
+export function watchSilence(
+	{ client, pipeline }: { client: PoolClient; pipeline: Pipeline },
+	{ config, silenceMs }: SilenceOptions,
+	onGone: () => void,
+): () => void {
+	let silent: number | null = null;
+	let isLooking = false;
+	const look = async () => {
+		const trip = pipeline.underWay;
+		const isSilent = trip !== null && trip === silent;
+		silent = trip;
+		if (!isSilent || isLooking) return;
+		isLooking = true;
+		const isGone = !(await isServed(client, { ...config, ...timeouts(silenceMs) }));
+		isLooking = false;
+		if (isGone && pipeline.underWay === trip) onGone();
+	};
+	const timer = setInterval(() => void look(), silenceMs).unref();
+	return () => clearInterval(timer);
+}
+
+/** Its statements fail as those of a connection that the other end has ended. */
+export function cutOff(client: PoolClient): void {
+	const error = Object.assign(new Error('the server does not answer any more'), { code: 'ETIMEDOUT' });
+	// pg has no way to end a connection without a word to a server that does not listen.
+	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
+}
+
+function timeouts(ms: number): ClientConfig {
+	return { connectionTimeoutMillis: ms, query_timeout: ms, application_name: 'mailctl watch' };
+}
+
+/** False: the server cannot be reached, or waits for a statement on this connection. */
+async function isServed(client: PoolClient, config: ClientConfig): Promise<boolean> {
+	const probe = new pg.Client(config);
+	probe.on('error', () => undefined);
+	try {
+		await probe.connect();
+		const { rows } = await probe.query<{ pid: number; state: string | null }>(
+			`SELECT pg_backend_pid() AS pid, (SELECT state FROM pg_stat_activity WHERE pid = $1) AS state`,
+			[processOf(client)],
+		);
+		// A pooler gives numbers of its own: that it answers is all that can be known.
+		const isDirect = rows[0]?.pid === processOf(probe);
+		return !isDirect || rows[0]?.state === 'active';
+	} catch (error) {
+		// It says no, as with max_connections: it is there.
+		return sqlState(error) !== null;
+	} finally {
+		void probe.end().catch(() => undefined);
+	}
+}
+
+/** The backend's number, which the server sends at the beginning. */
+function processOf(client: pg.ClientBase): number | null {
+	const found: unknown = Reflect.get(client, 'processID');
+	return typeof found === 'number' ? found : null;
+}
