@@ -8,14 +8,30 @@ export function isPostgres(url: string): boolean {
 	return /^postgres(ql)?:\/\//i.test(url);
 }
 
+/** What stands before the hosts, the hosts with commas between them, and what stands behind them. */
+function splitAtHosts(url: string): [before: string, hosts: string, after: string] {
+	const [, before = '', hosts = '', after = ''] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s.exec(url) ?? [];
+	return [before, hosts, after];
+}
+
+/** One URL for each host of `postgres://USER@HOST:5432,OTHER:5432/DATABASE`; of any other text itself. */
+export function urlsOf(url: string): string[] {
+	const [before, hosts, after] = splitAtHosts(url);
+	return hosts.includes(',') ? hosts.split(',').map((host) => `${before}${host}${after}`) : [url];
+}
+
 /** For people: never the password of a server. */
 export function shownDatabase(url: string): string {
-	if (!isPostgres(url) || !canParseUrl(url)) return isPostgres(url) ? 'postgres://…' : url;
-	const shown = new URL(url);
+	if (!isPostgres(url)) return url;
+	const urls = urlsOf(url);
+	if (!urls.every((one) => canParseUrl(one))) return 'postgres://…';
+	const [shown = new URL(url), ...others] = urls.map((one) => new URL(one));
 	shown.password = '';
 	// As PostgreSQL takes it too.
 	shown.searchParams.delete('password');
-	return shown.href;
+	if (others.length === 0) return shown.href;
+	const [before, , after] = splitAtHosts(shown.href);
+	return `${before}${[shown, ...others].map(({ host }) => host).join(',')}${after}`;
 }
 
 /** Whether it would be a new file. What a server has is known when it is opened. */

@@ -4,8 +4,9 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, describe } from 'vitest';
@@ -85,7 +86,30 @@ async function startPostgres(): Promise<Postgres> {
 	return named === undefined ? await startOwn() : serverAt(named, async () => undefined);
 }
 
-async function startOwn(): Promise<Postgres> {
+/** A server that a test may kill, restart and copy. */
+export interface OwnPostgres extends Postgres {
+	/** The URL of its folder, in which its socket is, as the host of a database URL. */
+	host: string;
+	/** SIGKILL to the server: it ends without a word and without a checkpoint. */
+	kill(): Promise<void>;
+	/** After `kill`. */
+	restart(): Promise<void>;
+	/** A replica that follows it. */
+	replicate(): Promise<OwnPostgres>;
+	/** Of a replica: it takes writes from now on. */
+	promote(): Promise<void>;
+}
+
+/** Null where there are no programs to run one. */
+export function canRunPostgres(): boolean {
+	return programs() !== null;
+}
+
+// Without TCP: other tests may have any port. Without waiting for the disk: nothing here outlives the test.
+const serverSettings = "-c listen_addresses='' -c fsync=off -c max_connections=200";
+
+/** `source`: the folder of the server that it follows. */
+export async function startOwn(source: string | null = null): Promise<OwnPostgres> {
 	const bin = programs();
 	if (bin === null) throw new Error(String(noPostgres));
 	// Not below the folder of the tests: its user is to reach it.
@@ -100,27 +124,48 @@ async function startOwn(): Promise<Postgres> {
 		await chown(folder, Number(stdout), -1);
 	}
 	await chmod(folder, 0o700);
-	await as(
-		'initdb',
-		'-D',
-		data,
-		'-U',
-		'postgres',
-		'-A',
-		'trust',
-		'--no-sync',
-		'-E',
-		'UTF8',
-		'--locale',
-		'C.UTF-8',
-	);
-	// Without TCP: other tests may have any port. Without waiting for the disk: nothing here outlives the test.
-	const settings = `-c listen_addresses='' -k ${folder} -c fsync=off -c max_connections=200`;
-	await as('pg_ctl', '-D', data, '-o', settings, '-l', join(folder, 'log'), '-w', 'start');
-	return serverAt(`postgres://postgres@${encodeURIComponent(folder)}/postgres`, async () => {
-		await as('pg_ctl', '-D', data, '-m', 'immediate', 'stop').catch(() => undefined);
+	if (source === null)
+		await as(
+			'initdb',
+			...['-D', data, '-U', 'postgres', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C.UTF-8'],
+		);
+	else
+		await as(
+			'pg_basebackup',
+			...['-h', source, '-U', 'postgres', '-D', data, '-R', '--checkpoint=fast', '--no-sync'],
+		);
+	const control = (...words: string[]) => as('pg_ctl', '-D', data, '-w', ...words);
+	const start = () => control('-o', `${serverSettings} -k ${folder}`, '-l', join(folder, 'log'), 'start');
+	await start();
+	const host = encodeURIComponent(folder);
+	const stop = async () => {
+		await control('-m', 'immediate', 'stop').catch(() => undefined);
 		await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
-	});
+	};
+	return {
+		...serverAt(`postgres://postgres@${host}/postgres`, stop),
+		host,
+		kill: async () => {
+			const [pid] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');
+			process.kill(Number(pid), 'SIGKILL');
+		},
+		restart: async () => {
+			// Its children end when they find out.
+			for (let tries = 1; ; tries += 1) {
+				const error = await start().then(
+					() => null,
+					(failure: unknown) => failure,
+				);
+				if (error === null) return;
+				if (tries === 50) throw error;
+				await delay(100);
+			}
+		},
+		replicate: () => startOwn(folder),
+		promote: async () => {
+			await control('promote');
+		},
+	};
 }
 
 let made = 0;

@@ -15,7 +15,7 @@ import {
 import { DatabaseMissing } from '../../store/errors.js';
 import { type OpenOptions, openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
-import { isMissingFile, isPostgres, shownDatabase } from '../../store/url.js';
+import { isMissingFile, isPostgres, shownDatabase, urlsOf } from '../../store/url.js';
 import { findPaths } from '../config/config.js';
 import type { ConnectDependencies, Connection, LocalEngine, Target } from '../frame/connection.js';
 import { localDkim } from './dkim.js';
@@ -111,7 +111,7 @@ async function openLocal(
 /** Beside the database; of one without a file, in the folder of this program's data. */
 function tokenFileOf(url: string, env: ConnectDependencies['env']): string {
 	if (!isPostgres(url)) return `${url}.token`;
-	const { host, pathname, search } = new URL(shownDatabase(url));
+	const { host, pathname, search } = new URL(urlsOf(shownDatabase(url))[0] ?? url);
 	const name = `${host}${pathname}${search}`.replace(/[^\w.-]+/g, '-');
 	return join(dirname(findPaths(env).database), `postgres-${name}.token`);
 }

@@ -1,10 +1,7 @@
-/** Connections to the PostgreSQL database that a URL names, and the transactions on them. */
-import { readFileSync } from 'node:fs';
+/** Transactions on the PostgreSQL database that a URL names. */
 import { setTimeout } from 'node:timers/promises';
-import type { ConnectionOptions } from 'node:tls';
-import pg, { type ClientConfig, type PoolClient } from 'pg';
+import type { ClientConfig, PoolClient } from 'pg';
 import { StoreError } from '../../api/errors.js';
-import { canParseUrl } from '../../api/schema/url.js';
 import { type Core, createCore } from '../core/core.js';
 import type { Sql } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
@@ -12,73 +9,10 @@ import { isLost, isRefusedForNow, translateFailure } from './failures.js';
 import { createSpaced, type Listening, listen, notifyText } from './listen.js';
 import type { Receipt } from './outcomes.js';
 import { createPipeline, type Pipeline } from './pipeline.js';
+import type { Place } from './place.js';
+import { createPools } from './pools.js';
 import { createSql } from './sql.js';
 import { cutOff, watchSilence } from './watch.js';
-
-/** A URL, read: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…`. */
-export interface Place {
-	/** For people: host, database and schema, never the password. */
-	name: string;
-	/** A project is a schema of the database. */
-	schema: string;
-	/** Null: the number that fits the role. */
-	pool: number | null;
-	/** HOST:PORT where it is heard that messages are ready: past a pooler. Null: the place itself; `off`: nowhere. */
-	listen: string | null;
-	/** What is left for the driver. */
-	url: string;
-	ssl: boolean | ConnectionOptions;
-}
-
-/** Throws `StoreError` "not_a_database" for a URL that names none. */
-export function readPlace(text: string): Place {
-	const refuse = (why: string) => new StoreError('not_a_database', `the database URL ${why}`);
-	if (!canParseUrl(text) || /%(?![\da-f]{2})/i.test(text))
-		throw refuse('cannot be read: postgres://USER:PASSWORD@HOST:5432/DATABASE, special characters as %XX');
-	const url = new URL(text);
-	const schema = url.searchParams.get('schema') ?? 'public';
-	const pool = url.searchParams.get('pool');
-	if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
-		throw refuse(`names a schema that is none: ${JSON.stringify(schema)} (a-z, 0-9 and _)`);
-	if (pool !== null && !/^[1-9]\d{0,2}$/.test(pool))
-		throw refuse('has a ?pool= that is no number from 1 to 999');
-	const listen = url.searchParams.get('listen');
-	if (listen !== null && listen !== 'off' && !/^(\[[\da-f:.]+\]|[^\s/@:?#[\]]+)(:\d{1,5})?$/i.test(listen))
-		throw refuse('has a ?listen= that is neither off nor HOST:PORT');
-	const ssl = tlsOf(url.searchParams, refuse);
-	for (const own of ['schema', 'pool', 'listen', 'sslmode', 'sslrootcert']) url.searchParams.delete(own);
-	const host = url.host === '' ? (url.searchParams.get('host') ?? 'localhost') : url.host;
-	const database = decodeURIComponent(url.pathname.slice(1));
-	const name = `PostgreSQL at ${host}${database === '' ? '' : `, database ${database}`}`;
-	return {
-		name: schema === 'public' ? name : `${name}, schema ${schema}`,
-		schema,
-		pool: pool === null ? null : Number(pool),
-		listen,
-		url: url.href,
-		ssl,
-	};
-}
-
-/** `sslmode` and `sslrootcert` as libpq means them (PostgreSQL, 34.19); without a mode, no TLS. */
-function tlsOf(params: URLSearchParams, refuse: (why: string) => StoreError): Place['ssl'] {
-	const mode = params.get('sslmode') ?? 'disable';
-	const file = params.get('sslrootcert');
-	const ca = file === null ? {} : { ca: readAuthority(file, refuse) };
-	if (mode === 'disable') return false;
-	if (mode === 'require') return { ...ca, rejectUnauthorized: false };
-	if (mode === 'verify-ca') return { ...ca, checkServerIdentity: () => undefined };
-	if (mode === 'verify-full') return ca;
-	throw refuse(`has ?sslmode=${mode}; it is disable, require, verify-ca or verify-full`);
-}
-
-function readAuthority(file: string, refuse: (why: string) => StoreError): string {
-	try {
-		return readFileSync(file, 'utf8');
-	} catch (error) {
-		throw refuse(`names ?sslrootcert=${file}: ${error instanceof Error ? error.message : error}`);
-	}
-}
 
 export interface DatabaseOptions {
 	place: Place;
@@ -117,7 +51,7 @@ export interface Database {
 	close(): Promise<void>;
 }
 
-const connectTimeoutMs = 10_000;
+const listenTimeoutMs = 10_000;
 /** Of a transaction that the server undid. */
 const mostTries = 20;
 
@@ -133,28 +67,9 @@ interface Transaction<R> {
 /** Connects when it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
 	const { place, keys, lockTimeoutMs, isTrial } = options;
-	const config: ClientConfig = {
-		connectionString: place.url,
-		ssl: place.ssl,
-		application_name: `mailctl ${options.role}`,
-		connectionTimeoutMillis: connectTimeoutMs,
-		keepAlive: true,
-		keepAliveInitialDelayMillis: 10_000,
-	};
+	const pools = createPools(place, options);
 	// Looked into twice within the time for which a write waits.
-	const silence = { config, silenceMs: lockTimeoutMs / 4 };
-	const pool = new pg.Pool({
-		...{ ...config, max: options.size, idleTimeoutMillis: 30_000 },
-		allowExitOnIdle: true,
-	});
-	// A connection that ends between two statements says so here: its next statement fails, or the next transaction takes
-	// another one.
-	pool.on('error', () => undefined);
-	const idle = new Set<PoolClient>();
-	pool.on('connect', (client) => void client.on('error', () => undefined));
-	pool.on('acquire', (client) => void idle.delete(client));
-	pool.on('release', (_error, client) => void idle.add(client));
-	pool.on('remove', (client) => void idle.delete(client));
+	const silenceMs = lockTimeoutMs / 4;
 	const sessions = new WeakMap<PoolClient, Session & { pipeline: Pipeline }>();
 	const sessionOf = (client: PoolClient) => {
 		const known = sessions.get(client);
@@ -179,14 +94,18 @@ export function openDatabase(options: DatabaseOptions): Database {
 
 	let wasReached = false;
 	const attempt = async <R>({ begin, end, operate, receipt, fate }: Transaction<R>) => {
-		const client = await pool.connect();
+		const client = await pools.connect();
 		wasReached = true;
 		const session = sessionOf(client);
 		const { pipeline } = session;
-		const stopWatching = watchSilence({ client, pipeline }, silence, () => {
-			// The others were made before it fell silent, too.
-			for (const one of [client, ...idle]) cutOff(one);
-		});
+		const stopWatching = watchSilence(
+			{ client, pipeline },
+			{ config: pools.configOf(client), silenceMs },
+			() => {
+				// The others were made before it fell silent, too.
+				for (const one of [client, ...pools.idle]) cutOff(one);
+			},
+		);
 		let isEnding = false;
 		try {
 			// In the round trip of the first question, which fails with them.
@@ -229,30 +148,32 @@ export function openDatabase(options: DatabaseOptions): Database {
 	};
 
 	const notifying = createSpaced(async () => {
-		await pool.query(notifyText, [place.schema]);
+		const client = await pools.connect();
+		const told = client.query(notifyText, [place.schema]);
+		await told.finally(() => client.release());
 	});
 	return {
 		notify: notifying.call,
 		listen: (onReady) =>
 			place.listen === 'off'
 				? null
-				: listen({ config: { ...config, ...listenerOf(place) }, schema: place.schema }, onReady),
+				: listen({ config: () => listenerOf(place, pools.current()), schema: place.schema }, onReady),
 		read: (operate) => transact({ begin: beginRead, end: 'ROLLBACK', operate, receipt: null }),
 		write: (operate, receipt = null) =>
 			transact({ begin: beginWrite, end: isTrial ? 'ROLLBACK' : 'COMMIT', operate, receipt }),
 		close: async () => {
 			await notifying.flush();
-			await pool.end();
+			await pools.end();
 		},
 	};
 }
 
-/** Where a process listens, if not at the place itself, and how long it waits there for any answer. */
-function listenerOf({ url, listen: host }: Place): ClientConfig {
-	if (host === null) return { query_timeout: connectTimeoutMs };
-	const direct = new URL(url);
+/** Where a process listens, if not where it works, and how long it waits there for any answer. */
+function listenerOf({ listen: host }: Place, config: ClientConfig): ClientConfig {
+	if (host === null) return { ...config, query_timeout: listenTimeoutMs };
+	const direct = new URL(config.connectionString ?? '');
 	direct.host = host;
-	return { connectionString: direct.href, query_timeout: connectTimeoutMs };
+	return { ...config, connectionString: direct.href, query_timeout: listenTimeoutMs };
 }
 
 function isFailing(question: Promise<unknown>): Promise<boolean> {

@@ -37,6 +37,7 @@ const lostCodes: ReadonlySet<string> = new Set([
 	'ENOTFOUND',
 	'EAI_AGAIN',
 	'ENOENT',
+	'ENOPRIMARY',
 ]);
 
 const told: readonly [state: RegExp, code: StoreErrorCode, words: string][] = [

@@ -8,8 +8,9 @@ import type { ServerFacts } from '../maintenance.js';
 import { driverOf } from '../operations.js';
 import type { Reads } from '../store.js';
 import { shownDatabase } from '../url.js';
-import { openDatabase, readPlace } from './connection.js';
+import { openDatabase } from './connection.js';
 import { readVersion, schemaVersion } from './migrations.js';
+import { readPlace } from './place.js';
 
 export interface ServerInspection {
 	schema: { found: number; known: number };

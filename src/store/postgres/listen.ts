@@ -75,7 +75,7 @@ const pingEveryMs = 30_000;
 
 /** Connects in the background, again and again; a new connection calls `onReady` too, for it may have missed something. */
 export function listen(
-	{ config, schema }: { config: ClientConfig; schema: string },
+	{ config, schema }: { config: () => ClientConfig; schema: string },
 	onReady: () => void,
 ): Listening {
 	const stopping = new AbortController();
@@ -84,7 +84,7 @@ export function listen(
 	const wait = (ms: number, until: AbortSignal) => delay(ms, undefined, { signal: until, ref: false });
 	const loop = async () => {
 		for (let failures = 0; !signal.aborted; ) {
-			const client = new pg.Client(config);
+			const client = new pg.Client(config());
 			const ended = new AbortController();
 			const over = AbortSignal.any([signal, ended.signal]);
 			client.on('error', () => ended.abort());

@@ -20,10 +20,11 @@ import {
 import type { ImportAck, Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
 import { createDatabaseClock } from './clock.js';
-import { type Database, openDatabase, readPlace } from './connection.js';
+import { type Database, openDatabase } from './connection.js';
 import { type Listening, makesReady } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
 import { createOutcomes } from './outcomes.js';
+import { readPlace } from './place.js';
 import { startUpkeep } from './upkeep.js';
 
 export interface PostgresOptions {

@@ -1,0 +1,85 @@
+/** What the URL of a PostgreSQL database says. */
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
+import { StoreError } from '../../api/errors.js';
+import { canParseUrl } from '../../api/schema/url.js';
+import { urlsOf } from '../url.js';
+
+/** A URL, read: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…`. */
+export interface Place {
+	/** For people: host, database and schema, never the password. */
+	name: string;
+	/** A project is a schema of the database. */
+	schema: string;
+	/** Null: the number that fits the role. */
+	pool: number | null;
+	/** HOST:PORT where it is heard that messages are ready: past a pooler. Null: the place itself; `off`: nowhere. */
+	listen: string | null;
+	/** What is left for the driver: one for each host. */
+	urls: readonly string[];
+	/** Of these the one that takes writes, wherever it is. */
+	isPrimaryWanted: boolean;
+	ssl: boolean | ConnectionOptions;
+}
+
+/** Throws `StoreError` "not_a_database" for a URL that names none. */
+export function readPlace(text: string): Place {
+	const refuse = (why: string) => new StoreError('not_a_database', `the database URL ${why}`);
+	const texts = urlsOf(text);
+	if (!texts.every((one) => canParseUrl(one)) || /%(?![\da-f]{2})/i.test(text))
+		throw refuse('cannot be read: postgres://USER:PASSWORD@HOST:5432/DATABASE, special characters as %XX');
+	const [url = new URL(text), ...others] = texts.map((one) => new URL(one));
+	const schema = url.searchParams.get('schema') ?? 'public';
+	const pool = url.searchParams.get('pool');
+	if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
+		throw refuse(`names a schema that is none: ${JSON.stringify(schema)} (a-z, 0-9 and _)`);
+	if (pool !== null && !/^[1-9]\d{0,2}$/.test(pool))
+		throw refuse('has a ?pool= that is no number from 1 to 999');
+	const listen = url.searchParams.get('listen');
+	if (listen !== null && listen !== 'off' && !/^(\[[\da-f:.]+\]|[^\s/@:?#[\]]+)(:\d{1,5})?$/i.test(listen))
+		throw refuse('has a ?listen= that is neither off nor HOST:PORT');
+	const ssl = tlsOf(url.searchParams, refuse);
+	const wanted = url.searchParams.get('target_session_attrs') ?? (others.length > 0 ? 'read-write' : 'any');
+	if (!['any', 'read-write', 'primary'].includes(wanted))
+		throw refuse(`has ?target_session_attrs=${wanted}; it is read-write, primary or any`);
+	const hostOf = (one: URL) => (one.host === '' ? (one.searchParams.get('host') ?? 'localhost') : one.host);
+	const host = [url, ...others].map(hostOf).join(',');
+	const database = decodeURIComponent(url.pathname.slice(1));
+	const name = `PostgreSQL at ${host}${database === '' ? '' : `, database ${database}`}`;
+	return {
+		name: schema === 'public' ? name : `${name}, schema ${schema}`,
+		schema,
+		pool: pool === null ? null : Number(pool),
+		listen,
+		urls: [url, ...others].map(driversUrl),
+		isPrimaryWanted: wanted !== 'any',
+		ssl,
+	};
+}
+
+const own = ['schema', 'pool', 'listen', 'sslmode', 'sslrootcert', 'target_session_attrs'];
+
+function driversUrl(url: URL): string {
+	for (const name of own) url.searchParams.delete(name);
+	return url.href;
+}
+
+/** `sslmode` and `sslrootcert` as libpq means them (PostgreSQL, 34.19); without a mode, no TLS. */
+function tlsOf(params: URLSearchParams, refuse: (why: string) => StoreError): Place['ssl'] {
+	const mode = params.get('sslmode') ?? 'disable';
+	const file = params.get('sslrootcert');
+	const ca = file === null ? {} : { ca: readAuthority(file, refuse) };
+	if (mode === 'disable') return false;
+	if (mode === 'require') return { ...ca, rejectUnauthorized: false };
+	if (mode === 'verify-ca') return { ...ca, checkServerIdentity: () => undefined };
+	if (mode === 'verify-full') return ca;
+	throw refuse(`has ?sslmode=${mode}; it is disable, require, verify-ca or verify-full`);
+}
+
+function readAuthority(file: string, refuse: (why: string) => StoreError): string {
+	try {
+		return readFileSync(file, 'utf8');
+	} catch (error) {
+		throw refuse(`names ?sslrootcert=${file}: ${error instanceof Error ? error.message : error}`);
+	}
+}

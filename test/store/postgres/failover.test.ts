@@ -1,0 +1,171 @@
+/** A server that is killed, and another one that is promoted in its place: what was acknowledged is there, once. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { need } from '../../../src/api/capabilities.js';
+import { systemClock } from '../../../src/api/datetime.js';
+import { connect } from '../../../src/cli/connect.js';
+import { inspectPostgres } from '../../../src/store/postgres/inspect.js';
+import { openPostgresStore } from '../../../src/store/postgres/store.js';
+import type { Store } from '../../../src/store/store.js';
+import { shownDatabase } from '../../../src/store/url.js';
+import { newList, newSubscriber } from '../../contract/store/fixture.js';
+import { dependencies } from '../../support/connect.js';
+import { startCountingSink } from '../../support/counting-sink.js';
+import { ask, canRunPostgres, type OwnPostgres, startOwn } from '../../support/postgres.js';
+
+describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
+	async function start(): Promise<OwnPostgres> {
+		const server = await startOwn();
+		onTestFinished(() => server.stop());
+		return server;
+	}
+
+	/** Several clients at once; the addresses that were acknowledged, and those of which that is not known. */
+	function write(store: Store, list: number, { clients, each }: { clients: number; each: number }) {
+		const made: string[] = [];
+		const unsure: string[] = [];
+		const one = async (client: number) => {
+			for (let n = 0; n < each; n += 1) {
+				const email = `p${client}-${n}@example.org`;
+				try {
+					await newSubscriber(store, list, email);
+					made.push(email);
+				} catch (error) {
+					expect(error).toMatchObject({ code: 'unreachable' });
+					unsure.push(email);
+				}
+			}
+		};
+		const done = Promise.all(Array.from({ length: clients }, (_, client) => one(client)));
+		return { made, unsure, done };
+	}
+
+	async function expectKept(store: Store, list: number, { made, unsure }: ReturnType<typeof write>) {
+		const page = await store.reads.pageSubscribers({ list_id: list, page: 1, page_size: 10_000, filter: {} });
+		const kept = page?.results.map(({ email }) => email) ?? [];
+		expect(new Set(kept).size).toBe(kept.length);
+		expect(made.filter((email) => !kept.includes(email))).toEqual([]);
+		expect(kept.filter((email) => !made.includes(email) && !unsure.includes(email))).toEqual([]);
+		expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
+	}
+
+	it('by kill -9, again and again, loses no send call and sends nothing twice', async () => {
+		const server = await start();
+		const url = await server.createDatabase();
+		const sink = await startCountingSink();
+		onTestFinished(() => sink.close());
+		const connection = await connect({ kind: 'local', url, create: true }, dependencies({ role: 'worker' }));
+		onTestFinished(() => connection.close());
+		const { api, local } = connection;
+		if (local === null) throw new Error('it is local');
+		await (await need(api, 'senders')).create({ email: 'news@example.com' });
+		await local.settings.set({ smtp_url: `smtp://127.0.0.1:${sink.port}` });
+		const stopping = new AbortController();
+		const { signal } = stopping;
+		const delivering = local.deliver({ scope: null, until: 'stopped', signal });
+		let accepted = 0;
+		const unsure: unknown[] = [];
+		const mail = {
+			from: 'news@example.com',
+			subject: 'Hi',
+			text_body: 'Hello',
+			type: 'TRANSACTIONAL',
+		} as const;
+		const client = async (name: number) => {
+			for (let n = 0; n < 60; n += 1)
+				await api.send({ ...mail, to: [`p${name}-${n}@example.org`] }).then(
+					() => {
+						accepted += 1;
+					},
+					(error: unknown) => unsure.push(error),
+				);
+		};
+		const posting = Promise.all([1, 2, 3, 4].map(client));
+		for (const kill of [1, 2, 3]) {
+			await expect.poll(() => accepted, { timeout: 60_000 }).toBeGreaterThan(kill * 40);
+			await server.kill();
+			await server.restart();
+		}
+		await posting;
+		const messages = async () => (await local.status()).messages;
+		await expect.poll(messages, { timeout: 60_000, interval: 200 }).toEqual({ sent: expect.any(Number) });
+		const { sent = 0 } = await messages();
+		stopping.abort();
+		await delivering;
+		expect(unsure).toEqual([]);
+		expect([accepted, sent, sink.received()]).toEqual([240, 240, 240]);
+	});
+
+	it('leaves everything acknowledged to the synchronous replica that is promoted', async () => {
+		const primary = await start();
+		const url = await primary.createDatabase();
+		const replica = await primary.replicate();
+		onTestFinished(() => replica.stop());
+		await ask(url, "ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()');
+		const both = url.replace(primary.host, `${replica.host},${primary.host}`);
+		const store = await openPostgresStore({
+			...{ url: `${both}?target_session_attrs=read-write`, clock: systemClock, mode: 'create' },
+			lockTimeoutMs: 30_000,
+		});
+		onTestFinished(() => store.close());
+		const list = await newList(store);
+		const writing = write(store, list, { clients: 6, each: 40 });
+		await expect.poll(() => writing.made.length, { timeout: 60_000 }).toBeGreaterThan(60);
+		await primary.kill();
+		await replica.promote();
+		await writing.done;
+		await expectKept(store, list, writing);
+		expect(writing.unsure).toEqual([]);
+		expect(writing.made.length).toBe(240);
+	});
+
+	it('is not written to while it is a replica, and doctor tells whether commits wait for one', async () => {
+		const primary = await start();
+		const url = await primary.createDatabase();
+		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();
+		const replica = await primary.replicate();
+		onTestFinished(() => replica.stop());
+		const own = url.replace(primary.host, replica.host);
+		const reader = await openPostgresStore({ url: own, clock: systemClock, mode: 'existing' });
+		onTestFinished(() => reader.close());
+		expect((await reader.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(0);
+		await expect(newList(reader)).rejects.toMatchObject({
+			code: 'read_only',
+			message: expect.stringContaining('name the primary'),
+		});
+		const onlyReplicas = openPostgresStore({
+			...{ url: `${own}?target_session_attrs=primary`, clock: systemClock, mode: 'existing' },
+		});
+		await expect(onlyReplicas).rejects.toMatchObject({
+			code: 'unreachable',
+			message: expect.stringContaining('read-only replicas'),
+		});
+		const look = async (where: string) => {
+			const { server, close } = await inspectPostgres(where, { keys: [], clock: systemClock });
+			await close();
+			return server;
+		};
+		expect(await look(url)).toMatchObject({ isReadOnly: false, standbys: '' });
+		expect(await look(own)).toMatchObject({ isReadOnly: true });
+	});
+});
+
+describe('a URL with several hosts', () => {
+	it('is shown with all of them and without its password', () => {
+		expect(shownDatabase('postgres://ann:geheim@one:5432,two/mail?schema=a')).toBe(
+			'postgres://ann@one:5432,two/mail?schema=a',
+		);
+		expect(shownDatabase('postgres://one:geheim@one,[::1]:7/mail')).toBe('postgres://one@one,[::1]:7/mail');
+		expect(shownDatabase('postgres://ann:geheim@one:x,two/mail')).toBe('postgres://…');
+	});
+
+	it('is told with all of them where none is reached', async () => {
+		const url = 'postgres://ann:geheim@127.0.0.1:1,127.0.0.1:2/mail';
+		const error = await openPostgresStore({ url, clock: systemClock, mode: 'existing' }).catch(String);
+		expect(error).toContain('127.0.0.1:1,127.0.0.1:2, database mail cannot be reached');
+		expect(error).not.toContain('geheim');
+		const wrong = openPostgresStore({
+			...{ url: `${url}?target_session_attrs=standby`, clock: systemClock, mode: 'existing' },
+		});
+		await expect(wrong).rejects.toThrow('read-write, primary or any');
+	});
+});
