@@ -18,7 +18,10 @@ export interface PostgresProxy {
 	close(): void;
 }
 
-export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
+export async function startPostgresProxy(
+	url: string,
+	listening: { host: string; port: number } = { host: '127.0.0.1', port: 0 },
+): Promise<PostgresProxy> {
 	const place = new URL(url);
 	const folder = decodeURIComponent(place.hostname);
 	const upstream = folder.startsWith('/')
@@ -72,13 +75,13 @@ export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
 		});
 		server.on('close', () => client.destroy());
 	});
-	await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+	await new Promise<void>((resolve) => listener.listen(listening.port, listening.host, resolve));
 	const { port } = listener.address() as AddressInfo;
 	const end = () => {
 		for (const socket of sockets) socket.destroy();
 	};
 	const own = new URL(url);
-	own.host = `127.0.0.1:${port}`;
+	own.host = `${listening.host}:${port}`;
 	return {
 		url: own.href,
 		cutAt: (text, { times = 1, silently = false, after = () => undefined } = {}) => {

@@ -5,7 +5,7 @@ import { StoreError } from '../../api/errors.js';
 import { type Core, createCore } from '../core/core.js';
 import type { Sql } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
-import { isLost, isRefusedForNow, translateFailure } from './failures.js';
+import { isLost, isRefusedForNow, isUnreplicated, translateFailure, unreplicated } from './failures.js';
 import { createSpaced, type Listening, listen, notifyText } from './listen.js';
 import type { Receipt } from './outcomes.js';
 import { createPipeline, type Pipeline } from './pipeline.js';
@@ -70,13 +70,17 @@ export function openDatabase(options: DatabaseOptions): Database {
 	const pools = createPools(place, options);
 	// Looked into twice within the time for which a write waits.
 	const silenceMs = lockTimeoutMs / 4;
-	const sessions = new WeakMap<PoolClient, Session & { pipeline: Pipeline }>();
+	const sessions = new WeakMap<PoolClient, Session & { pipeline: Pipeline; isUnreplicated: boolean }>();
 	const sessionOf = (client: PoolClient) => {
 		const known = sessions.get(client);
 		if (known !== undefined) return known;
 		const pipeline = createPipeline(client);
 		const sql = createSql(pipeline, keys);
-		const session = { sql, client, pipeline, core: createCore(sql, { isTrial }) };
+		const core = createCore(sql, { isTrial });
+		const session = { sql, client, pipeline, core, isUnreplicated: false };
+		client.on('notice', ({ code }) => {
+			if (isUnreplicated(code)) session.isUnreplicated = true;
+		});
 		sessions.set(client, session);
 		return session;
 	};
@@ -88,7 +92,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 		here,
 		`SET LOCAL lock_timeout = ${lockTimeoutMs}`,
 		// A machine that is gone holds up the others for less time than they wait.
-		`SET LOCAL idle_in_transaction_session_timeout = ${lockTimeoutMs / 2}`,
+		`SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(lockTimeoutMs / 2)}`,
 		`SELECT pg_advisory_xact_lock(hashtextextended('mailctl ${place.schema}', 0))`,
 	];
 
@@ -116,6 +120,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 			isEnding = end === 'COMMIT';
 			if (!earlier) receipt?.put(session.sql, answer);
 			await pipeline.ask(end);
+			if (session.isUnreplicated) throw unreplicated();
 			client.release();
 			receipt?.settle();
 			return answer;

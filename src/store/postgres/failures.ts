@@ -27,6 +27,21 @@ export function isLost(error: unknown): boolean {
 	return /^(Connection terminated|Client has encountered a connection error)/.test(error.message);
 }
 
+/**
+ * A warning: the server committed, and its wait for the synchronous replica was cut short. It answers as if nothing had
+ * happened.
+ */
+export function isUnreplicated(code: string | undefined): boolean {
+	return code === '57014' || code === '57P01';
+}
+
+/** As a lost connection: the next try waits for the replica again. */
+export function unreplicated(): Error {
+	const words =
+		'its wait for a synchronous replica was canceled (pg_cancel_backend)';
+	return Object.assign(new Error(words), { code: 'EUNREPLICATED' });
+}
+
 const lostCodes: ReadonlySet<string> = new Set([
 	'ECONNRESET',
 	'ECONNREFUSED',
@@ -38,6 +53,7 @@ const lostCodes: ReadonlySet<string> = new Set([
 	'EAI_AGAIN',
 	'ENOENT',
 	'ENOPRIMARY',
+	'EUNREPLICATED',
 ]);
 
 const told: readonly [state: RegExp, code: StoreErrorCode, words: string][] = [
@@ -64,6 +80,15 @@ export function translateFailure(error: unknown, name: string): unknown {
 	const [, code, words] = (state !== null && told.find(([pattern]) => pattern.test(state))) || [];
 	if (code !== undefined)
 		return new StoreError(code, `${name}: ${words} (${error.message})`, { cause: error });
+	// Of the pool.
+	if (error.message === 'timeout exceeded when trying to connect')
+		return new StoreError(
+			'locked',
+			`${name}: no connection became free in time; try again, or use a larger ?pool=`,
+			{
+				cause: error,
+			},
+		);
 	if (isLost(error) || isUnreached(error))
 		return new StoreError('unreachable', `${name} cannot be reached: ${error.message}`, { cause: error });
 	return error;
@@ -71,6 +96,6 @@ export function translateFailure(error: unknown, name: string): unknown {
 
 /** pg's own words, and TLS: `DEPTH_ZERO_SELF_SIGNED_CERT`, `ERR_TLS_CERT_ALTNAME_INVALID`, … */
 function isUnreached(error: Error): boolean {
-	if (/timeout exceeded when trying to connect|does not support SSL|SASL:/.test(error.message)) return true;
+	if (/does not support SSL|SASL:/.test(error.message)) return true;
 	return 'code' in error && /CERT|_TLS_|_SSL_/.test(String(error.code));
 }

@@ -118,6 +118,30 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		expect(writing.made.length).toBe(240);
 	});
 
+	it('acknowledges nothing that its replica may lack because the wait for it was canceled', async () => {
+		const primary = await start();
+		const url = await primary.createDatabase();
+		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();
+		await ask(url, "ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()');
+		const store = await openPostgresStore({
+			...{ url, clock: systemClock, mode: 'existing', lockTimeoutMs: 2_000 },
+		});
+		onTestFinished(() => store.close());
+		const refused = newList(store).catch((error: unknown) => error);
+		let isOver = false;
+		void refused.then(() => {
+			isOver = true;
+		});
+		while (!isOver)
+			await ask(url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+		expect(await refused).toMatchObject({
+			code: 'unreachable',
+			message: expect.stringContaining('may be done or not'),
+		});
+		await ask(url, 'ALTER SYSTEM RESET synchronous_standby_names', 'SELECT pg_reload_conf()');
+		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);
+	});
+
 	it('is not written to while it is a replica, and doctor tells whether commits wait for one', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
