@@ -78,8 +78,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 		const sql = createSql(pipeline, keys);
 		const core = createCore(sql, { isTrial });
 		const session = { sql, client, pipeline, core, isUnreplicated: false };
-		client.on('notice', ({ code }) => {
-			if (isUnreplicated(code)) session.isUnreplicated = true;
+		client.on('notice', (warning) => {
+			if (isUnreplicated(warning)) session.isUnreplicated = true;
 		});
 		sessions.set(client, session);
 		return session;

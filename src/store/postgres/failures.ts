@@ -29,16 +29,15 @@ export function isLost(error: unknown): boolean {
 
 /**
  * A warning: the server committed, and its wait for the synchronous replica was cut short. It answers as if nothing had
- * happened.
+ * happened, and the warning has no code of its own.
  */
-export function isUnreplicated(code: string | undefined): boolean {
-	return code === '57014' || code === '57P01';
+export function isUnreplicated({ routine }: { routine?: string | undefined }): boolean {
+	return routine === 'SyncRepWaitForLSN';
 }
 
 /** As a lost connection: the next try waits for the replica again. */
 export function unreplicated(): Error {
-	const words =
-		'its wait for a synchronous replica was canceled (pg_cancel_backend)';
+	const words = 'its wait for a synchronous replica was canceled (pg_cancel_backend)';
 	return Object.assign(new Error(words), { code: 'EUNREPLICATED' });
 }
 

@@ -20,8 +20,9 @@ import {
 import { shownDatabase } from '../url.js';
 import { arrayText } from './arrays.js';
 import { serverClock } from './clock.js';
-import { openDatabase, readPlace, type Session } from './connection.js';
+import { openDatabase, type Session } from './connection.js';
 import { migrate, readMark, readVersion, schemaVersion } from './migrations.js';
+import { readPlace } from './place.js';
 
 /** Sees the processes of others alone: it has no heartbeat. */
 const me = { id: '', role: 'cli', host: hostname(), pid: process.pid };
