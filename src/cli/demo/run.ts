@@ -123,7 +123,7 @@ class Demo {
 			'--html-file',
 			'offer.html',
 		];
-		await this.#json(['send', ...words, '--bulk', '--yes', '--expect-count', String(subscribers)]);
+		await this.#json(['send', ...words, '--yes', '--expect-count', String(subscribers)]);
 	}
 
 	async #show(mails: readonly SinkMail[], report: unknown, seconds: number): Promise<void> {
