@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { Interrupted } from '../../src/cli/frame/errors.js';
+import type { Mark } from '../../src/store/moving.js';
+import { movablePostgres } from '../../src/store/postgres/moving.js';
+import { movableSqlite } from '../../src/store/sqlite/moving.js';
 import { type CliResult, cli } from '../support/cli.js';
 import { ask, describePostgres } from '../support/postgres.js';
 import { errorOf, makeProject, type Project } from '../support/project.js';
@@ -411,6 +414,38 @@ describePostgres('engine migrate', (server) => {
 		expect(errorOf(await migrate(project, url, file('b.db')))).toMatchObject({ code: 'moved' });
 		expect((await on(project, file('b.db'))(['lists', 'list'])).code).toBe(74);
 		expect(errorOf(await migrate(project, url, file('c.db'), '--undo'))).toMatchObject({ code: 'moved' });
+	});
+
+	it('begins again where it was killed before the first database was shut', async () => {
+		const project = await makeProject();
+		const url = await server.createProject();
+		const back = join(project.folder, 'back.db');
+		const mark: Mark = { id: 'killed', role: 'copy', isOver: false, other: 'x', at: 1 };
+		for (const copy of [movablePostgres(url), movableSqlite(back)]) {
+			await copy.begin(mark, 1);
+			await copy.close();
+		}
+		expect((await on(project, url)(['lists', 'list'])).stderr).toContain('is an unfinished copy of x');
+		await moved(project, project.db, url);
+		await moved(project, url, back);
+		expect((await on(project, back)(['lists', 'list'])).code).toBe(0);
+	});
+
+	it('is given up where the copy cannot be reached', async () => {
+		const project = await makeProject();
+		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
+		const url = await server.createProject();
+		await moved(project, project.db, url);
+		const back = join(project.folder, 'back.db');
+		await interrupted(project, url, back);
+		const undone = await migrate(project, url, 'postgres://u:geheim@127.0.0.1:1/x', '--undo');
+		expect(undone.code).toBe(0);
+		expect(undone.stderr).toMatch(/what was copied is still there.*delete postgres:.*cannot be reached/);
+		expect(undone.stderr).not.toContain('geheim');
+		expect((await on(project, url)(['lists', 'list'])).stdout).toContain('News');
+		expect((await on(project, back)(['lists', 'list'])).code).toBe(74);
+		// It has no rows yet.
+		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});
 
 	it('finds a copy that is not the same, and keeps it out of use', async () => {

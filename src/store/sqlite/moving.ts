@@ -76,13 +76,8 @@ export function movableSqlite(path: string): Movable {
 		look: (now) => told(() => look(path, now)),
 		begin: (mark, now) =>
 			told(() => {
-				if (!existsSync(path)) makeFolder(dirname(path));
-				const fresh = openConnection({ path, role: 'writer', mode: 'create', busyTimeoutMs: 2_000 });
-				try {
-					migrate(fresh, { path, me, now });
-				} finally {
-					fresh.close();
-				}
+				// Marked already: a move was killed before it shut the source.
+				if (look(path, now)?.mark?.role !== 'copy') make(path, now);
 				const alone = lock();
 				try {
 					const filled = filledTables(alone);
@@ -195,6 +190,16 @@ export function movableSqlite(path: string): Movable {
 			}),
 		close: async () => use(null),
 	};
+}
+
+function make(path: string, now: Micros): void {
+	makeFolder(dirname(path));
+	const fresh = openConnection({ path, role: 'writer', mode: 'create', busyTimeoutMs: 2_000 });
+	try {
+		migrate(fresh, { path, me, now });
+	} finally {
+		fresh.close();
+	}
 }
 
 function look(path: string, now: Micros): Found | null {

@@ -121,8 +121,9 @@ async function giveUp(cx: CommandContext, moving: Moving): Promise<void> {
 	await cx.confirm({ kind: 'mild', what });
 	const { cleared } = await moving.undo();
 	await cx.out.document({ from, to, undone: true }, `${from} is in use again, as it was`);
-	if (cleared !== null)
-		await cx.warn(`${to} keeps what was copied, and nothing works on it: delete it (${String(cleared)})`);
+	if (cleared === null) return;
+	const why = cleared instanceof Error ? cleared.message : String(cleared);
+	await cx.warn(`what was copied is still there, and nothing works on it: delete ${to} yourself (${why})`);
 }
 
 function wayOn(shown: readonly string[]): Hint[] {
