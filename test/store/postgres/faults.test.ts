@@ -83,7 +83,10 @@ describePostgres('a PostgreSQL that fails', (server) => {
 
 	it('loses nothing acknowledged and makes nothing twice while its connections are ended', async () => {
 		const url = await server.createDatabase();
-		const store = await open(`${url}?pool=4`);
+		const store = await openPostgresStore({
+			...{ url: `${url}?pool=4`, clock: systemClock, mode: 'create', lockTimeoutMs: 120_000 },
+		});
+		onTestFinished(() => store.close());
 		const list = await newList(store);
 		const made: string[] = [];
 		const unsure: string[] = [];
