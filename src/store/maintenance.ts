@@ -46,6 +46,8 @@ export interface ServerFacts {
 	synchronousCommit: string;
 	/** Names of the replicas that a commit waits for; empty: none. */
 	standbys: string;
+	/** Replicas that follow it now, waited for or not. */
+	replicas: number;
 	connections: number;
 	mostConnections: number;
 	isEncrypted: boolean;

@@ -27,6 +27,7 @@ interface Row {
 	read_only: string;
 	synchronous_commit: string;
 	standbys: string;
+	replicas: number;
 	connections: number;
 	most: number;
 	encrypted: number;
@@ -38,6 +39,7 @@ const facts = `SELECT current_setting('server_version') AS version, current_sett
 	CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END AS read_only,
 	current_setting('synchronous_commit') AS synchronous_commit,
 	current_setting('synchronous_standby_names') AS standbys,
+	(SELECT count(*) FROM pg_stat_replication) AS replicas,
 	(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
 	current_setting('max_connections')::int AS most,
 	coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), FALSE) AS encrypted,
@@ -68,6 +70,7 @@ export async function inspectPostgres(
 				...{ version: row.version, number: row.number, bytes: row.bytes },
 				isReadOnly: row.read_only === 'on',
 				...{ synchronousCommit: row.synchronous_commit, standbys: row.standbys },
+				replicas: row.replicas,
 				...{ connections: row.connections, mostConnections: row.most, isEncrypted: row.encrypted === 1 },
 				ahead: row.now - (before + after) / 2,
 			},

@@ -8,6 +8,7 @@ import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import type { Store } from '../../../src/store/store.js';
 import { shownDatabase } from '../../../src/store/url.js';
 import { newList, newSubscriber } from '../../contract/store/fixture.js';
+import { cli, makeHome } from '../../support/cli.js';
 import { dependencies } from '../../support/connect.js';
 import { startCountingSink } from '../../support/counting-sink.js';
 import { ask, canRunPostgres, type OwnPostgres, startOwn } from '../../support/postgres.js';
@@ -168,8 +169,18 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 			await close();
 			return server;
 		};
-		expect(await look(url)).toMatchObject({ isReadOnly: false, standbys: '' });
+		expect(await look(url)).toMatchObject({ isReadOnly: false, standbys: '', replicas: 1 });
 		expect(await look(own)).toMatchObject({ isReadOnly: true });
+		const durability = async () => {
+			const argv = ['doctor', '--offline', '--only', 'database', '-o', 'json', '--db', url];
+			const { stdout } = await cli(argv, { env: { HOME: await makeHome() } });
+			const checks: { check: string }[] = JSON.parse(stdout);
+			return checks.find(({ check }) => check === 'database.durability');
+		};
+		expect(await durability()).toMatchObject({
+			level: 'warning',
+			message: expect.stringContaining('a failover may lose the last'),
+		});
 	});
 });
 

@@ -37,11 +37,16 @@ function judgeServer(found: Inspected, line: Surroundings['line']): Verdict {
 
 type Facts = InspectedServer['server'];
 
-function judgeDurability({ synchronousCommit, standbys }: Facts): Verdict {
+function judgeDurability({ synchronousCommit, standbys, replicas }: Facts): Verdict {
 	if (synchronousCommit === 'off')
 		return problem(
 			'synchronous_commit is off: what is acknowledged may be lost when the server fails',
 			'ALTER DATABASE … RESET synchronous_commit',
+		);
+	if (standbys === '' && replicas > 0)
+		return warning(
+			'commits do not wait for the replicas (synchronous_standby_names is empty): a failover may lose the last',
+			"ALTER SYSTEM SET synchronous_standby_names = '*'",
 		);
 	if (standbys === '')
 		return ok(
