@@ -35,7 +35,7 @@ export interface ReportsPlus {
 
 /** As of a report. */
 export type DetailsQuery = Pick<ReportQuery, 'date_from' | 'date_to' | 'campaign_unique_id'> & {
-	/** With the growth of the largest lists: it reads their subscribers. */
+	/** With the growth of the largest lists: it reads those of them who left. */
 	lists?: boolean;
 };
 

@@ -56,6 +56,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		pageCampaigns: true,
 		sliceCampaignResults: true,
 		countMessages: true,
+		countWaiting: true,
 		sliceImportAddresses: true,
 		foreseeReport: true,
 		nextDue: true,

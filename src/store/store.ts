@@ -155,6 +155,8 @@ export interface Reads
 	}): Promise<PersonMessages>;
 	/** Messages by state, all or of one submission or campaign. */
 	countMessages(c: { scope: MessageScope | null } & Seen): Promise<Partial<Record<MessageState, number>>>;
+	/** Messages that wait, by state; the time for it does not grow with those that are over. */
+	countWaiting(): Promise<Partial<Record<MessageState, number>>>;
 	/** The result that `Writes.recordReport` would have at this moment. */
 	foreseeReport(c: ReturnedReport): Promise<ReportOutcome>;
 	/** The earliest `due_at` of a waiting message; `null` when none waits. */

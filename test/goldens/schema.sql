@@ -1,4 +1,4 @@
-PRAGMA user_version = 20;
+PRAGMA user_version = 21;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -300,6 +300,13 @@ CREATE TABLE link_figures (
 	PRIMARY KEY (campaign, content_sha256, link, audience, shard)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE list_joined (
+	list_id INTEGER NOT NULL,
+	quarter INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (list_id, quarter)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE lists (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	name TEXT NOT NULL,
@@ -349,6 +356,8 @@ CREATE INDEX messages_due ON messages (lane, wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX messages_of_address ON messages (to_key);
 
 CREATE INDEX messages_of_submission ON messages (submission_seq);
+
+CREATE INDEX messages_over ON messages (state) WHERE wake_at IS NULL;
 
 CREATE INDEX messages_uncertain ON messages (lane) WHERE state = 'uncertain';
 

@@ -60,7 +60,7 @@ export async function workOff(
 				progress.update(counts.sent, counts.deferred > 0 ? `${counts.deferred} deferred` : ''),
 		});
 		progress.stop();
-		const { queued = 0 } = (await engine.status()).messages;
+		const queued = await engine.queue.countQueued();
 		await cx.out.document(
 			{ ...summary.counts, queued },
 			`${sentenceOf(summary.counts)}${queued === 0 ? '' : `, still queued ${numberText(queued)}`}`,

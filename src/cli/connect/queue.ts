@@ -8,6 +8,7 @@ import type { LocalEngine, QueueStats } from '../frame/connection.js';
 export function localQueue({ store, clock }: { store: Store; clock: Clock }): LocalEngine['queue'] {
 	return {
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),
+		countQueued: async () => (await store.reads.countWaiting()).queued ?? 0,
 		pause: async (reason) =>
 			toPause(await store.queue.pause({ kind: 'manual', reason, retry_at: null, now: clock.now() })),
 		resume: () => store.queue.resume({ kinds: ['manual', 'fault'] }),

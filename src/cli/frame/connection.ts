@@ -115,6 +115,8 @@ export interface LocalEngine {
 	/** The messages that wait to be sent, for every process on this database. */
 	queue: {
 		stats(): Promise<QueueStats>;
+		/** Messages that are queued, however many are over. */
+		countQueued(): Promise<number>;
 		/** Nothing is begun from now on; `reason` is for people. Again: the reason changes. */
 		pause(reason: string | null): Promise<NonNullable<QueueStats['paused']>>;
 		/** Tries the mail server at once, too. False: the queue was open. */

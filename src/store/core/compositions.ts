@@ -117,8 +117,9 @@ export async function unfinishedMessages(sql: Sql, now: Micros): Promise<Unfinis
 		`SELECT m.uuid AS message, m.state, count(*) AS deaths, m.wake_at AS due_at,
 			(SELECT max(at) FROM attempts WHERE message_id = m.id) AS last_at
 		FROM compositions c
-		JOIN messages m ON m.id = c.message_id
-		WHERE m.state IN ('queued', 'deferred', 'leased', 'failed')
+		-- In this order: SQLite would walk the messages by their id, as the answer is.
+		CROSS JOIN messages m
+		WHERE m.id = c.message_id AND m.state IN ('queued', 'deferred', 'leased', 'failed')
 			AND NOT (m.state = 'leased' AND c.fence = m.fence)
 		GROUP BY m.id
 		ORDER BY m.id DESC`,

@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { type EmailKey, parseMailbox } from '../../api/address.js';
+import type { Micros } from '../../api/datetime.js';
 import { erasedAddress, erasedHash } from '../../engine/rules/erasure.js';
 import type { StoredKey } from '../keys.js';
 import type { Command, Operations } from '../operations.js';
@@ -56,13 +57,13 @@ export async function writtenForms(sql: Sql, email_key: EmailKey): Promise<strin
 }
 
 async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number> {
-	const rows = await sql.all<{ list_id: number; is_active: number }>(
+	const rows = await sql.all<{ list_id: number; is_active: number; created_at: Micros }>(
 		// subscribers_by_key (email_key, list_id)
-		'DELETE FROM subscribers WHERE email_key = ? RETURNING list_id, is_active',
+		'DELETE FROM subscribers WHERE email_key = ? RETURNING list_id, is_active, created_at',
 		email_key,
 	);
-	for (const { list_id, is_active } of rows) {
-		await moveCounters(sql, list_id, counterMove(is_active === 1, null));
+	for (const { list_id, is_active, created_at } of rows) {
+		await moveCounters(sql, list_id, counterMove(is_active === 1, null), created_at);
 	}
 	return rows.length;
 }

@@ -1,21 +1,64 @@
 /**
- * The counters of a list, which change with its subscribers in the same transaction, and counts of its subscribers by other
- * filters.
+ * The counters of a list, in all and by the time its subscribers came, which change with them in the same transaction, and
+ * counts of its subscribers by other filters.
  */
+import type { Micros } from '../../api/datetime.js';
 import { flag } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
+import { quarterHour } from './tally.js';
 
-/** How many subscribers of each kind there are more now. */
+/** How many subscribers of each kind there are more now. `came`: when those came who are new or gone; null: there are none. */
 export async function moveCounters(
 	sql: Sql,
 	list_id: number,
 	{ active, inactive }: { active: number; inactive: number },
+	came: Micros | null,
 ): Promise<void> {
 	if (active === 0 && inactive === 0) return;
 	await sql.run(
 		'UPDATE lists SET active_count = active_count + ?, inactive_count = inactive_count + ? WHERE id = ?',
 		active,
 		inactive,
+		list_id,
+	);
+	if (came === null || active + inactive === 0) return;
+	await sql.run(
+		`INSERT INTO list_joined (list_id, quarter, count)
+		VALUES (?, ?, ?)
+		ON CONFLICT (list_id, quarter) DO UPDATE SET count = list_joined.count + excluded.count`,
+		list_id,
+		Math.floor(came / quarterHour),
+		active + inactive,
+	);
+}
+
+/** Of lists whose counts by time are not those of their subscribers, the ids. */
+export async function wrongJoined(sql: Sql): Promise<number[]> {
+	const rows = await sql.all<{ list_id: number }>(
+		`SELECT DISTINCT list_id
+		FROM (
+			SELECT list_id, quarter, sum(count) AS count
+			FROM (
+				SELECT list_id, quarter, count FROM list_joined
+				UNION ALL
+				SELECT list_id, created_at / ${quarterHour}, -count(*) FROM subscribers GROUP BY 1, 2
+			) a
+			GROUP BY list_id, quarter
+		) b
+		WHERE count <> 0
+		ORDER BY list_id`,
+	);
+	return rows.map(({ list_id }) => list_id);
+}
+
+export async function recountJoined(sql: Sql, list_id: number): Promise<void> {
+	await sql.run('DELETE FROM list_joined WHERE list_id = ?', list_id);
+	await sql.run(
+		`INSERT INTO list_joined (list_id, quarter, count)
+		SELECT list_id, created_at / ${quarterHour} AS quarter, count(*)
+		FROM subscribers
+		WHERE list_id = ?
+		GROUP BY list_id, quarter`,
 		list_id,
 	);
 }

@@ -73,6 +73,7 @@ async function emptyList(sql: Sql, id: number): Promise<number> {
 	await cancelWaitingOfList(sql, id);
 	const { changes } = await sql.run('DELETE FROM subscribers WHERE list_id = ?', id);
 	await sql.run('UPDATE lists SET active_count = 0, inactive_count = 0 WHERE id = ?', id);
+	await sql.run('DELETE FROM list_joined WHERE list_id = ?', id);
 	return changes;
 }
 

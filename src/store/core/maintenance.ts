@@ -8,7 +8,8 @@ import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
 import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './detail-figures.js';
 import { countEverything, recountFigures, recountQuarters } from './figures.js';
-import { countByState } from './messages.js';
+import { recountJoined, wrongJoined } from './list-counters.js';
+import { countWaiting } from './messages.js';
 import { createQueuePauses } from './queue-state.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
@@ -32,6 +33,7 @@ export function createMaintenance(sql: Sql) {
 				await recountQuarters(sql);
 				await recountLinks(sql, await wrongLinks(sql));
 				await recountBounces(sql, await wrongBounces(sql));
+				for (const list_id of await wrongJoined(sql)) await recountJoined(sql, list_id);
 			}
 			for (const { seq } of await closedCampaigns(sql))
 				await sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
@@ -56,8 +58,11 @@ export function createMaintenance(sql: Sql) {
 				'sending',
 			);
 			await createQueuePauses(sql).pause({ kind: 'manual', reason, retry_at: null, now });
-			const { queued = 0, deferred = 0 } = await countByState(sql, null);
-			return { uncertain: leased.length, waiting: queued + deferred };
+			const waiting = new Map(await countWaiting(sql));
+			return {
+				uncertain: leased.length,
+				waiting: (waiting.get('queued') ?? 0) + (waiting.get('deferred') ?? 0),
+			};
 		},
 	} satisfies Partial<Operations>;
 }
@@ -65,7 +70,11 @@ export function createMaintenance(sql: Sql) {
 async function findWrong(sql: Sql): Promise<CountCheck> {
 	return {
 		lists: await wrongLists(sql),
-		figures: (await wrongFigures(sql)) + (await wrongLinks(sql)).length + (await wrongBounces(sql)).length,
+		figures:
+			(await wrongFigures(sql)) +
+			(await wrongLinks(sql)).length +
+			(await wrongBounces(sql)).length +
+			(await wrongJoined(sql)).length,
 		campaigns: (await closedCampaigns(sql)).map(({ key }) => key),
 	};
 }

@@ -75,6 +75,7 @@ export function createMessages(sql: Sql) {
 		getMessage: ({ id, ...seen }) => getMessage(sql, id, seen),
 		getSubmission: ({ id }) => getSubmission(sql, id),
 		countMessages: ({ scope, ...seen }) => countByState(sql, scope, seen),
+		countWaiting: async () => Object.fromEntries((await countWaiting(sql)).filter(([, count]) => count > 0)),
 		nextDue: ({ scope }) => nextDue(sql, scope),
 	} satisfies Partial<Operations>;
 }
@@ -85,6 +86,7 @@ export async function countByState(
 	scope: MessageScope | null,
 	seen: Seen = {},
 ): Promise<Partial<Record<MessageState, number>>> {
+	if (scope === null && seen.only_of === undefined) return await countAll(sql);
 	const { where, values } = scopeCondition(scope);
 	const own = seenRows('s.owner', seen);
 	const rows = await sql.all<{ state: MessageState; count: number }>(
@@ -96,6 +98,40 @@ export async function countByState(
 		...own.values,
 	);
 	return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+}
+
+/** Of all messages: the time for it grows with those that wait, hardly with those that are over. */
+async function countAll(sql: Sql): Promise<Partial<Record<MessageState, number>>> {
+	const over = await sql.all<{ state: MessageState; count: number }>(
+		`SELECT state, count(*) AS count
+		FROM messages ${sql.dialect.using('messages_over')}
+		WHERE wake_at IS NULL
+		GROUP BY state`,
+	);
+	const counts = new Map(over.map(({ state, count }) => [state, count]));
+	for (const [state, count] of await countWaiting(sql))
+		if (count > 0) counts.set(state, (counts.get(state) ?? 0) + count);
+	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Visible states of messages that have a time to wake. */
+const waitingStates = ['staged', 'queued', 'leased', 'deferred', 'canceled'] as const;
+
+/** By visible state, 0 too; walks what waits. Groups would have to be sorted. */
+export async function countWaiting(
+	sql: Sql,
+): Promise<[state: (typeof waitingStates)[number], count: number][]> {
+	const [row = []] = await sql.tuples<(number | null)[]>(
+		`SELECT ${waitingStates.map((state) => `sum(CASE state WHEN '${state}' THEN 1 ELSE 0 END)`).join(', ')}
+		FROM (
+			SELECT ${seenState} AS state
+			FROM messages m ${sql.dialect.using('messages_due')}
+			-- The lane of a campaign's messages is its seq.
+			LEFT JOIN campaigns g ON g.seq = m.lane
+			WHERE m.wake_at IS NOT NULL
+		) w`,
+	);
+	return waitingStates.map((state, at) => [state, row[at] ?? 0]);
 }
 
 function scopeCondition(scope: MessageScope | null): { where: string; values: SqlValue[] } {

@@ -212,7 +212,13 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 		shownLists,
 	);
 	const ids = lists.map(({ id }) => id);
-	const changes = [...(await additions(sql, ids, begin)), ...(await departures(sql, ids, { begin, end }))];
+	const added = await additions(sql, ids, begin);
+	const later = added.some(({ quarter }) => quarter > end) ? await laterAdditions(sql, ids, end) : [];
+	const changes = [
+		...added.filter(({ quarter }) => quarter <= end),
+		...later,
+		...(await departures(sql, ids, { begin, end })),
+	];
 	return lists.map(({ id, name, active }) => {
 		const own = changes.filter(({ list_id }) => list_id === id);
 		const later = own.filter(({ quarter }) => quarter > end);
@@ -242,12 +248,25 @@ interface Change {
 
 async function additions(sql: Sql, ids: readonly number[], begin: number): Promise<Change[]> {
 	return await sql.all<Change>(
-		`SELECT list_id, created_at / ${quarterHour} AS quarter, 'added' AS kind, count(*) AS count, is_active AS since
-		FROM subscribers
-		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND created_at >= ?
-		GROUP BY list_id, created_at / ${quarterHour}, is_active`,
+		`SELECT list_id, quarter, 'added' AS kind, count, 0 AS since
+		FROM list_joined
+		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND quarter >= ? AND count > 0`,
 		...ids,
-		begin * quarterHour,
+		begin,
+	);
+}
+
+/** Those who came after the range and are active now: most ranges end today. */
+async function laterAdditions(sql: Sql, ids: readonly number[], end: number): Promise<Change[]> {
+	return await sql.all<Change>(
+		// Walks the subscribers of the lists.
+		`SELECT list_id, CAST(? AS BIGINT) AS quarter, 'added' AS kind, count(*) AS count, 1 AS since
+		FROM subscribers
+		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND created_at >= ? AND is_active = 1
+		GROUP BY list_id`,
+		end + 1,
+		...ids,
+		(end + 1) * quarterHour,
 	);
 }
 

@@ -47,7 +47,7 @@ export function createSubscribers(sql: Sql) {
 			if (row === null) return false;
 			await cancelWaitingOfSubscriber(sql, row);
 			await sql.run('DELETE FROM subscribers WHERE id = ?', id);
-			await moveCounters(sql, list_id, counterMove(row.is_active === 1, null));
+			await moveCounters(sql, list_id, counterMove(row.is_active === 1, null), row.created_at);
 			return true;
 		},
 	} satisfies Partial<Operations>;
@@ -257,7 +257,7 @@ async function createSubscriber(
 				VALUES ((SELECT last FROM id_sequences WHERE name = 'subscribers'), ${newPlaces})`,
 				...valuesOf(row),
 			),
-		() => moveCounters(sql, list_id, counterMove(null, start.is_active)),
+		() => moveCounters(sql, list_id, counterMove(null, start.is_active), now),
 		() =>
 			sql.get<SubscriberRow>(
 				`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
@@ -313,7 +313,7 @@ async function patchSubscriber(
 		email_key,
 		id,
 	);
-	await moveCounters(sql, list_id, counterMove(row.is_active === 1, change.activation.is_active));
+	await moveCounters(sql, list_id, counterMove(row.is_active === 1, change.activation.is_active), null);
 	if (isMoved && patch.is_active !== true)
 		await carryUnsubscription(sql, { from: row.email_key, to: email_key, list_id }, now);
 	return await written(sql, list_id, id);

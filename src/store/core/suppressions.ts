@@ -278,7 +278,7 @@ async function deactivate(sql: Sql, { address, list_id }: MailTo, reason: Suppre
 		list_id,
 	);
 	for (const row of rows) {
-		if (row.is_active === 1) await moveCounters(sql, row.list_id, { active: -1, inactive: 1 });
+		if (row.is_active === 1) await moveCounters(sql, row.list_id, { active: -1, inactive: 1 }, null);
 		await sql.run(
 			`UPDATE subscribers
 			SET is_active = 0, disable_reason = ?, soft_bounces = 0, soft_bounced_since = NULL

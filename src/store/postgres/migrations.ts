@@ -9,6 +9,7 @@ import { type Mark, markedError, markVersion, parseMark } from '../moving.js';
 import type { Session } from './connection.js';
 import { first } from './migrations/0020-first.js';
 import { processes } from './migrations/0021-processes.js';
+import { counted } from './migrations/0022-counted.js';
 
 export interface Migration {
 	readonly version: number;
@@ -16,7 +17,7 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const migrations: readonly Migration[] = [first, processes];
+const migrations: readonly Migration[] = [first, processes, counted];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));

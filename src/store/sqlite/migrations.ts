@@ -27,6 +27,7 @@ import { reportFigures } from './migrations/0017-report-figures.js';
 import { audiences } from './migrations/0018-audiences.js';
 import { attachments } from './migrations/0019-attachments.js';
 import { listPublicNames } from './migrations/0020-list-public-names.js';
+import { counted } from './migrations/0022-counted.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -55,6 +56,7 @@ const allMigrations: readonly Migration[] = [
 	audiences,
 	attachments,
 	listPublicNames,
+	counted,
 ];
 
 /** The schema this version reads and writes. */

@@ -81,6 +81,7 @@ describe('engine check', () => {
 			"INSERT INTO bounce_figures VALUES ('', 1, 'example.com', 'HARDBOUNCED', '5.1.1', 0, 2)",
 			'quarter = 1',
 		],
+		['list_joined', 'INSERT INTO list_joined VALUES (1, 1, 5)', 'quarter = 1'],
 	])('counts %s that nothing stands behind anew', async (table, tampering, where) => {
 		const { db, json } = await mailed();
 		spoil(db, tampering);

@@ -98,6 +98,7 @@ describe('a database from before figures by link, hour and bounce', () => {
 		for (const column of ['left_out', 'audience', 'starts_at', 'opens_at', 'send_window', 'time_zone'])
 			db.exec(`ALTER TABLE campaigns DROP COLUMN ${column}`);
 		db.exec('ALTER TABLE lists DROP COLUMN public_name');
+		db.exec('DROP INDEX messages_over; DROP TABLE list_joined');
 		db.exec('DELETE FROM migrations WHERE version >= 17; PRAGMA user_version = 16');
 		db.close();
 		await (await openStore(path, { clock: fixedClock, mode: 'existing' })).close();
@@ -137,6 +138,16 @@ describe('a database of schema 1 with campaigns in it', () => {
 			['c@example.org', { name: 'Cy', plan: 'all' }],
 		]);
 		await store.close();
+	});
+
+	it('knows when its subscribers came', async () => {
+		const store = await open();
+		await store.close();
+		const db = new Database(path);
+		expect(db.prepare('SELECT * FROM list_joined').all()).toEqual([
+			{ list_id: 1, quarter: Math.floor(noon / 900_000_000), count: 3 },
+		]);
+		db.close();
 	});
 
 	it('has every suppression it had, of all lists', async () => {

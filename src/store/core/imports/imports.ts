@@ -151,7 +151,7 @@ async function putSlices(
 	const run = await openImportRun(sql, { seq: session.seq, spec: readSpec(session), now, standing });
 	const parts = slices.map((slice) => openPart(batchRows, run, slice));
 	await putParts(sql, run, parts);
-	await moveCounters(sql, session.list_id, run.moved);
+	await moveCounters(sql, session.list_id, run.moved, run.now);
 	const { acks, ...sum } = await keepAcks(sql, session, parts);
 	if (progress !== undefined) Object.assign(progress, sum);
 	return acks;

@@ -1,0 +1,67 @@
+// Counts that commands and /metrics ask for: none reads a whole table of messages or subscribers.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { openStore } from '../../../src/store/open.js';
+import type { Operations } from '../../../src/store/operations.js';
+import { createCore } from '../../../src/store/sqlite/core.js';
+import { createSql } from '../../../src/store/sqlite/sql.js';
+import { fixedClock, newList, noon } from '../../contract/store/fixture.js';
+
+let folder: string;
+let db: Database.Database;
+let asked: string[];
+
+beforeEach(async () => {
+	folder = mkdtempSync(join(tmpdir(), 'mailctl-counting-'));
+	const path = join(folder, 'mail.db');
+	const store = await openStore(path, { clock: fixedClock, mode: 'create' });
+	await newList(store);
+	await store.close();
+	asked = [];
+	db = new Database(path, { verbose: (text) => void asked.push(String(text)) });
+});
+afterEach(() => {
+	db.close();
+	rmSync(folder, { recursive: true, force: true });
+});
+
+/** How SQLite carries out what the operation asks, a line a step. */
+function planOf(operation: keyof Operations, command: object): string[] {
+	const operations = createCore(createSql(db)) as Record<string, (command: object) => unknown>;
+	asked = [];
+	operations[operation]?.(command);
+	return asked.flatMap((text) =>
+		db
+			.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${text}`)
+			.all()
+			.map(({ detail }) => detail),
+	);
+}
+
+/** Steps through messages, but for those of an index that is made for it. */
+function walks(plan: readonly string[]): string[] {
+	const table = /^(SCAN|SEARCH) (m|messages)\b/;
+	const index = /INDEX messages_(over|due|uncertain)\b|INTEGER PRIMARY KEY/;
+	return plan.filter((step) => table.test(step) && !index.test(step));
+}
+
+it.each([
+	['status', {}],
+	['countWaiting', {}],
+	['countMessages', { scope: null }],
+	['queueState', { now: noon }],
+] as const)('of messages by state: %s', (operation, command) => {
+	const plan = planOf(operation, command);
+	expect(plan).toContainEqual(expect.stringContaining('messages_due'));
+	expect(walks(plan)).toEqual([]);
+});
+
+it('of those who came to a list, up to now', async () => {
+	const range = { from: '2026-01-01', to: '2026-12-31', campaign: null, lists: true };
+	const plan = planOf('reportDetails', range);
+	expect(plan).toContain('SEARCH list_joined USING PRIMARY KEY (list_id=? AND quarter>?)');
+	expect(plan.filter((step) => /(SCAN|SEARCH) subscribers\b/.test(step))).toEqual([]);
+});
