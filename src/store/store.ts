@@ -203,10 +203,7 @@ export interface StoreStatus {
 	stopped_webhooks: readonly { id: number; url: string; stopped_at: Micros }[];
 }
 
-/**
- * A subscriber's changeable values; absent = keep. `unset_meta` and `merge_meta` apply to the stored meta at that
- * moment.
- */
+/** A subscriber's changeable values; absent = keep. `unset_meta` and `merge_meta` apply to the meta stored then. */
 export interface SubscriberPatch {
 	email?: string;
 	name?: string;

@@ -115,7 +115,6 @@ export interface LocalEngine {
 	/** The messages that wait to be sent, for every process on this database. */
 	queue: {
 		stats(): Promise<QueueStats>;
-		/** Messages that are queued, however many are over. */
 		countQueued(): Promise<number>;
 		/** Nothing is begun from now on; `reason` is for people. Again: the reason changes. */
 		pause(reason: string | null): Promise<NonNullable<QueueStats['paused']>>;
@@ -322,8 +321,7 @@ export interface DeliverOptions {
 /** How a delivery ended. */
 export interface DeliverySummary {
 	/**
-	 * `paused`: the mail server refuses all mail (login, TLS, connect), or the queue was paused by hand; `stalled`: no
-	 * outcome within `stallMs`; `closed`: the hours of its window are over, and messages wait for the next.
+	 * `paused`: by the mail server (login, TLS, connect), or by hand; `stalled`: no outcome within `stallMs`; `closed`: its window.
 	 */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
 	/** Why it is paused or closed, or stalled where the reason is known. */

@@ -1,6 +1,7 @@
 /**
  * When messages of a campaign may leave: not before its start, and within its window of each day. Its row holds the moment
- * before which nothing is leased, so that a lease looks at one row of each open campaign, however many messages wait.
+ * before which nothing is leased, so that a lease looks at one row of each open campaign, however many messages wait. Its
+ * state is that of its messages to people.
  */
 import type { CampaignPlan } from '../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
@@ -71,4 +72,35 @@ export function planOf(
 
 function windowOf({ send_window }: Pick<GateRow, 'send_window'>): Window | null {
 	return send_window === null ? null : parseWindow(send_window);
+}
+
+/**
+ * The visible state: a canceled campaign cancels waiting messages, a released one queues staged ones. Written row by
+ * row, a release of a million messages would be a million writes.
+ */
+export const seenState = `CASE
+	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
+	WHEN g.state = 'canceled' THEN 'canceled'
+	WHEN g.state = 'released' AND m.state = 'staged' THEN 'queued'
+	ELSE m.state
+END`;
+
+/** Visible states of messages that have a time to wake. */
+const waitingStates = ['staged', 'queued', 'leased', 'deferred', 'canceled'] as const;
+
+/** By visible state, 0 too; walks what waits. Groups would have to be sorted. */
+export async function countWaiting(
+	sql: Sql,
+): Promise<[state: (typeof waitingStates)[number], count: number][]> {
+	const [row = []] = await sql.tuples<(number | null)[]>(
+		`SELECT ${waitingStates.map((state) => `sum(CASE state WHEN '${state}' THEN 1 ELSE 0 END)`).join(', ')}
+		FROM (
+			SELECT ${seenState} AS state
+			FROM messages m ${sql.dialect.using('messages_due')}
+			-- The lane of a campaign's messages is its seq.
+			LEFT JOIN campaigns g ON g.seq = m.lane
+			WHERE m.wake_at IS NOT NULL
+		) w`,
+	);
+	return waitingStates.map((state, at) => [state, row[at] ?? 0]);
 }

@@ -9,7 +9,7 @@ import { ruleOf } from '../../engine/rules/message-actions.js';
 import type { Operations } from '../operations.js';
 import { seenRows } from './campaigns/rows.js';
 import { forgetCompositions } from './compositions.js';
-import { seenState } from './messages.js';
+import { seenState } from './gates.js';
 import type { Sql } from './sql.js';
 
 interface ActedOn {

@@ -12,7 +12,7 @@ import type { Seen } from '../store.js';
 import type { StoredCall, StoredSubmission } from '../submissions.js';
 import { attachmentsOf } from './attachments.js';
 import { seenRows } from './campaigns/rows.js';
-import { leavesAt } from './gates.js';
+import { countWaiting, leavesAt, seenState } from './gates.js';
 import {
 	type AttemptRow,
 	type MessageRow,
@@ -25,17 +25,6 @@ import {
 	toMessage,
 } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
-
-/**
- * The visible state: a canceled campaign cancels waiting messages, a released one queues staged ones. Written row by
- * row, a release of a million messages would be a million writes.
- */
-export const seenState = `CASE
-	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
-	WHEN g.state = 'canceled' THEN 'canceled'
-	WHEN g.state = 'released' AND m.state = 'staged' THEN 'queued'
-	ELSE m.state
-END`;
 
 const joined = `messages m
 	JOIN submissions s ON s.seq = m.submission_seq
@@ -112,26 +101,6 @@ async function countAll(sql: Sql): Promise<Partial<Record<MessageState, number>>
 	for (const [state, count] of await countWaiting(sql))
 		if (count > 0) counts.set(state, (counts.get(state) ?? 0) + count);
 	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-/** Visible states of messages that have a time to wake. */
-const waitingStates = ['staged', 'queued', 'leased', 'deferred', 'canceled'] as const;
-
-/** By visible state, 0 too; walks what waits. Groups would have to be sorted. */
-export async function countWaiting(
-	sql: Sql,
-): Promise<[state: (typeof waitingStates)[number], count: number][]> {
-	const [row = []] = await sql.tuples<(number | null)[]>(
-		`SELECT ${waitingStates.map((state) => `sum(CASE state WHEN '${state}' THEN 1 ELSE 0 END)`).join(', ')}
-		FROM (
-			SELECT ${seenState} AS state
-			FROM messages m ${sql.dialect.using('messages_due')}
-			-- The lane of a campaign's messages is its seq.
-			LEFT JOIN campaigns g ON g.seq = m.lane
-			WHERE m.wake_at IS NOT NULL
-		) w`,
-	);
-	return waitingStates.map((state, at) => [state, row[at] ?? 0]);
 }
 
 function scopeCondition(scope: MessageScope | null): { where: string; values: SqlValue[] } {

@@ -8,8 +8,7 @@ import type { DeliveryOutcome } from '../../../engine/rules/outcomes.js';
 import type { Courier } from '../../../engine/rules/request-rows.js';
 import type { Command, Operations } from '../../operations.js';
 import { figuresOf } from '../figures.js';
-import { planOf } from '../gates.js';
-import { seenState } from '../messages.js';
+import { planOf, seenState } from '../gates.js';
 import { parseStored, span } from '../rows.js';
 import type { Insertion, Sql, SqlValue } from '../sql.js';
 import {
