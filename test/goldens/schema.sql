@@ -1,4 +1,4 @@
-PRAGMA user_version = 21;
+PRAGMA user_version = 22;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
