@@ -1,0 +1,80 @@
+// `apply` that is killed and run again, beside `serve`: what the file names is there once.
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cli, isBuilt, makeHome, startProgram } from '../support/cli.js';
+import { asked, ended, expectSound, seeded, timeLimit } from '../support/fault-points.js';
+import { startKillingProxy } from '../support/killing-proxy.js';
+import { type RunningServer, startServer } from '../support/running-server.js';
+
+const kills = asked('MAILCTL_KILLS', 4);
+const names = Array.from({ length: 12 }, (_, at) => `List ${at}`);
+const declared = [
+	'fields:',
+	...['city', 'plan'].map((name) => `  - variable: ${name}\n    name: ${name}`),
+	'lists:',
+	...names.map((name) => `  - name: ${name}\n    email_reason: You read ${name}`),
+	'webhooks:',
+	...['OPENED', 'UNSUBSCRIBED'].map((type) => `  - type: ${type}\n    url: https://hooks.example.com/in`),
+].join('\n');
+
+let db: string;
+let file: string;
+let server: RunningServer;
+let endings: (() => Promise<unknown>)[];
+
+beforeEach(async () => {
+	const folder = await mkdtemp(join(tmpdir(), 'mailctl-apply-'));
+	db = join(folder, 'mail.db');
+	file = join(folder, 'mail.yaml');
+	await writeFile(file, declared);
+	await here('--db', db, 'engine', 'init');
+	server = await startServer(db, ['--no-worker']);
+	endings = [server.stop];
+});
+afterEach(async () => {
+	for (const end of endings.reverse()) await end();
+});
+
+async function here(...words: string[]) {
+	const result = await cli(words, { env: { HOME: await makeHome() } });
+	expect({ words, ...result }).toMatchObject({ code: 0 });
+	return result.stdout;
+}
+
+/** What there is, asked of the database. */
+async function expectOnce(): Promise<void> {
+	const of = async (...words: string[]) =>
+		JSON.parse(await here('--db', db, ...words, '-o', 'json')) as Record<string, unknown>[];
+	expect((await of('lists', 'list')).map(({ name }) => name).sort()).toEqual([...names].sort());
+	expect((await of('fields', 'list')).map(({ variable }) => variable).sort()).toEqual(['city', 'plan']);
+	expect((await of('webhooks', 'list')).map(({ type }) => type).sort()).toEqual(['OPENED', 'UNSUBSCRIBED']);
+	expect(await here('--db', db, 'apply', '-f', file, '-o', 'json')).toBe('[]\n');
+	expectSound(db);
+}
+
+describe.skipIf(!isBuilt)('apply', () => {
+	it(
+		'killed at any request and run again: each is made once',
+		async () => {
+			const proxy = await startKillingProxy(server.baseUrl);
+			endings.push(proxy.close);
+			const random = seeded();
+			const env = { HOME: await makeHome(), MAILCTL_TOKEN: server.token };
+			for (let killed = 0; ; killed += 1) {
+				const child = startProgram(['--base-url', proxy.baseUrl, 'apply', '-f', file, '-y'], env);
+				const when = random() < 0.5 ? 'before' : 'after';
+				const at = 1 + Math.floor(random() * 8);
+				if (killed < kills) proxy.arm({ at, when, only: 'POST ', strike: () => child.kill('SIGKILL') });
+				else proxy.disarm();
+				const { code, stderr } = await ended(child);
+				if (code === null) continue;
+				expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
+				break;
+			}
+			await expectOnce();
+		},
+		timeLimit,
+	);
+});
