@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { Interrupted } from '../../src/cli/frame/errors.js';
 import type { Mark } from '../../src/store/moving.js';
 import { movablePostgres } from '../../src/store/postgres/moving.js';
+import { schemaVersion } from '../../src/store/sqlite/migrations.js';
 import { movableSqlite } from '../../src/store/sqlite/moving.js';
 import { type CliResult, cli } from '../support/cli.js';
 import { ask, describePostgres } from '../support/postgres.js';
@@ -328,7 +329,7 @@ describePostgres('engine migrate', (server) => {
 		};
 		change('DELETE FROM processes; PRAGMA user_version = 99');
 		expect(errorOf(await migrate(project, project.db, url))).toMatchObject({ code: 'newer_schema' });
-		change('PRAGMA user_version = 20');
+		change(`PRAGMA user_version = ${schemaVersion}`);
 		await moved(project, project.db, url);
 		const back = join(project.folder, 'back.db');
 		const schema = new URL(url).searchParams.get('schema');
