@@ -13,6 +13,8 @@ export interface PostgresProxy {
 	cuts(): number;
 	/** Connections that are open now stay so, and nothing goes through them any more. */
 	forget(): void;
+	/** Round trips so far: each ends with a message ReadyForQuery of the server (PostgreSQL, 55.2.3). */
+	trips(): number;
 	/** Ends all connections, and each new one at once. */
 	refuse(isRefusing: boolean): void;
 	close(): void;
@@ -29,6 +31,7 @@ export async function startPostgresProxy(
 		: { host: place.hostname, port: Number(place.port || 5432) };
 	let cut: { text: string; left: number; isSilent: boolean; after: () => void } | null = null;
 	let cuts = 0;
+	let trips = 0;
 	let isRefusing = false;
 	const forgetting = new Set<() => void>();
 	const sockets = new Set<Socket>();
@@ -52,6 +55,9 @@ export async function startPostgresProxy(
 		};
 		forgetting.add(forget);
 		client.on('close', () => forgetting.delete(forget));
+		const countTrips = createFrameReader((type) => {
+			if (type === 'Z') trips += 1;
+		});
 		client.on('data', (chunk) => {
 			if (isForgotten) return;
 			if (cut !== null && cut.left > 0 && chunk.includes(cut.text)) {
@@ -63,6 +69,7 @@ export async function startPostgresProxy(
 		});
 		server.on('data', (chunk) => {
 			if (isForgotten) return;
+			countTrips(chunk);
 			if (isCut) {
 				if (cut?.isSilent) forget();
 				else client.destroy();
@@ -88,6 +95,7 @@ export async function startPostgresProxy(
 			cut = { text, left: times, isSilent: silently, after };
 		},
 		cuts: () => cuts,
+		trips: () => trips,
 		forget: () => {
 			for (const forget of forgetting) forget();
 		},
@@ -99,5 +107,19 @@ export async function startPostgresProxy(
 			end();
 			listener.close();
 		},
+	};
+}
+
+/** Calls for each message of a server: a letter, and its length with that of the length itself. */
+function createFrameReader(onMessage: (type: string) => void): (chunk: Buffer) => void {
+	let rest: Buffer = Buffer.alloc(0);
+	return (chunk) => {
+		rest = Buffer.concat([rest, chunk]);
+		while (rest.length >= 5) {
+			const end = 1 + rest.readUInt32BE(1);
+			if (rest.length < end) return;
+			onMessage(String.fromCharCode(rest[0] ?? 0));
+			rest = rest.subarray(end);
+		}
 	};
 }

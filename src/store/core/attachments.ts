@@ -34,7 +34,7 @@ export function createAttachments(sql: Sql) {
 				?.bytes ?? null,
 		putAttachment: async ({ sha256, bytes, now }) => {
 			await dropExpiredAttachments(sql, { now, limit: mostDropped });
-			await sql.run(
+			sql.write(
 				`INSERT INTO attachments (sha256, size, created_at, expires_at, bytes)
 				VALUES (?, ?, ?, ?, ?)
 				ON CONFLICT (sha256) DO UPDATE SET expires_at = excluded.expires_at WHERE attachments.expires_at IS NOT NULL`,
@@ -82,32 +82,21 @@ export async function attachmentErrors(
 }
 
 /** The files of a content; nothing changes where they are named. */
-export async function nameAttachments(
-	sql: Sql,
-	content_sha256: string,
-	files: readonly Attachment[] = [],
-): Promise<void> {
-	await sql.together(
-		files.flatMap(({ name, type, sha256, content_id = null }, position) => [
-			() =>
-				sql.run(
-					`INSERT INTO content_attachments (content_sha256, position, name, type, sha256, content_id)
-					VALUES (?, ?, ?, ?, ?, ?)
-					ON CONFLICT DO NOTHING`,
-					content_sha256,
-					position,
-					name,
-					type,
-					sha256,
-					content_id,
-				),
-			() =>
-				sql.run(
-					'UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL',
-					sha256,
-				),
-		]),
-	);
+export function nameAttachments(sql: Sql, content_sha256: string, files: readonly Attachment[] = []): void {
+	for (const [position, { name, type, sha256, content_id = null }] of files.entries()) {
+		sql.write(
+			`INSERT INTO content_attachments (content_sha256, position, name, type, sha256, content_id)
+			VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO NOTHING`,
+			content_sha256,
+			position,
+			name,
+			type,
+			sha256,
+			content_id,
+		);
+		sql.write('UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL', sha256);
+	}
 }
 
 /** In their order. */
@@ -135,7 +124,7 @@ export async function dropContent(sql: Sql, content_sha256: string): Promise<voi
 	);
 	if (changes === 0) return;
 	for (const { sha256 } of files)
-		await sql.run(
+		sql.write(
 			// contents_of_attachment
 			`DELETE FROM attachments
 			WHERE sha256 = ? AND NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)`,

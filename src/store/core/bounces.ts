@@ -45,7 +45,7 @@ async function recordReport(sql: Sql, report: ReturnedReport): Promise<ReportOut
 	if (assessment.kind !== 'recorded') return assessment;
 	const { effect, address, message, changes, isAboutTo } = assessment;
 	for (const change of changes) await apply(sql, change);
-	await rememberMail(sql, message, report, effect);
+	rememberMail(sql, message, report, effect);
 	if (effect === 'complaint') await countComplaint(sql, message, report);
 	if (isAboutTo && effect === 'soft_bounce') await reportedSoftBounce(sql, message, report);
 	return { kind: 'recorded', effect, address };
@@ -82,13 +82,13 @@ async function isKnownMail(sql: Sql, sha256: string): Promise<boolean> {
 	return (await sql.number('SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE sha256 = ?)', sha256)) === 1;
 }
 
-async function rememberMail(
+function rememberMail(
 	sql: Sql,
 	message: ReturnedRow,
 	{ sha256, at }: ReturnedReport,
 	kind: ReportEffect,
-): Promise<void> {
-	await sql.run(
+): void {
+	sql.write(
 		'INSERT INTO bounce_reports (sha256, message_id, kind, at) VALUES (?, ?, ?, ?)',
 		sha256,
 		message.id,
@@ -100,7 +100,7 @@ async function rememberMail(
 async function countComplaint(sql: Sql, { campaign }: ReturnedRow, { at }: ReturnedReport): Promise<void> {
 	const tally = await createTally(sql);
 	tally.add({ at, campaign, type: 'COMPLAINED', audience: 'all' });
-	await tally.write();
+	tally.write();
 }
 
 /** Nothing is recorded of an erased person. A message that was never sent cannot have come back. */
@@ -175,10 +175,10 @@ async function wasReported(sql: Sql, message: ReturnedRow, kind: ReportEffect): 
 async function bounce(sql: Sql, change: Change): Promise<void> {
 	if (change.effect === 'hard_bounce') {
 		const from: MessageState[] = ['sent', 'uncertain', 'failed', 'queued', 'deferred'];
-		await setState(sql, change, { to: 'bounced', from });
+		setState(sql, change, { to: 'bounced', from });
 		await record(sql, change, 'HARDBOUNCED');
 	} else {
-		await setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
+		setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
 		await record(sql, change, 'SOFTBOUNCED');
 	}
 }
@@ -193,13 +193,13 @@ async function hasEvent(sql: Sql, message: ReturnedRow, type: EventType): Promis
 	);
 }
 
-async function setState(
+function setState(
 	sql: Sql,
 	{ message, finding }: Application,
 	{ to, from }: { to: MessageState; from: readonly MessageState[] },
-): Promise<void> {
+): void {
 	if (!from.includes(message.state)) return;
-	await sql.run(
+	sql.write(
 		'UPDATE messages SET state = ?, wake_at = NULL, last_reply = coalesce(?, last_reply) WHERE id = ?',
 		to,
 		lastReply(finding),
@@ -231,5 +231,5 @@ async function record(
 		smtp_code: finding.smtp_code,
 		diagnostic: finding.diagnostic,
 	});
-	await tally.write();
+	tally.write();
 }

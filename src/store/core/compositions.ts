@@ -26,7 +26,7 @@ export function fatalSettlement({ uuid, fence }: Pick<DueMessage, 'uuid' | 'fenc
 export function createCompositions(sql: Sql) {
 	return {
 		beginComposing: async ({ message, fence }) => {
-			await sql.run(
+			sql.write(
 				`INSERT INTO compositions (message_id, fence)
 				SELECT id, fence
 				FROM messages
@@ -37,7 +37,7 @@ export function createCompositions(sql: Sql) {
 			);
 		},
 		endComposing: async ({ message, fence }) => {
-			await sql.run(
+			sql.write(
 				`DELETE FROM compositions
 				WHERE message_id = (SELECT id FROM messages WHERE uuid = ?) AND fence <= ?`,
 				message,
@@ -48,11 +48,8 @@ export function createCompositions(sql: Sql) {
 }
 
 /** Forgets deaths of workers on a message: all of them, or the one under that fence. */
-export async function forgetCompositions(
-	sql: Sql,
-	{ id, fence }: { id: number; fence?: number },
-): Promise<void> {
-	await sql.run(
+export function forgetCompositions(sql: Sql, { id, fence }: { id: number; fence?: number }): void {
+	sql.write(
 		'DELETE FROM compositions WHERE message_id = ? AND fence = coalesce(?, fence)',
 		id,
 		fence ?? null,
@@ -84,7 +81,7 @@ export async function openCompositions(
 			const fences = hasAny ? await fencesOf(sql, message.id) : [];
 			if (!isLost || !fences.includes(message.fence)) return isLost || fences.length > 0 ? 'careful' : 'free';
 			if (fences.length >= mostDeaths) return 'fatal';
-			await stepBack(sql, message, now + stepBackMicros);
+			stepBack(sql, message, now + stepBackMicros);
 			return 'waits';
 		},
 	};
@@ -96,8 +93,8 @@ async function fencesOf(sql: Sql, id: number): Promise<number[]> {
 	);
 }
 
-async function stepBack(sql: Sql, { id, attempts }: DueMessage, until: Micros): Promise<void> {
-	await sql.run(
+function stepBack(sql: Sql, { id, attempts }: DueMessage, until: Micros): void {
+	sql.write(
 		`UPDATE messages
 		SET state = ?, due_at = ?, wake_at = ?, lease_owner = NULL
 		WHERE id = ?`,

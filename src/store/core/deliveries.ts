@@ -138,19 +138,19 @@ async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
 	const refused = await firstRefused(sql, command);
 	if (refused !== null) return refused;
 	const ids = command.deliveries === null ? await slice(sql, command) : await seqsOf(sql, command.deliveries);
-	for (const id of ids) await makeDue(sql, id, command.now);
+	for (const id of ids) makeDue(sql, id, command.now);
 	const isLast = command.deliveries !== null || ids.length < command.limit;
 	// Only in the last slice: until then nothing is sent, and `stopped` shows what is still to be found. A replay of
 	// failed deliveries also restarts a webhook whose log is gone by now.
 	if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
-		await sql.run('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', command.webhook_id);
+		sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', command.webhook_id);
 	}
 	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
 }
 
 /** A waiting delivery keeps its place in the schedule and is due sooner. A stopped or final one begins anew. */
-async function makeDue(sql: Sql, id: number, now: Micros): Promise<void> {
-	await sql.run(
+function makeDue(sql: Sql, id: number, now: Micros): void {
+	sql.write(
 		`UPDATE webhook_deliveries AS d
 		SET state = 'pending',
 			due_at = ${sql.dialect.least}(coalesce(due_at, ?), ?),

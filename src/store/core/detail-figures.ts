@@ -40,10 +40,10 @@ export async function wrongLinks(sql: Sql): Promise<LinkKey[]> {
 	return rows.map(({ campaign, link, audience }) => [campaign, link, audience]);
 }
 
-export async function recountLinks(sql: Sql, keys: readonly LinkKey[]): Promise<void> {
+export function recountLinks(sql: Sql, keys: readonly LinkKey[]): void {
 	for (const key of keys) {
-		await sql.run('DELETE FROM link_figures WHERE campaign = ? AND link = ? AND audience = ?', ...key);
-		await sql.run(
+		sql.write('DELETE FROM link_figures WHERE campaign = ? AND link = ? AND audience = ?', ...key);
+		sql.write(
 			`INSERT INTO link_figures (campaign, content_sha256, link, audience, shard, clicks, messages)
 			SELECT s.campaign, s.content_sha256, f.link, a.audience, 0, sum(f.count), count(DISTINCT f.message_id)
 			${clicked} AND s.campaign = ? AND f.link = ? AND a.audience = ?
@@ -70,10 +70,10 @@ export async function wrongBounces(sql: Sql): Promise<BounceKey[]> {
 	return rows.map(({ scope, type }) => [scope, type]);
 }
 
-export async function recountBounces(sql: Sql, keys: readonly BounceKey[]): Promise<void> {
+export function recountBounces(sql: Sql, keys: readonly BounceKey[]): void {
 	for (const [scope, type] of keys) {
-		await sql.run('DELETE FROM bounce_figures WHERE scope = ? AND type = ?', scope, type);
-		await sql.run(
+		sql.write('DELETE FROM bounce_figures WHERE scope = ? AND type = ?', scope, type);
+		sql.write(
 			`INSERT INTO bounce_figures (scope, quarter, domain, type, code, shard, count)
 			SELECT ?, f.first_at / ${quarterHour} AS quarter,
 				CASE ${sql.dialect.position}(m.to_key, '@') WHEN 0 THEN ''

@@ -63,18 +63,18 @@ async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number>
 		email_key,
 	);
 	for (const { list_id, is_active, created_at } of rows) {
-		await moveCounters(sql, list_id, counterMove(is_active === 1, null), created_at);
+		moveCounters(sql, list_id, counterMove(is_active === 1, null), created_at);
 	}
 	return rows.length;
 }
 
 async function remember(sql: Sql, { email_key, fresh, now }: EraseCommand): Promise<void> {
 	if ((await erasureKeys(sql)).length === 0) {
-		await insertKey(sql, { purpose: 'erasure', ...fresh, now });
+		insertKey(sql, { purpose: 'erasure', ...fresh, now });
 	}
 	const [key] = await erasureKeys(sql);
 	if (key === undefined) throw new Error('the key of erasures is missing');
-	await sql.run(
+	sql.write(
 		'INSERT INTO erased (email_hash, key_id, erased_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
 		erasedHash(key.secret, email_key),
 		key.id,
@@ -98,13 +98,13 @@ export async function eraseMessages(sql: Sql, address: EmailKey): Promise<Erased
 		'SELECT id, submission_seq, wake_at FROM messages WHERE to_key = ?',
 		address,
 	);
-	for (const { id } of own) await eraseMessage(sql, id);
+	for (const { id } of own) eraseMessage(sql, id);
 	for (const seq of new Set(own.map(({ submission_seq }) => submission_seq))) await eraseSubmission(sql, seq);
 	return { messages: own.length, canceled: own.filter(({ wake_at }) => wake_at !== null).length };
 }
 
-async function eraseMessage(sql: Sql, id: number): Promise<void> {
-	await sql.run(
+function eraseMessage(sql: Sql, id: number): void {
+	sql.write(
 		// The id of a campaign's message is a hash of the address that anyone can compute, so a new id replaces it.
 		`UPDATE messages
 		SET uuid = CASE WHEN lane > 0 THEN ? ELSE uuid END,
@@ -117,23 +117,23 @@ async function eraseMessage(sql: Sql, id: number): Promise<void> {
 		erasedAddress,
 		id,
 	);
-	await sql.run("UPDATE attempts SET text = '' WHERE message_id = ?", id);
-	await sql.run(
+	sql.write("UPDATE attempts SET text = '' WHERE message_id = ?", id);
+	sql.write(
 		'UPDATE events SET ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL WHERE message_id = ?',
 		id,
 	);
-	await eraseDeliveries(sql, id);
+	eraseDeliveries(sql, id);
 }
 
 /** Webhook deliveries name the address, and their answers may too: they are deleted, sent or not. */
-async function eraseDeliveries(sql: Sql, message_id: number): Promise<void> {
-	await sql.run(
+function eraseDeliveries(sql: Sql, message_id: number): void {
+	sql.write(
 		`DELETE FROM webhook_attempts
 		WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
 		message_id,
 	);
 	// webhook_deliveries_of_message
-	await sql.run('DELETE FROM webhook_deliveries WHERE message_id = ?', message_id);
+	sql.write('DELETE FROM webhook_deliveries WHERE message_id = ?', message_id);
 }
 
 /**
@@ -154,13 +154,13 @@ async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 		seq,
 	);
 	if (row === undefined || isShared === 1) return;
-	await sql.run(
+	sql.write(
 		`INSERT INTO contents (sha256, subject, text, html, disable_inline)
 		VALUES ('erased', '(erased)', '(erased)', NULL, 0)
 		ON CONFLICT DO NOTHING`,
 	);
 	const { from } = readEnvelope(row.envelope);
-	await sql.run(
+	sql.write(
 		"UPDATE submissions SET context = '{}', envelope = ?, content_sha256 = 'erased' WHERE seq = ?",
 		JSON.stringify({ from, reply_to: [], cc: [], bcc: [], headers: {} }),
 		seq,
@@ -176,7 +176,7 @@ export async function eraseTraces(sql: Sql, address: EmailKey, addresses: readon
 	await eraseCopies(sql, address, addresses);
 	for (const table of answerTables) await replaceIn(sql, table, addresses);
 	for (const text of addresses) await eraseResults(sql, text);
-	await sql.run('DELETE FROM campaign_left_out WHERE to_key = ?', address);
+	sql.write('DELETE FROM campaign_left_out WHERE to_key = ?', address);
 }
 
 /** Columns with JSON of ours in which an address may stand, and the key of their rows. */
@@ -197,7 +197,7 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 			const kept = (texts: readonly string[]) => texts.filter((one) => parseMailbox(one)?.key !== address);
 			const { reply_to, cc, bcc } = stored;
 			const rest = { ...stored, reply_to: kept(reply_to), cc: kept(cc), bcc: kept(bcc) };
-			await sql.run('UPDATE submissions SET envelope = ? WHERE seq = ?', JSON.stringify(rest), seq);
+			sql.write('UPDATE submissions SET envelope = ? WHERE seq = ?', JSON.stringify(rest), seq);
 		}
 	}
 }
@@ -217,7 +217,7 @@ async function replaceIn(
 			inner,
 		);
 		for (const [answer, ...key] of found) {
-			await sql.run(
+			sql.write(
 				`UPDATE ${name} SET ${column} = ? WHERE ${major} = ? AND ${minor} = ?`,
 				withoutAddress(answer, inner),
 				...key,
@@ -235,7 +235,7 @@ async function eraseResults(sql: Sql, address: string): Promise<void> {
 		address,
 	);
 	for (const { campaign_seq, n, to_email, error } of found) {
-		await sql.run(
+		sql.write(
 			'UPDATE campaign_results SET to_email = ?, error = ? WHERE campaign_seq = ? AND n = ?',
 			withoutAddress(to_email, address),
 			error === null ? null : withoutAddress(error, address),

@@ -42,7 +42,7 @@ export function createEvents(sql: Sql) {
 				}),
 			);
 			for (const event of events) if (!isReading(event)) await recordEvent(sql, tally, event);
-			await tally.write();
+			tally.write();
 		},
 	} satisfies Partial<Operations>;
 }
@@ -63,15 +63,13 @@ export async function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent
 	// Nothing is recorded of an erased person, even when an old link is followed.
 	if (message === undefined || message.to_key === erasedAddress) return;
 	const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
-	const [, isFirst] = await sql.together([
-		() => writeEvent(sql, message.id, event),
-		() => countEvent(sql, tally, message, event),
-	]);
+	writeEvent(sql, message.id, event);
+	const isFirst = await countEvent(sql, tally, message, event);
 	await changeRecipient(sql, message, event, isFirst);
 }
 
-async function writeEvent(sql: Sql, message_id: number, event: TrackedEvent): Promise<void> {
-	await sql.run(
+function writeEvent(sql: Sql, message_id: number, event: TrackedEvent): void {
+	sql.write(
 		`INSERT INTO events (message_id, type, at, link, machine, ip, user_agent, url, smtp_code, diagnostic)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		message_id,
@@ -140,7 +138,7 @@ async function unsubscribe(
 // A report may come before the next attempt, which is then pointless.
 async function stopWaiting(sql: Sql, id: number): Promise<void> {
 	const row = await sql.get<{ state: string }>('SELECT state FROM messages WHERE id = ?', id);
-	if (row?.state === 'deferred' || row?.state === 'queued') await cancelMessage(sql, id, null);
+	if (row?.state === 'deferred' || row?.state === 'queued') cancelMessage(sql, id, null);
 }
 
 export interface CountedEvent extends NoticedEvent {

@@ -47,7 +47,7 @@ export function createFields(sql: Sql) {
 			if (row === null) return { kind: 'not_found' };
 			const variable = patch.variable ?? row.variable;
 			if (await isVariableTaken(sql, variable, id)) return { kind: 'refused', errors: notUnique('variable') };
-			await sql.run(
+			sql.write(
 				'UPDATE fields SET variable = ?, name = ? WHERE id = ?',
 				variable,
 				patch.name ?? row.name,
@@ -59,7 +59,7 @@ export function createFields(sql: Sql) {
 		deleteField: async ({ id }) => {
 			const row = await findField(sql, id);
 			if (row === null) return false;
-			await sql.run('DELETE FROM fields WHERE id = ?', id);
+			sql.write('DELETE FROM fields WHERE id = ?', id);
 			await removeFromMeta(sql, row.variable);
 			return true;
 		},
@@ -85,18 +85,18 @@ export async function isVariableTaken(sql: Sql, variable: string, exceptId: numb
 
 async function renameInMeta(sql: Sql, from: string, to: string): Promise<void> {
 	await eachUse(sql, from, async (id, { [from]: value, ...rest }) => {
-		await writeMeta(sql, id, { ...rest, [to]: value });
+		writeMeta(sql, id, { ...rest, [to]: value });
 	});
 }
 
 async function removeFromMeta(sql: Sql, variable: string): Promise<void> {
 	await eachUse(sql, variable, async (id, { [variable]: _, ...rest }) => {
-		await writeMeta(sql, id, rest);
+		writeMeta(sql, id, rest);
 	});
 }
 
-async function writeMeta(sql: Sql, id: number, meta: Record<string, unknown>): Promise<void> {
-	await sql.run('UPDATE subscribers SET meta = ? WHERE id = ?', JSON.stringify(meta), id);
+function writeMeta(sql: Sql, id: number, meta: Record<string, unknown>): void {
+	sql.write('UPDATE subscribers SET meta = ? WHERE id = ?', JSON.stringify(meta), id);
 }
 
 /** Rows in memory. */

@@ -164,23 +164,23 @@ interface Counted {
 
 /** Counts the days anew in a zone. */
 export async function recountFigures(sql: Sql, zone: string): Promise<void> {
-	await sql.run('DELETE FROM daily_figures');
+	sql.write('DELETE FROM daily_figures');
 	const tally = await createTally(sql, 'days');
 	if ((await timeZone(sql)) !== zone) throw new Error('the zone is a setting: store it first');
 	for (const { quarter, campaign, type, audience, count } of await countEverything(sql)) {
 		tally.add({ at: quarter * quarterHour, campaign, type, audience, by: count });
 	}
-	await tally.write();
+	tally.write();
 }
 
 /** Counts the quarters of an hour anew, without complaints, which are no events. */
 export async function recountQuarters(sql: Sql): Promise<void> {
-	await sql.run("DELETE FROM quarter_figures WHERE type <> 'COMPLAINED'");
+	sql.write("DELETE FROM quarter_figures WHERE type <> 'COMPLAINED'");
 	const tally = await createTally(sql, 'quarters');
 	for (const { quarter, campaign, type, audience, count } of await countEverything(sql)) {
 		tally.add({ at: quarter * quarterHour, campaign, type, audience, by: count });
 	}
-	await tally.write();
+	tally.write();
 }
 
 /** Messages and events by quarter of an hour, as the figures should have them. */

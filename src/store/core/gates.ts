@@ -47,7 +47,7 @@ export async function passGate(
 	const timeZone = row.time_zone ?? 'UTC';
 	const opens = opening(window, timeZone, now);
 	if (opens === now) return { isOpen: true, leave_by: closing(window, timeZone, now) };
-	await sql.run('UPDATE campaigns SET opens_at = ? WHERE seq = ?', opens, row.seq);
+	sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', opens, row.seq);
 	return { isOpen: false, leave_by: null };
 }
 

@@ -30,12 +30,12 @@ export async function findEarlier(sql: Sql, key: IdempotencyKey, now: Micros): P
 }
 
 /** Replaces an answer that is too old to count. */
-export async function rememberKey(
+export function rememberKey(
 	sql: Sql,
 	key: IdempotencyKey,
 	said: { submission: Uuid; campaign: Uuid | null; answer: SendResult; now: Micros },
-): Promise<void> {
-	await sql.run(
+): void {
+	sql.write(
 		`INSERT INTO idempotency_keys (scope, key, fingerprint, submission_id, campaign, answer, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (scope, key) DO UPDATE SET

@@ -111,7 +111,7 @@ export async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise
 				const place = [table, ...keys].join(' ');
 				const plain = sql.secrets.unwrap(stored, place);
 				const fresh = as === 'wrapped' ? sql.secrets.wrap(plain, place) : plain;
-				await sql.run(`UPDATE ${table} SET ${column} = ? WHERE ${isOfKey}`, fresh, ...keys);
+				sql.write(`UPDATE ${table} SET ${column} = ? WHERE ${isOfKey}`, fresh, ...keys);
 			}
 		}
 	});
@@ -124,7 +124,7 @@ export function createKeyring(sql: Sql) {
 			const keys = await findKeys(sql, purpose);
 			const [newest] = keys;
 			if (newest !== undefined && newest.created_at > now - rotateAfter) return keys;
-			await insertKey(sql, { purpose, ...fresh, now });
+			insertKey(sql, { purpose, ...fresh, now });
 			return await findKeys(sql, purpose);
 		},
 		rewriteSecrets: async ({ as, isTrial }) => {
@@ -156,11 +156,11 @@ export function readKeys<Row extends { id: number; secret: string }>(
 	return rows.map((row) => ({ ...row, secret: secrets.unwrap(row.secret, keyPlace(purpose, row.id)) }));
 }
 
-export async function insertKey(
+export function insertKey(
 	sql: Sql,
 	{ purpose, id, secret, now }: { purpose: string; id: number; secret: string; now: number },
-): Promise<void> {
-	await sql.run(
+): void {
+	sql.write(
 		'INSERT INTO keyring (purpose, id, secret, created_at) VALUES (?, ?, ?, ?)',
 		purpose,
 		id,
@@ -200,7 +200,7 @@ export function createTokens(sql: Sql) {
 				name,
 			);
 			if (living > 0) return false;
-			await sql.run(
+			sql.write(
 				'INSERT INTO tokens (sha256, name, scopes, created_at) VALUES (?, ?, ?, ?)',
 				sha256,
 				name,
@@ -246,7 +246,7 @@ export function createDkimKeys(sql: Sql) {
 				now,
 			);
 			if (added === undefined) return false;
-			await insertKey(sql, { purpose: 'dkim', id: added[0], secret, now });
+			insertKey(sql, { purpose: 'dkim', id: added[0], secret, now });
 			return true;
 		},
 		removeDkimKey: async ({ domain, selector }) => {

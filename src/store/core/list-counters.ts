@@ -8,21 +8,21 @@ import type { Sql, SqlValue } from './sql.js';
 import { quarterHour } from './tally.js';
 
 /** How many subscribers of each kind there are more now. `came`: when those came who are new or gone; null: there are none. */
-export async function moveCounters(
+export function moveCounters(
 	sql: Sql,
 	list_id: number,
 	{ active, inactive }: { active: number; inactive: number },
 	came: Micros | null,
-): Promise<void> {
+): void {
 	if (active === 0 && inactive === 0) return;
-	await sql.run(
+	sql.write(
 		'UPDATE lists SET active_count = active_count + ?, inactive_count = inactive_count + ? WHERE id = ?',
 		active,
 		inactive,
 		list_id,
 	);
 	if (came === null || active + inactive === 0) return;
-	await sql.run(
+	sql.write(
 		`INSERT INTO list_joined (list_id, quarter, count)
 		VALUES (?, ?, ?)
 		ON CONFLICT (list_id, quarter) DO UPDATE SET count = list_joined.count + excluded.count`,
@@ -51,9 +51,9 @@ export async function wrongJoined(sql: Sql): Promise<number[]> {
 	return rows.map(({ list_id }) => list_id);
 }
 
-export async function recountJoined(sql: Sql, list_id: number): Promise<void> {
-	await sql.run('DELETE FROM list_joined WHERE list_id = ?', list_id);
-	await sql.run(
+export function recountJoined(sql: Sql, list_id: number): void {
+	sql.write('DELETE FROM list_joined WHERE list_id = ?', list_id);
+	sql.write(
 		`INSERT INTO list_joined (list_id, quarter, count)
 		SELECT list_id, created_at / ${quarterHour} AS quarter, count(*)
 		FROM subscribers

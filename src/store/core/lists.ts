@@ -33,7 +33,7 @@ export function createLists(sql: Sql) {
 			return await written(sql, id);
 		},
 		patchList: async ({ id, patch }) => {
-			await sql.run(
+			sql.write(
 				`UPDATE lists
 				SET name = coalesce(?, name), email_reason = coalesce(?, email_reason)
 				WHERE id = ?`,
@@ -45,7 +45,7 @@ export function createLists(sql: Sql) {
 		},
 		patchListDetails: async ({ id, patch: { public_name } }) => {
 			if (public_name !== undefined)
-				await sql.run('UPDATE lists SET public_name = ? WHERE id = ?', public_name, id);
+				sql.write('UPDATE lists SET public_name = ? WHERE id = ?', public_name, id);
 			const record = await findDetails(sql, id);
 			return record === null ? { kind: 'not_found' } : { kind: 'written', record };
 		},
@@ -53,7 +53,7 @@ export function createLists(sql: Sql) {
 			if ((await findList(sql, id)) === null) return false;
 			await emptyList(sql, id);
 			await widenToAllLists(sql, { list_id: id, now });
-			await sql.run('DELETE FROM lists WHERE id = ?', id);
+			sql.write('DELETE FROM lists WHERE id = ?', id);
 			return true;
 		},
 		clearList: async ({ id }) => ((await findList(sql, id)) === null ? null : await emptyList(sql, id)),
@@ -70,10 +70,10 @@ async function findDetails(sql: Sql, id: number): Promise<ListDetails | null> {
 }
 
 async function emptyList(sql: Sql, id: number): Promise<number> {
-	await cancelWaitingOfList(sql, id);
+	cancelWaitingOfList(sql, id);
 	const { changes } = await sql.run('DELETE FROM subscribers WHERE list_id = ?', id);
-	await sql.run('UPDATE lists SET active_count = 0, inactive_count = 0 WHERE id = ?', id);
-	await sql.run('DELETE FROM list_joined WHERE list_id = ?', id);
+	sql.write('UPDATE lists SET active_count = 0, inactive_count = 0 WHERE id = ?', id);
+	sql.write('DELETE FROM list_joined WHERE list_id = ?', id);
 	return changes;
 }
 

@@ -22,7 +22,7 @@ export function createMaintenance(sql: Sql) {
 		repairCounts: async () => {
 			const found = await findWrong(sql);
 			for (const { list_id, active, inactive } of found.lists)
-				await sql.run(
+				sql.write(
 					'UPDATE lists SET active_count = ?, inactive_count = ? WHERE id = ?',
 					active.counted,
 					inactive.counted,
@@ -31,12 +31,12 @@ export function createMaintenance(sql: Sql) {
 			if (found.figures > 0) {
 				await recountFigures(sql, await timeZone(sql));
 				await recountQuarters(sql);
-				await recountLinks(sql, await wrongLinks(sql));
-				await recountBounces(sql, await wrongBounces(sql));
-				for (const list_id of await wrongJoined(sql)) await recountJoined(sql, list_id);
+				recountLinks(sql, await wrongLinks(sql));
+				recountBounces(sql, await wrongBounces(sql));
+				for (const list_id of await wrongJoined(sql)) recountJoined(sql, list_id);
 			}
 			for (const { seq } of await closedCampaigns(sql))
-				await sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
+				sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
 			return found;
 		},
 		// On a copy that no other process has open.
@@ -52,7 +52,7 @@ export function createMaintenance(sql: Sql) {
 				leased.map((row) => ({ ...row, at: now, outcome: { kind: 'uncertain', reply } })),
 			);
 			// Their worker is one of the original: a delivery that is repeated has the same webhook-id.
-			await sql.run(
+			sql.write(
 				`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
 				now,
 				'sending',

@@ -37,24 +37,24 @@ export function createMessageActions(sql: Sql) {
 			if (message === undefined) return { kind: 'not_found' };
 			const rule = ruleOf(action, message.state);
 			if (rule.kind === 'refused') return rule;
-			if (action === 'cancel') await cancelMessage(sql, message.id, null);
+			if (action === 'cancel') cancelMessage(sql, message.id, null);
 			else if (message.to_key === erasedAddress)
 				return { kind: 'refused', why: 'went to a person who was erased' };
 			else if (message.campaign_state === 'canceled')
 				return { kind: 'refused', why: 'is of a campaign that was canceled' };
-			else await makeDue(sql, message, { state: rule.state, now });
+			else makeDue(sql, message, { state: rule.state, now });
 			return { kind: 'changed' };
 		},
 	} satisfies Partial<Operations>;
 }
 
 /** A message that is already due keeps its place. */
-async function makeDue(
+function makeDue(
 	sql: Sql,
 	{ id, lane }: ActedOn,
 	{ state, now }: { state: MessageState; now: Micros },
-): Promise<void> {
-	await sql.run(
+): void {
+	sql.write(
 		`UPDATE messages
 		SET state = ?, due_at = ${sql.dialect.least}(due_at, ?), wake_at = ${sql.dialect.least}(coalesce(wake_at, ?), ?)
 		WHERE id = ?`,
@@ -64,9 +64,9 @@ async function makeDue(
 		now,
 		id,
 	);
-	await forgetCompositions(sql, { id });
+	forgetCompositions(sql, { id });
 	// A finished campaign has left the index that a lease reads.
-	if (lane > 0) await sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
+	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
 }
 
 // "Waiting" is the partial index messages_due (wake_at IS NOT NULL) without leased messages.
@@ -77,8 +77,8 @@ const isBulk = `submission_seq IN (SELECT seq FROM submissions WHERE type = 'BUL
  * Cancels bulk mail to the subscribers of a list. Walks everything that waits: it is rare, and an index would cost
  * every send.
  */
-export async function cancelWaitingOfList(sql: Sql, list_id: number): Promise<void> {
-	await sql.run(
+export function cancelWaitingOfList(sql: Sql, list_id: number): void {
+	sql.write(
 		`${cancel}, last_reply = 'not sent: the subscriber was deleted'
 		WHERE wake_at IS NOT NULL AND state <> 'leased' AND list_id = ? AND +${isBulk}`,
 		list_id,
@@ -86,11 +86,8 @@ export async function cancelWaitingOfList(sql: Sql, list_id: number): Promise<vo
 }
 
 /** Cancels bulk mail to one subscriber of a list; found by messages_of_address. */
-export async function cancelWaitingOfSubscriber(
-	sql: Sql,
-	person: { id: number; email_key: string },
-): Promise<void> {
-	await sql.run(
+export function cancelWaitingOfSubscriber(sql: Sql, person: { id: number; email_key: string }): void {
+	sql.write(
 		`${cancel}, last_reply = 'not sent: the subscriber was deleted'
 		WHERE to_key = ? AND wake_at IS NOT NULL AND state <> 'leased' AND subscriber_id = ? AND +${isBulk}`,
 		person.email_key,
@@ -99,6 +96,6 @@ export async function cancelWaitingOfSubscriber(
 }
 
 /** Cancels one message. `why`: the reason shown afterwards; null keeps the last reply of a server. */
-export async function cancelMessage(sql: Sql, id: number, why: string | null): Promise<void> {
-	await sql.run(`${cancel}, last_reply = coalesce(?, last_reply) WHERE id = ?`, why, id);
+export function cancelMessage(sql: Sql, id: number, why: string | null): void {
+	sql.write(`${cancel}, last_reply = coalesce(?, last_reply) WHERE id = ?`, why, id);
 }

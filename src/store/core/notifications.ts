@@ -98,7 +98,7 @@ async function leaseHook(
 	);
 	const credentials =
 		hook.is_auth_enabled === 1 ? { login: hook.login, password: webhookPassword(sql, hook) } : null;
-	await sql.run(
+	sql.write(
 		`UPDATE webhook_deliveries
 		SET state = 'sending', lease_owner = ?, due_at = ?, fence = fence + 1
 		WHERE ${sql.dialect.oneOf('id')}`,
@@ -139,18 +139,18 @@ async function settle(
 	if (row === undefined) return 'lost_lease';
 	switch (result.kind) {
 		case 'released':
-			await sql.run(
+			sql.write(
 				"UPDATE webhook_deliveries SET state = 'pending', due_at = ?, lease_owner = NULL WHERE id = ?",
 				at,
 				row.id,
 			);
 			return 'recorded';
 		case 'again':
-			await record(sql, row, { at, answer: result.answer, state: 'pending', due_at: result.due_at });
+			record(sql, row, { at, answer: result.answer, state: 'pending', due_at: result.due_at });
 			return 'recorded';
 		case 'delivered':
 		case 'failed':
-			await record(sql, row, { at, answer: result.answer, state: result.kind, due_at: null });
+			record(sql, row, { at, answer: result.answer, state: result.kind, due_at: null });
 			return 'recorded';
 		case 'gone':
 			return await settleGone(sql, row, { at, ...result });
@@ -165,8 +165,8 @@ async function settleGone(
 	const stop = 'UPDATE webhooks SET stopped_at = ? WHERE id = ? AND url = ?';
 	// The URL may have been corrected while the call to the old one was under way.
 	const isStopped = (await sql.run(stop, at, row.webhook_id, url)).changes === 1;
-	if (isStopped) await record(sql, row, { at, answer, state: 'failed', due_at: null });
-	else await record(sql, row, { at, answer, state: 'pending', due_at: at });
+	if (isStopped) record(sql, row, { at, answer, state: 'failed', due_at: null });
+	else record(sql, row, { at, answer, state: 'pending', due_at: at });
 	return isStopped ? 'recorded' : 'moved';
 }
 
@@ -178,8 +178,8 @@ interface Outcome {
 	due_at: Micros | null;
 }
 
-async function record(sql: Sql, row: SendingRow, { at, answer, state, due_at }: Outcome): Promise<void> {
-	await sql.run(
+function record(sql: Sql, row: SendingRow, { at, answer, state, due_at }: Outcome): void {
+	sql.write(
 		`UPDATE webhook_deliveries
 		SET state = ?, due_at = ?, lease_owner = NULL, attempts = attempts + 1, attempted_at = ?,
 			status_code = ?, error = ?, answer = ?, finished_at = ?
@@ -193,7 +193,7 @@ async function record(sql: Sql, row: SendingRow, { at, answer, state, due_at }: 
 		due_at === null ? at : null,
 		row.id,
 	);
-	await sql.run(
+	sql.write(
 		`INSERT INTO webhook_attempts (delivery_id, number, at, status_code, error, duration_ms)
 		VALUES (?, ?, ?, ?, ?, ?)`,
 		row.id,
@@ -233,7 +233,7 @@ export function createNotices(sql: Sql): Notices {
 			const told = hooks.filter(({ type }) => type === event.type);
 			if (told.length === 0) return;
 			const about = await readMessage(sql, submissions, message);
-			for (const hook of told) await insertDelivery(sql, hook, { message, about, event });
+			for (const hook of told) insertDelivery(sql, hook, { message, about, event });
 		},
 	};
 }
@@ -277,11 +277,11 @@ async function readSubmission(sql: Sql, seq: number): Promise<SubmissionRow> {
 	return row;
 }
 
-async function insertDelivery(
+function insertDelivery(
 	sql: Sql,
 	hook: Hook,
 	{ message, about, event }: { message: number; about: About; event: NoticedEvent },
-): Promise<void> {
+): void {
 	const { ip = null, user_agent = null, url = null, smtp_code = null, diagnostic = null } = event;
 	const id = randomUUID();
 	const payload = formatNotification({
@@ -291,7 +291,7 @@ async function insertDelivery(
 		message: about,
 		data: { url, ip, user_agent, machine: event.machine, smtp_code, diagnostic },
 	});
-	await sql.run(
+	sql.write(
 		`INSERT INTO webhook_deliveries (uuid, webhook_id, message_id, type, payload, state, due_at, created_at)
 		VALUES (?, ?, ?, ?, ?, 'pending', ?, ?)`,
 		id,

@@ -20,8 +20,8 @@ export interface LiveProcess extends ProcessIdentity {
 }
 
 /** Within a write of the process; its first beat makes the row. */
-export async function beat(sql: Sql, me: ProcessIdentity, now: Micros): Promise<void> {
-	await sql.run(
+export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
+	sql.write(
 		`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
 		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`,
@@ -35,8 +35,8 @@ export async function beat(sql: Sql, me: ProcessIdentity, now: Micros): Promise<
 }
 
 /** Ends the heartbeat, so that other processes need not wait for it to grow old. Does nothing without a heartbeat. */
-export async function endBeat(sql: Sql, me: ProcessIdentity): Promise<void> {
-	await sql.run('DELETE FROM processes WHERE id = ?', me.id);
+export function endBeat(sql: Sql, me: ProcessIdentity): void {
+	sql.write('DELETE FROM processes WHERE id = ?', me.id);
 }
 
 /**

@@ -61,8 +61,8 @@ const maxSwept = 500;
  * Cancels the messages of a canceled campaign, a few at each lease; leases of a worker that died in the meantime end
  * here too.
  */
-export async function sweepCanceled(sql: Sql, lane: number, now: Micros): Promise<void> {
-	await sql.run(
+export function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
+	sql.write(
 		`UPDATE messages
 		SET state = 'canceled', wake_at = NULL, lease_owner = NULL
 		WHERE id IN (
@@ -78,9 +78,9 @@ export async function sweepCanceled(sql: Sql, lane: number, now: Micros): Promis
 }
 
 /** A campaign without messages to wake leaves the index that a lease reads. */
-export async function closeIfDone(sql: Sql, lane: number): Promise<void> {
+export function closeIfDone(sql: Sql, lane: number): void {
 	if (lane <= 0) return;
-	await sql.run(
+	sql.write(
 		`UPDATE campaigns
 		SET has_open_work = 0
 		WHERE seq = ? AND has_open_work = 1
@@ -118,13 +118,6 @@ export async function loseLeases(
 		sql,
 		leased.filter(({ called, fence }) => called === fence).map((row) => lostCall(row, now)),
 	);
-	await sql.together(
-		leased
-			.filter(({ called, fence }) => called !== fence)
-			.map(
-				({ id }) =>
-					async () =>
-						await sql.run('UPDATE messages SET wake_at = ? WHERE id = ?', now, id),
-			),
-	);
+	for (const { id, called, fence } of leased)
+		if (called !== fence) sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', now, id);
 }

@@ -162,6 +162,6 @@ export async function isHeld(sql: Sql): Promise<boolean> {
 }
 
 /** Another mail server, or another password, may work where the last one failed. */
-export async function forgetFault(sql: Sql): Promise<void> {
-	await sql.run("DELETE FROM queue_pauses WHERE kind = 'fault'");
+export function forgetFault(sql: Sql): void {
+	sql.write("DELETE FROM queue_pauses WHERE kind = 'fault'");
 }

@@ -34,7 +34,7 @@ export function createQueue(sql: Sql) {
 		leaseSlice: async ({ limit, ...command }) =>
 			(await wakeHeldSlice({ limit })) ? { leased: [], isCut: true } : await leaseWithin(sql, command),
 		renew: async ({ owner, fences, until }) => {
-			await sql.run(
+			sql.write(
 				`UPDATE messages
 				SET wake_at = ?
 				FROM ${sql.dialect.table(fenceColumns, 'held')}
@@ -114,8 +114,8 @@ async function lease(sql: Sql, command: LeaseCommand): Promise<Leased[]> {
 			left -= 1;
 		}
 	}
-	for (const lane of open.canceled) await sweepCanceled(sql, lane, command.now);
-	for (const lane of [...open.bulk.map(({ lane }) => lane), ...open.canceled]) await closeIfDone(sql, lane);
+	for (const lane of open.canceled) sweepCanceled(sql, lane, command.now);
+	for (const lane of [...open.bulk.map(({ lane }) => lane), ...open.canceled]) closeIfDone(sql, lane);
 	return leased;
 }
 
@@ -157,7 +157,7 @@ async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: num
 		),
 	);
 	if (lane > 0 && taken.length > 0) {
-		await sql.run('UPDATE campaigns SET last_leased_at = ? WHERE seq = ?', command.now, lane);
+		sql.write('UPDATE campaigns SET last_leased_at = ? WHERE seq = ?', command.now, lane);
 	}
 	return taken;
 }
@@ -181,7 +181,7 @@ async function takeUntilFull(
 		await readShared(sql, shared, rows, command.now);
 		const circumstances = { ...command, shared, compositions, reasonsAgainst };
 		const taken = await takeEach(sql, rows, circumstances);
-		await writeLeases(sql, taken, command);
+		writeLeases(sql, taken, command);
 		leased.push(...taken.map(({ message }) => message));
 		if (taken.length === rows.length || command.limiter?.isLaneFull) break;
 	}
@@ -215,9 +215,9 @@ async function takeEach(sql: Sql, rows: readonly DueRow[], circumstances: Circum
 	return taken;
 }
 
-async function writeLeases(sql: Sql, taken: readonly Taken[], { owner, until }: LeaseCommand): Promise<void> {
+function writeLeases(sql: Sql, taken: readonly Taken[], { owner, until }: LeaseCommand): void {
 	if (taken.length === 0) return;
-	await sql.run(
+	sql.write(
 		`UPDATE messages
 		SET state = 'leased', lease_owner = ?, wake_at = ?, fence = fence + 1
 		WHERE ${sql.dialect.oneOf('id')}`,
@@ -235,7 +235,7 @@ async function takeOne(sql: Sql, row: DueRow, command: Circumstances): Promise<T
 	if (row.state === 'leased' && row.called === row.fence) return await keepCall(sql, row, command);
 	const why = await unwantedBecause(sql, row, submission.type, command.reasonsAgainst);
 	if (why !== null) {
-		await cancelMessage(sql, row.id, why);
+		cancelMessage(sql, row.id, why);
 		return null;
 	}
 	const care = await command.compositions.judge(row);
@@ -248,7 +248,7 @@ async function takeOne(sql: Sql, row: DueRow, command: Circumstances): Promise<T
 
 /** A call is under way, or was when its worker ended; the lease of a worker that slept goes on. */
 async function keepCall(sql: Sql, row: DueRow, { owner, until, now }: LeaseCommand): Promise<null> {
-	if (row.lease_owner === owner) await sql.run('UPDATE messages SET wake_at = ? WHERE id = ?', until, row.id);
+	if (row.lease_owner === owner) sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', until, row.id);
 	else await settle(sql, [lostCall(row, now)]);
 	return null;
 }

@@ -16,6 +16,7 @@ import type {
 	WebhookType,
 } from '../../api/records.js';
 import type { PageOf } from '../store.js';
+import type { Columns, SqlValue } from './sql.js';
 
 export interface ListRow {
 	id: number;
@@ -120,6 +121,44 @@ export function tupleToSubscriber(tuple: SubscriberTuple): Subscriber {
 		opt_in_signed: opt_in_signed === null ? null : formatDateTime(opt_in_signed),
 		date_created: formatDateTime(tuple[10]),
 	};
+}
+
+export interface NewSubscriber {
+	list_id: number;
+	email: string;
+	email_key: string;
+	/** See `foldedColumn`. */
+	email_folded: string | null;
+	name: string;
+	is_active: boolean;
+	disable_reason: string | null;
+	meta: string;
+	source: 'API' | 'IMPORT';
+	created_at: Micros;
+	import_seq: number | null;
+}
+
+export const newSubscriberColumns = {
+	...{ list_id: 'BIGINT', email: 'TEXT', email_key: 'TEXT', email_folded: 'TEXT', name: 'TEXT' },
+	...{ is_active: 'BIGINT', disable_reason: 'TEXT', meta: 'TEXT', source: 'TEXT' },
+	...{ created_at: 'BIGINT', import_seq: 'BIGINT' },
+} as const satisfies Columns;
+
+/** In the order of `newSubscriberColumns`. */
+export function newSubscriberValues(row: NewSubscriber): SqlValue[] {
+	return [
+		row.list_id,
+		row.email,
+		row.email_key,
+		row.email_folded,
+		row.name,
+		flag(row.is_active),
+		row.disable_reason,
+		row.meta,
+		row.source,
+		row.created_at,
+		row.import_seq,
+	];
 }
 
 export interface FieldRow {

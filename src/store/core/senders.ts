@@ -18,12 +18,7 @@ export function createSenders(sql: Sql) {
 		findSender: ({ email_key }) => findSender(sql, email_key),
 		createSender: async ({ email, email_key, now }) => {
 			if ((await findSender(sql, email_key)) !== null) return { kind: 'refused', errors: notUnique('email') };
-			await sql.run(
-				'INSERT INTO senders (email, email_key, created_at) VALUES (?, ?, ?)',
-				email,
-				email_key,
-				now,
-			);
+			sql.write('INSERT INTO senders (email, email_key, created_at) VALUES (?, ?, ?)', email, email_key, now);
 			const record = await findSender(sql, email_key);
 			return record === null ? { kind: 'not_found' } : { kind: 'written', record };
 		},

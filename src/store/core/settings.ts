@@ -25,8 +25,8 @@ export function createSettings(sql: Sql) {
 			),
 		putSettings: async ({ values, now }) => {
 			const zone = await timeZone(sql);
-			for (const [name, value] of Object.entries(values)) await putSetting(sql, { name, value, now });
-			if ('smtp_url' in values || 'smtp_password' in values) await forgetFault(sql);
+			for (const [name, value] of Object.entries(values)) putSetting(sql, { name, value, now });
+			if ('smtp_url' in values || 'smtp_password' in values) forgetFault(sql);
 			if ((await timeZone(sql)) !== zone) await recountFigures(sql, await timeZone(sql));
 			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) await startWaking(sql, now);
 		},
@@ -51,13 +51,13 @@ function placeOf(name: string): string {
 	return `settings ${name}`;
 }
 
-async function putSetting(
+function putSetting(
 	sql: Sql,
 	{ name, value, now }: { name: string; value: string | null; now: number },
-): Promise<void> {
-	if (value === null) await sql.run('DELETE FROM settings WHERE name = ?', name);
+): void {
+	if (value === null) sql.write('DELETE FROM settings WHERE name = ?', name);
 	else {
-		await sql.run(
+		sql.write(
 			`INSERT INTO settings (name, value, updated_at)
 			VALUES (?, ?, ?)
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,

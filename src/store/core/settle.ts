@@ -49,7 +49,7 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 	// Each may change what the next one finds: two bounces of an address.
 	for (const settlement of settlements)
 		if (!answers.has(settlement)) answers.set(settlement, await settleOne(group, settlement));
-	await tally.write();
+	tally.write();
 	return settlements.map((settlement) => answers.get(settlement) ?? 'lost_lease');
 }
 
@@ -80,11 +80,11 @@ async function settleOne(group: Group, settlement: Settlement): Promise<Answer> 
 	);
 	if (row === undefined) return 'lost_lease';
 	const effect = effectOf(outcome, row);
-	await writeState(sql, row, effect);
+	writeState(sql, row, effect);
 	// Given back by a live worker.
-	if (outcome.kind === 'released') await forgetCompositions(sql, { id: row.id, fence: settlement.fence });
+	if (outcome.kind === 'released') forgetCompositions(sql, { id: row.id, fence: settlement.fence });
 	if (effect.reply !== null) {
-		await writeAttempt(sql, {
+		writeAttempt(sql, {
 			id: row.id,
 			number: row.attempts + 1,
 			kind: outcome.kind,
@@ -109,24 +109,12 @@ async function settleSent(group: Group, settlements: readonly Sent[]): Promise<A
 	// A service counts what it took.
 	const counted = rows.filter((row) => row !== null).filter(({ reply }) => !isCall(reply));
 	const submissions = [...new Set(counted.map(({ submission }) => submission))];
-	await sql.together([
-		() =>
-			sql.insertAll(
-				intoAttempts,
-				counted.map(({ id, number, at, reply }) => attemptValues({ id, number, kind: 'sent', at, reply })),
-			),
-		() => sql.together(submissions.map((submission) => async () => await campaignOf(group, submission))),
-		async () => {
-			if (!group.hasSoftBouncing) return;
-			await sql.together(
-				counted.map(
-					({ address }) =>
-						async () =>
-							await endSoftBounces(sql, address),
-				),
-			);
-		},
-	]);
+	await sql.together(submissions.map((submission) => async () => await campaignOf(group, submission)));
+	sql.writeAll(
+		intoAttempts,
+		counted.map(({ id, number, at, reply }) => attemptValues({ id, number, kind: 'sent', at, reply })),
+	);
+	if (group.hasSoftBouncing) for (const { address } of counted) endSoftBounces(sql, address);
 	for (const { at, submission } of counted)
 		tally.add({ at, campaign: await campaignOf(group, submission), type: 'SENT', audience: 'all' });
 	return rows.map((row) => (row === null ? 'lost_lease' : 'recorded'));
@@ -171,8 +159,8 @@ async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentR
 	});
 }
 
-async function endSoftBounces(sql: Sql, address: EmailKey): Promise<void> {
-	await sql.run(
+function endSoftBounces(sql: Sql, address: EmailKey): void {
+	sql.write(
 		`UPDATE subscribers
 		SET soft_bounces = 0, soft_bounced_since = NULL
 		WHERE email_key = ? AND soft_bounces > 0`,
@@ -192,8 +180,8 @@ async function campaignOf({ sql, campaigns }: Group, submission: number): Promis
 	return campaign;
 }
 
-async function writeState(sql: Sql, row: LeasedRow, effect: OutcomeEffect): Promise<void> {
-	await sql.run(
+function writeState(sql: Sql, row: LeasedRow, effect: OutcomeEffect): void {
+	sql.write(
 		`UPDATE messages
 		SET state = ?, due_at = coalesce(?, due_at), wake_at = ?, lease_owner = NULL,
 			attempts = attempts + ?, last_reply = coalesce(?, last_reply)
@@ -233,8 +221,8 @@ function attemptValues({ id, number, kind, at, reply }: Attempt): SqlValue[] {
 	return [id, number, at, kind, reply.phase, reply.code, reply.enhanced, reply.text];
 }
 
-async function writeAttempt(sql: Sql, attempt: Attempt): Promise<void> {
-	await sql.insertAll(intoAttempts, [attemptValues(attempt)]);
+function writeAttempt(sql: Sql, attempt: Attempt): void {
+	sql.writeAll(intoAttempts, [attemptValues(attempt)]);
 }
 
 async function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros): Promise<void> {
@@ -276,7 +264,7 @@ export function fencesAsJson(fences: readonly { message: Uuid; fence: number }[]
 export function createCalls(sql: Sql) {
 	return {
 		setCalling: async ({ fences, isCalling }) => {
-			await sql.run(
+			sql.write(
 				`UPDATE messages
 				SET called = ${isCalling ? 'fence' : 'NULL'}
 				FROM ${sql.dialect.table(fenceColumns, 'held')}
@@ -288,7 +276,7 @@ export function createCalls(sql: Sql) {
 			const row = await sql.get<{ seq: number }>('SELECT seq FROM campaigns WHERE id = ?', campaign);
 			if (row === undefined) return;
 			if (isAgain) await queueUncertain(sql, row.seq, now);
-			else await leaveUncertain(sql, row.seq);
+			else leaveUncertain(sql, row.seq);
 		},
 	} satisfies Partial<Operations>;
 }
@@ -301,12 +289,12 @@ async function queueUncertain(sql: Sql, lane: number, now: Micros): Promise<void
 		now,
 		lane,
 	);
-	if (changes > 0) await sql.run('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
+	if (changes > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
 }
 
 /** Uses messages_due. A message that waits after an attempt was to be sent again by a run that did not reach it. */
-async function leaveUncertain(sql: Sql, lane: number): Promise<void> {
-	await sql.run(
+function leaveUncertain(sql: Sql, lane: number): void {
+	sql.write(
 		`UPDATE messages
 		SET state = 'uncertain', wake_at = NULL
 		WHERE lane = ? AND wake_at IS NOT NULL AND attempts > 0 AND state IN ('queued', 'deferred')`,

@@ -18,7 +18,7 @@ interface RunRow {
 
 /** One more soft bounce in a row for an address; enough of them over enough time disable it. */
 export async function softBounce(sql: Sql, address: EmailKey, at: Micros): Promise<void> {
-	await sql.run(
+	sql.write(
 		`UPDATE subscribers
 		SET soft_bounces = soft_bounces + 1, soft_bounced_since = coalesce(soft_bounced_since, ?)
 		WHERE email_key = ? AND is_active = 1`,
@@ -67,5 +67,5 @@ export async function reportedSoftBounce(
 	const isActive = 'SELECT EXISTS (SELECT 1 FROM subscribers WHERE email_key = ? AND is_active = 1)';
 	if ((await sql.number(isActive, to_key)) === 0) return;
 	await stopMail(sql, { address: to_key, list_id: null, reason: 'SOFTBOUNCED', source: 'BOUNCE', now: at });
-	await sql.run('UPDATE bounce_reports SET ends_run = 1 WHERE sha256 = ?', sha256);
+	sql.write('UPDATE bounce_reports SET ends_run = 1 WHERE sha256 = ?', sha256);
 }

@@ -63,6 +63,8 @@ export interface Sql {
 	/** Rows as arrays, in the order of the columns: half the time of objects, for reads of hundreds of rows. */
 	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Promise<Row[]>;
 	run(text: string, ...values: SqlValue[]): Promise<Changed>;
+	/** As `run`, where nothing depends on its answer: it goes with the next question, or with the end, which fails with it. */
+	write(text: string, ...values: SqlValue[]): void;
 	/**
 	 * Inserts one of many rows; the value that the database has given its column `id`, null where a conflict left the row
 	 * out. The text ends where RETURNING would stand, which on SQLite costs as much again as the insert.
@@ -72,6 +74,8 @@ export interface Sql {
 	 * Inserts rows of one form, in their order. For each its `id`, null where a conflict left the row out.
 	 */
 	insertAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
+	/** As `insertAll`, where nothing depends on its answer. */
+	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	/** The only column of the first row; for statements that always yield a row. */
 	number(text: string, ...values: SqlValue[]): Promise<number>;
 	/**

@@ -15,7 +15,7 @@ import { findEarlier, rememberKey } from './idempotency.js';
 import { findList } from './lists.js';
 import { flag, parseRecord } from './rows.js';
 import { findSender } from './senders.js';
-import type { Insertion, Sql } from './sql.js';
+import type { Insertion, Sql, SqlValue } from './sql.js';
 import { findSuppressions, openSuppressions } from './suppressions.js';
 import { createTally, type Tally } from './tally.js';
 
@@ -79,29 +79,17 @@ async function writeSubmission(
 	campaign: { seq: number; owner: string | null } | null,
 ): Promise<number> {
 	const { content, content_sha256 } = submission;
-	const [, , seq] = await sql.together([
-		() =>
-			sql.run(
-				`INSERT INTO contents (sha256, subject, text, html, disable_inline)
-				VALUES (?, ?, ?, ?, ?)
-				ON CONFLICT DO NOTHING`,
-				content_sha256,
-				content.subject,
-				content.text,
-				content.html,
-				flag(content.disable_inline),
-			),
-		() => nameAttachments(sql, content_sha256, content.attachments),
-		() => writeEnvelope(sql, submission, campaign),
-	]);
-	return seq;
-}
-
-async function writeEnvelope(
-	sql: Sql,
-	submission: Omit<Submission, 'recipients'>,
-	campaign: { seq: number; owner: string | null } | null,
-): Promise<number> {
+	sql.write(
+		`INSERT INTO contents (sha256, subject, text, html, disable_inline)
+		VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`,
+		content_sha256,
+		content.subject,
+		content.text,
+		content.html,
+		flag(content.disable_inline),
+	);
+	nameAttachments(sql, content_sha256, content.attachments);
 	return await sql.number(
 		`INSERT INTO submissions
 			(id, type, envelope, tag, campaign, content_sha256, context, variables, list_id, campaign_seq, owner, request, created_at)
@@ -150,23 +138,25 @@ const intoMessages: Insertion = {
 
 /** Their numbers within the database; `null` for one whose uuid is there already. */
 export async function insertMessages(sql: Sql, messages: readonly NewMessage[]): Promise<(number | null)[]> {
-	return await sql.insertAll(
-		intoMessages,
-		messages.map(({ to, variables, now, ...message }) => [
-			message.uuid,
-			message.submission_seq,
-			message.lane,
-			to,
-			message.to_key,
-			message.list_id,
-			message.subscriber_id,
-			JSON.stringify(variables),
-			message.state,
-			now,
-			now,
-			now,
-		]),
-	);
+	return await sql.insertAll(intoMessages, messages.map(messageValues));
+}
+
+/** In the order of the columns. */
+function messageValues({ to, variables, now, ...message }: NewMessage): SqlValue[] {
+	return [
+		message.uuid,
+		message.submission_seq,
+		message.lane,
+		to,
+		message.to_key,
+		message.list_id,
+		message.subscriber_id,
+		JSON.stringify(variables),
+		message.state,
+		now,
+		now,
+		now,
+	];
 }
 
 interface Accepted extends Submission {
@@ -213,13 +203,9 @@ async function accept(
 		result: true,
 		messages_created: messages.length,
 	};
-	await sql.together([
-		() => insertMessages(sql, wanted),
-		() => tally.write(),
-		async () => {
-			if (key !== null) await rememberKey(sql, key, { submission: id, campaign, answer, now });
-		},
-	]);
+	sql.writeAll(intoMessages, wanted.map(messageValues));
+	tally.write();
+	if (key !== null) rememberKey(sql, key, { submission: id, campaign, answer, now });
 	return { kind: 'accepted', answer, submission: id, campaign };
 }
 

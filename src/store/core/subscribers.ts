@@ -1,6 +1,5 @@
 /** Subscribers of a list: pages use counters where no filter needs a scan; rules apply to the row at hand. */
 import { emailKey } from '../../api/address.js';
-import type { Micros } from '../../api/datetime.js';
 import type { SubscriberFilter } from '../../api/records.js';
 import { erasedComplaint } from '../../engine/rules/erasure.js';
 import { duplicateAddress } from '../../engine/rules/errors.js';
@@ -16,6 +15,9 @@ import { findList } from './lists.js';
 import { cancelWaitingOfSubscriber } from './message-actions.js';
 import {
 	flag,
+	type NewSubscriber,
+	newSubscriberColumns,
+	newSubscriberValues,
 	parseRecord,
 	type SubscriberRow,
 	type SubscriberTuple,
@@ -45,9 +47,9 @@ export function createSubscribers(sql: Sql) {
 		deleteSubscriber: async ({ list_id, id }) => {
 			const row = await findSubscriber(sql, list_id, id);
 			if (row === null) return false;
-			await cancelWaitingOfSubscriber(sql, row);
-			await sql.run('DELETE FROM subscribers WHERE id = ?', id);
-			await moveCounters(sql, list_id, counterMove(row.is_active === 1, null), row.created_at);
+			cancelWaitingOfSubscriber(sql, row);
+			sql.write('DELETE FROM subscribers WHERE id = ?', id);
+			moveCounters(sql, list_id, counterMove(row.is_active === 1, null), row.created_at);
 			return true;
 		},
 	} satisfies Partial<Operations>;
@@ -72,47 +74,9 @@ export async function takeSubscriberIds(sql: Sql, count: number): Promise<number
 	return last - count + 1;
 }
 
-export interface NewSubscriber {
-	list_id: number;
-	email: string;
-	email_key: string;
-	/** See `foldedColumn`. */
-	email_folded: string | null;
-	name: string;
-	is_active: boolean;
-	disable_reason: string | null;
-	meta: string;
-	source: 'API' | 'IMPORT';
-	created_at: Micros;
-	import_seq: number | null;
-}
-
-const newColumns = {
-	...{ list_id: 'BIGINT', email: 'TEXT', email_key: 'TEXT', email_folded: 'TEXT', name: 'TEXT' },
-	...{ is_active: 'BIGINT', disable_reason: 'TEXT', meta: 'TEXT', source: 'TEXT' },
-	...{ created_at: 'BIGINT', import_seq: 'BIGINT' },
-} as const satisfies Insertion['columns'];
-
-/** In the order of `newColumns`. */
-function valuesOf(row: NewSubscriber): SqlValue[] {
-	return [
-		row.list_id,
-		row.email,
-		row.email_key,
-		row.email_folded,
-		row.name,
-		flag(row.is_active),
-		row.disable_reason,
-		row.meta,
-		row.source,
-		row.created_at,
-		row.import_seq,
-	];
-}
-
 const intoSubscribers: Insertion = {
 	table: 'subscribers',
-	columns: { ...newColumns, id: 'BIGINT' },
+	columns: { ...newSubscriberColumns, id: 'BIGINT' },
 	key: 'id',
 	id: 'id',
 	conflict: 'ON CONFLICT (email_key, list_id) DO NOTHING',
@@ -129,7 +93,7 @@ export async function insertSubscribers(
 	const made = await sql.insertAll(
 		intoSubscribers,
 		rows.map((row) => {
-			const values = valuesOf(row);
+			const values = newSubscriberValues(row);
 			values.push(row.id);
 			return values;
 		}),
@@ -137,8 +101,8 @@ export async function insertSubscribers(
 	return made.map((id) => id !== null);
 }
 
-const newNames = Object.keys(newColumns).join(', ');
-const newPlaces = Object.keys(newColumns)
+const newNames = Object.keys(newSubscriberColumns).join(', ');
+const newPlaces = Object.keys(newSubscriberColumns)
 	.map(() => '?')
 	.join(', ');
 
@@ -249,22 +213,18 @@ async function createSubscriber(
 		created_at: now,
 		import_seq: null,
 	};
-	const [, , , record] = await sql.together([
-		() => takeSubscriberIds(sql, 1),
-		() =>
-			sql.run(
-				`INSERT INTO subscribers (id, ${newNames})
-				VALUES ((SELECT last FROM id_sequences WHERE name = 'subscribers'), ${newPlaces})`,
-				...valuesOf(row),
-			),
-		() => moveCounters(sql, list_id, counterMove(null, start.is_active), now),
-		() =>
-			sql.get<SubscriberRow>(
-				`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
-				email_key,
-				list_id,
-			),
-	]);
+	sql.write("UPDATE id_sequences SET last = last + 1 WHERE name = 'subscribers'");
+	sql.write(
+		`INSERT INTO subscribers (id, ${newNames})
+		VALUES ((SELECT last FROM id_sequences WHERE name = 'subscribers'), ${newPlaces})`,
+		...newSubscriberValues(row),
+	);
+	moveCounters(sql, list_id, counterMove(null, start.is_active), now);
+	const record = await sql.get<SubscriberRow>(
+		`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
+		email_key,
+		list_id,
+	);
 	return record === undefined ? { kind: 'not_found' } : { kind: 'written', record: toSubscriber(record) };
 }
 
@@ -276,18 +236,24 @@ async function patchSubscriber(
 	if (row === null) return { kind: 'not_found' };
 	const email_key = patch.email === undefined ? row.email_key : emailKey(patch.email);
 	const isMoved = email_key !== row.email_key;
+	const [reasons, lasting, meta, isTaken, erased] = await sql.together([
+		() => findSuppressions(sql, { address: email_key, list_id }, now),
+		() => findLasting(sql, { address: email_key, list_id }),
+		() => patchedMeta(sql, row, patch),
+		async () => isMoved && (await hasAddress(sql, list_id, email_key)),
+		async () => isMoved && (await isErased(sql, email_key)),
+	]);
 	const change = changeActivation({
 		stored: { is_active: row.is_active === 1, disable_reason: row.disable_reason },
 		wanted: patch.is_active,
 		isMoved,
-		reasons: await findSuppressions(sql, { address: email_key, list_id }, now),
-		lasting: await findLasting(sql, { address: email_key, list_id }),
+		reasons,
+		lasting,
 	});
-	const meta = await patchedMeta(sql, row, patch);
 	const complaints = {
 		...(meta.kind === 'refused' && meta.errors),
-		...(isMoved && (await hasAddress(sql, list_id, email_key)) && duplicateAddress),
-		...(isMoved && (await isErased(sql, email_key)) && erasedComplaint),
+		...(isTaken && duplicateAddress),
+		...(erased && erasedComplaint),
 		...(change.kind === 'refused' && change.errors),
 	};
 	if (meta.kind === 'refused' || change.kind === 'refused' || Object.keys(complaints).length > 0) {
@@ -295,7 +261,9 @@ async function patchSubscriber(
 	}
 	await liftSuppressions(sql, { address: email_key, list_id }, { reasons: change.lift, now });
 	const email = patch.email ?? row.email;
-	await sql.run(
+	const name = patch.name ?? row.name;
+	const { is_active, disable_reason } = change.activation;
+	sql.write(
 		`UPDATE subscribers
 		SET email = ?, email_key = ?, email_folded = ?, name = ?, is_active = ?, disable_reason = ?, meta = ?,
 			soft_bounces = CASE email_key WHEN ? THEN soft_bounces ELSE 0 END,
@@ -304,19 +272,22 @@ async function patchSubscriber(
 		email,
 		email_key,
 		foldedColumn(email, email_key),
-		patch.name ?? row.name,
-		flag(change.activation.is_active),
-		change.activation.disable_reason,
+		name,
+		flag(is_active),
+		disable_reason,
 		meta.text,
 		// The bounces of the old address do not count against the new one.
 		email_key,
 		email_key,
 		id,
 	);
-	await moveCounters(sql, list_id, counterMove(row.is_active === 1, change.activation.is_active), null);
-	if (isMoved && patch.is_active !== true)
+	moveCounters(sql, list_id, counterMove(row.is_active === 1, is_active), null);
+	if (isMoved && patch.is_active !== true) {
 		await carryUnsubscription(sql, { from: row.email_key, to: email_key, list_id }, now);
-	return await written(sql, list_id, id);
+		return await written(sql, list_id, id);
+	}
+	const changed = { email, email_key, name, is_active: flag(is_active), disable_reason, meta: meta.text };
+	return { kind: 'written', record: toSubscriber({ ...row, ...changed }) };
 }
 
 async function patchedMeta(sql: Sql, row: SubscriberRow, patch: SubscriberPatch) {

@@ -172,7 +172,7 @@ async function remove(
 	const { where, values } = conditions(sql, filter, now);
 	const removed = await selectSuppressions(sql, `${where} ORDER BY reason, list_id`, values);
 	if (removed.length === 0) return null;
-	await sql.run(`DELETE FROM suppressions WHERE ${where}`, ...values);
+	sql.write(`DELETE FROM suppressions WHERE ${where}`, ...values);
 	const inactive_subscribers = await sql.number(
 		'SELECT count(*) FROM subscribers WHERE email_key = ? AND is_active = 0 AND coalesce(?, list_id) = list_id',
 		email_key,

@@ -133,7 +133,7 @@ export async function addSuppression(sql: Sql, wanted: WantedSuppression, now: M
 	const list_id = wanted.list_id ?? allLists;
 	const addition = await compareSuppression(sql, wanted, now);
 	if (addition === 'created') {
-		await sql.run(
+		sql.write(
 			// Another one of this reason has ended.
 			`INSERT INTO suppressions (email_key, reason, list_id, source, created_at, expires_at)
 			VALUES (?, ?, ?, ?, ?, ?)
@@ -148,7 +148,7 @@ export async function addSuppression(sql: Sql, wanted: WantedSuppression, now: M
 		);
 	}
 	if (addition === 'updated') {
-		await sql.run(
+		sql.write(
 			'UPDATE suppressions SET expires_at = ? WHERE email_key = ? AND reason = ? AND list_id = ?',
 			expires_at,
 			address,
@@ -278,8 +278,8 @@ async function deactivate(sql: Sql, { address, list_id }: MailTo, reason: Suppre
 		list_id,
 	);
 	for (const row of rows) {
-		if (row.is_active === 1) await moveCounters(sql, row.list_id, { active: -1, inactive: 1 }, null);
-		await sql.run(
+		if (row.is_active === 1) moveCounters(sql, row.list_id, { active: -1, inactive: 1 }, null);
+		sql.write(
 			`UPDATE subscribers
 			SET is_active = 0, disable_reason = ?, soft_bounces = 0, soft_bounced_since = NULL
 			WHERE id = ?`,

@@ -50,7 +50,7 @@ export interface Tally {
 	}): void;
 	addClick(click: CountedClick): void;
 	addBounce(bounce: CountedBounce): void;
-	write(): Promise<void>;
+	write(): void;
 	/** Webhook deliveries for the counted events. */
 	readonly notices: Notices;
 }
@@ -88,13 +88,11 @@ export async function createTally(sql: Sql, only: 'days' | 'quarters' | null = n
 			for (const scope of scopesOf(campaign))
 				bounces.add([scope, quarter, domainOf(address), type, code ?? ''], [1]);
 		},
-		write: async () => {
-			await sql.together([
-				() => days.write(sql, addToDay),
-				() => quarters.write(sql, addToQuarter),
-				() => clicks.write(sql, addToLink),
-				() => bounces.write(sql, addToBounces),
-			]);
+		write: () => {
+			days.write(sql, addToDay);
+			quarters.write(sql, addToQuarter);
+			clicks.write(sql, addToLink);
+			bounces.write(sql, addToBounces);
 		},
 		notices: createNotices(sql),
 	};
@@ -121,16 +119,10 @@ function createCounts() {
 			const entry = counts.get(name) ?? { key, by: by.map(() => 0) };
 			counts.set(name, { key, by: entry.by.map((sum, index) => sum + (by[index] ?? 0)) });
 		},
-		write: async (sql: Sql, text: string) => {
-			const changed = [...counts.values()].filter(({ by }) => by.some((sum) => sum !== 0));
+		write: (sql: Sql, text: string) => {
+			for (const { key, by } of counts.values())
+				if (by.some((sum) => sum !== 0)) sql.write(text, ...key, ...by);
 			counts.clear();
-			await sql.together(
-				changed.map(
-					({ key, by }) =>
-						async () =>
-							await sql.run(text, ...key, ...by),
-				),
-			);
 		},
 	};
 }

@@ -20,7 +20,7 @@ export function createTemplates(sql: Sql) {
 		getTemplate: ({ id }) => findTemplate(sql, id),
 		createTemplate: async ({ id, input, now }) => {
 			if (await isNameTaken(sql, input.name, '')) return { kind: 'refused', errors: notUnique('name') };
-			await sql.run(
+			sql.write(
 				`INSERT INTO templates (id, name, text_body, html_body, created_at, updated_at)
 				VALUES (?, ?, ?, ?, ?, ?)`,
 				id,
@@ -37,7 +37,7 @@ export function createTemplates(sql: Sql) {
 			if (stored === null) return { kind: 'not_found' };
 			const { name, text_body, html_body } = { ...stored, ...patch };
 			if (await isNameTaken(sql, name, id)) return { kind: 'refused', errors: notUnique('name') };
-			await sql.run(
+			sql.write(
 				'UPDATE templates SET name = ?, text_body = ?, html_body = ?, updated_at = ? WHERE id = ?',
 				name,
 				text_body,

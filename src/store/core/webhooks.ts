@@ -45,14 +45,14 @@ export function createWebhooks(sql: Sql) {
 				now,
 			);
 			// The wrapping is bound to the webhook's id.
-			await setPassword(sql, id, input.password);
+			setPassword(sql, id, input.password);
 			return await written(sql, id);
 		},
 		patchWebhook: async ({ id, patch }) => {
 			const stored = await findWebhook(sql, id);
 			if (stored === null) return { kind: 'not_found' };
 			const { url, type, is_auth_enabled, login, password } = { ...stored, ...patch };
-			await sql.run(
+			sql.write(
 				`UPDATE webhooks
 				SET url = ?, type = ?, is_auth_enabled = ?, login = ?, stopped_at = NULL
 				WHERE id = ?`,
@@ -62,7 +62,7 @@ export function createWebhooks(sql: Sql) {
 				login,
 				id,
 			);
-			await setPassword(sql, id, password);
+			setPassword(sql, id, password);
 			return await written(sql, id);
 		},
 		deleteWebhook: async ({ id }) => (await sql.run('DELETE FROM webhooks WHERE id = ?', id)).changes === 1,
@@ -70,9 +70,9 @@ export function createWebhooks(sql: Sql) {
 }
 
 /** An empty password means none. */
-async function setPassword(sql: Sql, id: number, password: string): Promise<void> {
+function setPassword(sql: Sql, id: number, password: string): void {
 	const stored = password === '' ? '' : sql.secrets.wrap(password, `webhooks ${id}`);
-	await sql.run('UPDATE webhooks SET password = ? WHERE id = ?', stored, id);
+	sql.write('UPDATE webhooks SET password = ? WHERE id = ?', stored, id);
 }
 
 /** The password as it was set. */
@@ -103,21 +103,17 @@ export function createWebhookSecrets(sql: Sql) {
 		ensureWebhookSecret: async ({ fresh, now }) => {
 			const known = await living(sql, now);
 			if (known.length > 0) return known;
-			await insert(sql, fresh, now);
+			insert(sql, fresh, now);
 			return await living(sql, now);
 		},
 		rotateWebhookSecret: async ({ fresh, now, retire_at }) => {
 			// Two at most: receivers get their new secret one at a time.
-			await sql.run(
-				"UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at > ?",
-				now,
-				now,
-			);
-			await sql.run(
+			sql.write("UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at > ?", now, now);
+			sql.write(
 				"UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at IS NULL",
 				retire_at,
 			);
-			await insert(sql, fresh, now);
+			insert(sql, fresh, now);
 			return await living(sql, now);
 		},
 	} satisfies Partial<Operations>;
@@ -139,12 +135,8 @@ async function living(sql: Sql, now: Micros): Promise<StoredSecret[]> {
 	return readKeys(sql, 'webhooks', stored);
 }
 
-async function insert(
-	sql: Sql,
-	{ id, secret }: Pick<StoredSecret, 'id' | 'secret'>,
-	now: Micros,
-): Promise<void> {
-	await insertKey(sql, { purpose: 'webhooks', id, secret, now });
+function insert(sql: Sql, { id, secret }: Pick<StoredSecret, 'id' | 'secret'>, now: Micros): void {
+	insertKey(sql, { purpose: 'webhooks', id, secret, now });
 }
 
 const keptFor: Micros = 30 * microsPerDay;
@@ -159,8 +151,8 @@ export async function dropDeliveries(
 		limit,
 	);
 	for (const id of ids) {
-		await sql.run('DELETE FROM webhook_attempts WHERE delivery_id = ?', id);
-		await sql.run('DELETE FROM webhook_deliveries WHERE id = ?', id);
+		sql.write('DELETE FROM webhook_attempts WHERE delivery_id = ?', id);
+		sql.write('DELETE FROM webhook_deliveries WHERE id = ?', id);
 	}
 	return { changes: ids.length };
 }

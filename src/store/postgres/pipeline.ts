@@ -15,10 +15,12 @@ export interface Answer {
 	rows: unknown[][];
 	/** Rows written or read. */
 	changes: number;
+	/** What the server has done, in its words: `COMMIT`. */
+	tag: string;
 }
 
 export interface Pipeline {
-	/** Rejects with the error of the server, or of a statement before it in the same round trip. */
+	/** Rejects with the error of the server, or with that of a statement before it in the same transaction. */
 	ask(text: string, values?: readonly SqlValue[]): Promise<Answer>;
 	/** The number of the round trip that is under way; null: none is. */
 	readonly underWay: number | null;
@@ -38,6 +40,8 @@ export function createPipeline(client: ClientBase): Pipeline {
 	const onEnd = () => {
 		ended += 1;
 	};
+	/** What made the server refuse the rest of the transaction. */
+	let cause: unknown = null;
 	const send = () => {
 		const questions = waiting;
 		waiting = [];
@@ -49,12 +53,26 @@ export function createPipeline(client: ClientBase): Pipeline {
 			new Promise((answer, fail) => {
 				// Answers arrive together, and all that follows from them is asked before the next tick.
 				if (waiting.length === 0) nextTick(send);
-				waiting.push({ text, values, answer, fail });
+				if (text.startsWith('BEGIN')) cause = null;
+				const explain = (error: unknown) => {
+					if (cause === null || !isAborted(error)) cause = error;
+					fail(cause);
+				};
+				waiting.push({ text, values, answer, fail: explain });
 			}),
 		get underWay() {
 			return ended < trips ? trips : null;
 		},
 	};
+}
+
+/** The end of a transaction that a statement before it had spoilt: the server undoes it, and calls that no error. */
+class Aborted extends Error {
+	readonly code = '25P02';
+}
+
+function isAborted(error: unknown): boolean {
+	return error instanceof Error && 'code' in error && error.code === '25P02';
 }
 
 interface Column {
@@ -100,16 +118,20 @@ class RoundTrip implements Submittable {
 	}
 
 	handleCommandComplete({ text }: { text: string }): void {
-		this.#end(Number(/\d+$/.exec(text)?.[0] ?? 0));
+		this.#end(text);
 	}
 
 	handleEmptyQuery(): void {
-		this.#end(0);
+		this.#end('');
 	}
 
 	handleReadyForQuery(): void {
 		this.#onEnd();
-		for (const [at, answer] of this.#answers.entries()) this.#questions[at]?.answer(answer);
+		for (const [at, answer] of this.#answers.entries()) {
+			const question = this.#questions[at];
+			if (question?.text === 'COMMIT' && answer.tag === 'ROLLBACK') question.fail(new Aborted());
+			else question?.answer(answer);
+		}
 	}
 
 	/** The server skips what follows a failed statement. */
@@ -118,9 +140,11 @@ class RoundTrip implements Submittable {
 		for (const question of this.#questions.slice(this.#answers.length)) question.fail(error);
 	}
 
-	#end(changes: number): void {
+	/** `tag`: `INSERT 0 5`, `UPDATE 2`. */
+	#end(tag: string): void {
 		const at = this.#answers.length;
-		this.#answers.push({ names: this.#columns.map(({ name }) => name), rows: this.#rows, changes });
+		const changes = Number(/\d+$/.exec(tag)?.[0] ?? 0);
+		this.#answers.push({ names: this.#columns.map(({ name }) => name), rows: this.#rows, changes, tag });
 		this.#rows = [];
 		if (this.#questions[at + 1]?.text !== this.#questions[at]?.text) this.#columns = [];
 	}

@@ -37,6 +37,13 @@ function numberParameters(text: string): string {
 /** For one connection, in the transaction that its owner has begun. `keys`: those of its secrets. */
 export function createSql(pipeline: Pipeline, keys: readonly WrappingKey[] = []): Sql {
 	const ask = (text: string, values: readonly SqlValue[]) => pipeline.ask(numberParameters(text), values);
+	const askAll = async (into: Insertion, rows: readonly (readonly SqlValue[])[]) =>
+		await ask(
+			insertion(into),
+			Object.keys(into.columns).map((_, at) => toArray(rows.map((row) => row[at] ?? null))),
+		);
+	// What fails is told by the next question, or by the end.
+	const unwatched = (answer: Promise<unknown>) => void answer.catch(() => undefined);
 	// The row types are claims of each query about its own columns, as on SQLite.
 	return {
 		dialect,
@@ -47,6 +54,7 @@ export function createSql(pipeline: Pipeline, keys: readonly WrappingKey[] = [])
 		tuples: async <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>
 			(await ask(text, values)).rows as unknown as Row[],
 		run: async (text, ...values) => ({ changes: (await ask(text, values)).changes }),
+		write: (text, ...values) => unwatched(ask(text, values)),
 		insert: async (id, text, ...values) => {
 			const [row] = (await ask(`${text} RETURNING ${id}`, values)).rows;
 			return row === undefined ? null : Number(row[0]);
@@ -54,11 +62,13 @@ export function createSql(pipeline: Pipeline, keys: readonly WrappingKey[] = [])
 		insertAll: async (into, rows) => {
 			if (rows.length === 0) return [];
 			const names = Object.keys(into.columns);
-			const arrays = names.map((_, at) => toArray(rows.map((row) => row[at] ?? null)));
-			const { rows: made } = await ask(insertion(into), arrays);
+			const { rows: made } = await askAll(into, rows);
 			const ids = new Map(made.map(([key, id]) => [String(key), Number(id)]));
 			const key = names.indexOf(into.key);
 			return rows.map((row) => ids.get(String(row[key])) ?? null);
+		},
+		writeAll: (into, rows) => {
+			if (rows.length > 0) unwatched(askAll(into, rows));
 		},
 		number: async (text, ...values) => Number((await ask(text, values)).rows[0]?.[0] ?? 0),
 		together: async <Answers extends readonly unknown[]>(questions: Together<Answers>) => {

@@ -33,7 +33,7 @@ export function startUpkeep(
 		if (isTold) {
 			const now = clock.now();
 			const isLeader = await database.write(async ({ sql }) => {
-				await beat(sql, me, now);
+				beat(sql, me, now);
 				return await lead(sql, { holder: me.id, now });
 			});
 			expiry.follow({ isLeader, until: now + term });

@@ -61,10 +61,18 @@ export function createLogRoom(db: Database.Database, path: string): LogRoom {
 	};
 }
 
+/** While another connection copies it back, SQLite says at once that it is busy: so often, 20 ms apart. */
+const mostTries = 50;
+const pauseMs = 20;
+
 // A failure loses nothing: the log stays, and is tried again before the next transaction.
 function copyBack(db: Database.Database): void {
 	try {
-		db.pragma('wal_checkpoint(TRUNCATE)');
+		for (let tries = 1; tries <= mostTries; tries += 1) {
+			// The first column is whether it was kept from it.
+			if (db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) !== 1) return;
+			Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
+		}
 	} catch (error) {
 		if (sqliteCode(error) === null) throw error;
 	}

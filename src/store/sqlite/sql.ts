@@ -12,8 +12,10 @@ export interface Sql {
 	all<Row>(text: string, ...values: SqlValue[]): Row[];
 	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Row[];
 	run(text: string, ...values: SqlValue[]): Changed;
+	write(text: string, ...values: SqlValue[]): void;
 	insert(id: string, text: string, ...values: SqlValue[]): number | null;
 	insertAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): (number | null)[];
+	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	number(text: string, ...values: SqlValue[]): number;
 	together<Answers extends readonly unknown[]>(
 		questions: readonly [...{ [At in keyof Answers]: () => Answers[At] }],
@@ -77,6 +79,7 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		tuples: <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>
 			rawStatement(text).all(...values) as Row[],
 		run: (text, ...values) => statement(text).run(...values),
+		write: (text, ...values) => void statement(text).run(...values),
 		// `id` is the rowid.
 		insert: (_, text, ...values) => {
 			const { changes, lastInsertRowid } = statement(text).run(...values);
@@ -88,6 +91,10 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 				const { changes, lastInsertRowid } = insert.run(...row);
 				return changes === 1 ? Number(lastInsertRowid) : null;
 			});
+		},
+		writeAll: (into, rows) => {
+			const insert = insertion(into);
+			for (const row of rows) insert.run(...row);
 		},
 		number: (text, ...values) => {
 			const row = rawStatement(text).get(...values) as readonly unknown[] | undefined;

@@ -57,13 +57,13 @@ export async function putBatch(
 	if (rows.some(({ kind }) => kind !== 'rejected' && kind !== wanted)) return { kind: 'other_rows' };
 	const ack = await stageRows(sql, campaign, { first, rows, now });
 	// An empty batch does not move the position: the next batch has the same number and must not get its answer.
-	if (rows.length > 0) await keepAck(sql, campaign, ack);
+	if (rows.length > 0) keepAck(sql, campaign, ack);
 	return { kind: 'acknowledged', ack };
 }
 
 /** Once the campaign takes no rows, its answers are never read again. */
-export async function dropAcks(sql: Sql, campaign_seq: number): Promise<void> {
-	await sql.run('DELETE FROM campaign_acks WHERE campaign_seq = ?', campaign_seq);
+export function dropAcks(sql: Sql, campaign_seq: number): void {
+	sql.write('DELETE FROM campaign_acks WHERE campaign_seq = ?', campaign_seq);
 }
 
 async function findAck(sql: Sql, campaign_seq: number, first: number): Promise<Ack<AcceptCounts> | null> {
@@ -97,7 +97,7 @@ async function stageRows(
 			rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
 		}
 	}
-	await log.write();
+	log.write();
 	return { position: first + rows.length, counts, rejects };
 }
 
@@ -130,10 +130,10 @@ async function reasonOf(sql: Sql, { courier }: CampaignRow, list_id: number | nu
 	return list_id === null ? '' : ((await findList(sql, list_id))?.email_reason ?? '');
 }
 
-async function keepAck(sql: Sql, campaign: CampaignRow, ack: Ack<AcceptCounts>): Promise<void> {
-	await addToCounts(sql, campaign.seq, ack.counts);
-	await sql.run('UPDATE campaigns SET position = ? WHERE seq = ?', ack.position, campaign.seq);
-	await sql.run(
+function keepAck(sql: Sql, campaign: CampaignRow, ack: Ack<AcceptCounts>): void {
+	addToCounts(sql, campaign.seq, ack.counts);
+	sql.write('UPDATE campaigns SET position = ? WHERE seq = ?', ack.position, campaign.seq);
+	sql.write(
 		'INSERT INTO campaign_acks (campaign_seq, first, ack) VALUES (?, ?, ?)',
 		campaign.seq,
 		campaign.position,
@@ -236,9 +236,9 @@ export async function addPeople(
 		now,
 		kept: await keptRejects(sql, campaign.seq, list_id),
 	});
-	await addToCounts(sql, campaign.seq, counts);
-	await keepRejects(sql, place, rejects);
-	if (part === 'last') await sql.run('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', campaign.seq);
+	addToCounts(sql, campaign.seq, counts);
+	keepRejects(sql, place, rejects);
+	if (part === 'last') sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', campaign.seq);
 	return await answer({ ...begun, ...sumOf(begun, counts) }, part === 'last');
 }
 
@@ -259,15 +259,15 @@ async function begin(
 	campaign: CampaignRow,
 	{ campaign_seq, list_id }: { campaign_seq: number; list_id: number },
 ): Promise<CampaignRow> {
-	await sql.run('DELETE FROM campaign_results WHERE campaign_seq = ?', campaign_seq);
-	await sql.run('DELETE FROM messages WHERE lane = ? AND wake_at IS NOT NULL', campaign_seq);
-	await sql.run('UPDATE campaigns SET staged = 0, suppressed = 0, rejected = 0 WHERE seq = ?', campaign_seq);
-	await sql.run(
+	sql.write('DELETE FROM campaign_results WHERE campaign_seq = ?', campaign_seq);
+	sql.write('DELETE FROM messages WHERE lane = ? AND wake_at IS NOT NULL', campaign_seq);
+	sql.write('UPDATE campaigns SET staged = 0, suppressed = 0, rejected = 0 WHERE seq = ?', campaign_seq);
+	sql.write(
 		'INSERT INTO campaign_lists (campaign_seq, list_id, after_id) VALUES (?, ?, 0) ON CONFLICT DO NOTHING',
 		campaign_seq,
 		list_id,
 	);
-	await keepRejects(sql, { campaign_seq, list_id }, []);
+	keepRejects(sql, { campaign_seq, list_id }, []);
 	return { ...campaign, ...noCounts() };
 }
 
@@ -291,7 +291,7 @@ async function stagePeople(
 		if (outcome.kind === 'rejected' && rejects.length < maxListedRejects)
 			rejects.push({ row, code: outcome.code, error: outcome.error });
 	}
-	await log.write();
+	log.write();
 	return { counts, rejects };
 }
 

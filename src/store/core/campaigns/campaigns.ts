@@ -79,14 +79,14 @@ export function createCampaigns(sql: Sql) {
 		cancelCampaign: async ({ campaign, now, ...seen }) => {
 			const row = await findCampaign(sql, campaign, seen);
 			if (row === null) return false;
-			await sql.run(
+			sql.write(
 				`UPDATE campaigns
 				SET state = 'canceled', has_open_work = CASE WHEN released_at IS NULL THEN 0 ELSE 1 END, canceled_at = coalesce(canceled_at, ?)
 				WHERE seq = ?`,
 				now,
 				row.seq,
 			);
-			await dropAcks(sql, row.seq);
+			dropAcks(sql, row.seq);
 			if (row.courier === 'api') await loseLeases(sql, { lane: row.seq, owner: null, now });
 			return true;
 		},
@@ -111,7 +111,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	const known = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, key);
 	if (known !== undefined && !(is_trial ? isFree(known) : await freeKey(sql, known))) {
 		if (!isSeen(known, seen) || !isSame(known, command)) return { kind: 'conflict' };
-		if (!is_trial && known.state === 'staged') await planAnew(sql, known, command);
+		if (!is_trial && known.state === 'staged') planAnew(sql, known, command);
 		return session(known);
 	}
 	const same = unless_sent ? await findSame(sql, spec, { now, ...seen }) : undefined;
@@ -167,8 +167,8 @@ async function insertCampaign(
 }
 
 /** The same campaign with another plan. */
-async function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): Promise<void> {
-	await sql.run(
+function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): void {
+	sql.write(
 		'UPDATE campaigns SET starts_at = ?, send_window = ?, time_zone = ? WHERE seq = ?',
 		timing?.starts_at ?? null,
 		timing?.window ?? null,
@@ -257,7 +257,7 @@ async function complete(
 	if (row === null) return { kind: 'not_found' };
 	if (row.state !== 'staged') return { kind: 'closed', state: row.state };
 	if (row.position !== position) return { kind: 'gap', position: row.position };
-	await sql.run('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', row.seq);
+	sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', row.seq);
 	return { kind: 'complete' };
 }
 
@@ -272,17 +272,17 @@ async function release(
 	if (row.staged !== expect_count) return { kind: 'count_differs', count: row.staged };
 	// The client repeats a release whose answer was lost.
 	if (row.state === 'released') return { kind: 'released' };
-	await sql.run(
+	sql.write(
 		"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ?, opens_at = ? WHERE seq = ?",
 		now,
 		openingOf(row, now),
 		row.seq,
 	);
-	await dropAcks(sql, row.seq);
+	dropAcks(sql, row.seq);
 	// Until now nothing that a recipient could get was created.
 	const tally = await createTally(sql);
 	tally.add({ at: now, campaign: row.id, type: 'CREATED', audience: 'all', by: row.staged });
-	await tally.write();
+	tally.write();
 	return { kind: 'released' };
 }
 

@@ -19,7 +19,7 @@ export async function forget(sql: Sql, id: Uuid): Promise<void> {
 		id,
 	);
 	if (row === undefined) return;
-	await sql.run('DELETE FROM campaign_lists WHERE campaign_seq = ?', row.seq);
+	sql.write('DELETE FROM campaign_lists WHERE campaign_seq = ?', row.seq);
 	// submissions_of_campaign
 	const contents = await sql.all<{ sha256: string }>(
 		`SELECT DISTINCT content_sha256 AS sha256
@@ -27,8 +27,8 @@ export async function forget(sql: Sql, id: Uuid): Promise<void> {
 		WHERE campaign_seq = ? AND content_sha256 IN (SELECT content_sha256 FROM content_attachments)`,
 		row.seq,
 	);
-	await sql.run('DELETE FROM submissions WHERE campaign_seq = ?', row.seq);
-	await sql.run('DELETE FROM campaigns WHERE seq = ?', row.seq);
+	sql.write('DELETE FROM submissions WHERE campaign_seq = ?', row.seq);
+	sql.write('DELETE FROM campaigns WHERE seq = ?', row.seq);
 	// Other contents stay: they are small, and the same may be sent again.
 	for (const { sha256 } of contents) await dropContent(sql, sha256);
 }
@@ -42,52 +42,49 @@ async function dropMessages(
 	sql: Sql,
 	{ campaign, limit }: { campaign: Uuid; limit: number },
 ): Promise<number> {
-	return (
-		await sql.run(
-			`DELETE FROM messages
+	const { changes } = await sql.run(
+		`DELETE FROM messages
 				WHERE id IN (
 					SELECT id FROM messages
 					WHERE wake_at IS NOT NULL AND lane = ${neverReleased}
 					LIMIT ?
 				)`,
-			campaign,
-			limit,
-		)
-	).changes;
+		campaign,
+		limit,
+	);
+	return changes;
 }
 
 async function dropResults(
 	sql: Sql,
 	{ campaign, limit }: { campaign: Uuid; limit: number },
 ): Promise<number> {
-	return (
-		await sql.run(
-			`DELETE FROM campaign_results
+	const { changes } = await sql.run(
+		`DELETE FROM campaign_results
 		WHERE (campaign_seq, n) IN (
 			SELECT campaign_seq, n FROM campaign_results
 			WHERE campaign_seq = ${neverReleased}
 			LIMIT ?
 		)`,
-			campaign,
-			limit,
-		)
-	).changes;
+		campaign,
+		limit,
+	);
+	return changes;
 }
 
 async function dropLeftOut(
 	sql: Sql,
 	{ campaign, limit }: { campaign: Uuid; limit: number },
 ): Promise<number> {
-	return (
-		await sql.run(
-			`DELETE FROM campaign_left_out
+	const { changes } = await sql.run(
+		`DELETE FROM campaign_left_out
 		WHERE id IN (
 			SELECT id FROM campaign_left_out
 			WHERE campaign_seq = ${neverReleased}
 			LIMIT ?
 		)`,
-			campaign,
-			limit,
-		)
-	).changes;
+		campaign,
+		limit,
+	);
+	return changes;
 }

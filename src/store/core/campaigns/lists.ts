@@ -76,13 +76,11 @@ export async function stageList(
 		if (outcome.kind !== 'rejected' || rejects.length >= maxListedRejects) continue;
 		rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
 	}
-	await sql.together(
-		kept.map((outcome, index) => async () => await keepLeftOut(sql, campaign.seq, people[index], outcome)),
-	);
-	if (rejects.length > before) await keepRejects(sql, { campaign_seq: campaign.seq, list_id }, rejects);
+	for (const [index, outcome] of kept.entries()) keepLeftOut(sql, campaign.seq, people[index], outcome);
+	if (rejects.length > before) keepRejects(sql, { campaign_seq: campaign.seq, list_id }, rejects);
 	const after_id = people.at(-1)?.id ?? place?.after_id ?? 0;
-	await keepPlace(sql, campaign.seq, { after_id, counts: sumOf(place?.counts ?? null, counts.sum()) });
-	await addToCounts(sql, campaign.seq, counts.sum());
+	keepPlace(sql, campaign.seq, { after_id, counts: sumOf(place?.counts ?? null, counts.sum()) });
+	addToCounts(sql, campaign.seq, counts.sum());
 	const { staged, suppressed, rejected, left_out } = counts.sum();
 	return {
 		position: first + people.length,
@@ -263,15 +261,15 @@ async function readingOf(sql: Sql, to_key: string, campaign: string): Promise<'o
 }
 
 /** A duplicate has its message by another row. */
-async function keepLeftOut(
+function keepLeftOut(
 	sql: Sql,
 	campaign_seq: number,
 	person: SubscriberRow | undefined,
 	outcome: Outcome,
-): Promise<void> {
+): void {
 	const why = leavingOut(outcome);
 	if (person === undefined || why === null || why.code === 'duplicate') return;
-	await sql.run(
+	sql.write(
 		`INSERT INTO campaign_left_out (campaign_seq, list_id, to_email, to_key, code, detail)
 		VALUES (?, ?, ?, ?, ?, ?)`,
 		campaign_seq,
@@ -301,12 +299,12 @@ function readCounts(text: string | null): ListCounts | null {
 	return text === null ? null : (parseStored(text) as ListCounts);
 }
 
-async function keepPlace(
+function keepPlace(
 	sql: Sql,
 	campaign_seq: number,
 	{ after_id, counts }: { after_id: number; counts: ListCounts },
-): Promise<void> {
-	await sql.run(
+): void {
+	sql.write(
 		`INSERT INTO campaign_lists (campaign_seq, list_id, after_id, counts)
 		VALUES (?, ?, ?, ?)
 		ON CONFLICT (campaign_seq, list_id) DO UPDATE SET after_id = excluded.after_id, counts = excluded.counts`,

@@ -26,7 +26,7 @@ import type { RowOutcome } from './staging.js';
 /** Records the recipients of one batch, in their order. */
 export interface ResultLog {
 	add(row: { line: number | null; to: string; outcome: RowOutcome }): void;
-	write(): Promise<void>;
+	write(): void;
 }
 
 const intoResults: Insertion = {
@@ -58,7 +58,7 @@ export function createResultLog(sql: Sql, campaign: CampaignRow): ResultLog {
 				outcome.kind === 'rejected' ? outcome.error : null,
 			]);
 		},
-		write: async () => void (await sql.insertAll(intoResults, rows)),
+		write: () => sql.writeAll(intoResults, rows),
 	};
 }
 

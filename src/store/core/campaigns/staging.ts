@@ -142,12 +142,12 @@ export async function putMessages(
 }
 
 /** Adds to the counts of a campaign's recipients. */
-export async function addToCounts(
+export function addToCounts(
 	sql: Sql,
 	campaign_seq: number,
 	{ staged, suppressed, rejected, left_out = 0 }: AcceptCounts,
-): Promise<void> {
-	await sql.run(
+): void {
+	sql.write(
 		`UPDATE campaigns
 		SET staged = staged + ?, suppressed = suppressed + ?, rejected = rejected + ?, left_out = left_out + ?
 		WHERE seq = ?`,
@@ -212,12 +212,12 @@ export async function keptRejects(sql: Sql, campaign_seq: number, list_id: numbe
 }
 
 /** Replaces the rejects kept before. */
-export async function keepRejects(
+export function keepRejects(
 	sql: Sql,
 	{ campaign_seq, list_id }: { campaign_seq: number; list_id: number },
 	rejects: readonly Reject[],
-): Promise<void> {
-	await sql.run(
+): void {
+	sql.write(
 		`INSERT INTO campaign_acks (campaign_seq, first, ack)
 		VALUES (?, ?, ?)
 		ON CONFLICT (campaign_seq, first) DO UPDATE SET ack = excluded.ack`,

@@ -64,8 +64,8 @@ export function createImports(sql: Sql, { batchRows, isTrial }: ImportParts) {
 		finishImport: async ({ session, now }) => {
 			const row = await findSession(sql, session);
 			if (row === null) return null;
-			await sql.run('DELETE FROM import_acks WHERE import_seq = ?', row.seq);
-			await sql.run('UPDATE imports SET finished_at = coalesce(finished_at, ?) WHERE seq = ?', now, row.seq);
+			sql.write('DELETE FROM import_acks WHERE import_seq = ?', row.seq);
+			sql.write('UPDATE imports SET finished_at = coalesce(finished_at, ?) WHERE seq = ?', now, row.seq);
 			return readCounts(row.counts);
 		},
 	} satisfies Partial<Operations & Slices>;
@@ -102,7 +102,7 @@ async function openImport(
 		return { id: known.id, position: known.position, counts: readCounts(known.counts) };
 	}
 	const { position, counts } = trials === null ? nothingPut() : progressOf(trials, id);
-	await sql.run(
+	sql.write(
 		'INSERT INTO imports (id, key, spec, list_id, position, counts, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
 		id,
 		key,
@@ -151,7 +151,7 @@ async function putSlices(
 	const run = await openImportRun(sql, { seq: session.seq, spec: readSpec(session), now, standing });
 	const parts = slices.map((slice) => openPart(batchRows, run, slice));
 	await putParts(sql, run, parts);
-	await moveCounters(sql, session.list_id, run.moved, run.now);
+	moveCounters(sql, session.list_id, run.moved, run.now);
 	const { acks, ...sum } = await keepAcks(sql, session, parts);
 	if (progress !== undefined) Object.assign(progress, sum);
 	return acks;
@@ -170,11 +170,11 @@ async function keepAcks(
 		position += rows.count;
 		const ack = { position, counts, rejects };
 		// An empty batch does not move the position: the next batch has the same number and must not get its answer.
-		if (rows.count > 0) await keepAck(sql, session.seq, first, ack);
+		if (rows.count > 0) keepAck(sql, session.seq, first, ack);
 		acks.push(ack);
 	}
 	const counts = acks.reduce((sum, ack) => addImportCounts(sum, ack.counts), readCounts(session.counts));
-	await sql.run(
+	sql.write(
 		'UPDATE imports SET position = ?, counts = ? WHERE seq = ?',
 		position,
 		JSON.stringify(counts),
@@ -183,8 +183,8 @@ async function keepAcks(
 	return { acks, position, counts };
 }
 
-async function keepAck(sql: Sql, seq: number, first: number, ack: Ack<ImportCounts>): Promise<void> {
-	await sql.run(
+function keepAck(sql: Sql, seq: number, first: number, ack: Ack<ImportCounts>): void {
+	sql.write(
 		'INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)',
 		seq,
 		first,

@@ -27,7 +27,7 @@ export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 			return row === undefined ? await begin(sql, key, now) : await read(sql, row);
 		},
 		declareRow: async ({ import: seq, row, intent }) => {
-			await sql.run(
+			sql.write(
 				`INSERT INTO import_intents (import_seq, row, intent) VALUES (?, ?, ?)
 				ON CONFLICT (import_seq, row) DO UPDATE SET intent = excluded.intent`,
 				seq,
@@ -44,25 +44,25 @@ export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 				reasons_left_out: before.reasons_left_out + reasons_left_out,
 			};
 			const text = JSON.stringify(counted);
-			await sql.run('UPDATE imports SET position = ?, counts = ? WHERE seq = ?', ack.position, text, seq);
-			await dropDetails(sql, seq);
-			await sql.run(
+			sql.write('UPDATE imports SET position = ?, counts = ? WHERE seq = ?', ack.position, text, seq);
+			dropDetails(sql, seq);
+			sql.write(
 				'INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)',
 				seq,
 				first,
 				JSON.stringify(ack),
 			);
 			for (const hash of taken)
-				await sql.run(
+				sql.write(
 					'INSERT INTO import_addresses (import_seq, hash) VALUES (?, ?) ON CONFLICT DO NOTHING',
 					seq,
 					hash,
 				);
 		},
 		dropRowImport: async ({ import: seq }) => {
-			await dropDetails(sql, seq);
-			await sql.run('DELETE FROM import_addresses WHERE import_seq = ?', seq);
-			await sql.run('DELETE FROM imports WHERE seq = ?', seq);
+			dropDetails(sql, seq);
+			sql.write('DELETE FROM import_addresses WHERE import_seq = ?', seq);
+			sql.write('DELETE FROM imports WHERE seq = ?', seq);
 		},
 		sliceImportAddresses: async ({ import: seq, after, limit }) =>
 			(
@@ -113,7 +113,7 @@ function countedOf({ counts }: Row): Counted {
 }
 
 /** Deletes details that are of no use once the next batch is acknowledged. */
-async function dropDetails(sql: Sql, seq: number): Promise<void> {
-	await sql.run('DELETE FROM import_intents WHERE import_seq = ?', seq);
-	await sql.run('DELETE FROM import_acks WHERE import_seq = ?', seq);
+function dropDetails(sql: Sql, seq: number): void {
+	sql.write('DELETE FROM import_intents WHERE import_seq = ?', seq);
+	sql.write('DELETE FROM import_acks WHERE import_seq = ?', seq);
 }

@@ -255,7 +255,7 @@ async function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): Promise<R
 			await impose(sql, run, row);
 			return { kind: 'rejected', code: 'unique', error: `email: ${duplicateMessage}` };
 		case 'skip':
-			await markSeen(sql, run, stored.id);
+			markSeen(sql, run, stored.id);
 			await impose(sql, run, row);
 			return { kind: (await isStopped(sql, row, stored)) ? 'updated' : 'unchanged' };
 		case 'update':
@@ -300,10 +300,10 @@ async function update(sql: Sql, run: ImportRun, row: ImportRow, stored: Subscrib
 		after.disable_reason === before.disable_reason;
 	if (isSame) {
 		await impose(sql, run, row);
-		await markSeen(sql, run, stored.id);
+		markSeen(sql, run, stored.id);
 		return { kind: 'unchanged' };
 	}
-	await sql.run(
+	sql.write(
 		`UPDATE subscribers
 		SET name = ?, meta = ?, is_active = ?, disable_reason = ?, import_seq = ?
 		WHERE id = ?`,
@@ -325,8 +325,8 @@ function mergedMeta(stored: string, row: ImportRow): string {
 }
 
 // Also where nothing changes: the same address further down is a duplicate, not another unchanged row.
-async function markSeen(sql: Sql, run: ImportRun, id: number): Promise<void> {
-	await sql.run('UPDATE subscribers SET import_seq = ? WHERE id = ?', run.seq, id);
+function markSeen(sql: Sql, run: ImportRun, id: number): void {
+	sql.write('UPDATE subscribers SET import_seq = ? WHERE id = ?', run.seq, id);
 }
 
 function move(run: ImportRun, before: boolean | null, after: boolean): void {

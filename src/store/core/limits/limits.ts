@@ -151,14 +151,14 @@ async function createHolds(sql: Sql, now: Micros): Promise<Holds> {
 		}
 		const at = usedAt(row, now);
 		if (at !== null) closed.push({ keys, at });
-		await sql.run('DELETE FROM limit_holds WHERE message_id = ?', row.message_id);
+		sql.write('DELETE FROM limit_holds WHERE message_id = ?', row.message_id);
 	}
 	return {
 		open: [...open.values()],
 		closed,
 		giveUp: (message) => open.get(message) ?? [],
 		take: async ({ id, fence, attempts }, keys) => {
-			await sql.run(
+			sql.write(
 				`INSERT INTO limit_holds (message_id, fence, attempts, limits)
 				VALUES (?, ?, ?, ?)
 				ON CONFLICT (message_id) DO UPDATE
@@ -190,7 +190,7 @@ async function createUsed(sql: Sql, holds: Holds, now: Micros) {
 	const uses: { key: string; at: Micros }[] = holds.closed.flatMap(({ keys, at }) =>
 		keys.map((key) => ({ key, at })),
 	);
-	await writeUses(sql, uses, now);
+	writeUses(sql, uses, now);
 	const late: { key: string; at: Micros }[] = [];
 	const counts = new Map<string, number>();
 	const ofKey = async (key: string) => {
@@ -231,7 +231,7 @@ function createLines(sql: Sql, now: Micros) {
 			const line = lineOf(type, await hasWaited(sql, message));
 			let turn: Micros = 0;
 			for (const limit of full) turn = Math.max(turn, await turnOf(limit, line));
-			await sql.run(
+			sql.write(
 				`UPDATE messages
 				SET wake_at = ?, lease_owner = NULL, state = CASE state WHEN 'leased' THEN 'queued' ELSE state END
 				WHERE id = ?`,
@@ -241,7 +241,7 @@ function createLines(sql: Sql, now: Micros) {
 		},
 		finish: async () => {
 			for (const { key, line, next } of turns.values()) {
-				await sql.run(
+				sql.write(
 					`INSERT INTO limit_lines (limit_key, line, next_turn)
 					VALUES (?, ?, ?)
 					ON CONFLICT (limit_key, line) DO UPDATE SET next_turn = excluded.next_turn`,
@@ -250,7 +250,7 @@ function createLines(sql: Sql, now: Micros) {
 					next,
 				);
 			}
-			await sql.run('DELETE FROM limit_lines WHERE next_turn <= ?', now);
+			sql.write('DELETE FROM limit_lines WHERE next_turn <= ?', now);
 		},
 	};
 }
@@ -295,13 +295,9 @@ async function firstRoom(sql: Sql, key: string, now: Micros): Promise<Micros> {
 const slices = 128;
 
 /** Adds uses, and deletes those that have left their window. */
-export async function writeUses(
-	sql: Sql,
-	uses: readonly { key: string; at: Micros }[],
-	now: Micros,
-): Promise<void> {
+export function writeUses(sql: Sql, uses: readonly { key: string; at: Micros }[], now: Micros): void {
 	// limit_uses_by_end
-	await sql.run('DELETE FROM limit_uses WHERE until <= ?', now);
+	sql.write('DELETE FROM limit_uses WHERE until <= ?', now);
 	const counts = new Map<string, { key: string; until: Micros; count: number }>();
 	for (const { key, at } of uses) {
 		const until = endOf(key, at);
@@ -310,7 +306,7 @@ export async function writeUses(
 		counts.set(`${until} ${key}`, counted);
 	}
 	for (const { key, until, count } of counts.values()) {
-		await sql.run(
+		sql.write(
 			`INSERT INTO limit_uses (limit_key, until, count)
 			VALUES (?, ?, ?)
 			ON CONFLICT (limit_key, until) DO UPDATE SET count = limit_uses.count + excluded.count`,

@@ -177,8 +177,8 @@ export async function startWaking(sql: Sql, now: Micros): Promise<void> {
 		`SELECT 0 AS seq UNION ALL SELECT -1
 		UNION ALL SELECT seq FROM campaigns WHERE has_open_work = 1 AND state = 'released'`,
 	);
-	await keepPlace(sql, { lanes: lanes.map(({ seq }) => seq), since: now, before: null });
-	await sql.run('DELETE FROM limit_lines');
+	keepPlace(sql, { lanes: lanes.map(({ seq }) => seq), since: now, before: null });
+	sql.write('DELETE FROM limit_lines');
 }
 
 /** For a lease: one slice a transaction until none is left, then the lease. */
@@ -188,7 +188,7 @@ export function createWaking(sql: Sql): Waking {
 			const place = await readPlace(sql);
 			if (place === null) return false;
 			await wakeLane(sql, place, limit);
-			await keepPlace(sql, place);
+			keepPlace(sql, place);
 			return place.lanes.length > 0;
 		},
 	};
@@ -199,7 +199,7 @@ async function wakeLane(sql: Sql, place: Place, room: number): Promise<void> {
 	const [lane = 0] = place.lanes;
 	const before = place.before ?? [Number.MAX_SAFE_INTEGER, 0];
 	const last = await lastOfSlice(sql, { lane, since: place.since, before, room });
-	await sql.run(
+	sql.write(
 		// messages_due (lane, wake_at, id)
 		`UPDATE messages
 		SET wake_at = due_at
@@ -240,12 +240,12 @@ async function readPlace(sql: Sql): Promise<Place | null> {
 	return row === undefined ? null : (parseStored(row.value) as Place);
 }
 
-async function keepPlace(sql: Sql, place: Place): Promise<void> {
+function keepPlace(sql: Sql, place: Place): void {
 	if (place.lanes.length === 0) {
-		await sql.run('DELETE FROM settings WHERE name = ?', placeName);
+		sql.write('DELETE FROM settings WHERE name = ?', placeName);
 		return;
 	}
-	await sql.run(
+	sql.write(
 		`INSERT INTO settings (name, value, updated_at)
 		VALUES (?, ?, ?)
 		ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
