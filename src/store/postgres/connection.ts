@@ -58,6 +58,8 @@ const mostTries = 20;
 interface Transaction<R> {
 	begin: readonly string[];
 	end: 'COMMIT' | 'ROLLBACK';
+	/** Its answer is told before its end. */
+	isRead: boolean;
 	operate: (session: Session) => Promise<R>;
 	receipt: Receipt | null;
 	/** The answer to the end of an earlier try was lost. */
@@ -97,7 +99,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 	];
 
 	let wasReached = false;
-	const attempt = async <R>({ begin, end, operate, receipt, fate }: Transaction<R>) => {
+	const attempt = async <R>({ begin, end, isRead, operate, receipt, fate }: Transaction<R>) => {
 		const client = await pools.connect();
 		wasReached = true;
 		const session = sessionOf(client);
@@ -110,6 +112,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 				for (const one of [client, ...pools.idle]) cutOff(one);
 			},
 		);
+		const release = (isBroken: boolean) => {
+			stopWatching();
+			client.release(isBroken);
+		};
 		let isEnding = false;
 		try {
 			// In the round trip of the first question, which fails with them.
@@ -119,18 +125,21 @@ export function openDatabase(options: DatabaseOptions): Database {
 			const answer = earlier ? (earlier.answer as R) : await operate(session);
 			isEnding = end === 'COMMIT';
 			if (!earlier) receipt?.put(session.sql, answer);
-			await pipeline.ask(end);
+			const ended = pipeline.ask(end);
+			if (isRead) {
+				void isFailing(ended).then(release);
+				return answer;
+			}
+			await ended;
 			if (session.isUnreplicated) throw unreplicated();
-			client.release();
+			release(false);
 			receipt?.settle();
 			return answer;
 		} catch (error) {
 			const isBroken = isLost(error) || (await isFailing(pipeline.ask('ROLLBACK')));
-			client.release(isBroken);
+			release(isBroken);
 			if (isEnding && isBroken) fate.isUnsure = true;
 			throw error;
-		} finally {
-			stopWatching();
 		}
 	};
 
@@ -163,9 +172,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 			place.listen === 'off'
 				? null
 				: listen({ config: () => listenerOf(place, pools.current()), schema: place.schema }, onReady),
-		read: (operate) => transact({ begin: beginRead, end: 'ROLLBACK', operate, receipt: null }),
+		read: (operate) => transact({ begin: beginRead, end: 'ROLLBACK', isRead: true, operate, receipt: null }),
 		write: (operate, receipt = null) =>
-			transact({ begin: beginWrite, end: isTrial ? 'ROLLBACK' : 'COMMIT', operate, receipt }),
+			transact({ begin: beginWrite, end: isTrial ? 'ROLLBACK' : 'COMMIT', isRead: false, operate, receipt }),
 		close: async () => {
 			await notifying.flush();
 			await pools.end();

@@ -4,7 +4,7 @@ import type { ClientBase } from 'pg';
 import { microsPerSecond } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { countSecrets } from '../core/keys.js';
-import { findOthers } from '../core/processes.js';
+import { findFresh } from '../core/processes.js';
 import type { Sql } from '../core/sql.js';
 import {
 	type Found,
@@ -159,7 +159,7 @@ async function look(sql: Sql, name: string): Promise<Found | null> {
 	if (found !== schemaVersion) return { ...known, usedBy: [], filled: [], keys: [] };
 	return {
 		...known,
-		usedBy: (await findOthers(sql, me, await sql.number(serverClock))).map(({ host, pid, role }) => ({
+		usedBy: (await findFresh(sql, me, await sql.number(serverClock))).map(({ host, pid, role }) => ({
 			host,
 			pid,
 			role,
@@ -174,7 +174,7 @@ async function assertUnused(sql: Sql, name: string): Promise<void> {
 	const now = await sql.number(serverClock);
 	const refuse = (why: string) =>
 		new StoreError('busy_elsewhere', `${name} is in use, and nothing was changed: ${why}`);
-	const [other] = await findOthers(sql, me, now);
+	const [other] = await findFresh(sql, me, now);
 	if (other !== undefined) throw refuse(`${other.role} (pid ${other.pid} on ${other.host})`);
 	const until = await sql.number(
 		`SELECT coalesce(max(until), 0) FROM (

@@ -7,7 +7,7 @@ import { deserialize, serialize } from 'node:v8';
 import { type Clock, type Micros, microsPerDay } from '../../api/datetime.js';
 import type { Slices } from '../core/campaigns/rows.js';
 import type { Waking } from '../core/limits/turns.js';
-import type { Sql, SqlValue } from '../core/sql.js';
+import type { Sql } from '../core/sql.js';
 import type { Queue } from '../queue.js';
 import type { Writes } from '../store.js';
 
@@ -118,11 +118,9 @@ export function createOutcomes(clock: Clock): Outcomes {
 			return {
 				put: (sql, answer) => {
 					deleting.push(...settled.splice(0));
-					// A failure is that of the COMMIT behind them.
-					const ask = (text: string, ...values: SqlValue[]) =>
-						void sql.run(text, ...values).catch(() => null);
-					ask('INSERT INTO outcomes (op, answer, at) VALUES (?, ?, ?)', op, seal(key, answer), clock.now());
-					for (const one of deleting) ask('DELETE FROM outcomes WHERE op = ?', one);
+					const sealed = seal(key, answer);
+					sql.write('INSERT INTO outcomes (op, answer, at) VALUES (?, ?, ?)', op, sealed, clock.now());
+					for (const one of deleting) sql.write('DELETE FROM outcomes WHERE op = ?', one);
 				},
 				find: async (sql) => {
 					const row = await sql.get<{ answer: Uint8Array }>(

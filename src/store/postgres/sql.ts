@@ -2,6 +2,7 @@
 import { secretsOf } from '../core/keys.js';
 import type { Dialect, Insertion, Sql, SqlValue, Together } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
+import { arrayText } from './arrays.js';
 import type { Answer, Pipeline } from './pipeline.js';
 
 const dialect: Dialect = {
@@ -40,7 +41,7 @@ export function createSql(pipeline: Pipeline, keys: readonly WrappingKey[] = [])
 	const askAll = async (into: Insertion, rows: readonly (readonly SqlValue[])[]) =>
 		await ask(
 			insertion(into),
-			Object.keys(into.columns).map((_, at) => toArray(rows.map((row) => row[at] ?? null))),
+			Object.keys(into.columns).map((_, at) => arrayText(rows, at)),
 		);
 	// What fails is told by the next question, or by the end.
 	const unwatched = (answer: Promise<unknown>) => void answer.catch(() => undefined);
@@ -96,15 +97,6 @@ function insertion({ table, columns, key, id, conflict }: Insertion): string {
 	const names = Object.keys(columns).join(', ');
 	const arrays = Object.values(columns).map((type) => `?::${type}[]`);
 	return `INSERT INTO ${table} (${names}) SELECT * FROM unnest(${arrays.join(', ')}) ${conflict} RETURNING ${key}, ${id}`;
-}
-
-/** As text (PostgreSQL, 8.15.2 "Array Value Input"). */
-function toArray(values: readonly SqlValue[]): string {
-	const items = values.map((value) => {
-		if (value === null) return 'NULL';
-		return typeof value === 'string' ? `"${value.replace(/["\\]/g, '\\$&')}"` : String(value);
-	});
-	return `{${items.join(',')}}`;
 }
 
 function toObjects({ names, rows }: Answer): Record<string, unknown>[] {

@@ -53,7 +53,7 @@ export function startUpkeep(
 			await ticking;
 			await expiry.stop();
 			const leave = async (sql: Sql) => {
-				await endBeat(sql, me);
+				endBeat(sql, me);
 				await resign(sql, me.id);
 			};
 			if (isTold) await database.write(({ sql }) => leave(sql)).catch(() => undefined);
