@@ -143,7 +143,7 @@ class RoundTrip implements Submittable {
 	/** `tag`: `INSERT 0 5`, `UPDATE 2`. */
 	#end(tag: string): void {
 		const at = this.#answers.length;
-		const changes = Number(/\d+$/.exec(tag)?.[0] ?? 0);
+		const changes = Number(tag.slice(tag.lastIndexOf(' ') + 1)) || 0;
 		this.#answers.push({ names: this.#columns.map(({ name }) => name), rows: this.#rows, changes, tag });
 		this.#rows = [];
 		if (this.#questions[at + 1]?.text !== this.#questions[at]?.text) this.#columns = [];
