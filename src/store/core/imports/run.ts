@@ -52,6 +52,8 @@ export type RowOutcome =
 	| { kind: 'created' | 'updated' | 'unchanged' }
 	| { kind: 'duplicate' | 'rejected'; code: string; error: string };
 
+const created: RowOutcome = { kind: 'created' };
+
 /** Begins one transaction of the import `seq`: reads once what each row would otherwise look up. */
 export async function openImportRun(
 	sql: Sql,
@@ -127,14 +129,14 @@ async function importPlain(sql: Sql, run: ImportRun, rows: readonly PlacedRow[])
 	if (rows.length === 0) return [];
 	const made = rows.map(({ row, place }) => newSubscriber(run, row, place.id, nothingStands));
 	const isNew = await insertSubscribers(sql, made);
-	const outcomes: RowOutcome[] = rows.map(() => ({ kind: 'created' }));
+	const outcomes: RowOutcome[] = rows.map(() => created);
 	const met = new Map<string, number[]>();
-	for (const [at, { row }] of rows.entries()) {
-		const others = met.get(row.email_key);
-		if (isNew[at]) move(run, null, made[at]?.is_active ?? true);
-		else if (others === undefined) met.set(row.email_key, [at]);
-		else others.push(at);
+	for (const [at, { is_active, email_key }] of made.entries()) {
+		if (isNew[at]) move(run, null, is_active);
+		else if (met.has(email_key)) met.get(email_key)?.push(at);
+		else met.set(email_key, [at]);
 	}
+	if (met.size === 0) return outcomes;
 	await sql.together(
 		[...met.values()].map((places) => async () => {
 			for (const at of places) {
@@ -153,9 +155,7 @@ async function importRow(sql: Sql, run: ImportRun, { row, place }: PlacedRow): P
 	}
 	if (await run.isErased?.(row.email_key)) return erased;
 	if (run.standing?.has(row.email_key)) return duplicateOf(row);
-	const outcome: RowOutcome = (await create(sql, run, row, place.id))
-		? { kind: 'created' }
-		: await meetExisting(sql, run, row);
+	const outcome = (await create(sql, run, row, place.id)) ? created : await meetExisting(sql, run, row);
 	if (run.standing !== null && !('code' in outcome)) run.standing.add(row.email_key);
 	return outcome;
 }
