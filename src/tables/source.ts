@@ -97,6 +97,12 @@ function bytesOf(source: TableSource, signal?: AbortSignal): AsyncIterable<Uint8
 	return 'again' in source ? source.again() : source.stream;
 }
 
+/** Throws `TableError` where nothing is; standard input, `-`, is there. */
+export async function assertThere(path: string): Promise<void> {
+	if (path === '-') return;
+	await stat(path).catch((error: unknown) => Promise.reject(unreadable(path, error)));
+}
+
 function unreadable(path: string, error: unknown): TableError {
 	const code = error instanceof Error && 'code' in error ? error.code : '';
 	if (code === 'ENOENT' || code === 'ENOTDIR') return new TableError('no_such_file', `${path}: no such file`);

@@ -9,7 +9,7 @@ import type { DeliveryScope } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { inputName } from '../frame/sources.js';
+import { assertFile, inputName } from '../frame/sources.js';
 import { parseRate } from '../frame/values.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { explained, type Refused } from '../verbs/refusals.js';
@@ -91,7 +91,9 @@ const self = command({
 		const complete = (given: SendOptions) => send(cx, given);
 		if (!cx.canAsk || cx.globals.yes === true) return complete(options);
 		const { guideSend, isTooLittle } = await import('./send/guide.js');
-		return isTooLittle(options) ? guideSend(cx, options, complete) : complete(options);
+		if (!isTooLittle(options)) return complete(options);
+		await assertFiles(options);
+		return guideSend(cx, options, complete);
 	},
 });
 
@@ -102,6 +104,7 @@ async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | 
 	assertOneAudience(options);
 	assertEffective(options);
 	if (options.rate !== undefined) parseRate(options.rate);
+	await assertTables(options);
 	await assertHonoured(cx, { ...options, isJob: isJob(options) });
 	// A look and a trial begin no campaign, whose beginning reads them.
 	if (wantsPreview(options) || options.testTo !== undefined) await readTiming(cx, options);
@@ -151,6 +154,22 @@ export const group: CommandGroup = {
 	commands: [status, sendResume, sendCancel],
 	self,
 };
+
+/** Before any question. */
+async function assertFiles(options: SendOptions): Promise<void> {
+	await assertTables(options);
+	const bodies = ['textFile', 'htmlFile', 'markdownFile', 'contextFile'] as const;
+	const given = bodies.map((key) => [options[key]?.path ?? '-', flagOf(key)] as const);
+	for (const [path, flag] of [...given, ...options.attach.map((path) => [path, '--attach'] as const)])
+		if (path !== '-') await assertFile(path, flag);
+}
+
+async function assertTables({ csv, batch }: SendOptions): Promise<void> {
+	const given = [csv, batch].filter((path) => path !== undefined);
+	if (given.length === 0) return;
+	const { assertThere } = await import('../../tables/source.js');
+	for (const path of given) await assertThere(inputName(path));
+}
 
 function assertOutputs({ eml, preview }: SendOptions): void {
 	if (eml === '-' && preview !== undefined)

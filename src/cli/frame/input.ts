@@ -13,7 +13,7 @@ import {
 } from './command.js';
 import { UsageError } from './errors.js';
 import { didYouMean } from './help.js';
-import type { Sources } from './sources.js';
+import { assertFile, inputName, type Sources } from './sources.js';
 import { parseDate, parseDuration, parseInteger, parsePairs } from './values.js';
 
 /** One missing value. */
@@ -58,9 +58,33 @@ export async function readInput(
 	dependencies: InputDependencies,
 ): Promise<CommandInput> {
 	const options: Record<string, unknown> = {};
+	const asking = { ...dependencies, ask: askAfterFiles(command, raw, dependencies.ask) };
 	for (const [key, spec] of Object.entries(command.options))
-		options[key] = await readOption(key, spec, { raw: raw.options, known: options, dependencies });
-	return { args: await readArgs(command.args, raw, { known: options, dependencies }), options };
+		options[key] = await readOption(key, spec, { raw: raw.options, known: options, dependencies: asking });
+	return { args: await readArgs(command.args, raw, { known: options, dependencies: asking }), options };
+}
+
+/** A wrong name of a file comes before the first question, whose answer would be in vain. */
+function askAfterFiles(
+	{ args, options }: Command,
+	raw: { words: readonly string[]; options: Readonly<Record<string, unknown>> },
+	ask: InputDependencies['ask'],
+): InputDependencies['ask'] {
+	if (ask === null) return null;
+	return async (missing) => {
+		for (const [at, { of, name }] of args.entries()) {
+			const word = of === 'file' && name === 'file' ? raw.words[at] : undefined;
+			if (word !== undefined) await assertNamed(word, `<${name}>`);
+		}
+		for (const [key, { kind }] of Object.entries(options))
+			if (kind === 'file' && typeof raw.options[key] === 'string')
+				await assertNamed(raw.options[key], flagOf(key));
+		return ask(missing);
+	};
+}
+
+async function assertNamed(path: string, flag: string): Promise<void> {
+	if (path !== '' && inputName(path) !== '-') await assertFile(path, flag);
 }
 
 async function readArgs(

@@ -83,7 +83,7 @@ function streamSource(name: string, stream: Readable): FileSource {
 
 function fileSource(path: string, flag: string, signal: AbortSignal): FileSource {
 	const bytes = async (most?: number) => {
-		await refuseFolder(path, flag);
+		await assertFile(path, flag);
 		const { fileStream } = await import('../../tables/file-stream.js');
 		try {
 			return await readAll(await fileStream(path, signal), path, most);
@@ -96,7 +96,8 @@ function fileSource(path: string, flag: string, signal: AbortSignal): FileSource
 	return { name: path, path, bytes, text: async () => decode(await bytes(), path) };
 }
 
-async function refuseFolder(path: string, flag: string): Promise<void> {
+/** Throws `UsageError` where nothing is, and `FolderGiven`. */
+export async function assertFile(path: string, flag: string): Promise<void> {
 	const found = await stat(path).catch((error: unknown) => refuse(error, path, flag));
 	if (found.isDirectory()) throw new FolderGiven(`${flag}: ${path} is a directory`);
 }

@@ -5,6 +5,11 @@ export function numberText(count: number): string {
 	return count.toLocaleString('en-US');
 }
 
+/** A share of hundred, as every report shows it: `12.50 %`. */
+export function shareText(percent: number): string {
+	return `${percent.toFixed(2)} %`;
+}
+
 /** `1 row`, `10,000 rows`; a word whose plural is no `s` names it. */
 export function counted(count: number, word: string, plural = `${word}s`): string {
 	return `${numberText(count)} ${count === 1 ? word : plural}`;

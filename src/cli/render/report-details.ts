@@ -4,7 +4,7 @@ import type { CampaignLink, ReportDetails } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { type ChartOptions, sparkLines } from './chart.js';
 import { clean } from './clean.js';
-import { numberText } from './counted.js';
+import { numberText, shareText } from './counted.js';
 import { pad, shorten, widthOf } from './width.js';
 
 export interface DetailedReport {
@@ -73,7 +73,7 @@ function linkRows(links: readonly CampaignLink[]): Row[] {
 			.map(({ people, clicks, share, machine_people, url, position }) => [
 				people,
 				clicks,
-				rightOf(`${share.toFixed(2)} %`),
+				rightOf(shareText(share)),
 				machine_people,
 				url ?? `(link ${position} of a content that is not kept)`,
 			]),

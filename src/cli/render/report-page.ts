@@ -5,7 +5,7 @@ import { escapeHtml } from '../../api/html.js';
 import type { ListGrowth } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { clean } from './clean.js';
-import { numberText } from './counted.js';
+import { numberText, shareText } from './counted.js';
 import { colours, daysPicture, growthPicture, hoursPicture, weekPicture } from './report-pictures.js';
 import { growthHeader, growthRow, growthTitle, type SavedReport, totalsOf } from './saved-report.js';
 
@@ -106,7 +106,7 @@ function detailSections({ details, links }: NonNullable<SavedReport['detailed']>
 							url ?? `link ${position} of a content that is not kept`,
 							people,
 							clicks,
-							`${share.toFixed(2)} %`,
+							shareText(share),
 							machine_people,
 						]),
 				),

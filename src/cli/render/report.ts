@@ -4,7 +4,7 @@ import { parseWireDate } from '../../api/datetime.js';
 import type { Report } from '../../api/records.js';
 import { barChart, type ChartDay, type ChartOptions, heatChart, noEvents, sparkChart } from './chart.js';
 import { clean } from './clean.js';
-import { numberText } from './counted.js';
+import { numberText, shareText } from './counted.js';
 import { lineChart } from './line-chart.js';
 import { type DetailedReport, renderDetails } from './report-details.js';
 import { wrap } from './width.js';
@@ -48,6 +48,9 @@ export function renderReport(
 		if (chart === 'heat')
 			return week.some(({ opened }) => opened > 0) ? heatChart(week, options) : [noEvents];
 		if (days.every(({ sent, opened }) => sent === 0 && opened === 0)) return [noEvents];
+		const filled = days.filter(({ sent, opened }) => sent > 0 || opened > 0);
+		// The heading says which days there are: one bar needs no empty ones beside it.
+		if (chart === 'bars' && filled.length === 1) return barChart(filled, options);
 		return { bars: barChart, line: lineChart, spark: sparkChart }[chart](days, options);
 	};
 	const widest = Math.max(...figures.map(([, figure]) => figure.length));
@@ -98,5 +101,6 @@ function count(value: unknown): string {
 }
 
 function percent(value: unknown): string {
-	return `${clean(String(value))} %`;
+	const share = Number(value);
+	return Number.isFinite(share) ? shareText(share) : `${clean(String(value))} %`;
 }

@@ -153,3 +153,32 @@ describe('the spark line', () => {
 		]);
 	});
 });
+
+describe('the report', () => {
+	const total = {
+		sent: 3,
+		opened: 1,
+		opened_percent: '33.33',
+		redirected_percent: 0,
+		softbounced_percent: 10.5,
+		unsubscribed_percent: 100,
+		hardbounced_percent: 0,
+	};
+	const data = ['23/11/2026', '22/11/2026'].map((date, at) => ({ date, sent: at === 0 ? 3 : 0, opened: 0 }));
+	const lines = renderReport({ total, data } as never, { chart: 'bars', width: 60, unicode: false });
+
+	it('shows every share with two digits', () => {
+		expect(lines.flatMap((line) => line.match(/[\d.]+ %/g) ?? [])).toEqual([
+			'33.33 %',
+			'0.00 %',
+			'100.00 %',
+			'10.50 %',
+			'0.00 %',
+		]);
+	});
+
+	it('draws the only day with events alone', () => {
+		const drawn = lines.slice(lines.findIndex((line) => line.includes('## sent')));
+		expect(drawn).toHaveLength(5);
+	});
+});

@@ -9,7 +9,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { parseDays } from '../../frame/values.js';
 import { type Column, type Columns, column } from '../../render/columns.js';
-import { numberText } from '../../render/counted.js';
+import { numberText, shareText } from '../../render/counted.js';
 import { findCampaign } from '../campaigns/find.js';
 
 /** One of those that are compared. */
@@ -176,7 +176,7 @@ function columnsOf(sides: readonly Side[], isForPeople: boolean): Columns<Measur
 				align: 'right',
 				value: ({ value, isRate }) => {
 					if (!isForPeople) return value(side);
-					return isRate ? `${value(side).toFixed(2)} %` : numberText(value(side));
+					return isRate ? shareText(value(side)) : numberText(value(side));
 				},
 			},
 			...(first === undefined || index === 0

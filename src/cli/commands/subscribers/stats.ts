@@ -3,6 +3,7 @@ import type { List } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { type Columns, column } from '../../render/columns.js';
+import { shareText } from '../../render/counted.js';
 import { walk } from '../../verbs/listing.js';
 import { inList, listOption } from './lookup.js';
 import { createTally, type ListStats, type StatsTally } from './tally.js';
@@ -63,7 +64,7 @@ async function statsOf(cx: CommandContext, list: List): Promise<ListStats> {
 
 function figuresOf(stats: ListStats): Figure[] {
 	const figure = (what: string, name: string, count: number): Figure => {
-		const share = stats.total === 0 ? '' : `${((100 * count) / stats.total).toFixed(1)}%`;
+		const share = stats.total === 0 ? '' : shareText((100 * count) / stats.total);
 		return { what, name, count, share };
 	};
 	return [

@@ -17,6 +17,7 @@ import { cannotListen } from '../../verbs/listening.js';
 import type { Received, Receiver } from './receiver.js';
 import { nameLeftovers, register, temporaryUrl, unregister } from './registration.js';
 import { agreeToPrivateTargets } from './targets.js';
+import { hintTarget, sentenceOf } from './test.js';
 
 const columns: Columns<Received> = [
 	column('id', 'ID', { isName: true, isWhole: true }),
@@ -55,6 +56,7 @@ export const listen = command({
 			choices: webhookTypes,
 			summary: 'with --register: of these events (default: all)',
 		},
+		test: { kind: 'flag', summary: 'with --register: have the deployment send a test notification at once' },
 		url: {
 			kind: 'text',
 			summary: 'with --register: the URL that leads here from the deployment',
@@ -65,24 +67,27 @@ export const listen = command({
 		wait: { kind: 'duration', summary: 'end after so long; exit 12 when nothing came' },
 	},
 	examples: [
+		'mailctl webhooks listen --register --test --once',
 		'mailctl webhooks listen --port 8080',
 		'mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json',
 		'mailctl webhooks listen --forward-to http://127.0.0.1:3000/hooks',
 	],
 	output: 'an array of {"id", "type", "verified", "refused", "forwarded", "body"}; with --once of one',
-	exits: [5, 12, 130],
+	exits: [5, 9, 12, 130],
 	writes: true,
 	columns,
 	async run(cx, { options }) {
 		const forwardTo = options.forwardTo === undefined ? null : webUrl(options.forwardTo, '--forward-to');
 		const publicUrl = options.url === undefined ? null : webUrl(options.url, '--url');
-		if (!options.register && (publicUrl !== null || options.type.length > 0))
-			throw new UsageError('--url and --type go with --register');
+		assertRegisters(options);
 		const api = await cx.api();
 		const secret = await givenSecret(options.secretFile);
 		if (cx.dryRun) {
-			const { port, register, type } = options;
-			return cx.wouldDo('listen for notifications', { listen: port, with: { register, type } });
+			const { port, register, type, test } = options;
+			return cx.wouldDo('listen for notifications', {
+				listen: port,
+				with: { register, type, ...(test && { test }) },
+			});
 		}
 		if (options.register && publicUrl === null) await agreeToPrivateTargets(cx);
 		const secrets = await secretsOf(cx, api, secret);
@@ -100,10 +105,11 @@ export const listen = command({
 				const url = publicUrl?.href ?? temporaryUrl(receiver.url);
 				const types = options.type.length > 0 ? options.type : webhookTypes;
 				await register(cx, { url, types, made });
-				await hintTest(cx, made);
+				if (options.test) await sendTest(cx, made, inbox);
+				else await hintTest(cx, made);
 			} else
 				await cx.hint(
-					`only a webhook whose URL leads to ${receiver.url} is received here; --register makes one for as long as this runs`,
+					`only a webhook whose URL leads to ${receiver.url} is received here; --register makes one for as long as this runs, and --test with it sends a test`,
 				);
 			await showArrivals(cx, inbox, { columns, lineOf });
 		} finally {
@@ -123,7 +129,40 @@ export const listen = command({
 /** For people: a machine's format holds a hint back, and a test is of use only while this waits. */
 async function hintTest(cx: CommandContext, [hook]: readonly Webhook[]): Promise<void> {
 	if (hook === undefined || isMachine(cx.out.format)) return;
-	await cx.hint(['in another terminal this sends one: ', mailctl('webhooks', 'test', String(hook.id))]);
+	await cx.hint([
+		'--test sends one by itself; in another terminal: ',
+		mailctl('webhooks', 'test', String(hook.id)),
+	]);
+}
+
+/** Of the first webhook. Exit 9 when it was refused, or nothing of it came. */
+async function sendTest(
+	cx: CommandContext,
+	[hook]: readonly Webhook[],
+	inbox: Inbox<Received>,
+): Promise<void> {
+	if (hook === undefined) return;
+	const { webhooks } = await cx.api();
+	const answer = await webhooks.test(hook.id, { signal: cx.signal });
+	// A target that --forward-to names may refuse what arrived here.
+	if (answer.result !== false || inbox.count > 0) return;
+	await hintTarget(cx, answer);
+	throw new CliError('test_failed', exits.partly, sentenceOf(answer));
+}
+
+function assertRegisters({
+	register,
+	test,
+	url,
+	type,
+}: {
+	register: boolean;
+	test: boolean;
+	url?: string | undefined;
+	type: readonly string[];
+}): void {
+	if (!register && (test || url !== undefined || type.length > 0))
+		throw new UsageError('--url, --type and --test go with --register');
 }
 
 function webUrl(text: string, flag: string): URL {

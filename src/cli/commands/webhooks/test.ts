@@ -33,7 +33,7 @@ export const test = command({
 		await cx.out.document(answer, sentenceOf(answer));
 		// The document shows no body: only a plain "false" means that the target refused.
 		if (answer.result !== false) return exits.done;
-		await hint(cx, answer);
+		await hintTarget(cx, answer);
 		return exits.partly;
 	},
 });
@@ -46,7 +46,7 @@ export function idOf(text: string): number {
 }
 
 /** Deployments other than ours may leave any of it out. */
-function sentenceOf({ result, status_code, error, duration_ms }: Partial<TestResult>): string {
+export function sentenceOf({ result, status_code, error, duration_ms }: Partial<TestResult>): string {
 	const code = status_code === null || status_code === undefined ? '' : ` with ${status_code}`;
 	const time = typeof duration_ms === 'number' ? ` after ${duration_ms} ms` : '';
 	if (result === true) return `the target answered${code}${time}`;
@@ -58,7 +58,8 @@ function sentenceOf({ result, status_code, error, duration_ms }: Partial<TestRes
 		: `the target refused${code}${time}${why}`;
 }
 
-async function hint(cx: CommandContext, { error }: Partial<TestResult>): Promise<void> {
+/** The way out, where the deployment refuses targets of this machine. */
+export async function hintTarget(cx: CommandContext, { error }: Partial<TestResult>): Promise<void> {
 	if (typeof error !== 'string' || codeOfText(error) !== 'private_target') return;
 	const { local } = await cx.connection();
 	await cx.hint([allowPrivateTargets(local), ' allows such targets']);

@@ -4,7 +4,7 @@ import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../..
 import { pausedBy } from '../../../api/pauses.js';
 import type { QueueState } from '../../../store/queue.js';
 import { spanText, untilText } from '../../render/amounts.js';
-import { counted } from '../../render/counted.js';
+import { counted, shareText } from '../../render/counted.js';
 import { momentText } from '../../render/times.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
@@ -199,7 +199,7 @@ export function judgeBounced(
 	const found = worrying.find((one) => attempted >= one.attempted);
 	if (attempted === 0) return ok('nothing was sent or tried in seven days');
 	if (found === undefined) return ok(`${says}: too few to judge`);
-	const shown = `${says} (${share.toFixed(1)} %)`;
+	const shown = `${says} (${shareText(share)})`;
 	return share > found.percent
 		? warning(`${shown}: the list is stale`, line('report', '--last', '7d'))
 		: ok(shown);

@@ -4,6 +4,7 @@ import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+import { typing } from '../../../support/typing.js';
 
 describe('mailctl send --csv', () => {
 	let project: Project;
@@ -351,6 +352,26 @@ describe('mailctl send --csv', () => {
 		const run = await project.run(agreed(people, '--job', 'j'));
 		expect([run.code, run.stderr]).toEqual([5, expect.stringContaining('stands for another campaign')]);
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
+	});
+
+	it.each(['--csv', '--batch'])('names a missing file of %s before it asks for consent', async (flag) => {
+		const content = flag === '--csv' ? ['--from', 'news@example.com', '--subject', 'x', '--text', 'x'] : [];
+		expect(await project.run(['send', flag, '/nowhere.csv', ...content])).toMatchObject({
+			code: 2,
+			stderr: 'error: /nowhere.csv: no such file\n',
+		});
+	});
+
+	it.each([
+		['--csv', '/nowhere.csv: no such file'],
+		['--html-file', '--html-file: /nowhere.csv: no such file'],
+		['--text-file', '--text-file: /nowhere.csv: no such file'],
+		['--markdown-file', '--markdown-file: /nowhere.csv: no such file'],
+		['--attach', '--attach: /nowhere.csv: no such file'],
+	])('names a missing file of %s before any question', async (flag, said) => {
+		const run = await typing([], (options) => project.run(['send', flag, '/nowhere.csv'], options));
+		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(said)]);
+		expect(run.stderr).not.toContain('To whom');
 	});
 
 	it('says what is no table', async () => {

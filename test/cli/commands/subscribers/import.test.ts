@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { CliOptions } from '../../../support/cli.js';
 import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { stripped } from '../../../support/stripped.js';
+import { typing } from '../../../support/typing.js';
 
 describe('mailctl subscribers import', () => {
 	let project: Project;
@@ -374,6 +375,14 @@ describe('mailctl subscribers import', () => {
 		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
 		expect(stderr).toMatch(said);
 		expect(existsSync(`${path}.rejects.csv`)).toBe(false);
+	});
+
+	it('names a missing file before it asks for the list', async () => {
+		const run = await typing([], (options) =>
+			project.run(['subscribers', 'import', '/nowhere.csv'], options),
+		);
+		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining('/nowhere.csv: no such file') });
+		expect(run.stderr).not.toContain('Which list');
 	});
 
 	it('says so of a missing file and a directory', async () => {

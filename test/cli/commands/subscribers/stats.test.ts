@@ -67,12 +67,12 @@ describe('mailctl subscribers stats', () => {
 		const words = ['subscribers', 'stats', '-l', '1', '--now', '2026-11-21T12:00:00'];
 		const { stdout } = await project.run([...words, '-o', 'tsv']);
 		expect(stdout.split('\n').slice(0, 6)).toEqual([
-			'people\tall\t4\t100.0%',
-			'people\tactive\t2\t50.0%',
-			'people\tinactive\t2\t50.0%',
-			'people\tverified\t0\t0.0%',
-			'inactive\tUNSUBSCRIBED\t1\t25.0%',
-			'inactive\tnone\t1\t25.0%',
+			'people\tall\t4\t100.00 %',
+			'people\tactive\t2\t50.00 %',
+			'people\tinactive\t2\t50.00 %',
+			'people\tverified\t0\t0.00 %',
+			'inactive\tUNSUBSCRIBED\t1\t25.00 %',
+			'inactive\tnone\t1\t25.00 %',
 		]);
 	});
 });

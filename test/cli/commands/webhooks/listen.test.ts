@@ -68,6 +68,38 @@ describe('a receiver of notifications on this machine', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
+	it('has a test sent by the deployment with --test, shows it and ends', async () => {
+		const { code, stdout, stderr } = await listen([
+			'--register',
+			'--test',
+			'--once',
+			'--wait',
+			'1m',
+			'-o',
+			'json',
+		]).running;
+		expect([code, JSON.parse(stdout)]).toMatchObject([0, [{ verified: true, body: { test: true } }]]);
+		expect(stderr).not.toContain('another terminal');
+		expect(await hooks()).toEqual([]);
+	});
+
+	it('ends with 9 when the test of --test does not arrive, and removes its webhooks', async () => {
+		const nowhere = 'http://127.0.0.1:1/';
+		const { running } = listen(['--register', '--url', nowhere, '--test', '--once', '--wait', '1m']);
+		expect(await running).toMatchObject({
+			code: 9,
+			stderr: expect.stringMatching(/^error: the target was not reached/m),
+		});
+		expect(await hooks()).toEqual([]);
+	});
+
+	it('refuses --test without --register', async () => {
+		expect(await project.run(['webhooks', 'listen', '--test'])).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('--url, --type and --test go with --register'),
+		});
+	});
+
 	it('hands on what came, octet by octet, and answers what it was answered', async () => {
 		target = await startTarget(503);
 		const { running, heard } = listen([
