@@ -129,10 +129,8 @@ export const listen = command({
 /** For people: a machine's format holds a hint back, and a test is of use only while this waits. */
 async function hintTest(cx: CommandContext, [hook]: readonly Webhook[]): Promise<void> {
 	if (hook === undefined || isMachine(cx.out.format)) return;
-	await cx.hint([
-		'--test sends one by itself; in another terminal: ',
-		mailctl('webhooks', 'test', String(hook.id)),
-	]);
+	const command = mailctl('webhooks', 'test', String(hook.id));
+	await cx.hint(['in another terminal this sends one: ', command, '; with --test this one does']);
 }
 
 /** Of the first webhook. Exit 9 when it was refused, or nothing of it came. */

@@ -84,7 +84,7 @@ describe('a receiver of notifications on this machine', () => {
 	});
 
 	it('ends with 9 when the test of --test does not arrive, and removes its webhooks', async () => {
-		const nowhere = 'http://127.0.0.1:1/';
+		const nowhere = 'http://127.0.0.1:11/';
 		const { running } = listen(['--register', '--url', nowhere, '--test', '--once', '--wait', '1m']);
 		expect(await running).toMatchObject({
 			code: 9,
