@@ -129,7 +129,7 @@ const table: Readonly<Record<string, Standing>> = {
 	'webhooks test': document(),
 	// Without a secret nothing is checked; registering is the service document's creating and deleting.
 	'webhooks listen': document([
-		...['port', 'forwardTo', 'register', 'type', 'url', 'secretFile', 'once', 'wait'],
+		...['port', 'forwardTo', 'register', 'test', 'type', 'url', 'secretFile', 'once', 'wait'],
 	]),
 	'webhooks deliveries': ours('deliveries', 'webhooks', 'deliveries', '1'),
 	'webhooks replay': ours('deliveries', 'webhooks', 'replay', '1', '--failed'),
