@@ -101,7 +101,7 @@ export interface Movable {
 	goOn(mark: Mark): Promise<void>;
 	/**
 	 * Sets the mark of a source, or sets it anew: from now on nothing changes what is in it. Rejects with `busy_elsewhere`
-	 * where somebody works on it.
+	 * where a process works on it.
 	 */
 	shut(mark: Mark, now: Micros): Promise<void>;
 	/** Takes the mark away: the database is in use again. */

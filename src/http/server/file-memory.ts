@@ -13,7 +13,7 @@ export interface FileRoom {
 	add(octets: Uint8Array): void;
 	/** What was added, until `giveBack`; null: nothing. */
 	whole(): Uint8Array | null;
-	/** Its memory is for the next file: nobody may read it any longer. */
+	/** Its memory is for the next file; a read after this call is a mistake. */
 	giveBack(): void;
 }
 

@@ -128,7 +128,7 @@ async function prepare(
 	});
 }
 
-/** Listens from the first who wants to hear until it is stopped. Null: nobody hears, as in a command of a few seconds. */
+/** Listens from the first subscription until it is stopped. Null: this process has no listener, as a command of a few seconds. */
 function createListeners(database: Database | null) {
 	const wanting = new Set<() => void>();
 	let listening: Listening | null = null;

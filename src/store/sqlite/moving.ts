@@ -99,7 +99,7 @@ export function movableSqlite(path: string): Movable {
 				if (alone !== db) use(alone);
 				assertOurs(alone, path, { mayBeMarked: true });
 				writeMark(alone, mark);
-				// Nobody else has the file open: their messages may go on at once.
+				// No other process has the file open: their messages may go on at once.
 				reclaimLeases(createSql(alone), { host: me.host, now });
 				alone.exec('COMMIT');
 				// Others may read the mark; a second move finds the lock.
