@@ -1,0 +1,371 @@
+// The engine on PostgreSQL: an own server (Debian's, by another user where this is root's), which waits for no disk.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { formatDateTime, type Micros, microsPerDay, systemClock } from '../../src/api/datetime.js';
+import { openPostgresStore } from '../../src/store/postgres/store.js';
+import type { Store } from '../../src/store/store.js';
+import {
+	accepted250,
+	eventOf,
+	hour,
+	newList,
+	newSubscriber,
+	send,
+	submissionOf,
+	verify,
+} from '../contract/store/fixture.js';
+import { ask, canRunPostgres, type OwnPostgres, startOwn } from '../support/postgres.js';
+import { startPostgresProxy } from '../support/postgres-proxy.js';
+import { runProgram } from '../support/run-program.js';
+import { type Bench, type BenchRow, median } from './bench.js';
+import { peopleFile } from './server.js';
+
+const rounds = Number(process.env['ROUNDS'] ?? 3);
+const imported = Number(process.env['ROWS'] ?? 300_000);
+/** Messages of which the report tells, each with five events. */
+const reported = Number(process.env['REPORTED'] ?? 2_000_000);
+const eventsAMessage = 5;
+const days = 365;
+const queued = 20_000;
+const created = 6_000;
+const clients = 32;
+/** What a server of ours has. */
+const connections = 9;
+const program = join(process.cwd(), 'bin/mailctl.js');
+
+export const bench: Bench = {
+	subject: `one machine with its server, fsync off; ROUNDS=${rounds} ROWS=${imported} REPORTED=${reported}`,
+	run: async () => {
+		if (!canRunPostgres())
+			return [
+				{ ...bare('all of it'), limit: 'PostgreSQL is missing (postgresql)', ratio: null, oursMedian: '' },
+			];
+		const server = await startOwn();
+		try {
+			return [
+				await importing(server),
+				...(await sending(server)),
+				await creating(server),
+				await reporting(server),
+				...(await tripsOfOperations(server)),
+			];
+		} finally {
+			await server.stop();
+		}
+	},
+};
+
+function bare(what: string): Pick<BenchRow, 'what' | 'limit' | 'limitMedian' | 'goal'> {
+	return { what, limit: '', limitMedian: '', goal: '' };
+}
+
+function openStore(url: string, { pool = connections }: { pool?: number } = {}): Promise<Store> {
+	return openPostgresStore({
+		url: withParameter(url, 'pool', String(pool)),
+		clock: systemClock,
+		mode: 'create',
+	});
+}
+
+function withParameter(text: string, name: string, value: string): string {
+	const url = new URL(text);
+	url.searchParams.set(name, value);
+	return url.href;
+}
+
+const seconds = async (work: () => unknown): Promise<number> => {
+	const began = performance.now();
+	await work();
+	return (performance.now() - began) / 1_000;
+};
+
+const perSecond = (count: number, taken: number): string => `${Math.round(count / taken)}/s`;
+
+/** Of people into an empty list: the whole command, and psql with the same rows of the same table, indexes and all. */
+async function importing(server: OwnPostgres): Promise<BenchRow> {
+	const folder = mkdtempSync(join(tmpdir(), 'mailctl-bench-'));
+	const taken: { ours: number; limit: number }[] = [];
+	try {
+		const people = peopleFile(folder, 'p', imported);
+		for (let round = 0; round < rounds; round += 1) {
+			const url = await server.createDatabase();
+			const store = await openStore(url);
+			await newList(store);
+			await store.close();
+			const env = { PATH: process.env['PATH'], HOME: folder, MAILCTL_DB: url };
+			const words = [program, 'subscribers', 'import', people, '-l', '1', '-q', '--yes'];
+			const ours = await seconds(() => succeed(process.execPath, words, env));
+			// The very rows that we have put, in the order of the file.
+			const rows = join(folder, 'rows.tsv');
+			psql(url, `\\copy (SELECT * FROM subscribers ORDER BY id) TO '${rows}'`);
+			psql(url, 'TRUNCATE subscribers');
+			taken.push({ ours, limit: await seconds(() => psql(url, `\\copy subscribers FROM '${rows}'`)) });
+		}
+	} finally {
+		rmSync(folder, { recursive: true, force: true });
+	}
+	const ours = median(taken.map((one) => one.ours));
+	const limit = median(taken.map((one) => one.limit));
+	return {
+		what: `import of ${imported} rows, the whole command`,
+		limit: 'psql \\copy into the same table',
+		limitMedian: perSecond(imported, limit),
+		oursMedian: perSecond(imported, ours),
+		ratio: limit / ours,
+		goal: '≥ 0.6',
+	};
+}
+
+function succeed(name: string, words: readonly string[], env: NodeJS.ProcessEnv = process.env): void {
+	const { status, stderr } = runProgram(name, words, { env });
+	if (status !== 0) throw new Error(`${name} ended with ${status}: ${stderr}`);
+}
+
+function psql(url: string, command: string): void {
+	succeed('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-c', command, url]);
+}
+
+/** A queue leased and settled "sent" by processes that do nothing else. */
+async function sending(server: OwnPostgres): Promise<BenchRow[]> {
+	const url = await server.createDatabase();
+	const store = await openStore(url);
+	await verify(store);
+	const rates = { large: [] as number[], one: [] as number[], four: [] as number[] };
+	for (let round = 0; round < rounds; round += 1) {
+		rates.large.push(await workersRate(store, url, { processes: 1, group: 200 }));
+		rates.one.push(await workersRate(store, url, { processes: 1, group: 50 }));
+		rates.four.push(await workersRate(store, url, { processes: 4, group: 50 }));
+	}
+	await store.close();
+	const shown = (values: readonly number[]) => `${Math.round(median(values))}/s`;
+	return [
+		{
+			what: `${queued} messages leased and settled in groups of 200`,
+			limit: 'the goal',
+			limitMedian: '8000/s',
+			oursMedian: shown(rates.large),
+			ratio: median(rates.large) / 8_000,
+			goal: '≥ 1',
+		},
+		{
+			what: 'the same in groups of 50 by four processes',
+			limit: 'by one',
+			limitMedian: shown(rates.one),
+			oursMedian: shown(rates.four),
+			ratio: median(rates.four) / median(rates.one),
+			goal: '≥ 1.5',
+		},
+	];
+}
+
+interface Workers {
+	processes: number;
+	/** Messages that are leased and settled at once. */
+	group: number;
+}
+
+/** Messages a second, from the first lease to the last outcome. Throws where a message was leased twice, or not at all. */
+async function workersRate(store: Store, url: string, { processes, group }: Workers): Promise<number> {
+	for (let at = 0; at < queued; at += 1_000) {
+		const to = Array.from({ length: 1_000 }, (_, n) => `p${at + n}@example.org`);
+		await send(store, to, { now: systemClock.now() });
+	}
+	const children = Array.from({ length: processes }, () =>
+		fork(fileURLToPath(import.meta.url), [workerWord, url, String(group)]),
+	);
+	await Promise.all(children.map((child) => once(child, 'message')));
+	const began = performance.now();
+	const counts = children.map(async (child): Promise<number> => {
+		child.send('begin');
+		const [count] = await once(child, 'message');
+		return Number(count);
+	});
+	const sum = (await Promise.all(counts)).reduce((all, one) => all + one, 0);
+	const taken = (performance.now() - began) / 1_000;
+	if (sum !== queued) throw new Error(`${sum} of ${queued} messages were leased and settled`);
+	return queued / taken;
+}
+
+const workerWord = 'lease-and-settle';
+
+/** In a process of its own: says that it is ready, waits for a word, works until the queue is empty, says how much. */
+async function work(url: string, max: number): Promise<void> {
+	const { queue, close } = await openStore(url, { pool: 4 });
+	process.send?.('ready');
+	await once(process, 'message');
+	const owner = String(process.pid);
+	const outcome = { kind: 'sent', reply: accepted250 } as const;
+	let count = 0;
+	for (;;) {
+		const now = systemClock.now();
+		const leased = await queue.lease({ owner, now, until: now + hour, max, scope: null });
+		if (leased.length === 0) break;
+		const settlements = leased.map(({ message, fence }) => ({ message, fence, at: now, outcome }));
+		const results = await queue.settle({ settlements });
+		count += results.length;
+	}
+	process.send?.(count);
+	await close();
+	process.disconnect?.();
+}
+
+/** One by one into one list, beside a bare INSERT with its commit. */
+async function creating(server: OwnPostgres): Promise<BenchRow> {
+	const ours: number[] = [];
+	const limit: number[] = [];
+	for (let round = 0; round < rounds; round += 1) {
+		const url = await server.createDatabase();
+		const store = await openStore(url);
+		const list = await newList(store);
+		ours.push(await seconds(() => byClients((n) => newSubscriber(store, list, `p${n}@example.org`))));
+		await store.close();
+		const pool = new pg.Pool({ connectionString: url, max: connections });
+		const insert = `INSERT INTO subscribers (id, list_id, email, email_key, name, is_active, meta, source, created_at)
+			VALUES ($1, 1, $2, $2, '', 1, '{}', 'API', 1)`;
+		limit.push(
+			await seconds(() => byClients((n) => pool.query(insert, [created + n + 1, `bare${n}@example.org`]))),
+		);
+		await pool.end();
+	}
+	return {
+		what: `subscribers created by ${clients} clients in one list`,
+		limit: 'a bare INSERT and its commit',
+		limitMedian: perSecond(created, median(limit)),
+		oursMedian: perSecond(created, median(ours)),
+		ratio: median(limit) / median(ours),
+		goal: '≥ 1500/s',
+	};
+}
+
+async function byClients(create: (n: number) => Promise<unknown>): Promise<void> {
+	let next = 0;
+	const client = async () => {
+		while (next < created) {
+			next += 1;
+			await create(next);
+		}
+	};
+	await Promise.all(Array.from({ length: clients }, client));
+}
+
+/** A year's report, from its question to its answer; the database's part is less. */
+async function reporting(server: OwnPostgres): Promise<BenchRow> {
+	const url = await server.createDatabase();
+	const store = await openStore(url);
+	await verify(store);
+	await send(store, ['first@example.org'], { now: systemClock.now() });
+	const until = systemClock.now();
+	await fill(url, until);
+	await store.writes.repairCounts({});
+	await ask(url, 'ANALYZE');
+	const day = (micros: Micros) => formatDateTime(micros).slice(0, 10);
+	const range = { from: day(until - (days - 1) * microsPerDay), to: day(until) };
+	const times: number[] = [];
+	for (let round = 0; round < 21; round += 1) {
+		const began = performance.now();
+		const { daily } = await store.reads.reportFigures({ ...range, campaign: null, tag: null, human: false });
+		times.push(performance.now() - began);
+		if (daily.length < 3 * (days - 1)) throw new Error(`a report of ${daily.length} figures`);
+	}
+	const began = performance.now();
+	await ask(url, `SELECT at / ${microsPerDay}, type, count(DISTINCT message_id) FROM events GROUP BY 1, 2`);
+	const counted = performance.now() - began;
+	await store.close();
+	return {
+		what: `report of ${days} days, ${(reported * eventsAMessage) / 1e6}M events`,
+		limit: 'counting the events',
+		limitMedian: `${Math.round(counted)} ms`,
+		oursMedian: `${median(times).toFixed(1)} ms`,
+		ratio: median(times) / counted,
+		goal: '≤ 50 ms',
+	};
+}
+
+/** Messages and their events past the program, a hundred times as fast. */
+async function fill(url: string, until: Micros): Promise<void> {
+	const step = Math.floor((days * microsPerDay) / reported);
+	await ask(
+		url,
+		`INSERT INTO messages (uuid, submission_seq, lane, to_email, to_key, variables, state, due_at, created_at, sent_at)
+		SELECT '10000000-0000-4000-8000-' || lpad(i::text, 12, '0'), s.seq, 0, 'p' || i || '@example.org',
+			'p' || i || '@example.org', '{}', 'sent', ${until} - i * ${step}::bigint, ${until} - i * ${step}::bigint,
+			${until} - i * ${step}::bigint
+		FROM generate_series(0, ${reported - 1}) AS i, (SELECT min(seq) AS seq FROM submissions) AS s`,
+		`INSERT INTO events (message_id, type, at, link, machine)
+		SELECT m.id, CASE WHEN i < 3 THEN 'OPENED' ELSE 'REDIRECTED' END, m.sent_at + (i + 1) * 60000000::bigint,
+			CASE WHEN i < 3 THEN NULL ELSE i END, CASE WHEN i = 2 THEN 1 ELSE 0 END
+		FROM messages AS m, generate_series(0, ${eventsAMessage - 1}) AS i
+		WHERE m.sent_at IS NOT NULL`,
+		`INSERT INTO message_firsts (message_id, type, link, machine, first_at, count)
+		SELECT message_id, type, coalesce(link, -1), machine, min(at), count(*)
+		FROM events
+		GROUP BY message_id, type, coalesce(link, -1), machine`,
+	);
+}
+
+/** How often each waits for the server; `test/store/postgres/trips.test.ts` holds all of them to it. */
+async function tripsOfOperations(server: OwnPostgres): Promise<BenchRow[]> {
+	const proxy = await startPostgresProxy(await server.createDatabase());
+	const store = await openStore(withParameter(proxy.url, 'listen', 'off'), { pool: 1 });
+	await verify(store);
+	const list = await newList(store);
+	const now = systemClock.now();
+	const many = Array.from({ length: 200 }, (_, at) => `p${at}@example.org`);
+	let leased: Awaited<ReturnType<Store['queue']['lease']>> = [];
+	const outcome = { kind: 'sent', reply: accepted250 } as const;
+	const operations: readonly [name: string, operate: () => Promise<unknown>][] = [
+		['getList', () => store.reads.getList({ id: list })],
+		['createSubscriber', () => newSubscriber(store, list, 'ann@example.org')],
+		[
+			'acceptSubmission, to 200',
+			() => store.writes.acceptSubmission({ ...submissionOf(many, { now }), key: null }),
+		],
+		[
+			'lease of 200',
+			async () => {
+				leased = await store.queue.lease({ owner: 'w', now, until: now + hour, max: 200, scope: null });
+			},
+		],
+		[
+			'settle of 200',
+			() =>
+				store.queue.settle({
+					settlements: leased.map(({ message, fence }) => ({ message, fence, at: now, outcome })),
+				}),
+		],
+		[
+			'recordEvents, 200',
+			() => store.writes.recordEvents({ events: leased.map(({ message }) => eventOf(message, 'OPENED')) }),
+		],
+	];
+	const rows: BenchRow[] = [];
+	for (const [name, operate] of operations) {
+		await quiet(proxy.trips);
+		const before = proxy.trips();
+		await operate();
+		const trips = proxy.trips() - before;
+		rows.push({
+			...{ what: `round trips of ${name}`, limit: 'the goal', limitMedian: '3' },
+			...{ oursMedian: String(trips), ratio: trips / 3, goal: '≤ 1' },
+		});
+	}
+	await store.close();
+	proxy.close();
+	return rows;
+}
+
+/** Other processes are told of new messages a moment later, and the clock is measured. */
+async function quiet(trips: () => number): Promise<void> {
+	for (let seen = -1; seen !== trips(); ) {
+		seen = trips();
+		await new Promise((resolve) => setTimeout(resolve, 100));
+	}
+}
+
+const [, , word, database, group] = process.argv;
+if (word === workerWord && database !== undefined) await work(database, Number(group));
