@@ -28,15 +28,6 @@ const sources = readdirSync('src', { recursive: true })
 	.filter((name) => name.endsWith('.ts'))
 	.map((name) => resolve('src', name));
 
-/** What some file asks for with `import()`; found beforehand, because esbuild reads files in no fixed order. */
-const onDemand = new Set(
-	sources.flatMap((file) =>
-		[...readFileSync(file, 'utf8').matchAll(/\bimport\('(\.[^']+)\.js'\)/g)].map(([, path]) =>
-			resolve(dirname(file), `${path}.ts`),
-		),
-	),
-);
-
 /** What commands share, in one chunk with the frame: one file is read faster than the dozen it would be cut into. */
 const apart = /^cli\/(frame\/(invoke|topics|connection)|config\/config-write)\.ts$/;
 const small =
@@ -47,23 +38,21 @@ const shared = sources.filter((file) => {
 	return path.startsWith('api/') || small.test(path) || isOfCli;
 });
 
-/** Ends with each file what `besideOf` says is to be loaded before or with it. */
-const loading = (besideOf) => ({
+/** What a CommonJS file has instead of `import.meta.url`. */
+const sourcesAsCommonJs = {
 	name: 'sources',
 	setup({ onLoad }) {
 		onLoad({ filter: /\.ts$/ }, (args) => {
-			const { path } = args;
-			const source = readFileSync(path, 'utf8');
-			// What a CommonJS file has instead.
-			const text = (isTwin(args) ? synchronous(source) : source).replaceAll(
+			const source = readFileSync(args.path, 'utf8');
+			const text = isTwin(args) ? synchronous(source) : source;
+			const contents = text.replaceAll(
 				'import.meta.url',
 				"require('node:url').pathToFileURL(__filename).href",
 			);
-			const imports = besideOf(path).map((file) => `import ${JSON.stringify(file)};`);
-			return { contents: [text, ...imports].join('\n'), loader: 'ts', resolveDir: dirname(path) };
+			return { contents, loader: 'ts', resolveDir: dirname(args.path) };
 		});
 	},
-});
+};
 
 const frame = resolve('src/cli/frame/invoke.ts');
 const local = resolve('src/cli/connect/local.ts');
@@ -78,9 +67,29 @@ const afterLocal =
  */
 function loadedBefore(path) {
 	if (path === frame) return shared;
-	if (!onDemand.has(path)) return [];
-	return afterLocal.test(path) ? [frame, local] : [frame];
+	return afterLocal.test(path) ? [...shared, frame, local] : [...shared, frame];
 }
+
+/**
+ * An `import()` of ours leads to an entry of its own, which names what is loaded before the file. Imports added to the
+ * file itself would close rings, for the frame imports files that others load on demand, and in a ring a file may run
+ * before the constants it reads.
+ */
+const entries = {
+	name: 'entries',
+	setup({ onResolve, onLoad }) {
+		onResolve({ filter: /^\./ }, ({ path: specifier, importer, kind }) => {
+			const path = resolve(dirname(importer), specifier).replace(/\.js$/, '.ts');
+			const isOurs = kind === 'dynamic-import' && path.startsWith(root);
+			return isOurs ? { path, namespace: 'entry' } : undefined;
+		});
+		onLoad({ filter: /./, namespace: 'entry' }, ({ path }) => {
+			const before = loadedBefore(path).map((file) => `import ${JSON.stringify(file)};`);
+			const contents = [...before, `export * from ${JSON.stringify(path)};`].join('\n');
+			return { contents, resolveDir: dirname(path) };
+		});
+	},
+};
 
 /**
  * Built-in modules that few calls use, loaded by the first call of one of their functions: `node:crypto` is 3 ms of a short command, `node:child_process` 2.5, `node:readline` 0.6.
@@ -142,7 +151,7 @@ const { metafile: ofProgram } = await build({
 	outbase: 'src',
 	splitting: true,
 	format: 'esm',
-	plugins: [loading(loadedBefore), syncTwin, lazyBuiltins, withoutNative],
+	plugins: [entries, sourcesAsCommonJs, syncTwin, lazyBuiltins, withoutNative],
 });
 // A thread is one file of its own: sharing chunks with it would cut the program's into more.
 const { metafile: ofThreads } = await build({
@@ -153,7 +162,7 @@ const { metafile: ofThreads } = await build({
 	outbase: 'src',
 	format: 'cjs',
 	supported: { 'dynamic-import': false },
-	plugins: [loading(() => []), syncTwin, lazyBuiltins],
+	plugins: [sourcesAsCommonJs, syncTwin, lazyBuiltins],
 });
 
 /**

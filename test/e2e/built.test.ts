@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { programPath } from '../support/cli.js';
+import { describeApi } from '../../src/http/server/openapi/document.js';
+import { cli, programPath } from '../support/cli.js';
+import { startServing } from '../support/serving.js';
 
 const run = promisify(execFile);
 let home: string;
@@ -70,6 +72,22 @@ describe('the built program', () => {
 		});
 		await mailctl(['config', 'set', 'output', 'json']);
 		expect(JSON.parse(await mailctl(['lists', 'list']))).toMatchObject([{ name: 'News' }]);
+	});
+
+	// In the bundle files stand in another order; one that runs before the constants it reads has others.
+	it('describes its API as the sources do', async () => {
+		const server = await startServing();
+		try {
+			const answer = await server.fetch('/openapi.json', { token: null });
+			expect(await answer.json()).toEqual(describeApi('0.1.0'));
+		} finally {
+			await server.stop();
+		}
+	});
+
+	it('lists its commands as the sources do', async () => {
+		const ofSources = await cli(['commands', '-o', 'json']);
+		expect(await mailctl(['commands', '-o', 'json'])).toBe(ofSources.stdout);
 	});
 
 	it('leaves better-sqlite3 to itself where another version is installed than it was built with', async () => {
