@@ -59,13 +59,14 @@ export interface Table {
 	parents: readonly string[];
 }
 
-/** Tables of a process, a machine or a schema, which are no part of what is moved. */
+/** Tables of a process, a machine or a schema, which are no part of what is moved; ids go on by `raiseIds`. */
 export const notMoved: ReadonlySet<string> = new Set([
 	'migrations',
 	'processes',
 	'clock',
 	'leaders',
 	'outcomes',
+	'id_sequences',
 ]);
 
 /** A database as it is before anything is changed. */

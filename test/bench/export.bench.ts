@@ -58,7 +58,7 @@ INSERT INTO subscribers (id, list_id, email, email_key, name, is_active, disable
 SELECT i, 1, 'person' || i || '@example.org', 'person' || i || '@example.org', 'Person ' || i, i % 10 > 0,
 	CASE i % 10 WHEN 0 THEN 'UNSUBSCRIBED' END, '{"city":"Oslo","age":"' || (i % 90) || '"}', 'IMPORT', 1700000000000000
 FROM n;
-UPDATE lists SET active_count = ${rows} - ${rows} / 10, inactive_count = ${rows} / 10;
+INSERT INTO list_counters VALUES (1, 0, ${rows} - ${rows} / 10, ${rows} / 10);
 UPDATE id_sequences SET last = ${rows};
 `;
 	return runProgram('sqlite3', [path], { input: script }).status === 0;

@@ -27,7 +27,7 @@ describe.skipIf(!isBuilt)('a listing of 500,000 people into a file', () => {
 			WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${people})
 			INSERT INTO subscribers (list_id, email, email_key, name, is_active, meta, source, created_at)
 			SELECT 1, n || '@example.com', n || '@example.com', '', 1, '{}', 'API', 0 FROM n;
-			UPDATE lists SET active_count = ${people}`);
+			INSERT INTO list_counters VALUES (1, 0, ${people}, 0)`);
 	});
 
 	const path = join(folder, 'out');

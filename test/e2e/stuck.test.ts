@@ -46,7 +46,7 @@ describe.skipIf(!isBuilt)('a command that is in SQLite for long', () => {
 			WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${count})
 			INSERT INTO subscribers (list_id, email, email_key, name, is_active, meta, source, created_at)
 			SELECT 1, n || '@example.com', (n * 7919 % 600011) || '@example.com', '', 1, '{}', 'API', 0 FROM n`);
-		db.exec(`UPDATE lists SET active_count = ${count}`);
+		db.exec(`INSERT INTO list_counters VALUES (1, 0, ${count}, 0)`);
 		const child = startProgram(['lists', 'clear', '1', '--confirm', 'Readers'], env);
 		await eventually(() => expect(isWriting(db)).toBe(true));
 		child.kill('SIGTERM');

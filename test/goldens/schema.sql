@@ -1,4 +1,4 @@
-PRAGMA user_version = 22;
+PRAGMA user_version = 23;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -300,19 +300,26 @@ CREATE TABLE link_figures (
 	PRIMARY KEY (campaign, content_sha256, link, audience, shard)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE list_counters (
+	list_id INTEGER NOT NULL,
+	shard INTEGER NOT NULL,
+	active INTEGER NOT NULL,
+	inactive INTEGER NOT NULL,
+	PRIMARY KEY (list_id, shard)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE list_joined (
 	list_id INTEGER NOT NULL,
 	quarter INTEGER NOT NULL,
+	shard INTEGER NOT NULL,
 	count INTEGER NOT NULL,
-	PRIMARY KEY (list_id, quarter)
+	PRIMARY KEY (list_id, quarter, shard)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE lists (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	name TEXT NOT NULL,
 	email_reason TEXT NOT NULL,
-	active_count INTEGER NOT NULL DEFAULT 0,
-	inactive_count INTEGER NOT NULL DEFAULT 0,
 	created_at INTEGER NOT NULL
 , public_name TEXT) STRICT;
 

@@ -69,7 +69,10 @@ export async function isCampaign(sql: Sql, campaign: Uuid): Promise<boolean> {
 async function campaignLife(sql: Sql, campaign: Uuid): ReturnType<Operations['campaignLife']> {
 	if (!(await isCampaign(sql, campaign))) return null;
 	const row = await sql.get<{ from: Day | null; to: Day | null }>(
-		`SELECT min(day) AS "from", max(day) AS "to" FROM daily_figures WHERE scope = ? AND count > 0`,
+		`SELECT min(day) AS "from", max(day) AS "to"
+		FROM (
+			SELECT day FROM daily_figures WHERE scope = ? GROUP BY day, type, audience HAVING sum(count) > 0
+		) d`,
 		campaign,
 	);
 	const { from = null, to = null } = row ?? {};

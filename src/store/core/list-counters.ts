@@ -7,6 +7,10 @@ import { flag } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
 import { quarterHour } from './tally.js';
 
+/** The counters of each list that has any. */
+export const listCounts =
+	'(SELECT list_id, sum(active) AS active, sum(inactive) AS inactive FROM list_counters GROUP BY list_id)';
+
 /** How many subscribers of each kind there are more now. `came`: when those came who are new or gone; null: there are none. */
 export function moveCounters(
 	sql: Sql,
@@ -16,20 +20,30 @@ export function moveCounters(
 ): void {
 	if (active === 0 && inactive === 0) return;
 	sql.write(
-		'UPDATE lists SET active_count = active_count + ?, inactive_count = inactive_count + ? WHERE id = ?',
+		`INSERT INTO list_counters (list_id, shard, active, inactive)
+		VALUES (?, ?, ?, ?)
+		ON CONFLICT (list_id, shard) DO UPDATE SET active = list_counters.active + excluded.active,
+			inactive = list_counters.inactive + excluded.inactive`,
+		list_id,
+		sql.shard,
 		active,
 		inactive,
-		list_id,
 	);
 	if (came === null || active + inactive === 0) return;
 	sql.write(
-		`INSERT INTO list_joined (list_id, quarter, count)
-		VALUES (?, ?, ?)
-		ON CONFLICT (list_id, quarter) DO UPDATE SET count = list_joined.count + excluded.count`,
+		`INSERT INTO list_joined (list_id, quarter, shard, count)
+		VALUES (?, ?, ?, ?)
+		ON CONFLICT (list_id, quarter, shard) DO UPDATE SET count = list_joined.count + excluded.count`,
 		list_id,
 		Math.floor(came / quarterHour),
+		sql.shard,
 		active + inactive,
 	);
+}
+
+export function dropCounters(sql: Sql, list_id: number): void {
+	sql.write('DELETE FROM list_counters WHERE list_id = ?', list_id);
+	sql.write('DELETE FROM list_joined WHERE list_id = ?', list_id);
 }
 
 /** Of lists whose counts by time are not those of their subscribers, the ids. */
@@ -54,11 +68,12 @@ export async function wrongJoined(sql: Sql): Promise<number[]> {
 export function recountJoined(sql: Sql, list_id: number): void {
 	sql.write('DELETE FROM list_joined WHERE list_id = ?', list_id);
 	sql.write(
-		`INSERT INTO list_joined (list_id, quarter, count)
-		SELECT list_id, created_at / ${quarterHour} AS quarter, count(*)
+		`INSERT INTO list_joined (list_id, quarter, shard, count)
+		SELECT list_id, created_at / ${quarterHour} AS quarter, ?, count(*)
 		FROM subscribers
 		WHERE list_id = ?
 		GROUP BY list_id, quarter`,
+		sql.shard,
 		list_id,
 	);
 }

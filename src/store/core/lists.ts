@@ -2,12 +2,15 @@
 
 import type { ListDetails } from '../../api/lists.js';
 import type { Operations } from '../operations.js';
+import { dropCounters } from './list-counters.js';
 import { cancelWaitingOfList } from './message-actions.js';
 import { type ListRow, span, toList } from './rows.js';
 import type { Sql } from './sql.js';
 import { widenToAllLists } from './suppressions.js';
 
-const columns = 'id, name, email_reason, active_count, inactive_count, created_at';
+const columns = `id, name, email_reason, created_at,
+	(SELECT coalesce(sum(active), 0) FROM list_counters WHERE list_id = lists.id) AS active_count,
+	(SELECT coalesce(sum(inactive), 0) FROM list_counters WHERE list_id = lists.id) AS inactive_count`;
 
 /** Deleting and clearing cancel waiting messages of the list, in the same transaction of the caller. */
 export function createLists(sql: Sql) {
@@ -72,8 +75,7 @@ async function findDetails(sql: Sql, id: number): Promise<ListDetails | null> {
 async function emptyList(sql: Sql, id: number): Promise<number> {
 	cancelWaitingOfList(sql, id);
 	const { changes } = await sql.run('DELETE FROM subscribers WHERE list_id = ?', id);
-	sql.write('UPDATE lists SET active_count = 0, inactive_count = 0 WHERE id = ?', id);
-	sql.write('DELETE FROM list_joined WHERE list_id = ?', id);
+	dropCounters(sql, id);
 	return changes;
 }
 

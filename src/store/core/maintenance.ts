@@ -9,7 +9,7 @@ import type { Operations } from '../operations.js';
 import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './detail-figures.js';
 import { countEverything, recountFigures, recountQuarters } from './figures.js';
 import { countWaiting } from './gates.js';
-import { recountJoined, wrongJoined } from './list-counters.js';
+import { listCounts, moveCounters, recountJoined, wrongJoined } from './list-counters.js';
 import { createQueuePauses } from './queue-state.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
@@ -22,11 +22,11 @@ export function createMaintenance(sql: Sql) {
 		repairCounts: async () => {
 			const found = await findWrong(sql);
 			for (const { list_id, active, inactive } of found.lists)
-				sql.write(
-					'UPDATE lists SET active_count = ?, inactive_count = ? WHERE id = ?',
-					active.counted,
-					inactive.counted,
+				moveCounters(
+					sql,
 					list_id,
+					{ active: active.counted - active.kept, inactive: inactive.counted - inactive.kept },
+					null,
 				);
 			if (found.figures > 0) {
 				await recountFigures(sql, await timeZone(sql));
@@ -88,13 +88,15 @@ async function wrongLists(sql: Sql): Promise<WrongCounter[]> {
 		active: number;
 		inactive: number;
 	}>(
-		`SELECT l.id, l.name, l.active_count AS active_kept, l.inactive_count AS inactive_kept,
+		`SELECT l.id, l.name, coalesce(c.active, 0) AS active_kept, coalesce(c.inactive, 0) AS inactive_kept,
 			coalesce(s.active, 0) AS active, coalesce(s.every - s.active, 0) AS inactive
 		FROM lists l
+		LEFT JOIN ${listCounts} c ON c.list_id = l.id
 		LEFT JOIN (
 			SELECT list_id, sum(is_active) AS active, count(*) AS every FROM subscribers GROUP BY list_id
 		) s ON s.list_id = l.id
-		WHERE l.active_count <> coalesce(s.active, 0) OR l.inactive_count <> coalesce(s.every - s.active, 0)
+		WHERE coalesce(c.active, 0) <> coalesce(s.active, 0)
+			OR coalesce(c.inactive, 0) <> coalesce(s.every - s.active, 0)
 		ORDER BY l.id`,
 	);
 	return rows.map(({ id, name, active_kept, inactive_kept, active, inactive }) => ({

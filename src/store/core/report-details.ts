@@ -6,6 +6,7 @@ import type { Operations } from '../operations.js';
 import type { DetailFigures, LinkFigures, ListFigures } from '../reports.js';
 import type { Day } from '../store.js';
 import { countBounced, isCampaign } from './figures.js';
+import { listCounts } from './list-counters.js';
 import type { Sql } from './sql.js';
 import { quarterHour, timeZone, total } from './tally.js';
 
@@ -208,7 +209,11 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 	const begin = spans[0]?.from ?? 0;
 	const end = spans.at(-1)?.to ?? 0;
 	const lists = await sql.all<{ id: number; name: string; active: number }>(
-		'SELECT id, name, active_count AS active FROM lists ORDER BY active_count DESC, id LIMIT ?',
+		`SELECT id, name, coalesce(c.active, 0) AS active
+		FROM lists
+		LEFT JOIN ${listCounts} c ON c.list_id = id
+		ORDER BY 3 DESC, id
+		LIMIT ?`,
 		shownLists,
 	);
 	const ids = lists.map(({ id }) => id);
@@ -248,9 +253,11 @@ interface Change {
 
 async function additions(sql: Sql, ids: readonly number[], begin: number): Promise<Change[]> {
 	return await sql.all<Change>(
-		`SELECT list_id, quarter, 'added' AS kind, count, 0 AS since
+		`SELECT list_id, quarter, 'added' AS kind, sum(count) AS count, 0 AS since
 		FROM list_joined
-		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND quarter >= ? AND count > 0`,
+		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND quarter >= ?
+		GROUP BY list_id, quarter
+		HAVING sum(count) > 0`,
 		...ids,
 		begin,
 	);

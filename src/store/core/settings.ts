@@ -34,7 +34,7 @@ export function createSettings(sql: Sql) {
 			schema_version: await sql.number('SELECT max(version) FROM migrations'),
 			size_bytes: await sql.number(sql.dialect.databaseSize),
 			lists: await sql.number('SELECT count(*) FROM lists'),
-			subscribers: await sql.number('SELECT coalesce(sum(active_count + inactive_count), 0) FROM lists'),
+			subscribers: await sql.number('SELECT coalesce(sum(active + inactive), 0) FROM list_counters'),
 			suppressions: await sql.number('SELECT count(*) FROM suppressions'),
 			messages: await countByState(sql, null),
 			stopped_webhooks: await sql.all<{ id: number; url: string; stopped_at: number }>(

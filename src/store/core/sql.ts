@@ -24,6 +24,10 @@ export interface Dialect {
 	table(columns: Columns, alias: string): string;
 	/** What follows the name of a table that is to be read along this index. */
 	using(index: string): string;
+	/** How a new subscriber gets an id: a statement before its insert, if one is needed, and the value there. */
+	newSubscriberId: { before: string | null; value: string };
+	/** Takes as many ids as its parameter says, while nothing else takes any; yields the last. */
+	newSubscriberIds: string;
 	/** Yields the size of the database, in bytes. */
 	databaseSize: string;
 	/** Yields a text that is another one after each change of data that a read could see. */
@@ -57,6 +61,8 @@ export type Together<Answers extends readonly unknown[]> = readonly [
 export interface Sql {
 	readonly dialect: Dialect;
 	readonly secrets: Secrets;
+	/** Counters that many writers change are kept in shards: which of them changes with this connection. */
+	readonly shard: number;
 	/** The first row; undefined when there is none. */
 	get<Row>(text: string, ...values: SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, ...values: SqlValue[]): Promise<Row[]>;

@@ -67,10 +67,7 @@ export async function findSubscriber(sql: Sql, list_id: number, id: number): Pro
 
 /** Takes `count` new ids; returns the first. */
 export async function takeSubscriberIds(sql: Sql, count: number): Promise<number> {
-	const last = await sql.number(
-		"UPDATE id_sequences SET last = last + ? WHERE name = 'subscribers' RETURNING last",
-		count,
-	);
+	const last = await sql.number(sql.dialect.newSubscriberIds, count);
 	return last - count + 1;
 }
 
@@ -213,10 +210,10 @@ async function createSubscriber(
 		created_at: now,
 		import_seq: null,
 	};
-	sql.write("UPDATE id_sequences SET last = last + 1 WHERE name = 'subscribers'");
+	const { before, value } = sql.dialect.newSubscriberId;
+	if (before !== null) sql.write(before);
 	sql.write(
-		`INSERT INTO subscribers (id, ${newNames})
-		VALUES ((SELECT last FROM id_sequences WHERE name = 'subscribers'), ${newPlaces})`,
+		`INSERT INTO subscribers (id, ${newNames}) VALUES (${value}, ${newPlaces})`,
 		...newSubscriberValues(row),
 	);
 	moveCounters(sql, list_id, counterMove(null, start.is_active), now);

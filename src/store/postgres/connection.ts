@@ -52,6 +52,8 @@ export interface Database {
 }
 
 const listenTimeoutMs = 10_000;
+/** Of each counter that many writers change. */
+const shards = 16;
 /** Of a transaction that the server undid. */
 const mostTries = 20;
 
@@ -72,12 +74,15 @@ export function openDatabase(options: DatabaseOptions): Database {
 	const pools = createPools(place, options);
 	// Looked into twice within the time for which a write waits.
 	const silenceMs = lockTimeoutMs / 4;
+	let connections = Math.floor(Math.random() * shards);
 	const sessions = new WeakMap<PoolClient, Session & { pipeline: Pipeline; isUnreplicated: boolean }>();
 	const sessionOf = (client: PoolClient) => {
 		const known = sessions.get(client);
 		if (known !== undefined) return known;
 		const pipeline = createPipeline(client);
-		const sql = createSql(pipeline, keys);
+		// Connections of one process never share a shard, and those of several rarely.
+		connections += 1;
+		const sql = createSql(pipeline, { keys, shard: connections % shards });
 		const core = createCore(sql, { isTrial });
 		const session = { sql, client, pipeline, core, isUnreplicated: false };
 		client.on('notice', (warning) => {

@@ -10,6 +10,7 @@ import type { Session } from './connection.js';
 import { first } from './migrations/0020-first.js';
 import { processes } from './migrations/0021-processes.js';
 import { counted } from './migrations/0022-counted.js';
+import { listCounters } from './migrations/0023-list-counters.js';
 
 export interface Migration {
 	readonly version: number;
@@ -17,7 +18,7 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const migrations: readonly Migration[] = [first, processes, counted];
+const migrations: readonly Migration[] = [first, processes, counted, listCounters];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));
@@ -56,7 +57,7 @@ export async function readVersion(
 	{ mayBeNewer = false, mayBeMarked = false }: { mayBeNewer?: boolean; mayBeMarked?: boolean } = {},
 ): Promise<number> {
 	// Many programs have a table of migrations; this one is ours alone.
-	const isOurs = await sql.number(`SELECT to_regclass('id_sequences') IS NOT NULL`);
+	const isOurs = await sql.number(`SELECT to_regclass('message_firsts') IS NOT NULL`);
 	if (isOurs === 0) return 0;
 	const last = await sql.number('SELECT max(version) FROM migrations');
 	const mark = last === markVersion ? await readMark(sql) : null;

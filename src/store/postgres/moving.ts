@@ -61,7 +61,6 @@ export function movablePostgres(url: string): Movable {
 				await assertUnused(sql, name);
 				const filled = await filledTables(sql);
 				if (filled.length > 0) throw refuse(`is not empty (${filled.join(', ')})`);
-				await sql.run('DELETE FROM id_sequences');
 				await setMark(sql, mark);
 			});
 		},
@@ -229,8 +228,7 @@ async function filledTables(sql: Sql): Promise<string[]> {
 	const filled: string[] = [];
 	for (const { name } of await tablesOf(sql)) {
 		if (notMoved.has(name)) continue;
-		const where = name === 'id_sequences' ? 'WHERE last > 0' : '';
-		if ((await sql.number(`SELECT EXISTS (SELECT 1 FROM "${name}" ${where})`)) === 1) filled.push(name);
+		if ((await sql.number(`SELECT EXISTS (SELECT 1 FROM "${name}")`)) === 1) filled.push(name);
 	}
 	return filled;
 }

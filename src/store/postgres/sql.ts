@@ -16,6 +16,8 @@ const dialect: Dialect = {
 		return `jsonb_to_recordset(CAST(? AS JSONB)) AS ${alias} (${types.join(', ')})`;
 	},
 	using: () => '',
+	newSubscriberId: { before: null, value: "nextval('subscribers_id_seq')" },
+	newSubscriberIds: "SELECT max(nextval('subscribers_id_seq')) FROM generate_series(1, CAST(? AS BIGINT))",
 	databaseSize: 'SELECT pg_database_size(current_database())',
 	seenState: 'SELECT pg_current_snapshot()::text',
 };
@@ -35,8 +37,14 @@ function numberParameters(text: string): string {
 	return fresh;
 }
 
-/** For one connection, in the transaction that its owner has begun. `keys`: those of its secrets. */
-export function createSql(pipeline: Pipeline, keys: readonly WrappingKey[] = []): Sql {
+interface SqlOptions {
+	/** Those of its secrets. */
+	keys?: readonly WrappingKey[];
+	shard?: number;
+}
+
+/** For one connection, in the transaction that its owner has begun. */
+export function createSql(pipeline: Pipeline, { keys = [], shard = 0 }: SqlOptions = {}): Sql {
 	const ask = (text: string, values: readonly SqlValue[]) => pipeline.ask(numberParameters(text), values);
 	const askAll = async (into: Insertion, rows: readonly (readonly SqlValue[])[]) =>
 		await ask(
@@ -49,6 +57,7 @@ export function createSql(pipeline: Pipeline, keys: readonly WrappingKey[] = [])
 	return {
 		dialect,
 		secrets: secretsOf(keys),
+		shard,
 		get: async <Row>(text: string, ...values: SqlValue[]) =>
 			toObjects(await ask(text, values))[0] as Row | undefined,
 		all: async <Row>(text: string, ...values: SqlValue[]) => toObjects(await ask(text, values)) as Row[],

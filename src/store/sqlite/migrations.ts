@@ -28,6 +28,7 @@ import { audiences } from './migrations/0018-audiences.js';
 import { attachments } from './migrations/0019-attachments.js';
 import { listPublicNames } from './migrations/0020-list-public-names.js';
 import { counted } from './migrations/0022-counted.js';
+import { listCounters } from './migrations/0023-list-counters.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -57,6 +58,7 @@ const allMigrations: readonly Migration[] = [
 	attachments,
 	listPublicNames,
 	counted,
+	listCounters,
 ];
 
 /** The schema this version reads and writes. */

@@ -83,7 +83,6 @@ export function movableSqlite(path: string): Movable {
 					const filled = filledTables(alone);
 					if (filled.length > 0)
 						throw new StoreError('not_a_database', `${path} is not empty (${filled.join(', ')})`);
-					alone.exec('DELETE FROM id_sequences');
 					writeMark(alone, mark);
 					alone.exec('COMMIT');
 				} finally {
@@ -169,13 +168,18 @@ export function movableSqlite(path: string): Movable {
 			told(
 				() =>
 					new Map(
-						rows('SELECT name, seq FROM sqlite_sequence').map(([name, last]) => [String(name), Number(last)]),
+						rows('SELECT name, seq FROM sqlite_sequence UNION ALL SELECT name, last FROM id_sequences').map(
+							([name, last]) => [String(name), Number(last)],
+						),
 					),
 			),
 		raiseIds: (ids) =>
 			told(() => {
 				const own = new Map(tablesOf(opened(), 'AUTOINCREMENT').map((table) => [table.name, table]));
 				const known = new Set(rows('SELECT name FROM sqlite_sequence').map(([name]) => name));
+				raw("UPDATE id_sequences SET last = max(last, ?) WHERE name = 'subscribers'").run(
+					ids.get('subscribers') ?? 0,
+				);
 				for (const [name, last] of ids) {
 					if (!own.has(name) || last === 0) continue;
 					if (known.has(name))
@@ -242,10 +246,7 @@ function schemaOf(db: Database.Database): number {
 
 /** Those that a move copies, and that have rows. */
 function filledTables(db: Database.Database): string[] {
-	const isFilled = ({ name }: Table) =>
-		name === 'id_sequences'
-			? db.prepare('SELECT 1 FROM id_sequences WHERE last > 0').get() !== undefined
-			: db.prepare(`SELECT 1 FROM "${name}" LIMIT 1`).get() !== undefined;
+	const isFilled = ({ name }: Table) => db.prepare(`SELECT 1 FROM "${name}" LIMIT 1`).get() !== undefined;
 	return tablesOf(db)
 		.filter((table) => !notMoved.has(table.name) && isFilled(table))
 		.map(({ name }) => name);

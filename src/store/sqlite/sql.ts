@@ -8,6 +8,7 @@ import type { WrappingKey } from '../keys.js';
 export interface Sql {
 	readonly dialect: Dialect;
 	readonly secrets: Secrets;
+	readonly shard: number;
 	get<Row>(text: string, ...values: SqlValue[]): Row | undefined;
 	all<Row>(text: string, ...values: SqlValue[]): Row[];
 	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Row[];
@@ -33,6 +34,11 @@ const dialect: Dialect = {
 		return `(SELECT ${values.join(', ')} FROM json_each(?)) AS ${alias}`;
 	},
 	using: (index) => `INDEXED BY ${index}`,
+	newSubscriberId: {
+		before: "UPDATE id_sequences SET last = last + 1 WHERE name = 'subscribers'",
+		value: "(SELECT last FROM id_sequences WHERE name = 'subscribers')",
+	},
+	newSubscriberIds: "UPDATE id_sequences SET last = last + ? WHERE name = 'subscribers' RETURNING last",
 	databaseSize: 'SELECT page_count * page_size FROM pragma_page_count, pragma_page_size',
 	// The first changes with the first read after a commit of another connection, the second with each row that this one
 	// changes.
@@ -74,6 +80,7 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 	return {
 		dialect,
 		secrets: secretsOf(keys),
+		shard: 0,
 		get: <Row>(text: string, ...values: SqlValue[]) => statement(text).get(...values) as Row | undefined,
 		all: <Row>(text: string, ...values: SqlValue[]) => statement(text).all(...values) as Row[],
 		tuples: <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>

@@ -42,7 +42,7 @@ describe('engine check', () => {
 		const { db, json, run } = await mailed();
 		spoil(
 			db,
-			`UPDATE lists SET active_count = 7;
+			`UPDATE list_counters SET active = 7;
 			UPDATE daily_figures SET count = count + 1 WHERE type = 'CREATED';
 			UPDATE quarter_figures SET count = count + 2 WHERE type = 'CREATED';
 			INSERT INTO quarter_figures VALUES ('', 1, 'COMPLAINED', 'all', 0, 3);
@@ -81,7 +81,7 @@ describe('engine check', () => {
 			"INSERT INTO bounce_figures VALUES ('', 1, 'example.com', 'HARDBOUNCED', '5.1.1', 0, 2)",
 			'quarter = 1',
 		],
-		['list_joined', 'INSERT INTO list_joined VALUES (1, 1, 5)', 'quarter = 1'],
+		['list_joined', 'INSERT INTO list_joined VALUES (1, 1, 0, 5)', 'quarter = 1'],
 	])('counts %s that nothing stands behind anew', async (table, tampering, where) => {
 		const { db, json } = await mailed();
 		spoil(db, tampering);

@@ -98,7 +98,9 @@ describe('a database from before figures by link, hour and bounce', () => {
 		for (const column of ['left_out', 'audience', 'starts_at', 'opens_at', 'send_window', 'time_zone'])
 			db.exec(`ALTER TABLE campaigns DROP COLUMN ${column}`);
 		db.exec('ALTER TABLE lists DROP COLUMN public_name');
-		db.exec('DROP INDEX messages_over; DROP TABLE list_joined');
+		db.exec('DROP INDEX messages_over; DROP TABLE list_joined; DROP TABLE list_counters');
+		for (const column of ['active_count', 'inactive_count'])
+			db.exec(`ALTER TABLE lists ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`);
 		db.exec('DELETE FROM migrations WHERE version >= 17; PRAGMA user_version = 16');
 		db.close();
 		await (await openStore(path, { clock: fixedClock, mode: 'existing' })).close();
@@ -145,7 +147,7 @@ describe('a database of schema 1 with campaigns in it', () => {
 		await store.close();
 		const db = new Database(path);
 		expect(db.prepare('SELECT * FROM list_joined').all()).toEqual([
-			{ list_id: 1, quarter: Math.floor(noon / 900_000_000), count: 3 },
+			{ list_id: 1, quarter: Math.floor(noon / 900_000_000), shard: 0, count: 3 },
 		]);
 		db.close();
 	});
