@@ -1,10 +1,12 @@
 /** The columns of a table in a campaign: one is the address, the others are variables. Pure. */
-import { type HeaderFinding, mapHeader } from '../tables/map-columns.js';
+import type { HeaderFinding } from '../tables/header-findings.js';
+import type { Place } from '../tables/joined-columns.js';
+import { mapHeader } from '../tables/map-columns.js';
 
 /** The column of the address, and the variable of each other column. */
 export interface CampaignColumns {
 	email: number;
-	variables: readonly { index: number; name: string }[];
+	variables: readonly (Place & { name: string })[];
 	/** Columns without a variable: no variable name is possible, or they are left out by the user. */
 	ignored: readonly string[];
 }
@@ -13,7 +15,7 @@ export type ColumnsResult =
 	| { kind: 'columns'; columns: CampaignColumns }
 	| { kind: 'refused'; findings: readonly HeaderFinding[] };
 
-/** `map` as `--map` gives it: `Town=city`; the target `-` leaves the column out. */
+/** `map` as `--map` gives it: `Town=city`, `First+Last=name`; the target `-` leaves the column out. */
 export function campaignColumns(header: readonly string[], map: readonly string[]): ColumnsResult {
 	// As an import reads a header, but here every column, and every target of --map, is a field.
 	const fields = [...header.map(fieldOf), ...map.map(targetOf)].filter((field) => field !== null);
@@ -24,10 +26,11 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 	const email = columns.find(({ target }) => target === 'email');
 	// A header without one is refused above.
 	if (email === undefined) return { kind: 'refused', findings: [] };
-	const variables = columns.flatMap(({ index, target }) => {
+	const variables = columns.flatMap(({ target, ...at }) => {
 		const name = target.replace(/^meta\./, '');
 		const names = target === 'email' ? [] : [name];
-		return [...names, ...asWritten(header[index] ?? '', target)].map((one) => ({ index, name: one }));
+		const written = at.joined === undefined ? asWritten(header[at.index] ?? '', target) : [];
+		return [...names, ...written].map((one) => ({ ...at, name: one }));
 	});
 	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
 }
@@ -112,7 +115,8 @@ export function misnamedVariables(
 	for (const written of texts.flatMap((text) => [...wordsIn(text, columns)])) {
 		const column = columns.get(foldColumn(written));
 		if (column === undefined || given.has(written)) continue;
-		const variable = variables.find(({ index }) => index === column.index)?.name ?? null;
+		const variable =
+			variables.find((one) => one.index === column.index && one.joined === undefined)?.name ?? null;
 		found.set(written, { written, column: column.name, variable });
 	}
 	return [...found.values()];

@@ -8,6 +8,7 @@ import type { AcceptCounts, Ack, Recipient, Session } from '../api/capabilities.
 import { ApiError } from '../api/errors.js';
 import { parseJson } from '../api/json.js';
 import type { TableRow } from '../tables/finding.js';
+import { cellOf } from '../tables/joined-columns.js';
 import type { Line } from '../tables/read-lines.js';
 import type { CampaignColumns } from './campaign-columns.js';
 
@@ -100,7 +101,7 @@ export function toRecipient(row: TableRow, { email, variables }: CampaignColumns
 	const { line, cells } = row;
 	const to = (cells[email] ?? '').trim().slice(0, maxAddress);
 	if (row.kind === 'bad') return { to, line, refused: { code: row.code, error: row.error } };
-	const context = Object.fromEntries(variables.map(({ index, name }) => [name, cells[index] ?? '']));
+	const context = Object.fromEntries(variables.map((one) => [one.name, cellOf(cells, one)]));
 	if (charactersOf(context) * maxBytesPerCharacter > maxRowsBytes && bytesOf(context) > maxRowsBytes)
 		return { to, line, refused: tooLong };
 	return { to, line, context };

@@ -5,6 +5,7 @@
 
 import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
+import { cellOf } from '../tables/joined-columns.js';
 import type { Mapping } from '../tables/map-columns.js';
 
 export type Bundle = BundleOf<BundledRow[]>;
@@ -158,7 +159,7 @@ export type Cells = readonly (string | null)[];
 
 /** In the order of the mapping. An empty cell is `null`: the stored value stays. */
 export function cellsOf(row: readonly string[], { columns }: Mapping): Cells {
-	return columns.map(({ index }) => row[index] || null);
+	return columns.map((column) => cellOf(row, column) || null);
 }
 
 /** Upper bound of the bytes a row takes in a batch's JSON. */

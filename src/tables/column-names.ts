@@ -98,3 +98,29 @@ export const emailNames: ReadonlySet<string> = new Set(
 		...['البريدالإلكتروني', 'البريدالالكتروني', 'דואל', 'דוארלקטרוני', 'דואראלקטרוני'],
 	].map((name) => name.normalize('NFKC')),
 );
+
+/** What columns of first names are called, folded as headers are. */
+const firstNames: ReadonlySet<string> = new Set([
+	...['first', 'firstname', 'forename', 'givenname', 'vorname', 'rufname', 'voornaam', 'förnamn', 'fornavn'],
+	...['etunimi', 'prénom', 'prenom', 'nombre', 'nombredepila', 'primeironome', 'imię', 'imie', 'jméno'],
+	...['křestníjméno', 'meno', 'keresztnév', 'utónév', 'имя', 'імя', 'όνομα', 'ad', '名'],
+]);
+
+const lastNames: ReadonlySet<string> = new Set([
+	...['last', 'lastname', 'surname', 'familyname', 'nachname', 'familienname', 'zuname', 'achternaam'],
+	...['efternamn', 'etternavn', 'efternavn', 'sukunimi', 'nom', 'nomdefamille', 'apellido', 'apellidos'],
+	...['sobrenome', 'apelido', 'cognome', 'nazwisko', 'příjmení', 'prijmeni', 'priezvisko', 'vezetéknév'],
+	...['családnév', 'фамилия', 'прізвище', 'επώνυμο', 'soyad', 'soyadı', '姓'],
+]);
+
+/**
+ * The columns of the first name and of the last; null without one of each. Beside a first name, a column that is called
+ * `Name` is the last one.
+ */
+export function nameParts(header: readonly string[]): readonly [first: string, last: string] | null {
+	const [first, ...others] = header.filter((name) => firstNames.has(fold(name)));
+	const lasts = header.filter((name) => lastNames.has(fold(name)));
+	const [last, ...more] = lasts.length > 0 ? lasts : header.filter((name) => fold(name) === 'name');
+	if (first === undefined || last === undefined || others.length + more.length > 0) return null;
+	return [first, last];
+}

@@ -3,10 +3,21 @@
  * only ever keys of Maps, so `__proto__` and `constructor` are names like others.
  */
 
-import { isEmailAddress } from '../api/address.js';
 import { suggest } from '../api/suggest.js';
 import { emailNames, fold, isFreeVariable, variableOf } from './column-names.js';
 import { findCodeColumn, findLeftOutStart, isRejectColumn } from './finding.js';
+import {
+	ambiguous,
+	badMap,
+	clean,
+	findDuplicates,
+	findSameTargets,
+	type HeaderFinding,
+	noEmail,
+	show,
+	unknownSource,
+} from './header-findings.js';
+import { canBeJoined, type Place, partsOf } from './joined-columns.js';
 
 /** A field of the project, as far as a header needs it. */
 export interface KnownField {
@@ -14,9 +25,7 @@ export interface KnownField {
 	name: string;
 }
 
-export interface MappedColumn {
-	/** Position in the table's rows, from 0. */
-	index: number;
+export interface MappedColumn extends Place {
 	/** `email`, `name`, `is_active`, `disable_reason`, `meta` or `meta.VARIABLE`: a column of an import batch. */
 	target: string;
 }
@@ -33,28 +42,9 @@ export interface Mapping {
 	codeColumn?: number;
 }
 
-export interface HeaderFinding {
-	code:
-		| 'no_email'
-		| 'no_header' // no email column, but an address in place of its name
-		| 'duplicate'
-		| 'same_target'
-		| 'unknown'
-		| 'ambiguous'
-		| 'unknown_map_source'
-		| 'unknown_map_target'
-		| 'bad_map'
-		| 'bad_field_name';
-	/** The column's name as in the file. */
-	column: string;
-	message: string;
-	/** Similar names. */
-	suggestions: readonly string[];
-}
-
 export interface HeaderOptions {
 	fields: readonly KnownField[];
-	/** `--map` as given: `E-Mail Address=email`; the target `-` leaves the column out. */
+	/** `--map` as given: `E-Mail Address=email`, `First+Last=name`; the target `-` leaves the column out. */
 	map?: readonly string[];
 	/** The treatment of unknown columns. */
 	unknown?: 'refuse' | 'create' | 'ignore';
@@ -69,6 +59,7 @@ type Decision =
 	| { kind: 'new_field'; field: KnownField }
 	| { kind: 'ignored' }
 	| { kind: 'left_out' }
+	| { kind: 'joined' }
 	| { kind: 'finding'; finding: HeaderFinding };
 
 const recordColumns = ['email', 'name', 'is_active', 'disable_reason', 'meta'] as const;
@@ -92,7 +83,7 @@ const readOnly = new Set(['id', 'listid', 'isemailverified', 'source', 'optinsig
 
 /** `map` decides first, then exact names, then folded ones. A mapping has an email column, and no target twice. */
 export function mapHeader(header: readonly string[], options: HeaderOptions): HeaderResult {
-	const { named, findings } = readMap(header, options);
+	const { named, joins, findings } = readMap(header, options);
 	const email = findEmail(header.map(clean), named, options);
 	if (email !== null) named.set(email, 'email');
 	const leftOutStart = findLeftOutStart(header.map(clean));
@@ -102,16 +93,24 @@ export function mapHeader(header: readonly string[], options: HeaderOptions): He
 	const newFields = new Map<string, KnownField>();
 	const ignored: string[] = [];
 	const leftOut: number[] = [];
-	for (const [index, column] of header.map(clean).entries()) {
-		const wasLeftOut = index >= leftOutStart && !named.has(column);
-		const decision = wasLeftOut ? leaveOut : decide(column, named.get(column), options);
+	const parts = new Set(joins.flatMap(({ parts }) => parts));
+	const decided = [
+		...header.map(clean).map((column, index) => {
+			const wasLeftOut = index >= leftOutStart && !named.has(column);
+			if (parts.has(column) && !named.has(column)) return { at: { index }, column, decision: joinedAway };
+			const decision = wasLeftOut ? leaveOut : decide(column, named.get(column), options);
+			return { at: { index }, column, decision };
+		}),
+		...joins.map((join) => decideJoin(join, header.map(clean), options)),
+	];
+	for (const { at, column, decision } of decided) {
 		if (decision.kind === 'finding') findings.push(decision.finding);
-		if (decision.kind === 'ignored' || decision.kind === 'left_out') ignored.push(nameOf(column, index));
-		if (decision.kind === 'left_out') leftOut.push(index);
-		if (decision.kind === 'target') columns.push({ index, target: decision.target });
+		if (decision.kind === 'ignored' || decision.kind === 'left_out') ignored.push(nameOf(column, at.index));
+		if (decision.kind === 'left_out') leftOut.push(at.index);
+		if (decision.kind === 'target') columns.push({ ...at, target: decision.target });
 		if (decision.kind === 'new_field') {
 			newFields.set(decision.field.variable, decision.field);
-			columns.push({ index, target: `meta.${decision.field.variable}` });
+			columns.push({ ...at, target: `meta.${decision.field.variable}` });
 		}
 	}
 	findings.push(...findSameTargets(columns, header));
@@ -133,11 +132,9 @@ function nameOf(column: string, index: number): string {
 	return column === '' ? `column ${index + 1} (no name)` : column;
 }
 
-function clean(name: string): string {
-	return name.replace(/^\uFEFF/, '').trim();
-}
-
 const leaveOut: Decision = { kind: 'left_out' };
+/** It is part of another target, and has none of its own. */
+const joinedAway: Decision = { kind: 'joined' };
 
 function decide(column: string, named: string | undefined, options: HeaderOptions): Decision {
 	if (named !== undefined) return decideNamed(column, named, options);
@@ -193,6 +190,24 @@ function decideNamed(column: string, target: string, options: HeaderOptions): De
 	return { kind: 'finding', finding: { code: 'unknown_map_target', column, message, suggestions } };
 }
 
+/** Several columns with one target. */
+interface Join {
+	/** As given. */
+	source: string;
+	parts: readonly string[];
+	target: string;
+}
+
+function decideJoin({ source, parts, target }: Join, columns: readonly string[], options: HeaderOptions) {
+	const [index = 0, ...joined] = parts.map((part) => columns.indexOf(part));
+	const at: Place = { index, joined };
+	const decision = decideNamed(source, target, options);
+	if (decision.kind !== 'target' || canBeJoined(decision.target)) return { at, column: source, decision };
+	const message = `--map ${show(`${source}=${target}`)}: only the name and fields are joined of several columns`;
+	const finding: HeaderFinding = { code: 'bad_map', column: source, message, suggestions: [] };
+	return { at, column: source, decision: { kind: 'finding', finding } as const };
+}
+
 function decideUnknown(column: string, options: HeaderOptions): Decision {
 	if (options.unknown === 'ignore') return leaveOut;
 	if (options.unknown === 'create') return createField(column);
@@ -224,66 +239,41 @@ function targetNames(fields: readonly KnownField[]): string[] {
 	];
 }
 
-/** The pairs of `--map` by the column's name; a column is found exactly or folded. */
-function readMap(
-	header: readonly string[],
-	{ map = [] }: HeaderOptions,
-): { named: Map<string, string>; findings: HeaderFinding[] } {
-	const named = new Map<string, string>();
-	const findings: HeaderFinding[] = [];
-	const columns = header.map(clean);
-	for (const pair of map) {
-		const cut = pair.lastIndexOf('=');
-		const column = clean(pair.slice(0, Math.max(0, cut)));
-		const target = pair.slice(cut + 1).trim();
-		// Several columns may have no name: they can be left out, but not become fields.
-		const isWhole = target !== '' && (cut > 0 || (cut === 0 && target === '-'));
-		const found =
-			columns.find((name) => name === column) ?? columns.find((name) => fold(name) === fold(column));
-		if (!isWhole) findings.push(badMap(pair));
-		// A column without name and cells is left out automatically.
-		else if (column === '' && found === undefined) continue;
-		else if (found === undefined) findings.push(unknownSource(column, columns));
-		else named.set(found, target);
-	}
-	return { named, findings };
-}
-
-function badMap(pair: string): HeaderFinding {
+function readPair(pair: string): { column: string; target: string; isWhole: boolean } {
+	const cut = pair.lastIndexOf('=');
+	const target = pair.slice(cut + 1).trim();
 	return {
-		code: 'bad_map',
-		column: pair,
-		message: `--map ${show(pair)}: COLUMN=FIELD is needed`,
-		suggestions: [],
+		column: clean(pair.slice(0, Math.max(0, cut))),
+		target,
+		// Several columns may have no name: they can be left out, but not become fields.
+		isWhole: target !== '' && (cut > 0 || (cut === 0 && target === '-')),
 	};
 }
 
-function unknownSource(column: string, columns: readonly string[]): HeaderFinding {
-	const message = `--map ${show(column)}: the file has no such column`;
-	return { code: 'unknown_map_source', column, message, suggestions: suggest(column, columns) };
-}
-
-function ambiguous(column: string, found: readonly string[]): HeaderFinding {
-	const message = `column ${show(column)} may be ${found.join(' or ')}: --map ${show(`${column}=FIELD`)}`;
-	return { code: 'ambiguous', column, message, suggestions: found };
-}
-
-/** Columns without a name may repeat: each is unknown by itself. */
-function findDuplicates(header: readonly string[]): HeaderFinding[] {
-	const seen = new Set<string>();
-	const twice = new Set<string>();
-	for (const name of header.map(clean)) {
-		if (name !== '' && seen.has(name)) twice.add(name);
-		seen.add(name);
+/** The pairs of `--map` by the column's name, and those that join; a column is found exactly or folded. */
+function readMap(
+	header: readonly string[],
+	{ map = [] }: HeaderOptions,
+): { named: Map<string, string>; joins: Join[]; findings: HeaderFinding[] } {
+	const named = new Map<string, string>();
+	const joins: Join[] = [];
+	const findings: HeaderFinding[] = [];
+	const columns = header.map(clean);
+	for (const pair of map) {
+		const { column, target, isWhole } = readPair(pair);
+		const find = (wanted: string) =>
+			columns.find((name) => name === wanted) ?? columns.find((name) => fold(name) === fold(wanted));
+		const found = find(column);
+		const parts = found === undefined ? partsOf(column, find) : null;
+		if (!isWhole) findings.push(badMap(pair));
+		// A column without name and cells is left out automatically.
+		else if (column === '' && found === undefined) continue;
+		else if (parts !== null && target === '-') for (const part of parts) named.set(part, target);
+		else if (parts !== null) joins.push({ source: column, parts, target });
+		else if (found === undefined) findings.push(unknownSource(column, columns));
+		else named.set(found, target);
 	}
-	return [...twice].map((column) => {
-		return {
-			code: 'duplicate',
-			column,
-			message: `the column ${show(column)} is there twice`,
-			suggestions: [],
-		};
-	});
+	return { named, joins, findings };
 }
 
 /**
@@ -305,34 +295,4 @@ function findTwins(
 		const message = `the columns ${show(first)} and ${show(column)} differ in case alone: --map ${show(`${column}=-`)}`;
 		return [{ code: 'duplicate' as const, column, message, suggestions: [] }];
 	});
-}
-
-function findSameTargets(columns: readonly MappedColumn[], header: readonly string[]): HeaderFinding[] {
-	const firsts = new Map<string, string>();
-	const findings: HeaderFinding[] = [];
-	for (const { index, target } of columns) {
-		const column = clean(header[index] ?? '');
-		const first = firsts.get(target);
-		if (first === undefined) firsts.set(target, column);
-		else if (first !== column) {
-			const message = `the columns ${show(first)} and ${show(column)} are both ${target}: --map ${show(`${column}=-`)}`;
-			findings.push({ code: 'same_target', column, message, suggestions: [] });
-		}
-	}
-	return findings;
-}
-
-function noEmail(header: readonly string[]): HeaderFinding {
-	const shown = header.slice(0, 10).map((name) => show(clean(name)));
-	if (header.some((cell) => isEmailAddress(clean(cell)))) {
-		const message = `the first line looks like data, not a header: ${shown.join(', ')}`;
-		return { code: 'no_header', column: '', message, suggestions: [] };
-	}
-	const message = `no email column among ${shown.join(', ')}: --map "COLUMN=email"`;
-	return { code: 'no_email', column: '', message, suggestions: suggest('email', header.map(clean)) };
-}
-
-/** A hostile name may be long. */
-function show(name: string): string {
-	return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

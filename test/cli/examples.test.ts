@@ -119,6 +119,8 @@ const unrecorded = ['mailctl doctor', 'mailctl commands -o json'];
 const ownFiles: Readonly<Record<string, string>> = {
 	"mailctl subscribers import people.csv --list 12 --map 'Town=city' --create-fields":
 		'email,Town,Plan\nzoe@example.com,Oslo,pro\n',
+	"mailctl subscribers import people.csv --list 12 --map 'First+Last=name'":
+		'email,First,Last\nzoe@example.com,Zoe,Lund\n',
 };
 
 describe('every example of the help', () => {

@@ -206,6 +206,65 @@ describe('columns that differ in case alone', () => {
 	});
 });
 
+describe('columns that are joined', () => {
+	const joins = (header: readonly string[], options: Partial<HeaderOptions> = {}) => {
+		const result = map(header, options);
+		if (result.kind === 'refused') throw new Error(result.findings.map(({ message }) => message).join('; '));
+		return result.mapping.columns;
+	};
+
+	it('give the name or a field, in the order of --map, and have no other place', () => {
+		expect(joins(['Nachname', 'email', 'Vorname'], { map: ['vorname + NACHNAME=name'] })).toEqual([
+			{ index: 1, target: 'email' },
+			{ index: 2, joined: [0], target: 'name' },
+		]);
+		expect(joins(['email', 'Vorname', 'Name'], { map: ['Vorname+Name=name'] }).slice(1)).toEqual([
+			{ index: 1, joined: [2], target: 'name' },
+		]);
+		expect(joins(['email', 'a', 'b', 'c'], { map: ['a+b+c=whole'], unknown: 'create' }).slice(1)).toEqual([
+			{ index: 1, joined: [2, 3], target: 'meta.whole' },
+		]);
+	});
+
+	it('have a place of their own too where --map gives one', () => {
+		expect(joins(['email', 'First', 'Last'], { map: ['First+Last=name', 'First=city'] })).toEqual([
+			{ index: 0, target: 'email' },
+			{ index: 1, target: 'meta.city' },
+			{ index: 1, joined: [2], target: 'name' },
+		]);
+	});
+
+	it('may have the joining sign in their names', () => {
+		expect(targets(['email', 'A+B', 'C'], { map: ['A+B=name', 'C=-'] })).toEqual(['0→email', '1→name']);
+		expect(joins(['email', 'A+B', 'A', 'C'], { map: ['A+B+C=name', 'A=-'] }).slice(1)).toEqual([
+			{ index: 1, joined: [3], target: 'name' },
+		]);
+		expect(targets(['email', 'C++', '1 + 1'], { map: ['C++=city', '1 + 1=plan'] })).toEqual([
+			'0→email',
+			'1→meta.city',
+			'2→meta.plan',
+		]);
+	});
+
+	it('are left out together', () =>
+		expect(targets(['email', 'a', 'b'], { map: ['a+b=-'] })).toEqual(['0→email']));
+
+	it.each([
+		['a+c=name', 'unknown_map_source a+c'],
+		['a+=name', 'unknown_map_source a+'],
+		['+=name', 'unknown_map_source +'],
+		['a+b=email', 'bad_map a+b'],
+		['a+b=is_active', 'bad_map a+b'],
+		['a+b=unknown', 'unknown_map_target a+b'],
+	])('are refused as %s', (pair, finding) => {
+		expect(findings(['email', 'a', 'b'], { map: [pair] })).toContain(finding);
+	});
+
+	it('are refused beside another column of that name', () => {
+		expect(findings(['email', 'a', 'b', 'name'], { map: ['a+b=name'] })).toEqual(['same_target a + b']);
+	});
+});
+
 describe('names in other words', () => {
 	const map = (header: readonly string[], options: Partial<Parameters<typeof mapHeader>[1]> = {}) =>
 		mapHeader(header, { fields: [], ...options });

@@ -1,4 +1,5 @@
 /** Counts in sentences. Pure. */
+import { clean } from './clean.js';
 
 /** With its thousands parted: `10,000`. */
 export function numberText(count: number): string {
@@ -8,6 +9,12 @@ export function numberText(count: number): string {
 /** A share of hundred, as every report shows it: `12.50 %`. */
 export function shareText(percent: number): string {
 	return `${percent.toFixed(2)} %`;
+}
+
+/** As a service gives it. */
+export function shareOf(value: unknown): string {
+	const share = Number(value);
+	return Number.isFinite(share) ? shareText(share) : `${clean(String(value))} %`;
 }
 
 /** `1 row`, `10,000 rows`; a word whose plural is no `s` names it. */

@@ -5,7 +5,7 @@ import { escapeHtml } from '../../api/html.js';
 import type { ListGrowth } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { clean } from './clean.js';
-import { numberText, shareText } from './counted.js';
+import { numberText, shareOf, shareText } from './counted.js';
 import { colours, daysPicture, growthPicture, hoursPicture, weekPicture } from './report-pictures.js';
 import { growthHeader, growthRow, growthTitle, type SavedReport, totalsOf } from './saved-report.js';
 
@@ -83,7 +83,7 @@ function rangeText({ days, detailed, madeAt }: SavedReport): string {
 
 function totals(saved: SavedReport): string {
 	const boxes = totalsOf(saved).map(({ name, count, percent, machines }) => {
-		const share = percent === null ? null : `${percent} %`;
+		const share = percent === null ? null : shareOf(percent);
 		const more = [count === null ? null : share, machines === null ? null : `machines ${machines}`];
 		const notes = more.filter((one) => one !== null).map((one) => `<span>${safe(one)}</span>`);
 		return `<div><dt>${safe(name)}</dt><dd><b>${safe(count ?? share ?? '')}</b>${notes.join('')}</dd></div>`;

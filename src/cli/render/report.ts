@@ -4,7 +4,7 @@ import { parseWireDate } from '../../api/datetime.js';
 import type { Report } from '../../api/records.js';
 import { barChart, type ChartDay, type ChartOptions, heatChart, noEvents, sparkChart } from './chart.js';
 import { clean } from './clean.js';
-import { numberText, shareText } from './counted.js';
+import { numberText, shareOf } from './counted.js';
 import { lineChart } from './line-chart.js';
 import { type DetailedReport, renderDetails } from './report-details.js';
 import { wrap } from './width.js';
@@ -37,11 +37,11 @@ export function renderReport(
 	const range = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
 	const figures = [
 		['sent', count(total.sent), ''],
-		['opened', count(total.opened), percent(total.opened_percent)],
-		['clicked', '', percent(total.redirected_percent)],
-		['unsubscribed', '', percent(total.unsubscribed_percent)],
-		['soft bounces', '', percent(total.softbounced_percent)],
-		['hard bounces', '', percent(total.hardbounced_percent)],
+		['opened', count(total.opened), shareOf(total.opened_percent)],
+		['clicked', '', shareOf(total.redirected_percent)],
+		['unsubscribed', '', shareOf(total.unsubscribed_percent)],
+		['soft bounces', '', shareOf(total.softbounced_percent)],
+		['hard bounces', '', shareOf(total.hardbounced_percent)],
 	] as const;
 	const pictureOf = (chart: Exclude<Chart, 'none'>) => {
 		const week = detailed?.details.week ?? [];
@@ -98,9 +98,4 @@ function peopleByDay({ details: { days } }: DetailedReport): ChartDay[] {
 
 function count(value: unknown): string {
 	return numberText(Number(value));
-}
-
-function percent(value: unknown): string {
-	const share = Number(value);
-	return Number.isFinite(share) ? shareText(share) : `${clean(String(value))} %`;
 }

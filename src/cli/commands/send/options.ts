@@ -43,7 +43,8 @@ export const sendOptions = {
 	map: {
 		kind: 'list',
 		placeholder: 'COLUMN=NAME',
-		summary: 'with --csv, the variable of a column, or email; COLUMN=- leaves it out',
+		summary:
+			'with --csv, the variable of a column, or email; FIRST+LAST=name joins two, COLUMN=- leaves one out',
 	},
 	encoding: {
 		kind: 'text',

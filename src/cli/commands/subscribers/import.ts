@@ -40,6 +40,7 @@ export const subscriberImport = command({
 		'mailctl subscribers import people.csv --list 12',
 		'mailctl subscribers import people.csv --list 12 --dry-run',
 		"mailctl subscribers import people.csv --list 12 --map 'Town=city' --create-fields",
+		"mailctl subscribers import people.csv --list 12 --map 'First+Last=name'",
 		'mailctl subscribers import - --list 12 --rejects bad.csv < people.csv',
 	],
 	run: async (cx, { args, options: given }): Promise<ExitCode | undefined> => {

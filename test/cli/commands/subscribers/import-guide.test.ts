@@ -79,6 +79,8 @@ describe('subscribers import at a terminal', () => {
 
 	it('offers no place that another column has', async () => {
 		const { code, shown, json } = await guided('E-Mail,First,Last,city\nann@example.com,Ann,Lee,Oslo\n', [
+			['❯ the name of the subscriber, joined', down, 'all'],
+			['❯ columns of their own', ''],
 			['❯ a new field, First', up, 'all'],
 			['❯ the name of the subscriber', ''],
 			['❯ a new field, Last', down, 'all'],
@@ -91,6 +93,31 @@ describe('subscribers import at a terminal', () => {
 		expect(await json(['subscribers', 'get', 'ann@example.com', '-l', '1'])).toMatchObject({
 			name: 'Ann',
 			meta: { surname: 'Lee', city: 'Oslo' },
+		});
+	});
+
+	it('offers to join first and last name, and prints the command', async () => {
+		const { code, shown, json } = await guided('Vorname;Name;E-Mail\nAnn;Lee;ann@example.com\n', [
+			['❯ the name of the subscriber, joined', ''],
+		]);
+		expect(code).toBe(0);
+		expect(shown.replaceAll(/\s+/g, ' ')).toContain('--map Vorname+Name=name');
+		expect(await json(['subscribers', 'get', 'ann@example.com', '-l', '1'])).toMatchObject({
+			name: 'Ann Lee',
+		});
+	});
+
+	it('asks about them one by one where they are columns of their own', async () => {
+		const { code, json } = await guided('First name,Surname,E-Mail\nAnn,Lee,ann@example.com\n', [
+			['❯ the name of the subscriber, joined', down, 'all'],
+			['❯ columns of their own', ''],
+			['❯ a new field, first_name', ''],
+			['❯ a new field, Surname', ''],
+		]);
+		expect(code).toBe(0);
+		expect(await json(['subscribers', 'get', 'ann@example.com', '-l', '1'])).toMatchObject({
+			name: '',
+			meta: { first_name: 'Ann', Surname: 'Lee' },
 		});
 	});
 

@@ -377,6 +377,30 @@ describe('mailctl subscribers import', () => {
 		expect(existsSync(`${path}.rejects.csv`)).toBe(false);
 	});
 
+	it('joins columns, for the name and for fields, and shows it in a dry run', async () => {
+		const project = await makeProject();
+		const { json, run, file } = project;
+		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const rows = [
+			'Vorname;Nachname;E-Mail',
+			' Ann ;Lee;ann@example.com',
+			';Kurz;bob@example.com',
+			';;c@example.com',
+		];
+		const path = await file('people.csv', `${rows.join('\n')}\n`);
+		const words = ['subscribers', 'import', path, '-l', '1'];
+		expect((await run(words)).stderr).toContain('hint: --map Vorname+Nachname=name, --create-fields');
+		const joined = [...words, '--map', 'Vorname+Nachname=name'];
+		expect(await json([...joined, '--dry-run'])).toMatchObject({
+			columns: { 'E-Mail': 'email', 'Vorname + Nachname': 'name' },
+			first_row: { 'E-Mail': 'ann@example.com', 'Vorname + Nachname': 'Ann Lee' },
+			left_out: [],
+		});
+		expect(await json(joined)).toMatchObject({ read: 3, created: 3 });
+		const people = await json(['subscribers', 'list', '-l', '1', '--sort', 'id']);
+		expect(people).toMatchObject([{ name: 'Ann Lee' }, { name: 'Kurz' }, { name: '' }]);
+	});
+
 	it('names a missing file before it asks for the list', async () => {
 		const run = await typing([], (options) =>
 			project.run(['subscribers', 'import', '/nowhere.csv'], options),

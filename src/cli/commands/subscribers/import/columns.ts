@@ -3,7 +3,9 @@ import type { Api } from '../../../../api/api.js';
 import { ApiError } from '../../../../api/errors.js';
 import type { FieldInput } from '../../../../api/inputs.js';
 import type { Field } from '../../../../api/records.js';
-import type { HeaderFinding, Mapping } from '../../../../tables/map-columns.js';
+import type { HeaderFinding } from '../../../../tables/header-findings.js';
+import { mappedName } from '../../../../tables/joined-columns.js';
+import type { Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import { shellWord } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
@@ -27,11 +29,15 @@ export async function mapColumns(
 	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
 	const unknown = options.createFields ? 'create' : options.ignoreUnknown ? 'ignore' : 'refuse';
 	const mapped = mapHeader(table.header, { fields, map: options.map, unknown });
-	if (mapped.kind === 'refused') throw refused(mapped.findings, fields);
+	if (mapped.kind === 'refused') throw await refused(mapped.findings, fields, table.header);
 	return mapped.mapping;
 }
 
-function refused(findings: readonly HeaderFinding[], fields: readonly Field[]): UsageError {
+async function refused(
+	findings: readonly HeaderFinding[],
+	fields: readonly Field[],
+	header: readonly string[],
+): Promise<UsageError> {
 	// A duplicate unknown name has two findings.
 	const details = [...new Set(findings.map(detail))];
 	const more = details.length - maxShown;
@@ -43,7 +49,7 @@ function refused(findings: readonly HeaderFinding[], fields: readonly Field[]): 
 		});
 	return new UsageError('the columns cannot be used as they are', {
 		details: more > 0 ? [...details.slice(0, maxShown), `and ${more} more`] : details,
-		hint: hintFor(findings, fields),
+		hint: hintFor(findings, fields, await joinedName(findings, header)),
 	});
 }
 
@@ -52,12 +58,27 @@ function detail({ message, suggestions }: HeaderFinding): string {
 	return near.length === 0 ? message : `${message} (did you mean ${near.join(' or ')}?)`;
 }
 
-function hintFor(findings: readonly HeaderFinding[], fields: readonly Field[]): string {
+/** `First+Last=name` where these are among the columns that nothing explains. */
+async function joinedName(
+	findings: readonly HeaderFinding[],
+	header: readonly string[],
+): Promise<string | null> {
+	const { nameParts } = await import('../../../../tables/column-names.js');
+	const parts = nameParts(header.map((name) => name.trim()));
+	const isOpen = findings.some(({ code, column }) => code === 'unknown' && column === parts?.[0]);
+	return parts === null || !isOpen ? null : `${parts.join('+')}=name`;
+}
+
+function hintFor(
+	findings: readonly HeaderFinding[],
+	fields: readonly Field[],
+	joined: string | null,
+): string {
 	const unknown = findings.find(({ code }) => code === 'unknown');
 	const known =
 		fields.length === 0 ? 'there are no fields yet' : `fields: ${fields.map((f) => f.variable).join(', ')}`;
 	if (unknown === undefined) return known;
-	const pair = `${unknown.column}=${unknown.suggestions[0] ?? 'FIELD'}`;
+	const pair = joined ?? `${unknown.column}=${unknown.suggestions[0] ?? 'FIELD'}`;
 	// A name too long to be read is no part of a command.
 	const isNamed = unknown.column !== '' && pair.length <= longestName;
 	const map = isNamed ? `--map ${shellWord(pair)}, ` : '';
@@ -110,8 +131,8 @@ export function describeTable({ format, encoding, delimiter }: Table): string {
 /** `Town → city`, or the name alone where both are the same. */
 function columnTexts({ header }: Table, { columns, newFields }: Mapping): string[] {
 	const fresh = new Set(newFields.map(({ variable }) => `meta.${variable}`));
-	return columns.map(({ index, target }) => {
-		const column = (header[index] ?? '').trim();
+	return columns.map(({ target, ...at }) => {
+		const column = mappedName(header, at);
 		const plain = target.replace(/^meta\./, '');
 		const arrow = column === target || column === plain ? plain : `${column} → ${plain}`;
 		return fresh.has(target) ? `${arrow} (new field)` : arrow;

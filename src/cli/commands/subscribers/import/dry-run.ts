@@ -7,10 +7,12 @@ import type { Api } from '../../../../api/api.js';
 import type { Imports } from '../../../../api/capabilities.js';
 import { invalid } from '../../../../api/errors.js';
 import { subscriberFields } from '../../../../api/subscribers.js';
-import { originalsOf, type ReadBundles } from '../../../../jobs/import-bundles.js';
+import { cellsOf, originalsOf, type ReadBundles } from '../../../../jobs/import-bundles.js';
 import type { ImportJob, ImportResult, MaxErrors } from '../../../../jobs/imports.js';
 import type { WritableApi } from '../../../../jobs/single-imports.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../../../../tables/finding.js';
+import { mappedName } from '../../../../tables/joined-columns.js';
+import type { Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { counted, numberText } from '../../../render/counted.js';
@@ -54,7 +56,7 @@ export async function dryRun(cx: CommandContext, job: DryRun): Promise<void> {
 		format,
 		encoding,
 		delimiter,
-		columns: Object.fromEntries(mapping.columns.map(({ index, target }) => [header[index] ?? '', target])),
+		columns: Object.fromEntries(mapping.columns.map((column) => [mappedName(header, column), column.target])),
 		left_out: mapping.ignored,
 		create_fields: mapping.newFields,
 	});
@@ -207,16 +209,15 @@ function firstRow({ table, mapping, readBundles }: DryRun) {
 	return {
 		rows: rows(),
 		readBundles: readBundles && bundles,
-		found: () => first && cellsOf(table, mapping.columns, first),
+		found: () => first && shownCells(table, mapping, first),
 	};
 }
 
-function cellsOf(
-	{ header }: Table,
-	columns: IdentifiedJob['mapping']['columns'],
-	cells: readonly string[],
-): Record<string, string> {
-	return Object.fromEntries(columns.map(({ index }) => [header[index] ?? '', cells[index] ?? '']));
+function shownCells({ header }: Table, mapping: Mapping, row: readonly string[]): Record<string, string> {
+	const cells = cellsOf(row, mapping);
+	return Object.fromEntries(
+		mapping.columns.map((column, at) => [mappedName(header, column), cells[at] ?? '']),
+	);
 }
 
 const maxCells = 8;

@@ -2,7 +2,7 @@
 
 import { isEmailAddress } from '../../../../api/address.js';
 import type { Field } from '../../../../api/records.js';
-import type { HeaderFinding } from '../../../../tables/map-columns.js';
+import type { HeaderFinding } from '../../../../tables/header-findings.js';
 import { mailctl } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { importName } from '../../../verbs/importing.js';
@@ -31,7 +31,8 @@ export async function guideColumns(
 	const api = await cx.api();
 	const fields: Field[] = [];
 	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
-	const named = await withEmail(cx, { sampled, fields, file }, options);
+	const found = await withEmail(cx, { sampled, fields, file }, options);
+	const named = await withName(cx, { sampled, fields }, found);
 	const findings = await findingsOf(sampled.header, fields, named);
 	const open = findings.filter(({ code }) => code === 'unknown' || code === 'bad_field_name');
 	const isUnclear = open.length > mostQuestions || findings.some(({ code }) => !answerable.has(code));
@@ -95,6 +96,28 @@ async function withEmail(
 				);
 	await cx.note(`"${column}" holds e-mail addresses`);
 	return { ...options, map: [...options.map, `${column}=email`] };
+}
+
+/** First and last name may be the name together. */
+async function withName(
+	cx: CommandContext,
+	{ sampled, fields }: { sampled: Sampled; fields: readonly Field[] },
+	options: ImportOptions,
+): Promise<ImportOptions> {
+	const { nameParts } = await import('../../../../tables/column-names.js');
+	const parts = nameParts(sampled.header);
+	if (parts === null) return options;
+	// A field of such a name, or a --map, has said what it is.
+	const open = (await findingsOf(sampled.header, fields, options)).map(({ column }) => column);
+	const column = parts.join('+');
+	const isFree = await freeTargets(sampled.header, { column, fields }, options);
+	if (!open.includes(parts[0]) || !isFree('name')) return options;
+	const [first, last] = parts.map((part) => `"${part}"`);
+	const areJoined = await cx.choose(`What are the columns ${first} and ${last}?`, [
+		{ name: 'the name of the subscriber, joined', value: true },
+		{ name: 'columns of their own', value: false },
+	]);
+	return areJoined ? { ...options, map: [...options.map, `${column}=name`] } : options;
 }
 
 async function withRest(

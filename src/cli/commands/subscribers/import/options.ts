@@ -8,6 +8,10 @@ import { listOption } from '../lookup.js';
 export const importOptions = {
 	...listOption,
 	...tableOptions,
+	map: {
+		...tableOptions.map,
+		summary: 'what a column is; FIRST+LAST=name joins two, COLUMN=- leaves one out',
+	},
 	onConflict: {
 		kind: 'choice',
 		choices: ['update', 'skip', 'error'],

@@ -279,7 +279,7 @@ export interface ImportIdentity {
 
 /** 64 hex digits. The size of batches is no part of it: rows are numbered, batches may be cut otherwise. */
 export function importKey({ spec, source, mapping, encoding, delimiter }: ImportIdentity): string {
-	const columns = mapping.columns.map(({ index, target }) => [index, target]);
+	const columns = mapping.columns.map(({ index, target, joined = [] }) => [index, target, ...joined]);
 	const from = 'sha256' in source ? ['sha256', source.sha256] : ['job', source.job];
 	const parts = [spec.list_id, spec.on_conflict, spec.reactivate, from, columns, encoding, delimiter];
 	return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
