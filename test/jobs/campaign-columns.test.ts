@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { campaignColumns, misnamedVariables } from '../../src/jobs/campaign-columns.js';
+import { toRecipient } from '../../src/jobs/campaigns.js';
 
 const header = ['email', 'Имя', 'First Name', 'city'];
 
@@ -10,6 +11,18 @@ function found(text: string) {
 		...[written, column, variable],
 	]);
 }
+
+it('may be several columns that --map joins', () => {
+	const result = campaignColumns(['email', 'Vorname', 'Nachname'], ['Vorname+Nachname=name']);
+	expect(result).toMatchObject({
+		kind: 'columns',
+		columns: { email: 0, variables: [{ name: 'name', index: 1, joined: [2] }] },
+	});
+	if (result.kind === 'refused') throw new Error('the header can be used');
+	const contextOf = (cells: string[]) => toRecipient({ kind: 'row', line: 2, cells }, result.columns);
+	expect(contextOf(['kurz@example.com', '', 'Kurz'])).toMatchObject({ context: { name: 'Kurz' } });
+	expect(contextOf(['ann@example.com', ' Ann ', 'Lee'])).toMatchObject({ context: { name: 'Ann Lee' } });
+});
 
 describe('a column that a text means', () => {
 	it.each([

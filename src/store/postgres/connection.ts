@@ -80,7 +80,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 		const known = sessions.get(client);
 		if (known !== undefined) return known;
 		const pipeline = createPipeline(client);
-		// Connections of one process never share a shard, and those of several rarely.
+		// The connections of one process take turns, so that up to sixteen share no shard; those of several rarely do.
 		connections += 1;
 		const sql = createSql(pipeline, { keys, shard: connections % shards });
 		const core = createCore(sql, { isTrial });
