@@ -1,4 +1,4 @@
-PRAGMA user_version = 23;
+PRAGMA user_version = 24;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -86,6 +86,8 @@ CREATE TABLE "campaign_results" (
 	PRIMARY KEY (campaign_seq, n)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX campaign_results_refused ON campaign_results (campaign_seq, n) WHERE to_email IS NOT NULL;
+
 CREATE TABLE "campaigns" (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT,
 	id TEXT NOT NULL UNIQUE,
@@ -144,6 +146,13 @@ CREATE TABLE contents (
 ) STRICT;
 
 -- index sqlite_autoindex_contents_1, made by SQLite
+
+CREATE TABLE counters (
+	name TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (name, shard)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE daily_figures (
 	scope TEXT NOT NULL,
@@ -364,7 +373,7 @@ CREATE INDEX messages_of_address ON messages (to_key);
 
 CREATE INDEX messages_of_submission ON messages (submission_seq);
 
-CREATE INDEX messages_over ON messages (state) WHERE wake_at IS NULL;
+CREATE INDEX messages_over ON messages (state) WHERE wake_at IS NULL AND state <> 'sent';
 
 CREATE INDEX messages_uncertain ON messages (lane) WHERE state = 'uncertain';
 
@@ -440,7 +449,12 @@ CREATE INDEX submissions_of_campaign ON submissions (campaign) WHERE campaign IS
 
 CREATE INDEX submissions_of_campaign_seq ON submissions (campaign_seq) WHERE campaign_seq IS NOT NULL;
 
+CREATE INDEX submissions_of_content ON submissions (content_sha256);
+
 CREATE INDEX submissions_of_tag ON submissions (tag) WHERE tag IS NOT NULL;
+
+CREATE INDEX submissions_with_copies ON submissions (seq)
+WHERE instr(envelope, '"reply_to":[],"cc":[],"bcc":[]') = 0;
 
 CREATE TABLE subscribers (
 	id INTEGER PRIMARY KEY,

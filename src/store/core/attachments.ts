@@ -116,7 +116,7 @@ export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<A
 export async function dropContent(sql: Sql, content_sha256: string): Promise<void> {
 	const files = await attachmentsOf(sql, content_sha256);
 	const { changes } = await sql.run(
-		// Walks all submissions: this is rare, and an index would cost every send.
+		// submissions_of_content, as the foreign key's check does
 		`DELETE FROM contents
 		WHERE sha256 = ? AND sha256 <> 'erased'
 			AND NOT EXISTS (SELECT 1 FROM submissions WHERE content_sha256 = contents.sha256)`,

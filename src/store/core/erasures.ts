@@ -169,8 +169,8 @@ async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 }
 
 /**
- * `addresses`: every way the address was written. Walks submissions and answers, as no index leads to them: erasures
- * are rare.
+ * `addresses`: every way the address was written. Walks the submissions with copies, the rows of campaigns without a
+ * message and the answers of a day, as no index leads to an address in them: erasures are rare.
  */
 export async function eraseTraces(sql: Sql, address: EmailKey, addresses: readonly string[]): Promise<void> {
 	await eraseCopies(sql, address, addresses);
@@ -186,10 +186,17 @@ const answerTables = [
 	{ name: 'campaign_acks', column: 'ack', key: ['campaign_seq', 'first'] },
 ] as const;
 
+/** Submissions that name an address beside the sender's and the recipients': submissions_with_copies, in its words. */
+export function hasCopies({ dialect: { position } }: Sql, envelope: string): string {
+	return `${position}(${envelope}, '"reply_to":[],"cc":[],"bcc":[]') = 0`;
+}
+
 async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly string[]): Promise<void> {
 	for (const text of addresses) {
 		const found = await sql.all<{ seq: number; envelope: string }>(
-			`SELECT seq, envelope FROM submissions WHERE ${sql.dialect.position}(lower(envelope), lower(?)) > 0`,
+			`SELECT seq, envelope
+			FROM submissions
+			WHERE ${hasCopies(sql, 'envelope')} AND ${sql.dialect.position}(lower(envelope), lower(?)) > 0`,
 			text,
 		);
 		for (const { seq, envelope } of found) {
@@ -231,7 +238,8 @@ async function eraseResults(sql: Sql, address: string): Promise<void> {
 	const found = await sql.all<{ campaign_seq: number; n: number; to_email: string; error: string | null }>(
 		`SELECT campaign_seq, n, to_email, error
 		FROM campaign_results
-		WHERE ${sql.dialect.position}(lower(to_email || ' ' || coalesce(error, '')), lower(?)) > 0`,
+		WHERE to_email IS NOT NULL
+			AND ${sql.dialect.position}(lower(to_email || ' ' || coalesce(error, '')), lower(?)) > 0`,
 		address,
 	);
 	for (const { campaign_seq, n, to_email, error } of found) {

@@ -13,6 +13,7 @@ import { listCounts, moveCounters, recountJoined, wrongJoined } from './list-cou
 import { createQueuePauses } from './queue-state.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
+import { countMessages, messageCount } from './submissions.js';
 import { quarterHour, timeZone, total } from './tally.js';
 
 /** The checks walk all subscribers and all messages. Each runs in one transaction of the caller. */
@@ -28,6 +29,7 @@ export function createMaintenance(sql: Sql) {
 					{ active: active.counted - active.kept, inactive: inactive.counted - inactive.kept },
 					null,
 				);
+			countMessages(sql, -(await surplusOfMessages(sql)));
 			if (found.figures > 0) {
 				await recountFigures(sql, await timeZone(sql));
 				await recountQuarters(sql);
@@ -74,7 +76,8 @@ async function findWrong(sql: Sql): Promise<CountCheck> {
 			(await wrongFigures(sql)) +
 			(await wrongLinks(sql)).length +
 			(await wrongBounces(sql)).length +
-			(await wrongJoined(sql)).length,
+			(await wrongJoined(sql)).length +
+			((await surplusOfMessages(sql)) === 0 ? 0 : 1),
 		campaigns: (await closedCampaigns(sql)).map(({ key }) => key),
 	};
 }
@@ -105,6 +108,11 @@ async function wrongLists(sql: Sql): Promise<WrongCounter[]> {
 		active: { kept: active_kept, counted: active },
 		inactive: { kept: inactive_kept, counted: inactive },
 	}));
+}
+
+/** How many messages the counter has that are not there. */
+async function surplusOfMessages(sql: Sql): Promise<number> {
+	return (await messageCount(sql)) - (await sql.number('SELECT count(*) FROM messages'));
 }
 
 /** The number of figures, of days and of quarters of an hour, that are not what their messages and events add up to. */

@@ -25,6 +25,7 @@ import {
 	toMessage,
 } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
+import { messageCount } from './submissions.js';
 
 const joined = `messages m
 	JOIN submissions s ON s.seq = m.submission_seq
@@ -89,17 +90,19 @@ export async function countByState(
 	return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 }
 
-/** Of all messages: the time for it grows with those that wait, hardly with those that are over. */
+/** Of all messages: the time for it grows with those that wait and those that failed, not with those that were sent. */
 async function countAll(sql: Sql): Promise<Partial<Record<MessageState, number>>> {
 	const over = await sql.all<{ state: MessageState; count: number }>(
 		`SELECT state, count(*) AS count
 		FROM messages ${sql.dialect.using('messages_over')}
-		WHERE wake_at IS NULL
+		WHERE wake_at IS NULL AND state <> 'sent'
 		GROUP BY state`,
 	);
 	const counts = new Map(over.map(({ state, count }) => [state, count]));
 	for (const [state, count] of await countWaiting(sql))
 		if (count > 0) counts.set(state, (counts.get(state) ?? 0) + count);
+	const sent = [...counts.values()].reduce((left, count) => left - count, await messageCount(sql));
+	if (sent > 0) counts.set('sent', sent);
 	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

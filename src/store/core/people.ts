@@ -6,7 +6,7 @@ import type { LeftOut, ListedSubscriber, PersonDelivery, PersonMessage, Visit } 
 import type { Uuid } from '../../api/records.js';
 import { erasedHash } from '../../engine/rules/erasure.js';
 import type { Command, Operations } from '../operations.js';
-import { erasureKeys, writtenForms } from './erasures.js';
+import { erasureKeys, hasCopies, writtenForms } from './erasures.js';
 import { holdsOfMessage } from './limits/holders.js';
 import { getMessage } from './messages.js';
 import { parseTexts, readEnvelope, type SubscriberRow, subscriberColumns, toSubscriber } from './rows.js';
@@ -92,7 +92,7 @@ async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]
 		`SELECT g.id, g.key, g.state, g.created_at, r.to_email, r.code, r.error
 		FROM campaign_results r
 		JOIN campaigns g ON g.seq = r.campaign_seq
-		WHERE r.message_id IS NULL AND r.code <> 'duplicate' AND (${anyOf(sql, 'r.to_email', forms)})
+		WHERE r.to_email IS NOT NULL AND r.message_id IS NULL AND r.code <> 'duplicate' AND (${anyOf(sql, 'r.to_email', forms)})
 		ORDER BY g.seq DESC, r.n
 		LIMIT ${most}`,
 		...forms,
@@ -169,7 +169,7 @@ async function copiesOf(sql: Sql, email_key: EmailKey, forms: readonly string[])
 		`SELECT m.uuid, s.envelope
 		FROM submissions s
 		JOIN messages m ON m.submission_seq = s.seq
-		WHERE ${anyOf(sql, 's.envelope', forms)}
+		WHERE ${hasCopies(sql, 's.envelope')} AND (${anyOf(sql, 's.envelope', forms)})
 		ORDER BY m.id DESC
 		LIMIT ${most}`,
 		...forms,

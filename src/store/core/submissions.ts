@@ -138,7 +138,26 @@ const intoMessages: Insertion = {
 
 /** Their numbers within the database; `null` for one whose uuid is there already. */
 export async function insertMessages(sql: Sql, messages: readonly NewMessage[]): Promise<(number | null)[]> {
-	return await sql.insertAll(intoMessages, messages.map(messageValues));
+	const made = await sql.insertAll(intoMessages, messages.map(messageValues));
+	countMessages(sql, made.filter((id) => id !== null).length);
+	return made;
+}
+
+/** How many messages there are more now. */
+export function countMessages(sql: Sql, by: number): void {
+	if (by === 0) return;
+	sql.write(
+		`INSERT INTO counters (name, shard, count)
+		VALUES ('messages', ?, ?)
+		ON CONFLICT (name, shard) DO UPDATE SET count = counters.count + excluded.count`,
+		sql.shard,
+		by,
+	);
+}
+
+/** All messages, by their counter. */
+export async function messageCount(sql: Sql): Promise<number> {
+	return await sql.number("SELECT coalesce(sum(count), 0) FROM counters WHERE name = 'messages'");
 }
 
 /** In the order of the columns. */
@@ -205,6 +224,7 @@ async function accept(
 	};
 	sql.writeAll(intoMessages, wanted.map(messageValues));
 	tally.write();
+	countMessages(sql, wanted.length);
 	if (key !== null) rememberKey(sql, key, { submission: id, campaign, answer, now });
 	return { kind: 'accepted', answer, submission: id, campaign };
 }

@@ -11,6 +11,7 @@ import { first } from './migrations/0020-first.js';
 import { processes } from './migrations/0021-processes.js';
 import { counted } from './migrations/0022-counted.js';
 import { listCounters } from './migrations/0023-list-counters.js';
+import { counters } from './migrations/0024-counters.js';
 
 export interface Migration {
 	readonly version: number;
@@ -18,7 +19,7 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const migrations: readonly Migration[] = [first, processes, counted, listCounters];
+const migrations: readonly Migration[] = [first, processes, counted, listCounters, counters];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));

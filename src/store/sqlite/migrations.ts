@@ -29,6 +29,7 @@ import { attachments } from './migrations/0019-attachments.js';
 import { listPublicNames } from './migrations/0020-list-public-names.js';
 import { counted } from './migrations/0022-counted.js';
 import { listCounters } from './migrations/0023-list-counters.js';
+import { counters } from './migrations/0024-counters.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -59,6 +60,7 @@ const allMigrations: readonly Migration[] = [
 	listPublicNames,
 	counted,
 	listCounters,
+	counters,
 ];
 
 /** The schema this version reads and writes. */

@@ -82,6 +82,7 @@ describe('engine check', () => {
 			'quarter = 1',
 		],
 		['list_joined', 'INSERT INTO list_joined VALUES (1, 1, 0, 5)', 'quarter = 1'],
+		['counters', "UPDATE counters SET count = 9 WHERE name = 'messages'", 'count = 9'],
 	])('counts %s that nothing stands behind anew', async (table, tampering, where) => {
 		const { db, json } = await mailed();
 		spoil(db, tampering);

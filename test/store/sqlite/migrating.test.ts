@@ -98,7 +98,11 @@ describe('a database from before figures by link, hour and bounce', () => {
 		for (const column of ['left_out', 'audience', 'starts_at', 'opens_at', 'send_window', 'time_zone'])
 			db.exec(`ALTER TABLE campaigns DROP COLUMN ${column}`);
 		db.exec('ALTER TABLE lists DROP COLUMN public_name');
-		db.exec('DROP INDEX messages_over; DROP TABLE list_joined; DROP TABLE list_counters');
+		db.exec(
+			'DROP INDEX messages_over; DROP TABLE list_joined; DROP TABLE list_counters; DROP TABLE counters',
+		);
+		for (const index of ['submissions_of_content', 'submissions_with_copies', 'campaign_results_refused'])
+			db.exec(`DROP INDEX ${index}`);
 		for (const column of ['active_count', 'inactive_count'])
 			db.exec(`ALTER TABLE lists ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`);
 		db.exec('DELETE FROM migrations WHERE version >= 17; PRAGMA user_version = 16');
@@ -150,6 +154,14 @@ describe('a database of schema 1 with campaigns in it', () => {
 			{ list_id: 1, quarter: Math.floor(noon / 900_000_000), shard: 0, count: 3 },
 		]);
 		db.close();
+	});
+
+	it('knows how many messages it has', async () => {
+		const store = await open();
+		const { count, results } = await store.reads.pageMessages({ page: 1, page_size: 9, filter: {} });
+		expect([count, results.length]).toEqual([3, 3]);
+		expect((await store.reads.status()).messages).toEqual({ queued: 1, staged: 2 });
+		await store.close();
 	});
 
 	it('has every suppression it had, of all lists', async () => {

@@ -17,7 +17,7 @@ import { findList } from '../lists.js';
 import { parseStored } from '../rows.js';
 import { findSender } from '../senders.js';
 import type { Sql } from '../sql.js';
-import { insertSubmission } from '../submissions.js';
+import { countMessages, insertSubmission } from '../submissions.js';
 import { openSuppressions } from '../suppressions.js';
 import { createResultLog } from './results.js';
 import { type CampaignRow, maxListedRejects, noCounts } from './rows.js';
@@ -260,7 +260,8 @@ async function begin(
 	{ campaign_seq, list_id }: { campaign_seq: number; list_id: number },
 ): Promise<CampaignRow> {
 	sql.write('DELETE FROM campaign_results WHERE campaign_seq = ?', campaign_seq);
-	sql.write('DELETE FROM messages WHERE lane = ? AND wake_at IS NOT NULL', campaign_seq);
+	const dropped = await sql.run('DELETE FROM messages WHERE lane = ? AND wake_at IS NOT NULL', campaign_seq);
+	countMessages(sql, -dropped.changes);
 	sql.write('UPDATE campaigns SET staged = 0, suppressed = 0, rejected = 0 WHERE seq = ?', campaign_seq);
 	sql.write(
 		'INSERT INTO campaign_lists (campaign_seq, list_id, after_id) VALUES (?, ?, 0) ON CONFLICT DO NOTHING',

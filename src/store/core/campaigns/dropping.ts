@@ -2,6 +2,7 @@
 import type { Uuid } from '../../../api/records.js';
 import { dropContent } from '../attachments.js';
 import type { Sql } from '../sql.js';
+import { countMessages } from '../submissions.js';
 
 /** One slice: call it until nothing is left. Returns the most rows of one kind. */
 export async function dropStaged(sql: Sql, command: { campaign: Uuid; limit: number }): Promise<number> {
@@ -52,6 +53,7 @@ async function dropMessages(
 		campaign,
 		limit,
 	);
+	countMessages(sql, -changes);
 	return changes;
 }
 
