@@ -22,7 +22,7 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 	const known = [...new Map(fields.map((field) => [field.variable, field])).values()];
 	const mapped = mapHeader(header, { fields: known, map, unknown: 'ignore' });
 	if (mapped.kind === 'refused') return mapped;
-	const { columns, ignored } = mapped.mapping;
+	const { columns, ignored, leftOut } = mapped.mapping;
 	const email = columns.find(({ target }) => target === 'email');
 	// A header without one is refused above.
 	if (email === undefined) return { kind: 'refused', findings: [] };
@@ -32,7 +32,33 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 		const written = at.joined === undefined ? asWritten(header[at.index] ?? '', target) : [];
 		return [...names, ...written].map((one) => ({ ...at, name: one }));
 	});
+	const taken = new Set([
+		...leftOut,
+		...columns.flatMap((one) => (one.joined === undefined ? one.index : [])),
+	]);
+	const parts = columns.flatMap(({ index, joined = [] }) => [index, ...joined]);
+	variables.push(
+		...ownVariables(
+			header,
+			parts.filter((index) => !taken.has(index)),
+			variables,
+		),
+	);
 	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
+}
+
+/** Columns that --map joins into another variable keep their own: `Dear #First#` may stand beside `#name#`. */
+function ownVariables(
+	header: readonly string[],
+	parts: readonly number[],
+	variables: readonly { name: string }[],
+): CampaignColumns['variables'] {
+	const own = new Map<string, number>();
+	for (const index of parts) {
+		const name = fieldOf(header[index] ?? '')?.variable;
+		if (name !== undefined && !variables.some((one) => one.name === name)) own.set(name, index);
+	}
+	return [...own].map(([name, index]) => ({ name, index }));
 }
 
 /** The column `Name` is the name in any case; a text with `#Name#` means it too. */

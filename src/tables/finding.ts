@@ -35,6 +35,7 @@ export type TableFault =
 	| 'unreadable'
 	| 'empty'
 	| 'binary' // zip, xlsx, gz, images, databases
+	| 'no_table' // HTML, XML and other text without rows
 	| 'json' // one JSON document, where an object for each line is expected
 	| 'wrong_encoding'
 	| 'unknown_encoding'

@@ -8,7 +8,7 @@ import { byMark, cutPartialCharacter, detectUnicode, type EncodingFound, isNearl
 import type { TableErrorOptions, TableFault } from './finding.js';
 import { type EncodingGuess, guessEncoding, linesBeyondAscii } from './guess-encoding.js';
 import { parseBlock } from './parse-block.js';
-import { recognizeBinary } from './signatures.js';
+import { recognizeBinary, recognizeMarkup } from './signatures.js';
 
 export interface SniffOptions {
 	/** A name iconv-lite knows, or `auto`. */
@@ -65,6 +65,8 @@ export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	if ('kind' in found) return found;
 	const text = decodePrefix(prefix, found);
 	if (looksBinary(text)) return refuse('binary', 'is a binary file, no text');
+	const markup = options.format === 'ndjson' ? null : recognizeMarkup(text);
+	if (markup !== null) return refuse('no_table', `is ${markup}`);
 	const json = options.delimiter === 'auto' ? recognizeJson(text, options.format) : 'none';
 	if (json === 'array') return refuse('json', arrayOfObjects);
 	if (json === 'lines') return { ...noLines, ...found };
