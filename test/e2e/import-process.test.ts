@@ -48,7 +48,7 @@ describe.skipIf(!isBuilt)('an import by the built program', () => {
 		const { stdout, stderr } = shell(`${lines} | { ${words}; echo "code $?" >&2; } | cat; cat counts`);
 		expect({ stdout, stderr }).toEqual({
 			stdout:
-				'email,_line,_code,_error\nbad,2,invalid,email: Enter a valid email address.\n2\t1\t0\t0\t0\t1\n',
+				'email,_line,_code,_error\nbad,2,invalid,email: Enter a valid email address: it has no @\n2\t1\t0\t0\t0\t1\n',
 			stderr: 'code 9\n',
 		});
 	});

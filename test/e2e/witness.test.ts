@@ -120,7 +120,7 @@ describe.skipIf(missing !== null)(
 			});
 			expect(await refusal('subscribers', 'create', ...inList, '--email', 'nobody')).toMatchObject({
 				exit: 5,
-				details: [{ path: 'email', message: 'Enter a valid email address. (nobody)' }],
+				details: [{ path: 'email', message: 'Enter a valid email address: it has no @ (nobody)' }],
 			});
 			expect(
 				await json(['subscribers', 'create', ...inList, '--email', 'ann@example.com', '--if-exists', 'skip']),
@@ -179,8 +179,8 @@ describe.skipIf(missing !== null)(
 			const rejects = (await readFile(`${path}.rejects.csv`, 'utf8')).split('\n');
 			expect(rejects.map((line) => line.replace(/x{256}/, 'x…'))).toEqual([
 				'email,name,city,_line,_code,_error',
-				'nobody,N,,142,invalid,email: Enter a valid email address.',
-				'x@,N,,143,invalid,email: Enter a valid email address.',
+				'nobody,N,,142,invalid,email: Enter a valid email address: it has no @',
+				'x@,N,,143,invalid,email: Enter a valid email address: nothing stands after @',
 				'long@example.com,x…,,144,max_length,name: Ensure this field has no more than 255 characters.',
 				'a,b,"c,d",145,too_many_cells,4 cells where the header has 3',
 				',N,,146,blank,email: This field may not be blank.',
@@ -263,7 +263,7 @@ describe.skipIf(missing !== null)(
 			});
 			expect(await refusal(...mail, '--to', 'nobody')).toMatchObject({
 				exit: 5,
-				details: [{ path: 'to.0', message: 'Enter a valid email address. (nobody)' }],
+				details: [{ path: 'to.0', message: 'Enter a valid email address: it has no @ (nobody)' }],
 			});
 			const other = ['send', '--from', 'other@example.com', '--subject', 'S', '--text', 'T'];
 			expect(await refusal(...other, '--to', 'ann@example.com')).toMatchObject({

@@ -7,7 +7,7 @@ import { type Command, type CommandGroup, command } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { SmtpTest } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
-import { CliError, UsageError } from '../frame/errors.js';
+import { CliError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 import { walk } from '../verbs/listing.js';
@@ -69,7 +69,8 @@ const init = command({
 			...(options.bounceAddress !== undefined && { bounce_address: options.bounceAddress }),
 			...(cx.globals.timeZone !== undefined && { time_zone: cx.timeZone() }),
 		};
-		if (options.sender !== undefined) await assertAddress(options.sender);
+		// Before anything is stored: a wrong address must not leave the settings changed.
+		if (options.sender !== undefined) await assertSender(options.sender);
 		const engine = await cx.local();
 		const created = engine.isNew;
 		const hasChange = options.sender !== undefined || Object.keys(values).length > 0;
@@ -189,11 +190,9 @@ function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string 
 	return outcome === 'kept' ? `${path} is there already; nothing was changed` : `${outcome} ${path}`;
 }
 
-/** Before anything is stored: a wrong address must not leave the settings changed. */
-async function assertAddress(email: string): Promise<void> {
-	const { parseAddress } = await import('../../api/address.js');
-	if (parseAddress(email) === null)
-		throw new UsageError(`--sender: "${email}" is no e-mail address`, { hint: '--sender news@example.com' });
+async function assertSender(email: string): Promise<void> {
+	const { assertAddress } = await import('../verbs/address-faults.js');
+	assertAddress(email, { flag: '--sender', hint: '--sender news@example.com' });
 }
 
 async function addSender(cx: CommandContext, email: string): Promise<Sender> {

@@ -1,5 +1,4 @@
 /** The subscribers of a list: the reading commands. Those that change are in the folder of that name. */
-import { isEmailAddress } from '../../api/address.js';
 import type { Api } from '../../api/api.js';
 import type { Subscriber, SubscriberFilter } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
@@ -7,6 +6,7 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/counted.js';
+import { addressFault } from '../verbs/address-faults.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { activate, create, deactivate, remove, update } from './subscribers/change.js';
 import { subscriberErase } from './subscribers/erase.js';
@@ -114,11 +114,15 @@ const find = command({
 async function sayWhere(cx: CommandContext, api: Api, email: string): Promise<void> {
 	const { count } = await api.lists.page({ page_size: 1 }, { signal: cx.signal });
 	await cx.note(`no subscriber has the address ${email}: looked in ${counted(count, 'list')}`);
-	if (!isEmailAddress(email))
-		await cx.hint([
-			'it is no address; an id is of one list: ',
-			mailctl('subscribers', 'get', email, '--list', 'LIST'),
-		]);
+	const fault = addressFault(email);
+	if (fault === null) return;
+	// An id, most likely.
+	const isWord = !email.includes('@');
+	await cx.hint(
+		isWord
+			? ['it is no address; an id is of one list: ', mailctl('subscribers', 'get', email, '--list', 'LIST')]
+			: `it is no address: ${fault}`,
+	);
 }
 
 export const group: CommandGroup = {

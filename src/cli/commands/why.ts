@@ -1,14 +1,14 @@
 /** `mailctl why`: everything about one person, and why a mail did not come. */
-import { parseAddress } from '../../api/address.js';
 import { formatDateTime, microsPerDay } from '../../api/datetime.js';
 import { command as describe } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { CliError, UsageError } from '../frame/errors.js';
+import { CliError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
 import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
+import { assertAddress } from '../verbs/address-faults.js';
 import { answerOf } from './why/answer.js';
 import { type Held, readHeld, withFilledSubjects } from './why/held.js';
 import { pageOf } from './why/page.js';
@@ -29,11 +29,7 @@ export const command = describe({
 	exits: [3],
 	examples: ['mailctl why ann@example.com', 'mailctl why ann@example.com --all -o json'],
 	run: async (cx, { args, options }) => {
-		if (parseAddress(args.address) === null) {
-			throw new UsageError(`"${args.address}" is no e-mail address`, {
-				hint: mailctl('why', '--help'),
-			});
-		}
+		assertAddress(args.address, { hint: mailctl('why', '--help') });
 		const held = await readHeld(cx, args.address, options.all ? null : sinceOf(cx));
 		if (!held.isKnown) throw unknown(held);
 		const seen = withFilledSubjects(held);

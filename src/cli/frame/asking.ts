@@ -59,8 +59,8 @@ type WhyNot = (text: string) => Promise<string | null>;
 export async function checkOf(form: TextForm): Promise<WhyNot> {
 	switch (form) {
 		case 'address': {
-			const { parseAddress } = await import('../../api/address.js');
-			return async (text) => (parseAddress(text) === null ? `"${text}" is no e-mail address` : null);
+			const { noAddress } = await import('../verbs/address-faults.js');
+			return async (text) => noAddress(text);
 		}
 		case 'url': {
 			return async (text) => (isWebUrl(text) ? null : `"${text}" is no URL, such as https://example.com/in`);

@@ -8,6 +8,7 @@ import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
+import { type AddressForm, withAddressFault } from './address-faults.js';
 
 /** One field error of the service; `path` is a key of the input, items of lists behind a dot: `to.1`. */
 export type Refused = ReturnType<typeof listFieldErrors>[number];
@@ -23,6 +24,14 @@ export interface Refusal {
 const maxQuoted = 80;
 /** A URL of a mail server may hold a password too. */
 const secrets = new Set(['password', 'smtp_password', 'smtp_url']);
+
+/** Keys of inputs that are addresses. */
+const addresses: ReadonlyMap<string, AddressForm> = new Map([
+	['email', 'address'],
+	['to', 'address'],
+	['bounce_address', 'address'],
+	...(['from', 'reply_to', 'cc', 'bcc'] as const).map((key) => [key, 'mailbox'] as const),
+]);
 
 /** The work's result. Its `invalid` becomes exit 5 with values and a hint; other errors pass unchanged. */
 export async function explained<T>(work: Promise<T>, { input, hint }: Refusal): Promise<T> {
@@ -79,12 +88,15 @@ const hints: ReadonlyMap<string, CommonHint> = new Map<string, CommonHint>([
 	],
 ]);
 
-/** `Enter a valid email address. (ann@)`, unless the text names the value already. */
-function withValue({ path, message }: Refused, input: object): string {
-	const value = secrets.has(path) ? undefined : valueAt(input, path.split('.'));
+/** `Enter a valid email address: nothing stands after @ (ann@)`, without the value where the text names it already. */
+function withValue({ path, code, message }: Refused, input: object): string {
+	const keys = path.split('.');
+	const value = secrets.has(path) ? undefined : valueAt(input, keys);
 	const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-	if (text === '' || text.length > maxQuoted || message.includes(text)) return message;
-	return `${message} (${withoutPassword(text)})`;
+	if (text === '') return message;
+	const form = addresses.get(keys[0] ?? '');
+	const told = form === undefined || code !== 'invalid' ? message : withAddressFault(message, text, form);
+	return text.length > maxQuoted || message.includes(text) ? told : `${told} (${withoutPassword(text)})`;
 }
 
 function addressAt(input: object, path: string): string {

@@ -8,6 +8,7 @@ import type { RejectsOptions } from '../../tables/write-rejects.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { counted } from '../render/counted.js';
+import { rowError } from './address-faults.js';
 import { holdAlone } from './importing.js';
 
 /**
@@ -35,6 +36,11 @@ export function layoutOfRejects(
 	{ leftOut }: { leftOut: readonly number[] },
 ): Pick<RejectsOptions, 'header' | 'leftOut' | 'delimiter' | 'isMarked'> {
 	return { header, leftOut, delimiter, isMarked: isMarked || encoding !== 'utf-8' };
+}
+
+/** Rows whose errors say what is wrong with their addresses, too; these stand in the column `at`. */
+export function* withAddressFaults(rows: Iterable<RejectedRow>, at: number): Generator<RejectedRow> {
+	for (const row of rows) yield { ...row, error: rowError(row, (row.cells[at] ?? '').trim()) };
 }
 
 /** Shows the first rejected rows of a plan below its table of counts; `rejected` is how many there are in all. */

@@ -58,7 +58,7 @@ describe('mailctl engine init', () => {
 	});
 
 	it.each([
-		[['--sender', 'nobody'], 2, '--sender: "nobody" is no e-mail address'],
+		[['--sender', 'nobody'], 2, '--sender: "nobody" is no e-mail address: it has no @'],
 		[['--time-zone', 'Mars/Base'], 2, '--time-zone: there is no time zone "Mars/Base"'],
 		[['--public-url', 'ftp://x'], 5, 'public_url: Enter a valid URL. (ftp://x)'],
 		[['--smtp', 'mail.example.com'], 5, /^smtp_url: /],

@@ -171,7 +171,7 @@ describe('mailctl send', () => {
 			5,
 			'from: Sender address is not verified. (evil@example.com)',
 		],
-		[[...toAnn, '--to', 'nobody'], 5, 'to.1: Enter a valid email address. (nobody)'],
+		[[...toAnn, '--to', 'nobody'], 5, 'to.1: Enter a valid email address: it has no @ (nobody)'],
 		[
 			[...toAnn, '--to', 'a@example.com>\r\nRCPT TO:<evil@example.com'],
 			5,

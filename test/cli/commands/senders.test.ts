@@ -20,11 +20,14 @@ describe('mailctl senders', () => {
 	});
 
 	it.each([
-		['bad', 'error: email: Enter a valid email address. (bad)\n'],
-		['News <n@example.com>', 'error: email: Enter a valid email address. (News <n@example.com>)\n'],
+		['bad', 'error: email: Enter a valid email address: it has no @ (bad)\n'],
+		[
+			'News <n@example.com>',
+			'error: email: Enter a valid email address: only the address itself is taken, n@example.com, no name and no angle brackets (News <n@example.com>)\n',
+		],
 		[
 			'n@example.com\r\nBcc: x@example.com',
-			'error: email: Enter a valid email address. (n@example.com\\r\\nBcc: x@example.com)\n',
+			'error: email: Enter a valid email address: it has a line break (n@example.com\\r\\nBcc: x@example.com)\n',
 		],
 		['news@example.com', 'error: email: This field must be unique. (news@example.com)\n'],
 	])('refuse %j, quoting it', async (address, stderr) => {

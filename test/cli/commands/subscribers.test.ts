@@ -136,7 +136,7 @@ describe('mailctl subscribers', () => {
 
 	describe('created', () => {
 		it.each([
-			[['--email', 'nobody'], 'error: email: Enter a valid email address. (nobody)\n'],
+			[['--email', 'nobody'], 'error: email: Enter a valid email address: it has no @ (nobody)\n'],
 			[
 				['--email', 'b@example.com', '--meta', 'cty=x'],
 				'error: meta: Unknown variable: cty.\nhint: mailctl --db DB fields create --variable cty --name NAME\n',

@@ -318,7 +318,7 @@ describe('mailctl suppressions', () => {
 				[
 					'E-Mail,Reason,Expires,_line,_code,_error',
 					'Bob@Example.com,,2099-01-01,4,duplicate,email: Bob@Example.com stands in this file already.',
-					'nobody,,,5,invalid,email: Enter a valid email address.',
+					'nobody,,,5,invalid,email: Enter a valid email address: it has no @',
 					'carl@example.com,OTHER,,6,invalid_choice,"reason: ""OTHER"" is not a valid choice."',
 					'dora@example.com,,2020-01-01,7,expired,expires_at: This time is past.',
 					'',
@@ -375,7 +375,7 @@ describe('mailctl suppressions', () => {
 			expect({ code, lines: stderr.split('\n').filter((line) => line.includes('line ')) }).toEqual({
 				code: 0,
 				lines: [
-					'line 5: email: Enter a valid email address. (invalid)',
+					'line 5: email: Enter a valid email address: it has no @ (invalid)',
 					'line 6: reason: "OTHER" is not a valid choice. (invalid_choice)',
 					'line 7: expires_at: This time is past. (expired)',
 				],

@@ -69,7 +69,8 @@ export class Survey<Row> implements Findings {
 		this.rejected += 1;
 		if (code === 'duplicate') this.duplicates += 1;
 		this.lacksValues ||= code === missingVariable;
-		if (this.lines.length < this.#most) this.lines.push(findingLine({ line: line ?? null, to, text: error }));
+		if (this.lines.length < this.#most)
+			this.lines.push(findingLine({ line: line ?? null, to, code, text: error }));
 	}
 }
 

@@ -3,13 +3,15 @@
 import { type EmailKey, emailKey, parseMailbox } from '../../../api/address.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
+import { addressFault } from '../../verbs/address-faults.js';
 import type { SendOptions } from './options.js';
 
 /** The address to look for; null: the first recipient's message is shown. Throws `UsageError` for what is no address. */
 export function shownKey({ previewAs }: Pick<SendOptions, 'previewAs'>): EmailKey | null {
 	if (previewAs === undefined) return null;
 	const parsed = parseMailbox(previewAs);
-	if (parsed === null) throw new UsageError(`--preview-as: "${previewAs}" is no address`);
+	if (parsed === null)
+		throw new UsageError(`--preview-as: "${previewAs}" is no address: ${addressFault(previewAs, 'mailbox')}`);
 	return parsed.key;
 }
 

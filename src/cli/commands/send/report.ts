@@ -1,6 +1,6 @@
 /** Texts about a campaign: its progress, findings about its recipients, and the command or server that continues it. */
 
-import { campaignState } from '../../../api/campaigns.js';
+import { type CampaignResult, campaignState } from '../../../api/campaigns.js';
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import { microsPerMs } from '../../../api/datetime.js';
@@ -9,6 +9,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { counted, numberText } from '../../render/counted.js';
 import type { Times } from '../../render/times.js';
+import { rowError } from '../../verbs/address-faults.js';
 import type { SendOptions } from './options.js';
 
 /** `accepted` stands in for `sent` where a service took the messages and does not tell what became of them. */
@@ -197,10 +198,16 @@ export async function senderAfter(cx: CommandContext): Promise<Hint> {
 	return local === null ? 'the server sends it' : ['run ', mailctl('worker', '--drain')];
 }
 
-/** `line 3: ann@: to: Enter a valid email address.`; the words name the address by themselves where they are about it. */
-export function findingLine({ line, to, text }: { line: number | null; to: string; text: string }): string {
+/** `line 3: ann@: to: Enter a valid email address: nothing stands after @`; the words may name the address themselves. */
+export function findingLine({
+	line,
+	to,
+	code,
+	text,
+}: Pick<CampaignResult, 'line' | 'to' | 'code'> & { text: string }): string {
 	const place = line === null ? '' : `line ${line}: `;
-	return to === '' || text.includes(to) ? `${place}${text}` : `${place}${to}: ${text}`;
+	const told = rowError({ code, error: text }, to);
+	return to === '' || told.includes(to) ? `${place}${told}` : `${place}${to}: ${told}`;
 }
 
 /** The JSON of a campaign: the keys of `campaignAnswer`. */

@@ -12,6 +12,7 @@ import { createOutputFile } from '../../../tables/output-file.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { csvCell } from '../../render/cells.js';
+import { rowError } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
 import { leftOutPeople } from './left-out.js';
 import type { SendOptions } from './options.js';
@@ -137,7 +138,7 @@ async function* messagesOf(
 	for (const id of which.ids) yield await messages.get(id, { signal });
 }
 
-/** `line 3: ann@: to: Enter a valid email address.`, in the order of rows, at most so many. */
+/** As `findingLine` says them, in the order of rows, at most so many. */
 export async function findingsOf(
 	cx: CommandContext,
 	{ campaigns, id }: { campaigns: Campaigns; id: Uuid },
@@ -225,8 +226,9 @@ const leftOutStates: ReadonlyMap<string, ResultLine['state']> = new Map([
 ]);
 
 function lineOfRow(result: CampaignResult, campaign_unique_id: Uuid | null): ResultLine {
-	const { code, text } = result;
-	return { ...result, code: code ?? replyCode(text), campaign_unique_id };
+	const { code, to } = result;
+	const text = result.text && rowError({ code, error: result.text }, to);
+	return { ...result, text, code: code ?? replyCode(text), campaign_unique_id };
 }
 
 /** All of them, in the order of rows, a page at a time. */

@@ -1,13 +1,12 @@
 /** `subscribers erase`: a person is forgotten in all lists and messages, and stays so. */
-import { isEmailAddress } from '../../../api/address.js';
 import { need } from '../../../api/capabilities.js';
 import type { Erasure, Erasures } from '../../../api/people.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
+import { assertAddress } from '../../verbs/address-faults.js';
 import { missing, orNull } from '../../verbs/resolve.js';
 import { findInAllLists } from './walk.js';
 
@@ -29,8 +28,7 @@ export const subscriberErase = command({
 	exits: [3],
 	examples: ['mailctl subscribers erase ann@example.com --confirm ann@example.com'],
 	run: async (cx, { args, options }) => {
-		const email = args.email.trim();
-		if (!isEmailAddress(email)) throw new UsageError(`"${email}" is no e-mail address`);
+		const { address: email } = assertAddress(args.email);
 		const erasures = await need(await cx.api(), 'erasures');
 		return options.lift ? lift(cx, erasures, email) : erase(cx, erasures, email);
 	},

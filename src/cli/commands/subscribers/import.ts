@@ -12,8 +12,8 @@ import { inputName } from '../../frame/sources.js';
 import { parseRate } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 import { importArg, importName, openImport } from '../../verbs/importing.js';
-import { holdRejects, layoutOfRejects, rejectsPathOf } from '../../verbs/rejects.js';
-import { createFields, mapColumns, sayColumns } from './import/columns.js';
+import { holdRejects, layoutOfRejects, rejectsPathOf, withAddressFaults } from '../../verbs/rejects.js';
+import { createFields, emailAt, mapColumns, sayColumns } from './import/columns.js';
 import { brokenOff, endImport, wayOn } from './import/end.js';
 import { assertOptions, type ImportOptions, importOptions, parseMaxErrors } from './import/options.js';
 import { batchRowsAt, importsOf, type Place, pacedImports, sayReasonsLeftOut } from './import/place.js';
@@ -122,7 +122,7 @@ async function putRows(
 		spec,
 		key,
 		...(limits.maxErrors !== null && { maxErrors: limits.maxErrors }),
-		onReject: (refused) => rejects.write(refused),
+		onReject: (refused) => rejects.write(withAddressFaults(refused, emailAt(mapping))),
 		signal: cx.signal,
 	});
 	if (result.isComplete)

@@ -1,7 +1,7 @@
 /** The addresses a command on suppressions is about. */
-import { emailKey, parseAddress } from '../../../api/address.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { assertAddress } from '../../verbs/address-faults.js';
 import { nameOrCount, namesOf } from '../../verbs/several.js';
 
 /** The argument of `add` and `remove`. */
@@ -20,9 +20,8 @@ export async function readAddresses(
 ): Promise<readonly string[]> {
 	const found = new Map<string, string>();
 	for await (const text of namesOf(cx, texts)) {
-		const address = parseAddress(text);
-		if (address === null) throw new UsageError(`"${text}" is no e-mail address`);
-		found.set(emailKey(text), address.address);
+		const { address, key } = assertAddress(text);
+		found.set(key, address);
 	}
 	if (found.size === 0) throw new UsageError('no address was given');
 	return [...found.values()];

@@ -12,6 +12,7 @@ import type { RejectedRow } from '../../../tables/finding.js';
 import type { Table } from '../../../tables/read-table.js';
 import type { SuppressionMapping } from '../../../tables/suppression-columns.js';
 import type { CommandContext } from '../../frame/context.js';
+import { withAddressFaults } from '../../verbs/rejects.js';
 
 /** A batch is one transaction, and others want to write too. */
 const batchRows = 1_000;
@@ -44,6 +45,7 @@ export async function walkRows(
 	job: ImportRows,
 	{ ways, totals }: { ways: Ways; totals: ImportTotals },
 ): Promise<void> {
+	const emailAt = job.mapping.columns.find(({ part }) => part === 'email')?.index ?? 0;
 	const progress = cx.progress(cx.dryRun ? 'comparing' : 'importing', null);
 	try {
 		for await (const batch of batches(cx, job)) {
@@ -53,7 +55,8 @@ export async function walkRows(
 				const found = batch.rows[row];
 				return found === undefined ? [] : [{ line: found.line, code, error, cells: found.cells }];
 			});
-			await ways.refuse([...batch.rejects, ...refused].sort((a, b) => a.line - b.line));
+			const all = [...batch.rejects, ...refused].sort((a, b) => a.line - b.line);
+			await ways.refuse([...withAddressFaults(all, emailAt)]);
 			totals.read += batch.rows.length + batch.rejects.length;
 			totals.created += counts.created;
 			totals.updated += counts.updated;

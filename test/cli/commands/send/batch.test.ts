@@ -69,7 +69,7 @@ describe('mailctl send --batch', () => {
 			2,
 			[
 				'line 2: not a line of JSON that can be used',
-				'line 4: nobody: to.0: Enter a valid email address.',
+				'line 4: nobody: to.0: Enter a valid email address: it has no @',
 				'line 5: c@example.com: from: Sender address is not verified.',
 				'line 6: d@example.com: no value for #gone#.',
 				'line 7: ann@example.com is in this campaign already.',

@@ -166,7 +166,7 @@ describe('mailctl send resume, status and cancel', () => {
 		const refused = await project.run(again);
 		expect([refused.code, refused.stderr]).toEqual([
 			2,
-			expect.stringContaining('line 4: nobody: to.0: Enter a valid email address.'),
+			expect.stringContaining('line 4: nobody: to.0: Enter a valid email address: it has no @'),
 		]);
 		const valid = ['send', 'resume', 'november', '--yes', '--expect-count', '999', '--skip-invalid'];
 		await project.json(valid, { code: 9 });

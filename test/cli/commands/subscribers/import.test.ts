@@ -70,7 +70,7 @@ describe('mailctl subscribers import', () => {
 		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
 		expect(rejects.split('\n')).toEqual([
 			'E-Mail,Name,home TOWN,_line,_code,_error',
-			'nobody,Bob,Rome,3,invalid,email: Enter a valid email address.',
+			'nobody,Bob,Rome,3,invalid,email: Enter a valid email address: it has no @',
 			'ANN@example.com,Ann again,Oslo,4,duplicate,email: ANN@example.com stands in this import already.',
 			'too,many,"cells,here",6,too_many_cells,4 cells where the header has 3',
 			'',
@@ -99,7 +99,7 @@ describe('mailctl subscribers import', () => {
 		expect(await readFile(`${rejects}.rejects.csv`, 'utf8')).toBe(
 			'email,name,_line,_code,_error\n' +
 				'ANN@example.com,Other,2,duplicate,a duplicate of the import before (without its _code it is taken)\n' +
-				'bad,Bob,3,invalid,email: Enter a valid email address.\n',
+				'bad,Bob,3,invalid,email: Enter a valid email address: it has no @\n',
 		);
 		expect(await people()).toMatchObject([{ name: 'Ann' }]);
 		const meant = await project.file(
@@ -251,7 +251,7 @@ describe('mailctl subscribers import', () => {
 		expect(await project.json(words(path), { code: 9 })).toMatchObject({ rejected: 1 });
 		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
 		expect(rejects).toBe(
-			'\uFEFFemail;name;_line;_code;_error\nbad;Анна;2;invalid;email: Enter a valid email address.\n',
+			'\uFEFFemail;name;_line;_code;_error\nbad;Анна;2;invalid;email: Enter a valid email address: it has no @\n',
 		);
 		const mended = await project.file('mended.csv', rejects.replace('bad', 'anna@example.com'));
 		expect(await project.json(words(mended))).toEqual(counts({ read: 1, created: 1 }));

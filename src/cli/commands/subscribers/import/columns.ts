@@ -33,6 +33,11 @@ export async function mapColumns(
 	return mapped.mapping;
 }
 
+/** The position of the addresses. */
+export function emailAt({ columns }: Mapping): number {
+	return columns.find(({ target }) => target === 'email')?.index ?? 0;
+}
+
 async function refused(
 	findings: readonly HeaderFinding[],
 	fields: readonly Field[],

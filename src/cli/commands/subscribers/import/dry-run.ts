@@ -17,8 +17,8 @@ import type { Table } from '../../../../tables/read-table.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { counted, numberText } from '../../../render/counted.js';
 import { tallySentence } from '../../../verbs/importing.js';
-import { sayPlannedRejects } from '../../../verbs/rejects.js';
-import { createFields } from './columns.js';
+import { sayPlannedRejects, withAddressFaults } from '../../../verbs/rejects.js';
+import { createFields, emailAt } from './columns.js';
 import { sayOtherReasons, tooManyErrors } from './end.js';
 import { foreignBatchRows, sayReasonsLeftOut } from './place.js';
 import type { IdentifiedJob } from './resume.js';
@@ -95,7 +95,7 @@ async function run(
 		...(maxErrors !== null && { maxErrors }),
 		onProgress: ({ read }) => progress.update(read),
 		onReject: async (refused) => {
-			for (const { line, code, error } of refused)
+			for (const { line, code, error } of withAddressFaults(refused, emailAt(mapping)))
 				if (rejects.length < maxRejects && code !== duplicateCode) rejects.push({ line, code, error });
 		},
 		signal: cx.signal,

@@ -120,7 +120,7 @@ describe('mailctl subscribers import --dry-run', () => {
 			first_row: { 'E-Mail': 'nobody', Town: 'Oslo' },
 			left_out: ['Fax'],
 			create_fields: [],
-			rejects: [{ line: 2, code: 'invalid', error: 'email: Enter a valid email address.' }],
+			rejects: [{ line: 2, code: 'invalid', error: 'email: Enter a valid email address: it has no @' }],
 		});
 		const { stdout, stderr } = await project.run(words(path, ...more, '--no-color'), { columns: 200 });
 		expect(stdout).toBe('');
@@ -131,7 +131,7 @@ describe('mailctl subscribers import --dry-run', () => {
 				'left out: Fax',
 				`dry run: would import ${path} into list 1 "Readers": read 2 = created 1 + updated 0 + unchanged 0 + duplicate 0 + rejected 1`,
 				'first row: E-Mail = nobody, Town = Oslo',
-				'line 2: email: Enter a valid email address. (invalid)',
+				'line 2: email: Enter a valid email address: it has no @ (invalid)',
 				'',
 			].join('\n'),
 		);

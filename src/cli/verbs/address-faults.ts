@@ -1,0 +1,137 @@
+/** What is wrong with an e-mail address, in words: a service says no more than that it is not valid. */
+import {
+	type Address,
+	isEmailAddress,
+	maxAddressLength,
+	parseAddress,
+	parseMailbox,
+} from '../../api/address.js';
+import { trimWhitespace } from '../../api/schema/python.js';
+import { type CliErrorOptions, UsageError } from '../frame/errors.js';
+
+/** How an address may be given: alone, or as `Name <address>` too. */
+export type AddressForm = 'address' | 'mailbox';
+
+/** A fault as a clause, such as `it has no @`; null for an address. Pure. */
+export function addressFault(text: string, form: AddressForm = 'address'): string | null {
+	if ((form === 'mailbox' ? parseMailbox(text) : parseAddress(text)) !== null) return null;
+	const trimmed = trimWhitespace(text);
+	if (trimmed === '') return 'it is blank';
+	return signFault(trimmed) ?? aroundFault(trimmed, form) ?? atFault(trimmed);
+}
+
+/** `"nobody" is no e-mail address: it has no @`; null for an address. */
+export function noAddress(text: string): string | null {
+	const fault = addressFault(text);
+	return fault && `"${text}" is no e-mail address: ${fault}`;
+}
+
+/** The address of an argument, or of an option by its flag. Throws `UsageError` with the fault. */
+export function assertAddress(
+	text: string,
+	{ flag, ...options }: Pick<CliErrorOptions, 'hint'> & { flag?: string } = {},
+): Address {
+	const address = parseAddress(text);
+	if (address !== null) return address;
+	throw new UsageError(`${flag === undefined ? '' : `${flag}: `}${noAddress(text)}`, options);
+}
+
+/** `Enter a valid email address: it has no @`; the message alone where the address has no fault. */
+export function withAddressFault(message: string, text: string, form?: AddressForm): string {
+	const fault = addressFault(text, form);
+	return fault === null ? message : `${message.replace(/\.$/, '')}: ${fault}`;
+}
+
+/** The error of a row of a file, with the fault of its address where that was refused. */
+export function rowError({ code, error }: { code: string | null; error: string }, address: string): string {
+	const isOfAddress = [...addressPaths, address].some((path) => error.startsWith(`${path}: `));
+	return code === 'invalid' && isOfAddress ? withAddressFault(error, address) : error;
+}
+
+const addressPaths = ['email', 'to', 'to.0'];
+
+// Unicode's controls and formats; blanks of other widths, and letters without a picture.
+const unseen =
+	/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u3000\u3164\uffa0]|\u034f/u;
+
+/** Signs that are not seen, or are taken for others. */
+function signFault(text: string): string | null {
+	if (/[\r\n]/.test(text)) return 'it has a line break';
+	const hidden = unseen.exec(text)?.[0];
+	if (hidden !== undefined) return `it has a character that is not seen, ${codePointOf(hidden)}`;
+	const wide = /[\uff20\ufe6b]/.exec(text)?.[0];
+	return wide === undefined ? null : `its ${wide} is another character than @`;
+}
+
+/** What stands around an address, or between two of them. */
+function aroundFault(text: string, form: AddressForm): string | null {
+	if (/^mailto:/i.test(text)) return 'mailto: is part of a link, not of the address';
+	const open = text.endsWith('>') ? text.lastIndexOf('<') : -1;
+	const inner = open === -1 ? null : text.slice(open + 1, -1);
+	if (inner !== null && isEmailAddress(inner) && text.indexOf('@') > open)
+		return form === 'address'
+			? `only the address itself is taken, ${inner}, no name and no angle brackets`
+			: 'the name before < has a character that needs quotes around the name';
+	const separator = /[,;]/.exec(text)?.[0];
+	if (separator !== undefined && text.split(/[,;]/).filter((part) => part.includes('@')).length > 1)
+		return `it is several addresses, with a ${separator === ',' ? 'comma' : 'semicolon'} between them`;
+	if (inner !== null) return addressFault(inner);
+	return null;
+}
+
+function atFault(text: string): string | null {
+	const at = text.lastIndexOf('@');
+	if (at === -1) return 'it has no @';
+	const local = text.slice(0, at);
+	const domain = text.slice(at + 1);
+	if (local.includes('@') && !local.startsWith('"')) return 'it has more than one @';
+	if (local === '') return 'nothing stands before @';
+	if (domain === '') return 'nothing stands after @';
+	if (/\s/.test(text) && !local.startsWith('"')) return 'it has a space';
+	if (text.length > maxAddressLength)
+		return `it has ${text.length} characters, and ${maxAddressLength} are the most`;
+	return localFault(local) ?? domainFault(domain);
+}
+
+const localPart = 'the part before @';
+
+function localFault(local: string): string | null {
+	if (isEmailAddress(`${local}@localhost`)) return null;
+	const foreign = /[^\0-\x7f]/u.exec(local)?.[0];
+	if (foreign !== undefined)
+		return `${localPart} has a character outside ASCII (${shown(foreign)}), where this service takes ASCII only`;
+	if (local.startsWith('"')) return `${localPart} is not quoted as it has to be`;
+	return dotFault(local, localPart) ?? signsFault(/[^\w.!#$%&'*+/=?^`{|}~-]/, local, localPart);
+}
+
+function domainFault(domain: string): string {
+	const name = 'the domain';
+	if (domain.startsWith('[')) return `${domain} is no IP address in brackets`;
+	const fault = dotFault(domain, name) ?? signsFault(/[^\p{L}\p{M}\p{N}.-]/u, domain, name);
+	if (fault !== null) return fault;
+	if (!/[.\u3002\uff0e\uff61]/.test(domain)) return `${name} has no ending, such as ${domain}.com`;
+	if (domain.split('.').some((label) => label.startsWith('-') || label.endsWith('-')))
+		return `a part of ${name} begins or ends with a hyphen`;
+	return `there can be no domain ${domain}`;
+}
+
+function dotFault(text: string, part: string): string | null {
+	if (text.startsWith('.')) return `${part} begins with a dot`;
+	if (text.endsWith('.')) return `${part} ends with a dot`;
+	return text.includes('..') ? `${part} has two dots in a row` : null;
+}
+
+function signsFault(wrong: RegExp, text: string, part: string): string | null {
+	const [sign] = wrong.exec(text) ?? [];
+	if (sign === undefined) return null;
+	return `${part} has a character that may not stand there (${shown(sign)})`;
+}
+
+/** A mark alone would join the bracket before it. */
+function shown(character: string): string {
+	return /\p{M}/u.test(character) ? codePointOf(character) : character;
+}
+
+function codePointOf(character: string): string {
+	return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+}
