@@ -5,7 +5,8 @@ if (major < 20 || (major === 20 && minor < 19)) {
 	process.stderr.write(`error: mailctl needs Node.js 20.19 or newer; this is ${process.versions.node}\n`);
 	process.exitCode = 2;
 } else {
-	require('../dist/cli/main.js')
+	require('./program.js')
+		.loadProgram()
 		.main()
 		.then((code) => {
 			process.exitCode = code;

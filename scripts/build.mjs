@@ -1,18 +1,26 @@
 // Bundles src/ into dist/ with esbuild: one entry for the command line, one for each worker thread.
 // Splitting turns every `await import()` into its own chunk, so that `--help` loads commander and nothing else.
+import { once } from 'node:events';
 import {
 	cpSync,
 	existsSync,
 	mkdirSync,
+	mkdtempSync,
 	readdirSync,
 	readFileSync,
 	renameSync,
 	rmSync,
 	writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:http';
+import nodeModule from 'node:module';
+import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve, sep } from 'node:path';
+import { Readable, Writable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import { build } from 'esbuild';
+import { compiledFolder, loader } from '../bin/program.js';
 import { isTwin, synchronous, syncTwin } from './sync-twin.mjs';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
@@ -241,5 +249,42 @@ mkdirSync(`${out}/man`);
 for (const { file, text } of await manPages(tree, version)) writeFileSync(`${out}/man/${file}`, text);
 rmSync(pages, { recursive: true });
 
+if (nodeModule.enableCompileCache === undefined) await keepCompiled();
 rmSync('dist', { recursive: true, force: true });
 renameSync(out, 'dist');
+
+/** Runs short commands, here and against a deployment, and writes what V8 compiled for them. */
+async function keepCompiled() {
+	const folder = resolve(out);
+	const { load, scripts } = loader(folder);
+	const home = mkdtempSync(join(tmpdir(), 'mailctl-build-'));
+	const server = createServer((_, response) =>
+		response.end('{"count":0,"next":null,"previous":null,"results":[]}'),
+	);
+	await once(server.listen(0, '127.0.0.1'), 'listening');
+	const list = ['lists', 'list', '-o', 'tsv'];
+	const remote = ['--base-url', `http://127.0.0.1:${server.address().port}`];
+	const unread = () => new Writable({ write: (_text, _encoding, done) => done() });
+	for (const argv of [
+		['lists', 'create', '--name', 'News', '--email-reason', 'asked'],
+		list,
+		[...remote, ...list],
+	])
+		await load('cli/main.js').main({
+			argv,
+			env: { HOME: home, MAILCTL_TOKEN: 'none' },
+			interrupts: new AbortController().signal,
+			stdin: Readable.from([]),
+			stdout: unread(),
+			stderr: unread(),
+		});
+	server.close();
+	rmSync(home, { recursive: true });
+	// V8 refuses code that was made under other flags; `http/client/direct.ts` changes this one, here is its default.
+	setFlagsFromString('--wasm-tiering-budget=1800000');
+	for (const [path, script] of scripts) {
+		const file = join(compiledFolder(folder), path);
+		mkdirSync(dirname(file), { recursive: true });
+		writeFileSync(file, script.createCachedData());
+	}
+}

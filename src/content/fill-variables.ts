@@ -6,7 +6,8 @@
 import { escapeHtml } from '../api/html.js';
 import { referencePattern, variableValue } from '../api/variables.js';
 import { loadsNothing } from './style-values.js';
-import { opensSafely, type ValueGuard } from './urls.js';
+import { opensSafely } from './urls.js';
+import type { ValueGuard } from './value-guards.js';
 
 /** A place for a value. */
 export interface Slot {

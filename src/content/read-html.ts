@@ -8,7 +8,7 @@ import { inlineStyles } from './inline-css.js';
 import { findLinks, type Link } from './links.js';
 import { isTooDeep, tooDeep } from './nesting.js';
 import { noAlternative, textAlternative } from './text-alternative.js';
-import { quoteAttributes, type ValueGuard, valueGuards } from './urls.js';
+import { quoteAttributes, type ValueGuard, valueGuards } from './value-guards.js';
 
 /** An HTML body as written, and what is wanted besides its markup. */
 export interface HtmlQuestion {

@@ -1,11 +1,5 @@
-/** Which variables of an HTML text determine a link's target or what a style loads, and whether a value is allowed. */
-
-import { hasDefault, referencePattern, variableValue } from '../api/variables.js';
-import { type Attribute, type Markup, type Piece, piecesOf, readMarkup } from './attributes.js';
-import { mayLoad, type StyleGuard, styleGuards } from './style-values.js';
-
-/** The guard of a variable's value; `fixed`: it takes none. */
-export type ValueGuard = UrlGuard | StyleGuard;
+/** Whether a URL that variables make is one that a mail may lead to. */
+import { variableValue } from '../api/variables.js';
 
 /**
  * The URL attribute that a variable begins: the text before it (at most the beginning of a scheme) and after it,
@@ -16,14 +10,9 @@ export interface UrlGuard {
 	readonly after: readonly (string | { readonly reference: string })[];
 }
 
-const urlAttributes = new Set(
-	(
-		'action archive background cite classid codebase data dynsrc formaction href icon imagesrcset itemtype longdesc ' +
-		'lowsrc manifest ping poster profile src srcset usemap xlink:href xml:base'
-	).split(' '),
-);
 const allowedScheme = /^(https?|mailto|tel)$/i;
-const schemeEnd = /[:/?#\\]/;
+/** What ends a scheme, or shows that there is none. */
+export const schemeEnd = /[:/?#\\]/;
 
 /**
  * Whether the attribute stays a relative reference or becomes http, https, mailto or tel. The whole attribute is
@@ -49,94 +38,4 @@ export function hasSafeScheme(url: string): boolean {
 	const end = read.search(schemeEnd);
 	// RFC 3986 s.4.2: a relative reference has no colon in its first segment.
 	return end === -1 || read[end] !== ':' || allowedScheme.test(read.slice(0, end));
-}
-
-/** The guards of a document, by the offset of the opening hash of their variable. */
-export function valueGuards(html: string): Map<number, ValueGuard> {
-	const guards = new Map<number, ValueGuard>();
-	const { attributes, styles } = markupWithVariables(html);
-	for (const attribute of attributes) {
-		if (attribute.name === 'srcdoc') fix(attribute, guards);
-		else if (urlAttributes.has(attribute.name)) guardUrl(attribute, guards);
-		else guardStyle(attribute, guards);
-	}
-	for (const offset of cutReferences(html, attributes)) guards.set(offset, 'fixed');
-	for (const { start, end } of styles) {
-		for (const [offset, guard] of styleGuards(html.slice(start, end))) guards.set(start + offset, guard);
-	}
-	return guards;
-}
-
-/** References whose default has a blank or an apostrophe that ends the value of their attribute: half of them is in it. */
-function* cutReferences(html: string, attributes: readonly Attribute[]): Generator<number> {
-	let next = 0;
-	for (const { 0: token, 1: reference = '', index } of html.matchAll(referencePattern())) {
-		if (!hasDefault(reference)) continue;
-		while ((attributes[next]?.end ?? Number.POSITIVE_INFINITY) <= index) next += 1;
-		const { start, end } = attributes[next] ?? { start: html.length, end: html.length };
-		if (start <= index && index + token.length > end) yield index;
-	}
-}
-
-/** A whole document in an attribute: no escaping makes a value safe there. */
-function fix({ segments }: Attribute, guards: Map<number, ValueGuard>): void {
-	for (const { text, offset } of segments) {
-		if (offset === null) continue;
-		for (const { index } of text.matchAll(referencePattern())) guards.set(offset + index, 'fixed');
-	}
-}
-
-function guardUrl(attribute: Attribute, guards: Map<number, ValueGuard>): void {
-	const pieces = piecesOf(attribute);
-	const first = pieces.findIndex((piece) => 'reference' in piece);
-	const opening = pieces[first];
-	if (opening === undefined || !('reference' in opening)) return;
-	const before = pieces.slice(0, first).map(pieceText).join('');
-	if (schemeEnd.test(before)) return;
-	const after = pieces.slice(first + 1).map((piece) => ('reference' in piece ? piece : piece.text));
-	guards.set(opening.offset, { before, after });
-}
-
-/** A style attribute, and others that load by themselves: `fill="url(…)"`. Read as decoded, guarded as written. */
-function guardStyle(attribute: Attribute, guards: Map<number, ValueGuard>): void {
-	const pieces = piecesOf(attribute);
-	const css = pieces.map((piece) => ('reference' in piece ? `#${piece.reference}#` : piece.text)).join('');
-	const isStyle = attribute.name === 'style';
-	if (!isStyle && !mayLoad(css)) return;
-	const known = new Map(styleGuards(css));
-	let at = 0;
-	for (const piece of pieces) {
-		if ('reference' in piece) {
-			const guard = known.get(at);
-			if (guard !== undefined && (isStyle || guard === 'fixed')) guards.set(piece.offset, guard);
-			at += piece.reference.length + 2;
-		} else at += piece.text.length;
-	}
-}
-
-/**
- * Adds quotes to unquoted attribute values with a variable: `<a href=#url#>` would let a value with a space add
- * attributes of its own, and an empty one swallow the next attribute.
- */
-export function quoteAttributes(html: string): string {
-	let quoted = '';
-	let from = 0;
-	for (const { isQuoted, start, end } of markupWithVariables(html).attributes) {
-		if (isQuoted) continue;
-		quoted += `${html.slice(from, start)}"${html.slice(start, end).replaceAll('"', '&quot;')}"`;
-		from = end;
-	}
-	return from === 0 ? html : quoted + html.slice(from);
-}
-
-function pieceText(piece: Piece): string {
-	return 'reference' in piece ? '' : piece.text;
-}
-
-/** Only attributes whose written value has two hashes or more, or the beginning of a default: others have no variable. */
-function markupWithVariables(html: string): Markup {
-	return readMarkup(html, (_tag, _name, value) => {
-		const first = value.indexOf('#');
-		return first !== value.lastIndexOf('#') || (first !== -1 && value.includes('|', first));
-	});
 }

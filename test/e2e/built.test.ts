@@ -10,6 +10,8 @@ import { cli, programPath } from '../support/cli.js';
 import { startServing } from '../support/serving.js';
 
 const run = promisify(execFile);
+/** From Node 22.1 on Node itself keeps what it compiles, for Node 20 the build. */
+const keepsCompiled = Number.parseInt(process.versions.node, 10) > 20;
 let home: string;
 beforeAll(async () => {
 	home = await mkdtemp(join(tmpdir(), 'mailctl-built-'));
@@ -30,7 +32,7 @@ async function install(name: string) {
 	const sqlite = join(installed, 'node_modules/better-sqlite3');
 	const program = dirname(dirname(programPath));
 	for (const part of ['bin', 'dist', 'package.json'])
-		await cp(join(program, part), join(installed, part), { recursive: true });
+		await cp(join(program, part), join(installed, part), { recursive: true, preserveTimestamps: true });
 	const packages = join(program, 'node_modules');
 	await cp(join(packages, 'better-sqlite3'), sqlite, {
 		recursive: true,
@@ -38,8 +40,9 @@ async function install(name: string) {
 	});
 	for (const part of ['bindings', 'file-uri-to-path'])
 		await symlink(join(packages, part), join(installed, 'node_modules', part));
-	const words = [join(installed, 'bin/mailctl.js'), 'lists', 'list', '-o', 'name'];
-	return { sqlite, list: () => run(process.execPath, words, { env: { HOME: home } }) };
+	const start = (words: readonly string[], ...options: string[]) =>
+		run(process.execPath, [...options, join(installed, 'bin/mailctl.js'), ...words], { env: { HOME: home } });
+	return { installed, sqlite, start, list: () => start(['lists', 'list', '-o', 'name']) };
 }
 
 /** A copy by links, where the file system lets it; without what is unread. */
@@ -113,6 +116,40 @@ describe('the built program', () => {
 		await rm(sqlite, { recursive: true });
 		await expect(list()).rejects.toMatchObject(missing);
 	});
+
+	it.skipIf(keepsCompiled)(
+		'takes what the build compiled, but for a chunk that was changed since',
+		async () => {
+			const { installed, start } = await install('compiled');
+			const preload = join(home, 'refusals.cjs');
+			await writeFile(
+				preload,
+				`const vm = require('node:vm');
+			vm.Script = class extends vm.Script {
+				constructor(source, options) {
+					super(source, options);
+					if (this.cachedDataRejected !== false) process.stderr.write(options.filename);
+				}
+			};`,
+			);
+			const list = () => start(['lists', 'list', '-o', 'name'], '--require', preload);
+			expect(await list()).toEqual({ stdout: 'News\n', stderr: '' });
+			const main = join(installed, 'dist/cli/main.js');
+			// V8 compares lengths alone.
+			await writeFile(main, (await readFile(main, 'utf8')).replace('"use strict"', '"USE STRICT"'));
+			expect(await list()).toEqual({ stdout: 'News\n', stderr: 'dist/cli/main.js' });
+		},
+	);
+
+	it.runIf(keepsCompiled)(
+		'has Node keep what it compiles, in a folder that belongs to the user',
+		async () => {
+			await mailctl(['--version']);
+			expect(await readdir(join(home, '.cache/mailctl/compiled'))).toHaveLength(1);
+			for (const HOME of ['', '/nowhere'])
+				expect(await mailctl(['--version'], { HOME })).toBe('0.1.0\n');
+		},
+	);
 
 	it('refuses an older Node in one line, before anything is loaded', async () => {
 		const preload = join(home, 'old-node.cjs');

@@ -72,7 +72,6 @@ async function openDispatcher(options: TransportOptions, proxy: ProxyChoice | nu
 	const tls = await tlsOptions(options);
 	const shared = {
 		connections,
-		// The build leaves HTTP/2 out.
 		allowH2: false,
 		connect: { ...tls, timeout: Math.min(options.timeoutMs, maxConnectMs) },
 	};
