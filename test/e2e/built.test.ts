@@ -146,8 +146,7 @@ describe('the built program', () => {
 		async () => {
 			await mailctl(['--version']);
 			expect(await readdir(join(home, '.cache/mailctl/compiled'))).toHaveLength(1);
-			for (const HOME of ['', '/nowhere'])
-				expect(await mailctl(['--version'], { HOME })).toBe('0.1.0\n');
+			for (const HOME of ['', '/nowhere']) expect(await mailctl(['--version'], { HOME })).toBe('0.1.0\n');
 		},
 	);
 
