@@ -1,4 +1,4 @@
-PRAGMA user_version = 24;
+PRAGMA user_version = 26;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -367,7 +367,7 @@ CREATE TABLE messages (
 
 CREATE UNIQUE INDEX messages_by_uuid ON messages (uuid);
 
-CREATE INDEX messages_due ON messages (lane, wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX messages_due ON messages (lane, wake_at, id, state) WHERE wake_at IS NOT NULL;
 
 CREATE INDEX messages_of_address ON messages (to_key);
 

@@ -5,6 +5,7 @@
  */
 import type { CampaignPlan } from '../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
+import type { MessageState } from '../../api/records.js';
 import { closing, opening, parseWindow, type Window } from '../../api/schema/sending-times.js';
 import type { Sql } from './sql.js';
 
@@ -85,22 +86,63 @@ export const seenState = `CASE
 	ELSE m.state
 END`;
 
-/** Visible states of messages that have a time to wake. */
-const waitingStates = ['staged', 'queued', 'leased', 'deferred', 'canceled'] as const;
+/** The messages of a lane that have a time to wake. */
+export interface WaitingLane {
+	/** Of its campaign; null: of none. */
+	state: 'staged' | 'released' | 'canceled' | null;
+	opens_at: Micros | null;
+	released_at: Micros | null;
+	/** All of them: staged, queued, leased and deferred. */
+	count: number;
+	leased: number;
+	deferred: number;
+	/** Whose time has come, whatever their campaign says. */
+	due: number;
+	/** The number of the first. */
+	first: number;
+}
 
-/** By visible state, 0 too; walks what waits. Groups would have to be sorted. */
-export async function countWaiting(
-	sql: Sql,
-): Promise<[state: (typeof waitingStates)[number], count: number][]> {
-	const [row = []] = await sql.tuples<(number | null)[]>(
-		`SELECT ${waitingStates.map((state) => `sum(CASE state WHEN '${state}' THEN 1 ELSE 0 END)`).join(', ')}
-		FROM (
-			SELECT ${seenState} AS state
-			FROM messages m ${sql.dialect.using('messages_due')}
-			-- The lane of a campaign's messages is its seq.
-			LEFT JOIN campaigns g ON g.seq = m.lane
-			WHERE m.wake_at IS NOT NULL
-		) w`,
-	);
-	return waitingStates.map((state, at) => [state, row[at] ?? 0]);
+/** Lanes with such messages; `now` null: `due` is 0. Walks an index that holds all it asks for, and no message. */
+export async function waitingLanes(sql: Sql, now: Micros | null): Promise<WaitingLane[]> {
+	const waiting = `messages ${sql.dialect.using('messages_due')} WHERE wake_at IS NOT NULL`;
+	const [lanes, tried] = await sql.together([
+		() =>
+			// The lane of a campaign's messages is its seq.
+			sql.all<Omit<WaitingLane, 'leased' | 'deferred'> & { lane: number }>(
+				`SELECT w.*, g.state, g.opens_at, g.released_at
+				FROM (
+					SELECT lane, count(*) AS count, count(*) FILTER (WHERE wake_at <= ?) AS due, min(id) AS first
+					FROM ${waiting}
+					GROUP BY lane
+				) w
+				LEFT JOIN campaigns g ON g.seq = w.lane
+				ORDER BY w.lane`,
+				now,
+			),
+		() =>
+			sql.all<{ lane: number; state: string; count: number }>(
+				`SELECT lane, state, count(*) AS count
+				FROM ${waiting} AND state IN ('leased', 'deferred')
+				GROUP BY lane, state`,
+			),
+	]);
+	return lanes.map(({ lane, ...found }) => {
+		const of = (state: string) => tried.find((one) => one.lane === lane && one.state === state)?.count ?? 0;
+		return { ...found, leased: of('leased'), deferred: of('deferred') };
+	});
+}
+
+/** Messages that have a time to wake by visible state, as `seenState` has it; a state without messages is absent. */
+export function countStates(lanes: readonly WaitingLane[]): Map<MessageState, number> {
+	const counts = new Map<MessageState, number>();
+	const add = (state: MessageState, count: number) => {
+		if (count > 0) counts.set(state, (counts.get(state) ?? 0) + count);
+	};
+	for (const { state, count, leased, deferred } of lanes) {
+		const isCanceled = state === 'canceled';
+		add('leased', leased);
+		add(isCanceled ? 'canceled' : 'deferred', deferred);
+		add(isCanceled || state === 'staged' ? state : 'queued', count - leased - deferred);
+	}
+	return counts;
 }

@@ -8,7 +8,7 @@ import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
 import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './detail-figures.js';
 import { countEverything, recountFigures, recountQuarters } from './figures.js';
-import { countWaiting } from './gates.js';
+import { countStates, waitingLanes } from './gates.js';
 import { listCounts, moveCounters, recountJoined, wrongJoined } from './list-counters.js';
 import { createQueuePauses } from './queue-state.js';
 import { settle } from './settle.js';
@@ -60,7 +60,7 @@ export function createMaintenance(sql: Sql) {
 				'sending',
 			);
 			await createQueuePauses(sql).pause({ kind: 'manual', reason, retry_at: null, now });
-			const waiting = new Map(await countWaiting(sql));
+			const waiting = countStates(await waitingLanes(sql, null));
 			return {
 				uncertain: leased.length,
 				waiting: (waiting.get('queued') ?? 0) + (waiting.get('deferred') ?? 0),

@@ -12,7 +12,7 @@ import type { Seen } from '../store.js';
 import type { StoredCall, StoredSubmission } from '../submissions.js';
 import { attachmentsOf } from './attachments.js';
 import { seenRows } from './campaigns/rows.js';
-import { countWaiting, leavesAt, seenState } from './gates.js';
+import { countStates, leavesAt, seenState, type WaitingLane, waitingLanes } from './gates.js';
 import {
 	type AttemptRow,
 	type MessageRow,
@@ -65,7 +65,7 @@ export function createMessages(sql: Sql) {
 		getMessage: ({ id, ...seen }) => getMessage(sql, id, seen),
 		getSubmission: ({ id }) => getSubmission(sql, id),
 		countMessages: ({ scope, ...seen }) => countByState(sql, scope, seen),
-		countWaiting: async () => Object.fromEntries((await countWaiting(sql)).filter(([, count]) => count > 0)),
+		countWaiting: async () => Object.fromEntries(countStates(await waitingLanes(sql, null))),
 		nextDue: ({ scope }) => nextDue(sql, scope),
 	} satisfies Partial<Operations>;
 }
@@ -76,7 +76,7 @@ export async function countByState(
 	scope: MessageScope | null,
 	seen: Seen = {},
 ): Promise<Partial<Record<MessageState, number>>> {
-	if (scope === null && seen.only_of === undefined) return await countAll(sql);
+	if (scope === null && seen.only_of === undefined) return await countAll(sql, await waitingLanes(sql, null));
 	const { where, values } = scopeCondition(scope);
 	const own = seenRows('s.owner', seen);
 	const rows = await sql.all<{ state: MessageState; count: number }>(
@@ -91,7 +91,10 @@ export async function countByState(
 }
 
 /** Of all messages: the time for it grows with those that wait and those that failed, not with those that were sent. */
-async function countAll(sql: Sql): Promise<Partial<Record<MessageState, number>>> {
+export async function countAll(
+	sql: Sql,
+	waiting: readonly WaitingLane[],
+): Promise<Partial<Record<MessageState, number>>> {
 	const over = await sql.all<{ state: MessageState; count: number }>(
 		`SELECT state, count(*) AS count
 		FROM messages ${sql.dialect.using('messages_over')}
@@ -99,8 +102,7 @@ async function countAll(sql: Sql): Promise<Partial<Record<MessageState, number>>
 		GROUP BY state`,
 	);
 	const counts = new Map(over.map(({ state, count }) => [state, count]));
-	for (const [state, count] of await countWaiting(sql))
-		if (count > 0) counts.set(state, (counts.get(state) ?? 0) + count);
+	for (const [state, count] of countStates(waiting)) counts.set(state, (counts.get(state) ?? 0) + count);
 	const sent = [...counts.values()].reduce((left, count) => left - count, await messageCount(sql));
 	if (sent > 0) counts.set('sent', sent);
 	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));

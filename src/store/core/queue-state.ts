@@ -6,27 +6,31 @@ import type { Micros } from '../../api/datetime.js';
 import type { Operations } from '../operations.js';
 import type { DeferredDomain, QueuePause, QueueState, QueueWorker } from '../queue.js';
 import { unfinishedMessages } from './compositions.js';
-import { leavesAt } from './gates.js';
+import { type WaitingLane, waitingLanes } from './gates.js';
 import { holdingLimits } from './limits/holders.js';
-import { countByState, nextDue } from './messages.js';
+import { countAll, nextDue } from './messages.js';
 import { heartbeatFreshMicros, isRunning } from './processes.js';
 import type { Sql } from './sql.js';
 
 const mostDomains = 50;
 
-/** Only reads, and walks everything that waits. At most 50 domains and 50 limits. */
+/** Only reads, and walks the index of what waits; messages themselves where they are deferred or limits are set. */
 export function createQueueState(sql: Sql) {
 	return {
-		queueState: async ({ now }): Promise<QueueState> => ({
-			messages: await countByState(sql, null),
-			...(await waiting(sql, now)),
-			next_due_at: await nextDue(sql, null),
-			pauses: await findPauses(sql),
-			workers: await findWorkers(sql, now),
-			deferred: await deferredDomains(sql),
-			unfinished: await unfinishedMessages(sql, now),
-			...(await holdingLimits(sql, now, { from: joined(sql), onItsWay, domain: domain(sql) })),
-		}),
+		queueState: async ({ now }): Promise<QueueState> => {
+			const lanes = await waitingLanes(sql, now);
+			const isAny = (state: 'leased' | 'deferred') => lanes.some((lane) => lane[state] > 0);
+			return {
+				messages: await countAll(sql, lanes),
+				...(await waiting(sql, lanes, now)),
+				next_due_at: await nextDue(sql, null),
+				pauses: await findPauses(sql),
+				workers: await findWorkers(sql, now, isAny('leased') ? await leasesByOwner(sql) : []),
+				deferred: isAny('deferred') ? await deferredDomains(sql) : [],
+				unfinished: await unfinishedMessages(sql, now),
+				...(await holdingLimits(sql, now, { from: joined(sql), onItsWay, domain: domain(sql) })),
+			};
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -36,14 +40,25 @@ const onItsWay = "m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'relea
 const joined = ({ dialect }: Sql) =>
 	`messages m ${dialect.using('messages_due')} LEFT JOIN campaigns g ON g.seq = m.lane`;
 
-async function waiting(sql: Sql, now: Micros): Promise<Pick<QueueState, 'due' | 'oldest_at'>> {
-	const row = await sql.get<{ due: number | null; oldest_at: Micros | null }>(
-		`SELECT sum(CASE WHEN ${leavesAt('m.wake_at')} <= ? THEN 1 ELSE 0 END) AS due, min(coalesce(g.released_at, m.created_at)) AS oldest_at
-		FROM ${joined(sql)}
-		WHERE ${onItsWay}`,
-		now,
-	);
-	return { due: row?.due ?? 0, oldest_at: row?.oldest_at ?? null };
+/** Of a campaign the moment of its release counts, of others that of the first that waits. */
+async function waiting(
+	sql: Sql,
+	lanes: readonly WaitingLane[],
+	now: Micros,
+): Promise<Pick<QueueState, 'due' | 'oldest_at'>> {
+	let due = 0;
+	let oldest_at: Micros | null = null;
+	for (const lane of lanes) {
+		if (lane.state !== null && lane.state !== 'released') continue;
+		if (lane.opens_at === null || lane.opens_at <= now) due += lane.due;
+		const since = lane.released_at ?? (await createdAt(sql, lane.first));
+		oldest_at = Math.min(oldest_at ?? since, since);
+	}
+	return { due, oldest_at };
+}
+
+async function createdAt(sql: Sql, id: number): Promise<Micros> {
+	return await sql.number('SELECT created_at FROM messages WHERE id = ?', id);
 }
 
 /** The part behind the last @. A quoted local part may hold others; rtrim removes everything but them. */
@@ -88,7 +103,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
  * Processes that hold leases or could take some; owners are called `host:pid:…` (see `Queue.lease`). A killed process
  * of this machine is recognised by its pid, before its heartbeat is old.
  */
-async function findWorkers(sql: Sql, now: Micros): Promise<QueueWorker[]> {
+async function findWorkers(sql: Sql, now: Micros, leases: readonly OwnedLeases[]): Promise<QueueWorker[]> {
 	const workers = new Map<string, QueueWorker>();
 	const known = await sql.all<{ role: string; host: string; pid: number; heard_at: Micros }>(
 		'SELECT role, host, pid, heartbeat_at AS heard_at FROM processes WHERE heartbeat_at > ? ORDER BY id',
@@ -99,12 +114,6 @@ async function findWorkers(sql: Sql, now: Micros): Promise<QueueWorker[]> {
 		const isGone = host === here && !isRunning(pid);
 		workers.set(`${host}:${pid}`, { role: isGone ? null : role, host, pid, messages: 0, heard_at });
 	}
-	const leases = await sql.all<{ lease_owner: string; count: number }>(
-		`SELECT lease_owner, count(*) AS count
-		FROM messages
-		WHERE wake_at IS NOT NULL AND state = 'leased' AND lease_owner IS NOT NULL
-		GROUP BY lease_owner`,
-	);
 	for (const { lease_owner, count } of leases) {
 		const [host = '', pid = ''] = lease_owner.split(':');
 		const name = `${host}:${pid}`;
@@ -114,6 +123,20 @@ async function findWorkers(sql: Sql, now: Micros): Promise<QueueWorker[]> {
 	const isWorthTelling = ({ role, messages }: QueueWorker) =>
 		messages > 0 || (role !== 'cli' && role !== null);
 	return [...workers.values()].filter(isWorthTelling);
+}
+
+interface OwnedLeases {
+	lease_owner: string;
+	count: number;
+}
+
+async function leasesByOwner(sql: Sql): Promise<OwnedLeases[]> {
+	return await sql.all(
+		`SELECT lease_owner, count(*) AS count
+		FROM messages ${sql.dialect.using('messages_due')}
+		WHERE wake_at IS NOT NULL AND state = 'leased' AND lease_owner IS NOT NULL
+		GROUP BY lease_owner`,
+	);
 }
 
 const columns = 'kind, reason, since, retry_at, faults';

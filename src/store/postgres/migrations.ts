@@ -12,6 +12,7 @@ import { processes } from './migrations/0021-processes.js';
 import { counted } from './migrations/0022-counted.js';
 import { listCounters } from './migrations/0023-list-counters.js';
 import { counters } from './migrations/0024-counters.js';
+import { waitingStates } from './migrations/0026-waiting-states.js';
 
 export interface Migration {
 	readonly version: number;
@@ -19,7 +20,7 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const migrations: readonly Migration[] = [first, processes, counted, listCounters, counters];
+const migrations: readonly Migration[] = [first, processes, counted, listCounters, counters, waitingStates];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));

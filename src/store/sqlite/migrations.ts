@@ -30,6 +30,7 @@ import { listPublicNames } from './migrations/0020-list-public-names.js';
 import { counted } from './migrations/0022-counted.js';
 import { listCounters } from './migrations/0023-list-counters.js';
 import { counters } from './migrations/0024-counters.js';
+import { waitingStates } from './migrations/0026-waiting-states.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -61,6 +62,7 @@ const allMigrations: readonly Migration[] = [
 	counted,
 	listCounters,
 	counters,
+	waitingStates,
 ];
 
 /** The schema this version reads and writes. */

@@ -55,7 +55,9 @@ it.each([
 	['queueState', { now: noon }],
 ] as const)('of messages by state: %s', (operation, command) => {
 	const plan = planOf(operation, command);
-	expect(plan).toContainEqual(expect.stringContaining('messages_due'));
+	const waiting = plan.filter((step) => step.includes('messages_due'));
+	expect(waiting).not.toEqual([]);
+	expect(waiting.filter((step) => /^SCAN/.test(step) && !step.includes('COVERING'))).toEqual([]);
 	expect(walks(plan)).toEqual([]);
 });
 

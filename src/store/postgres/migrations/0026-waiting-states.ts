@@ -1,0 +1,11 @@
+import type { Migration } from '../migrations.js';
+
+/** As SQLite has it. */
+export const waitingStates: Migration = {
+	version: 26,
+	name: 'waiting-states',
+	sql: `
+DROP INDEX messages_due;
+CREATE INDEX messages_due ON messages (lane, wake_at, id, state) WHERE wake_at IS NOT NULL;
+`,
+};
