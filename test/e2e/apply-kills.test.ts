@@ -1,4 +1,4 @@
-// `apply` that is killed and run again, beside `serve`: what the file names is there once.
+// `apply` that is killed and run again, or run twice at the same time, beside `serve`: what the file names is there once.
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -73,6 +73,43 @@ describe.skipIf(!isBuilt)('apply', () => {
 				expect([code, code === 0 ? '' : stderr]).toEqual([0, '']);
 				break;
 			}
+			await expectOnce();
+		},
+		timeLimit,
+	);
+
+	it(
+		'twice at the same time, from different homes: each is made once, by the first',
+		async () => {
+			const proxy = await startKillingProxy(server.baseUrl);
+			endings.push(proxy.close);
+			const run = async (baseUrl: string) => {
+				const env = { HOME: await makeHome(), MAILCTL_TOKEN: server.token };
+				return ended(startProgram(['--base-url', baseUrl, 'apply', '-f', file, '-y'], env));
+			};
+			const done = (stderr: unknown) => ({ code: 0, stderr });
+			// The second does all its work when the first has made its plan and is about to make a list.
+			const second = new Promise((resolve, reject) =>
+				proxy.arm({
+					at: 1,
+					when: 'before',
+					only: 'POST /sub/lists/',
+					strike: (response) => {
+						void run(server.baseUrl)
+							.then(resolve, reject)
+							.finally(() => response.writeHead(503, { 'retry-after': '0' }).end());
+					},
+				}),
+			);
+			const first = await run(proxy.baseUrl);
+			expect(await second).toMatchObject(done(expect.not.stringContaining('elsewhere')));
+			expect(first).toMatchObject(
+				done(
+					expect.stringContaining('list "List 0" was made elsewhere at the same time: that one is used\n'),
+				),
+			);
+			const lists = JSON.parse(await here('--db', db, 'lists', 'list', '-o', 'json')) as { id: number }[];
+			expect(lists.map(({ id }) => id).sort((a, b) => a - b)).toEqual(names.map((_, at) => at + 1));
 			await expectOnce();
 		},
 		timeLimit,

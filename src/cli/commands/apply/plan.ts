@@ -1,37 +1,20 @@
 /** What a deployment has against what a file wants of it: the changes, each by itself, and how each is made. */
-import type { Api } from '../../../api/api.js';
-import { need } from '../../../api/capabilities.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
 import { withoutPassword } from '../../../api/quote.js';
-import type { Uuid, WebhookType } from '../../../api/records.js';
 import type { LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal, UsageError } from '../../frame/errors.js';
-import { keepAll, walk } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import type { Change } from './columns.js';
 import { type Declaration, type Declared, type Kind, kinds, type Value } from './declaration.js';
-
-type Values = Readonly<Record<string, Value>>;
+import { type Existing, type Resource, resources, type Values } from './resources.js';
 
 /** A change, and the call that makes it. */
 export interface Step {
 	change: Change;
 	make(): Promise<unknown>;
-}
-
-/** A record that is there; `values` by the keys that a file may have, null where the name is all of it. */
-interface Existing {
-	name: string;
-	values: Values | null;
-	delete(): Promise<unknown>;
-	patch(values: Values): Promise<unknown>;
-}
-
-/** One kind of resource of a deployment. */
-interface Resource {
-	all(): Promise<Existing[]>;
-	create(values: Values): Promise<unknown>;
+	/** Once all steps are made: leaves one of two that were made of one name at the same time. True: it was ours that went. */
+	settle?(): Promise<boolean>;
 }
 
 /** Values that are never printed. */
@@ -72,6 +55,12 @@ function compare(
 	{ declared, there }: { declared: readonly Declared[]; there: readonly Existing[] },
 ): Step[] {
 	const steps: Step[] = [];
+	let read: Promise<Existing[]> | undefined;
+	// Read once, behind all that was made.
+	const afterwards = () => {
+		read ??= resource.all();
+		return read;
+	};
 	for (const one of declared) {
 		const { name, values, where } = one;
 		const [same, other] = counterparts(one, there);
@@ -80,11 +69,16 @@ function compare(
 		if (same === undefined) {
 			if (kind === 'webhooks' && values['login'] !== undefined && values['password'] === undefined)
 				throw new UsageError(`${where}: a login wants a password: give password or password_file`);
-			steps.push(
-				step({ action: 'create', kind, name, changes: between({}, values) }, values, () =>
-					createOrPatch(resource, one),
-				),
+			let made: unknown;
+			const create = step(
+				{ action: 'create', kind, name, changes: between({}, values) },
+				values,
+				async () => {
+					made = await createOrPatch(resource, one);
+				},
 			);
+			const settle = async () => giveWay(resource, one, { made, there: await afterwards() });
+			steps.push(resource.isUnused === undefined ? create : { ...create, settle });
 			continue;
 		}
 		const found = differing(same, values);
@@ -114,6 +108,26 @@ async function createOrPatch(resource: Resource, one: Declared): Promise<unknown
 		const found = differing(same, one.values);
 		return found === null ? undefined : await same.patch(found.patch);
 	}
+}
+
+/**
+ * Another call may have made one of the same name since the plan: the first of them stays, as declared. The second of
+ * two sees both.
+ */
+async function giveWay(
+	resource: Resource,
+	one: Declared,
+	{ made, there }: { made: unknown; there: readonly Existing[] },
+): Promise<boolean> {
+	const same = there.filter(({ name }) => name === one.name).sort((a, b) => (a.id ?? 0) - (b.id ?? 0));
+	const [first] = same;
+	const own = same.find(({ id }) => id === made);
+	if (first === undefined || own?.id === undefined || own === first) return false;
+	if ((await resource.isUnused?.(own.id)) !== true) return false;
+	await own.delete();
+	const found = differing(first, one.values);
+	if (found !== null) await first.patch(found.patch);
+	return true;
 }
 
 function isTaken(error: unknown): boolean {
@@ -188,125 +202,3 @@ async function settingSteps(local: LocalEngine, declared: readonly Declared[]): 
 
 /** The password of the mail server, and its URL, which may hold one. */
 const secretNames = /^smtp_(?:password|url)$/;
-
-const resources: Readonly<
-	Record<
-		Exclude<Kind, 'settings'>,
-		(api: Api, signal: AbortSignal, declared: readonly Declared[]) => Promise<Resource>
-	>
-> = {
-	senders: async (api, signal) => {
-		const senders = await need(api, 'senders', 'senders in the file');
-		return {
-			all: () =>
-				collect(walk(senders, {}, { signal }), ({ id, email }) => ({
-					name: email.toLowerCase(),
-					// One that differs in case alone is the same.
-					values: null,
-					delete: () => senders.delete(id, { signal }),
-					patch: async () => undefined,
-				})),
-			create: ({ email }) => senders.create({ email: String(email) }, { signal }),
-		};
-	},
-	fields: async ({ fields }, signal) => ({
-		all: () =>
-			collect(walk(fields, {}, { signal }), ({ id, variable, name }) => ({
-				name: variable,
-				values: { variable, name },
-				delete: () => fields.delete(id, { signal }),
-				patch: (values) => fields.patch(id, texts(values), { signal }),
-			})),
-		create: ({ variable, name }) =>
-			fields.create({ variable: String(variable), name: String(name) }, { signal }),
-	}),
-	lists: async (api, signal, declared) => {
-		const { lists } = api;
-		// A request a list: only for those whose public name is declared.
-		const named = new Set(declared.filter(({ values }) => 'public_name' in values).map(({ name }) => name));
-		const details = named.size === 0 ? null : await need(api, 'lists', 'public_name in the file');
-		const put = async (id: number, public_name: Value | undefined) =>
-			public_name === undefined
-				? undefined
-				: details?.patch(id, { public_name: textOrNull(public_name) }, { signal });
-		return {
-			all: async () => {
-				const all: Existing[] = [];
-				for (const { id, name, email_reason } of await keepAll(walk(lists, {}, { signal }))) {
-					const more = named.has(name) ? await details?.get(id, { signal }) : undefined;
-					all.push({
-						name,
-						values: { name, email_reason, public_name: more?.public_name ?? null },
-						delete: () => lists.delete(id, { signal }),
-						patch: async ({ public_name, ...values }) => {
-							if (Object.keys(values).length > 0) await lists.patch(id, texts(values), { signal });
-							return put(id, public_name);
-						},
-					});
-				}
-				return all;
-			},
-			create: async ({ name, email_reason, public_name }) => {
-				const input = { name: String(name), email_reason: String(email_reason) };
-				const { id } = await lists.create(input, { signal });
-				return put(id, public_name ?? undefined);
-			},
-		};
-	},
-	templates: async (api, signal) => {
-		const templates = await need(api, 'templates', 'templates in the file');
-		return {
-			all: () =>
-				collect(walk(templates, {}, { signal }), ({ id, name, text_body, html_body }) => ({
-					name,
-					values: { name, text_body, html_body },
-					delete: () => templates.delete(id as Uuid, { signal }),
-					patch: (values) => templates.patch(id, texts(values), { signal }),
-				})),
-			create: (values) => templates.create({ name: '', ...texts(values) }, { signal }),
-		};
-	},
-	webhooks: async ({ webhooks }, signal) => ({
-		all: () =>
-			collect(walk(webhooks, {}, { signal }), ({ id, url, type, is_auth_enabled, login, password }) => ({
-				name: `${type} ${url}`,
-				values: { url, type, is_auth_enabled, login, password },
-				delete: () => webhooks.delete(id, { signal }),
-				patch: (values) => webhooks.patch(id, hook(values), { signal }),
-			})),
-		create: (values) =>
-			webhooks.create(
-				{
-					url: '',
-					type: 'OPENED',
-					...(values['login'] !== undefined && { is_auth_enabled: true }),
-					...hook(values),
-				},
-				{ signal },
-			),
-	}),
-};
-
-async function collect<T extends object>(
-	records: AsyncIterable<T>,
-	of: (record: T) => Existing,
-): Promise<Existing[]> {
-	return (await keepAll(records)).map(of);
-}
-
-function textOrNull(value: Value): string | null {
-	return value === null ? null : String(value);
-}
-
-/** Values of texts alone, as the shapes of the file promise. */
-function texts(values: Values): Record<string, string> {
-	return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
-}
-
-function hook({ is_auth_enabled, type, ...rest }: Values) {
-	return {
-		...texts(rest),
-		...(typeof type === 'string' && { type: type as WebhookType }),
-		...(typeof is_auth_enabled === 'boolean' && { is_auth_enabled }),
-	};
-}

@@ -34,8 +34,18 @@ export async function carryOut(cx: CommandContext, steps: readonly Step[]): Prom
 		const failed = steps[made]?.change;
 		const at = failed === undefined ? '' : `, at the ${failed.action} of ${failed.kind} "${failed.name}"`;
 		await cx.warn(`stopped after ${made} of ${counted(steps.length, 'change')}${at}: run it again to go on`);
+		await settle(cx, steps.slice(0, made)).catch(() => undefined);
 		throw error;
 	}
+	await settle(cx, steps);
+}
+
+async function settle(cx: CommandContext, steps: readonly Step[]): Promise<void> {
+	for (const { change, settle } of steps)
+		if (await settle?.())
+			await cx.note(
+				`${change.kind.slice(0, -1)} "${change.name}" was made elsewhere at the same time: that one is used`,
+			);
 }
 
 /** `create 2, update 1, delete 3`. */

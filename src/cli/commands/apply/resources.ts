@@ -1,0 +1,154 @@
+/** The kinds of resources as a deployment has them: what is there, and the calls that change it. */
+import type { Api } from '../../../api/api.js';
+import { need } from '../../../api/capabilities.js';
+import type { Uuid, WebhookType } from '../../../api/records.js';
+import { keepAll, walk } from '../../verbs/listing.js';
+import type { Declared, Kind, Value } from './declaration.js';
+
+export type Values = Readonly<Record<string, Value>>;
+
+/** A record that is there; `values` by the keys that a file may have, null where the name is all of it. */
+export interface Existing {
+	name: string;
+	values: Values | null;
+	/** Where names are not unique: the lower one was made before. */
+	id?: number;
+	delete(): Promise<unknown>;
+	patch(values: Values): Promise<unknown>;
+}
+
+/** One kind of resource of a deployment. */
+export interface Resource {
+	all(): Promise<Existing[]>;
+	/** Where names are not unique, the id of what was made. */
+	create(values: Values): Promise<unknown>;
+	/** Nothing hangs on it yet. */
+	isUnused?(id: number): Promise<boolean>;
+}
+
+/** By kind, with what the file declares of it. Throws `MissingExtension`. */
+export const resources: Readonly<
+	Record<
+		Exclude<Kind, 'settings'>,
+		(api: Api, signal: AbortSignal, declared: readonly Declared[]) => Promise<Resource>
+	>
+> = {
+	senders: async (api, signal) => {
+		const senders = await need(api, 'senders', 'senders in the file');
+		return {
+			all: () =>
+				collect(walk(senders, {}, { signal }), ({ id, email }) => ({
+					name: email.toLowerCase(),
+					// One that differs in case alone is the same.
+					values: null,
+					delete: () => senders.delete(id, { signal }),
+					patch: async () => undefined,
+				})),
+			create: ({ email }) => senders.create({ email: String(email) }, { signal }),
+		};
+	},
+	fields: async ({ fields }, signal) => ({
+		all: () =>
+			collect(walk(fields, {}, { signal }), ({ id, variable, name }) => ({
+				name: variable,
+				values: { variable, name },
+				delete: () => fields.delete(id, { signal }),
+				patch: (values) => fields.patch(id, texts(values), { signal }),
+			})),
+		create: ({ variable, name }) =>
+			fields.create({ variable: String(variable), name: String(name) }, { signal }),
+	}),
+	lists: async (api, signal, declared) => {
+		const { lists } = api;
+		// A request a list: only for those whose public name is declared.
+		const named = new Set(declared.filter(({ values }) => 'public_name' in values).map(({ name }) => name));
+		const details = named.size === 0 ? null : await need(api, 'lists', 'public_name in the file');
+		const put = async (id: number, public_name: Value | undefined) =>
+			public_name === undefined
+				? undefined
+				: details?.patch(id, { public_name: textOrNull(public_name) }, { signal });
+		return {
+			all: async () => {
+				const all: Existing[] = [];
+				for (const { id, name, email_reason } of await keepAll(walk(lists, {}, { signal }))) {
+					const more = named.has(name) ? await details?.get(id, { signal }) : undefined;
+					all.push({
+						id,
+						name,
+						values: { name, email_reason, public_name: more?.public_name ?? null },
+						delete: () => lists.delete(id, { signal }),
+						patch: async ({ public_name, ...values }) => {
+							if (Object.keys(values).length > 0) await lists.patch(id, texts(values), { signal });
+							return put(id, public_name);
+						},
+					});
+				}
+				return all;
+			},
+			create: async ({ name, email_reason, public_name }) => {
+				const input = { name: String(name), email_reason: String(email_reason) };
+				const { id } = await lists.create(input, { signal });
+				await put(id, public_name ?? undefined);
+				return id;
+			},
+			isUnused: async (id) => (await lists.get(id, { signal })).overall_subscribers_count === 0,
+		};
+	},
+	templates: async (api, signal) => {
+		const templates = await need(api, 'templates', 'templates in the file');
+		return {
+			all: () =>
+				collect(walk(templates, {}, { signal }), ({ id, name, text_body, html_body }) => ({
+					name,
+					values: { name, text_body, html_body },
+					delete: () => templates.delete(id as Uuid, { signal }),
+					patch: (values) => templates.patch(id, texts(values), { signal }),
+				})),
+			create: (values) => templates.create({ name: '', ...texts(values) }, { signal }),
+		};
+	},
+	webhooks: async ({ webhooks }, signal) => ({
+		all: () =>
+			collect(walk(webhooks, {}, { signal }), ({ id, url, type, is_auth_enabled, login, password }) => ({
+				id,
+				name: `${type} ${url}`,
+				values: { url, type, is_auth_enabled, login, password },
+				delete: () => webhooks.delete(id, { signal }),
+				patch: (values) => webhooks.patch(id, hook(values), { signal }),
+			})),
+		create: async (values) => {
+			const login = values['login'] !== undefined && { is_auth_enabled: true };
+			const { id } = await webhooks.create(
+				{ url: '', type: 'OPENED', ...login, ...hook(values) },
+				{ signal },
+			);
+			return id;
+		},
+		// Another of one type and URL would be told of each event, too.
+		isUnused: async () => true,
+	}),
+};
+
+async function collect<T extends object>(
+	records: AsyncIterable<T>,
+	of: (record: T) => Existing,
+): Promise<Existing[]> {
+	return (await keepAll(records)).map(of);
+}
+
+function textOrNull(value: Value): string | null {
+	return value === null ? null : String(value);
+}
+
+/** Values of texts alone, as the shapes of the file promise. */
+function texts(values: Values): Record<string, string> {
+	return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
+}
+
+function hook({ is_auth_enabled, type, ...rest }: Values) {
+	return {
+		...texts(rest),
+		...(typeof type === 'string' && { type: type as WebhookType }),
+		...(typeof is_auth_enabled === 'boolean' && { is_auth_enabled }),
+	};
+}
