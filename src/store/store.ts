@@ -143,7 +143,7 @@ export interface Reads
 		attachments: AttachedFile[];
 	} | null>;
 	getSubmission(c: { id: Uuid }): Promise<StoredSubmission | null>;
-	/** Walks envelopes of submissions and rows of campaigns, as no index leads to them: for a person, not for a loop. */
+	/** Walks submissions with copies and refused rows of campaigns, as no index leads to an address in them: for a person, not for a loop. */
 	getPerson(c: { email_key: string }): Promise<Person>;
 	/** The newest first; `before`: the `next` of the slice before. */
 	slicePersonMessages(c: {

@@ -15,6 +15,7 @@ import { describeLimitHolders } from './store/limit-holders.js';
 import { describeLimits } from './store/limits.js';
 import { describeLists } from './store/lists.js';
 import { describeMessageActions } from './store/message-actions.js';
+import { describeMessagePages } from './store/message-pages.js';
 import { describeQueue } from './store/queue.js';
 import { describeQueuePauses } from './store/queue-pauses.js';
 import { describeRecords } from './store/records.js';
@@ -40,6 +41,7 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeLimits(open);
 		describeLimitHolders(open);
 		describeMessageActions(open);
+		describeMessagePages(open);
 		describeCampaigns(open);
 		describeCampaignBatches(open);
 		describeImports(open);

@@ -8,7 +8,7 @@ import { suppressedList } from '../../engine/rules/suppressions.js';
 import type { Operations } from '../operations.js';
 import type { TrackedEvent } from '../store.js';
 import { findList } from './lists.js';
-import { cancelMessage } from './message-actions.js';
+import { cancelMessage } from './messages/actions.js';
 import type { NoticedEvent } from './notifications.js';
 import { flag } from './rows.js';
 import { softBounce } from './soft-bounces.js';

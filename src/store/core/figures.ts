@@ -116,33 +116,28 @@ export async function countBounced(
 	{ from, to, campaign, tag, zone }: Omit<ReportRange, 'human'> & { tag: string | null; zone: string },
 ): Promise<{ bounced: number; neverSent: number }> {
 	const quarter = (at: string) => `${at} / ${quarterHour}`;
+	const scope = [
+		...(campaign === null ? [] : [{ where: 's.campaign = ?', value: campaign }]),
+		...(tag === null ? [] : [{ where: 's.tag = ?', value: tag }]),
+	];
 	const groups = await sql.all<BouncedGroup>(
-		// message_firsts_bounced (first_at)
+		// message_firsts_bounced (first_at), which has all that is read; a bounce outside the range does not count.
 		`SELECT ${quarter('m.sent_at')} AS sent, ${quarter('b.soft')} AS soft, ${quarter('b.hard')} AS hard,
 			count(*) AS count
 		FROM (
-			SELECT f.message_id, min(CASE f.type WHEN 'SOFTBOUNCED' THEN f.first_at END) AS soft,
-				min(CASE f.type WHEN 'HARDBOUNCED' THEN f.first_at END) AS hard
-			FROM (
-				SELECT DISTINCT message_id
-				FROM message_firsts
-				WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED') AND first_at BETWEEN ? AND ?
-			) w
-			JOIN message_firsts f ON f.message_id = w.message_id
-			WHERE f.type IN ('SOFTBOUNCED', 'HARDBOUNCED')
-			GROUP BY f.message_id
+			SELECT message_id, min(CASE type WHEN 'SOFTBOUNCED' THEN first_at END) AS soft,
+				min(CASE type WHEN 'HARDBOUNCED' THEN first_at END) AS hard
+			FROM message_firsts
+			WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED') AND first_at BETWEEN ? AND ?
+			GROUP BY message_id
 		) b
 		JOIN messages m ON m.id = b.message_id
-		JOIN submissions s ON s.seq = m.submission_seq
-		WHERE (CAST(? AS TEXT) IS NULL OR s.campaign = ?) AND (CAST(? AS TEXT) IS NULL OR s.tag = ?)
+		${scope.length === 0 ? '' : `JOIN submissions s ON s.seq = m.submission_seq AND ${scope.map(({ where }) => where).join(' AND ')}`}
 		GROUP BY 1, 2, 3`,
 		// A day of any zone lies within those of UTC around it.
 		startOfDay(addDays(from, -1)),
 		startOfDay(addDays(to, 2)),
-		campaign,
-		campaign,
-		tag,
-		tag,
+		...scope.map(({ value }) => value),
 	);
 	const isWithin = (quarter: number | null) => {
 		const day = quarter === null ? null : dayOf(quarter * quarterHour, zone);
@@ -163,17 +158,6 @@ interface Counted {
 	audience: Audience;
 	quarter: number;
 	count: number;
-}
-
-/** Counts the days anew in a zone. */
-export async function recountFigures(sql: Sql, zone: string): Promise<void> {
-	sql.write('DELETE FROM daily_figures');
-	const tally = await createTally(sql, 'days');
-	if ((await timeZone(sql)) !== zone) throw new Error('the zone is a setting: store it first');
-	for (const { quarter, campaign, type, audience, count } of await countEverything(sql)) {
-		tally.add({ at: quarter * quarterHour, campaign, type, audience, by: count });
-	}
-	tally.write();
 }
 
 /** Counts the quarters of an hour anew, without complaints, which are no events. */

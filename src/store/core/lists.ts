@@ -3,7 +3,7 @@
 import type { ListDetails } from '../../api/lists.js';
 import type { Operations } from '../operations.js';
 import { dropCounters } from './list-counters.js';
-import { cancelWaitingOfList } from './message-actions.js';
+import { cancelWaitingOfList } from './messages/actions.js';
 import { type ListRow, span, toList } from './rows.js';
 import type { Sql } from './sql.js';
 import { widenToAllLists } from './suppressions.js';

@@ -7,14 +7,14 @@ import { dayOf } from '../../api/datetime.js';
 import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
 import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './detail-figures.js';
-import { countEverything, recountFigures, recountQuarters } from './figures.js';
+import { countEverything, recountQuarters } from './figures.js';
 import { countStates, waitingLanes } from './gates.js';
 import { listCounts, moveCounters, recountJoined, wrongJoined } from './list-counters.js';
 import { createQueuePauses } from './queue-state.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { countMessages, messageCount } from './submissions.js';
-import { quarterHour, timeZone, total } from './tally.js';
+import { quarterHour, sumDays, timeZone, total } from './tally.js';
 
 /** The checks walk all subscribers and all messages. Each runs in one transaction of the caller. */
 export function createMaintenance(sql: Sql) {
@@ -31,8 +31,8 @@ export function createMaintenance(sql: Sql) {
 				);
 			countMessages(sql, -(await surplusOfMessages(sql)));
 			if (found.figures > 0) {
-				await recountFigures(sql, await timeZone(sql));
 				await recountQuarters(sql);
+				await sumDays(sql);
 				recountLinks(sql, await wrongLinks(sql));
 				recountBounces(sql, await wrongBounces(sql));
 				for (const list_id of await wrongJoined(sql)) recountJoined(sql, list_id);

@@ -8,7 +8,7 @@ import { erasedHash } from '../../engine/rules/erasure.js';
 import type { Command, Operations } from '../operations.js';
 import { erasureKeys, hasCopies, writtenForms } from './erasures.js';
 import { holdsOfMessage } from './limits/holders.js';
-import { getMessage } from './messages.js';
+import { getMessage } from './messages/messages.js';
 import { parseTexts, readEnvelope, type SubscriberRow, subscriberColumns, toSubscriber } from './rows.js';
 import type { Sql } from './sql.js';
 import { selectSuppressions } from './suppression-records.js';
@@ -168,8 +168,8 @@ async function copiesOf(sql: Sql, email_key: EmailKey, forms: readonly string[])
 	const rows = await sql.all<{ uuid: Uuid; envelope: string }>(
 		`SELECT m.uuid, s.envelope
 		FROM submissions s
-		JOIN messages m ON m.submission_seq = s.seq
-		WHERE ${hasCopies(sql, 's.envelope')} AND (${anyOf(sql, 's.envelope', forms)})
+		CROSS JOIN messages m
+		WHERE m.submission_seq = s.seq AND ${hasCopies(sql, 's.envelope')} AND (${anyOf(sql, 's.envelope', forms)})
 		ORDER BY m.id DESC
 		LIMIT ${most}`,
 		...forms,

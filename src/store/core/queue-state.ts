@@ -8,7 +8,7 @@ import type { DeferredDomain, QueuePause, QueueState, QueueWorker } from '../que
 import { unfinishedMessages } from './compositions.js';
 import { type WaitingLane, waitingLanes } from './gates.js';
 import { holdingLimits } from './limits/holders.js';
-import { countAll, nextDue } from './messages.js';
+import { countAll, nextDue } from './messages/messages.js';
 import { heartbeatFreshMicros, isRunning } from './processes.js';
 import type { Sql } from './sql.js';
 

@@ -10,7 +10,7 @@ import type { Slices } from './campaigns/rows.js';
 import { fatalSettlement, openCompositions } from './compositions.js';
 import { type Limiter, openLimiter } from './limits/limits.js';
 import { createWaking, readLimits } from './limits/turns.js';
-import { cancelMessage } from './message-actions.js';
+import { cancelMessage } from './messages/actions.js';
 import { closeIfDone, lanesOf, loseLeases, lostCall, sweepCanceled } from './queue-lanes.js';
 import { isHeld } from './queue-state.js';
 import { parseTexts, parseUsed, readEnvelope } from './rows.js';

@@ -1,12 +1,11 @@
 /** Settings of the database, and facts about the database itself. */
 import { limitSettings } from '../../engine/rules/limits.js';
 import type { Operations } from '../operations.js';
-import { recountFigures } from './figures.js';
 import { startWaking } from './limits/turns.js';
-import { countByState } from './messages.js';
+import { countByState } from './messages/messages.js';
 import { forgetFault } from './queue-state.js';
 import type { Sql } from './sql.js';
-import { timeZone } from './tally.js';
+import { sumDays, timeZone } from './tally.js';
 
 /**
  * `putSettings` applies its consequences in the same transaction: it recounts figures, forgets a fault, and starts
@@ -27,7 +26,7 @@ export function createSettings(sql: Sql) {
 			const zone = await timeZone(sql);
 			for (const [name, value] of Object.entries(values)) putSetting(sql, { name, value, now });
 			if ('smtp_url' in values || 'smtp_password' in values) forgetFault(sql);
-			if ((await timeZone(sql)) !== zone) await recountFigures(sql, await timeZone(sql));
+			if ((await timeZone(sql)) !== zone) await sumDays(sql);
 			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) await startWaking(sql, now);
 		},
 		status: async () => ({

@@ -12,7 +12,7 @@ import { isErased } from './erasures.js';
 import { knownVariables } from './fields.js';
 import { type CountSubscribers, counterMove, createFilteredCounts, moveCounters } from './list-counters.js';
 import { findList } from './lists.js';
-import { cancelWaitingOfSubscriber } from './message-actions.js';
+import { cancelWaitingOfSubscriber } from './messages/actions.js';
 import {
 	flag,
 	type NewSubscriber,

@@ -56,29 +56,22 @@ export interface Tally {
 }
 
 /**
- * For one operation, in its transaction: counts nothing before `write`. Days are of the current time zone. `days`: only
- * they change, as other figures do not depend on the zone; `quarters`: they alone.
+ * For one operation, in its transaction: counts nothing before `write`. Days are of the current time zone. `quarters`: only
+ * they change.
  */
-export async function createTally(sql: Sql, only: 'days' | 'quarters' | null = null): Promise<Tally> {
-	const zone = await timeZone(sql);
+export async function createTally(sql: Sql, only: 'quarters' | null = null): Promise<Tally> {
+	const dayAt = dayFinder(await timeZone(sql));
 	const days = createCounts();
 	const quarters = createCounts();
 	const clicks = createCounts();
 	const bounces = createCounts();
-	// Events that are counted together mostly happened together, and finding the day costs as much as the rest of
-	// counting.
-	let last = { quarter: Number.NaN, day: '' };
-	const dayAt = (at: Micros, quarter: number): Day => {
-		if (quarter !== last.quarter) last = { quarter, day: dayOf(at, zone) };
-		return last.day;
-	};
 	return {
 		add: ({ at, campaign, type, audience, by = 1 }) => {
 			const quarter = Math.floor(at / quarterHour);
 			for (const scope of scopesOf(campaign)) {
 				if (type !== 'COMPLAINED' && only !== 'quarters')
-					days.add([scope, dayAt(at, quarter), type, audience], [by]);
-				if (only !== 'days') quarters.add([scope, quarter, type, audience], [by]);
+					days.add([scope, dayAt(quarter), type, audience], [by]);
+				quarters.add([scope, quarter, type, audience], [by]);
 			}
 		},
 		addClick: ({ campaign, content, link, audience, messages }) =>
@@ -96,6 +89,46 @@ export async function createTally(sql: Sql, only: 'days' | 'quarters' | null = n
 		},
 		notices: createNotices(sql),
 	};
+}
+
+/** The day of a quarter of an hour. */
+function dayFinder(zone: string): (quarter: number) => Day {
+	// Events that are counted together mostly happened together, and finding the day costs as much as the rest of
+	// counting.
+	let last = { quarter: Number.NaN, day: '' };
+	return (quarter) => {
+		if (quarter !== last.quarter) last = { quarter, day: dayOf(quarter * quarterHour, zone) };
+		return last.day;
+	};
+}
+
+type QuarterKey = [scope: string, quarter: number, type: string, audience: string, shard: number];
+
+/** Rows in memory. */
+const sliceRows = 10_000;
+
+/** Adds up the days anew, in the zone of the settings: each quarter of an hour lies within one. */
+export async function sumDays(sql: Sql): Promise<void> {
+	sql.write('DELETE FROM daily_figures');
+	const days = createCounts();
+	const dayAt = dayFinder(await timeZone(sql));
+	for (let after: QuarterKey = ['', 0, '', '', -1]; ; ) {
+		const rows = await sql.tuples<[...QuarterKey, count: number]>(
+			`SELECT scope, quarter, type, audience, shard, count
+			FROM quarter_figures
+			WHERE (scope, quarter, type, audience, shard) > (?, ?, ?, ?, ?)
+			ORDER BY scope, quarter, type, audience, shard
+			LIMIT ${sliceRows}`,
+			...after,
+		);
+		for (const [scope, quarter, type, audience, , by] of rows)
+			if (type !== 'COMPLAINED') days.add([scope, dayAt(quarter), type, audience], [by]);
+		days.write(sql, addToDay);
+		const last = rows.at(-1);
+		if (last === undefined || rows.length < sliceRows) return;
+		const [scope, quarter, type, audience, shard] = last;
+		after = [scope, quarter, type, audience, shard];
+	}
 }
 
 /** The zone whose days the figures count. */

@@ -16,7 +16,7 @@ import type { Seen } from '../../store.js';
 import { attachmentErrors, attachmentsOf } from '../attachments.js';
 import { openingOf, planOf } from '../gates.js';
 import { findList } from '../lists.js';
-import { countByState } from '../messages.js';
+import { countByState } from '../messages/messages.js';
 import { loseLeases } from '../queue-lanes.js';
 import { flag, parseStored } from '../rows.js';
 import { findSender } from '../senders.js';

@@ -2,17 +2,17 @@
  * Messages as people see them. The state of a campaign decides that of its messages: release and cancel change one row.
  */
 
-import type { MessageScope } from '../../api/capabilities.js';
-import { formatDateTime, type Micros } from '../../api/datetime.js';
-import type { EventType, MessageEvent, MessageReport, MessageState } from '../../api/records.js';
-import { joinVariables } from '../../engine/rules/meta.js';
-import type { Command, Operations } from '../operations.js';
-import type { Leased } from '../queue.js';
-import type { Seen } from '../store.js';
-import type { StoredCall, StoredSubmission } from '../submissions.js';
-import { attachmentsOf } from './attachments.js';
-import { seenRows } from './campaigns/rows.js';
-import { countStates, leavesAt, seenState, type WaitingLane, waitingLanes } from './gates.js';
+import type { MessageScope } from '../../../api/capabilities.js';
+import { formatDateTime, type Micros } from '../../../api/datetime.js';
+import type { EventType, MessageEvent, MessageReport, MessageState } from '../../../api/records.js';
+import { joinVariables } from '../../../engine/rules/meta.js';
+import type { Operations } from '../../operations.js';
+import type { Leased } from '../../queue.js';
+import type { Seen } from '../../store.js';
+import type { StoredCall, StoredSubmission } from '../../submissions.js';
+import { attachmentsOf } from '../attachments.js';
+import { seenRows } from '../campaigns/rows.js';
+import { countStates, leavesAt, seenState, type WaitingLane, waitingLanes } from '../gates.js';
 import {
 	type AttemptRow,
 	type MessageRow,
@@ -20,48 +20,21 @@ import {
 	parseTexts,
 	parseUsed,
 	readEnvelope,
-	span,
 	toAttempt,
 	toMessage,
-} from './rows.js';
-import type { Sql, SqlValue } from './sql.js';
-import { messageCount } from './submissions.js';
+} from '../rows.js';
+import type { Sql, SqlValue } from '../sql.js';
+import { messageCount } from '../submissions.js';
+import { messageColumns, pageMessages } from './listing.js';
 
 const joined = `messages m
 	JOIN submissions s ON s.seq = m.submission_seq
 	LEFT JOIN campaigns g ON g.seq = s.campaign_seq`;
 
-const columns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
-	${seenState} AS state, m.attempts, ${leavesAt('m.due_at')} AS due_at, coalesce(g.released_at, m.created_at) AS created_at,
-	m.sent_at, m.last_reply`;
-
 /** Only reads. States in filters and counts too are the visible ones (`seenState`). */
 export function createMessages(sql: Sql) {
 	return {
-		pageMessages: async ({ filter, ...page }) => {
-			const { where, values } = conditions(filter, page);
-			return {
-				// Without a filter there is no join: the smallest index gives the count.
-				count: await sql.number(
-					values.length === 0
-						? 'SELECT count(*) FROM messages'
-						: `SELECT count(*) FROM ${joined} WHERE ${where}`,
-					...values,
-				),
-				results: (
-					await sql.all<MessageRow>(
-						`SELECT ${columns}
-						FROM ${joined}
-						JOIN contents c ON c.sha256 = s.content_sha256
-						WHERE ${where}
-						ORDER BY m.id ${filter.ordering === '-date_created' ? 'DESC' : ''}
-						LIMIT ? OFFSET ?`,
-						...values,
-						...span(page),
-					)
-				).map(toMessage),
-			};
-		},
+		pageMessages: (command) => pageMessages(sql, command),
 		getMessage: ({ id, ...seen }) => getMessage(sql, id, seen),
 		getSubmission: ({ id }) => getSubmission(sql, id),
 		countMessages: ({ scope, ...seen }) => countByState(sql, scope, seen),
@@ -115,23 +88,6 @@ function scopeCondition(scope: MessageScope | null): { where: string; values: Sq
 		: { where: 'g.id = ?', values: [scope.campaign] };
 }
 
-function conditions(filter: Command<'pageMessages'>['filter'], seen: Seen) {
-	const own = seenRows('s.owner', seen);
-	const parts = [own.where];
-	const values: SqlValue[] = [...own.values];
-	const add = (condition: string, value: SqlValue | undefined) => {
-		if (value === undefined) return;
-		parts.push(condition);
-		values.push(value);
-	};
-	add(`${seenState} = ?`, filter.status);
-	add('m.to_key = ?', filter.to_key);
-	add('s.campaign = ?', filter.campaign_unique_id);
-	add('s.tag = ?', filter.tag);
-	add('coalesce(g.released_at, m.created_at) >= ?', filter.since_at);
-	return { where: parts.join(' AND '), values };
-}
-
 interface RenderingRow {
 	id: number;
 	submission: string;
@@ -146,7 +102,7 @@ interface RenderingRow {
 export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Operations['getMessage']> {
 	const own = seenRows('s.owner', seen);
 	const row = await sql.get<MessageRow & RenderingRow>(
-		`SELECT ${columns}, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context
+		`SELECT ${messageColumns}, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context
 		FROM ${joined}
 		JOIN contents c ON c.sha256 = s.content_sha256
 		WHERE m.uuid = ? AND ${own.where}`,

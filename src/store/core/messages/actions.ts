@@ -2,15 +2,15 @@
  * Changes to waiting messages: one canceled or retried by a person, all of a list or an address canceled. A leased
  * message cannot be changed: its outcome will be recorded.
  */
-import type { Micros } from '../../api/datetime.js';
-import type { MessageState } from '../../api/records.js';
-import { erasedAddress } from '../../engine/rules/erasure.js';
-import { ruleOf } from '../../engine/rules/message-actions.js';
-import type { Operations } from '../operations.js';
-import { seenRows } from './campaigns/rows.js';
-import { forgetCompositions } from './compositions.js';
-import { seenState } from './gates.js';
-import type { Sql } from './sql.js';
+import type { Micros } from '../../../api/datetime.js';
+import type { MessageState } from '../../../api/records.js';
+import { erasedAddress } from '../../../engine/rules/erasure.js';
+import { ruleOf } from '../../../engine/rules/message-actions.js';
+import type { Operations } from '../../operations.js';
+import { seenRows } from '../campaigns/rows.js';
+import { forgetCompositions } from '../compositions.js';
+import { seenState } from '../gates.js';
+import type { Sql } from '../sql.js';
 
 interface ActedOn {
 	id: number;

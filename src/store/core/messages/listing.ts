@@ -1,0 +1,166 @@
+/**
+ * Pages of messages. The ids of a page come along the index of its narrowest filter, in the order of that index, and rows
+ * are read for the page alone: time grows with what this filter selects and with the number of the page, not with the
+ * database.
+ */
+import { type Micros, microsPerDay } from '../../../api/datetime.js';
+import type { MessageState } from '../../../api/records.js';
+import type { Command, Operations } from '../../operations.js';
+import type { Seen } from '../../store.js';
+import { seenRows } from '../campaigns/rows.js';
+import { leavesAt, seenState } from '../gates.js';
+import { type MessageRow, span, toMessage } from '../rows.js';
+import type { Sql, SqlValue } from '../sql.js';
+import { messageCount } from '../submissions.js';
+
+/** With filters the count is exact up to here, or to the page after the one that is read. */
+const mostCounted = 100_000;
+
+/** Of a message `m` with its submission `s`, content `c` and campaign `g`. */
+export const messageColumns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
+	${seenState} AS state, m.attempts, ${leavesAt('m.due_at')} AS due_at, coalesce(g.released_at, m.created_at) AS created_at,
+	m.sent_at, m.last_reply`;
+
+type Filter = Command<'pageMessages'>['filter'];
+
+export async function pageMessages(
+	sql: Sql,
+	{ filter, ...page }: Command<'pageMessages'>,
+): ReturnType<Operations['pageMessages']> {
+	const { from, where, values, order } = await selection(sql, filter, page);
+	const inOrder = `ORDER BY ${order.map((one) => `${one}${filter.ordering === '-date_created' ? ' DESC' : ''}`).join(', ')}`;
+	const rows = await sql.all<MessageRow>(
+		`SELECT ${messageColumns}
+		FROM (SELECT m.id FROM ${from} WHERE ${where} ${inOrder} LIMIT ? OFFSET ?) p
+		CROSS JOIN messages m
+		CROSS JOIN submissions s
+		CROSS JOIN contents c
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE m.id = p.id AND s.seq = m.submission_seq AND c.sha256 = s.content_sha256
+		${inOrder}`,
+		...values,
+		...span(page),
+	);
+	const most = Math.max(mostCounted, page.page * page.page_size + 1);
+	const count =
+		values.length === 0
+			? await messageCount(sql)
+			: await sql.number(
+					`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?) n`,
+					...values,
+					most,
+				);
+	return { count, results: rows.map(toMessage) };
+}
+
+interface Selection {
+	/** Tables and their joins; messages are `m`. */
+	from: string;
+	where: string;
+	values: SqlValue[];
+	/** Ascending. */
+	order: readonly string[];
+}
+
+/** What leads, and what else a message has to fulfil. A CROSS JOIN keeps SQLite to this order of tables. */
+async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selection> {
+	const { to_key, campaign_unique_id: campaign, tag, status, since_at } = filter;
+	const lead = leadOf(sql, filter);
+	const own = seenRows('s.owner', seen);
+	const conditions: (readonly [condition: string, ...values: SqlValue[]])[] = [];
+	if (lead.where !== undefined) conditions.push([lead.where]);
+	if (own.values.length > 0) conditions.push([own.where, ...own.values]);
+	if (to_key !== undefined) conditions.push(['m.to_key = ?', to_key]);
+	if (campaign !== undefined) conditions.push(['s.campaign = ?', campaign]);
+	if (tag !== undefined) conditions.push(['s.tag = ?', tag]);
+	if (status !== undefined) conditions.push([stateIs(status), status]);
+	if (since_at !== undefined) {
+		const { table, key, column } = lead.byCall ? numbered.submissions : numbered.messages;
+		conditions.push(
+			[`${column} >= ?`, await firstSince(sql, { table, key, since: since_at })],
+			['coalesce(g.released_at, m.created_at) >= ?', since_at],
+		);
+	}
+	const needs = (alias: string) => conditions.some(([condition]) => condition.includes(`${alias}.`));
+	const tables = [lead.from];
+	if (needs('s') || lead.byCall) conditions.push(['s.seq = m.submission_seq']);
+	if (needs('s') && !lead.byCall) tables.push('CROSS JOIN submissions s');
+	// The lane of a campaign's messages is its seq.
+	if (needs('g')) tables.push('LEFT JOIN campaigns g ON g.seq = m.lane');
+	return {
+		from: tables.join(' '),
+		where: ['TRUE', ...conditions.map(([condition]) => condition)].join(' AND '),
+		values: conditions.flatMap(([, ...values]) => values),
+		order: lead.byCall ? ['s.seq', 'm.id'] : ['m.id'],
+	};
+}
+
+interface Lead {
+	from: string;
+	where?: string;
+	/** In the order of the calls, and of the messages of each; else in that of the messages. */
+	byCall?: true;
+}
+
+/** By address, campaign, state or tag: what selects least, as far as that is known. Else all in their order. */
+function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, status }: Filter): Lead {
+	const byCall = { from: 'submissions s CROSS JOIN messages m', byCall: true } as const;
+	if (to_key !== undefined) return { from: 'messages m' };
+	if (campaign !== undefined) return byCall;
+	// Most messages are sent: their own order finds them soon.
+	if (status === undefined || status === 'sent') return tag === undefined ? { from: 'messages m' } : byCall;
+	if (status === 'canceled') {
+		const over = `SELECT id FROM messages ${dialect.using('messages_over')}
+			WHERE wake_at IS NULL AND state <> 'sent' AND state = 'canceled'`;
+		const waiting = `SELECT w.id FROM campaigns q CROSS JOIN messages w ${dialect.using('messages_due')}
+			WHERE q.state = 'canceled' AND w.lane = q.seq AND w.wake_at IS NOT NULL`;
+		return { from: `(${over} UNION ALL ${waiting}) k CROSS JOIN messages m`, where: 'm.id = k.id' };
+	}
+	return overStates.has(status)
+		? {
+				from: `messages m ${dialect.using('messages_over')}`,
+				where: "m.wake_at IS NULL AND m.state <> 'sent'",
+			}
+		: { from: `messages m ${dialect.using('messages_due')}`, where: 'm.wake_at IS NOT NULL' };
+}
+
+/** What no campaign changes to the eye. */
+const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'failed', 'uncertain']);
+
+function stateIs(status: MessageState): string {
+	return overStates.has(status) ? 'm.state = ?' : `${seenState} = ?`;
+}
+
+/** Both are numbered as they are made, but for what clocks and transactions differ. */
+const numbered = {
+	messages: { table: 'messages', key: 'id', column: 'm.id' },
+	submissions: { table: 'submissions', key: 'seq', column: 's.seq' },
+} as const;
+const disorder: Micros = microsPerDay;
+
+/** A number below which no message counts as made since then: those of a campaign count from its release. */
+async function firstSince(
+	sql: Sql,
+	{ table, key, since }: { table: string; key: string; since: Micros },
+): Promise<number> {
+	const opened = await sql.get<{ at: Micros | null }>(
+		'SELECT min(created_at) AS at FROM campaigns WHERE released_at >= ?',
+		since,
+	);
+	const from = Math.min(since, opened?.at ?? since) - disorder;
+	const range = await sql.get<{ low: number | null; high: number | null }>(
+		`SELECT (SELECT min(${key}) FROM ${table}) AS low, (SELECT max(${key}) FROM ${table}) AS high`,
+	);
+	let low = range?.low ?? 0;
+	let high = (range?.high ?? 0) + 1;
+	while (low < high) {
+		const middle = low + Math.floor((high - low) / 2);
+		const row = await sql.get<{ number: number; created_at: Micros }>(
+			`SELECT ${key} AS number, created_at FROM ${table} WHERE ${key} >= ? ORDER BY ${key} LIMIT 1`,
+			middle,
+		);
+		if (row === undefined || row.created_at >= from) high = middle;
+		else low = row.number + 1;
+	}
+	return low;
+}

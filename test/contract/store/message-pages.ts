@@ -1,0 +1,148 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Message } from '../../../src/api/records.js';
+import type { Store } from '../../../src/store/store.js';
+import {
+	accepted250,
+	busy451,
+	campaignOf,
+	day,
+	fixedClock,
+	hour,
+	lease,
+	newList,
+	newSubscriber,
+	noon,
+	type OpenEmpty,
+	put,
+	releasedCampaign,
+	send,
+	unknown550,
+	verify,
+} from './fixture.js';
+
+type Filter = Parameters<Store['reads']['pageMessages']>[0]['filter'];
+
+/** What a filter means, whichever index finds it. */
+function fulfils(filter: Filter, message: Message): boolean {
+	const { status, to_key, campaign_unique_id: campaign, tag, since_at } = filter;
+	return (
+		(status === undefined || message.state === status) &&
+		(to_key === undefined || message.to === to_key) &&
+		(campaign === undefined || message.campaign_unique_id === campaign) &&
+		(tag === undefined || message.tag === tag) &&
+		(since_at === undefined || Date.parse(`${message.date_created}Z`) * 1000 >= since_at)
+	);
+}
+
+/** Each condition left out or with one of its values, in every combination. */
+function combined(values: Readonly<Record<string, readonly (string | number)[]>>): Filter[] {
+	let filters: Record<string, string | number>[] = [{}];
+	for (const [name, ones] of Object.entries(values))
+		filters = filters.flatMap((filter) => [filter, ...ones.map((one) => ({ ...filter, [name]: one }))]);
+	// Names and values are those of the filter.
+	return filters as Filter[];
+}
+
+export function describeMessagePages(open: OpenEmpty): void {
+	describe('pages of messages', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			return () => store.close();
+		});
+
+		/** Messages in every state, of campaigns and of calls; the names of the campaigns. */
+		async function mixed(): Promise<string[]> {
+			const list = await newList(store);
+			for (const name of ['a', 'b', 'c']) await newSubscriber(store, list, `${name}@example.org`);
+			const early = await releasedCampaign(store, list, 'early');
+			const outcomes = [
+				{ kind: 'sent', reply: accepted250 },
+				{ kind: 'bounced', reply: unknown550, suppress: false },
+				{ kind: 'failed', reply: unknown550 },
+				{ kind: 'uncertain', reply: busy451 },
+				{ kind: 'deferred', reply: busy451, due_at: noon + 10 * day },
+				{ kind: 'sent', reply: accepted250 },
+			] as const;
+			for (const outcome of outcomes) {
+				const [one] = await lease(store, { max: 1 });
+				if (one === undefined) await send(store, ['d@example.org'], { tag: 'receipt' });
+				const [message = one] = one === undefined ? await lease(store, { max: 1 }) : [one];
+				if (message === undefined) throw new Error('nothing to deliver');
+				const { message: id, fence } = message;
+				await store.queue.settle({ settlements: [{ message: id, fence, at: noon, outcome }] });
+			}
+			// Staged before the last calls, released after them.
+			const late = campaignOf('late', { tag: 'receipt' });
+			await store.writes.openCampaign(late);
+			await put(store, late.id, 0, ['a@example.org', 'e@example.org']);
+			await send(store, ['a@example.org', 'f@example.org'], { now: noon + day, tag: 'receipt' });
+			await store.writes.releaseCampaign({ campaign: late.id, expect_count: 2, now: noon + 3 * day });
+			const staged = campaignOf('staged', { tag: 'news' });
+			await store.writes.openCampaign(staged);
+			await put(store, staged.id, 0, ['g@example.org']);
+			const dropped = await releasedCampaign(store, list, 'dropped');
+			await lease(store, { max: 1, scope: { campaign: dropped } });
+			await store.writes.cancelCampaign({ campaign: dropped, now: noon + hour });
+			return [early, late.id, staged.id, dropped];
+		}
+
+		it('have what their filters select, in their order, and count it', async () => {
+			const campaigns = await mixed();
+			const all = (await store.reads.pageMessages({ page: 1, page_size: 100, filter: {} })).results;
+			const states = new Set(all.map(({ state }) => state));
+			expect([...states].sort()).toEqual(
+				[
+					'bounced',
+					'canceled',
+					'deferred',
+					'failed',
+					'leased',
+					'queued',
+					'sent',
+					'staged',
+					'uncertain',
+				].sort(),
+			);
+			const filters = combined({
+				status: [...states],
+				to_key: ['a@example.org', 'nobody@example.org'],
+				campaign_unique_id: campaigns,
+				tag: ['receipt', 'none'],
+				since_at: [noon + 1, noon + 2 * day],
+			});
+			for (const filter of filters) {
+				const wanted = all.filter((one) => fulfils(filter, one)).map(({ id }) => id);
+				const { count, results } = await store.reads.pageMessages({ page: 1, page_size: 100, filter });
+				const found = results.map(({ id }) => id).sort();
+				expect({ filter, count, found }).toEqual({ filter, count: wanted.length, found: [...wanted].sort() });
+			}
+		});
+
+		it('follow each other without a gap, from either end', async () => {
+			await mixed();
+			for (const filter of [{}, { tag: 'receipt' }, { status: 'canceled' }, { since_at: noon }] as Filter[]) {
+				const ids = async (page: number, page_size: number, ordering: NonNullable<Filter['ordering']>) =>
+					(await store.reads.pageMessages({ page, page_size, filter: { ...filter, ordering } })).results.map(
+						({ id }) => id,
+					);
+				const whole = await ids(1, 100, 'date_created');
+				expect(await ids(1, 100, '-date_created')).toEqual([...whole].reverse());
+				const pages = [];
+				for (let page = 1; page <= whole.length; page += 1)
+					pages.push(...(await ids(page, 1, 'date_created')));
+				expect(pages).toEqual(whole);
+			}
+		});
+
+		it('count all of them with the state each has', async () => {
+			await mixed();
+			const all = (await store.reads.pageMessages({ page: 1, page_size: 100, filter: {} })).results;
+			const counted: Record<string, number> = {};
+			for (const { state } of all) counted[state] = (counted[state] ?? 0) + 1;
+			expect(await store.reads.countMessages({ scope: null })).toEqual(counted);
+			expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
+		});
+	});
+}
