@@ -121,15 +121,20 @@ export async function countBounced(
 		...(tag === null ? [] : [{ where: 's.tag = ?', value: tag }]),
 	];
 	const groups = await sql.all<BouncedGroup>(
-		// message_firsts_bounced (first_at), which has all that is read; a bounce outside the range does not count.
+		// message_firsts_bounced (first_at)
 		`SELECT ${quarter('m.sent_at')} AS sent, ${quarter('b.soft')} AS soft, ${quarter('b.hard')} AS hard,
 			count(*) AS count
 		FROM (
-			SELECT message_id, min(CASE type WHEN 'SOFTBOUNCED' THEN first_at END) AS soft,
-				min(CASE type WHEN 'HARDBOUNCED' THEN first_at END) AS hard
-			FROM message_firsts
-			WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED') AND first_at BETWEEN ? AND ?
-			GROUP BY message_id
+			SELECT f.message_id, min(CASE f.type WHEN 'SOFTBOUNCED' THEN f.first_at END) AS soft,
+				min(CASE f.type WHEN 'HARDBOUNCED' THEN f.first_at END) AS hard
+			FROM (
+				SELECT DISTINCT message_id
+				FROM message_firsts
+				WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED') AND first_at BETWEEN ? AND ?
+			) w
+			JOIN message_firsts f ON f.message_id = w.message_id
+			WHERE f.type IN ('SOFTBOUNCED', 'HARDBOUNCED')
+			GROUP BY f.message_id
 		) b
 		JOIN messages m ON m.id = b.message_id
 		${scope.length === 0 ? '' : `JOIN submissions s ON s.seq = m.submission_seq AND ${scope.map(({ where }) => where).join(' AND ')}`}
