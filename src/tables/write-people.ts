@@ -47,8 +47,8 @@ export function csvFormat(
 	columns: readonly PeopleColumn[],
 	guard: (cell: string) => string = (cell) => cell,
 ): (person: Subscriber) => string {
-	const own = variablesOf(columns);
-	return (person) => formatCsvRow(columns.map((column) => guard(cellOf(column, person, own))));
+	const cells = columns.map((column) => cellIn(column, variablesOf(columns)));
+	return (person) => formatCsvRow(cells.map((cell) => guard(cell(person))));
 }
 
 /**
@@ -83,14 +83,15 @@ function variablesOf(columns: readonly PeopleColumn[]): ReadonlySet<string> {
 	return new Set(columns.flatMap((column) => (column.kind === 'field' ? [column.variable] : [])));
 }
 
-function cellOf(column: PeopleColumn, person: Subscriber, own: ReadonlySet<string>): string {
+/** The cell of a person in this column. */
+function cellIn(column: PeopleColumn, own: ReadonlySet<string>): (person: Subscriber) => string {
 	switch (column.kind) {
 		case 'record':
-			return String(person[column.name] ?? '');
+			return (person) => String(person[column.name] ?? '');
 		case 'field':
-			return textOf(person, column.variable) ?? '';
+			return (person) => textOf(person, column.variable) ?? '';
 		case 'meta':
-			return restOf(person, own);
+			return (person) => restOf(person, own);
 	}
 }
 

@@ -151,15 +151,21 @@ async function toOutput(cx: CommandContext, texts: AsyncIterable<Text>): Promise
 async function toFile(path: string, texts: AsyncIterable<Text>, whenThere: WhenThere): Promise<number> {
 	const { createOutputFile } = await import('../../tables/output-file.js');
 	const file = await createOutputFile(path, whenThere);
+	// One piece is written while the next is read.
+	let written = Promise.resolve();
 	try {
 		let exported = 0;
 		for await (const { text, count } of texts) {
-			await file.write(text);
+			await written;
+			written = file.write(text);
 			exported += count;
 		}
+		await written;
 		await file.finish();
 		return exported;
 	} finally {
+		// Its error has been thrown, or came after another one.
+		await written.catch(() => undefined);
 		await file.discard();
 	}
 }

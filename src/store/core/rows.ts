@@ -284,8 +284,12 @@ function damaged(cause: unknown): StoreError {
 /** As `parseStored`, an object. */
 export function parseRecord(text: string): Record<string, unknown> {
 	const value = parseStored(text);
-	if (typeof value !== 'object' || value === null) throw damaged(new TypeError('a stored object is none'));
-	return Object.fromEntries(Object.entries(value));
+	if (!isRecord(value)) throw damaged(new TypeError('a stored object is none'));
+	return value;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** As `parseRecord`, where all values are texts. */
