@@ -7,6 +7,7 @@ import { limitSettings } from '../engine/rules/limits.js';
 import type { Core } from './core/core.js';
 import type { Command } from './operations.js';
 import type { Leased } from './queue.js';
+import type { Writes } from './store.js';
 
 /** Carries out one operation of the core, in a transaction of its own. */
 export type Step = <Name extends keyof Core>(
@@ -27,11 +28,23 @@ export const groundOfTrials: ReadonlySet<string> = new Set(['createField', 'open
 const sliceSize = 2_000;
 const allRows = Number.MAX_SAFE_INTEGER;
 
+/** The operations that are cut into slices. */
+export function inSlices(steps: Steps) {
+	return {
+		putSettings: (command) => putSettingsInSlices(steps, command),
+		addListToCampaign: (command) => addInSlices(steps, command),
+		cancelCampaign: (command) => cancelInSlices(steps, command),
+		deleteList: (command) => deleteInSlices(steps, command),
+		clearList: (command) => clearInSlices(steps, command),
+		deleteField: (command) => deleteFieldInSlices(steps, command),
+	} satisfies Partial<Writes>;
+}
+
 /**
  * The place in the list commits with each slice, and nothing is leased before the release: a repeated call continues an
  * interrupted one. Null: no such campaign or list, or it is not staged any more.
  */
-export async function addInSlices(
+async function addInSlices(
 	{ step, isTrial }: Steps,
 	command: { campaign: Uuid; list_id: number; now: Micros },
 ): Promise<Ack<AcceptCounts> | null> {
@@ -55,7 +68,7 @@ export async function addInSlices(
  * Cancels in one step, then removes messages that were only staged and would never be sent. After an interruption the
  * rest reads as canceled. With `forget` the campaign goes then, too, unless it was released.
  */
-export async function cancelInSlices(
+async function cancelInSlices(
 	{ step, isTrial }: Steps,
 	command: { campaign: Uuid; forget?: boolean; now: Micros },
 ): Promise<boolean> {
@@ -65,6 +78,47 @@ export async function cancelInSlices(
 	while (isKnown && (await step('dropStaged', slice)) === limit);
 	if (isKnown && command.forget) await step('forgetCampaign', command);
 	return isKnown;
+}
+
+/**
+ * The list is there until the last step, its subscribers are gone slice by slice: a repeated call ends what was broken
+ * off. Answers how many went before the last step.
+ */
+async function emptyInSlices({ step, isTrial }: Steps, list_id: number, limit: number): Promise<number> {
+	let gone = 0;
+	for (let slice = limit; !isTrial && slice === limit; gone += slice)
+		slice = await step('dropSubscribers', { list_id, limit, isFirst: gone === 0 });
+	return gone;
+}
+
+export async function deleteInSlices(
+	steps: Steps,
+	command: Command<'deleteList'>,
+	limit = sliceSize,
+): Promise<boolean> {
+	await emptyInSlices(steps, command.id, limit);
+	return await steps.step('deleteList', command);
+}
+
+export async function clearInSlices(
+	steps: Steps,
+	command: Command<'clearList'>,
+	limit = sliceSize,
+): Promise<number | null> {
+	const gone = await emptyInSlices(steps, command.id, limit);
+	const rest = await steps.step('clearList', command);
+	return rest === null ? null : gone + rest;
+}
+
+/** The field is there until the last step: a repeated call ends what was broken off. */
+export async function deleteFieldInSlices(
+	{ step, isTrial }: Steps,
+	command: Command<'deleteField'>,
+	limit = sliceSize,
+): Promise<boolean> {
+	let after = isTrial ? null : 0;
+	while (after !== null) after = await step('dropFieldUses', { id: command.id, after, limit });
+	return await step('deleteField', command);
 }
 
 /** Cheap rows: about a twentieth of a second of work. */

@@ -131,6 +131,7 @@ export interface Reads
 	pageSenders(c: PageOf): Promise<Slice<Sender>>;
 	/** Without regard to case; `null` when it is not verified. */
 	findSender(c: { email_key: string }): Promise<Sender | null>;
+	/** With a filter `count` is exact up to 100,000, or to the page behind this one. */
 	pageMessages(
 		c: PageOf & Seen & { filter: MessageFilter & { to_key?: string; since_at?: Micros } },
 	): Promise<Slice<Message>>;
@@ -223,9 +224,9 @@ export interface Writes
 	createList(c: { input: ListInput; now: Micros }): Promise<Written<List>>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
 	patchListDetails(c: { id: number; patch: Partial<ListDetailsInput> }): Promise<Written<ListDetails>>;
-	/** Deletes the list with its subscribers, and cancels its waiting bulk messages. False: no such list. */
+	/** Deletes the list with its subscribers, slice by slice, and before them cancels its waiting bulk messages. False: no such list. */
 	deleteList(c: { id: number; now: Micros }): Promise<boolean>;
-	/** Deletes all subscribers of the list. `null`: no such list; else their number. */
+	/** Deletes all subscribers of the list, slice by slice. `null`: no such list; else their number. */
 	clearList(c: { id: number; now: Micros }): Promise<number | null>;
 
 	/** `if_exists`: an existing subscriber is kept (`skip`) or changed, meta merged (`update`); absent: refused. */
@@ -252,7 +253,7 @@ export interface Writes
 	liftErasure(c: { email_key: string }): Promise<boolean>;
 
 	createField(c: { input: FieldInput; now: Micros }): Promise<Written<Field>>;
-	/** A rename renames the key in every subscriber's meta. */
+	/** A rename renames the key in every subscriber's meta; `deleteField` takes it out, slice by slice. */
 	patchField(c: { id: number; patch: Partial<FieldInput> }): Promise<Written<Field>>;
 	deleteField(c: { id: number }): Promise<boolean>;
 
@@ -270,7 +271,7 @@ export interface Writes
 	createSender(c: { email: string; email_key: string; now: Micros }): Promise<Written<Sender>>;
 	deleteSender(c: { id: number }): Promise<boolean>;
 
-	/** `null` removes a setting. A new `time_zone` recounts the daily figures in the same transaction. */
+	/** `null` removes a setting. A new `time_zone` sums the daily figures anew in the same transaction. */
 	putSettings(c: { values: Readonly<Record<string, string | null>>; now: Micros }): Promise<void>;
 	/**
 	 * Rewrites every secret: wrapped with the first key of the store, or plain. Beside other processes that have the

@@ -12,7 +12,7 @@ import { createDeliveries } from './deliveries.js';
 import { createErasures } from './erasures.js';
 import { createEvents } from './events.js';
 import { createFieldErrors } from './field-errors.js';
-import { createFields } from './fields.js';
+import { createFields, type FieldUses } from './fields.js';
 import { createFigures } from './figures.js';
 import { createBatchRows } from './imports/batch-rows.js';
 import { createImports } from './imports/imports.js';
@@ -20,7 +20,7 @@ import { createRowImports } from './imports/row-imports.js';
 import { createDkimKeys, createKeyring, createTokens } from './keys.js';
 import { createLimitHolders } from './limits/holders.js';
 import { createLimitTurns, createWaking, type Waking } from './limits/turns.js';
-import { createLists } from './lists.js';
+import { createLists, type Emptying } from './lists.js';
 import { createMaintenance } from './maintenance.js';
 import { createMessageActions } from './messages/actions.js';
 import { createMessages } from './messages/messages.js';
@@ -39,7 +39,7 @@ import { createSuppressions } from './suppression-records.js';
 import { createTemplates } from './templates.js';
 import { createWebhookSecrets, createWebhooks } from './webhooks.js';
 
-export interface Core extends Operations, Slices, Waking {
+export interface Core extends Operations, Slices, Waking, Emptying, FieldUses {
 	/** Does the work on a command that needs no transaction, ahead of the operation. Returns the number of rows. */
 	prepareBatch(command: Command<'putImportBatch'>): number;
 }

@@ -9,7 +9,7 @@ import type { Sql } from './sql.js';
 
 const columns = 'id, variable, name, created_at';
 
-/** Renaming and deleting walk all subscribers in one transaction of the caller. */
+/** Renaming walks all subscribers in one transaction of the caller; of a deletion most is done in slices before. */
 export function createFields(sql: Sql) {
 	return {
 		pageFields: async (page) => ({
@@ -63,7 +63,20 @@ export function createFields(sql: Sql) {
 			await removeFromMeta(sql, row.variable);
 			return true;
 		},
-	} satisfies Partial<Operations>;
+		dropFieldUses: async ({ id, after, limit }) => {
+			const row = await findField(sql, id);
+			return row === null ? null : await removeSlice(sql, { variable: row.variable, after, limit });
+		},
+	} satisfies Partial<Operations & FieldUses>;
+}
+
+/** Ahead of `deleteField`, which does the rest. */
+export interface FieldUses {
+	/**
+	 * Takes the variable out of the meta of subscribers above `after`, at most so many of them; answers the last one, null
+	 * behind the end.
+	 */
+	dropFieldUses(c: { id: number; after: number; limit: number }): Promise<number | null>;
 }
 
 /** Reads the set at each call. A caller that checks many rows keeps it within its transaction. */
@@ -90,9 +103,15 @@ async function renameInMeta(sql: Sql, from: string, to: string): Promise<void> {
 }
 
 async function removeFromMeta(sql: Sql, variable: string): Promise<void> {
-	await eachUse(sql, variable, async (id, { [variable]: _, ...rest }) => {
-		writeMeta(sql, id, rest);
-	});
+	await eachUse(sql, variable, without(sql, variable));
+}
+
+async function removeSlice(sql: Sql, slice: Slice): Promise<number | null> {
+	return await eachOfSlice(sql, slice, without(sql, slice.variable));
+}
+
+function without(sql: Sql, variable: string): Use {
+	return async (id, { [variable]: _, ...rest }) => writeMeta(sql, id, rest);
 }
 
 function writeMeta(sql: Sql, id: number, meta: Record<string, unknown>): void {
@@ -102,31 +121,38 @@ function writeMeta(sql: Sql, id: number, meta: Record<string, unknown>): void {
 /** Rows in memory. */
 const sliceRows = 1_000;
 
+interface Slice {
+	variable: string;
+	after: number;
+	limit: number;
+}
+
+type Use = (id: number, meta: Record<string, unknown>) => Promise<void>;
+
 /** Every subscriber whose meta has the variable, by id. */
-async function eachUse(
-	sql: Sql,
-	variable: string,
-	use: (id: number, meta: Record<string, unknown>) => Promise<void>,
-): Promise<void> {
-	for (let after = 0; ; ) {
-		const rows = await sql.tuples<[id: number, meta: string]>(
-			// The quoted name is searched for first: most rows are never parsed. Variables need no escaping.
-			`SELECT id, meta
-			FROM subscribers
-			WHERE id > ? AND ${sql.dialect.position}(meta, ?) > 0
-			ORDER BY id
-			LIMIT ${sliceRows}`,
-			after,
-			`"${variable}"`,
-		);
-		for (const [id, text] of rows) {
-			const meta = parseRecord(text);
-			if (Object.hasOwn(meta, variable)) await use(id, meta);
-		}
-		const last = rows.at(-1);
-		if (last === undefined || rows.length < sliceRows) return;
-		after = last[0];
+async function eachUse(sql: Sql, variable: string, use: Use): Promise<void> {
+	let after: number | null = 0;
+	while (after !== null) after = await eachOfSlice(sql, { variable, after, limit: sliceRows }, use);
+}
+
+/** The last id of the slice; null behind the end. */
+async function eachOfSlice(sql: Sql, { variable, after, limit }: Slice, use: Use): Promise<number | null> {
+	const rows = await sql.tuples<[id: number, meta: string]>(
+		// The quoted name is searched for first: most rows are never parsed. Variables need no escaping.
+		`SELECT id, meta
+		FROM subscribers
+		WHERE id > ? AND ${sql.dialect.position}(meta, ?) > 0
+		ORDER BY id
+		LIMIT ?`,
+		after,
+		`"${variable}"`,
+		limit,
+	);
+	for (const [id, text] of rows) {
+		const meta = parseRecord(text);
+		if (Object.hasOwn(meta, variable)) await use(id, meta);
 	}
+	return rows.length < limit ? null : (rows.at(-1)?.[0] ?? null);
 }
 
 async function written(sql: Sql, id: number) {

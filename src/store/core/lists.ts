@@ -1,12 +1,14 @@
 /** Lists. Their counters change with their subscribers. */
 
+import type { Micros } from '../../api/datetime.js';
 import type { ListDetails } from '../../api/lists.js';
 import type { Operations } from '../operations.js';
-import { dropCounters } from './list-counters.js';
+import { dropCounters, moveCounters } from './list-counters.js';
 import { cancelWaitingOfList } from './messages/actions.js';
 import { type ListRow, span, toList } from './rows.js';
 import type { Sql } from './sql.js';
 import { widenToAllLists } from './suppressions.js';
+import { quarterHour } from './tally.js';
 
 const columns = `id, name, email_reason, created_at,
 	(SELECT coalesce(sum(active), 0) FROM list_counters WHERE list_id = lists.id) AS active_count,
@@ -60,7 +62,37 @@ export function createLists(sql: Sql) {
 			return true;
 		},
 		clearList: async ({ id }) => ((await findList(sql, id)) === null ? null : await emptyList(sql, id)),
-	} satisfies Partial<Operations>;
+		dropSubscribers: (command) => dropSubscribers(sql, command),
+	} satisfies Partial<Operations & Emptying>;
+}
+
+/** Ahead of `deleteList` and `clearList`, which do the rest. */
+export interface Emptying {
+	/** Deletes the first subscribers of a list, after mail to any of it was canceled in the first slice; their number. */
+	dropSubscribers(c: { list_id: number; limit: number; isFirst: boolean }): Promise<number>;
+}
+
+async function dropSubscribers(
+	sql: Sql,
+	{ list_id, limit, isFirst }: Parameters<Emptying['dropSubscribers']>[0],
+): Promise<number> {
+	if (isFirst && (await findList(sql, list_id)) === null) return 0;
+	if (isFirst) cancelWaitingOfList(sql, list_id);
+	const gone = await sql.tuples<[is_active: number, created_at: Micros]>(
+		`DELETE FROM subscribers
+		WHERE id IN (SELECT id FROM subscribers WHERE list_id = ? ORDER BY id LIMIT ?)
+		RETURNING is_active, created_at`,
+		list_id,
+		limit,
+	);
+	const moves = new Map<number, { active: number; inactive: number }>();
+	for (const [is_active, created_at] of gone) {
+		const quarter = Math.floor(created_at / quarterHour);
+		const { active = 0, inactive = 0 } = moves.get(quarter) ?? {};
+		moves.set(quarter, { active: active - is_active, inactive: inactive - 1 + is_active });
+	}
+	for (const [quarter, move] of moves) moveCounters(sql, list_id, move, quarter * quarterHour);
+	return gone.length;
 }
 
 /** Null: no such list. Its counters are those of the caller’s transaction. */

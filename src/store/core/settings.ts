@@ -8,7 +8,7 @@ import type { Sql } from './sql.js';
 import { sumDays, timeZone } from './tally.js';
 
 /**
- * `putSettings` applies its consequences in the same transaction: it recounts figures, forgets a fault, and starts
+ * `putSettings` applies its consequences in the same transaction: it sums figures, forgets a fault, and starts
  * waking messages that wait for a limit.
  */
 export function createSettings(sql: Sql) {

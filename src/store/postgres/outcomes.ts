@@ -6,7 +6,9 @@ import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:
 import { deserialize, serialize } from 'node:v8';
 import { type Clock, type Micros, microsPerDay } from '../../api/datetime.js';
 import type { Slices } from '../core/campaigns/rows.js';
+import type { FieldUses } from '../core/fields.js';
 import type { Waking } from '../core/limits/turns.js';
+import type { Emptying } from '../core/lists.js';
 import type { Sql } from '../core/sql.js';
 import type { Queue } from '../queue.js';
 import type { Writes } from '../store.js';
@@ -15,7 +17,9 @@ import type { Writes } from '../store.js';
  * `again`: a second run does no harm and answers what the first did, or what its caller takes as well: positions of
  * batches, patches, leases. `asks`: it would answer "not found" or "duplicate" because of itself, or count twice.
  */
-const repeats: Readonly<Record<keyof (Writes & Queue & Slices & Waking), 'again' | 'asks'>> = {
+const repeats: Readonly<
+	Record<keyof (Writes & Queue & Slices & Waking & Emptying & FieldUses), 'again' | 'asks'>
+> = {
 	createList: 'asks',
 	patchList: 'again',
 	patchListDetails: 'again',
@@ -89,6 +93,8 @@ const repeats: Readonly<Record<keyof (Writes & Queue & Slices & Waking), 'again'
 	forgetCampaign: 'again',
 	leaseSlice: 'again',
 	wakeHeldSlice: 'again',
+	dropSubscribers: 'asks',
+	dropFieldUses: 'again',
 };
 
 /** Of one write, however often it is tried. */

@@ -9,14 +9,7 @@ import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf } from '../operations.js';
 import type { Queue } from '../queue.js';
-import {
-	addInSlices,
-	cancelInSlices,
-	groundOfTrials,
-	leaseInSlices,
-	putSettingsInSlices,
-	type Steps,
-} from '../slices.js';
+import { groundOfTrials, inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { ImportAck, Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
 import { createDatabaseClock } from './clock.js';
@@ -97,9 +90,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 					const others = await findFresh(sql, me, command.now);
 					return others.length > 0 ? others : await core.rewriteSecrets(command);
 				}),
-			putSettings: (command) => putSettingsInSlices(steps, command),
-			addListToCampaign: (command) => addInSlices(steps, command),
-			cancelCampaign: (command) => cancelInSlices(steps, command),
+			...inSlices(steps),
 			putImportBatch: inOrder(steps),
 		} satisfies Writes,
 		queue: {

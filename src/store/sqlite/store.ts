@@ -9,14 +9,7 @@ import { heartbeatEveryMicros, type LiveProcess, type ProcessIdentity } from '..
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf, type Run } from '../operations.js';
 import type { Queue } from '../queue.js';
-import {
-	addInSlices,
-	cancelInSlices,
-	groundOfTrials,
-	leaseInSlices,
-	putSettingsInSlices,
-	type Steps,
-} from '../slices.js';
+import { groundOfTrials, inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { Store, Writes } from '../store.js';
 import { type KeptClock, keepClock, pullForward } from './clock-steps.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
@@ -268,7 +261,7 @@ function createWrites(parts: WriteParts): Writes {
 					),
 				}),
 			),
-		putSettings: (command) => putSettingsInSlices(steps, command),
+		...inSlices(steps),
 		erasePerson: (command) => overwritten(plain.erasePerson(command)),
 		removeDkimKey: (command) => overwritten(plain.removeDkimKey(command)),
 		rewriteSecrets: (command) =>
@@ -278,8 +271,6 @@ function createWrites(parts: WriteParts): Writes {
 					return by.length > 0 ? by : core.rewriteSecrets(command);
 				}),
 			),
-		addListToCampaign: (command) => addInSlices(steps, command),
-		cancelCampaign: (command) => cancelInSlices(steps, command),
 		putImportBatch: importLine.put,
 		declareRow: (command) => writer.write(() => core.declareRow(command), company(writer)),
 		recordEvents: (command) => {

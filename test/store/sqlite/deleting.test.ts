@@ -1,0 +1,124 @@
+/** A list and a field of many people, deleted in several transactions. */
+import { hostname } from 'node:os';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { clearInSlices, deleteFieldInSlices, deleteInSlices } from '../../../src/store/slices.js';
+import { createCore } from '../../../src/store/sqlite/core.js';
+import { migrate } from '../../../src/store/sqlite/migrations.js';
+import { createSql } from '../../../src/store/sqlite/sql.js';
+import { stepsOf } from '../../../src/store/sqlite/store.js';
+import { createWriter } from '../../../src/store/sqlite/writer.js';
+import { hour, noon, submissionOf } from '../../contract/store/fixture.js';
+
+const second = 2;
+const deletion = { id: 1, now: noon };
+
+/** Two lists with five people each, who came in two hours and have a city and a plan; a bulk mail waits for each of the first. */
+function startLists({ isTrial = false } = {}) {
+	const db = new Database(':memory:');
+	onTestFinished(() => void db.close());
+	const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
+	migrate(db, { path: ':memory:', me, now: noon });
+	const core = createCore(createSql(db));
+	let groups = 0;
+	let failAt = Number.NaN;
+	const writer = createWriter({
+		...{ db, path: ':memory:', lockTimeoutMs: 100, isTrial },
+		pace: () => ({ maxGroupMs: 1_000, pauseMs: 0 }),
+		beforeGroup: () => {
+			groups += 1;
+			if (groups === failAt) throw new Error('the process was killed');
+		},
+		afterLongGroup: () => undefined,
+		random: () => 0.5,
+	});
+	for (const variable of ['city', 'plan'])
+		core.createField({ input: { variable, name: variable }, now: noon });
+	for (const name of ['News', 'Others'])
+		core.createList({ input: { name, email_reason: 'asked' }, now: noon });
+	for (const list_id of [1, second])
+		for (let person = 0; person < 5; person += 1) {
+			const input = {
+				email: `p${person}@l${list_id}.test`,
+				is_active: person > 0,
+				meta: { city: 'Oslo', plan: 'free' },
+			};
+			core.createSubscriber({ list_id, input, now: noon + (person % 2) * hour });
+		}
+	core.createSender({ email: 'desk@example.org', email_key: 'desk@example.org', now: noon });
+	const people = Array.from({ length: 5 }, (_, person) => `p${person}@l1.test`);
+	core.acceptSubmission({ ...submissionOf(people, { type: 'BULK', list_id: 1 }), key: null });
+	return {
+		...{ core, writer, steps: stepsOf(core, writer), groups: () => groups },
+		failAfter: (more: number) => {
+			failAt = groups + more + 1;
+		},
+		left: (list_id: number) =>
+			core
+				.pageSubscribers({ list_id, page: 1, page_size: 9, filter: {} })
+				?.results.map(({ email, meta }) => [email, Object.keys(meta)]),
+		sound: () => expect(core.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] }),
+	};
+}
+
+describe('a list with many subscribers', () => {
+	it('is deleted in several transactions, between which others write', async () => {
+		const { core, writer, steps, groups, left, sound } = startLists();
+		const before = groups();
+		const input = { email: 'new@l2.test' };
+		const deleting = deleteInSlices(steps, deletion, 2);
+		const order = [
+			deleting.then(() => 'deleted'),
+			writer.write(() => core.createSubscriber({ list_id: second, input, now: noon })).then(() => 'created'),
+		];
+		expect(await Promise.race(order)).toBe('created');
+		expect(await deleting).toBe(true);
+		expect(groups() - before).toBeGreaterThanOrEqual(4);
+		expect(core.getList({ id: 1 })).toBeNull();
+		expect(left(second)).toHaveLength(6);
+		sound();
+		expect(await deleteInSlices(steps, deletion, 2)).toBe(false);
+	});
+
+	it('is there with the rest of them after a kill, gets no mail, and is deleted by the next call', async () => {
+		const { core, steps, failAfter, left, sound } = startLists();
+		failAfter(2);
+		await expect(deleteInSlices(steps, deletion, 2)).rejects.toThrow('the process was killed');
+		expect(left(1)).toHaveLength(1);
+		expect(core.countMessages({ scope: null })).toEqual({ canceled: 4 });
+		sound();
+		expect(await deleteInSlices(steps, deletion, 2)).toBe(true);
+		sound();
+	});
+
+	it('is cleared in the same way, and says how many there were', async () => {
+		const { core, steps, left, sound } = startLists();
+		expect(await clearInSlices(steps, deletion, 2)).toBe(5);
+		expect(left(1)).toEqual([]);
+		expect(core.getList({ id: 1 })).toMatchObject({ overall_subscribers_count: 0 });
+		sound();
+		expect(await clearInSlices(steps, { ...deletion, id: 9 }, 2)).toBeNull();
+	});
+
+	it('is one transaction in a trial, which is undone', async () => {
+		const { steps, left } = startLists({ isTrial: true });
+		expect(await clearInSlices(steps, deletion, 2)).toBe(5);
+		expect(left(1)).toHaveLength(5);
+	});
+});
+
+describe('a field that many people have', () => {
+	it('is there until the last of them has lost it, and a repeated deletion ends one that was killed', async () => {
+		const { core, steps, failAfter, left } = startLists();
+		const kept = () =>
+			[1, second].flatMap((list) => left(list) ?? []).filter(([, meta]) => meta?.length === 2);
+		failAfter(3);
+		await expect(deleteFieldInSlices(steps, { id: 1 }, 2)).rejects.toThrow('the process was killed');
+		expect(kept()).toHaveLength(4);
+		expect(core.getField({ id: 1 })).toMatchObject({ variable: 'city' });
+		expect(await deleteFieldInSlices(steps, { id: 1 }, 2)).toBe(true);
+		expect(kept()).toEqual([]);
+		expect(core.getField({ id: 1 })).toBeNull();
+		expect(await deleteFieldInSlices(steps, { id: 1 }, 2)).toBe(false);
+	});
+});
