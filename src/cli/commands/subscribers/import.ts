@@ -53,12 +53,12 @@ export const subscriberImport = command({
 		};
 		const rejectsPath = rejectsPathOf(cx, file, options.rejects);
 		const { list } = await inList(cx, options);
-		if (cx.canAsk && file !== '-') {
-			const { guideColumns } = await import('./import/guide.js');
-			options = await guideColumns(cx, { file, list }, options);
-		}
 		const table = await openImport(cx, file, options);
 		try {
+			if (cx.canAsk && file !== '-') {
+				const { guideColumns } = await import('./import/guide.js');
+				options = await guideColumns(cx, { file, list }, options);
+			}
 			const mapping = await mapColumns(cx, table, options);
 			await sayColumns(cx, { name: importName(file), table, mapping });
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };

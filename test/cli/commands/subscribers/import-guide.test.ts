@@ -10,7 +10,7 @@ const down = '\x1b[B';
 const up = '\x1b[A';
 const people = 'Kontakt,Umsatz (€),Notiz,city\nann@example.com,12.5,x,Oslo\nbob@example.com,30,,Rom\n';
 
-async function guided(content: string, answers: Answers, columns?: number) {
+async function guided(content: string | Buffer, answers: Answers, columns?: number) {
 	const project = await makeProject();
 	const { json, run, file } = project;
 	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
@@ -28,6 +28,18 @@ it('calls a column of days dates, however they are written', async () => {
 		80,
 	);
 	expect(shown).toContain('(dates: 03.04.2021, 12.12.2022)');
+});
+
+it('says how the file is read before it asks about its columns', async () => {
+	const { shown } = await guided(
+		Buffer.from('E-Mail;Gr\xf6\xdfe\nann@example.com;K\xf6ln\nbob@example.com;M\xfcnchen\n', 'latin1'),
+		[['❯ a new field', '']],
+		120,
+	);
+	const guess = shown.indexOf('read as windows-1252, probably');
+	expect(guess).toBeGreaterThan(-1);
+	expect(guess).toBeLessThan(shown.indexOf('What is the column "Größe"'));
+	expect(shown.split('probably')).toHaveLength(2);
 });
 
 describe.each([40, 80, 120])('subscribers import on a terminal of %i columns', (columns) => {
