@@ -278,7 +278,23 @@ export async function concludeDelivery(
 		await cx.warn(noneSent);
 		return exits.partly;
 	}
+	if (isSettled && campaign !== null) await hintNext(cx, campaign, counts);
 	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
+}
+
+/** What a person looks at next, where the service tells of it. */
+async function hintNext(
+	cx: CommandContext,
+	{ name }: CampaignEnd,
+	{ bounced, failed }: DeliverySummary['counts'],
+): Promise<void> {
+	if (!cx.canAsk || (await (await cx.api()).capabilities()).ext.reports === undefined) return;
+	const only = bounced > 0 ? 'bounced' : failed > 0 ? 'failed' : null;
+	await cx.hint(
+		only === null
+			? ['who opens and clicks it: ', mailctl('campaigns', 'report', name)]
+			: ['who did not get it, and why: ', mailctl('campaigns', 'results', name, '--only', only)],
+	);
 }
 
 /** The error of a delivery that ended by itself and left messages; null: it is none. */

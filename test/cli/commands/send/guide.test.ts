@@ -70,6 +70,10 @@ describe.each([40, 80, 120])('send on a terminal of %i columns', (columns) => {
 		const line = [`mailctl --db ${db}`, ...words, '--yes --expect-count 1'].join(' ');
 		expect(shown.replaceAll(/\s/g, '')).toContain(`thesamewithoutquestions:${line.replaceAll(' ', '')}`);
 		expect((await run([...words, '--again', '--dry-run'])).code).toBe(0);
+		const next = /who opens and clicks it: mailctl --db \S+ campaigns report (\S+)/.exec(
+			shown.replaceAll(/\s+/g, ' '),
+		);
+		expect((await run(['campaigns', 'report', next?.[1] ?? ''])).code).toBe(0);
 	});
 });
 
