@@ -28,9 +28,9 @@ import {
 const idColumn = column<List, 'id'>('id', 'ID', { align: 'right' });
 const nameColumn = column<List, 'name'>('name', 'NAME', { isKept: 'name', isName: true });
 const otherColumns: Columns<List> = [
-	column('active_subscribers_count', 'ACTIVE', { align: 'right' }),
-	column('inactive_subscribers_count', 'INACTIVE', { align: 'right' }),
-	column('overall_subscribers_count', 'ALL', { align: 'right', wide: true }),
+	column('active_subscribers_count', 'ACTIVE', { align: 'right', isCount: true }),
+	column('inactive_subscribers_count', 'INACTIVE', { align: 'right', isCount: true }),
+	column('overall_subscribers_count', 'ALL', { align: 'right', isCount: true, wide: true }),
 	column('email_reason', 'REASON', { wide: true }),
 	column('date_created', 'CREATED', { isOptional: true, time: 'text' }),
 ];

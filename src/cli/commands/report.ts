@@ -27,8 +27,8 @@ type Row = Report['data'][number];
 
 export const reportColumns: Columns<Row> = [
 	column('date', 'DATE', { isName: true }),
-	column('sent', 'SENT', { align: 'right' }),
-	column('opened', 'OPENED', { align: 'right' }),
+	column('sent', 'SENT', { align: 'right', isCount: true }),
+	column('opened', 'OPENED', { align: 'right', isCount: true }),
 ];
 
 export const reportOptions = {

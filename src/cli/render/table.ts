@@ -42,8 +42,10 @@ export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: 
 	const fitted = layout.truncate ? fitColumns(measured, layout.width) : withWidths(measured);
 	if (fitted === null) return { text: withCaption(cards(rows, columns, layout), layout), leftOut: [] };
 	const leftOut = measured.filter(({ column }) => !fitted.some((one) => one.column === column));
+	const showsTimes = fitted.some(({ column }) => column.time !== undefined || column.lines !== undefined);
+	const text = await grid(fitted, rows.length, layout);
 	return {
-		text: withCaption(await grid(fitted, rows.length, layout), layout),
+		text: showsTimes ? withCaption(text, layout) : text,
 		leftOut: leftOut.map(({ column }) => column.header),
 	};
 }

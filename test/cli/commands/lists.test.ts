@@ -59,8 +59,6 @@ describe('mailctl lists', () => {
 				` 1  日本語ニュース 👩‍👩‍👧${' '.repeat(48)}2         1`,
 				`12  a${'b'.repeat(37)}…${'b'.repeat(19)}       2         1`,
 				'',
-				'Times: UTC',
-				'',
 			].join('\n'),
 		);
 		const narrow = await cli(['lists', 'list', '--no-color'], { connect: connectTo(lists), columns: 20 });

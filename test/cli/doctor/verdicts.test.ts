@@ -68,7 +68,7 @@ describe('mail that bounced for good', () => {
 
 it('mail that bounced is not judged by a few', () => {
 	expect(judgeBounced({ attempted: 10, hardBounced: 5 }, line).message).toBe(
-		'5 messages of 10 messages of seven days bounced for good: too few to judge',
+		'5 of 10 messages of seven days bounced for good: too few to judge',
 	);
 });
 

@@ -32,7 +32,10 @@ export async function carryOut(cx: CommandContext, steps: readonly Step[]): Prom
 		}
 	} catch (error) {
 		const failed = steps[made]?.change;
-		const at = failed === undefined ? '' : `, at the ${failed.action} of the ${failed.kind.slice(0, -1)} "${failed.name}"`;
+		const at =
+			failed === undefined
+				? ''
+				: `, at the ${failed.action} of the ${failed.kind.slice(0, -1)} "${failed.name}"`;
 		await cx.warn(`stopped after ${made} of ${counted(steps.length, 'change')}${at}: run it again to go on`);
 		await settle(cx, steps.slice(0, made)).catch(() => undefined);
 		throw error;

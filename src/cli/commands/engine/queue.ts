@@ -4,6 +4,7 @@ import type { QueueStats } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
+import { counted, numberText } from '../../render/counted.js';
 import { fitSentences } from '../../render/sentences.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 import { workOff } from '../work-off.js';
@@ -103,31 +104,34 @@ function linesOf({
 	deferred,
 	limits,
 }: QueueStats): string[] {
-	const states = Object.entries(messages).map(([state, count]) => `${count} ${state}`);
+	const states = Object.entries(messages).map(([state, count]) => `${numberText(count)} ${state}`);
 	return [
 		pauseLine(paused),
 		`messages: ${states.length === 0 ? 'none' : states.join(', ')}`,
-		`due now: ${due}${heldWords(due, held)}${oldest === null ? '' : `; the oldest that waits is of ${oldest}`}`,
+		`due now: ${numberText(due)}${heldWords(due, held)}${oldest === null ? '' : `; the oldest that waits is of ${oldest}`}`,
 		`next due: ${nextWords({ due, held, next_due, limits })}`,
 		workers.length === 0 ? 'no process sends' : 'sending processes:',
 		...workers.map(workerLine),
 		...(deferred.length === 0 ? [] : ['put off by:']),
 		...deferred.map(
-			(one) => `  ${one.domain}: ${one.messages}, next ${one.next_due}; ${one.last_reply ?? 'nothing said'}`,
+			(one) =>
+				`  ${one.domain}: ${numberText(one.messages)}, next ${one.next_due}; ${one.last_reply ?? 'nothing said'}`,
 		),
 		...(limits.length === 0 ? [] : ['held back by limits:']),
-		...limits.map((one) => `  ${limitLine(one)}: ${one.messages}, next ${one.next}, last ${one.last}`),
+		...limits.map(
+			(one) => `  ${limitLine(one)}: ${numberText(one.messages)}, next ${one.next}, last ${one.last}`,
+		),
 	];
 }
 
 /** Processes say every few seconds that they are there; one of another machine that was killed is missed by that alone. */
 function workerLine({ role, host, pid, messages, heard }: QueueStats['workers'][number]): string {
 	const last = heard === null ? '' : `; last heard of at ${heard}`;
-	return `  ${role ?? 'gone'} ${pid} on ${host}: ${messages} ${messages === 1 ? 'message' : 'messages'} in its hands${last}`;
+	return `  ${role ?? 'gone'} ${pid} on ${host}: ${counted(messages, 'message')} in its hands${last}`;
 }
 
 function heldWords(due: number, held: number): string {
-	return held === 0 ? '' : `, ${held === due ? 'all' : held} of them held back by limits`;
+	return held === 0 ? '' : `, ${held === due ? 'all' : numberText(held)} of them held back by limits`;
 }
 
 /** A due time that has passed is of no use where a limit holds the message back. */

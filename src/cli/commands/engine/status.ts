@@ -7,10 +7,10 @@ import { pauseLine, toSeconds } from './pause.js';
 const columns: Columns<EngineStatus> = [
 	column('path', 'DATABASE'),
 	column('schema_version', 'SCHEMA'),
-	column('size_bytes', 'BYTES'),
-	column('lists', 'LISTS'),
-	column('subscribers', 'SUBSCRIBERS'),
-	column('suppressions', 'SUPPRESSIONS'),
+	column('size_bytes', 'BYTES', { isCount: true }),
+	column('lists', 'LISTS', { isCount: true }),
+	column('subscribers', 'SUBSCRIBERS', { isCount: true }),
+	column('suppressions', 'SUPPRESSIONS', { isCount: true }),
 	{
 		key: 'messages',
 		header: 'MESSAGES',
@@ -19,7 +19,7 @@ const columns: Columns<EngineStatus> = [
 				.map(([state, count]) => `${state} ${count}`)
 				.join(', '),
 	},
-	column('senders', 'SENDERS'),
+	column('senders', 'SENDERS', { isCount: true }),
 	column('smtp_url', 'MAIL SERVER'),
 	column('public_url', 'PUBLIC URL'),
 	column('time_zone', 'TIME ZONE'),

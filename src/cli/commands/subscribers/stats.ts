@@ -21,7 +21,7 @@ interface Figure {
 const columns: Columns<Figure> = [
 	column('what', 'WHAT'),
 	column('name', 'NAME', { isName: true }),
-	column('count', 'COUNT', { align: 'right' }),
+	column('count', 'COUNT', { align: 'right', isCount: true }),
 	column('share', 'SHARE', { align: 'right' }),
 ];
 

@@ -4,7 +4,7 @@ import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../..
 import { pausedBy } from '../../../api/pauses.js';
 import type { QueueState } from '../../../store/queue.js';
 import { spanText, untilText } from '../../render/amounts.js';
-import { counted, shareText } from '../../render/counted.js';
+import { counted, numberText, shareText } from '../../render/counted.js';
 import { momentText } from '../../render/times.js';
 import type { Look } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
@@ -195,7 +195,7 @@ export function judgeBounced(
 	line: Line,
 ): Verdict {
 	const share = attempted === 0 ? 0 : (hardBounced / attempted) * 100;
-	const says = `${counted(hardBounced, 'message')} of ${counted(attempted, 'message')} of seven days bounced for good`;
+	const says = `${numberText(hardBounced)} of ${counted(attempted, 'message')} of seven days bounced for good`;
 	const found = worrying.find((one) => attempted >= one.attempted);
 	if (attempted === 0) return ok('nothing was sent or tried in seven days');
 	if (found === undefined) return ok(`${says}: too few to judge`);
