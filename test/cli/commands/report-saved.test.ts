@@ -129,6 +129,25 @@ describe('a saved report', () => {
 		expect((await readdir(project.folder)).filter((name) => name.includes('none.png'))).toEqual([]);
 	});
 
+	it.runIf(hasChromium)(
+		'has pictures with words beside one another, under the policy of the page',
+		async () => {
+			await project.json(['report', '--save', path('week.html'), '--last', '7d']);
+			const browser = await launchChromium();
+			if (browser === undefined) throw new Error('no browser');
+			try {
+				const tab = await browser.newPage();
+				const refused: string[] = [];
+				tab.on('console', (message) => refused.push(message.text()));
+				await tab.goto(`file://${path('week.html')}`);
+				expect(await tab.evaluate(wordsOfPictures)).toEqual({ count: expect.any(Number), overlapping: [] });
+				expect(refused).toEqual([]);
+			} finally {
+				await browser.close();
+			}
+		},
+	);
+
 	it.runIf(hasChromium)('is a page without faults that runs nothing and fits a telephone', async () => {
 		const page = await saved('r.html');
 		expect(page).not.toContain('<img');
@@ -156,3 +175,13 @@ describe('a saved report', () => {
 		}
 	});
 });
+
+/** Run by the browser: pairs of words of one picture that cover each other. */
+const wordsOfPictures = `(() => {
+	const pictures = [...document.querySelectorAll('figure svg')].map((svg) =>
+		[...svg.querySelectorAll('text')].map((text) => ({ word: text.textContent, box: text.getBoundingClientRect() })));
+	const cover = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+	const pairs = pictures.flatMap((words) => words.flatMap((one, at) =>
+		words.slice(at + 1).filter((other) => cover(one.box, other.box)).map((other) => one.word + ' ' + other.word)));
+	return { count: pictures.flat().length, overlapping: pairs };
+})()`;
