@@ -88,6 +88,8 @@ export interface Campaign extends Omit<CampaignStatus, 'messages' | 'lists' | 'a
 	date_created: string;
 	/** When its messages could leave; null before that. */
 	date_released: string | null;
+	/** When retention began to delete its messages; absent: they are kept. */
+	date_dropped?: string;
 	/** Null where a service sends its messages and gives no figures on them. */
 	figures: CampaignFigures | null;
 }

@@ -67,6 +67,13 @@ function twoDigits(count: number): string {
 	return count < 10 ? `0${count}` : `${count}`;
 }
 
+/** `400d`, `2w`, or a number of days; null for anything else, and for less than one. */
+export function daysIn(text: string): number | null {
+	const [, count, unit] = /^(\d{1,5})(d|w)?$/.exec(text) ?? [];
+	const days = Number(count) * (unit === 'w' ? 7 : 1);
+	return days >= 1 ? days : null;
+}
+
 /** A calendar day of some time zone, `YYYY-MM-DD`; such days compare as texts. */
 export type Day = string;
 

@@ -61,6 +61,7 @@ export function createComposer(options: ComposerOptions): Composer {
 		async compose(message) {
 			const submission = await submissions.get(message.submission);
 			if (submission === null) return unsendable('its submission is gone');
+			if (submission.is_dropped) return unsendable('its text was deleted: keep_bodies');
 			const work = () => compose({ ...options, files }, submission, message);
 			const mayHarm = message.is_suspect || !isSmall(submission, message);
 			return mayHarm ? withCare(message, work) : work();

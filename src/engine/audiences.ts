@@ -1,8 +1,9 @@
 /** To whom a campaign to lists goes, and when: checked, foreseen, and told afterwards. */
-import type { AudiencePart, Audiences, PlannedTiming, TimingRequest } from '../api/campaigns.js';
+import type { AudiencePart, Audiences, Campaign, PlannedTiming, TimingRequest } from '../api/campaigns.js';
 import { formatDateTime, isTimeZone, type Micros, microsPerMs } from '../api/datetime.js';
-import { type FieldError, type FieldErrors, invalid } from '../api/errors.js';
+import { ApiError, type FieldError, type FieldErrors, invalid } from '../api/errors.js';
 import { type CheckedAudience, type CheckedTiming, campaignFields } from '../api/messages.js';
+import type { Uuid } from '../api/records.js';
 import { isCondition, parseCondition } from '../api/schema/conditions.js';
 import { opening, parseWindow } from '../api/schema/sending-times.js';
 import type { Store } from '../store/store.js';
@@ -38,7 +39,9 @@ export function createAudiences(context: EngineContext): Audiences {
 		plan: async (request) => plan(request, { now: clock.now(), timeZone: await zoneOf(store) }),
 		leftOut: async (id, { after = 0, limit = mostLeftOut }, call) => {
 			const slice = { id, after, limit: Math.min(Math.max(limit, 1), mostLeftOut) };
-			return found(await store.reads.sliceLeftOut({ ...slice, ...seenBy(call) }));
+			const part = found(await store.reads.sliceLeftOut({ ...slice, ...seenBy(call) }));
+			if (part.results.length === 0) await assertKept(store, id);
+			return part;
 		},
 	};
 }
@@ -124,10 +127,26 @@ async function campaignErrors(
 	key: string,
 	ids: readonly string[],
 ): Promise<FieldErrors> {
-	for (const id of ids)
-		if ((await reads.pageCampaigns({ id, page: 1, page_size: 1, now: 0 })).count === 0)
-			return { [key]: [refused(`There is no campaign ${id}.`)] };
+	for (const id of ids) {
+		const { results } = await reads.pageCampaigns({ id, page: 1, page_size: 1, now: 0 });
+		const [campaign] = results;
+		if (campaign === undefined) return { [key]: [refused(`There is no campaign ${id}.`)] };
+		// Nobody would have opened it, and everybody would get the mail.
+		if (campaign.date_dropped !== undefined)
+			return { [key]: [refused(`${sayDropped(campaign)}, and nobody knows who opened it.`)] };
+	}
 	return {};
+}
+
+/** For an answer about the recipients of a campaign that has none. Throws `conflict` where retention has deleted them. */
+export async function assertKept({ reads }: Pick<Store, 'reads'>, id: Uuid): Promise<void> {
+	const { results } = await reads.pageCampaigns({ id, page: 1, page_size: 1, now: 0 });
+	const [campaign] = results;
+	if (campaign?.date_dropped !== undefined) throw new ApiError('conflict', `${sayDropped(campaign)}.`);
+}
+
+function sayDropped({ key, date_dropped = '' }: Pick<Campaign, 'key' | 'date_dropped'>): string {
+	return `The messages of the campaign "${key}" were deleted on ${date_dropped.slice(0, 10)} (keep_messages)`;
 }
 
 function refused(message: string): FieldError {

@@ -14,7 +14,7 @@ import type { SendRequest } from '../api/inputs.js';
 import { campaignFields, normalizeTiming, requestsFields } from '../api/messages.js';
 import { texts } from '../api/schema/texts.js';
 import type { CampaignAck, OpenCampaign } from '../store/campaigns.js';
-import { assertAudience, settledTiming } from './audiences.js';
+import { assertAudience, assertKept, settledTiming } from './audiences.js';
 import { assertBatch, checkedRequests } from './campaign-requests.js';
 import { opaqueContent, refusalBeside, resolveContent } from './contents.js';
 import { type CampaignContext, checked, deleted, found, seenBy } from './context.js';
@@ -88,7 +88,9 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 		},
 		results: async (id, request, call) => {
 			const slice = { after: 0, only: null, ...request, limit: limitOf(request) };
-			return found(await store.reads.sliceCampaignResults({ id, ...slice, ...seenBy(call) }));
+			const part = found(await store.reads.sliceCampaignResults({ id, ...slice, ...seenBy(call) }));
+			if (part.results.length === 0) await assertKept(store, id);
+			return part;
 		},
 	};
 }

@@ -2,7 +2,7 @@
 
 import { createPublicKey } from 'node:crypto';
 import { parseAddress } from '../api/address.js';
-import { isTimeZone } from '../api/datetime.js';
+import { daysIn, isTimeZone } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
 import { canParseUrl, isWebUrl } from '../api/schema/url.js';
@@ -42,6 +42,12 @@ export const settingNames = {
 		'the logo on these pages: an https URL of a picture, or data:image/TYPE;base64,…; the only thing they load from elsewhere',
 	page_color:
 		'the colour of their buttons and links, #rrggbb; text on and in it is made readable, in the light and in the dark',
+	keep_messages:
+		'how long messages stay that are over, 400d or 57w, with their attempts, events and texts; figures, suppressions and the links of their mails stay for good; without one all stays',
+	keep_events:
+		'how long each single open, click and unsubscription stays, with its address and program; that and when a message was first opened stays with the message',
+	keep_bodies:
+		'how long texts and files stay after they were sent last; the targets of their links stay; never longer than keep_messages',
 	requests_per_second: 'how often one API token may ask, more is answered 429; serve reads it when it starts',
 } as const;
 
@@ -167,6 +173,10 @@ function checkSetting(name: string, value: string | null): Checked {
 		case 'sender_domain_limits':
 		case 'recipient_domain_limits':
 			return checkLimits(name, value);
+		case 'keep_messages':
+		case 'keep_events':
+		case 'keep_bodies':
+			return checkKept(value);
 		case 'requests_per_second':
 			return /^[1-9]\d{0,5}$/.test(value) ? { value } : { problem: 'Must be a number from 1 to 999999.' };
 		case 'smtp_url':
@@ -195,6 +205,13 @@ function checkLimits(name: keyof typeof limitSettings, value: string): Checked {
 	if (parsed.kind === 'error') return { problem: `${parsed.message}.` };
 	const wrong = whyNeverMet(parsed.limits) ?? whyTwice(parsed.limits);
 	return wrong === null ? { value } : { problem: `${wrong}.` };
+}
+
+function checkKept(value: string): Checked {
+	const days = daysIn(value);
+	return days === null
+		? { problem: 'Must be a number of days or weeks, one day at least, such as 400d or 57w.' }
+		: { value: `${days}d` };
 }
 
 function numberOf(value: string | null): number | null {

@@ -47,6 +47,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		findSender: true,
 		pageMessages: true,
 		getMessage: true,
+		getOldMessage: true,
 		getSubmission: true,
 		getPerson: true,
 		slicePersonMessages: true,

@@ -143,6 +143,8 @@ export interface Reads
 		rendering: Leased;
 		attachments: AttachedFile[];
 	} | null>;
+	/** What the links of its mail need, of a message that retention has deleted; null: nothing was kept, or the person is gone. */
+	getOldMessage(c: { id: Uuid }): Promise<OldMessage | null>;
 	getSubmission(c: { id: Uuid }): Promise<StoredSubmission | null>;
 	/** Walks submissions with copies and refused rows of campaigns, as no index leads to an address in them: for a person, not for a loop. */
 	getPerson(c: { email_key: string }): Promise<Person>;
@@ -191,6 +193,15 @@ export interface Reads
 	/** The number of secrets by the id of the key that wraps them; `null`: not wrapped. */
 	secretCounts(): Promise<{ key: string | null; secrets: number }[]>;
 	status(): Promise<StoreStatus>;
+}
+
+export interface OldMessage {
+	submission: Uuid;
+	list_id: number | null;
+	to: string;
+	from: string;
+	/** Those in the targets of its links. */
+	variables: Record<string, string>;
 }
 
 export interface StoreStatus {

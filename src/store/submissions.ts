@@ -52,6 +52,8 @@ export interface StoredSubmission {
 	campaign: Uuid | null;
 	content: Content;
 	content_sha256: string;
+	/** Retention has deleted its texts and files: of its HTML the links are left. Absent: it has them. */
+	is_dropped?: true;
 	/** Absent: it goes by SMTP. */
 	call?: StoredCall;
 }

@@ -1,5 +1,5 @@
 /** Words of the command line into values. Every refusal is exit 2 and names the flag it came from. */
-import { addDays, type Clock, dayOf, isTimeZone, type Micros } from '../../api/datetime.js';
+import { addDays, type Clock, dayOf, daysIn, isTimeZone, type Micros } from '../../api/datetime.js';
 import { suggest } from '../../api/suggest.js';
 import { UsageError } from './errors.js';
 
@@ -21,9 +21,8 @@ export function parseDuration(text: string, flag: string): number {
 
 /** `7d`, `2w`, or a number of days. */
 export function parseDays(text: string, flag: string): number {
-	const [, count, unit] = /^(\d{1,3})(d|w)?$/.exec(text) ?? [];
-	const days = Number(count) * (unit === 'w' ? 7 : 1);
-	if (count === undefined || days < 1)
+	const days = daysIn(text);
+	if (days === null || days > 9_999)
 		throw new UsageError(`${flag} "${text}" is no number of days, such as 14d or 2w`);
 	return days;
 }

@@ -14,7 +14,13 @@ import { type LinkOptions, messageLinks, recipientVariables, usedLinks } from '.
 export interface TrackingOptions {
 	reads: Pick<
 		Reads,
-		'getMessage' | 'getSubmission' | 'getAttachment' | 'getList' | 'getListDetails' | 'getSettings'
+		| 'getMessage'
+		| 'getOldMessage'
+		| 'getSubmission'
+		| 'getAttachment'
+		| 'getList'
+		| 'getListDetails'
+		| 'getSettings'
 	>;
 	writes: Pick<Writes, 'recordEvents'>;
 	/** The cache of the composer, or one like it: thousands click on the links of one campaign. */
@@ -32,14 +38,19 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 	const submissions = createSubmissions(reads);
 	const compiledOf = async (submission: Uuid): Promise<CompiledContent | null> => {
 		const found = await submissions.get(submission);
-		return found === null ? null : await contents.get(found.content_sha256, found.content);
+		if (found === null) return null;
+		// A later send of the same content is whole, and has the same hash.
+		const key = found.is_dropped ? `links of ${found.content_sha256}` : found.content_sha256;
+		return await contents.get(key, found.content);
 	};
 	return {
 		keyring: async () => (await options.links()).keyring,
 		record: createEventWriter(writes),
 		find: async (id) => {
 			const found = await reads.getMessage({ id });
-			return found === null ? null : trackedMessage(found);
+			if (found !== null) return trackedMessage(found);
+			const old = await reads.getOldMessage({ id });
+			return old === null ? null : { id, ...old };
 		},
 		link: async (message, position) => {
 			const compiled = await compiledOf(message.submission);
@@ -48,7 +59,8 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 		},
 		view: async (message) => {
 			const compiled = await compiledOf(message.submission);
-			if (compiled === null) return null;
+			// Of a dropped one the links are left, which are no page.
+			if (compiled === null || (await submissions.get(message.submission))?.is_dropped) return null;
 			const variables = filled(await options.links(), compiled, message);
 			const shown = previewOf(compiled, variables);
 			if (shown === null || shown.html === null) return shown;

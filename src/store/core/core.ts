@@ -29,6 +29,7 @@ import { createPeople } from './people.js';
 import { createQueue } from './queue.js';
 import { createQueuePauses, createQueueState } from './queue-state.js';
 import { createReportDetails } from './report-details.js';
+import { createOldMessages } from './retention/old-messages.js';
 import { createSenders } from './senders.js';
 import { createSettings } from './settings.js';
 import { createCalls } from './settle.js';
@@ -73,6 +74,7 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createImports(sql, { batchRows, isTrial }),
 		...createRowImports(sql),
 		...createMessages(sql),
+		...createOldMessages(sql),
 		...createPeople(sql),
 		...createEvents(sql),
 		...createBounces(sql),

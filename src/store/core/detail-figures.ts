@@ -11,10 +11,11 @@ const clicked = `FROM message_firsts f
 	JOIN submissions s ON s.seq = m.submission_seq
 	WHERE f.type = 'REDIRECTED' AND f.link >= 0 AND s.campaign IS NOT NULL`;
 
-const bounced = `FROM (
+/** `only`: of the column message_id, as what follows a WHERE. */
+const bounced = (only = '') => `FROM (
 		SELECT message_id, type, min(first_at) AS first_at
 		FROM message_firsts
-		WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED')
+		WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED') ${only}
 		GROUP BY message_id, type
 	) f
 	JOIN messages m ON m.id = f.message_id
@@ -33,6 +34,8 @@ export async function wrongLinks(sql: Sql): Promise<LinkKey[]> {
 			SELECT s.campaign, f.link, a.audience, -sum(f.count), -count(DISTINCT f.message_id)
 			${clicked}
 			GROUP BY s.campaign, f.link, a.audience
+			UNION ALL
+			SELECT campaign, link, audience, -clicks, -messages FROM deleted_links
 		) l
 		GROUP BY campaign, link, audience
 		HAVING sum(clicks) <> 0 OR sum(messages) <> 0`,
@@ -45,12 +48,26 @@ export function recountLinks(sql: Sql, keys: readonly LinkKey[]): void {
 		sql.write('DELETE FROM link_figures WHERE campaign = ? AND link = ? AND audience = ?', ...key);
 		sql.write(
 			`INSERT INTO link_figures (campaign, content_sha256, link, audience, shard, clicks, messages)
-			SELECT s.campaign, s.content_sha256, f.link, a.audience, 0, sum(f.count), count(DISTINCT f.message_id)
-			${clicked} AND s.campaign = ? AND f.link = ? AND a.audience = ?
-			GROUP BY s.campaign, s.content_sha256, f.link, a.audience`,
+			SELECT campaign, content_sha256, link, audience, 0, sum(clicks), sum(messages)
+			FROM (
+				${clickedRows('s.campaign = ? AND f.link = ? AND a.audience = ?')}
+				UNION ALL
+				SELECT campaign, content_sha256, link, audience, clicks, messages
+				FROM deleted_links
+				WHERE campaign = ? AND link = ? AND audience = ?
+			) l
+			GROUP BY campaign, content_sha256, link, audience`,
+			...key,
 			...key,
 		);
 	}
+}
+
+/** Clicks by campaign, content, link and audience, of messages that meet a condition. */
+export function clickedRows(condition: string): string {
+	return `SELECT s.campaign, s.content_sha256, f.link, a.audience, sum(f.count) AS clicks, count(DISTINCT f.message_id) AS messages
+		${clicked} AND ${condition}
+		GROUP BY s.campaign, s.content_sha256, f.link, a.audience`;
 }
 
 /** By scope and type, in all of time. */
@@ -60,9 +77,13 @@ export async function wrongBounces(sql: Sql): Promise<BounceKey[]> {
 		FROM (
 			SELECT scope, type, count FROM bounce_figures
 			UNION ALL
-			SELECT '${total}', f.type, -count(*) ${bounced} GROUP BY f.type
+			SELECT '${total}', f.type, -count(*) ${bounced()} GROUP BY f.type
 			UNION ALL
-			SELECT s.campaign, f.type, -count(*) ${bounced} WHERE s.campaign IS NOT NULL GROUP BY s.campaign, f.type
+			SELECT s.campaign, f.type, -count(*) ${bounced()} WHERE s.campaign IS NOT NULL GROUP BY s.campaign, f.type
+			UNION ALL
+			SELECT '${total}', type, -count FROM deleted_bounces
+			UNION ALL
+			SELECT campaign, type, -count FROM deleted_bounces WHERE campaign <> ''
 		) b
 		GROUP BY scope, type
 		HAVING sum(count) <> 0`,
@@ -75,25 +96,37 @@ export function recountBounces(sql: Sql, keys: readonly BounceKey[]): void {
 		sql.write('DELETE FROM bounce_figures WHERE scope = ? AND type = ?', scope, type);
 		sql.write(
 			`INSERT INTO bounce_figures (scope, quarter, domain, type, code, shard, count)
-			SELECT ?, f.first_at / ${quarterHour} AS quarter,
-				CASE ${sql.dialect.position}(m.to_key, '@') WHEN 0 THEN ''
-					ELSE replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '') END AS domain,
-				f.type,
-				coalesce(
-					(SELECT e.smtp_code FROM events e WHERE e.message_id = f.message_id AND e.type = f.type
-						ORDER BY e.id LIMIT 1),
-					(SELECT coalesce(t.enhanced, CAST(t.code AS TEXT)) FROM attempts t
-						WHERE t.message_id = f.message_id AND t.outcome IN ('bounced', 'failed')
-						ORDER BY t.number DESC LIMIT 1),
-					'') AS code,
-				0, count(*)
-			${bounced}
-			WHERE f.type = ? AND (? = '${total}' OR s.campaign = ?)
-			GROUP BY quarter, domain, f.type, code`,
+			SELECT ?, quarter, domain, type, code, 0, sum(count)
+			FROM (
+				${bouncedRows(sql, `f.type = ? AND (? = '${total}' OR s.campaign = ?)`)}
+				UNION ALL
+				SELECT campaign, quarter, domain, type, code, count
+				FROM deleted_bounces
+				WHERE type = ? AND (? = '${total}' OR campaign = ?)
+			) b
+			GROUP BY quarter, domain, type, code`,
 			scope,
-			type,
-			scope,
-			scope,
+			...[type, scope, scope],
+			...[type, scope, scope],
 		);
 	}
+}
+
+/** First bounces by campaign, quarter of an hour, domain, type and code; of some messages, then of those that meet the condition. */
+export function bouncedRows({ dialect }: Pick<Sql, 'dialect'>, condition: string, only = ''): string {
+	return `SELECT s.campaign, f.first_at / ${quarterHour} AS quarter,
+			CASE ${dialect.position}(m.to_key, '@') WHEN 0 THEN ''
+				ELSE replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '') END AS domain,
+			f.type,
+			coalesce(
+				(SELECT e.smtp_code FROM events e WHERE e.message_id = f.message_id AND e.type = f.type
+					ORDER BY e.id LIMIT 1),
+				(SELECT coalesce(t.enhanced, CAST(t.code AS TEXT)) FROM attempts t
+					WHERE t.message_id = f.message_id AND t.outcome IN ('bounced', 'failed')
+					ORDER BY t.number DESC LIMIT 1),
+				'') AS code,
+			count(*) AS count
+		${bounced(only)}
+		WHERE ${condition}
+		GROUP BY s.campaign, quarter, domain, f.type, code`;
 }

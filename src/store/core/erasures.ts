@@ -12,6 +12,7 @@ import type { Command, Operations } from '../operations.js';
 import { dropContent } from './attachments.js';
 import { findKeys, insertKey } from './keys.js';
 import { counterMove, moveCounters } from './list-counters.js';
+import { eraseOld } from './retention/old-messages.js';
 import { readEnvelope } from './rows.js';
 import type { Sql } from './sql.js';
 
@@ -38,6 +39,7 @@ async function erase(
 	const addresses = await writtenForms(sql, email_key);
 	const { messages, canceled } = await eraseMessages(sql, email_key);
 	await eraseTraces(sql, email_key, addresses);
+	await eraseOld(sql, email_key);
 	const subscribers = await deleteSubscribers(sql, email_key);
 	const suppressions = (await sql.run('DELETE FROM suppressions WHERE email_key = ?', email_key)).changes;
 	await remember(sql, { email_key, fresh, now });
@@ -155,8 +157,8 @@ async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 	);
 	if (row === undefined || isShared === 1) return;
 	sql.write(
-		`INSERT INTO contents (sha256, subject, text, html, disable_inline)
-		VALUES ('erased', '(erased)', '(erased)', NULL, 0)
+		`INSERT INTO contents (sha256, subject, text, html, disable_inline, used_at)
+		VALUES ('erased', '(erased)', '(erased)', NULL, 0, 0)
 		ON CONFLICT DO NOTHING`,
 	);
 	const { from } = readEnvelope(row.envelope);

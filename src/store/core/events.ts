@@ -10,6 +10,7 @@ import type { TrackedEvent } from '../store.js';
 import { findList } from './lists.js';
 import { cancelMessage } from './messages/actions.js';
 import type { NoticedEvent } from './notifications.js';
+import { findOld } from './retention/old-messages.js';
 import { flag } from './rows.js';
 import { softBounce } from './soft-bounces.js';
 import type { Sql } from './sql.js';
@@ -51,21 +52,31 @@ function isReading({ type }: TrackedEvent): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED';
 }
 
-/** Records one event with its effects; skips an unknown message. The caller writes the tally. */
+/** Records one event with its effects; of an unknown message only that a person unsubscribes. The caller writes the tally. */
 export async function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): Promise<void> {
 	const message = await sql.get<TrackedRow>(
 		`SELECT m.id, m.to_key, m.list_id, m.subscriber_id, s.campaign, s.content_sha256, m.state, m.sent_at
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
-		WHERE m.uuid = ?`,
+		WHERE m.uuid = ?
+		${sql.dialect.undeleted('m')}`,
 		reported.message,
 	);
+	if (message === undefined) return await recordOld(sql, reported);
 	// Nothing is recorded of an erased person, even when an old link is followed.
-	if (message === undefined || message.to_key === erasedAddress) return;
+	if (message.to_key === erasedAddress) return;
 	const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
 	writeEvent(sql, message.id, event);
 	const isFirst = await countEvent(sql, tally, message, event);
 	await changeRecipient(sql, message, event, isFirst);
+}
+
+/** The message is deleted, its figures are final: unsubscribing goes on working. */
+async function recordOld(sql: Sql, event: TrackedEvent): Promise<void> {
+	if (event.type !== 'UNSUBSCRIBED') return;
+	const old = await findOld(sql, event.message);
+	if (old === undefined || old.to === null) return;
+	await unsubscribe(sql, { ...old, to_key: old.to }, event);
 }
 
 function writeEvent(sql: Sql, message_id: number, event: TrackedEvent): void {
@@ -118,7 +129,7 @@ async function changeRecipient(
  */
 async function unsubscribe(
 	sql: Sql,
-	{ to_key, list_id, subscriber_id }: TrackedRow,
+	{ to_key, list_id, subscriber_id }: Pick<TrackedRow, 'to_key' | 'list_id' | 'subscriber_id'>,
 	event: TrackedEvent,
 ): Promise<void> {
 	const list = list_id === null || (await findList(sql, list_id)) === null ? null : list_id;

@@ -1,24 +1,50 @@
-/** What is kept for a time only: answers to repeated calls, uploads that nothing names, logs, heartbeats. */
+/** What is kept for a time only: answers to repeated calls, uploads that nothing names, logs, heartbeats; and what the settings of retention name. */
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { dropExpiredAttachments } from './attachments.js';
+import { dropBodies } from './retention/bodies.js';
+import { dropEvents, dropMessages, dropOfCampaigns } from './retention/messages.js';
 import type { Sql } from './sql.js';
 import { dropDeliveries } from './webhooks.js';
 
-interface Expiry {
-	/** Deletes one slice of at most `limit` rows. */
-	drop(sql: Sql, command: { now: Micros; limit: number }): Promise<{ changes: number }>;
-	/** The rows that a transaction deletes at most, to keep it short. */
+/** One slice of rows, in a transaction of the caller. */
+export interface SliceOfExpired {
+	now: Micros;
+	/** The rows that it looks at, at most. */
+	limit: number;
+	/** Where the slice before it ended; 0 for the first one. */
+	after: number;
+	/** See `onlyLinks` of the contents; the caller loads the HTML parser, and only while it deletes. */
+	onlyLinks: (html: string) => string | null;
+}
+
+export interface Expiry {
+	/** `next`: where the next slice begins; null: nothing is left. */
+	drop(sql: Sql, command: SliceOfExpired): Promise<{ next: number | null }>;
+	/** Keeps a transaction short. */
 	slice: number;
 }
 
-/** The log of webhook deliveries stays for 30 days, all else for one. */
+/** The log of webhook deliveries stays for 30 days, heartbeats, answers and uploads for one; settings say how long messages do. */
 export const expiries: readonly Expiry[] = [
-	{ drop: dropIdempotencyKeys, slice: 1_000 },
+	{ drop: whileFull(dropIdempotencyKeys), slice: 1_000 },
 	// Each of up to 20 MiB.
-	{ drop: dropExpiredAttachments, slice: 10 },
-	{ drop: dropDeliveries, slice: 1_000 },
-	{ drop: dropHeartbeats, slice: 1_000 },
+	{ drop: whileFull(dropExpiredAttachments), slice: 10 },
+	{ drop: whileFull(dropDeliveries), slice: 1_000 },
+	{ drop: whileFull(dropHeartbeats), slice: 1_000 },
+	{ drop: dropEvents, slice: 2_000 },
+	{ drop: dropOfCampaigns, slice: 1_000 },
+	{ drop: dropMessages, slice: 300 },
+	{ drop: dropBodies, slice: 20 },
 ];
+
+/** For rows that are found anew each time: what is left comes first. */
+export function whileFull(
+	drop: (sql: Sql, command: { now: Micros; limit: number }) => Promise<{ changes: number }>,
+): Expiry['drop'] {
+	return async (sql, command) => ({
+		next: (await drop(sql, command)).changes >= command.limit ? 0 : null,
+	});
+}
 
 async function dropIdempotencyKeys(sql: Sql, { now, limit }: { now: Micros; limit: number }) {
 	return await sql.run(

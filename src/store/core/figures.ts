@@ -115,35 +115,39 @@ export async function countBounced(
 	sql: Sql,
 	{ from, to, campaign, tag, zone }: Omit<ReportRange, 'human'> & { tag: string | null; zone: string },
 ): Promise<{ bounced: number; neverSent: number }> {
-	const quarter = (at: string) => `${at} / ${quarterHour}`;
+	// A day of any zone lies within those of UTC around it.
+	const [begin, end] = [startOfDay(addDays(from, -1)), startOfDay(addDays(to, 2))];
 	const scope = [
 		...(campaign === null ? [] : [{ where: 's.campaign = ?', value: campaign }]),
 		...(tag === null ? [] : [{ where: 's.tag = ?', value: tag }]),
 	];
-	const groups = await sql.all<BouncedGroup>(
-		// message_firsts_bounced (first_at)
-		`SELECT ${quarter('m.sent_at')} AS sent, ${quarter('b.soft')} AS soft, ${quarter('b.hard')} AS hard,
-			count(*) AS count
-		FROM (
-			SELECT f.message_id, min(CASE f.type WHEN 'SOFTBOUNCED' THEN f.first_at END) AS soft,
-				min(CASE f.type WHEN 'HARDBOUNCED' THEN f.first_at END) AS hard
-			FROM (
-				SELECT DISTINCT message_id
-				FROM message_firsts
-				WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED') AND first_at BETWEEN ? AND ?
-			) w
-			JOIN message_firsts f ON f.message_id = w.message_id
-			WHERE f.type IN ('SOFTBOUNCED', 'HARDBOUNCED')
-			GROUP BY f.message_id
-		) b
-		JOIN messages m ON m.id = b.message_id
-		${scope.length === 0 ? '' : `JOIN submissions s ON s.seq = m.submission_seq AND ${scope.map(({ where }) => where).join(' AND ')}`}
+	const within = scope.map(({ where }) => ` AND ${where}`).join('');
+	const values = scope.map(({ value }) => value);
+	const kept = await sql.all<BouncedGroup>(
+		`${bouncedGroups(
+			// message_firsts_bounced (first_at)
+			`SELECT DISTINCT message_id
+			FROM message_firsts
+			WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED') AND first_at BETWEEN ? AND ?`,
+			'',
+		)}
+		${scope.length === 0 ? '' : `JOIN submissions s ON s.seq = m.submission_seq${within}`}
 		GROUP BY 1, 2, 3`,
-		// A day of any zone lies within those of UTC around it.
-		startOfDay(addDays(from, -1)),
-		startOfDay(addDays(to, 2)),
-		...scope.map(({ value }) => value),
+		begin,
+		end,
+		...values,
 	);
+	const quarters = [Math.floor(begin / quarterHour), Math.floor(end / quarterHour)] as const;
+	const deleted = await sql.all<BouncedGroup>(
+		`SELECT nullif(s.sent, -1) AS sent, nullif(s.soft, -1) AS soft, nullif(s.hard, -1) AS hard, sum(s.count) AS count
+		FROM deleted_bounced s
+		WHERE (s.soft BETWEEN ? AND ? OR s.hard BETWEEN ? AND ?)${within}
+		GROUP BY 1, 2, 3`,
+		...quarters,
+		...quarters,
+		...values,
+	);
+	const groups = [...kept, ...deleted];
 	const isWithin = (quarter: number | null) => {
 		const day = quarter === null ? null : dayOf(quarter * quarterHour, zone);
 		return day !== null && day >= from && day <= to;
@@ -151,6 +155,21 @@ export async function countBounced(
 	const bounced = groups.filter(({ soft, hard }) => isWithin(soft) || isWithin(hard));
 	const sum = (counted: readonly BouncedGroup[]) => counted.reduce((total, { count }) => total + count, 0);
 	return { bounced: sum(bounced), neverSent: sum(bounced.filter(({ sent }) => !isWithin(sent))) };
+}
+
+/** Counts of messages by the quarters in which they were sent and bounced. `found`: yields their ids; `more` goes before `sent`. */
+export function bouncedGroups(found: string, more: string): string {
+	const quarter = (at: string) => `${at} / ${quarterHour}`;
+	return `SELECT ${more} ${quarter('m.sent_at')} AS sent, ${quarter('b.soft')} AS soft, ${quarter('b.hard')} AS hard, count(*) AS count
+		FROM (
+			SELECT f.message_id, min(CASE f.type WHEN 'SOFTBOUNCED' THEN f.first_at END) AS soft,
+				min(CASE f.type WHEN 'HARDBOUNCED' THEN f.first_at END) AS hard
+			FROM (${found}) w
+			JOIN message_firsts f ON f.message_id = w.message_id
+			WHERE f.type IN ('SOFTBOUNCED', 'HARDBOUNCED')
+			GROUP BY f.message_id
+		) b
+		JOIN messages m ON m.id = b.message_id`;
 }
 
 function startOfDay(day: Day): Micros {
@@ -175,40 +194,52 @@ export async function recountQuarters(sql: Sql): Promise<void> {
 	tally.write();
 }
 
-/** Messages and events by quarter of an hour, as the figures should have them. */
+/** Messages and events by quarter of an hour, those that retention has deleted too, as the figures should have them. */
 export async function countEverything(sql: Sql): Promise<Counted[]> {
 	return await sql.all<Counted>(
-		`SELECT campaign, 'CREATED' AS type, 'all' AS audience, at / ${quarterHour} AS quarter, count(*) AS count
+		`SELECT campaign, type, audience, quarter, sum(count) AS count
 		FROM (
-			SELECT s.campaign, coalesce(g.released_at, m.created_at) AS at
+			${countedRows(() => '')}
+			UNION ALL
+			SELECT tag, nullif(campaign, ''), type, audience, quarter, count FROM deleted_figures
+		) e
+		GROUP BY campaign, type, audience, quarter`,
+	);
+}
+
+/** Counts by tag, campaign, type, audience and quarter. `only`: of the column of a message's id, as what follows a WHERE; four times. */
+export function countedRows(only: (id: string) => string): string {
+	return `SELECT tag, campaign, 'CREATED' AS type, 'all' AS audience, at / ${quarterHour} AS quarter, count(*) AS count
+		FROM (
+			SELECT s.tag, s.campaign, coalesce(g.released_at, m.created_at) AS at
 			FROM messages m
 			JOIN submissions s ON s.seq = m.submission_seq
 			LEFT JOIN campaigns g ON g.seq = s.campaign_seq
-			WHERE s.campaign_seq IS NULL OR g.released_at IS NOT NULL
+			WHERE (s.campaign_seq IS NULL OR g.released_at IS NOT NULL) ${only('m.id')}
 		) c
-		GROUP BY campaign, quarter
+		GROUP BY tag, campaign, quarter
 		UNION ALL
-		SELECT s.campaign, 'SENT', 'all', m.sent_at / ${quarterHour} AS quarter, count(*)
+		SELECT s.tag, s.campaign, 'SENT', 'all', m.sent_at / ${quarterHour} AS quarter, count(*)
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
-		WHERE m.sent_at IS NOT NULL
-		GROUP BY s.campaign, quarter
+		WHERE m.sent_at IS NOT NULL ${only('m.id')}
+		GROUP BY s.tag, s.campaign, quarter
 		UNION ALL
-		SELECT s.campaign, f.type, f.audience, f.first_at / ${quarterHour} AS quarter, count(*)
+		SELECT s.tag, s.campaign, f.type, f.audience, f.first_at / ${quarterHour} AS quarter, count(*)
 		FROM (
 			SELECT message_id, type, 'all' AS audience, min(first_at) AS first_at
 			FROM message_firsts
+			WHERE TRUE ${only('message_id')}
 			GROUP BY message_id, type
 			UNION ALL
 			SELECT message_id, type, 'human', min(first_at)
 			FROM message_firsts
-			WHERE machine = 0
+			WHERE machine = 0 ${only('message_id')}
 			GROUP BY message_id, type
 		) f
 		JOIN messages m ON m.id = f.message_id
 		JOIN submissions s ON s.seq = m.submission_seq
-		GROUP BY s.campaign, f.type, f.audience, quarter`,
-	);
+		GROUP BY s.tag, s.campaign, f.type, f.audience, quarter`;
 }
 
 export interface TagQuery {
@@ -282,7 +313,15 @@ async function instants(sql: Sql, { campaign, tag, human }: TagQuery): Promise<I
 		...values,
 		human ? 1 : 0,
 	);
-	return [...created, ...sent, ...firsts];
+	const deleted = await sql.all<Instant>(
+		`SELECT s.type, s.quarter * ${quarterHour} AS at, sum(s.count) AS count
+		FROM deleted_figures s
+		WHERE ${scope} AND s.audience = CASE WHEN ? = 1 AND s.type IN (${audienceTypes}) THEN 'human' ELSE 'all' END
+		GROUP BY 1, 2`,
+		...values,
+		human ? 1 : 0,
+	);
+	return [...created, ...sent, ...firsts, ...deleted];
 }
 
 const audienceTypes = eventTypes

@@ -151,7 +151,7 @@ async function leftOutOfLists(sql: Sql, email_key: EmailKey): Promise<LeftOut[]>
 			FROM subscribers b
 			JOIN campaign_lists l ON l.list_id = b.list_id
 			JOIN campaigns g ON g.seq = l.campaign_seq
-			WHERE b.email_key = ? AND l.counts IS NULL AND g.state = 'released' AND g.courier = 'smtp' AND b.created_at <= g.created_at
+			WHERE b.email_key = ? AND l.counts IS NULL AND g.state = 'released' AND g.dropped_at IS NULL AND g.courier = 'smtp' AND b.created_at <= g.created_at
 				AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = b.email_key AND m.lane = g.seq)
 			ORDER BY g.seq DESC
 			LIMIT ${most}`,

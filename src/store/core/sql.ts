@@ -28,6 +28,12 @@ export interface Dialect {
 	newSubscriberId: { before: string | null; value: string };
 	/** Takes as many ids as its parameter says, while nothing else takes any; yields the last. */
 	newSubscriberIds: string;
+	/** The 16 octets of a UUID, given as text. */
+	uuidBytes(text: string): string;
+	/** Behind a SELECT: keeps its rows of this table from others, without those that others hold. */
+	lockedFree(alias: string): string;
+	/** Behind a SELECT: keeps its row of this table from being deleted until the transaction ends. */
+	undeleted(alias: string): string;
 	/** Yields the size of the database, in bytes. */
 	databaseSize: string;
 	/** Yields a text that is another one after each change of data that a read could see. */

@@ -2,7 +2,7 @@
 
 import { type EmailKey, parseMailbox } from '../../api/address.js';
 import type { Envelope } from '../../api/content.js';
-import type { Micros } from '../../api/datetime.js';
+import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import type { SuppressionReason } from '../../api/suppressions.js';
 import { noSuch, unverifiedSender } from '../../engine/rules/errors.js';
@@ -80,14 +80,26 @@ async function writeSubmission(
 ): Promise<number> {
 	const { content, content_sha256 } = submission;
 	sql.write(
-		`INSERT INTO contents (sha256, subject, text, html, disable_inline)
-		VALUES (?, ?, ?, ?, ?)
+		`INSERT INTO contents (sha256, subject, text, html, disable_inline, used_at)
+		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`,
 		content_sha256,
 		content.subject,
 		content.text,
 		content.html,
 		flag(content.disable_inline),
+		submission.now,
+	);
+	// Once a day. It brings back a body that retention has deleted, which is older.
+	sql.write(
+		`UPDATE contents
+		SET text = ?, html = ?, used_at = ?, dropped_at = NULL
+		WHERE sha256 = ? AND used_at <= ?`,
+		content.text,
+		content.html,
+		submission.now,
+		content_sha256,
+		submission.now - microsPerDay,
 	);
 	nameAttachments(sql, content_sha256, content.attachments);
 	return await sql.number(

@@ -13,6 +13,7 @@ import { counted } from './migrations/0022-counted.js';
 import { listCounters } from './migrations/0023-list-counters.js';
 import { counters } from './migrations/0024-counters.js';
 import { waitingStates } from './migrations/0026-waiting-states.js';
+import { retention } from './migrations/0027-retention.js';
 
 export interface Migration {
 	readonly version: number;
@@ -20,7 +21,7 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const migrations: readonly Migration[] = [first, processes, counted, listCounters, counters, waitingStates];
+const migrations: readonly Migration[] = [first, processes, counted, listCounters, counters, waitingStates, retention];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));

@@ -18,6 +18,9 @@ const dialect: Dialect = {
 	using: () => '',
 	newSubscriberId: { before: null, value: "nextval('subscribers_id_seq')" },
 	newSubscriberIds: "SELECT max(nextval('subscribers_id_seq')) FROM generate_series(1, CAST(? AS BIGINT))",
+	uuidBytes: (text) => `decode(replace(${text}, '-', ''), 'hex')`,
+	lockedFree: (alias) => `FOR UPDATE OF ${alias} SKIP LOCKED`,
+	undeleted: (alias) => `FOR KEY SHARE OF ${alias}`,
 	databaseSize: 'SELECT pg_database_size(current_database())',
 	seenState: 'SELECT pg_current_snapshot()::text',
 };

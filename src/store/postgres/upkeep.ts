@@ -3,8 +3,9 @@
  * expired data where it leads. One process leads, for a term that it renews with each heartbeat; after its end, or when
  * it resigns, the next heartbeat of another takes over. No session holds the lead: a pooler may stand between.
  */
+import { setTimeout } from 'node:timers/promises';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
-import { expiries } from '../core/expired.js';
+import { expiries, type SliceOfExpired, whileFull } from '../core/expired.js';
 import {
 	beat,
 	endBeat,
@@ -85,7 +86,7 @@ export async function resign(sql: Sql, holder: string): Promise<void> {
 }
 
 const expireEvery: Micros = 3_600 * microsPerSecond;
-const dropped = [...expiries, { drop: dropOutcomes, slice: 1_000 }];
+const dropped = [...expiries, { drop: whileFull(dropOutcomes), slice: 1_000 }];
 
 /** Deletes expired data as this process begins to lead, and each hour while it does. */
 function createExpiry(database: Database, clock: Clock) {
@@ -94,9 +95,17 @@ function createExpiry(database: Database, clock: Clock) {
 	let working: Promise<void> | null = null;
 	const dropExpired = async () => {
 		const now = clock.now();
+		// The HTML parser is loaded for this alone.
+		const { onlyLinks } = await import('../../content/only-links.js');
 		for (const { drop, slice } of dropped) {
-			const dropSlice = () => database.write(({ sql }) => drop(sql, { now, limit: slice }));
-			while (clock.now() < leadsUntil && (await dropSlice()).changes >= slice);
+			let after: number | null = 0;
+			while (after !== null && clock.now() < leadsUntil) {
+				const command: SliceOfExpired = { now, limit: slice, after, onlyLinks };
+				const began = performance.now();
+				after = (await database.write(({ sql }) => drop(sql, command))).next;
+				// Others have half of the time at least.
+				if (after !== null) await setTimeout(performance.now() - began);
+			}
 		}
 	};
 	return {

@@ -31,6 +31,7 @@ import { counted } from './migrations/0022-counted.js';
 import { listCounters } from './migrations/0023-list-counters.js';
 import { counters } from './migrations/0024-counters.js';
 import { waitingStates } from './migrations/0026-waiting-states.js';
+import { retention } from './migrations/0027-retention.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -63,6 +64,7 @@ const allMigrations: readonly Migration[] = [
 	listCounters,
 	counters,
 	waitingStates,
+	retention,
 ];
 
 /** The schema this version reads and writes. */

@@ -39,6 +39,10 @@ const dialect: Dialect = {
 		value: "(SELECT last FROM id_sequences WHERE name = 'subscribers')",
 	},
 	newSubscriberIds: "UPDATE id_sequences SET last = last + ? WHERE name = 'subscribers' RETURNING last",
+	uuidBytes: (text) => `unhex(replace(${text}, '-', ''))`,
+	// A transaction that writes is alone.
+	lockedFree: () => '',
+	undeleted: () => '',
 	databaseSize: 'SELECT page_count * page_size FROM pragma_page_count, pragma_page_size',
 	// The first changes with the first read after a commit of another connection, the second with each row that this one
 	// changes.

@@ -126,7 +126,10 @@ export function openSqliteStore(options: SqliteOptions): Store {
 			: setInterval(() => {
 					writer.write(() => undefined).catch(() => undefined);
 				}, heartbeatEveryMicros / microsPerMs).unref();
-	const upkeep = isServer ? startUpkeep({ db, sql, writer, clock, everyMs: upkeepEveryMs }) : null;
+	const upkeep =
+		options.role === 'cli'
+			? null
+			: startUpkeep({ db, sql, writer, clock, everyMs: upkeepEveryMs, tendsLog: isServer });
 	const importLine = createImportLine(
 		core,
 		writer,

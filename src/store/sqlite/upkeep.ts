@@ -1,6 +1,8 @@
-/** Upkeep of a long-running process beside its commits: copies the log back, and deletes expired data. */
+/** Upkeep of a long-running process beside its commits: copies the log back, deletes expired data, gives free pages back. */
+import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerDay, steadyOf } from '../../api/datetime.js';
+import type { SliceOfExpired } from '../core/expired.js';
 import { expiries } from './core.js';
 import { sqliteCode } from './failures.js';
 import type { Sql } from './sql.js';
@@ -17,6 +19,8 @@ export interface UpkeepOptions {
 	writer: Writer;
 	clock: Clock;
 	everyMs: number;
+	/** False: its commits copy the log back. */
+	tendsLog: boolean;
 }
 
 /** 8 MiB: copied back in the time of a few commits; a longer log slows every read of a page. */
@@ -27,17 +31,18 @@ const deleteEveryMicros: Micros = microsPerDay / 24;
 
 /** Works once every `everyMs`; a failure is retried the next time. Does not keep the process alive. */
 export function startUpkeep(options: UpkeepOptions): Upkeep {
-	const { db, sql, writer, clock, everyMs } = options;
+	const { db, sql, writer, clock, everyMs, tendsLog } = options;
 	let logged = 0;
 	let deletedAt = Number.NEGATIVE_INFINITY;
 	let isDeleting = false;
 	const tick = () => {
-		logged = tendLog(db, logged);
+		if (tendsLog) logged = tendLog(db, logged);
 		const steady = steadyOf(clock);
 		if (isDeleting || steady - deletedAt < deleteEveryMicros) return;
 		isDeleting = true;
 		deletedAt = steady;
 		dropExpired(sql, writer, clock.now())
+			.then(() => giveBack(db, writer))
 			.catch(() => undefined)
 			.finally(() => {
 				isDeleting = false;
@@ -77,8 +82,30 @@ function checkpoint(db: Database.Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'
 	return state ?? { busy: 1, log: 0, checkpointed: 0 };
 }
 
-/** One transaction a slice. */
+/** One transaction a slice, with a pause as long behind it: others have half of the time at least. */
 export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promise<void> {
-	for (const { drop, slice } of expiries)
-		while ((await writer.write(() => drop(sql, { now, limit: slice }).changes)) >= slice);
+	// The HTML parser is loaded for this alone.
+	const { onlyLinks } = await import('../../content/only-links.js');
+	for (const { drop, slice } of expiries) {
+		let after: number | null = 0;
+		while (after !== null) {
+			const command: SliceOfExpired = { now, limit: slice, after, onlyLinks };
+			after = await writer.write(() => drop(sql, command).next);
+			if (after !== null) await setTimeout(writer.heldMs());
+		}
+	}
+}
+
+/** Of 8 KiB: what a day deletes is used again the next day. */
+const keptFreePages = 2_000;
+const pagesAtOnce = 250;
+
+/** Moves the file's last pages into free ones, and makes it shorter. Only where the file was made for it. */
+async function giveBack(db: Database.Database, writer: Writer): Promise<void> {
+	const free = () => Number(db.pragma('freelist_count', { simple: true }));
+	if (db.pragma('auto_vacuum', { simple: true }) !== 2) return;
+	while (free() > keptFreePages) {
+		await writer.write(() => db.pragma(`incremental_vacuum(${pagesAtOnce})`), { group: 'bulk' });
+		await setTimeout(writer.heldMs());
+	}
 }

@@ -54,11 +54,12 @@ export const campaignSchemas: Readonly<Record<string, JsonSchema>> = {
 			requests: { type: 'boolean' },
 			date_created: moment,
 			date_released: momentOrNull,
+			date_dropped: moment,
 			figures: { anyOf: [ref('CampaignFigures'), { type: 'null' }] },
 			plan: ref('CampaignPlan'),
 			audience: ref('Audience'),
 		},
-		['plan', 'audience'],
+		['plan', 'audience', 'date_dropped'],
 	),
 	Audience: record({
 		lists: listOf(id),

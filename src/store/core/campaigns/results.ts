@@ -158,6 +158,7 @@ function toldState({ state, outcome, is_calling }: ResultRow): CampaignResult['s
 
 interface ListedRow extends CampaignRow {
 	created_at: Micros;
+	dropped_at: Micros | null;
 	is_sending: number;
 	subject: string | null;
 }
@@ -194,7 +195,7 @@ export async function pageCampaigns(
 ): ReturnType<Operations['pageCampaigns']> {
 	const { where, values } = conditions(command);
 	const rows = await sql.all<ListedRow>(
-		`SELECT ${campaignColumns}, created_at, ${isSending} AS is_sending,
+		`SELECT ${campaignColumns}, created_at, dropped_at, ${isSending} AS is_sending,
 			(SELECT nullif(c.subject, '')
 			FROM submissions s
 			JOIN contents c ON c.sha256 = s.content_sha256
@@ -235,6 +236,7 @@ function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): 
 		requests: row.requests === 1,
 		date_created: formatDateTime(row.created_at),
 		date_released: row.released_at === null ? null : formatDateTime(row.released_at),
+		...(row.dropped_at !== null && { date_dropped: formatDateTime(row.dropped_at) }),
 		figures,
 	};
 }

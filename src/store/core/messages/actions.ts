@@ -18,6 +18,7 @@ interface ActedOn {
 	to_key: string;
 	state: MessageState;
 	campaign_state: string | null;
+	dropped_at: Micros | null;
 }
 
 /** Reads and changes in one transaction of the caller, by the visible state. */
@@ -26,9 +27,10 @@ export function createMessageActions(sql: Sql) {
 		changeMessage: async ({ id, action, now, ...seen }) => {
 			const own = seenRows('s.owner', seen);
 			const message = await sql.get<ActedOn>(
-				`SELECT m.id, m.lane, m.to_key, ${seenState} AS state, g.state AS campaign_state
+				`SELECT m.id, m.lane, m.to_key, ${seenState} AS state, g.state AS campaign_state, c.dropped_at
 				FROM messages m
 				JOIN submissions s ON s.seq = m.submission_seq
+				JOIN contents c ON c.sha256 = s.content_sha256
 				LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 				WHERE m.uuid = ? AND ${own.where}`,
 				id,
@@ -42,6 +44,8 @@ export function createMessageActions(sql: Sql) {
 				return { kind: 'refused', why: 'went to a person who was erased' };
 			else if (message.campaign_state === 'canceled')
 				return { kind: 'refused', why: 'is of a campaign that was canceled' };
+			else if (message.dropped_at !== null)
+				return { kind: 'refused', why: 'has no text any more: keep_bodies deleted it' };
 			else makeDue(sql, message, { state: rule.state, now });
 			return { kind: 'changed' };
 		},

@@ -225,6 +225,7 @@ interface SubmissionRow {
 	text: string | null;
 	html: string | null;
 	disable_inline: number;
+	dropped_at: Micros | null;
 	request: string | null;
 	requests: number | null;
 }
@@ -232,7 +233,7 @@ interface SubmissionRow {
 async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | null> {
 	const row = await sql.get<SubmissionRow>(
 		`SELECT s.id, s.type, s.envelope, s.tag, s.campaign, s.content_sha256,
-			c.subject, c.text, c.html, c.disable_inline, s.request, g.requests
+			c.subject, c.text, c.html, c.disable_inline, c.dropped_at, s.request, g.requests
 		FROM submissions s
 		JOIN contents c ON c.sha256 = s.content_sha256
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
@@ -247,7 +248,8 @@ async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | n
 		...(files.length > 0 && { attachments: files }),
 	};
 	const envelope = readEnvelope(row.envelope);
-	return { id, type, envelope, tag, campaign, content, content_sha256, ...callOf(row) };
+	const stored = { id, type, envelope, tag, campaign, content, content_sha256, ...callOf(row) };
+	return row.dropped_at === null ? stored : { ...stored, is_dropped: true };
 }
 
 function callOf({ request, requests }: SubmissionRow): Pick<StoredSubmission, 'call'> {

@@ -1,0 +1,15 @@
+/** What a content leaves when its body is deleted: the links, which mails lead to by their positions. */
+
+import { linkTexts } from './link-texts.js';
+import { findLinks } from './links.js';
+
+/** An HTML text with the same links at the same positions and nothing else; null: it has none. */
+export function onlyLinks(html: string): string | null {
+	const links = findLinks(html);
+	if (links.length === 0) return null;
+	const short = links
+		.map(({ start, end }) => `<a href="${html.slice(start, end).replaceAll('"', '&quot;')}"></a>`)
+		.join('');
+	// A wrong target would be worse than a body that stays.
+	return linkTexts(short).join('\n') === linkTexts(html).join('\n') ? short : html;
+}

@@ -1,0 +1,27 @@
+/** How long messages, events and bodies stay: the settings of retention, read. */
+import { daysIn, type Micros, microsPerDay } from '../../api/datetime.js';
+
+/** Null: for good. */
+export interface Retention {
+	messages: Micros | null;
+	events: Micros | null;
+	/** A body is of no use without the messages that it was sent with. */
+	bodies: Micros | null;
+}
+
+/** The settings that say so. */
+export const retentionSettings = ['keep_messages', 'keep_events', 'keep_bodies'] as const;
+
+/** From the values of the settings. */
+export function retentionOf(values: Readonly<Record<string, string>>): Retention {
+	const kept = (name: (typeof retentionSettings)[number]): Micros | null => {
+		const days = daysIn(values[name] ?? '');
+		return days === null ? null : days * microsPerDay;
+	};
+	const [messages, events, own] = [kept('keep_messages'), kept('keep_events'), kept('keep_bodies')];
+	return {
+		messages,
+		events,
+		bodies: own === null || messages === null ? (own ?? messages) : Math.min(own, messages),
+	};
+}

@@ -1,0 +1,75 @@
+/**
+ * Texts and files that were sent last before `keep_bodies`. Of the HTML the links stay, at their positions: clicks lead
+ * to their targets. A later send of the same content brings it back (`submissions.ts`).
+ */
+import { isSending } from '../campaigns/rows.js';
+import type { SliceOfExpired } from '../expired.js';
+import type { Sql } from '../sql.js';
+import { cutoffs } from './cutoffs.js';
+
+interface Body {
+	sha256: string;
+	html: string | null;
+	is_needed: number;
+}
+
+/** By messages that wait, and campaigns that are not over. */
+const isNeeded = `EXISTS (
+	SELECT 1
+	FROM submissions s
+	LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+	WHERE s.content_sha256 = c.sha256 AND (
+		g.state = 'staged' OR ${isSending}
+		OR (s.campaign_seq IS NULL AND EXISTS (
+			SELECT 1 FROM messages m WHERE m.submission_seq = s.seq AND m.wake_at IS NOT NULL
+		))
+	)
+)`;
+
+/** The rows that it leaves for now are behind those it drops: the next slice begins after as many. */
+export async function dropBodies(
+	sql: Sql,
+	{ now, limit, after, onlyLinks }: SliceOfExpired,
+): Promise<{ next: number | null }> {
+	const { bodies: before } = await cutoffs(sql, now);
+	if (before === null) return { next: null };
+	const found = await sql.all<Body>(
+		// contents_by_use; submissions_of_content, messages_of_submission
+		`SELECT sha256, html, CASE WHEN ${isNeeded} THEN 1 ELSE 0 END AS is_needed
+		FROM contents c
+		WHERE dropped_at IS NULL AND used_at <= ? AND sha256 <> 'erased'
+		ORDER BY used_at, sha256
+		LIMIT ? OFFSET ?`,
+		before,
+		limit,
+		after,
+	);
+	const leaving = found.filter(({ is_needed }) => is_needed === 0);
+	for (const { sha256, html } of leaving) {
+		const { changes } = await sql.run(
+			// A send of the same content may have come between.
+			'UPDATE contents SET text = NULL, html = ?, dropped_at = ? WHERE sha256 = ? AND used_at <= ?',
+			html === null ? null : onlyLinks(html),
+			now,
+			sha256,
+			before,
+		);
+		if (changes === 1) await dropFiles(sql, sha256);
+	}
+	return { next: found.length < limit ? null : after + found.length - leaving.length };
+}
+
+/** Those that no other content names. */
+async function dropFiles(sql: Sql, content_sha256: string): Promise<void> {
+	const files = await sql.all<{ sha256: string }>(
+		'DELETE FROM content_attachments WHERE content_sha256 = ? RETURNING sha256',
+		content_sha256,
+	);
+	for (const { sha256 } of files)
+		sql.write(
+			// contents_of_attachment
+			`DELETE FROM attachments
+			WHERE sha256 = ? AND NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)`,
+			sha256,
+		);
+}

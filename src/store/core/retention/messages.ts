@@ -1,0 +1,138 @@
+/**
+ * Messages that are over and older than `keep_messages`, in the order of their ids; those of a campaign together, once it
+ * is finished. Their sums stay (`sums.ts`), and where the links of their mails lead (`old-messages.ts`). A slice commits
+ * with its sums: a process that ends loses none.
+ */
+import type { Micros } from '../../../api/datetime.js';
+import { isSending } from '../campaigns/rows.js';
+import type { SliceOfExpired } from '../expired.js';
+import { readEnvelope } from '../rows.js';
+import type { Sql } from '../sql.js';
+import { dropContent } from '../attachments.js';
+import { countMessages } from '../submissions.js';
+import { cutoffs } from './cutoffs.js';
+import { keepLinks, type LeavingRow } from './old-messages.js';
+import { addToSums } from './sums.js';
+
+type Dropped = Promise<{ next: number | null }>;
+
+/** Opens, clicks and unsubscriptions one by one. Bounces stay with their message: a recount reads their codes. */
+export async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Dropped {
+	const { events: before } = await cutoffs(sql, now);
+	if (before === null) return { next: null };
+	const rows = await sql.all<{ id: number; at: Micros; type: string }>(
+		// events_by_time
+		'SELECT id, at, type FROM events WHERE at >= ? AND at <= ? ORDER BY at LIMIT ?',
+		after,
+		before,
+		limit,
+	);
+	const ids = rows.filter(({ type }) => !type.endsWith('BOUNCED')).map(({ id }) => id);
+	sql.write(`DELETE FROM events WHERE ${sql.dialect.oneOf('id')}`, JSON.stringify(ids));
+	const last = rows.at(-1)?.at ?? 0;
+	// A slice of bounces of one moment: the next moment follows.
+	const next = ids.length === 0 && last === after ? last + 1 : last;
+	return { next: rows.length < limit ? null : next };
+}
+
+/**
+ * Marks finished campaigns whose messages are old enough: from then on what needs their messages is refused, and all of
+ * them go. Their results, and who was left out, go before.
+ */
+export async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Dropped {
+	const { messages: before } = await cutoffs(sql, now);
+	if (before === null) return { next: null };
+	sql.write(
+		`UPDATE campaigns AS g
+		SET dropped_at = ?
+		WHERE dropped_at IS NULL AND state IN ('released', 'canceled') AND coalesce(released_at, created_at) <= ?
+			AND NOT ${isSending}
+			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL)`,
+		now,
+		before,
+	);
+	const rows = [
+		{ table: 'campaign_results', key: 'campaign_seq, n' },
+		{ table: 'campaign_left_out', key: 'id' },
+	];
+	for (const { table, key } of rows) {
+		const { changes } = await sql.run(
+			`DELETE FROM ${table}
+			WHERE (${key}) IN (
+				SELECT ${key} FROM ${table}
+				WHERE campaign_seq IN (SELECT seq FROM campaigns WHERE dropped_at IS NOT NULL)
+				LIMIT ?
+			)`,
+			limit,
+		);
+		if (changes > 0) return { next: 0 };
+	}
+	return { next: null };
+}
+
+/** Ends where a whole slice is too young: ids follow the time, but for a clock that was set. */
+export async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
+	const { now, limit, after } = command;
+	const { messages: before } = await cutoffs(sql, now);
+	if (before === null) return { next: null };
+	const range = await sql.tuples<[id: number, created_at: Micros]>(
+		'SELECT id, created_at FROM messages WHERE id > ? ORDER BY id LIMIT ?',
+		after,
+		limit,
+	);
+	const last = range.at(-1)?.[0] ?? after;
+	if (!range.some(([, created_at]) => created_at <= before)) return { next: null };
+	const leaving = await sql.all<LeavingRow>(
+		`SELECT m.id, m.uuid, m.to_key, m.fence, m.variables AS own, s.seq, s.type, s.envelope, s.campaign, s.campaign_seq,
+			s.content_sha256, s.variables AS used, s.context, coalesce(g.courier, 'smtp') AS courier
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE m.id > ? AND m.id <= ? AND m.wake_at IS NULL
+			AND ((s.campaign_seq IS NULL AND m.created_at <= ?) OR g.dropped_at IS NOT NULL)
+		ORDER BY m.id
+		${sql.dialect.lockedFree('m')}`,
+		after,
+		last,
+		before,
+	);
+	if (leaving.length > 0) await drop(sql, leaving, command);
+	return { next: range.length < limit ? null : last };
+}
+
+/** Tables with rows of a message. */
+const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds'] as const;
+
+async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfExpired): Promise<void> {
+	const ids = JSON.stringify(leaving.map(({ id }) => id));
+	addToSums(sql, ids);
+	const without = await keepLinks(sql, leaving, command);
+	for (const table of ofMessage)
+		sql.write(`DELETE FROM ${table} WHERE ${sql.dialect.oneOf('message_id')}`, ids);
+	sql.write(`DELETE FROM messages WHERE ${sql.dialect.oneOf('id')}`, ids);
+	countMessages(sql, -leaving.length);
+	const submissions = new Map(leaving.map((row) => [row.seq, row]));
+	for (const row of submissions.values()) await dropSubmission(sql, row, without);
+}
+
+/** Of a submission without messages only what the links of its mails need stays; nothing, where it had none. */
+async function dropSubmission(
+	sql: Sql,
+	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,
+	without: ReadonlySet<number>,
+): Promise<void> {
+	// messages_of_submission
+	if ((await sql.number('SELECT EXISTS (SELECT 1 FROM messages WHERE submission_seq = ?)', seq)) === 1)
+		return;
+	if (campaign === null && campaign_seq === null && without.has(seq)) {
+		sql.write('DELETE FROM submissions WHERE seq = ?', seq);
+		await dropContent(sql, content_sha256);
+		return;
+	}
+	const { from } = readEnvelope(envelope);
+	sql.write(
+		"UPDATE submissions SET envelope = ?, context = '{}', request = NULL WHERE seq = ?",
+		JSON.stringify({ from, reply_to: [], cc: [], bcc: [], headers: {} }),
+		seq,
+	);
+}

@@ -1,0 +1,314 @@
+/** What retention deletes, and what stays: the same on every database. */
+import { expect, it } from 'vitest';
+import type { Micros } from '../../../src/api/datetime.js';
+import type { Store } from '../../../src/store/store.js';
+import type { Submission } from '../../../src/store/submissions.js';
+import {
+	accepted250,
+	busy451,
+	campaignOf,
+	day,
+	deliver,
+	eventOf,
+	figures,
+	hour,
+	lease,
+	messageIds,
+	newList,
+	newSubscriber,
+	newUuid,
+	noon,
+	put,
+	recipientOf,
+	releasedCampaign,
+	send,
+	stateOf,
+	unknown550,
+	verify,
+} from './fixture.js';
+
+/** An empty store, and its database besides. */
+export interface Kept {
+	store: Store;
+	/** As a process that leads does each hour. */
+	expire(now: Micros): Promise<void>;
+	run(sql: string): Promise<void>;
+	count(sql: string): Promise<number>;
+}
+
+const html = `<p>Hello #name#</p><a href='https://shop.example/?a="1"&amp;who=#name|you#'>shop</a> <a href="https://example.com/news">news</a>`;
+const linked = { subject: 'News', text: null, html, disable_inline: true };
+const bulk: Partial<Submission> = {
+	type: 'BULK',
+	content: linked,
+	content_sha256: 'hash of linked content',
+	variables: ['name'],
+};
+
+/** All that reports and `check` say. */
+async function told(store: Store, campaign: string) {
+	const range = { from: '2026-01-01', to: '2026-12-31' };
+	const report = (more: object) =>
+		store.reads.reportFigures({ ...range, campaign: null, tag: null, human: false, ...more });
+	return {
+		all: await figures(store),
+		reports: await Promise.all([
+			report({}),
+			report({ campaign }),
+			report({ tag: 'tag' }),
+			report({ tag: 'tag', human: true }),
+			report({ from: '2026-03-11', tag: 'tag', campaign }),
+		]),
+		details: await store.reads.reportDetails({ ...range, campaign, lists: false }),
+		links: (await store.reads.linkFigures({ campaign }))?.figures,
+		check: await store.reads.checkCounts({}),
+	};
+}
+
+/** A campaign and single messages: sent, bounced, deferred for good, opened and clicked by people and machines. */
+async function happened(store: Store) {
+	await verify(store);
+	const campaign = newUuid();
+	const sent: string[] = [];
+	const outcomes = [
+		{ kind: 'sent', reply: accepted250 },
+		{ kind: 'sent', reply: accepted250 },
+		{ kind: 'bounced', reply: unknown550, suppress: true },
+		{ kind: 'failed', reply: busy451 },
+	] as const;
+	for (const more of [{ campaign, tag: 'tag' }, { campaign }, { tag: 'tag' }, {}])
+		for (const [at, outcome] of outcomes.entries()) {
+			const one = { ...bulk, ...more, type: 'campaign' in more ? 'BULK' : 'TRANSACTIONAL' } as const;
+			await send(store, [`p${sent.length}@a${at}.example`], one);
+			sent.push(await deliver(store, outcome, noon + at * hour));
+		}
+	await store.writes.recordEvents({
+		events: sent.flatMap((message, at) => [
+			eventOf(message, 'OPENED', { at: noon + (at % 3) * day, machine: at % 2 === 0, ip: '192.0.2.1' }),
+			eventOf(message, 'REDIRECTED', { at: noon + 9 * hour, link: at % 2, machine: at % 3 === 0 }),
+			eventOf(message, 'REDIRECTED', { at: noon + 10 * hour, link: 0 }),
+			...(at % 4 === 1 ? [eventOf(message, 'HARDBOUNCED', { at: noon + 2 * day, smtp_code: '5.2.2' })] : []),
+		]),
+	});
+	return { campaign, sent };
+}
+
+const keep = (store: Store, values: Record<string, string>) =>
+	store.writes.putSettings({ values, now: noon });
+const nothingWrong = { lists: [], figures: 0, campaigns: [] };
+
+export function retentionSuite(open: () => Promise<Kept>): void {
+	it('deletes nothing without a setting', async () => {
+		const { store, expire } = await open();
+		const { sent } = await happened(store);
+		await expire(noon + 4000 * day);
+		expect(await messageIds(store)).toHaveLength(sent.length);
+	});
+
+	it('leaves every figure as it was, in reports, in a recount, in a repair and in days of another zone', async () => {
+		const { store, expire, run, count } = await open();
+		const { campaign } = await happened(store);
+		const before = await told(store, campaign);
+		expect(before.check).toEqual(nothingWrong);
+		await keep(store, { keep_messages: '30d' });
+		await expire(noon + 30 * day - 1);
+		expect(await told(store, campaign)).toEqual(before);
+		expect(await count('SELECT count(*) FROM messages')).toBe(16);
+		await expire(noon + 30 * day);
+		for (const table of ['messages', 'message_firsts', 'events', 'attempts'])
+			expect([table, await count(`SELECT count(*) FROM ${table}`)]).toEqual([table, 0]);
+		expect(await told(store, campaign)).toEqual(before);
+		for (const table of ['daily_figures', 'quarter_figures', 'link_figures', 'bounce_figures'])
+			await run(`DELETE FROM ${table}`);
+		expect((await store.reads.checkCounts({})).figures).toBeGreaterThan(10);
+		await store.writes.repairCounts({});
+		expect(await told(store, campaign)).toEqual(before);
+		await keep(store, { time_zone: 'Pacific/Apia' });
+		await keep(store, { time_zone: 'UTC' });
+		expect(await told(store, campaign)).toEqual(before);
+	});
+
+	it('adds what is deleted later to what was deleted before', async () => {
+		const { store, expire } = await open();
+		const { campaign } = await happened(store);
+		await keep(store, { keep_messages: '30d' });
+		await expire(noon + 30 * day);
+		for (const now of [noon, noon + 40 * day])
+			await send(store, [`late${now}@a.example`], { ...bulk, campaign, tag: 'tag', now });
+		for (const at of [noon, noon + 40 * day]) {
+			const message = await deliver(store, { kind: 'sent', reply: accepted250 }, at);
+			await store.writes.recordEvents({
+				events: [eventOf(message, 'REDIRECTED', { link: 0, at: noon + day })],
+			});
+		}
+		const before = await told(store, campaign);
+		await expire(noon + 60 * day);
+		expect(await messageIds(store)).toHaveLength(1);
+		expect(await told(store, campaign)).toEqual(before);
+		await expire(noon + 90 * day);
+		expect(await messageIds(store)).toEqual([]);
+		expect(await told(store, campaign)).toEqual(before);
+	});
+
+	it('touches no message that waits, and no campaign that is not over', async () => {
+		const { store, expire } = await open();
+		await verify(store);
+		const list = await newList(store);
+		for (const name of ['a', 'b']) await newSubscriber(store, list, `${name}@example.org`);
+		const campaign = await releasedCampaign(store, list, 'news');
+		const [first] = await lease(store, { max: 1, scope: { campaign } });
+		if (first === undefined) throw new Error('nothing was leased');
+		const settled = { message: first.message, fence: first.fence, at: noon };
+		await store.queue.settle({
+			settlements: [{ ...settled, outcome: { kind: 'sent', reply: accepted250 } }],
+		});
+		await send(store, ['c@example.org']);
+		await keep(store, { keep_messages: '1d', keep_bodies: '1d', keep_events: '1d' });
+		await expire(noon + 400 * day);
+		expect(await messageIds(store)).toHaveLength(3);
+		const [last] = await lease(store, { now: noon + 400 * day, scope: { campaign } });
+		expect(last?.to).toBeDefined();
+		const submission = last && (await store.reads.getSubmission({ id: last.submission }));
+		expect([submission?.content.text, submission?.is_dropped]).toEqual(['Hello', undefined]);
+		await store.queue.settle({
+			settlements: [
+				{
+					message: last?.message ?? '',
+					fence: last?.fence ?? 0,
+					at: noon + 400 * day,
+					outcome: { kind: 'sent', reply: accepted250 },
+				},
+			],
+		});
+		await expire(noon + 400 * day);
+		expect(await messageIds(store)).toHaveLength(1);
+		expect((await store.reads.checkCounts({})).figures).toBe(0);
+	});
+
+	it('deletes the messages of a campaign with who was left out and rejected, and keeps its name and counts', async () => {
+		const { store, expire, count } = await open();
+		await verify(store);
+		const command = campaignOf('rows', { ...bulk, variables: ['name'] });
+		await store.writes.openCampaign({ ...command, strict_vars: true });
+		const rejected = { kind: 'rejected', to: 'b', code: 'invalid', error: 'no address', line: 2 } as const;
+		await put(store, command.id, 0, [recipientOf('a@example.org', { name: 'Ann' }), rejected]);
+		await store.writes.releaseCampaign({ campaign: command.id, expect_count: 1, now: noon });
+		await deliver(store, { kind: 'sent', reply: accepted250 });
+		await lease(store, { scope: { campaign: command.id } });
+		await keep(store, { keep_messages: '30d' });
+		await expire(noon + 31 * day);
+		expect(await count('SELECT count(*) FROM campaign_results')).toBe(0);
+		const { results } = await store.reads.pageCampaigns({ page: 1, page_size: 9, now: noon + 31 * day });
+		expect(results[0]).toMatchObject({ key: 'rows', is_finished: true, counts: { staged: 1, rejected: 1 } });
+		expect(results[0]?.figures?.sent).toBe(1);
+		expect(results[0]?.date_dropped).toBe('2026-04-10T12:00:00.000000');
+		// The same name is still the same campaign: nobody gets it twice.
+		expect(await store.writes.openCampaign({ ...command, strict_vars: true })).toMatchObject({
+			kind: 'opened',
+			session: { id: command.id, position: 2 },
+		});
+	});
+
+	it('keeps what the links of a mail need: person, list, sender, targets and the values in them', async () => {
+		const { store, expire } = await open();
+		await verify(store);
+		const list = await newList(store);
+		const { id: subscriber_id } = await newSubscriber(store, list, 'ann@example.org', { name: 'Ann' });
+		await send(store, ['ann@example.org', 'bob@example.org'], { ...bulk, list_id: list });
+		const ids = await messageIds(store);
+		for (const _ of ids) await deliver(store, { kind: 'sent', reply: accepted250 });
+		await keep(store, { keep_messages: '30d' });
+		await expire(noon + 31 * day);
+		const [ann, bob] = await Promise.all(ids.map((id) => store.reads.getOldMessage({ id })));
+		expect(ann).toMatchObject({
+			to: 'ann@example.org',
+			from: 'Desk <desk@example.org>',
+			list_id: list,
+			variables: { name: 'Ann' },
+		});
+		expect(bob).toMatchObject({ to: 'bob@example.org', variables: { name: '' } });
+		const submission = await store.reads.getSubmission({ id: ann?.submission ?? '' });
+		expect(submission).toMatchObject({ is_dropped: true, content: { subject: 'News', text: null } });
+		expect(submission?.content.html).toBe(
+			'<a href="https://shop.example/?a=&quot;1&quot;&amp;who=#name|you#"></a><a href="https://example.com/news"></a>',
+		);
+		const [to_ann = '', to_bob = ''] = ids;
+		const counted = await figures(store);
+		await store.writes.recordEvents({
+			events: [
+				eventOf(to_ann, 'UNSUBSCRIBED', { at: noon + 32 * day }),
+				eventOf(to_bob, 'UNSUBSCRIBED', { at: noon + 32 * day }),
+				eventOf(to_bob, 'OPENED', { at: noon + 32 * day }),
+			],
+		});
+		expect(await figures(store)).toEqual(counted);
+		expect((await store.reads.checkCounts({})).figures).toBe(0);
+		expect(await store.reads.getSubscriber({ list_id: list, id: subscriber_id })).toMatchObject({
+			is_active: false,
+			disable_reason: 'UNSUBSCRIBED',
+		});
+		const { results } = await store.reads.pageSuppressions({ page: 1, page_size: 9, filter: {}, now: noon });
+		expect(results.map(({ email }) => email).sort()).toEqual(['ann@example.org', 'bob@example.org']);
+	});
+
+	it('keeps nothing of a message whose mail has no page of ours', async () => {
+		const { store, expire, count } = await open();
+		await verify(store);
+		await send(store, ['ann@example.org'], { tag: 'receipt' });
+		const message = await deliver(store, { kind: 'sent', reply: accepted250 });
+		await keep(store, { keep_messages: '1d' });
+		await expire(noon + day);
+		expect(await store.reads.getOldMessage({ id: message })).toBe(null);
+		for (const table of ['old_messages', 'submissions', 'contents'])
+			expect([table, await count(`SELECT count(*) FROM ${table}`)]).toEqual([table, 0]);
+	});
+
+	it('erases a person from what stays', async () => {
+		const { store, expire, count } = await open();
+		await verify(store);
+		const list = await newList(store);
+		await newSubscriber(store, list, 'ann@example.org', { name: 'Ann' });
+		await send(store, ['ann@example.org', 'bob@example.org'], { ...bulk, list_id: list });
+		for (const _ of [1, 2]) await deliver(store, { kind: 'sent', reply: accepted250 });
+		await keep(store, { keep_messages: '1d' });
+		await expire(noon + day);
+		expect(await count('SELECT count(*) FROM old_messages')).toBe(2);
+		for (const email_key of ['ann@example.org', 'bob@example.org'])
+			await store.writes.erasePerson({ email_key, fresh: { id: 1, secret: 'c2VjcmV0' }, now: noon + day });
+		expect(await count('SELECT count(*) FROM old_messages')).toBe(0);
+	});
+
+	it('deletes single opens and clicks by themselves, and keeps when a message was first opened', async () => {
+		const { store, expire, count } = await open();
+		const { campaign, sent } = await happened(store);
+		const before = await told(store, campaign);
+		await keep(store, { keep_events: '7d' });
+		await expire(noon + 10 * day);
+		expect(await count("SELECT count(*) FROM events WHERE type NOT LIKE '%BOUNCED'")).toBe(0);
+		expect(await count('SELECT count(*) FROM events')).toBe(4);
+		const found = await store.reads.getMessage({ id: sent[0] ?? '' });
+		expect(found?.events.map(({ type, count }) => `${type} ${count}`)).toContain('OPENED 1');
+		expect(await told(store, campaign)).toEqual(before);
+	});
+
+	it('deletes bodies that were sent last before, and brings one back with the same content', async () => {
+		const { store, expire } = await open();
+		await verify(store);
+		const first = await send(store, ['ann@example.org'], bulk);
+		const message = await deliver(store, { kind: 'uncertain', reply: busy451 });
+		await keep(store, { keep_bodies: '7d' });
+		await expire(noon + 7 * day);
+		expect(await store.reads.getSubmission({ id: first.submission })).toMatchObject({ is_dropped: true });
+		expect(await store.writes.changeMessage({ id: message, action: 'retry', now: noon + 7 * day })).toEqual({
+			kind: 'refused',
+			why: 'has no text any more: keep_bodies deleted it',
+		});
+		expect(await stateOf(store, message)).toBe('uncertain');
+		await send(store, ['bob@example.org'], { ...bulk, now: noon + 8 * day });
+		const again = await store.reads.getSubmission({ id: first.submission });
+		expect([again?.content, again?.is_dropped]).toEqual([linked, undefined]);
+		await deliver(store, { kind: 'sent', reply: accepted250 }, noon + 8 * day);
+		await expire(noon + 14 * day);
+		expect((await store.reads.getSubmission({ id: first.submission }))?.content.html).toBe(html);
+	});
+}
