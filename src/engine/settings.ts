@@ -211,7 +211,7 @@ function checkKept(value: string): Checked {
 	const days = daysIn(value);
 	return days === null
 		? { problem: 'Must be a number of days or weeks, one day at least, such as 400d or 57w.' }
-		: { value: `${days}d` };
+		: { value };
 }
 
 function numberOf(value: string | null): number | null {

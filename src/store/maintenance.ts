@@ -1,7 +1,42 @@
 /** What an operator does with a database as a whole: checking its counts, restoring a copy of it. */
 import type { Micros } from '../api/datetime.js';
+import type { MessageState } from '../api/records.js';
+
+/** What takes room: messages with attempts and what became of them, single events, texts and files, links of old mails. */
+export type Kind = 'messages' | 'events' | 'bodies' | 'links' | 'subscribers' | 'figures' | 'other';
+
+/** In bytes, indexes included. `free`: room in the file that is used next. */
+export interface Sizes extends Record<Kind, number> {
+	free: number;
+	/** Of a large file only some rows were looked at, and bodies are the rest. */
+	is_estimate: boolean;
+}
+
+/** What goes next, about: rows, and the bytes that they take. */
+export interface RetentionForecast {
+	messages: number;
+	events: number;
+	bodies: number;
+	bytes: number;
+}
+
+export interface StoreStatus {
+	schema_version: number;
+	size_bytes: number;
+	lists: number;
+	subscribers: number;
+	suppressions: number;
+	messages: Partial<Record<MessageState, number>>;
+	/** Webhooks whose target answered 410, since when; they restart when they are changed or replayed. */
+	stopped_webhooks: readonly { id: number; url: string; stopped_at: Micros }[];
+}
 
 export interface MaintenanceReads {
+	/** Counts of everything, with few look-ups. */
+	status(): Promise<StoreStatus>;
+	sizes(c: Record<never, never>): Promise<Sizes>;
+	/** By settings that need not be stored. */
+	foreseeRetention(c: { values: Readonly<Record<string, string>>; now: Micros }): Promise<RetentionForecast>;
 	/** Counts that are not those of their rows. Walks all subscribers and messages. */
 	checkCounts(c: Record<never, never>): Promise<CountCheck>;
 }

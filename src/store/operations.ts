@@ -77,6 +77,8 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		status: true,
 		secretCounts: true,
 		checkCounts: true,
+		sizes: true,
+		foreseeRetention: true,
 	},
 	writes: {
 		createList: true,

@@ -47,7 +47,7 @@ import type { DeliveryConditions, NotificationWrites } from './notifications.js'
 import type { Leased, LimitHold, LimitWait, Queue, QueuePause, QueueState, QueueWorker } from './queue.js';
 import type { ReportReads } from './reports.js';
 import type { RowImportReads, RowImportWrites } from './row-imports.js';
-import type { Acceptance, IdempotencyKey, StoredSubmission, Submission } from './submissions.js';
+import type { Acceptance, IdempotencyKey, OldMessage, StoredSubmission, Submission } from './submissions.js';
 import type { SuppressionReads, SuppressionWrites } from './suppressions.js';
 
 /** A store of one project; `close` waits for writes under way. */
@@ -192,27 +192,6 @@ export interface Reads
 	listDkimKeys(): Promise<StoredDkimKey[]>;
 	/** The number of secrets by the id of the key that wraps them; `null`: not wrapped. */
 	secretCounts(): Promise<{ key: string | null; secrets: number }[]>;
-	status(): Promise<StoreStatus>;
-}
-
-export interface OldMessage {
-	submission: Uuid;
-	list_id: number | null;
-	to: string;
-	from: string;
-	/** Those in the targets of its links. */
-	variables: Record<string, string>;
-}
-
-export interface StoreStatus {
-	schema_version: number;
-	size_bytes: number;
-	lists: number;
-	subscribers: number;
-	suppressions: number;
-	messages: Partial<Record<MessageState, number>>;
-	/** Webhooks whose target answered 410, since when; they restart when they are changed or replayed. */
-	stopped_webhooks: readonly { id: number; url: string; stopped_at: Micros }[];
 }
 
 /** A subscriber's changeable values; absent = keep. `unset_meta` and `merge_meta` apply to the meta stored then. */

@@ -64,3 +64,13 @@ export interface StoredCall {
 	/** `shared`: the same in every call of the campaign. `own`: a send request of its own. */
 	content: 'shared' | 'own';
 }
+
+/** What the links of its mail need, of a message that retention has deleted. */
+export interface OldMessage {
+	submission: Uuid;
+	list_id: number | null;
+	to: string;
+	from: string;
+	/** Those in the targets of its links. */
+	variables: Record<string, string>;
+}

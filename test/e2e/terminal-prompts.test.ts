@@ -248,6 +248,7 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 				['Public URL', 'https://mail.example.com/it%27s\\r'],
 				['Time zone:', 'osl'],
 				['osl ❯ Europe/Oslo type', '\\r'],
+				['How long to keep messages', '\\r'],
 			],
 		);
 		expect([end, existsSync(db)]).toEqual(['0', true]);

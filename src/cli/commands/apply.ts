@@ -3,14 +3,15 @@
 import { shownDatabase } from '../../store/url.js';
 import { type Command, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
+import { whatGoes } from '../verbs/retention.js';
 import { changeColumns } from './apply/columns.js';
 import { aboutFile, declaredOptions } from './apply/options.js';
-import { agree, carryOut, sentence } from './apply/steps.js';
+import { agree, carryOut, sentence, settingsIn } from './apply/steps.js';
 
 const apply: Command = command({
 	name: 'apply',
 	summary: 'make lists, fields, webhooks and more as a file has them',
-	description: `${aboutFile} Run again it changes nothing. What \`--prune\` deletes is asked about: --yes agrees, but lists and fields, with what subscribers hold, want --confirm prune.`,
+	description: `${aboutFile} Run again it changes nothing. What \`--prune\` and a shorter retention delete is asked about: --yes agrees, but lists and fields, with what subscribers hold, want --confirm prune.`,
 	options: declaredOptions,
 	writes: true,
 	asksItself: true,
@@ -33,6 +34,9 @@ const apply: Command = command({
 			if ((await cx.connection()).local !== null) for (const step of steps) await step.make();
 			return cx.wouldDo(`${sentence(changes)} by ${file.name}`, { apply: file.name, changes });
 		}
+		const { local } = await cx.connection();
+		const goes = local === null ? null : await whatGoes(local, settingsIn(changes));
+		if (goes !== null) await cx.confirm({ kind: 'mild', what: goes });
 		await agree(cx, 'apply', changes);
 		await carryOut(cx, steps);
 		await cx.out.rows(changes, changeColumns, { all: true });

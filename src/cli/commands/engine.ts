@@ -21,7 +21,7 @@ import { migrate } from './engine/migrate.js';
 import { queue } from './engine/queue.js';
 import { restore } from './engine/restore.js';
 import { secrets } from './engine/secrets.js';
-import { settingHint, settings, withoutLineEnd } from './engine/settings.js';
+import { agreeToLess, settingHint, settings, withoutLineEnd } from './engine/settings.js';
 import { status } from './engine/status.js';
 import { tokens } from './engine/tokens.js';
 
@@ -38,6 +38,11 @@ const initOptions = {
 		kind: 'text',
 		placeholder: 'address',
 		summary: 'where bounces come back to: bounces@example.com',
+	},
+	keepMessages: {
+		kind: 'text',
+		placeholder: 'days',
+		summary: 'how long messages stay that are over, such as 400d; figures stay for good',
 	},
 } as const;
 
@@ -61,12 +66,7 @@ const init = command({
 		const options = guided === null ? given : { ...given, sender: guided.sender };
 		const values = {
 			...guided?.values,
-			...(options.smtp !== undefined && { smtp_url: options.smtp }),
-			...(options.smtpPasswordFile !== undefined && {
-				smtp_password: withoutLineEnd(await options.smtpPasswordFile.text()),
-			}),
-			...(options.publicUrl !== undefined && { public_url: options.publicUrl }),
-			...(options.bounceAddress !== undefined && { bounce_address: options.bounceAddress }),
+			...(await settingsOf(options)),
 			...(cx.globals.timeZone !== undefined && { time_zone: cx.timeZone() }),
 		};
 		// Before anything is stored: a wrong address must not leave the settings changed.
@@ -74,6 +74,7 @@ const init = command({
 		const engine = await cx.local();
 		const created = engine.isNew;
 		const hasChange = options.sender !== undefined || Object.keys(values).length > 0;
+		await agreeToLess(cx, engine, values);
 		await explained(engine.settings.set(values), { input: values, hint: settingHint });
 		const sender = options.sender === undefined ? null : await addSender(cx, options.sender);
 		// A dry run rolls everything back; invalid values are refused all the same.
@@ -91,6 +92,29 @@ const init = command({
 		await sayNext(cx, settings, options.smtp !== undefined);
 	},
 });
+
+/** Settings by the options of their names. */
+async function settingsOf({
+	smtpPasswordFile,
+	...options
+}: {
+	smtp?: string | undefined;
+	smtpPasswordFile?: { text(): Promise<string> } | undefined;
+	publicUrl?: string | undefined;
+	bounceAddress?: string | undefined;
+	keepMessages?: string | undefined;
+}): Promise<Record<string, string>> {
+	const given = {
+		smtp_url: options.smtp,
+		smtp_password: smtpPasswordFile === undefined ? undefined : withoutLineEnd(await smtpPasswordFile.text()),
+		public_url: options.publicUrl,
+		bounce_address: options.bounceAddress,
+		keep_messages: options.keepMessages,
+	};
+	return Object.fromEntries(
+		Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
+	);
+}
 
 /** What is left to be done about the mail server. */
 async function sayNext(

@@ -152,6 +152,18 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 				assertSmtpUrl(values['smtp_url']);
 				await writeSettings({ store, clock }, values);
 			},
+			foresee: async (values) => {
+				const before = await store.reads.getSettings();
+				const after = Object.entries({ ...before, ...values }).filter(
+					(entry): entry is [string, string] => entry[1] !== null,
+				);
+				const now = clock.now();
+				const [now_going, then_going] = await Promise.all([
+					store.reads.foreseeRetention({ values: before, now }),
+					store.reads.foreseeRetention({ values: Object.fromEntries(after), now }),
+				]);
+				return { before: now_going, after: then_going };
+			},
 		},
 		tokens: localTokens({ store, clock }),
 		queue: localQueue({ store, clock }),

@@ -2,7 +2,8 @@
 import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
 import type { QueuePause, QueueState } from '../../store/queue.js';
 import type { Store } from '../../store/store.js';
-import type { LocalEngine, QueueStats } from '../frame/connection.js';
+import type { LocalEngine } from '../frame/connection.js';
+import type { QueueStats } from '../frame/engine-state.js';
 
 /** `resume` lifts a person’s pause and a fault alike; faults are paused by workers, never from here. */
 export function localQueue({ store, clock }: { store: Store; clock: Clock }): LocalEngine['queue'] {

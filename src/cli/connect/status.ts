@@ -2,8 +2,9 @@
 import { formatDateTime } from '../../api/datetime.js';
 import { withoutPassword } from '../../api/quote.js';
 import { limitSettings } from '../../engine/rules/limits.js';
+import { proposedRetention } from '../../engine/rules/retention.js';
 import { readSettings } from '../../engine/settings.js';
-import type { EngineStatus } from '../frame/connection.js';
+import type { EngineStatus } from '../frame/engine-state.js';
 import type { LocalParts } from './parts.js';
 import { firstPause } from './queue.js';
 
@@ -12,14 +13,21 @@ export async function localStatus(
 	parts: Pick<LocalParts, 'store' | 'clock' | 'path'>,
 ): Promise<EngineStatus> {
 	const { reads } = parts.store;
-	const [{ stopped_webhooks, ...status }, settings, values, senders, pauses, keys] = await Promise.all([
-		reads.status(),
-		readSettings(parts.store),
-		reads.getSettings(),
-		reads.pageSenders({ page: 1, page_size: 1 }),
-		reads.queuePauses(),
-		reads.listDkimKeys(),
-	]);
+	const now = parts.clock.now();
+	const [{ stopped_webhooks, ...status }, sizes, settings, values, senders, pauses, keys] = await Promise.all(
+		[
+			reads.status(),
+			reads.sizes({}),
+			readSettings(parts.store),
+			reads.getSettings(),
+			reads.pageSenders({ page: 1, page_size: 1 }),
+			reads.queuePauses(),
+			reads.listDkimKeys(),
+		],
+	);
+	const { keep_messages = null, keep_events = null, keep_bodies = null } = values;
+	const isSet = (keep_messages ?? keep_events ?? keep_bodies) !== null;
+	const frees = await reads.foreseeRetention({ values: isSet ? values : proposedRetention, now });
 	const limits = Object.entries(values).filter(([name]) => Object.hasOwn(limitSettings, name));
 	return {
 		path: parts.path,
@@ -38,5 +46,7 @@ export async function localStatus(
 			url: withoutPassword(url),
 			since: formatDateTime(stopped_at),
 		})),
+		size: sizes,
+		retention: { keep_messages, keep_events, keep_bodies, frees },
 	};
 }

@@ -5,9 +5,11 @@ import type { Wait } from '../../api/backoff.js';
 import type { Content } from '../../api/content.js';
 import type { DeliveryCounts } from '../../api/counts.js';
 import type { Clock } from '../../api/datetime.js';
-import type { LimitName, Message, Uuid } from '../../api/records.js';
+import type { Uuid } from '../../api/records.js';
 import type { WireExchange } from '../../api/wire.js';
+import type { RetentionForecast } from '../../store/maintenance.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from './composition.js';
+import type { EngineStatus, QueueStats } from './engine-state.js';
 import type { IngestCounts, IngestRequest } from './ingestion.js';
 
 /** Where a command goes: a database of this machine, or a base URL. */
@@ -87,6 +89,10 @@ export interface LocalEngine {
 		whyNot(name: string, value: string): Promise<string | null>;
 		/** `null` unsets. Throws `ApiError` invalid naming every bad one. */
 		set(values: Readonly<Record<string, string | null>>): Promise<void>;
+		/** What retention deletes by the settings as they are, and as they would be then. */
+		foresee(
+			values: Readonly<Record<string, string | null>>,
+		): Promise<{ before: RetentionForecast; after: RetentionForecast }>;
 	};
 	/** Who may use the API of this database, once it is served. */
 	tokens: {
@@ -227,66 +233,6 @@ export interface DkimKey {
 	dns_value: string;
 	/** Both as a line of a zone file, in strings of at most 255 octets. */
 	dns_record: string;
-}
-
-/** The queue as a person looks at it; times as the API writes them. */
-export interface QueueStats {
-	/** `null`: the queue is open. A `fault` is tried again at `retry_at`; times in the past: as it was met last. */
-	paused: {
-		kind: 'manual' | 'fault';
-		reason: string | null;
-		since: string;
-		retry_at: string | null;
-		/** In a row. */
-		faults: number;
-	} | null;
-	messages: Partial<Record<Message['state'], number>>;
-	/** Messages whose time has come. */
-	due: number;
-	/** How many of those the limits of the settings hold back. */
-	held: number;
-	/** When the oldest that waits was accepted or released. */
-	oldest: string | null;
-	next_due: string | null;
-	/** `role` is null for a process that has ended; `heard`: its last sign of life, null where that is unknown. */
-	workers: readonly {
-		role: string | null;
-		host: string;
-		pid: number;
-		messages: number;
-		heard: string | null;
-	}[];
-	/** By domain, the most first, at most 50. */
-	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
-	/** Limits that hold messages back, the most first, at most 50; `last`: the earliest time for the last of them. */
-	limits: readonly (LimitName & { messages: number; next: string; last: string })[];
-}
-
-/** The contents and the setup of the database, without secrets. */
-export interface EngineStatus {
-	path: string;
-	schema_version: number;
-	size_bytes: number;
-	lists: number;
-	subscribers: number;
-	suppressions: number;
-	messages: Partial<Record<Message['state'], number>>;
-	smtp_url: string | null;
-	public_url: string | null;
-	time_zone: string;
-	senders: number;
-	/** `null`: the queue is open. */
-	paused: QueueStats['paused'];
-	/** `null`: bounces go to the sender of a message. */
-	bounce_address: string | null;
-	/** Each message has its own return path, which identifies its bounce. */
-	verp: boolean;
-	/** Whose mail is signed. */
-	dkim_domains: readonly string[];
-	/** Settings that limit sending, as they were set. */
-	limits: Readonly<Record<string, string>>;
-	/** Webhooks whose targets answered 410; they get no notifications. */
-	webhooks_stopped: readonly { id: number; url: string; since: string }[];
 }
 
 /** Which messages: those of one submission, of one campaign, or all. */

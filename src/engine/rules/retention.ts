@@ -12,6 +12,13 @@ export interface Retention {
 /** The settings that say so. */
 export const retentionSettings = ['keep_messages', 'keep_events', 'keep_bodies'] as const;
 
+/** What a new database is offered: a year, and the month in which it is compared with the one before. */
+export const proposedRetention: Readonly<Record<string, string>> = {
+	keep_messages: '400d',
+	keep_events: '400d',
+	keep_bodies: '400d',
+};
+
 /** From the values of the settings. */
 export function retentionOf(values: Readonly<Record<string, string>>): Retention {
 	const kept = (name: (typeof retentionSettings)[number]): Micros | null => {

@@ -30,6 +30,7 @@ import { createQueue } from './queue.js';
 import { createQueuePauses, createQueueState } from './queue-state.js';
 import { createReportDetails } from './report-details.js';
 import { createOldMessages } from './retention/old-messages.js';
+import { createRoom } from './retention/room.js';
 import { createSenders } from './senders.js';
 import { createSettings } from './settings.js';
 import { createCalls } from './settle.js';
@@ -83,6 +84,7 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createQueue(sql),
 		...createCalls(sql),
 		...createMaintenance(sql),
+		...createRoom(sql),
 		...createCompositions(sql),
 		...createLimitTurns(sql),
 		...createLimitHolders(sql),

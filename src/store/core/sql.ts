@@ -36,6 +36,10 @@ export interface Dialect {
 	undeleted(alias: string): string;
 	/** Yields the size of the database, in bytes. */
 	databaseSize: string;
+	/** Yields the bytes in it that hold nothing. */
+	freeSize: string;
+	/** Yields tables by name and their bytes, indexes included; none where that would read a large file. */
+	tableSizes: string;
 	/** Yields a text that is another one after each change of data that a read could see. */
 	seenState: string;
 }

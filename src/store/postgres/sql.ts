@@ -22,6 +22,11 @@ const dialect: Dialect = {
 	lockedFree: (alias) => `FOR UPDATE OF ${alias} SKIP LOCKED`,
 	undeleted: (alias) => `FOR KEY SHARE OF ${alias}`,
 	databaseSize: 'SELECT pg_database_size(current_database())',
+	// The server gives room to rows that come.
+	freeSize: 'SELECT 0',
+	tableSizes: `SELECT relname AS name, pg_total_relation_size(oid) AS bytes
+		FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`,
 	seenState: 'SELECT pg_current_snapshot()::text',
 };
 

@@ -126,10 +126,8 @@ export function openSqliteStore(options: SqliteOptions): Store {
 			: setInterval(() => {
 					writer.write(() => undefined).catch(() => undefined);
 				}, heartbeatEveryMicros / microsPerMs).unref();
-	const upkeep =
-		options.role === 'cli'
-			? null
-			: startUpkeep({ db, sql, writer, clock, everyMs: upkeepEveryMs, tendsLog: isServer });
+	const tended = { db, sql, writer, clock, everyMs: upkeepEveryMs, tendsLog: isServer };
+	const upkeep = options.role === 'cli' ? null : startUpkeep(tended);
 	const importLine = createImportLine(
 		core,
 		writer,

@@ -144,6 +144,15 @@ describe('mailctl engine status and settings', () => {
 			dkim_domains: [],
 			limits: {},
 			webhooks_stopped: [],
+			size: {
+				...{ messages: expect.any(Number), events: expect.any(Number), bodies: expect.any(Number) },
+				...{ links: expect.any(Number), subscribers: expect.any(Number), figures: expect.any(Number) },
+				...{ other: expect.any(Number), free: 0, is_estimate: false },
+			},
+			retention: {
+				...{ keep_messages: null, keep_events: null, keep_bodies: null },
+				frees: { messages: 0, events: 0, bodies: 0, bytes: 0 },
+			},
 		});
 	});
 
@@ -268,7 +277,7 @@ describe('mailctl engine status and settings', () => {
 	it('refuse a setting that is none', async () => {
 		const project = await makeProject();
 		const valid =
-			'public_url, time_zone, smtp_url, smtp_password, smtp_ca, allow_private_webhooks, bounce_address, send_limit, sender_domain_limits, recipient_domain_limits, unsubscribe_scope, page_sender_name, page_logo_url, page_color, requests_per_second';
+			'public_url, time_zone, smtp_url, smtp_password, smtp_ca, allow_private_webhooks, bounce_address, send_limit, sender_domain_limits, recipient_domain_limits, unsubscribe_scope, page_sender_name, page_logo_url, page_color, keep_messages, keep_events, keep_bodies, requests_per_second';
 		const words = [
 			['get', 'colour'],
 			['set', 'colour', 'red'],

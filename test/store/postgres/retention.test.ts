@@ -26,7 +26,12 @@ describePostgres('retention', (server) => {
 					let after: number | null = 0;
 					while (after !== null) {
 						await sql.run('BEGIN');
-						const { next }: { next: number | null } = await drop(sql, { now, limit: slice, after, onlyLinks });
+						const { next }: { next: number | null } = await drop(sql, {
+							now,
+							limit: slice,
+							after,
+							onlyLinks,
+						});
 						await sql.run('COMMIT');
 						after = next;
 					}

@@ -51,6 +51,14 @@ async function settle(cx: CommandContext, steps: readonly Step[]): Promise<void>
 			);
 }
 
+/** The settings as they will be, by name. */
+export function settingsIn(changes: readonly Change[]): Record<string, string | null> {
+	const settings = changes.filter(({ kind }) => kind === 'settings');
+	return Object.fromEntries(
+		settings.map(({ name, changes: { value } }) => [name, value?.to == null ? null : String(value.to)]),
+	);
+}
+
 /** `create 2, update 1, delete 3`. */
 export function sentence(changes: readonly Change[]): string {
 	const parts = (['create', 'update', 'delete'] as const).flatMap((action) => {

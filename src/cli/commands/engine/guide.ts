@@ -1,5 +1,6 @@
 /** `engine init` at a terminal, with nothing given: asks for each setting. No database is made before the last answer. */
 
+import { daysIn } from '../../../api/datetime.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
 import { isMissingFile, shownDatabase } from '../../../store/url.js';
 import { timeZoneOf } from '../../config/settings.js';
@@ -32,10 +33,12 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 		check: async (text) => (text === '' ? null : url(text)),
 	});
 	const zone = await cx.search('Time zone:', zonesFrom(now['time_zone'] ?? timeZoneOf(cx.settings)));
+	const kept = await askRetention(cx, now);
 	const values = {
 		...server,
 		...(publicUrl !== '' && { public_url: publicUrl }),
 		time_zone: zone,
+		...(kept !== null && { keep_messages: kept }),
 	};
 	return { sender, values, command: commandOf(sender, values) };
 }
@@ -130,6 +133,21 @@ async function askPassword(
 	return typed === '' ? (stored ?? null) : typed;
 }
 
+/** Null: for good. A year, and the month in which it is compared with the one before, is what Enter alone answers. */
+async function askRetention(
+	cx: CommandContext,
+	now: Readonly<Record<string, string>>,
+): Promise<string | null> {
+	const typed = await cx.ask('How long to keep messages (none: for good):', {
+		initial: now['keep_messages'] ?? '400d',
+		check: async (text) => {
+			if (text === 'none') return null;
+			return daysIn(text) === null ? 'a number of days, such as 400d, or none' : null;
+		},
+	});
+	return typed === 'none' ? null : typed;
+}
+
 /** The reason why it takes no mail from here; null: it does. */
 async function tryServer(
 	cx: CommandContext,
@@ -172,13 +190,14 @@ function zonesFrom(first: string) {
 
 /** A password stands in no command line. */
 function commandOf(sender: string, values: Readonly<Record<string, string>>): OwnCommand {
-	const { smtp_url, smtp_password, public_url, time_zone } = values;
+	const { smtp_url, smtp_password, public_url, time_zone, keep_messages } = values;
 	const given = {
 		'--sender': sender,
 		'--smtp': smtp_url,
 		'--smtp-password-file': smtp_password === undefined ? undefined : 'FILE',
 		'--public-url': public_url,
 		'--time-zone': time_zone,
+		'--keep-messages': keep_messages,
 	};
 	const words = Object.entries(given).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
 	return mailctl('engine', 'init', ...words);

@@ -1,6 +1,6 @@
 /** The pause of the queue, in words. */
 import { pausedBy } from '../../../api/pauses.js';
-import type { QueueStats } from '../../frame/connection.js';
+import type { QueueStats } from '../../frame/engine-state.js';
 
 /** Since when, by hand or by the mail server, and why; "the queue is open" without a pause. */
 export function pauseLine(paused: QueueStats['paused']): string {

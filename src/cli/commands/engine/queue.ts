@@ -1,7 +1,7 @@
 /** `mailctl engine queue`: the waiting messages, the reasons, and the processes that send. */
 import { type CommandGroup, command } from '../../frame/command.js';
-import type { QueueStats } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
+import type { QueueStats } from '../../frame/engine-state.js';
 import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
 import { counted, numberText } from '../../render/counted.js';

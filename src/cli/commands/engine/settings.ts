@@ -9,6 +9,7 @@ import { didYouMean } from '../../frame/help.js';
 import { clean } from '../../render/clean.js';
 import { answer, type Columns, column } from '../../render/columns.js';
 import { explained, type Refused } from '../../verbs/refusals.js';
+import { whatGoes } from '../../verbs/retention.js';
 
 interface Setting {
 	name: string;
@@ -62,6 +63,8 @@ const get = command({
 const set = command({
 	name: 'set',
 	summary: 'change a setting',
+	description:
+		'A shorter keep_messages, keep_events or keep_bodies says how much will go, and asks; --yes agrees.',
 	args: [
 		{ name: 'setting', summary: 'its name', of: 'setting', ask: 'Which setting:' },
 		{
@@ -80,6 +83,7 @@ const set = command({
 		"mailctl engine settings set recipient_domain_limits 'gmail.com=100/1h, *=10/s'",
 		'mailctl engine settings set smtp_ca - < ca.pem',
 		"mailctl engine settings set page_color '#0b6e4f'",
+		'mailctl engine settings set keep_messages 400d',
 	],
 	run: async (cx, { args }) => {
 		const engine = await cx.local();
@@ -87,6 +91,7 @@ const set = command({
 		const value =
 			args.value === '-' ? withoutLineEnd(await cx.sources.file('-', 'value').text()) : args.value;
 		const values = { [args.setting]: value };
+		await agreeToLess(cx, engine, values);
 		// A dry run is rolled back; an invalid value is refused all the same.
 		await explained(engine.settings.set(values), { input: values, hint: settingHint });
 		if (cx.dryRun) {
@@ -123,6 +128,18 @@ export const settings: CommandGroup = {
 	examples: ['mailctl engine settings get', 'mailctl engine settings set time_zone Europe/Oslo'],
 	commands: [get, set, unset],
 };
+
+/** Shorter retention deletes what it finds too old. What a setting does not take is refused when it is set. */
+export async function agreeToLess(
+	cx: CommandContext,
+	engine: LocalEngine,
+	values: Readonly<Record<string, string>>,
+): Promise<void> {
+	const what = await whatGoes(engine, values);
+	if (what === null) return;
+	if (cx.dryRun) await cx.note(`This would ${what}.`);
+	else await cx.confirm({ kind: 'mild', what });
+}
 
 function whyNoArgument({ setting }: { setting?: unknown }): UsageError | null {
 	if (setting !== 'smtp_password') return null;

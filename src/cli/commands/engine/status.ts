@@ -1,7 +1,9 @@
 /** `mailctl engine status`: the contents and the setup of the database. */
 import { command } from '../../frame/command.js';
-import type { EngineStatus } from '../../frame/connection.js';
+import type { EngineStatus } from '../../frame/engine-state.js';
+import { sizeText } from '../../render/amounts.js';
 import { type Columns, column } from '../../render/columns.js';
+import { sayOutdated } from '../../verbs/retention.js';
 import { pauseLine, toSeconds } from './pause.js';
 
 const columns: Columns<EngineStatus> = [
@@ -29,16 +31,18 @@ const columns: Columns<EngineStatus> = [
 	{ key: 'dkim_domains', header: 'SIGNED', value: ({ dkim_domains }) => dkim_domains.join(', ') },
 	{ key: 'limits', header: 'LIMITS', value: limitsOf },
 	{ key: 'webhooks_stopped', header: 'STOPPED WEBHOOKS', value: stoppedOf },
+	{ key: 'size', header: 'ROOM', value: sizeOf },
+	{ key: 'retention', header: 'RETENTION', value: retentionOf },
 ];
 
 export const status = command({
 	name: 'status',
 	summary: 'what is in the database, and how it is set up',
 	description:
-		'`paused` is what keeps messages from being sent, as `engine queue stats` has it; `verp` whether each message has a return path of its own, by which its bounce is known; `dkim_domains` whose mail is signed; `webhooks_stopped` those whose targets answered 410: they begin again with `webhooks update` or `webhooks replay`.',
+		'`paused` is what keeps messages from being sent, as `engine queue stats` has it; `verp` whether each message has a return path of its own, by which its bounce is known; `dkim_domains` whose mail is signed; `webhooks_stopped` those whose targets answered 410: they begin again with `webhooks update` or `webhooks replay`. `size` is what takes room, in bytes; of a file above 128 MiB it is estimated, and bodies are the rest. `retention.frees` is what goes next, or what 400 days would delete while no setting says how long messages stay.',
 	columns,
 	output:
-		'{"path", "schema_version", "size_bytes", "lists", "subscribers", "suppressions", "messages", "senders", "smtp_url", "public_url", "time_zone", "paused": {"kind", "reason", "since", "retry_at", "faults"} | null, "bounce_address", "verp", "dkim_domains", "limits": {SETTING: value}, "webhooks_stopped": [{"id", "url", "since"}]}',
+		'{"path", "schema_version", "size_bytes", "lists", "subscribers", "suppressions", "messages", "senders", "smtp_url", "public_url", "time_zone", "paused": {"kind", "reason", "since", "retry_at", "faults"} | null, "bounce_address", "verp", "dkim_domains", "limits": {SETTING: value}, "webhooks_stopped": [{"id", "url", "since"}], "size": {"messages", "events", "bodies", "links", "subscribers", "figures", "other", "free", "is_estimate"}, "retention": {"keep_messages", "keep_events", "keep_bodies", "frees": {"messages", "events", "bodies", "bytes"}}}',
 	examples: ['mailctl engine status', 'mailctl engine status -o json'],
 	run: async (cx) => cx.out.record(await (await cx.local()).status(), columns),
 });
@@ -52,6 +56,23 @@ function limitsOf({ limits }: EngineStatus): string {
 	return Object.entries(limits)
 		.map(([setting, value]) => `${setting} ${value}`)
 		.join('; ');
+}
+
+/** The largest first. */
+function sizeOf({ size: { is_estimate, ...bytes } }: EngineStatus): string {
+	const shown = Object.entries(bytes)
+		.filter(([, size]) => size > 0)
+		.sort(([, one], [, other]) => other - one)
+		.map(([kind, size]) => `${kind} ${sizeText(size)}`);
+	return `${is_estimate ? 'about: ' : ''}${shown.join(', ')}`;
+}
+
+function retentionOf({ retention: { frees, ...kept } }: EngineStatus): string {
+	const set = Object.entries(kept).flatMap(([name, value]) => (value === null ? [] : [`${name} ${value}`]));
+	const would = `about ${sizeText(frees.bytes)} (${sayOutdated(frees)})`;
+	const nothing = frees.messages + frees.events + frees.bodies === 0;
+	if (set.length === 0) return `all is kept${nothing ? '' : `; 400d would free ${would}`}`;
+	return `${set.join(', ')}${nothing ? '' : `; frees ${would}`}`;
 }
 
 function stoppedOf({ webhooks_stopped }: EngineStatus): string {

@@ -4,11 +4,11 @@
  * with its sums: a process that ends loses none.
  */
 import type { Micros } from '../../../api/datetime.js';
+import { dropContent } from '../attachments.js';
 import { isSending } from '../campaigns/rows.js';
 import type { SliceOfExpired } from '../expired.js';
 import { readEnvelope } from '../rows.js';
 import type { Sql } from '../sql.js';
-import { dropContent } from '../attachments.js';
 import { countMessages } from '../submissions.js';
 import { cutoffs } from './cutoffs.js';
 import { keepLinks, type LeavingRow } from './old-messages.js';

@@ -7,7 +7,7 @@ import { usedVariables, variableNames } from '../../../api/variables.js';
 import { erasedAddress } from '../../../engine/rules/erasure.js';
 import { joinVariables } from '../../../engine/rules/meta.js';
 import type { Operations } from '../../operations.js';
-import type { OldMessage } from '../../store.js';
+import type { OldMessage } from '../../submissions.js';
 import type { SliceOfExpired } from '../expired.js';
 import { parseTexts, parseUsed, readEnvelope } from '../rows.js';
 import type { Sql } from '../sql.js';

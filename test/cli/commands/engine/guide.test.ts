@@ -39,6 +39,7 @@ describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns
 				['Public URL', 'https://mail.example.com'],
 				['Time zone:', 'osl', 'all'],
 				['❯ Europe/Oslo', ''],
+				['How long to keep messages', ''],
 			],
 			columns,
 		);
@@ -48,7 +49,7 @@ describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns
 		expect(text).toContain('127.0.0.1:1: connect ECONNREFUSED');
 		expect(text).toContain('takes mail from here');
 		expect(text.replaceAll(' ', '')).toContain(
-			`engine init --sender news@example.com --smtp ${url} --public-url https://mail.example.com --time-zone Europe/Oslo`.replaceAll(
+			`engine init --sender news@example.com --smtp ${url} --public-url https://mail.example.com --time-zone Europe/Oslo --keep-messages 400d`.replaceAll(
 				' ',
 				'',
 			),
@@ -57,6 +58,7 @@ describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns
 			expect.arrayContaining([
 				expect.objectContaining({ name: 'smtp_url', value: url }),
 				expect.objectContaining({ name: 'time_zone', value: 'Europe/Oslo' }),
+				expect.objectContaining({ name: 'keep_messages', value: '400d' }),
 			]),
 		);
 	});

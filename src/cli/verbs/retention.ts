@@ -1,0 +1,28 @@
+/** What settings of retention delete, told and asked about before they are stored. */
+import type { RetentionForecast } from '../../store/maintenance.js';
+import type { LocalEngine } from '../frame/connection.js';
+import { counted } from '../render/counted.js';
+
+const names = ['keep_messages', 'keep_events', 'keep_bodies'];
+
+/** What these values delete that those before would not; null: nothing more. Completes "This will …". */
+export async function whatGoes(
+	{ settings }: Pick<LocalEngine, 'settings'>,
+	values: Readonly<Record<string, string | null>>,
+): Promise<string | null> {
+	if (!names.some((name) => (values[name] ?? null) !== null)) return null;
+	const { before, after } = await settings.foresee(values);
+	const isMore = (['messages', 'events', 'bodies'] as const).some((kind) => after[kind] > before[kind]);
+	return isMore ? `delete about ${sayOutdated(after)} for good, within an hour of serve or worker` : null;
+}
+
+/** `1,200 messages and 3 bodies`. */
+export function sayOutdated({ messages, events, bodies }: RetentionForecast): string {
+	const parts = [
+		...(messages > 0 ? [counted(messages, 'message')] : []),
+		...(events > 0 ? [counted(events, 'event')] : []),
+		...(bodies > 0 ? [counted(bodies, 'body', 'bodies')] : []),
+	];
+	const last = parts.pop() ?? 'nothing';
+	return parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
+}

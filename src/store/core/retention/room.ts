@@ -1,0 +1,172 @@
+/** How much room the database takes, by kind, and how much of it retention would free: with few look-ups, so about. */
+import type { Micros } from '../../../api/datetime.js';
+import type { Kind, RetentionForecast, Sizes } from '../../maintenance.js';
+import type { Operations } from '../../operations.js';
+import type { Sql } from '../sql.js';
+import { messageCount } from '../submissions.js';
+import { cutoffsOf } from './cutoffs.js';
+
+/** Only reads. */
+export function createRoom(sql: Sql) {
+	return {
+		sizes: () => sizesOf(sql),
+		foreseeRetention: async ({ values, now }) => {
+			const before = cutoffsOf(values, now);
+			const sizes = await sizesOf(sql);
+			const messages = await oldMessages(sql, before.messages);
+			const events = await oldEvents(sql, before.events);
+			const bodies = await oldBodies(sql, before.bodies);
+			const bytes =
+				messages.share * sizes.messages +
+				Math.max(messages.share, events.share) * sizes.events +
+				bodies.share * sizes.bodies;
+			return {
+				...{ messages: messages.rows, events: events.rows, bodies: bodies.rows },
+				bytes: Math.round(bytes),
+			} satisfies RetentionForecast;
+		},
+	} satisfies Partial<Operations>;
+}
+
+/** Tables by kind, by how their names begin; the first that fits. */
+const kinds: readonly (readonly [begin: string, kind: Kind])[] = [
+	...['messages', 'message_', 'attempts', 'submissions', 'campaign', 'bounce_reports', 'compositions'].map(
+		(begin) => [begin, 'messages'] as const,
+	),
+	...[['events', 'events'] as const, ['old_messages', 'links'] as const],
+	...['content', 'attachments'].map((begin) => [begin, 'bodies'] as const),
+	...['subscribers', 'suppressions'].map((begin) => [begin, 'subscribers'] as const),
+	...['daily_', 'quarter_', 'link_', 'bounce_', 'deleted_', 'list_'].map(
+		(begin) => [begin, 'figures'] as const,
+	),
+];
+
+async function sizesOf(sql: Sql): Promise<Sizes> {
+	const total = await sql.number(sql.dialect.databaseSize);
+	const free = await sql.number(sql.dialect.freeSize);
+	const tables = await sql.all<{ name: string; bytes: number }>(sql.dialect.tableSizes);
+	const bytes: Record<Kind, number> = tables.length === 0 ? await estimated(sql, total - free) : { ...none };
+	for (const { name, bytes: size } of tables)
+		bytes[kinds.find(([begin]) => name.startsWith(begin))?.[1] ?? 'other'] += size;
+	return { ...bytes, free, is_estimate: tables.length === 0 };
+}
+
+const none: Readonly<Record<Kind, number>> = {
+	...{ messages: 0, events: 0, bodies: 0, links: 0, subscribers: 0, figures: 0, other: 0 },
+};
+
+/** Rows that are measured for an average. */
+const sample = 200;
+
+/**
+ * From rows spread over each table: the texts, and what their row and indexes take besides. The rest is of other kinds;
+ * figures and links are few beside these.
+ */
+async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> {
+	const perMessage = await average(
+		sql,
+		'messages',
+		`3 * length(to_key) + 2 * length(uuid) + length(variables) + length(coalesce(last_reply, '')) + 110
+			+ (SELECT coalesce(sum(length(a.text) + 45), 0) FROM attempts a WHERE a.message_id = t.id)
+			+ 45 * (SELECT count(*) FROM message_firsts f WHERE f.message_id = t.id)`,
+	);
+	const perEvent = await average(
+		sql,
+		'events',
+		"length(coalesce(ip, '')) + length(coalesce(user_agent, '')) + length(coalesce(url, '')) + length(coalesce(diagnostic, '')) + 60",
+	);
+	const perSubscriber = await average(
+		sql,
+		'subscribers',
+		'length(email) + 2 * length(email_key) + length(name) + length(meta) + 60',
+	);
+	const events = await spanOf(sql, 'events');
+	const subscribers = await sql.number('SELECT coalesce(sum(active + inactive), 0) FROM list_counters');
+	const bytes = {
+		...none,
+		messages: Math.round(perMessage * (await messageCount(sql))),
+		events: Math.round(perEvent * (events.last - events.first + 1)),
+		subscribers: Math.round(perSubscriber * subscribers),
+	};
+	// Bodies are the most of what is left.
+	const known = bytes.messages + bytes.events + bytes.subscribers;
+	return { ...bytes, bodies: Math.max(0, used - known) };
+}
+
+/** Pages are four fifths full. */
+const fill = 1.25;
+
+async function average(sql: Sql, table: string, bytes: string): Promise<number> {
+	const { first, last } = await spanOf(sql, table);
+	const step = Math.max(1, Math.floor((last - first) / sample));
+	const ids = Array.from({ length: sample }, (_, at) => first + at * step);
+	const row = await sql.get<{ bytes: number | null }>(
+		`SELECT avg(${bytes}) AS bytes FROM ${table} t WHERE ${sql.dialect.oneOf('t.id')}`,
+		JSON.stringify(ids),
+	);
+	return Number(row?.bytes ?? 0) * fill;
+}
+
+interface Span {
+	/** Ids; of an empty table 1 and 0. */
+	first: number;
+	last: number;
+}
+
+async function spanOf(sql: Sql, table: string): Promise<Span> {
+	const row = await sql.get<Span>(
+		// Apart, each is one look-up.
+		`SELECT coalesce((SELECT min(id) FROM ${table}), 1) AS "first", coalesce((SELECT max(id) FROM ${table}), 0) AS "last"`,
+	);
+	return row ?? { first: 1, last: 0 };
+}
+
+/** Rows of a kind that are old enough, and their part of it. */
+interface Old {
+	rows: number;
+	share: number;
+}
+
+function part(rows: number, all: number): Old {
+	return { rows, share: all === 0 ? 0 : Math.min(1, rows / all) };
+}
+
+/** Ids follow the time: looks for the first one that is too young, by halves. */
+async function oldMessages(sql: Sql, before: Micros | null): Promise<Old> {
+	const { first, last } = await spanOf(sql, 'messages');
+	if (before === null || last < first) return part(0, 0);
+	let [low, high] = [first, last + 1];
+	while (low < high) {
+		const middle = Math.floor((low + high) / 2);
+		const at = await sql.number('SELECT created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1', middle);
+		if (at <= before) low = middle + 1;
+		else high = middle;
+	}
+	const all = await messageCount(sql);
+	return part(Math.round((all * (low - first)) / (last + 1 - first)), all);
+}
+
+async function oldEvents(sql: Sql, before: Micros | null): Promise<Old> {
+	const { first, last } = await spanOf(sql, 'events');
+	if (before === null || last < first) return part(0, 0);
+	const young = await sql.get<{ id: number }>(
+		// events_by_time
+		'SELECT id FROM events WHERE at > ? ORDER BY at LIMIT 1',
+		before,
+	);
+	return part((young?.id ?? last + 1) - first, last + 1 - first);
+}
+
+/** Bodies that are counted: more are many. */
+const mostCounted = 100_000;
+
+async function oldBodies(sql: Sql, before: Micros | null): Promise<Old> {
+	// contents_by_use
+	const counted = async (most: Micros) =>
+		await sql.number(
+			`SELECT count(*)
+			FROM (SELECT 1 AS one FROM contents WHERE dropped_at IS NULL AND used_at <= ? LIMIT ${mostCounted}) c`,
+			most,
+		);
+	return before === null ? part(0, 0) : part(await counted(before), await counted(Number.MAX_SAFE_INTEGER));
+}

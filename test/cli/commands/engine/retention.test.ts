@@ -1,0 +1,87 @@
+/** Settings that delete: what they take, what they say before, and what is told of room. */
+import { expect, it } from 'vitest';
+import { makeProject } from '../../../support/project.js';
+import { startSmtpSink } from '../../../support/smtp-sink.js';
+
+const later = ['--now', '2030-01-01T00:00:00Z'];
+
+async function sentOne() {
+	const sink = await startSmtpSink();
+	const project = await makeProject({ smtp: sink.port });
+	const mail = [
+		'--from',
+		'news@example.com',
+		'--to',
+		'ann@example.com',
+		'--subject',
+		'Hi',
+		'--text',
+		'Hello',
+	];
+	await project.json(['send', ...mail, '--yes']);
+	await sink.close();
+	return project;
+}
+
+it('keep_messages says how much will go and asks, and a longer one asks nothing', async () => {
+	const project = await sentOne();
+	const set = (value: string, ...more: string[]) =>
+		project.run([...later, 'engine', 'settings', 'set', 'keep_messages', value, ...more]);
+	expect(await set('30d')).toMatchObject({
+		code: 2,
+		stderr: expect.stringMatching(
+			/this will delete about 1 message and 1 body for good.*\n.*add --yes to agree/,
+		),
+	});
+	expect(await set('30d', '-n')).toMatchObject({
+		code: 0,
+		stderr: expect.stringContaining('This would delete about 1 message'),
+	});
+	expect(await project.json(['engine', 'settings', 'get', 'keep_messages'])).toMatchObject({ value: null });
+	expect(await set('30d', '--yes')).toMatchObject({ code: 0 });
+	expect(await set('400d')).toMatchObject({ code: 0 });
+	expect(await project.json([...later, 'engine', 'status'])).toMatchObject({
+		retention: { keep_messages: '400d', frees: { messages: 1, events: 0, bodies: 1 } },
+	});
+	const { stdout } = await project.run([...later, 'engine', 'status', '--no-color'], { columns: 200 });
+	expect(stdout).toMatch(/^RETENTION +keep_messages 400d; frees about \d+ KiB \(1 message and 1 body\)$/m);
+	expect(stdout).toMatch(/^ROOM +(?:\w+ \d+ KiB, )+\w+ \d+ KiB$/m);
+});
+
+it.each([
+	'0d',
+	'12h',
+	'',
+	'soon',
+	'-3d',
+	'1.5d',
+	'999999d',
+])('a retention of "%s" is refused with what it takes', async (value) => {
+	const project = await makeProject();
+	for (const name of ['keep_messages', 'keep_events', 'keep_bodies'])
+		expect(await project.run(['engine', 'settings', 'set', name, value])).toMatchObject({
+			code: 5,
+			stderr: expect.stringContaining('one day at least, such as 400d'),
+		});
+});
+
+it('engine init takes how long messages stay, and refuses nonsense', async () => {
+	const project = await makeProject();
+	expect(await project.run(['engine', 'init', '--keep-messages', '57w'])).toMatchObject({ code: 0 });
+	expect(await project.json(['engine', 'settings', 'get', 'keep_messages'])).toMatchObject({ value: '57w' });
+	expect(await project.run(['engine', 'init', '--keep-messages', 'long'])).toMatchObject({ code: 5 });
+});
+
+it('apply asks before a shorter retention', async () => {
+	const project = await sentOne();
+	const file = await project.file('mail.yaml', 'settings:\n  keep_messages: 30d\n');
+	expect(await project.run([...later, 'apply', '-f', file])).toMatchObject({
+		code: 2,
+		stderr: expect.stringContaining('this will delete about 1 message'),
+	});
+	expect(await project.run([...later, 'apply', '-f', file, '--yes'])).toMatchObject({ code: 0 });
+	expect(await project.run([...later, 'apply', '-f', file])).toMatchObject({
+		code: 0,
+		stderr: expect.stringContaining('nothing to change'),
+	});
+});

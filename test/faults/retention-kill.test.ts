@@ -1,0 +1,64 @@
+/** A process that deletes old messages is killed at any moment: what is left and what was summed up is all that was. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished } from 'vitest';
+import { microsPerDay, microsPerSecond, systemClock } from '../../src/api/datetime.js';
+import { openStore } from '../../src/store/open.js';
+import type { TrackedEvent } from '../../src/store/store.js';
+import { eventually } from '../support/eventually.js';
+import { bundleProgram } from '../support/fault-points.js';
+import { createQueuedDatabase } from '../support/queued-database.js';
+
+const program = await bundleProgram('retention-program');
+const messages = 3_000;
+const reply = { phase: 'answer', code: 250, enhanced: null, text: 'ok' } as const;
+
+it('retention that is killed loses no figure and counts none twice', async () => {
+	const { path } = await createQueuedDatabase(messages);
+	const now = systemClock.now();
+	const before = { clock: systemClock, mode: 'existing' } as const;
+	const store = await openStore(path, before);
+	for (;;) {
+		const leased = await store.queue.lease({
+			...{ owner: 'w', now: now + microsPerSecond, until: now + microsPerDay, max: 1_000, scope: null },
+		});
+		if (leased.length === 0) break;
+		await store.queue.settle({
+			settlements: leased.map(({ message, fence }) => ({
+				...{ message, fence, at: now, outcome: { kind: 'sent', reply } as const },
+			})),
+		});
+		const none = { link: null, ip: null, user_agent: null, url: null, smtp_code: null, diagnostic: null };
+		await store.writes.recordEvents({
+			events: leased.map(
+				({ message }): TrackedEvent => ({
+					...{ ...none, message, type: 'OPENED', at: now + microsPerSecond, machine: false },
+				}),
+			),
+		});
+	}
+	await store.writes.putSettings({ values: { keep_messages: '1d' }, now });
+	const report = { from: '2000-01-01', to: '2100-01-01', campaign: null, tag: null, human: true };
+	const figures = await store.reads.reportFigures(report);
+	await store.close();
+	const db = new Database(path);
+	onTestFinished(() => void db.close());
+	const left = () => Number(db.prepare('SELECT count(*) FROM messages').pluck().get());
+
+	let killed = 0;
+	for (const share of [0.9, 0.7, 0.5, 0.3, 0]) {
+		const child = spawn(process.execPath, [program, path], { stdio: ['ignore', 'inherit', 'inherit'] });
+		const ended = once(child, 'exit');
+		await eventually(() => expect(left()).toBeLessThanOrEqual(messages * share), 30_000);
+		if (left() > 0) killed += 1;
+		child.kill('SIGKILL');
+		await ended;
+		const again = await openStore(path, before);
+		expect((await again.reads.checkCounts({})).figures).toBe(0);
+		expect(await again.reads.reportFigures(report)).toEqual(figures);
+		await again.close();
+	}
+	expect(killed).toBeGreaterThan(1);
+	expect(left()).toBe(0);
+});
