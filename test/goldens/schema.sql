@@ -1,4 +1,4 @@
-PRAGMA user_version = 26;
+PRAGMA user_version = 27;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -103,7 +103,7 @@ CREATE TABLE "campaigns" (
 	created_at INTEGER NOT NULL,
 	released_at INTEGER,
 	canceled_at INTEGER
-, position INTEGER NOT NULL DEFAULT 0, requests INTEGER NOT NULL DEFAULT 0, is_complete INTEGER NOT NULL DEFAULT 0, owner TEXT, courier TEXT NOT NULL DEFAULT 'smtp', left_out INTEGER NOT NULL DEFAULT 0, audience TEXT, starts_at INTEGER, opens_at INTEGER, send_window TEXT, time_zone TEXT) STRICT;
+, position INTEGER NOT NULL DEFAULT 0, requests INTEGER NOT NULL DEFAULT 0, is_complete INTEGER NOT NULL DEFAULT 0, owner TEXT, courier TEXT NOT NULL DEFAULT 'smtp', left_out INTEGER NOT NULL DEFAULT 0, audience TEXT, starts_at INTEGER, opens_at INTEGER, send_window TEXT, time_zone TEXT, dropped_at INTEGER) STRICT;
 
 CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
 
@@ -143,7 +143,9 @@ CREATE TABLE contents (
 	text TEXT,
 	html TEXT,
 	disable_inline INTEGER NOT NULL
-) STRICT;
+, used_at INTEGER NOT NULL DEFAULT 0, dropped_at INTEGER) STRICT;
+
+CREATE INDEX contents_by_use ON contents (used_at) WHERE dropped_at IS NULL;
 
 -- index sqlite_autoindex_contents_1, made by SQLite
 
@@ -162,6 +164,46 @@ CREATE TABLE daily_figures (
 	shard INTEGER NOT NULL,
 	count INTEGER NOT NULL,
 	PRIMARY KEY (scope, day, type, audience, shard)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deleted_bounced (
+	tag TEXT NOT NULL,
+	campaign TEXT NOT NULL,
+	sent INTEGER NOT NULL,
+	soft INTEGER NOT NULL,
+	hard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (tag, campaign, sent, soft, hard)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deleted_bounces (
+	campaign TEXT NOT NULL,
+	quarter INTEGER NOT NULL,
+	domain TEXT NOT NULL,
+	type TEXT NOT NULL,
+	code TEXT NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (campaign, quarter, domain, type, code)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deleted_figures (
+	tag TEXT NOT NULL,
+	campaign TEXT NOT NULL,
+	type TEXT NOT NULL,
+	audience TEXT NOT NULL,
+	quarter INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (tag, campaign, type, audience, quarter)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deleted_links (
+	campaign TEXT NOT NULL,
+	content_sha256 TEXT NOT NULL,
+	link INTEGER NOT NULL,
+	audience TEXT NOT NULL,
+	clicks INTEGER NOT NULL,
+	messages INTEGER NOT NULL,
+	PRIMARY KEY (campaign, content_sha256, link, audience)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE dkim_keys (
@@ -382,6 +424,19 @@ CREATE TABLE migrations (
 	name TEXT NOT NULL,
 	applied_at INTEGER NOT NULL
 ) STRICT;
+
+CREATE TABLE old_messages (
+	uuid BLOB PRIMARY KEY,
+	submission_seq INTEGER NOT NULL,
+	list_id INTEGER,
+	subscriber_id INTEGER,
+	to_key TEXT,
+	variables TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX old_messages_of_address ON old_messages (to_key) WHERE to_key IS NOT NULL;
+
+CREATE INDEX old_messages_with_variables ON old_messages (subscriber_id) WHERE variables IS NOT NULL;
 
 CREATE TABLE processes (
 	id TEXT PRIMARY KEY,

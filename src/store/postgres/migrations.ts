@@ -21,7 +21,15 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const migrations: readonly Migration[] = [first, processes, counted, listCounters, counters, waitingStates, retention];
+const migrations: readonly Migration[] = [
+	first,
+	processes,
+	counted,
+	listCounters,
+	counters,
+	waitingStates,
+	retention,
+];
 
 /** The schema this version reads and writes. */
 export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));

@@ -31,8 +31,8 @@ const columns: Columns<EngineStatus> = [
 	{ key: 'dkim_domains', header: 'SIGNED', value: ({ dkim_domains }) => dkim_domains.join(', ') },
 	{ key: 'limits', header: 'LIMITS', value: limitsOf },
 	{ key: 'webhooks_stopped', header: 'STOPPED WEBHOOKS', value: stoppedOf },
-	{ key: 'size', header: 'ROOM', value: sizeOf },
-	{ key: 'retention', header: 'RETENTION', value: retentionOf },
+	{ key: 'size', header: 'ROOM', wide: true, value: sizeOf },
+	{ key: 'retention', header: 'RETENTION', wide: true, value: retentionOf },
 ];
 
 export const status = command({
