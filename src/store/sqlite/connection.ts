@@ -128,8 +128,8 @@ function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: Connec
 	assertOurs(db, path);
 	// Only a file without pages accepts a page size. Imports were faster with 8 KiB than with 4 or 16.
 	db.pragma('page_size = 8192');
-	// Of such a file alone; of any other, with its next VACUUM.
-	db.pragma('auto_vacuum = INCREMENTAL');
+	// Each time it is set it is written, which would be a change by whoever opens a file.
+	if (db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
 	const journal = db.pragma('journal_mode = WAL', { simple: true });
 	if (path !== memoryPath && journal !== 'wal') {
 		throw new StoreError('io', `${path}: the write-ahead log is not available here (a network disk?)`);
