@@ -5,7 +5,7 @@ export interface PostgresProxy {
 	/** By way of the proxy. */
 	url: string;
 	/**
-	 * Ends the connection once the server has received this text, before it answers, so often; `silently`: it stays open,
+	 * Ends the connection once the server has received a statement that begins so, before it answers, so often; `silently`: it stays open,
 	 * and nothing goes through it any more.
 	 */
 	cutAt(text: string, options?: { times?: number; silently?: boolean; after?: () => void }): void;
@@ -60,7 +60,7 @@ export async function startPostgresProxy(
 		});
 		client.on('data', (chunk) => {
 			if (isForgotten) return;
-			if (cut !== null && cut.left > 0 && chunk.includes(cut.text)) {
+			if (cut !== null && cut.left > 0 && chunk.includes(`\0${cut.text}`)) {
 				cut.left -= 1;
 				cuts += 1;
 				isCut = true;

@@ -77,6 +77,11 @@ export function effectOf(
 	}
 }
 
+/** An event that may stop mail to the address. */
+export function isBounce({ kind }: DeliveryOutcome): boolean {
+	return kind === 'bounced' || kind === 'failed';
+}
+
 /** `250 2.0.0 Ok`: a reply in one line; only the local reason where no server replied. */
 export function replyLine({ code, enhanced, text }: Reply): string {
 	return [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');

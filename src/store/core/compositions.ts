@@ -31,6 +31,7 @@ export function createCompositions(sql: Sql) {
 				SELECT id, fence
 				FROM messages
 				WHERE uuid = ? AND fence = ? AND state = 'leased'
+				${sql.dialect.lockRows('messages')}
 				ON CONFLICT DO NOTHING`,
 				message,
 				fence,

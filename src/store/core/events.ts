@@ -38,9 +38,12 @@ export function createEvents(sql: Sql) {
 			for (const event of events.filter(isReading))
 				ofMessages.set(event.message, [...(ofMessages.get(event.message) ?? []), event]);
 			await sql.together(
-				[...ofMessages.values()].map((ofOne) => async () => {
-					for (const event of ofOne) await recordEvent(sql, tally, event);
-				}),
+				// In one order, as each locks the row of its message.
+				[...ofMessages]
+					.toSorted(([one], [other]) => (one < other ? -1 : 1))
+					.map(([, ofOne]) => async () => {
+						for (const event of ofOne) await recordEvent(sql, tally, event);
+					}),
 			);
 			for (const event of events) if (!isReading(event)) await recordEvent(sql, tally, event);
 			tally.write();
@@ -48,7 +51,8 @@ export function createEvents(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-function isReading({ type }: TrackedEvent): boolean {
+/** It changes nothing but the counts of its message. */
+export function isReading({ type }: TrackedEvent): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED';
 }
 
@@ -59,7 +63,7 @@ export async function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
 		WHERE m.uuid = ?
-		${sql.dialect.undeleted('m')}`,
+		${sql.dialect.lockRows('m')}`,
 		reported.message,
 	);
 	if (message === undefined) return await recordOld(sql, reported);

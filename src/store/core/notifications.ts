@@ -162,6 +162,7 @@ async function settleGone(
 	row: SendingRow,
 	{ at, answer, url }: { at: Micros; answer: DeliveryAnswer; url: string },
 ): Promise<DeliverySettled> {
+	sql.alone();
 	const stop = 'UPDATE webhooks SET stopped_at = ? WHERE id = ? AND url = ?';
 	// The URL may have been corrected while the call to the old one was under way.
 	const isStopped = (await sql.run(stop, at, row.webhook_id, url)).changes === 1;

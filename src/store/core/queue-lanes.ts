@@ -55,13 +55,46 @@ export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros)
 	return { hasTransactional: false, bulk: await through(sql, rows, now), canceled: [] };
 }
 
+/** The last that a lease writes, and lane by lane in one order, as other leases wait for these rows. */
+export function endTurns(
+	sql: Sql,
+	{ open, served, now }: { open: OpenLanes; served: readonly number[]; now: Micros },
+): void {
+	const campaigns = [...open.bulk.map(({ lane }) => lane), ...open.canceled].filter((lane) => lane > 0);
+	for (const lane of campaigns.toSorted((one, other) => one - other)) {
+		if (open.canceled.includes(lane)) sweepCanceled(sql, lane, now);
+		if (served.includes(lane)) sql.write('UPDATE campaigns SET last_leased_at = ? WHERE seq = ?', now, lane);
+		closeIfDone(sql, lane);
+	}
+}
+
+/** Every lane its share, then once more what the others left over. Returns the lanes that had any. */
+export async function takeTurns(
+	bulk: OpenLanes['bulk'],
+	max: number,
+	take: (lane: number, max: number, leave_by: Micros | null) => Promise<number>,
+): Promise<number[]> {
+	const served: number[] = [];
+	let room = max;
+	for (const round of [1, 2]) {
+		for (const [at, { lane, leave_by }] of bulk.entries()) {
+			if (room <= 0) return served;
+			const share = round === 1 ? Math.ceil(room / (bulk.length - at)) : room;
+			const taken = await take(lane, share, leave_by);
+			if (taken > 0) served.push(lane);
+			room -= taken;
+		}
+	}
+	return served;
+}
+
 const maxSwept = 500;
 
 /**
  * Cancels the messages of a canceled campaign, a few at each lease; leases of a worker that died in the meantime end
  * here too.
  */
-export function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
+function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
 	sql.write(
 		`UPDATE messages
 		SET state = 'canceled', wake_at = NULL, lease_owner = NULL
@@ -71,6 +104,7 @@ export function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
 			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
 			ORDER BY wake_at, id
 			LIMIT ${maxSwept}
+			${sql.dialect.skipLocked}
 		)`,
 		lane,
 		now,
@@ -78,8 +112,7 @@ export function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
 }
 
 /** A campaign without messages to wake leaves the index that a lease reads. */
-export function closeIfDone(sql: Sql, lane: number): void {
-	if (lane <= 0) return;
+function closeIfDone(sql: Sql, lane: number): void {
 	sql.write(
 		`UPDATE campaigns
 		SET has_open_work = 0

@@ -11,7 +11,7 @@ import { fatalSettlement, openCompositions } from './compositions.js';
 import { type Limiter, openLimiter } from './limits/limits.js';
 import { createWaking, readLimits } from './limits/turns.js';
 import { cancelMessage } from './messages/actions.js';
-import { closeIfDone, lanesOf, loseLeases, lostCall, sweepCanceled } from './queue-lanes.js';
+import { endTurns, lanesOf, loseLeases, lostCall, takeTurns } from './queue-lanes.js';
 import { isHeld } from './queue-state.js';
 import { parseTexts, parseUsed, readEnvelope } from './rows.js';
 import { fenceColumns, fencesAsJson, settle } from './settle.js';
@@ -54,6 +54,7 @@ async function leaseWithin(
 	{ perSecond, ...command }: Command<'lease'>,
 ): Promise<{ leased: Leased[]; isCut: boolean }> {
 	const limits = await readLimits(sql, perSecond);
+	if (limits.length > 0) sql.alone();
 	const limiter = limits.length === 0 ? null : await openLimiter(sql, limits, command.now);
 	const max = Math.min(command.max, limiter?.room ?? command.max);
 	const leased = max > 0 ? await lease(sql, { ...command, max, limiter }) : [];
@@ -85,9 +86,9 @@ const columns = `m.id, m.uuid, m.submission_seq, m.to_email, m.to_key, m.list_id
 	m.attempts, m.fence, m.called, m.lease_owner, m.state, m.created_at, p.is_active, p.disable_reason`;
 
 /** Due messages with their subscribers. The limit goes before the join. */
-function withSubscribers(messages: string, ...order: string[]): string {
+function withSubscribers({ dialect: { skipLocked } }: Sql, messages: string, ...order: string[]): string {
 	return `SELECT ${columns}
-		FROM (SELECT * FROM messages ${messages} ORDER BY ${order.join(', ')} LIMIT ?) m
+		FROM (SELECT * FROM messages ${messages} ORDER BY ${order.join(', ')} LIMIT ? ${skipLocked}) m
 		LEFT JOIN subscribers p ON p.id = m.subscriber_id
 		ORDER BY ${order.map((column) => `m.${column}`).join(', ')}`;
 }
@@ -101,21 +102,14 @@ async function lease(sql: Sql, command: LeaseCommand): Promise<Leased[]> {
 	const open = await lanesOf(sql, command.scope, command.now);
 	if (command.alone) for (const { lane } of open.bulk) await loseLeases(sql, { ...command, lane });
 	const leased: Leased[] = [];
-	// Transactional first; then every lane its share, then once more what the others left over.
-	if (open.hasTransactional)
-		leased.push(...(await leaseLane(sql, command, lanes.transactional, command.max)));
-	for (const round of [1, 2]) {
-		let left = open.bulk.length;
-		for (const { lane, leave_by } of open.bulk) {
-			const room = command.max - leased.length;
-			if (room <= 0) break;
-			const share = round === 1 ? Math.ceil(room / left) : room;
-			leased.push(...(await leaseLane(sql, { ...command, leave_by }, lane, share)));
-			left -= 1;
-		}
-	}
-	for (const lane of open.canceled) sweepCanceled(sql, lane, command.now);
-	for (const lane of [...open.bulk.map(({ lane }) => lane), ...open.canceled]) closeIfDone(sql, lane);
+	const take = async (lane: number, max: number, leave_by: Micros | null = null) => {
+		const taken = await leaseLane(sql, { ...command, leave_by }, lane, max);
+		leased.push(...taken);
+		return taken.length;
+	};
+	if (open.hasTransactional) await take(lanes.transactional, command.max);
+	const served = await takeTurns(open.bulk, command.max - leased.length, take);
+	endTurns(sql, { open, served, now: command.now });
 	return leased;
 }
 
@@ -134,7 +128,7 @@ async function leaseSubmission(
 	return await takeUntilFull(sql, command, command.max, (limit) =>
 		sql.all<DueRow>(
 			// messages_of_submission
-			withSubscribers('WHERE submission_seq = ? AND +wake_at <= ?', 'id'),
+			withSubscribers(sql, 'WHERE submission_seq = ? AND +wake_at <= ?', 'id'),
 			row.seq,
 			command.now,
 			limit,
@@ -143,10 +137,11 @@ async function leaseSubmission(
 }
 
 async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): Promise<Leased[]> {
-	const taken = await takeUntilFull(sql, command, max, (limit) =>
+	return await takeUntilFull(sql, command, max, (limit) =>
 		sql.all<DueRow>(
 			// messages_due (lane, wake_at, id): staged rows of other campaigns are never looked at.
 			withSubscribers(
+				sql,
 				`${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`,
 				'wake_at',
 				'id',
@@ -156,10 +151,6 @@ async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: num
 			limit,
 		),
 	);
-	if (lane > 0 && taken.length > 0) {
-		sql.write('UPDATE campaigns SET last_leased_at = ? WHERE seq = ?', command.now, lane);
-	}
-	return taken;
 }
 
 /** Unwanted rows are canceled and replaced by the next ones. */
@@ -171,14 +162,16 @@ async function takeUntilFull(
 ): Promise<Leased[]> {
 	const leased: Leased[] = [];
 	const shared = new Map<number, Shared>();
-	const [compositions, reasonsAgainst] = await sql.together([
-		() => openCompositions(sql, command.now),
-		() => openSuppressions(sql, command.now),
-	]);
 	command.limiter?.startLane();
 	while (leased.length < max) {
 		const rows = await due(max - leased.length);
-		await readShared(sql, shared, rows, command.now);
+		if (rows.length === 0) break;
+		// The rows first: from here on nobody else changes them.
+		const [compositions, reasonsAgainst] = await sql.together([
+			() => openCompositions(sql, command.now),
+			() => openSuppressions(sql, command.now),
+			() => readShared(sql, shared, rows, command.now),
+		]);
 		const circumstances = { ...command, shared, compositions, reasonsAgainst };
 		const taken = await takeEach(sql, rows, circumstances);
 		writeLeases(sql, taken, command);

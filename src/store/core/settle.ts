@@ -74,7 +74,8 @@ async function settleOne(group: Group, settlement: Settlement): Promise<Answer> 
 	const row = await sql.get<LeasedRow>(
 		`SELECT id, to_key, submission_seq, attempts, due_at
 		FROM messages
-		WHERE uuid = ? AND fence = ? AND state = 'leased'`,
+		WHERE uuid = ? AND fence = ? AND state = 'leased'
+		${sql.dialect.lockRows('messages')}`,
 		settlement.message,
 		settlement.fence,
 	);
@@ -143,9 +144,11 @@ async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentR
 		WHERE uuid = sent.message AND fence = sent.at_fence AND state = 'leased'
 		RETURNING uuid, fence, id, attempts, submission_seq, to_key`,
 		JSON.stringify(
-			settlements.map(({ message, fence, at, outcome }) => ({
-				...{ message, at_fence: fence, at, reply: replyLine(outcome.reply) },
-			})),
+			settlements
+				.map(({ message, fence, at, outcome }) => ({
+					...{ message, at_fence: fence, at, reply: replyLine(outcome.reply) },
+				}))
+				.toSorted(byMessage),
 		),
 	);
 	const found = new Map(rows.map((row) => [row[0], row]));
@@ -228,6 +231,7 @@ function writeAttempt(sql: Sql, attempt: Attempt): void {
 async function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros): Promise<void> {
 	const { sql, tally } = group;
 	const address = row.to_key;
+	if (effect.event !== null || effect.suppresses) sql.alone();
 	if (effect.event !== null) {
 		const bounce = { type: effect.event, at, link: null, machine: false, ...saidOf(effect.reply) };
 		const message = { id: row.id, campaign: await campaignOf(group, row.submission_seq), to_key: address };
@@ -254,7 +258,14 @@ export const fenceColumns = { message: 'TEXT', at_fence: 'BIGINT' } as const;
 
 /** The value that is bound for such a table. */
 export function fencesAsJson(fences: readonly { message: Uuid; fence: number }[]): string {
-	return JSON.stringify(fences.map(({ message, fence }) => ({ message, at_fence: fence })));
+	return JSON.stringify(
+		fences.map(({ message, fence }) => ({ message, at_fence: fence })).toSorted(byMessage),
+	);
+}
+
+/** The order in which rows of messages are locked. */
+function byMessage(one: { message: Uuid }, other: { message: Uuid }): number {
+	return one.message < other.message ? -1 : 1;
 }
 
 /**

@@ -24,16 +24,16 @@ export interface Dialect {
 	table(columns: Columns, alias: string): string;
 	/** What follows the name of a table that is to be read along this index. */
 	using(index: string): string;
+	/** Ends a SELECT when the operation is about to change its rows of that table: others that change them wait. */
+	lockRows(table: string): string;
+	/** As `lockRows` of its only table, without the rows that others have locked. */
+	skipLocked: string;
 	/** How a new subscriber gets an id: a statement before its insert, if one is needed, and the value there. */
 	newSubscriberId: { before: string | null; value: string };
 	/** Takes as many ids as its parameter says, while nothing else takes any; yields the last. */
 	newSubscriberIds: string;
 	/** The 16 octets of a UUID, given as text. */
 	uuidBytes(text: string): string;
-	/** Behind a SELECT: keeps its rows of this table from others, without those that others hold. */
-	lockedFree(alias: string): string;
-	/** Behind a SELECT: keeps its row of this table from being deleted until the transaction ends. */
-	undeleted(alias: string): string;
 	/** Yields the size of the database, in bytes. */
 	databaseSize: string;
 	/** Yields the bytes in it that hold nothing. */
@@ -73,6 +73,8 @@ export interface Sql {
 	readonly secrets: Secrets;
 	/** Counters that many writers change are kept in shards: which of them changes with this connection. */
 	readonly shard: number;
+	/** From here on the operation changes what others of the project depend on: on PostgreSQL it begins again without them. */
+	alone(): void;
 	/** The first row; undefined when there is none. */
 	get<Row>(text: string, ...values: SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, ...values: SqlValue[]): Promise<Row[]>;

@@ -6,6 +6,7 @@ import { type Core, createCore } from '../core/core.js';
 import type { Sql } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 import { isLost, isRefusedForNow, isUnreplicated, translateFailure, unreplicated } from './failures.js';
+import { type Hold, holdText, projectAlone } from './holds.js';
 import { createSpaced, type Listening, listen, notifyText } from './listen.js';
 import type { Receipt } from './outcomes.js';
 import { createPipeline, type Pipeline } from './pipeline.js';
@@ -39,16 +40,22 @@ export interface Database {
 	/** In a snapshot: its statements see one state. */
 	read<R>(operate: (session: Session) => Promise<R>): Promise<R>;
 	/**
-	 * In a transaction of its own, one after the other in the whole project. Runs again what the server undid to let
-	 * another one pass, and what lost its connection. Where the answer to its end was lost, its `receipt` tells what became
+	 * In a transaction of its own, beside others whose holds allow it; it holds the project alone where it names none, or
+	 * from the moment at which it asks for that (`Sql.alone`). Runs again what the server undid to let another one pass, and what lost its connection. Where the answer to its end was lost, its `receipt` tells what became
 	 * of it; null: it may run again. Rejects with `StoreError`; "unreachable" says that it may be done.
 	 */
-	write<R>(operate: (session: Session) => Promise<R>, receipt?: Receipt | null): Promise<R>;
+	write<R>(operate: (session: Session) => Promise<R>, means?: Partial<Means>): Promise<R>;
 	/** Tells other processes of the project that messages are ready; never rejects, and loses it where it fails. */
 	notify(): void;
 	/** Hears of it until it is stopped; null where the URL says so. */
 	listen(onReady: () => void): Listening | null;
 	close(): Promise<void>;
+}
+
+/** What a write has from its caller. */
+export interface Means {
+	holds: readonly Hold[];
+	receipt: Receipt | null;
 }
 
 const listenTimeoutMs = 10_000;
@@ -57,15 +64,30 @@ const shards = 16;
 /** Of a transaction that the server undid. */
 const mostTries = 20;
 
+interface OpenSession extends Session {
+	pipeline: Pipeline;
+	isUnreplicated: boolean;
+	/** Others may write in the project beside its transaction. */
+	isShared: boolean;
+}
+
+/** The operation must begin again, holding the project alone. */
+class NotAlone extends Error {}
+
 interface Transaction<R> {
-	begin: readonly string[];
-	end: 'COMMIT' | 'ROLLBACK';
-	/** Its answer is told before its end. */
-	isRead: boolean;
+	/** Null: it only reads. */
+	holds: readonly Hold[] | null;
 	operate: (session: Session) => Promise<R>;
 	receipt: Receipt | null;
 	/** The answer to the end of an earlier try was lost. */
 	fate: { isUnsure: boolean };
+}
+
+interface Tries {
+	/** So far. */
+	tries: number;
+	/** Of `performance.now`. */
+	deadline: number;
 }
 
 /** Connects when it is first used. */
@@ -75,16 +97,19 @@ export function openDatabase(options: DatabaseOptions): Database {
 	// Looked into twice within the time for which a write waits.
 	const silenceMs = lockTimeoutMs / 4;
 	let connections = Math.floor(Math.random() * shards);
-	const sessions = new WeakMap<PoolClient, Session & { pipeline: Pipeline; isUnreplicated: boolean }>();
+	const sessions = new WeakMap<PoolClient, OpenSession>();
 	const sessionOf = (client: PoolClient) => {
 		const known = sessions.get(client);
 		if (known !== undefined) return known;
 		const pipeline = createPipeline(client);
 		// The connections of one process take turns, so that up to sixteen share no shard; those of several rarely do.
 		connections += 1;
-		const sql = createSql(pipeline, { keys, shard: connections % shards });
+		const alone = () => {
+			if (session.isShared) throw new NotAlone();
+		};
+		const sql = createSql(pipeline, { keys, shard: connections % shards, alone });
 		const core = createCore(sql, { isTrial });
-		const session = { sql, client, pipeline, core, isUnreplicated: false };
+		const session: OpenSession = { sql, client, pipeline, core, isUnreplicated: false, isShared: false };
 		client.on('notice', (warning) => {
 			if (isUnreplicated(warning)) session.isUnreplicated = true;
 		});
@@ -94,17 +119,31 @@ export function openDatabase(options: DatabaseOptions): Database {
 	// In each transaction: the connection may be another server's session the next time, behind a pooler.
 	const here = `SET LOCAL search_path = ${place.schema}`;
 	const beginRead = ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', here];
-	const beginWrite = [
-		'BEGIN',
+	const beginWrite = (holds: readonly Hold[]) => [
+		// Each statement sees what was committed before it began: the first begins once it has its holds.
+		'BEGIN ISOLATION LEVEL READ COMMITTED',
 		here,
 		`SET LOCAL lock_timeout = ${lockTimeoutMs}`,
 		// A machine that is gone holds up the others for less time than they wait.
 		`SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(lockTimeoutMs / 2)}`,
-		`SELECT pg_advisory_xact_lock(hashtextextended('mailctl ${place.schema}', 0))`,
+		holdText(place.schema, holds),
 	];
 
 	let wasReached = false;
-	const attempt = async <R>({ begin, end, isRead, operate, receipt, fate }: Transaction<R>) => {
+	const answerOf = async <R>(session: OpenSession, { holds, operate, receipt, fate }: Transaction<R>) => {
+		session.isShared = holds !== null && holds !== projectAlone;
+		// In the round trip of the first question, which fails with them.
+		for (const text of holds === null ? beginRead : beginWrite(holds))
+			session.pipeline.ask(text).catch(() => undefined);
+		const earlier = fate.isUnsure ? await receipt?.find(session.sql) : null;
+		// Of the same operation.
+		if (earlier) return earlier.answer as R;
+		const answer = await operate(session);
+		receipt?.put(session.sql, answer);
+		return answer;
+	};
+	const attempt = async <R>(transaction: Transaction<R>) => {
+		const { holds, receipt, fate } = transaction;
 		const client = await pools.connect();
 		wasReached = true;
 		const session = sessionOf(client);
@@ -123,15 +162,11 @@ export function openDatabase(options: DatabaseOptions): Database {
 		};
 		let isEnding = false;
 		try {
-			// In the round trip of the first question, which fails with them.
-			for (const text of begin) pipeline.ask(text).catch(() => undefined);
-			const earlier = fate.isUnsure ? await receipt?.find(session.sql) : null;
-			// Of the same operation.
-			const answer = earlier ? (earlier.answer as R) : await operate(session);
-			isEnding = end === 'COMMIT';
-			if (!earlier) receipt?.put(session.sql, answer);
-			const ended = pipeline.ask(end);
-			if (isRead) {
+			const answer = await answerOf(session, transaction);
+			isEnding = holds !== null && !isTrial;
+			const ended = pipeline.ask(isEnding ? 'COMMIT' : 'ROLLBACK');
+			// Its answer is told before its end.
+			if (holds === null) {
 				void isFailing(ended).then(release);
 				return answer;
 			}
@@ -148,20 +183,28 @@ export function openDatabase(options: DatabaseOptions): Database {
 		}
 	};
 
-	const transact = async <R>(transaction: Omit<Transaction<R>, 'fate'>) => {
-		const fate = { isUnsure: false };
+	/** The next try of what failed; throws where there is none. */
+	const retry = async <R>(tried: Transaction<R>, error: unknown, { tries, deadline }: Tries) => {
+		const alone = { ...tried, holds: projectAlone };
+		if (error instanceof NotAlone) return alone;
+		const { isUnsure } = tried.fate;
+		const mayPass = isRefusedForNow(error)
+			? tries < mostTries
+			: // A server that never answered is told at once.
+				isLost(error) && wasReached && performance.now() < deadline;
+		if (!mayPass) throw isUnsure ? uncertain(place.name, error) : translateFailure(error, place.name);
+		await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
+		// What may still be ending holds the project with others.
+		return isUnsure ? alone : tried;
+	};
+	const transact = async <R>(asked: Omit<Transaction<R>, 'fate'>) => {
+		let transaction: Transaction<R> = { ...asked, fate: { isUnsure: false } };
 		const deadline = performance.now() + lockTimeoutMs;
 		for (let tries = 1; ; tries += 1) {
 			try {
-				return await attempt({ ...transaction, fate });
+				return await attempt(transaction);
 			} catch (error) {
-				// A server that never answered is told at once.
-				const mayPass = isRefusedForNow(error)
-					? tries < mostTries
-					: isLost(error) && wasReached && performance.now() < deadline;
-				if (!mayPass)
-					throw fate.isUnsure ? uncertain(place.name, error) : translateFailure(error, place.name);
-				await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
+				transaction = await retry(transaction, error, { tries, deadline });
 			}
 		}
 	};
@@ -177,9 +220,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 			place.listen === 'off'
 				? null
 				: listen({ config: () => listenerOf(place, pools.current()), schema: place.schema }, onReady),
-		read: (operate) => transact({ begin: beginRead, end: 'ROLLBACK', isRead: true, operate, receipt: null }),
-		write: (operate, receipt = null) =>
-			transact({ begin: beginWrite, end: isTrial ? 'ROLLBACK' : 'COMMIT', isRead: false, operate, receipt }),
+		read: (operate) => transact({ holds: null, operate, receipt: null }),
+		write: (operate, { holds = projectAlone, receipt = null } = {}) => transact({ holds, operate, receipt }),
 		close: async () => {
 			await notifying.flush();
 			await pools.end();

@@ -16,11 +16,12 @@ const dialect: Dialect = {
 		return `jsonb_to_recordset(CAST(? AS JSONB)) AS ${alias} (${types.join(', ')})`;
 	},
 	using: () => '',
+	// References to a row, as those of its events, do not wait.
+	lockRows: (table) => `FOR NO KEY UPDATE OF ${table}`,
+	skipLocked: 'FOR NO KEY UPDATE SKIP LOCKED',
 	newSubscriberId: { before: null, value: "nextval('subscribers_id_seq')" },
 	newSubscriberIds: "SELECT max(nextval('subscribers_id_seq')) FROM generate_series(1, CAST(? AS BIGINT))",
 	uuidBytes: (text) => `decode(replace(${text}, '-', ''), 'hex')`,
-	lockedFree: (alias) => `FOR UPDATE OF ${alias} SKIP LOCKED`,
-	undeleted: (alias) => `FOR KEY SHARE OF ${alias}`,
 	databaseSize: 'SELECT pg_database_size(current_database())',
 	// The server gives room to rows that come.
 	freeSize: 'SELECT 0',
@@ -49,10 +50,15 @@ interface SqlOptions {
 	/** Those of its secrets. */
 	keys?: readonly WrappingKey[];
 	shard?: number;
+	/** Throws where the transaction does not hold the project alone. */
+	alone?: () => void;
 }
 
 /** For one connection, in the transaction that its owner has begun. */
-export function createSql(pipeline: Pipeline, { keys = [], shard = 0 }: SqlOptions = {}): Sql {
+export function createSql(
+	pipeline: Pipeline,
+	{ keys = [], shard = 0, alone = () => undefined }: SqlOptions = {},
+): Sql {
 	const ask = (text: string, values: readonly SqlValue[]) => pipeline.ask(numberParameters(text), values);
 	const askAll = async (into: Insertion, rows: readonly (readonly SqlValue[])[]) =>
 		await ask(
@@ -66,6 +72,7 @@ export function createSql(pipeline: Pipeline, { keys = [], shard = 0 }: SqlOptio
 		dialect,
 		secrets: secretsOf(keys),
 		shard,
+		alone,
 		get: async <Row>(text: string, ...values: SqlValue[]) =>
 			toObjects(await ask(text, values))[0] as Row | undefined,
 		all: async <Row>(text: string, ...values: SqlValue[]) => toObjects(await ask(text, values)) as Row[],

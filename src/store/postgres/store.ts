@@ -1,19 +1,21 @@
-/** The store on PostgreSQL: the core over connections, every write alone in its project. */
+/** The store on PostgreSQL: the core over connections, each write beside those that its holds allow. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock } from '../../api/datetime.js';
+import { isBounce } from '../../engine/rules/outcomes.js';
 import { carryOut } from '../core/core.js';
 import { assertKeys } from '../core/keys.js';
 import { findFresh, type ProcessIdentity } from '../core/processes.js';
 import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf } from '../operations.js';
-import type { Queue } from '../queue.js';
+import type { Queue, Settlement } from '../queue.js';
 import { groundOfTrials, inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { ImportAck, Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
 import { createDatabaseClock } from './clock.js';
-import { type Database, openDatabase } from './connection.js';
+import { type Database, openDatabase, type Session } from './connection.js';
+import { holdsOf } from './holds.js';
 import { type Listening, makesReady } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
 import { createOutcomes } from './outcomes.js';
@@ -59,13 +61,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const outcomes = createOutcomes(clock);
 	const ground: { name: string; command: unknown }[] = [];
 	const write = async (name: string, command: unknown) => {
-		const answer = await database.write(
-			async ({ core }) => {
-				for (const earlier of ground) await carryOut(core, earlier.name, earlier.command);
-				return await carryOut(core, name, command);
-			},
-			isTrial ? null : outcomes.receiptFor(name),
-		);
+		const operate = async ({ core }: Session) => {
+			for (const earlier of ground) await carryOut(core, earlier.name, earlier.command);
+			return await carryOut(core, name, command);
+		};
+		const means = isTrial ? {} : { holds: holdsOf(name, command), receipt: outcomes.receiptFor(name) };
+		const answer = await database.write(operate, means);
 		if (!isTrial && makesReady(name)) database.notify();
 		return answer;
 	};
@@ -95,6 +96,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		} satisfies Writes,
 		queue: {
 			...driverOf('queue', write),
+			settle: (command) => settleApart(steps, command),
 			lease: (command) => leaseInSlices((limit) => steps.step('leaseSlice', { ...command, limit })),
 		} satisfies Queue,
 		onReady: listeners.add,
@@ -135,6 +137,22 @@ function createListeners(database: Database | null) {
 		},
 		stop: () => listening?.stop(),
 	};
+}
+
+/**
+ * Bounces stop mail to people, and others that settle and lease need not wait for that: they are recorded behind the
+ * rest of their group. What an interruption leaves is settled again by the caller.
+ */
+async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) {
+	const rest = settlements.filter(({ outcome }) => !isBounce(outcome));
+	const bounces = settlements.filter(({ outcome }) => isBounce(outcome));
+	const answers = new Map<Settlement, 'recorded' | 'lost_lease'>();
+	for (const group of [rest, bounces]) {
+		if (group.length === 0) continue;
+		const each = await step('settle', { settlements: group });
+		for (const [at, settlement] of group.entries()) answers.set(settlement, each[at] ?? 'lost_lease');
+	}
+	return settlements.map((settlement) => answers.get(settlement) ?? 'lost_lease');
 }
 
 /** Batches of a session are put in the order in which they came, whichever connection takes them. */

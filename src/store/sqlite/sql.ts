@@ -9,6 +9,7 @@ export interface Sql {
 	readonly dialect: Dialect;
 	readonly secrets: Secrets;
 	readonly shard: number;
+	alone(): void;
 	get<Row>(text: string, ...values: SqlValue[]): Row | undefined;
 	all<Row>(text: string, ...values: SqlValue[]): Row[];
 	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Row[];
@@ -34,15 +35,15 @@ const dialect: Dialect = {
 		return `(SELECT ${values.join(', ')} FROM json_each(?)) AS ${alias}`;
 	},
 	using: (index) => `INDEXED BY ${index}`,
+	// There is one writer.
+	lockRows: () => '',
+	skipLocked: '',
 	newSubscriberId: {
 		before: "UPDATE id_sequences SET last = last + 1 WHERE name = 'subscribers'",
 		value: "(SELECT last FROM id_sequences WHERE name = 'subscribers')",
 	},
 	newSubscriberIds: "UPDATE id_sequences SET last = last + ? WHERE name = 'subscribers' RETURNING last",
 	uuidBytes: (text) => `unhex(replace(${text}, '-', ''))`,
-	// A transaction that writes is alone.
-	lockedFree: () => '',
-	undeleted: () => '',
 	databaseSize: 'SELECT page_count * page_size FROM pragma_page_count, pragma_page_size',
 	freeSize: 'SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size',
 	// It reads every page: a quarter of a second for 128 MiB.
@@ -92,6 +93,7 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		dialect,
 		secrets: secretsOf(keys),
 		shard: 0,
+		alone: () => undefined,
 		get: <Row>(text: string, ...values: SqlValue[]) => statement(text).get(...values) as Row | undefined,
 		all: <Row>(text: string, ...values: SqlValue[]) => statement(text).all(...values) as Row[],
 		tuples: <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>

@@ -90,8 +90,7 @@ export async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 		WHERE m.id > ? AND m.id <= ? AND m.wake_at IS NULL
 			AND ((s.campaign_seq IS NULL AND m.created_at <= ?) OR g.dropped_at IS NOT NULL)
-		ORDER BY m.id
-		${sql.dialect.lockedFree('m')}`,
+		ORDER BY m.id`,
 		after,
 		last,
 		before,
