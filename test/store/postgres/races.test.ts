@@ -1,0 +1,184 @@
+/** Writes at the same time, from two processes on one database, end as some order of them would: see `holds.ts`. */
+import { hostname } from 'node:os';
+import Database from 'better-sqlite3';
+import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
+import { openPostgresStore } from '../../../src/store/postgres/store.js';
+import { addInSlices, cancelInSlices } from '../../../src/store/slices.js';
+import { carryOut, createCore } from '../../../src/store/sqlite/core.js';
+import { migrate } from '../../../src/store/sqlite/migrations.js';
+import { createSql } from '../../../src/store/sqlite/sql.js';
+import { fixedClock, noon } from '../../contract/store/fixture.js';
+import { describePostgres } from '../../support/postgres.js';
+import {
+	alone,
+	type Call,
+	type Project,
+	seenBy,
+	setUp,
+	sharing,
+	type Target,
+	targetOf,
+	textOf,
+} from './race-operations.js';
+
+/** Of each kind. */
+const racers = 4;
+
+const names = Object.keys(sharing);
+/** One for each hold. */
+const holders = [
+	...['createSubscriber', 'patchSubscriber of its meta', 'acceptSubmission under a key', 'lease'],
+	...['settle, sent', 'recordEvents, opened', 'leaseDeliveries'],
+];
+const pairs = [
+	...names.flatMap((one, at) => names.slice(at).map((other) => [one, other] as const)),
+	...Object.keys(alone).flatMap((one) => holders.map((other) => [one, other] as const)),
+];
+
+/** What a test takes away: a level of holds, or locks of rows. */
+const lack = vi.hoisted(() => ({ of: null as string | null }));
+
+vi.mock('../../../src/store/postgres/holds.js', async (original) => {
+	const actual = await original<typeof import('../../../src/store/postgres/holds.js')>();
+	const holdText: typeof actual.holdText = (schema, holds) =>
+		actual.holdText(
+			schema,
+			holds.map((hold) => (hold.level === lack.of ? { ...hold, isAlone: false } : hold)),
+		);
+	return { ...actual, holdText };
+});
+
+vi.mock('../../../src/store/postgres/sql.js', async (original) => {
+	const actual = await original<typeof import('../../../src/store/postgres/sql.js')>();
+	const createSql: typeof actual.createSql = (...given) => {
+		const sql = actual.createSql(...given);
+		const unlocked = { lockRows: () => '', skipLocked: '' };
+		return lack.of === 'rows' ? { ...sql, dialect: { ...sql.dialect, ...unlocked } } : sql;
+	};
+	return { ...actual, createSql };
+});
+
+describePostgres('writes at the same time', (server) => {
+	const orders = openOrders();
+	afterAll(orders.close);
+
+	/** On two stores; what came of it, and whether an order would have come to the same. */
+	async function race(one: string, other: string) {
+		const url = new URL(await server.createProject());
+		url.searchParams.set('pool', '4');
+		const open = async () => {
+			const store = await openPostgresStore({ url: url.href, clock: fixedClock, mode: 'create' });
+			onTestFinished(() => store.close());
+			return targetOf(store);
+		};
+		const targets = [await open(), await open()] as const;
+		const project = await setUp(targets[0]);
+		const answers = await Promise.all(
+			callsOf(project, one, other)
+				.flat()
+				.map(async (call, at) => ({
+					kind: call.name,
+					answer: await answerOf(targets[at % 2] ?? targets[0], call),
+				})),
+		);
+		const outcome = outcomeOf(answers, await seenBy(targets[0]));
+		return { outcome, ...(await orders.find(one, other, outcome)) };
+	}
+
+	it.each(pairs)('%s and %s', async (one, other) => {
+		const { outcome, found, another } = await race(one, other);
+		expect(found ? outcome : another).toBe(outcome);
+	});
+
+	it.each([
+		['project', 'deleteList', 'createSubscriber'],
+		['people', 'patchSubscriber of its meta', 'patchSubscriber of its meta'],
+		['address', 'createSubscriber', 'createSubscriber'],
+		['key', 'acceptSubmission under a key', 'acceptSubmission under a key'],
+		['deliveries', 'leaseDeliveries', 'leaseDeliveries'],
+		['rows', 'lease', 'lease'],
+		['rows', 'recordEvents, opened', 'recordEvents, opened'],
+	])('break without the hold of %s: %s and %s', async (level, one, other) => {
+		lack.of = level;
+		onTestFinished(() => {
+			lack.of = null;
+		});
+		let isBroken = false;
+		for (let tries = 0; tries < 50 && !isBroken; tries += 1) isBroken = !(await race(one, other)).found;
+		expect(isBroken).toBe(true);
+	});
+});
+
+function callsOf(project: Project, one: string, other: string): readonly [Call[], Call[]] {
+	const of = (name: string) =>
+		Array.from({ length: racers }, (_, at) => (sharing[name] ?? alone[name])?.(project, at) ?? []).flat();
+	return [of(one), one === other ? [] : of(other)];
+}
+
+async function answerOf(target: Target, { name, command }: Call): Promise<unknown> {
+	try {
+		return await target(name, command);
+	} catch (error) {
+		return String(error);
+	}
+}
+
+interface Answered {
+	kind: string;
+	answer: unknown;
+}
+
+/** Who of several gets a message is left open: a lease passes over what another one has locked. */
+function outcomeOf(answers: readonly Answered[], seen: string): string {
+	const leased = answers.filter(({ kind }) => kind === 'lease').flatMap(({ answer }) => answer);
+	return textOf([...answers.filter(({ kind }) => kind !== 'lease'), leased, seen]);
+}
+
+/** All orders of the same calls on SQLite, each undone behind its outcome. */
+function openOrders() {
+	const db = new Database(':memory:');
+	const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
+	migrate(db, { path: ':memory:', me, now: noon });
+	const core = createCore(createSql(db));
+	// Each answer is that of the operation of the same name.
+	const step = async (name: string, command: unknown) => carryOut(core, name, command) as never;
+	const steps = { step, isTrial: false };
+	const inSlices: Readonly<Record<string, (command: never) => Promise<unknown>>> = {
+		addListToCampaign: (command) => addInSlices(steps, command),
+		cancelCampaign: (command) => cancelInSlices(steps, command),
+	};
+	const target: Target = async (name, command) =>
+		(await (inSlices[name]?.(command as never) ?? step(name, command))) as never;
+	const ready = setUp(target);
+	return {
+		/** Whether an order has this outcome; `another`: that of the first, to be compared. */
+		find: async (one: string, other: string, outcome: string) => {
+			const [ofOne, ofOther] = callsOf(await ready, one, other);
+			let another: string | null = null;
+			const go = async (at: number, otherAt: number, answers: readonly Answered[]): Promise<boolean> => {
+				if (at === ofOne.length && otherAt === ofOther.length) {
+					const end = outcomeOf(answers, await seenBy(target));
+					another ??= end;
+					return end === outcome;
+				}
+				const next = [
+					{ call: ofOne[at], to: [at + 1, otherAt] as const },
+					{ call: ofOther[otherAt], to: [at, otherAt + 1] as const },
+				];
+				for (const { call, to } of next) {
+					if (call === undefined) continue;
+					db.exec('SAVEPOINT one');
+					try {
+						const answer = await answerOf(target, call);
+						if (await go(...to, [...answers, { kind: call.name, answer }])) return true;
+					} finally {
+						db.exec('ROLLBACK TO one; RELEASE one');
+					}
+				}
+				return false;
+			};
+			return { found: await go(0, 0, []), another };
+		},
+		close: () => void db.close(),
+	};
+}
