@@ -1,9 +1,9 @@
 /** A small project, the writes that race on it, and what a reader sees of it afterwards. */
 
-import type { LeasedDelivery } from '../../../src/store/notifications.js';
-import type { Command, Operations } from '../../../src/store/operations.js';
-import type { Leased } from '../../../src/store/queue.js';
-import type { Store } from '../../../src/store/store.js';
+import type { LeasedDelivery } from '../../src/store/notifications.js';
+import type { Command, Operations } from '../../src/store/operations.js';
+import type { Leased } from '../../src/store/queue.js';
+import type { Store } from '../../src/store/store.js';
 import {
 	accepted250,
 	busy451,
@@ -15,7 +15,7 @@ import {
 	recipientOf,
 	submissionOf,
 	unknown550,
-} from '../../contract/store/fixture.js';
+} from '../contract/store/fixture.js';
 
 type Name = keyof Operations;
 

@@ -2,13 +2,13 @@
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
-import { openPostgresStore } from '../../../src/store/postgres/store.js';
-import { addInSlices, cancelInSlices } from '../../../src/store/slices.js';
-import { carryOut, createCore } from '../../../src/store/sqlite/core.js';
-import { migrate } from '../../../src/store/sqlite/migrations.js';
-import { createSql } from '../../../src/store/sqlite/sql.js';
-import { fixedClock, noon } from '../../contract/store/fixture.js';
-import { describePostgres } from '../../support/postgres.js';
+import { openPostgresStore } from '../../src/store/postgres/store.js';
+import { addInSlices, cancelInSlices } from '../../src/store/slices.js';
+import { carryOut, createCore } from '../../src/store/sqlite/core.js';
+import { migrate } from '../../src/store/sqlite/migrations.js';
+import { createSql } from '../../src/store/sqlite/sql.js';
+import { fixedClock, noon } from '../contract/store/fixture.js';
+import { describePostgres } from '../support/postgres.js';
 import {
 	alone,
 	type Call,
@@ -38,8 +38,8 @@ const pairs = [
 /** What a test takes away: a level of holds, or locks of rows. */
 const lack = vi.hoisted(() => ({ of: null as string | null }));
 
-vi.mock('../../../src/store/postgres/holds.js', async (original) => {
-	const actual = await original<typeof import('../../../src/store/postgres/holds.js')>();
+vi.mock('../../src/store/postgres/holds.js', async (original) => {
+	const actual = await original<typeof import('../../src/store/postgres/holds.js')>();
 	const holdText: typeof actual.holdText = (schema, holds) =>
 		actual.holdText(
 			schema,
@@ -48,8 +48,8 @@ vi.mock('../../../src/store/postgres/holds.js', async (original) => {
 	return { ...actual, holdText };
 });
 
-vi.mock('../../../src/store/postgres/sql.js', async (original) => {
-	const actual = await original<typeof import('../../../src/store/postgres/sql.js')>();
+vi.mock('../../src/store/postgres/sql.js', async (original) => {
+	const actual = await original<typeof import('../../src/store/postgres/sql.js')>();
 	const createSql: typeof actual.createSql = (...given) => {
 		const sql = actual.createSql(...given);
 		const unlocked = { lockRows: () => '', skipLocked: '' };
@@ -66,23 +66,24 @@ describePostgres('writes at the same time', (server) => {
 	async function race(one: string, other: string) {
 		const url = new URL(await server.createProject());
 		url.searchParams.set('pool', '4');
-		const open = async () => {
-			const store = await openPostgresStore({ url: url.href, clock: fixedClock, mode: 'create' });
-			onTestFinished(() => store.close());
-			return targetOf(store);
-		};
-		const targets = [await open(), await open()] as const;
-		const project = await setUp(targets[0]);
-		const answers = await Promise.all(
-			callsOf(project, one, other)
-				.flat()
-				.map(async (call, at) => ({
-					kind: call.name,
-					answer: await answerOf(targets[at % 2] ?? targets[0], call),
-				})),
-		);
-		const outcome = outcomeOf(answers, await seenBy(targets[0]));
-		return { outcome, ...(await orders.find(one, other, outcome)) };
+		const open = () => openPostgresStore({ url: url.href, clock: fixedClock, mode: 'create' });
+		const stores = [await open(), await open()] as const;
+		try {
+			const each = [targetOf(stores[0]), targetOf(stores[1])] as const;
+			const project = await setUp(each[0]);
+			const answers = await Promise.all(
+				callsOf(project, one, other)
+					.flat()
+					.map(async (call, at) => ({
+						kind: call.name,
+						answer: await answerOf(at % 2 === 0 ? each[0] : each[1], call),
+					})),
+			);
+			const outcome = outcomeOf(answers, await seenBy(each[0]));
+			return { outcome, ...(await orders.find(one, other, outcome)) };
+		} finally {
+			await Promise.all(stores.map((store) => store.close()));
+		}
 	}
 
 	it.each(pairs)('%s and %s', async (one, other) => {
