@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
 import { openPostgresStore } from '../../src/store/postgres/store.js';
-import { addInSlices, cancelInSlices } from '../../src/store/slices.js';
+import { inSlices } from '../../src/store/slices.js';
 import { carryOut, createCore } from '../../src/store/sqlite/core.js';
 import { migrate } from '../../src/store/sqlite/migrations.js';
 import { createSql } from '../../src/store/sqlite/sql.js';
@@ -143,13 +143,12 @@ function openOrders() {
 	const core = createCore(createSql(db));
 	// Each answer is that of the operation of the same name.
 	const step = async (name: string, command: unknown) => carryOut(core, name, command) as never;
-	const steps = { step, isTrial: false };
-	const inSlices: Readonly<Record<string, (command: never) => Promise<unknown>>> = {
-		addListToCampaign: (command) => addInSlices(steps, command),
-		cancelCampaign: (command) => cancelInSlices(steps, command),
-	};
+	const sliced: Readonly<Record<string, (command: never) => Promise<unknown>>> = inSlices({
+		step,
+		isTrial: false,
+	});
 	const target: Target = async (name, command) =>
-		(await (inSlices[name]?.(command as never) ?? step(name, command))) as never;
+		(await (sliced[name]?.(command as never) ?? step(name, command))) as never;
 	const ready = setUp(target);
 	return {
 		/** Whether an order has this outcome; `another`: that of the first, to be compared. */
