@@ -129,6 +129,19 @@ describe('names', () => {
 		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
 	});
 
+	it('are there once, and none of a campaign that was not released', async () => {
+		const home = await makeHome();
+		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
+		await run(['engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9']);
+		for (let times = 0; times < 2; times += 1)
+			await run(['lists', 'create', '--name', 'A', '--email-reason', 'r']);
+		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
+		await run(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
+		const send = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 'News', '--text', 'Hi'];
+		expect(await run([...send, '--yes', '--expect-count', '2'])).toMatchObject({ code: 2 });
+		expect(await words({ run }, 'campaigns', 'get', '.')).toBe('');
+	});
+
 	it('are not learnt from a dry run', async () => {
 		const home = await makeHome();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });

@@ -2,7 +2,14 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ApiError, StoreError } from '../../src/api/errors.js';
-import { type Command, type CommandGroup, isCommand } from '../../src/cli/frame/command.js';
+import { sendOptions } from '../../src/cli/commands/send/options.js';
+import {
+	type Command,
+	type CommandGroup,
+	flagOf,
+	isCommand,
+	type OptionSpec,
+} from '../../src/cli/frame/command.js';
 import type { Connect } from '../../src/cli/frame/connection.js';
 import { classify } from '../../src/cli/frame/exit.js';
 import { globalOptions } from '../../src/cli/frame/globals.js';
@@ -12,6 +19,18 @@ import { cli, makeHome } from '../support/cli.js';
 import { connectTo, someList } from '../support/fake-deployment.js';
 
 describe('the command line', () => {
+	it('has each option of a command once, under the title of its group', async () => {
+		const { stdout } = await cli(['send', '--help']);
+		const titles = stdout.split('\n').filter((line) => /^[A-Z][^(]*:$/.test(line));
+		expect(titles).toEqual([
+			...['Usage:', 'Commands:', 'Sender and recipients:', 'Message:', 'Campaign and time:'],
+			...['Before it leaves:', 'Delivery and results:', 'Exit codes:', 'Examples:'],
+		]);
+		const shown = [...stdout.matchAll(/^ {6}--([a-z-]+)/gm)].map(([, name]) => name ?? '');
+		const visible = Object.entries<OptionSpec>(sendOptions).filter(([, { hidden }]) => !hidden);
+		expect(shown.map((name) => `--${name}`).sort()).toEqual(visible.map(([key]) => flagOf(key)).sort());
+	});
+
 	it('prints its help, exit 0, for nothing, --help and a bare group', async () => {
 		for (const argv of [
 			[],

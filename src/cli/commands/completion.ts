@@ -47,7 +47,8 @@ function sourcesOf(cx: CommandContext, given: readonly string[]): NameSources {
 		names: async (kind) => {
 			try {
 				const target = chooseTarget(globalsOf(given), cx.io.env, config, cx.paths).target();
-				return Object.values(readNames(cx.paths.names, nameKey(target))[kind]).sort();
+				// Names are not unique.
+				return [...new Set(Object.values(readNames(cx.paths.names, nameKey(target))[kind]))].sort();
 			} catch {
 				// A profile that is not there has no names.
 				return [];

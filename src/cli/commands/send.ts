@@ -28,7 +28,14 @@ import {
 } from './send/deliver.js';
 import { maybeSent, saidToBeUnsent, sayWhoGetsNone, sendHint } from './send/hints.js';
 import { linted, warnOfContent } from './send/lint.js';
-import { assertWaits, campaignAnswer, type SendOptions, sendOptions, settled } from './send/options.js';
+import {
+	assertWaits,
+	campaignAnswer,
+	type SendOptions,
+	sendOptionGroups,
+	sendOptions,
+	settled,
+} from './send/options.js';
 import {
 	addresseeOf,
 	compose,
@@ -73,6 +80,7 @@ const self = command({
 		'behind what is recorded; a crash repeats at most what was being sent. On a terminal what is missing is asked for: recipients, ' +
 		'sender, subject and text; the message is shown before it leaves, and the command that does the same is printed.',
 	options: sendOptions,
+	optionGroups: sendOptionGroups,
 	columns: [...columns, ...answer('messages', 'result', 'messages_created'), ...campaignAnswer],
 	writes: true,
 	output:

@@ -133,7 +133,8 @@ function heard<C extends object>(collection: C, names: Told[NameKind], key: stri
 				const answer: unknown = Reflect.apply(call, target, words);
 				if (!(answer instanceof Promise)) return answer;
 				return answer.then((value: unknown) => {
-					if (method === 'delete') names.set(String(words[0]), null);
+					// A campaign that is canceled before its release is gone; one that stays is read again.
+					if (method === 'delete' || method === 'cancel') names.set(String(words[0]), null);
 					else if (isRecord(value) && Array.isArray(value['results'])) value['results'].forEach(note);
 					else note(value);
 					return value;

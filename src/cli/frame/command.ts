@@ -158,6 +158,8 @@ interface Described {
 	summary: string;
 	/** More than the summary; plain paragraphs. */
 	description?: string;
+	/** Keys of options by the titles the help puts them under; for a command with many of them. */
+	optionGroups?: Readonly<Record<string, readonly string[]>>;
 	/** Whole command lines, run by the tests. */
 	examples?: readonly string[];
 	/** The output of `-o json`. */

@@ -146,7 +146,10 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	not_a_database: { exit: exits.disk },
 	disk_full: { exit: exits.disk, hint: 'free some space, then run the command again' },
 	io: { exit: exits.disk },
-	damaged: { exit: exits.disk, hint: mailctl('engine', 'restore', 'BACKUP') },
+	damaged: {
+		exit: exits.disk,
+		hint: ['stop what uses it, keep a copy, then ', mailctl('engine', 'restore', 'BACKUP')],
+	},
 	read_only: {
 		exit: exits.disk,
 		hint: 'a file wants its owner, and a folder and disk that are writable; a server has to be the primary',

@@ -99,22 +99,34 @@ export function commandHelp(command: Command, path: readonly string[]): string {
 }
 
 function details(command: Command): string[] {
-	const { args, options, output, exits = [], examples = [], aliases = [] } = command;
-	const rows = Object.entries(options)
-		.filter(([, spec]) => spec.hidden !== true)
-		.map(([key, spec]): [string, string] => [optionWords(key, spec), optionSummary(spec)]);
+	const { args, output, exits = [], examples = [], aliases = [] } = command;
 	return [
 		...(aliases.length === 0 ? [] : [section('Aliases', [aliases.join(', ')])]),
 		...(args.length === 0
 			? []
 			: [section('Arguments', pairs(args.map((arg) => [argWord(arg), arg.summary])))]),
-		...(rows.length === 0 ? [] : [section('Options', pairs(rows))]),
+		...optionSections(command),
 		...(output === undefined ? [] : [section('Output (-o json)', [output])]),
 		...(exits.length === 0
 			? []
 			: [section('Exit codes', pairs(exits.map((code) => [String(code), exitMeanings[code]])))]),
 		...examplesOf({ examples }),
 	];
+}
+
+/** Those of no group come last. */
+function optionSections({ options, optionGroups = {} }: Command): string[] {
+	const shown = Object.entries(options).filter(([, spec]) => spec.hidden !== true);
+	const words = new Map(
+		shown.map(([key, spec]) => [key, [optionWords(key, spec), optionSummary(spec)] as const]),
+	);
+	const width = columnOf([...words.values()]);
+	const grouped = new Set(Object.values(optionGroups).flat());
+	const groups = { ...optionGroups, Options: [...words.keys()].filter((key) => !grouped.has(key)) };
+	return Object.entries(groups).flatMap(([title, keys]) => {
+		const rows = keys.map((key) => words.get(key)).filter((row) => row !== undefined);
+		return rows.length === 0 ? [] : [section(title, pairs(rows, width))];
+	});
 }
 
 function examplesOf({ examples = [] }: Pick<CommandGroup, 'examples'>): string[] {
@@ -206,11 +218,14 @@ function section(title: string, lines: readonly string[]): string {
 }
 
 /** Two columns; a left side that is too long gets its own line. */
-function pairs(rows: readonly (readonly [string, string])[]): string[] {
-	const wide = Math.min(34, Math.max(...rows.map(([left]) => left.length)));
+function pairs(rows: readonly (readonly [string, string])[], wide = columnOf(rows)): string[] {
 	return rows.map(([left, right]) =>
 		left.length <= wide ? `${left.padEnd(wide)}  ${right}` : `${left}\n  ${' '.repeat(wide)}  ${right}`,
 	);
+}
+
+function columnOf(rows: readonly (readonly [string, string])[]): number {
+	return Math.min(34, Math.max(...rows.map(([left]) => left.length)));
 }
 
 /** `did you mean a or 'b c'?`, or undefined. A name of several words is quoted: it may read like a command. */

@@ -130,7 +130,8 @@ describe('engine check', () => {
 		await writeFile(db, bytes);
 		for (const log of ['-wal', '-shm']) await rm(db + log, { force: true });
 		const { code, stderr } = await run(['engine', 'check', '--repair']);
-		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('engine restore') });
+		const hint = `hint: stop what uses it, keep a copy, then mailctl --db ${db} engine restore BACKUP\n`;
+		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining(hint) });
 		expect(await readFile(db)).toEqual(bytes);
 	});
 

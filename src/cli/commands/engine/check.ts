@@ -1,13 +1,12 @@
 /** `mailctl engine check`: whether the database is whole, and whether its counts add up. */
 
-import { StoreError } from '../../../api/errors.js';
 import { confirmChange } from '../../config/protection.js';
 import { command } from '../../frame/command.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CountCheck } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
-import { type ExitCode, exits, hinted } from '../../frame/exit.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
 
@@ -57,13 +56,7 @@ export const check = command({
 
 async function readWhole(url: string): Promise<string[]> {
 	const { readWhole } = await import('../../connect/check.js');
-	try {
-		return readWhole(url);
-	} catch (error) {
-		if (!(error instanceof StoreError) || error.code !== 'damaged') throw error;
-		const wayOn: Hint = ['stop what uses it, keep a copy, then ', mailctl('engine', 'restore', 'BACKUP.db')];
-		throw hinted(error, [wayOn]);
-	}
+	return readWhole(url);
 }
 
 async function say(cx: CommandContext, { lists, figures, campaigns }: CountCheck): Promise<void> {

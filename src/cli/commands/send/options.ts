@@ -165,6 +165,25 @@ export const sendOptions = {
 	},
 } as const;
 
+/** As the help shows them. */
+export const sendOptionGroups = {
+	'Sender and recipients': [
+		...(['from', 'to', 'list', 'excludeList', 'where', 'whereOpened', 'whereNotOpened'] as const),
+		...(['csv', 'map', 'encoding', 'batch', 'cc', 'bcc', 'ccEach', 'replyTo'] as const),
+	],
+	Message: [
+		...(['subject', 'text', 'textFile', 'html', 'htmlFile', 'markdownFile', 'template', 'attach'] as const),
+		...(['context', 'contextFile', 'strictVars', 'disableInline', 'header', 'tag', 'bulk'] as const),
+		'transactional',
+	],
+	'Campaign and time': ['campaign', 'again', 'at', 'in', 'window', 'idempotencyKey'],
+	'Before it leaves': [
+		...(['preview', 'previewAs', 'eml', 'testTo', 'sample'] as const),
+		...(['expectCount', 'maxRecipients', 'skipInvalid'] as const),
+	],
+	'Delivery and results': ['rate', 'connections', 'wait', 'waitTimeout', 'retryUnknown', 'results'],
+} as const satisfies Record<string, readonly (keyof typeof sendOptions)[]>;
+
 /** The JSON of a campaign. */
 export const campaignAnswer = answer(
 	...['name', 'id', 'state', 'recipients', 'staged', 'suppressed', 'rejected', 'left_out', 'messages'],
