@@ -204,7 +204,7 @@ const remove = command({
 		const [only] = found;
 		const name = found.length === 1 && only !== undefined ? only.name : String(found.length);
 		await cx.confirm({ kind: 'severe', what: `delete ${describe(found)} for good`, name });
-		const remove = ({ id }: List) => cx.atomic(() => api.lists.delete(id, { signal: cx.signal }));
+		const remove = ({ id }: List) => cx.killable(() => api.lists.delete(id, { signal: cx.signal }));
 		return deleteEach(cx, found, { noun: 'list', remove });
 	},
 });
@@ -251,7 +251,7 @@ async function clearSubscribers(cx: CommandContext, api: Api, found: List): Prom
 	const { ext } = await api.capabilities();
 	if (ext.subscribers !== undefined) {
 		const { subscribers: ours } = ext;
-		const deleted = await cx.atomic(() => ours.clear(found.id, { signal: cx.signal }));
+		const deleted = await cx.killable(() => ours.clear(found.id, { signal: cx.signal }));
 		await cx.out.document({ list_id: found.id, deleted }, `deleted ${counted(deleted, 'subscriber')}`);
 		return exits.done;
 	}

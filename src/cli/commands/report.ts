@@ -57,7 +57,8 @@ const report = command({
 	summary: 'how many messages were sent, opened, bounced',
 	description:
 		'Without dates it covers the seven days that end today, in the time zone of the service; with --campaign the whole ' +
-		'life of the campaign, on a database or a mailctl server, which know which campaigns there are.',
+		'life of the campaign, on a database or a mailctl server, which know which campaigns there are. Figures are kept by ' +
+		'day; with --tag all messages of the tag are counted, which takes as long as there are many.',
 	options: reportOptions,
 	examples: [
 		'mailctl report --last 14d',
@@ -170,11 +171,11 @@ async function fetchReport(cx: CommandContext, options: Options): Promise<Report
 	};
 	const call = { signal: cx.signal };
 	const more = { ...query, ...(options.tag !== undefined && { tag: options.tag }), human: options.human };
-	const asked =
+	const ask = () =>
 		reports === null
 			? explained(api.report(query, call), { input: query })
 			: explained(reports.report(more, call), { input: more });
-	return asked.catch(async (error: unknown) => {
+	return cx.killable(ask).catch(async (error: unknown) => {
 		if (options.campaign !== undefined && error instanceof ApiError && error.code === 'not_found')
 			throw missing('campaign', options.campaign, mailctl('campaigns', 'list'));
 		throw to === undefined && from !== undefined ? ((await afterToday(cx, from, error)) ?? error) : error;

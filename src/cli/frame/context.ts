@@ -59,10 +59,10 @@ export interface CommandContext extends Talk, Prompts {
 	/** The engine itself, for ◆ commands; `UsageError` on a deployment. */
 	local(): Promise<LocalEngine>;
 	/**
-	 * For one long write of which all is kept or nothing. On a database of this machine SQLite lets no signal be heard
-	 * meanwhile: Ctrl-C and SIGTERM end the process at once, with their own status, and the write is undone.
+	 * For a long read, and a long write that a kill leaves whole. On a database of this machine SQLite lets no signal be
+	 * heard meanwhile: Ctrl-C and SIGTERM end the process at once, with their own status, and what is not committed is undone.
 	 */
-	atomic<T>(write: () => Promise<T>): Promise<T>;
+	killable<T>(work: () => Promise<T>): Promise<T>;
 	/** Done once the command has ended, however it did, before its connection closes. */
 	atEnd(work: () => Promise<void>): void;
 	/** Under `--dry-run`: prints the plan (`delete list 3`), for machines `{"dry_run": true, …plan}`. */
@@ -198,11 +198,11 @@ export async function createContext(
 			if (local !== null) return local;
 			throw onlyLocal(parsed.path.join(' '));
 		},
-		atomic: async (write) => {
+		killable: async (work) => {
 			const isLocal = (await link.open()).local !== null;
-			if (!isLocal || signal.aborted) return write();
+			if (!isLocal || signal.aborted) return work();
 			signals?.release();
-			return write().finally(() => signals?.hold());
+			return work().finally(() => signals?.hold());
 		},
 		atEnd: (work) => void endings.push(work),
 		wouldDo: async (what, plan) => {

@@ -1,4 +1,5 @@
 /** Reads of a connection, each in a snapshot of its own; and a connection that does nothing else. */
+import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import type { WrappingKey } from '../keys.js';
 import { driverOf } from '../operations.js';
@@ -34,11 +35,19 @@ interface ReadingConnection {
 	core: Core;
 }
 
+/** A walk of thousands of reads would otherwise let nothing else happen in its thread: no signal, no line of progress. */
+const longestTurnMs = 50;
+
 /** The core's reads as promises. */
 export function createReads(connection: ReadingConnection): Reads {
-	return driverOf('reads', async (name, command) =>
-		inSnapshot(connection, () => carryOut(connection.core, name, command)),
-	);
+	let turnBegan = 0;
+	return driverOf('reads', async (name, command) => {
+		if (performance.now() - turnBegan > longestTurnMs) {
+			await setImmediate();
+			turnBegan = performance.now();
+		}
+		return inSnapshot(connection, () => carryOut(connection.core, name, command));
+	});
 }
 
 /** Several statements of one read see one state, whatever other processes commit between them. */

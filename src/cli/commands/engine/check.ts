@@ -17,7 +17,8 @@ export const check = command({
 		'Reads every page and index, looks for rows whose parent is missing, and counts anew: the counters of lists, the ' +
 		'figures of reports (days, hours, links, bounces), and campaigns with messages that no worker would find. --repair corrects the counts in ' +
 		'one transaction, in which other writers wait. A damaged file is not repaired: stop what uses it, keep a copy, and ' +
-		'`engine restore` a backup. Exit 11: something is wrong, and still is; 74: the file is damaged.',
+		'`engine restore` a backup. It takes minutes for ten million messages; Ctrl-C ends it at once. Exit 11: something is ' +
+		'wrong, and still is; 74: the file is damaged.',
 	options: { repair: { kind: 'flag', summary: 'correct counts that do not add up' } },
 	writes: true,
 	asksItself: true,
@@ -30,10 +31,10 @@ export const check = command({
 	run: async (cx, { options: { repair } }): Promise<ExitCode> => {
 		const target = cx.settings.target.target();
 		if (target.kind !== 'local') throw onlyLocal('engine check');
-		const orphans = await readWhole(target.url);
-		if (repair) await confirmChange(cx, 'engine check --repair');
 		const { counts } = await cx.local();
-		const found = await (repair ? counts.repair() : counts.check());
+		const orphans = await cx.killable(() => readWhole(target.url));
+		if (repair) await confirmChange(cx, 'engine check --repair');
+		const found = await cx.killable(() => (repair ? counts.repair() : counts.check()));
 		const wrong = found.lists.length + found.figures + found.campaigns.length;
 		if (cx.dryRun) {
 			const what = repair ? `correct ${counted(wrong, 'count')} of ${target.url}` : `check ${target.url}`;

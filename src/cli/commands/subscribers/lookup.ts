@@ -42,7 +42,7 @@ export const listOption = {
 
 /** Which subscribers of the list `list` and `export` take. */
 export const filterOptions = {
-	emailContains: { kind: 'text', summary: 'only addresses that contain this' },
+	emailContains: { kind: 'text', summary: 'only addresses that contain this; reads the whole list' },
 	active: { kind: 'tri', off: 'inactive', summary: 'only active ones, or only inactive ones' },
 	where: {
 		kind: 'list',
