@@ -101,10 +101,18 @@ async function unknownCommand(word: string): Promise<UsageError> {
 		'commands' in node && node.commands.some(({ name }) => name === word) ? [`${entry.name} ${word}`] : [],
 	);
 	const names = tree.map(({ name }) => name);
-	const hint =
-		groups.length > 0 ? `did you mean ${groups.join(', ')}?` : (didYouMean(word, names) ?? mailctl('--help'));
+	const hint = groups.length > 0 ? meantIn(groups) : (didYouMean(word, names) ?? mailctl('--help'));
 	return new UsageError(`unknown command "${word}"`, { hint });
 }
+
+/** `did you mean lists list, subscribers list, fields list? 8 more groups have it`. */
+function meantIn(groups: readonly string[]): string {
+	const more = groups.length - mostMeant;
+	const meant = `did you mean ${groups.slice(0, mostMeant).join(', ')}?`;
+	return more <= 0 ? meant : `${meant} ${more} more ${more === 1 ? 'group has' : 'groups have'} it`;
+}
+
+const mostMeant = 3;
 
 /** The first signal asks the command to stop; the second one is no longer caught and ends the process. */
 function catchSignals(): { signal: AbortSignal; release: () => void; hold: () => void } {

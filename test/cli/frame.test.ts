@@ -72,6 +72,11 @@ describe('the command line', () => {
 	it.each([
 		[['lits'], 'unknown command "lits"', 'did you mean lists?'],
 		[['import'], 'unknown command "import"', 'did you mean subscribers import, suppressions import?'],
+		[
+			['list'],
+			'unknown command "list"',
+			'did you mean lists list, subscribers list, fields list? 8 more groups have it',
+		],
 		[['init'], 'unknown command "init"', 'did you mean engine init?'],
 		[['lists', 'craete'], 'unknown command "lists craete"', 'did you mean create?'],
 		[['lists', 'list', '--mtach', 'x'], "unknown option '--mtach'", 'did you mean --match?'],
