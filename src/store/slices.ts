@@ -24,15 +24,49 @@ export interface Steps {
 /** Operations that batches of an import and send calls depend on: a trial, which undoes them, repeats them for each. */
 export const groundOfTrials: ReadonlySet<string> = new Set(['createField', 'openImport', 'putAttachment']);
 
+/** How many rows fit into the time for which the lock may be held. */
+export interface SliceSize {
+	rows(): number;
+	/** Records that a number of rows held the lock for this time in ms, the wait for the disk included. */
+	took(rows: number, heldMs: number): void;
+}
+
+const fewestRows = 250;
+
+/** Learns from the time of earlier slices: a row costs ten times as much where the index is large and the disk slow. */
+export function createSliceSize(maxMs: () => number): SliceSize {
+	let rows = 1_000;
+	return {
+		rows: () => rows,
+		took: (put, heldMs) => {
+			// With few rows most of the time is the wait for the disk, which says nothing about larger slices.
+			if (put < fewestRows) return;
+			const fitting = (put * maxMs()) / Math.max(heldMs, 1);
+			rows = Math.round(Math.max(fewestRows, put / 2, Math.min(fitting, put * 2)));
+		},
+	};
+}
+
 /** About a tenth of a second of work. */
 const sliceSize = 2_000;
+/** The recipients of a slice are in memory. */
+const mostStaged = 10_000;
+
+/** How many recipients are staged in a transaction; learns from each. */
+export interface StagingSize {
+	rows(): number;
+	took(rows: number): void;
+}
+
 const allRows = Number.MAX_SAFE_INTEGER;
 
+const alwaysAsMany: StagingSize = { rows: () => sliceSize, took: () => undefined };
+
 /** The operations that are cut into slices. */
-export function inSlices(steps: Steps) {
+export function inSlices(steps: Steps, stagingSize = alwaysAsMany) {
 	return {
 		putSettings: (command) => putSettingsInSlices(steps, command),
-		addListToCampaign: (command) => addInSlices(steps, command),
+		addListToCampaign: (command) => addInSlices(steps, command, stagingSize),
 		cancelCampaign: (command) => cancelInSlices(steps, command),
 		deleteList: (command) => deleteInSlices(steps, command),
 		clearList: (command) => clearInSlices(steps, command),
@@ -47,13 +81,15 @@ export function inSlices(steps: Steps) {
 async function addInSlices(
 	{ step, isTrial }: Steps,
 	command: { campaign: Uuid; list_id: number; now: Micros },
+	size: StagingSize,
 ): Promise<Ack<AcceptCounts> | null> {
-	const limit = isTrial ? allRows : sliceSize;
 	const counts: AcceptCounts = { staged: 0, suppressed: 0, rejected: 0 };
 	let left_out = 0;
 	for (;;) {
+		const limit = isTrial ? allRows : Math.min(size.rows(), mostStaged);
 		const slice = await step('stageSlice', { ...command, limit });
 		if (slice === null) return null;
+		size.took(limit);
 		counts.staged += slice.counts.staged;
 		counts.suppressed += slice.counts.suppressed;
 		counts.rejected += slice.counts.rejected;

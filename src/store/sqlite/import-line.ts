@@ -8,6 +8,7 @@ import type { Ack, ImportCounts } from '../../api/capabilities.js';
 import { addImportCounts } from '../../api/counts.js';
 import { maxOrderedRows } from '../core/imports/batch-rows.js';
 import type { Command } from '../operations.js';
+import type { SliceSize } from '../slices.js';
 import type { ImportAck } from '../store.js';
 import type { Core } from './core.js';
 import type { Writer } from './writer.js';
@@ -21,29 +22,6 @@ export interface ImportLine {
 	 * the session.
 	 */
 	put(command: PutCommand): Promise<ImportAck>;
-}
-
-/** How many rows of an import fit into the time for which the lock may be held. */
-export interface SliceSize {
-	rows(): number;
-	/** Records that a number of rows held the lock for this time, the wait for the disk included. */
-	took(rows: number, heldMs: number): void;
-}
-
-const fewestRows = 250;
-
-/** Learns from the time of earlier slices: a row costs ten times as much where the index is large and the disk slow. */
-export function createSliceSize(maxMs: () => number): SliceSize {
-	let rows = 1_000;
-	return {
-		rows: () => rows,
-		took: (put, heldMs) => {
-			// With few rows most of the time is the wait for the disk, which says nothing about larger slices.
-			if (put < fewestRows) return;
-			const fitting = (put * maxMs()) / Math.max(heldMs, 1);
-			rows = Math.round(Math.max(fewestRows, put / 2, Math.min(fitting, put * 2)));
-		},
-	};
 }
 
 interface Waiting {

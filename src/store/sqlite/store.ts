@@ -9,13 +9,13 @@ import { heartbeatEveryMicros, type LiveProcess, type ProcessIdentity } from '..
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf, type Run } from '../operations.js';
 import type { Queue } from '../queue.js';
-import { groundOfTrials, inSlices, leaseInSlices, type Steps } from '../slices.js';
+import { createSliceSize, groundOfTrials, inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { Store, Writes } from '../store.js';
 import { type KeptClock, keepClock, pullForward } from './clock-steps.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
 import { assertKeys, beat, type Core, carryOut, createCore, endBeat, findOthers } from './core.js';
 import { isBusy, sqliteCode, translateFailure } from './failures.js';
-import { createImportLine, createSliceSize, type ImportLine } from './import-line.js';
+import { createImportLine, type ImportLine } from './import-line.js';
 import { migrate } from './migrations.js';
 import { createReads } from './reads.js';
 import { reclaimLeases } from './reclaim.js';
@@ -150,6 +150,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 			core,
 			writer,
 			importLine,
+			stagingSize: createSliceSize(() => pace.maxSliceMs),
 			kept,
 			eventDelayMs: options.eventDelayMs,
 			findOthers: (now) => findOthers(sql, me, now),
@@ -237,6 +238,7 @@ interface WriteParts {
 	core: Core;
 	writer: Writer;
 	importLine: ImportLine;
+	stagingSize: ReturnType<typeof createSliceSize>;
 	kept: KeptClock;
 	eventDelayMs: number;
 	/** Processes beside this one. */
@@ -246,11 +248,10 @@ interface WriteParts {
 }
 
 function createWrites(parts: WriteParts): Writes {
-	const { core, writer, importLine, kept, eventDelayMs, findOthers, overwritten } = parts;
+	const { core, writer, importLine, stagingSize, kept, eventDelayMs, findOthers, overwritten } = parts;
 	const write: Run = (name, command) =>
 		writer.write(() => carryOut(core, name, timely(kept, command)), { isGround: groundOfTrials.has(name) });
 	const plain = driverOf('writes', write);
-	const steps = stepsOf(core, writer);
 	return {
 		...plain,
 		leaseDeliveries: (command) => writer.write(() => core.leaseDeliveries(kept.timelyLease(command))),
@@ -262,7 +263,10 @@ function createWrites(parts: WriteParts): Writes {
 					),
 				}),
 			),
-		...inSlices(steps),
+		...inSlices(stepsOf(core, writer), {
+			rows: stagingSize.rows,
+			took: (rows) => stagingSize.took(rows, writer.heldMs()),
+		}),
 		erasePerson: (command) => overwritten(plain.erasePerson(command)),
 		removeDkimKey: (command) => overwritten(plain.removeDkimKey(command)),
 		rewriteSecrets: (command) =>
@@ -284,7 +288,8 @@ function createWrites(parts: WriteParts): Writes {
 
 /** Slices are operations of the same core, each in a group of its own. */
 export function stepsOf(core: Core, writer: Writer): Steps {
-	const step = (name: string, command: unknown) => writer.write(() => carryOut(core, name, command));
+	const step = (name: string, command: unknown) =>
+		writer.write(() => carryOut(core, name, command), { group: 'bulk' });
 	// Each answer is that of the operation of the same name.
 	return { step: step as Steps['step'], isTrial: writer.isTrial };
 }

@@ -1,6 +1,6 @@
 /** A large batch of an import is committed in slices; whoever puts it sees one batch. */
 import { describe, expect, it } from 'vitest';
-import { createSliceSize } from '../../../src/store/sqlite/import-line.js';
+import { createSliceSize, inSlices, type Step } from '../../../src/store/slices.js';
 import { newUuid } from '../../contract/store/fixture.js';
 import { startLine } from './import-lines.js';
 
@@ -178,5 +178,22 @@ describe('the size of a slice', () => {
 		expect(learned(1_600, 4_000)).toBe(800);
 		expect(learned(300, 4_000)).toBe(250);
 		expect(learned(100, 4_000)).toBe(250);
+	});
+
+	it('of a campaign grows to ten thousand recipients, which are in memory', async () => {
+		const limits: number[] = [];
+		const size = createSliceSize(() => 2_000);
+		const step = async (_: string, { limit = 0 }: { limit?: number }) => {
+			limits.push(limit);
+			const counts = { staged: limit, suppressed: 0, rejected: 0 };
+			return { counts, position: 0, rejects: [], isDone: limits.length === 6 };
+		};
+		const { addListToCampaign } = inSlices(
+			{ step: step as Step, isTrial: false },
+			{ rows: size.rows, took: (rows) => size.took(rows, 20) },
+		);
+		const ack = await addListToCampaign({ campaign: newUuid(), list_id: 1, now: 0 });
+		expect(limits).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
+		expect(ack?.counts.staged).toBe(35_000);
 	});
 });
