@@ -86,3 +86,11 @@ export function isBounce({ kind }: DeliveryOutcome): boolean {
 export function replyLine({ code, enhanced, text }: Reply): string {
 	return [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
 }
+
+/** The answer of a server, from such a line. An enhanced code belongs to the text where the reply had it there. */
+export function readReplyLine(line: string): Reply {
+	const [, code, enhanced = null, text = ''] =
+		/^(\d{3})(?: (\d\.\d{1,3}\.\d{1,3}))?(?: (.*))?$/s.exec(line) ?? [];
+	if (code === undefined) return { phase: 'answer', code: null, enhanced: null, text: line };
+	return { phase: 'answer', code: Number(code), enhanced, text };
+}

@@ -7,6 +7,7 @@ import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
 import { type Finding, findingsOf, type Recipients } from '../../engine/rules/reported-recipients.js';
 import type { RecordedReport, ReportEffect, ReportOutcome } from '../bounces.js';
 import type { Operations } from '../operations.js';
+import { keepSentAttempt } from './attempts.js';
 import { recordEvent } from './events.js';
 import { readEnvelope } from './rows.js';
 import { reportedSoftBounce } from './soft-bounces.js';
@@ -175,10 +176,10 @@ async function wasReported(sql: Sql, message: ReturnedRow, kind: ReportEffect): 
 async function bounce(sql: Sql, change: Change): Promise<void> {
 	if (change.effect === 'hard_bounce') {
 		const from: MessageState[] = ['sent', 'uncertain', 'failed', 'queued', 'deferred'];
-		setState(sql, change, { to: 'bounced', from });
+		await setState(sql, change, { to: 'bounced', from });
 		await record(sql, change, 'HARDBOUNCED');
 	} else {
-		setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
+		await setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
 		await record(sql, change, 'SOFTBOUNCED');
 	}
 }
@@ -193,12 +194,13 @@ async function hasEvent(sql: Sql, message: ReturnedRow, type: EventType): Promis
 	);
 }
 
-function setState(
+async function setState(
 	sql: Sql,
 	{ message, finding }: Application,
 	{ to, from }: { to: MessageState; from: readonly MessageState[] },
-): void {
+): Promise<void> {
 	if (!from.includes(message.state)) return;
+	await keepSentAttempt(sql, message.id);
 	sql.write(
 		'UPDATE messages SET state = ?, wake_at = NULL, last_reply = coalesce(?, last_reply) WHERE id = ?',
 		to,

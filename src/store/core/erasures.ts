@@ -10,6 +10,7 @@ import { erasedAddress, erasedHash } from '../../engine/rules/erasure.js';
 import type { StoredKey } from '../keys.js';
 import type { Command, Operations } from '../operations.js';
 import { dropContent } from './attachments.js';
+import { keepSentAttempt } from './attempts.js';
 import { findKeys, insertKey } from './keys.js';
 import { counterMove, moveCounters } from './list-counters.js';
 import { eraseOld } from './retention/old-messages.js';
@@ -100,7 +101,10 @@ export async function eraseMessages(sql: Sql, address: EmailKey): Promise<Erased
 		'SELECT id, submission_seq, wake_at FROM messages WHERE to_key = ?',
 		address,
 	);
-	for (const { id } of own) eraseMessage(sql, id);
+	for (const { id } of own) {
+		await keepSentAttempt(sql, id);
+		eraseMessage(sql, id);
+	}
 	for (const seq of new Set(own.map(({ submission_seq }) => submission_seq))) await eraseSubmission(sql, seq);
 	return { messages: own.length, canceled: own.filter(({ wake_at }) => wake_at !== null).length };
 }

@@ -6,14 +6,15 @@
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import type { DeliveryOutcome, Reply } from '../../engine/rules/outcomes.js';
+import type { Reply } from '../../engine/rules/outcomes.js';
 import { effectOf, type OutcomeEffect, replyLine } from '../../engine/rules/outcomes.js';
 import type { Operations } from '../operations.js';
 import type { Settlement } from '../queue.js';
+import { writeAttempts } from './attempts.js';
 import { forgetCompositions } from './compositions.js';
 import { countEvent } from './events.js';
 import { softBounce } from './soft-bounces.js';
-import type { Insertion, Sql, SqlValue } from './sql.js';
+import type { Sql } from './sql.js';
 import { stopMail } from './suppressions.js';
 import { createTally, type Tally } from './tally.js';
 
@@ -85,13 +86,8 @@ async function settleOne(group: Group, settlement: Settlement): Promise<Answer> 
 	// Given back by a live worker.
 	if (outcome.kind === 'released') forgetCompositions(sql, { id: row.id, fence: settlement.fence });
 	if (effect.reply !== null) {
-		writeAttempt(sql, {
-			id: row.id,
-			number: row.attempts + 1,
-			kind: outcome.kind,
-			at,
-			reply: effect.reply,
-		});
+		const { id, attempts } = row;
+		writeAttempts(sql, [{ id, number: attempts + 1, kind: outcome.kind, at, reply: effect.reply }]);
 	}
 	if (!isCall(effect.reply)) await count(group, row, effect, at);
 	return 'recorded';
@@ -111,9 +107,9 @@ async function settleSent(group: Group, settlements: readonly Sent[]): Promise<A
 	const counted = rows.filter((row) => row !== null).filter(({ reply }) => !isCall(reply));
 	const submissions = [...new Set(counted.map(({ submission }) => submission))];
 	await sql.together(submissions.map((submission) => async () => await campaignOf(group, submission)));
-	sql.writeAll(
-		intoAttempts,
-		counted.map(({ id, number, at, reply }) => attemptValues({ id, number, kind: 'sent', at, reply })),
+	writeAttempts(
+		sql,
+		counted.map(({ id, number, at, reply }) => ({ id, number, kind: 'sent', at, reply })),
 	);
 	if (group.hasSoftBouncing) for (const { address } of counted) endSoftBounces(sql, address);
 	for (const { at, submission } of counted)
@@ -196,36 +192,6 @@ function writeState(sql: Sql, row: LeasedRow, effect: OutcomeEffect): void {
 		effect.reply === null ? null : replyLine(effect.reply),
 		row.id,
 	);
-}
-
-interface Attempt {
-	/** The message's. */
-	id: number;
-	/** The first is 1. */
-	number: number;
-	kind: DeliveryOutcome['kind'];
-	at: Micros;
-	reply: Reply;
-}
-
-const intoAttempts: Insertion = {
-	table: 'attempts',
-	columns: {
-		...{ message_id: 'BIGINT', number: 'BIGINT', at: 'BIGINT', outcome: 'TEXT', phase: 'TEXT' },
-		...{ code: 'BIGINT', enhanced: 'TEXT', text: 'TEXT' },
-	},
-	key: 'message_id',
-	id: 'message_id',
-	conflict: '',
-};
-
-/** In the order of the columns. */
-function attemptValues({ id, number, kind, at, reply }: Attempt): SqlValue[] {
-	return [id, number, at, kind, reply.phase, reply.code, reply.enhanced, reply.text];
-}
-
-function writeAttempt(sql: Sql, attempt: Attempt): void {
-	sql.writeAll(intoAttempts, [attemptValues(attempt)]);
 }
 
 async function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros): Promise<void> {

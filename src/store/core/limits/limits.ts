@@ -137,7 +137,7 @@ async function createHolds(sql: Sql, now: Micros): Promise<Holds> {
 	const rows = await sql.all<HoldRow>(
 		`SELECT h.message_id, h.fence, h.attempts, h.limits,
 			m.state, m.fence AS message_fence, m.attempts AS message_attempts,
-			(SELECT max(a.at) FROM attempts a WHERE a.message_id = h.message_id) AS last_at
+			coalesce(m.sent_at, (SELECT max(a.at) FROM attempts a WHERE a.message_id = h.message_id)) AS last_at
 		FROM limit_holds h
 		LEFT JOIN messages m ON m.id = h.message_id
 		ORDER BY h.message_id`,

@@ -11,18 +11,10 @@ import type { Leased } from '../../queue.js';
 import type { Seen } from '../../store.js';
 import type { StoredCall, StoredSubmission } from '../../submissions.js';
 import { attachmentsOf } from '../attachments.js';
+import { attemptsOf } from '../attempts.js';
 import { seenRows } from '../campaigns/rows.js';
 import { countStates, leavesAt, seenState, type WaitingLane, waitingLanes } from '../gates.js';
-import {
-	type AttemptRow,
-	type MessageRow,
-	parseStored,
-	parseTexts,
-	parseUsed,
-	readEnvelope,
-	toAttempt,
-	toMessage,
-} from '../rows.js';
+import { type MessageRow, parseStored, parseTexts, parseUsed, readEnvelope, toMessage } from '../rows.js';
 import type { Sql, SqlValue } from '../sql.js';
 import { messageCount } from '../submissions.js';
 import { messageColumns, pageMessages } from './listing.js';
@@ -101,8 +93,8 @@ interface RenderingRow {
 /** Null where it is of another owner than `seen`, too. */
 export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Operations['getMessage']> {
 	const own = seenRows('s.owner', seen);
-	const row = await sql.get<MessageRow & RenderingRow>(
-		`SELECT ${messageColumns}, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context
+	const row = await sql.get<MessageRow & RenderingRow & { courier: string | null }>(
+		`SELECT ${messageColumns}, g.courier, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context
 		FROM ${joined}
 		JOIN contents c ON c.sha256 = s.content_sha256
 		WHERE m.uuid = ? AND ${own.where}`,
@@ -110,18 +102,9 @@ export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType
 		...own.values,
 	);
 	if (row === undefined) return null;
-	const attempts = (
-		await sql.all<AttemptRow>(
-			`SELECT number, at, outcome, phase, code, enhanced, text
-			FROM attempts
-			WHERE message_id = ?
-			ORDER BY number`,
-			row.id,
-		)
-	).map(toAttempt);
 	return {
 		message: toMessage(row),
-		attempts,
+		attempts: await attemptsOf(sql, row),
 		events: await eventsOf(sql, row),
 		reports: await reportsOf(sql, row.id),
 		rendering: rendering(row),
