@@ -33,7 +33,7 @@ export const expiries: readonly Expiry[] = [
 	{ drop: whileFull(dropHeartbeats), slice: 1_000 },
 	{ drop: dropEvents, slice: 2_000 },
 	{ drop: dropOfCampaigns, slice: 1_000 },
-	{ drop: dropMessages, slice: 300 },
+	{ drop: dropMessages, slice: 200 },
 	{ drop: dropBodies, slice: 20 },
 ];
 
