@@ -202,6 +202,10 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(results[0]).toMatchObject({ key: 'rows', is_finished: true, counts: { staged: 1, rejected: 1 } });
 		expect(results[0]?.figures?.sent).toBe(1);
 		expect(results[0]?.date_dropped).toBe('2026-04-10T12:00:00.000000');
+		expect(await store.reads.campaignStatus({ id: command.id, now: noon + 31 * day })).toMatchObject({
+			is_finished: true,
+			messages: { sent: 1 },
+		});
 		// The same name is still the same campaign: nobody gets it twice.
 		expect(await store.writes.openCampaign({ ...command, strict_vars: true })).toMatchObject({
 			kind: 'opened',

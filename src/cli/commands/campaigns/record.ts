@@ -40,6 +40,7 @@ export function recordOf(campaign: Campaign, sent: number) {
 		source,
 		date_created,
 		date_released,
+		...(campaign.date_dropped !== undefined && { date_dropped: campaign.date_dropped }),
 		recipients: recipientsOf(counts),
 		...counts,
 		...(campaign.plan !== undefined && { plan: campaign.plan }),

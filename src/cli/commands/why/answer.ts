@@ -161,7 +161,7 @@ function stoppedIn(
 }
 
 function noMessages(count: number): string {
-	return count === 0 ? 'No message was ever made for it.' : 'No message was made for it in the last 30 days.';
+	return count === 0 ? 'No message for it is known.' : 'No message was made for it in the last 30 days.';
 }
 
 /** The outcome of the newest message. */

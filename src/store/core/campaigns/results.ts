@@ -158,7 +158,6 @@ function toldState({ state, outcome, is_calling }: ResultRow): CampaignResult['s
 
 interface ListedRow extends CampaignRow {
 	created_at: Micros;
-	dropped_at: Micros | null;
 	is_sending: number;
 	subject: string | null;
 }
@@ -195,7 +194,7 @@ export async function pageCampaigns(
 ): ReturnType<Operations['pageCampaigns']> {
 	const { where, values } = conditions(command);
 	const rows = await sql.all<ListedRow>(
-		`SELECT ${campaignColumns}, created_at, dropped_at, ${isSending} AS is_sending,
+		`SELECT ${campaignColumns}, created_at, ${isSending} AS is_sending,
 			(SELECT nullif(c.subject, '')
 			FROM submissions s
 			JOIN contents c ON c.sha256 = s.content_sha256

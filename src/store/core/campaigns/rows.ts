@@ -105,6 +105,8 @@ export interface CampaignRow {
 	position: number;
 	/** The client that opened it; null: the database's owner, or it was opened before that was kept. */
 	owner: string | null;
+	/** When retention began to delete its messages; null: they are kept. */
+	dropped_at: Micros | null;
 }
 
 /** What it was opened with. */
@@ -144,7 +146,7 @@ export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.o
 
 /** The columns of a campaign's row, in this order. */
 export const campaignColumns =
-	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner';
+	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, dropped_at';
 
 /** Counts that begin at zero. */
 export function noCounts(): AcceptCounts {
