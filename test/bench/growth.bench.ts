@@ -7,7 +7,7 @@ import { type Bench, type BenchRow, median } from './bench.js';
 import { newPlace, type Place } from './server.js';
 import { fillYear } from './year.js';
 
-/** Messages; half as many people are in the first list, and as many again in the others. */
+/** Messages, from 200,000 on; half as many people are in the first list, and as many again in the others. */
 const sizes = (process.env['SIZES'] ?? '200000,2000000').split(',').map(Number);
 const rounds = Number(process.env['ROUNDS'] ?? 3);
 /** What takes less cannot be told from start-up. */

@@ -91,10 +91,10 @@ function mailOf({ messages, people, from, step }: Mail): string {
 	const isOfBlock = `(i / ${block})`;
 	const last = messages - waiting;
 	return `
-		${numbers(blocks)} INSERT INTO contents
-			SELECT printf('%064x', i + 1), 'News ' || i, 'Hello #name#, this is news ' || i, NULL, 0 FROM n;
-		${numbers(100)} INSERT INTO contents
-			SELECT printf('a%063x', i), 'Receipt', 'Hello #name#, receipt ' || i, NULL, 0 FROM n;
+		${numbers(blocks)} INSERT INTO contents (sha256, subject, text, disable_inline, used_at)
+			SELECT printf('%064x', i + 1), 'News ' || i, 'Hello #name#, this is news ' || i, 0, ${at(`i * ${block}`)} FROM n;
+		${numbers(100)} INSERT INTO contents (sha256, subject, text, disable_inline, used_at)
+			SELECT printf('a%063x', i), 'Receipt', 'Hello #name#, receipt ' || i, 0, ${at(String(messages))} FROM n;
 		${numbers(blocks)} INSERT INTO campaigns
 			(seq, id, key, spec, strict_vars, state, staged, created_at, released_at, is_complete, last_leased_at)
 			SELECT i + 1, ${name('c', 'i')}, 'news-' || i, '{"from":"desk@example.org","subject":"News","type":"BULK"}', 1, 'released',
