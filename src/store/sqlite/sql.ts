@@ -46,11 +46,12 @@ const dialect: Dialect = {
 	uuidBytes: (text) => `unhex(replace(${text}, '-', ''))`,
 	databaseSize: 'SELECT page_count * page_size FROM pragma_page_count, pragma_page_size',
 	freeSize: 'SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size',
-	// It reads every page: a quarter of a second for 128 MiB.
+	// It reads every page, a quarter of a second for 128 MiB; of a larger database none, as the number of pages leads.
 	tableSizes: `SELECT coalesce(t.tbl_name, d.name) AS name, sum(d.pgsize) AS bytes
-		FROM dbstat d
+		FROM pragma_page_count p
+		CROSS JOIN dbstat d
 		LEFT JOIN sqlite_schema t ON t.name = d.name
-		WHERE d.aggregate = TRUE AND (SELECT page_count FROM pragma_page_count) <= 16384
+		WHERE p.page_count <= 16384 AND d.aggregate = TRUE
 		GROUP BY 1`,
 	// The first changes with the first read after a commit of another connection, the second with each row that this one
 	// changes.
