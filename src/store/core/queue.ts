@@ -11,7 +11,7 @@ import { fatalSettlement, openCompositions } from './compositions.js';
 import { type Limiter, openLimiter } from './limits/limits.js';
 import { createWaking, readLimits } from './limits/turns.js';
 import { cancelMessage } from './messages/actions.js';
-import { endTurns, lanesOf, loseLeases, lostCall, takeTurns } from './queue-lanes.js';
+import { endTurns, lanesOf, loseLeases, lostCall, type OpenLanes, takeTurns } from './queue-lanes.js';
 import { isHeld } from './queue-state.js';
 import { parseTexts, parseUsed, readEnvelope } from './rows.js';
 import { fenceColumns, fencesAsJson, settle } from './settle.js';
@@ -53,11 +53,16 @@ async function leaseWithin(
 	sql: Sql,
 	{ perSecond, ...command }: Command<'lease'>,
 ): Promise<{ leased: Leased[]; isCut: boolean }> {
-	const limits = await readLimits(sql, perSecond);
+	const [limits, isPaused, open] = await sql.together([
+		() => readLimits(sql, perSecond),
+		() => isHeld(sql),
+		() => lanesOf(sql, command.scope, command.now),
+	]);
+	if (isPaused) return { leased: [], isCut: false };
 	if (limits.length > 0) sql.alone();
 	const limiter = limits.length === 0 ? null : await openLimiter(sql, limits, command.now);
 	const max = Math.min(command.max, limiter?.room ?? command.max);
-	const leased = max > 0 ? await lease(sql, { ...command, max, limiter }) : [];
+	const leased = max > 0 ? await lease(sql, { ...command, max, limiter }, open) : [];
 	await limiter?.finish();
 	return { leased, isCut: limiter?.isCut ?? false };
 }
@@ -93,13 +98,11 @@ function withSubscribers({ dialect: { skipLocked } }: Sql, messages: string, ...
 		ORDER BY ${order.map((column) => `m.${column}`).join(', ')}`;
 }
 
-async function lease(sql: Sql, command: LeaseCommand): Promise<Leased[]> {
-	if (await isHeld(sql)) return [];
+async function lease(sql: Sql, command: LeaseCommand, open: OpenLanes): Promise<Leased[]> {
 	if (command.scope !== null && 'submission' in command.scope) {
 		const ofSubmission = await leaseSubmission(sql, command, command.scope.submission);
 		if (ofSubmission !== null) return ofSubmission;
 	}
-	const open = await lanesOf(sql, command.scope, command.now);
 	if (command.alone) for (const { lane } of open.bulk) await loseLeases(sql, { ...command, lane });
 	const leased: Leased[] = [];
 	const take = async (lane: number, max: number, leave_by: Micros | null = null) => {

@@ -84,8 +84,10 @@ describe.each(['with_commits', 'apart'] as const)('a disk that fills up (log cop
 		for (let at = 0; at < 150; at += 1) await store.writes.acceptSubmission({ ...big(at), key: null });
 		const last = keepLast(folder);
 		let at = 1_000;
-		// The log may be cut off between the filling and the writes, which leaves them room: then once more.
+		// The log may be cut off between the filling and the writes, which leaves them room: then once more, behind a write
+		// that copies them back.
 		await eventually(async () => {
+			await send(store, ['small@example.org'], {});
 			fill(folder);
 			const writes = Array.from({ length: 20 }, () =>
 				store.writes.acceptSubmission({ ...big(at++), key: null }),

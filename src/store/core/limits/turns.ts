@@ -11,11 +11,16 @@ import { isOpenNow } from '../gates.js';
 import { parseStored } from '../rows.js';
 import type { Sql } from '../sql.js';
 
+const selectLimits = `SELECT name, value FROM settings WHERE name IN (${Object.keys(limitSettings)
+	.map((name) => `'${name}'`)
+	.join(', ')})`;
+
 /** The limits of the settings, and the rate of a worker. */
 export async function readLimits(sql: Sql, perSecond?: number): Promise<SendLimit[]> {
 	const limits = perSecond === undefined ? [] : [rateLimit(perSecond)];
+	const rows = await sql.all<{ name: string; value: string }>(selectLimits);
 	for (const [name, scope] of Object.entries(limitSettings)) {
-		const row = await sql.get<{ value: string }>('SELECT value FROM settings WHERE name = ?', name);
+		const row = rows.find((one) => one.name === name);
 		if (row === undefined) continue;
 		const parsed = parseLimits(scope, row.value);
 		// Checked before it was stored; a later version may store limits that this one does not know.
