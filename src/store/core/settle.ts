@@ -31,7 +31,8 @@ interface LeasedRow {
  * since.
  */
 export async function settle(sql: Sql, settlements: readonly Settlement[]): Promise<Answer[]> {
-	const [tally, softBouncing] = await sql.together([
+	const sent = settlements.filter(isSent);
+	const [tally, softBouncing, rows] = await sql.together([
 		() => createTally(sql),
 		// subscribers_soft_bouncing: it holds few subscribers, and mostly none. In its order, or a database that has not
 		// counted yet may read the whole table.
@@ -40,12 +41,12 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 				`SELECT count(*)
 				FROM (SELECT email_key FROM subscribers WHERE soft_bounces > 0 ORDER BY email_key LIMIT 1) s`,
 			),
+		() => writeSent(sql, sent),
 	]);
-	const group: Group = { sql, tally, campaigns: new Map(), hasSoftBouncing: softBouncing === 1 };
-	const sent = settlements.filter(isSent);
-	const recorded = await settleSent(group, sent);
+	const group: Group = { sql, tally, campaigns: new Map() };
+	await countSent(group, rows, softBouncing === 1);
 	const answers = new Map<Settlement, Answer>(
-		sent.map((settlement, at) => [settlement, recorded[at] ?? 'lost_lease']),
+		sent.map((settlement, at) => [settlement, rows[at] ? 'recorded' : 'lost_lease']),
 	);
 	// Each may change what the next one finds: two bounces of an address.
 	for (const settlement of settlements)
@@ -66,7 +67,6 @@ interface Group {
 	tally: Tally;
 	/** By submission: a group has few of them. */
 	campaigns: Map<number, Uuid | null>;
-	hasSoftBouncing: boolean;
 }
 
 async function settleOne(group: Group, settlement: Settlement): Promise<Answer> {
@@ -98,11 +98,13 @@ function isCall(reply: Reply | null): boolean {
 	return reply?.phase === 'call';
 }
 
-/** Nearly all outcomes, in two statements: the first finds, checks and writes the messages at once. */
-async function settleSent(group: Group, settlements: readonly Sent[]): Promise<Answer[]> {
-	if (settlements.length === 0) return [];
+/** Nearly all outcomes: their attempts and figures. */
+async function countSent(
+	group: Group,
+	rows: readonly (SentRow | null)[],
+	hasSoftBouncing: boolean,
+): Promise<void> {
 	const { sql, tally } = group;
-	const rows = await writeSent(sql, settlements);
 	// A service counts what it took.
 	const counted = rows.filter((row) => row !== null).filter(({ reply }) => !isCall(reply));
 	const submissions = [...new Set(counted.map(({ submission }) => submission))];
@@ -111,10 +113,9 @@ async function settleSent(group: Group, settlements: readonly Sent[]): Promise<A
 		sql,
 		counted.map(({ id, number, at, reply }) => ({ id, number, kind: 'sent', at, reply })),
 	);
-	if (group.hasSoftBouncing) for (const { address } of counted) endSoftBounces(sql, address);
+	if (hasSoftBouncing) for (const { address } of counted) endSoftBounces(sql, address);
 	for (const { at, submission } of counted)
 		tally.add({ at, campaign: await campaignOf(group, submission), type: 'SENT', audience: 'all' });
-	return rows.map((row) => (row === null ? 'lost_lease' : 'recorded'));
 }
 
 interface SentRow {
@@ -128,8 +129,9 @@ interface SentRow {
 	reply: Reply;
 }
 
-/** Null: the lease is another worker's by now. */
+/** Finds, checks and writes the messages at once. Null: the lease is another worker's by now. */
 async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentRow | null)[]> {
+	if (settlements.length === 0) return [];
 	const columns = { message: 'TEXT', at_fence: 'BIGINT', at: 'BIGINT', reply: 'TEXT' } as const;
 	const rows = await sql.tuples<
 		[uuid: Uuid, fence: number, id: number, number: number, submission: number, address: EmailKey]
@@ -202,10 +204,7 @@ async function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Mi
 		const bounce = { type: effect.event, at, link: null, machine: false, ...saidOf(effect.reply) };
 		const message = { id: row.id, campaign: await campaignOf(group, row.submission_seq), to_key: address };
 		const isFirst = await countEvent(sql, tally, message, bounce);
-		if (isFirst && effect.event === 'SOFTBOUNCED') {
-			await softBounce(sql, address, at);
-			group.hasSoftBouncing = true;
-		}
+		if (isFirst && effect.event === 'SOFTBOUNCED') await softBounce(sql, address, at);
 	}
 	if (effect.suppresses) {
 		await stopMail(sql, { address, list_id: null, reason: 'HARDBOUNCED', source: 'DELIVERY', now: at });
