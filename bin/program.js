@@ -1,5 +1,5 @@
 // Loads the program with what V8 compiled of it before: compiling it is 15 to 20 ms of a short command.
-const { existsSync, readFileSync, statSync } = require('node:fs');
+const { existsSync, mkdirSync, readFileSync, statSync } = require('node:fs');
 const { enableCompileCache } = require('node:module');
 const { dirname, isAbsolute, join } = require('node:path');
 const { Script } = require('node:vm');
@@ -11,16 +11,19 @@ function loadProgram() {
 	const isCompiled = enableCompileCache === undefined && existsSync(compiledFolder(dist));
 	// Its stacks are by source maps, which Node reads for what it loaded itself.
 	if (isCompiled && !process.sourceMapsEnabled) return loader(dist).load('cli/main.js');
-	const cache = userCache(process.env);
-	if (cache !== null) enableCompileCache?.(join(cache, 'mailctl/compiled'));
+	const cache = enableCompileCache === undefined ? null : userCache(process.env);
+	if (cache !== null) enableCompileCache(cache);
 	return require('../dist/cli/main.js');
 }
 
-/** Null: there is no such folder of this user. What lies in it is run. */
+/** Null: there is no such folder of this user, or none can be made. What lies in it is run, so it is for its owner only. */
 function userCache({ XDG_CACHE_HOME: cache = '', HOME: home = '' }) {
 	const [base, folder] = isAbsolute(cache) ? [cache, cache] : [home, join(home, '.cache')];
 	try {
-		return isAbsolute(base) && statSync(base).uid === process.getuid?.() ? folder : null;
+		if (!isAbsolute(base) || statSync(base).uid !== process.getuid?.()) return null;
+		const own = join(folder, 'mailctl/compiled');
+		mkdirSync(own, { recursive: true, mode: 0o700 });
+		return own;
 	} catch {
 		return null;
 	}
@@ -60,11 +63,13 @@ function loader(folder) {
 
 const head = '(function (exports, require, module, __filename, __dirname) {';
 
-/** Undefined: there is none, or the chunk was changed since. V8 compares lengths alone, and compiles what it refuses. */
+/** Undefined: there is none that can be read, or the chunk was changed since. V8 compares lengths alone, and compiles what it refuses. */
 function compiled(filename, path) {
-	const made = statSync(path, { throwIfNoEntry: false });
-	const isYounger = made !== undefined && statSync(filename).mtimeMs > made.mtimeMs;
-	return made === undefined || isYounger ? undefined : readFileSync(path);
+	try {
+		return statSync(filename).mtimeMs > statSync(path).mtimeMs ? undefined : readFileSync(path);
+	} catch {
+		return undefined;
+	}
 }
 
 module.exports = { compiledFolder, loadProgram, loader };

@@ -41,6 +41,8 @@ export interface Person {
 	date_sender: WireDateTime | null;
 	/** The number of messages to the address. */
 	messages: number;
+	/** The number of deleted messages to the address whose links go on working. */
+	old_messages: number;
 	/** False: nothing is stored under this address. */
 	is_known: boolean;
 }

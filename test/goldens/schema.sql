@@ -430,13 +430,11 @@ CREATE TABLE old_messages (
 	submission_seq INTEGER NOT NULL,
 	list_id INTEGER,
 	subscriber_id INTEGER,
-	to_key TEXT,
+	to_key TEXT NOT NULL,
 	variables TEXT
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX old_messages_of_address ON old_messages (to_key) WHERE to_key IS NOT NULL;
-
-CREATE INDEX old_messages_with_variables ON old_messages (subscriber_id) WHERE variables IS NOT NULL;
+CREATE INDEX old_messages_of_address ON old_messages (to_key);
 
 CREATE TABLE processes (
 	id TEXT PRIMARY KEY,

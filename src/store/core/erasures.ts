@@ -40,7 +40,7 @@ async function erase(
 	const addresses = await writtenForms(sql, email_key);
 	const { messages, canceled } = await eraseMessages(sql, email_key);
 	await eraseTraces(sql, email_key, addresses);
-	await eraseOld(sql, email_key);
+	eraseOld(sql, email_key);
 	const subscribers = await deleteSubscribers(sql, email_key);
 	const suppressions = (await sql.run('DELETE FROM suppressions WHERE email_key = ?', email_key)).changes;
 	await remember(sql, { email_key, fresh, now });

@@ -79,7 +79,7 @@ export async function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent
 async function recordOld(sql: Sql, event: TrackedEvent): Promise<void> {
 	if (event.type !== 'UNSUBSCRIBED') return;
 	const old = await findOld(sql, event.message);
-	if (old === undefined || old.to === null) return;
+	if (old === undefined) return;
 	await unsubscribe(sql, { ...old, to_key: old.to }, event);
 }
 

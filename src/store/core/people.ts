@@ -42,12 +42,14 @@ async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['
 		),
 		// messages_of_address
 		messages: await sql.number('SELECT count(*) FROM messages WHERE to_key = ?', email_key),
+		// old_messages_of_address
+		old_messages: await sql.number('SELECT count(*) FROM old_messages WHERE to_key = ?', email_key),
 	};
-	const { date_erased, date_sender, messages, ...lists } = found;
+	const { date_erased, date_sender, messages, old_messages, ...lists } = found;
 	const is_known =
 		date_erased !== null ||
 		date_sender !== null ||
-		messages > 0 ||
+		messages + old_messages > 0 ||
 		Object.values(lists).some(({ length }) => length > 0);
 	return { email: email_key, ...found, is_known };
 }

@@ -90,11 +90,11 @@ async function writeSubmission(
 		flag(content.disable_inline),
 		submission.now,
 	);
-	// Once a day. It brings back a body that retention has deleted, which is older.
+	// Once a day, and where it brings back a body that retention has deleted.
 	sql.write(
 		`UPDATE contents
 		SET text = ?, html = ?, used_at = ?, dropped_at = NULL
-		WHERE sha256 = ? AND used_at <= ?`,
+		WHERE sha256 = ? AND (used_at <= ? OR dropped_at IS NOT NULL)`,
 		content.text,
 		content.html,
 		submission.now,

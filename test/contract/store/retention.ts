@@ -282,6 +282,56 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await count('SELECT count(*) FROM old_messages')).toBe(0);
 	});
 
+	it('erases a person who was deleted, or moved to another address, in between', async () => {
+		const { store, expire, count } = await open();
+		await verify(store);
+		const list = await newList(store);
+		const { id } = await newSubscriber(store, list, 'ann@example.org', { name: 'Ann' });
+		const { id: moved } = await newSubscriber(store, list, 'bob@example.org', { name: 'Bob' });
+		await send(store, ['ann@example.org', 'bob@example.org'], { ...bulk, list_id: list });
+		for (const _ of [1, 2]) await deliver(store, { kind: 'sent', reply: accepted250 });
+		await keep(store, { keep_messages: '1d' });
+		await expire(noon + day);
+		await store.writes.deleteSubscriber({ list_id: list, id, now: noon + day });
+		const patch = { email: 'robert@example.org' };
+		await store.writes.patchSubscriber({ list_id: list, id: moved, patch, now: noon + day });
+		expect(await store.reads.getPerson({ email_key: 'ann@example.org' })).toMatchObject({
+			old_messages: 1,
+			is_known: true,
+		});
+		for (const email_key of ['ann@example.org', 'bob@example.org'])
+			await store.writes.erasePerson({ email_key, fresh: { id: 1, secret: 'c2VjcmV0' }, now: noon + day });
+		expect(await count('SELECT count(*) FROM old_messages')).toBe(0);
+	});
+
+	it('unsubscribes a person who was deleted and came back, and both addresses of one who moved', async () => {
+		const { store, expire } = await open();
+		await verify(store);
+		const list = await newList(store);
+		const { id } = await newSubscriber(store, list, 'ann@example.org');
+		const { id: moved } = await newSubscriber(store, list, 'bob@example.org');
+		await send(store, ['ann@example.org', 'bob@example.org'], { ...bulk, list_id: list });
+		const ids = await messageIds(store);
+		for (const _ of ids) await deliver(store, { kind: 'sent', reply: accepted250 });
+		await keep(store, { keep_messages: '1d' });
+		await expire(noon + day);
+		await store.writes.deleteSubscriber({ list_id: list, id, now: noon + day });
+		await newSubscriber(store, list, 'ann@example.org');
+		const patch = { email: 'robert@example.org' };
+		await store.writes.patchSubscriber({ list_id: list, id: moved, patch, now: noon + day });
+		expect(await store.reads.getOldMessage({ id: ids[0] ?? '' })).toMatchObject({ to: 'ann@example.org' });
+		await store.writes.recordEvents({
+			events: ids.map((message) => eventOf(message, 'UNSUBSCRIBED', { at: noon + 2 * day })),
+		});
+		const page = { page: 1, page_size: 9 };
+		const people = await store.reads.pageSubscribers({ ...page, list_id: list, filter: { is_active: true } });
+		expect(people?.count).toBe(0);
+		const { results } = await store.reads.pageSuppressions({ ...page, filter: {}, now: noon + 2 * day });
+		expect(results.map(({ email }) => email).sort()).toEqual([
+			...['ann@example.org', 'bob@example.org', 'robert@example.org'],
+		]);
+	});
+
 	it('deletes single opens and clicks by themselves, and keeps when a message was first opened', async () => {
 		const { store, expire, count } = await open();
 		const { campaign, sent } = await happened(store);
@@ -301,16 +351,22 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		const first = await send(store, ['ann@example.org'], bulk);
 		const message = await deliver(store, { kind: 'uncertain', reply: busy451 });
 		await keep(store, { keep_bodies: '7d' });
-		await expire(noon + 7 * day);
+		// The time of the last send is exact to a day.
+		await expire(noon + 8 * day - 1);
+		expect(await store.reads.getSubmission({ id: first.submission })).not.toMatchObject({ is_dropped: true });
+		await expire(noon + 8 * day);
 		expect(await store.reads.getSubmission({ id: first.submission })).toMatchObject({ is_dropped: true });
 		expect(await store.writes.changeMessage({ id: message, action: 'retry', now: noon + 7 * day })).toEqual({
 			kind: 'refused',
 			why: 'has no text any more: keep_bodies deleted it',
 		});
 		expect(await stateOf(store, message)).toBe('uncertain');
-		await send(store, ['bob@example.org'], { ...bulk, now: noon + 8 * day });
+		// Also by a machine whose clock is behind.
+		await send(store, ['bob@example.org'], { ...bulk, now: noon + hour });
 		const again = await store.reads.getSubmission({ id: first.submission });
 		expect([again?.content, again?.is_dropped]).toEqual([linked, undefined]);
+		await deliver(store, { kind: 'sent', reply: accepted250 }, noon + 8 * day);
+		await send(store, ['cy@example.org'], { ...bulk, now: noon + 8 * day });
 		await deliver(store, { kind: 'sent', reply: accepted250 }, noon + 8 * day);
 		await expire(noon + 14 * day);
 		expect((await store.reads.getSubmission({ id: first.submission }))?.content.html).toBe(html);

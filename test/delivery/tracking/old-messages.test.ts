@@ -80,9 +80,12 @@ it.each([
 	expect(compiled.preview({ variables: { name: 'Bob' } }).html).toContain('Hello Bob');
 });
 
-it('are no links of a subscriber who is gone', async () => {
+it('are links of a subscriber who is gone, until the person is erased', async () => {
 	const { store, message, list_id, ann, tracking, expire } = await mailed();
 	expire({ keep_messages: '30d' }, noon + 31 * day);
 	await store.writes.deleteSubscriber({ list_id, id: ann.id, now: noon });
+	expect(await tracking.find(message)).toMatchObject({ to: 'ann@example.org' });
+	const fresh = { id: 1, secret: 'c2VjcmV0' };
+	await store.writes.erasePerson({ email_key: 'ann@example.org', fresh, now: noon });
 	expect(await tracking.find(message)).toBe(null);
 });

@@ -220,6 +220,7 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		copies: listOf(uuid),
 		date_sender: momentOrNull,
 		messages: count,
+		old_messages: count,
 		is_known: flag,
 	}),
 	PersonMessages: record({

@@ -1,5 +1,5 @@
 /** Until when rows are deleted, by the settings of retention. */
-import type { Micros } from '../../../api/datetime.js';
+import { type Micros, microsPerDay } from '../../../api/datetime.js';
 import { type Retention, retentionOf, retentionSettings } from '../../../engine/rules/retention.js';
 import type { Sql } from '../sql.js';
 
@@ -15,5 +15,7 @@ export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 export function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
 	const { messages, events, bodies } = retentionOf(values);
 	const before = (kept: Micros | null) => (kept === null ? null : now - kept);
-	return { messages: before(messages), events: before(events), bodies: before(bodies) };
+	// The time of a body's last send is exact to a day.
+	const sent = bodies === null ? null : bodies + microsPerDay;
+	return { messages: before(messages), events: before(events), bodies: before(sent) };
 }

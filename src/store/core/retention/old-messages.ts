@@ -1,6 +1,6 @@
 /**
- * What stays of a sent message whose mail has pages of ours: its links go on working, and its reader can unsubscribe. The
- * person is a subscriber, or an address where there is none.
+ * What stays of a sent message whose mail has pages of ours: its links go on working, and its reader can unsubscribe,
+ * whatever became of the subscriber.
  */
 import type { Uuid } from '../../../api/records.js';
 import { usedVariables, variableNames } from '../../../api/variables.js';
@@ -36,7 +36,7 @@ export function createOldMessages(sql: Sql) {
 	return {
 		getOldMessage: async ({ id }) => {
 			const row = await findOld(sql, id);
-			if (row === undefined || row.to === null) return null;
+			if (row === undefined) return null;
 			const { submission, list_id, to, envelope, variables } = row;
 			const { from } = readEnvelope(envelope);
 			return {
@@ -52,31 +52,25 @@ interface OldRow {
 	envelope: string;
 	list_id: number | null;
 	subscriber_id: number | null;
-	/** Null: the subscriber is gone. */
-	to: string | null;
+	to: string;
 	variables: string | null;
 }
 
 /** By the id that its mail carries. */
 export async function findOld(sql: Sql, id: Uuid): Promise<OldRow | undefined> {
 	return await sql.get<OldRow>(
-		`SELECT s.id AS submission, s.envelope, o.list_id, o.subscriber_id, coalesce(b.email_key, o.to_key) AS "to", o.variables
+		`SELECT s.id AS submission, s.envelope, o.list_id, o.subscriber_id, o.to_key AS "to", o.variables
 		FROM old_messages o
 		JOIN submissions s ON s.seq = o.submission_seq
-		LEFT JOIN subscribers b ON b.id = o.subscriber_id
 		WHERE o.uuid = ${sql.dialect.uuidBytes('?')}`,
 		id,
 	);
 }
 
-/** Also where they are canceled by an erasure: values in links may tell who it is. */
-export async function eraseOld(sql: Sql, email_key: string): Promise<void> {
+/** Their links end. */
+export function eraseOld(sql: Sql, email_key: string): void {
+	// old_messages_of_address
 	sql.write('DELETE FROM old_messages WHERE to_key = ?', email_key);
-	sql.write(
-		`DELETE FROM old_messages
-		WHERE variables IS NOT NULL AND subscriber_id IN (SELECT id FROM subscribers WHERE email_key = ?)`,
-		email_key,
-	);
 }
 
 const pages = ['unsubscribe_url', 'view_url'];
@@ -100,9 +94,8 @@ export async function keepLinks(
 	}
 	sql.write(
 		`INSERT INTO old_messages (uuid, submission_seq, list_id, subscriber_id, to_key)
-		SELECT ${sql.dialect.uuidBytes('m.uuid')}, m.submission_seq, m.list_id, b.id, CASE WHEN b.id IS NULL THEN m.to_key END
+		SELECT ${sql.dialect.uuidBytes('m.uuid')}, m.submission_seq, m.list_id, m.subscriber_id, m.to_key
 		FROM messages m
-		LEFT JOIN subscribers b ON b.id = m.subscriber_id
 		WHERE ${sql.dialect.oneOf('m.id')}
 		ON CONFLICT (uuid) DO NOTHING`,
 		JSON.stringify(kept.map(({ id }) => id)),

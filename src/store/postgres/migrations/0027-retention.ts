@@ -46,11 +46,10 @@ CREATE TABLE old_messages (
 	submission_seq BIGINT NOT NULL,
 	list_id BIGINT,
 	subscriber_id BIGINT,
-	to_key TEXT COLLATE "C",
+	to_key TEXT COLLATE "C" NOT NULL,
 	variables TEXT COLLATE "C"
 );
-CREATE INDEX old_messages_of_address ON old_messages (to_key) WHERE to_key IS NOT NULL;
-CREATE INDEX old_messages_with_variables ON old_messages (subscriber_id) WHERE variables IS NOT NULL;
+CREATE INDEX old_messages_of_address ON old_messages (to_key);
 ALTER TABLE campaigns ADD COLUMN dropped_at BIGINT;
 ALTER TABLE contents ADD COLUMN used_at BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE contents ADD COLUMN dropped_at BIGINT;

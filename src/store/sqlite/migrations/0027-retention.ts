@@ -48,11 +48,10 @@ CREATE TABLE old_messages (
 	submission_seq INTEGER NOT NULL,
 	list_id INTEGER,
 	subscriber_id INTEGER,
-	to_key TEXT,
+	to_key TEXT NOT NULL,
 	variables TEXT
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX old_messages_of_address ON old_messages (to_key) WHERE to_key IS NOT NULL;
-CREATE INDEX old_messages_with_variables ON old_messages (subscriber_id) WHERE variables IS NOT NULL;
+CREATE INDEX old_messages_of_address ON old_messages (to_key);
 ALTER TABLE campaigns ADD COLUMN dropped_at INTEGER;
 ALTER TABLE contents ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE contents ADD COLUMN dropped_at INTEGER;
