@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { cli, makeHome } from '../support/cli.js';
 import { startCountingSink } from '../support/counting-sink.js';
-import { describePostgres } from '../support/postgres.js';
+import { ask, describePostgres } from '../support/postgres.js';
 
 describePostgres('mailctl on PostgreSQL', (server) => {
 	let url: string;
@@ -93,9 +93,19 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 			'database.connections ok',
 			'database.clock ok',
 		]);
-		expect(await run('engine', 'check')).toMatchObject({
+		expect(await run('engine', 'backup', 'copy.db')).toMatchObject({
 			code: 2,
 			stderr: expect.stringContaining('pg_dump'),
 		});
+	});
+
+	it('has its counters compared with what they count, and corrected', async () => {
+		await run('lists', 'create', '--name', 'Counted', '--email-reason', 'asked');
+		const [{ id } = { id: 0 }] = await ask(url, "SELECT id FROM lists WHERE name = 'Counted'");
+		await ask(url, `INSERT INTO list_counters (list_id, shard, active, inactive) VALUES (${id}, 15, 5, 0)`);
+		const wrong = await run('engine', 'check');
+		expect(wrong).toMatchObject({ code: 11, stderr: expect.stringContaining('"Counted" are not those') });
+		expect(await run('engine', 'check', '--repair', '--yes')).toMatchObject({ code: 0 });
+		expect(await run('engine', 'check')).toMatchObject({ code: 0 });
 	});
 });

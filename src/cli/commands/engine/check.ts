@@ -1,5 +1,6 @@
 /** `mailctl engine check`: whether the database is whole, and whether its counts add up. */
 
+import { shownDatabase } from '../../../store/url.js';
 import { confirmChange } from '../../config/protection.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
@@ -17,7 +18,7 @@ export const check = command({
 		'Reads every page and index, looks for rows whose parent is missing, and counts anew: the counters of lists, the ' +
 		'figures of reports (days, hours, links, bounces), and campaigns with messages that no worker would find. --repair corrects the counts in ' +
 		'one transaction, in which other writers wait. A damaged file is not repaired: stop what uses it, keep a copy, and ' +
-		'`engine restore` a backup. It takes minutes for ten million messages; Ctrl-C ends it at once. Exit 11: something is ' +
+		'`engine restore` a backup. On PostgreSQL it compares counts alone. It takes minutes for ten million messages; Ctrl-C ends it at once. Exit 11: something is ' +
 		'wrong, and still is; 74: the file is damaged.',
 	options: { repair: { kind: 'flag', summary: 'correct counts that do not add up' } },
 	writes: true,
@@ -31,22 +32,23 @@ export const check = command({
 	run: async (cx, { options: { repair } }): Promise<ExitCode> => {
 		const target = cx.settings.target.target();
 		if (target.kind !== 'local') throw onlyLocal('engine check');
+		const database = shownDatabase(target.url);
 		const { counts } = await cx.local();
 		const orphans = await cx.killable(() => readWhole(target.url));
 		if (repair) await confirmChange(cx, 'engine check --repair');
 		const found = await cx.killable(() => (repair ? counts.repair() : counts.check()));
 		const wrong = found.lists.length + found.figures + found.campaigns.length;
 		if (cx.dryRun) {
-			const what = repair ? `correct ${counted(wrong, 'count')} of ${target.url}` : `check ${target.url}`;
-			await cx.wouldDo(what, { check: target.url, with: { repair }, orphans, ...found });
+			const what = repair ? `correct ${counted(wrong, 'count')} of ${database}` : `check ${database}`;
+			await cx.wouldDo(what, { check: database, with: { repair }, orphans, ...found });
 			return exits.done;
 		}
 		const repaired = repair && wrong > 0;
 		const isWell = orphans.length === 0 && (wrong === 0 || repaired);
 		const says = repaired ? `; ${counted(wrong, 'count')} corrected` : ' and its counts add up';
 		await cx.out.document(
-			{ database: target.url, orphans, ...found, repaired },
-			isWell ? `${target.url} is sound${says}` : undefined,
+			{ database, orphans, ...found, repaired },
+			isWell ? `${database} is sound${says}` : undefined,
 		);
 		for (const line of orphans) await cx.warn(line);
 		if (!repaired) await say(cx, found);
