@@ -8,6 +8,12 @@ export function isPostgres(url: string): boolean {
 	return /^postgres(ql)?:\/\//i.test(url);
 }
 
+/** `mysql` of `mysql://…`; null for a file, by its path or `file:` URL, and for PostgreSQL. */
+export function foreignScheme(url: string): string | null {
+	const [, scheme = null] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url) ?? [];
+	return isPostgres(url) || scheme === 'file' ? null : scheme;
+}
+
 /** What stands before the hosts, the hosts with commas between them, and what stands behind them. */
 function splitAtHosts(url: string): [before: string, hosts: string, after: string] {
 	const [, before = '', hosts = '', after = ''] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s.exec(url) ?? [];
@@ -22,9 +28,10 @@ export function urlsOf(url: string): string[] {
 
 /** For people: never the password of a server. */
 export function shownDatabase(url: string): string {
-	if (!isPostgres(url)) return url;
+	const scheme = isPostgres(url) ? 'postgres' : foreignScheme(url);
+	if (scheme === null) return url;
 	const urls = urlsOf(url);
-	if (!urls.every((one) => canParseUrl(one))) return 'postgres://…';
+	if (!urls.every((one) => canParseUrl(one))) return `${scheme}://…`;
 	const [shown = new URL(url), ...others] = urls.map((one) => new URL(one));
 	shown.password = '';
 	// As PostgreSQL takes it too.

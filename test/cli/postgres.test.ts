@@ -22,6 +22,22 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		return result;
 	}
 
+	it('makes nothing by a URL with a misspelt parameter, or in a database that is not there', async () => {
+		const init = (name: string) => cli(['engine', 'init', '--db', name], { env: { HOME: home } });
+		for (const [name, meant] of [
+			[`${url}?shema=x`, 'did you mean schema?'],
+			[`${url}?target_session_attr=any`, 'did you mean target_session_attrs?'],
+			[new URL('/nodb', url).href, 'there is no such database'],
+		] as const) {
+			const refused = await init(name);
+			expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(meant) });
+			expect(refused.stderr).not.toContain('geheim');
+		}
+		expect((await run('lists', 'list')).code).toBe(2);
+		const named = `${url}?application_name=news&connect_timeout=5&sslmode=disable&schema=named`;
+		expect((await init(named)).code).toBe(0);
+	});
+
 	it('says how the tables are made, makes none in a dry run, and makes them once', async () => {
 		expect(await run('lists', 'list')).toMatchObject({
 			code: 2,

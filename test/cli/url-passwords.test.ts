@@ -1,5 +1,6 @@
 // A password within a URL is a secret as others are: no command shows it, but what is asked for it.
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -9,6 +10,7 @@ import { makeProject, type Project } from '../support/project.js';
 const database = 'postgres://ann:hunter2@127.0.0.1:1/mail';
 const database2 = 'postgres://127.0.0.1:1/mail?user=ann&password=hunter2';
 const broken = 'postgres://ann:hunter2@127.0.0.1:port/mail';
+const misspelt = 'postgre://ann:hunter2@127.0.0.1:1/mail';
 const target = 'https://ann:hunter2@hooks.example.com/in';
 const hidden = 'https://ann:********@hooks.example.com/in';
 
@@ -60,6 +62,10 @@ describe('the database of a profile', () => {
 		[['config', 'get', database]],
 		[['lists', database2]],
 		[['engine', 'restore', database, '--db', 'x.db']],
+		[['lists', 'list', '--db', misspelt]],
+		[['doctor', '--db', misspelt]],
+		[['config', 'set', 'db', misspelt, '--profile', 'p']],
+		[['engine', 'migrate', '--from', 'x.db', '--to', misspelt]],
 	])('in the wrong place is refused without its password: %j', async (words) => {
 		for (const format of [[], ['-o', 'json']]) {
 			const { code, stdout, stderr } = await run(...words, ...format);
@@ -68,6 +74,44 @@ describe('the database of a profile', () => {
 			expect(stderr).not.toContain('hunter2');
 			if (format.length > 0)
 				expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '')).toHaveProperty('error');
+		}
+	});
+});
+
+describe('a database of another kind', () => {
+	it.each([
+		[['engine', 'init', '--db', 'mysql://x/y'], {}, '--db: mysql:// names no database'],
+		[['lists', 'list', '--db', misspelt], {}, 'did you mean postgres or postgresql?'],
+		[['engine', 'migrate', '--from', misspelt, '--to', 'y.db'], {}, '--from: postgre:// names'],
+		[['engine', 'migrate', '--from', 'x.db', '--to', misspelt], {}, '--to: postgre:// names'],
+		[['lists', 'list'], { MAILCTL_DB: misspelt }, 'MAILCTL_DB: postgre:// names'],
+		[['profile', 'add', 'q', '--db', misspelt], {}, 'postgre:// names'],
+		[['config', 'set', 'db', misspelt, '--profile', 'p'], {}, 'postgre:// names'],
+	])('is no path: %j', async (words, env, said) => {
+		const home = await makeHome();
+		await cli(['profile', 'add', 'p', '--db', 'x.db'], { env: { HOME: home } });
+		const found = await cli(words, { env: { HOME: home, ...env } });
+		expect(found).toMatchObject({ code: 2, stderr: expect.stringContaining(said) });
+		expect(found.stderr).not.toContain('hunter2');
+		expect(existsSync('mysql:')).toBe(false);
+	});
+
+	it('in a profile of an earlier version is shown without its password, and refused', async () => {
+		const home = await makeHome();
+		const folder = join(home, '.config/mailctl');
+		await mkdir(folder, { recursive: true, mode: 0o700 });
+		await writeFile(join(folder, 'config.json'), JSON.stringify({ profiles: { p: { db: misspelt } } }), {
+			mode: 0o600,
+		});
+		for (const [words, code] of [
+			[['lists', 'list', '-p', 'p'], 2],
+			[['config', 'list', '-p', 'p'], 0],
+			[['profile', 'show', 'p'], 0],
+			[['config', 'unset', 'db', '-p', 'p'], 0],
+		] as const) {
+			const found = await cli(words, { env: { HOME: home } });
+			expect([words, found.code, found.stderr]).toEqual([words, code, expect.any(String)]);
+			expect(found.stdout + found.stderr).not.toContain('hunter2');
 		}
 	});
 });

@@ -266,6 +266,7 @@ function targetOf(cx: CommandContext): Profile {
 function targetProfile(baseUrl: string | undefined, db: string | undefined): Profile {
 	if (baseUrl !== undefined) checkSetting('baseUrl', baseUrl, {}, '');
 	if (db === '') throw new UsageError('--db: an empty path');
+	if (db !== undefined) checkSetting('db', db, {}, '');
 	if (db !== undefined) return { db: isPostgres(db) ? db : resolve(db) };
 	return { ...(baseUrl !== undefined && { baseUrl }) };
 }

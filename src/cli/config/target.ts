@@ -1,7 +1,7 @@
 /** Which deployment or database a command goes to. The target on the highest level wins as a whole. */
 
 import { canParseUrl } from '../../api/schema/url.js';
-import { shownDatabase } from '../../store/url.js';
+import { foreignScheme, shownDatabase } from '../../store/url.js';
 import { type Command, flagOf, type ReachOption, reachOptions } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
@@ -38,7 +38,7 @@ export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, path
 	const level = byFlag === null ? 'environment' : 'flag';
 	const origin: Origin = found === null ? { level: 'default', name: null } : { level, name: found.name };
 	if (found !== null && /db$/i.test(found.name))
-		return named(localTarget(found.value), origin, raw, env, config);
+		return named(localTarget(found.value, found.name), origin, raw, env, config);
 	if (found !== null && /url$/i.test(found.name))
 		return named(remoteTarget(found.value, found.name), origin, raw, env, config);
 	const name = found?.value ?? config.profile ?? builtIn;
@@ -59,6 +59,7 @@ export function checkSetting(key: keyof Profile, text: string, profile: Profile,
 	if (key === 'timeout') parseDuration(text, key);
 	if (key === 'timeZone') parseTimeZone(text, key);
 	if (key === 'baseUrl') remoteTarget(text, key);
+	if (key === 'db') assertDatabaseName(text, key);
 	const other = key === 'baseUrl' ? 'db' : 'baseUrl';
 	if ((key === 'baseUrl' || key === 'db') && profile[other] !== undefined)
 		throw new UsageError(`profile "${name}" has a target already: ${other}`, {
@@ -142,13 +143,25 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 			hint: mailctl('config', 'unset', 'db', '--profile', name),
 		});
 	if (profile.baseUrl !== undefined) return remoteTarget(profile.baseUrl, `profile "${name}"`);
-	if (profile.db !== undefined) return localTarget(profile.db);
+	if (profile.db !== undefined) return localTarget(profile.db, `profile "${name}"`);
 	if (name !== builtIn) throw new UsageError(`profile "${name}" names no target`);
 	return { kind: 'local', url: paths.database, create: true };
 }
 
-function localTarget(url: string): Target {
+/** Refuses a URL of another kind of database: as the path of a file it would make folders. Throws `UsageError`. */
+export function assertDatabaseName(text: string, from: string): void {
+	const scheme = foreignScheme(text);
+	if (scheme === null) return;
+	throw new UsageError(`${from}: ${scheme}:// names no database; it is a file or postgres://…`, {
+		hint:
+			didYouMean(scheme, ['postgres', 'postgresql', 'file']) ??
+			'--db news.db or --db postgres://USER@HOST/DATABASE',
+	});
+}
+
+function localTarget(url: string, from: string): Target {
 	if (url === '') throw new UsageError('--db: an empty path');
+	assertDatabaseName(url, from);
 	return { kind: 'local', url, create: false };
 }
 

@@ -63,7 +63,7 @@ const told: readonly [state: RegExp, code: StoreErrorCode, words: string][] = [
 	[/^53/, 'io', 'the server has run out of a resource'],
 	[/^25006$/, 'read_only', 'it is read-only: a replica, or made so; name the primary'],
 	[/^28/, 'denied', 'the server refuses the user or the password'],
-	[/^3D000$/, 'denied', 'there is no such database: create it (createdb), or correct its name'],
+	[/^3D000$/, 'not_a_database', 'there is no such database: create it (createdb), or correct its name'],
 	[/^42501$/, 'denied', 'this user may not do it; grant it the schema and its tables'],
 	[/^3F000$/, 'denied', 'there is no such schema, and this user may not create it'],
 	[/^58/, 'io', 'the server failed to read or write its disk'],

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { StoreError } from '../../api/errors.js';
 import { canParseUrl } from '../../api/schema/url.js';
+import { suggest } from '../../api/suggest.js';
 import { urlsOf } from '../url.js';
 
 /** A URL, read: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…`. */
@@ -29,6 +30,12 @@ export function readPlace(text: string): Place {
 	if (!texts.every((one) => canParseUrl(one)) || /%(?![\da-f]{2})/i.test(text))
 		throw refuse('cannot be read: postgres://USER:PASSWORD@HOST:5432/DATABASE, special characters as %XX');
 	const [url = new URL(text), ...others] = texts.map((one) => new URL(one));
+	const unknown = [...url.searchParams.keys()].find((name) => !parameters.includes(name));
+	if (unknown !== undefined) {
+		const near = suggest(unknown, parameters);
+		const meant = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
+		throw refuse(`has an unknown parameter ?${unknown}=${meant}`);
+	}
 	const schema = url.searchParams.get('schema') ?? 'public';
 	const pool = url.searchParams.get('pool');
 	if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
@@ -58,6 +65,16 @@ export function readPlace(text: string): Place {
 }
 
 const own = ['schema', 'pool', 'listen', 'sslmode', 'sslrootcert', 'target_session_attrs'];
+
+/** Further ones: those that the driver reads, and those of libpq that hosted databases put in their URLs. */
+const parameters = [
+	...own,
+	...['host', 'port', 'user', 'password', 'options', 'application_name', 'fallback_application_name'],
+	...['ssl', 'sslcert', 'sslkey', 'sslnegotiation', 'channel_binding', 'gssencmode', 'uselibpqcompat'],
+	...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'query_timeout'],
+	...['connect_timeout', 'client_encoding', 'keepalives', 'keepalives_idle', 'keepalives_interval'],
+	...['keepalives_count', 'tcp_user_timeout', 'pgbouncer'],
+];
 
 function driversUrl(url: URL): string {
 	for (const name of own) url.searchParams.delete(name);

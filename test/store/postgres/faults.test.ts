@@ -34,9 +34,12 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		});
 		const cases: [url: string, code: string, words: RegExp][] = [
 			['postgres://a:geheim@127.0.0.1:1/x', 'unreachable', /127\.0\.0\.1:1, database x cannot be reached/],
-			[with_(withPassword, (place) => (place.pathname = '/nothing')), 'denied', /createdb/],
+			[with_(withPassword, (place) => (place.pathname = '/nothing')), 'not_a_database', /createdb/],
 			[with_(withPassword, (place) => (place.username = 'nobody_here')), 'denied', /user or the password/],
 			[`${withPassword}?schema=A-b`, 'not_a_database', /schema/],
+			[`${withPassword}?shema=x`, 'not_a_database', /unknown parameter \?shema=; did you mean schema\?/],
+			[`${withPassword}?target_session_attr=any`, 'not_a_database', /did you mean target_session_attrs\?/],
+			[`${withPassword}?sslmode=disable&zzz=geheim`, 'not_a_database', /unknown parameter \?zzz=$/],
 			[`${withPassword}?pool=0`, 'not_a_database', /pool/],
 			[`${withPassword}?sslmode=prefer`, 'not_a_database', /verify-full/],
 			[`${withPassword}?sslmode=require`, 'unreachable', /SSL/],

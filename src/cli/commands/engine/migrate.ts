@@ -1,5 +1,6 @@
 /** `mailctl engine migrate`: all that a database holds, moved to another one. */
 import { shownDatabase } from '../../../store/url.js';
+import { assertDatabaseName } from '../../config/target.js';
 import { command } from '../../frame/command.js';
 import { type Hint, joinHints, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -44,6 +45,8 @@ export const migrate = command({
 	run: async (cx, { options: { from, to, undo } }) => {
 		const { openMove } = await import('../../connect/migrate.js');
 		const source = from ?? ownDatabase(cx);
+		assertDatabaseName(source, '--from');
+		assertDatabaseName(to, '--to');
 		const moving = await openMove({
 			...{ from: source, to, clock: cx.clock, env: cx.io.env },
 			warn: (text) => void cx.warn(text),
