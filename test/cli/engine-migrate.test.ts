@@ -133,7 +133,8 @@ async function outputs(run: (argv: readonly string[]) => Promise<CliResult>): Pr
 function fillOld(file: string): void {
 	const db = new Database(file);
 	db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)
-		INSERT INTO old_messages (uuid, submission_seq, list_id) SELECT randomblob(16), 1, 1 FROM n`);
+		INSERT INTO old_messages (uuid, submission_seq, list_id, to_key)
+		SELECT randomblob(16), 1, 1, 'p' || i || '@example.org' FROM n`);
 	db.close();
 }
 
