@@ -122,6 +122,13 @@ export async function writeSettings(
 	{ store, clock }: Pick<EngineContext, 'store' | 'clock'>,
 	values: Readonly<Record<string, string | null>>,
 ): Promise<void> {
+	await store.writes.putSettings({ values: checkSettings(values), now: clock.now() });
+}
+
+/** The values as they are stored. Throws `invalid` naming every bad one. */
+export function checkSettings(
+	values: Readonly<Record<string, string | null>>,
+): Record<string, string | null> {
 	// Entries, not assignments: a name may be `__proto__`.
 	const errors: [string, FieldErrors[string]][] = [];
 	const checkedValues: [string, string | null][] = [];
@@ -131,7 +138,7 @@ export async function writeSettings(
 		else checkedValues.push([name, outcome.value]);
 	}
 	if (errors.length > 0) throw invalid(Object.fromEntries(errors));
-	await store.writes.putSettings({ values: Object.fromEntries(checkedValues), now: clock.now() });
+	return Object.fromEntries(checkedValues);
 }
 
 /** Why the setting does not take this value; null: it does. */

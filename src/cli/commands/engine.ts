@@ -42,7 +42,7 @@ const initOptions = {
 	keepMessages: {
 		kind: 'text',
 		placeholder: 'days',
-		summary: 'how long messages stay that are over, such as 400d; figures stay for good',
+		summary: 'how long messages stay that are over, 400d, or none for good; figures stay for good',
 	},
 } as const;
 
@@ -69,8 +69,10 @@ const init = command({
 			...(await settingsOf(options)),
 			...(cx.globals.timeZone !== undefined && { time_zone: cx.timeZone() }),
 		};
-		// Before anything is stored: a wrong address must not leave the settings changed.
+		// Before anything is made or stored.
 		if (options.sender !== undefined) await assertSender(options.sender);
+		const { assertSettings } = await import('../connect/local.js');
+		await explained(assertSettings(values), { input: values, hint: settingHint });
 		const engine = await cx.local();
 		const created = engine.isNew;
 		const hasChange = options.sender !== undefined || Object.keys(values).length > 0;
@@ -103,16 +105,16 @@ async function settingsOf({
 	publicUrl?: string | undefined;
 	bounceAddress?: string | undefined;
 	keepMessages?: string | undefined;
-}): Promise<Record<string, string>> {
+}): Promise<Record<string, string | null>> {
 	const given = {
 		smtp_url: options.smtp,
 		smtp_password: smtpPasswordFile === undefined ? undefined : withoutLineEnd(await smtpPasswordFile.text()),
 		public_url: options.publicUrl,
 		bounce_address: options.bounceAddress,
-		keep_messages: options.keepMessages,
+		keep_messages: options.keepMessages === 'none' ? null : options.keepMessages,
 	};
 	return Object.fromEntries(
-		Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
+		Object.entries(given).filter((entry): entry is [string, string | null] => entry[1] !== undefined),
 	);
 }
 

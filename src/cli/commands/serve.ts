@@ -35,7 +35,7 @@ const serve = command({
 		...workOptions,
 	},
 	writes: true,
-	role: 'serve',
+	role: ({ worker }) => (worker === false ? 'serve --no-worker' : 'serve'),
 	exits: [74],
 	examples: [
 		'mailctl serve --port 8080',

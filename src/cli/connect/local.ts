@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import type { StoreError } from '../../api/errors.js';
 import { createEngine, type Engine } from '../../engine/engine.js';
 import {
+	checkSettings,
 	listSettings,
 	readSettings,
 	secretSettings,
@@ -85,6 +86,13 @@ export async function connectLocal(
 	};
 }
 
+/** Needs no database. Throws `ApiError` invalid. */
+export async function assertSettings(values: Readonly<Record<string, string | null>>): Promise<void> {
+	const { assertSmtpUrl } = await import('./mail.js');
+	assertSmtpUrl(values['smtp_url']);
+	checkSettings(values);
+}
+
 /** `serve` must never wait for the disk where it answers: its store works in threads. */
 async function openLocal(
 	target: LocalTarget,
@@ -101,7 +109,7 @@ async function openLocal(
 	const options = { clock, mode, role, keys, isTrial } as const;
 	const onLocked = onWait === null ? undefined : () => onWait().end;
 	if (isPostgres(target.url)) return await openOnServer(target, options);
-	if (role !== 'serve')
+	if (role === 'cli' || role === 'worker')
 		return { store: await openStore(target.url, { ...options, onLocked }), isMade: false };
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	const onFailure = (error: StoreError) => presence.storeFailed(error);
@@ -148,8 +156,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 				return (await import('./mail.js')).smtpUrlProblem(value) ?? settingProblem(name, value);
 			},
 			set: async (values) => {
-				const { assertSmtpUrl } = await import('./mail.js');
-				assertSmtpUrl(values['smtp_url']);
+				await assertSettings(values);
 				await writeSettings({ store, clock }, values);
 			},
 			foresee: async (values) => {

@@ -3,6 +3,7 @@
  * parser, the help and `mailctl commands` all read this one description.
  */
 import type { Columns } from '../render/columns.js';
+import type { ConnectDependencies } from './connection.js';
 import type { CommandContext } from './context.js';
 import type { ExitCode } from './exit.js';
 
@@ -152,6 +153,8 @@ export const reachOptions = [
 ];
 export type ReachOption = (typeof reachOptions)[number];
 
+type Role = Exclude<ConnectDependencies['role'], 'cli'>;
+
 interface Described {
 	name: string;
 	aliases?: readonly string[];
@@ -173,7 +176,7 @@ interface Described {
 	/** True: a database that is missing is made, a named one too. False: not even the default one is. */
 	createsDatabase?: boolean;
 	/** A process that keeps running: other processes know of it, and `serve` keeps its store in threads. */
-	role?: 'serve' | 'worker';
+	role?: Role | ((options: Readonly<Record<string, unknown>>) => Role);
 	/** Administers the profiles: `--profile`, `--base-url` and `--db` name values to store, not the target. */
 	profiles?: true;
 	/** The only ones of `reachOptions` it takes; without this, all that concern the target of the call. */

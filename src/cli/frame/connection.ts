@@ -54,7 +54,7 @@ export interface RemoteOptions {
 /** The parameters of `connect` from the command line. */
 export interface ConnectDependencies {
 	/** `serve` and `worker` keep running: they register for other processes, and `serve` keeps its store in threads. */
-	role: 'cli' | 'serve' | 'worker';
+	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
 	/** A dry run: writes to a database of this machine are answered and rolled back. */
 	isTrial?: boolean;
 	remote: RemoteOptions;

@@ -154,7 +154,8 @@ export async function createContext(
 	});
 	const outTo: CommandContext['outTo'] = (stdout, format) =>
 		makeOut(globals, { ...io, stdout }, { ...parts, format, times: newTimes() });
-	const role = parsed.command.role ?? 'cli';
+	const { role: own = 'cli' } = parsed.command;
+	const role = typeof own === 'string' ? own : own(parsed.options);
 	const link = linker(settings, {
 		connect,
 		clock,

@@ -121,7 +121,7 @@ async function findWorkers(sql: Sql, now: Micros, leases: readonly OwnedLeases[]
 		workers.set(name, { role, host, pid: Number(pid), messages: messages + count, heard_at });
 	}
 	const isWorthTelling = ({ role, messages }: QueueWorker) =>
-		messages > 0 || (role !== 'cli' && role !== null);
+		messages > 0 || role === 'serve' || role === 'worker';
 	return [...workers.values()].filter(isWorthTelling);
 }
 

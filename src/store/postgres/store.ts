@@ -38,7 +38,7 @@ export interface PostgresOptions {
 }
 
 /** Connections at most, where the URL does not say. A server reads for several requests at once. */
-const sizes: Readonly<Record<string, number>> = { cli: 2, worker: 4, serve: 9 };
+const sizes: Readonly<Record<string, number>> = { cli: 2, worker: 4, serve: 9, 'serve --no-worker': 9 };
 
 /** Rejects with `DatabaseMissing` (no schema of ours, `existing`) and `StoreError`. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {

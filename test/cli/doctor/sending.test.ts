@@ -14,6 +14,7 @@ import { cli } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { createQueuedDatabase } from '../../support/queued-database.js';
 import { runProgram } from '../../support/run-program.js';
+import { startServer } from '../../support/running-server.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 
 type Told = Omit<Finding, 'check'>;
@@ -306,6 +307,19 @@ describe('the queue', () => {
 				fix: `mailctl --db ${db} worker`,
 			},
 		]);
+	});
+
+	it('is not sent by a server that leaves it to a worker', async () => {
+		const server = await startServer(db, ['--no-worker']);
+		open.push(server.stop);
+		expect(await found(db, 'queue.waiting', later(3))).toMatchObject([
+			{ level: 'problem', message: '3 messages are due, the oldest for 3 hours, and no process sends' },
+		]);
+		expect(await found(db, 'queue.workers')).toMatchObject([
+			{ level: 'ok', message: 'no process sends at the moment' },
+		]);
+		const { stdout } = await cli(['engine', 'queue', 'stats', '--db', db, '-o', 'json']);
+		expect(JSON.parse(stdout)).toMatchObject({ workers: [] });
 	});
 
 	it('tells which limit holds messages back, and for how long', async () => {

@@ -14,7 +14,7 @@ import type { Choice } from '../../frame/questions.js';
 export interface Guided {
 	sender: string;
 	/** By the names of the settings. */
-	values: Record<string, string>;
+	values: Record<string, string | null>;
 	/** What does the same without questions. */
 	command: OwnCommand;
 }
@@ -38,7 +38,7 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 		...server,
 		...(publicUrl !== '' && { public_url: publicUrl }),
 		time_zone: zone,
-		...(kept !== null && { keep_messages: kept }),
+		keep_messages: kept,
 	};
 	return { sender, values, command: commandOf(sender, values) };
 }
@@ -138,13 +138,16 @@ async function askRetention(
 	cx: CommandContext,
 	now: Readonly<Record<string, string>>,
 ): Promise<string | null> {
-	const typed = await cx.ask('How long to keep messages (none: for good):', {
-		initial: now['keep_messages'] ?? '400d',
-		check: async (text) => {
-			if (text === 'none') return null;
-			return daysIn(text) === null ? 'a number of days, such as 400d, or none' : null;
+	const typed = await cx.ask(
+		'How long to keep messages (older ones are deleted, figures stay; none: for good):',
+		{
+			initial: now['keep_messages'] ?? '400d',
+			check: async (text) => {
+				if (text === 'none') return null;
+				return daysIn(text) === null ? 'a number of days, such as 400d, or none' : null;
+			},
 		},
-	});
+	);
 	return typed === 'none' ? null : typed;
 }
 
@@ -189,7 +192,7 @@ function zonesFrom(first: string) {
 }
 
 /** A password stands in no command line. */
-function commandOf(sender: string, values: Readonly<Record<string, string>>): OwnCommand {
+function commandOf(sender: string, values: Readonly<Record<string, string | null>>): OwnCommand {
 	const { smtp_url, smtp_password, public_url, time_zone, keep_messages } = values;
 	const given = {
 		'--sender': sender,
@@ -197,8 +200,10 @@ function commandOf(sender: string, values: Readonly<Record<string, string>>): Ow
 		'--smtp-password-file': smtp_password === undefined ? undefined : 'FILE',
 		'--public-url': public_url,
 		'--time-zone': time_zone,
-		'--keep-messages': keep_messages,
+		'--keep-messages': keep_messages ?? 'none',
 	};
-	const words = Object.entries(given).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
+	const words = Object.entries(given).flatMap(([flag, value]) =>
+		value === undefined || value === null ? [] : [flag, value],
+	);
 	return mailctl('engine', 'init', ...words);
 }

@@ -133,7 +133,7 @@ export const settings: CommandGroup = {
 export async function agreeToLess(
 	cx: CommandContext,
 	engine: LocalEngine,
-	values: Readonly<Record<string, string>>,
+	values: Readonly<Record<string, string | null>>,
 ): Promise<void> {
 	const what = await whatGoes(engine, values);
 	if (what === null) return;

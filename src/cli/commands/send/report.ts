@@ -181,9 +181,7 @@ async function otherSender(cx: CommandContext): Promise<string | null> {
 	const { workers } = (await local?.queue.stats()) ?? { workers: [] };
 	const found = workers.find(({ role }) => role === 'serve' || role === 'worker');
 	if (found === undefined) return null;
-	// Whether a server sends at all is not written down; one that holds messages does.
-	const doubt = found.role === 'serve' && found.messages === 0 ? ', unless it runs with --no-worker,' : '';
-	return `mailctl ${found.role} (pid ${found.pid})${doubt}`;
+	return `mailctl ${found.role} (pid ${found.pid})`;
 }
 
 /** What sends the queued messages: a command on this machine, or the server by itself. */

@@ -64,6 +64,17 @@ describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns
 	});
 });
 
+it('engine init keeps messages for good where that is the answer', async () => {
+	const questions: Answers = [sender, ['Mail server', ''], ['Public URL', ''], ['Time zone:', '']];
+	const { run, result } = await guided(
+		[...questions, ['older ones are deleted, figures stay', `${'\x7f'.repeat(4)}none`]],
+		120,
+	);
+	expect(result.stderr).toContain('--keep-messages none');
+	const { stdout } = await run(['engine', 'settings', 'get', 'keep_messages', '-o', 'json']);
+	expect(JSON.parse(stdout)).toMatchObject({ value: null });
+});
+
 describe('engine init that is left', () => {
 	const questions: readonly (readonly [string, Answers])[] = [
 		['Sender address:', []],

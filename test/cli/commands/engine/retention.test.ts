@@ -1,5 +1,8 @@
 /** Settings that delete: what they take, what they say before, and what is told of room. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { cli, makeHome } from '../../../support/cli.js';
 import { makeProject } from '../../../support/project.js';
 import { startSmtpSink } from '../../../support/smtp-sink.js';
 
@@ -68,6 +71,20 @@ it('engine init takes how long messages stay, and refuses nonsense', async () =>
 	expect(await project.run(['engine', 'init', '--keep-messages', '57w'])).toMatchObject({ code: 0 });
 	expect(await project.json(['engine', 'settings', 'get', 'keep_messages'])).toMatchObject({ value: '57w' });
 	expect(await project.run(['engine', 'init', '--keep-messages', 'long'])).toMatchObject({ code: 5 });
+	expect(await project.run(['engine', 'init', '--keep-messages', 'none'])).toMatchObject({ code: 0 });
+	expect(await project.json(['engine', 'settings', 'get', 'keep_messages'])).toMatchObject({ value: null });
+});
+
+it.each([
+	['--keep-messages', 'long'],
+	['--smtp', 'http://x'],
+	['--public-url', 'nowhere'],
+	['--bounce-address', 'nobody'],
+])('engine init makes no database with %s %s', async (flag, value) => {
+	const db = join(await makeHome(), 'news.db');
+	expect((await cli(['engine', 'init', '--db', db, flag, value])).code).toBe(5);
+	expect(existsSync(db)).toBe(false);
+	expect((await cli(['engine', 'init', '--db', db, '--keep-messages', 'none'])).code).toBe(0);
 });
 
 it('apply asks before a shorter retention', async () => {
