@@ -42,7 +42,7 @@ const initOptions = {
 	keepMessages: {
 		kind: 'text',
 		placeholder: 'days',
-		summary: 'how long messages stay that are over, 400d, or none for good; figures stay for good',
+		summary: 'how long messages stay that are over, such as 400d (none: for good); figures stay',
 	},
 } as const;
 
