@@ -24,6 +24,7 @@ import {
 	showsPublicName,
 	withPublicName,
 } from './lists/public-name.js';
+import { canceledNote, cancelNote, countWaiting } from './lists/waiting.js';
 
 const idColumn = column<List, 'id'>('id', 'ID', { align: 'right' });
 const nameColumn = column<List, 'name'>('name', 'NAME', { isKept: 'name', isName: true });
@@ -200,12 +201,15 @@ const remove = command({
 		const how = { by: options.by, signal: cx.signal };
 		const found = await findEach(args.list, (text) => resolveList(api, text, how));
 		const ids = found.map(({ id }) => id);
-		if (cx.dryRun) return cx.wouldDo(`delete ${describe(found)}`, { delete: ids });
+		const waiting = await countWaiting(cx, ids);
+		const what = `delete ${describe(found)}`;
+		const cancels = cancelNote(waiting);
+		if (cx.dryRun) return cx.wouldDo(`${what}${cancels}`, { delete: ids, ...(waiting > 0 && { waiting }) });
 		const [only] = found;
 		const name = found.length === 1 && only !== undefined ? only.name : String(found.length);
-		await cx.confirm({ kind: 'severe', what: `delete ${describe(found)} for good`, name });
+		await cx.confirm({ kind: 'severe', what: `${what} for good${cancels}`, name });
 		const remove = ({ id }: List) => cx.killable(() => api.lists.delete(id, { signal: cx.signal }));
-		return deleteEach(cx, found, { noun: 'list', remove });
+		return deleteEach(cx, found, { noun: 'list', remove, also: canceledNote(waiting) });
 	},
 });
 
@@ -223,10 +227,13 @@ const clear = command({
 	run: async (cx, { args, options }) => {
 		const api = await cx.api();
 		const found = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
+		const waiting = await countWaiting(cx, [found.id]);
 		const what = `delete the ${counted(found.overall_subscribers_count, 'subscriber')} of list ${found.id} "${found.name}"`;
-		if (cx.dryRun) return cx.wouldDo(what, { clear: found.id, subscribers: found.overall_subscribers_count });
-		await cx.confirm({ kind: 'severe', what: `${what} for good`, name: found.name });
-		return clearSubscribers(cx, api, found);
+		const cancels = cancelNote(waiting);
+		const plan = { clear: found.id, subscribers: found.overall_subscribers_count };
+		if (cx.dryRun) return cx.wouldDo(`${what}${cancels}`, { ...plan, ...(waiting > 0 && { waiting }) });
+		await cx.confirm({ kind: 'severe', what: `${what} for good${cancels}`, name: found.name });
+		return clearSubscribers(cx, api, found, canceledNote(waiting));
 	},
 });
 
@@ -247,12 +254,12 @@ function describe(lists: readonly List[]): string {
 }
 
 /** The document has no bulk deletion: at once where that is offered, elsewhere one by one, ids collected first. */
-async function clearSubscribers(cx: CommandContext, api: Api, found: List): Promise<ExitCode> {
+async function clearSubscribers(cx: CommandContext, api: Api, found: List, also: string): Promise<ExitCode> {
 	const { ext } = await api.capabilities();
 	if (ext.subscribers !== undefined) {
 		const { subscribers: ours } = ext;
 		const deleted = await cx.killable(() => ours.clear(found.id, { signal: cx.signal }));
-		await cx.out.document({ list_id: found.id, deleted }, `deleted ${counted(deleted, 'subscriber')}`);
+		await cx.out.document({ list_id: found.id, deleted }, `deleted ${counted(deleted, 'subscriber')}${also}`);
 		return exits.done;
 	}
 	const subscribers = api.subscribers(found.id);

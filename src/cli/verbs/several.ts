@@ -53,17 +53,20 @@ export interface Outcome<T> {
 	failed: number;
 }
 
-/** Deletes records one after the other; prints `{"deleted": [ids]}`. Exit 9 when one of several was refused. */
+/**
+ * Deletes records one after the other; prints `{"deleted": [ids]}`, for people with what `also` went. Exit 9 when one of
+ * several was refused.
+ */
 export async function deleteEach<T extends { id: number | string }>(
 	cx: CommandContext,
 	records: readonly T[],
-	{ noun, remove }: { noun: string; remove: (record: T) => Promise<void> },
+	{ noun, remove, also = '' }: { noun: string; remove: (record: T) => Promise<void>; also?: string },
 ): Promise<ExitCode> {
 	const { done, failed } = await eachOf(cx, records, remove);
 	const count = failed === 0 ? '' : `${numberText(done.length)} of `;
 	await cx.out.document(
 		{ deleted: done.map(({ id }) => id) },
-		`deleted ${count}${counted(records.length, noun)}`,
+		`deleted ${count}${counted(records.length, noun)}${failed === 0 ? also : ''}`,
 	);
 	return failed === 0 ? exits.done : exits.partly;
 }

@@ -250,3 +250,27 @@ it('a list whose public name could not be given is there, and the error says how
 	});
 	expect(lists).toHaveLength(2);
 });
+
+it.each(['delete', 'clear'])('%s tells how many messages that wait it cancels', async (verb) => {
+	const project = await makeProject({ smtp: 9 });
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	for (const name of ['ann', 'bob'])
+		await project.json(['subscribers', 'create', '-l', '1', '--email', `${name}@example.com`]);
+	const mail = ['--from', 'news@example.com', '--list', '1', '--subject', 'S', '--text', 'Hi'];
+	await project.json(['send', ...mail, '--campaign', 'c', '--no-wait', '--yes', '--expect-count', '2']);
+	const words = ['lists', verb, 'Readers'];
+	expect(await project.run(words)).toMatchObject({
+		code: 2,
+		stderr: expect.stringContaining('for good and cancel the 2 messages to them not sent yet'),
+	});
+	expect(await project.run([...words, '-n'], { columns: 200 })).toMatchObject({
+		code: 0,
+		stderr: expect.stringContaining('and cancel the 2 messages to them not sent yet'),
+	});
+	expect(await project.json([...words, '-n'])).toMatchObject({ dry_run: true, waiting: 2 });
+	expect(await project.run([...words, '--confirm', 'Readers'], { columns: 200 })).toMatchObject({
+		code: 0,
+		stderr: expect.stringContaining('; 2 messages to them canceled'),
+	});
+	expect(await project.json(['campaigns', 'get', 'c'])).toMatchObject({ messages: { canceled: 2 } });
+});
