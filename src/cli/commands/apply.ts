@@ -3,10 +3,9 @@
 import { shownDatabase } from '../../store/url.js';
 import { type Command, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
-import { whatGoes } from '../verbs/retention.js';
 import { changeColumns } from './apply/columns.js';
 import { aboutFile, declaredOptions } from './apply/options.js';
-import { agree, carryOut, sentence, settingsIn } from './apply/steps.js';
+import { agree, carryOut, retentionIn, sentence } from './apply/steps.js';
 
 const apply: Command = command({
 	name: 'apply',
@@ -29,13 +28,13 @@ const apply: Command = command({
 		if (!cx.dryRun) await holdTarget(cx);
 		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
 		const changes = steps.map(({ change }) => change);
+		const goes = await retentionIn(cx, changes);
 		if (cx.dryRun) {
 			// On a database of this machine they are answered, and undone.
 			if ((await cx.connection()).local !== null) for (const step of steps) await step.make();
+			if (goes !== null) await cx.note(`This would ${goes}.`);
 			return cx.wouldDo(`${sentence(changes)} by ${file.name}`, { apply: file.name, changes });
 		}
-		const { local } = await cx.connection();
-		const goes = local === null ? null : await whatGoes(local, settingsIn(changes));
 		if (goes !== null) await cx.confirm({ kind: 'mild', what: goes });
 		await agree(cx, 'apply', changes);
 		await carryOut(cx, steps);

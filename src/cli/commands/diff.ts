@@ -18,11 +18,11 @@ const diff: Command = command({
 		const { readDeclaration } = await import('./apply/declared.js');
 		const { planSteps } = await import('./apply/plan.js');
 		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
-		await cx.out.rows(
-			steps.map(({ change }) => change),
-			changeColumns,
-			{ all: true },
-		);
+		const { retentionIn } = await import('./apply/steps.js');
+		const changes = steps.map(({ change }) => change);
+		await cx.out.rows(changes, changeColumns, { all: true });
+		const goes = await retentionIn(cx, changes);
+		if (goes !== null) await cx.note(`This would ${goes}.`);
 		return steps.length === 0 ? exits.done : exits.found;
 	},
 });

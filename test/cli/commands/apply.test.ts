@@ -207,6 +207,20 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
+	it.each([
+		['diff'],
+		['apply', '-n'],
+		['apply'],
+	])('%s %s refuses a bad setting before the first change', async (...words) => {
+		const { run, write } = await place();
+		const text = 'lists: [{name: A, email_reason: r}]\nsettings: {page_color: 0b6e4f}\n';
+		expect(await run([...words, '-f', await write(text)])).toMatchObject({
+			code: 5,
+			stderr: 'error: page_color: Must be #rrggbb, such as #1d4ed8. (0b6e4f)\n',
+		});
+		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
+	});
+
 	it('refuses a file of 100 MB', async () => {
 		const { run, write } = await place();
 		const file = await write('a'.repeat(100 * 1024 * 1024));

@@ -1,5 +1,5 @@
 /** What a deployment has against what a file wants of it: the changes, each by itself, and how each is made. */
-import { ApiError, listFieldErrors } from '../../../api/errors.js';
+import { ApiError, invalid, listFieldErrors } from '../../../api/errors.js';
 import { withoutPassword } from '../../../api/quote.js';
 import type { LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -180,13 +180,17 @@ function between(from: Values, to: Values): Change['changes'] {
 async function settingSteps(local: LocalEngine, declared: readonly Declared[]): Promise<Step[]> {
 	const { names } = local.settings;
 	const [values, masked] = [await local.settings.get({ reveal: true }), await local.settings.get()];
-	return declared.flatMap(({ name, values: { value = null }, where }) => {
+	const steps: Step[] = [];
+	for (const { name, values: given, where } of declared) {
+		const { value = null } = given;
 		if (!Object.hasOwn(names, name))
 			throw new UsageError(`${where}: there is no setting "${name}"`, {
 				hint: `settings: ${Object.keys(names).join(', ')}`,
 			});
 		const old = values[name] ?? null;
-		if (old === value) return [];
+		if (old === value) continue;
+		const text = value === null ? null : String(value);
+		await assertTaken(local, name, text);
 		const isSecret = secretNames.test(name);
 		const to = isSecret && value !== null ? hidden : value;
 		const change: Change = {
@@ -195,8 +199,17 @@ async function settingSteps(local: LocalEngine, declared: readonly Declared[]): 
 			name,
 			changes: { value: { from: isSecret && old !== null ? hidden : (masked[name] ?? null), to } },
 		};
-		const text = value === null ? null : String(value);
-		return [step(change, { [name]: text }, () => local.settings.set({ [name]: text }))];
+		steps.push(step(change, { [name]: text }, () => local.settings.set({ [name]: text })));
+	}
+	return steps;
+}
+
+/** Refused as when it is set, before anything is changed. */
+async function assertTaken({ settings }: LocalEngine, name: string, value: string | null): Promise<void> {
+	const message = value === null ? null : await settings.whyNot(name, value);
+	if (message === null) return;
+	await explained(Promise.reject(invalid({ [name]: [{ code: 'invalid', message }] })), {
+		input: { [name]: value },
 	});
 }
 

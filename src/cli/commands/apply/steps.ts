@@ -2,6 +2,7 @@
 import { confirmChange } from '../../config/protection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { counted } from '../../render/counted.js';
+import { whatGoes } from '../../verbs/retention.js';
 import type { Change } from './columns.js';
 import type { Step } from './plan.js';
 
@@ -51,8 +52,14 @@ async function settle(cx: CommandContext, steps: readonly Step[]): Promise<void>
 			);
 }
 
+/** What a shorter retention among the changes deletes; null: nothing, or no database of this machine. Completes "This will …". */
+export async function retentionIn(cx: CommandContext, changes: readonly Change[]): Promise<string | null> {
+	const { local } = await cx.connection();
+	return local === null ? null : whatGoes(local, settingsIn(changes));
+}
+
 /** The settings as they will be, by name. */
-export function settingsIn(changes: readonly Change[]): Record<string, string | null> {
+function settingsIn(changes: readonly Change[]): Record<string, string | null> {
 	const settings = changes.filter(({ kind }) => kind === 'settings');
 	return Object.fromEntries(
 		settings.map(({ name, changes: { value } }) => [name, value?.to == null ? null : String(value.to)]),

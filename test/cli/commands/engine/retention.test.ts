@@ -90,6 +90,9 @@ it.each([
 it('apply asks before a shorter retention', async () => {
 	const project = await sentOne();
 	const file = await project.file('mail.yaml', 'settings:\n  keep_messages: 30d\n');
+	const told = { stderr: expect.stringContaining('This would delete about 1 message') };
+	expect(await project.run([...later, 'diff', '-f', file])).toMatchObject({ code: 11, ...told });
+	expect(await project.run([...later, 'apply', '-f', file, '-n'])).toMatchObject({ code: 0, ...told });
 	expect(await project.run([...later, 'apply', '-f', file])).toMatchObject({
 		code: 2,
 		stderr: expect.stringContaining('this will delete about 1 message'),
