@@ -167,7 +167,7 @@ describePostgres('engine migrate', (server) => {
 		const there = await moved(project, project.db, url);
 		expect(there).toMatchObject({ from: project.db, kept: 0, replaced: 0 });
 		expect(await project.run(['lists', 'list'])).toMatchObject({
-			code: 2,
+			code: 74,
 			stderr: expect.stringMatching(/news\.db was moved to postgres:.* at 20.* UTC: name that database/),
 		});
 		expect(await outputs(on(project, url))).toEqual(before);
@@ -236,7 +236,7 @@ describePostgres('engine migrate', (server) => {
 		await until(100, sending, project.db);
 		const url = await server.createProject();
 		await moved(project, project.db, url);
-		expect((await project.run(['worker', '--drain'])).code).toBe(2);
+		expect((await project.run(['worker', '--drain'])).code).toBe(74);
 		await until(200, ['worker', '--drain', '--rate', '200/s'], url);
 		expect(sink.received.length).toBeLessThan(300);
 		const back = join(project.folder, 'back.db');
@@ -282,22 +282,22 @@ describePostgres('engine migrate', (server) => {
 				message: expect.stringMatching(why),
 			});
 		};
-		await refused(project.db, project.db, 2, /is on both sides/);
+		await refused(project.db, project.db, 74, /is on both sides/);
 		await refused(join(project.folder, 'none.db'), url, 2, /there is no database at .*none\.db/);
 		await refused(url, join(project.folder, 'x.db'), 2, /there is no database at postgres:/);
 		await refused(project.db, ':memory:', 2, /:memory: is gone/);
 		const other = await makeProject();
-		await refused(project.db, other.db, 2, /is not empty \(senders\)/);
+		await refused(project.db, other.db, 74, /is not empty \(senders\)/);
 		const foreign = new Database(join(project.folder, 'foreign.db'));
 		foreign.exec('CREATE TABLE a (b)');
 		foreign.close();
-		await refused(project.db, join(project.folder, 'foreign.db'), 2, /not one of mailctl/);
-		await refused(join(project.folder, 'foreign.db'), url, 2, /not one of mailctl/);
+		await refused(project.db, join(project.folder, 'foreign.db'), 74, /not one of mailctl/);
+		await refused(join(project.folder, 'foreign.db'), url, 74, /not one of mailctl/);
 		const text = await project.file(
 			'text.txt',
 			'no database at all, but a text that is long enough'.repeat(99),
 		);
-		await refused(project.db, text, 2, /not a mailctl database/);
+		await refused(project.db, text, 74, /not a mailctl database/);
 		await ask(url, 'CREATE ROLE weak LOGIN').catch(() => undefined);
 		const weak = new URL(url);
 		weak.username = 'weak';
@@ -305,7 +305,7 @@ describePostgres('engine migrate', (server) => {
 		await refused(project.db, weak.href, 4, /this user may not do it; grant it the schema/);
 		weak.searchParams.set('password', 'geheim');
 		weak.pathname = '/none';
-		await refused(project.db, weak.href, 2, /there is no such database/);
+		await refused(project.db, weak.href, 74, /there is no such database/);
 		expect((await migrate(project, project.db, weak.href)).stderr).not.toContain('geheim');
 		await refused(project.db, 'postgres://user:geheim@127.0.0.1:1/x', 6, /cannot be reached/);
 		expect(existsSync(join(project.folder, 'x.db'))).toBe(false);
@@ -326,7 +326,7 @@ describePostgres('engine migrate', (server) => {
 		const held = new Database(project.db);
 		held.prepare('SELECT count(*) FROM lists').get();
 		const busy = await migrate(project, project.db, url);
-		expect(errorOf(busy)).toMatchObject({ code: 'busy_elsewhere', exit_code: 6 });
+		expect(errorOf(busy)).toMatchObject({ code: 'busy_elsewhere', exit_code: 74 });
 		held.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)').run('w', 'worker', 'far', 7, 0, 9e15);
 		held.close();
 		expect(errorOf(await migrate(project, project.db, url))).toMatchObject({
@@ -423,7 +423,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await moved(project, url, file('c.db'))).toMatchObject({ kept: 0 });
 		expect((await on(project, file('c.db'))(['lists', 'list'])).stdout).toContain('Changed');
 		expect(errorOf(await migrate(project, url, file('b.db')))).toMatchObject({ code: 'moved' });
-		expect((await on(project, file('b.db'))(['lists', 'list'])).code).toBe(2);
+		expect((await on(project, file('b.db'))(['lists', 'list'])).code).toBe(74);
 		expect(errorOf(await migrate(project, url, file('c.db'), '--undo'))).toMatchObject({ code: 'moved' });
 	});
 
@@ -454,7 +454,7 @@ describePostgres('engine migrate', (server) => {
 		expect(undone.stderr).toMatch(/what was copied is still there.*delete postgres:.*cannot be reached/);
 		expect(undone.stderr).not.toContain('geheim');
 		expect((await on(project, url)(['lists', 'list'])).stdout).toContain('News');
-		expect((await on(project, back)(['lists', 'list'])).code).toBe(2);
+		expect((await on(project, back)(['lists', 'list'])).code).toBe(74);
 		// It has no rows yet.
 		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});

@@ -137,13 +137,13 @@ const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	locked: { exit: exits.network, retryable: true, hint: 'another process holds the database; try again' },
 	busy_elsewhere: {
-		exit: exits.network,
+		exit: exits.disk,
 		retryable: true,
 		hint: 'stop the other mailctl process, then try again',
 	},
 	newer_schema: { exit: exits.disk, hint: 'this database needs a newer mailctl' },
-	moved: { exit: exits.usage },
-	not_a_database: { exit: exits.usage },
+	moved: { exit: exits.disk },
+	not_a_database: { exit: exits.disk },
 	disk_full: { exit: exits.disk, hint: 'free some space, then run the command again' },
 	io: { exit: exits.disk },
 	damaged: {
