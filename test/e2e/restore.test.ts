@@ -178,7 +178,7 @@ describe('engine restore', () => {
 		idle.prepare('SELECT count(*) FROM lists').get();
 		const { status, stderr } = run('engine', 'restore', 'copy.db', ...agreed);
 		expect({ status, stderr }).toMatchObject({
-			status: 6,
+			status: 74,
 			stderr: expect.stringContaining('another process has'),
 		});
 		expect(idle.prepare('SELECT count(*) FROM subscribers').pluck().get()).toBe(11);
