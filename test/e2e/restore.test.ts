@@ -190,9 +190,9 @@ describe('engine restore', () => {
 		['no file', 'none.db', 2, 'no such file'],
 		['a folder', 'dir', 2, 'is a directory'],
 		['the database itself', 'news.db', 2, 'is the database itself'],
-		['another file', 'letter.txt', 2, 'is not a mailctl database'],
-		['an empty file', 'empty.db', 2, 'it is no backup'],
-		['another program’s database', 'other.db', 2, 'not one of mailctl'],
+		['another file', 'letter.txt', 74, 'is not a mailctl database'],
+		['an empty file', 'empty.db', 74, 'it is no backup'],
+		['another program’s database', 'other.db', 74, 'not one of mailctl'],
 		['a newer database', 'newer.db', 74, 'upgrade mailctl'],
 		['a damaged backup', 'damaged.db', 74, 'damaged'],
 	])('refuses %s', (_, file, code, words) => {
