@@ -167,7 +167,7 @@ describe('engine restore', () => {
 			const { status, stderr } = run('engine', 'restore', 'copy.db', '-n');
 			expect({ status, stderr }).toMatchObject({
 				status: 2,
-				stderr: expect.stringMatching(/serve \(pid \d+/),
+				stderr: expect.stringMatching(/serve --no-worker \(pid \d+/),
 			});
 		});
 		expect(run('engine', 'restore', 'copy.db', ...agreed)).toMatchObject({ status: 2 });
