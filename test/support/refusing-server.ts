@@ -1,4 +1,5 @@
 /** The next mail server on the way, where nobody lives. */
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { SMTPServer } from 'smtp-server';
@@ -38,12 +39,21 @@ const refusals: Readonly<Record<string, readonly [number, string]>> = {
 	busy: [450, '4.2.1 Come back later'],
 };
 
-/** A port of 127.0.0.1 that nobody listens at. */
+/**
+ * Where nobody listens. Below the ports that the system gives to whoever listens on any (32768 and above on Linux): one of
+ * those may be another's by the time it is used.
+ */
 export async function freePort(): Promise<number> {
-	const probe = createServer().listen(0, '127.0.0.1');
-	await once(probe, 'listening');
-	const address = probe.address();
-	await new Promise((resolve) => probe.close(resolve));
-	if (address === null || typeof address === 'string') throw new Error('it does not listen');
-	return address.port;
+	for (;;) {
+		const port = randomInt(20_000, 32_000);
+		const probe = createServer().listen(port, '127.0.0.1');
+		try {
+			await once(probe, 'listening');
+		} catch {
+			// It is taken.
+			continue;
+		}
+		await new Promise((resolve) => probe.close(resolve));
+		return port;
+	}
 }
