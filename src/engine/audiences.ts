@@ -131,9 +131,9 @@ async function campaignErrors(
 		const { results } = await reads.pageCampaigns({ id, page: 1, page_size: 1, now: 0 });
 		const [campaign] = results;
 		if (campaign === undefined) return { [key]: [refused(`There is no campaign ${id}.`)] };
-		// Nobody would have opened it, and everybody would get the mail.
+		// Without their opens all recipients count as such that opened nothing, and would get the mail.
 		if (campaign.date_dropped !== undefined)
-			return { [key]: [refused(`${sayDropped(campaign)}, and nobody knows who opened it.`)] };
+			return { [key]: [refused(`${sayDropped(campaign)}, and their opens with them.`)] };
 	}
 	return {};
 }

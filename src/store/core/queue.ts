@@ -169,7 +169,7 @@ async function takeUntilFull(
 	while (leased.length < max) {
 		const rows = await due(max - leased.length);
 		if (rows.length === 0) break;
-		// The rows first: from here on nobody else changes them.
+		// The rows first: from here on they are locked, and other transactions do not change them.
 		const [compositions, reasonsAgainst] = await sql.together([
 			() => openCompositions(sql, command.now),
 			() => openSuppressions(sql, command.now),

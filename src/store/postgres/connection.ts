@@ -41,8 +41,9 @@ export interface Database {
 	read<R>(operate: (session: Session) => Promise<R>): Promise<R>;
 	/**
 	 * In a transaction of its own, beside others whose holds allow it; it holds the project alone where it names none, or
-	 * from the moment at which it asks for that (`Sql.alone`). Runs again what the server undid to let another one pass, and what lost its connection. Where the answer to its end was lost, its `receipt` tells what became
-	 * of it; null: it may run again. Rejects with `StoreError`; "unreachable" says that it may be done.
+	 * from the moment at which it asks for that (`Sql.alone`). Runs again what the server undid to let another one pass,
+	 * and what lost its connection. Where the answer to its end was lost, its `receipt` tells what became of it; null: it
+	 * may run again. Rejects with `StoreError`; "unreachable" says that it may be done.
 	 */
 	write<R>(operate: (session: Session) => Promise<R>, means?: Partial<Means>): Promise<R>;
 	/** Tells other processes of the project that messages are ready; never rejects, and loses it where it fails. */

@@ -17,6 +17,7 @@ import type { Writes } from '../store.js';
 /** In the order in which they are taken, so that no two writes wait for each other. */
 const levels = ['project', 'people', 'address', 'key', 'deliveries'] as const;
 
+/** One lock of a transaction. */
 export interface Hold {
 	level: (typeof levels)[number];
 	/** Of addresses and keys, which are many. */

@@ -128,7 +128,7 @@ function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: Connec
 	assertOurs(db, path);
 	// Only a file without pages accepts a page size. Imports were faster with 8 KiB than with 4 or 16.
 	db.pragma('page_size = 8192');
-	// Each time it is set it is written, which would be a change by whoever opens a file.
+	// Setting the pragma writes to the file, and opening an existing file must not change it.
 	if (db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
 	const journal = db.pragma('journal_mode = WAL', { simple: true });
 	if (path !== memoryPath && journal !== 'wal') {

@@ -26,7 +26,7 @@ const isNeeded = `EXISTS (
 	)
 )`;
 
-/** The rows that it leaves for now are behind those it drops: the next slice begins after as many. */
+/** Bodies that are needed stay in the index before the rest: the next slice begins behind as many. */
 export async function dropBodies(
 	sql: Sql,
 	{ now, limit, after, onlyLinks }: SliceOfExpired,
