@@ -68,6 +68,19 @@ export interface WrongCounter {
 	inactive: { kept: number; counted: number };
 }
 
+/** A server that `?replica=` names. */
+export interface ReplicaFacts {
+	host: string;
+	/** Why it could not be looked into; null: it was. */
+	failure: string | null;
+	/** It follows another server than the primary. */
+	isOther: boolean;
+	/** False: it takes writes itself. */
+	isReplica: boolean;
+	/** How long ago that was committed which it has last; 0: it has everything, `Infinity`: for an unknown time. */
+	behind: Micros;
+}
+
 /** The server of a database, as its settings and views tell (PostgreSQL manual, 20 and 28.2). `bytes`: the size of the database. */
 export interface ServerFacts {
 	/** `15.8`. */
@@ -83,6 +96,8 @@ export interface ServerFacts {
 	standbys: string;
 	/** Replicas that follow it now, waited for or not. */
 	replicas: number;
+	/** Those from which this URL reads. */
+	named: readonly ReplicaFacts[];
 	connections: number;
 	mostConnections: number;
 	isEncrypted: boolean;

@@ -103,12 +103,13 @@ async function openLocal(
 		presence,
 		isTrial = false,
 		onWait,
-	}: Pick<LocalParts, 'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait'>,
+		warn,
+	}: Pick<LocalParts, 'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait' | 'warn'>,
 ): Promise<{ store: Store; isMade: boolean }> {
 	const mode = target.create ? 'create' : 'existing';
 	const options = { clock, mode, role, keys, isTrial } as const;
 	const onLocked = onWait === null ? undefined : () => onWait().end;
-	if (isPostgres(target.url)) return await openOnServer(target, options);
+	if (isPostgres(target.url)) return await openOnServer(target, { ...options, warn });
 	if (role === 'cli' || role === 'worker')
 		return { store: await openStore(target.url, { ...options, onLocked }), isMade: false };
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
@@ -125,7 +126,10 @@ function tokenFileOf(url: string, env: ConnectDependencies['env']): string {
 }
 
 /** Only the server knows whether there is a database; a dry run makes none. */
-async function openOnServer({ url, create }: LocalTarget, options: Omit<OpenOptions, 'mode'>) {
+async function openOnServer(
+	{ url, create }: LocalTarget,
+	options: Omit<OpenOptions, 'mode'> & Pick<LocalParts, 'warn'>,
+) {
 	const { openPostgresStore } = await import('../../store/postgres/store.js');
 	try {
 		return { store: await openPostgresStore({ ...options, url, mode: 'existing' }), isMade: false };

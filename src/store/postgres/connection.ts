@@ -26,6 +26,8 @@ export interface DatabaseOptions {
 	lockTimeoutMs: number;
 	/** Every write is undone after its answer. */
 	isTrial: boolean;
+	/** Another server answers what this one does not: it is asked once, and waited for a short time. */
+	isReplica?: boolean;
 }
 
 /** A core and the connection on which it works, for one transaction. */
@@ -93,10 +95,10 @@ interface Tries {
 
 /** Connects when it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
-	const { place, keys, lockTimeoutMs, isTrial } = options;
+	const { place, keys, lockTimeoutMs, isTrial, isReplica = false } = options;
 	const pools = createPools(place, options);
 	// Looked into twice within the time for which a write waits.
-	const silenceMs = lockTimeoutMs / 4;
+	const silenceMs = isReplica ? 1_000 : lockTimeoutMs / 4;
 	let connections = Math.floor(Math.random() * shards);
 	const sessions = new WeakMap<PoolClient, OpenSession>();
 	const sessionOf = (client: PoolClient) => {
@@ -193,7 +195,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 			? tries < mostTries
 			: // A server that never answered is told at once.
 				isLost(error) && wasReached && performance.now() < deadline;
-		if (!mayPass) throw isUnsure ? uncertain(place.name, error) : translateFailure(error, place.name);
+		if (!mayPass || isReplica)
+			throw isUnsure ? uncertain(place.name, error) : translateFailure(error, place.name);
 		await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
 		// What may still be ending holds the project with others.
 		return isUnsure ? alone : tried;

@@ -11,6 +11,7 @@ import { shownDatabase } from '../url.js';
 import { openDatabase } from './connection.js';
 import { readVersion, schemaVersion } from './migrations.js';
 import { readPlace } from './place.js';
+import { inspectReplicas } from './replicas.js';
 
 export interface ServerInspection {
 	schema: { found: number; known: number };
@@ -51,9 +52,8 @@ export async function inspectPostgres(
 	{ keys, clock }: { keys: readonly WrappingKey[]; clock: Clock },
 ): Promise<ServerInspection> {
 	const place = readPlace(url);
-	const database = openDatabase({
-		...{ place, keys, size: 2, role: 'doctor', lockTimeoutMs: 5_000, isTrial: true },
-	});
+	const options = { place, keys, size: 2, role: 'doctor', lockTimeoutMs: 5_000, isTrial: true };
+	const database = openDatabase(options);
 	try {
 		const found = await database.read(({ sql }) => readVersion(sql, place.name, { mayBeNewer: true }));
 		if (found === 0) throw new DatabaseMissing(shownDatabase(url));
@@ -71,6 +71,7 @@ export async function inspectPostgres(
 				isReadOnly: row.read_only === 'on',
 				...{ synchronousCommit: row.synchronous_commit, standbys: row.standbys },
 				replicas: row.replicas,
+				named: await inspectReplicas(database, options),
 				...{ connections: row.connections, mostConnections: row.most, isEncrypted: row.encrypted === 1 },
 				ahead: row.now - (before + after) / 2,
 			},

@@ -6,6 +6,16 @@ import { canParseUrl } from '../../api/schema/url.js';
 import { suggest } from '../../api/suggest.js';
 import { urlsOf } from '../url.js';
 
+/** A server that follows the primary. */
+export interface Replica {
+	/** HOST:PORT, for people. */
+	host: string;
+	/** For the driver. */
+	url: string;
+	/** The primary may be here at another time: it is a host of the URL too. */
+	isHost: boolean;
+}
+
 /** A URL, read: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…`. */
 export interface Place {
 	/** For people: host, database and schema, never the password. */
@@ -16,6 +26,8 @@ export interface Place {
 	pool: number | null;
 	/** HOST:PORT where it is heard that messages are ready: past a pooler. Null: the place itself; `off`: nowhere. */
 	listen: string | null;
+	/** Those that may answer reads. */
+	replicas: readonly Replica[];
 	/** What is left for the driver: one for each host. */
 	urls: readonly string[];
 	/** Of these the one that takes writes, wherever it is. */
@@ -43,8 +55,10 @@ export function readPlace(text: string): Place {
 	if (pool !== null && !/^[1-9]\d{0,2}$/.test(pool))
 		throw refuse('has a ?pool= that is no number from 1 to 999');
 	const listen = url.searchParams.get('listen');
-	if (listen !== null && listen !== 'off' && !/^(\[[\da-f:.]+\]|[^\s/@:?#[\]]+)(:\d{1,5})?$/i.test(listen))
+	if (listen !== null && listen !== 'off' && !isHost(listen))
 		throw refuse('has a ?listen= that is neither off nor HOST:PORT');
+	const replicas = url.searchParams.get('replica')?.split(',') ?? [];
+	if (!replicas.every(isHost)) throw refuse('has a ?replica= that is not HOST:PORT, or several with commas');
 	const ssl = tlsOf(url.searchParams, refuse);
 	const wanted = url.searchParams.get('target_session_attrs') ?? (others.length > 0 ? 'read-write' : 'any');
 	if (!['any', 'read-write', 'primary'].includes(wanted))
@@ -58,13 +72,29 @@ export function readPlace(text: string): Place {
 		schema,
 		pool: pool === null ? null : Number(pool),
 		listen,
+		replicas: replicas.map((replica) => replicaAt(replica, url, [url, ...others])),
 		urls: [url, ...others].map(driversUrl),
 		isPrimaryWanted: wanted !== 'any',
 		ssl,
 	};
 }
 
-const own = ['schema', 'pool', 'listen', 'sslmode', 'sslrootcert', 'target_session_attrs'];
+function isHost(text: string): boolean {
+	return /^(\[[\da-f:.]+\]|[^\s/@:?#[\]]+)(:\d{1,5})?$/i.test(text);
+}
+
+function replicaAt(host: string, url: URL, hosts: readonly URL[]): Replica {
+	const own = new URL(url);
+	own.host = host;
+	// A port stays where none is given.
+	if (!/:\d+$/.test(host)) own.port = '';
+	for (const name of ['host', 'port']) own.searchParams.delete(name);
+	const placeOf = ({ hostname, port }: URL) => `${hostname}:${port || 5432}`;
+	const isHost = hosts.some((one) => placeOf(one) === placeOf(own));
+	return { host, url: driversUrl(own), isHost };
+}
+
+const own = ['schema', 'pool', 'listen', 'replica', 'sslmode', 'sslrootcert', 'target_session_attrs'];
 
 /** Further ones: those that the driver reads, and those of libpq that hosted databases put in their URLs. */
 const parameters = [

@@ -15,9 +15,13 @@ export interface Pools {
 }
 
 const connectTimeoutMs = 10_000;
+const replicaTimeoutMs = 2_000;
 
 /** Connects when it is first used. `size`: connections at most. */
-export function createPools(place: Place, { size, role }: { size: number; role: string }): Pools {
+export function createPools(
+	place: Place,
+	{ size, role, isReplica = false }: { size: number; role: string; isReplica?: boolean },
+): Pools {
 	const idle = new Set<PoolClient>();
 	const configs = new WeakMap<PoolClient, ClientConfig>();
 	const hosts = place.urls.map((url) => {
@@ -25,7 +29,7 @@ export function createPools(place: Place, { size, role }: { size: number; role: 
 			connectionString: url,
 			ssl: place.ssl,
 			application_name: `mailctl ${role}`,
-			connectionTimeoutMillis: connectTimeoutMs / place.urls.length,
+			connectionTimeoutMillis: isReplica ? replicaTimeoutMs : connectTimeoutMs / place.urls.length,
 			keepAlive: true,
 			keepAliveInitialDelayMillis: 10_000,
 		};

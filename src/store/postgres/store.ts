@@ -20,6 +20,7 @@ import { type Listening, makesReady } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
 import { createOutcomes } from './outcomes.js';
 import { readPlace } from './place.js';
+import { openReplicas } from './replicas.js';
 import { startUpkeep } from './upkeep.js';
 
 export interface PostgresOptions {
@@ -35,6 +36,8 @@ export interface PostgresOptions {
 	isTrial?: boolean;
 	/** Keys of its secrets: the first wraps new values, all unwrap; none when absent. */
 	keys?: readonly WrappingKey[];
+	/** What a person should know, while it works on. */
+	warn?: (text: string) => void;
 }
 
 /** Connections at most, where the URL does not say. A server reads for several requests at once. */
@@ -47,7 +50,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const clock = createDatabaseClock(options.clock);
 	// What a trial did is known to one core alone.
 	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
-	const database = openDatabase({ place, size, role, keys, lockTimeoutMs, isTrial });
+	const parts = { place, size, role, keys, lockTimeoutMs, isTrial };
+	const database = openDatabase(parts);
+	// A trial decides by what it reads.
+	const replicas =
+		isTrial || place.replicas.length === 0 ? null : openReplicas(database, parts, options.warn ?? ignore);
 	try {
 		await database.read(({ sql }) => clock.measure(sql));
 		await prepare(database, { ...options, clock, schema: place.schema, name: place.name });
@@ -66,7 +73,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 			return await carryOut(core, name, command);
 		};
 		const means = isTrial ? {} : { holds: holdsOf(name, command), receipt: outcomes.receiptFor(name) };
-		const answer = await database.write(operate, means);
+		const answer = await database.write(operate, means).finally(() => replicas?.wrote());
 		if (!isTrial && makesReady(name)) database.notify();
 		return answer;
 	};
@@ -81,9 +88,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	let closing: Promise<void> | null = null;
 	return {
 		clock,
-		reads: driverOf('reads', (name, command) =>
-			database.read(({ core }) => carryOut(core, name, command) as Promise<unknown>),
-		),
+		reads: driverOf('reads', (name, command) => {
+			const operate = ({ core }: Session) => carryOut(core, name, command) as Promise<unknown>;
+			return replicas === null ? database.read(operate) : replicas.read({ name, command }, operate);
+		}),
 		writes: {
 			...driverOf('writes', groundable),
 			rewriteSecrets: (command) =>
@@ -102,11 +110,15 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		onReady: listeners.add,
 		close: () => {
 			listeners.stop();
-			closing ??= Promise.resolve(upkeep?.end()).then(database.close);
+			closing ??= Promise.resolve(upkeep?.end())
+				.then(() => replicas?.close())
+				.then(database.close);
 			return closing;
 		},
 	};
 }
+
+function ignore(): void {}
 
 async function prepare(
 	database: Database,

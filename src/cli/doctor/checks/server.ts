@@ -1,5 +1,6 @@
 /** A database of PostgreSQL: its server, how durable its commits are, and what is left of its connections. */
 import { type Micros, microsPerSecond } from '../../../api/datetime.js';
+import type { ReplicaFacts } from '../../../store/maintenance.js';
 import { sizeText, spanText } from '../../render/amounts.js';
 import type { Inspected, InspectedServer } from '../inspected.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
@@ -8,6 +9,8 @@ import { closedFix, judgeSchema } from './database.js';
 /** `pg_current_snapshot` came with it. */
 const oldest = 130_000;
 const clockSlack: Micros = 2 * microsPerSecond;
+/** Farther behind, a replica is not read. */
+const mostBehind: Micros = 5 * microsPerSecond;
 
 /** `database.…` of a server; all but the first are skipped where it cannot be looked into. */
 export function serverChecks(found: Inspected, { line }: Pick<Surroundings, 'line'>): Check[] {
@@ -19,7 +22,33 @@ export function serverChecks(found: Inspected, { line }: Pick<Surroundings, 'lin
 		{ name: 'database.durability', run: opened(({ server }) => judgeDurability(server)) },
 		{ name: 'database.connections', run: opened(({ server }) => judgeConnections(server)) },
 		{ name: 'database.clock', run: opened(({ server }) => judgeClock(server)) },
+		...namedBy(found).map((replica) => ({
+			name: 'database.replica' as const,
+			run: async () => judgeReplica(replica),
+		})),
 	];
+}
+
+function namedBy(found: Inspected): readonly ReplicaFacts[] {
+	return found.kind === 'server' ? found.database.server.named : [];
+}
+
+function judgeReplica({ host, failure, isOther, isReplica, behind }: ReplicaFacts): Verdict {
+	const says = `the replica ${host}`;
+	const still = 'the primary answers in its place';
+	const fix = 'correct ?replica= in --db or MAILCTL_DB';
+	if (failure !== null)
+		return warning(`${says} does not answer, and ${still}: ${failure}`, closedFix('unreachable'));
+	if (isOther) return warning(`${says} follows another system than this database, and ${still}`, fix);
+	if (!isReplica) return warning(`${says} takes writes itself, and ${still}`, fix);
+	if (behind === 0) return ok(`${says} is of the same system and has everything`);
+	const late = Number.isFinite(behind) ? `${spanText(behind)} behind` : 'behind for an unknown time';
+	return behind > mostBehind
+		? warning(
+				`${says} is ${late}, and ${still}`,
+				'look at its log, and at pg_stat_replication of the primary',
+			)
+		: ok(`${says} is of the same system, ${late}`);
 }
 
 function judgeServer(found: Inspected, line: Surroundings['line']): Verdict {
