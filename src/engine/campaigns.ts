@@ -34,7 +34,7 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 		addList: async (campaign, list_id, call) => {
 			found(await store.reads.getList({ id: list_id }));
 			const now = clock.now();
-			return found(await store.writes.addListToCampaign({ campaign, list_id, now, ...seenBy(call) }));
+			return found(await store.writes.addListToCampaign({ campaign, list_id, now, ...seenBy(call) }, call));
 		},
 		put: async (campaign, batch, call) => {
 			const rows = { ...checkedBatch(batch), now: clock.now() };

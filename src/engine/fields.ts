@@ -28,7 +28,7 @@ export function createFields(context: EngineContext): Crud<Field, FieldInput> {
 		},
 		replace: (id, input) => change(id, input, 'replace'),
 		patch: (id, input) => change(id, input, 'patch'),
-		delete: async (id) => deleted(await writes.deleteField({ id })),
+		delete: async (id, call) => deleted(await writes.deleteField({ id }, call)),
 	};
 }
 

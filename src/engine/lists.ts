@@ -26,7 +26,7 @@ export function createLists(context: EngineContext): Crud<List, ListInput> {
 			found(await reads.getList({ id }));
 			return written(await writes.patchList({ id, patch: checked(listFields.parse(input, 'patch')) }));
 		},
-		delete: async (id) => deleted(await writes.deleteList({ id, now: clock.now() })),
+		delete: async (id, call) => deleted(await writes.deleteList({ id, now: clock.now() }, call)),
 	};
 }
 

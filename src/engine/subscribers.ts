@@ -73,6 +73,6 @@ export function createSubscribersPlus({ store, clock }: EngineContext): Subscrib
 			const input = { ...checked(subscriberFields.parse(subscriber, 'patch')), email };
 			return written(await store.writes.createSubscriber({ list_id, input, if_exists, now: clock.now() }));
 		},
-		clear: async (id) => found(await store.writes.clearList({ id, now: clock.now() })),
+		clear: async (id, call) => found(await store.writes.clearList({ id, now: clock.now() }, call)),
 	};
 }

@@ -17,7 +17,7 @@ import type { Uuid } from '../api/records.js';
 import type { RecipientRow } from '../engine/rules/recipient-rows.js';
 import type { Courier } from '../engine/rules/request-rows.js';
 import type { RefusedRow } from '../engine/rules/row-place.js';
-import type { PageOf, Seen, Slice } from './store.js';
+import type { Means, PageOf, Seen, Slice } from './store.js';
 import type { Submission } from './submissions.js';
 
 export interface OpenCampaign {
@@ -152,6 +152,7 @@ export interface CampaignWrites {
 	/** Expands a list's active subscribers into staged messages. Adding the same list again adds no address twice. */
 	addListToCampaign(
 		c: { campaign: Uuid; list_id: number; now: Micros } & Seen,
+		means?: Means,
 	): Promise<Ack<AcceptCounts> | null>;
 	/** Adds a list of a service, page by page, to a campaign that goes by its API. */
 	addPeopleToCampaign(c: ListedPeople): Promise<PeopleAck>;

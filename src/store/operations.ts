@@ -3,7 +3,7 @@
  * interfaces define arguments and answers; the compiler finds an operation that is missing here.
  */
 import type { Queue } from './queue.js';
-import type { Reads, Writes } from './store.js';
+import type { Means, Reads, Writes } from './store.js';
 
 /** The parts of a store that have operations. */
 export interface Parts {
@@ -152,11 +152,14 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 };
 
 /** Carries out an operation; returns what its interface declares for this name. */
-export type Run = (operation: string, command: unknown) => Promise<unknown>;
+export type Run = (operation: string, command: unknown, means?: Means) => Promise<unknown>;
 
 /** A part of a store whose operations are carried out by `run`. */
 export function driverOf<Part extends keyof Parts>(part: Part, run: Run): Parts[Part] {
-	const operations = Object.keys(names[part]).map((name) => [name, (command: unknown) => run(name, command)]);
+	const operations = Object.keys(names[part]).map((name) => [
+		name,
+		(command: unknown, means?: Means) => run(name, command, means),
+	]);
 	// Each answer is that of the operation of the same name.
 	return Object.fromEntries(operations) as Parts[Part];
 }

@@ -7,7 +7,7 @@ import { limitSettings } from '../engine/rules/limits.js';
 import type { Core } from './core/core.js';
 import type { Command } from './operations.js';
 import type { Leased } from './queue.js';
-import type { Writes } from './store.js';
+import type { Means, Writes } from './store.js';
 
 /** Carries out one operation of the core, in a transaction of its own. */
 export type Step = <Name extends keyof Core>(
@@ -66,12 +66,21 @@ const alwaysAsMany: StagingSize = { rows: () => sliceSize, took: () => undefined
 export function inSlices(steps: Steps, stagingSize = alwaysAsMany) {
 	return {
 		putSettings: (command) => putSettingsInSlices(steps, command),
-		addListToCampaign: (command) => addInSlices(steps, command, stagingSize),
+		addListToCampaign: (command, means?: Means) => addInSlices(stoppable(steps, means), command, stagingSize),
 		cancelCampaign: (command) => cancelInSlices(steps, command),
-		deleteList: (command) => deleteInSlices(steps, command),
-		clearList: (command) => clearInSlices(steps, command),
-		deleteField: (command) => deleteFieldInSlices(steps, command),
+		deleteList: (command, means?: Means) => deleteInSlices(stoppable(steps, means), command),
+		clearList: (command, means?: Means) => clearInSlices(stoppable(steps, means), command),
+		deleteField: (command, means?: Means) => deleteFieldInSlices(stoppable(steps, means), command),
 	} satisfies Partial<Writes>;
+}
+
+/** Steps none of which begins once the signal is aborted. */
+export function stoppable({ step, isTrial }: Steps, { signal }: Means = {}): Steps {
+	const wanted: Step = (name, command) => {
+		signal?.throwIfAborted();
+		return step(name, command);
+	};
+	return { step: wanted, isTrial };
 }
 
 /**

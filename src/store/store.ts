@@ -62,6 +62,14 @@ export interface Store {
 	close(): Promise<void>;
 }
 
+/**
+ * Beside the command of an operation in slices: once the signal is aborted no further slice begins, and the call rejects
+ * with its reason. What was done stays, and a repeated call goes on.
+ */
+export interface Means {
+	signal?: AbortSignal;
+}
+
 /** `page` ≥ 1; a page past the end is an empty slice with the true count. */
 export interface PageOf {
 	page: number;
@@ -215,9 +223,9 @@ export interface Writes
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
 	patchListDetails(c: { id: number; patch: Partial<ListDetailsInput> }): Promise<Written<ListDetails>>;
 	/** Deletes the list with its subscribers, slice by slice, and before them cancels its waiting bulk messages. False: no such list. */
-	deleteList(c: { id: number; now: Micros }): Promise<boolean>;
+	deleteList(c: { id: number; now: Micros }, means?: Means): Promise<boolean>;
 	/** Deletes all subscribers of the list, slice by slice. `null`: no such list; else their number. */
-	clearList(c: { id: number; now: Micros }): Promise<number | null>;
+	clearList(c: { id: number; now: Micros }, means?: Means): Promise<number | null>;
 
 	/** `if_exists`: an existing subscriber is kept (`skip`) or changed, meta merged (`update`); absent: refused. */
 	createSubscriber(c: {
@@ -245,7 +253,7 @@ export interface Writes
 	createField(c: { input: FieldInput; now: Micros }): Promise<Written<Field>>;
 	/** A rename renames the key in every subscriber's meta; `deleteField` takes it out, slice by slice. */
 	patchField(c: { id: number; patch: Partial<FieldInput> }): Promise<Written<Field>>;
-	deleteField(c: { id: number }): Promise<boolean>;
+	deleteField(c: { id: number }, means?: Means): Promise<boolean>;
 
 	createWebhook(c: { input: Required<WebhookInput>; now: Micros }): Promise<Written<Webhook>>;
 	patchWebhook(c: { id: number; patch: Partial<WebhookInput> }): Promise<Written<Webhook>>;

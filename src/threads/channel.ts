@@ -3,12 +3,15 @@
 import type { Worker } from 'node:worker_threads';
 import { StoreError } from '../api/errors.js';
 import type { Answer, Operation } from './remote.js';
-import { parseFailure } from './thread-errors.js';
+import { isStopped, parseFailure } from './thread-errors.js';
 
 /** One end of a conversation with a thread. */
 export interface Channel {
-	/** Rejects with the error of the operation in the thread; with `StoreError` "io" when the thread has ended. */
-	call(operation: Omit<Operation, 'id'>): Promise<unknown>;
+	/**
+	 * Rejects with the error of the operation in the thread, with the signal's reason where that stopped it, and with
+	 * `StoreError` "io" when the thread has ended.
+	 */
+	call(operation: Omit<Operation, 'id' | 'isStoppable'>, signal?: AbortSignal): Promise<unknown>;
 	/** Ends the thread at once; unanswered operations reject. */
 	end(): Promise<void>;
 }
@@ -76,16 +79,34 @@ export function openChannel(
 		.on('error', fail)
 		.on('exit', (code) => fail(`it ended with ${code}`));
 
+	const ask = (operation: Omit<Operation, 'id'>) =>
+		new Promise<unknown>((resolve, reject) => {
+			if (ended !== null) return reject(ended);
+			lastId += 1;
+			waiting.set(lastId, { resolve, reject });
+			// After the other work of this tick: a message costs more than its content.
+			if (queued.length === 0) setImmediate(send);
+			queued.push({ id: lastId, ...operation });
+		});
+
+	const askUntil = async (operation: Omit<Operation, 'id'>, signal: AbortSignal) => {
+		signal.throwIfAborted();
+		const asked = ask({ ...operation, isStoppable: true });
+		const id = lastId;
+		// A thread that has ended answers neither.
+		const stopIt = () => void ask({ part: 'thread', method: 'stop', command: id }).catch(() => undefined);
+		signal.addEventListener('abort', stopIt, { once: true });
+		try {
+			return await asked;
+		} catch (error) {
+			throw isStopped(error) ? signal.reason : error;
+		} finally {
+			signal.removeEventListener('abort', stopIt);
+		}
+	};
+
 	return {
-		call: (operation) =>
-			new Promise((resolve, reject) => {
-				if (ended !== null) return reject(ended);
-				lastId += 1;
-				waiting.set(lastId, { resolve, reject });
-				// After the other work of this tick: a message costs more than its content.
-				if (queued.length === 0) setImmediate(send);
-				queued.push({ id: lastId, ...operation });
-			}),
+		call: (operation, signal) => (signal === undefined ? ask(operation) : askUntil(operation, signal)),
 		end: async () => {
 			stop(`the ${name} is closed`, null);
 			await worker.terminate();

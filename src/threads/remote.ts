@@ -6,12 +6,14 @@ import type { Queue } from '../store/queue.js';
 import type { Reads, Slice, TrackedEvent, Writes } from '../store/store.js';
 import type { Failure } from './thread-errors.js';
 
-/** `thread`: `open` and `close`; the others are the parts of the store. */
+/** `thread`: `open`, `stop` and `close`; the others are the parts of the store. */
 export interface Operation {
 	id: number;
 	part: 'thread' | keyof Parts;
 	method: string;
 	command: unknown;
+	/** A later `stop` of the thread, whose command is this id, aborts it. */
+	isStoppable?: true;
 }
 
 export type Answer = { id: number } & (

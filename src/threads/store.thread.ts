@@ -2,11 +2,11 @@
 import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../api/datetime.js';
 import { openReader, openStore } from '../store/open.js';
-import type { Store } from '../store/store.js';
+import type { Means, Store } from '../store/store.js';
 import { type Answer, type OpenCommand, type Operation, servedReads, servedWrites } from './remote.js';
-import { formatFailure } from './thread-errors.js';
+import { formatFailure, Stopped } from './thread-errors.js';
 
-type Run = (command: unknown) => Promise<unknown>;
+type Run = (command: unknown, means?: Means) => Promise<unknown>;
 
 /** The open connection's parts by name; empty before it is open. */
 let parts: Partial<Pick<Store, 'queue' | 'close'> & { reads: object; writes: object }> = {};
@@ -30,21 +30,33 @@ async function begin(operations: readonly Operation[]): Promise<void> {
 	}
 }
 
-async function answer({ id, part, method, command }: Operation): Promise<void> {
+/** Of operations that may be stopped, by id. */
+const stopping = new Map<number, AbortController>();
+
+async function answer(operation: Operation): Promise<void> {
+	const { id, isStoppable } = operation;
 	try {
-		const value = await run(part, method, command);
+		const value = await run(operation, isStoppable ? stoppableBy(id) : undefined);
 		post({ id, kind: 'value', value });
 	} catch (error) {
 		post({ id, kind: 'failure', failure: formatFailure(error) });
+	} finally {
+		stopping.delete(id);
 	}
 }
 
-async function run(part: Operation['part'], method: string, command: unknown): Promise<unknown> {
+function stoppableBy(id: number): Means {
+	const stop = new AbortController();
+	stopping.set(id, stop);
+	return { signal: stop.signal };
+}
+
+async function run({ part, method, command }: Operation, means: Means | undefined): Promise<unknown> {
 	// The other side names methods of these parts only, each with its own command (operations.ts).
 	const own = part === 'thread' ? threadOperations : (parts[part] as Record<string, Run> | undefined);
 	const operation = own?.[method];
 	if (operation === undefined) throw new Error(`this thread has no ${part}.${method}`);
-	return operation(command);
+	return operation(command, means);
 }
 
 const threadOperations: Record<string, Run> = {
@@ -57,6 +69,9 @@ const threadOperations: Record<string, Run> = {
 			const opened = await openStore(url, { ...options, clock: systemClock });
 			parts = { ...opened, reads: servedReads(opened.reads), writes: servedWrites(opened.writes) };
 		}
+	},
+	stop: async (id) => {
+		stopping.get(Number(id))?.abort(new Stopped());
 	},
 	close: async () => {
 		await parts.close?.();

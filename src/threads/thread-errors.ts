@@ -8,6 +8,15 @@ import {
 } from '../api/errors.js';
 import { DatabaseMissing, UnsupportedDatabase } from '../store/errors.js';
 
+/** What stopped an operation there: its reason stays in the thread of the signal. */
+export class Stopped extends Error {
+	override readonly name = 'Stopped';
+}
+
+export function isStopped(error: unknown): boolean {
+	return error instanceof Error && error.name === 'Stopped';
+}
+
 interface Told {
 	message: string;
 	stack: string | null;

@@ -45,10 +45,10 @@ export async function openThreadedStore(url: string, options: ThreadedOptions): 
 	}
 	let closing: Promise<void> | null = null;
 	const through = (channel: Channel, part: Operation['part']): Run => {
-		return async (method, command) => {
+		return async (method, command, means) => {
 			if (failure !== null) throw failure;
 			if (closing !== null) throw new StoreError('io', `${url} is closed`);
-			return channel.call({ part, method, command });
+			return channel.call({ part, method, command }, means?.signal);
 		};
 	};
 	return {

@@ -1,13 +1,14 @@
 /** Additional fields: the variables that subscriber meta may hold. */
 
 import { need } from '../../api/capabilities.js';
+import { ApiError } from '../../api/errors.js';
 import type { Field } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { counted } from '../render/counted.js';
-import { assertChange, maybeCreated } from '../verbs/changing.js';
+import { assertChange, mayBreakOff, maybeCreated } from '../verbs/changing.js';
 import { foresee, notTaken } from '../verbs/foreseen.js';
 import { walk } from '../verbs/listing.js';
 import { explained, type Refused } from '../verbs/refusals.js';
@@ -160,7 +161,16 @@ const remove = command({
 			await cx.confirm({ kind: 'mild', what: `delete the field ${field.variable}` });
 		else await confirm(cx, `delete the field ${field.variable}`, field, uses);
 		const api = await cx.api();
-		await cx.killable(() => api.fields.delete(field.id, { signal: cx.signal }));
+		await mayBreakOff(cx, api.fields.delete(field.id, { signal: cx.signal }), {
+			left: async (signal) => {
+				const isGone = await api.fields.get(field.id, { signal }).then(
+					() => false,
+					(error: unknown) => error instanceof ApiError && error.code === 'not_found',
+				);
+				return isGone ? null : `the field ${field.variable} is still there, and some subscribers hold it`;
+			},
+			again: () => mailctl('fields', 'delete', field.variable, '--confirm', field.variable),
+		});
 		await cx.out.document({ deleted: [field.id] }, `deleted the field ${field.variable}`);
 	},
 });

@@ -2,15 +2,16 @@
 
 import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
+import { ApiError } from '../../api/errors.js';
 import type { List } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
-import { mailctl } from '../frame/command-line.js';
+import { mailctl, type OwnCommand } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { answer, type Columns, column } from '../render/columns.js';
-import { counted } from '../render/counted.js';
-import { maybeCreated } from '../verbs/changing.js';
+import { counted, numberText } from '../render/counted.js';
+import { mayBreakOff, maybeCreated } from '../verbs/changing.js';
 import { foresee } from '../verbs/foreseen.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
@@ -208,7 +209,12 @@ const remove = command({
 		const [only] = found;
 		const name = found.length === 1 && only !== undefined ? only.name : String(found.length);
 		await cx.confirm({ kind: 'severe', what: `${what} for good${cancels}`, name });
-		const remove = ({ id }: List) => cx.killable(() => api.lists.delete(id, { signal: cx.signal }));
+		const rest = new Set(found);
+		const remove = async (list: List) => {
+			const deleting = api.lists.delete(list.id, { signal: cx.signal });
+			await mayBreakOff(cx, deleting, { left: left(api, list), again: () => deleteAgain([...rest]) });
+			rest.delete(list);
+		};
 		return deleteEach(cx, found, { noun: 'list', remove, also: canceledNote(waiting) });
 	},
 });
@@ -253,19 +259,39 @@ function describe(lists: readonly List[]): string {
 	return `list${lists.length === 1 ? '' : 's'} ${names} with ${counted(people, 'subscriber')}`;
 }
 
+/** What a stopped deletion leaves of a list, as it is then: `list 3 "News" still has 40 of 50 subscribers`. */
+function left({ lists }: Api, { id, name, overall_subscribers_count: before }: List) {
+	return async (signal: AbortSignal): Promise<string | null> => {
+		const now = await lists.get(id, { signal }).then(
+			({ overall_subscribers_count }) => numberText(overall_subscribers_count),
+			(error: unknown) => (error instanceof ApiError && error.code === 'not_found' ? null : 'some'),
+		);
+		return now === null ? null : `list ${id} "${name}" still has ${now} of ${counted(before, 'subscriber')}`;
+	};
+}
+
+function deleteAgain(rest: readonly List[]): OwnCommand {
+	const [only] = rest;
+	const confirm = rest.length === 1 && only !== undefined ? only.name : String(rest.length);
+	return mailctl('lists', 'delete', ...rest.map(({ id }) => String(id)), '--confirm', confirm);
+}
+
 /** The document has no bulk deletion: at once where that is offered, elsewhere one by one, ids collected first. */
 async function clearSubscribers(cx: CommandContext, api: Api, found: List, also: string): Promise<ExitCode> {
+	const again = () => mailctl('lists', 'clear', String(found.id), '--confirm', found.name);
+	const leaves = { left: left(api, found), again };
 	const { ext } = await api.capabilities();
 	if (ext.subscribers !== undefined) {
 		const { subscribers: ours } = ext;
-		const deleted = await cx.killable(() => ours.clear(found.id, { signal: cx.signal }));
+		const deleted = await mayBreakOff(cx, ours.clear(found.id, { signal: cx.signal }), leaves);
 		await cx.out.document({ list_id: found.id, deleted }, `deleted ${counted(deleted, 'subscriber')}${also}`);
 		return exits.done;
 	}
 	const subscribers = api.subscribers(found.id);
 	const ids: { id: number }[] = [];
 	for await (const { id } of walk(subscribers, {}, { signal: cx.signal })) ids.push({ id });
-	const { done, failed } = await eachOf(cx, ids, ({ id }) => subscribers.delete(id, { signal: cx.signal }));
+	const remove = ({ id }: { id: number }) => subscribers.delete(id, { signal: cx.signal });
+	const { done, failed } = await mayBreakOff(cx, eachOf(cx, ids, remove), leaves);
 	await cx.out.document(
 		{ list_id: found.id, deleted: done.length },
 		`deleted ${counted(done.length, 'subscriber')}`,

@@ -11,7 +11,7 @@ import { parseFields, selectColumns } from '../render/fields.js';
 import type { Shown } from '../render/out.js';
 import { type Hint, type NamedTarget, namedTarget, unnamed } from './command-line.js';
 import { type CommandContext, createContext, type Run, type RunOptions } from './context.js';
-import { DeadlinePassed, OutputClosed, UsageError } from './errors.js';
+import { CliError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { classify, type ExitCode, exits, hinted } from './exit.js';
 import { isMachine, type RawGlobals } from './globals.js';
 import { type Missing, readInput } from './input.js';
@@ -144,8 +144,9 @@ async function orAborted<T>(
 	try {
 		return await Promise.race([running, stopped]);
 	} catch (error) {
-		// The error of an aborted call (AbortError, "database is closed") only follows from the abort.
-		throw signal.aborted ? ended(signal.reason) : error;
+		if (!signal.aborted) throw error;
+		// What the command itself says of its end. Any other error (AbortError, "database is closed") only follows from it.
+		throw error instanceof CliError && error.cause === signal.reason ? error : ended(signal.reason);
 	} finally {
 		clearTimeout(timer);
 	}

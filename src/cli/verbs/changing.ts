@@ -1,7 +1,8 @@
-/** Shared by creations and updates: an unclear answer to a creation, and an update without a change. */
+/** Shared by changes: an unclear answer to a creation, an update without a change, and one that is broken off. */
 
 import { ApiError, mayHaveHappened } from '../../api/errors.js';
 import type { OwnCommand } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { classify } from '../frame/exit.js';
 
@@ -24,6 +25,33 @@ export async function maybeCreated<T>(
 				: ['look at ', look, ' first: to create it again may make a second one'],
 			retryable: isUnique,
 			cause: error,
+		});
+	}
+}
+
+/** So long a stopped command asks what is left. */
+const askedMs = 2_000;
+
+/**
+ * What goes slice by slice, so that Ctrl-C, SIGTERM and `--deadline` leave some of it. The error then says with `left`
+ * what that is (null: nothing), and that `again` goes on. `left` takes a signal of its own: the command's is aborted.
+ */
+export async function mayBreakOff<T>(
+	{ signal }: Pick<CommandContext, 'signal'>,
+	changing: Promise<T>,
+	{ left, again }: { left: (signal: AbortSignal) => Promise<string | null>; again: () => OwnCommand },
+): Promise<T> {
+	try {
+		return await changing;
+	} catch (error) {
+		if (!signal.aborted || !(signal.reason instanceof CliError)) throw error;
+		const { code, exit, message, retryable } = signal.reason;
+		const said = await left(AbortSignal.timeout(askedMs));
+		if (said === null) throw error;
+		throw new CliError(code, exit, `${message}: ${said}`, {
+			hint: [again(), ' goes on'],
+			retryable,
+			cause: signal.reason,
 		});
 	}
 }

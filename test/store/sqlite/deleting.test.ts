@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { clearInSlices, deleteFieldInSlices, deleteInSlices } from '../../../src/store/slices.js';
+import { clearInSlices, deleteFieldInSlices, deleteInSlices, stoppable } from '../../../src/store/slices.js';
 import { createCore } from '../../../src/store/sqlite/core.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
@@ -89,6 +89,19 @@ describe('a list with many subscribers', () => {
 		sound();
 		expect(await deleteInSlices(steps, deletion, 2)).toBe(true);
 		sound();
+	});
+
+	it('stops behind a slice once its caller has gone, and the next call goes on', async () => {
+		const { core, writer, steps, left, sound } = startLists();
+		const gone = new AbortController();
+		const deleting = deleteInSlices(stoppable(steps, { signal: gone.signal }), deletion, 2);
+		await writer.write(() => undefined);
+		gone.abort(new Error('the client has gone'));
+		await expect(deleting).rejects.toThrow('the client has gone');
+		expect(left(1)?.length).toBeGreaterThan(0);
+		expect(core.getList({ id: 1 })).not.toBeNull();
+		sound();
+		expect(await deleteInSlices(steps, deletion, 2)).toBe(true);
 	});
 
 	it('is cleared in the same way, and says how many there were', async () => {
