@@ -9,17 +9,35 @@ export interface EncodingFound {
 }
 
 /**
- * A byte order mark decides. Without one: UTF-16 where every NUL lies on one side of the pairs, UTF-8 where the bytes
+ * A byte order mark decides, but that of UTF-8 not where the text after it is something else: some programs put it
+ * before a code page, and such a file is read as if it had none. Without one: UTF-16 where every NUL lies on one side of the pairs, UTF-8 where the bytes
  * are valid UTF-8 or nearly so; null: a code page. `isWhole`: nothing follows the prefix.
  */
 export function detectUnicode(prefix: Buffer, isWhole: boolean): EncodingFound | null {
 	const marked = byMark(prefix);
-	if (marked !== null) return marked;
+	if (marked !== null && isHeld(marked, prefix, isWhole)) return marked;
+	if (marked !== null) return null;
 	const wide = wideWithoutMark(prefix);
 	if (wide !== null) return { encoding: wide, bomBytes: 0 };
 	const text = isWhole ? prefix : cutPartialCharacter(prefix);
 	if (isUtf8(text) || isDamagedUtf8(text)) return { encoding: 'utf-8', bomBytes: 0 };
 	return null;
+}
+
+function isHeld({ encoding, bomBytes }: EncodingFound, prefix: Buffer, isWhole: boolean): boolean {
+	return encoding !== 'utf-8' || detectUnicode(prefix.subarray(bomBytes), isWhole)?.encoding === 'utf-8';
+}
+
+/** Why a file cannot be read as UTF-8, behind its name; null: it can. The line feed is in no character of several bytes. */
+export function utf8Fault(bytes: Buffer): string | null {
+	if (isUtf8(bytes)) return null;
+	const encoding = byMark(bytes)?.encoding ?? wideWithoutMark(bytes);
+	if (encoding?.startsWith('utf-16') === true) return 'is UTF-16: save it as UTF-8';
+	for (let line = 1, start = 0; ; line += 1) {
+		const end = bytes.indexOf(10, start);
+		if (end === -1 || !isUtf8(bytes.subarray(start, end))) return `is not UTF-8 text: line ${line} is not`;
+		start = end + 1;
+	}
 }
 
 /** The byte order mark at the beginning, or null. */

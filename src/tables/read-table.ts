@@ -1,7 +1,7 @@
 /** Opens a table: reads its first bytes, then returns its header, and its rows on demand. */
 import { isAscii, isUtf8 } from 'node:buffer';
 import iconv from 'iconv-lite';
-import { detectUnicode } from './encoding.js';
+import { byMark, detectUnicode } from './encoding.js';
 import { maxColumns, sniffBytes, TableError, type TableRow } from './finding.js';
 import { evidenceBytes, linesBeyondAscii } from './guess-encoding.js';
 import { type CsvOptions, readCsv } from './read-csv.js';
@@ -104,9 +104,15 @@ async function evidenceOf(
 	prefix: Buffer,
 	{ encoding = 'auto', signal }: TableOptions,
 ): Promise<{ evidence?: Buffer }> {
-	const isFound = encoding !== 'auto' || (!isAscii(prefix) && detectUnicode(prefix, false) !== null);
+	const marked = byMark(prefix);
+	const isSilent = isAscii(prefix.subarray(marked?.encoding === 'utf-8' ? marked.bomBytes : 0));
+	const isFound =
+		(encoding !== 'auto' && marked === null) || (!isSilent && detectUnicode(prefix, false) !== null);
 	if (isFound || prefix.length < sniffBytes || !(await isRepeatable(source))) return {};
-	return { evidence: await readBeyondAscii(source, signal) };
+	const evidence = await readBeyondAscii(source, signal);
+	return {
+		evidence: byMark(evidence)?.encoding === 'utf-8' ? linesBeyondAscii(evidence.subarray(3)) : evidence,
+	};
 }
 
 async function readBeyondAscii(source: TableSource, signal: AbortSignal | undefined): Promise<Buffer> {

@@ -192,14 +192,22 @@ function chooseEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused
 
 /** A first part of ASCII alone decides nothing: then the lines beyond ASCII do. */
 function findEncoding(prefix: Buffer, { evidence, isWhole }: SniffOptions): Chosen | Refused {
-	const isSilent = evidence !== undefined && evidence.length > 0 && isAscii(prefix);
+	const bomBytes = utf8Mark(prefix);
+	const text = prefix.subarray(bomBytes);
+	const isSilent = evidence !== undefined && evidence.length > 0 && isAscii(text);
 	const unicode = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
-	if (unicode !== null) return { ...unicode, isGuessed: false };
-	if (looksBinary(prefix.toString('latin1'))) return refuse('binary', 'is a binary file, no text');
-	const lines = evidence ?? linesBeyondAscii(isWhole ? prefix : cutPartialCharacter(prefix));
+	if (unicode !== null) return { ...unicode, bomBytes: bomBytes || unicode.bomBytes, isGuessed: false };
+	if (looksBinary(text.toString('latin1'))) return refuse('binary', 'is a binary file, no text');
+	const lines = evidence ?? linesBeyondAscii(isWhole ? text : cutPartialCharacter(text));
 	const guess = guessEncoding(lines);
 	if (isNearlyUtf8(lines)) return { ...unsure(withUtf8(guess, lines)), isNearlyUtf8: true };
-	return guess.isStrong ? { encoding: guess.encoding, bomBytes: 0, isGuessed: true } : unsure(guess);
+	return guess.isStrong ? { encoding: guess.encoding, bomBytes, isGuessed: true } : unsure(guess);
+}
+
+/** The length of the byte order mark of UTF-8, where the text begins with one. */
+function utf8Mark(prefix: Buffer): number {
+	const marked = byMark(prefix);
+	return marked?.encoding === 'utf-8' ? marked.bomBytes : 0;
 }
 
 function unsure({ candidates }: EncodingGuess): Refused {
@@ -231,25 +239,32 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 	const chosen = { encoding, bomBytes: 0, isGuessed: false };
 	if (isUtf32(encoding))
 		return { ...chosen, bomBytes: /^(?:0000feff|fffe0000)/.test(prefix.toString('hex', 0, 4)) ? 4 : 0 };
-	const marked = byMark(prefix);
-	const seems =
-		marked ??
-		detectUnicode(prefix, options.isWhole) ??
-		(encoding === 'utf-8' ? nearly(prefix, options) : null);
+	const found = detectSilent(prefix, options);
+	const marked = found === null ? null : byMark(prefix);
+	const seems = found ?? (encoding === 'utf-8' ? nearly(prefix, options) : null);
+	const bomBytes = marked?.bomBytes ?? utf8Mark(prefix);
 	if (
 		contradicts(encoding, seems?.encoding ?? null, marked !== null) ||
 		isPlainUtf8(prefix, encoding, seems)
 	) {
-		const name = seems?.encoding ?? guessEncoding(linesBeyondAscii(prefix)).encoding;
+		const name = seems?.encoding ?? guessEncoding(linesBeyondAscii(prefix.subarray(bomBytes))).encoding;
 		return refuse('wrong_encoding', `is not ${options.encoding}: it seems to be ${name}`);
 	}
-	if (encoding !== 'utf-16') return { ...chosen, bomBytes: marked?.bomBytes ?? 0 };
+	if (encoding !== 'utf-16') return { ...chosen, bomBytes };
 	return { ...chosen, encoding: 'utf-16le', ...(seems?.encoding.startsWith('utf-16') && seems) };
 }
 
+/** As `findEncoding` does: behind the mark of UTF-8 the lines beyond ASCII decide where the first part has none. */
+function detectSilent(prefix: Buffer, { isWhole, evidence }: SniffOptions): EncodingFound | null {
+	const isSilent = evidence !== undefined && evidence.length > 0;
+	const found = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
+	return found === null ? null : { ...found, bomBytes: byMark(prefix)?.bomBytes ?? 0 };
+}
+
 /** Only its rows that are not UTF-8 are refused. */
-function nearly(prefix: Buffer, { isWhole }: SniffOptions): EncodingFound | null {
-	const lines = linesBeyondAscii(isWhole ? prefix : cutPartialCharacter(prefix));
+function nearly(prefix: Buffer, { isWhole, evidence }: SniffOptions): EncodingFound | null {
+	const text = prefix.subarray(utf8Mark(prefix));
+	const lines = evidence ?? linesBeyondAscii(isWhole ? text : cutPartialCharacter(text));
 	return isNearlyUtf8(lines) ? { encoding: 'utf-8', bomBytes: 0 } : null;
 }
 

@@ -1,5 +1,7 @@
 // Files that never end, and a home that is none.
 import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findPaths } from '../../src/cli/config/config.js';
 import { cli } from '../support/cli.js';
@@ -20,6 +22,59 @@ it.skipIf(!existsSync('/dev/zero'))(
 
 it.each(['', 'here'])('keeps nothing in the working directory when HOME is "%s"', (HOME) => {
 	expect(findPaths({ HOME }).database).toMatch(/^\//);
+});
+
+describe('a file that is wanted as UTF-8', () => {
+	const broken = Buffer.from('\xef\xbb\xbfname: x\nreason: J\xf6rg\n', 'latin1');
+	const mail = [
+		'send',
+		'--from',
+		'news@example.com',
+		'--to',
+		'ann@example.com',
+		'--subject',
+		'S',
+		'--dry-run',
+	];
+
+	it.each([
+		[...mail, '--text-file'],
+		[...mail, '--html-file'],
+		[...mail, '--markdown-file'],
+		[...mail, '--text', 'T', '--context-file'],
+		['templates', 'create', '--name', 'T', '--text-file'],
+		['apply', '-f'],
+		['diff', '-f'],
+	])('names the first line that is none: %s', async (...words) => {
+		const project = await makeProject({ smtp: 9 });
+		const file = await project.file('broken', broken);
+		expect(await project.run([...words, file])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: `error: ${file} is not UTF-8 text: line 2 is not\n`,
+		});
+	});
+
+	it('is told of UTF-16, in the configuration too, and may begin with the mark of UTF-8', async () => {
+		const project = await makeProject({ smtp: 9 });
+		const wide = await project.file('wide', Buffer.from('\ufeffHello\n', 'utf16le'));
+		expect((await project.run([...mail, '--text-file', wide])).stderr).toBe(
+			`error: ${wide} is UTF-16: save it as UTF-8\n`,
+		);
+		const marked = await project.file('marked', '\ufeffHello\n');
+		expect(await project.json([...mail, '--text-file', marked])).toMatchObject({
+			send: { text_body: 'Hello\n' },
+		});
+		const folder = join(project.folder, '.config', 'mailctl');
+		await mkdir(folder, { recursive: true });
+		const config = join(folder, 'config.json');
+		await writeFile(config, broken);
+		const refused = await project.run(['lists', 'list']);
+		expect(refused.code).toBe(78);
+		expect(refused.stderr).toContain(`${config} is not UTF-8 text: line 2 is not`);
+		await writeFile(config, '\ufeff{}');
+		expect((await project.run(['lists', 'list'])).code).toBe(0);
+	});
 });
 
 describe('standard input', () => {

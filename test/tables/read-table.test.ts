@@ -88,6 +88,40 @@ describe('files that are read', () => {
 		expect(cellsOf(rows)[1]).toEqual(['b@x', 'Jürgen']);
 	});
 
+	describe('the mark of UTF-8 before what is not UTF-8 is none', () => {
+		const french = iconv.encode('email;prénom\na@example.com;Zoë François\n', 'windows-1252');
+		const nearly = Buffer.from('email,name\nx@example.com,J\xc3\xb6rg\ny@example.com,J\xf6rg\n', 'latin1');
+		const outcome = (bytes: Buffer, options = {}) =>
+			readTable(bytes, options).then(
+				({ encoding, header, rows }) => ({ encoding, header, rows }),
+				({ code, details, hint }: TableError) => ({ code, details, hint }),
+			);
+
+		it.each([
+			['a code page', french, {}],
+			['a code page that is named', french, { encoding: 'windows-1252' }],
+			['UTF-8 that is named', french, { encoding: 'utf-8' }],
+			['Cyrillic', iconv.encode('email;имя\na@example.com;Анна Ёлкина\n', 'windows-1251'), {}],
+			['UTF-8 with as much that is none', nearly, {}],
+			['UTF-8 with as much that is none, and named', nearly, { encoding: 'utf-8' }],
+			['NDJSON', iconv.encode('{"email":"a@x","name":"Zoë François"}\n', 'windows-1252'), {}],
+		])('%s', async (_, bytes, options) => {
+			expect(await outcome(Buffer.concat([bom, bytes]), options)).toEqual(await outcome(bytes, options));
+		});
+
+		it('where such bytes come late, too', async () => {
+			const path = join(await mkdtemp(join(tmpdir(), 'mailctl-late-')), 'people.csv');
+			const plain = 'a@example.com;Ann\r\n'.repeat(20_000);
+			await writeFile(path, Buffer.concat([bom, Buffer.from(`email;name\r\n${plain}`), french.subarray(13)]));
+			for (const options of [{}, { encoding: 'windows-1252' }]) {
+				const table = await openTable(path, options);
+				expect(table.encoding).toBe('windows-1252');
+				expect(table.header).toEqual(['email', 'name']);
+				await table.close();
+			}
+		});
+	});
+
 	describe('UTF-8 with as much that is none', () => {
 		const bytes = Buffer.from('email,name\nx@example.com,J\xc3\xb6rg\ny@example.com,J\xf6rg\n', 'latin1');
 

@@ -5,6 +5,7 @@ import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { isRecord } from '../../api/json.js';
 import { canParseUrl } from '../../api/schema/url.js';
+import { utf8Fault } from '../../tables/encoding.js';
 import { ConfigError } from '../frame/errors.js';
 
 export interface Paths {
@@ -156,8 +157,12 @@ function storedToken(value: unknown): StoredToken | null {
 function readJson(path: string): unknown {
 	let text: string;
 	try {
-		text = readFileSync(path, 'utf8');
+		const bytes = readFileSync(path);
+		const fault = utf8Fault(bytes);
+		if (fault !== null) throw new ConfigError(`${path} ${fault}`, { hint: 'mend it or move it away' });
+		text = new TextDecoder().decode(bytes);
 	} catch (cause) {
+		if (cause instanceof ConfigError) throw cause;
 		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 		if (code === 'ENOENT' || code === 'ENOTDIR') return null;
 		throw new ConfigError(`${path} cannot be read (${code})`, { cause });

@@ -30,7 +30,7 @@ function contentOf(file: string, warn: (text: string) => void): string {
 		try {
 			const isOpenToOthers = process.platform !== 'win32' && (fstatSync(opened).mode & 0o077) !== 0;
 			if (isOpenToOthers) warn(`other users may read the key file ${file}: chmod 600 ${shellWord(file)}`);
-			return readFileSync(opened, 'utf8');
+			return new TextDecoder().decode(readFileSync(opened));
 		} finally {
 			closeSync(opened);
 		}

@@ -110,11 +110,10 @@ function refuse(error: unknown, path: string, flag: string): never {
 	throw new UsageError(`${flag}: ${path}: ${why}`, { cause: error });
 }
 
-/** UTF-8 or an error: a silent replacement character would end up in mails. */
-function decode(bytes: Buffer, name: string): string {
-	try {
-		return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-	} catch (cause) {
-		throw new UsageError(`${name} is not UTF-8 text`, { cause });
-	}
+/** UTF-8, without its byte order mark, or an error: a silent replacement character would end up in mails. */
+async function decode(bytes: Buffer, name: string): Promise<string> {
+	const { utf8Fault } = await import('../../tables/encoding.js');
+	const fault = utf8Fault(bytes);
+	if (fault !== null) throw new UsageError(`${name} ${fault}`);
+	return new TextDecoder().decode(bytes);
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { listFieldErrors } from '../../../api/errors.js';
 import { trimWhitespace } from '../../../api/schema/python.js';
 import { maxBodyBytes, templateFields } from '../../../api/templates.js';
+import { byMark, utf8Fault } from '../../../tables/encoding.js';
 import { UsageError } from '../../frame/errors.js';
 import { templateName } from './folder-names.js';
 
@@ -67,13 +68,12 @@ export function refuseDirectory(error: unknown, directory: string): never {
 
 /** The text of a file. Throws `UsageError` for one that is not UTF-8. */
 export function decodePart(bytes: Buffer, path: string): string {
-	if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf)
+	const fault = utf8Fault(bytes);
+	if (fault !== null) throw new UsageError(`${path} ${fault}`);
+	// A body is pulled as it was pushed, to the byte.
+	if (byMark(bytes) !== null)
 		throw new UsageError(`${path} begins with a byte order mark: save it as UTF-8 without one`);
-	try {
-		return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-	} catch (cause) {
-		throw new UsageError(`${path} is not UTF-8 text`, { cause });
-	}
+	return bytes.toString();
 }
 
 /** The name that `subject.txt` gives. Throws `UsageError` for several lines. */
