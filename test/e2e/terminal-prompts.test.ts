@@ -1,5 +1,5 @@
 /** Questions at real terminals of several widths: how each can be left, what that leaves behind, and the commands that guides print. */
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -152,6 +152,17 @@ describe.skipIf(!canRun)('a confirmation', () => {
 	});
 });
 
+describe.skipIf(!canRun)('a question that a signal ends', () => {
+	it.each([
+		['SIGINT', '130'],
+		['SIGTERM', '143'],
+	])('leaves the terminal as it was: %s', (name, end) => {
+		const { at } = filled();
+		expect(at(80, ['lists', 'create'], [['Name of the list:', `kill ${name}`]]).end).toBe(end);
+		expect(at(80, ['lists', 'get'], [['❯ Readers', `kill ${name}`]]).end).toBe(end);
+	});
+});
+
 describe.skipIf(!canRun)('a terminal that can do little', () => {
 	const list: Step[] = [
 		['Which list:', 'writ'],
@@ -230,6 +241,102 @@ describe.skipIf(!canRun)('Ctrl-Z and fg', () => {
 			],
 		);
 		expect(end).toBe('0');
+	});
+});
+
+describe.skipIf(!canRun)('the editor of a text', () => {
+	/** Asks for a line as an editor does, and hears Ctrl-C itself; `fail` ends it as vi's :cq does. */
+	const editor = [
+		'import os, signal, sys',
+		"say = lambda text: os.write(1, (text + '\\n').encode())",
+		"signal.signal(signal.SIGINT, lambda *_: say('heard Ctrl-C'))",
+		"say('editing ' + repr(open(sys.argv[-1]).read()))",
+		'typed = sys.stdin.readline()',
+		"open(sys.argv[-1], 'a').write(typed)",
+		"sys.exit(1 if typed == 'fail\\n' else 0)",
+	].join('\n');
+	const place = (command: (file: string) => string) => {
+		const made = filled();
+		const file = join(made.folder, 'editor.py');
+		writeFileSync(file, editor);
+		const env = { ...made.options.env, EDITOR: command(file), TMPDIR: made.folder };
+		const send = ['send', '--to', 'ann@example.com', '--from', 'news@example.com', '--subject', 'Hi'];
+		return {
+			...made,
+			write: (steps: readonly Step[]) =>
+				made.at(80, send, [['❯ a text, written', '\\r'], ...steps], { ...made.options, env }),
+		};
+	};
+	const plain = (file: string) => `python3 -IS ${file}`;
+	const left: Step = ['What now?', '\\x03'];
+
+	it.each([
+		['words', plain],
+		['a line for a shell', (file: string) => `python3 -IS '${file}'`],
+	])('that is named by %s has Ctrl-C for itself', (_, command) => {
+		const { write } = place(command);
+		const { shown, end } = write([
+			['written in:', '\\r'],
+			["editing ''", '\\x03'],
+			['heard Ctrl-C', '\\x03'],
+			['heard Ctrl-C', 'Hello\\r'],
+			left,
+		]);
+		expect(shown).toContain('\n  Hello\n');
+		expect(end).toBe('130');
+		expect(shown).toContain("--text $'Hello");
+	});
+
+	it('that fails is asked for again, and what it wrote is there', () => {
+		const { write } = place(plain);
+		const { shown } = write([
+			['written in:', '\\r'],
+			["editing ''", 'fail\\r'],
+			['has failed: exit 1', ''],
+			['written in:', '\\r'],
+			["editing 'fail", 'Hello\\r'],
+			left,
+		]);
+		expect(shown).toContain('\n  fail\n  Hello\n');
+	});
+
+	it.each([
+		'nonsense',
+		'nonsense --wait',
+		'nonsense "--wait"',
+	])('that is missing as %s is asked for again', (name) => {
+		const { write, folder } = place(() => name);
+		const { shown } = write([
+			['written in:', '\\r'],
+			['no editor starts as', ''],
+			['written in:', `${plain(join(folder, 'editor.py'))}\\r`],
+			['editing', 'Hello\\r'],
+			left,
+		]);
+		expect(shown).toContain('\n  Hello\n');
+	});
+
+	it('leaves its file behind where the question is left with a text, and none elsewhere', () => {
+		const { write, folder } = place(plain);
+		const { shown, end } = write([
+			['written in:', '\\r'],
+			['editing', 'fail\\r'],
+			['has failed: exit 1', ''],
+			['written in:', '\\x03'],
+		]);
+		expect(end).toBe('130');
+		const file = /the text is kept in (\S+)/.exec(shown)?.[1] ?? shown;
+		expect(readFileSync(file, 'utf8')).toBe('fail\n');
+		const drafts = () => readdirSync(folder).filter((name) => name.startsWith('mailctl-text-'));
+		expect(drafts()).toHaveLength(1);
+		write([
+			['written in:', '\\r'],
+			['editing', '\\r'],
+			['a text is needed', ''],
+			['written in:', '\\x03'],
+		]);
+		write([['written in:', '\\r'], ['editing', 'Hello\\r'], left]);
+		expect(drafts()).toHaveLength(1);
 	});
 });
 

@@ -2,7 +2,7 @@
 
 Arguments: `--columns N` (200 without), any number of `--at TEXT KEYS`, the program and its own. KEYS, such as `n\\r` or
 `\\x04`, are pressed once TEXT is shown behind what the last TEXT was; blanks and line breaks do not count. In place of
-keys `hang-up` closes the terminal, and `columns N` changes its width. A program that stops (Ctrl-Z) goes on at once, as
+keys `hang-up` closes the terminal, `columns N` changes its width, and `kill NAME` sends the program a signal. A program that stops (Ctrl-Z) goes on at once, as
 with `fg`: `stopped` is shown in between.
 Without `--at` a line is typed beforehand, and Ctrl-C once it has been read. Prints what stood on the terminal, then
 `ended N` or `still there`, and what is wrong with the terminal that the program leaves behind.
@@ -76,7 +76,11 @@ def main(words):
             at = plain(shown).find(steps[0][0], read)
             if at >= 0:
                 read = at + len(steps[0][0])
-                controller = press(steps.pop(0)[1], controller, terminal)
+                keys = steps.pop(0)[1]
+                if keys.startswith("kill "):
+                    os.kill(child, signal.Signals[keys.split()[1]])
+                else:
+                    controller = press(keys, controller, terminal)
         if controller is not None and select.select([controller], [], [], 0.05)[0]:
             shown += os.read(controller, 65536)
             continue

@@ -29,6 +29,7 @@ import {
 import { maybeSent, saidToBeUnsent, sayWhoGetsNone, sendHint } from './send/hints.js';
 import { linted, warnOfContent } from './send/lint.js';
 import {
+	assertListOptions,
 	assertWaits,
 	campaignAnswer,
 	type SendOptions,
@@ -49,6 +50,7 @@ import { isShown, notAmong, shownKey } from './send/preview-as.js';
 import { leftOf } from './send/report.js';
 import {
 	assertHonoured,
+	assertOneContent,
 	contentOf,
 	isMadeElsewhere,
 	isOpaque,
@@ -100,18 +102,14 @@ const self = command({
 		if (!cx.canAsk || cx.globals.yes === true) return complete(options);
 		const { guideSend, isTooLittle } = await import('./send/guide.js');
 		if (!isTooLittle(options)) return complete(options);
-		await assertFiles(options);
+		await assertGiven(cx, options);
 		return guideSend(cx, options, complete);
 	},
 });
 
 async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | undefined> {
 	const options = settled(given, { isDryRun: cx.dryRun });
-	assertOutputs(options);
-	await assertKey(options);
-	assertOneAudience(options);
-	assertEffective(options);
-	if (options.rate !== undefined) parseRate(options.rate);
+	await assertMeant(options);
 	await assertTables(options);
 	await assertHonoured(cx, { ...options, isJob: isJob(options) });
 	// A look and a trial begin no campaign, whose beginning reads them.
@@ -163,13 +161,28 @@ export const group: CommandGroup = {
 	self,
 };
 
-/** Before any question. */
-async function assertFiles(options: SendOptions): Promise<void> {
+/** Before any question: what no answer could mend. */
+async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void> {
+	const options = settled(given, { isDryRun: cx.dryRun });
+	await assertMeant(options);
+	assertOneContent(options);
+	if (options.to.length > 0 && !isJob(options)) assertRecipients(options);
+	if (options.list.length > 0) assertListOptions(options);
+	await readTiming(cx, options);
 	await assertTables(options);
 	const bodies = ['textFile', 'htmlFile', 'markdownFile', 'contextFile'] as const;
-	const given = bodies.map((key) => [options[key]?.path ?? '-', flagOf(key)] as const);
-	for (const [path, flag] of [...given, ...options.attach.map((path) => [path, '--attach'] as const)])
+	const paths = bodies.map((key) => [options[key]?.path ?? '-', flagOf(key)] as const);
+	for (const [path, flag] of [...paths, ...options.attach.map((path) => [path, '--attach'] as const)])
 		if (path !== '-') await assertFile(path, flag);
+}
+
+/** Options that contradict each other, or have no effect. */
+async function assertMeant(options: SendOptions): Promise<void> {
+	assertOutputs(options);
+	await assertKey(options);
+	assertOneAudience(options);
+	assertEffective(options);
+	if (options.rate !== undefined) parseRate(options.rate);
 }
 
 async function assertTables({ csv, batch }: SendOptions): Promise<void> {

@@ -1,7 +1,9 @@
 /** Hints: the next command, spelled for a shell and on the target of this call, so that it can be pasted. */
 import { shownDatabase } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
+import { flagOf, type OptionSpec, type OptionSpecs, offFlagOf } from './command.js';
 import type { RawGlobals } from './globals.js';
+import { durationWord } from './values.js';
 
 /** The flags of this call that choose the target; environment and profile hold for the next call anyway. */
 export interface NamedTarget {
@@ -31,6 +33,32 @@ export interface OwnCommand {
 /** A `mailctl` command for a hint: `mailctl('campaigns', 'resume', name)`. */
 export function mailctl(...command: readonly string[]): OwnCommand {
 	return { command };
+}
+
+/**
+ * The words that give a command these values, without those that hold anyway. A file given as standard input is `-`. A dry
+ * run stays one.
+ */
+export function optionWords(
+	specs: OptionSpecs,
+	values: Readonly<Record<string, unknown>>,
+	{ dryRun }: { dryRun: boolean },
+): readonly string[] {
+	const words = Object.entries(specs).flatMap(([key, spec]) => wordsOf(key, spec, values[key]));
+	return dryRun ? [...words, '--dry-run'] : words;
+}
+
+function wordsOf(key: string, spec: OptionSpec, value: unknown): string[] {
+	const flag = flagOf(key);
+	if (spec.kind === 'tri' && value === false) return [offFlagOf(key, spec)];
+	if (value === undefined || value === false || ('default' in spec && value === spec.default)) return [];
+	if (value === true) return [flag];
+	if (spec.kind === 'duration') return [flag, durationWord(Number(value))];
+	if (Array.isArray(value)) return value.flatMap((one) => [flag, String(one)]);
+	if (typeof value !== 'object' || value === null) return [flag, String(value)];
+	if (spec.kind === 'file')
+		return [flag, 'path' in value && typeof value.path === 'string' ? value.path : '-'];
+	return Object.entries(value).flatMap(([name, text]) => [flag, `${name}=${text}`]);
 }
 
 /** Several hints as one. */
@@ -102,7 +130,8 @@ function hasPassword(value: string): boolean {
 
 /** The text for a POSIX shell: unchanged where no character in it is special, else in single quotes. */
 export function shellWord(text: string): string {
-	if (/^[\w@.,:/+=%-]+$/.test(text)) return text;
+	// zsh looks a word behind `=` up as a command.
+	if (/^[\w@.,:/+%-][\w@.,:/+=%-]*$/.test(text)) return text;
 	if (unseen.test(text))
 		return `$'${text.replaceAll(/['\\]/g, '\\$&').replaceAll(new RegExp(unseen, 'gu'), spelled)}'`;
 	return `'${text.replaceAll("'", "'\\''")}'`;

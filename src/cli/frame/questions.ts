@@ -85,13 +85,14 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 		...marks,
 		style: { answer: answer(message), keysHelpTip: () => keysOf(first, look) },
 	});
+	const askLine: Questions['line'] = async ({ question, initial, ...line }) => {
+		const message = await fitted(question);
+		const theme = asking(message);
+		const options = { message, theme, ...(initial !== undefined && { default: initial }) };
+		return asked((streams) => prompts.input({ ...options, ...checked({ question, ...line }) }, streams));
+	};
 	return {
-		line: async ({ question, initial, ...line }) => {
-			const message = await fitted(question);
-			const theme = asking(message);
-			const options = { message, theme, ...(initial !== undefined && { default: initial }) };
-			return asked((streams) => prompts.input({ ...options, ...checked({ question, ...line }) }, streams));
-		},
+		line: askLine,
 		secret: async (line) => {
 			const message = await fitted(line.question);
 			const options = { message, mask: false, toggleMask: false, theme: marks };
@@ -127,10 +128,9 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 				prompts.search({ ...options, source: (typed = '') => found(typed) }, streams),
 			);
 		},
-		text: async ({ question, initial = '', ...line }) => {
-			const message = await fitted(question);
-			const options = { message, default: initial, theme: marks };
-			return asked((streams) => prompts.editor({ ...options, ...checked({ question, ...line }) }, streams));
+		text: async (line) => {
+			const { writeText } = await import('./editor.js');
+			return writeText({ io, signal, line: askLine }, line);
 		},
 	};
 }

@@ -8,7 +8,7 @@ export interface Screen {
 	readonly output: NodeJS.WritableStream;
 	/** Aborted by Ctrl-D and by a terminal that is closed: no answer can come. */
 	readonly closed: AbortSignal;
-	/** Calls the prompt, and leaves SIGHUP as it was. */
+	/** Calls the prompt, and leaves signals to their listeners. */
 	ask<T>(prompt: () => Promise<T>): Promise<T>;
 	release(): void;
 }
@@ -45,7 +45,7 @@ export function openScreen({ stdin, stderr }: Io, { hasColor }: { hasColor: bool
 		input,
 		output,
 		closed: closed.signal,
-		ask: withoutHangUps,
+		ask: withoutSignals,
 		release: () => {
 			process.off('SIGCONT', goOn);
 			input.off('pause', close).off('keypress', onKey);
@@ -55,12 +55,18 @@ export function openScreen({ stdin, stderr }: Io, { hasColor }: { hasColor: bool
 	};
 }
 
-/** A listener for SIGHUP would have Node end by itself, which on a terminal that is gone it does by an abort. */
-function withoutHangUps<T>(prompt: () => Promise<T>): Promise<T> {
-	const held = new Set(process.listeners('SIGHUP'));
+/**
+ * A prompt listens to signals, and none of these is its own. A listener for SIGHUP would have Node end by itself, which on a
+ * terminal that is gone it does by an abort. For SIGINT and SIGTERM it would send the signal again once ours has let go of
+ * it: the process would end before the prompt gives the terminal back.
+ */
+const notOfPrompts = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
+
+function withoutSignals<T>(prompt: () => Promise<T>): Promise<T> {
+	const held = notOfPrompts.map((name) => ({ name, before: new Set(process.listeners(name)) }));
 	const answer = prompt();
-	for (const listener of process.listeners('SIGHUP'))
-		if (!held.has(listener)) process.off('SIGHUP', listener);
+	for (const { name, before } of held)
+		for (const listener of process.listeners(name)) if (!before.has(listener)) process.off(name, listener);
 	return answer;
 }
 

@@ -19,6 +19,12 @@ export function parseDuration(text: string, flag: string): number {
 	return ms;
 }
 
+/** The duration as `parseDuration` reads it, in its largest whole unit. */
+export function durationWord(ms: number): string {
+	const [unit = 'ms', factor = 1] = Object.entries(unitsMs).findLast(([, one]) => ms % one === 0) ?? [];
+	return `${ms / factor}${unit}`;
+}
+
 /** `7d`, `2w`, or a number of days. */
 export function parseDays(text: string, flag: string): number {
 	const days = daysIn(text);

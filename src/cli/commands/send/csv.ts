@@ -1,6 +1,6 @@
 /** `send --csv`: one message a row of a table, whose columns are its variables. */
 
-import { type EmailKey, emailKey, parseAddress } from '../../../api/address.js';
+import { parseAddress } from '../../../api/address.js';
 import { AddressSet } from '../../../api/address-set.js';
 import type { CampaignSource } from '../../../api/campaigns.js';
 import type { CampaignSpec, Recipient } from '../../../api/capabilities.js';
@@ -14,7 +14,6 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { counted, numberText } from '../../render/counted.js';
-import { walk } from '../../verbs/listing.js';
 import { uploadAttachments } from './attach.js';
 import {
 	assertAllowed,
@@ -31,9 +30,18 @@ import {
 } from './audience.js';
 import { type Beginning, beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
+import { readFieldValues } from './field-values.js';
 import { linted, warnOfContent } from './lint.js';
 import type { SendOptions } from './options.js';
-import { addresseeOf, assertAcceptable, compose, sendTrial, showPreview, wantsPreview } from './preview.js';
+import {
+	type Addressee,
+	addresseeOf,
+	assertAcceptable,
+	compose,
+	sendTrial,
+	showPreview,
+	wantsPreview,
+} from './preview.js';
 import { isShown, notAmong, shownKey } from './preview-as.js';
 import { assertExpected } from './report.js';
 import {
@@ -229,6 +237,19 @@ function isBuiltIn(name: string): boolean {
 	return builtInVariables.some((builtIn) => builtIn === name);
 }
 
+/** How many rows can be sent to, and the message of the first; nothing is written. */
+export async function lookAtTable(
+	cx: CommandContext,
+	asked: Omit<TableSending, 'table'>,
+): Promise<{ count: number; look: { prepared: Prepared; addressee: Addressee } | null }> {
+	return withTable(cx, asked, glance(cx, asked.file, '--csv'), async (sending) => {
+		const { first, recipients: count } = await surveyed(cx, sending);
+		if (first === null) return { count, look: null };
+		const prepared = withContext(sending.prepared, first);
+		return { count, look: { prepared, addressee: await addresseeOf(cx, prepared, first.to) } };
+	});
+}
+
 /** `--preview` and `--eml`: the first row's message. */
 async function preview(cx: CommandContext, sending: TableSending): Promise<void> {
 	const { prepared, options } = sending;
@@ -262,44 +283,6 @@ async function sendTest(cx: CommandContext, sending: TableSending, to: string): 
 	const filled = withContext(prepared, first);
 	const addressee = await addresseeOf(cx, filled, first.to);
 	return sendTrial(cx, { prepared: filled, addressee, to, options });
-}
-
-/** Whether the person with that address has a value for the variable. */
-type FieldValues = (key: EmailKey, variable: string) => boolean;
-
-/**
- * What the fields of known people give to these variables, as a campaign of ours looks it up when it stages rows: an address
- * in one list is that subscriber, one in several lists is none of them. Every subscriber is read where one of the
- * variables is a field: 11 to 21 bytes each, and as much a value.
- */
-async function readFieldValues(cx: CommandContext, variables: readonly string[]): Promise<FieldValues> {
-	const fields = await fieldsAmong(cx, variables);
-	const valued = new Map(fields.map((name) => [name, new AddressSet()]));
-	const met = new AddressSet();
-	const several = new AddressSet();
-	if (fields.length > 0)
-		for await (const { email, meta } of everybody(cx)) {
-			const key = emailKey(email);
-			if (!met.add(key)) several.add(key);
-			for (const [name, people] of valued) if ((meta[name] ?? null) !== null) people.add(key);
-		}
-	return (key, variable) => valued.get(variable)?.has(key) === true && !several.has(key);
-}
-
-async function fieldsAmong(cx: CommandContext, variables: readonly string[]): Promise<string[]> {
-	if (variables.length === 0) return [];
-	const api = await cx.api();
-	const found: string[] = [];
-	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal }))
-		if (variables.includes(variable)) found.push(variable);
-	return found;
-}
-
-async function* everybody(cx: CommandContext) {
-	const api = await cx.api();
-	const { signal } = cx;
-	for await (const { id } of walk(api.lists, {}, { signal }))
-		yield* walk(api.subscribers(id), {}, { signal });
 }
 
 /**

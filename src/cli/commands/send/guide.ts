@@ -1,43 +1,34 @@
 /** `send` at a terminal with too little given: asks for the rest, shows the message, and sends a test mail where one is wanted. */
 
 import { parseAddress } from '../../../api/address.js';
-import type { List } from '../../../api/records.js';
 import { checkOf } from '../../frame/asking.js';
-import { flagOf, type OptionSpec, offFlagOf } from '../../frame/command.js';
-import { mailctl, type OwnCommand } from '../../frame/command-line.js';
+import { flagOf } from '../../frame/command.js';
+import { mailctl, type OwnCommand, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { Declined } from '../../frame/errors.js';
 import { counted } from '../../render/counted.js';
 import { choicesOf } from '../../verbs/choices.js';
-import { walk } from '../../verbs/listing.js';
-import { resolveList } from '../../verbs/resolve.js';
+import { readMarkdown } from '../../verbs/markdown.js';
 import { assertAllowed } from './audience.js';
 import { assertCanDeliver } from './deliver.js';
 import { type SendOptions, sendOptions, settled } from './options.js';
-import { addresseeOf, asSubscriber, compose, sendTrial } from './preview.js';
-import { isMadeElsewhere, isOpaque, type Prepared, prepare } from './request.js';
+import { type Addressee, addresseeOf, asSubscriber, compose, sendTrial } from './preview.js';
+import { hasBody, isMadeElsewhere, isOpaque, type Prepared, prepare } from './request.js';
 import { askSender } from './sender.js';
 import { whyNotAt } from './timing.js';
 
-/** True: recipients, a subject or a body are missing. */
-export function isTooLittle({ to, list, csv, batch, ...options }: SendOptions): boolean {
+/** True: recipients, the sender, a subject or a body are missing. */
+export function isTooLittle(options: SendOptions): boolean {
+	const { to, list, csv, batch, from } = options;
 	if (batch !== undefined) return false;
-	return (to.length === 0 && list.length === 0 && csv === undefined) || lacksContent(options);
+	const hasAudience = to.length > 0 || list.length > 0 || csv !== undefined;
+	return !hasAudience || from === undefined || lacksContent(options);
 }
 
-type Contents = Pick<
-	SendOptions,
-	'template' | 'subject' | 'text' | 'textFile' | 'html' | 'htmlFile' | 'markdownFile'
->;
-
-function lacksContent(options: Contents): boolean {
+function lacksContent(options: SendOptions): boolean {
 	// The first heading of a Markdown file is a subject.
 	const hasSubject = options.subject !== undefined || options.markdownFile !== undefined;
 	return options.template === undefined && !(hasSubject && hasBody(options));
-}
-
-function hasBody({ text, textFile, html, htmlFile, markdownFile }: Contents): boolean {
-	return [text, textFile, html, htmlFile, markdownFile].some((body) => body !== undefined);
 }
 
 /** Completes the options and calls `send` with them; the command that does the same is printed, however it ends. */
@@ -57,7 +48,7 @@ export async function guideSend<T>(
 		if (!isLookedAt(cx, options)) ({ options, count } = await decide(cx, options));
 		return await send(options);
 	} finally {
-		if (options !== given) await cx.hint(['the same without questions: ', commandOf(options, count)]);
+		if (options !== given) await cx.hint(['the same without questions: ', commandOf(cx, options, count)]);
 	}
 }
 
@@ -89,16 +80,28 @@ async function withAudience(cx: CommandContext, options: SendOptions): Promise<S
 }
 
 async function withContent(cx: CommandContext, options: SendOptions): Promise<SendOptions> {
-	if (!lacksContent(options)) return options;
+	if (!lacksContent(options)) return withHeading(cx, options);
 	const source = hasBody(options)
 		? null
 		: await cx.choose('What is to be sent?', await sourcesOf(cx, options));
 	if (source === 'template')
 		return { ...options, template: await cx.search('Which template:', await choicesOf(cx, 'template', {})) };
-	if (source === 'markdownFile') return { ...options, ...(await askBody(cx, source)) };
-	const check = async (text: string) => (text.trim() === '' ? 'a subject is needed' : null);
-	const subject = options.subject ?? (await cx.ask('Subject:', { check }));
+	if (source === 'markdownFile') return withHeading(cx, { ...options, ...(await askBody(cx, source)) });
+	const subject = options.subject ?? (await askSubject(cx));
 	return { ...options, subject, ...(source !== null && (await askBody(cx, source))) };
+}
+
+/** The first heading of a Markdown file is the subject, where it has one. */
+async function withHeading(cx: CommandContext, options: SendOptions): Promise<SendOptions> {
+	const { markdownFile, subject } = options;
+	if (subject !== undefined || markdownFile === undefined || markdownFile.path === null) return options;
+	const { subject: heading } = (await readMarkdown(markdownFile)) ?? { subject: null };
+	return heading === null ? { ...options, subject: await askSubject(cx) } : options;
+}
+
+function askSubject(cx: CommandContext, initial?: string): Promise<string> {
+	const check = async (text: string) => (text.trim() === '' ? 'a subject is needed' : null);
+	return cx.ask('Subject:', { check, ...(initial !== undefined && { initial }) });
 }
 
 type BodySource = 'text' | 'textFile' | 'htmlFile' | 'markdownFile';
@@ -115,7 +118,11 @@ async function sourcesOf(cx: CommandContext, { subject }: SendOptions) {
 	];
 }
 
-async function askBody(cx: CommandContext, source: BodySource, initial?: string): Promise<Partial<Contents>> {
+async function askBody(
+	cx: CommandContext,
+	source: BodySource,
+	initial?: string,
+): Promise<Partial<SendOptions>> {
 	if (source === 'text') {
 		const check = async (text: string) => (text.trim() === '' ? 'a text is needed' : null);
 		return { text: await cx.askText('Text:', { check, ...(initial !== undefined && { initial }) }) };
@@ -141,17 +148,14 @@ async function decide(
 	for (let last: Step | null = null; ; ) {
 		const shown = settled(options, { isDryRun: cx.dryRun });
 		const prepared = await prepare(cx, shown);
-		const { count, addressee } = await audienceOf(cx, prepared, shown);
-		if (last !== 'test' && addressee !== null) await preview(cx, prepared, addressee);
-		last = await cx.choose(
-			'What now?',
-			stepsOf(options, { count, isPlannable, isTestable: addressee !== null }),
-		);
+		const { count, look } = await audienceOf(cx, prepared, shown);
+		if (last !== 'test' && look !== null) await preview(cx, look);
+		last = await cx.choose('What now?', stepsOf(options, { count, isPlannable, isTestable: look !== null }));
 		if (last === 'send') return { options, count };
 		if (last === 'later') return { options: { ...options, at: await askTime(cx) }, count };
 		if (last === 'cancel') throw new Declined();
 		if (last !== 'test') options = await changed(cx, options, last);
-		else if (addressee !== null) await test(cx, { prepared, addressee, options: shown });
+		else if (look !== null) await test(cx, look, shown);
 	}
 }
 
@@ -192,42 +196,40 @@ async function changed(
 	what: 'text' | 'subject',
 ): Promise<SendOptions> {
 	if (what === 'text') return { ...options, ...(await askBody(cx, 'text', options.text)) };
-	return { ...options, subject: await cx.ask('Subject:', { initial: options.subject ?? '' }) };
+	return { ...options, subject: await askSubject(cx, options.subject) };
 }
 
-type Addressee = Awaited<ReturnType<typeof addresseeOf>>;
+/** A message to look at: that of the first recipient. */
+interface Look {
+	prepared: Prepared;
+	addressee: Addressee;
+}
 
-/** The recipients as far as they are known before staging, and the first of them; a table is read when it is staged. */
+/** The recipients before staging, suppressed ones among them; null: they are known afterwards alone. */
 async function audienceOf(
 	cx: CommandContext,
 	prepared: Prepared,
 	options: SendOptions,
-): Promise<{ count: number | null; addressee: Addressee | null }> {
+): Promise<{ count: number | null; look: Look | null }> {
 	const [to] = options.to;
-	if (to !== undefined) return { count: options.to.length, addressee: await addresseeOf(cx, prepared, to) };
-	const [text] = options.list;
-	if (text === undefined) return { count: null, addressee: null };
-	const list = await resolveList(await cx.api(), text, { signal: cx.signal });
-	const count = isWholeList(options) ? list.active_subscribers_count : null;
-	return { count, addressee: await firstOf(cx, list) };
-}
-
-/** Otherwise staging alone counts the recipients. */
-function isWholeList({ list, excludeList, where, whereOpened, whereNotOpened }: SendOptions): boolean {
-	return (
-		list.length === 1 && [excludeList, where, whereOpened, whereNotOpened].every(({ length }) => length === 0)
-	);
-}
-
-async function firstOf(cx: CommandContext, { id, email_reason }: List): Promise<Addressee | null> {
-	const people = (await cx.api()).subscribers(id);
-	for await (const one of walk(people, { is_active: true }, { signal: cx.signal, limit: 1 }))
-		return asSubscriber(one, email_reason);
-	return null;
+	if (to !== undefined) {
+		const addressee = await addresseeOf(cx, prepared, to);
+		return { count: options.to.length, look: { prepared, addressee } };
+	}
+	if (options.csv !== undefined) {
+		// Standard input can be read once.
+		if (options.csv === '-') return { count: null, look: null };
+		const { lookAtTable } = await import('./csv.js');
+		return lookAtTable(cx, { prepared, file: options.csv, options });
+	}
+	const { lookAtList } = await import('./list.js');
+	const { count, first } = await lookAtList(cx, prepared, options);
+	const addressee = first && asSubscriber(first.person, first.list.email_reason);
+	return { count, look: addressee && { prepared, addressee } };
 }
 
 /** What the first recipient gets, as text. A service of others makes its messages by itself. */
-async function preview(cx: CommandContext, prepared: Prepared, addressee: Addressee): Promise<void> {
+async function preview(cx: CommandContext, { prepared, addressee }: Look): Promise<void> {
 	if (isOpaque(prepared) || (await isMadeElsewhere(cx))) return;
 	const { subject, text } = await compose(cx, prepared, addressee);
 	const lines = text.trimEnd().split('\n');
@@ -242,10 +244,7 @@ async function preview(cx: CommandContext, prepared: Prepared, addressee: Addres
 /** Lines of the preview: the question stands below it on the same screen. */
 const mostLines = 40;
 
-async function test(
-	cx: CommandContext,
-	{ prepared, addressee, options }: { prepared: Prepared; addressee: Addressee; options: SendOptions },
-): Promise<void> {
+async function test(cx: CommandContext, look: Look, options: SendOptions): Promise<void> {
 	const own = parseAddress(options.from ?? '')?.address;
 	const to = await cx.ask('Your address:', {
 		check: await checkOf('address'),
@@ -253,26 +252,17 @@ async function test(
 	});
 	assertAllowed(cx, [to]);
 	await assertCanDeliver(cx, options);
-	await sendTrial(cx, { prepared, addressee, to, options });
+	await sendTrial(cx, { ...look, to, options });
 }
 
-/** The options as words, so that a script can do the same; a list wants consent there. */
-function commandOf(options: SendOptions, count: number | null): OwnCommand {
-	const words = Object.entries(sendOptions).flatMap(([key, spec]) =>
-		wordsOf(key, spec, (options as Readonly<Record<string, unknown>>)[key]),
+/** What a script does the same by; a campaign wants consent there. */
+function commandOf(cx: CommandContext, options: SendOptions, count: number | null): OwnCommand {
+	const isCampaign = options.list.length > 0 || options.csv !== undefined;
+	const isAgreed = isCampaign && count !== null && !cx.dryRun;
+	const expectCount = options.expectCount ?? (isAgreed ? count : undefined);
+	const words = optionWords(sendOptions, { ...options, expectCount: undefined }, cx);
+	return mailctl(
+		...['send', ...words, ...(isAgreed ? ['--yes'] : [])],
+		...(expectCount === undefined ? [] : ['--expect-count', String(expectCount)]),
 	);
-	const isAgreed = options.list.length > 0 && count !== null && options.expectCount === undefined;
-	return mailctl('send', ...words, ...(isAgreed ? ['--yes', '--expect-count', String(count)] : []));
-}
-
-function wordsOf(key: string, spec: OptionSpec, value: unknown): string[] {
-	const flag = flagOf(key);
-	if (value === undefined || value === false)
-		return spec.kind === 'tri' && value === false ? [offFlagOf(key, spec)] : [];
-	if (value === true) return [flag];
-	if (Array.isArray(value)) return value.flatMap((one) => [flag, String(one)]);
-	if (typeof value !== 'object' || value === null) return [flag, String(value)];
-	if (spec.kind === 'file')
-		return [flag, 'path' in value && typeof value.path === 'string' ? value.path : '-'];
-	return Object.entries(value).flatMap(([name, text]) => [flag, `${name}=${text}`]);
 }

@@ -1,8 +1,8 @@
 /** `send --list`: the subscribers of lists as the recipients of a campaign, staged beside the data. */
 
 import type { CampaignSpec } from '../../../api/capabilities.js';
+import type { List, Subscriber } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
-import { UsageError } from '../../frame/errors.js';
 import type { ExitCode } from '../../frame/exit.js';
 import { walk } from '../../verbs/listing.js';
 import { uploadAttachments } from './attach.js';
@@ -11,13 +11,14 @@ import { beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
 import { composeFor, dryRun, firstSelected, type ListSending } from './forecast.js';
 import { linted, warnOfContent } from './lint.js';
-import type { SendOptions } from './options.js';
+import { assertListOptions, type SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { asSubscriber, assertAcceptable, sendTrial, showPreview, wantsPreview } from './preview.js';
 import { type Prepared, prepare, specOf } from './request.js';
 import { type ResultsHow, writeResults, writeRowResults } from './results.js';
 import { type CampaignRun, type RunOptions, runCampaign } from './run.js';
 import {
+	foreseeLists,
 	noneOf,
 	type RunSelection,
 	reasonsOf,
@@ -30,7 +31,7 @@ import {
 } from './selection.js';
 
 export async function sendToList(cx: CommandContext, options: SendOptions): Promise<ExitCode | undefined> {
-	assertOptions(options);
+	assertListOptions(options);
 	const selection = await select(cx, options);
 	const [list] = selection.lists;
 	const strict = options.strictVars ?? true;
@@ -59,6 +60,33 @@ export async function sendToList(cx: CommandContext, options: SendOptions): Prom
 		await campaign.warn();
 	};
 	return runCampaign(cx, { ...campaign, warn, isMadeUp });
+}
+
+/** How many would get it, and the first of them, without a write; null: only staging tells. */
+export async function lookAtList(
+	cx: CommandContext,
+	prepared: Prepared,
+	options: SendOptions,
+): Promise<{ count: number | null; first: { list: List; person: Subscriber } | null }> {
+	const selection = await select(cx, options);
+	const [list] = selection.lists;
+	const isWhole = Object.keys(selection.audience).length === 0;
+	// Who has no value for a variable is left out.
+	if (isWhole && !options.skipInvalid) {
+		const count = list.active_subscribers_count;
+		const sending = { prepared, selection, list, spec: listSpec(prepared, selection, options), options };
+		return { count, first: count === 0 ? null : await firstSelected(cx, sending) };
+	}
+	if ((await (await cx.api()).capabilities()).ext.audiences === undefined)
+		return { count: null, first: null };
+	const foreseen = await foreseeLists(cx, selection, listSpec(prepared, selection, options));
+	const { first } = foreseen;
+	const person =
+		first && (await (await cx.api()).subscribers(first.list.id).get(first.id, { signal: cx.signal }));
+	return {
+		count: foreseen.lists.reduce((sum, { staged, suppressed }) => sum + staged + suppressed, 0),
+		first: first && person && { list: first.list, person },
+	};
 }
 
 /** `--preview` and `--eml`: what the first would get. */
@@ -173,17 +201,4 @@ function listSpec(
 		...audience,
 		strict_vars: options.strictVars ?? true,
 	};
-}
-
-function assertOptions(options: SendOptions): void {
-	if (options.to.length > 0)
-		throw new UsageError('--to and --list both name recipients; give one', {
-			hint: 'a trial to yourself: --list LIST --test-to you@example.com',
-		});
-	if (options.cc.length + options.bcc.length > 0)
-		throw new UsageError('--cc and --bcc do not go with --list: a copy of every message is never meant');
-	if (options.idempotencyKey !== undefined)
-		throw new UsageError('--idempotency-key does not go with --list; --campaign NAME plays that part');
-	if (options.map.length > 0) throw new UsageError('--map goes with --csv only');
-	if (options.encoding !== undefined) throw new UsageError('--encoding goes with --csv only');
 }

@@ -235,3 +235,17 @@ export function assertWaits(
 		if (options[key] !== undefined)
 			throw new UsageError(`${flagOf(key)} has no effect with --no-wait: another process sends the messages`);
 }
+
+/** Throws `UsageError` for what a campaign to lists cannot have. */
+export function assertListOptions(options: SendOptions): void {
+	if (options.to.length > 0)
+		throw new UsageError('--to and --list both name recipients; give one', {
+			hint: 'a trial to yourself: --list LIST --test-to you@example.com',
+		});
+	if (options.cc.length + options.bcc.length > 0)
+		throw new UsageError('--cc and --bcc do not go with --list: a copy of every message is never meant');
+	if (options.idempotencyKey !== undefined)
+		throw new UsageError('--idempotency-key does not go with --list; --campaign NAME plays that part');
+	if (options.map.length > 0) throw new UsageError('--map goes with --csv only');
+	if (options.encoding !== undefined) throw new UsageError('--encoding goes with --csv only');
+}

@@ -197,7 +197,7 @@ export async function showRequest(
 }
 
 /** `values`: the person's variables; the context of a call goes over them. */
-interface Addressee {
+export interface Addressee {
 	to: string;
 	values: Readonly<Record<string, string>>;
 }

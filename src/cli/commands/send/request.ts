@@ -38,7 +38,7 @@ export function isOpaque({ request, template }: Prepared): boolean {
 }
 
 export async function prepare(cx: CommandContext, options: SendOptions): Promise<Prepared> {
-	assertBodies(options);
+	assertContent(options);
 	const template = options.template === undefined ? null : await findTemplate(cx, options.template);
 	const markdown = await readMarkdown(options.markdownFile);
 	const subject = options.subject ?? markdown?.subject ?? undefined;
@@ -133,7 +133,8 @@ async function askFrom(cx: CommandContext): Promise<string> {
 	throw new UsageError(`missing --from: ${sendOptions.from.summary}`);
 }
 
-function assertBodies(options: SendOptions): void {
+/** Throws `UsageError` for parts of a message that exclude each other. */
+export function assertOneContent(options: SendOptions): void {
 	const both = (one: unknown, other: unknown, names: string) => {
 		if (one !== undefined && other !== undefined)
 			throw new UsageError(`${names} both give the same part; give one`);
@@ -141,20 +142,26 @@ function assertBodies(options: SendOptions): void {
 	both(options.text, options.textFile, '--text and --text-file');
 	both(options.html, options.htmlFile, '--html and --html-file');
 	both(options.html ?? options.htmlFile, options.markdownFile, '--markdown-file and an HTML body');
-	const { text, textFile, html, htmlFile, markdownFile } = options;
-	const hasBody = [text, textFile, html, htmlFile, markdownFile].some((body) => body !== undefined);
-	if (options.template === undefined) {
-		if (!hasBody)
-			throw new UsageError(
-				'nothing to say: give --text, --text-file, --html, --html-file, --markdown-file or --template',
-			);
-		if (options.subject === undefined && markdownFile === undefined)
-			throw new UsageError('--subject is missing');
-		return;
-	}
+	if (options.template === undefined) return;
 	if (options.subject !== undefined)
 		throw new UsageError('--subject does not go with --template: its name is the subject');
-	if (hasBody) throw new UsageError('a body does not go with --template; give one of them');
+	if (hasBody(options)) throw new UsageError('a body does not go with --template; give one of them');
+}
+
+/** True: something is to be said, without a template. */
+export function hasBody({ text, textFile, html, htmlFile, markdownFile }: SendOptions): boolean {
+	return [text, textFile, html, htmlFile, markdownFile].some((body) => body !== undefined);
+}
+
+function assertContent(options: SendOptions): void {
+	assertOneContent(options);
+	if (options.template !== undefined) return;
+	if (!hasBody(options))
+		throw new UsageError(
+			'nothing to say: give --text, --text-file, --html, --html-file, --markdown-file or --template',
+		);
+	if (options.subject === undefined && options.markdownFile === undefined)
+		throw new UsageError('--subject is missing');
 }
 
 /** `null`: a UUID on a deployment whose templates cannot be read; it knows them by UUID alone. */

@@ -1,9 +1,18 @@
 /** `send` at a terminal with too little given: asks for the rest, shows the message, and prints the command that does the same. */
+import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { cli } from '../../../support/cli.js';
 import { makeProject } from '../../../support/project.js';
+import { runProgram } from '../../../support/run-program.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 import { typing } from '../../../support/typing.js';
+
+/** A command line as bash reads it. */
+function shellWords(line: string): string[] {
+	const { stdout } = runProgram('bash', ['-c', `printf '%s\\0' ${line}`], {});
+	return stdout.split('\0').slice(1, -1);
+}
 
 type Answers = Parameters<typeof typing>[0];
 
@@ -157,6 +166,7 @@ describe('send with something given', () => {
 			['--list', '1', '--markdown-file', letter],
 			[
 				['From:', ''],
+				['❯ send it to 1 recipient', ''],
 				['(y/N)', 'y'],
 			],
 		);
@@ -179,6 +189,134 @@ describe('send with something given', () => {
 			'Subject: Dear Ann',
 			expect.stringContaining('Subject: Dear'),
 		]);
+	});
+
+	const contents = [
+		...[
+			'--subject News --text-file news.txt',
+			'--subject News --html <p>Hi</p>',
+			'--markdown-file letter.md',
+		],
+		...['--subject News --text Hi', '--template Welcome', '--subject News', '--text Hi', ''],
+	];
+	const hasBody = (line: string) => /--(text|html|markdown|template)/.test(line);
+	const hasSubject = (line: string) => /--(subject|markdown|template)/.test(line);
+	const mixtures = ['--list 1', '--csv people.csv', '--to ann@example.com']
+		.flatMap((audience) => contents.map((content) => `${audience} ${content}`.trim()))
+		.flatMap((line) => [line, `${line} --from news@example.com`, `${line} --at 2126-12-01T09:00`])
+		.filter((line) => !(line.includes('--to') && line.includes('--at')))
+		.filter((line) => !(line.includes('--from') && hasBody(line) && hasSubject(line)));
+	const answersTo = (line: string, text: string): Answers => [
+		...(line.includes('--from') ? [] : ([['From:', '']] as const)),
+		...(hasBody(line)
+			? []
+			: ([
+					['❯ a text, written', down, 'all'],
+					['❯ a text from a file', ''],
+				] as const)),
+		...(hasSubject(line) ? [] : ([['Subject:', 'News']] as const)),
+		...(hasBody(line) ? [] : ([['File:', text]] as const)),
+		['❯ send it to 1 recipient', '\x03', 'all'],
+	];
+
+	it.each(mixtures)('shows the message and prints the command: %s', async (line) => {
+		const sink = await startSmtpSink();
+		const { guided, file, json, folder, text } = await withList(sink);
+		await file('people.csv', 'email,name\nann@example.com,Ann\n');
+		await file('letter.md', '# Dear #name#\n\nthe *news*.\n');
+		await json(['templates', 'create', '--name', 'Welcome', '--text-file', await file('w.txt', 'Hi')]);
+		const words = line.split(' ');
+		const given = words.map((word) => (/^[a-z]+\.(csv|md|txt)$/.test(word) ? join(folder, word) : word));
+		const { shown, code } = await guided(given, answersTo(line, text));
+		expect(code).toBe(130);
+		expect(shown).toMatch(/\nSubject: .+\nTo: ann@example.com\n/);
+		expect(shown).toContain('send a test mail to yourself');
+		const again = /the same without questions: (mailctl .*)\n/.exec(shown)?.[1] ?? shown;
+		const dry = await cli([...shellWords(again), '--dry-run', '--no-input'], { env: { HOME: folder } });
+		expect([dry.code, dry.stderr]).toEqual([0, expect.not.stringContaining('error')]);
+		await sink.close();
+	});
+
+	it('counts who is left of lists, and the printed command has the number', async () => {
+		const sink = await startSmtpSink();
+		const { guided, text, run, folder, json } = await withList(sink);
+		await json(['lists', 'create', '--name', 'Staff', '--email-reason', 'r']);
+		for (const [list, email] of [
+			['1', 'bob@example.com'],
+			['2', 'bob@example.com'],
+			['1', 'cy@example.com'],
+		] as const)
+			await json(['subscribers', 'create', '-l', list, '--email', email]);
+		const words = [
+			'--list',
+			'1',
+			'--exclude-list',
+			'Staff',
+			'--in',
+			'90m',
+			'--subject',
+			"It's",
+			'--text-file',
+			text,
+		];
+		const { shown, code } = await guided(words, [
+			['From:', ''],
+			['❯ send it to 2 recipients', ''],
+			['(y/N)', 'y'],
+		]);
+		expect(code).toBe(0);
+		const again = /the same without questions: (mailctl .*)\n/.exec(shown)?.[1] ?? shown;
+		expect(again).toContain(' --in 90m --yes --expect-count 2');
+		const pasted = shellWords(again);
+		expect(await cli([...pasted, '--again'], { env: { HOME: folder } })).toMatchObject({ code: 0 });
+		const campaigns = JSON.parse((await run(['campaigns', 'list', '-o', 'json'])).stdout);
+		expect(campaigns).toMatchObject([{ subject: "It's" }, { subject: "It's" }]);
+		await sink.close();
+	});
+
+	it('refuses what no answer could mend before it asks', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		for (const words of [
+			['--list', '1', '--csv', 'people.csv'],
+			['--list', '1', '--template', 'Welcome', '--text', 'Hi'],
+			['--to', 'ann@example.com', '--again'],
+			['--list', '1', '--cc', 'ann@example.com'],
+			['--list', '1', '--rate', 'many'],
+			['--list', '1', '--at', '2020-01-01 09:00'],
+		]) {
+			const { code, shown } = await guided(words, []);
+			expect([code, shown]).toEqual([2, expect.not.stringContaining('?')]);
+		}
+		await sink.close();
+	});
+
+	it('asks for the subject where the Markdown has no heading', async () => {
+		const sink = await startSmtpSink();
+		const { guided, file } = await withList(sink);
+		const letter = await file('plain.md', 'the *news*.\n');
+		const { code, shown } = await guided(
+			['--to', 'ann@example.com', '--markdown-file', letter],
+			[
+				['From:', ''],
+				['Subject:', 'News'],
+				['❯ send it to 1 recipient', ''],
+			],
+		);
+		expect(code).toBe(0);
+		expect(shown).toContain('--subject News --markdown-file');
+		await sink.close();
+	});
+
+	it('stays a dry run in the command that is printed', async () => {
+		const sink = await startSmtpSink();
+		const { guided, text } = await withList(sink);
+		const { shown } = await guided(
+			['--list', '1', '--subject', 'News', '--text-file', text, '--dry-run'],
+			[['From:', '']],
+		);
+		expect(shown).toMatch(/without questions: mailctl .* --dry-run\n/);
+		await sink.close();
 	});
 
 	it('asks for the rest alone', async () => {

@@ -1,7 +1,9 @@
 /** `subscribers import` at a terminal: columns known by name or by their cells, and questions about the rest. */
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { cli } from '../../../support/cli.js';
 import { makeProject } from '../../../support/project.js';
+import { runProgram } from '../../../support/run-program.js';
 import { typing } from '../../../support/typing.js';
 
 type Answers = Parameters<typeof typing>[0];
@@ -28,6 +30,35 @@ it('calls a column of days dates, however they are written', async () => {
 		80,
 	);
 	expect(shown).toContain('(dates: 03.04.2021, 12.12.2022)');
+});
+
+it('prints a command with every option that was given, and with its target', async () => {
+	const project = await makeProject();
+	const { json, file, folder, db } = project;
+	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	const path = await file("it's.csv", 'Kontakt;Stadt\nann@example.com;K\xf6ln\n');
+	const given = [
+		...['--map', 'Kontakt=email', '--delimiter', ';', '--encoding', 'utf-8', '--rejects', 'bad rows.csv'],
+		...['--on-conflict', 'skip', '--reactivate', '--batch-size', '7', '--concurrency', '2', '--rate', '9/s'],
+		...['--max-errors', '5%', '--dry-run'],
+	];
+	const { stderr } = await typing([['❯ a new field, Stadt', '']], (options) =>
+		project.run(['subscribers', 'import', path, '-l', 'Readers', ...given], options),
+	);
+	const shown = stripVTControlCharacters(stderr);
+	const printed = /the same without questions: (mailctl .*)\n/.exec(shown)?.[1] ?? shown;
+	for (const words of [
+		`mailctl --db ${db} subscribers import`,
+		`'${path.replace("'", "'\\''")}' --list 1`,
+		"--map Kontakt=email --map Stadt=Stadt --delimiter ';' --encoding utf-8 --rejects 'bad rows.csv'",
+		'--on-conflict skip --create-fields --reactivate --batch-size 7 --concurrency 2 --rate 9/s',
+		'--max-errors 5% --dry-run',
+	])
+		expect(printed).toContain(words);
+	const pasted = runProgram('bash', ['-c', `printf '%s\\0' ${printed}`])
+		.stdout.split('\0')
+		.slice(1, -1);
+	expect(await cli(pasted, { env: { HOME: folder } })).toMatchObject({ code: 0 });
 });
 
 it('says how the file is read before it asks about its columns', async () => {

@@ -3,11 +3,11 @@
 import { isEmailAddress } from '../../../../api/address.js';
 import type { Field } from '../../../../api/records.js';
 import type { HeaderFinding } from '../../../../tables/header-findings.js';
-import { mailctl } from '../../../frame/command-line.js';
+import { mailctl, optionWords } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { importName } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
-import type { ImportOptions } from './options.js';
+import { type ImportOptions, importOptions } from './options.js';
 
 /** Rows that are looked at. */
 const sampledRows = 200;
@@ -37,7 +37,7 @@ export async function guideColumns(
 	const open = findings.filter(({ code }) => code === 'unknown' || code === 'bad_field_name');
 	const isUnclear = open.length > mostQuestions || findings.some(({ code }) => !answerable.has(code));
 	const guided = isUnclear ? named : await withRest(cx, { sampled, fields, open }, named);
-	if (guided !== options) await cx.hint(['the same without questions: ', commandOf(file, list, guided)]);
+	if (guided !== options) await cx.hint(['the same without questions: ', commandOf(cx, file, list, guided)]);
 	return guided;
 }
 
@@ -210,11 +210,7 @@ function kindOf(cells: readonly string[]): CellKind {
 	return found?.[0] ?? 'texts';
 }
 
-function commandOf(file: string, list: { id: number }, { map, createFields, ignoreUnknown }: ImportOptions) {
-	return mailctl(
-		...['subscribers', 'import', file, '--list', String(list.id)],
-		...map.flatMap((pair) => ['--map', pair]),
-		...(createFields ? ['--create-fields'] : []),
-		...(ignoreUnknown ? ['--ignore-unknown'] : []),
-	);
+function commandOf(cx: CommandContext, file: string, list: { id: number }, options: ImportOptions) {
+	const words = optionWords(importOptions, { ...options, list: String(list.id) }, cx);
+	return mailctl('subscribers', 'import', file, ...words);
 }
