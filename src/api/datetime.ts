@@ -194,6 +194,18 @@ export function isTimeZone(name: string): boolean {
 	}
 }
 
+/**
+ * The name as it is written, of `europe/oslo` too; null: no zone has it. Another name of a zone (`Europe/Kyiv`) stays,
+ * unless its case is wrong: then it is that zone's first name.
+ */
+export function timeZoneNamed(text: string): string | null {
+	if (!isTimeZone(text)) return null;
+	const { timeZone } = new Intl.DateTimeFormat('en-US', { timeZone: text }).resolvedOptions();
+	const same = (name: string) => name.toLowerCase() === text.toLowerCase();
+	const known = [timeZone, ...Intl.supportedValuesOf('timeZone')].find(same);
+	return known ?? (/(?:^|\/)[a-z]|[A-Z]{4,}\//.test(text) ? timeZone : text);
+}
+
 const msPerDay = 86_400_000;
 const msPerQuarterHour = 900_000;
 const maxCachedOffsets = 4096;

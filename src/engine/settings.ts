@@ -2,13 +2,13 @@
 
 import { createPublicKey } from 'node:crypto';
 import { parseAddress } from '../api/address.js';
-import { daysIn, isTimeZone } from '../api/datetime.js';
+import { daysIn, timeZoneNamed } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
 import { canParseUrl, isWebUrl } from '../api/schema/url.js';
 import type { Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
-import { limitSettings, parseLimits, whyNeverMet, whyTwice } from './rules/limits.js';
+import { formatLimit, limitSettings, parseLimits, whyNeverMet, whyTwice } from './rules/limits.js';
 import type { UnsubscribeScope } from './rules/suppressions.js';
 
 /** The default address of `serve`: links point there while no public URL is set and `serve` has never run. */
@@ -114,7 +114,15 @@ export async function keepListeningUrl(
 /** The settings of users, as stored: by name, unset ones left out. */
 export async function listSettings(store: Store): Promise<[SettingName, string][]> {
 	const values = await store.reads.getSettings();
-	return Object.entries(values).filter((entry): entry is [SettingName, string] => isSettingName(entry[0]));
+	return Object.entries(values)
+		.filter((entry): entry is [SettingName, string] => isSettingName(entry[0]))
+		.map(([name, value]) => [name, normalSetting(name, value)]);
+}
+
+/** One form of all spellings of a value (`400`, ` 57w`, `100/60m`), in which it is stored and shown; of a refused one itself. */
+export function normalSetting(name: string, value: string): string {
+	const outcome = checkSetting(name, value);
+	return 'problem' in outcome ? value : (outcome.value ?? value);
 }
 
 /** Checks and stores settings in one operation; `null` unsets. Throws `invalid` naming every bad one. */
@@ -149,21 +157,21 @@ export function settingProblem(name: string, value: string): string | null {
 
 type Checked = { value: string | null } | { problem: string };
 
-function checkSetting(name: string, value: string | null): Checked {
+function checkSetting(name: string, given: string | null): Checked {
 	if (!isSettingName(name))
 		return { problem: `Unknown setting; known are: ${Object.keys(settingNames).join(', ')}.` };
-	if (value === null) return { value };
+	if (given === null) return { value: null };
+	// Blanks around a password may be its own.
+	const value = name === 'smtp_password' ? given : given.trim();
 	switch (name) {
 		case 'public_url':
 			return checkPublicUrl(value);
 		case 'time_zone':
-			return isTimeZone(value)
-				? { value }
-				: { problem: `"${value}" is no IANA time zone, such as Europe/Oslo.` };
+			return checkTimeZone(value);
 		case 'allow_private_webhooks':
-			return value === 'true' || value === 'false' ? { value } : { problem: 'Must be true or false.' };
+			return oneOf(value, ['true', 'false']);
 		case 'unsubscribe_scope':
-			return value === 'list' || value === 'all' ? { value } : { problem: 'Must be list or all.' };
+			return oneOf(value, ['list', 'all']);
 		case 'page_sender_name':
 			return checkPageSenderName(value);
 		case 'page_logo_url':
@@ -192,6 +200,16 @@ function checkSetting(name: string, value: string | null): Checked {
 	}
 }
 
+function checkTimeZone(text: string): Checked {
+	const value = timeZoneNamed(text);
+	return value === null ? { problem: `"${text}" is no IANA time zone, such as Europe/Oslo.` } : { value };
+}
+
+function oneOf(text: string, values: readonly [string, string]): Checked {
+	const value = text.toLowerCase();
+	return values.includes(value) ? { value } : { problem: `Must be ${values.join(' or ')}.` };
+}
+
 /** Checks each certificate: TLS would skip an unreadable one, and trust one authority less than intended. */
 function checkCertificates(value: string): Checked {
 	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
@@ -211,14 +229,14 @@ function checkLimits(name: keyof typeof limitSettings, value: string): Checked {
 	const parsed = parseLimits(limitSettings[name], value);
 	if (parsed.kind === 'error') return { problem: `${parsed.message}.` };
 	const wrong = whyNeverMet(parsed.limits) ?? whyTwice(parsed.limits);
-	return wrong === null ? { value } : { problem: `${wrong}.` };
+	return wrong === null ? { value: parsed.limits.map(formatLimit).join(', ') } : { problem: `${wrong}.` };
 }
 
 function checkKept(value: string): Checked {
 	const days = daysIn(value);
 	return days === null
 		? { problem: 'Must be a number of days or weeks, one day at least, such as 400d or 57w.' }
-		: { value };
+		: { value: `${days}d` };
 }
 
 function numberOf(value: string | null): number | null {
@@ -246,10 +264,9 @@ function checkBounceAddress(value: string): Checked {
 const maxPageSenderName = 100;
 
 function checkPageSenderName(value: string): Checked {
-	const name = value.trim();
-	if (name === '' || name.length > maxPageSenderName || /\p{Cc}/u.test(name))
+	if (value === '' || value.length > maxPageSenderName || /\p{Cc}/u.test(value))
 		return { problem: `Enter a name of one line, 1 to ${maxPageSenderName} characters.` };
-	return { value: name };
+	return { value };
 }
 
 /** Each page carries it. */

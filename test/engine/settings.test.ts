@@ -70,7 +70,7 @@ it.each([
 	['page_color', 'red'],
 	['page_color', '#fff'],
 	['page_color', '#0b6e4f; } body { display: none'],
-	['page_color', '#0b6e4f\n'],
+	['page_color', '#0b6e4f\n#'],
 	['page_logo_url', 'http://example.com/logo.png'],
 	['page_logo_url', 'javascript:alert(1)'],
 	['page_logo_url', 'logo.png'],

@@ -89,13 +89,14 @@ const set = command({
 	run: async (cx, { args }) => {
 		const key = knownKey(args.key);
 		const value = key === 'profile' ? knownProfile(cx, args.value) : parsePreference(key, args.value);
-		if (key !== 'profile') checkSetting(key, args.value, profileOf(cx), cx.settings.target.settingsOf);
+		const text = typeof value === 'string' ? value : args.value.trim();
+		if (key !== 'profile') checkSetting(key, text, profileOf(cx), cx.settings.target.settingsOf);
 		if (cx.dryRun)
-			return cx.wouldDo(`set ${key} to ${shown(args.value)}`, { set: key, with: { value: shown(value) } });
+			return cx.wouldDo(`set ${key} to ${shown(text)}`, { set: key, with: { value: shown(value) } });
 		const write = await import('../config/config-write.js');
 		if (key === 'profile') await write.changeDefaultProfile(cx.paths, String(value));
 		else await change(cx, { [key]: value });
-		return cx.out.document({ key, value: shown(value) }, `${key} = ${shown(args.value)}`);
+		return cx.out.document({ key, value: shown(value) }, `${key} = ${shown(text)}`);
 	},
 });
 

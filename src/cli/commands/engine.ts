@@ -5,7 +5,7 @@ import type { Sender } from '../../api/records.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { type Command, type CommandGroup, command } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
-import type { SmtpTest } from '../frame/connection.js';
+import type { LocalEngine, SmtpTest } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
@@ -81,7 +81,7 @@ const init = command({
 		const sender = options.sender === undefined ? null : await addSender(cx, options.sender);
 		// A dry run rolls everything back; invalid values are refused all the same.
 		if (cx.dryRun) {
-			const shown = { ...values, ...('smtp_password' in values && { smtp_password: '********' }) };
+			const shown = await shownValues(engine, values);
 			const plan = { init: engine.path, with: { settings: shown, sender: options.sender ?? null }, created };
 			return cx.wouldDo(created ? `make ${engine.path}` : `change ${engine.path}`, plan);
 		}
@@ -94,6 +94,14 @@ const init = command({
 		await sayNext(cx, settings, options.smtp !== undefined);
 	},
 });
+
+/** As they will be stored; the password masked. */
+async function shownValues({ settings }: LocalEngine, values: Readonly<Record<string, string | null>>) {
+	const shown: Record<string, string | null> = {};
+	for (const [name, value] of Object.entries(values))
+		shown[name] = value === null ? null : await settings.normalOf(name, value);
+	return { ...shown, ...('smtp_password' in values && { smtp_password: '********' }) };
+}
 
 /** Settings by the options of their names. */
 async function settingsOf({
@@ -111,7 +119,7 @@ async function settingsOf({
 		smtp_password: smtpPasswordFile === undefined ? undefined : withoutLineEnd(await smtpPasswordFile.text()),
 		public_url: options.publicUrl,
 		bounce_address: options.bounceAddress,
-		keep_messages: options.keepMessages === 'none' ? null : options.keepMessages,
+		keep_messages: options.keepMessages?.trim().toLowerCase() === 'none' ? null : options.keepMessages,
 	};
 	return Object.fromEntries(
 		Object.entries(given).filter((entry): entry is [string, string | null] => entry[1] !== undefined),

@@ -1,4 +1,5 @@
 /** The stored profiles by name, for the commands that administer them, and the preferences that one may hold. */
+import { timeZoneNamed } from '../../api/datetime.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
@@ -64,7 +65,8 @@ export function isProfileKey(key: string): key is keyof Profile {
 /** The value of a key from its text; several patterns are separated by commas. Throws `UsageError`. */
 export function parsePreference(key: keyof Profile, text: string): unknown {
 	const { check, is } = profileKeys[key];
-	const value = readText(key, text);
+	// A path may begin or end with a blank.
+	const value = readText(key, key === 'db' ? text : text.trim());
 	if (check(value)) return value;
 	throw new UsageError(`${key}: "${text}" is not ${is}`);
 }
@@ -74,7 +76,12 @@ function readText(key: keyof Profile, text: string): unknown {
 		case 'retries':
 			return /^\d+$/.test(text) ? Number(text) : text;
 		case 'protected':
-			return text === 'true' ? true : text === 'false' ? false : text;
+			return /^true$/i.test(text) ? true : /^false$/i.test(text) ? false : text;
+		case 'output':
+		case 'color':
+			return text.toLowerCase();
+		case 'timeZone':
+			return timeZoneNamed(text) ?? text;
 		case 'allowRecipients':
 			return text.split(',').map((one) => one.trim());
 		default:

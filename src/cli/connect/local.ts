@@ -6,6 +6,7 @@ import { createEngine, type Engine } from '../../engine/engine.js';
 import {
 	checkSettings,
 	listSettings,
+	normalSetting,
 	readSettings,
 	secretSettings,
 	settingDefaults,
@@ -93,6 +94,18 @@ export async function assertSettings(values: Readonly<Record<string, string | nu
 	checkSettings(values);
 }
 
+async function normalOf(name: string, value: string): Promise<string> {
+	if (name === 'smtp_url') return (await import('../../delivery/smtp/settings.js')).normalSmtpUrl(value);
+	return normalSetting(name, value);
+}
+
+async function normalValues(values: Readonly<Record<string, string | null>>) {
+	const normal: [string, string | null][] = [];
+	for (const [name, value] of Object.entries(values))
+		normal.push([name, value === null ? null : await normalOf(name, value)]);
+	return Object.fromEntries(normal);
+}
+
 /** `serve` must never wait for the disk where it answers: its store works in threads. */
 async function openLocal(
 	target: LocalTarget,
@@ -159,13 +172,14 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 				if (name !== 'smtp_url') return settingProblem(name, value);
 				return (await import('./mail.js')).smtpUrlProblem(value) ?? settingProblem(name, value);
 			},
+			normalOf,
 			set: async (values) => {
 				await assertSettings(values);
-				await writeSettings({ store, clock }, values);
+				await writeSettings({ store, clock }, await normalValues(values));
 			},
 			foresee: async (values) => {
 				const before = await store.reads.getSettings();
-				const after = Object.entries({ ...before, ...values }).filter(
+				const after = Object.entries({ ...before, ...(await normalValues(values)) }).filter(
 					(entry): entry is [string, string] => entry[1] !== null,
 				);
 				const now = clock.now();

@@ -87,6 +87,8 @@ export interface LocalEngine {
 		get(options?: { reveal: boolean }): Promise<Record<string, string>>;
 		/** Why the setting does not take this value; null: it does. */
 		whyNot(name: string, value: string): Promise<string | null>;
+		/** The form in which the value is stored and shown; of a refused one itself. */
+		normalOf(name: string, value: string): Promise<string>;
 		/** `null` unsets. Throws `ApiError` invalid naming every bad one. */
 		set(values: Readonly<Record<string, string | null>>): Promise<void>;
 		/** What retention deletes by the settings as they are, and as they would be then. */

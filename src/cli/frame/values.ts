@@ -1,5 +1,5 @@
 /** Words of the command line into values. Every refusal is exit 2 and names the flag it came from. */
-import { addDays, type Clock, dayOf, daysIn, isTimeZone, type Micros } from '../../api/datetime.js';
+import { addDays, type Clock, dayOf, daysIn, type Micros, timeZoneNamed } from '../../api/datetime.js';
 import { suggest } from '../../api/suggest.js';
 import { UsageError } from './errors.js';
 
@@ -96,11 +96,8 @@ export function parsePairs(texts: readonly string[], flag: string): Record<strin
 /** A zone by its IANA name, without regard to case. */
 export function parseTimeZone(text: string, flag: string): string {
 	const given = text.trim();
-	if (isTimeZone(given)) {
-		const { timeZone } = new Intl.DateTimeFormat('en-US', { timeZone: given }).resolvedOptions();
-		// A newer name of the same zone (Europe/Kyiv) is the one that its people know.
-		return timeZone.toLowerCase() === given.toLowerCase() ? timeZone : given;
-	}
+	const named = timeZoneNamed(given);
+	if (named !== null) return named;
 	const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')];
 	// Most people know the city alone.
 	const cities = new Map(zones.map((zone) => [zone.slice(zone.lastIndexOf('/') + 1), zone]));

@@ -67,6 +67,13 @@ export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 	return fromUrl(scheme, url);
 }
 
+/** The text in one form: scheme and host in lower case, without blanks around it and a slash at its end. */
+export function normalSmtpUrl(text: string): string {
+	const [, scheme = '', user = '', host = '', rest = ''] =
+		/^(smtps?:\/\/)((?:[^/?#]*@)?)([^/?#@]+)\/?(.*)$/is.exec(text.trim()) ?? [];
+	return scheme === '' ? text : `${scheme.toLowerCase()}${user}${host.toLowerCase()}${rest}`;
+}
+
 /** The URL of these settings; a password shows as `***`, which no parser accepts. */
 export function formatSmtpUrl(settings: SmtpSettings): string {
 	const scheme = settings.security === 'implicit' ? 'smtps' : 'smtp';

@@ -188,11 +188,11 @@ async function settingSteps(local: LocalEngine, declared: readonly Declared[]): 
 				hint: `settings: ${Object.keys(names).join(', ')}`,
 			});
 		const old = values[name] ?? null;
-		if (old === value) continue;
-		const text = value === null ? null : String(value);
+		const text = value === null ? null : await local.settings.normalOf(name, String(value));
+		if (old === text) continue;
 		await assertTaken(local, name, text);
 		const isSecret = secretNames.test(name);
-		const to = isSecret && value !== null ? hidden : value;
+		const to = isSecret && text !== null ? hidden : text;
 		const change: Change = {
 			action: value === null ? 'delete' : old === null ? 'create' : 'update',
 			kind: 'settings',

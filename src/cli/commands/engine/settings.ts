@@ -95,7 +95,8 @@ const set = command({
 		// A dry run is rolled back; an invalid value is refused all the same.
 		await explained(engine.settings.set(values), { input: values, hint: settingHint });
 		if (cx.dryRun) {
-			const shown = whyNoArgument(args) === null ? value : '********';
+			const shown =
+				whyNoArgument(args) === null ? await engine.settings.normalOf(args.setting, value) : '********';
 			return cx.wouldDo(`set ${args.setting}`, { set: args.setting, with: { value: shown } });
 		}
 		const stored = (await engine.settings.get())[args.setting] ?? null;

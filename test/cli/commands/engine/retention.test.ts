@@ -69,7 +69,7 @@ it.each([
 it('engine init takes how long messages stay, and refuses nonsense', async () => {
 	const project = await makeProject();
 	expect(await project.run(['engine', 'init', '--keep-messages', '57w'])).toMatchObject({ code: 0 });
-	expect(await project.json(['engine', 'settings', 'get', 'keep_messages'])).toMatchObject({ value: '57w' });
+	expect(await project.json(['engine', 'settings', 'get', 'keep_messages'])).toMatchObject({ value: '399d' });
 	expect(await project.run(['engine', 'init', '--keep-messages', 'long'])).toMatchObject({ code: 5 });
 	expect(await project.run(['engine', 'init', '--keep-messages', 'none'])).toMatchObject({ code: 0 });
 	expect(await project.json(['engine', 'settings', 'get', 'keep_messages'])).toMatchObject({ value: null });
