@@ -131,12 +131,13 @@ function isErrorList(value: readonly FieldError[] | FieldErrors): value is reado
  * `locked`: another process held the write lock longer than the timeout. `busy_elsewhere`: a running process uses the
  * older schema, so it cannot be migrated now. `key`: secrets are wrapped, and the key is missing or another one. `io`:
  * the disk failed. `unreachable`: the server of the database does not answer, or has not answered whether a write is
- * done. `denied`: it refuses the user. `not_a_database`: what is
+ * done. `denied`: it refuses the user. `bad_url`: the URL of the database has a value or parameter that none has. `not_a_database`: what is
  * named is none of mailctl, or cannot be the one that is wanted. `not_overwritten`: the operation is done and durable, but the deleted data can still be read in the
  * file. `moved`: another database has taken its place, or it is an unfinished copy.
  */
 export type StoreErrorCode =
 	| 'not_a_database'
+	| 'bad_url'
 	| 'newer_schema'
 	| 'locked'
 	| 'disk_full'

@@ -357,6 +357,7 @@ describe('exit codes', () => {
 		[new StoreError('disk_full', 'x'), 74],
 		[new StoreError('busy_elsewhere', 'x'), 74],
 		[new StoreError('not_a_database', 'x'), 74],
+		[new StoreError('bad_url', 'x'), 2],
 		[new StoreError('moved', 'x'), 74],
 		[new StoreError('denied', 'x'), 4],
 		[Object.assign(new Error('x'), { code: 'ENOSPC' }), 74],

@@ -24,13 +24,15 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 
 	it('makes nothing by a URL with a misspelt parameter, or in a database that is not there', async () => {
 		const init = (name: string) => cli(['engine', 'init', '--db', name], { env: { HOME: home } });
-		for (const [name, meant] of [
-			[`${url}?shema=x`, 'did you mean schema?'],
-			[`${url}?target_session_attr=any`, 'did you mean target_session_attrs?'],
-			[new URL('/nodb', url).href, 'there is no such database'],
+		for (const [name, meant, code] of [
+			[`${url}?shema=x`, 'did you mean schema?', 2],
+			[`${url}?target_session_attr=any`, 'did you mean target_session_attrs?', 2],
+			[`${url}?pool=abc`, '?pool= that is no number', 2],
+			[`${url}?sslrootcert=/nowhere`, '?sslrootcert=/nowhere', 2],
+			[new URL('/nodb', url).href, 'there is no such database', 74],
 		] as const) {
 			const refused = await init(name);
-			expect(refused).toMatchObject({ code: 74, stderr: expect.stringContaining(meant) });
+			expect(refused).toMatchObject({ code, stderr: expect.stringContaining(meant) });
 			expect(refused.stderr).not.toContain('geheim');
 		}
 		expect((await run('lists', 'list')).code).toBe(2);

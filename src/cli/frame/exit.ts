@@ -144,6 +144,7 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	newer_schema: { exit: exits.disk, hint: 'this database needs a newer mailctl' },
 	moved: { exit: exits.disk },
 	not_a_database: { exit: exits.disk },
+	bad_url: { exit: exits.usage },
 	disk_full: { exit: exits.disk, hint: 'free some space, then run the command again' },
 	io: { exit: exits.disk },
 	damaged: {

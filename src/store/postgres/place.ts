@@ -35,19 +35,24 @@ export interface Place {
 	ssl: boolean | ConnectionOptions;
 }
 
-/** Throws `StoreError` "not_a_database" for a URL that names none. */
+/** Throws `StoreError` "bad_url". */
 export function readPlace(text: string): Place {
-	const refuse = (why: string) => new StoreError('not_a_database', `the database URL ${why}`);
+	const refuse = (why: string) => new StoreError('bad_url', `the database URL ${why}`);
 	const texts = urlsOf(text);
 	if (!texts.every((one) => canParseUrl(one)) || /%(?![\da-f]{2})/i.test(text))
 		throw refuse('cannot be read: postgres://USER:PASSWORD@HOST:5432/DATABASE, special characters as %XX');
 	const [url = new URL(text), ...others] = texts.map((one) => new URL(one));
-	const unknown = [...url.searchParams.keys()].find((name) => !parameters.includes(name));
+	const names = [...url.searchParams.keys()];
+	const twice = names.find((name, at) => names.indexOf(name) !== at);
+	if (twice !== undefined) throw refuse(`has ?${twice}= twice`);
+	const unknown = names.find((name) => !parameters.includes(name));
 	if (unknown !== undefined) {
 		const near = suggest(unknown, parameters);
 		const meant = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
 		throw refuse(`has an unknown parameter ?${unknown}=${meant}`);
 	}
+	const odd = numbers.find((name) => !/^-?\d{1,9}$/.test(url.searchParams.get(name) ?? '0'));
+	if (odd !== undefined) throw refuse(`has a ?${odd}= that is no whole number`);
 	const schema = url.searchParams.get('schema') ?? 'public';
 	const pool = url.searchParams.get('pool');
 	if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
@@ -104,6 +109,13 @@ const parameters = [
 	...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'query_timeout'],
 	...['connect_timeout', 'client_encoding', 'keepalives', 'keepalives_idle', 'keepalives_interval'],
 	...['keepalives_count', 'tcp_user_timeout', 'pgbouncer'],
+];
+
+/** Of these. */
+const numbers = [
+	...['port', 'connect_timeout', 'statement_timeout', 'lock_timeout', 'query_timeout'],
+	...['idle_in_transaction_session_timeout', 'keepalives', 'keepalives_idle', 'keepalives_interval'],
+	...['keepalives_count', 'tcp_user_timeout'],
 ];
 
 function driversUrl(url: URL): string {

@@ -92,7 +92,7 @@ export function closedFix(code: string): string | null {
 	if (code === 'io') return 'look at the permissions of the file and its folder, and at the disk';
 	if (code === 'denied') return 'correct user, password or rights; the URL stands in --db or MAILCTL_DB';
 	if (code === 'unreachable') return 'look at host and port, at the network, and whether the server runs';
-	return code === 'not_a_database' ? 'name another one with --db' : null;
+	return code === 'not_a_database' || code === 'bad_url' ? 'name another one with --db' : null;
 }
 
 /** `found` 0: an empty file. */
