@@ -152,6 +152,27 @@ describe('the file of a database', () => {
 		});
 	});
 
+	it('reads a file of up to 128 MiB whole, and a larger one when asked for', async () => {
+		expect(await found('database.sound')).toMatchObject([{ level: 'ok', message: 'every page is sound' }]);
+		const db = new Database(project.db);
+		db.prepare('INSERT INTO attachments VALUES (?, 1, 1, NULL, zeroblob(?))').run(
+			'0'.repeat(64),
+			129 * 2 ** 20,
+		);
+		db.close();
+		expect(await found('database.sound')).toEqual([
+			{
+				check: 'database.sound',
+				level: 'skipped',
+				message: expect.stringMatching(
+					/^129 MiB are read with --full only: .* doctor --only database --full$/,
+				),
+				fix: null,
+			},
+		]);
+		expect(await found('database.sound', ['--full'])).toMatchObject([{ level: 'ok' }]);
+	});
+
 	it('that is damaged is a problem', async () => {
 		const bytes = await readFile(project.db);
 		bytes.fill(0xff, 8192 * 3, 8192 * 9);

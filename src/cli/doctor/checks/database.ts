@@ -8,8 +8,11 @@ import { momentText } from '../../render/times.js';
 import type { Inspected, InspectedDatabase } from '../inspected.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 
-/** Read in a few seconds: 106 MiB took one on a busy machine of two cores, with --full four. Beyond, only when asked for. */
-const quickBytes = 512 * mebibyte;
+/**
+ * A MiB takes a millisecond of CPU and, from a slow disk, ten; meanwhile SQLite hears no signal. Beyond, only when asked
+ * for.
+ */
+const quickBytes = 128 * mebibyte;
 /** SQLite keeps the log at 64 MiB once it was copied back. */
 const longLogBytes = 256 * mebibyte;
 const clockSlack: Micros = 300 * microsPerSecond;
