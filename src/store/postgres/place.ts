@@ -42,17 +42,7 @@ export function readPlace(text: string): Place {
 	if (!texts.every((one) => canParseUrl(one)) || /%(?![\da-f]{2})/i.test(text))
 		throw refuse('cannot be read: postgres://USER:PASSWORD@HOST:5432/DATABASE, special characters as %XX');
 	const [url = new URL(text), ...others] = texts.map((one) => new URL(one));
-	const names = [...url.searchParams.keys()];
-	const twice = names.find((name, at) => names.indexOf(name) !== at);
-	if (twice !== undefined) throw refuse(`has ?${twice}= twice`);
-	const unknown = names.find((name) => !parameters.includes(name));
-	if (unknown !== undefined) {
-		const near = suggest(unknown, parameters);
-		const meant = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
-		throw refuse(`has an unknown parameter ?${unknown}=${meant}`);
-	}
-	const odd = numbers.find((name) => !/^-?\d{1,9}$/.test(url.searchParams.get(name) ?? '0'));
-	if (odd !== undefined) throw refuse(`has a ?${odd}= that is no whole number`);
+	assertParameters(url.searchParams, refuse);
 	const schema = url.searchParams.get('schema') ?? 'public';
 	const pool = url.searchParams.get('pool');
 	if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
@@ -117,6 +107,21 @@ const numbers = [
 	...['idle_in_transaction_session_timeout', 'keepalives', 'keepalives_idle', 'keepalives_interval'],
 	...['keepalives_count', 'tcp_user_timeout'],
 ];
+
+/** Throws for one that is unknown, given twice, or no number where it has to be one. */
+function assertParameters(params: URLSearchParams, refuse: (why: string) => StoreError): void {
+	const names = [...params.keys()];
+	const twice = names.find((name, at) => names.indexOf(name) !== at);
+	if (twice !== undefined) throw refuse(`has ?${twice}= twice`);
+	const unknown = names.find((name) => !parameters.includes(name));
+	if (unknown !== undefined) {
+		const near = suggest(unknown, parameters);
+		const meant = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
+		throw refuse(`has an unknown parameter ?${unknown}=${meant}`);
+	}
+	const odd = numbers.find((name) => !/^-?\d{1,9}$/.test(params.get(name) ?? '0'));
+	if (odd !== undefined) throw refuse(`has a ?${odd}= that is no whole number`);
+}
 
 function driversUrl(url: URL): string {
 	for (const name of own) url.searchParams.delete(name);

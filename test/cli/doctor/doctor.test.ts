@@ -165,7 +165,7 @@ describe('the file of a database', () => {
 				check: 'database.sound',
 				level: 'skipped',
 				message: expect.stringMatching(
-					/^129 MiB are read with --full only: .* doctor --only database --full$/,
+					/^130 MiB are read with --full only: .* doctor --only database --full$/,
 				),
 				fix: null,
 			},
