@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { chmod, chown, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -94,8 +94,8 @@ export interface OwnPostgres extends Postgres {
 	kill(): Promise<void>;
 	/** After `kill`. */
 	restart(): Promise<void>;
-	/** A replica that follows it. */
-	replicate(): Promise<OwnPostgres>;
+	/** A replica that follows it; `own`: where that is. */
+	replicate(own?: Pick<ServerOptions, 'within' | 'address'>): Promise<OwnPostgres>;
 	/** Of a replica: it takes writes from now on. */
 	promote(): Promise<void>;
 }
@@ -105,37 +105,61 @@ export function canRunPostgres(): boolean {
 	return programs() !== null;
 }
 
-// Without TCP: other tests may have any port. Without waiting for the disk: nothing here outlives the test.
-const serverSettings = "-c listen_addresses='' -c fsync=off -c max_connections=200";
+/** Of a server of one's own. */
+export interface ServerOptions {
+	/** The folder of the server that it follows. */
+	source?: string;
+	/** Words before its programs: of the machine on which it runs. */
+	within?: readonly string[];
+	/** Where it listens on port 5432, and wants a password. Absent: nowhere, for other tests may have any port. */
+	address?: string;
+	/** Further ones of postgresql.conf. */
+	settings?: Readonly<Record<string, string | number>>;
+	/** An empty folder for all that it keeps, in place of one of its own. */
+	folder?: string;
+}
 
-/** `source`: the folder of the server that it follows. */
-export async function startOwn(source: string | null = null): Promise<OwnPostgres> {
+/** The role `guarded` is asked for a password at the socket too. */
+const admission = ['local all guarded scram-sha-256', 'local all all trust', 'local replication all trust']
+	.concat('host all all all scram-sha-256', '')
+	.join('\n');
+
+// Without waiting for the disk: nothing here outlives the test.
+const usualSettings = { fsync: 'off', max_connections: 200 };
+
+export async function startOwn(options: ServerOptions = {}): Promise<OwnPostgres> {
+	const { source, within = [], address = '' } = options;
 	const bin = programs();
 	if (bin === null) throw new Error(String(noPostgres));
 	// Not below the folder of the tests: its user is to reach it.
-	const folder = await mkdtemp('/tmp/mailctl-postgres-');
+	const folder = options.folder ?? (await mkdtemp('/tmp/mailctl-postgres-'));
 	const data = join(folder, 'data');
-	const as = (program: string, ...words: string[]) =>
-		process.getuid?.() === 0
-			? run('runuser', ['-u', 'postgres', '--', join(bin, program), ...words], { cwd: folder })
-			: run(join(bin, program), words, { cwd: folder });
+	const as = (program: string, ...words: string[]) => {
+		const user = process.getuid?.() === 0 ? ['runuser', '-u', 'postgres', '--'] : [];
+		const [first = '', ...rest] = [...within, ...user, join(bin, program), ...words];
+		return run(first, rest, { cwd: folder });
+	};
 	if (process.getuid?.() === 0) {
 		const { stdout } = await run('id', ['-u', 'postgres']);
 		await chown(folder, Number(stdout), -1);
 	}
 	await chmod(folder, 0o700);
-	if (source === null)
+	if (source === undefined) {
 		await as(
 			'initdb',
 			...['-D', data, '-U', 'postgres', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C.UTF-8'],
 		);
-	else
+		await writeFile(join(data, 'pg_hba.conf'), admission);
+	} else
 		await as(
 			'pg_basebackup',
 			...['-h', source, '-U', 'postgres', '-D', data, '-R', '--checkpoint=fast', '--no-sync'],
 		);
 	const control = (...words: string[]) => as('pg_ctl', '-D', data, '-w', ...words);
-	const start = () => control('-o', `${serverSettings} -k ${folder}`, '-l', join(folder, 'log'), 'start');
+	const settings = Object.entries({ ...usualSettings, ...options.settings });
+	const said = settings.map(([name, value]) => `-c ${name}=${value}`).join(' ');
+	const words = `${said} -c listen_addresses='${address}' -k ${folder}`;
+	const start = () => control('-o', words, '-l', join(folder, 'log'), 'start');
 	await start();
 	const host = encodeURIComponent(folder);
 	const stop = async () => {
@@ -161,7 +185,7 @@ export async function startOwn(source: string | null = null): Promise<OwnPostgre
 				await delay(100);
 			}
 		},
-		replicate: () => startOwn(folder),
+		replicate: (own) => startOwn({ ...own, source: folder }),
 		promote: async () => {
 			await control('promote');
 		},

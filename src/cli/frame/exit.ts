@@ -135,7 +135,7 @@ const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 };
 
 const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
-	locked: { exit: exits.network, retryable: true, hint: 'another process holds the database; try again' },
+	locked: { exit: exits.network, retryable: true },
 	busy_elsewhere: {
 		exit: exits.disk,
 		retryable: true,

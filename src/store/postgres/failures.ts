@@ -57,7 +57,11 @@ const lostCodes: ReadonlySet<string> = new Set([
 
 const told: readonly [state: RegExp, code: StoreErrorCode, words: string][] = [
 	[/^55P03$/, 'locked', 'another process held the lock for too long; try again'],
-	[/^57014$/, 'locked', 'a statement took longer than the server allows; try again'],
+	[
+		/^57014$/,
+		'locked',
+		'a statement took longer than the server allows; raise statement_timeout for this user, or try again',
+	],
 	[/^53300$/, 'locked', 'no connection is left (max_connections); use a smaller ?pool=, or raise its limit'],
 	[/^53100$/, 'disk_full', 'no room is left on the disk of the server'],
 	[/^53/, 'io', 'the server has run out of a resource'],
@@ -88,6 +92,10 @@ export function translateFailure(error: unknown, name: string): unknown {
 				cause: error,
 			},
 		);
+	if (error.message.endsWith('client password must be a string'))
+		return new StoreError('denied', `${name}: the server wants a password: PGPASSWORD, or the URL, has it`, {
+			cause: error,
+		});
 	if (isLost(error) || isUnreached(error))
 		return new StoreError('unreachable', `${name} cannot be reached: ${error.message}`, { cause: error });
 	return error;

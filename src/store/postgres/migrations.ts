@@ -31,6 +31,9 @@ const migrations: readonly Migration[] = [
 	retention,
 ];
 
+/** Of the server, as `server_version_num` has it. */
+const oldestServer = 130_000;
+
 /** The schema this version reads and writes. */
 export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));
 
@@ -59,8 +62,8 @@ export async function migrate(
 }
 
 /**
- * Zero: nothing of ours is there. Throws `StoreError` "newer_schema", unless it may be newer, and "moved", unless it may
- * have a mark.
+ * Zero: nothing of ours is there. Throws `StoreError` "not_a_database" where the server is too old, and
+ * "newer_schema", unless either may be of another version (`mayBeNewer`); and "moved", unless it may have a mark.
  */
 export async function readVersion(
 	sql: Sql,
@@ -68,7 +71,15 @@ export async function readVersion(
 	{ mayBeNewer = false, mayBeMarked = false }: { mayBeNewer?: boolean; mayBeMarked?: boolean } = {},
 ): Promise<number> {
 	// Many programs have a table of migrations; this one is ours alone.
-	const isOurs = await sql.number(`SELECT to_regclass('message_firsts') IS NOT NULL`);
+	const [isOurs, server] = await sql.together<[number, number]>([
+		() => sql.number(`SELECT to_regclass('message_firsts') IS NOT NULL`),
+		() => sql.number(`SELECT current_setting('server_version_num')::int`),
+	]);
+	if (server < oldestServer && !mayBeNewer)
+		throw new StoreError(
+			'not_a_database',
+			`${name} runs version ${Math.floor(server / 10_000)} of PostgreSQL; mailctl needs ${oldestServer / 10_000} or newer: upgrade the server`,
+		);
 	if (isOurs === 0) return 0;
 	const last = await sql.number('SELECT max(version) FROM migrations');
 	const mark = last === markVersion ? await readMark(sql) : null;
