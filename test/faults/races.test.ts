@@ -116,6 +116,24 @@ function callsOf(project: Project, one: string, other: string): readonly [Call[]
 	return [of(one), one === other ? [] : of(other)];
 }
 
+/** Steps of operations in slices, ahead of their last one: others write between them. */
+const ahead: Readonly<Record<string, (id: number) => { name: string; command: unknown }>> = {
+	deleteList: (id) => ({ name: 'dropSubscribers', command: { list_id: id, limit: 1_000, isFirst: true } }),
+	deleteField: (id) => ({ name: 'dropFieldUses', command: { id, after: 0, limit: 1_000 } }),
+};
+
+/** Of a step ahead of the last one nothing is told. */
+function toldOf({ name }: Call, answer: unknown): Answered[] {
+	return name.startsWith('drop') ? [] : [{ kind: name, answer }];
+}
+
+/** One that follows another one of its kind, or the end of them, changes nothing: all may be the first. */
+function inSteps(calls: readonly Call[]): Call[] {
+	// Their commands name the record by its id. No driver has these steps, and the core carries them out by name.
+	const steps = calls.flatMap(({ name, command }) => ahead[name]?.((command as { id: number }).id) ?? []);
+	return [...(steps as Call[]), ...calls];
+}
+
 async function answerOf(target: Target, { name, command }: Call): Promise<unknown> {
 	try {
 		return await target(name, command);
@@ -148,12 +166,14 @@ function openOrders() {
 		isTrial: false,
 	});
 	const target: Target = async (name, command) =>
-		(await (sliced[name]?.(command as never) ?? step(name, command))) as never;
+		(await (name in ahead
+			? step(name, command)
+			: (sliced[name]?.(command as never) ?? step(name, command)))) as never;
 	const ready = setUp(target);
 	return {
 		/** Whether an order has this outcome; `another`: that of the first, to be compared. */
 		find: async (one: string, other: string, outcome: string) => {
-			const [ofOne, ofOther] = callsOf(await ready, one, other);
+			const [ofOne = [], ofOther = []] = callsOf(await ready, one, other).map(inSteps);
 			let another: string | null = null;
 			const go = async (at: number, otherAt: number, answers: readonly Answered[]): Promise<boolean> => {
 				if (at === ofOne.length && otherAt === ofOther.length) {
@@ -169,8 +189,8 @@ function openOrders() {
 					if (call === undefined) continue;
 					db.exec('SAVEPOINT one');
 					try {
-						const answer = await answerOf(target, call);
-						if (await go(...to, [...answers, { kind: call.name, answer }])) return true;
+						const told = toldOf(call, await answerOf(target, call));
+						if (await go(...to, [...answers, ...told])) return true;
 					} finally {
 						db.exec('ROLLBACK TO one; RELEASE one');
 					}

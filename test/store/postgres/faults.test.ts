@@ -112,7 +112,8 @@ describePostgres('a PostgreSQL that fails', (server) => {
 			for (let kills = 0; !isDone && kills < 200; kills += 1)
 				await ask(
 					url,
-					"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mailctl cli' AND pid <> pg_backend_pid()",
+					`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+					WHERE application_name = 'mailctl cli' AND datname = current_database() AND pid <> pg_backend_pid()`,
 				);
 		})();
 		await Promise.all(people);
