@@ -8,15 +8,21 @@ export interface CountingSink {
 	close(): void;
 }
 
-/** Takes any mail: answers each line as SMTP wants it, and reads none of it. */
-export async function startCountingSink(): Promise<CountingSink> {
+/** Takes any mail: answers each line as SMTP wants it, and reads none of it. `took` is told the recipient of each mail. */
+export async function startCountingSink(
+	took: (recipient: string) => void = () => undefined,
+): Promise<CountingSink> {
 	let count = 0;
 	const server = createServer({ noDelay: true }, (socket) => {
 		let isData = false;
 		let rest = '';
+		let recipient = '';
 		const answerLine = (line: string) => {
 			if (isData && line !== '.') return;
-			if (isData) count += 1;
+			if (isData) {
+				count += 1;
+				took(recipient);
+			} else if (/^RCPT TO:/i.test(line)) recipient = /<([^>]*)>/.exec(line)?.[1] ?? '';
 			const isEnd = isData;
 			isData = !isEnd && /^DATA/i.test(line);
 			socket.write(isEnd ? '250 taken\r\n' : answerTo(line));
