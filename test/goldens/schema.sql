@@ -1,4 +1,4 @@
-PRAGMA user_version = 27;
+PRAGMA user_version = 28;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -204,6 +204,13 @@ CREATE TABLE deleted_links (
 	clicks INTEGER NOT NULL,
 	messages INTEGER NOT NULL,
 	PRIMARY KEY (campaign, content_sha256, link, audience)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deleted_states (
+	campaign TEXT NOT NULL,
+	state TEXT NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (campaign, state)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE dkim_keys (

@@ -11,6 +11,7 @@ import { countEverything, recountQuarters } from './figures.js';
 import { countStates, waitingLanes } from './gates.js';
 import { listCounts, moveCounters, recountJoined, wrongJoined } from './list-counters.js';
 import { createQueuePauses } from './queue-state.js';
+import { recountStates, wrongStates } from './retention/sums.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { countMessages, messageCount } from './submissions.js';
@@ -36,6 +37,7 @@ export function createMaintenance(sql: Sql) {
 				recountLinks(sql, await wrongLinks(sql));
 				recountBounces(sql, await wrongBounces(sql));
 				for (const list_id of await wrongJoined(sql)) recountJoined(sql, list_id);
+				await recountStates(sql, await wrongStates(sql));
 			}
 			for (const { seq } of await closedCampaigns(sql))
 				sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
@@ -77,6 +79,7 @@ async function findWrong(sql: Sql): Promise<CountCheck> {
 			(await wrongLinks(sql)).length +
 			(await wrongBounces(sql)).length +
 			(await wrongJoined(sql)).length +
+			(await wrongStates(sql)).length +
 			((await surplusOfMessages(sql)) === 0 ? 0 : 1),
 		campaigns: (await closedCampaigns(sql)).map(({ key }) => key),
 	};

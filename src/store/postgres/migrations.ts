@@ -14,6 +14,7 @@ import { listCounters } from './migrations/0023-list-counters.js';
 import { counters } from './migrations/0024-counters.js';
 import { waitingStates } from './migrations/0026-waiting-states.js';
 import { retention } from './migrations/0027-retention.js';
+import { deletedStates } from './migrations/0028-deleted-states.js';
 
 export interface Migration {
 	readonly version: number;
@@ -21,7 +22,8 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const migrations: readonly Migration[] = [
+/** In their order. */
+export const migrations: readonly Migration[] = [
 	first,
 	processes,
 	counted,
@@ -29,6 +31,7 @@ const migrations: readonly Migration[] = [
 	counters,
 	waitingStates,
 	retention,
+	deletedStates,
 ];
 
 /** Of the server, as `server_version_num` has it. */

@@ -32,6 +32,7 @@ import { listCounters } from './migrations/0023-list-counters.js';
 import { counters } from './migrations/0024-counters.js';
 import { waitingStates } from './migrations/0026-waiting-states.js';
 import { retention } from './migrations/0027-retention.js';
+import { deletedStates } from './migrations/0028-deleted-states.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -40,7 +41,8 @@ export interface Migration {
 	readonly sql: string;
 }
 
-const allMigrations: readonly Migration[] = [
+/** In their order. */
+export const allMigrations: readonly Migration[] = [
 	first,
 	mailingBatches,
 	mailingResults,
@@ -65,6 +67,7 @@ const allMigrations: readonly Migration[] = [
 	counters,
 	waitingStates,
 	retention,
+	deletedStates,
 ];
 
 /** The schema this version reads and writes. */

@@ -34,6 +34,8 @@ export interface Kept {
 	expire(now: Micros): Promise<void>;
 	run(sql: string): Promise<void>;
 	count(sql: string): Promise<number>;
+	/** Carries out a migration once more, by its name. */
+	migrate(name: 'deleted-states'): Promise<void>;
 }
 
 const html = `<p>Hello #name#</p><a href='https://shop.example/?a="1"&amp;who=#name|you#'>shop</a> <a href="https://example.com/news">news</a>`;
@@ -91,6 +93,27 @@ async function happened(store: Store) {
 		]),
 	});
 	return { campaign, sent };
+}
+
+/** A released campaign of one message for each end that there is, one of them canceled by a complaint. */
+async function campaignOfAllEnds(store: Store) {
+	await verify(store);
+	const command = campaignOf('ends');
+	await store.writes.openCampaign(command);
+	const outcomes = [
+		{ kind: 'sent', reply: accepted250 },
+		{ kind: 'sent', reply: accepted250 },
+		{ kind: 'bounced', reply: unknown550, suppress: true },
+		{ kind: 'failed', reply: busy451 },
+		{ kind: 'uncertain', reply: busy451 },
+	] as const;
+	const to = [...outcomes, 'canceled'].map((_, at) => recipientOf(`p${at}@example.org`));
+	await put(store, command.id, 0, to);
+	await store.writes.releaseCampaign({ campaign: command.id, expect_count: to.length, now: noon });
+	for (const outcome of outcomes) await deliver(store, outcome);
+	const left = await store.reads.pageMessages({ page: 1, page_size: 9, filter: { status: 'queued' } });
+	for (const { id } of left.results) await store.writes.changeMessage({ id, action: 'cancel', now: noon });
+	return { campaign: command.id, outcomes: to.length };
 }
 
 const keep = (store: Store, values: Record<string, string>) =>
@@ -211,6 +234,45 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 			kind: 'opened',
 			session: { id: command.id, position: 2 },
 		});
+	});
+
+	it('keeps the states of a campaign: they add up after an erasure and a repair', async () => {
+		const { store, expire, run } = await open();
+		const { campaign, outcomes } = await campaignOfAllEnds(store);
+		const status = async () => await store.reads.campaignStatus({ id: campaign, now: noon });
+		const before = await status();
+		expect(before?.messages).toEqual({ sent: 2, bounced: 1, failed: 1, uncertain: 1, canceled: 1 });
+		expect(before?.counts.staged).toBe(outcomes);
+		await keep(store, { keep_messages: '30d' });
+		await expire(noon + 31 * day);
+		expect(await messageIds(store)).toEqual([]);
+		expect(await status()).toEqual(before);
+		expect(await store.reads.countMessages({ scope: { campaign } })).toEqual(before?.messages);
+		expect(await store.reads.countMessages({ scope: { campaign }, only_of: 'another' })).toEqual({});
+		expect(await store.reads.checkCounts({})).toEqual(nothingWrong);
+		await store.writes.erasePerson({
+			...{ email_key: 'p0@example.org', fresh: { id: 1, secret: 'c2VjcmV0' }, now: noon },
+		});
+		expect(await status()).toEqual(before);
+		await run("DELETE FROM deleted_states WHERE state = 'bounced'");
+		expect((await store.reads.checkCounts({})).figures).toBe(1);
+		await store.writes.repairCounts({});
+		expect(await store.reads.checkCounts({})).toEqual(nothingWrong);
+		// The figures do not tell a message that may have arrived from one that was canceled.
+		expect((await status())?.messages).toEqual({ sent: 2, bounced: 1, failed: 1, canceled: 2 });
+	});
+
+	it('gives a database that has deleted messages before the states that their figures tell', async () => {
+		const { store, expire, run, migrate } = await open();
+		const { campaign } = await campaignOfAllEnds(store);
+		await keep(store, { keep_messages: '30d' });
+		await expire(noon + 31 * day);
+		await run('DROP TABLE deleted_states');
+		await migrate('deleted-states');
+		expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({
+			...{ sent: 2, bounced: 1, failed: 1, canceled: 2 },
+		});
+		expect(await store.reads.checkCounts({})).toEqual(nothingWrong);
 	});
 
 	it('keeps what the links of a mail need: person, list, sender, targets and the values in them', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, onTestFinished } from 'vitest';
 import { openStore } from '../../../src/store/open.js';
 import { openConnection } from '../../../src/store/sqlite/connection.js';
+import { allMigrations as migrations } from '../../../src/store/sqlite/migrations.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
 import { dropExpired } from '../../../src/store/sqlite/upkeep.js';
 import { createWriter } from '../../../src/store/sqlite/writer.js';
@@ -29,6 +30,7 @@ async function open(): Promise<Kept> {
 		store,
 		expire: (now) => dropExpired(createSql(db), writer, now),
 		run: async (sql) => void db.exec(sql),
+		migrate: async (name) => void db.exec(migrations.find((each) => each.name === name)?.sql ?? ''),
 		count: async (sql) => Number(db.prepare(sql).pluck().get()),
 	};
 }

@@ -14,7 +14,6 @@ import type { CampaignOpened, OpenCampaign } from '../../campaigns.js';
 import type { Command, Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
 import { attachmentErrors, attachmentsOf } from '../attachments.js';
-import { figuresOf } from '../figures.js';
 import { openingOf, planOf } from '../gates.js';
 import { findList } from '../lists.js';
 import { countByState } from '../messages/messages.js';
@@ -289,7 +288,7 @@ async function release(
 
 async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<CampaignStatus> {
 	const { id, key, state } = row;
-	const counted = row.dropped_at === null ? await countByState(sql, { campaign: id }) : await sentOf(sql, id);
+	const counted = await countByState(sql, { campaign: id });
 	const messages = row.courier === 'api' ? toldMessages(counted, state) : counted;
 	const is_sending = (await sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, row.seq)) === 1;
 	const is_finished = state === 'released' && !is_sending;
@@ -300,12 +299,6 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 		...(lists.length > 0 && { lists }),
 		...(attachments.length > 0 && { attachments }),
 	};
-}
-
-/** Of messages that retention has deleted the figures are left. */
-async function sentOf(sql: Sql, id: Uuid): Promise<CampaignStatus['messages']> {
-	const { sent } = await figuresOf(sql, id);
-	return sent === 0 ? {} : { sent };
 }
 
 /** Of its one content; requests have their own. */

@@ -14,6 +14,7 @@ import { attachmentsOf } from '../attachments.js';
 import { attemptsOf } from '../attempts.js';
 import { seenRows } from '../campaigns/rows.js';
 import { countStates, leavesAt, seenState, type WaitingLane, waitingLanes } from '../gates.js';
+import { deletedStates } from '../retention/sums.js';
 import { type MessageRow, parseStored, parseTexts, parseUsed, readEnvelope, toMessage } from '../rows.js';
 import type { Sql, SqlValue } from '../sql.js';
 import { messageCount } from '../submissions.js';
@@ -35,7 +36,10 @@ export function createMessages(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** Counts by visible state; a state without messages is absent. Walks all of the scope; null is everything. */
+/**
+ * Counts by visible state; a state without messages is absent. Walks all of the scope; null is everything. A campaign has
+ * the states of those that retention has deleted, too.
+ */
 export async function countByState(
 	sql: Sql,
 	scope: MessageScope | null,
@@ -52,7 +56,10 @@ export async function countByState(
 		...values,
 		...own.values,
 	);
-	return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+	const deleted = scope !== null && 'campaign' in scope ? await deletedStates(sql, scope.campaign, seen) : [];
+	const counts = new Map<MessageState, number>();
+	for (const { state, count } of [...rows, ...deleted]) counts.set(state, (counts.get(state) ?? 0) + count);
+	return Object.fromEntries(counts);
 }
 
 /** Of all messages: the time for it grows with those that wait and those that failed, not with those that were sent. */

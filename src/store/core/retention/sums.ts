@@ -1,6 +1,10 @@
-/** What a slice of messages adds to the sums that stay when it is deleted: figures outlive their messages. */
+/** Sums of what retention deletes: figures, and the states of a campaign's messages, outlive the messages. */
+import type { MessageState, Uuid } from '../../../api/records.js';
+import type { Seen } from '../../store.js';
+import { seenRows } from '../campaigns/rows.js';
 import { bouncedRows, clickedRows } from '../detail-figures.js';
 import { bouncedGroups, countedRows } from '../figures.js';
+import { seenState } from '../gates.js';
 import type { Sql } from '../sql.js';
 
 /** Before the messages go, in the same transaction. `ids`: a JSON array of theirs. */
@@ -47,4 +51,93 @@ export function addToSums(sql: Sql, ids: string): void {
 		ON CONFLICT (tag, campaign, sent, soft, hard) DO UPDATE SET count = deleted_bounced.count + excluded.count`,
 		ids,
 	);
+	sql.write(
+		`INSERT INTO deleted_states (campaign, state, count)
+		SELECT g.id, ${seenState}, count(*)
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE ${sql.dialect.oneOf('m.id')}
+		GROUP BY 1, 2
+		ON CONFLICT (campaign, state) DO UPDATE SET count = deleted_states.count + excluded.count`,
+		ids,
+	);
+}
+
+/** Deleted messages of a campaign by state. */
+export async function deletedStates(
+	sql: Sql,
+	campaign: Uuid,
+	seen: Seen,
+): Promise<{ state: MessageState; count: number }[]> {
+	const own = seenRows('g.owner', seen);
+	return await sql.all(
+		`SELECT d.state, d.count
+		FROM deleted_states d
+		JOIN campaigns g ON g.id = d.campaign
+		WHERE d.campaign = ? AND ${own.where}
+		ORDER BY d.state`,
+		campaign,
+		...own.values,
+	);
+}
+
+/** Of a campaign `g` that has lost messages: how many of them there were. */
+const gone = `(g.staged - (
+	SELECT count(*) FROM submissions s JOIN messages m ON m.submission_seq = s.seq WHERE s.campaign_seq = g.seq
+))`;
+
+const hasLost = "g.dropped_at IS NOT NULL AND g.released_at IS NOT NULL AND g.courier = 'smtp'";
+
+/** Campaigns whose states are not as many as their deleted messages. */
+export async function wrongStates(sql: Sql): Promise<Uuid[]> {
+	const rows = await sql.all<{ id: Uuid }>(
+		`SELECT g.id
+		FROM campaigns g
+		LEFT JOIN (SELECT campaign, sum(count) AS count FROM deleted_states GROUP BY campaign) d ON d.campaign = g.id
+		WHERE ${hasLost} AND coalesce(d.count, 0) <> ${gone}
+		ORDER BY g.seq`,
+	);
+	return rows.map(({ id }) => id);
+}
+
+interface Told {
+	gone: number;
+	sent: number;
+	/** Of the sent ones those that came back. */
+	returned: number;
+	bounced: number;
+	failed: number;
+}
+
+/** From the figures: sent, bounced, failed. The rest of a campaign that is over was nearly always canceled. */
+export async function recountStates(sql: Sql, campaigns: readonly Uuid[]): Promise<void> {
+	for (const campaign of campaigns) {
+		const told = await sql.get<Told>(
+			`SELECT ${gone} AS gone,
+				(SELECT coalesce(sum(count), 0) FROM deleted_figures WHERE campaign = g.id AND type = 'SENT') AS sent,
+				coalesce(b.returned, 0) AS returned, coalesce(b.bounced, 0) AS bounced, coalesce(b.failed, 0) AS failed
+			FROM campaigns g
+			LEFT JOIN (
+				SELECT campaign, sum(CASE WHEN sent >= 0 THEN count ELSE 0 END) AS returned,
+					sum(CASE WHEN hard >= 0 THEN count ELSE 0 END) AS bounced,
+					sum(CASE WHEN hard < 0 THEN count ELSE 0 END) AS failed
+				FROM deleted_bounced
+				GROUP BY campaign
+			) b ON b.campaign = g.id
+			WHERE g.id = ?`,
+			campaign,
+		);
+		if (told === undefined) continue;
+		const { bounced, failed } = told;
+		const sent = told.sent - told.returned;
+		const states = { sent, bounced, failed, canceled: told.gone - sent - bounced - failed };
+		sql.write('DELETE FROM deleted_states WHERE campaign = ?', campaign);
+		for (const [state, count] of Object.entries(states))
+			if (count > 0)
+				sql.write(
+					'INSERT INTO deleted_states (campaign, state, count) VALUES (?, ?, ?)',
+					...[campaign, state, count],
+				);
+	}
 }
