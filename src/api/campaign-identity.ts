@@ -1,4 +1,5 @@
 /** When two specs are the same campaign, and two requests the same mail: by their meaning, not by their form. Pure. */
+import { createHash } from 'node:crypto';
 import { type Mailbox, parseMailbox } from './address.js';
 import type { CampaignSource, RequestsSpec } from './campaigns.js';
 import type { CampaignSpec } from './capabilities.js';
@@ -26,6 +27,18 @@ export function campaignIdentity(spec: CampaignSpec | RequestsSpec): string {
  */
 export function mailIdentity(spec: CampaignSpec | RequestsSpec): string {
 	return canonicalJson(identityOf(spec).seen);
+}
+
+/** Both identities as hashes: they tell the same again where the bodies of a spec are deleted. */
+export interface SpecIdentity {
+	campaign: string;
+	mail: string;
+}
+
+/** SHA-256, in hexadecimal digits. */
+export function specIdentity(spec: CampaignSpec | RequestsSpec): SpecIdentity {
+	const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+	return { campaign: sha256(campaignIdentity(spec)), mail: sha256(mailIdentity(spec)) };
 }
 
 /** The same for requests, their recipients left out. */

@@ -112,8 +112,12 @@ export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<A
 	return rows.map(({ content_id, ...file }) => ({ ...file, ...(content_id !== null && { content_id }) }));
 }
 
-/** Deletes a content that no submission has any more, and the files that only it named. */
-export async function dropContent(sql: Sql, content_sha256: string): Promise<void> {
+/** Deletes a content that no submission has any more, and the files that only it named; see `dropUnnamed`. */
+export async function dropContent(
+	sql: Sql,
+	content_sha256: string,
+	when: { now: Micros } | 'at once',
+): Promise<void> {
 	const files = await attachmentsOf(sql, content_sha256);
 	const { changes } = await sql.run(
 		// submissions_of_content, as the foreign key's check does
@@ -122,12 +126,27 @@ export async function dropContent(sql: Sql, content_sha256: string): Promise<voi
 			AND NOT EXISTS (SELECT 1 FROM submissions WHERE content_sha256 = contents.sha256)`,
 		content_sha256,
 	);
-	if (changes === 0) return;
-	for (const { sha256 } of files)
-		sql.write(
-			// contents_of_attachment
-			`DELETE FROM attachments
-			WHERE sha256 = ? AND NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)`,
-			sha256,
+	if (changes > 0)
+		dropUnnamed(
+			sql,
+			files.map(({ sha256 }) => sha256),
+			when,
 		);
+}
+
+/**
+ * Deletes those that no content names: at once, or as an upload that no content names in time, for one that was uploaded
+ * or found meanwhile is named in a moment.
+ */
+export function dropUnnamed(sql: Sql, files: readonly string[], when: { now: Micros } | 'at once'): void {
+	// contents_of_attachment
+	const isUnnamed = 'NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)';
+	for (const sha256 of files)
+		if (when === 'at once') sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, sha256);
+		else
+			sql.write(
+				`UPDATE attachments SET expires_at = ? WHERE sha256 = ? AND ${isUnnamed}`,
+				when.now + unnamedFor,
+				sha256,
+			);
 }

@@ -171,7 +171,7 @@ async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 		JSON.stringify({ from, reply_to: [], cc: [], bcc: [], headers: {} }),
 		seq,
 	);
-	await dropContent(sql, row.content_sha256);
+	await dropContent(sql, row.content_sha256, 'at once');
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What retention deletes, and what stays: the same on every database. */
+import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { Micros } from '../../../src/api/datetime.js';
 import type { Store } from '../../../src/store/store.js';
@@ -18,6 +19,7 @@ import {
 	newSubscriber,
 	newUuid,
 	noon,
+	plainContent,
 	put,
 	recipientOf,
 	releasedCampaign,
@@ -432,5 +434,77 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		await deliver(store, { kind: 'sent', reply: accepted250 }, noon + 8 * day);
 		await expire(noon + 14 * day);
 		expect((await store.reads.getSubmission({ id: first.submission }))?.content.html).toBe(html);
+	});
+
+	it('deletes opens behind more bounces of one moment than a slice has', async () => {
+		const { store, expire, run, count } = await open();
+		const { sent } = await happened(store);
+		const [message] = sent;
+		const id = await count(`SELECT id FROM messages WHERE uuid = '${message}'`);
+		const rows = Array.from({ length: 2_100 }, () => `(${id}, 'HARDBOUNCED', ${noon - day}, 0)`);
+		await run(`INSERT INTO events (message_id, type, at, machine) VALUES ${rows.join(', ')}`);
+		const opened = [noon - day, noon - day, noon].map((at) => `(${id}, 'OPENED', ${at}, 0)`);
+		await run(`INSERT INTO events (message_id, type, at, machine) VALUES ${opened.join(', ')}`);
+		await keep(store, { keep_events: '7d' });
+		await expire(noon + 30 * day);
+		expect(await count("SELECT count(*) FROM events WHERE type NOT LIKE '%BOUNCED'")).toBe(0);
+		expect(await count('SELECT count(*) FROM events')).toBe(4 + rows.length);
+	});
+
+	it('keeps a file for a day after what named it is gone: it may be uploaded again, or found', async () => {
+		const { store, expire } = await open();
+		await verify(store);
+		const bytes = Buffer.from('file');
+		const sha256 = createHash('sha256').update(bytes).digest('hex');
+		const attachments = [{ name: 'a.txt', type: 'text/plain', sha256 }];
+		const content = { ...plainContent, attachments };
+		const more = { content, content_sha256: 'with a file' };
+		for (const settings of [
+			{ keep_bodies: '7d', keep_messages: '400d' },
+			{ keep_bodies: '400d', keep_messages: '7d' },
+		]) {
+			await store.writes.putAttachment({ sha256, bytes, now: noon });
+			await send(store, ['ann@example.org'], more);
+			await deliver(store, { kind: 'sent', reply: accepted250 });
+			await keep(store, settings);
+			await store.writes.putAttachment({ sha256, bytes, now: noon + 8 * day });
+			await expire(noon + 8 * day);
+			// Named by what is sent now.
+			const later = await send(store, ['bob@example.org'], { ...more, now: noon + 8 * day });
+			expect((await store.reads.getSubmission({ id: later.submission }))?.content).toEqual(content);
+			await deliver(store, { kind: 'sent', reply: accepted250 }, noon + 8 * day);
+			await expire(noon + 500 * day);
+			expect(await store.reads.getAttachment({ sha256 })).not.toBeNull();
+			await expire(noon + 501 * day);
+			expect(await store.reads.getAttachment({ sha256 })).toBeNull();
+		}
+	});
+
+	it('keeps no body in a campaign whose bodies are gone, which is still the same campaign', async () => {
+		const { store, expire, count } = await open();
+		await verify(store);
+		const command = campaignOf('rows');
+		const spec = { ...command.spec, text_body: 'Dear secret reader' };
+		const opening = { ...command, spec };
+		await store.writes.openCampaign(opening);
+		await put(store, command.id, 0, ['a@example.org']);
+		await store.writes.releaseCampaign({ campaign: command.id, expect_count: 1, now: noon + 9 * day });
+		await deliver(store, { kind: 'sent', reply: accepted250 }, noon + 9 * day);
+		const secret = "SELECT count(*) FROM campaigns WHERE spec LIKE '%secret%'";
+		await expire(noon + 9 * day);
+		expect(await count(secret)).toBe(1);
+		await keep(store, { keep_bodies: '7d' });
+		await expire(noon + 9 * day);
+		expect(await count(secret)).toBe(0);
+		expect(await store.writes.openCampaign({ ...opening, id: newUuid() })).toMatchObject({
+			...{ kind: 'opened', session: { id: command.id, position: 1 } },
+		});
+		const other = { ...opening, id: newUuid(), spec: { ...spec, text_body: 'Dear other reader' } };
+		expect(await store.writes.openCampaign(other)).toEqual({ kind: 'conflict' });
+		// The same mail within a day of its release is asked about.
+		const again = { ...opening, id: newUuid(), key: 'again', unless_sent: true, now: noon + 9 * day };
+		expect(await store.writes.openCampaign(again)).toEqual({ kind: 'repeated', key: 'rows' });
+		const { results } = await store.reads.pageCampaigns({ page: 1, page_size: 9, now: noon + 9 * day });
+		expect(results[0]).toMatchObject({ key: 'rows', type: 'BULK', subject: 'Hi' });
 	});
 }

@@ -1,7 +1,7 @@
 /** Campaigns: rows are staged under a campaign whose one row says whether they may be leased. */
 
 import type { AttachedFile } from '../../../api/attachments.js';
-import { campaignIdentity, mailIdentity } from '../../../api/campaign-identity.js';
+import { campaignIdentity, mailIdentity, specIdentity } from '../../../api/campaign-identity.js';
 import type { CampaignSession } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
@@ -180,7 +180,12 @@ function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): voi
 /** `id` is that of the spec, in its one form, or a new one. */
 function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 	const isNamed = !('requests' in spec) && (spec.campaign_unique_id ?? null) !== null;
-	return (!isNamed || id === known.id) && campaignIdentity(specOf(known)) === campaignIdentity(spec);
+	const stored = specOf(known);
+	const isOfSpec =
+		stored.identity === undefined
+			? campaignIdentity(stored) === campaignIdentity(spec)
+			: stored.identity.campaign === specIdentity(spec).campaign;
+	return (!isNamed || id === known.id) && isOfSpec;
 }
 
 /** The name, with the first number that makes it one of no campaign. */
@@ -233,8 +238,15 @@ async function findSame(
 		ORDER BY state = 'staged' OR ${isSending} DESC, seq DESC`,
 		now - repetition,
 	);
-	const wanted = mailIdentity(spec);
-	return rows.find((row) => isSeen(row, seen) && mailIdentity(specOf(row)) === wanted);
+	const wanted = { mail: mailIdentity(spec), hash: specIdentity(spec).mail };
+	return rows.find((row) => {
+		const stored = specOf(row);
+		const isSameMail =
+			stored.identity === undefined
+				? mailIdentity(stored) === wanted.mail
+				: stored.identity.mail === wanted.hash;
+		return isSeen(row, seen) && isSameMail;
+	});
 }
 
 /** A list has no content of its own, so a campaign of requests takes none. */

@@ -31,7 +31,7 @@ export async function forget(sql: Sql, id: Uuid): Promise<void> {
 	sql.write('DELETE FROM submissions WHERE campaign_seq = ?', row.seq);
 	sql.write('DELETE FROM campaigns WHERE seq = ?', row.seq);
 	// Other contents stay: they are small, and the same may be sent again.
-	for (const { sha256 } of contents) await dropContent(sql, sha256);
+	for (const { sha256 } of contents) await dropContent(sql, sha256, 'at once');
 }
 
 /** The number of a campaign that was canceled before its release. */

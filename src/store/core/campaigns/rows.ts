@@ -1,5 +1,6 @@
 /** The row of a campaign, and the types of an expansion of a list into it. */
 
+import type { SpecIdentity } from '../../../api/campaign-identity.js';
 import type { AnyCampaignSpec } from '../../../api/campaigns.js';
 import type {
 	AcceptCounts,
@@ -109,10 +110,13 @@ export interface CampaignRow {
 	dropped_at: Micros | null;
 }
 
+/** A spec; one whose bodies retention has deleted is compared by its identity. */
+export type StoredSpec = AnyCampaignSpec & { identity?: SpecIdentity };
+
 /** What it was opened with. */
-export function specOf({ spec }: Pick<CampaignRow, 'spec'>): AnyCampaignSpec {
-	// Written by openCampaign and by nothing else.
-	return parseStored(spec) as AnyCampaignSpec;
+export function specOf({ spec }: Pick<CampaignRow, 'spec'>): StoredSpec {
+	// Written by openCampaign and by retention (`bodies.ts`), and by nothing else.
+	return parseStored(spec) as StoredSpec;
 }
 
 /** Whether a campaign is visible to a caller: the one place that decides it. */

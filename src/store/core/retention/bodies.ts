@@ -2,7 +2,11 @@
  * Texts and files that were sent last before `keep_bodies`. Of the HTML the links stay, at their positions: clicks lead
  * to their targets. A later send of the same content brings it back (`submissions.ts`).
  */
-import { isSending } from '../campaigns/rows.js';
+import { specIdentity } from '../../../api/campaign-identity.js';
+import type { Micros } from '../../../api/datetime.js';
+import { canonicalJson } from '../../../api/json.js';
+import { dropUnnamed } from '../attachments.js';
+import { type CampaignRow, isSending, specOf } from '../campaigns/rows.js';
 import type { SliceOfExpired } from '../expired.js';
 import type { Sql } from '../sql.js';
 import { cutoffs } from './cutoffs.js';
@@ -54,22 +58,41 @@ export async function dropBodies(
 			sha256,
 			before,
 		);
-		if (changes === 1) await dropFiles(sql, sha256);
+		if (changes === 0) continue;
+		await dropFiles(sql, sha256, now);
+		await dropSpecs(sql, sha256);
 	}
 	return { next: found.length < limit ? null : after + found.length - leaving.length };
 }
 
-/** Those that no other content names. */
-async function dropFiles(sql: Sql, content_sha256: string): Promise<void> {
+/** The files of a content are named by it no longer. */
+async function dropFiles(sql: Sql, content_sha256: string, now: Micros): Promise<void> {
 	const files = await sql.all<{ sha256: string }>(
 		'DELETE FROM content_attachments WHERE content_sha256 = ? RETURNING sha256',
 		content_sha256,
 	);
-	for (const { sha256 } of files)
-		sql.write(
-			// contents_of_attachment
-			`DELETE FROM attachments
-			WHERE sha256 = ? AND NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)`,
-			sha256,
-		);
+	dropUnnamed(
+		sql,
+		files.map(({ sha256 }) => sha256),
+		{ now },
+	);
+}
+
+/** The same bodies in the specs of its campaigns: hashes are enough to know the same campaign again. */
+async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
+	const rows = await sql.all<Pick<CampaignRow, 'seq' | 'spec'>>(
+		// submissions_of_content
+		`SELECT seq, spec
+		FROM campaigns
+		WHERE seq IN (SELECT campaign_seq FROM submissions WHERE content_sha256 = ?)`,
+		content_sha256,
+	);
+	for (const row of rows) {
+		const spec = specOf(row);
+		// A campaign of requests has none in its spec.
+		if ('requests' in spec || spec.identity !== undefined) continue;
+		const { text_body: _text, html_body: _html, ...kept } = spec;
+		const stored = canonicalJson({ ...kept, identity: specIdentity(spec) });
+		sql.write('UPDATE campaigns SET spec = ? WHERE seq = ?', stored, row.seq);
+	}
 }

@@ -20,19 +20,23 @@ type Dropped = Promise<{ next: number | null }>;
 export async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Dropped {
 	const { events: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
-	const rows = await sql.all<{ id: number; at: Micros; type: string }>(
-		// events_by_time
-		'SELECT id, at, type FROM events WHERE at >= ? AND at <= ? ORDER BY at LIMIT ?',
+	// events_by_time: as many rows as a slice has, and all of the last one's moment.
+	const end = await sql.get<{ at: Micros }>(
+		'SELECT at FROM events WHERE at >= ? AND at <= ? ORDER BY at LIMIT 1 OFFSET ?',
 		after,
 		before,
+		limit - 1,
+	);
+	const last = end?.at ?? before;
+	const rows = await sql.all<{ id: number }>(
+		"SELECT id FROM events WHERE at >= ? AND at <= ? AND type NOT LIKE '%BOUNCED' ORDER BY at LIMIT ?",
+		after,
+		last,
 		limit,
 	);
-	const ids = rows.filter(({ type }) => !type.endsWith('BOUNCED')).map(({ id }) => id);
-	sql.write(`DELETE FROM events WHERE ${sql.dialect.oneOf('id')}`, JSON.stringify(ids));
-	const last = rows.at(-1)?.at ?? 0;
-	// A slice of bounces of one moment: the next moment follows.
-	const next = ids.length === 0 && last === after ? last + 1 : last;
-	return { next: rows.length < limit ? null : next };
+	sql.write(`DELETE FROM events WHERE ${sql.dialect.oneOf('id')}`, JSON.stringify(rows.map(({ id }) => id)));
+	if (rows.length === limit) return { next: after };
+	return { next: end === undefined ? null : last + 1 };
 }
 
 /**
@@ -111,21 +115,21 @@ async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfEx
 	sql.write(`DELETE FROM messages WHERE ${sql.dialect.oneOf('id')}`, ids);
 	countMessages(sql, -leaving.length);
 	const submissions = new Map(leaving.map((row) => [row.seq, row]));
-	for (const row of submissions.values()) await dropSubmission(sql, row, without);
+	for (const row of submissions.values()) await dropSubmission(sql, row, { without, now: command.now });
 }
 
 /** Of a submission without messages only what the links of its mails need stays; nothing, where it had none. */
 async function dropSubmission(
 	sql: Sql,
 	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,
-	without: ReadonlySet<number>,
+	{ without, now }: { without: ReadonlySet<number>; now: Micros },
 ): Promise<void> {
 	// messages_of_submission
 	if ((await sql.number('SELECT EXISTS (SELECT 1 FROM messages WHERE submission_seq = ?)', seq)) === 1)
 		return;
 	if (campaign === null && campaign_seq === null && without.has(seq)) {
 		sql.write('DELETE FROM submissions WHERE seq = ?', seq);
-		await dropContent(sql, content_sha256);
+		await dropContent(sql, content_sha256, { now });
 		return;
 	}
 	const { from } = readEnvelope(envelope);
