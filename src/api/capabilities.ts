@@ -28,7 +28,16 @@ import type { FieldsPlus } from './fields.js';
 import type { SenderInput, TemplateInput } from './inputs.js';
 import type { ListsPlus } from './lists.js';
 import type { Erasures, People } from './people.js';
-import type { Message, MessageDetail, MessageState, Page, Sender, Template, Uuid } from './records.js';
+import type {
+	DeletedMessages,
+	Message,
+	MessageDetail,
+	MessageState,
+	Page,
+	Sender,
+	Template,
+	Uuid,
+} from './records.js';
 import type { ReportsPlus } from './reports.js';
 import type { CheckedBatch } from './row-texts.js';
 import type { SubscribersPlus } from './subscribers.js';
@@ -127,7 +136,11 @@ export interface SendingProgress {
 
 /** The outcome of each message. Throws `not_found`. */
 export interface Messages {
-	page(request: MessageFilter & PageRequest, call?: Call): Promise<Page<Message>>;
+	/** `deleted`: of all messages of the database; absent: none was deleted. */
+	page(
+		request: MessageFilter & PageRequest,
+		call?: Call,
+	): Promise<Page<Message> & { deleted?: DeletedMessages }>;
 	get(id: Uuid, call?: Call): Promise<MessageDetail>;
 	/** The message, sent or unsent, in RFC 5322 with CRLF, as latin1-safe base64. */
 	raw(id: Uuid, call?: Call): Promise<{ id: Uuid; raw_base64: string }>;

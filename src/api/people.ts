@@ -1,6 +1,6 @@
 /** The person behind one address, all that is stored about it and its erasure: our extensions of the service document. */
 import type { Call } from './api.js';
-import type { MessageDetail, Subscriber, Uuid, WireDateTime } from './records.js';
+import type { DeletedMessages, MessageDetail, Subscriber, Uuid, WireDateTime } from './records.js';
 import type { Suppression } from './suppressions.js';
 
 /** A subscriber with the name of its list. */
@@ -43,6 +43,8 @@ export interface Person {
 	messages: number;
 	/** The number of deleted messages to the address whose links go on working. */
 	old_messages: number;
+	/** Older messages of all people; absent: none was deleted. */
+	deleted?: DeletedMessages;
 	/** False: nothing is stored under this address. */
 	is_known: boolean;
 }

@@ -173,6 +173,12 @@ export const messageStates = [
 /** One of `messageStates`; final are sent, bounced, failed, uncertain and canceled. */
 export type MessageState = (typeof messageStates)[number];
 
+/** Messages that retention has deleted: those created before a moment, by the setting `keep_messages` (`400d`). */
+export interface DeletedMessages {
+	before: WireDateTime;
+	keep_messages: string;
+}
+
 /** One message to one recipient (ours). Times are null until they happen. */
 export interface Message {
 	id: Uuid;

@@ -17,6 +17,7 @@ import type { IdempotencyKey } from '../store/submissions.js';
 import { keyConflict, refusalBeside, resolveContent } from './contents.js';
 import { assertWanted, type EngineContext, found, seenBy } from './context.js';
 import { readPage } from './pages.js';
+import { readDeleted } from './people.js';
 
 /** Service document, "Send a message": stored durably before the answer, all or nothing. */
 export function createSend(
@@ -88,12 +89,16 @@ export function createMessages(context: EngineContext): Messages {
 		return get(id, call);
 	};
 	return {
-		page: ({ page, page_size, query: _, ...filter }, call) => {
+		page: async ({ page, page_size, query: _, ...filter }, call) => {
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
 			const place = { path: '/ext/messages/', filters: { ...filter } };
-			return readPage(context, request, place, (slice) =>
-				store.reads.pageMessages({ ...slice, filter: comparable(filter), ...seenBy(call) }),
-			);
+			const [found, deleted] = await Promise.all([
+				readPage(context, request, place, (slice) =>
+					store.reads.pageMessages({ ...slice, filter: comparable(filter), ...seenBy(call) }),
+				),
+				readDeleted(context),
+			]);
+			return { ...found, ...deleted };
 		},
 		get,
 		cancel: (id, call) => change(id, 'cancel', call),

@@ -1,8 +1,9 @@
 /** The data of the database on the person behind an address. */
 import { type EmailKey, parseAddress } from '../api/address.js';
-import { type Micros, parseDateTime } from '../api/datetime.js';
+import { formatDateTime, type Micros, parseDateTime } from '../api/datetime.js';
 import { invalid } from '../api/errors.js';
 import type { People } from '../api/people.js';
+import type { DeletedMessages } from '../api/records.js';
 import { texts } from '../api/schema/texts.js';
 import type { EngineContext } from './context.js';
 
@@ -12,7 +13,14 @@ const maxSlice = 100;
 export function createPeople({ store, clock }: Pick<EngineContext, 'store' | 'clock'>): People {
 	const { reads } = store;
 	return {
-		get: async (email) => reads.getPerson({ email_key: keyOf(email) }),
+		get: async (email) => {
+			const email_key = keyOf(email);
+			const [person, deleted] = await Promise.all([
+				reads.getPerson({ email_key }),
+				readDeleted({ store, clock }),
+			]);
+			return { ...person, ...deleted };
+		},
 		messages: async (email, { since, before, limit }) => {
 			if (!Number.isSafeInteger(limit) || limit < 1) refuse('limit', texts.integer);
 			if (before !== undefined && !Number.isSafeInteger(before)) refuse('before', texts.integer);
@@ -25,6 +33,17 @@ export function createPeople({ store, clock }: Pick<EngineContext, 'store' | 'cl
 			});
 		},
 	};
+}
+
+/** Messages that retention has deleted; empty: none. */
+export async function readDeleted({
+	store,
+	clock,
+}: Pick<EngineContext, 'store' | 'clock'>): Promise<{ deleted?: DeletedMessages }> {
+	const found = await store.reads.deletedMessages({ now: clock.now() });
+	if (found === null) return {};
+	const { before_at, keep_messages } = found;
+	return { deleted: { before: formatDateTime(before_at), keep_messages } };
 }
 
 function keyOf(email: string): EmailKey {

@@ -37,6 +37,8 @@ export interface MaintenanceReads {
 	sizes(c: Record<never, never>): Promise<Sizes>;
 	/** By settings that need not be stored. */
 	foreseeRetention(c: { values: Readonly<Record<string, string>>; now: Micros }): Promise<RetentionForecast>;
+	/** Which messages `keep_messages` has deleted: those before a moment; null: none so far, or they stay for good. */
+	deletedMessages(c: { now: Micros }): Promise<{ before_at: Micros; keep_messages: string } | null>;
 	/** Counts that are not those of their rows. Walks all subscribers and messages. */
 	checkCounts(c: Record<never, never>): Promise<CountCheck>;
 }

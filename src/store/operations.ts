@@ -79,6 +79,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		checkCounts: true,
 		sizes: true,
 		foreseeRetention: true,
+		deletedMessages: true,
 	},
 	writes: {
 		createList: true,

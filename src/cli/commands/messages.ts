@@ -1,6 +1,6 @@
 /** Messages: the outcome for each recipient of each submission. */
 
-import { type MessageFilter, need } from '../../api/capabilities.js';
+import { type MessageFilter, type Messages, need } from '../../api/capabilities.js';
 import { type MessageDetail, messageStates, type Uuid } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
@@ -9,9 +9,9 @@ import { cleanLines } from '../render/clean.js';
 import { sayWhatIsLeftOut } from '../verbs/left-out.js';
 import { beginningOf, listOptions, listRows, newestFirst, walk } from '../verbs/listing.js';
 import { isUuid } from '../verbs/resolve.js';
-import { findCampaign } from './campaigns/find.js';
+import { findCampaign, lookUpCampaign } from './campaigns/find.js';
 import { cancel, retry } from './messages/change.js';
-import { detailColumns, existing, messageColumns, uuidOf } from './messages/shown.js';
+import { deletedOf, deletedText, detailColumns, existing, messageColumns, uuidOf } from './messages/shown.js';
 
 const list = command({
 	name: 'list',
@@ -47,8 +47,18 @@ const list = command({
 			columns: messageColumns,
 			rows: (most) => walk(messages, filter, { signal: cx.signal, limit: most }),
 		});
+		if (campaign !== undefined && !isMachine(cx.out.format)) await sayDeleted(cx, messages, campaign);
 	},
 });
+
+/** A campaign loses all of its messages together; single messages may be of a campaign that only they know. */
+async function sayDeleted(cx: CommandContext, messages: Messages, id: Uuid): Promise<void> {
+	const deleted = await deletedOf(cx, messages);
+	if (deleted === undefined) return;
+	const { campaigns } = (await (await cx.api()).capabilities()).ext;
+	const found = campaigns && (await lookUpCampaign(campaigns, id, { signal: cx.signal }));
+	if (found === undefined || found.date_dropped !== undefined) await cx.note(deletedText(deleted, cx.times));
+}
 
 /** A UUID is one of a campaign on any deployment that keeps messages; a name is looked up. */
 async function campaignOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
@@ -69,7 +79,8 @@ const get = command({
 		const messages = await need(await cx.api(), 'messages');
 		const found: MessageDetail[] = [];
 		const ids = args.id.map((text) => uuidOf(text, 'a message'));
-		for (const id of ids) found.push(await existing(messages.get(id, { signal: cx.signal }), id));
+		for (const id of ids)
+			found.push(await existing(cx, messages, { id, message: messages.get(id, { signal: cx.signal }) }));
 		const [only, ...others] = found;
 		if (only !== undefined && others.length === 0) await cx.out.record(only, detailColumns);
 		else await cx.out.rows(found, detailColumns, { all: true });
@@ -87,7 +98,7 @@ const raw = command({
 	async run(cx, { args }) {
 		const messages = await need(await cx.api(), 'messages');
 		const id = uuidOf(args.id, 'a message');
-		const message = await existing(messages.raw(id), id);
+		const message = await existing(cx, messages, { id, message: messages.raw(id) });
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) return cx.out.document(message);
 		const bytes = Buffer.from(message.raw_base64, 'base64');
 		// A terminal acts on control characters; a file keeps the bytes that were signed and sent.

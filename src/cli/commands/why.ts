@@ -8,7 +8,9 @@ import { exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
 import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
+import type { Times } from '../render/times.js';
 import { assertAddress } from '../verbs/address-faults.js';
+import { deletedText } from './messages/shown.js';
 import { answerOf } from './why/answer.js';
 import { type Held, readHeld, withFilledSubjects } from './why/held.js';
 import { pageOf } from './why/page.js';
@@ -25,13 +27,13 @@ export const command = describe({
 	options: { all: { kind: 'flag', summary: 'messages of any age' } },
 	createsDatabase: false,
 	output:
-		'{"email", "answer": [sentences], "subscribers", "suppressions", "date_erased", "date_sender", "left_out", "copies", "message_count", "messages"}; what the service does not tell is null',
+		'{"email", "answer": [sentences], "subscribers", "suppressions", "date_erased", "date_sender", "left_out", "copies", "message_count", "deleted": {"before", "keep_messages"} (older messages of all people), "messages"}; what the service does not tell is null',
 	exits: [3],
 	examples: ['mailctl why ann@example.com', 'mailctl why ann@example.com --all -o json'],
 	run: async (cx, { args, options }) => {
 		assertAddress(args.address, { hint: mailctl('why', '--help') });
 		const held = await readHeld(cx, args.address, options.all ? null : sinceOf(cx));
-		if (!held.isKnown) throw unknown(held);
+		if (!held.isKnown) throw unknown(held, cx.times);
 		const seen = withFilledSubjects(held);
 		const { sentences, next } = answerOf(seen, { now: formatDateTime(cx.clock.now()), times: cx.times });
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) {
@@ -49,9 +51,12 @@ function sinceOf(cx: CommandContext): string {
 	return formatDateTime(cx.clock.now() - shownDays * microsPerDay);
 }
 
-function unknown({ email, told }: Held): CliError {
+function unknown({ email, told }: Held, times: Times): CliError {
+	const deleted = told?.deleted === undefined ? '' : `; ${deletedText(told.deleted, times)}`;
 	const where =
-		told === null ? 'in any list of this service' : 'here: it is in no list, and no mail went to it';
+		told === null
+			? 'in any list of this service'
+			: `here: it is in no list, and no mail went to it${deleted}`;
 	return new CliError('not_found', exits.notFound, `${email} is not known ${where}`, {
 		hint: ['the lists that were looked at: ', mailctl('lists', 'list')],
 	});
@@ -68,6 +73,7 @@ function documentOf({ email, subscribers, told }: Held, answer: readonly string[
 		left_out: told?.left_out ?? null,
 		copies: told?.copies ?? null,
 		message_count: told?.messages ?? null,
+		deleted: told?.deleted ?? null,
 		messages: told?.recent ?? null,
 	};
 }

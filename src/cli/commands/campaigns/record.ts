@@ -1,11 +1,6 @@
 /** A campaign as its commands print it: the record of the API with the names for people, counts and figures. */
 
-import {
-	type Campaign,
-	type CampaignFigures,
-	type CampaignMessages,
-	campaignState,
-} from '../../../api/campaigns.js';
+import { type Campaign, type CampaignFigures, campaignState } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
@@ -137,7 +132,7 @@ export const detailColumns: Columns<CampaignDetail> = [
 		value: ({ rejected, left_out = 0 }) => rejected + left_out,
 		isCount: true,
 	},
-	{ key: 'messages', header: 'MESSAGES', value: ({ messages }) => statesText(messages) },
+	{ key: 'messages', header: 'MESSAGES', value: messagesText },
 	column('sent', 'SENT', { isCount: true }),
 	column('opened', 'OPENED', { isCount: true }),
 	column('machine_opened', 'MACHINE OPENED', { isCount: true }),
@@ -154,8 +149,11 @@ export const detailColumns: Columns<CampaignDetail> = [
 	},
 ];
 
-function statesText(messages: CampaignMessages): string {
-	return Object.entries(messages)
+/** `20 sent, 1 bounced`, and when retention has deleted them. */
+function messagesText({ messages, date_dropped }: CampaignDetail): string {
+	const states = Object.entries(messages)
 		.map(([state, count]) => `${numberText(count)} ${state}`)
 		.join(', ');
+	const day = date_dropped?.slice(0, 10);
+	return day === undefined ? states : `${states}; deleted since ${day} (keep_messages)`;
 }

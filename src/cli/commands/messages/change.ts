@@ -56,7 +56,7 @@ async function change(cx: CommandContext, action: Action, texts: readonly string
 	const messages = await need(await cx.api(), 'messages');
 	const found = await findEach(namesOf(cx, texts), async (text) => {
 		const id = uuidOf(text, 'a message');
-		return existing(messages.get(id, { signal: cx.signal }), id);
+		return existing(cx, messages, { id, message: messages.get(id, { signal: cx.signal }) });
 	});
 	const what = action === 'cancel' ? cancellation(found) : `retry ${describe(found)}`;
 	if (cx.dryRun) return foreseen(cx, action, { found, what });

@@ -1,6 +1,8 @@
 /** Messages as all their commands show and name them. */
 
+import type { Messages } from '../../../api/capabilities.js';
 import type {
+	DeletedMessages,
 	DeliveryAttempt,
 	Message,
 	MessageDetail,
@@ -9,6 +11,7 @@ import type {
 	MessageReport,
 } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
@@ -90,12 +93,31 @@ export function detailLines(message: MessageDetail, times: Times): string[] {
 	];
 }
 
-/** The message, or `not_found` (exit 3) with a hint. */
-export async function existing<T>(message: Promise<T>, id: string): Promise<T> {
+/** The message, or `not_found` (exit 3) with a hint: it may be one that retention has deleted. */
+export async function existing<T>(
+	cx: CommandContext,
+	messages: Pick<Messages, 'page'>,
+	{ id, message }: { id: string; message: Promise<T> },
+): Promise<T> {
 	const { missing, orNull } = await import('../../verbs/resolve.js');
 	const found = await orNull(message);
-	if (found === null) throw missing('message', id, mailctl('messages', 'list'));
-	return found;
+	if (found !== null) return found;
+	const deleted = await deletedOf(cx, messages);
+	if (deleted !== undefined) await cx.note(deletedText(deleted, cx.times));
+	throw missing('message', id, mailctl('messages', 'list'));
+}
+
+/** What retention has deleted of all messages; undefined: nothing. */
+export async function deletedOf(
+	{ signal }: CommandContext,
+	messages: Pick<Messages, 'page'>,
+): Promise<DeletedMessages | undefined> {
+	return (await messages.page({ page_size: 1 }, { signal })).deleted;
+}
+
+/** `messages before 2025-10-20 are deleted (keep_messages 400d)`. */
+export function deletedText({ before, keep_messages }: DeletedMessages, times: Times): string {
+	return `messages before ${times.day(before)} are deleted (keep_messages ${keep_messages})`;
 }
 
 /** Lower case; `of` completes the usage error "… is no UUID of". */

@@ -4,6 +4,7 @@ import type { WireDateTime } from '../../../api/records.js';
 import type { Suppression } from '../../../api/suppressions.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { Times } from '../../render/times.js';
+import { deletedText } from '../messages/shown.js';
 import type { Held } from './held.js';
 
 export interface Answer {
@@ -47,7 +48,7 @@ export function answerOf(held: Held, { now, times }: { now: WireDateTime; times:
 			...stopped.map(({ sentence }) => sentence),
 			...(active.length === 0 ? [] : [`${email} gets the mail of ${listed(active)}.`]),
 			...(subscribers.length === 0 ? [`${email} is in no list.`] : []),
-			...(last === undefined ? [noMessages(told.messages)] : [lastSentence(last, times)]),
+			...(last === undefined ? [noMessages(told, times)] : [lastSentence(last, times)]),
 			...told.left_out
 				.slice(0, 1)
 				.map(({ key, code, error }) => `Campaign ${key} left it out: ${error ?? code}.`),
@@ -160,8 +161,13 @@ function stoppedIn(
 	];
 }
 
-function noMessages(count: number): string {
-	return count === 0 ? 'No message for it is known.' : 'No message was made for it in the last 30 days.';
+function noMessages(
+	{ messages, deleted }: Pick<NonNullable<Held['told']>, 'messages' | 'deleted'>,
+	times: Times,
+): string {
+	if (messages > 0) return 'No message was made for it in the last 30 days.';
+	const more = deleted === undefined ? '' : `: ${deletedText(deleted, times)}`;
+	return `No message for it is known${more}.`;
 }
 
 /** The outcome of the newest message. */

@@ -2,7 +2,7 @@
 import type { LeftOut, ListedSubscriber, PersonMessage } from '../../../api/people.js';
 import type { Suppression } from '../../../api/suppressions.js';
 import type { Times } from '../../render/times.js';
-import { detailLines } from '../messages/shown.js';
+import { deletedText, detailLines } from '../messages/shown.js';
 import type { Held } from './held.js';
 
 /** The lines of the page; text of strangers is not cleaned. `days`: the age of the oldest messages; null: all. */
@@ -31,6 +31,7 @@ export function pageOf(
 						days === null || isTold(one, at) ? messageLines(one, times) : [messageLine(one, times)],
 					),
 					...moreLines(recent, { days, older: messages - recent.length }),
+					...(told.deleted === undefined ? [] : [deletedText(told.deleted, times)]),
 				],
 			],
 			['Left out of campaigns', left_out.map((one) => leftOutLine(one, times))],

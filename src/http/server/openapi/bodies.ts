@@ -86,7 +86,7 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.senders.page': { input: null, output: pageOf('Sender') },
 	'ext.senders.create': takes('SenderInput', 'Sender'),
 	'ext.senders.delete': nothing(),
-	'ext.messages.page': { input: null, output: pageOf('Message') },
+	'ext.messages.page': { input: null, output: pageOf('Message', { deleted: ref('DeletedMessages') }) },
 	'ext.messages.progress': gives('SendingProgress'),
 	'ext.messages.get': gives('MessageDetail'),
 	'ext.messages.cancel': gives('MessageDetail'),

@@ -211,18 +211,23 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		removed: { type: 'array', items: ref('Suppression') },
 		inactive_subscribers: count,
 	}),
-	Person: record({
-		email: text,
-		subscribers: listOf(record({ ...subscriber, list_name: text })),
-		suppressions: listOf(ref('Suppression')),
-		date_erased: momentOrNull,
-		left_out: listOf(record({ campaign: uuid, key: text, state: text, date_created: moment, ...refused })),
-		copies: listOf(uuid),
-		date_sender: momentOrNull,
-		messages: count,
-		old_messages: count,
-		is_known: flag,
-	}),
+	Person: record(
+		{
+			email: text,
+			subscribers: listOf(record({ ...subscriber, list_name: text })),
+			suppressions: listOf(ref('Suppression')),
+			date_erased: momentOrNull,
+			left_out: listOf(record({ campaign: uuid, key: text, state: text, date_created: moment, ...refused })),
+			copies: listOf(uuid),
+			date_sender: momentOrNull,
+			messages: count,
+			old_messages: count,
+			deleted: ref('DeletedMessages'),
+			is_known: flag,
+		},
+		['deleted'],
+	),
+	DeletedMessages: record({ before: moment, keep_messages: text }),
 	PersonMessages: record({
 		results: listOf(
 			record(

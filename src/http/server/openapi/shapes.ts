@@ -7,10 +7,11 @@ export function ref(name: string): JsonSchema {
 	return { $ref: `#/components/schemas/${name}` };
 }
 
-/** The envelope of a collection. */
-export function pageOf(name: string): JsonSchema {
+/** The envelope of a collection. `more`: what may be in it besides. */
+export function pageOf(name: string, more: Record<string, JsonSchema> = {}): JsonSchema {
 	const link = { type: ['string', 'null'], format: 'uri' };
-	return record({ count, next: link, previous: link, results: { type: 'array', items: ref(name) } });
+	const results = { type: 'array', items: ref(name) };
+	return record({ count, next: link, previous: link, results, ...more }, Object.keys(more));
 }
 
 export const text = { type: 'string' };

@@ -10,6 +10,14 @@ import { cutoffsOf } from './cutoffs.js';
 export function createRoom(sql: Sql) {
 	return {
 		sizes: () => sizesOf(sql),
+		deletedMessages: async ({ now }) => {
+			const setting = await sql.get<{ value: string }>(
+				"SELECT value FROM settings WHERE name = 'keep_messages' AND EXISTS (SELECT 1 FROM deleted_figures)",
+			);
+			const keep_messages = setting?.value ?? '';
+			const { messages } = cutoffsOf({ keep_messages }, now);
+			return messages === null ? null : { before_at: messages, keep_messages };
+		},
 		foreseeRetention: async ({ values, now }) => {
 			const before = cutoffsOf(values, now);
 			const sizes = await sizesOf(sql);

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { cli, makeHome } from '../../../support/cli.js';
+import { expiring } from '../../../support/expire.js';
 import { makeProject } from '../../../support/project.js';
 import { startSmtpSink } from '../../../support/smtp-sink.js';
 
@@ -102,4 +103,68 @@ it('apply asks before a shorter retention', async () => {
 		code: 0,
 		stderr: expect.stringContaining('nothing to change'),
 	});
+});
+
+/** A campaign and a single message, deleted; then what is sent after. */
+async function deletedMonthsAgo() {
+	const sink = await startSmtpSink();
+	const project = await makeProject({ smtp: sink.port });
+	const now = ['--now', '2026-01-05T10:00:00Z'];
+	const mail = ['--from', 'news@example.com', '--subject', 'Hi', '--text', 'Hello'];
+	const rows = await project.file('rows.csv', 'email\nann@example.com\n');
+	await project.json([
+		...now,
+		'send',
+		...mail,
+		'--csv',
+		rows,
+		'--campaign',
+		'news',
+		'--yes',
+		'--expect-count',
+		'1',
+	]);
+	const [{ id } = { id: '' }] = (await project.json(['messages', 'list'])) as { id: string }[];
+	await project.json([...now, 'engine', 'settings', 'set', 'keep_messages', '400d']);
+	await expiring(project.db).expire(Date.parse('2027-03-01T00:00:00Z') * 1_000);
+	await sink.close();
+	const at = (...words: string[]) =>
+		project.run(['--now', '2027-03-01T00:00:00Z', ...words], { columns: 200 });
+	return { id, rows, at };
+}
+
+it('messages get and list, why and campaigns get and results say that retention has deleted messages', async () => {
+	const { id, at } = await deletedMonthsAgo();
+	const told = 'messages before 2026-01-25 are deleted (keep_messages 400d)';
+	expect(await at('messages', 'get', id)).toMatchObject({ code: 3, stderr: expect.stringContaining(told) });
+	expect(await at('messages', 'raw', id)).toMatchObject({ code: 3, stderr: expect.stringContaining(told) });
+	const { stderr } = await at('messages', 'list', '--campaign', 'news', '-o', 'table');
+	expect(stderr).toContain(told);
+	expect(await at('messages', 'list', '--campaign', 'news', '-o', 'json')).toMatchObject({
+		...{ stdout: '[]\n', stderr: '' },
+	});
+	expect(await at('why', 'ann@example.com')).toMatchObject({
+		code: 3,
+		stderr: expect.stringContaining(told),
+	});
+	await at('suppressions', 'add', 'ann@example.com');
+	const why = await at('why', 'ann@example.com', '-o', 'table');
+	expect(why.stdout).toContain(told);
+	expect(JSON.parse((await at('why', 'ann@example.com', '-o', 'json')).stdout)).toMatchObject({
+		deleted: { before: '2026-01-25T00:00:00.000000', keep_messages: '400d' },
+	});
+	expect((await at('campaigns', 'get', 'news', '-o', 'table')).stdout).toContain(
+		'  1 sent; deleted since 2027-03-01 (keep_messages)\n',
+	);
+	expect((await at('campaigns', 'results', 'news')).stderr).toContain(
+		'The messages of the campaign "news" were deleted on 2027-03-01 (keep_messages)',
+	);
+});
+
+it('a campaign whose messages are kept is not told of deleted ones', async () => {
+	const { at, rows } = await deletedMonthsAgo();
+	const mail = ['--from', 'news@example.com', '--subject', 'Later', '--text', 'Hello', '--csv', rows];
+	const plan = ['--at', '2027-03-02 09:00', '--yes', '--expect-count', '1'];
+	expect((await at('send', ...mail, '--campaign', 'late', ...plan)).code).toBe(0);
+	expect((await at('messages', 'list', '--campaign', 'late', '-o', 'table')).stderr).not.toContain('deleted');
 });
