@@ -84,6 +84,7 @@ const sources: {
 	checkCounts: 'primary',
 	sizes: 'replica',
 	foreseeRetention: 'replica',
+	deletedMessages: 'replica',
 };
 
 /** `command`: that of the operation. */
