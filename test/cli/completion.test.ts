@@ -52,6 +52,18 @@ describe('a Tab offers', () => {
 		[['--profile', 'p'], ['prod']],
 		[['profile', 'use', 'p'], ['prod']],
 		[['help', 'bou'], ['bounces']],
+		...(['get', 'set', 'unset'] as const).flatMap((verb): [string[], string[]][] => [
+			[
+				['engine', 'settings', verb, 'keep_'],
+				['keep_messages', 'keep_events', 'keep_bodies'],
+			],
+			[
+				['config', verb, 'p'],
+				['profile', 'protected'],
+			],
+		]),
+		[['--db', 'n.db', 'engine', 'settings', 'set', 'page_c'], ['page_color']],
+		[['engine', 'settings', 'set', 'time_zone', ''], []],
 		[['webhooks', 'create', '--type', 'O'], ['OPENED']],
 		[['nothing', 'of', 'ours', ''], []],
 	])('behind %j: %j', async (words, expected) => {

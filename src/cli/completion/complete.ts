@@ -209,6 +209,8 @@ async function operandsOf(
 	if (node === null || !isCommand(node)) return nothing;
 	const arg = node.args[operands.length] ?? node.args.filter(({ many }) => many === true).at(-1);
 	if (arg === undefined) return nothing;
+	if (arg.choices !== undefined) return startingWith(begun, plain(arg.choices));
+	if (arg.of === 'setting' || arg.of === 'profile-key') return startingWith(begun, await settingsOf(arg.of));
 	if (/^(file|path|dir)$/.test(arg.name)) return paths;
 	if (arg.name === 'topic')
 		return startingWith(begun, plain([...topicNames, ...tree.map(({ name }) => name)]));
@@ -218,6 +220,20 @@ async function operandsOf(
 		return startingWith(begun, plain(names));
 	}
 	return arg.summary.includes('profile') ? startingWith(begun, plain(sources.profiles())) : nothing;
+}
+
+/** Those that this version knows: no database is asked. */
+async function settingsOf(of: 'setting' | 'profile-key'): Promise<readonly Candidate[]> {
+	if (of === 'profile-key') {
+		const { profileKeys } = await import('../config/config.js');
+		const keys = Object.entries(profileKeys).map(([value, { is }]) => ({ value, about: is }));
+		return [{ value: 'profile', about: 'the default profile' }, ...keys];
+	}
+	const { settingNames } = await import('../../engine/rules/setting-names.js');
+	return Object.entries(settingNames).map(([value, about]) => ({
+		value,
+		about: about.replace(/[;:].*/, ''),
+	}));
 }
 
 function plain(values: readonly string[]): Candidate[] {

@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { StoreError } from '../../api/errors.js';
 import { createEngine, type Engine } from '../../engine/engine.js';
+import { settingNames } from '../../engine/rules/setting-names.js';
 import {
 	checkSettings,
 	listSettings,
@@ -10,7 +11,6 @@ import {
 	readSettings,
 	secretSettings,
 	settingDefaults,
-	settingNames,
 	settingProblem,
 	writeSettings,
 } from '../../engine/settings.js';

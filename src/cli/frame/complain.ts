@@ -77,8 +77,11 @@ function isCaret(text: string | undefined): boolean {
 	return text?.trimStart() === '^';
 }
 
+/** A word that is longer than any address gets a gap, so that what is said of it is still read. */
 function shorten(text: string): string {
-	return text.length <= maxMessage ? text : `${text.slice(0, maxMessage)}…`;
+	if (text.length <= maxMessage) return text;
+	const short = text.replaceAll(/\S{255,}/g, (word) => `${word.slice(0, 120)}…${word.slice(-60)}`);
+	return short.length <= maxMessage ? short : `${short.slice(0, maxMessage)}…`;
 }
 
 function stackOf(error: Error): string {

@@ -1,5 +1,6 @@
 /** Refusals of a service, with the value given and the way out: field errors, and exit 14. */
 
+import { maxAddressLength } from '../../api/address.js';
 import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
 import { isHeldReason, pauseSentence } from '../../api/pauses.js';
 import { withoutPassword } from '../../api/quote.js';
@@ -96,13 +97,14 @@ function withValue({ path, code, message }: Refused, input: object): string {
 	if (text === '') return message;
 	const form = addresses.get(keys[0] ?? '');
 	const told = form === undefined || code !== 'invalid' ? message : withAddressFault(message, text, form);
-	return text.length > maxQuoted || message.includes(text) ? told : `${told} (${withoutPassword(text)})`;
+	const most = form === undefined ? maxQuoted : maxAddressLength;
+	return text.length > most || message.includes(text) ? told : `${told} (${withoutPassword(text)})`;
 }
 
 function addressAt(input: object, path: string): string {
 	const value = valueAt(input, path.split('.'));
 	const text = typeof value === 'string' ? value.slice(value.lastIndexOf('<') + 1).replace(/>$/, '') : '';
-	return text.includes('@') && text.length <= maxQuoted ? text : 'ADDRESS';
+	return text.includes('@') && text.length <= maxAddressLength ? text : 'ADDRESS';
 }
 
 function valueAt(input: unknown, [key, ...rest]: readonly string[]): unknown {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseAddress, parseMailbox } from '../../../src/api/address.js';
 import { addressFault, rowError, withAddressFault } from '../../../src/cli/verbs/address-faults.js';
+import { makeProject } from '../../support/project.js';
 
 const localAscii = (character: string) =>
 	`the part before @ has a character outside ASCII (${character}), where this service takes ASCII only`;
@@ -93,4 +94,37 @@ it('stands in the error of a row where its address was refused, and in no other'
 	expect(rowError({ code: 'blank', error: 'email: This field may not be blank.' }, '')).toBe(
 		'email: This field may not be blank.',
 	);
+});
+
+describe('a very long address', () => {
+	const longest = `${'a'.repeat(60)}@${['b', 'c', 'd'].map((sign) => sign.repeat(57)).join('.')}.example.com`;
+
+	it('is whole in the error and in the command that is hinted', async () => {
+		const { run, json } = await makeProject({ smtp: 9 });
+		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const sent = await run([
+			'send',
+			'--from',
+			longest,
+			'--to',
+			'a@example.com',
+			'--subject',
+			'S',
+			'--text',
+			'T',
+		]);
+		expect(sent).toMatchObject({ code: 5, stderr: expect.stringContaining(`not verified. (${longest})\n`) });
+		expect(sent.stderr).toMatch(new RegExp(`senders add ${longest}\n$`));
+		const got = await run(['subscribers', 'get', longest, '-l', '1']);
+		expect(got).toMatchObject({ code: 3, stderr: expect.stringContaining(`subscriber ${longest} of list`) });
+		expect(got.stderr).toMatch(new RegExp(`subscribers find ${longest}\n$`));
+	});
+
+	it('has a gap where it is longer than any, and no command repeats it', async () => {
+		const { run, json } = await makeProject();
+		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const { stderr } = await run(['subscribers', 'get', `${'x'.repeat(900)}@example.com`, '-l', '1']);
+		expect(stderr).toMatch(/^error: subscriber x{120}…x+@example\.com of list 1 "Readers" not found\n/);
+		expect(stderr).toContain('\nhint: it has 912 characters, and 254 are the most\n');
+	});
 });

@@ -32,7 +32,7 @@ const get = command({
 	summary: 'show the settings, or one of them',
 	description:
 		'On a terminal each setting with what it is for, and certificates in a line. Of one setting a pipe gets the value alone, as it is stored; nothing when it is not set.',
-	args: [{ name: 'setting', summary: 'its name', optional: true }],
+	args: [{ name: 'setting', summary: 'its name', optional: true, of: 'setting' }],
 	columns,
 	output: 'an array of {"name", "value", "default", "meaning"}, or the one asked for; secrets masked',
 	examples: ['mailctl engine settings get', 'mailctl engine settings get public_url'],

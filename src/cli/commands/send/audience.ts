@@ -141,7 +141,7 @@ export async function assertFindings(
 	found: Findings,
 	{ skipInvalid }: SendOptions,
 ): Promise<void> {
-	if (found.rejected > 0 && !skipInvalid) throw cannotBeSent(found, 'mend them');
+	if (found.rejected > 0 && !skipInvalid) throw cannotBeSent(found, { where: '', isNamed: false });
 	for (const line of listed(found)) await cx.warn(`left out: ${line}`);
 }
 

@@ -156,7 +156,8 @@ export async function beginCampaign(
 	const there = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
 	if (there === undefined && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
 		throw new UsageError(`--campaign ${campaign} is none that is there; a new one of --batch has a name`);
-	if (again && there !== undefined)
+	// One that is staged is what an earlier run of the same command left.
+	if (again && there !== undefined && there.state !== 'staged')
 		throw new UsageError(`--again begins a new campaign, and "${there.key}" is there already`, {
 			hint: 'give another --campaign, or none',
 		});

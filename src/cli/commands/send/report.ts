@@ -99,10 +99,19 @@ export function listed({ rejected, lines }: Omit<Findings, 'lacksValues'>): stri
 	return left > 0 ? [...lines, `and ${numberText(left)} more`] : [...lines];
 }
 
-/** The refusal of a campaign with findings. `mend`: what to do about them, before the ways round them. */
-export function cannotBeSent(findings: Findings, mend: string): UsageError {
+/**
+ * The refusal of a campaign with findings. `where`: all of them are told there. What is staged under a name keeps its rows
+ * and its options: others want another name.
+ */
+export function cannotBeSent(
+	findings: Findings,
+	{ where, isNamed }: { where: string; isNamed: boolean },
+): UsageError {
 	const { rejected, lacksValues } = findings;
-	const loose = lacksValues ? ', or --no-strict-vars for missing variables' : '';
+	const mend = `mend them${where}${isNamed ? ' and give another --campaign' : ''}`;
+	const loose = lacksValues
+		? `, or --no-strict-vars${isNamed ? ' and another --campaign' : ''} for missing variables`
+		: '';
 	const people = counted(rejected, 'recipient');
 	return new UsageError(
 		`${people} cannot be sent to as ${rejected === 1 ? 'it is' : 'they are'}; nothing was released`,

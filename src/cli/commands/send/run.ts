@@ -199,12 +199,9 @@ async function assertFindings(
 	}
 	if (options.results !== undefined && !cx.dryRun)
 		await campaign.writeResults(options.results, { isDropped: isMadeUp });
-	const all = rejected > lines.length ? whereAllAre(cx, campaign, rejected) : '';
+	const where = rejected > lines.length ? whereAllAre(cx, campaign, rejected) : '';
 	const lacksValues = await campaign.lacksValues();
-	throw cannotBeSent(
-		{ ...findings, lacksValues },
-		`mend them${all}${isMadeUp ? '' : ' and give another --campaign'}`,
-	);
+	throw cannotBeSent({ ...findings, lacksValues }, { where, isNamed: !isMadeUp });
 }
 
 /** So many of a list are kept to be told of. */

@@ -258,7 +258,7 @@ describe('mailctl send --list', () => {
 				code: 2,
 				first: 'error: 1 recipient cannot be sent to as it is; nothing was released',
 				who: 'error: bob@example.com: no value for #city#.',
-				last: 'hint: mend them and give another --campaign, or give --skip-invalid, or --no-strict-vars for missing variables',
+				last: 'hint: mend them and give another --campaign, or give --skip-invalid, or --no-strict-vars and another --campaign for missing variables',
 			});
 		}
 		expect(

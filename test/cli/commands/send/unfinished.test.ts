@@ -123,13 +123,28 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		expect((await run(expecting(typed, '7'), '--job', 'monthly')).code).toBe(2);
 		expect((await run(typed)).stderr).toEqual(refusedStaged('monthly'));
 		expect((await run(typed, '--job', 'other')).stderr).toEqual(refusedStaged('monthly'));
-		expect(await run(typed, '--again', '--job', 'monthly')).toMatchObject({
-			code: 2,
-			stderr: expect.stringContaining('--again begins a new campaign, and "monthly" is there already'),
-		});
 		const other = await run(typed, '--again', '--job', 'other', '-o', 'json');
 		expect(documentOf(other)).toMatchObject({ messages: { sent: 1 } });
 		expect(sink.received).toHaveLength(1);
+	});
+
+	it('goes on under its name with --again too, until it is sent: the count is mended, nothing else', async () => {
+		const { project, sink } = await start();
+		const run = runIn(project);
+		const typed = (await jobs(project))[kind];
+		await run(typed, '--job', 'first');
+		const wrong = await run(expecting(typed, '7'), '--again', '--job', 'second');
+		expect(wrong).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('--expect-count 1 if that is right'),
+		});
+		const mended = await run(typed, '--again', '--job', 'second', '-o', 'json');
+		expect(documentOf(mended)).toMatchObject({ name: 'second', messages: { sent: 1 } });
+		expect(await run(typed, '--again', '--job', 'second')).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('--again begins a new campaign, and "second" is there already'),
+		});
+		expect(sink.received).toHaveLength(2);
 	});
 
 	it('goes on with its job when it has that name', async () => {
