@@ -1,5 +1,6 @@
 /** The input of a subscriber list, and our extension about what its recipients read. */
 import type { Call } from './api.js';
+import type { List } from './records.js';
 import { char } from './schema/char.js';
 import { nullable } from './schema/field.js';
 import { fieldSet, type Infer } from './schema.js';
@@ -23,8 +24,16 @@ export const listDetailsFields = fieldSet({
 });
 export type ListDetailsInput = Infer<typeof listDetailsFields>;
 
+/** `is_new` false: it was there before. */
+export interface AddedList {
+	is_new: boolean;
+	list: List;
+}
+
 /** Details of lists. Throws `not_found` and `invalid`. */
 export interface ListsPlus {
+	/** Adds the list, unless there is one of its name: then that one, as it is. One operation: of several at once, one adds. */
+	add(input: Infer<typeof listFields>, call?: Call): Promise<AddedList>;
 	get(id: number, call?: Call): Promise<ListDetails>;
 	patch(id: number, input: Partial<ListDetailsInput>, call?: Call): Promise<ListDetails>;
 }

@@ -1,8 +1,10 @@
 /** Subscriber lists. */
 import type { Crud } from '../api/api.js';
 import type { ListInput } from '../api/inputs.js';
-import { type ListsPlus, listDetailsFields, listFields } from '../api/lists.js';
+import { type AddedList, type ListsPlus, listDetailsFields, listFields } from '../api/lists.js';
 import type { List } from '../api/records.js';
+import type { Command } from '../store/operations.js';
+import type { Store } from '../store/store.js';
 import { checked, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
@@ -14,9 +16,7 @@ export function createLists(context: EngineContext): Crud<List, ListInput> {
 		page: (request) => readPage(context, request, { path: '/sub/lists/' }, (page) => reads.pageLists(page)),
 		get: async (id) => found(await reads.getList({ id })),
 		create: async (input) =>
-			written(
-				await writes.createList({ input: checked(listFields.parse(input, 'create')), now: clock.now() }),
-			),
+			(await putList(store, { input: checked(listFields.parse(input, 'create')), now: clock.now() })).list,
 		// Existence first: an unknown id is "Not found." whatever the body is.
 		replace: async (id, input) => {
 			found(await reads.getList({ id }));
@@ -30,10 +30,22 @@ export function createLists(context: EngineContext): Crud<List, ListInput> {
 	};
 }
 
+async function putList(
+	{ writes }: Pick<Store, 'writes'>,
+	command: Command<'createList'>,
+): Promise<AddedList> {
+	const outcome = await writes.createList(command);
+	return { is_new: outcome.was_there !== true, list: written(outcome) };
+}
+
 /** Our extension of the document about lists. */
-export function createListsPlus({ store }: EngineContext): ListsPlus {
+export function createListsPlus({ store, clock }: EngineContext): ListsPlus {
 	const { reads, writes } = store;
 	return {
+		add: async (body) => {
+			const input = checked(listFields.parse(body, 'create'));
+			return putList(store, { input, now: clock.now(), unless_named: true });
+		},
 		get: async (id) => found(await reads.getListDetails({ id })),
 		patch: async (id, input) => {
 			found(await reads.getListDetails({ id }));

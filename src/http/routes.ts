@@ -158,6 +158,8 @@ export const routes = {
 	/** `{results, left_out}`, the most clicked first. */
 	'ext.reports.links': get(`${campaign}links/`, 'read'),
 
+	/** Body `{name, email_reason}`, answers `{is_new, list}`: see `ListsPlus.add`. */
+	'ext.lists.add': post('/ext/lists/', 'admin', { body: 'record' }),
 	/** What a list has beyond the document: `{id, public_name}`. */
 	'ext.lists.get': get('/ext/lists/{list_id}/', 'read'),
 	'ext.lists.patch': patch('/ext/lists/{list_id}/', 'admin'),

@@ -219,7 +219,12 @@ export interface Writes
 		SuppressionWrites,
 		CampaignWrites,
 		RowImportWrites {
-	createList(c: { input: ListInput; now: Micros }): Promise<Written<List>>;
+	/** `unless_named`: the first one that has the name, where one has, and `was_there`. */
+	createList(c: {
+		input: ListInput;
+		now: Micros;
+		unless_named?: true;
+	}): Promise<Written<List> & { was_there?: true }>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
 	patchListDetails(c: { id: number; patch: Partial<ListDetailsInput> }): Promise<Written<ListDetails>>;
 	/** Deletes the list with its subscribers, slice by slice, and before them cancels its waiting bulk messages. False: no such list. */

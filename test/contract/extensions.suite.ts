@@ -283,6 +283,22 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
+		describe('a list that is wanted once', () => {
+			it('is added by the first call, and answered as it is by the others', async () => {
+				const lists = await ext('lists');
+				const name = unique('once');
+				const first = await lists.add({ name, email_reason: 'You asked' });
+				expect(first).toEqual({ is_new: true, list: await api.lists.get(first.list.id) });
+				const others = await Promise.all([1, 2, 3].map(() => lists.add({ name, email_reason: 'Other' })));
+				for (const other of others) expect(other).toEqual({ is_new: false, list: first.list });
+				await expect(lists.add({ name: '', email_reason: '' })).rejects.toMatchObject({
+					code: 'invalid',
+					fields: { name: [{ code: 'blank' }], email_reason: [{ code: 'blank' }] },
+				});
+				await api.lists.delete(first.list.id);
+			});
+		});
+
 		describe('details of lists', () => {
 			it('are a public name, which an empty text or null clears, and the list of the document is as before', async () => {
 				const lists = await ext('lists');

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cli, isBuilt, makeHome, startProgram } from '../support/cli.js';
 import { asked, ended, expectSound, seeded, timeLimit } from '../support/fault-points.js';
 import { startKillingProxy } from '../support/killing-proxy.js';
+import { describePostgres } from '../support/postgres.js';
 import { type RunningServer, startServer } from '../support/running-server.js';
 
 const kills = asked('MAILCTL_KILLS', 4);
@@ -93,7 +94,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 				proxy.arm({
 					at: 1,
 					when: 'before',
-					only: 'POST /sub/lists/',
+					only: 'POST /ext/lists/',
 					strike: (response) => {
 						void run(server.baseUrl)
 							.then(resolve, reject)
@@ -114,4 +115,32 @@ describe.skipIf(!isBuilt)('apply', () => {
 		},
 		timeLimit,
 	);
+});
+
+/** Four homes: what keeps two calls of one home apart does not keep these. */
+function fourAtOnce(make: () => Promise<string>) {
+	it('makes each list once, and no second one for a moment', async () => {
+		const db = await make();
+		const folder = await mkdtemp(join(tmpdir(), 'mailctl-apply-'));
+		const file = join(folder, 'mail.yaml');
+		await writeFile(file, declared);
+		await here('--db', db, 'engine', 'init');
+		const run = async () => {
+			const child = startProgram(['--db', db, 'apply', '-f', file, '-y'], { HOME: await makeHome() });
+			return ended(child);
+		};
+		for (const { code, stderr } of await Promise.all([run(), run(), run(), run()]))
+			expect(code, stderr).toBe(0);
+		const lists = JSON.parse(await here('--db', db, 'lists', 'list', '-o', 'json')) as { id: number }[];
+		// An id is never given twice, so a list that was made and deleted again would leave a gap.
+		expect(lists.map(({ id }) => id)).toEqual(names.map((_, at) => at + 1));
+	});
+}
+
+describe.skipIf(!isBuilt)('four apply at the same time on SQLite', () => {
+	fourAtOnce(async () => join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.db'));
+});
+
+describePostgres('four apply at the same time on PostgreSQL', ({ createDatabase }) => {
+	fourAtOnce(createDatabase);
 });

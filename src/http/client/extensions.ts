@@ -19,6 +19,7 @@ import { encodeQuery } from './encode.js';
 import { type Endpoint, type OperationRequest, requestOperation } from './request.js';
 import { mendMeta, pageQuery, report, subscriberCheck } from './resources.js';
 
+const addedList = record({ is_new: 'boolean', list: 'object' });
 const listDetails = record({ id: 'id', public_name: 'link' });
 const template = record({ id: 'text', name: 'text' });
 const sender = record({ id: 'id', email: 'text' });
@@ -84,6 +85,7 @@ export function extensions(endpoint: Endpoint): Extensions {
 		assertNothing(await requestOperation(endpoint, what));
 	return {
 		lists: {
+			add: (body, call) => perform({ operation: 'ext.lists.add', body, call, isRepeatable: true }, addedList),
 			get: (list_id, call) => perform({ operation: 'ext.lists.get', values: { list_id }, call }, listDetails),
 			patch: (list_id, body, call) =>
 				perform({ operation: 'ext.lists.patch', values: { list_id }, body, call }, listDetails),

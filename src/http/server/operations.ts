@@ -104,6 +104,7 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.subscribers.clear': async ({ ext }, { ids, call }) => ({
 		deleted: await ext.subscribers.clear(id(ids, 'list_id'), call),
 	}),
+	'ext.lists.add': ({ ext }, { body, call }) => ext.lists.add(unchecked(body), call),
 	'ext.lists.get': ({ ext }, { ids, call }) => ext.lists.get(id(ids, 'list_id'), call),
 	'ext.lists.patch': ({ ext }, { ids, body, call }) =>
 		ext.lists.patch(id(ids, 'list_id'), unchecked(body), call),

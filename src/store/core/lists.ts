@@ -28,7 +28,9 @@ export function createLists(sql: Sql) {
 			return row === null ? null : toList(row);
 		},
 		getListDetails: ({ id }) => findDetails(sql, id),
-		createList: async ({ input, now }) => {
+		createList: async ({ input, now, unless_named }) => {
+			const there = unless_named ? await findNamed(sql, input.name) : null;
+			if (there !== null) return { kind: 'written', record: toList(there), was_there: true };
 			const id = await sql.number(
 				'INSERT INTO lists (name, email_reason, created_at) VALUES (?, ?, ?) RETURNING id',
 				input.name,
@@ -98,6 +100,11 @@ async function dropSubscribers(
 /** Null: no such list. Its counters are those of the caller’s transaction. */
 export async function findList(sql: Sql, id: number): Promise<ListRow | null> {
 	return (await sql.get<ListRow>(`SELECT ${columns} FROM lists WHERE id = ?`, id)) ?? null;
+}
+
+async function findNamed(sql: Sql, name: string): Promise<ListRow | null> {
+	const text = `SELECT ${columns} FROM lists WHERE name = ? ORDER BY id LIMIT 1`;
+	return (await sql.get<ListRow>(text, name)) ?? null;
 }
 
 async function findDetails(sql: Sql, id: number): Promise<ListDetails | null> {

@@ -35,6 +35,23 @@ export function describeLists(open: OpenEmpty): void {
 			});
 		});
 
+		it('makes one of a name where it is wanted only once, of eight at the same time', async () => {
+			const input = { name: 'News', email_reason: 'You asked' };
+			const put = (email_reason: string) =>
+				store.writes.createList({ input: { ...input, email_reason }, now: noon, unless_named: true });
+			const made = await Promise.all(Array.from({ length: 8 }, (_, at) => put(`reason ${at}`)));
+			expect(made.filter(({ kind }) => kind === 'written')).toHaveLength(8);
+			expect(made.filter((one) => one.was_there !== true)).toHaveLength(1);
+			const { results } = await store.reads.pageLists({ page: 1, page_size: 10 });
+			expect(results).toHaveLength(1);
+			expect(made.map((one) => one.kind === 'written' && one.record)).toEqual(
+				Array.from({ length: 8 }, () => results[0]),
+			);
+			// Names are not unique: another one may be made all the same.
+			expect(await store.writes.createList({ input, now: noon })).not.toHaveProperty('was_there');
+			expect(await put('again')).toEqual({ kind: 'written', record: results[0], was_there: true });
+		});
+
 		it('counts who came, by the time of it, as long as they are there', async () => {
 			const id = await newList(store);
 			const other = await newList(store, 'Other');

@@ -7,7 +7,7 @@ import { onlyLocal, UsageError } from '../../frame/errors.js';
 import { explained } from '../../verbs/refusals.js';
 import type { Change } from './columns.js';
 import { type Declaration, type Declared, type Kind, kinds, type Value } from './declaration.js';
-import { type Existing, type Resource, resources, type Values } from './resources.js';
+import { type Existing, elsewhere, type Resource, resources, type Values } from './resources.js';
 
 /** A change, and the call that makes it. */
 export interface Step {
@@ -119,6 +119,7 @@ async function giveWay(
 	one: Declared,
 	{ made, there }: { made: unknown; there: readonly Existing[] },
 ): Promise<boolean> {
+	if (made === elsewhere) return true;
 	const same = there.filter(({ name }) => name === one.name).sort((a, b) => (a.id ?? 0) - (b.id ?? 0));
 	const [first] = same;
 	const own = same.find(({ id }) => id === made);

@@ -1,6 +1,8 @@
 /** The kinds of resources as a deployment has them: what is there, and the calls that change it. */
 import type { Api } from '../../../api/api.js';
 import { need } from '../../../api/capabilities.js';
+import type { ListInput } from '../../../api/inputs.js';
+import type { AddedList } from '../../../api/lists.js';
 import type { Uuid, WebhookType } from '../../../api/records.js';
 import { keepAll, walk } from '../../verbs/listing.js';
 import type { Declared, Kind, Value } from './declaration.js';
@@ -17,10 +19,13 @@ export interface Existing {
 	patch(values: Values): Promise<unknown>;
 }
 
+/** What `create` answers where another call had made it. */
+export const elsewhere = Symbol('elsewhere');
+
 /** One kind of resource of a deployment. */
 export interface Resource {
 	all(): Promise<Existing[]>;
-	/** Where names are not unique, the id of what was made. */
+	/** Where names are not unique, the id of what was made; `elsewhere`: one was there by now, and is as declared. */
 	create(values: Values): Promise<unknown>;
 	/** Nothing hangs on it yet. */
 	isUnused?(id: number): Promise<boolean>;
@@ -67,6 +72,11 @@ export const resources: Readonly<
 			public_name === undefined
 				? undefined
 				: details?.patch(id, { public_name: textOrNull(public_name) }, { signal });
+		const add = async (input: ListInput): Promise<AddedList> => {
+			const { lists: ours } = (await api.capabilities()).ext;
+			if (ours !== undefined) return ours.add(input, { signal });
+			return { is_new: true, list: await lists.create(input, { signal }) };
+		};
 		return {
 			all: async () => {
 				const all: Existing[] = [];
@@ -87,9 +97,11 @@ export const resources: Readonly<
 			},
 			create: async ({ name, email_reason, public_name }) => {
 				const input = { name: String(name), email_reason: String(email_reason) };
-				const { id } = await lists.create(input, { signal });
-				await put(id, public_name ?? undefined);
-				return id;
+				const { is_new, list } = await add(input);
+				if (!is_new && list.email_reason !== input.email_reason)
+					await lists.patch(list.id, { email_reason: input.email_reason }, { signal });
+				await put(list.id, public_name ?? undefined);
+				return is_new ? list.id : elsewhere;
 			},
 			isUnused: async (id) => (await lists.get(id, { signal })).overall_subscribers_count === 0,
 		};

@@ -95,6 +95,7 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.reports.report': gives('Report'),
 	'ext.reports.details': gives('ReportDetails'),
 	'ext.reports.links': gives('CampaignLinks'),
+	'ext.lists.add': takes('ListInput', 'AddedList'),
 	'ext.lists.get': gives('ListDetails'),
 	'ext.lists.patch': takes('ListDetailsPatch', 'ListDetails'),
 	'ext.subscribers.merge': takes('SubscriberMerge', 'Subscriber'),

@@ -101,6 +101,7 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		overall_subscribers_count: count,
 		date_created: moment,
 	}),
+	AddedList: record({ is_new: flag, list: ref('List') }),
 	ListDetails: record({ id, public_name: textOrNull }),
 	Subscriber: record(subscriber),
 	Field: record({ id, variable: text, name: text, date_created: moment }),
