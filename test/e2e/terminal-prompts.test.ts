@@ -244,6 +244,29 @@ describe.skipIf(!canRun)('Ctrl-Z and fg', () => {
 	});
 });
 
+describe.skipIf(!canRun)('a text where no cursor moves', () => {
+	it('is shown before it is changed, and a dot keeps it', () => {
+		const made = filled();
+		const send = ['send', '--to', 'ann@example.com', '--from', 'news@example.com', '--subject', 'Hi'];
+		const { shown, end } = made.at(
+			80,
+			send,
+			[
+				['What is to be sent?', '1\\r'],
+				['Text:', 'Hello\\rAnn\\r.\\r'],
+				['What now?', '3\\r'],
+				['a dot at once keeps it', ''],
+				['Text:', '.\\r'],
+				['What now?', '\\x03'],
+			],
+			{ ...made.options, env: { ...made.options.env, TERM: 'dumb' } },
+		);
+		expect(end).toBe('130');
+		expect(shown).toContain('\nHello\nAnn\na dot at once keeps it\n');
+		expect(shown).toContain(String.raw`--text $'Hello\x0aAnn\x0a'`);
+	});
+});
+
 describe.skipIf(!canRun)('the editor of a text', () => {
 	/** Asks for a line as an editor does, and hears Ctrl-C itself; `fail` ends it as vi's :cq does. */
 	const editor = [

@@ -1,6 +1,6 @@
 /** Questions for a terminal that moves no cursor (`TERM=dumb`): choices have numbers, an answer is a line. */
 import { StringDecoder } from 'node:string_decoder';
-import { clean } from '../render/clean.js';
+import { clean, cleanLines } from '../render/clean.js';
 import { Declined } from './errors.js';
 import type { Io } from './io.js';
 import type { Choice, Line, Questions, Source } from './questions.js';
@@ -39,6 +39,7 @@ export function plainQuestions(io: Io, signal: AbortSignal): Questions {
 		},
 		search: (question, source) => searched({ question, source, list, pick, line, say }),
 		text: async ({ question, initial, check }) => {
+			if (initial !== undefined) await say(`${cleanLines(initial).trimEnd()}\na dot at once keeps it\n`);
 			await say('end it with a line that holds a dot alone\n');
 			const lines = async () => {
 				const all: string[] = [];
