@@ -22,10 +22,10 @@ export function redact(text: string, secrets: readonly string[]): string {
 
 /** A text without the passwords of URLs in it, and of what was meant as one. */
 export function withoutPassword(text: string): string {
-	if (!text.includes('://')) return text;
-	// The second is a parameter that PostgreSQL takes. A quotation mark is the end of a value in JSON.
+	if (!text.includes(':/')) return text;
+	// One slash is left of two where a URL was taken for a path. The second is a parameter that PostgreSQL takes. A quotation mark is the end of a value in JSON.
 	return text
-		.replace(/(:\/\/[^\s/:"]*):[^\s/"]*@/g, '$1:********@')
+		.replace(/(:\/\/?[^\s/:"]*):[^\s/"]*@/g, '$1:********@')
 		.replace(/([?&]password=)[^\s&#"\\]*/gi, '$1********');
 }
 

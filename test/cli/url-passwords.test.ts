@@ -176,3 +176,17 @@ describe('the URL of a webhook', () => {
 		expect(await said('apply', '-f', file, '--prune', '-o', 'json')).not.toContain('hunter2');
 	});
 });
+
+it.each([
+	[2, '--db', ` ${database}`, 'lists', 'list'],
+	[2, '--db', 'postgresql:/ann:hunter2@127.0.0.1/mail', 'lists', 'list'],
+	[2, '--db', ` ${database}`, 'config', 'explain'],
+	[0, '--db', 'file://ann:hunter2@127.0.0.1/mail', 'config', 'explain'],
+	[2, 'engine', 'backup', database, '--debug'],
+])('what is nearly the URL of a database shows no password: %i %s %s', async (code, ...words) => {
+	const { run } = await makeProject();
+	const env = { HOME: await makeHome(), TERM: 'dumb' };
+	const result = words[0] === '--db' ? await cli(words, { env }) : await run(words);
+	expect(result.code, result.stderr).toBe(code);
+	expect(result.stdout + result.stderr).not.toContain('hunter2');
+});

@@ -1,4 +1,5 @@
 /** Flag > environment > profile > default: each setting with where its value comes from, as `config explain` shows it. */
+
 import { type Clock, isTimeZone, type Micros, systemClock } from '../../api/datetime.js';
 import { withoutPassword } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
@@ -194,7 +195,7 @@ export interface Explained {
 export function explain(settings: Settings, globals: RawGlobals, env: Env, paths: Paths): Explained[] {
 	const { profile, origin } = settings.target;
 	const target = settings.target.target();
-	const at = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
+	const at = target.kind === 'local' ? withoutPassword(shownDatabase(target.url)) : target.baseUrl;
 	const { output, color, timeoutMs, retries, deadline, input, debug, list, now, timeZone } = settings;
 	return [
 		row('profile', profile, origin),

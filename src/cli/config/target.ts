@@ -1,7 +1,7 @@
 /** Which deployment or database a command goes to. The target on the highest level wins as a whole. */
 
 import { canParseUrl } from '../../api/schema/url.js';
-import { foreignScheme, shownDatabase } from '../../store/url.js';
+import { foreignScheme, isPostgres, shownDatabase } from '../../store/url.js';
 import { type Command, flagOf, type ReachOption, reachOptions } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
@@ -150,6 +150,9 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 
 /** Refuses a URL of another kind of database: as the path of a file it would make folders. Throws `UsageError`. */
 export function assertDatabaseName(text: string, from: string): void {
+	// As the path of a file it would be shown, with its password.
+	if (/^\s*postgres(?:ql)?:/i.test(text) && !isPostgres(text))
+		throw new UsageError(`${from}: the URL of a database begins with postgres://`);
 	const scheme = foreignScheme(text);
 	if (scheme === null) return;
 	throw new UsageError(`${from}: ${scheme}:// names no database; it is a file or postgres://…`, {
