@@ -30,6 +30,7 @@ import type { ListsPlus } from './lists.js';
 import type { Erasures, People } from './people.js';
 import type {
 	DeletedMessages,
+	KeySlice,
 	Message,
 	MessageDetail,
 	MessageState,
@@ -141,6 +142,8 @@ export interface Messages {
 		request: MessageFilter & PageRequest,
 		call?: Call,
 	): Promise<Page<Message> & { deleted?: DeletedMessages }>;
+	/** The same by key, so that the last slice costs as much as the first; it is no snapshot. At most 1,000 a slice. */
+	slice(request: MessageFilter & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<Message>>;
 	get(id: Uuid, call?: Call): Promise<MessageDetail>;
 	/** The message, sent or unsent, in RFC 5322 with CRLF, as latin1-safe base64. */
 	raw(id: Uuid, call?: Call): Promise<{ id: Uuid; raw_base64: string }>;

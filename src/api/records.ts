@@ -17,6 +17,14 @@ export interface Page<T> {
 	next: string | null;
 	previous: string | null;
 	results: T[];
+	/** Ours: where `slice` of the collection goes on behind this page; absent: it has none, or nothing follows. */
+	cursor?: string;
+}
+
+/** A part of a collection by key. `next`: the cursor of the next one; null at the end. */
+export interface KeySlice<T> {
+	results: T[];
+	next: string | null;
 }
 
 /** Service document, "List (subscriber list)". */

@@ -12,7 +12,7 @@ import { heldReason } from '../api/pauses.js';
 import type { MessageHold, SendResult, Uuid } from '../api/records.js';
 import { texts } from '../api/schema/texts.js';
 import type { LimitHold, QueuePause } from '../store/queue.js';
-import type { MessageAction } from '../store/store.js';
+import type { MessageAction, MessagePlace } from '../store/store.js';
 import type { IdempotencyKey } from '../store/submissions.js';
 import { keyConflict, refusalBeside, resolveContent } from './contents.js';
 import { assertWanted, type EngineContext, found, seenBy } from './context.js';
@@ -93,12 +93,25 @@ export function createMessages(context: EngineContext): Messages {
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
 			const place = { path: '/ext/messages/', filters: { ...filter } };
 			const [found, deleted] = await Promise.all([
-				readPage(context, request, place, (slice) =>
-					store.reads.pageMessages({ ...slice, filter: comparable(filter), ...seenBy(call) }),
-				),
+				readPage(context, request, place, async (slice) => {
+					const { last, ...found } = await store.reads.pageMessages({
+						...{ ...slice, filter: comparable(filter), ...seenBy(call) },
+					});
+					return last === null ? found : { ...found, cursor: cursorOf(last) };
+				}),
 				readDeleted(context),
 			]);
 			return { ...found, ...deleted };
+		},
+		slice: async ({ cursor, limit, ...filter }, call) => {
+			const after = readPlace(cursor);
+			if (after === null) throw invalid({ cursor: [{ code: 'invalid', message: 'Not a cursor.' }] });
+			if (!Number.isSafeInteger(limit) || limit < 1)
+				throw invalid({ limit: [{ code: 'invalid', message: texts.integer }] });
+			const { results, last } = await store.reads.sliceMessages({
+				...{ after, limit: Math.min(limit, maxSlice), filter: comparable(filter), ...seenBy(call) },
+			});
+			return { results, next: last === null ? null : cursorOf(last) };
 		},
 		get,
 		cancel: (id, call) => change(id, 'cancel', call),
@@ -112,6 +125,18 @@ export function createMessages(context: EngineContext): Messages {
 			return { id, raw_base64: found(await ports.renderMessage(id)).toString('base64') };
 		},
 	};
+}
+
+const maxSlice = 1000;
+
+function cursorOf({ submission_seq, id }: MessagePlace): string {
+	return `${submission_seq}.${id}`;
+}
+
+/** Null: no cursor. */
+function readPlace(cursor: unknown): MessagePlace | null {
+	const [, submission_seq, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(String(cursor)) ?? [];
+	return id === undefined ? null : { submission_seq: Number(submission_seq), id: Number(id) };
 }
 
 function toHold({ until_at, ...limit }: LimitHold): MessageHold {

@@ -23,12 +23,12 @@ export async function readPage<T>(
 	context: Pick<EngineContext, 'store'>,
 	request: PageRequest,
 	place: PagePlace,
-	slice: (page: PageOf) => Promise<Slice<T>>,
+	slice: (page: PageOf) => Promise<Slice<T> & { cursor?: string }>,
 ): Promise<Page<T>> {
 	const page = pageNumber(request.page);
 	const page_size = pageSize(request.page_size);
 	// A missing collection is "Not found." for any page. Both calls at once: a store in threads gets them in one message.
-	const [{ count, results }, link] = await Promise.all([
+	const [{ count, results, cursor }, link] = await Promise.all([
 		slice({ page: page ?? 1, page_size }),
 		linker(context, request, place),
 	]);
@@ -39,6 +39,7 @@ export async function readPage<T>(
 		next: page < pages ? link(page + 1) : null,
 		previous: page > 1 ? link(page - 1) : null,
 		results,
+		...(page < pages && cursor !== undefined && { cursor }),
 	};
 }
 

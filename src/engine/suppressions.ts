@@ -6,6 +6,7 @@ import {
 	type NewSuppression,
 	rejectErrors,
 	removalFields,
+	type Suppression,
 	type SuppressionAck,
 	type SuppressionFilter,
 	type SuppressionRow,
@@ -31,9 +32,12 @@ export function createSuppressions(context: EngineContext): Suppressions {
 		page: async ({ page, page_size, query: _, ...given }) => {
 			const filter = usable(given);
 			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
-			return readPage(context, request, { path: '/ext/suppressions/', filters: { ...filter } }, (slice) =>
-				reads.pageSuppressions({ ...slice, filter, now: clock.now() }),
-			);
+			const place = { path: '/ext/suppressions/', filters: { ...filter } };
+			return readPage(context, request, place, async (slice) => {
+				const found = await reads.pageSuppressions({ ...slice, filter, now: clock.now() });
+				const last = found.results.at(-1);
+				return last === undefined ? found : { ...found, cursor: cursorOf(last) };
+			});
 		},
 		slice: async ({ cursor, limit: wanted, ...given }) => {
 			if (!Number.isSafeInteger(wanted) || wanted < 1) refuse('limit', texts.integer);
@@ -46,8 +50,7 @@ export function createSuppressions(context: EngineContext): Suppressions {
 				now: clock.now(),
 			});
 			const last = results.length < limit ? undefined : results.at(-1);
-			const next = last === undefined ? null : `${last.reason}:${last.list_id ?? ''}:${last.email}`;
-			return { results, next };
+			return { results, next: last === undefined ? null : cursorOf(last) };
 		},
 		create: async (body) => {
 			const row = { ...checked(suppressionFields.parse(body, 'create')), source: 'API' as const };
@@ -67,6 +70,10 @@ export function createSuppressions(context: EngineContext): Suppressions {
 			return found(await writes.removeSuppressions({ email_key, reason, list_id, now: clock.now() }));
 		},
 	};
+}
+
+function cursorOf({ reason, list_id, email }: Suppression): string {
+	return `${reason}:${list_id ?? ''}:${email}`;
 }
 
 /** Rows with a bad shape are rejects beside those refused by stored state, in the order of the rows. */

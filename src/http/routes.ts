@@ -140,6 +140,10 @@ export const routes = {
 	'ext.messages.page': get(messages, 'read', {
 		query: ['status', 'to', 'campaign_unique_id', 'tag', 'since', 'ordering', ...paging],
 	}),
+	/** Messages by key: `{results, next}`. For reading all of them, where pages would be slow. */
+	'ext.messages.slice': get(`${messages}slice/`, 'read', {
+		query: ['status', 'to', 'campaign_unique_id', 'tag', 'since', 'ordering', 'cursor', 'limit'],
+	}),
 	/** The progress of a submission or a campaign: `{messages: {sent: 2, …}, paused: string|null}`. */
 	'ext.messages.progress': get(`${messages}progress/`, 'send', { query: ['submission', 'campaign'] }),
 	'ext.messages.get': get(message, 'read'),

@@ -46,6 +46,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		pageSenders: true,
 		findSender: true,
 		pageMessages: true,
+		sliceMessages: true,
 		getMessage: true,
 		getOldMessage: true,
 		getSubmission: true,

@@ -81,6 +81,14 @@ export interface Slice<T> {
 	results: T[];
 }
 
+type StoredMessageFilter = MessageFilter & { to_key?: string; since_at?: Micros };
+
+/** Where a message stands in the order of pages. */
+export interface MessagePlace {
+	submission_seq: number;
+	id: number;
+}
+
 /** Outcome of a change of one record; `refused` carries the field errors by stored state. */
 export type Written<T> =
 	| { kind: 'written'; record: T }
@@ -141,8 +149,12 @@ export interface Reads
 	findSender(c: { email_key: string }): Promise<Sender | null>;
 	/** With a filter `count` is exact up to 100,000, or to the page behind this one. */
 	pageMessages(
-		c: PageOf & Seen & { filter: MessageFilter & { to_key?: string; since_at?: Micros } },
-	): Promise<Slice<Message>>;
+		c: PageOf & Seen & { filter: StoredMessageFilter },
+	): Promise<Slice<Message> & { last: MessagePlace | null }>;
+	/** The same by key. `last`: behind it more may follow; null: nothing does. */
+	sliceMessages(
+		c: Seen & { filter: StoredMessageFilter; after: MessagePlace; limit: number },
+	): Promise<{ results: Message[]; last: MessagePlace | null }>;
 	getMessage(c: { id: Uuid } & Seen): Promise<{
 		message: Message;
 		attempts: DeliveryAttempt[];

@@ -4,6 +4,7 @@ import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
 import { type CampaignSpec, type Extensions, need } from '../../src/api/capabilities.js';
+import type { KeySlice, Message } from '../../src/api/records.js';
 import type { Subject } from './api.suite.js';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -755,6 +756,32 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await expect(messages.cancel(nobody)).rejects.toMatchObject({ code: 'not_found' });
 				await expect(messages.retry(nobody)).rejects.toMatchObject({ code: 'not_found' });
 			});
+		});
+
+		it('messages and suppressions go on by key behind a page, in the order of the pages', async () => {
+			const [messages, suppressions] = [await ext('messages'), await ext('suppressions')];
+			const mail = { from: subject.sender, subject: 's', text_body: 't' };
+			for (const at of [1, 2, 3, 4, 5]) {
+				await api.send({ ...mail, to: [`key${at}@example.org`] });
+				await suppressions.create({ email: `key${at}@example.net`, reason: 'MANUAL' });
+			}
+			for (const ordering of ['date_created', '-date_created'] as const) {
+				const whole = await messages.page({ ordering, page_size: 1000 });
+				expect(whole.cursor).toBeUndefined();
+				const first = await messages.page({ ordering, page_size: 2 });
+				const found = [...first.results];
+				for (let cursor: string | null = first.cursor ?? null; cursor !== null; ) {
+					const slice: KeySlice<Message> = await messages.slice({ ordering, cursor, limit: 2 });
+					found.push(...slice.results);
+					cursor = slice.next;
+				}
+				expect(found).toEqual(whole.results);
+			}
+			await expect(messages.slice({ cursor: 'x', limit: 2 })).rejects.toMatchObject({ code: 'invalid' });
+			const [one, ...others] = (await suppressions.page({ page_size: 1000 })).results;
+			const { results, cursor = '' } = await suppressions.page({ page_size: 1 });
+			expect(results).toEqual([one]);
+			expect((await suppressions.slice({ cursor, limit: 1000 })).results).toEqual(others);
 		});
 
 		describe('progress of a sending', () => {

@@ -22,7 +22,7 @@ import {
 	subscriberColumns,
 } from './subscribers/lookup.js';
 import { subscriberStats } from './subscribers/stats.js';
-import { findInAllLists } from './subscribers/walk.js';
+import { findInAllLists, subscribersByKey } from './subscribers/walk.js';
 
 const list = command({
 	name: 'list',
@@ -46,7 +46,8 @@ const list = command({
 		"mailctl subscribers list -l 12 --where 'meta.city=Oslo' -o csv",
 	],
 	run: async (cx, { options }) => {
-		const { subscribers } = await inList(cx, options);
+		const { list } = await inList(cx, options);
+		const subscribers = await subscribersByKey(await cx.api(), list.id);
 		const filter: SubscriberFilter = {
 			...filterOf(options),
 			...(options.email !== undefined && { email__exact: options.email }),

@@ -4,7 +4,7 @@ import type { Call, PageRequest } from '../../api/api.js';
 import { type Day, formatDateTime, momentOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import { iterate } from '../../api/pages.js';
-import type { Page, WireDateTime } from '../../api/records.js';
+import type { KeySlice, Page, WireDateTime } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { didYouMean } from '../frame/help.js';
@@ -143,9 +143,15 @@ export interface WalkOptions {
 /** The largest page a service is asked for; a deployment may answer fewer. */
 const largestPage = 1000;
 
+/** Its pages, and where it has that, what follows one by key: the last row costs as much as the first. */
+export interface Collection<F extends object, T> {
+	page(request: F & PageRequest, call?: Call): Promise<Page<T>>;
+	slice?(request: F & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<T>>;
+}
+
 /** `filter` applies to every page. Throws errors of the collection, and `bad_answer` for pages without end. */
 export function walk<F extends object, T>(
-	collection: { page(request: F & PageRequest, call?: Call): Promise<Page<T>> },
+	collection: Collection<F, T>,
 	filter: F,
 	{ signal, limit = Number.POSITIVE_INFINITY }: WalkOptions,
 ): Walk<T> {
@@ -156,9 +162,30 @@ export function walk<F extends object, T>(
 		count ??= page.count;
 		return page;
 	};
+	const pageSize = Math.min(largestPage, limit);
+	async function* all(): AsyncGenerator<T> {
+		const first = await readPage({ page_size: pageSize });
+		if (first.cursor === undefined || collection.slice === undefined) {
+			yield* iterate(
+				async (request) => ((request.page ?? request.query) === undefined ? first : await readPage(request)),
+				{ page_size: pageSize },
+			);
+			return;
+		}
+		yield* first.results;
+		for (let cursor: string | null = first.cursor; cursor !== null; ) {
+			signal.throwIfAborted();
+			const request = { ...filter, cursor, limit: pageSize };
+			const slice: KeySlice<T> = await collection.slice(request, { signal });
+			yield* slice.results;
+			if (slice.next === cursor)
+				throw new ApiError('bad_answer', 'The slices of this collection do not end.');
+			cursor = slice.next;
+		}
+	}
 	async function* records(): AsyncGenerator<T> {
 		let given = 0;
-		for await (const record of iterate(readPage, { page_size: Math.min(largestPage, limit) })) {
+		for await (const record of all()) {
 			yield record;
 			given += 1;
 			if (given >= limit) return;

@@ -96,6 +96,11 @@ export function extensions(endpoint: Endpoint): Extensions {
 		messages: {
 			page: (request, call) =>
 				perform({ operation: 'ext.messages.page', query: pageQuery(request), call }, pageOf(message)),
+			slice: (request, call) =>
+				perform(
+					{ operation: 'ext.messages.slice', query: encodeQuery({ ...request }), call },
+					every(within('results', listOf(message)), record({ next: 'link' })),
+				),
 			get: (uuid, call) => perform({ operation: 'ext.messages.get', values: { uuid }, call }, messageDetail),
 			cancel: (uuid, call) =>
 				perform({ operation: 'ext.messages.cancel', values: { uuid }, call }, messageDetail),

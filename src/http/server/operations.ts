@@ -77,6 +77,15 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 		const filter = messageFilter(query);
 		return readPage(query, (page) => ext.messages.page({ ...filter, ...page }, call));
 	},
+	'ext.messages.slice': ({ ext }, { query, call }) =>
+		ext.messages.slice(
+			{
+				...messageFilter(query),
+				cursor: query.text('cursor') ?? '',
+				limit: query.integer('limit') ?? 1000,
+			},
+			call,
+		),
 	'ext.messages.progress': ({ ext }, { query, call }) => ext.messages.progress(scopeOf(query), call),
 	'ext.messages.get': ({ ext }, { uuids, call }) => ext.messages.get(uuid(uuids), call),
 	'ext.messages.cancel': ({ ext }, { uuids, call }) => ext.messages.cancel(uuid(uuids), call),

@@ -49,6 +49,7 @@ const sources: {
 	pageSenders: 'primary',
 	findSender: 'primary',
 	pageMessages: 'replica',
+	sliceMessages: 'replica',
 	getMessage: 'primary',
 	getOldMessage: 'primary',
 	getSubmission: 'primary',

@@ -197,6 +197,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await figures(store)).toEqual([]);
 			expect(await store.reads.pageMessages({ page: 1, page_size: 10, filter: {} })).toEqual({
 				count: 0,
+				last: null,
 				results: [],
 			});
 		});

@@ -136,6 +136,22 @@ export function describeMessagePages(open: OpenEmpty): void {
 			}
 		});
 
+		it('go on by key in the order of the pages, from either end', async () => {
+			await mixed();
+			for (const filter of [{}, { tag: 'receipt' }, { status: 'canceled' }, { since_at: noon }] as Filter[])
+				for (const ordering of ['date_created', '-date_created'] as const) {
+					const query = { filter: { ...filter, ordering }, page: 1 };
+					const whole = (await store.reads.pageMessages({ ...query, page_size: 100 })).results;
+					const { results, last } = await store.reads.pageMessages({ ...query, page_size: 1 });
+					for (let after = last; after !== null; ) {
+						const slice = await store.reads.sliceMessages({ filter: query.filter, after, limit: 2 });
+						results.push(...slice.results);
+						after = slice.last;
+					}
+					expect(results).toEqual(whole);
+				}
+		});
+
 		it('count all of them with the state each has', async () => {
 			await mixed();
 			const all = (await store.reads.pageMessages({ page: 1, page_size: 100, filter: {} })).results;

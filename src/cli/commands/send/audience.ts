@@ -21,6 +21,7 @@ import { UsageError } from '../../frame/errors.js';
 import { isMachine } from '../../frame/globals.js';
 import type { Foreseen } from '../../verbs/foreseen.js';
 import { walk } from '../../verbs/listing.js';
+import { subscribersByKey } from '../subscribers/walk.js';
 import type { SendOptions } from './options.js';
 import { showDryRun, showPreview, showRequest, wantsPreview } from './preview.js';
 import {
@@ -185,7 +186,11 @@ export async function assertListAllowed(cx: CommandContext, list: Pick<List, 'id
 	const patterns = patternsOf(cx);
 	if (patterns === null) return;
 	const api = await cx.api();
-	for await (const { email } of walk(api.subscribers(list.id), { is_active: true }, { signal: cx.signal })) {
+	for await (const { email } of walk(
+		await subscribersByKey(api, list.id),
+		{ is_active: true },
+		{ signal: cx.signal },
+	)) {
 		if (!isAllowed(patterns, email)) throw notAllowed(cx, email);
 	}
 }

@@ -11,6 +11,7 @@ import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { counted, numberText } from '../../render/counted.js';
 import { walk } from '../../verbs/listing.js';
+import { subscribersByKey } from '../subscribers/walk.js';
 import {
 	assertFindings,
 	assertListAllowed,
@@ -140,7 +141,7 @@ async function surveyed(
 ): Promise<Survey<Subscriber>> {
 	const api = await cx.api();
 	const found = new Survey<Subscriber>(mostFindings(cx));
-	const people = walk(api.subscribers(list.id), { is_active: true }, { signal: cx.signal });
+	const people = walk(await subscribersByKey(api, list.id), { is_active: true }, { signal: cx.signal });
 	for await (const person of people) {
 		const { email } = person;
 		const address = parseAddress(email)?.address ?? null;

@@ -3,9 +3,30 @@ import { emailKey } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
-import { walk } from '../../verbs/listing.js';
+import { type Collection, walk } from '../../verbs/listing.js';
 
 const pieceSize = 1000;
+
+/** Subscribers of a list as a collection that goes on by key, where the deployment has that. */
+export async function subscribersByKey(
+	api: Api,
+	list_id: number,
+): Promise<Collection<SubscriberFilter, Subscriber>> {
+	const { exports } = (await api.capabilities()).ext;
+	const subscribers = api.subscribers(list_id);
+	if (exports === undefined) return subscribers;
+	return {
+		page: async (request, call) => {
+			const page = await subscribers.page(request, call);
+			const last = page.results.at(-1);
+			return page.next === null || last === undefined ? page : { ...page, cursor: String(last.id) };
+		},
+		slice: async ({ cursor, ...request }, call) => {
+			const { results, next } = await exports.slice(list_id, { ...request, after: Number(cursor) }, call);
+			return { results, next: next === null ? null : String(next) };
+		},
+	};
+}
 
 /** Ascending by id; never sorted, counted or held. A long walk is no snapshot. Throws errors of the service. */
 export async function* walkSubscribers(

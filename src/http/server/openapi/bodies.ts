@@ -24,7 +24,7 @@ import {
 	requestBatch,
 	suppressionRows,
 } from '../inputs.js';
-import { pageOf, ref } from './shapes.js';
+import { pageOf, ref, text } from './shapes.js';
 
 /** Name → schema of every body. */
 export const inputSchemas: Readonly<Record<string, JsonSchema>> = {
@@ -86,7 +86,11 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.senders.page': { input: null, output: pageOf('Sender') },
 	'ext.senders.create': takes('SenderInput', 'Sender'),
 	'ext.senders.delete': nothing(),
-	'ext.messages.page': { input: null, output: pageOf('Message', { deleted: ref('DeletedMessages') }) },
+	'ext.messages.page': {
+		input: null,
+		output: pageOf('Message', { cursor: text, deleted: ref('DeletedMessages') }),
+	},
+	'ext.messages.slice': gives('MessageSlice'),
 	'ext.messages.progress': gives('SendingProgress'),
 	'ext.messages.get': gives('MessageDetail'),
 	'ext.messages.cancel': gives('MessageDetail'),

@@ -228,6 +228,7 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		},
 		['deleted'],
 	),
+	MessageSlice: record({ results: listOf(ref('Message')), next: textOrNull }),
 	DeletedMessages: record({ before: moment, keep_messages: text }),
 	PersonMessages: record({
 		results: listOf(

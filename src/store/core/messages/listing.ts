@@ -6,7 +6,7 @@
 import { type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { MessageState } from '../../../api/records.js';
 import type { Command, Operations } from '../../operations.js';
-import type { Seen } from '../../store.js';
+import type { MessagePlace, Seen } from '../../store.js';
 import { seenRows } from '../campaigns/rows.js';
 import { leavesAt, seenState } from '../gates.js';
 import { type MessageRow, span, toMessage } from '../rows.js';
@@ -27,20 +27,10 @@ export async function pageMessages(
 	sql: Sql,
 	{ filter, ...page }: Command<'pageMessages'>,
 ): ReturnType<Operations['pageMessages']> {
-	const { from, where, values, order } = await selection(sql, filter, page);
-	const inOrder = `ORDER BY ${order.map((one) => `${one}${filter.ordering === '-date_created' ? ' DESC' : ''}`).join(', ')}`;
-	const rows = await sql.all<MessageRow>(
-		`SELECT ${messageColumns}
-		FROM (SELECT m.id FROM ${from} WHERE ${where} ${inOrder} LIMIT ? OFFSET ?) p
-		CROSS JOIN messages m
-		CROSS JOIN submissions s
-		CROSS JOIN contents c
-		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
-		WHERE m.id = p.id AND s.seq = m.submission_seq AND c.sha256 = s.content_sha256
-		${inOrder}`,
-		...values,
-		...span(page),
-	);
+	const selected = await selection(sql, filter, page);
+	const [limit, offset] = span(page);
+	const rows = await rowsOf(sql, selected, { filter, limit, offset });
+	const { from, where, values } = selected;
 	const most = Math.max(mostCounted, page.page * page.page_size + 1);
 	const count =
 		values.length === 0
@@ -50,7 +40,62 @@ export async function pageMessages(
 					...values,
 					most,
 				);
-	return { count, results: rows.map(toMessage) };
+	return { count, results: rows.map(toMessage), last: placeOf(rows.at(-1)) };
+}
+
+/** In the order of the pages, behind a message: what the last slice costs does not grow with those before it. */
+export async function sliceMessages(
+	sql: Sql,
+	{ filter, after, limit, ...seen }: Command<'sliceMessages'>,
+): ReturnType<Operations['sliceMessages']> {
+	const selected = await selection(sql, filter, seen);
+	const isBehind = filter.ordering === '-date_created' ? '<' : '>';
+	const { submission_seq, id } = after;
+	// By call the rest of its messages comes before those of the next one.
+	const parts: (readonly [condition: string, ...values: SqlValue[]])[] = selected.byCall
+		? [
+				[`m.submission_seq = ? AND m.id ${isBehind} ?`, submission_seq, id],
+				[`s.seq ${isBehind} ?`, submission_seq],
+			]
+		: [[`m.id ${isBehind} ?`, id]];
+	const rows: ListedRow[] = [];
+	for (const [condition, ...values] of parts) {
+		const where = `${selected.where} AND ${condition}`;
+		const part = { ...selected, where, values: [...selected.values, ...values] };
+		if (rows.length < limit)
+			rows.push(...(await rowsOf(sql, part, { filter, limit: limit - rows.length, offset: 0 })));
+	}
+	return { results: rows.map(toMessage), last: rows.length < limit ? null : placeOf(rows.at(-1)) };
+}
+
+interface ListedRow extends MessageRow {
+	id: number;
+	submission_seq: number;
+}
+
+function placeOf(row: ListedRow | undefined): MessagePlace | null {
+	return row === undefined ? null : { submission_seq: row.submission_seq, id: row.id };
+}
+
+async function rowsOf(
+	sql: Sql,
+	{ from, where, values, order }: Selection,
+	{ filter, limit, offset }: { filter: Filter; limit: number; offset: number },
+): Promise<ListedRow[]> {
+	const inOrder = `ORDER BY ${order.map((one) => `${one}${filter.ordering === '-date_created' ? ' DESC' : ''}`).join(', ')}`;
+	return await sql.all<ListedRow>(
+		`SELECT ${messageColumns}, m.id, m.submission_seq
+		FROM (SELECT m.id FROM ${from} WHERE ${where} ${inOrder} LIMIT ? OFFSET ?) p
+		CROSS JOIN messages m
+		CROSS JOIN submissions s
+		CROSS JOIN contents c
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE m.id = p.id AND s.seq = m.submission_seq AND c.sha256 = s.content_sha256
+		${inOrder}`,
+		...values,
+		limit,
+		offset,
+	);
 }
 
 interface Selection {
@@ -60,6 +105,7 @@ interface Selection {
 	values: SqlValue[];
 	/** Ascending. */
 	order: readonly string[];
+	byCall: boolean;
 }
 
 /** What leads, and what else a message has to fulfil. A CROSS JOIN keeps SQLite to this order of tables. */
@@ -92,6 +138,7 @@ async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selectio
 		where: ['TRUE', ...conditions.map(([condition]) => condition)].join(' AND '),
 		values: conditions.flatMap(([, ...values]) => values),
 		order: lead.byCall ? ['s.seq', 'm.id'] : ['m.id'],
+		byCall: lead.byCall === true,
 	};
 }
 

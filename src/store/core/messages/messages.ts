@@ -18,7 +18,7 @@ import { deletedStates } from '../retention/sums.js';
 import { type MessageRow, parseStored, parseTexts, parseUsed, readEnvelope, toMessage } from '../rows.js';
 import type { Sql, SqlValue } from '../sql.js';
 import { messageCount } from '../submissions.js';
-import { messageColumns, pageMessages } from './listing.js';
+import { messageColumns, pageMessages, sliceMessages } from './listing.js';
 
 const joined = `messages m
 	JOIN submissions s ON s.seq = m.submission_seq
@@ -28,6 +28,7 @@ const joined = `messages m
 export function createMessages(sql: Sql) {
 	return {
 		pageMessages: (command) => pageMessages(sql, command),
+		sliceMessages: (command) => sliceMessages(sql, command),
 		getMessage: ({ id, ...seen }) => getMessage(sql, id, seen),
 		getSubmission: ({ id }) => getSubmission(sql, id),
 		countMessages: ({ scope, ...seen }) => countByState(sql, scope, seen),
