@@ -10,7 +10,6 @@ import type {
 	ImportBatch,
 	ImportCounts,
 	ImportSpec,
-	MessageFilter,
 	MessageScope,
 	Session,
 } from '../api/capabilities.js';
@@ -43,6 +42,7 @@ import type { CampaignReads, CampaignWrites } from './campaigns.js';
 import type { FieldErrorReads } from './field-errors.js';
 import type { KeyWanted, StoredDkimKey, StoredKey, StoredToken } from './keys.js';
 import type { MaintenanceReads, MaintenanceWrites } from './maintenance.js';
+import type { MessageLists } from './messages.js';
 import type { DeliveryConditions, NotificationWrites } from './notifications.js';
 import type { Leased, LimitHold, LimitWait, Queue, QueuePause, QueueState, QueueWorker } from './queue.js';
 import type { ReportReads } from './reports.js';
@@ -81,14 +81,6 @@ export interface Slice<T> {
 	results: T[];
 }
 
-type StoredMessageFilter = MessageFilter & { to_key?: string; since_at?: Micros };
-
-/** Where a message stands in the order of pages. */
-export interface MessagePlace {
-	submission_seq: number;
-	id: number;
-}
-
 /** Outcome of a change of one record; `refused` carries the field errors by stored state. */
 export type Written<T> =
 	| { kind: 'written'; record: T }
@@ -108,6 +100,7 @@ export interface Reads
 	extends MaintenanceReads,
 		CampaignReads,
 		FieldErrorReads,
+		MessageLists,
 		SuppressionReads,
 		ReportReads,
 		RowImportReads {
@@ -147,14 +140,6 @@ export interface Reads
 	pageSenders(c: PageOf): Promise<Slice<Sender>>;
 	/** Without regard to case; `null` when it is not verified. */
 	findSender(c: { email_key: string }): Promise<Sender | null>;
-	/** With a filter `count` is exact up to 100,000, or to the page behind this one. */
-	pageMessages(
-		c: PageOf & Seen & { filter: StoredMessageFilter },
-	): Promise<Slice<Message> & { last: MessagePlace | null }>;
-	/** The same by key. `last`: behind it more may follow; null: nothing does. */
-	sliceMessages(
-		c: Seen & { filter: StoredMessageFilter; after: MessagePlace; limit: number },
-	): Promise<{ results: Message[]; last: MessagePlace | null }>;
 	getMessage(c: { id: Uuid } & Seen): Promise<{
 		message: Message;
 		attempts: DeliveryAttempt[];

@@ -77,15 +77,10 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 		const filter = messageFilter(query);
 		return readPage(query, (page) => ext.messages.page({ ...filter, ...page }, call));
 	},
-	'ext.messages.slice': ({ ext }, { query, call }) =>
-		ext.messages.slice(
-			{
-				...messageFilter(query),
-				cursor: query.text('cursor') ?? '',
-				limit: query.integer('limit') ?? 1000,
-			},
-			call,
-		),
+	'ext.messages.slice': ({ ext }, { query, call }) => {
+		const [cursor = '', limit = 1000] = [query.text('cursor'), query.integer('limit')];
+		return ext.messages.slice({ ...messageFilter(query), cursor, limit }, call);
+	},
 	'ext.messages.progress': ({ ext }, { query, call }) => ext.messages.progress(scopeOf(query), call),
 	'ext.messages.get': ({ ext }, { uuids, call }) => ext.messages.get(uuid(uuids), call),
 	'ext.messages.cancel': ({ ext }, { uuids, call }) => ext.messages.cancel(uuid(uuids), call),
@@ -290,14 +285,12 @@ function openingOf(body: unknown) {
 
 /** A state of no such name filters nothing, as django-filter has it (api-decisions 9). */
 function campaignFilter(query: Query): CampaignFilter {
-	const key = query.text('key');
-	const id = query.filter('id');
-	const since = query.filter('since');
+	const [key, id] = [query.text('key'), query.filter('id')];
 	const state = campaignStates.find((one) => one === query.filter('state'));
 	return {
+		...givenFilters(query, ['since']),
 		...(key !== undefined && { key }),
 		...(id !== undefined && { id: id.toLowerCase() }),
-		...(since !== undefined && { since }),
 		...(state !== undefined && { state }),
 		...orderingOf(query),
 	};
@@ -338,13 +331,7 @@ function scopeOf(query: Query): MessageScope {
 
 /** The engine checks the words. */
 function deliveryFilter(query: Query): DeliveryFilter {
-	const state = query.filter('state');
-	const since = query.filter('since');
-	const given = {
-		...(state !== undefined && { state }),
-		...(since !== undefined && { since }),
-		...orderingOf(query),
-	};
+	const given = { ...givenFilters(query, ['state', 'since']), ...orderingOf(query) };
 	return given as DeliveryFilter;
 }
 

@@ -5,8 +5,9 @@
  */
 import { type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { MessageState } from '../../../api/records.js';
+import type { MessagePlace } from '../../messages.js';
 import type { Command, Operations } from '../../operations.js';
-import type { MessagePlace, Seen } from '../../store.js';
+import type { Seen } from '../../store.js';
 import { seenRows } from '../campaigns/rows.js';
 import { leavesAt, seenState } from '../gates.js';
 import { type MessageRow, span, toMessage } from '../rows.js';
