@@ -63,7 +63,8 @@ export async function soak(
 	}
 }
 
-async function arrived(sink: CountingSink, count: number): Promise<void> {
+/** Waits for so many mails in all. Throws when none has come for a minute, and when more have come. */
+export async function arrived(sink: CountingSink, count: number): Promise<void> {
 	let last = { received: sink.received(), at: performance.now() };
 	while (last.received < count && performance.now() - last.at < stuckMs) {
 		await new Promise((resolve) => setTimeout(resolve, 20));
@@ -73,7 +74,7 @@ async function arrived(sink: CountingSink, count: number): Promise<void> {
 }
 
 /** In MiB, as the kernel counts them. */
-function memoryOf(pid: number): { residentMb: number; peakMb: number } {
+export function memoryOf(pid: number): { residentMb: number; peakMb: number } {
 	const status = readFileSync(`/proc/${pid}/status`, 'latin1');
 	const mb = (name: string) =>
 		Math.round(Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024);
