@@ -156,13 +156,13 @@ interface Ended {
 const patienceMs = 60_000;
 const promptMs = 8_000;
 
-/** A machine that stands still is given other tries, each with a later `--deadline`. */
+/** A machine that stands still is given other tries, each with later limits. `doctor` gives a service five seconds. */
 async function endingOf(run: (deadlineMs: number) => Promise<Ended>): Promise<Ended> {
-	for (const deadlineMs of [1_000, 4_000, 16_000]) {
+	for (const deadlineMs of [1_000, 4_500]) {
 		const ended = await run(deadlineMs);
 		if (ended.reached && ended.isPrompt) return ended;
 	}
-	return run(30_000);
+	return run(9_000);
 }
 
 async function endingAt(
@@ -176,7 +176,7 @@ async function endingAt(
 	}: { port: number; reached: Promise<void>; cwd: string; deadlineMs: number },
 ): Promise<Ended> {
 	const limits = {
-		timeout: ['--timeout', '300ms'],
+		timeout: ['--timeout', `${0.2 * deadlineMs}ms`],
 		deadline: ['--deadline', `${deadlineMs}ms`],
 		SIGTERM: [],
 	};
