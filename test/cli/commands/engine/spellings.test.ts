@@ -94,5 +94,7 @@ it.each([
 	const profile = ['--profile', 'local'];
 	const set = await cli(['config', 'set', key, given, ...profile], { env });
 	expect(set).toMatchObject({ code: 0, stdout: `${key}\t${kept}\n` });
-	expect(await cli(['config', 'get', key, ...profile], { env })).toMatchObject({ stdout: `${kept}\n` });
+	expect(await cli(['config', 'get', key, ...profile, '-o', 'tsv'], { env })).toMatchObject({
+		stdout: `${kept}\n`,
+	});
 });
