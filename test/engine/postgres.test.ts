@@ -1,4 +1,5 @@
-/** The contract of the engine on PostgreSQL. */
+/** The contract of the engine on PostgreSQL, and on the same as if it were a distributed database. */
+import { describe } from 'vitest';
 import { need } from '../../src/api/capabilities.js';
 import type { Clock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
@@ -11,9 +12,18 @@ import { peopleSuite } from '../contract/people.suite.js';
 import { fixedClock } from '../contract/store/fixture.js';
 import { suppressionsSuite } from '../contract/suppressions.suite.js';
 import { dependencies } from '../support/connect.js';
-import { describePostgres } from '../support/postgres.js';
+import { asDistributed, describePostgres } from '../support/postgres.js';
 
-describePostgres('the engine', (server) => {
+describe.each([
+	['the engine on PostgreSQL', (url: string) => url],
+	['the engine on a distributed database', asDistributed],
+] as const)('%s', (name, urlOf) => {
+	describePostgres('the engine', (server) =>
+		contractOf(name, async () => urlOf(await server.createProject())),
+	);
+});
+
+function contractOf(name: string, createProject: () => Promise<string>): void {
 	async function open({
 		clock,
 		settings = {},
@@ -21,7 +31,7 @@ describePostgres('the engine', (server) => {
 		clock?: Clock;
 		settings?: Record<string, string>;
 	} = {}): Promise<Subject & { db: string }> {
-		const db = await server.createProject();
+		const db = await createProject();
 		const connection = await connect(
 			{ kind: 'local', url: db, create: true },
 			dependencies(clock === undefined ? {} : { clock }),
@@ -32,7 +42,6 @@ describePostgres('the engine', (server) => {
 		return { api: connection.api, db, sender, close: () => connection.close() };
 	}
 
-	const name = 'the engine on PostgreSQL';
 	apiSuite(name, () => open());
 	extensionsSuite(name, () => open());
 	suppressionsSuite(name, () => open());
@@ -43,4 +52,4 @@ describePostgres('the engine', (server) => {
 		const store = await openPostgresStore({ url: subject.db, clock: fixedClock, mode: 'existing' });
 		return { ...subject, store, close: () => store.close().then(subject.close) };
 	});
-});
+}

@@ -82,6 +82,13 @@ export async function ask(url: string, ...texts: string[]): Promise<Record<strin
 	}
 }
 
+/** The URL of the same database, which is then used as all distributed databases can be. */
+export function asDistributed(url: string): string {
+	const distributed = new URL(url);
+	distributed.searchParams.set('server', 'distributed');
+	return distributed.href;
+}
+
 async function startPostgres(): Promise<Postgres> {
 	return named === undefined ? await startOwn() : serverAt(named, async () => undefined);
 }

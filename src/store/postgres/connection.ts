@@ -5,7 +5,14 @@ import { StoreError } from '../../api/errors.js';
 import { type Core, createCore } from '../core/core.js';
 import type { Sql } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
-import { isLost, isRefusedForNow, isUnreplicated, translateFailure, unreplicated } from './failures.js';
+import {
+	isDuplicate,
+	isLost,
+	isRefusedForNow,
+	isUnreplicated,
+	translateFailure,
+	unreplicated,
+} from './failures.js';
 import { type Hold, holdText, projectAlone } from './holds.js';
 import { createSpaced, type Listening, listen, notifyText } from './listen.js';
 import type { Receipt } from './outcomes.js';
@@ -96,6 +103,7 @@ interface Tries {
 /** Connects when it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
 	const { place, keys, lockTimeoutMs, isTrial, isReplica = false } = options;
+	const { server } = place;
 	const pools = createPools(place, options);
 	// Looked into twice within the time for which a write waits.
 	const silenceMs = isReplica ? 1_000 : lockTimeoutMs / 4;
@@ -110,7 +118,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 		const alone = () => {
 			if (session.isShared) throw new NotAlone();
 		};
-		const sql = createSql(pipeline, { keys, shard: connections % shards, alone });
+		const sql = createSql(pipeline, { keys, shard: connections % shards, alone, server });
 		const core = createCore(sql, { isTrial });
 		const session: OpenSession = { sql, client, pipeline, core, isUnreplicated: false, isShared: false };
 		client.on('notice', (warning) => {
@@ -121,20 +129,19 @@ export function openDatabase(options: DatabaseOptions): Database {
 	};
 	// In each transaction: the connection may be another server's session the next time, behind a pooler.
 	const here = `SET LOCAL search_path = ${place.schema}`;
-	const beginRead = ['BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', here];
+	const beginRead = [server.begin.read, here];
 	const beginWrite = (holds: readonly Hold[]) => [
-		// Each statement sees what was committed before it began: the first begins once it has its holds.
-		'BEGIN ISOLATION LEVEL READ COMMITTED',
+		server.begin.write,
 		here,
 		`SET LOCAL lock_timeout = ${lockTimeoutMs}`,
 		// A machine that is gone holds up the others for less time than they wait.
 		`SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(lockTimeoutMs / 2)}`,
-		holdText(place.schema, holds),
+		...(server.hasHolds ? [holdText(place.schema, holds)] : []),
 	];
 
 	let wasReached = false;
 	const answerOf = async <R>(session: OpenSession, { holds, operate, receipt, fate }: Transaction<R>) => {
-		session.isShared = holds !== null && holds !== projectAlone;
+		session.isShared = server.hasHolds && holds !== null && holds !== projectAlone;
 		// In the round trip of the first question, which fails with them.
 		for (const text of holds === null ? beginRead : beginWrite(holds))
 			session.pipeline.ask(text).catch(() => undefined);
@@ -191,7 +198,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 		const alone = { ...tried, holds: projectAlone };
 		if (error instanceof NotAlone) return alone;
 		const { isUnsure } = tried.fate;
-		const mayPass = isRefusedForNow(error)
+		// Without holds two may have found that there is no such row, and one of them was first to insert it.
+		const isRefused = isRefusedForNow(error) || (!server.hasHolds && isDuplicate(error));
+		const mayPass = isRefused
 			? tries < mostTries
 			: // A server that never answered is told at once.
 				isLost(error) && wasReached && performance.now() < deadline;
@@ -219,9 +228,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 		await told.finally(() => client.release());
 	});
 	return {
-		notify: notifying.call,
+		notify: server.hasListen ? notifying.call : () => undefined,
 		listen: (onReady) =>
-			place.listen === 'off'
+			place.listen === 'off' || !server.hasListen
 				? null
 				: listen({ config: () => listenerOf(place, pools.current()), schema: place.schema }, onReady),
 		read: (operate) => transact({ holds: null, operate, receipt: null }),

@@ -13,14 +13,27 @@ export function sqlState(error: unknown): string | null {
  */
 export function isRefusedForNow(error: unknown): boolean {
 	const state = sqlState(error);
-	if (state === '23505') return Object(error).constraint === 'outcomes_pkey';
+	if (isDuplicate(error)) return Object(error).constraint === 'outcomes_pkey';
 	return state === '40001' || state === '40P01';
 }
 
-/** The connection is gone, or the server is about to end it. */
+/** unique_violation */
+export function isDuplicate(error: unknown): boolean {
+	return sqlState(error) === '23505';
+}
+
+/**
+ * What a definition makes is there, or what it takes away is gone: duplicate_table, duplicate_column, duplicate_object,
+ * undefined_column, undefined_object, and a second primary key.
+ */
+export function isMadeAlready(error: unknown): boolean {
+	return /^(42P07|4270[134]|42710|42P16)$/.test(sqlState(error) ?? '');
+}
+
+/** The connection is gone, or the server is about to end it; or it does not know what it did (statement_completion_unknown). */
 export function isLost(error: unknown): boolean {
 	const state = sqlState(error);
-	if (state !== null) return /^(08|57P0[123]|25P03)/.test(state);
+	if (state !== null) return /^(08|57P0[123]|25P03|40003)/.test(state);
 	if (!(error instanceof Error)) return false;
 	if ('code' in error && typeof error.code === 'string' && lostCodes.has(error.code)) return true;
 	// pg has no codes for these.

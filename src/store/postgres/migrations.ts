@@ -6,8 +6,10 @@ import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import type { Sql } from '../core/sql.js';
 import { type Mark, markedError, markVersion, parseMark } from '../moving.js';
-import type { Session } from './connection.js';
+import type { Database, Session } from './connection.js';
+import { isMadeAlready } from './failures.js';
 import { first } from './migrations/0020-first.js';
+import { idSequences } from './migrations/0020-lists.js';
 import { processes } from './migrations/0021-processes.js';
 import { counted } from './migrations/0022-counted.js';
 import { listCounters } from './migrations/0023-list-counters.js';
@@ -15,6 +17,8 @@ import { counters } from './migrations/0024-counters.js';
 import { waitingStates } from './migrations/0026-waiting-states.js';
 import { retention } from './migrations/0027-retention.js';
 import { deletedStates } from './migrations/0028-deleted-states.js';
+import type { Place } from './place.js';
+import { assertKind } from './servers.js';
 
 export interface Migration {
 	readonly version: number;
@@ -37,31 +41,92 @@ export const migrations: readonly Migration[] = [
 /** Of the server, as `server_version_num` has it. */
 const oldestServer = 130_000;
 
+/** From this version on PostgreSQL has a sequence in place of the row of ids. */
+const sequences = listCounters.version;
+
+/** Where a schema is kept: its name for people, and the kind of its server. */
+export type Kept = Pick<Place, 'name' | 'server'>;
+
 /** The schema this version reads and writes. */
 export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));
+
+const ownTable = `CREATE TABLE IF NOT EXISTS migrations (
+		version BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL, applied_at BIGINT NOT NULL
+	)`;
+const ownRow = 'INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)';
 
 /** In the transaction of the caller, who holds the project. Throws `StoreError` "newer_schema" and "not_a_database". */
 export async function migrate(
 	{ sql, client }: Session,
-	{ name, now }: { name: string; now: Micros },
+	{ now, ...kept }: Kept & { now: Micros },
 ): Promise<void> {
-	const from = await readVersion(sql, name);
+	const from = await readVersion(sql, kept);
 	if (from === schemaVersion) return;
-	if (from === 0) await assertEmpty(sql, name);
-	await sql.run(
-		`CREATE TABLE IF NOT EXISTS migrations (
-			version BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL, applied_at BIGINT NOT NULL
-		)`,
-	);
-	for (const migration of migrations.filter(({ version }) => version > from)) {
-		await client.query(migration.sql);
-		await sql.run(
-			'INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)',
-			migration.version,
-			migration.name,
-			now,
-		);
+	if (from === 0) await assertEmpty(sql, kept.name);
+	await sql.run(ownTable);
+	for (const { version, name, sql: text } of migrations.filter(({ version }) => version > from)) {
+		for (const definition of kept.server.definitions(text)) await client.query(definition);
+		await sql.run(ownRow, version, name, now);
 	}
+}
+
+/**
+ * As `migrate`, in several transactions, each with the number of those that are done: the next process goes on where one
+ * was killed, and of several at once one carries out each.
+ */
+export async function migrateInSteps(
+	database: Pick<Database, 'write'>,
+	{ now, ...kept }: Kept & { now: Micros },
+): Promise<void> {
+	const texts = (sql: string) =>
+		kept.server.definitions(sql).map(
+			(text) =>
+				async ({ client }: Session) =>
+					void (await client.query(text)),
+		);
+	const steps = [
+		...texts(`${ownTable};\n`),
+		...migrations.flatMap(({ version, name, sql: text }) => [
+			...texts(text.replace(`${idSequences};\n`, '')),
+			async ({ sql }: Session) => void (await sql.run(ownRow, version, name, now)),
+		]),
+	];
+	const begin = async ({ sql, client }: Session) => {
+		if ((await sql.number(`SELECT to_regclass('id_sequences') IS NOT NULL`)) === 1) return true;
+		await assertEmpty(sql, kept.name);
+		await client.query(kept.server.definitions(`${idSequences};\n`).join());
+		sql.write("INSERT INTO id_sequences (name, last) VALUES ('migrations', 0)");
+		return true;
+	};
+	const next = async (session: Session) => {
+		const [done] = await session.sql.tuples<[number]>(
+			"SELECT last FROM id_sequences WHERE name = 'migrations'",
+		);
+		if (done === undefined) assertKind('postgresql', kept.server, kept.name);
+		const step = steps[done?.[0] ?? steps.length];
+		if (step === undefined) return true;
+		await step(session);
+		session.sql.write("UPDATE id_sequences SET last = last + 1 WHERE name = 'migrations'");
+		return false;
+	};
+	await untilOver(database, begin);
+	await untilOver(database, next);
+}
+
+/** Of steps in which another process was faster. */
+const mostTries = 100;
+
+async function untilOver(
+	database: Pick<Database, 'write'>,
+	operate: (session: Session) => Promise<boolean>,
+): Promise<void> {
+	for (let tries = 0; ; )
+		try {
+			if (await database.write(operate)) return;
+		} catch (error) {
+			tries += 1;
+			if (!isMadeAlready(error) || tries > mostTries) throw error;
+		}
 }
 
 /**
@@ -70,18 +135,19 @@ export async function migrate(
  */
 export async function readVersion(
 	sql: Sql,
-	name: string,
+	{ name, server }: Kept,
 	{ mayBeNewer = false, mayBeMarked = false }: { mayBeNewer?: boolean; mayBeMarked?: boolean } = {},
 ): Promise<number> {
 	// Many programs have a table of migrations; this one is ours alone.
-	const [isOurs, server] = await sql.together<[number, number]>([
-		() => sql.number(`SELECT to_regclass('message_firsts') IS NOT NULL`),
-		() => sql.number(`SELECT current_setting('server_version_num')::int`),
-	]);
-	if (server < oldestServer && !mayBeNewer)
+	const [row] = await sql.tuples<[isOurs: number, hasIds: number, runs: number]>(
+		`SELECT to_regclass('message_firsts') IS NOT NULL, to_regclass('id_sequences') IS NOT NULL,
+			current_setting('server_version_num')::int`,
+	);
+	const [isOurs = 0, hasIds = 0, runs = 0] = row ?? [];
+	if (runs < oldestServer && !mayBeNewer)
 		throw new StoreError(
 			'not_a_database',
-			`${name} runs version ${Math.floor(server / 10_000)} of PostgreSQL; mailctl needs ${oldestServer / 10_000} or newer: upgrade the server`,
+			`${name} runs version ${Math.floor(runs / 10_000)} of PostgreSQL; mailctl needs ${oldestServer / 10_000} or newer: upgrade the server`,
 		);
 	if (isOurs === 0) return 0;
 	const last = await sql.number('SELECT max(version) FROM migrations');
@@ -91,6 +157,7 @@ export async function readVersion(
 		mark === null
 			? last
 			: await sql.number('SELECT max(version) FROM migrations WHERE version < ?', markVersion);
+	if (version >= sequences) assertKind(hasIds === 1 ? 'distributed' : 'postgresql', server, name);
 	if (version <= schemaVersion || mayBeNewer) return version;
 	throw new StoreError(
 		'newer_schema',

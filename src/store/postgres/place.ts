@@ -5,6 +5,7 @@ import { StoreError } from '../../api/errors.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { suggest } from '../../api/suggest.js';
 import { urlsOf } from '../url.js';
+import { type Server, serverOf } from './servers.js';
 
 /** A server that follows the primary. */
 export interface Replica {
@@ -20,6 +21,7 @@ export interface Replica {
 export interface Place {
 	/** For people: host, database and schema, never the password. */
 	name: string;
+	server: Server;
 	/** A project is a schema of the database. */
 	schema: string;
 	/** Null: the number that fits the role. */
@@ -49,6 +51,7 @@ export function readPlace(text: string): Place {
 		throw refuse(`names a schema that is none: ${JSON.stringify(schema)} (a-z, 0-9 and _)`);
 	if (pool !== null && !/^[1-9]\d{0,2}$/.test(pool))
 		throw refuse('has a ?pool= that is no number from 1 to 999');
+	const server = serverIn(url.searchParams, refuse);
 	const listen = url.searchParams.get('listen');
 	if (listen !== null && listen !== 'off' && !isHost(listen))
 		throw refuse('has a ?listen= that is neither off nor HOST:PORT');
@@ -64,6 +67,7 @@ export function readPlace(text: string): Place {
 	const name = `PostgreSQL at ${host}${database === '' ? '' : `, database ${database}`}`;
 	return {
 		name: schema === 'public' ? name : `${name}, schema ${schema}`,
+		server,
 		schema,
 		pool: pool === null ? null : Number(pool),
 		listen,
@@ -72,6 +76,15 @@ export function readPlace(text: string): Place {
 		isPrimaryWanted: wanted !== 'any',
 		ssl,
 	};
+}
+
+function serverIn(params: URLSearchParams, refuse: (why: string) => StoreError): Server {
+	const kind = params.get('server');
+	const server = serverOf(kind);
+	if (server === undefined) throw refuse(`has ?server=${kind}; it is postgresql or distributed`);
+	if (server.kind === 'distributed' && params.has('replica'))
+		throw refuse('has ?replica=, and a distributed database has none to name');
+	return server;
 }
 
 function isHost(text: string): boolean {
@@ -89,7 +102,16 @@ function replicaAt(host: string, url: URL, hosts: readonly URL[]): Replica {
 	return { host, url: driversUrl(own), isHost };
 }
 
-const own = ['schema', 'pool', 'listen', 'replica', 'sslmode', 'sslrootcert', 'target_session_attrs'];
+const own = [
+	'server',
+	'schema',
+	'pool',
+	'listen',
+	'replica',
+	'sslmode',
+	'sslrootcert',
+	'target_session_attrs',
+];
 
 /** Further ones: those that the driver reads, and those of libpq that hosted databases put in their URLs. */
 const parameters = [

@@ -4,6 +4,7 @@ import type { Dialect, Insertion, Sql, SqlValue, Together } from '../core/sql.js
 import type { WrappingKey } from '../keys.js';
 import { arrayText } from './arrays.js';
 import type { Answer, Pipeline } from './pipeline.js';
+import { postgresql, type Server, type ServerKind } from './servers.js';
 
 const dialect: Dialect = {
 	position: 'strpos',
@@ -31,18 +32,21 @@ const dialect: Dialect = {
 	seenState: 'SELECT pg_current_snapshot()::text',
 };
 
-const numbered = new Map<string, string>();
+const numbered: Readonly<Record<ServerKind, Map<string, string>>> = {
+	postgresql: new Map(),
+	distributed: new Map(),
+};
 
 /** `?` becomes `$1`, `$2`, …; no text of the core has a question mark of another meaning. */
-function numberParameters(text: string): string {
-	const known = numbered.get(text);
+function numberParameters(text: string, { kind, statement }: Server): string {
+	const known = numbered[kind].get(text);
 	if (known !== undefined) return known;
 	let number = 0;
-	const fresh = text.replace(/\?/g, () => {
+	const fresh = statement(text).replace(/\?/g, () => {
 		number += 1;
 		return `$${number}`;
 	});
-	numbered.set(text, fresh);
+	numbered[kind].set(text, fresh);
 	return fresh;
 }
 
@@ -52,14 +56,17 @@ interface SqlOptions {
 	shard?: number;
 	/** Throws where the transaction does not hold the project alone. */
 	alone?: () => void;
+	/** PostgreSQL when absent. */
+	server?: Server;
 }
 
 /** For one connection, in the transaction that its owner has begun. */
 export function createSql(
 	pipeline: Pipeline,
-	{ keys = [], shard = 0, alone = () => undefined }: SqlOptions = {},
+	{ keys = [], shard = 0, alone = () => undefined, server = postgresql }: SqlOptions = {},
 ): Sql {
-	const ask = (text: string, values: readonly SqlValue[]) => pipeline.ask(numberParameters(text), values);
+	const ask = (text: string, values: readonly SqlValue[]) =>
+		pipeline.ask(numberParameters(text, server), values);
 	const askAll = async (into: Insertion, rows: readonly (readonly SqlValue[])[]) =>
 		await ask(
 			insertion(into),
@@ -69,7 +76,7 @@ export function createSql(
 	const unwatched = (answer: Promise<unknown>) => void answer.catch(() => undefined);
 	// The row types are claims of each query about its own columns, as on SQLite.
 	return {
-		dialect,
+		dialect: { ...dialect, ...server.dialect },
 		secrets: secretsOf(keys),
 		shard,
 		alone,

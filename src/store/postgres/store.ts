@@ -17,10 +17,11 @@ import { createDatabaseClock } from './clock.js';
 import { type Database, openDatabase, type Session } from './connection.js';
 import { holdsOf } from './holds.js';
 import { type Listening, makesReady } from './listen.js';
-import { migrate, readVersion, schemaVersion } from './migrations.js';
+import { migrate, migrateInSteps, readVersion, schemaVersion } from './migrations.js';
 import { createOutcomes } from './outcomes.js';
-import { readPlace } from './place.js';
+import { type Place, readPlace } from './place.js';
 import { openReplicas } from './replicas.js';
+import { assertServer } from './servers.js';
 import { startUpkeep } from './upkeep.js';
 
 export interface PostgresOptions {
@@ -56,8 +57,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const replicas =
 		isTrial || place.replicas.length === 0 ? null : openReplicas(database, parts, options.warn ?? ignore);
 	try {
-		await database.read(({ sql }) => clock.measure(sql));
-		await prepare(database, { ...options, clock, schema: place.schema, name: place.name });
+		await database.read(({ sql }) =>
+			sql.together([() => clock.measure(sql), () => assertServer(sql, place.server, place.name)]),
+		);
+		await prepare(database, { ...options, clock, place });
 		await database.read(({ sql }) => assertKeys(sql, keys));
 	} catch (error) {
 		await database.close();
@@ -122,14 +125,24 @@ function ignore(): void {}
 
 async function prepare(
 	database: Database,
-	{ url, mode, schema, name, clock }: PostgresOptions & { schema: string; name: string },
+	{ url, mode, place, clock }: PostgresOptions & { place: Place },
 ): Promise<void> {
-	const found = await database.read(({ sql }) => readVersion(sql, name));
+	const { schema, server } = place;
+	const found = await database.read(({ sql }) => readVersion(sql, place));
 	if (found === 0 && mode === 'existing') throw new DatabaseMissing(shownDatabase(url));
 	if (found === schemaVersion) return;
+	const makeSchema = async ({ sql }: Session) => {
+		if (schema !== 'public') await sql.run(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+	};
+	const now = clock.now();
+	if (!server.migratesAtOnce) {
+		await database.write(makeSchema);
+		await migrateInSteps(database, { ...place, now });
+		return;
+	}
 	await database.write(async (session) => {
-		if (schema !== 'public') await session.sql.run(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
-		await migrate(session, { name, now: clock.now() });
+		await makeSchema(session);
+		await migrate(session, { ...place, now });
 	});
 }
 

@@ -19,8 +19,11 @@ export function serverChecks(found: Inspected, { line }: Pick<Surroundings, 'lin
 	return [
 		{ name: 'database.server', run: async () => judgeServer(found, line) },
 		{ name: 'database.schema', run: opened(({ schema }) => judgeSchema(schema, line)) },
-		{ name: 'database.durability', run: opened(({ server }) => judgeDurability(server)) },
-		{ name: 'database.connections', run: opened(({ server }) => judgeConnections(server)) },
+		{ name: 'database.durability', run: opened(({ server }) => unlessDistributed(server, judgeDurability)) },
+		{
+			name: 'database.connections',
+			run: opened(({ server }) => unlessDistributed(server, judgeConnections)),
+		},
 		{ name: 'database.clock', run: opened(({ server }) => judgeClock(server)) },
 		...namedBy(found).map((replica) => ({
 			name: 'database.replica' as const,
@@ -56,15 +59,25 @@ function judgeServer(found: Inspected, line: Surroundings['line']): Verdict {
 		return problem(`there is no database at ${found.path}`, line('engine', 'init', '--db', found.path));
 	if (found.kind === 'closed') return problem(found.message, closedFix(found.code));
 	if (found.kind === 'open') return skipped('it is a file');
-	const { version, number, bytes, isReadOnly, isEncrypted } = found.database.server;
-	const says = `PostgreSQL ${version}, ${sizeText(bytes)}, ${isEncrypted ? 'over TLS' : 'without TLS'}`;
+	const { kind, version, number, bytes, isReadOnly, isEncrypted } = found.database.server;
+	const isDistributed = kind === 'distributed';
+	const what = isDistributed
+		? `${version}, as a distributed database (?server=distributed)`
+		: `PostgreSQL ${version}, ${sizeText(bytes)}`;
+	const says = `${what}, ${isEncrypted ? 'over TLS' : 'without TLS'}`;
 	if (isReadOnly)
 		return problem(`${says}: it is read-only, a replica or made so`, 'name the primary with --db');
-	if (number < oldest) return problem(`${says}: version 13 is the oldest that fits`, 'upgrade PostgreSQL');
+	if (number < oldest && !isDistributed)
+		return problem(`${says}: version 13 is the oldest that fits`, 'upgrade PostgreSQL');
 	return ok(says);
 }
 
 type Facts = InspectedServer['server'];
+
+/** It has settings of its own. */
+function unlessDistributed(facts: Facts, judge: (facts: Facts) => Verdict): Verdict {
+	return facts.kind === 'distributed' ? skipped('a distributed database does not say') : judge(facts);
+}
 
 function judgeDurability({ synchronousCommit, standbys, replicas }: Facts): Verdict {
 	if (synchronousCommit === 'off')

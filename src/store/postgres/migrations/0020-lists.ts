@@ -1,3 +1,9 @@
+/** The row from which ids of subscribers come, where no sequence takes its place later. */
+export const idSequences = `CREATE TABLE id_sequences (
+	name TEXT COLLATE "C" PRIMARY KEY,
+	last BIGINT NOT NULL
+)`;
+
 /** Lists and what is set up: the tables of the first schema that know no message. */
 export const lists = `
 CREATE TABLE clock (
@@ -30,10 +36,7 @@ CREATE TABLE fields (
 	created_at BIGINT NOT NULL
 );
 
-CREATE TABLE id_sequences (
-	name TEXT COLLATE "C" PRIMARY KEY,
-	last BIGINT NOT NULL
-);
+${idSequences};
 
 CREATE TABLE imports (
 	seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
