@@ -104,6 +104,8 @@ interface SharedFields {
  */
 export function fieldWriter(): (subject: string, envelope: Envelope, recipient: Recipient) => string {
 	const known = new WeakMap<Envelope, SharedFields>();
+	// Mails of a campaign have one date.
+	let date = { ms: Number.NaN, field: '' };
 	return (subject, envelope, recipient) => {
 		let shared = known.get(envelope);
 		if (shared === undefined) {
@@ -111,8 +113,9 @@ export function fieldWriter(): (subject: string, envelope: Envelope, recipient: 
 			known.set(envelope, shared);
 		}
 		const { dateMs, to, messageId, listUnsubscribeUrl } = recipient;
+		if (date.ms !== dateMs) date = { ms: dateMs, field: dateField(dateMs) };
 		return (
-			dateField(dateMs) +
+			date.field +
 			shared.from +
 			addressField('To', [to]) +
 			shared.copies +

@@ -9,6 +9,7 @@ import {
 	createTransaction,
 	envelopeOf,
 	finalDot,
+	Joint,
 	type Move,
 	type SmtpExtensions,
 	type Transaction,
@@ -20,6 +21,8 @@ export interface DialogueOptions {
 	extensions: SmtpExtensions;
 	/** Writes bytes to the socket; false: wait for `drained` before the next. */
 	write: (bytes: Buffer | string) => boolean;
+	/** All that was written has left this process: its memory may be written over. */
+	isWritten: () => boolean;
 	/** The dialogue cannot use the connection any more; it has reported to all its mails. */
 	close: () => void;
 	/** The phase that is waited for; null for none. Called again whenever the wait restarts. */
@@ -84,6 +87,8 @@ class PipelinedDialogue implements Dialogue {
 	/** Since DATA was written: nothing else may be written before its reply and its body. */
 	#isHeld = false;
 	#unwritten: (WirePieces & { entry: Entry }) | null = null;
+	/** For the ends of bodies and the commands after them. */
+	#joint = new Joint();
 	#isEnded = false;
 
 	constructor(options: DialogueOptions) {
@@ -208,7 +213,8 @@ class PipelinedDialogue implements Dialogue {
 			// Once the final dot is passed on, it cannot be known whether it arrived.
 			entry.transaction.dotWritten();
 			this.#expected.push(entry);
-			this.#write(Buffer.concat([bytes, Buffer.from(finalDot + this.#dueCommands())]));
+			this.#write(this.#joint.join(bytes, finalDot + this.#dueCommands()));
+			if (!this.#options.isWritten()) this.#joint = new Joint();
 		}
 	}
 

@@ -144,6 +144,7 @@ class SmtpSession implements Session {
 		const dialogue = createDialogue({
 			extensions: this.#tracker.extensions,
 			write: (bytes) => socket.write(bytes),
+			isWritten: () => socket.writableLength === 0,
 			close: () => this.#close(),
 			onWait: (phase) => (phase === null ? this.#deadline.clear() : this.#awaitPhase(phase)),
 			onTrace: (entry) => this.#tell(entry),

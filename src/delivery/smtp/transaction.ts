@@ -179,6 +179,24 @@ export function wirePieces({ bytes, rest = [] }: Mail): WirePieces {
 	return { bytes: wireBody(bytes), rest: [...rest] };
 }
 
+/** Of a UTF-16 unit in UTF-8. */
+const mostOctets = 3;
+/** Room for longer mails of the same kind. */
+const slack = 1024;
+
+/** Memory in which octets and the text after them become one piece, again and again. */
+export class Joint {
+	#memory = Buffer.alloc(0);
+
+	/** Valid until the next call. */
+	join(bytes: Buffer, text: string): Buffer {
+		const most = bytes.length + mostOctets * text.length;
+		if (this.#memory.length < most) this.#memory = Buffer.allocUnsafeSlow(most + slack);
+		bytes.copy(this.#memory);
+		return this.#memory.subarray(0, bytes.length + this.#memory.write(text, bytes.length));
+	}
+}
+
 /** Nearly all bodies are plain. Searched by the C library: 3 µs of 14 KB, where a loop takes 35. */
 function isPlainBody(bytes: Buffer): boolean {
 	if (bytes[0] === dot || bytes.includes('\n.') || bytes.includes('\r.')) return false;

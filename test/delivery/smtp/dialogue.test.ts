@@ -26,6 +26,7 @@ function talk(extensions = ['PIPELINING']) {
 			packets.push(bytes.toString());
 			return !state.isFull;
 		},
+		isWritten: () => !state.isFull,
 		close: () => {
 			state.isClosed = true;
 		},
