@@ -47,7 +47,7 @@ export async function compileContent(
 		files: content.attachments ?? [],
 		written: content.html,
 	};
-	return { variables: usedVariables(content), warnings, ...writers(sources, heldOf(onHeld)) };
+	return { variables: usedVariables(content), warnings, read, ...writers(sources, heldOf(onHeld)) };
 }
 
 /** Requests less after each reading that fails: first without style sheets, then without the text alternative. */

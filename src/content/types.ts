@@ -1,5 +1,6 @@
 /** Input and output of the compiler. */
 import type { Envelope } from '../api/content.js';
+import type { ReadHtml } from './read-html.js';
 
 /** The values that vary by recipient. */
 export interface Recipient {
@@ -33,6 +34,8 @@ export interface CompiledContent {
 	readonly variables: readonly string[];
 	/** Notes for the author, such as CSS that could not be inlined. */
 	readonly warnings: readonly string[];
+	/** What its HTML was read as; null without HTML. Another thread compiles the same of it. */
+	readonly read: ReadHtml | null;
 	/** The number of links with a position: 0 to `links` − 1. */
 	readonly links: number;
 	/**

@@ -11,6 +11,7 @@ import type { CompiledContent, Recipient } from '../content/types.js';
 import type { Leased, Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 import type { StoredSubmission } from '../store/submissions.js';
+import { type Ahead, composeAhead, type MailSource } from './ahead.js';
 import type { SignMail } from './dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from './files.js';
 import { localReply } from './reply.js';
@@ -39,11 +40,15 @@ export interface ComposerOptions extends LinkOptions {
 	queue?: Pick<Queue, 'beginComposing' | 'endComposing'>;
 	/** Absent: mails are not signed. */
 	sign?: SignMail;
+	/** Absent: a mail is composed when it is asked for. */
+	ahead?: Ahead;
 }
 
 export interface Composer {
 	/** The mail, or why it can never be composed. Rejects only when the store does. */
 	compose(message: Leased): Promise<Composed>;
+	/** These will be asked for next, in this order. Nothing depends on it. */
+	expect(messages: readonly Leased[]): void;
 }
 
 type Composed = { kind: 'mail'; mail: Mail } | { kind: 'unsendable'; conversation: Conversation };
@@ -57,15 +62,44 @@ export function createComposer(options: ComposerOptions): Composer {
 	const withCare = takeCare(options.queue);
 	const isSmall = measured();
 	const files = options.files ?? createEncodedFiles(options.reads);
+	const { ahead } = options;
+	const sourceOf = sourcesOf(options, submissions);
+	const isOrdinary = (submission: StoredSubmission, message: Leased) =>
+		!message.is_suspect && isSmall(submission, message);
 	return {
 		async compose(message) {
+			const mail = (await ahead?.take(message.message)) ?? null;
+			if (mail !== null) return { kind: 'mail', mail };
 			const submission = await submissions.get(message.submission);
 			if (submission === null) return unsendable('its submission is gone');
 			if (submission.is_dropped) return unsendable('its text was deleted: keep_bodies');
 			const work = () => compose({ ...options, files }, submission, message);
-			const mayHarm = message.is_suspect || !isSmall(submission, message);
-			return mayHarm ? withCare(message, work) : work();
+			return isOrdinary(submission, message) ? work() : withCare(message, work);
 		},
+		expect(messages) {
+			// What fails here is composed when it is asked for, and fails there.
+			if (ahead !== undefined)
+				composeAhead(ahead, messages, { sourceOf, mayGo: isOrdinary }).catch(() => undefined);
+		},
+	};
+}
+
+/** Of mails that cost more than a message to a thread: signed ones, and HTML; without files. */
+function sourcesOf(
+	{ contents, ahead }: ComposerOptions,
+	submissions: Submissions,
+): (message: Leased) => Promise<MailSource | null> {
+	let last: MailSource | null = null;
+	return async ({ submission: id }) => {
+		const submission = await submissions.get(id);
+		const { attachments = [] } = submission?.content ?? {};
+		if (submission === null || submission.is_dropped || attachments.length > 0) return null;
+		const { read } = await contents.get(submission.content_sha256, submission.content);
+		const keys = (await ahead?.keysFor(addressOf(submission.envelope.from))) ?? [];
+		if (keys.length === 0 && read === null) return null;
+		if (last?.submission !== submission || last.read !== read || last.keys !== keys)
+			last = { submission, read, keys };
+		return last;
 	};
 }
 
@@ -128,10 +162,16 @@ export function addressOf(mailbox: string): string {
 /** `uuid@domain of the sender`: the same on every attempt, so that a repeat is recognisable. */
 export function messageIdOf(message: Uuid, from: string): string {
 	const domain = from.slice(from.lastIndexOf('@') + 1);
-	return `${message}@${domainToASCII(domain) || domain}`;
+	return `${message}@${isAsciiName(domain) ? domain : domainToASCII(domain) || domain}`;
 }
 
-function toMail(
+/** As `domainToASCII` would return it, which costs a microsecond; an end in figures may be an IPv4 address. */
+function isAsciiName(domain: string): boolean {
+	return /^[a-z0-9.-]+\.[a-z]+$/.test(domain);
+}
+
+/** Throws where the content cannot be joined with the values of the recipient. */
+export function toMail(
 	options: LinkOptions & Pick<ComposerOptions, 'returnPath'> & { files: ReadonlyMap<string, Buffer> },
 	compiled: CompiledContent,
 	submission: StoredSubmission,

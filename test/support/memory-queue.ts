@@ -147,6 +147,7 @@ export const plainContents: { get(): Promise<CompiledContent> } = {
 	get: async () => ({
 		variables: [],
 		warnings: [],
+		read: null,
 		links: 0,
 		link: () => null,
 		join: (envelope, recipient) =>

@@ -7,8 +7,9 @@ import { microsPerMs } from '../../api/datetime.js';
 import { invalid } from '../../api/errors.js';
 import type { Uuid } from '../../api/records.js';
 import { createContentCache } from '../../content/cache.js';
+import { createVerp } from '../../delivery/bounces/verp.js';
 import { addressOf, type ContentCache, createComposer } from '../../delivery/composer.js';
-import { createSigner, type SignMail } from '../../delivery/dkim/sign.js';
+import { createKeyReader, createSigner, type KeysFor } from '../../delivery/dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from '../../delivery/files.js';
 import { formatReply } from '../../delivery/reply.js';
 import { createPool, type PoolOptions } from '../../delivery/smtp/pool.js';
@@ -17,12 +18,13 @@ import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/to
 import { createWorker, type RunResult } from '../../delivery/worker.js';
 import { isLoopbackSmtp } from '../../engine/contents.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
+import { createComposingThreads } from '../../threads/composing.js';
 import { createInliner } from '../../threads/inliner.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/composition.js';
 import type { DeliverOptions, DeliverySummary, SmtpTest } from '../frame/connection.js';
 import { NoSmtp } from '../frame/errors.js';
 import { composeMessage, inlineDeadlineMs, type Links, renderContent } from './compose.js';
-import { openVerp, trackingKeys } from './keys.js';
+import { trackingKeys } from './keys.js';
 import type { LocalParts } from './parts.js';
 
 export interface Mailer {
@@ -63,14 +65,15 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	const inliner = createInliner({ deadlineMs: inlineDeadlineMs });
 	const contents = createContentCache({ askHtml: inliner.read, maxBytes: contentCacheBytes });
 	const files = createEncodedFiles(store.reads);
-	const sign = createSigner({ reads: store.reads, clock });
+	const keysFor = createKeyReader({ reads: store.reads, clock });
+	const sign = createSigner(keysFor);
 	const links = async () => {
 		const settings = await readSettings(store);
 		const keys = await trackingKeys(parts);
 		return { publicUrl: linkBaseOf(settings), keyring: keyringOf(keys) };
 	};
 	return {
-		deliver: async (options) => deliver(parts, { ...(await links()), contents, files, sign }, options),
+		deliver: async (options) => deliver(parts, { contents, files, keysFor }, options),
 		testSmtp: async (signal) => testSmtp(smtpOf(await readSettings(store)), { trace: parts.trace, signal }),
 		compose: async (request) => {
 			const options = await links();
@@ -131,24 +134,20 @@ export function smtpOf({
 
 async function deliver(
 	parts: LocalParts,
-	{
-		contents,
-		files,
-		sign,
-		...links
-	}: Links & {
-		contents: ContentCache;
-		files: EncodedFiles;
-		sign: SignMail;
-	},
+	{ contents, files, keysFor }: { contents: ContentCache; files: EncodedFiles; keysFor: KeysFor },
 	options: DeliverOptions,
 ): Promise<DeliverySummary> {
 	const { store, clock, trace } = parts;
-	const settings = smtpOf(await readSettings(store));
-	const verp = await openVerp(parts);
+	const settings = await readSettings(store);
+	const server = smtpOf(settings);
+	const keys = await trackingKeys(parts);
+	const { bounceAddress } = settings;
+	const publicUrl = linkBaseOf(settings);
+	const verp = bounceAddress === null ? null : createVerp(bounceAddress, keys);
+	const ahead = createComposingThreads({ ground: { publicUrl, keys, bounceAddress }, keysFor });
 	const connections = options.connections ?? 5;
 	const pool = createPool({
-		settings,
+		settings: server,
 		connections,
 		...tracedTo(trace),
 	});
@@ -159,8 +158,10 @@ async function deliver(
 		reads: store.reads,
 		contents: warned(contents, warnings.add),
 		files,
-		sign,
-		...links,
+		sign: createSigner(keysFor),
+		ahead,
+		publicUrl,
+		keyring: keyringOf(keys),
 		...(verp !== null && { returnPath: ({ message }) => verp.addressFor(message) }),
 		pool,
 		clock,
@@ -194,6 +195,7 @@ async function deliver(
 		stopListening?.();
 		stall.end();
 		pool.close();
+		await ahead.close();
 	}
 }
 

@@ -35,19 +35,20 @@ export async function signMessage(
 	rest: readonly Buffer[] = [],
 ): Promise<Buffer> {
 	if (keys.length === 0) return bytes;
-	const { fields, body } = splitMessage(bytes);
-	const { names, texts } = signedFields(fields);
-	const hash = createHash('sha256').update(relaxedBody(body));
-	for (const piece of rest) hash.update(piece);
-	const bodyHash = hash.digest('base64');
-	const signatures = await Promise.all(
-		keys.map(async (key) => {
-			const unsigned = unsignedField(key, names, bodyHash);
-			const signature = await signFields(key, texts, unsigned);
-			return `${unsigned}${folded(signature)}\r\n`;
-		}),
-	);
-	return Buffer.concat([Buffer.from(signatures.join(''), 'latin1'), bytes]);
+	const { texts, unsigned } = unsignedMessage(bytes, keys, rest);
+	const signatures = await Promise.all(keys.map((key, at) => signFields(key, texts, unsigned[at] ?? '')));
+	return withSignatures(bytes, unsigned, signatures);
+}
+
+/** The same, in this thread: for one that does nothing else. */
+export function signMessageHere(bytes: Buffer, keys: readonly SigningKey[]): Buffer {
+	if (keys.length === 0) return bytes;
+	const { texts, unsigned } = unsignedMessage(bytes, keys, []);
+	const signatures = keys.map((key, at) => {
+		const { hash, data } = signedData(key, texts, unsigned[at] ?? '');
+		return signBytes(hash, data, key.key).toString('base64');
+	});
+	return withSignatures(bytes, unsigned, signatures);
 }
 
 /**
@@ -55,19 +56,38 @@ export async function signMessage(
  * empty b= (RFC 6376 s.3.7).
  */
 export function signFields(
-	{ type, key }: Pick<SigningKey, 'type' | 'key'>,
+	key: Pick<SigningKey, 'type' | 'key'>,
 	texts: readonly string[],
 	unsigned: string,
 ): Promise<string> {
-	const lines = [...texts, unsigned].map(relaxedField);
-	const data = Buffer.from(lines.join('\r\n'), 'latin1');
+	const { hash, data } = signedData(key, texts, unsigned);
 	return new Promise((resolve, reject) => {
-		const done = (error: Error | null, signature: Buffer) =>
-			error === null ? resolve(signature.toString('base64')) : reject(error);
-		if (type === 'rsa') signBytes('sha256', data, key, done);
-		// RFC 8463 s.3: Ed25519 signs the hash of what RSA would sign.
-		else signBytes(null, createHash('sha256').update(data).digest(), key, done);
+		signBytes(hash, data, key.key, (error, signature) =>
+			error === null ? resolve(signature.toString('base64')) : reject(error),
+		);
 	});
+}
+
+function signedData({ type }: Pick<SigningKey, 'type'>, texts: readonly string[], unsigned: string) {
+	const data = Buffer.from([...texts, unsigned].map(relaxedField).join('\r\n'), 'latin1');
+	if (type === 'rsa') return { hash: 'sha256', data };
+	// RFC 8463 s.3: Ed25519 signs the hash of what RSA would sign.
+	return { hash: null, data: createHash('sha256').update(data).digest() };
+}
+
+/** The texts that are signed, and for each key its field without the signature. */
+function unsignedMessage(bytes: Buffer, keys: readonly SigningKey[], rest: readonly Buffer[]) {
+	const { fields, body } = splitMessage(bytes);
+	const { names, texts } = signedFields(fields);
+	const hash = createHash('sha256').update(relaxedBody(body));
+	for (const piece of rest) hash.update(piece);
+	const bodyHash = hash.digest('base64');
+	return { texts, unsigned: keys.map((key) => unsignedField(key, names, bodyHash)) };
+}
+
+function withSignatures(bytes: Buffer, unsigned: readonly string[], signatures: readonly string[]): Buffer {
+	const fields = unsigned.map((field, at) => `${field}${folded(signatures[at] ?? '')}\r\n`);
+	return Buffer.concat([Buffer.from(fields.join(''), 'latin1'), bytes]);
 }
 
 /** Everything but the value of b=, which is empty while it is signed (RFC 6376 s.3.5). */
@@ -107,20 +127,26 @@ function folded(base64: string): string {
 /** Signs a finished message for the address in its From field; without a key of that domain it stays unchanged. */
 export type SignMail = (bytes: Buffer, from: string, rest?: readonly Buffer[]) => Promise<Buffer>;
 
+/** The keys that sign for an address in a From field. Rejects only when the store does. */
+export type KeysFor = (from: string) => Promise<readonly SigningKey[]>;
+
+/** Every key of the domain signs: RSA and Ed25519 together, and during a rotation the old one and the new. */
+export function createSigner(keysFor: KeysFor): SignMail {
+	return async (bytes, from, rest = []) => signMessage(bytes, await keysFor(from), rest);
+}
+
 /** Added or removed keys take effect after this time in every process. */
 const rereadAfter: Micros = 5 * microsPerSecond;
+const noKeys: readonly SigningKey[] = [];
 
-/**
- * Every key of the domain signs: RSA and Ed25519 together, and during a rotation the old one and the new. Rejects only
- * when the store does.
- */
-export function createSigner({
+/** Keys of the store. The same ones are the same list, until they are read again. */
+export function createKeyReader({
 	reads,
 	clock,
 }: {
 	reads: Pick<Reads, 'listDkimKeys'>;
 	clock: Clock;
-}): SignMail {
+}): KeysFor {
 	let keys: { at: Micros; byDomain: Promise<ReadonlyMap<string, readonly SigningKey[]>> } | null = null;
 	let known: readonly HeldKey[] = [];
 	const read = async () => {
@@ -129,7 +155,7 @@ export function createSigner({
 		);
 		return groupByDomain(known);
 	};
-	return async (bytes, from, rest = []) => {
+	return async (from) => {
 		const now = steadyOf(clock);
 		if (keys === null || now - keys.at > rereadAfter) keys = { at: now, byDomain: read() };
 		const current = keys;
@@ -138,7 +164,7 @@ export function createSigner({
 			if (keys === current) keys = null;
 			throw error;
 		});
-		return signMessage(bytes, byDomain.get(domainOf(from)) ?? [], rest);
+		return byDomain.get(domainOf(from)) ?? noKeys;
 	};
 }
 

@@ -53,6 +53,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 		mostUnderWay: 3 * connections,
 		leaseBatch: 100,
 		settles: 'in_groups',
+		expect: (messages) => composer.expect(messages),
 		deliver: async (group, tell) => {
 			for (const message of group) await carry(message, tell);
 		},

@@ -1,0 +1,76 @@
+/** Composes and signs mails, job by job, into the slabs that it shares with the process. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { compileContent } from '../content/compile.js';
+import type { MailSource } from '../delivery/ahead.js';
+import { createVerp } from '../delivery/bounces/verp.js';
+import { type ComposerOptions, toMail } from '../delivery/composer.js';
+import { signMessageHere } from '../delivery/dkim/sign.js';
+import type { Mail } from '../delivery/smtp/conversation.js';
+import { keyringOf } from '../delivery/tracking/tokens.js';
+import type { Leased } from '../store/queue.js';
+import type { ComposedAhead, ComposingAnswer, ComposingJob, ComposingOrder } from './composing.js';
+
+// Put there by the side that starts it.
+const { ground, slabs } = workerData as ComposingOrder;
+const { publicUrl, keys, bounceAddress } = ground;
+const verp = bounceAddress === null ? null : createVerp(bounceAddress, keys);
+const returnPath: ComposerOptions['returnPath'] =
+	verp === null ? undefined : ({ message }) => verp.addressFor(message);
+const shared = {
+	publicUrl,
+	keyring: keyringOf(keys),
+	...(returnPath && { returnPath }),
+	files: new Map<string, Buffer>(),
+};
+
+type Compose = (message: Leased) => Mail;
+
+/** For the mails of one submission. Rejects where its content cannot be compiled. */
+async function composerOf({ submission, read, keys: signing }: MailSource): Promise<Compose> {
+	const compiled = await compileContent(submission.content, async () => {
+		if (read === null) throw new Error('the HTML was not read');
+		return read;
+	});
+	return (message) => {
+		const mail = toMail(shared, compiled, submission, message);
+		return { ...mail, bytes: signMessageHere(mail.bytes, signing) };
+	};
+}
+
+/** Of the last source. */
+let composer: Promise<Compose> | null = null;
+
+async function answer({ number, slab, messages, source }: ComposingJob): Promise<void> {
+	if (source !== undefined) composer = composerOf(source);
+	const compose = await composer?.catch(() => null);
+	const room = new Uint8Array(slabs[slab] ?? new SharedArrayBuffer(0));
+	let length = 0;
+	const mails = messages.map((message): ComposedAhead => {
+		const mail = compose == null ? null : composed(compose, message);
+		if (mail === null || length + mail.bytes.length > room.length) return null;
+		room.set(mail.bytes, length);
+		length += mail.bytes.length;
+		const { bytes, ...envelope } = mail;
+		return { ...envelope, length: bytes.length };
+	});
+	post({ kind: 'composed', number, mails });
+}
+
+/** Null: it cannot be composed. The other side finds out why when it does it itself. */
+function composed(compose: Compose, message: Leased): Mail | null {
+	try {
+		return compose(message);
+	} catch {
+		return null;
+	}
+}
+
+function post(message: ComposingAnswer): void {
+	parentPort?.postMessage(message);
+}
+
+let last: Promise<void> = Promise.resolve();
+parentPort?.on('message', (job: ComposingJob) => {
+	last = last.then(() => answer(job));
+});
+post({ kind: 'ready' });
