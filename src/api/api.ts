@@ -20,7 +20,7 @@ import type {
 
 /** Options of one call that are no part of its body. */
 export interface Call {
-	signal?: AbortSignal;
+	signal?: AbortSignal | undefined;
 	/** Same key and body within 24 h: the first answer again (api-decisions 29). Stored with the accepted submission. */
 	idempotencyKey?: string;
 	/**

@@ -12,11 +12,11 @@ export type WireDate = string;
 export type Uuid = string;
 
 /** Service document, "Paginated list envelope". */
-export interface Page<T> {
+export interface Page<T, Results = T[]> {
 	count: number;
 	next: string | null;
 	previous: string | null;
-	results: T[];
+	results: Results;
 	/** Ours: where `slice` of the collection goes on behind this page; absent: it has none, or nothing follows. */
 	cursor?: string;
 }

@@ -1,6 +1,7 @@
 /** The local `Api`: the operations of the service document, and our extensions, on a store. */
 import type { Api } from '../api/api.js';
 import type { Capabilities, Extensions } from '../api/capabilities.js';
+import type { EncodedReads } from '../api/exports.js';
 import type { SendRequest } from '../api/inputs.js';
 import { createAttachments } from './attachments.js';
 import { createAudiences } from './audiences.js';
@@ -8,7 +9,7 @@ import { createCampaigns } from './campaigns.js';
 import type { EngineContext } from './context.js';
 import { createDeliveries } from './deliveries.js';
 import { createErasures } from './erasures.js';
-import { createExports } from './exports.js';
+import { createEncodedReads, createExports } from './exports.js';
 import { createFields, createFieldsPlus } from './fields.js';
 import { createImports } from './imports.js';
 import { createLists, createListsPlus } from './lists.js';
@@ -24,6 +25,7 @@ import { createWebhooks } from './webhooks.js';
 /** An `Api` with every extension, so that owners of the database need not check for them. */
 export interface Engine extends Api {
 	readonly ext: Extensions;
+	readonly encoded: EncodedReads;
 	/** Fails with the errors that `send` would give now, and accepts nothing. */
 	foreseeSend(request: SendRequest): Promise<void>;
 }
@@ -51,6 +53,7 @@ export function createEngine(context: EngineContext): Engine {
 	const capabilities: Capabilities = { service: 'mailctl', idempotentSend: true, ext };
 	return {
 		ext,
+		encoded: createEncodedReads(context),
 		lists: createLists(context),
 		fields: createFields(context),
 		webhooks: createWebhooks(context),

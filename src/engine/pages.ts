@@ -5,7 +5,7 @@
 import type { PageRequest } from '../api/api.js';
 import { ApiError } from '../api/errors.js';
 import type { Page } from '../api/records.js';
-import type { PageOf, Slice } from '../store/store.js';
+import type { PageOf } from '../store/store.js';
 import type { EngineContext } from './context.js';
 import { readSettings } from './settings.js';
 
@@ -19,12 +19,12 @@ export interface PagePlace {
 }
 
 /** Reads one page through `slice` and returns it in the form of the wire. Throws `not_found` "Invalid page.". */
-export async function readPage<T>(
+export async function readPage<Results>(
 	context: Pick<EngineContext, 'store'>,
 	request: PageRequest,
 	place: PagePlace,
-	slice: (page: PageOf) => Promise<Slice<T> & { cursor?: string }>,
-): Promise<Page<T>> {
+	slice: (page: PageOf) => Promise<{ count: number; results: Results; cursor?: string }>,
+): Promise<Page<unknown, Results>> {
 	const page = pageNumber(request.page);
 	const page_size = pageSize(request.page_size);
 	// A missing collection is "Not found." for any page. Both calls at once: a store in threads gets them in one message.

@@ -1,8 +1,9 @@
 /** The subscribers of a list. The store's operation applies the rules that depend on stored state. */
-import type { Crud } from '../api/api.js';
+import type { Crud, PageRequest } from '../api/api.js';
 import type { SubscriberInput } from '../api/inputs.js';
-import type { Subscriber, SubscriberFilter } from '../api/records.js';
+import type { Page, Subscriber, SubscriberFilter } from '../api/records.js';
 import { type SubscribersPlus, subscriberFields } from '../api/subscribers.js';
+import type { Command } from '../store/operations.js';
 import type { SubscriberPatch } from '../store/store.js';
 import { checked, checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
@@ -22,13 +23,7 @@ export function createSubscribers(
 		return written(await writes.patchSubscriber({ list_id, id, patch, now: clock.now() }));
 	};
 	return {
-		page: ({ page, page_size, query: _, ...filter }) => {
-			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
-			const place = { path: `/sub/lists/${list_id}/subscribers/`, filters: { ...filter } };
-			return readPage(context, request, place, async (slice) =>
-				found(await reads.pageSubscribers({ ...slice, list_id, filter })),
-			);
-		},
+		page: (request) => readSubscribers(context, list_id, request, reads.pageSubscribers),
 		get: async (id) => found(await reads.getSubscriber({ list_id, id })),
 		create: async (input) => {
 			found(await reads.getList({ id: list_id }));
@@ -39,6 +34,18 @@ export function createSubscribers(
 		patch: (id, input) => change(id, input, 'patch'),
 		delete: async (id) => deleted(await writes.deleteSubscriber({ list_id, id, now: clock.now() })),
 	};
+}
+
+/** Reads a page of subscribers, as records or as their JSON. Throws `not_found`. */
+export function readSubscribers<Results>(
+	context: EngineContext,
+	list_id: number,
+	{ page, page_size, query: _, ...filter }: PageRequest & SubscriberFilter,
+	read: (command: Command<'pageSubscribers'>) => Promise<{ count: number; results: Results } | null>,
+): Promise<Page<Subscriber, Results>> {
+	const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
+	const place = { path: `/sub/lists/${list_id}/subscribers/`, filters: { ...filter } };
+	return readPage(context, request, place, async (slice) => found(await read({ ...slice, list_id, filter })));
 }
 
 /** Our extensions of the document about subscribers. */

@@ -30,7 +30,6 @@ import type {
 	MessageState,
 	Sender,
 	Subscriber,
-	SubscriberFilter,
 	Template,
 	Uuid,
 	Webhook,
@@ -48,6 +47,7 @@ import type { Leased, LimitHold, LimitWait, Queue, QueuePause, QueueState, Queue
 import type { ReportReads } from './reports.js';
 import type { RowImportReads, RowImportWrites } from './row-imports.js';
 import type { Acceptance, IdempotencyKey, OldMessage, StoredSubmission, Submission } from './submissions.js';
+import type { SubscriberLists } from './subscribers.js';
 import type { SuppressionReads, SuppressionWrites } from './suppressions.js';
 
 /** A store of one project; `close` waits for writes under way. */
@@ -67,7 +67,7 @@ export interface Store {
  * with its reason. What was done stays, and a repeated call goes on.
  */
 export interface Means {
-	signal?: AbortSignal;
+	signal?: AbortSignal | undefined;
 }
 
 /** `page` ≥ 1; a page past the end is an empty slice with the true count. */
@@ -101,24 +101,14 @@ export interface Reads
 		CampaignReads,
 		FieldErrorReads,
 		MessageLists,
+		SubscriberLists,
 		SuppressionReads,
 		ReportReads,
 		RowImportReads {
 	pageLists(c: PageOf): Promise<Slice<List>>;
 	getList(c: { id: number }): Promise<List | null>;
 	getListDetails(c: { id: number }): Promise<ListDetails | null>;
-	/** `null`: no such list. */
-	pageSubscribers(
-		c: PageOf & { list_id: number; filter: SubscriberFilter },
-	): Promise<Slice<Subscriber> | null>;
 	getSubscriber(c: { list_id: number; id: number }): Promise<Subscriber | null>;
-	/** Up to `limit` subscribers with an id above `after`, ascending; never counts. `null`: no such list. */
-	sliceSubscribers(c: {
-		list_id: number;
-		after: number;
-		limit: number;
-		filter: SubscriberFilter;
-	}): Promise<Subscriber[] | null>;
 	pageFields(c: PageOf): Promise<Slice<Field>>;
 	getField(c: { id: number }): Promise<Field | null>;
 	/** Subscribers of all lists whose meta holds the variable. */

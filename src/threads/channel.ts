@@ -26,10 +26,17 @@ export function openChannel(
 	worker: Worker,
 	{ name, onFailure }: { name: string; onFailure: (error: StoreError) => void },
 ): Channel {
-	const waiting = new Map<number, Waiting>();
+	// Not a Map: tables that it outgrew led V8 to later ones, so that answers lived until a full collection.
+	const waiting: Record<number, Waiting> = {};
 	let queued: Operation[] = [];
 	let lastId = 0;
 	let ended: StoreError | null = null;
+
+	const take = (id: number): Waiting | undefined => {
+		const asker = waiting[id];
+		delete waiting[id];
+		return asker;
+	};
 
 	const send = () => {
 		const operations = queued;
@@ -46,15 +53,13 @@ export function openChannel(
 		try {
 			worker.postMessage([operation]);
 		} catch (error) {
-			waiting.get(operation.id)?.reject(error);
-			waiting.delete(operation.id);
+			take(operation.id)?.reject(error);
 		}
 	};
 
 	const onAnswers = (answers: readonly Answer[]) => {
 		for (const answer of answers) {
-			const asker = waiting.get(answer.id);
-			waiting.delete(answer.id);
+			const asker = take(answer.id);
 			if (answer.kind === 'value') asker?.resolve(answer.value);
 			else asker?.reject(parseFailure(answer.failure));
 		}
@@ -63,8 +68,7 @@ export function openChannel(
 	const stop = (why: string, cause: unknown) => {
 		if (ended !== null) return null;
 		ended = new StoreError('io', why, { cause });
-		for (const { reject } of waiting.values()) reject(ended);
-		waiting.clear();
+		for (const id of Object.keys(waiting)) take(Number(id))?.reject(ended);
 		return ended;
 	};
 
@@ -83,7 +87,7 @@ export function openChannel(
 		new Promise<unknown>((resolve, reject) => {
 			if (ended !== null) return reject(ended);
 			lastId += 1;
-			waiting.set(lastId, { resolve, reject });
+			waiting[lastId] = { resolve, reject };
 			// After the other work of this tick: a message costs more than its content.
 			if (queued.length === 0) setImmediate(send);
 			queued.push({ id: lastId, ...operation });

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../api/datetime.js';
 import { openReader, openStore } from '../store/open.js';
 import type { Means, Store } from '../store/store.js';
-import { type Answer, type OpenCommand, type Operation, servedReads, servedWrites } from './remote.js';
+import { type Answer, type OpenCommand, type Operation, servedWrites } from './remote.js';
 import { formatFailure, Stopped } from './thread-errors.js';
 
 type Run = (command: unknown, means?: Means) => Promise<unknown>;
@@ -62,12 +62,10 @@ async function run({ part, method, command }: Operation, means: Means | undefine
 const threadOperations: Record<string, Run> = {
 	open: async (command) => {
 		const { role, url, options } = command as OpenCommand;
-		if (role === 'reader') {
-			const opened = await openReader(url, options);
-			parts = { ...opened, reads: servedReads(opened.reads) };
-		} else {
+		if (role === 'reader') parts = await openReader(url, options);
+		else {
 			const opened = await openStore(url, { ...options, clock: systemClock });
-			parts = { ...opened, reads: servedReads(opened.reads), writes: servedWrites(opened.writes) };
+			parts = { ...opened, writes: servedWrites(opened.writes) };
 		}
 	},
 	stop: async (id) => {

@@ -16,6 +16,7 @@ export async function exchangeLocally(engine: Engine, request: WireRequest): Pro
 	const handler = createHandler({
 		api: engine,
 		ext: engine.ext,
+		encoded: engine.encoded,
 		version: __VERSION__,
 		extensions: Object.keys(engine.ext).sort(),
 		failed: (error) => void failures.push(error),

@@ -54,6 +54,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	const server = await serve({
 		handler: createHandler({
 			...waking(engine, wake),
+			encoded: engine.encoded,
 			version: __VERSION__,
 			extensions: Object.keys(engine.ext).sort(),
 			authenticate: createAuthenticator({

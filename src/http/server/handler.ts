@@ -125,16 +125,15 @@ async function perform(api: ExtendedApi, request: HttpRequest, performed: Perfor
 }
 
 /** The options of the call; its results for headers are added to `headers`. */
-function callOf(
-	{ headers, signal }: HttpRequest,
-	{ operation, principal }: Performed,
-	answered: Headers,
-): Call {
-	const key = operation === 'send' ? idempotencyKey(headers) : undefined;
+function callOf(request: HttpRequest, { operation, principal }: Performed, answered: Headers): Call {
+	const key = operation === 'send' ? idempotencyKey(request.headers) : undefined;
 	return {
 		client: principal.name,
 		...(!seesAll(principal, routes[operation]) && { ownOnly: true as const }),
-		...(signal !== undefined && { signal }),
+		// Made where it is asked for: most operations never do.
+		get signal() {
+			return request.signal;
+		},
 		...(key !== undefined && { idempotencyKey: key }),
 		onAccepted: ({ campaign, submission, replayed }) => {
 			if (campaign !== null) answered[headerNames.campaign] = campaign;

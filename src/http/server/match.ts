@@ -295,10 +295,10 @@ function quotePlus(text: string): string {
 }
 
 /** The page of a query, by number or `last`. Throws the errors of `read`: `not_found` "Invalid page." for any other page. */
-export async function readPage<T>(
+export async function readPage<Results extends { length: number }>(
 	query: Query,
-	read: (request: PageRequest) => Promise<Page<T>>,
-): Promise<Page<T>> {
+	read: (request: PageRequest) => Promise<Page<unknown, Results>>,
+): Promise<Page<unknown, Results>> {
 	const page_size = query.integer('page_size');
 	const size = page_size === undefined ? {} : { page_size };
 	if (query.text('page') === 'last') return relink(query, await readLast(size, read));
@@ -307,17 +307,17 @@ export async function readPage<T>(
 }
 
 /** `?page=last` is DRF's. The first page shows the number of pages. */
-async function readLast<T>(
+async function readLast<Results extends { length: number }>(
 	size: PageRequest,
-	read: (request: PageRequest) => Promise<Page<T>>,
-): Promise<Page<T>> {
+	read: (request: PageRequest) => Promise<Page<unknown, Results>>,
+): Promise<Page<unknown, Results>> {
 	const first = await read({ ...size });
 	if (first.next === null) return first;
 	return read({ ...size, page: Math.ceil(first.count / first.results.length) });
 }
 
 /** Base and path of a link are the Api's; its query is the request's with another page. */
-function relink<T>(query: Query, page: Page<T>): Page<T> {
+function relink<Results>(query: Query, page: Page<unknown, Results>): Page<unknown, Results> {
 	return { ...page, next: link(query, page.next), previous: link(query, page.previous) };
 }
 

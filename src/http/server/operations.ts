@@ -4,6 +4,7 @@ import { type CampaignFilter, campaignStates, type ResultsRequest } from '../../
 import type { CampaignSpec, Extensions, MessageFilter, MessageScope } from '../../api/capabilities.js';
 import type { DeliveryFilter } from '../../api/deliveries.js';
 import { invalid } from '../../api/errors.js';
+import type { EncodedReads } from '../../api/exports.js';
 import { withoutExactNumbers } from '../../api/json.js';
 import type { ReportQuery } from '../../api/records.js';
 import { texts } from '../../api/schema/texts.js';
@@ -42,6 +43,7 @@ export interface OperationInput {
 export interface ExtendedApi {
 	api: Api;
 	ext: Extensions;
+	encoded: EncodedReads;
 }
 
 /** Resolves with the body of the response; `undefined` = none. */
@@ -52,10 +54,9 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	...crud('subscribers', 'id', ({ api }, { ids }) => api.subscribers(id(ids, 'list_id'))),
 	...crud('fields', 'id', ({ api }) => api.fields),
 	...crud('webhooks', 'id', ({ api }) => api.webhooks),
-	'subscribers.page': ({ api }, { ids, query, call }) => {
+	'subscribers.page': ({ encoded }, { ids, query }) => {
 		const filter = subscriberFilter(query);
-		const subscribers = api.subscribers(id(ids, 'list_id'));
-		return readPage(query, (page) => subscribers.page({ ...filter, ...page }, call));
+		return readPage(query, (page) => encoded.page(id(ids, 'list_id'), { ...filter, ...page }));
 	},
 	'webhooks.test': ({ api }, { ids, call }) => api.webhooks.test(id(ids, 'id'), call),
 	send: ({ api }, { body, call }) => api.send(unchecked(body), call),
@@ -115,16 +116,12 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.fields.countUses': async ({ ext }, { ids, call }) => ({
 		count: await ext.fields.countUses(id(ids, 'id'), call),
 	}),
-	'ext.exports.slice': ({ ext }, { ids, query, call }) =>
-		ext.exports.slice(
-			id(ids, 'list_id'),
-			{
-				...subscriberFilter(query),
-				after: query.integer('after') ?? 0,
-				limit: query.integer('limit') ?? 1000,
-			},
-			call,
-		),
+	'ext.exports.slice': ({ encoded }, { ids, query }) =>
+		encoded.slice(id(ids, 'list_id'), {
+			...subscriberFilter(query),
+			after: query.integer('after') ?? 0,
+			limit: query.integer('limit') ?? 1000,
+		}),
 	'ext.erasures.erase': ({ ext }, { body, call }) =>
 		ext.erasures.erase(parseBody(erasureBody, body).email, call),
 	'ext.erasures.lift': ({ ext }, { body, call }) =>

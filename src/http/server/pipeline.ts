@@ -58,6 +58,8 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		slots.release(exchange);
 		connections.finish(exchange);
 		log.finished(exchange);
+		// V8 finds most exchanges dead only at a full collection: their texts, which are long, go before.
+		exchange.answered = null;
 		if (connection.exchanges.size > 0) return;
 		closeLingering(connection);
 		// The head of the response may be older than the signal to stop, and promise to keep the connection.

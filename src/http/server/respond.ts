@@ -1,6 +1,7 @@
 /** Responses: made of records and errors in DRF's form of JSON, and written to their sockets. */
 import type { ServerResponse } from 'node:http';
 import { ApiError, apiErrorOf, StoreError } from '../../api/errors.js';
+import { Encoded } from '../../api/exports.js';
 import { bodyOf, errorCodeOf, headerNames, statusOf } from '../errors.js';
 import type { HttpResponse } from '../messages.js';
 import type { SocketExchange } from './connection.js';
@@ -16,8 +17,21 @@ const jsonHeaders: Headers = {
 
 /** DRF's JSON: compact, in UTF-8, except for the two line ends that older JavaScript did not accept in strings. */
 export function json(status: number, value: unknown, headers: Headers = {}): HttpResponse {
-	const body = JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+	const body = encode(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 	return { status, headers: { ...jsonHeaders, ...headers }, body };
+}
+
+function encode(value: unknown): string {
+	if (!hasEncoded(value)) return JSON.stringify(value);
+	// Quotes within strings are escaped: it stands nowhere else.
+	const [before = '', after = ''] = JSON.stringify({ ...value, results: [] }).split('"results":[]');
+	return `${before}"results":${value.results.json}${after}`;
+}
+
+function hasEncoded(value: unknown): value is { results: Encoded } {
+	return (
+		typeof value === 'object' && value !== null && 'results' in value && value.results instanceof Encoded
+	);
 }
 
 /** Without a body, and without headers that describe one. */
@@ -151,9 +165,14 @@ function rawHeaders(
 /** Node copies a text into one piece with the head, and hands octets on apart: a short body is cheaper as a text. */
 function end(outgoing: ServerResponse, body: HttpResponse['body']): void {
 	if (body === null) outgoing.end();
-	else if (typeof body === 'string') outgoing.end(body);
+	else if (typeof body === 'string') outgoing.end(body, isAscii(body) ? 'latin1' : 'utf8');
 	else if (body.length > maxJoined) outgoing.end(body);
 	else outgoing.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1');
+}
+
+/** Node writes such a text in a third of the time of UTF-8. */
+function isAscii(text: string): boolean {
+	return Buffer.byteLength(text) === text.length;
 }
 
 /** Whether the rest of the body should be read. A client that waits for `100 Continue` may never send it. */

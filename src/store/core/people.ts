@@ -9,8 +9,9 @@ import type { Command, Operations } from '../operations.js';
 import { erasureKeys, hasCopies, writtenForms } from './erasures.js';
 import { holdsOfMessage } from './limits/holders.js';
 import { getMessage } from './messages/messages.js';
-import { parseTexts, readEnvelope, type SubscriberRow, subscriberColumns, toSubscriber } from './rows.js';
+import { parseTexts, readEnvelope, type SubscriberRow, subscriberColumns } from './rows.js';
 import type { Sql } from './sql.js';
+import { toSubscriber } from './subscriber-record.js';
 import { selectSuppressions } from './suppression-records.js';
 
 /** Only reads. */

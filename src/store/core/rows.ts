@@ -10,7 +10,6 @@ import type {
 	Message,
 	MessageState,
 	Sender,
-	Subscriber,
 	Template,
 	Webhook,
 	WebhookType,
@@ -58,70 +57,6 @@ export interface SubscriberRow {
 
 export const subscriberColumns =
 	'id, list_id, email, email_key, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at, import_seq';
-
-/** `email_key` and `import_seq` are internal. Throws when the stored meta is no object. */
-export function toSubscriber(row: SubscriberRow): Subscriber {
-	return {
-		id: row.id,
-		list_id: row.list_id,
-		email: row.email,
-		name: row.name,
-		is_active: row.is_active === 1,
-		disable_reason: row.disable_reason,
-		is_email_verified: row.is_email_verified === 1,
-		meta: parseRecord(row.meta),
-		source: row.source,
-		opt_in_signed: row.opt_in_signed === null ? null : formatDateTime(row.opt_in_signed),
-		date_created: formatDateTime(row.created_at),
-	};
-}
-
-/** The columns of a subscriber's record, in the order of `SubscriberTuple`. */
-export const shownColumns =
-	'id, list_id, email, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at';
-
-export type SubscriberTuple = readonly [
-	id: number,
-	list_id: number,
-	email: string,
-	name: string,
-	is_active: number,
-	disable_reason: string | null,
-	is_email_verified: number,
-	meta: string,
-	source: string,
-	opt_in_signed: Micros | null,
-	created_at: Micros,
-];
-
-/** As `toSubscriber`, for rows of `shownColumns`, which pages use. An empty meta is not parsed. */
-export function tupleToSubscriber(tuple: SubscriberTuple): Subscriber {
-	const [
-		id,
-		list_id,
-		email,
-		name,
-		is_active,
-		disable_reason,
-		is_email_verified,
-		meta,
-		source,
-		opt_in_signed,
-	] = tuple;
-	return {
-		id,
-		list_id,
-		email,
-		name,
-		is_active: is_active === 1,
-		disable_reason,
-		is_email_verified: is_email_verified === 1,
-		meta: meta === '{}' ? {} : parseRecord(meta),
-		source,
-		opt_in_signed: opt_in_signed === null ? null : formatDateTime(opt_in_signed),
-		date_created: formatDateTime(tuple[10]),
-	};
-}
 
 export interface NewSubscriber {
 	list_id: number;
@@ -275,7 +210,8 @@ export function parseStored(text: string): unknown {
 	}
 }
 
-function damaged(cause: unknown): StoreError {
+/** A row holds what this program did not write there. */
+export function damaged(cause: unknown): StoreError {
 	return new StoreError('io', 'a row of the database is damaged: it holds JSON that cannot be read', {
 		cause,
 	});

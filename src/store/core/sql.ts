@@ -10,6 +10,9 @@ export interface Changed {
 
 export type Columns = Readonly<Record<string, 'BIGINT' | 'TEXT'>>;
 
+/** How a column holds a value of a record: a number of 0 and 1, microseconds, JSON. Texts and times may be null. */
+export type Form = 'number' | 'text' | 'flag' | 'time' | 'json';
+
 /** Pieces of text in which the databases differ. */
 export interface Dialect {
 	/** A function of two texts: where the second begins in the first, from 1; 0 where it is not in it. */
@@ -18,6 +21,8 @@ export interface Dialect {
 	least: string;
 	/** The text of a JSON object under a name; `column` holds the object. */
 	jsonText(column: string, name: string): string;
+	/** The JSON of a column, as a text: what `JSON.stringify` makes of the value, `formatDateTime` of a time. */
+	readonly json: Readonly<Record<Form, (column: string) => string>>;
 	/** Whether a number is one of those that a JSON array holds; it is bound. */
 	oneOf(column: string): string;
 	/** A table of these columns: a JSON array of objects, which is bound. */

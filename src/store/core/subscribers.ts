@@ -7,7 +7,7 @@ import { foldCase, foldedColumn } from '../../engine/rules/folding.js';
 import { changeMeta, checkMeta } from '../../engine/rules/meta.js';
 import { changeActivation, startActivation } from '../../engine/rules/subscription.js';
 import type { Command, Operations } from '../operations.js';
-import type { PageOf, Slice, SubscriberPatch } from '../store.js';
+import type { SubscriberPatch } from '../store.js';
 import { isErased } from './erasures.js';
 import { knownVariables } from './fields.js';
 import { type CountSubscribers, counterMove, createFilteredCounts, moveCounters } from './list-counters.js';
@@ -20,14 +20,11 @@ import {
 	newSubscriberValues,
 	parseRecord,
 	type SubscriberRow,
-	type SubscriberTuple,
-	shownColumns,
 	span,
 	subscriberColumns,
-	toSubscriber,
-	tupleToSubscriber,
 } from './rows.js';
 import type { Insertion, Sql, SqlValue } from './sql.js';
+import { encodeSubscribers, readSubscribers, shownColumns, toSubscriber } from './subscriber-record.js';
 import { carryUnsubscription, findLasting, findSuppressions, liftSuppressions } from './suppressions.js';
 
 /**
@@ -36,12 +33,14 @@ import { carryUnsubscription, findLasting, findSuppressions, liftSuppressions } 
 export function createSubscribers(sql: Sql) {
 	const count = createFilteredCounts(sql);
 	return {
-		pageSubscribers: (command) => pageSubscribers(sql, count, command),
+		pageSubscribers: (command) => readPage(sql, count, command, readSubscribers),
+		encodeSubscriberPage: (command) => readPage(sql, count, command, encodeSubscribers),
 		getSubscriber: async ({ list_id, id }) => {
 			const row = await findSubscriber(sql, list_id, id);
 			return row === null ? null : toSubscriber(row);
 		},
-		sliceSubscribers: (command) => sliceSubscribers(sql, command),
+		sliceSubscribers: (command) => readSlice(sql, command, readSubscribers),
+		encodeSubscriberSlice: (command) => readSlice(sql, command, encodeSubscribers),
 		createSubscriber: (command) => createSubscriber(sql, command),
 		patchSubscriber: (command) => patchSubscriber(sql, command),
 		deleteSubscriber: async ({ list_id, id }) => {
@@ -103,44 +102,37 @@ const newPlaces = Object.keys(newSubscriberColumns)
 	.map(() => '?')
 	.join(', ');
 
-async function pageSubscribers(
+/** Reads the records of a query for `shownColumns`, as they are or as their JSON. */
+type ReadRecords<Records> = (sql: Sql, query: string, values: readonly SqlValue[]) => Promise<Records>;
+
+async function readPage<Records>(
 	sql: Sql,
 	countRows: CountSubscribers,
-	{ list_id, filter, ...page }: PageOf & { list_id: number; filter: SubscriberFilter },
-): Promise<Slice<ReturnType<typeof toSubscriber>> | null> {
+	{ list_id, filter, ...page }: Command<'pageSubscribers'>,
+	read: ReadRecords<Records>,
+): Promise<{ count: number; results: Records } | null> {
 	const list = await findList(sql, list_id);
 	if (list === null) return null;
 	const { where, values } = conditions(sql, list_id, filter);
 	const isCounted = filter.email__icontains === undefined && filter.email__exact === undefined;
 	const counted = countOf(list.active_count, list.inactive_count, filter.is_active);
+	const query = `SELECT ${shownColumns} FROM subscribers WHERE ${where} ORDER BY id LIMIT ? OFFSET ?`;
 	return {
 		count: isCounted ? counted : await countRows(where, values),
-		results: (
-			await sql.tuples<SubscriberTuple>(
-				`SELECT ${shownColumns} FROM subscribers WHERE ${where} ORDER BY id LIMIT ? OFFSET ?`,
-				...values,
-				...span(page),
-			)
-		).map(tupleToSubscriber),
+		results: await read(sql, query, [...values, ...span(page)]),
 	};
 }
 
-async function sliceSubscribers(
+async function readSlice<Records>(
 	sql: Sql,
 	{ list_id, after, limit, filter }: Command<'sliceSubscribers'>,
-): ReturnType<Operations['sliceSubscribers']> {
+	read: ReadRecords<Records>,
+): Promise<Records | null> {
 	if ((await findList(sql, list_id)) === null) return null;
 	const { where, values } = conditions(sql, list_id, filter);
-	return (
-		await sql
-			// subscribers_of_list (list_id, id)
-			.tuples<SubscriberTuple>(
-				`SELECT ${shownColumns} FROM subscribers WHERE ${where} AND id > ? ORDER BY id LIMIT ?`,
-				...values,
-				after,
-				limit,
-			)
-	).map(tupleToSubscriber);
+	// subscribers_of_list (list_id, id)
+	const query = `SELECT ${shownColumns} FROM subscribers WHERE ${where} AND id > ? ORDER BY id LIMIT ?`;
+	return await read(sql, query, [...values, after, limit]);
 }
 
 function countOf(active: number, inactive: number, isActive: boolean | undefined): number {

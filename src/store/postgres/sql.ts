@@ -10,6 +10,16 @@ const dialect: Dialect = {
 	position: 'strpos',
 	least: 'least',
 	jsonText: (column, name) => `CAST(${column} AS jsonb) ->> '${name}'`,
+	json: {
+		number: (column) => column,
+		text: (column) => `coalesce(to_json(${column})::text, 'null')`,
+		flag: (column) => `CASE ${column} WHEN 0 THEN 'false' ELSE 'true' END`,
+		time: (column) => {
+			const time = `timestamp 'epoch' + ${column} * interval '1 microsecond'`;
+			return `coalesce(to_json(to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS.US'))::text, 'null')`;
+		},
+		json: (column) => `CAST(${column} AS json)`,
+	},
 	oneOf: (column) =>
 		`${column} IN (SELECT CAST(value AS BIGINT) FROM jsonb_array_elements_text(CAST(? AS JSONB)))`,
 	table: (columns, alias) => {

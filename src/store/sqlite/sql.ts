@@ -29,6 +29,17 @@ const dialect: Dialect = {
 	position: 'instr',
 	least: 'min',
 	jsonText: (column, name) => `${column} ->> '${name}'`,
+	json: {
+		number: (column) => column,
+		text: (column) => `json_quote(${column})`,
+		flag: (column) => `iif(${column}, 'true', 'false')`,
+		// A third of the time of strftime().
+		time: (column) => {
+			const seconds = `replace(datetime(${column} / 1000000, 'unixepoch'), ' ', 'T')`;
+			return `coalesce('"' || ${seconds} || '.' || substr('000000' || ${column}, -6) || '"', 'null')`;
+		},
+		json: (column) => `json(${column})`,
+	},
 	oneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
 	table: (columns, alias) => {
 		const values = Object.keys(columns).map((name) => `value ->> '${name}' AS ${name}`);

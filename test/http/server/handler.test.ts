@@ -37,6 +37,18 @@ describe('bodies', () => {
 		expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(answer.text)));
 	});
 
+	it('escape U+2028 in pages and slices that the database has encoded, too', async () => {
+		await wire('POST', '/sub/lists/', { body: list });
+		const person = { email: 'a@example.com', name: 'é"\u2028\u2029"results":[]' };
+		await wire('POST', '/sub/lists/1/subscribers/', { body: person });
+		for (const path of ['/sub/lists/1/subscribers/', '/ext/lists/1/subscribers/']) {
+			const answer = await wire('GET', path);
+			expect(answer).toMatchObject({ status: 200, body: { results: [person] } });
+			expect(answer.text).toContain('"name":"é\\"\\u2028\\u2029\\"results\\":[]"');
+			expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(answer.text)));
+		}
+	});
+
 	it.each([
 		['no JSON', '{'],
 		['a byte order mark', '\ufeff{}'],

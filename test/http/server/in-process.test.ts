@@ -12,6 +12,7 @@ beforeAll(async () => {
 	const handler = createHandler({
 		api: engine,
 		ext: engine.ext,
+		encoded: engine.encoded,
 		version: '1.2.3',
 		extensions: Object.keys(engine.ext).sort(),
 		authenticate: async (token) => (token === 'the owner' ? { name: 'owner', scopes: ['admin'] } : null),

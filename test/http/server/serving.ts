@@ -61,6 +61,7 @@ export async function deploy(options: DeploymentOptions = {}): Promise<Deploymen
 	const handler = createHandler({
 		api: engine,
 		ext: engine.ext,
+		encoded: engine.encoded,
 		version: '1.2.3',
 		extensions: Object.keys(engine.ext).sort(),
 		authenticate: createAuthenticator({ findToken: (sha256) => store.reads.findToken({ sha256 }), clock }),

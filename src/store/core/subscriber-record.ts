@@ -1,0 +1,101 @@
+/** The record of a subscriber, made of its row: as an object, and as JSON that the database writes. */
+import { formatDateTime, type Micros } from '../../api/datetime.js';
+import type { EncodedSubscribers } from '../../api/exports.js';
+import type { Subscriber } from '../../api/records.js';
+import { damaged, parseRecord, type SubscriberRow } from './rows.js';
+import type { Dialect, Form, Sql, SqlValue } from './sql.js';
+
+/** Every key in the order of the wire, with its column and the form there. The other columns are internal. */
+const members: Readonly<Record<keyof Subscriber, readonly [column: keyof SubscriberRow, form: Form]>> = {
+	id: ['id', 'number'],
+	list_id: ['list_id', 'number'],
+	email: ['email', 'text'],
+	name: ['name', 'text'],
+	is_active: ['is_active', 'flag'],
+	disable_reason: ['disable_reason', 'text'],
+	is_email_verified: ['is_email_verified', 'flag'],
+	meta: ['meta', 'json'],
+	source: ['source', 'text'],
+	opt_in_signed: ['opt_in_signed', 'time'],
+	date_created: ['created_at', 'time'],
+};
+
+const columns = Object.values(members).map(([column]) => column);
+
+/** The columns of a record, in the order of a tuple. */
+export const shownColumns = columns.join(', ');
+
+type SubscriberTuple = readonly [
+	id: number,
+	list_id: number,
+	email: string,
+	name: string,
+	is_active: number,
+	disable_reason: string | null,
+	is_email_verified: number,
+	meta: string,
+	source: string,
+	opt_in_signed: Micros | null,
+	created_at: Micros,
+];
+
+/** Reads the records of a query for `shownColumns`. Throws when a stored meta is no object. */
+export async function readSubscribers(
+	sql: Sql,
+	query: string,
+	values: readonly SqlValue[],
+): Promise<Subscriber[]> {
+	return (await sql.tuples<SubscriberTuple>(query, ...values)).map(recordOf);
+}
+
+/** The record of a whole row. Throws when the stored meta is no object. */
+export function toSubscriber(row: SubscriberRow): Subscriber {
+	// In the order of the table above.
+	return recordOf(columns.map((column) => row[column]) as unknown as SubscriberTuple);
+}
+
+/** Written out: by the table above, reading and making a million records takes an eighth more. */
+function recordOf(tuple: SubscriberTuple): Subscriber {
+	const [id, list_id, email, name, is_active, disable_reason, is_email_verified, meta, source] = tuple;
+	const opt_in_signed = tuple[9];
+	return {
+		id,
+		list_id,
+		email,
+		name,
+		is_active: is_active === 1,
+		disable_reason,
+		is_email_verified: is_email_verified === 1,
+		meta: meta === '{}' ? {} : parseRecord(meta),
+		source,
+		opt_in_signed: opt_in_signed === null ? null : formatDateTime(opt_in_signed),
+		date_created: formatDateTime(tuple[10]),
+	};
+}
+
+/** As `readSubscribers`, as their JSON. Throws when a stored meta is no JSON. */
+export async function encodeSubscribers(
+	sql: Sql,
+	query: string,
+	values: readonly SqlValue[],
+): Promise<EncodedSubscribers> {
+	const json = `'[' || coalesce(string_agg(${jsonOf(sql.dialect)}, ','), '') || ']'`;
+	const read = `SELECT ${json}, count(*), max(id) FROM (${query}) AS people`;
+	try {
+		const [row] = await sql.tuples<[json: string, length: number, last: number | null]>(read, ...values);
+		const [text, length, last] = row ?? ['[]', 0, null];
+		return { json: text, length, last };
+	} catch (error) {
+		throw error instanceof Error && isMalformed.test(error.message) ? damaged(error) : error;
+	}
+}
+
+/** Words of SQLite and PostgreSQL. */
+const isMalformed = /malformed JSON|invalid input syntax for type json/;
+
+/** The same JSON as `JSON.stringify` makes of the record. */
+function jsonOf({ json }: Dialect): string {
+	const places = Object.keys(members).map((key) => `"${key}":%s`);
+	const cells = Object.values(members).map(([column, form]) => json[form](column));
+	return `format('{${places.join(',')}}', ${cells.join(', ')})`;
+}
