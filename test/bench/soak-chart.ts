@@ -47,8 +47,11 @@ export function drawSamples(samples: readonly SoakSample[]): string {
 				top: topOf(at) - 60,
 				textStyle: { fontSize: 14 },
 			})),
-			legend: panels.map(({ lines }, at) => ({ data: Object.values(lines), top: topOf(at) - 36, left: 56 })),
-			grid: panels.map((_, at) => ({ left: 64, right: 24, top: topOf(at), height: panelHeight - 20 })),
+			legend: panels.map(({ lines }, at) => ({
+				...{ data: Object.values(lines), top: topOf(at) - 36, left: 56 },
+				...{ icon: 'roundRect', itemWidth: 14, itemGap: 28 },
+			})),
+			grid: panels.map((_, at) => ({ left: 64, right: 48, top: topOf(at), height: panelHeight - 20 })),
 			xAxis: panels.map((_, at) => ({
 				gridIndex: at,
 				type: 'category',
