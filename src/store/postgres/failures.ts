@@ -105,6 +105,12 @@ export function translateFailure(error: unknown, name: string): unknown {
 				cause: error,
 			},
 		);
+	if (error.message === 'Query read timeout')
+		return new StoreError(
+			'locked',
+			`${name}: a statement took longer than ?query_timeout= of the URL allows; raise it, or try again`,
+			{ cause: error },
+		);
 	if (error.message.endsWith('client password must be a string'))
 		return new StoreError('denied', `${name}: the server wants a password: PGPASSWORD, or the URL, has it`, {
 			cause: error,

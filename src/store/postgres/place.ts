@@ -41,7 +41,7 @@ export interface Place {
 export function readPlace(text: string): Place {
 	const refuse = (why: string) => new StoreError('bad_url', `the database URL ${why}`);
 	const texts = urlsOf(text);
-	if (!texts.every((one) => canParseUrl(one)) || /%(?![\da-f]{2})/i.test(text))
+	if (!texts.every((one) => canParseUrl(one)) || !isDecodable(text))
 		throw refuse('cannot be read: postgres://USER:PASSWORD@HOST:5432/DATABASE, special characters as %XX');
 	const [url = new URL(text), ...others] = texts.map((one) => new URL(one));
 	assertParameters(url.searchParams, refuse);
@@ -87,8 +87,18 @@ function serverIn(params: URLSearchParams, refuse: (why: string) => StoreError):
 	return server;
 }
 
+/** Each `%XX` is of a character in UTF-8, and none is NUL, which ends a text on the way to the server. */
+function isDecodable(text: string): boolean {
+	try {
+		return !decodeURIComponent(text).includes('\0');
+	} catch {
+		return false;
+	}
+}
+
 function isHost(text: string): boolean {
-	return /^(\[[\da-f:.]+\]|[^\s/@:?#[\]]+)(:\d{1,5})?$/i.test(text);
+	// A URL takes fewer characters in a host, and no port above 65,535.
+	return /^(\[[\da-f:.]+\]|[^\s/@:?#%[\]]+)(:\d{1,5})?$/i.test(text) && canParseUrl(`postgres://${text}/`);
 }
 
 function replicaAt(host: string, url: URL, hosts: readonly URL[]): Replica {
@@ -141,8 +151,9 @@ function assertParameters(params: URLSearchParams, refuse: (why: string) => Stor
 		const meant = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`;
 		throw refuse(`has an unknown parameter ?${unknown}=${meant}`);
 	}
-	const odd = numbers.find((name) => !/^-?\d{1,9}$/.test(params.get(name) ?? '0'));
-	if (odd !== undefined) throw refuse(`has a ?${odd}= that is no whole number`);
+	const odd = numbers.find((name) => !/^\d{1,9}$/.test(params.get(name) ?? '0'));
+	if (odd !== undefined) throw refuse(`has a ?${odd}= that is no whole number from 0 on`);
+	if (Number(params.get('port') ?? 0) > 65_535) throw refuse('has a ?port= above 65535');
 }
 
 function driversUrl(url: URL): string {

@@ -47,6 +47,13 @@ describePostgres('a PostgreSQL that fails', (server) => {
 			[`${withPassword}?sslmode=require`, 'unreachable', /SSL/],
 			['postgres://a:gehe%ZZim@h:port/x', 'bad_url', /special characters/],
 			['postgres://a:geheim@127.0.0.1:1/%ZZ', 'bad_url', /special characters/],
+			['postgres://a:geheim@127.0.0.1:1/%E0%A4', 'bad_url', /special characters/],
+			['postgres://a:geheim%FF@127.0.0.1:1/x', 'bad_url', /special characters/],
+			['postgres://a:geheim@127.0.0.1:1/x?host=h%00', 'bad_url', /special characters/],
+			['postgres://a:geheim@127.0.0.1:1/x?listen=h:70000', 'bad_url', /listen/],
+			['postgres://a:geheim@127.0.0.1:1/x?port=70000', 'bad_url', /port= above 65535/],
+			['postgres://a:geheim@127.0.0.1:1/x?query_timeout=-5', 'bad_url', /query_timeout/],
+			[`${withPassword}?query_timeout=1`, 'locked', /query_timeout/],
 		];
 		for (const [place, code, words] of cases) {
 			const error = await failure(place);

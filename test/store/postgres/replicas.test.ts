@@ -242,7 +242,7 @@ describe('a URL that names replicas', () => {
 			{ host: 'three', url: 'postgres://ann:x@three/mail', isHost: false },
 			{ host: '[::1]:9', url: 'postgres://ann:x@[::1]:9/mail', isHost: false },
 		]);
-		for (const wrong of ['', 'three,', 'three:x', 'a/b'])
+		for (const wrong of ['', 'three,', 'three:x', 'a/b', 'three:99999', 'a%25b', 'a%3Cb'])
 			expect(() => readPlace(`postgres://one/mail?replica=${wrong}`)).toThrow(
 				'?replica= that is not HOST:PORT',
 			);
