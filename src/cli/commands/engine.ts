@@ -206,6 +206,8 @@ function howToMend(remedy: SmtpTest['remedy']): Hint {
 	if (remedy === 'tls_port') return settingUrl('smtps://user@host:465');
 	if (remedy === 'smtp_ca') return [mailctl('engine', 'settings', 'set', 'smtp_ca', '-'), ' < ca.pem'];
 	if (remedy === 'smtp_url') return settingUrl('smtp://user@host:587');
+	if (remedy === 'login')
+		return [mailctl('engine', 'init', '--smtp-password-file', 'FILE'), ' sets the password'];
 	return [mailctl('engine', 'init', '--smtp', 'URL'), ' names another mail server'];
 }
 

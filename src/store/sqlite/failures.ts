@@ -1,6 +1,6 @@
 /** Translates SQLite's result codes into errors of the store. */
 
-import { statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
@@ -39,7 +39,7 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 		return new StoreError('not_a_database', `${path} is not a mailctl database`, { cause: error });
 	}
 	if (!endsTransaction(error)) return error;
-	if (code.startsWith('SQLITE_READONLY'))
+	if (code.startsWith('SQLITE_READONLY') || (code.startsWith('SQLITE_CANTOPEN') && isReadOnly(file)))
 		return new StoreError('read_only', `${path}: the database file is read-only`, { cause: error });
 	const { code: fault, reason } = code.startsWith('SQLITE_CORRUPT')
 		? damageOf(file)
@@ -57,6 +57,21 @@ function hasRoom(path: string): boolean {
 		return bavail * bsize >= logIndexBytes;
 	} catch {
 		return true;
+	}
+}
+
+/** Where its log cannot be made SQLite says only that it cannot open: the file can be read, and it or its folder not written to. */
+function isReadOnly(file: string): boolean {
+	const { R_OK, W_OK } = constants;
+	return allows(file, R_OK) && !(allows(file, W_OK) && allows(dirname(file), W_OK));
+}
+
+function allows(path: string, mode: number): boolean {
+	try {
+		accessSync(path, mode);
+		return true;
+	} catch {
+		return false;
 	}
 }
 

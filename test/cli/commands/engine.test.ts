@@ -313,6 +313,23 @@ describe('mailctl engine smtp-test', () => {
 		await sink.close();
 	});
 
+	it('names the password where the server refuses the login', async () => {
+		const sink = await startSmtpSink({
+			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
+		});
+		const project = await makeProject();
+		const url = `smtp://news@127.0.0.1:${sink.port}?tls=never`;
+		await project.json(['engine', 'settings', 'set', 'smtp_url', url]);
+		await project.json(['engine', 'settings', 'set', 'smtp_password', '-'], { stdin: 'wrong' });
+		expect(await project.run(['engine', 'smtp-test'])).toMatchObject({
+			code: 6,
+			stderr: expect.stringContaining(
+				`hint: mailctl --db ${project.db} engine init --smtp-password-file FILE sets the password\n`,
+			),
+		});
+		await sink.close();
+	});
+
 	it('is exit 6 with the server’s own words, exit 2 without a server', async () => {
 		const server = await startFaultServer({
 			at: { connect: { answer: '554 5.3.2 go away', thenClose: true } },

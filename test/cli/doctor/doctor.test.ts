@@ -1,6 +1,6 @@
 // The command itself, on a database: what it prints, how it ends, and that it changes nothing.
 import { createHash } from 'node:crypto';
-import { chmodSync } from 'node:fs';
+import { chmodSync, statSync } from 'node:fs';
 import { chmod, copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -131,7 +131,9 @@ describe('doctor changes nothing', () => {
 /** Root may write to any file, but not to one that is mounted to be read only. False: it cannot be done here. */
 function makeReadOnly(file: string): boolean {
 	if (process.getuid?.() !== 0) {
-		chmodSync(file, 0o400);
+		const { mode } = statSync(file);
+		onTestFinished(() => chmodSync(file, mode));
+		chmodSync(file, mode & 0o555);
 		return true;
 	}
 	if (runProgram('mount', ['--bind', file, file]).status !== 0) return false;
@@ -192,6 +194,19 @@ describe('the file of a database', () => {
 			{ level: 'problem', message: expect.stringContaining(`this user may not write to ${project.db}`) },
 		]);
 		const { code, stderr } = await project.run(['senders', 'add', 'new@example.com']);
+		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
+	});
+
+	it('in a folder that cannot be written to is read-only, and both say what it takes', async ({ skip }) => {
+		if (!makeReadOnly(project.folder)) return skip('nothing can be mounted here');
+		expect(await found('database.file', [], 11)).toMatchObject([
+			{
+				level: 'problem',
+				message: `${project.db}: the database file is read-only`,
+				fix: expect.stringContaining('as the owner of the database'),
+			},
+		]);
+		const { code, stderr } = await project.run(['lists', 'list']);
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 

@@ -62,18 +62,21 @@ async function judgeFile(found: Inspected, line: Line): Promise<Verdict> {
 				line('engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://user@host:587'),
 			);
 		case 'closed':
-			return problem(found.message, closedFix(found.code));
+			return problem(found.message, found.code === 'read_only' ? writableFix : closedFix(found.code));
 		case 'open': {
 			const locked = await findReadOnly(found.path);
 			return locked === null
 				? ok(`${found.path}, ${sizeText(found.database.bytes.file)}`)
 				: problem(
 						`this user may not write to ${locked}: the database can be read, and nothing is stored or sent`,
-						'run mailctl as the owner of the database, or look at the permissions of the file, its folder and its disk',
+						writableFix,
 					);
 		}
 	}
 }
+
+const writableFix =
+	'run mailctl as the owner of the database, or look at the permissions of the file, its folder and its disk';
 
 /** The file, or the folder that takes its log; null: both can be written to. */
 async function findReadOnly(path: string): Promise<string | null> {
