@@ -5,6 +5,8 @@ if (major < 20 || (major === 20 && minor < 19)) {
 	process.stderr.write(`error: mailctl needs Node.js 20.19 or newer; this is ${process.versions.node}\n`);
 	process.exitCode = 2;
 } else {
+	// Where it waits for what never comes, Node ends it: then its work is not known to be done.
+	process.exitCode = 1;
 	require('./program.js')
 		.loadProgram()
 		.main()

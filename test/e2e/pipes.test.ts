@@ -36,6 +36,15 @@ beforeAll(() => {
 	expect({ status: made.status, stderr: made.stderr }).toEqual({ status: 0, stderr: '' });
 });
 
+it('does not end with 0 where its work has no end', () => {
+	const never = join(folder, 'never.cjs');
+	writeFileSync(never, 'process.stdout.write = () => true;');
+	expect(shell(`NODE_OPTIONS='--require=${never}' mailctl lists list`)).toMatchObject({
+		status: 1,
+		stdout: '',
+	});
+});
+
 describe('a pipe', () => {
 	it.each([
 		['-o json | head -c 2', '[\n'],
