@@ -164,8 +164,14 @@ describe('mailctl engine queue', () => {
 			messages: { queued: 1 },
 		});
 		expect(await project.json(['engine', 'queue', 'resume', '-n'])).toMatchObject({ dry_run: true });
-		expect(await project.json(['engine', 'queue', 'resume'])).toEqual({ resumed: true });
+		expect(await project.run(['engine', 'queue', 'resume'])).toEqual({
+			code: 0,
+			stdout: 'true\n',
+			stderr: `hint: no process sends at the moment: mailctl --db ${project.db} engine queue drain\n`,
+		});
 		expect(await project.json(['engine', 'queue', 'drain'])).toEqual({ ...none, sent: 1 });
+		await project.json(['engine', 'queue', 'pause']);
+		expect(await project.run(['engine', 'queue', 'resume'])).toMatchObject({ stdout: 'true\n', stderr: '' });
 	});
 
 	it('stops a worker that is at it, and lets it go on', async () => {
