@@ -90,6 +90,11 @@ export async function keepSentAttempt(sql: Sql, id: number): Promise<void> {
 		WHERE m.id = ?`,
 		id,
 	);
-	const sent = message === undefined ? null : sentAttempt(message);
+	if (message !== undefined) keepAttempt(sql, message);
+}
+
+/** The same of a message that was read. */
+export function keepAttempt(sql: Sql, message: SentMessage): void {
+	const sent = sentAttempt(message);
 	if (sent !== null) write(sql, [sent]);
 }

@@ -1,22 +1,22 @@
 /** Reports on messages that came back: what a report changes for its message and for the recipient. */
 
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
-import type { EventType, MessageState, Uuid } from '../../api/records.js';
+import type { MessageState, Uuid } from '../../api/records.js';
 import { erasedAddress } from '../../engine/rules/erasure.js';
 import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
 import { type Finding, findingsOf, type Recipients } from '../../engine/rules/reported-recipients.js';
 import type { RecordedReport, ReportEffect, ReportOutcome } from '../bounces.js';
 import type { Operations } from '../operations.js';
-import { keepSentAttempt } from './attempts.js';
-import { recordEvent } from './events.js';
+import type { TrackedEvent } from '../store.js';
+import { keepAttempt, type SentMessage } from './attempts.js';
+import { recordEvents } from './events.js';
+import { readRecipients, type Stop } from './recipients.js';
 import { readEnvelope } from './rows.js';
 import { reportedSoftBounce } from './soft-bounces.js';
 import type { Sql } from './sql.js';
-import { stopMail } from './suppressions.js';
 import { createTally } from './tally.js';
 
-interface ReturnedRow {
-	id: number;
+interface ReturnedRow extends SentMessage {
 	campaign: Uuid | null;
 	to_key: EmailKey;
 	state: MessageState;
@@ -45,27 +45,35 @@ async function recordReport(sql: Sql, report: ReturnedReport): Promise<ReportOut
 	const assessment = await assess(sql, report);
 	if (assessment.kind !== 'recorded') return assessment;
 	const { effect, address, message, changes, isAboutTo } = assessment;
-	for (const change of changes) await apply(sql, change);
 	rememberMail(sql, message, report, effect);
-	if (effect === 'complaint') await countComplaint(sql, message, report);
+	await sql.together([
+		() => stopCopies(sql, changes),
+		() => bounceMessage(sql, changes),
+		async () => {
+			if (effect === 'complaint') await countComplaint(sql, message, report);
+		},
+	]);
 	if (isAboutTo && effect === 'soft_bounce') await reportedSoftBounce(sql, message, report);
 	return { kind: 'recorded', effect, address };
 }
 
 /** Only reads. */
 async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
-	if (await isKnownMail(sql, report.sha256)) return { kind: 'known' };
-	const message = await findMessage(sql, report);
+	const [isKnown, message, told] = await sql.together([
+		() => isKnownMail(sql, report.sha256),
+		() => findMessage(sql, report),
+		() => toldBefore(sql, report),
+	]);
+	if (isKnown) return { kind: 'known' };
 	if (message === null) return { kind: 'unmatched' };
 	// The outcome is recorded in a moment, and would overwrite a state that is written now.
 	if (message.state === 'leased') return { kind: 'in_flight' };
 	const findings = findingsOf(recipientsOf(message), report);
 	if (findings.length === 0) return { kind: 'unmatched' };
-	const changes: Change[] = [];
-	for (const finding of findings) {
-		const effect = await effectOf(sql, { message, report, finding });
-		if (effect !== null) changes.push({ message, report, finding, effect });
-	}
+	const changes = findings.flatMap((finding): Change[] => {
+		const effect = effectOf(told, { report, finding });
+		return effect === null ? [] : [{ message, report, finding, effect }];
+	});
 	const [first] = changes;
 	if (first === undefined) return { kind: 'known' };
 	const { effect, finding } = first;
@@ -81,6 +89,25 @@ async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 
 async function isKnownMail(sql: Sql, sha256: string): Promise<boolean> {
 	return (await sql.number('SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE sha256 = ?)', sha256)) === 1;
+}
+
+/** What is known of the message: types of its events, and `complaint`. */
+async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<ReadonlySet<string>> {
+	const rows = await sql.all<{ told: string }>(
+		// bounce_reports_of_message
+		`SELECT f.type AS told
+		FROM messages m
+		JOIN message_firsts f ON f.message_id = m.id
+		WHERE m.uuid = ? AND f.type IN ('SOFTBOUNCED', 'HARDBOUNCED')
+		UNION
+		SELECT r.kind
+		FROM messages m
+		JOIN bounce_reports r ON r.message_id = m.id
+		WHERE m.uuid = ? AND r.kind = 'complaint'`,
+		message,
+		message,
+	);
+	return new Set(rows.map(({ told }) => told));
 }
 
 function rememberMail(
@@ -107,9 +134,10 @@ async function countComplaint(sql: Sql, { campaign }: ReturnedRow, { at }: Retur
 /** Nothing is recorded of an erased person. A message that was never sent cannot have come back. */
 async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<ReturnedRow | null> {
 	const row = await sql.get<ReturnedRow>(
-		`SELECT m.id, s.campaign, m.to_key, m.state, s.envelope
+		`SELECT m.id, s.campaign, m.to_key, m.state, s.envelope, m.attempts, m.sent_at, m.last_reply, g.courier
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 		WHERE m.uuid = ? AND m.fence > 0`,
 		message,
 	);
@@ -133,74 +161,59 @@ interface Change extends Application {
 }
 
 /** The effect of a finding; null where the same was known of this recipient. Of a copy only its address is known. */
-async function effectOf(sql: Sql, { message, report, finding }: Application): Promise<ReportEffect | null> {
-	if (report.kind === 'complaint')
-		return finding.isTo && (await wasReported(sql, message, 'complaint')) ? null : 'complaint';
+function effectOf(
+	told: ReadonlySet<string>,
+	{ report, finding }: Omit<Application, 'message'>,
+): ReportEffect | null {
+	if (report.kind === 'complaint') return finding.isTo && told.has('complaint') ? null : 'complaint';
 	const effect = finding.hard ? 'hard_bounce' : 'soft_bounce';
 	if (!finding.isTo) return effect;
-	const isKnown =
-		(await hasEvent(sql, message, 'HARDBOUNCED')) ||
-		(!finding.hard && (await hasEvent(sql, message, 'SOFTBOUNCED')));
+	const isKnown = told.has('HARDBOUNCED') || (!finding.hard && told.has('SOFTBOUNCED'));
 	return isKnown ? null : effect;
 }
 
-async function apply(sql: Sql, change: Change): Promise<void> {
-	const { report, finding } = change;
-	if (report.kind === 'complaint') await stop(sql, change, 'COMPLAINED');
-	else if (finding.isTo) await bounce(sql, change);
-	// The message's state is that of its `to`: a finding about a copy changes only the address.
-	else if (finding.hard) await stop(sql, change, 'HARDBOUNCED');
-}
-
-async function stop(
-	sql: Sql,
-	{ report, finding }: Change,
-	reason: 'COMPLAINED' | 'HARDBOUNCED',
-): Promise<void> {
-	const { address } = finding;
-	const source = reason === 'COMPLAINED' ? 'COMPLAINT' : 'BOUNCE';
-	await stopMail(sql, { address, list_id: null, reason, source, now: report.at });
-}
-
-async function wasReported(sql: Sql, message: ReturnedRow, kind: ReportEffect): Promise<boolean> {
-	return (
-		(await sql.number(
-			// bounce_reports_of_message
-			'SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE message_id = ? AND kind = ?)',
-			message.id,
-			kind,
-		)) === 1
+/** Complaints, and hard bounces of copies, which change only an address: the message's state is that of its `to`. */
+async function stopCopies(sql: Sql, changes: readonly Change[]): Promise<void> {
+	const stops = changes.flatMap(({ report, finding: { address, hard, isTo } }): Stop[] => {
+		const of = { address, list_id: null, now: report.at };
+		if (report.kind === 'complaint') return [{ ...of, reason: 'COMPLAINED', source: 'COMPLAINT' }];
+		return hard && !isTo ? [{ ...of, reason: 'HARDBOUNCED', source: 'BOUNCE' }] : [];
+	});
+	const recipients = await readRecipients(
+		sql,
+		stops.map(({ address }) => address),
 	);
+	for (const stop of stops) recipients.stop(stop);
+	recipients.write();
 }
 
-async function bounce(sql: Sql, change: Change): Promise<void> {
-	if (change.effect === 'hard_bounce') {
-		const from: MessageState[] = ['sent', 'uncertain', 'failed', 'queued', 'deferred'];
-		await setState(sql, change, { to: 'bounced', from });
-		await record(sql, change, 'HARDBOUNCED');
-	} else {
-		await setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
-		await record(sql, change, 'SOFTBOUNCED');
+/** The message's own recipient: one at most. */
+async function bounceMessage(sql: Sql, changes: readonly Change[]): Promise<void> {
+	const events: TrackedEvent[] = [];
+	for (const change of changes) {
+		const { report, finding, effect } = change;
+		if (report.kind === 'complaint' || !finding.isTo) continue;
+		const isHard = effect === 'hard_bounce';
+		if (isHard) setState(sql, change, { to: 'bounced', from: mayBounce });
+		else setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
+		events.push({
+			...{ message: report.message, type: isHard ? 'HARDBOUNCED' : 'SOFTBOUNCED', at: report.at },
+			...{ link: null, machine: false, ip: null, user_agent: null, url: null },
+			...{ smtp_code: finding.smtp_code, diagnostic: finding.diagnostic },
+		});
 	}
+	await recordEvents(sql, events);
 }
 
-async function hasEvent(sql: Sql, message: ReturnedRow, type: EventType): Promise<boolean> {
-	return (
-		(await sql.number(
-			'SELECT EXISTS (SELECT 1 FROM message_firsts WHERE message_id = ? AND type = ?)',
-			message.id,
-			type,
-		)) === 1
-	);
-}
+const mayBounce: readonly MessageState[] = ['sent', 'uncertain', 'failed', 'queued', 'deferred'];
 
-async function setState(
+function setState(
 	sql: Sql,
 	{ message, finding }: Application,
 	{ to, from }: { to: MessageState; from: readonly MessageState[] },
-): Promise<void> {
+): void {
 	if (!from.includes(message.state)) return;
-	await keepSentAttempt(sql, message.id);
+	keepAttempt(sql, message);
 	sql.write(
 		'UPDATE messages SET state = ?, wake_at = NULL, last_reply = coalesce(?, last_reply) WHERE id = ?',
 		to,
@@ -213,25 +226,4 @@ async function setState(
 function lastReply({ smtp_code: code, diagnostic: text }: Finding): string | null {
 	if (code === null || text === null) return text ?? code;
 	return new RegExp(`(?:^|\\D)${code.replaceAll('.', '\\.')}(?!\\d)`).test(text) ? text : `${code} ${text}`;
-}
-
-async function record(
-	sql: Sql,
-	{ report, finding }: Application,
-	type: 'HARDBOUNCED' | 'SOFTBOUNCED',
-): Promise<void> {
-	const tally = await createTally(sql);
-	await recordEvent(sql, tally, {
-		message: report.message,
-		type,
-		at: report.at,
-		link: null,
-		machine: false,
-		ip: null,
-		user_agent: null,
-		url: null,
-		smtp_code: finding.smtp_code,
-		diagnostic: finding.diagnostic,
-	});
-	tally.write();
 }

@@ -1,53 +1,41 @@
-/** Events after a message was sent: what they change for the recipient, and what they add to counts and figures. */
+/** Events after a message was sent: what they change for the recipient. `counted-events.ts` counts them. */
 
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState, Uuid } from '../../api/records.js';
 import { erasedAddress } from '../../engine/rules/erasure.js';
-import { type Firsts, figureMoves, isTooSoon } from '../../engine/rules/events.js';
-import { suppressedList } from '../../engine/rules/suppressions.js';
+import { isTooSoon } from '../../engine/rules/events.js';
+import { suppressedList, type UnsubscribeScope } from '../../engine/rules/suppressions.js';
 import type { Operations } from '../operations.js';
 import type { TrackedEvent } from '../store.js';
-import { findList } from './lists.js';
+import { type Counting, openCounting } from './counted-events.js';
 import { cancelMessage } from './messages/actions.js';
-import type { NoticedEvent } from './notifications.js';
-import { findOld } from './retention/old-messages.js';
+import { type Recipients, readRecipients } from './recipients.js';
 import { flag } from './rows.js';
-import { softBounce } from './soft-bounces.js';
-import type { Sql } from './sql.js';
-import { stopMail, unsubscribeScope } from './suppressions.js';
-import { createTally, type Tally } from './tally.js';
+import type { Insertion, Sql } from './sql.js';
+import { unsubscribeScope } from './suppressions.js';
 
-interface TrackedRow {
-	id: number;
+/** Who receives a message, as far as an unsubscription needs it. */
+interface Receiver {
+	uuid: Uuid;
 	to_key: string;
+	/** The list of the message; null: none, or it is deleted. */
 	list_id: number | null;
-	subscriber_id: number | null;
+	/** The address of its subscriber now; null: there is none. */
+	moved_to: string | null;
+}
+
+interface TrackedRow extends Receiver {
+	id: number;
 	campaign: Uuid | null;
 	content_sha256: string;
 	state: MessageState;
 	sent_at: Micros | null;
 }
 
-/** Runs in one transaction of the caller; figures are written once, after all events. */
+/** Runs in one transaction of the caller. */
 export function createEvents(sql: Sql) {
 	return {
-		recordEvents: async ({ events }) => {
-			const tally = await createTally(sql);
-			// Opens and clicks touch nothing but their message; others may be of one person.
-			const ofMessages = new Map<Uuid, TrackedEvent[]>();
-			for (const event of events.filter(isReading))
-				ofMessages.set(event.message, [...(ofMessages.get(event.message) ?? []), event]);
-			await sql.together(
-				// In one order, as each locks the row of its message.
-				[...ofMessages]
-					.toSorted(([one], [other]) => (one < other ? -1 : 1))
-					.map(([, ofOne]) => async () => {
-						for (const event of ofOne) await recordEvent(sql, tally, event);
-					}),
-			);
-			for (const event of events) if (!isReading(event)) await recordEvent(sql, tally, event);
-			tally.write();
-		},
+		recordEvents: ({ events }) => recordEvents(sql, events),
 	} satisfies Partial<Operations>;
 }
 
@@ -56,184 +44,174 @@ export function isReading({ type }: TrackedEvent): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED';
 }
 
-/** Records one event with its effects; of an unknown message only that a person unsubscribes. The caller writes the tally. */
-export async function recordEvent(sql: Sql, tally: Tally, reported: TrackedEvent): Promise<void> {
-	const message = await sql.get<TrackedRow>(
-		`SELECT m.id, m.to_key, m.list_id, m.subscriber_id, s.campaign, s.content_sha256, m.state, m.sent_at
-		FROM messages m
-		JOIN submissions s ON s.seq = m.submission_seq
-		WHERE m.uuid = ?
-		${sql.dialect.lockRows('m')}`,
-		reported.message,
-	);
-	if (message === undefined) return await recordOld(sql, reported);
-	// Nothing is recorded of an erased person, even when an old link is followed.
-	if (message.to_key === erasedAddress) return;
-	const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
-	writeEvent(sql, message.id, event);
-	const isFirst = await countEvent(sql, tally, message, event);
-	await changeRecipient(sql, message, event, isFirst);
-}
-
-/** The message is deleted, its figures are final: unsubscribing goes on working. */
-async function recordOld(sql: Sql, event: TrackedEvent): Promise<void> {
-	if (event.type !== 'UNSUBSCRIBED') return;
-	const old = await findOld(sql, event.message);
-	if (old === undefined) return;
-	await unsubscribe(sql, { ...old, to_key: old.to }, event);
-}
-
-function writeEvent(sql: Sql, message_id: number, event: TrackedEvent): void {
-	sql.write(
-		`INSERT INTO events (message_id, type, at, link, machine, ip, user_agent, url, smtp_code, diagnostic)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		message_id,
-		event.type,
-		event.at,
-		event.link,
-		flag(event.machine),
-		event.ip,
-		event.user_agent,
-		event.url,
-		event.smtp_code,
-		event.diagnostic,
-	);
-}
-
-async function changeRecipient(
-	sql: Sql,
-	message: TrackedRow,
-	event: TrackedEvent,
-	isFirst: boolean,
-): Promise<void> {
-	switch (event.type) {
-		case 'UNSUBSCRIBED':
-			// Each time, not only the first: the address may have been subscribed again in between.
-			await unsubscribe(sql, message, event);
-			return;
-		case 'HARDBOUNCED':
-			await stopMail(sql, {
-				...{ address: message.to_key, list_id: null, now: event.at },
-				...{ reason: 'HARDBOUNCED', source: 'BOUNCE' },
-			});
-			await stopWaiting(sql, message.id);
-			return;
-		case 'SOFTBOUNCED':
-			if (isFirst) await softBounce(sql, message.to_key, event.at);
-			return;
-		case 'OPENED':
-		case 'REDIRECTED':
-			return;
+/**
+ * Records events with their effects; of an unknown message only that a person unsubscribes. Opens and clicks come first,
+ * and else the order is that of the events: others may be of one person.
+ */
+export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): Promise<void> {
+	if (events.length === 0) return;
+	const others = events.filter((event) => !isReading(event));
+	const [messages, old, counting, scope] = await sql.together([
+		() => findTracked(sql, events),
+		() => findOldOnes(sql, others),
+		// Behind the locks of the messages.
+		() => openCounting(sql, uuidsOf(events)),
+		async () => (others.length === 0 ? 'list' : await unsubscribeScope(sql)),
+	]);
+	const recorded: Recorded[] = [];
+	const changes: Change[] = [];
+	for (const event of [...events.filter(isReading), ...others]) {
+		const message = messages.get(event.message);
+		const receiver = old.get(event.message);
+		if (message === undefined) {
+			if (receiver !== undefined && event.type === 'UNSUBSCRIBED') changes.push({ event, receiver });
+			continue;
+		}
+		// Nothing is recorded of an erased person, even when an old link is followed.
+		if (message.to_key === erasedAddress) continue;
+		const one = countOne(counting, message, event);
+		recorded.push(one);
+		if (!isReading(event)) changes.push(one);
 	}
+	writeEvents(sql, recorded);
+	const [recipients] = await sql.together([
+		() => readRecipients(sql, changes.flatMap(addressesOf)),
+		() => counting.notices.write(),
+	]);
+	for (const change of changes) changeRecipient(sql, { recipients, scope }, change);
+	recipients.write();
+	counting.write();
+}
+
+/** An event with its message. */
+interface Recorded {
+	event: TrackedEvent;
+	message: TrackedRow;
+	/** Of its type, of this message. */
+	isFirst: boolean;
+}
+
+/** By a link in a message that is deleted, with final figures: unsubscribing goes on working. */
+interface LateUnsubscription {
+	event: TrackedEvent;
+	receiver: Receiver;
+}
+
+type Change = Recorded | LateUnsubscription;
+
+function countOne(counting: Counting, message: TrackedRow, reported: TrackedEvent): Recorded {
+	const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
+	return { event, message, isFirst: counting.count(message, event) };
+}
+
+const asked = { message: 'TEXT' } as const;
+
+function uuidsOf(events: readonly TrackedEvent[]): Uuid[] {
+	return [...new Set(events.map(({ message }) => message))];
+}
+
+function askedOf(events: readonly TrackedEvent[]): string {
+	return JSON.stringify(uuidsOf(events).map((message) => ({ message })));
+}
+
+/** Columns of a `Receiver`, of `row`. */
+function receiver(row: string): string {
+	return `${row}.to_key, (SELECT l.id FROM lists l WHERE l.id = ${row}.list_id) AS list_id,
+		(SELECT p.email_key FROM subscribers p WHERE p.id = ${row}.subscriber_id) AS moved_to`;
+}
+
+/** Locks the messages, in one order. */
+async function findTracked(
+	sql: Sql,
+	events: readonly TrackedEvent[],
+): Promise<ReadonlyMap<Uuid, TrackedRow>> {
+	const isOnlyRead = events.every(isReading);
+	const rows = await sql.all<TrackedRow>(
+		`SELECT m.uuid, m.id, ${isOnlyRead ? 'm.to_key, NULL AS list_id, NULL AS moved_to' : receiver('m')},
+			s.campaign, s.content_sha256, m.state, m.sent_at
+		FROM ${sql.dialect.table(asked, 'asked')}
+		CROSS JOIN messages m
+		CROSS JOIN submissions s
+		WHERE m.uuid = asked.message AND s.seq = m.submission_seq
+		ORDER BY m.uuid
+		${sql.dialect.lockRows('m')}`,
+		askedOf(events),
+	);
+	return new Map(rows.map((row) => [row.uuid, row]));
+}
+
+/** What is kept of messages that retention has deleted. */
+async function findOldOnes(sql: Sql, events: readonly TrackedEvent[]): Promise<ReadonlyMap<Uuid, Receiver>> {
+	const late = events.filter(({ type }) => type === 'UNSUBSCRIBED');
+	if (late.length === 0) return new Map();
+	const rows = await sql.all<Receiver>(
+		`SELECT asked.message AS uuid, ${receiver('o')}
+		FROM ${sql.dialect.table(asked, 'asked')}
+		CROSS JOIN old_messages o
+		WHERE o.uuid = ${sql.dialect.uuidBytes('asked.message')}`,
+		askedOf(late),
+	);
+	return new Map(rows.map((row) => [row.uuid, row]));
+}
+
+const intoEvents: Insertion = {
+	table: 'events',
+	columns: {
+		...{ message_id: 'BIGINT', type: 'TEXT', at: 'BIGINT', link: 'BIGINT', machine: 'BIGINT' },
+		...{ ip: 'TEXT', user_agent: 'TEXT', url: 'TEXT', smtp_code: 'TEXT', diagnostic: 'TEXT' },
+	},
+	key: 'id',
+	id: 'id',
+	conflict: '',
+};
+
+function writeEvents(sql: Sql, recorded: readonly Recorded[]): void {
+	sql.writeAll(
+		intoEvents,
+		// In the order of the columns.
+		recorded.map(({ event, message }) => [
+			...[message.id, event.type, event.at, event.link, flag(event.machine)],
+			...[event.ip, event.user_agent, event.url, event.smtp_code, event.diagnostic],
+		]),
+	);
 }
 
 /**
- * Applies to both addresses where the subscriber's address has changed since: the person who followed the link leaves
- * the list.
+ * Both addresses where the subscriber's address has changed since: the person who followed the link leaves the list.
  */
-async function unsubscribe(
+function addressesOf(change: Change): string[] {
+	const { to_key, moved_to } = 'receiver' in change ? change.receiver : change.message;
+	return change.event.type === 'UNSUBSCRIBED' ? [...new Set([to_key, moved_to ?? to_key])] : [to_key];
+}
+
+function changeRecipient(
 	sql: Sql,
-	{ to_key, list_id, subscriber_id }: Pick<TrackedRow, 'to_key' | 'list_id' | 'subscriber_id'>,
-	event: TrackedEvent,
-): Promise<void> {
-	const list = list_id === null || (await findList(sql, list_id)) === null ? null : list_id;
-	const scope = event.from_all_lists === true ? 'all' : await unsubscribeScope(sql);
-	const moved = await sql.get<{ email_key: string }>(
-		'SELECT email_key FROM subscribers WHERE id = ?',
-		subscriber_id,
-	);
-	for (const address of new Set([to_key, moved?.email_key ?? to_key])) {
-		await stopMail(sql, {
-			...{ address, list_id: suppressedList('UNSUBSCRIBED', list, scope), now: event.at },
-			...{ reason: 'UNSUBSCRIBED', source: 'RECIPIENT' },
-		});
+	{ recipients, scope }: { recipients: Recipients; scope: UnsubscribeScope },
+	change: Change,
+): void {
+	const { event } = change;
+	const now = event.at;
+	if (event.type === 'UNSUBSCRIBED') {
+		// Each time, not only the first: the address may have been subscribed again in between.
+		const { list_id } = 'receiver' in change ? change.receiver : change.message;
+		const list = suppressedList('UNSUBSCRIBED', list_id, event.from_all_lists === true ? 'all' : scope);
+		for (const address of addressesOf(change))
+			recipients.stop({ address, list_id: list, reason: 'UNSUBSCRIBED', source: 'RECIPIENT', now });
+		return;
 	}
+	if ('receiver' in change) return;
+	const { message, isFirst } = change;
+	const address = message.to_key;
+	if (event.type === 'HARDBOUNCED') {
+		recipients.stop({ address, list_id: null, reason: 'HARDBOUNCED', source: 'BOUNCE', now });
+		stopWaiting(sql, message);
+	}
+	if (event.type === 'SOFTBOUNCED' && isFirst) recipients.softBounce(address, now);
 }
 
 // A report may come before the next attempt, which is then pointless.
-async function stopWaiting(sql: Sql, id: number): Promise<void> {
-	const row = await sql.get<{ state: string }>('SELECT state FROM messages WHERE id = ?', id);
-	if (row?.state === 'deferred' || row?.state === 'queued') cancelMessage(sql, id, null);
-}
-
-export interface CountedEvent extends NoticedEvent {
-	link: number | null;
-}
-
-/** The message of an event. Clicks are counted by link where its content is given. */
-export interface CountedMessage {
-	id: number;
-	campaign: Uuid | null;
-	to_key: string;
-	content_sha256?: string;
-}
-
-/**
- * True for the first event of its type that this message had. Webhooks receive the first of each (type, link) by
- * machine and by human. Later events change only an internal count.
- */
-export async function countEvent(
-	sql: Sql,
-	tally: Tally,
-	message: CountedMessage,
-	event: CountedEvent,
-): Promise<boolean> {
-	const firsts = await findFirsts(sql, message.id, event);
-	for (const { audience, from, to } of figureMoves(firsts, event)) {
-		const figure = { campaign: message.campaign, type: event.type, audience };
-		if (from !== null) tally.add({ ...figure, at: from, by: -1 });
-		tally.add({ ...figure, at: to });
-	}
-	const [counted] = await sql.tuples<[count: number]>(
-		`INSERT INTO message_firsts (message_id, type, link, machine, first_at, count)
-		VALUES (?, ?, ?, ?, ?, 1)
-		ON CONFLICT (message_id, type, link, machine) DO UPDATE
-		SET first_at = ${sql.dialect.least}(message_firsts.first_at, excluded.first_at), count = message_firsts.count + 1
-		RETURNING count`,
-		message.id,
-		event.type,
-		event.link ?? -1,
-		flag(event.machine),
-		event.at,
-	);
-	if (counted?.[0] === 1) await tally.notices.add(message.id, event);
-	countDetails(tally, message, event, firsts);
-	return firsts.all === null;
-}
-
-function countDetails(
-	tally: Tally,
-	{ campaign, content_sha256: content, to_key: address }: CountedMessage,
-	{ type, at, link, machine, smtp_code }: CountedEvent,
-	firsts: LinkFirsts,
-): void {
-	if (type === 'SOFTBOUNCED' || type === 'HARDBOUNCED') {
-		if (firsts.all === null) tally.addBounce({ at, campaign, type, address, code: smtp_code ?? null });
-	} else if (type === 'REDIRECTED' && campaign !== null && link !== null && content !== undefined) {
-		const click = { campaign, content, link };
-		tally.addClick({ ...click, audience: 'all', messages: firsts.of_link === 0 ? 1 : 0 });
-		if (!machine)
-			tally.addClick({ ...click, audience: 'human', messages: firsts.human_of_link === 0 ? 1 : 0 });
-	}
-}
-
-/** The firsts of one type, and how many of them are of the event's link. */
-interface LinkFirsts extends Firsts {
-	of_link: number;
-	human_of_link: number;
-}
-
-async function findFirsts(sql: Sql, message_id: number, { type, link }: CountedEvent): Promise<LinkFirsts> {
-	const row = await sql.get<LinkFirsts>(
-		`SELECT min(first_at) AS "all", min(CASE machine WHEN 0 THEN first_at END) AS human,
-			count(CASE link WHEN ? THEN 1 END) AS of_link,
-			count(CASE WHEN link = ? AND machine = 0 THEN 1 END) AS human_of_link
-		FROM message_firsts
-		WHERE message_id = ? AND type = ?`,
-		link,
-		link,
-		message_id,
-		type,
-	);
-	return row ?? { all: null, human: null, of_link: 0, human_of_link: 0 };
+function stopWaiting(sql: Sql, message: TrackedRow): void {
+	if (message.state !== 'deferred' && message.state !== 'queued') return;
+	cancelMessage(sql, message.id, null);
+	message.state = 'canceled';
 }

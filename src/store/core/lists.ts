@@ -5,9 +5,9 @@ import type { ListDetails } from '../../api/lists.js';
 import type { Operations } from '../operations.js';
 import { dropCounters, moveCounters } from './list-counters.js';
 import { cancelWaitingOfList } from './messages/actions.js';
+import { widenToAllLists } from './recipients.js';
 import { type ListRow, span, toList } from './rows.js';
 import type { Sql } from './sql.js';
-import { widenToAllLists } from './suppressions.js';
 import { quarterHour } from './tally.js';
 
 const columns = `id, name, email_reason, created_at,

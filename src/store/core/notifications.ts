@@ -15,7 +15,7 @@ import type {
 } from '../notifications.js';
 import type { Operations } from '../operations.js';
 import { readEnvelope } from './rows.js';
-import type { Sql } from './sql.js';
+import type { Insertion, Sql, SqlValue } from './sql.js';
 import { signingSecrets, webhookPassword } from './webhooks.js';
 
 /** Runs in the caller’s transaction. A lease raises the fence: settling under an older fence is `lost_lease`. */
@@ -218,23 +218,33 @@ export interface NoticedEvent {
 	diagnostic?: string | null;
 }
 
-/** The webhook deliveries of one operation. It reads the webhooks once, and mostly finds none. */
+/** The webhook deliveries of one operation. */
 export interface Notices {
 	/** `message`: its number within the database. */
-	add(message: number, event: NoticedEvent): Promise<void>;
+	add(message: number, event: NoticedEvent): void;
+	/** Makes a delivery for each webhook that is told of an event; reads what it says about the message. */
+	write(): Promise<void>;
 }
 
-/** For one operation, in its transaction: reads the webhooks once, at the first `add`. */
-export function createNotices(sql: Sql): Notices {
-	let hooks: Hook[] | null = null;
-	const submissions = new Map<number, SubmissionRow>();
+/** Of an operation without events. */
+export const noNotices: Notices = { add: () => undefined, write: async () => undefined };
+
+/** For one operation, in its transaction: reads the webhooks once, and mostly finds none. */
+export async function openNotices(sql: Sql): Promise<Notices> {
+	const hooks = await sql.all<Hook>('SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id');
+	const told: Told[] = [];
 	return {
-		add: async (message, event) => {
-			hooks ??= await sql.all<Hook>('SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id');
-			const told = hooks.filter(({ type }) => type === event.type);
+		add: (message, event) => {
+			for (const hook of hooks) if (hook.type === event.type) told.push({ hook, message, event });
+		},
+		write: async () => {
 			if (told.length === 0) return;
-			const about = await readMessage(sql, submissions, message);
-			for (const hook of told) insertDelivery(sql, hook, { message, about, event });
+			const all = told.splice(0);
+			const about = await readMessages(sql, [...new Set(all.map(({ message }) => message))]);
+			sql.writeAll(
+				intoDeliveries,
+				all.map((one) => deliveryOf(one, about)),
+			);
 		},
 	};
 }
@@ -244,7 +254,16 @@ interface Hook {
 	type: string;
 }
 
+/** An event of which a webhook is told. */
+interface Told {
+	hook: Hook;
+	/** Its number within the database. */
+	message: number;
+	event: NoticedEvent;
+}
+
 interface SubmissionRow {
+	seq: number;
 	envelope: string;
 	subject: string;
 	tag: string | null;
@@ -253,36 +272,53 @@ interface SubmissionRow {
 
 type About = Parameters<typeof formatNotification>[0]['message'];
 
-async function readMessage(sql: Sql, submissions: Map<number, SubmissionRow>, id: number): Promise<About> {
-	const row = await sql.get<{ uuid: Uuid; to_email: string; submission_seq: number }>(
-		'SELECT uuid, to_email, submission_seq FROM messages WHERE id = ?',
-		id,
+async function readMessages(sql: Sql, ids: readonly number[]): Promise<ReadonlyMap<number, About>> {
+	const wanted = JSON.stringify(ids);
+	const [messages, submissions] = await sql.together([
+		() =>
+			sql.all<{ id: number; uuid: Uuid; to_email: string; submission_seq: number }>(
+				`SELECT id, uuid, to_email, submission_seq FROM messages WHERE ${sql.dialect.oneOf('id')}`,
+				wanted,
+			),
+		() =>
+			sql.all<SubmissionRow>(
+				`SELECT s.seq, s.envelope, c.subject, s.tag, s.campaign
+				FROM submissions s
+				JOIN contents c ON c.sha256 = s.content_sha256
+				WHERE s.seq IN (SELECT submission_seq FROM messages WHERE ${sql.dialect.oneOf('id')})`,
+				wanted,
+			),
+	]);
+	const known = new Map(
+		submissions.map(({ seq, envelope, subject, tag, campaign }) => [
+			seq,
+			{ from: readEnvelope(envelope).from, subject, tag, campaign_unique_id: campaign },
+		]),
 	);
-	if (row === undefined) throw new Error(`message ${id} of an event is missing`);
-	const known = submissions.get(row.submission_seq) ?? (await readSubmission(sql, row.submission_seq));
-	submissions.set(row.submission_seq, known);
-	const { subject, tag, campaign } = known;
-	const { from } = readEnvelope(known.envelope);
-	return { id: row.uuid, to: row.to_email, from, subject, tag, campaign_unique_id: campaign };
+	return new Map(
+		messages.map(({ id, uuid, to_email, submission_seq: seq }) => {
+			const submission = known.get(seq);
+			if (submission === undefined) throw new Error(`submission ${seq} of a message is missing`);
+			return [id, { id: uuid, to: to_email, ...submission }];
+		}),
+	);
 }
 
-async function readSubmission(sql: Sql, seq: number): Promise<SubmissionRow> {
-	const row = await sql.get<SubmissionRow>(
-		`SELECT s.envelope, c.subject, s.tag, s.campaign
-		FROM submissions s
-		JOIN contents c ON c.sha256 = s.content_sha256
-		WHERE s.seq = ?`,
-		seq,
-	);
-	if (row === undefined) throw new Error(`submission ${seq} of a message is missing`);
-	return row;
-}
+const intoDeliveries: Insertion = {
+	table: 'webhook_deliveries',
+	columns: {
+		...{ uuid: 'TEXT', webhook_id: 'BIGINT', message_id: 'BIGINT', type: 'TEXT' },
+		...{ payload: 'TEXT', state: 'TEXT', due_at: 'BIGINT', created_at: 'BIGINT' },
+	},
+	key: 'uuid',
+	id: 'id',
+	conflict: '',
+};
 
-function insertDelivery(
-	sql: Sql,
-	hook: Hook,
-	{ message, about, event }: { message: number; about: About; event: NoticedEvent },
-): void {
+/** In the order of the columns. */
+function deliveryOf({ hook, message, event }: Told, messages: ReadonlyMap<number, About>): SqlValue[] {
+	const about = messages.get(message);
+	if (about === undefined) throw new Error(`message ${message} of an event is missing`);
 	const { ip = null, user_agent = null, url = null, smtp_code = null, diagnostic = null } = event;
 	const id = randomUUID();
 	const payload = formatNotification({
@@ -292,15 +328,5 @@ function insertDelivery(
 		message: about,
 		data: { url, ip, user_agent, machine: event.machine, smtp_code, diagnostic },
 	});
-	sql.write(
-		`INSERT INTO webhook_deliveries (uuid, webhook_id, message_id, type, payload, state, due_at, created_at)
-		VALUES (?, ?, ?, ?, ?, 'pending', ?, ?)`,
-		id,
-		hook.id,
-		message,
-		event.type,
-		payload,
-		event.at,
-		event.at,
-	);
+	return [id, hook.id, message, event.type, payload, 'pending', event.at, event.at];
 }

@@ -7,21 +7,23 @@ import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { Reply } from '../../engine/rules/outcomes.js';
-import { effectOf, type OutcomeEffect, replyLine } from '../../engine/rules/outcomes.js';
+import { effectOf, isBounce, type OutcomeEffect, replyLine } from '../../engine/rules/outcomes.js';
 import type { Operations } from '../operations.js';
 import type { Settlement } from '../queue.js';
 import { writeAttempts } from './attempts.js';
 import { forgetCompositions } from './compositions.js';
-import { countEvent } from './events.js';
-import { softBounce } from './soft-bounces.js';
+import { type Counting, openCounting } from './counted-events.js';
+import { readRecipients } from './recipients.js';
+import { flag } from './rows.js';
 import type { Sql } from './sql.js';
-import { stopMail } from './suppressions.js';
-import { createTally, type Tally } from './tally.js';
+import type { Tally } from './tally.js';
 
 interface LeasedRow {
+	uuid: Uuid;
+	fence: number;
 	id: number;
 	to_key: EmailKey;
-	submission_seq: number;
+	campaign: Uuid | null;
 	attempts: number;
 	due_at: Micros;
 }
@@ -31,28 +33,39 @@ interface LeasedRow {
  * since.
  */
 export async function settle(sql: Sql, settlements: readonly Settlement[]): Promise<Answer[]> {
+	if (settlements.length === 0) return [];
 	const sent = settlements.filter(isSent);
-	const [tally, softBouncing, rows] = await sql.together([
-		() => createTally(sql),
-		// subscribers_soft_bouncing: it holds few subscribers, and mostly none. In its order, or a database that has not
-		// counted yet may read the whole table.
-		() =>
-			sql.number(
-				`SELECT count(*)
-				FROM (SELECT email_key FROM subscribers WHERE soft_bounces > 0 ORDER BY email_key LIMIT 1) s`,
-			),
+	const others = settlements.filter((settlement) => !isSent(settlement));
+	const bounces = others.filter(({ outcome }) => isBounce(outcome)).map(({ message }) => message);
+	const [softBouncing, rows, leased, counting] = await sql.together([
+		() => hasSoftBouncing(sql, sent),
 		() => writeSent(sql, sent),
+		() => findLeased(sql, others),
+		// Behind the locks of the messages.
+		() => openCounting(sql, bounces),
 	]);
-	const group: Group = { sql, tally, campaigns: new Map() };
-	await countSent(group, rows, softBouncing === 1);
 	const answers = new Map<Settlement, Answer>(
 		sent.map((settlement, at) => [settlement, rows[at] ? 'recorded' : 'lost_lease']),
 	);
-	// Each may change what the next one finds: two bounces of an address.
-	for (const settlement of settlements)
-		if (!answers.has(settlement)) answers.set(settlement, await settleOne(group, settlement));
-	tally.write();
+	const recorded = recordedOf(others, leased);
+	for (const { settlement } of recorded) answers.set(settlement, 'recorded');
+	countSent({ sql, tally: counting.tally }, rows, softBouncing);
+	writeOthers(sql, recorded);
+	await countBounces(sql, counting, recorded);
+	counting.write();
 	return settlements.map((settlement) => answers.get(settlement) ?? 'lost_lease');
+}
+
+async function hasSoftBouncing(sql: Sql, sent: readonly Sent[]): Promise<boolean> {
+	if (sent.length === 0) return false;
+	return (
+		// subscribers_soft_bouncing: it holds few subscribers, and mostly none. In its order, or a database that has not
+		// counted yet may read the whole table.
+		(await sql.number(
+			`SELECT count(*)
+			FROM (SELECT email_key FROM subscribers WHERE soft_bounces > 0 ORDER BY email_key LIMIT 1) s`,
+		)) === 1
+	);
 }
 
 type Answer = 'recorded' | 'lost_lease';
@@ -62,35 +75,103 @@ function isSent(settlement: Settlement): settlement is Sent {
 	return settlement.outcome.kind === 'sent';
 }
 
-interface Group {
-	sql: Sql;
-	tally: Tally;
-	/** By submission: a group has few of them. */
-	campaigns: Map<number, Uuid | null>;
+/** An outcome that is not "sent", of a message that was leased. */
+interface Recorded {
+	settlement: Settlement;
+	row: LeasedRow;
+	effect: OutcomeEffect;
 }
 
-async function settleOne(group: Group, settlement: Settlement): Promise<Answer> {
-	const { outcome, at } = settlement;
-	const { sql } = group;
-	const row = await sql.get<LeasedRow>(
-		`SELECT id, to_key, submission_seq, attempts, due_at
-		FROM messages
-		WHERE uuid = ? AND fence = ? AND state = 'leased'
-		${sql.dialect.lockRows('messages')}`,
-		settlement.message,
-		settlement.fence,
+async function findLeased(sql: Sql, settlements: readonly Settlement[]): Promise<LeasedRow[]> {
+	if (settlements.length === 0) return [];
+	return await sql.all<LeasedRow>(
+		`SELECT m.uuid, m.fence, m.id, m.to_key, s.campaign, m.attempts, m.due_at
+		FROM ${sql.dialect.table(fenceColumns, 'held')}
+		CROSS JOIN messages m
+		CROSS JOIN submissions s
+		WHERE m.uuid = held.message AND m.fence = held.at_fence AND m.state = 'leased' AND s.seq = m.submission_seq
+		ORDER BY m.uuid
+		${sql.dialect.lockRows('m')}`,
+		fencesAsJson(settlements),
 	);
-	if (row === undefined) return 'lost_lease';
-	const effect = effectOf(outcome, row);
-	writeState(sql, row, effect);
+}
+
+/** An outcome is recorded once: a second one finds no lease. */
+function recordedOf(settlements: readonly Settlement[], leased: readonly LeasedRow[]): Recorded[] {
+	const found = new Map(leased.map((row) => [`${row.fence} ${row.uuid}`, row]));
+	return settlements.flatMap((settlement) => {
+		const name = `${settlement.fence} ${settlement.message}`;
+		const row = found.get(name);
+		found.delete(name);
+		return row === undefined ? [] : [{ settlement, row, effect: effectOf(settlement.outcome, row) }];
+	});
+}
+
+function writeOthers(sql: Sql, recorded: readonly Recorded[]): void {
+	if (recorded.length === 0) return;
+	writeStates(sql, recorded);
 	// Given back by a live worker.
-	if (outcome.kind === 'released') forgetCompositions(sql, { id: row.id, fence: settlement.fence });
-	if (effect.reply !== null) {
-		const { id, attempts } = row;
-		writeAttempts(sql, [{ id, number: attempts + 1, kind: outcome.kind, at, reply: effect.reply }]);
+	for (const { settlement, row } of recorded)
+		if (settlement.outcome.kind === 'released')
+			forgetCompositions(sql, { id: row.id, fence: settlement.fence });
+	writeAttempts(
+		sql,
+		recorded.flatMap(({ settlement: { outcome, at }, row: { id, attempts }, effect: { reply } }) =>
+			reply === null ? [] : [{ id, number: attempts + 1, kind: outcome.kind, at, reply }],
+		),
+	);
+}
+
+function writeStates(sql: Sql, recorded: readonly Recorded[]): void {
+	const columns = {
+		message: 'BIGINT',
+		after: 'TEXT',
+		due: 'BIGINT',
+		tried: 'BIGINT',
+		reply: 'TEXT',
+	} as const;
+	sql.write(
+		`UPDATE messages
+		SET state = became.after, due_at = coalesce(became.due, due_at), wake_at = became.due, lease_owner = NULL,
+			attempts = attempts + became.tried, last_reply = coalesce(became.reply, last_reply)
+		FROM ${sql.dialect.table(columns, 'became')}
+		WHERE id = became.message`,
+		JSON.stringify(
+			recorded.map(({ row, effect: { state, due_at, reply } }) => ({
+				...{ message: row.id, after: state, due: due_at, tried: flag(reply !== null) },
+				reply: reply === null ? null : replyLine(reply),
+			})),
+		),
+	);
+}
+
+/** Of an address one after the other: what the first does, the second finds. */
+async function countBounces(sql: Sql, counting: Counting, recorded: readonly Recorded[]): Promise<void> {
+	const counted = recorded.filter(({ effect: { reply, event } }) => event !== null && !isCall(reply));
+	if (counted.length === 0) return;
+	sql.alone();
+	const firsts = counted.map(({ settlement: { at }, row, effect: { event, reply } }) => {
+		const message = { id: row.id, campaign: row.campaign, to_key: row.to_key };
+		// Of an outcome that is not "sent".
+		const type = event === 'HARDBOUNCED' ? 'HARDBOUNCED' : 'SOFTBOUNCED';
+		return counting.count(message, { type, at, link: null, machine: false, ...saidOf(reply) });
+	});
+	const [recipients] = await sql.together([
+		() =>
+			readRecipients(
+				sql,
+				counted.map(({ row }) => row.to_key),
+			),
+		() => counting.notices.write(),
+	]);
+	for (const [at, { settlement, row, effect }] of counted.entries()) {
+		const { at: now } = settlement;
+		const address = row.to_key;
+		if (firsts[at] && effect.event === 'SOFTBOUNCED') recipients.softBounce(address, now);
+		if (effect.suppresses)
+			recipients.stop({ address, list_id: null, reason: 'HARDBOUNCED', source: 'DELIVERY', now });
 	}
-	if (!isCall(effect.reply)) await count(group, row, effect, at);
-	return 'recorded';
+	recipients.write();
 }
 
 /** A service counts what it took, and its text is the last reply. */
@@ -99,23 +180,19 @@ function isCall(reply: Reply | null): boolean {
 }
 
 /** Nearly all outcomes: their attempts and figures. */
-async function countSent(
-	group: Group,
+function countSent(
+	{ sql, tally }: { sql: Sql; tally: Tally },
 	rows: readonly (SentRow | null)[],
-	hasSoftBouncing: boolean,
-): Promise<void> {
-	const { sql, tally } = group;
+	isAnySoftBouncing: boolean,
+): void {
 	// A service counts what it took.
 	const counted = rows.filter((row) => row !== null).filter(({ reply }) => !isCall(reply));
-	const submissions = [...new Set(counted.map(({ submission }) => submission))];
-	await sql.together(submissions.map((submission) => async () => await campaignOf(group, submission)));
 	writeAttempts(
 		sql,
 		counted.map(({ id, number, at, reply }) => ({ id, number, kind: 'sent', at, reply })),
 	);
-	if (hasSoftBouncing) for (const { address } of counted) endSoftBounces(sql, address);
-	for (const { at, submission } of counted)
-		tally.add({ at, campaign: await campaignOf(group, submission), type: 'SENT', audience: 'all' });
+	if (isAnySoftBouncing) for (const { address } of counted) endSoftBounces(sql, address);
+	for (const { at, campaign } of counted) tally.add({ at, campaign, type: 'SENT', audience: 'all' });
 }
 
 interface SentRow {
@@ -123,7 +200,7 @@ interface SentRow {
 	id: number;
 	/** Of this attempt. */
 	number: number;
-	submission: number;
+	campaign: Uuid | null;
 	address: EmailKey;
 	at: Micros;
 	reply: Reply;
@@ -134,13 +211,13 @@ async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentR
 	if (settlements.length === 0) return [];
 	const columns = { message: 'TEXT', at_fence: 'BIGINT', at: 'BIGINT', reply: 'TEXT' } as const;
 	const rows = await sql.tuples<
-		[uuid: Uuid, fence: number, id: number, number: number, submission: number, address: EmailKey]
+		[uuid: Uuid, fence: number, id: number, number: number, campaign: Uuid | null, address: EmailKey]
 	>(
 		`UPDATE messages
 		SET state = 'sent', wake_at = NULL, lease_owner = NULL, attempts = attempts + 1, sent_at = sent.at, last_reply = sent.reply
 		FROM ${sql.dialect.table(columns, 'sent')}
 		WHERE uuid = sent.message AND fence = sent.at_fence AND state = 'leased'
-		RETURNING uuid, fence, id, attempts, submission_seq, to_key`,
+		RETURNING uuid, fence, id, attempts, (SELECT s.campaign FROM submissions s WHERE s.seq = submission_seq), to_key`,
 		JSON.stringify(
 			settlements
 				.map(({ message, fence, at, outcome }) => ({
@@ -155,8 +232,8 @@ async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentR
 		if (row === undefined || row[1] !== fence) return null;
 		// An outcome is recorded once.
 		found.delete(message);
-		const [, , id, number, submission, address] = row;
-		return { id, number, submission, address, at, reply };
+		const [, , id, number, campaign, address] = row;
+		return { id, number, campaign, address, at, reply };
 	});
 }
 
@@ -167,48 +244,6 @@ function endSoftBounces(sql: Sql, address: EmailKey): void {
 		WHERE email_key = ? AND soft_bounces > 0`,
 		address,
 	);
-}
-
-async function campaignOf({ sql, campaigns }: Group, submission: number): Promise<Uuid | null> {
-	const known = campaigns.get(submission);
-	if (known !== undefined) return known;
-	const row = await sql.get<{ campaign: Uuid | null }>(
-		'SELECT campaign FROM submissions WHERE seq = ?',
-		submission,
-	);
-	const campaign = row?.campaign ?? null;
-	campaigns.set(submission, campaign);
-	return campaign;
-}
-
-function writeState(sql: Sql, row: LeasedRow, effect: OutcomeEffect): void {
-	sql.write(
-		`UPDATE messages
-		SET state = ?, due_at = coalesce(?, due_at), wake_at = ?, lease_owner = NULL,
-			attempts = attempts + ?, last_reply = coalesce(?, last_reply)
-		WHERE id = ?`,
-		effect.state,
-		effect.due_at,
-		effect.due_at,
-		effect.reply === null ? 0 : 1,
-		effect.reply === null ? null : replyLine(effect.reply),
-		row.id,
-	);
-}
-
-async function count(group: Group, row: LeasedRow, effect: OutcomeEffect, at: Micros): Promise<void> {
-	const { sql, tally } = group;
-	const address = row.to_key;
-	if (effect.event !== null || effect.suppresses) sql.alone();
-	if (effect.event !== null) {
-		const bounce = { type: effect.event, at, link: null, machine: false, ...saidOf(effect.reply) };
-		const message = { id: row.id, campaign: await campaignOf(group, row.submission_seq), to_key: address };
-		const isFirst = await countEvent(sql, tally, message, bounce);
-		if (isFirst && effect.event === 'SOFTBOUNCED') await softBounce(sql, address, at);
-	}
-	if (effect.suppresses) {
-		await stopMail(sql, { address, list_id: null, reason: 'HARDBOUNCED', source: 'DELIVERY', now: at });
-	}
 }
 
 /** The part of the reply that a webhook delivery of the bounce contains. */

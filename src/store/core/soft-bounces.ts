@@ -1,40 +1,14 @@
 /**
- * Soft bounces in a row for one address: from replies of mail servers while sending, or from reports that come back.
- * Enough of them over enough time disable the address (`isSoftBounceLimit`).
+ * Soft bounces in a row for one address, from reports that come back; `recipients.ts` counts those of replies of mail
+ * servers. Enough of them over enough time disable the address (`isSoftBounceLimit`).
  */
 
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
 import { isSoftBounceLimit } from '../../engine/rules/subscription.js';
+import { stopMail } from './recipients.js';
 import type { Sql } from './sql.js';
-import { stopMail } from './suppressions.js';
-
-interface RunRow {
-	id: number;
-	soft_bounces: number;
-	soft_bounced_since: Micros | null;
-}
-
-/** One more soft bounce in a row for an address; enough of them over enough time disable it. */
-export async function softBounce(sql: Sql, address: EmailKey, at: Micros): Promise<void> {
-	sql.write(
-		`UPDATE subscribers
-		SET soft_bounces = soft_bounces + 1, soft_bounced_since = coalesce(soft_bounced_since, ?)
-		WHERE email_key = ? AND is_active = 1`,
-		at,
-		address,
-	);
-	const runs = await sql.all<RunRow>(
-		'SELECT id, soft_bounces, soft_bounced_since FROM subscribers WHERE email_key = ? AND soft_bounces > 0',
-		address,
-	);
-	const isOver = runs.some((run) =>
-		isSoftBounceLimit({ count: run.soft_bounces, since: run.soft_bounced_since ?? at }, at),
-	);
-	if (!isOver) return;
-	await stopMail(sql, { address, list_id: null, reason: 'SOFTBOUNCED', source: 'DELIVERY', now: at });
-}
 
 /**
  * One more soft bounce in a row, from a report. The next server took each of these messages first, so the count that a

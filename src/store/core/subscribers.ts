@@ -13,6 +13,7 @@ import { knownVariables } from './fields.js';
 import { type CountSubscribers, counterMove, createFilteredCounts, moveCounters } from './list-counters.js';
 import { findList } from './lists.js';
 import { cancelWaitingOfSubscriber } from './messages/actions.js';
+import { carryUnsubscription, liftSuppressions } from './recipients.js';
 import {
 	flag,
 	type NewSubscriber,
@@ -25,7 +26,7 @@ import {
 } from './rows.js';
 import type { Insertion, Sql, SqlValue } from './sql.js';
 import { encodeSubscribers, readSubscribers, shownColumns, toSubscriber } from './subscriber-record.js';
-import { carryUnsubscription, findLasting, findSuppressions, liftSuppressions } from './suppressions.js';
+import { findLasting, findSuppressions } from './suppressions.js';
 
 /**
  * One for each connection: counts of filters are kept until the next write. Each runs in one transaction of the caller.

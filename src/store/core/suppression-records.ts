@@ -10,13 +10,14 @@ import type {
 	SuppressionReason,
 } from '../../api/suppressions.js';
 import { foldCase } from '../../engine/rules/folding.js';
-import { type Addition, additionOf, refusalOf } from '../../engine/rules/suppressions.js';
+import { refusalOf } from '../../engine/rules/suppressions.js';
 import type { Command, Operations } from '../operations.js';
 import { openErased } from './erasures.js';
 import { findList } from './lists.js';
+import { type Recipients, readRecipients } from './recipients.js';
 import { span } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
-import { addSuppression, allLists, compareSuppression, type WantedSuppression } from './suppressions.js';
+import { allLists } from './suppressions.js';
 
 /**
  * A suppression that has expired by `now` is treated as absent. Adding and removing need one transaction of the caller.
@@ -52,8 +53,12 @@ export function createSuppressions(sql: Sql) {
 			const { where, values } = conditions(sql, { reason, list_id: list_id ?? allLists }, now);
 			return (await selectSuppressions(sql, `email_key = ? AND ${where}`, [email_key, ...values]))[0] ?? null;
 		},
-		compareSuppressions: (command) => each(sql, command, asIfAdded()),
-		putSuppressions: (command) => each(sql, command, addSuppression),
+		compareSuppressions: async (command) => (await addEach(sql, command)).ack,
+		putSuppressions: async (command) => {
+			const { ack, recipients } = await addEach(sql, command);
+			recipients.write();
+			return ack;
+		},
 		removeSuppressions: (command) => remove(sql, command),
 	} satisfies Partial<Operations>;
 }
@@ -112,51 +117,56 @@ function conditions(sql: Sql, filter: SuppressionFilter, now: Micros): { where: 
 }
 
 /** Handles one row after the other: a later one sees the effect of an earlier one. */
-async function each(
+async function addEach(
 	sql: Sql,
 	{ rows, now }: Command<'putSuppressions'>,
-	add: (sql: Sql, wanted: WantedSuppression, now: Micros) => Promise<Addition>,
-): Promise<SuppressionAck> {
-	const isErased = await openErased(sql);
+): Promise<{ ack: SuppressionAck; recipients: Recipients }> {
+	const named = [...new Set(rows.map(({ list_id }) => list_id))].filter((list) => list !== null);
+	const [isErasedOf, missing, recipients] = await sql.together([
+		() => openErased(sql),
+		() => missingLists(sql, named),
+		() =>
+			readRecipients(
+				sql,
+				rows.map(({ email_key }) => email_key),
+			),
+	]);
+	const isErased = await sql.together(
+		rows.map(
+			({ email_key }) =>
+				async () =>
+					(await isErasedOf?.(email_key)) === true,
+		),
+	);
 	const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 };
 	const rejects: SuppressionAck['rejects'][number][] = [];
 	for (const [index, row] of rows.entries()) {
 		const { email_key: address, created_at, ...rest } = row;
 		// The list would hold the address of an erased person.
-		const refused = (await isErased?.(address))
-			? erased
-			: (refusalOf(row, now) ?? (await refusedList(sql, row)));
+		const refused = isErased[index] ? erased : (refusalOf(row, now) ?? refusedList(missing, row));
 		if (refused === null)
-			counts[await add(sql, { ...rest, address, created_at: created_at ?? now }, now)] += 1;
+			counts[recipients.add({ ...rest, address, created_at: created_at ?? now }, now)] += 1;
 		else {
 			counts.rejected += 1;
 			rejects.push({ row: index, code: refused.code, error: refused.error });
 		}
 	}
-	return { counts, rejects };
-}
-
-/** The effect of adding a row after the rows before it. Nothing is written, so the results are kept in memory. */
-function asIfAdded(): (sql: Sql, wanted: WantedSuppression, now: Micros) => Promise<Addition> {
-	const before = new Map<string, WantedSuppression>();
-	return async (sql, wanted, now) => {
-		const key = `${wanted.reason} ${wanted.list_id} ${wanted.address}`;
-		const known = before.get(key);
-		const addition =
-			known === undefined ? await compareSuppression(sql, wanted, now) : additionOf(known, wanted, now);
-		if (addition !== 'unchanged') before.set(key, wanted);
-		return addition;
-	};
+	return { ack: { counts, rejects }, recipients };
 }
 
 const erased = { code: 'erased', error: `email: ${refusalTexts.erased}` };
 
+async function missingLists(sql: Sql, lists: readonly number[]): Promise<Set<number>> {
+	const found = await sql.together(lists.map((list) => async () => await findList(sql, list)));
+	return new Set(lists.filter((_, at) => found[at] === null));
+}
+
 /** Rejects a list that does not exist: suppressions of a deleted list apply to all lists. */
-async function refusedList(
-	sql: Sql,
+function refusedList(
+	missing: ReadonlySet<number>,
 	{ list_id }: NewSuppression,
-): Promise<{ code: string; error: string } | null> {
-	if (list_id === null || (await findList(sql, list_id)) !== null) return null;
+): { code: string; error: string } | null {
+	if (list_id === null || !missing.has(list_id)) return null;
 	return { code: 'does_not_exist', error: `list_id: There is no list ${list_id}.` };
 }
 

@@ -7,7 +7,6 @@ import { dayOf, type Micros } from '../../api/datetime.js';
 import type { EventType, Uuid } from '../../api/records.js';
 import type { Audience } from '../../engine/rules/events.js';
 import type { Day } from '../store.js';
-import { createNotices, type Notices } from './notifications.js';
 import type { Sql } from './sql.js';
 
 /** The scope of the total; any other scope is a campaign. */
@@ -51,8 +50,6 @@ export interface Tally {
 	addClick(click: CountedClick): void;
 	addBounce(bounce: CountedBounce): void;
 	write(): void;
-	/** Webhook deliveries for the counted events. */
-	readonly notices: Notices;
 }
 
 /**
@@ -87,7 +84,6 @@ export async function createTally(sql: Sql, only: 'quarters' | null = null): Pro
 			clicks.write(sql, addToLink);
 			bounces.write(sql, addToBounces);
 		},
-		notices: createNotices(sql),
 	};
 }
 

@@ -17,17 +17,11 @@ import { suppressedList, type UnsubscribeScope } from '../../../engine/rules/sup
 import { openErased } from '../erasures.js';
 import { knownVariables } from '../fields.js';
 import { counterMove } from '../list-counters.js';
+import { liftSuppressions, stopMail } from '../recipients.js';
 import { flag, parseRecord, type SubscriberRow, subscriberColumns } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { insertSubscribers } from '../subscribers.js';
-import {
-	findLasting,
-	findSuppressions,
-	hasSuppressions,
-	liftSuppressions,
-	stopMail,
-	unsubscribeScope,
-} from '../suppressions.js';
+import { findLasting, findSuppressions, hasSuppressions, unsubscribeScope } from '../suppressions.js';
 
 /** State that the rows of one transaction share. `moved` sums the changes of the list's counters. */
 export interface ImportRun {

@@ -1,0 +1,316 @@
+/**
+ * Stops mail to people. Permanent suppressions and the rows of their subscribers always agree: a change of the one changes
+ * the other here. What is stored about the addresses of an operation is read once, changes in memory, and is written as
+ * sets, so that a hundred bounces cost the round trips of one.
+ */
+import type { EmailKey } from '../../api/address.js';
+import type { Micros } from '../../api/datetime.js';
+import type { SuppressionReason, SuppressionSource } from '../../api/suppressions.js';
+import { isSoftBounceLimit } from '../../engine/rules/subscription.js';
+import { type Addition, additionOf, hasEnded, mayBeOfOneList } from '../../engine/rules/suppressions.js';
+import { moveCounters } from './list-counters.js';
+import type { Insertion, Sql } from './sql.js';
+import { allLists, isAbout, type MailTo } from './suppressions.js';
+
+/** A suppression to be stored. */
+export interface WantedSuppression extends MailTo {
+	reason: SuppressionReason;
+	source: SuppressionSource;
+	created_at: Micros;
+	/** `null`: it has no end. */
+	expires_at: Micros | null;
+}
+
+/** A suppression without an end. */
+export type Stop = Omit<WantedSuppression, 'created_at' | 'expires_at'> & { now: Micros };
+
+/** Of addresses that were read. A later call finds what an earlier one did. */
+export interface Recipients {
+	/**
+	 * Does what `additionOf` says: adds a suppression, changes its end, or nothing. Without an end the subscribers become
+	 * inactive, those of the list or all, also for an existing suppression: one may have been activated since, or only
+	 * passed over.
+	 */
+	add(wanted: WantedSuppression, now: Micros): Addition;
+	/** Adds one permanently. An existing reason keeps its first time. */
+	stop(stop: Stop): void;
+	/** One more soft bounce in a row for an address; enough of them over enough time disable it. */
+	softBounce(address: EmailKey, at: Micros): void;
+	/** The lists with a subscriber of this address. */
+	listsOf(address: EmailKey): number[];
+	/** What has changed. Without it nothing is stored. */
+	write(): void;
+}
+
+interface StoredRow {
+	email_key: EmailKey;
+	reason: SuppressionReason;
+	list_id: number;
+	source: string;
+	created_at: Micros;
+	expires_at: Micros | null;
+}
+
+interface SubscriberState {
+	id: number;
+	email_key: EmailKey;
+	list_id: number;
+	is_active: number;
+	disable_reason: string | null;
+	soft_bounces: number;
+	soft_bounced_since: Micros | null;
+}
+
+/** Two questions of one round trip, however many addresses there are. */
+export async function readRecipients(sql: Sql, addresses: Iterable<EmailKey>): Promise<Recipients> {
+	const asked = [...new Set(addresses)];
+	const [stored, subscribers] =
+		asked.length === 0
+			? [[], []]
+			: await sql.together([() => readSuppressions(sql, asked), () => readSubscribers(sql, asked)]);
+	const suppressions = new Map(stored.map((row) => [nameOf(row), row]));
+	const people = new Map<EmailKey, SubscriberState[]>(asked.map((address) => [address, []]));
+	for (const row of subscribers) people.get(row.email_key)?.push(row);
+	const written = new Map<string, StoredRow>();
+	const touched = new Set<SubscriberState>();
+	const stopped = new Map<number, number>();
+
+	const peopleOf = (address: EmailKey) => {
+		const found = people.get(address);
+		if (found === undefined) throw new Error('an address that was not read');
+		return found;
+	};
+	const deactivate = ({ address, list_id }: MailTo, reason: SuppressionReason) => {
+		for (const one of peopleOf(address)) {
+			if (list_id !== null && one.list_id !== list_id) continue;
+			const { is_active } = one;
+			// An earlier reason of one that is inactive stays.
+			const disable_reason = is_active === 1 ? reason : (one.disable_reason ?? reason);
+			if (is_active === 1) stopped.set(one.list_id, (stopped.get(one.list_id) ?? 0) + 1);
+			else if (one.disable_reason === disable_reason && one.soft_bounces === 0) continue;
+			Object.assign(one, { is_active: 0, disable_reason, soft_bounces: 0, soft_bounced_since: null });
+			touched.add(one);
+		}
+	};
+	const add = (wanted: WantedSuppression, now: Micros) => {
+		const { address, reason, source, created_at, expires_at } = wanted;
+		const row = {
+			...{ email_key: address, reason, list_id: wanted.list_id ?? allLists },
+			...{ source, created_at, expires_at },
+		};
+		const name = nameOf(row);
+		const known = suppressions.get(name);
+		const addition = additionOf(known ?? null, wanted, now);
+		if (addition !== 'unchanged') {
+			const after = addition === 'updated' && known !== undefined ? { ...known, expires_at } : row;
+			suppressions.set(name, after);
+			written.set(name, after);
+		}
+		if (expires_at === null) deactivate(wanted, reason);
+		return addition;
+	};
+	const stop = ({ now, ...stop }: Stop) => void add({ ...stop, created_at: now, expires_at: null }, now);
+	return {
+		add,
+		stop,
+		softBounce: (address, at) => {
+			const own = peopleOf(address);
+			for (const one of own) {
+				if (one.is_active !== 1) continue;
+				one.soft_bounces += 1;
+				one.soft_bounced_since ??= at;
+				touched.add(one);
+			}
+			const isOver = own.some(
+				({ soft_bounces: count, soft_bounced_since: since }) =>
+					count > 0 && isSoftBounceLimit({ count, since: since ?? at }, at),
+			);
+			if (isOver) stop({ address, list_id: null, reason: 'SOFTBOUNCED', source: 'DELIVERY', now: at });
+		},
+		listsOf: (address) => peopleOf(address).map(({ list_id }) => list_id),
+		write: () => {
+			writeSuppressions(sql, [...written.values()]);
+			writeSubscribers(sql, [...touched]);
+			for (const [list, count] of [...stopped].sort(([one], [other]) => one - other))
+				moveCounters(sql, list, { active: -count, inactive: count }, null);
+			written.clear();
+			touched.clear();
+			stopped.clear();
+		},
+	};
+}
+
+/** Of one address. */
+export async function stopMail(sql: Sql, stop: Stop): Promise<void> {
+	const recipients = await readRecipients(sql, [stop.address]);
+	recipients.stop(stop);
+	recipients.write();
+}
+
+function nameOf({ email_key, reason, list_id }: Pick<StoredRow, 'email_key' | 'reason' | 'list_id'>): string {
+	return `${reason} ${list_id} ${email_key}`;
+}
+
+const asked = { address: 'TEXT' } as const;
+
+function addressesAsJson(addresses: readonly EmailKey[]): string {
+	return JSON.stringify(addresses.map((address) => ({ address })));
+}
+
+async function readSuppressions(sql: Sql, addresses: readonly EmailKey[]): Promise<StoredRow[]> {
+	return await sql.all<StoredRow>(
+		`SELECT s.email_key, s.reason, s.list_id, s.source, s.created_at, s.expires_at
+		FROM ${sql.dialect.table(asked, 'asked')}
+		CROSS JOIN suppressions s
+		WHERE s.email_key = asked.address`,
+		addressesAsJson(addresses),
+	);
+}
+
+async function readSubscribers(sql: Sql, addresses: readonly EmailKey[]): Promise<SubscriberState[]> {
+	return await sql.all<SubscriberState>(
+		// subscribers_by_key (email_key, list_id)
+		`SELECT p.id, p.email_key, p.list_id, p.is_active, p.disable_reason, p.soft_bounces, p.soft_bounced_since
+		FROM ${sql.dialect.table(asked, 'asked')}
+		CROSS JOIN subscribers p
+		WHERE p.email_key = asked.address
+		ORDER BY p.email_key, p.list_id`,
+		addressesAsJson(addresses),
+	);
+}
+
+const intoSuppressions: Insertion = {
+	table: 'suppressions',
+	columns: {
+		...{ email_key: 'TEXT', reason: 'TEXT', list_id: 'BIGINT', source: 'TEXT' },
+		...{ created_at: 'BIGINT', expires_at: 'BIGINT' },
+	},
+	key: 'email_key',
+	id: 'list_id',
+	// Another end, or another one of this reason has ended.
+	conflict: `ON CONFLICT (email_key, reason, list_id) DO UPDATE
+		SET source = excluded.source, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+};
+
+function writeSuppressions(sql: Sql, rows: readonly StoredRow[]): void {
+	sql.writeAll(
+		intoSuppressions,
+		// In the order of the columns.
+		rows.map(({ email_key, reason, list_id, source, created_at, expires_at }) => [
+			...[email_key, reason, list_id, source],
+			...[created_at, expires_at],
+		]),
+	);
+}
+
+function writeSubscribers(sql: Sql, rows: readonly SubscriberState[]): void {
+	if (rows.length === 0) return;
+	const columns = {
+		subscriber: 'BIGINT',
+		active: 'BIGINT',
+		why: 'TEXT',
+		bounces: 'BIGINT',
+		since: 'BIGINT',
+	} as const;
+	sql.write(
+		`UPDATE subscribers
+		SET is_active = after.active, disable_reason = after.why, soft_bounces = after.bounces,
+			soft_bounced_since = after.since
+		FROM ${sql.dialect.table(columns, 'after')}
+		WHERE id = after.subscriber`,
+		JSON.stringify(
+			rows.map(({ id, is_active, disable_reason, soft_bounces, soft_bounced_since }) => ({
+				...{ subscriber: id, active: is_active, why: disable_reason },
+				...{ bounces: soft_bounces, since: soft_bounced_since },
+			})),
+		),
+	);
+}
+
+const storedColumns = 'email_key, reason, source, created_at, expires_at';
+
+interface StoredSuppression {
+	email_key: EmailKey;
+	reason: SuppressionReason;
+	source: SuppressionSource;
+	created_at: Micros;
+	expires_at: Micros | null;
+}
+
+/**
+ * Lets mail of a list go to an address again; an erasure stays. A suppression of all lists stays one of each other list
+ * that has the address: joining one list again says nothing about the others.
+ */
+export async function liftSuppressions(
+	sql: Sql,
+	{ address, list_id }: { address: EmailKey; list_id: number },
+	{ reasons, now }: { reasons: readonly SuppressionReason[]; now: Micros },
+): Promise<void> {
+	if (reasons.length === 0) return;
+	const lifted = await sql.together(
+		reasons.map(
+			(reason) => async () =>
+				await sql.all<StoredSuppression & { list_id: number }>(
+					`DELETE FROM suppressions
+					WHERE email_key = ? AND reason = ? AND list_id IN (${allLists}, ?)
+					RETURNING ${storedColumns}, list_id`,
+					address,
+					reason,
+					list_id,
+				),
+		),
+	);
+	const kept = lifted
+		.flat()
+		.filter((one) => one.list_id === allLists && mayBeOfOneList(one.reason) && !hasEnded(one, now));
+	if (kept.length === 0) return;
+	const recipients = await readRecipients(sql, [address]);
+	for (const { email_key: _, ...stored } of kept)
+		for (const other of recipients.listsOf(address))
+			if (other !== list_id) recipients.add({ ...stored, address, list_id: other }, now);
+	recipients.write();
+}
+
+/**
+ * An unsubscription follows a person whose subscriber gets another address: it then applies to the new address in this
+ * list too.
+ */
+export async function carryUnsubscription(
+	sql: Sql,
+	{ from, to, list_id }: { from: EmailKey; to: EmailKey; list_id: number },
+	now: Micros,
+): Promise<void> {
+	const [stored] = await sql.all<StoredSuppression>(
+		`SELECT ${storedColumns}
+		FROM suppressions
+		WHERE ${isAbout} AND reason = 'UNSUBSCRIBED' AND expires_at IS NULL
+		ORDER BY created_at`,
+		from,
+		list_id,
+	);
+	if (stored === undefined) return;
+	const { email_key: _, ...kept } = stored;
+	const recipients = await readRecipients(sql, [to]);
+	recipients.add({ ...kept, address: to, list_id }, now);
+	recipients.write();
+}
+
+/** Unsubscriptions of a deleted list become ones of all lists, as there is no other list they could belong to. */
+export async function widenToAllLists(
+	sql: Sql,
+	{ list_id, now }: { list_id: number; now: Micros },
+): Promise<void> {
+	const ofList = await sql.all<StoredSuppression>(
+		// suppressions_of_list
+		`DELETE FROM suppressions WHERE list_id = ? RETURNING ${storedColumns}`,
+		list_id,
+	);
+	const widened = ofList.filter((stored) => !hasEnded(stored, now));
+	const recipients = await readRecipients(
+		sql,
+		widened.map(({ email_key }) => email_key),
+	);
+	for (const { email_key: address, ...stored } of widened)
+		recipients.add({ ...stored, address, list_id: null }, now);
+	recipients.write();
+}
