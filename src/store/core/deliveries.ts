@@ -135,10 +135,10 @@ async function attemptsOf(sql: Sql, delivery: number): Promise<WebhookAttempt[]>
 const isFinal = `${seenState} IN ('delivered', 'failed', 'stopped')`;
 
 async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
-	const refused = await firstRefused(sql, command);
-	if (refused !== null) return refused;
-	const ids = command.deliveries === null ? await slice(sql, command) : await seqsOf(sql, command.deliveries);
-	for (const id of ids) makeDue(sql, id, command.now);
+	const named = command.deliveries === null ? null : await findNamed(sql, command, command.deliveries);
+	if (named?.refused) return named.refused;
+	const ids = named?.ids ?? (await slice(sql, command));
+	makeDue(sql, ids, command.now);
 	const isLast = command.deliveries !== null || ids.length < command.limit;
 	// Only in the last slice: until then nothing is sent, and `stopped` shows what is still to be found. A replay of
 	// failed deliveries also restarts a webhook whose log is gone by now.
@@ -149,7 +149,7 @@ async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
 }
 
 /** A waiting delivery keeps its place in the schedule and is due sooner. A stopped or final one begins anew. */
-function makeDue(sql: Sql, id: number, now: Micros): void {
+function makeDue(sql: Sql, ids: readonly number[], now: Micros): void {
 	sql.write(
 		`UPDATE webhook_deliveries AS d
 		SET state = 'pending',
@@ -157,36 +157,42 @@ function makeDue(sql: Sql, id: number, now: Micros): void {
 			attempts_before = CASE WHEN ${seenState} = 'pending' THEN attempts_before ELSE attempts END,
 			finished_at = NULL
 		FROM webhooks w
-		WHERE w.id = d.webhook_id AND d.id = ?`,
+		WHERE w.id = d.webhook_id AND ${sql.dialect.oneOf('d.id')}`,
 		now,
 		now,
-		id,
+		JSON.stringify(ids),
 	);
 }
 
-async function firstRefused(
-	sql: Sql,
-	{ webhook_id, deliveries }: ReplayDeliveries,
-): Promise<Replayed | null> {
-	for (const delivery of deliveries ?? []) {
-		const row = await sql.get<{ state: DeliveryState }>(
-			`SELECT d.state FROM webhook_deliveries d WHERE d.uuid = ? AND d.webhook_id = ?`,
-			delivery,
-			webhook_id,
-		);
-		if (row === undefined) return { kind: 'refused', delivery, why: 'unknown' };
-		if (row.state === 'sending') return { kind: 'refused', delivery, why: 'sending' };
-	}
-	return null;
+interface Named {
+	/** The first that cannot be replayed; null: all can. */
+	refused: Replayed | null;
+	/** In the order of the names, each as often as it is named. */
+	ids: number[];
 }
 
-async function seqsOf(sql: Sql, uuids: readonly string[]): Promise<number[]> {
+async function findNamed(
+	sql: Sql,
+	{ webhook_id }: ReplayDeliveries,
+	deliveries: readonly string[],
+): Promise<Named> {
+	const rows = await sql.all<{ uuid: string; id: number; state: DeliveryState }>(
+		`SELECT d.uuid, d.id, d.state
+		FROM ${sql.dialect.table({ delivery: 'TEXT' }, 'named')}
+		CROSS JOIN webhook_deliveries d
+		WHERE d.uuid = named.delivery AND d.webhook_id = ?`,
+		JSON.stringify(deliveries.map((delivery) => ({ delivery }))),
+		webhook_id,
+	);
+	const found = new Map(rows.map((row) => [row.uuid, row]));
 	const ids: number[] = [];
-	for (const uuid of uuids) {
-		const row = await sql.get<{ id: number }>('SELECT id FROM webhook_deliveries WHERE uuid = ?', uuid);
-		if (row !== undefined) ids.push(row.id);
+	for (const delivery of deliveries) {
+		const row = found.get(delivery);
+		if (row === undefined) return { refused: { kind: 'refused', delivery, why: 'unknown' }, ids };
+		if (row.state === 'sending') return { refused: { kind: 'refused', delivery, why: 'sending' }, ids };
+		ids.push(row.id);
 	}
-	return ids;
+	return { refused: null, ids };
 }
 
 async function slice(

@@ -1,11 +1,5 @@
-/**
- * Webhook deliveries: made in the transaction of their event, one for each webhook of that type; leased and settled by
- * workers.
- */
-import { randomUUID } from 'node:crypto';
+/** Webhook deliveries, leased and settled by workers. `notices.ts` makes them. */
 import type { Micros } from '../../api/datetime.js';
-import { formatNotification } from '../../api/notifications.js';
-import type { EventType, Uuid } from '../../api/records.js';
 import type {
 	DeliveryAnswer,
 	DeliverySettled,
@@ -14,8 +8,7 @@ import type {
 	LeasedDelivery,
 } from '../notifications.js';
 import type { Operations } from '../operations.js';
-import { readEnvelope } from './rows.js';
-import type { Insertion, Sql, SqlValue } from './sql.js';
+import type { Sql } from './sql.js';
 import { signingSecrets, webhookPassword } from './webhooks.js';
 
 /** Runs in the caller’s transaction. A lease raises the fence: settling under an older fence is `lost_lease`. */
@@ -25,15 +18,7 @@ export function createNotifications(sql: Sql) {
 			deliveries: await lease(sql, command),
 			secrets: await signingSecrets(sql, command.now),
 		}),
-		settleDeliveries: async ({ settlements }) => {
-			// One that is gone stops its webhook, which the next one finds.
-			const settled: DeliverySettled[] = [];
-			if (settlements.some(({ result }) => result.kind === 'gone'))
-				for (const each of settlements) settled.push(await settle(sql, each));
-			else
-				settled.push(...(await sql.together(settlements.map((each) => async () => await settle(sql, each)))));
-			return settled;
-		},
+		settleDeliveries: ({ settlements }) => settle(sql, settlements),
 	} satisfies Partial<Operations>;
 }
 
@@ -71,72 +56,101 @@ async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery
 		WHERE stopped_at IS NULL
 		ORDER BY id`,
 	);
-	const leased: LeasedDelivery[] = [];
-	for (const hook of hooks) {
-		const room = Math.min(shares.get(hook.id) ?? command.each, command.max - leased.length);
-		if (room > 0) leased.push(...(await leaseHook(sql, hook, room, command)));
-	}
-	return leased;
+	// Each as many as it may have, of which the last ones may find no room.
+	const found = await sql.together(
+		hooks.map(
+			(hook) => async () => await findDue(sql, hook.id, shares.get(hook.id) ?? command.each, command),
+		),
+	);
+	let room = command.max;
+	const leased = hooks.flatMap((hook, at) => {
+		const rows = (found[at] ?? []).slice(0, room);
+		room -= rows.length;
+		return rows.map((row) => ({ hook, row }));
+	});
+	writeLeases(sql, leased, command);
+	const credentials = new Map(leased.map(({ hook }) => [hook, credentialsOf(sql, hook)]));
+	return leased.map(({ hook, row }) => ({
+		delivery: row.uuid,
+		fence: row.fence + 1,
+		webhook_id: hook.id,
+		url: hook.url,
+		credentials: credentials.get(hook) ?? null,
+		payload: row.payload,
+		attempts: row.attempts - row.attempts_before,
+	}));
 }
 
-async function leaseHook(
+async function findDue(
 	sql: Sql,
-	hook: HookRow,
-	room: number,
-	{ owner, now, until }: LeaseDeliveries,
-): Promise<LeasedDelivery[]> {
-	const rows = await sql.all<DueRow>(
+	hook: number,
+	share: number,
+	{ now, max }: LeaseDeliveries,
+): Promise<DueRow[]> {
+	const limit = Math.min(share, max);
+	if (limit <= 0) return [];
+	return await sql.all<DueRow>(
 		// webhook_deliveries_turn (webhook_id, due_at)
 		`SELECT id, uuid, payload, attempts, attempts_before, fence
 		FROM webhook_deliveries ${sql.dialect.using('webhook_deliveries_turn')}
 		WHERE webhook_id = ? AND due_at IS NOT NULL AND due_at <= ?
 		ORDER BY due_at, id
 		LIMIT ?`,
-		hook.id,
+		hook,
 		now,
-		room,
+		limit,
 	);
-	const credentials =
-		hook.is_auth_enabled === 1 ? { login: hook.login, password: webhookPassword(sql, hook) } : null;
+}
+
+function writeLeases(sql: Sql, leased: readonly { row: DueRow }[], { owner, until }: LeaseDeliveries): void {
+	if (leased.length === 0) return;
 	sql.write(
 		`UPDATE webhook_deliveries
 		SET state = 'sending', lease_owner = ?, due_at = ?, fence = fence + 1
 		WHERE ${sql.dialect.oneOf('id')}`,
 		owner,
 		until,
-		JSON.stringify(rows.map(({ id }) => id)),
+		JSON.stringify(leased.map(({ row }) => row.id)),
 	);
-	return rows.map((row) => ({
-		delivery: row.uuid,
-		fence: row.fence + 1,
-		webhook_id: hook.id,
-		url: hook.url,
-		credentials,
-		payload: row.payload,
-		attempts: row.attempts - row.attempts_before,
-	}));
+}
+
+function credentialsOf(sql: Sql, hook: HookRow): LeasedDelivery['credentials'] {
+	return hook.is_auth_enabled === 1 ? { login: hook.login, password: webhookPassword(sql, hook) } : null;
 }
 
 interface SendingRow {
+	uuid: string;
+	fence: number;
 	id: number;
 	webhook_id: number;
 	attempts: number;
+	/** The webhook's. */
+	url: string;
 }
 
-async function settle(
-	sql: Sql,
-	{ delivery, fence, at, result }: DeliverySettlement,
-): Promise<DeliverySettled> {
-	// Deleting a webhook deletes its deliveries.
-	const row = await sql.get<SendingRow>(
-		`SELECT id, webhook_id, attempts
-		FROM webhook_deliveries
-		WHERE uuid = ? AND fence = ? AND state = 'sending'
-			AND EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_id)`,
-		delivery,
-		fence,
+/** One after the other: one that is gone stops its webhook. */
+async function settle(sql: Sql, settlements: readonly DeliverySettlement[]): Promise<DeliverySettled[]> {
+	if (settlements.some(({ result }) => result.kind === 'gone')) sql.alone();
+	const rows = await sql.all<SendingRow>(
+		// Deleting a webhook deletes its deliveries.
+		`SELECT d.uuid, d.fence, d.id, d.webhook_id, d.attempts, w.url
+		FROM ${sql.dialect.table({ delivery: 'TEXT', at_fence: 'BIGINT' }, 'held')}
+		CROSS JOIN webhook_deliveries d
+		CROSS JOIN webhooks w
+		WHERE d.uuid = held.delivery AND d.fence = held.at_fence AND d.state = 'sending' AND w.id = d.webhook_id`,
+		JSON.stringify(settlements.map(({ delivery, fence }) => ({ delivery, at_fence: fence }))),
 	);
-	if (row === undefined) return 'lost_lease';
+	const sending = new Map(rows.map((row) => [row.uuid, row]));
+	return settlements.map((settlement) => {
+		const row = sending.get(settlement.delivery);
+		if (row === undefined || row.fence !== settlement.fence) return 'lost_lease';
+		// A result is recorded once.
+		sending.delete(settlement.delivery);
+		return settleOne(sql, row, settlement);
+	});
+}
+
+function settleOne(sql: Sql, row: SendingRow, { at, result }: DeliverySettlement): DeliverySettled {
 	switch (result.kind) {
 		case 'released':
 			sql.write(
@@ -153,21 +167,21 @@ async function settle(
 			record(sql, row, { at, answer: result.answer, state: result.kind, due_at: null });
 			return 'recorded';
 		case 'gone':
-			return await settleGone(sql, row, { at, ...result });
+			return settleGone(sql, row, { at, ...result });
 	}
 }
 
-async function settleGone(
+function settleGone(
 	sql: Sql,
 	row: SendingRow,
 	{ at, answer, url }: { at: Micros; answer: DeliveryAnswer; url: string },
-): Promise<DeliverySettled> {
-	sql.alone();
-	const stop = 'UPDATE webhooks SET stopped_at = ? WHERE id = ? AND url = ?';
+): DeliverySettled {
 	// The URL may have been corrected while the call to the old one was under way.
-	const isStopped = (await sql.run(stop, at, row.webhook_id, url)).changes === 1;
-	if (isStopped) record(sql, row, { at, answer, state: 'failed', due_at: null });
-	else record(sql, row, { at, answer, state: 'pending', due_at: at });
+	const isStopped = row.url === url;
+	if (isStopped) {
+		sql.write('UPDATE webhooks SET stopped_at = ? WHERE id = ?', at, row.webhook_id);
+		record(sql, row, { at, answer, state: 'failed', due_at: null });
+	} else record(sql, row, { at, answer, state: 'pending', due_at: at });
 	return isStopped ? 'recorded' : 'moved';
 }
 
@@ -204,129 +218,4 @@ function record(sql: Sql, row: SendingRow, { at, answer, state, due_at }: Outcom
 		answer.error,
 		answer.duration_ms,
 	);
-}
-
-/** The facts about an event in a webhook delivery; absent = null. */
-export interface NoticedEvent {
-	type: EventType;
-	at: Micros;
-	machine: boolean;
-	ip?: string | null;
-	user_agent?: string | null;
-	url?: string | null;
-	smtp_code?: string | null;
-	diagnostic?: string | null;
-}
-
-/** The webhook deliveries of one operation. */
-export interface Notices {
-	/** `message`: its number within the database. */
-	add(message: number, event: NoticedEvent): void;
-	/** Makes a delivery for each webhook that is told of an event; reads what it says about the message. */
-	write(): Promise<void>;
-}
-
-/** Of an operation without events. */
-export const noNotices: Notices = { add: () => undefined, write: async () => undefined };
-
-/** For one operation, in its transaction: reads the webhooks once, and mostly finds none. */
-export async function openNotices(sql: Sql): Promise<Notices> {
-	const hooks = await sql.all<Hook>('SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id');
-	const told: Told[] = [];
-	return {
-		add: (message, event) => {
-			for (const hook of hooks) if (hook.type === event.type) told.push({ hook, message, event });
-		},
-		write: async () => {
-			if (told.length === 0) return;
-			const all = told.splice(0);
-			const about = await readMessages(sql, [...new Set(all.map(({ message }) => message))]);
-			sql.writeAll(
-				intoDeliveries,
-				all.map((one) => deliveryOf(one, about)),
-			);
-		},
-	};
-}
-
-interface Hook {
-	id: number;
-	type: string;
-}
-
-/** An event of which a webhook is told. */
-interface Told {
-	hook: Hook;
-	/** Its number within the database. */
-	message: number;
-	event: NoticedEvent;
-}
-
-interface SubmissionRow {
-	seq: number;
-	envelope: string;
-	subject: string;
-	tag: string | null;
-	campaign: Uuid | null;
-}
-
-type About = Parameters<typeof formatNotification>[0]['message'];
-
-async function readMessages(sql: Sql, ids: readonly number[]): Promise<ReadonlyMap<number, About>> {
-	const wanted = JSON.stringify(ids);
-	const [messages, submissions] = await sql.together([
-		() =>
-			sql.all<{ id: number; uuid: Uuid; to_email: string; submission_seq: number }>(
-				`SELECT id, uuid, to_email, submission_seq FROM messages WHERE ${sql.dialect.oneOf('id')}`,
-				wanted,
-			),
-		() =>
-			sql.all<SubmissionRow>(
-				`SELECT s.seq, s.envelope, c.subject, s.tag, s.campaign
-				FROM submissions s
-				JOIN contents c ON c.sha256 = s.content_sha256
-				WHERE s.seq IN (SELECT submission_seq FROM messages WHERE ${sql.dialect.oneOf('id')})`,
-				wanted,
-			),
-	]);
-	const known = new Map(
-		submissions.map(({ seq, envelope, subject, tag, campaign }) => [
-			seq,
-			{ from: readEnvelope(envelope).from, subject, tag, campaign_unique_id: campaign },
-		]),
-	);
-	return new Map(
-		messages.map(({ id, uuid, to_email, submission_seq: seq }) => {
-			const submission = known.get(seq);
-			if (submission === undefined) throw new Error(`submission ${seq} of a message is missing`);
-			return [id, { id: uuid, to: to_email, ...submission }];
-		}),
-	);
-}
-
-const intoDeliveries: Insertion = {
-	table: 'webhook_deliveries',
-	columns: {
-		...{ uuid: 'TEXT', webhook_id: 'BIGINT', message_id: 'BIGINT', type: 'TEXT' },
-		...{ payload: 'TEXT', state: 'TEXT', due_at: 'BIGINT', created_at: 'BIGINT' },
-	},
-	key: 'uuid',
-	id: 'id',
-	conflict: '',
-};
-
-/** In the order of the columns. */
-function deliveryOf({ hook, message, event }: Told, messages: ReadonlyMap<number, About>): SqlValue[] {
-	const about = messages.get(message);
-	if (about === undefined) throw new Error(`message ${message} of an event is missing`);
-	const { ip = null, user_agent = null, url = null, smtp_code = null, diagnostic = null } = event;
-	const id = randomUUID();
-	const payload = formatNotification({
-		id,
-		type: event.type,
-		at: event.at,
-		message: about,
-		data: { url, ip, user_agent, machine: event.machine, smtp_code, diagnostic },
-	});
-	return [id, hook.id, message, event.type, payload, 'pending', event.at, event.at];
 }
