@@ -10,17 +10,29 @@ import { lanes } from './submissions.js';
 /** Lanes with work. */
 export interface OpenLanes {
 	hasTransactional: boolean;
-	/** Without those that wait for their time. `leave_by`: the end of their window. */
-	bulk: { lane: number; leave_by: Micros | null }[];
+	/** Without those that wait for their time. `leave_by`: the end of their window. `isDue`: a message is due. */
+	bulk: { lane: number; leave_by: Micros | null; isDue: boolean }[];
 	canceled: number[];
 }
 
+interface LaneRow extends GateRow {
+	is_due: number;
+}
+
+/** Whether a message of a lane is due; the moment is bound. A lane without one costs no round trip of its own. */
+function isDue({ dialect }: Sql, lane: string): string {
+	return `EXISTS (
+		SELECT 1 FROM messages ${dialect.using('messages_due')}
+		WHERE lane = ${lane} AND wake_at IS NOT NULL AND wake_at <= ?
+	)`;
+}
+
 /** Those whose gate is open. */
-async function through(sql: Sql, rows: readonly GateRow[], now: Micros): Promise<OpenLanes['bulk']> {
+async function through(sql: Sql, rows: readonly LaneRow[], now: Micros): Promise<OpenLanes['bulk']> {
 	const open: OpenLanes['bulk'] = [];
 	for (const row of rows) {
 		const { isOpen, leave_by } = await passGate(sql, row, now);
-		if (isOpen) open.push({ lane: row.seq, leave_by });
+		if (isOpen) open.push({ lane: row.seq, leave_by, isDue: row.is_due === 1 });
 	}
 	return open;
 }
@@ -28,25 +40,43 @@ async function through(sql: Sql, rows: readonly GateRow[], now: Micros): Promise
 /** The lane that waited longest comes first, so every lane gets its turn with many lanes and few places. */
 export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promise<OpenLanes> {
 	if (scope === null) {
-		// campaigns_open (last_leased_at)
-		const open = await sql.all<GateRow & { state: string }>(
-			`SELECT seq, state, ${gateColumns} FROM campaigns WHERE has_open_work = 1 ORDER BY last_leased_at, seq`,
-		);
+		const [[transactional, bulk] = [0, 0], open] = await sql.together([
+			async () =>
+				(
+					await sql.tuples<[number, number]>(
+						`SELECT ${isDue(sql, String(lanes.transactional))}, ${isDue(sql, String(lanes.bulk))}`,
+						now,
+						now,
+					)
+				)[0],
+			// campaigns_open (last_leased_at)
+			() =>
+				sql.all<LaneRow & { state: string }>(
+					`SELECT seq, state, ${gateColumns}, ${isDue(sql, 'campaigns.seq')} AS is_due
+					FROM campaigns
+					WHERE has_open_work = 1
+					ORDER BY last_leased_at, seq`,
+					now,
+				),
+		]);
 		const ofState = (state: string) => open.filter((each) => each.state === state);
 		return {
-			hasTransactional: true,
-			bulk: [{ lane: lanes.bulk, leave_by: null }, ...(await through(sql, ofState('released'), now))],
+			hasTransactional: transactional === 1,
+			bulk: [
+				{ lane: lanes.bulk, leave_by: null, isDue: bulk === 1 },
+				...(await through(sql, ofState('released'), now)),
+			],
 			canceled: ofState('canceled').map(({ seq }) => seq),
 		};
 	}
 	const rows =
 		'campaign' in scope
-			? await sql.all<GateRow>(
-					`SELECT seq, ${gateColumns} FROM campaigns WHERE id = ? AND state = 'released'`,
+			? await sql.all<LaneRow>(
+					`SELECT seq, ${gateColumns}, 1 AS is_due FROM campaigns WHERE id = ? AND state = 'released'`,
 					scope.campaign,
 				)
-			: await sql.all<GateRow>(
-					`SELECT g.seq, ${gateColumns}
+			: await sql.all<LaneRow>(
+					`SELECT g.seq, ${gateColumns}, 1 AS is_due
 					FROM submissions s
 					JOIN campaigns g ON g.seq = s.campaign_seq
 					WHERE s.id = ? AND g.state = 'released'`,
@@ -68,7 +98,9 @@ export function endTurns(
 	}
 }
 
-/** Every lane its share, then once more what the others left over. Returns the lanes that had any. */
+/**
+ * Every lane its share, then once more what the others left over, where it had as many. Returns the lanes that had any.
+ */
 export async function takeTurns(
 	bulk: OpenLanes['bulk'],
 	max: number,
@@ -76,14 +108,18 @@ export async function takeTurns(
 ): Promise<number[]> {
 	const served: number[] = [];
 	let room = max;
+	let left = bulk.filter(({ isDue }) => isDue);
 	for (const round of [1, 2]) {
-		for (const [at, { lane, leave_by }] of bulk.entries()) {
+		const full: typeof left = [];
+		for (const [at, one] of left.entries()) {
 			if (room <= 0) return served;
-			const share = round === 1 ? Math.ceil(room / (bulk.length - at)) : room;
-			const taken = await take(lane, share, leave_by);
-			if (taken > 0) served.push(lane);
+			const share = round === 1 ? Math.ceil(room / (left.length - at)) : room;
+			const taken = await take(one.lane, share, one.leave_by);
+			if (taken > 0) served.push(one.lane);
+			if (taken === share) full.push(one);
 			room -= taken;
 		}
+		left = full;
 	}
 	return served;
 }

@@ -66,6 +66,13 @@ export interface Database {
 export interface Means {
 	holds: readonly Hold[];
 	receipt: Receipt | null;
+	/** Of the calls of one kind. */
+	habit: Habit | null;
+}
+
+/** Whether the last call asked for the project alone: the next one begins so, which saves it a beginning. */
+export interface Habit {
+	isAlone: boolean;
 }
 
 const listenTimeoutMs = 10_000;
@@ -79,6 +86,8 @@ interface OpenSession extends Session {
 	isUnreplicated: boolean;
 	/** Others may write in the project beside its transaction. */
 	isShared: boolean;
+	/** Its operation asked for the project alone. */
+	isAskedAlone: boolean;
 }
 
 /** The operation must begin again, holding the project alone. */
@@ -89,6 +98,7 @@ interface Transaction<R> {
 	holds: readonly Hold[] | null;
 	operate: (session: Session) => Promise<R>;
 	receipt: Receipt | null;
+	habit: Habit | null;
 	/** The answer to the end of an earlier try was lost. */
 	fate: { isUnsure: boolean };
 }
@@ -116,11 +126,15 @@ export function openDatabase(options: DatabaseOptions): Database {
 		// The connections of one process take turns, so that up to sixteen share no shard; those of several rarely do.
 		connections += 1;
 		const alone = () => {
+			session.isAskedAlone = true;
 			if (session.isShared) throw new NotAlone();
 		};
 		const sql = createSql(pipeline, { keys, shard: connections % shards, alone, server });
 		const core = createCore(sql, { isTrial });
-		const session: OpenSession = { sql, client, pipeline, core, isUnreplicated: false, isShared: false };
+		const session: OpenSession = {
+			...{ sql, client, pipeline, core },
+			...{ isUnreplicated: false, isShared: false, isAskedAlone: false },
+		};
 		client.on('notice', (warning) => {
 			if (isUnreplicated(warning)) session.isUnreplicated = true;
 		});
@@ -140,8 +154,12 @@ export function openDatabase(options: DatabaseOptions): Database {
 	];
 
 	let wasReached = false;
-	const answerOf = async <R>(session: OpenSession, { holds, operate, receipt, fate }: Transaction<R>) => {
+	const answerOf = async <R>(
+		session: OpenSession,
+		{ holds, operate, receipt, habit, fate }: Transaction<R>,
+	) => {
 		session.isShared = server.hasHolds && holds !== null && holds !== projectAlone;
+		session.isAskedAlone = false;
 		// In the round trip of the first question, which fails with them.
 		for (const text of holds === null ? beginRead : beginWrite(holds))
 			session.pipeline.ask(text).catch(() => undefined);
@@ -149,6 +167,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 		// Of the same operation.
 		if (earlier) return earlier.answer as R;
 		const answer = await operate(session);
+		if (habit !== null) habit.isAlone = session.isAskedAlone;
 		receipt?.put(session.sql, answer);
 		return answer;
 	};
@@ -233,8 +252,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 			place.listen === 'off' || !server.hasListen
 				? null
 				: listen({ config: () => listenerOf(place, pools.current()), schema: place.schema }, onReady),
-		read: (operate) => transact({ holds: null, operate, receipt: null }),
-		write: (operate, { holds = projectAlone, receipt = null } = {}) => transact({ holds, operate, receipt }),
+		read: (operate) => transact({ holds: null, operate, receipt: null, habit: null }),
+		write: (operate, { holds = projectAlone, receipt = null, habit = null } = {}) =>
+			transact({ holds: habit?.isAlone ? projectAlone : holds, operate, receipt, habit }),
 		close: async () => {
 			await notifying.flush();
 			await pools.end();

@@ -14,7 +14,7 @@ import { groundOfTrials, inSlices, leaseInSlices, type Steps } from '../slices.j
 import type { ImportAck, Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
 import { createDatabaseClock } from './clock.js';
-import { type Database, openDatabase, type Session } from './connection.js';
+import { type Database, type Habit, openDatabase, type Session } from './connection.js';
 import { holdsOf } from './holds.js';
 import { type Listening, makesReady } from './listen.js';
 import { migrate, migrateInSteps, readVersion, schemaVersion } from './migrations.js';
@@ -70,12 +70,19 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const upkeep = isTrial ? null : startUpkeep(database, { me, clock });
 	const outcomes = createOutcomes(clock);
 	const ground: { name: string; command: unknown }[] = [];
+	// Leases are alone while a limit is set.
+	const leasing: Habit = { isAlone: false };
 	const write = async (name: string, command: unknown) => {
 		const operate = async ({ core }: Session) => {
 			for (const earlier of ground) await carryOut(core, earlier.name, earlier.command);
 			return await carryOut(core, name, command);
 		};
-		const means = isTrial ? {} : { holds: holdsOf(name, command), receipt: outcomes.receiptFor(name) };
+		const means = isTrial
+			? {}
+			: {
+					...{ holds: holdsOf(name, command), receipt: outcomes.receiptFor(name) },
+					habit: name === 'leaseSlice' ? leasing : null,
+				};
 		const answer = await database.write(operate, means).finally(() => replicas?.wrote());
 		if (!isTrial && makesReady(name)) database.notify();
 		return answer;

@@ -6,7 +6,7 @@
 import * as core from '../core/core.js';
 import * as expired from '../core/expired.js';
 import { assertKeys as assertKeysAsync, countSecrets as countSecretsAsync } from '../core/keys.js';
-import { closeHolds as closeHoldsAsync } from '../core/limits/limits.js';
+import { closeHolds as closeHoldsAsync } from '../core/limits/uses.js';
 import * as processes from '../core/processes.js';
 import type { Sql as AsyncSql } from '../core/sql.js';
 import { openLanes as openLanesAsync } from '../core/submissions.js';

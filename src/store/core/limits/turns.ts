@@ -165,7 +165,7 @@ export interface Waking {
 /** A setting that users cannot set. */
 const placeName = 'waking_held';
 
-interface Place {
+export interface Place {
 	/** The lanes that are left; the first is in work. */
 	lanes: number[];
 	/** Messages with an earlier turn need no waking. */
@@ -191,12 +191,16 @@ export function createWaking(sql: Sql): Waking {
 	return {
 		wakeHeldSlice: async ({ limit }) => {
 			const place = await readPlace(sql);
-			if (place === null) return false;
-			await wakeLane(sql, place, limit);
-			keepPlace(sql, place);
-			return place.lanes.length > 0;
+			return place !== null && (await wakeFrom(sql, place, limit));
 		},
 	};
+}
+
+/** One slice; true: there may be more. */
+export async function wakeFrom(sql: Sql, place: Place, limit: number): Promise<boolean> {
+	await wakeLane(sql, place, limit);
+	keepPlace(sql, place);
+	return place.lanes.length > 0;
 }
 
 /** Wakes at most `room` messages of the first lane, which is removed at its end. */
@@ -239,7 +243,8 @@ async function lastOfSlice(
 	return row === undefined ? null : [row.wake_at, row.id];
 }
 
-async function readPlace(sql: Sql): Promise<Place | null> {
+/** Where waking goes on; null: none is under way. */
+export async function readPlace(sql: Sql): Promise<Place | null> {
 	const row = await sql.get<{ value: string }>('SELECT value FROM settings WHERE name = ?', placeName);
 	// Written below.
 	return row === undefined ? null : (parseStored(row.value) as Place);
