@@ -23,9 +23,10 @@ import { findSender } from '../senders.js';
 import type { Sql } from '../sql.js';
 import { insertSubmission } from '../submissions.js';
 import { createTally } from '../tally.js';
-import { addPeople, dropAcks, isListOpen, putBatch } from './batches.js';
+import { dropAcks, putBatch } from './batches.js';
 import { dropStaged, forget } from './dropping.js';
 import { sliceLeftOut } from './left-out.js';
+import { addPeople, isListOpen } from './listed-people.js';
 import { foreseeList, listCounts, stageList } from './lists.js';
 import { pageCampaigns, sliceResults } from './results.js';
 import {

@@ -10,10 +10,12 @@ import {
 	type Person,
 	personVariables,
 } from '../../../engine/rules/meta.js';
+import type { RecipientRow } from '../../../engine/rules/recipient-rows.js';
 import { isWanted, stopping } from '../../../engine/rules/subscription.js';
+import type { RequestedRow } from '../../campaigns.js';
 import { parseStored, parseTexts, parseUsed } from '../rows.js';
 import type { Sql } from '../sql.js';
-import { findPerson, insertMessages } from '../submissions.js';
+import { findPerson, insertMessages, type KnownPerson, type NewMessage } from '../submissions.js';
 import { openSuppressions, type ReasonsAgainst } from '../suppressions.js';
 import type { CampaignRow } from './rows.js';
 
@@ -108,37 +110,74 @@ export async function judge(
 	return { kind: 'rejected', code: 'missing_variable', error: `${person.email}: no value for ${names}.` };
 }
 
-/** Runs in the transaction of the caller, which counts the outcome. What `judge` says goes before a duplicate. */
-export async function stageMessage(sql: Sql, staging: Staging, candidate: Candidate): Promise<RowOutcome> {
-	const verdict = await judge(staging, candidate);
-	if (verdict.kind !== 'wanted') return verdict;
-	const [message = null] = await putMessages(sql, staging, [{ candidate, ...verdict }]);
-	if (message !== null) return { kind: 'staged', message };
-	const error = `${candidate.person.email} is in this campaign already.`;
-	return { kind: 'rejected', code: 'duplicate', error };
+/** A recipient of the campaign, with what decides about it. */
+export interface Staged {
+	staging: Staging;
+	candidate: Candidate;
+}
+
+/**
+ * One outcome for each, in their order. Runs in the transaction of the caller, which counts them. What `judge` says goes
+ * before a duplicate.
+ */
+export async function stageMessages(sql: Sql, all: readonly Staged[]): Promise<RowOutcome[]> {
+	const verdicts = await sql.together(
+		all.map(
+			({ staging, candidate }) =>
+				async () =>
+					await judge(staging, candidate),
+		),
+	);
+	const wanted = new Map<Uuid, NewMessage>();
+	const uuids = all.map(({ staging, candidate }, at) => {
+		const verdict = verdicts[at];
+		if (verdict?.kind !== 'wanted') return null;
+		const message = messageOf(staging, candidate, verdict.variables);
+		if (wanted.has(message.uuid)) return null;
+		wanted.set(message.uuid, message);
+		return message.uuid;
+	});
+	const made = await insertMessages(sql, [...wanted.values()]);
+	const ids = new Map([...wanted.keys()].map((uuid, at) => [uuid, made[at] ?? null]));
+	return all.map(({ candidate: { person } }, at): RowOutcome => {
+		const verdict = verdicts[at];
+		if (verdict !== undefined && verdict.kind !== 'wanted') return verdict;
+		const message = ids.get(uuids[at] ?? '') ?? null;
+		if (message !== null) return { kind: 'staged', message };
+		const error = `${person.email} is in this campaign already.`;
+		return { kind: 'rejected', code: 'duplicate', error };
+	});
 }
 
 /** The messages of recipients that nothing speaks against, by their numbers; null: the address has one already. */
 export async function putMessages(
 	sql: Sql,
-	{ campaign, scope, submission, now }: Staging,
+	staging: Staging,
 	wanted: readonly { candidate: Candidate; variables: Record<string, string> }[],
 ): Promise<(number | null)[]> {
 	return await insertMessages(
 		sql,
-		wanted.map(({ candidate: { person, to_key, list_id, subscriber_id }, variables }) => ({
-			uuid: messageUuid(scope, to_key),
-			submission_seq: submission.seq,
-			lane: campaign.seq,
-			to: person.email,
-			to_key,
-			list_id,
-			subscriber_id,
-			variables,
-			state: 'staged',
-			now,
-		})),
+		wanted.map(({ candidate, variables }) => messageOf(staging, candidate, variables)),
 	);
+}
+
+function messageOf(
+	{ campaign, scope, submission, now }: Staging,
+	{ person, to_key, list_id, subscriber_id }: Candidate,
+	variables: Record<string, string>,
+): NewMessage {
+	return {
+		uuid: messageUuid(scope, to_key),
+		submission_seq: submission.seq,
+		lane: campaign.seq,
+		to: person.email,
+		to_key,
+		list_id,
+		subscriber_id,
+		variables,
+		state: 'staged',
+		now,
+	};
 }
 
 /** Adds to the counts of a campaign's recipients. */
@@ -165,26 +204,22 @@ export interface StagedRecipient {
 	outcome: RowOutcome;
 }
 
+/** An address of a row. */
+export interface Recipient {
+	to: string;
+	to_key: string;
+	context: Readonly<Record<string, string>>;
+	/** For an address that is not in the campaign's list; null: unknown here. */
+	email_reason: string | null;
+}
+
 /** The stored subscriber decides whether the address gets the campaign, and fills in what the row leaves open. */
-export async function stageRecipient(
-	sql: Sql,
+export function candidateOf(
 	staging: Staging,
-	{
-		to,
-		to_key,
-		context,
-		email_reason,
-	}: {
-		to: string;
-		to_key: string;
-		context: Readonly<Record<string, string>>;
-		/** For an address that is not in the campaign's list; null: unknown here. */
-		email_reason: string | null;
-	},
-): Promise<RowOutcome> {
-	const { list_id } = staging.submission;
-	const known = await findPerson(sql, to_key, list_id);
-	return await stageMessage(sql, staging, {
+	{ to, to_key, context, email_reason }: Recipient,
+	known: KnownPerson | null,
+): Candidate {
+	return {
 		person: {
 			email: to,
 			// Only the service knows its subscribers' details.
@@ -193,10 +228,37 @@ export async function stageRecipient(
 			meta: known?.meta ?? {},
 		},
 		to_key,
-		list_id: known?.list_id ?? list_id,
+		list_id: known?.list_id ?? staging.submission.list_id,
 		subscriber_id: known?.subscriber_id ?? null,
 		is_active: known?.is_active ?? null,
 		given: context,
+	};
+}
+
+/** What is known of addresses, in their order. */
+export async function findPeople(
+	sql: Sql,
+	addresses: readonly { to_key: string; list_id: number | null }[],
+): Promise<(KnownPerson | null)[]> {
+	return await sql.together(
+		addresses.map(
+			({ to_key, list_id }) =>
+				async () =>
+					await findPerson(sql, to_key, list_id),
+		),
+	);
+}
+
+/** What became of a row: of its recipients, or of the row where it was rejected. */
+export function stagedOf(
+	row: RecipientRow | RequestedRow,
+	outcomes: readonly (RowOutcome | undefined)[],
+): StagedRecipient[] {
+	if (row.kind === 'rejected') return [{ to: row.to ?? '', outcome: row }];
+	const recipients = row.kind === 'request' ? row.recipients : [row];
+	return recipients.flatMap(({ to }, at) => {
+		const outcome = outcomes[at];
+		return outcome === undefined ? [] : [{ to, outcome }];
 	});
 }
 
