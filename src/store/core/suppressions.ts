@@ -96,6 +96,18 @@ export async function hasSuppressions(sql: Sql): Promise<boolean> {
 	return (await sql.number('SELECT EXISTS (SELECT 1 FROM suppressions)')) === 1;
 }
 
+/** Those of the addresses that have any suppression. */
+export async function suppressedAmong(sql: Sql, addresses: readonly EmailKey[]): Promise<EmailKey[]> {
+	const rows = await sql.tuples<[EmailKey]>(
+		`SELECT DISTINCT s.email_key
+		FROM ${sql.dialect.table({ address: 'TEXT' }, 'asked')}
+		CROSS JOIN suppressions s
+		WHERE s.email_key = asked.address`,
+		JSON.stringify(addresses.map((address) => ({ address }))),
+	);
+	return rows.map(([address]) => address);
+}
+
 /** The recipient of a message. */
 interface Addressee {
 	to_key: EmailKey;

@@ -1,23 +1,36 @@
 /** How often an operation waits for the server: a machine away, each round trip costs what a hundred rows cost. */
 import { setTimeout } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
+import type { DeliveryOutcome } from '../../../src/engine/rules/outcomes.js';
+import type { RequestedRow } from '../../../src/store/campaigns.js';
+import type { DeliveryResult, LeasedDelivery } from '../../../src/store/notifications.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
-import type { Store } from '../../../src/store/store.js';
+import type { Store, TrackedEvent } from '../../../src/store/store.js';
 import {
 	accepted250,
+	busy451,
+	campaignOf,
 	eventOf,
 	fixedClock,
+	hour,
 	lease,
 	messageIds,
 	newField,
 	newList,
 	newSubscriber,
 	noon,
+	recordOf,
+	releasedCampaign,
+	send,
 	submissionOf,
+	unknown550,
 	verify,
 } from '../../contract/store/fixture.js';
 import { describePostgres } from '../../support/postgres.js';
 import { startPostgresProxy } from '../../support/postgres-proxy.js';
+
+/** The reads with the beginning, the writes, the end. */
+const request = 3;
 
 describePostgres('round trips', (server) => {
 	async function open() {
@@ -42,9 +55,6 @@ describePostgres('round trips', (server) => {
 	}
 
 	const people = (count: number) => Array.from({ length: count }, (_, at) => `p${at}@example.org`);
-
-	/** The reads with the beginning, the writes, the end. */
-	const request = 3;
 
 	it('are at most three for what a request waits for', async () => {
 		const { store, tripsOf } = await open();
@@ -108,6 +118,33 @@ describePostgres('round trips', (server) => {
 		return { leasing, settling, opening };
 	}
 
+	it.each(Object.entries(growing))('of %s do not grow with the rows', async (_, { most, prepare }) => {
+		const [few = 0, many = 0] = await Promise.all(
+			[3, 30].map(async (count) => {
+				const { store, tripsOf } = await open();
+				await verify(store);
+				const operate = await prepare(store, people(count));
+				return await tripsOf(operate);
+			}),
+		);
+		expect([few, many].map((trips) => Math.max(trips, most))).toEqual([most, most]);
+	});
+
+	it('of a lease do not grow with the campaigns that have nothing due', async () => {
+		const trips = await Promise.all(
+			[1, 5].map(async (count) => {
+				const { store, tripsOf } = await open();
+				await verify(store);
+				const list = await newList(store);
+				await newSubscriber(store, list, 'ann@example.org');
+				for (let at = 0; at < count; at += 1) await releasedCampaign(store, list, `job ${at}`);
+				await lease(store);
+				return await tripsOf(() => lease(store));
+			}),
+		);
+		expect(trips).toEqual([2, 2]);
+	});
+
 	it('of an import are those of one batch', async () => {
 		const { store, tripsOf } = await open();
 		const list = await newList(store);
@@ -116,7 +153,163 @@ describePostgres('round trips', (server) => {
 		// Ten of them are there already.
 		expect(many).toBeLessThanOrEqual(few + 2);
 	});
+
+	it('of an import do not grow with the addresses that are suppressed', async () => {
+		const trips = await Promise.all(
+			[2, 20].map(async (suppressed) => {
+				const { store, tripsOf } = await open();
+				const list = await newList(store);
+				await suppress(store, people(suppressed));
+				return await tripsOf(() => importPeople(store, list, people(100)));
+			}),
+		);
+		expect(trips[1]).toBe(trips[0]);
+	});
 });
+
+type Prepare = (store: Store, people: readonly string[]) => Promise<() => Promise<unknown>>;
+
+/** Messages to people are on their way to these outcomes. */
+function settling(outcome: DeliveryOutcome): Prepare {
+	return async (store, to) => {
+		const list = await newList(store);
+		for (const email of to) await newSubscriber(store, list, email);
+		await send(store, to, { list_id: list });
+		const leased = await lease(store);
+		return () =>
+			store.queue.settle({
+				settlements: leased.map(({ message, fence }) => ({ message, fence, at: noon, outcome })),
+			});
+	};
+}
+
+function recording(type: TrackedEvent['type']): Prepare {
+	return async (store, to) => {
+		await newHook(store, type);
+		await settling({ kind: 'sent', reply: accepted250 })(store, to).then((settle) => settle());
+		const ids = await messageIds(store);
+		return () => store.writes.recordEvents({ events: ids.map((id) => eventOf(id, type)) });
+	};
+}
+
+async function newHook(store: Store, type: TrackedEvent['type']): Promise<number> {
+	const input = { url: 'https://example.org/', type, is_auth_enabled: false, login: '', password: '' };
+	return recordOf(await store.writes.createWebhook({ input, now: noon })).id;
+}
+
+async function deliveriesOf(store: Store, to: readonly string[]): Promise<LeasedDelivery[]> {
+	await recording('OPENED')(store, to).then((record) => record());
+	const shares = { max: to.length, each: to.length, shares: [] };
+	return (await store.writes.leaseDeliveries({ owner: 'w', now: noon, until: noon + hour, ...shares }))
+		.deliveries;
+}
+
+const gone: DeliveryResult = {
+	kind: 'gone',
+	answer: { status: 410, error: null, answer: '', duration_ms: 1 },
+	url: 'https://example.org/',
+};
+
+function settleDeliveries(store: Store, leased: readonly LeasedDelivery[]): Promise<unknown> {
+	return store.writes.settleDeliveries({
+		settlements: leased.map(({ delivery, fence }) => ({ delivery, fence, at: noon, result: gone })),
+	});
+}
+
+function suppress(store: Store, addresses: readonly string[]): Promise<unknown> {
+	const reason = {
+		reason: 'MANUAL',
+		list_id: null,
+		source: 'API',
+		created_at: noon,
+		expires_at: null,
+	} as const;
+	return store.writes.putSuppressions({
+		rows: addresses.map((email_key) => ({ ...reason, email_key })),
+		now: noon,
+	});
+}
+
+/** Each with the most that it may cost, however many rows it has. */
+const growing: Readonly<Record<string, { most: number; prepare: Prepare }>> = {
+	'outcomes "bounced"': {
+		most: request,
+		prepare: settling({ kind: 'bounced', reply: unknown550, suppress: true }),
+	},
+	'outcomes "failed"': { most: request, prepare: settling({ kind: 'failed', reply: busy451 }) },
+	'outcomes "deferred"': {
+		most: request,
+		prepare: settling({ kind: 'deferred', reply: busy451, due_at: noon + hour }),
+	},
+	'events, unsubscribed': { most: request, prepare: recording('UNSUBSCRIBED') },
+	'events, bounced': { most: request, prepare: recording('HARDBOUNCED') },
+	'events, bounced softly': { most: request, prepare: recording('SOFTBOUNCED') },
+	'events, opened': { most: request, prepare: recording('OPENED') },
+	putSuppressions: {
+		most: request,
+		prepare: async (store, addresses) => {
+			const list = await newList(store);
+			for (const email of addresses) await newSubscriber(store, list, email);
+			return () => suppress(store, addresses);
+		},
+	},
+	'a lease': {
+		most: 4,
+		prepare: async (store, to) => {
+			await send(store, to);
+			return () => lease(store);
+		},
+	},
+	'a lease under limits, some of which are full': {
+		most: 5,
+		prepare: async (store, to) => {
+			await store.writes.putSettings({
+				values: {
+					send_limit: '1000/1h',
+					sender_domain_limits: '*=1000/1h',
+					recipient_domain_limits: '*=2/1h',
+				},
+				now: noon,
+			});
+			await send(store, ['first@example.net']);
+			await lease(store);
+			await send(store, [...to, ...to.map((email) => `${email}.test`)]);
+			return () => lease(store);
+		},
+	},
+	'requests of a campaign': {
+		most: 6,
+		prepare: async (store, to) => {
+			const command = campaignOf('requests');
+			await store.writes.openCampaign({ ...command, spec: { requests: true }, submission: null });
+			const rows = to.map((email) => requestTo(email, command.id));
+			return () => store.writes.putCampaignBatch({ campaign: command.id, first: 0, rows, now: noon });
+		},
+	},
+	'replays by name': {
+		most: request,
+		prepare: async (store, to) => {
+			const leased = await deliveriesOf(store, to);
+			await settleDeliveries(store, leased);
+			const deliveries = leased.map(({ delivery }) => delivery);
+			const webhook_id = leased[0]?.webhook_id ?? 0;
+			const command = { webhook_id, deliveries, failed: false, since: null, after: 0, limit: 100, now: noon };
+			return () => store.writes.replayDeliveries(command);
+		},
+	},
+	'deliveries to a webhook that is gone': {
+		most: request,
+		prepare: async (store, to) => {
+			const leased = await deliveriesOf(store, to);
+			return () => settleDeliveries(store, leased);
+		},
+	},
+};
+
+function requestTo(to: string, campaign: string): RequestedRow {
+	const { recipients, campaign: _, ...submission } = submissionOf([to]);
+	return { kind: 'request', alike: campaign, submission, recipients };
+}
 
 async function importPeople(store: Store, list_id: number, emails: readonly string[]): Promise<void> {
 	const session = crypto.randomUUID();

@@ -1,10 +1,10 @@
-/** One batch of an import, row by row: create, update, leave or refuse a subscriber. */
+/** One batch of an import: create, update, leave or refuse a subscriber for each row. */
 import type { AddressSet } from '../../../api/address-set.js';
 import type { ImportSpec } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import { refusalTexts, unknownVariableText } from '../../../api/refusals.js';
 import { maxMetaBytes } from '../../../api/subscribers.js';
-import { importedReason, type SuppressionReason } from '../../../api/suppressions.js';
+import { importedReason } from '../../../api/suppressions.js';
 import { duplicateAddress } from '../../../engine/rules/errors.js';
 import {
 	type ImportRow,
@@ -12,16 +12,16 @@ import {
 	reimportedActivation,
 } from '../../../engine/rules/import-rows.js';
 import { changeMeta } from '../../../engine/rules/meta.js';
-import { type Activation, changeActivation } from '../../../engine/rules/subscription.js';
-import { suppressedList, type UnsubscribeScope } from '../../../engine/rules/suppressions.js';
+import type { Activation } from '../../../engine/rules/subscription.js';
+import type { UnsubscribeScope } from '../../../engine/rules/suppressions.js';
 import { openErased } from '../erasures.js';
 import { knownVariables } from '../fields.js';
 import { counterMove } from '../list-counters.js';
-import { liftSuppressions, stopMail } from '../recipients.js';
 import { flag, parseRecord, type SubscriberRow, subscriberColumns } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { insertSubscribers } from '../subscribers.js';
-import { findLasting, findSuppressions, hasSuppressions, unsubscribeScope } from '../suppressions.js';
+import { hasSuppressions, suppressedAmong, unsubscribeScope } from '../suppressions.js';
+import { impose, lift, nothingStands, type Standing, suppressionsAfterLift } from './standing.js';
 
 /** State that the rows of one transaction share. `moved` sums the changes of the list's counters. */
 export interface ImportRun {
@@ -29,10 +29,7 @@ export interface ImportRun {
 	spec: ImportSpec;
 	now: Micros;
 	known: ReadonlySet<string>;
-	/**
-	 * Read once, until a row adds a suppression: most databases have none, and a look-up for each row costs a tenth of the
-	 * import.
-	 */
+	/** Read once, until a row adds a suppression: new databases have none. */
 	hasSuppressions: boolean;
 	unsubscribeScope: UnsubscribeScope;
 	/** `null`: no address was erased, so there are no look-ups. */
@@ -53,16 +50,17 @@ export async function openImportRun(
 	sql: Sql,
 	{ standing, seq, spec, now }: Pick<ImportRun, 'seq' | 'spec' | 'now' | 'standing'>,
 ): Promise<ImportRun> {
+	const [known, isAnySuppressed, scope, isErased] = await sql.together([
+		() => knownVariables(sql),
+		() => hasSuppressions(sql),
+		() => unsubscribeScope(sql),
+		() => openErased(sql),
+	]);
 	return {
-		seq,
-		spec,
-		now,
-		known: await knownVariables(sql),
-		hasSuppressions: await hasSuppressions(sql),
-		unsubscribeScope: await unsubscribeScope(sql),
-		isErased: await openErased(sql),
+		...{ seq, spec, now, known, isErased, standing },
+		hasSuppressions: isAnySuppressed,
+		unsubscribeScope: scope,
 		moved: { active: 0, inactive: 0 },
-		standing,
 	};
 }
 
@@ -80,38 +78,62 @@ interface PlacedRow {
 }
 
 /**
- * Puts rows in their order: stored state decides about each. A refusal changes nothing, with one exception: a reason of
- * the file about an existing address still stops its mail.
+ * Puts rows: stored state decides about each, and rows of one address go in their order. A refusal changes nothing, with
+ * one exception: a reason of the file about an existing address still stops its mail.
  */
 export async function importRows(
 	sql: Sql,
 	run: ImportRun,
 	rows: readonly PlacedRow[],
 ): Promise<RowOutcome[]> {
-	const outcomes: RowOutcome[] = [];
-	let plain: PlacedRow[] = [];
+	const guarded = await guardedAmong(sql, run, rows);
+	if (guarded.size === 0) return await importPlain(sql, run, rows);
+	const plain: PlacedRow[] = [];
+	const others = new Map<string, PlacedRow[]>();
 	for (const placed of rows) {
-		if (isPlain(run, placed)) {
-			plain.push(placed);
-			continue;
-		}
-		outcomes.push(...(await importPlain(sql, run, plain)));
-		plain = [];
-		outcomes.push(await importRow(sql, run, placed));
+		const { email_key } = placed.row;
+		if (!guarded.has(email_key)) plain.push(placed);
+		else if (others.has(email_key)) others.get(email_key)?.push(placed);
+		else others.set(email_key, [placed]);
 	}
-	outcomes.push(...(await importPlain(sql, run, plain)));
-	return outcomes;
+	const outcomes = new Map<PlacedRow, RowOutcome>();
+	for (const [at, outcome] of (await importPlain(sql, run, plain)).entries()) {
+		const placed = plain[at];
+		if (placed !== undefined) outcomes.set(placed, outcome);
+	}
+	await sql.together(
+		[...others.values()].map((ofOne) => async () => {
+			for (const placed of ofOne) outcomes.set(placed, await importRow(sql, run, placed));
+		}),
+	);
+	return rows.map((placed) => {
+		const outcome = outcomes.get(placed);
+		if (outcome === undefined) throw new Error('a row without an outcome');
+		return outcome;
+	});
 }
 
-/** Whether nothing but a subscriber of the same address can stand against a row, as with most rows. */
-function isPlain({ hasSuppressions, isErased, standing }: ImportRun, { row, place }: PlacedRow): boolean {
-	return (
-		!hasSuppressions &&
-		isErased === null &&
-		standing === null &&
-		importedReason(row.disable_reason) === null &&
-		!mayBeUnknown(row, place)
-	);
+/** Addresses whose rows are more than a subscriber that is there or not: mostly none. */
+async function guardedAmong(
+	sql: Sql,
+	run: ImportRun,
+	rows: readonly PlacedRow[],
+): Promise<ReadonlySet<string>> {
+	const { hasSuppressions, isErased, standing } = run;
+	const keys = rows.map(({ row }) => row.email_key);
+	if (standing !== null) return new Set(keys);
+	const [suppressed, erasedOnes] = await sql.together([
+		async () => (hasSuppressions ? await suppressedAmong(sql, keys) : []),
+		async () =>
+			isErased === null ? [] : await sql.together(keys.map((key) => async () => await isErased(key))),
+	]);
+	return new Set([
+		...suppressed,
+		...keys.filter((_, at) => erasedOnes[at] === true),
+		...rows
+			.filter(({ row, place }) => mayBeUnknown(row, place) || importedReason(row.disable_reason) !== null)
+			.map(({ row }) => row.email_key),
+	]);
 }
 
 function mayBeUnknown(row: ImportRow, { unknown }: RowPlace): boolean {
@@ -192,48 +214,6 @@ async function create(sql: Sql, run: ImportRun, row: ImportRow, id: number): Pro
 	move(run, null, made.is_active);
 	await impose(sql, run, row);
 	return true;
-}
-
-interface Standing {
-	kept: readonly SuppressionReason[];
-	lifted: readonly SuppressionReason[];
-}
-
-const nothingStands: Standing = { kept: [], lifted: [] };
-
-/** The suppressions that stand against a row: `reactivate` lifts what `is_active: true` would lift. */
-async function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Promise<Standing> {
-	if (!run.hasSuppressions) return nothingStands;
-	const mail = { address: row.email_key, list_id: run.spec.list_id };
-	const reasons = await findSuppressions(sql, mail, run.now);
-	if (reasons.length === 0) return nothingStands;
-	const kept = await findLasting(sql, mail);
-	if (!run.spec.reactivate || row.is_active === false || row.disable_reason !== null) {
-		return { kept, lifted: [] };
-	}
-	const stored = { is_active: false, disable_reason: null };
-	const change = changeActivation({ stored, wanted: true, isMoved: false, reasons, lasting: kept });
-	return change.kind === 'refused' ? { kept, lifted: [] } : { kept: [], lifted: change.lift };
-}
-
-async function lift(
-	sql: Sql,
-	{ spec, now }: ImportRun,
-	row: ImportRow,
-	reasons: Standing['lifted'],
-): Promise<void> {
-	await liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
-}
-
-/**
- * A reason of the file stops mail as if it had happened here: the row is already inactive, those of other lists follow.
- */
-async function impose(sql: Sql, run: ImportRun, row: ImportRow): Promise<void> {
-	const reason = importedReason(row.disable_reason);
-	if (reason === null) return;
-	const list_id = suppressedList(reason, run.spec.list_id, run.unsubscribeScope);
-	await stopMail(sql, { address: row.email_key, list_id, reason, source: 'IMPORT', now: run.now });
-	run.hasSuppressions = true;
 }
 
 async function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): Promise<RowOutcome> {
