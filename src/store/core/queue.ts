@@ -154,7 +154,7 @@ async function takeUntilFull(
 		const taken = await takeEach(sql, rows, { ...command, shared, compositions, reasonsAgainst }, room);
 		writeLeases(sql, taken, command);
 		leased.push(...taken.map(({ message }) => message));
-		if (taken.length === rows.length || limiter?.isLaneFull) break;
+		if (taken.length === rows.length || rows.length < limit || limiter?.isLaneFull) break;
 	}
 	return leased;
 }
