@@ -1,7 +1,7 @@
 // The engine on PostgreSQL: an own server (Debian's, by another user where this is root's), which waits for no disk.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,10 +36,13 @@ const created = 6_000;
 const clients = 32;
 /** What a server of ours has. */
 const connections = 9;
+/** All of it when absent. */
+const asked = process.env['PARTS']?.split(',');
+const isAsked = (part: string): boolean => asked === undefined || asked.includes(part);
 const program = join(process.cwd(), 'bin/mailctl.js');
 
 export const bench: Bench = {
-	subject: `one machine with its server, fsync off; ROUNDS=${rounds} ROWS=${imported} REPORTED=${reported}`,
+	subject: `one machine with its server, fsync off; ROUNDS=${rounds} ROWS=${imported} REPORTED=${reported} PARTS=${asked?.join(',') ?? 'import,sending,creating,report,trips'}`,
 	run: async () => {
 		if (!canRunPostgres())
 			return [
@@ -47,13 +50,13 @@ export const bench: Bench = {
 			];
 		const server = await startOwn();
 		try {
-			return [
-				await importing(server),
-				...(await sending(server)),
-				await creating(server),
-				await reporting(server),
-				...(await tripsOfOperations(server)),
-			];
+			const rows: BenchRow[] = [];
+			if (isAsked('import')) rows.push(await importing(server));
+			if (isAsked('sending')) rows.push(...(await sending(server)));
+			if (isAsked('creating')) rows.push(await creating(server));
+			if (isAsked('report')) rows.push(await reporting(server));
+			if (isAsked('trips')) rows.push(...(await tripsOfOperations(server)));
+			return rows;
 		} finally {
 			await server.stop();
 		}
@@ -135,31 +138,48 @@ async function sending(server: OwnPostgres): Promise<BenchRow[]> {
 	const url = await server.createDatabase();
 	const store = await openStore(url);
 	await verify(store);
-	const rates = { large: [] as number[], one: [] as number[], four: [] as number[] };
+	const runs = { large: [] as Run[], one: [] as Run[], four: [] as Run[] };
 	for (let round = 0; round < rounds; round += 1) {
-		rates.large.push(await workersRate(store, url, { processes: 1, group: 200 }));
-		rates.one.push(await workersRate(store, url, { processes: 1, group: 50 }));
-		rates.four.push(await workersRate(store, url, { processes: 4, group: 50 }));
+		runs.large.push(await workersRun(store, url, { processes: 1, group: 200 }));
+		runs.one.push(await workersRun(store, url, { processes: 1, group: 50 }));
+		runs.four.push(await workersRun(store, url, { processes: 4, group: 50 }));
 	}
 	await store.close();
-	const shown = (values: readonly number[]) => `${Math.round(median(values))}/s`;
+	const rate = (name: keyof typeof runs) => median(runs[name].map(({ taken }) => queued / taken));
+	const shown = (name: keyof typeof runs) => `${Math.round(rate(name))}/s`;
+	const micros = (name: keyof typeof runs, of: 'ours' | 'server') =>
+		(median(runs[name].map((one) => one[of])) / queued) * 1e6;
+	const cpu = (name: keyof typeof runs, what: string): BenchRow => {
+		const sum = micros(name, 'ours') + micros(name, 'server');
+		return {
+			what: `CPU of ${what}: ours and the server's for a message`,
+			limit: 'two cores do nothing else',
+			limitMedian: `${Math.round(2e6 / sum)}/s`,
+			oursMedian: `${Math.round(micros(name, 'ours'))} and ${Math.round(micros(name, 'server'))} µs`,
+			ratio: rate(name) / (2e6 / sum),
+			goal: '',
+		};
+	};
 	return [
 		{
 			what: `${queued} messages leased and settled in groups of 200`,
 			limit: 'the goal',
 			limitMedian: '8000/s',
-			oursMedian: shown(rates.large),
-			ratio: median(rates.large) / 8_000,
+			oursMedian: shown('large'),
+			ratio: rate('large') / 8_000,
 			goal: '≥ 1',
 		},
 		{
 			what: 'the same in groups of 50 by four processes',
 			limit: 'by one',
-			limitMedian: shown(rates.one),
-			oursMedian: shown(rates.four),
-			ratio: median(rates.four) / median(rates.one),
+			limitMedian: shown('one'),
+			oursMedian: shown('four'),
+			ratio: rate('four') / rate('one'),
 			goal: '≥ 1.5',
 		},
+		cpu('large', 'one process, groups of 200'),
+		cpu('one', 'one process, groups of 50'),
+		cpu('four', 'four processes, groups of 50'),
 	];
 }
 
@@ -169,8 +189,15 @@ interface Workers {
 	group: number;
 }
 
-/** Messages a second, from the first lease to the last outcome. Throws where a message was leased twice, or not at all. */
-async function workersRate(store: Store, url: string, { processes, group }: Workers): Promise<number> {
+/** Seconds: from the first lease to the last outcome, and of the processor meanwhile. */
+interface Run {
+	taken: number;
+	ours: number;
+	server: number;
+}
+
+/** Throws where a message was leased twice, or not at all. */
+async function workersRun(store: Store, url: string, { processes, group }: Workers): Promise<Run> {
 	for (let at = 0; at < queued; at += 1_000) {
 		const to = Array.from({ length: 1_000 }, (_, n) => `p${at + n}@example.org`);
 		await send(store, to, { now: systemClock.now() });
@@ -179,25 +206,51 @@ async function workersRate(store: Store, url: string, { processes, group }: Work
 		fork(fileURLToPath(import.meta.url), [workerWord, url, String(group)]),
 	);
 	await Promise.all(children.map((child) => once(child, 'message')));
+	const before = await serverCpu(url);
 	const began = performance.now();
-	const counts = children.map(async (child): Promise<number> => {
-		child.send('begin');
-		const [count] = await once(child, 'message');
-		return Number(count);
-	});
-	const sum = (await Promise.all(counts)).reduce((all, one) => all + one, 0);
+	const done = await Promise.all(
+		children.map(async (child): Promise<Done> => {
+			child.send('begin');
+			const [said] = await once(child, 'message');
+			return said as Done;
+		}),
+	);
 	const taken = (performance.now() - began) / 1_000;
+	const server = (await serverCpu(url)) - before;
+	for (const child of children) child.send('end');
+	const sum = done.reduce((all, { count }) => all + count, 0);
 	if (sum !== queued) throw new Error(`${sum} of ${queued} messages were leased and settled`);
-	return queued / taken;
+	return { taken, ours: done.reduce((all, { cpu }) => all + cpu, 0), server };
+}
+
+/** Seconds that the processes of the server have had so far (proc(5): fields 14 and 15 of `stat`, in hundredths). */
+async function serverCpu(url: string): Promise<number> {
+	const processes = await ask(
+		url,
+		"SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'",
+	);
+	return processes.reduce((sum, { pid }) => {
+		const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+		const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+		return sum + (Number(fields[11]) + Number(fields[12])) / 100;
+	}, 0);
 }
 
 const workerWord = 'lease-and-settle';
+
+/** What a process has done. */
+interface Done {
+	count: number;
+	/** Seconds. */
+	cpu: number;
+}
 
 /** In a process of its own: says that it is ready, waits for a word, works until the queue is empty, says how much. */
 async function work(url: string, max: number): Promise<void> {
 	const { queue, close } = await openStore(url, { pool: 4 });
 	process.send?.('ready');
 	await once(process, 'message');
+	const before = process.cpuUsage();
 	const owner = String(process.pid);
 	const outcome = { kind: 'sent', reply: accepted250 } as const;
 	let count = 0;
@@ -209,7 +262,9 @@ async function work(url: string, max: number): Promise<void> {
 		const results = await queue.settle({ settlements });
 		count += results.filter((result) => result === 'recorded').length;
 	}
-	process.send?.(count);
+	const { user, system } = process.cpuUsage(before);
+	process.send?.({ count, cpu: (user + system) / 1e6 } satisfies Done);
+	await once(process, 'message');
 	await close();
 	process.disconnect?.();
 }

@@ -1,13 +1,20 @@
 /** The queue's lease: which messages a worker may deliver, and for how long. `settle.ts` records the outcomes. */
 
 import type { Micros } from '../../api/datetime.js';
+import type { SendLimit } from '../../engine/rules/limits.js';
 import type { Command, Operations } from '../operations.js';
 import type { Leased, Settlement } from '../queue.js';
 import type { Slices } from './campaigns/rows.js';
 import { fatalSettlement, openCompositions } from './compositions.js';
 import { type DueRow, readShared, type Shared, toLeased, withSubscribers } from './due-messages.js';
-import { type Candidate, type Limiter, openLimiter, readLimitState } from './limits/limits.js';
-import { readLimits, readPlace, wakeFrom } from './limits/turns.js';
+import {
+	type Candidate,
+	type Limiter,
+	type LimitState,
+	openLimiter,
+	readLimitState,
+} from './limits/limits.js';
+import { type Place, readLimitsAndPlace, wakeFrom } from './limits/turns.js';
 import { cancelMessage } from './messages/actions.js';
 import { endTurns, lanesOf, loseLeases, lostCall, type OpenLanes, takeTurns } from './queue-lanes.js';
 import { isHeld } from './queue-state.js';
@@ -25,9 +32,16 @@ interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 
 /** Each runs in one transaction of the caller. */
 export function createQueue(sql: Sql) {
+	// Whether limits were set at the last lease: then what stands against them is read with the first question.
+	let isLimited = false;
+	const leaseWithin = async (command: Command<'lease'>, waking: number | null) => {
+		const opened = await openLease(sql, command, { waking, isLimited });
+		isLimited = opened.limits.length > 0;
+		return await leaseOpened(sql, command, opened, waking);
+	};
 	return {
-		lease: async (command) => (await leaseWithin(sql, command, null)).leased,
-		leaseSlice: ({ limit, ...command }) => leaseWithin(sql, command, limit),
+		lease: async (command) => (await leaseWithin(command, null)).leased,
+		leaseSlice: ({ limit, ...command }) => leaseWithin(command, limit),
 		renew: async ({ owner, fences, until }) => {
 			sql.write(
 				`UPDATE messages
@@ -43,25 +57,46 @@ export function createQueue(sql: Sql) {
 	} satisfies Partial<Operations & Slices>;
 }
 
-/** Within the limits. `waking`: at most so many messages are woken first. `isCut`: other messages may be due. */
-async function leaseWithin(
+/** What a lease finds before it looks at messages: one round trip. */
+interface Opened {
+	limits: SendLimit[];
+	/** Where waking goes on; null: none is under way. */
+	place: Place | null;
+	/** Null: it was not read. */
+	state: LimitState | null;
+	isPaused: boolean;
+	open: OpenLanes;
+}
+
+async function openLease(
 	sql: Sql,
-	{ perSecond, ...command }: Command<'lease'>,
-	waking: number | null,
-): Promise<{ leased: Leased[]; isCut: boolean }> {
-	const { now, scope } = command;
-	const [place, limits, state, isPaused, open] = await sql.together([
-		async () => (waking === null ? null : await readPlace(sql)),
-		() => readLimits(sql, perSecond),
-		() => readLimitState(sql, { isSet: perSecond !== undefined, now }),
+	{ scope, now, perSecond }: Command<'lease'>,
+	{ waking, isLimited }: { waking: number | null; isLimited: boolean },
+): Promise<Opened> {
+	const [{ limits, place }, state, isPaused, open] = await sql.together([
+		() => readLimitsAndPlace(sql, perSecond),
+		async () => (isLimited ? await readLimitState(sql, now) : null),
 		() => isHeld(sql),
 		() => lanesOf(sql, scope, now),
 	]);
-	if (place !== null && waking !== null && (await wakeFrom(sql, place, waking)))
-		return { leased: [], isCut: true };
+	return { limits, place: waking === null ? null : place, state, isPaused, open };
+}
+
+/** Within the limits. `waking`: at most so many messages are woken first. `isCut`: other messages may be due. */
+async function leaseOpened(
+	sql: Sql,
+	{ perSecond: _, ...command }: Command<'lease'>,
+	{ limits, place, state, isPaused, open }: Opened,
+	waking: number | null,
+): Promise<{ leased: Leased[]; isCut: boolean }> {
+	const { now, scope } = command;
+	if (place !== null && (await wakeFrom(sql, place, waking ?? 0))) return { leased: [], isCut: true };
 	if (isPaused) return { leased: [], isCut: false };
 	if (limits.length > 0) sql.alone();
-	const limiter = limits.length === 0 ? null : openLimiter(sql, limits, { state, now });
+	const limiter =
+		limits.length === 0
+			? null
+			: openLimiter(sql, limits, { state: state ?? (await readLimitState(sql, now)), now });
 	const max = Math.min(command.max, limiter?.room ?? command.max);
 	// Those that were woken are due since.
 	const lanes = place === null ? open : await lanesOf(sql, scope, now);

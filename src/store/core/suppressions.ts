@@ -33,9 +33,12 @@ export type ReasonsAgainst = (mail: MailTo) => Promise<SuppressionReason[]>;
 
 /** For many mails, while no suppression is added: asks once whether there is any. */
 export async function openSuppressions(sql: Sql, now: Micros): Promise<ReasonsAgainst> {
-	const [hasAny, isErased] = await sql.together([() => hasSuppressions(sql), () => openErased(sql)]);
+	const [[hasAny, hasErased] = [0, 0]] = await sql.tuples<[number, number]>(
+		'SELECT EXISTS (SELECT 1 FROM suppressions), EXISTS (SELECT 1 FROM erased)',
+	);
+	const isErased = hasErased === 1 ? await openErased(sql) : null;
 	return async (mail) => {
-		const stored = hasAny ? await storedReasons(sql, mail, now) : [];
+		const stored = hasAny === 1 ? await storedReasons(sql, mail, now) : [];
 		return stored.length === 0 && (await isErased?.(mail.address)) ? ['UNSUBSCRIBED'] : stored;
 	};
 }

@@ -10,7 +10,7 @@
  */
 import { domainOf } from '../../../api/address.js';
 import type { Micros } from '../../../api/datetime.js';
-import { type CountedLimit, limitSettings, limitsOn, type SendLimit } from '../../../engine/rules/limits.js';
+import { type CountedLimit, limitsOn, type SendLimit } from '../../../engine/rules/limits.js';
 import type { Insertion, Sql } from '../sql.js';
 import {
 	askedKeys,
@@ -66,23 +66,14 @@ export interface LimitState {
 	uses: readonly UseRow[];
 }
 
-/** Nothing where no limit is set; `isSet`: one is that no setting says. */
-export async function readLimitState(
-	sql: Sql,
-	{ isSet, now }: { isSet: boolean; now: Micros },
-): Promise<LimitState> {
-	const isAnySet = isSet
-		? 'TRUE'
-		: `EXISTS (SELECT 1 FROM settings WHERE name IN (${Object.keys(limitSettings)
-				.map((name) => `'${name}'`)
-				.join(', ')}))`;
+export async function readLimitState(sql: Sql, now: Micros): Promise<LimitState> {
 	const [holds, uses] = await sql.together([
-		() => readHolds(sql, isAnySet),
+		() => readHolds(sql),
 		() =>
 			sql.all<UseRow>(
 				`SELECT limit_key, sum(count) AS count, min(until) AS until
 				FROM limit_uses
-				WHERE limit_key >= 'all ' AND limit_key < 'all!' AND until > ? AND ${isAnySet}
+				WHERE limit_key >= 'all ' AND limit_key < 'all!' AND until > ?
 				GROUP BY limit_key`,
 				now,
 			),

@@ -11,14 +11,34 @@ import { isOpenNow } from '../gates.js';
 import { parseStored } from '../rows.js';
 import type { Sql } from '../sql.js';
 
-const selectLimits = `SELECT name, value FROM settings WHERE name IN (${Object.keys(limitSettings)
+/** A setting that users cannot set. */
+const placeName = 'waking_held';
+
+interface SettingRow {
+	name: string;
+	value: string;
+}
+
+/** The limits, and where waking goes on. */
+const selectSettings = `SELECT name, value FROM settings WHERE name IN (${[
+	...Object.keys(limitSettings),
+	placeName,
+]
 	.map((name) => `'${name}'`)
 	.join(', ')})`;
 
 /** The limits of the settings, and the rate of a worker. */
 export async function readLimits(sql: Sql, perSecond?: number): Promise<SendLimit[]> {
+	return (await readLimitsAndPlace(sql, perSecond)).limits;
+}
+
+/** `place` null: nothing is being woken. */
+export async function readLimitsAndPlace(
+	sql: Sql,
+	perSecond?: number,
+): Promise<{ limits: SendLimit[]; place: Place | null }> {
+	const rows = await sql.all<SettingRow>(selectSettings);
 	const limits = perSecond === undefined ? [] : [rateLimit(perSecond)];
-	const rows = await sql.all<{ name: string; value: string }>(selectLimits);
 	for (const [name, scope] of Object.entries(limitSettings)) {
 		const row = rows.find((one) => one.name === name);
 		if (row === undefined) continue;
@@ -26,7 +46,9 @@ export async function readLimits(sql: Sql, perSecond?: number): Promise<SendLimi
 		// Checked before it was stored; a later version may store limits that this one does not know.
 		if (parsed.kind === 'limits') limits.push(...parsed.limits);
 	}
-	return limits;
+	const place = rows.find(({ name }) => name === placeName);
+	// Written below.
+	return { limits, place: place === undefined ? null : (parseStored(place.value) as Place) };
 }
 
 /** Only reads: says when another lease is worth a try, not whether it will find a message. */
@@ -162,9 +184,6 @@ export interface Waking {
 	wakeHeldSlice(c: { limit: number }): Promise<boolean>;
 }
 
-/** A setting that users cannot set. */
-const placeName = 'waking_held';
-
 export interface Place {
 	/** The lanes that are left; the first is in work. */
 	lanes: number[];
@@ -190,7 +209,7 @@ export async function startWaking(sql: Sql, now: Micros): Promise<void> {
 export function createWaking(sql: Sql): Waking {
 	return {
 		wakeHeldSlice: async ({ limit }) => {
-			const place = await readPlace(sql);
+			const { place } = await readLimitsAndPlace(sql);
 			return place !== null && (await wakeFrom(sql, place, limit));
 		},
 	};
@@ -241,13 +260,6 @@ async function lastOfSlice(
 		room - 1,
 	);
 	return row === undefined ? null : [row.wake_at, row.id];
-}
-
-/** Where waking goes on; null: none is under way. */
-export async function readPlace(sql: Sql): Promise<Place | null> {
-	const row = await sql.get<{ value: string }>('SELECT value FROM settings WHERE name = ?', placeName);
-	// Written below.
-	return row === undefined ? null : (parseStored(row.value) as Place);
 }
 
 function keepPlace(sql: Sql, place: Place): void {

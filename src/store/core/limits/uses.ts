@@ -35,15 +35,13 @@ export interface Holds {
 	giveUp(message: number): string[];
 }
 
-/** `condition`: of a SELECT. */
-export async function readHolds(sql: Sql, condition: string): Promise<HoldRow[]> {
+export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 	return await sql.all<HoldRow>(
 		`SELECT h.message_id, h.fence, h.attempts, h.limits,
 			m.state, m.fence AS message_fence, m.attempts AS message_attempts,
 			coalesce(m.sent_at, (SELECT max(a.at) FROM attempts a WHERE a.message_id = h.message_id)) AS last_at
 		FROM limit_holds h
 		LEFT JOIN messages m ON m.id = h.message_id
-		WHERE ${condition}
 		ORDER BY h.message_id`,
 	);
 }
@@ -107,7 +105,7 @@ function usedAt(hold: HoldRow, now: Micros): Micros | null {
 
 /** Counts as used what was settled since the last call, by the clock that says `now`. */
 export async function closeHolds(sql: Sql, now: Micros): Promise<void> {
-	const holds = closeSettled(sql, await readHolds(sql, 'TRUE'), now);
+	const holds = closeSettled(sql, await readHolds(sql), now);
 	writeUses(sql, usesOf(holds), now);
 }
 
