@@ -102,16 +102,14 @@ export async function openCounting(sql: Sql, messages: readonly Uuid[]): Promise
 	};
 }
 
-const asked = { message: 'TEXT' } as const;
-
 async function readFirsts(sql: Sql, messages: readonly Uuid[]): Promise<FirstRow[]> {
-	return await sql.all<FirstRow>(
+	return await sql.allOf<FirstRow>(
 		`SELECT f.message_id, f.type, f.link, f.machine, f.first_at, f.count
-		FROM ${sql.dialect.table(asked, 'asked')}
-		CROSS JOIN messages m
-		CROSS JOIN message_firsts f
-		WHERE m.uuid = asked.message AND f.message_id = m.id`,
-		JSON.stringify(messages.map((message) => ({ message }))),
+		FROM messages m
+		JOIN message_firsts f ON f.message_id = m.id
+		WHERE m.uuid = ?`,
+		{ message: 'TEXT' },
+		messages.map((message) => [message]),
 	);
 }
 

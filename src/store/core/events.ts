@@ -106,12 +106,11 @@ function countOne(counting: Counting, message: TrackedRow, reported: TrackedEven
 
 const asked = { message: 'TEXT' } as const;
 
+/** In the order in which rows of messages are locked. */
 function uuidsOf(events: readonly TrackedEvent[]): Uuid[] {
-	return [...new Set(events.map(({ message }) => message))];
-}
-
-function askedOf(events: readonly TrackedEvent[]): string {
-	return JSON.stringify(uuidsOf(events).map((message) => ({ message })));
+	const [first, ...more] = events;
+	if (first !== undefined && more.length === 0) return [first.message];
+	return [...new Set(events.map(({ message }) => message))].sort();
 }
 
 /** Columns of a `Receiver`, of `row`. */
@@ -126,16 +125,15 @@ async function findTracked(
 	events: readonly TrackedEvent[],
 ): Promise<ReadonlyMap<Uuid, TrackedRow>> {
 	const isOnlyRead = events.every(isReading);
-	const rows = await sql.all<TrackedRow>(
+	const rows = await sql.allOf<TrackedRow>(
 		`SELECT m.uuid, m.id, ${isOnlyRead ? 'm.to_key, NULL AS list_id, NULL AS moved_to' : receiver('m')},
 			s.campaign, s.content_sha256, m.state, m.sent_at
-		FROM ${sql.dialect.table(asked, 'asked')}
-		CROSS JOIN messages m
-		CROSS JOIN submissions s
-		WHERE m.uuid = asked.message AND s.seq = m.submission_seq
-		ORDER BY m.uuid
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		WHERE m.uuid = ?
 		${sql.dialect.lockRows('m')}`,
-		askedOf(events),
+		asked,
+		uuidsOf(events).map((uuid) => [uuid]),
 	);
 	return new Map(rows.map((row) => [row.uuid, row]));
 }
@@ -144,12 +142,12 @@ async function findTracked(
 async function findOldOnes(sql: Sql, events: readonly TrackedEvent[]): Promise<ReadonlyMap<Uuid, Receiver>> {
 	const late = events.filter(({ type }) => type === 'UNSUBSCRIBED');
 	if (late.length === 0) return new Map();
-	const rows = await sql.all<Receiver>(
-		`SELECT asked.message AS uuid, ${receiver('o')}
-		FROM ${sql.dialect.table(asked, 'asked')}
-		CROSS JOIN old_messages o
-		WHERE o.uuid = ${sql.dialect.uuidBytes('asked.message')}`,
-		askedOf(late),
+	const rows = await sql.allOf<Receiver>(
+		`SELECT ? AS uuid, ${receiver('o')}
+		FROM old_messages o
+		WHERE o.uuid = ${sql.dialect.uuidBytes('?')}`,
+		{ message: 'TEXT', same: 'TEXT' },
+		uuidsOf(late).map((uuid) => [uuid, uuid]),
 	);
 	return new Map(rows.map((row) => [row.uuid, row]));
 }

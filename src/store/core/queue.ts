@@ -203,7 +203,9 @@ interface Circumstances extends LeaseCommand {
 	compositions: Awaited<ReturnType<typeof openCompositions>>;
 }
 
-interface Taken extends Candidate {
+interface Taken {
+	id: number;
+	row: DueRow;
 	message: Leased;
 }
 
@@ -220,7 +222,12 @@ async function takeEach(
 	// At once, as several may be of one person.
 	await settle(sql, ends);
 	const taken = each.filter((one) => one !== null);
-	return limiter === null ? taken : await limiter.admit(taken, max);
+	return limiter === null
+		? taken
+		: await limiter.admit(
+				taken.map((one) => candidateOf(one, command)),
+				max,
+			);
 }
 
 function writeLeases(sql: Sql, taken: readonly Taken[], { owner, until }: LeaseCommand): void {
@@ -260,10 +267,12 @@ async function takeOne(
 	if (care === 'fatal') ends.push(fatalSettlement(row, now));
 	if (care === 'fatal' || care === 'waits') return null;
 	const message = await toLeased(sql, row, submission, command);
-	const { type, sender } = submission;
-	const { id, to_key, fence, attempts, state, wake_at, due_at } = row;
-	return {
-		...{ id, to_key, fence, attempts, state, wake_at, due_at, type, sender },
-		message: care === 'careful' ? { ...message, is_suspect: true } : message,
-	};
+	return { id: row.id, row, message: care === 'careful' ? { ...message, is_suspect: true } : message };
+}
+
+/** As the limits count it. */
+function candidateOf(taken: Taken, { shared }: Circumstances): Taken & Candidate {
+	const { to_key, fence, attempts, state, wake_at, due_at, submission_seq } = taken.row;
+	const { type = 'TRANSACTIONAL', sender = '' } = shared.get(submission_seq) ?? {};
+	return { ...taken, to_key, fence, attempts, state, wake_at, due_at, type, sender };
 }

@@ -9,7 +9,7 @@ import type { SuppressionReason, SuppressionSource } from '../../api/suppression
 import { isSoftBounceLimit } from '../../engine/rules/subscription.js';
 import { type Addition, additionOf, hasEnded, mayBeOfOneList } from '../../engine/rules/suppressions.js';
 import { moveCounters } from './list-counters.js';
-import type { Insertion, Sql } from './sql.js';
+import type { Change, Insertion, Sql } from './sql.js';
 import { allLists, isAbout, type MailTo } from './suppressions.js';
 
 /** A suppression to be stored. */
@@ -153,29 +153,25 @@ function nameOf({ email_key, reason, list_id }: Pick<StoredRow, 'email_key' | 'r
 
 const asked = { address: 'TEXT' } as const;
 
-function addressesAsJson(addresses: readonly EmailKey[]): string {
-	return JSON.stringify(addresses.map((address) => ({ address })));
-}
-
 async function readSuppressions(sql: Sql, addresses: readonly EmailKey[]): Promise<StoredRow[]> {
-	return await sql.all<StoredRow>(
-		`SELECT s.email_key, s.reason, s.list_id, s.source, s.created_at, s.expires_at
-		FROM ${sql.dialect.table(asked, 'asked')}
-		CROSS JOIN suppressions s
-		WHERE s.email_key = asked.address`,
-		addressesAsJson(addresses),
+	return await sql.allOf<StoredRow>(
+		`SELECT email_key, reason, list_id, source, created_at, expires_at
+		FROM suppressions
+		WHERE email_key = ?`,
+		asked,
+		addresses.map((address) => [address]),
 	);
 }
 
 async function readSubscribers(sql: Sql, addresses: readonly EmailKey[]): Promise<SubscriberState[]> {
-	return await sql.all<SubscriberState>(
+	return await sql.allOf<SubscriberState>(
 		// subscribers_by_key (email_key, list_id)
-		`SELECT p.id, p.email_key, p.list_id, p.is_active, p.disable_reason, p.soft_bounces, p.soft_bounced_since
-		FROM ${sql.dialect.table(asked, 'asked')}
-		CROSS JOIN subscribers p
-		WHERE p.email_key = asked.address
-		ORDER BY p.email_key, p.list_id`,
-		addressesAsJson(addresses),
+		`SELECT id, email_key, list_id, is_active, disable_reason, soft_bounces, soft_bounced_since
+		FROM subscribers
+		WHERE email_key = ?
+		ORDER BY list_id`,
+		asked,
+		addresses.map((address) => [address]),
 	);
 }
 
@@ -203,27 +199,20 @@ function writeSuppressions(sql: Sql, rows: readonly StoredRow[]): void {
 	);
 }
 
+const changeState: Change = {
+	update: `UPDATE subscribers
+		SET is_active = ?, disable_reason = ?, soft_bounces = ?, soft_bounced_since = ?`,
+	where: 'id = ?',
+	columns: { active: 'BIGINT', why: 'TEXT', bounces: 'BIGINT', since: 'BIGINT', subscriber: 'BIGINT' },
+};
+
 function writeSubscribers(sql: Sql, rows: readonly SubscriberState[]): void {
-	if (rows.length === 0) return;
-	const columns = {
-		subscriber: 'BIGINT',
-		active: 'BIGINT',
-		why: 'TEXT',
-		bounces: 'BIGINT',
-		since: 'BIGINT',
-	} as const;
-	sql.write(
-		`UPDATE subscribers
-		SET is_active = after.active, disable_reason = after.why, soft_bounces = after.bounces,
-			soft_bounced_since = after.since
-		FROM ${sql.dialect.table(columns, 'after')}
-		WHERE id = after.subscriber`,
-		JSON.stringify(
-			rows.map(({ id, is_active, disable_reason, soft_bounces, soft_bounced_since }) => ({
-				...{ subscriber: id, active: is_active, why: disable_reason },
-				...{ bounces: soft_bounces, since: soft_bounced_since },
-			})),
-		),
+	sql.writeEach(
+		changeState,
+		rows.map(({ id, is_active, disable_reason, soft_bounces, soft_bounced_since }) => [
+			...[is_active, disable_reason, soft_bounces, soft_bounced_since],
+			id,
+		]),
 	);
 }
 

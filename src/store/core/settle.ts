@@ -15,7 +15,7 @@ import { forgetCompositions } from './compositions.js';
 import { type Counting, openCounting } from './counted-events.js';
 import { readRecipients } from './recipients.js';
 import { flag } from './rows.js';
-import type { Sql } from './sql.js';
+import type { Change, Sql } from './sql.js';
 import type { Tally } from './tally.js';
 
 interface LeasedRow {
@@ -84,15 +84,14 @@ interface Recorded {
 
 async function findLeased(sql: Sql, settlements: readonly Settlement[]): Promise<LeasedRow[]> {
 	if (settlements.length === 0) return [];
-	return await sql.all<LeasedRow>(
+	return await sql.allOf<LeasedRow>(
 		`SELECT m.uuid, m.fence, m.id, m.to_key, s.campaign, m.attempts, m.due_at
-		FROM ${sql.dialect.table(fenceColumns, 'held')}
-		CROSS JOIN messages m
-		CROSS JOIN submissions s
-		WHERE m.uuid = held.message AND m.fence = held.at_fence AND m.state = 'leased' AND s.seq = m.submission_seq
-		ORDER BY m.uuid
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		WHERE m.uuid = ? AND m.fence = ? AND m.state = 'leased'
 		${sql.dialect.lockRows('m')}`,
-		fencesAsJson(settlements),
+		fenceColumns,
+		settlements.toSorted(byMessage).map(({ message, fence }) => [message, fence]),
 	);
 }
 
@@ -122,26 +121,28 @@ function writeOthers(sql: Sql, recorded: readonly Recorded[]): void {
 	);
 }
 
-function writeStates(sql: Sql, recorded: readonly Recorded[]): void {
-	const columns = {
-		message: 'BIGINT',
+const changeState: Change = {
+	update: `UPDATE messages
+		SET state = ?, due_at = coalesce(?, due_at), wake_at = ?, lease_owner = NULL,
+			attempts = attempts + ?, last_reply = coalesce(?, last_reply)`,
+	where: 'id = ?',
+	columns: {
 		after: 'TEXT',
 		due: 'BIGINT',
+		wake: 'BIGINT',
 		tried: 'BIGINT',
 		reply: 'TEXT',
-	} as const;
-	sql.write(
-		`UPDATE messages
-		SET state = became.after, due_at = coalesce(became.due, due_at), wake_at = became.due, lease_owner = NULL,
-			attempts = attempts + became.tried, last_reply = coalesce(became.reply, last_reply)
-		FROM ${sql.dialect.table(columns, 'became')}
-		WHERE id = became.message`,
-		JSON.stringify(
-			recorded.map(({ row, effect: { state, due_at, reply } }) => ({
-				...{ message: row.id, after: state, due: due_at, tried: flag(reply !== null) },
-				reply: reply === null ? null : replyLine(reply),
-			})),
-		),
+		message: 'BIGINT',
+	},
+};
+
+function writeStates(sql: Sql, recorded: readonly Recorded[]): void {
+	sql.writeEach(
+		changeState,
+		recorded.map(({ row, effect: { state, due_at, reply } }) => [
+			...[state, due_at, due_at, flag(reply !== null)],
+			...[reply === null ? null : replyLine(reply), row.id],
+		]),
 	);
 }
 

@@ -1,6 +1,6 @@
 /** A connection as the core uses it: statements with numbered parameters, values as SQLite gives them. */
 import { secretsOf } from '../core/keys.js';
-import type { Dialect, Insertion, Sql, SqlValue, Together } from '../core/sql.js';
+import type { Columns, Dialect, Insertion, Sql, SqlValue, Together } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 import { arrayText } from './arrays.js';
 import type { Answer, Pipeline } from './pipeline.js';
@@ -95,6 +95,13 @@ export function createSql(
 		all: async <Row>(text: string, ...values: SqlValue[]) => toObjects(await ask(text, values)) as Row[],
 		tuples: async <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>
 			(await ask(text, values)).rows as unknown as Row[],
+		allOf: async <Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]) => {
+			if (sets.length === 0) return [];
+			const found = `SELECT found.*
+				FROM ${dialect.table(columns, 'given')}
+				CROSS JOIN LATERAL (${named(text, columns)}) AS found`;
+			return toObjects(await ask(found, [setsAsJson(columns, sets)])) as Row[];
+		},
 		run: async (text, ...values) => ({ changes: (await ask(text, values)).changes }),
 		write: (text, ...values) => unwatched(ask(text, values)),
 		insert: async (id, text, ...values) => {
@@ -108,6 +115,12 @@ export function createSql(
 			const ids = new Map(made.map(([key, id]) => [String(key), Number(id)]));
 			const key = names.indexOf(into.key);
 			return rows.map((row) => ids.get(String(row[key])) ?? null);
+		},
+		writeEach: ({ update, where, columns }, sets) => {
+			if (sets.length === 0) return;
+			const [changed = '', found = ''] = named(`${update}\0${where}`, columns).split('\0');
+			const text = `${changed} FROM ${dialect.table(columns, 'given')} WHERE ${found}`;
+			unwatched(ask(text, [setsAsJson(columns, sets)]));
 		},
 		writeAll: (into, rows) => {
 			if (rows.length > 0) unwatched(askAll(into, rows));
@@ -138,6 +151,17 @@ function insertion({ table, columns, key, id, conflict }: Insertion): string {
 	const names = Object.keys(columns).join(', ');
 	const arrays = Object.values(columns).map((type) => `?::${type}[]`);
 	return `INSERT INTO ${table} (${names}) SELECT * FROM unnest(${arrays.join(', ')}) ${conflict} RETURNING ${key}, ${id}`;
+}
+
+/** The text with the columns of a set in place of its parameters. */
+function named(text: string, columns: Columns): string {
+	const names = Object.keys(columns).values();
+	return text.replace(/\?/g, () => `given.${names.next().value ?? ''}`);
+}
+
+function setsAsJson(columns: Columns, sets: readonly (readonly SqlValue[])[]): string {
+	const names = Object.keys(columns);
+	return JSON.stringify(sets.map((set) => Object.fromEntries(names.map((name, at) => [name, set[at]]))));
 }
 
 function toObjects({ names, rows }: Answer): Record<string, unknown>[] {

@@ -1,7 +1,7 @@
 /** A connection with its prepared statements: each text is compiled once and kept. */
 import type Database from 'better-sqlite3';
 import { secretsOf } from '../core/keys.js';
-import type { Changed, Dialect, Insertion, Secrets, SqlValue } from '../core/sql.js';
+import type { Change, Changed, Columns, Dialect, Insertion, Secrets, SqlValue } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 
 /** The statements of the core's `Sql`, answered at once. */
@@ -13,10 +13,12 @@ export interface Sql {
 	get<Row>(text: string, ...values: SqlValue[]): Row | undefined;
 	all<Row>(text: string, ...values: SqlValue[]): Row[];
 	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Row[];
+	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Row[];
 	run(text: string, ...values: SqlValue[]): Changed;
 	write(text: string, ...values: SqlValue[]): void;
 	insert(id: string, text: string, ...values: SqlValue[]): number | null;
 	insertAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): (number | null)[];
+	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	number(text: string, ...values: SqlValue[]): number;
 	together<Answers extends readonly unknown[]>(
@@ -110,6 +112,10 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		all: <Row>(text: string, ...values: SqlValue[]) => statement(text).all(...values) as Row[],
 		tuples: <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>
 			rawStatement(text).all(...values) as Row[],
+		allOf: <Row>(text: string, _: Columns, sets: readonly (readonly SqlValue[])[]) => {
+			const select = statement(text);
+			return sets.flatMap((set) => select.all(...set) as Row[]);
+		},
 		run: (text, ...values) => statement(text).run(...values),
 		write: (text, ...values) => void statement(text).run(...values),
 		// `id` is the rowid.
@@ -123,6 +129,11 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 				const { changes, lastInsertRowid } = insert.run(...row);
 				return changes === 1 ? Number(lastInsertRowid) : null;
 			});
+		},
+		writeEach: ({ update, where }, sets) => {
+			if (sets.length === 0) return;
+			const change = statement(`${update} WHERE ${where}`);
+			for (const set of sets) change.run(...set);
 		},
 		writeAll: (into, rows) => {
 			const insert = insertion(into);
