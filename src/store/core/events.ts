@@ -74,13 +74,19 @@ export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): P
 		if (!isReading(event)) changes.push(one);
 	}
 	writeEvents(sql, recorded);
-	const [recipients] = await sql.together([
-		() => readRecipients(sql, changes.flatMap(addressesOf)),
-		() => counting.notices.write(),
-	]);
+	await sql.together([() => changeRecipients(sql, changes, scope), () => counting.notices.write()]);
+	counting.write();
+}
+
+async function changeRecipients(
+	sql: Sql,
+	changes: readonly Change[],
+	scope: UnsubscribeScope,
+): Promise<void> {
+	if (changes.length === 0) return;
+	const recipients = await readRecipients(sql, changes.flatMap(addressesOf));
 	for (const change of changes) changeRecipient(sql, { recipients, scope }, change);
 	recipients.write();
-	counting.write();
 }
 
 /** An event with its message. */
