@@ -8,7 +8,6 @@ import { createBounces } from './bounces.js';
 import { createCampaigns } from './campaigns/campaigns.js';
 import type { Slices } from './campaigns/rows.js';
 import { createCompositions } from './compositions.js';
-import { createDeliveries } from './deliveries.js';
 import { createErasures } from './erasures.js';
 import { createEvents } from './events.js';
 import { createFieldErrors } from './field-errors.js';
@@ -24,7 +23,6 @@ import { createLists, type Emptying } from './lists.js';
 import { createMaintenance } from './maintenance.js';
 import { createMessageActions } from './messages/actions.js';
 import { createMessages } from './messages/messages.js';
-import { createNotifications } from './notifications.js';
 import { createPeople } from './people.js';
 import { createQueue } from './queue.js';
 import { createQueuePauses, createQueueState } from './queue-state.js';
@@ -39,7 +37,9 @@ import { createSubmissions } from './submissions.js';
 import { createSubscribers } from './subscribers.js';
 import { createSuppressions } from './suppression-records.js';
 import { createTemplates } from './templates.js';
-import { createWebhookSecrets, createWebhooks } from './webhooks.js';
+import { createDeliveries } from './webhooks/deliveries.js';
+import { createNotifications } from './webhooks/notifications.js';
+import { createWebhookSecrets, createWebhooks } from './webhooks/webhooks.js';
 
 export interface Core extends Operations, Slices, Waking, Emptying, FieldUses {
 	/** Does the work on a command that needs no transaction, ahead of the operation. Returns the number of rows. */

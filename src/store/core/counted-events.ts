@@ -5,10 +5,10 @@
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import { type Firsts, figureMoves } from '../../engine/rules/events.js';
-import { type NoticedEvent, type Notices, noNotices, openNotices } from './notices.js';
 import { flag } from './rows.js';
 import type { Insertion, Sql } from './sql.js';
 import { createTally, type Tally } from './tally.js';
+import { type NoticedEvent, type Notices, noNotices, openNotices } from './webhooks/notices.js';
 
 export interface CountedEvent extends NoticedEvent {
 	link: number | null;

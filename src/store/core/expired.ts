@@ -4,7 +4,7 @@ import { dropExpiredAttachments } from './attachments.js';
 import { dropBodies } from './retention/bodies.js';
 import { dropEvents, dropMessages, dropOfCampaigns } from './retention/messages.js';
 import type { Sql } from './sql.js';
-import { dropDeliveries } from './webhooks.js';
+import { dropDeliveries } from './webhooks/webhooks.js';
 
 /** One slice of rows, in a transaction of the caller. */
 export interface SliceOfExpired {

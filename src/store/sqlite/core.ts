@@ -10,7 +10,7 @@ import { closeHolds as closeHoldsAsync } from '../core/limits/uses.js';
 import * as processes from '../core/processes.js';
 import type { Sql as AsyncSql } from '../core/sql.js';
 import { openLanes as openLanesAsync } from '../core/submissions.js';
-import { dropDeliveries as dropDeliveriesAsync } from '../core/webhooks.js';
+import { dropDeliveries as dropDeliveriesAsync } from '../core/webhooks/webhooks.js';
 import type { Sql } from './sql.js';
 
 /** The function without its promise, on a connection of this driver. */

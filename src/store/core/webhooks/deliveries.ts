@@ -1,11 +1,11 @@
 /** The log of webhook deliveries, and replays of some of them. */
 
-import { formatDateTime, type Micros } from '../../api/datetime.js';
-import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../api/deliveries.js';
-import type { DeliveryConditions, ReplayDeliveries, Replayed } from '../notifications.js';
-import type { Operations } from '../operations.js';
-import { span } from './rows.js';
-import type { Sql, SqlValue } from './sql.js';
+import { formatDateTime, type Micros } from '../../../api/datetime.js';
+import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../../api/deliveries.js';
+import type { DeliveryConditions, ReplayDeliveries, Replayed } from '../../notifications.js';
+import type { Operations } from '../../operations.js';
+import { span } from '../rows.js';
+import type { Sql, SqlValue } from '../sql.js';
 
 /** The state that readers see: a delivery that waits for a webhook that answered 410 is stopped. */
 const seenState = `CASE WHEN d.state = 'pending' AND w.stopped_at IS NOT NULL THEN 'stopped' ELSE d.state END`;

@@ -1,10 +1,10 @@
 /** Webhook deliveries, made in the transaction of their event: one for each webhook of that type. */
 import { randomUUID } from 'node:crypto';
-import type { Micros } from '../../api/datetime.js';
-import { formatNotification } from '../../api/notifications.js';
-import type { EventType, Uuid } from '../../api/records.js';
-import { readEnvelope } from './rows.js';
-import type { Insertion, Sql, SqlValue } from './sql.js';
+import type { Micros } from '../../../api/datetime.js';
+import { formatNotification } from '../../../api/notifications.js';
+import type { EventType, Uuid } from '../../../api/records.js';
+import { readEnvelope } from '../rows.js';
+import type { Insertion, Sql, SqlValue } from '../sql.js';
 
 /** The facts about an event in a webhook delivery; absent = null. */
 export interface NoticedEvent {

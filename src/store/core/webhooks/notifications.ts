@@ -1,14 +1,14 @@
 /** Webhook deliveries, leased and settled by workers. `notices.ts` makes them. */
-import type { Micros } from '../../api/datetime.js';
+import type { Micros } from '../../../api/datetime.js';
 import type {
 	DeliveryAnswer,
 	DeliverySettled,
 	DeliverySettlement,
 	LeaseDeliveries,
 	LeasedDelivery,
-} from '../notifications.js';
-import type { Operations } from '../operations.js';
-import type { Sql } from './sql.js';
+} from '../../notifications.js';
+import type { Operations } from '../../operations.js';
+import type { Sql } from '../sql.js';
 import { signingSecrets, webhookPassword } from './webhooks.js';
 
 /** Runs in the caller’s transaction. A lease raises the fence: settling under an older fence is `lost_lease`. */

@@ -1,10 +1,10 @@
 /** Webhooks and the secrets that sign their deliveries: one signs, and for a time the previous one as well. */
-import { type Micros, microsPerDay } from '../../api/datetime.js';
-import type { StoredSecret } from '../notifications.js';
-import type { Operations } from '../operations.js';
-import { insertKey, readKeys } from './keys.js';
-import { flag, span, toWebhook, type WebhookRow } from './rows.js';
-import type { Sql } from './sql.js';
+import { type Micros, microsPerDay } from '../../../api/datetime.js';
+import type { StoredSecret } from '../../notifications.js';
+import type { Operations } from '../../operations.js';
+import { insertKey, readKeys } from '../keys.js';
+import { flag, span, toWebhook, type WebhookRow } from '../rows.js';
+import type { Sql } from '../sql.js';
 
 const columns = 'id, url, type, is_auth_enabled, login, password, created_at';
 
