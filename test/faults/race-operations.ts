@@ -279,6 +279,7 @@ const madeUp = new Set([
 	...['id', 'message', 'message_id', 'submission', 'campaign', 'campaign_unique_id', 'delivery', 'payload'],
 	// What one of several that change the same record sees of the others.
 	'record',
+	'submission_seq',
 ]);
 
 /** Without ids; lists in an order of their own, as rows have none but that of their ids. */
