@@ -40,18 +40,21 @@ describe.skipIf(!isBuilt)('a command that is in SQLite for long', () => {
 		};
 		expect(await run('engine', 'init', '-q')).toBe(0);
 		expect(await run('lists', 'create', '--name', 'Readers', '--email-reason', 'r', '-q')).toBe(0);
+		expect(await run('fields', 'create', '--variable', 'city', '--name', 'City', '-q')).toBe(0);
 		const db = new Database(env.MAILCTL_DB);
 		const count = 600_000;
 		db.exec(`
 			WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${count})
 			INSERT INTO subscribers (list_id, email, email_key, name, is_active, meta, source, created_at)
-			SELECT 1, n || '@example.com', (n * 7919 % 600011) || '@example.com', '', 1, '{}', 'API', 0 FROM n`);
+			SELECT 1, n || '@example.com', (n * 7919 % 600011) || '@example.com', '', 1, '{"city":"Oslo"}', 'API', 0 FROM n`);
 		db.exec(`INSERT INTO list_counters VALUES (1, 0, ${count}, 0)`);
-		const child = startProgram(['lists', 'clear', '1', '--confirm', 'Readers'], env);
+		const child = startProgram(['fields', 'update', 'city', '--variable', 'town', '--confirm', 'city'], env);
 		await eventually(() => expect(isWriting(db)).toBe(true));
 		child.kill('SIGTERM');
 		expect(await once(child, 'close')).toEqual([null, 'SIGTERM']);
-		expect(db.prepare('SELECT count(*) FROM subscribers').pluck().get()).toBe(count);
+		const renamed = `SELECT count(*) FROM subscribers WHERE meta LIKE '%town%'`;
+		expect(db.prepare(renamed).pluck().get()).toBe(0);
+		expect(db.prepare('SELECT variable FROM fields').pluck().all()).toEqual(['city']);
 	});
 });
 
