@@ -203,7 +203,7 @@ export function timeZoneNamed(text: string): string | null {
 	const { timeZone } = new Intl.DateTimeFormat('en-US', { timeZone: text }).resolvedOptions();
 	const same = (name: string) => name.toLowerCase() === text.toLowerCase();
 	const known = [timeZone, ...Intl.supportedValuesOf('timeZone')].find(same);
-	return known ?? (/(?:^|\/)[a-z]|[A-Z]{4,}\//.test(text) ? timeZone : text);
+	return known ?? (/(?:^|\/)[a-z]|[A-Z]{4}\//.test(text) ? timeZone : text);
 }
 
 const msPerDay = 86_400_000;

@@ -103,7 +103,7 @@ export const { postgresql } = servers;
 
 /** `at / 900000000`, `(quarter + ?) / 4`: integers on PostgreSQL. */
 function wholeQuotients(sql: string): string {
-	return sql.replace(/([\w.]*\([^()]*\)|[\w.]+) \/ (\d+)/g, 'div($1, $2)');
+	return sql.replace(/(?<![\w.])([\w.]{0,60}\([^()]{0,200}\)|[\w.]{1,60}) \/ (\d+)/g, 'div($1, $2)');
 }
 
 /** The change of the row of ids to a sequence; its table is made before all others. */
