@@ -176,7 +176,7 @@ async function takeUntilFull(
 	limiter?.startLane();
 	for (let spare = 1; leased.length < max; spare *= 4) {
 		const room = max - leased.length;
-		// A limit may put nearly all of them back. Who leases within limits is alone, so that no one misses them.
+		// A limit may put nearly all of them back. A lease within limits is alone in its project, so none is missed.
 		const limit = limiter === null ? room : Math.min(room * spare, Math.max(room, mostAtOnce));
 		const rows = await due(limit);
 		if (rows.length === 0) break;
