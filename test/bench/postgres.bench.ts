@@ -413,7 +413,7 @@ async function tripsOfOperations(server: OwnPostgres): Promise<BenchRow[]> {
 	];
 	const rows: BenchRow[] = [];
 	for (const [name, operate] of operations) {
-		await quiet(proxy.trips);
+		await proxy.idle();
 		const before = proxy.trips();
 		await operate();
 		const trips = proxy.trips() - before;
@@ -425,14 +425,6 @@ async function tripsOfOperations(server: OwnPostgres): Promise<BenchRow[]> {
 	await store.close();
 	proxy.close();
 	return rows;
-}
-
-/** Other processes are told of new messages a moment later, and the clock is measured. */
-async function quiet(trips: () => number): Promise<void> {
-	for (let seen = -1; seen !== trips(); ) {
-		seen = trips();
-		await new Promise((resolve) => setTimeout(resolve, 100));
-	}
 }
 
 const [, , word, database, group] = process.argv;

@@ -1,5 +1,6 @@
 /** Between a store and its server: ends connections where it is told to, goes silent, or refuses to be reached. */
 import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 export interface PostgresProxy {
 	/** By way of the proxy. */
@@ -13,8 +14,13 @@ export interface PostgresProxy {
 	cuts(): number;
 	/** Connections that are open now stay so, and nothing goes through them any more. */
 	forget(): void;
-	/** Round trips so far: each ends with a message ReadyForQuery of the server (PostgreSQL, 55.2.3). */
+	/**
+	 * Round trips of operations so far: each ends with a message ReadyForQuery of the server (PostgreSQL, 55.2.3). Those that
+	 * tell other processes, or look into a silent connection, come at times of their own and do not count.
+	 */
 	trips(): number;
+	/** Once all that was asked is answered. */
+	idle(): Promise<void>;
 	/** Ends all connections, and each new one at once. */
 	refuse(isRefusing: boolean): void;
 	close(): void;
@@ -35,6 +41,8 @@ export async function startPostgresProxy(
 	let isRefusing = false;
 	const forgetting = new Set<() => void>();
 	const sockets = new Set<Socket>();
+	/** Clients that wait for an answer. */
+	const waiting = new Set<Socket>();
 	const keep = (socket: Socket) => {
 		sockets.add(socket);
 		socket.on('error', () => undefined);
@@ -55,11 +63,20 @@ export async function startPostgresProxy(
 		};
 		forgetting.add(forget);
 		client.on('close', () => forgetting.delete(forget));
+		let isWatch = false;
+		let isNotice = false;
 		const countTrips = createFrameReader((type) => {
-			if (type === 'Z') trips += 1;
+			if (type !== 'Z') return;
+			waiting.delete(client);
+			if (!isWatch && !isNotice) trips += 1;
+			isNotice = false;
 		});
+		client.on('close', () => waiting.delete(client));
 		client.on('data', (chunk) => {
 			if (isForgotten) return;
+			waiting.add(client);
+			isWatch ||= chunk.includes('mailctl watch');
+			isNotice ||= chunk.includes('pg_notify(');
 			if (cut !== null && cut.left > 0 && chunk.includes(`\0${cut.text}`)) {
 				cut.left -= 1;
 				cuts += 1;
@@ -96,6 +113,10 @@ export async function startPostgresProxy(
 		},
 		cuts: () => cuts,
 		trips: () => trips,
+		idle: async () => {
+			// What was asked before this call reaches the proxy within a turn or two.
+			for (let turns = 0; turns < 3; turns = waiting.size === 0 ? turns + 1 : 0) await delay(5);
+		},
 		forget: () => {
 			for (const forget of forgetting) forget();
 		},

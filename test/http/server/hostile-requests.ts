@@ -298,7 +298,9 @@ function maker(random: () => number) {
 	const framed = (content: Buffer): { lines: string[]; octets: Buffer } => {
 		const kind = random();
 		const length = `Content-Length: ${content.length}`;
-		if (kind < 0.88) return { lines: [length], octets: content };
+		if (kind < 0.86) return { lines: [length], octets: content };
+		// Often enough that one is met in time: 413 is due when the requests before it on its connection are answered.
+		if (kind < 0.88) return { lines: ['Content-Length: 20000000'], octets: content };
 		if (kind < 0.985) return { lines: ['Transfer-Encoding: chunked'], octets: chunked(content) };
 		if (kind < 0.988) return { lines: [length, 'Transfer-Encoding: chunked'], octets: chunked(content) };
 		if (kind < 0.991) return { lines: [length, `Content-Length: ${content.length + 1}`], octets: content };
@@ -311,7 +313,7 @@ function maker(random: () => number) {
 			};
 		if (kind < 0.998)
 			return {
-				lines: [`Content-Length: ${pick(['-1', '+3', '0x10', '1e9', '99999999999999999999', '20000000'])}`],
+				lines: [`Content-Length: ${pick(['-1', '+3', '0x10', '1e9', '99999999999999999999'])}`],
 				octets: content,
 			};
 		return { lines: [], octets: content };

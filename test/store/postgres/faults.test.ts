@@ -186,11 +186,12 @@ describePostgres('a PostgreSQL that fails', (server) => {
 
 	it('is waited for while it works on a statement, however long it says nothing', async () => {
 		const url = await server.createDatabase();
-		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', lockTimeoutMs: 1_000 });
+		// Looked into every second, which a busy server answers within one.
+		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', lockTimeoutMs: 4_000 });
 		onTestFinished(() => store.close());
 		await ask(
 			url,
-			`CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NEW; END'`,
+			`CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(6); RETURN NEW; END'`,
 			'CREATE TRIGGER slow BEFORE INSERT ON lists FOR EACH ROW EXECUTE FUNCTION slowly()',
 		);
 		expect(await newList(store)).toBeGreaterThan(0);

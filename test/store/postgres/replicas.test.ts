@@ -1,5 +1,4 @@
 /** Reads from replicas: what they answer, and that the primary answers where they cannot. */
-import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openDatabase } from '../../../src/store/postgres/connection.js';
@@ -51,12 +50,9 @@ describe.skipIf(!canRunPostgres())('replicas of PostgreSQL', () => {
 		const { store, warnings } = await open(named);
 		const list = await newList(store);
 		const { id } = await newSubscriber(store, list, 'ann@example.org');
-		/** The end of a transaction is not waited for. */
-		const quiet = async () => {
-			for (let seen = -1; seen !== proxy.trips(); await setTimeout(100)) seen = proxy.trips();
-		};
 		const isReplica = async (read: () => Promise<unknown>) => {
-			await quiet();
+			// A read answers before its transaction ends.
+			await proxy.idle();
 			const before = proxy.trips();
 			await read();
 			return proxy.trips() > before;

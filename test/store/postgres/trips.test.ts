@@ -1,5 +1,4 @@
 /** How often an operation waits for the server: a machine away, each round trip costs what a hundred rows cost. */
-import { setTimeout } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import type { DeliveryOutcome } from '../../../src/engine/rules/outcomes.js';
 import type { RequestedRow } from '../../../src/store/campaigns.js';
@@ -41,12 +40,9 @@ describePostgres('round trips', (server) => {
 		url.searchParams.set('listen', 'off');
 		const store = await openPostgresStore({ url: url.href, clock: fixedClock, mode: 'create' });
 		onTestFinished(() => store.close());
-		/** Other processes are told of new messages a moment later. */
-		const quiet = async () => {
-			for (let seen = -1; seen !== proxy.trips(); await setTimeout(100)) seen = proxy.trips();
-		};
 		const tripsOf = async (operate: () => Promise<unknown>) => {
-			await quiet();
+			// A read answers before its transaction ends.
+			await proxy.idle();
 			const before = proxy.trips();
 			await operate();
 			return proxy.trips() - before;
