@@ -154,6 +154,12 @@ export interface CampaignOpening {
 	unlessSent?: boolean;
 }
 
+/** How a list is added to a campaign. */
+export interface ListAdding {
+	/** No further slice of the list begins after so many milliseconds; absent: all of the list in one call. */
+	forMs?: number;
+}
+
 /** How a campaign is canceled. */
 export interface CampaignCanceling {
 	/** A campaign that was never released is deleted completely, instead of being kept as canceled. */

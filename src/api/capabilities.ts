@@ -17,6 +17,7 @@ import type {
 	CampaignResults,
 	CampaignSession,
 	CampaignSource,
+	ListAdding,
 	ListCounts,
 	RequestBatch,
 	ResultsRequest,
@@ -263,6 +264,12 @@ export interface AcceptCounts {
 	left_out?: number;
 }
 
+/** The answer to a list. Counts are those of this call. */
+export interface ListAck extends Ack<AcceptCounts> {
+	/** The time of the call ended before the list did: call again. Absent: the whole list was read. */
+	is_partial?: true;
+}
+
 /** The state of a campaign. */
 export interface CampaignStatus {
 	/** The campaign's UUID. */
@@ -324,10 +331,10 @@ export interface Campaigns {
 	/** No further row comes: recorded, so that a later run needs no source. `conflict`: other rows were put. */
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
 	/**
-	 * Stages every active subscriber of the list, besides rows. Lists at most 100 rejects; a repeated call also lists
-	 * those of the earlier call, until the release.
+	 * Stages every active subscriber of the list, besides rows. A repeated call continues after the last subscriber that
+	 * was read. Lists at most 100 rejects; a repeated call also lists those of the earlier call, until the release.
 	 */
-	addList(id: string, listId: number, call?: Call): Promise<Ack<AcceptCounts>>;
+	addList(id: string, listId: number, call?: Call & ListAdding): Promise<ListAck>;
 	/** All staged rows may be leased at once; `conflict` when the count differs. */
 	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
 	/** Drops a staged campaign; cancels the unsent messages of a released one. */

@@ -34,7 +34,9 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 		addList: async (campaign, list_id, call) => {
 			found(await store.reads.getList({ id: list_id }));
 			const now = clock.now();
-			return found(await store.writes.addListToCampaign({ campaign, list_id, now, ...seenBy(call) }, call));
+			const part = call?.forMs === undefined ? {} : { for_ms: call.forMs };
+			const adding = { campaign, list_id, now, ...part, ...seenBy(call) };
+			return found(await store.writes.addListToCampaign(adding, call));
 		},
 		put: async (campaign, batch, call) => {
 			const rows = { ...checkedBatch(batch), now: clock.now() };

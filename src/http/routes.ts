@@ -203,7 +203,11 @@ export const routes = {
 	'ext.campaigns.putRequests': put(`${campaign}requests/{first}/`, 'send', { body: 'batch' }),
 	/** Body `{position}`. */
 	'ext.campaigns.complete': post(`${campaign}complete/`, 'send', { success: 204, body: 'record' }),
-	'ext.campaigns.addList': post(`${campaign}lists/{list_id}/`, 'send', { alsoScope: 'read' }),
+	/** `for_ms`: the answer comes after so many milliseconds, with `is_partial` where the list goes on. */
+	'ext.campaigns.addList': post(`${campaign}lists/{list_id}/`, 'send', {
+		alsoScope: 'read',
+		query: ['for_ms'],
+	}),
 	/** Body `{expect_count}`. */
 	'ext.campaigns.release': post(`${campaign}release/`, 'send', { success: 204, body: 'record' }),
 	'ext.campaigns.cancel': post(`${campaign}cancel/`, 'send', { success: 204, query: ['forget'] }),

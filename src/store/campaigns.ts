@@ -9,7 +9,7 @@ import type {
 	LeftOutPerson,
 	RequestsSpec,
 } from '../api/campaigns.js';
-import type { AcceptCounts, Ack, CampaignSpec, CampaignStatus } from '../api/capabilities.js';
+import type { AcceptCounts, Ack, CampaignSpec, CampaignStatus, ListAck } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { CheckedAudience, CheckedTiming } from '../api/messages.js';
@@ -149,11 +149,14 @@ export interface CampaignReads {
 /** Writes of campaigns. */
 export interface CampaignWrites {
 	openCampaign(c: OpenCampaign): Promise<CampaignOpened>;
-	/** Expands a list's active subscribers into staged messages. Adding the same list again adds no address twice. */
+	/**
+	 * Expands a list's active subscribers into staged messages. Adding the same list again adds no address twice. `for_ms`:
+	 * no slice begins later than that; absent: the whole list.
+	 */
 	addListToCampaign(
-		c: { campaign: Uuid; list_id: number; now: Micros } & Seen,
+		c: { campaign: Uuid; list_id: number; now: Micros; for_ms?: number } & Seen,
 		means?: Means,
-	): Promise<Ack<AcceptCounts> | null>;
+	): Promise<ListAck | null>;
 	/** Adds a list of a service, page by page, to a campaign that goes by its API. */
 	addPeopleToCampaign(c: ListedPeople): Promise<PeopleAck>;
 	/** `isAgain`: uncertain messages wait for one more send; otherwise those that wait for it are uncertain again. */

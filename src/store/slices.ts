@@ -1,6 +1,6 @@
 /** Work of any size without holding a lock for long: one transaction a slice. */
 
-import type { AcceptCounts, Ack } from '../api/capabilities.js';
+import type { AcceptCounts, ListAck } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import { limitSettings } from '../engine/rules/limits.js';
@@ -85,13 +85,15 @@ export function stoppable({ step, isTrial }: Steps, { signal }: Means = {}): Ste
 
 /**
  * The place in the list commits with each slice, and nothing is leased before the release: a repeated call continues an
- * interrupted one. Null: no such campaign or list, or it is not staged any more.
+ * interrupted one, and one that ended after `for_ms`. A call stages one slice at least. Null: no such campaign or list,
+ * or it is not staged any more.
  */
 async function addInSlices(
 	{ step, isTrial }: Steps,
-	command: { campaign: Uuid; list_id: number; now: Micros },
+	{ for_ms = Infinity, ...command }: { campaign: Uuid; list_id: number; now: Micros; for_ms?: number },
 	size: StagingSize,
-): Promise<Ack<AcceptCounts> | null> {
+): Promise<ListAck | null> {
+	const began = performance.now();
 	const counts: AcceptCounts = { staged: 0, suppressed: 0, rejected: 0 };
 	let left_out = 0;
 	for (;;) {
@@ -105,7 +107,9 @@ async function addInSlices(
 		left_out += slice.counts.left_out ?? 0;
 		if (left_out > 0) counts.left_out = left_out;
 		// Each slice includes the rejects of the slices before it.
-		if (slice.isDone) return { position: slice.position, counts, rejects: slice.rejects };
+		const ack = { position: slice.position, counts, rejects: slice.rejects };
+		if (slice.isDone) return ack;
+		if (performance.now() - began >= for_ms) return { ...ack, is_partial: true };
 	}
 }
 

@@ -523,6 +523,50 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await campaigns.addList(id, list.id)).rejects).toEqual(rejects);
 			});
 
+			it('stage a list in parts where the time of a call ends before it, and in one call otherwise', async () => {
+				const [campaigns, imports] = [await ext('campaigns'), await ext('imports')];
+				const list = await newList();
+				const variable = unique('town');
+				await api.fields.create({ variable, name: 'Town' });
+				const { id: session } = await imports.open(unique('people'), {
+					list_id: list.id,
+					on_conflict: 'update',
+					reactivate: false,
+				});
+				// More than any slice.
+				const people = 10_500;
+				for (let first = 0; first < people; first += 1_500)
+					await imports.put(session, {
+						first,
+						columns: ['email', `meta.${variable}`],
+						cells: Array.from({ length: 1_500 }, (_, row) => first + row).flatMap((row) => [
+							`p${row}@example.com`,
+							row % 1_000 === 0 ? null : 'Oslo',
+						]),
+					});
+				await imports.finish(session);
+				const strict = { ...spec(), text_body: `In #${variable}#`, strict_vars: true };
+				const { id } = await campaigns.open(unique('job'), strict);
+				const acks = [await campaigns.addList(id, list.id, { forMs: 0 })];
+				while (acks.at(-1)?.is_partial) acks.push(await campaigns.addList(id, list.id, { forMs: 0 }));
+				expect(acks.length).toBeGreaterThan(1);
+				expect(acks.slice(0, -1).every(({ is_partial }) => is_partial)).toBe(true);
+				expect(acks.at(-1)).not.toHaveProperty('is_partial');
+				expect(acks.reduce((sum, { counts }) => sum + counts.staged, 0)).toBe(people - 11);
+				expect(acks.reduce((sum, { counts }) => sum + counts.rejected, 0)).toBe(11);
+				// The last answer has those of all parts.
+				expect(acks.at(-1)?.rejects).toHaveLength(11);
+				expect(await campaigns.status(id)).toMatchObject({ counts: { staged: people - 11, rejected: 11 } });
+				const other = await campaigns.open(unique('job'), strict);
+				const whole = await campaigns.addList(other.id, list.id);
+				expect(whole).not.toHaveProperty('is_partial');
+				expect(whole.counts).toEqual({ staged: people - 11, suppressed: 0, rejected: 11 });
+				expect(whole.rejects).toHaveLength(11);
+				// So that other tests see pages of few.
+				for (const one of [id, other.id]) await campaigns.cancel(one, { forget: true });
+				await api.lists.delete(list.id);
+			});
+
 			it('canceled ones send nothing, and deleting a list cancels what waits for its people (17)', async () => {
 				const campaigns = await ext('campaigns');
 				const list = await newList();

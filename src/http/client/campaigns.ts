@@ -47,8 +47,20 @@ export function campaigns(
 				{ operation: 'ext.campaigns.results', values: { uuid }, query: encodeQuery({ ...request }), call },
 				every(within('results', listOf(record({ to: 'text', state: 'text' }))), record({ next: 'position' })),
 			),
-		addList: (uuid, list_id, call) =>
-			perform({ operation: 'ext.campaigns.addList', values: { uuid, list_id }, call }, acceptAck),
+		addList: (uuid, list_id, call) => {
+			const isInParts = call?.forMs !== undefined;
+			return perform(
+				{
+					operation: 'ext.campaigns.addList',
+					values: { uuid, list_id },
+					query: encodeQuery(isInParts ? { for_ms: call.forMs } : {}),
+					// A part that was staged and not answered is not staged again.
+					...(isInParts && { isRepeatable: true }),
+					call,
+				},
+				acceptAck,
+			);
+		},
 		release: (uuid, body, call) =>
 			performEmpty({ operation: 'ext.campaigns.release', values: { uuid }, body, call }),
 		cancel: (uuid, call) => {

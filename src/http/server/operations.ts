@@ -151,8 +151,11 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 		),
 	'ext.campaigns.complete': ({ ext }, { uuids, body, call }) =>
 		ext.campaigns.complete(uuid(uuids), parseBody(completeBody, body), call),
-	'ext.campaigns.addList': ({ ext }, { uuids, ids, call }) =>
-		ext.campaigns.addList(uuid(uuids), id(ids, 'list_id'), call),
+	'ext.campaigns.addList': ({ ext }, { uuids, ids, query, call }) => {
+		const forMs = query.integer('for_ms');
+		const part = forMs === undefined ? {} : { forMs };
+		return ext.campaigns.addList(uuid(uuids), id(ids, 'list_id'), { ...call, ...part });
+	},
 	'ext.campaigns.release': ({ ext }, { uuids, body, call }) =>
 		ext.campaigns.release(uuid(uuids), parseBody(releaseBody, body), call),
 	'ext.campaigns.cancel': ({ ext }, { uuids, query, call }) =>

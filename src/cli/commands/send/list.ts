@@ -1,6 +1,6 @@
 /** `send --list`: the subscribers of lists as the recipients of a campaign, staged beside the data. */
 
-import type { CampaignSpec } from '../../../api/capabilities.js';
+import type { CampaignSpec, Reject } from '../../../api/capabilities.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { ExitCode } from '../../frame/exit.js';
@@ -140,7 +140,8 @@ export function listJob(
 		subject,
 		stage: async () => {
 			for (const one of selection.lists)
-				rejects.push(...(await place.campaigns.addList(id, one.id, { signal: cx.signal })).rejects);
+				for (const { error } of await stageList(cx, place.campaigns, { id, list_id: one.id }))
+					rejects.push({ error });
 		},
 		hasRejectLines: false,
 		findings: async (most) => rejects.slice(0, most).map(({ error }) => error),
@@ -155,6 +156,33 @@ export function listJob(
 		},
 		noRecipients: `${noneOf(selection)}; nothing was sent`,
 	};
+}
+
+/** A call stages for about so long: proxies and `--timeout` wait for no million of recipients. */
+const longestPartMs = 5_000;
+
+/** Calls until the list was read to its end; the last answer has the first rejects of all parts. */
+async function stageList(
+	cx: CommandContext,
+	campaigns: CampaignPlace['campaigns'],
+	{ id, list_id }: { id: string; list_id: number },
+): Promise<readonly Reject[]> {
+	const forMs = Math.min(longestPartMs, Math.floor(cx.settings.timeoutMs.value / 4));
+	const progress = cx.progress('staging', null);
+	try {
+		for (let read = 0; ; ) {
+			const { counts, rejects, is_partial } = await campaigns.addList(id, list_id, {
+				signal: cx.signal,
+				forMs,
+			});
+			if (!is_partial) return rejects;
+			const { staged, suppressed, rejected, left_out = 0 } = counts;
+			read += staged + suppressed + rejected + left_out;
+			progress.update(read, '');
+		}
+	} finally {
+		progress.stop();
+	}
 }
 
 /** Where the service tells of its messages they are asked for; a campaign kept on this machine knows each recipient by itself. */

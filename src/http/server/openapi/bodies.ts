@@ -123,7 +123,7 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.campaigns.put': takes('RecipientBatch', 'AcceptAck'),
 	'ext.campaigns.putRequests': takes('RequestBatch', 'AcceptAck'),
 	'ext.campaigns.complete': { input: ref('CompleteBody'), output: null },
-	'ext.campaigns.addList': gives('AcceptAck'),
+	'ext.campaigns.addList': gives('ListAck'),
 	'ext.campaigns.release': { input: ref('ReleaseBody'), output: null },
 	'ext.campaigns.cancel': nothing(),
 	'ext.campaigns.page': { input: null, output: pageOf('Campaign') },

@@ -191,6 +191,18 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		counts: ref('AcceptCounts'),
 		rejects: { type: 'array', items: ref('Reject') },
 	}),
+	ListAck: record(
+		{
+			position: count,
+			counts: ref('AcceptCounts'),
+			rejects: { type: 'array', items: ref('Reject') },
+			is_partial: {
+				...flag,
+				description: 'True where the list goes on: call again. Absent: it was read to its end.',
+			},
+		},
+		['is_partial'],
+	),
 	...campaignSchemas,
 	Suppression: record({
 		email: { type: 'string', format: 'email' },
