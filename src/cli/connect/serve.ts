@@ -29,6 +29,10 @@ export interface ServeParts extends LocalParts {
 
 /** How long requests in flight may take after the server is stopped. */
 const graceMs = 8_000;
+/** A proxy that asked `/readyz` in this time is told by it that the server is leaving. */
+const watchedMs = 10_000;
+/** How long it has to learn that, and for the requests that it has sent by then. */
+const leavingMs = 2_000;
 /**
  * Percent of the live heap after a collection, until the next full one. V8 alone lets a heap grow to four times its
  * size: where each mail brings its own content, that would be mostly entries dropped by the caches.
@@ -51,6 +55,8 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	const pages = trackingPages(parts, mailer, options.log);
 	// Counts requests of the API and the pages, and refused octets.
 	const metrics = createMetrics();
+	let lastWatched = Number.NEGATIVE_INFINITY;
+	let isLeaving = false;
 	const server = await serve({
 		handler: createHandler({
 			...waking(engine, wake),
@@ -64,7 +70,10 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 			...(perSecond !== null && { throttle: createThrottle({ perSecond, burst: 2 * perSecond, clock }) }),
 			metrics,
 			gauges: () => gauges(parts),
-			ready: () => whyNotReady(parts),
+			ready: async () => {
+				lastWatched = performance.now();
+				return isLeaving ? 'The server is stopping.' : whyNotReady(parts);
+			},
 			log: options.log,
 		}),
 		publicPages: pages,
@@ -103,7 +112,13 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		close: async () => {
 			watch.stop();
 			const bounces = bounceSmtp?.close({ graceMs: smtpGraceMs });
-			await Promise.all([server.close({ graceMs }), sending?.stop(), notifying.stop(), bounces]);
+			isLeaving = true;
+			const isWatched = performance.now() - lastWatched < watchedMs;
+			const leaving = {
+				acceptMs: options.trustProxy && isWatched ? leavingMs : 0,
+				idleMs: options.trustProxy ? leavingMs : 0,
+			};
+			await Promise.all([server.close({ graceMs, ...leaving }), sending?.stop(), notifying.stop(), bounces]);
 			await pages.settled();
 		},
 	};

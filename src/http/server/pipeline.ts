@@ -33,6 +33,8 @@ export interface PipelineOptions {
 	log: RequestLog;
 	clock: Clock;
 	isClosing(): boolean;
+	/** A connection without a request is ended. */
+	endsIdle(): boolean;
 }
 
 /** Adds a request: it is answered after earlier ones of its connection. */
@@ -40,8 +42,19 @@ export type Enqueue = (incoming: IncomingMessage, outgoing: ServerResponse, expe
 
 /** One for a server. */
 export function createPipeline(options: PipelineOptions): Enqueue {
-	const { connections, router, responder, parserErrors, slots, budget, files, log, clock, isClosing } =
-		options;
+	const {
+		connections,
+		router,
+		responder,
+		parserErrors,
+		slots,
+		budget,
+		files,
+		log,
+		clock,
+		isClosing,
+		endsIdle,
+	} = options;
 
 	/** From the head of a request to the end of its response. Never throws: the next of the pipeline waits for it. */
 	const answer = async (exchange: SocketExchange) => {
@@ -63,7 +76,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		if (connection.exchanges.size > 0) return;
 		closeLingering(connection);
 		// The head of the response may be older than the signal to stop, and promise to keep the connection.
-		if (isClosing() && !connection.isFinalSent) connection.socket.end();
+		if (endsIdle() && !connection.isFinalSent) connection.socket.end();
 	};
 
 	const uploadOf = (exchange: SocketExchange): Upload => {

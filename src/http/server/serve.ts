@@ -2,6 +2,7 @@
 import { createServer as createHttpServer, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as delay, setImmediate as nextImmediate } from 'node:timers/promises';
 import { type Clock, systemClock } from '../../api/datetime.js';
 import type { PublicHandler } from '../messages.js';
 import { maxBodyBytes } from '../routes.js';
@@ -37,7 +38,15 @@ export interface HttpServer {
 	/** No slash at the end. */
 	url: string;
 	/** Accepts nothing new, answers requests under way; after `graceMs` cuts the rest. Never throws. */
-	close(options: { graceMs: number }): Promise<void>;
+	close(options: { graceMs: number } & Partial<Leaving>): Promise<void>;
+}
+
+/** How a server leaves a proxy that holds connections to it; milliseconds within `graceMs`, 0 when absent. */
+export interface Leaving {
+	/** New connections are taken for so long: until the proxy knows. Each answer ends its connection. */
+	acceptMs: number;
+	/** Then idle connections are kept for so long: the request that may be on its way is answered. */
+	idleMs: number;
 }
 
 /** Listens. Rejects with node's error when the address is taken or not ours. */
@@ -45,6 +54,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	const { handler, publicPages, tls, clock = systemClock, metrics = null } = options;
 	const limits = { ...defaults, ...options.limits };
 	let hasClosed = false;
+	let keepsIdle = false;
 	const isClosing = () => hasClosed;
 	const log = createRequestLog({ clock, log: options.log });
 	const slots = createSlots(limits);
@@ -66,6 +76,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 		log,
 		clock,
 		isClosing,
+		endsIdle: () => hasClosed && !keepsIdle,
 	});
 	const server = createServer(tls, limits);
 	attach(server, { connections, enqueue, parserErrors, metrics, isPlain: tls === null });
@@ -78,9 +89,19 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	});
 	return {
 		url: urlOf(server, options),
-		close: ({ graceMs }) => {
+		close: async ({ graceMs, acceptMs = 0, idleMs = 0 }) => {
 			hasClosed = true;
-			return close(server, connections, graceMs);
+			keepsIdle = acceptMs + idleMs > 0;
+			const timer = setTimeout(() => cut(connections), graceMs);
+			if (acceptMs > 0) await delay(Math.min(acceptMs, graceMs));
+			const closed = stopListening(server);
+			if (idleMs > 0) await Promise.race([closed, delay(idleMs)]);
+			keepsIdle = false;
+			for (const { socket, exchanges } of connections.all()) if (exchanges.size === 0) socket.destroy();
+			await closed;
+			clearTimeout(timer);
+			// Ends node's own checks of timeouts.
+			server.close();
 		},
 	};
 }
@@ -129,17 +150,19 @@ function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
 		: createHttpsServer({ ...settings, ...tls, handshakeTimeout: limits.headersTimeoutMs });
 }
 
-async function close(server: Server, connections: Connections, graceMs: number): Promise<void> {
-	const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-	for (const { socket, exchanges } of connections.all()) if (exchanges.size === 0) socket.destroy();
-	const timer = setTimeout(() => {
-		for (const { socket, tcpSocket } of connections.all()) {
-			socket.destroy();
-			tcpSocket.destroy();
-		}
-	}, graceMs);
-	await closed;
-	clearTimeout(timer);
+/** Resolves when the last connection has closed. Connections that are idle stay, which node's HTTP server would end. */
+async function stopListening(server: Server): Promise<void> {
+	const { Server: NetServer } = await import('node:net');
+	// Right after connections were accepted: few can wait in the system's queue, which are reset.
+	await nextImmediate();
+	await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+}
+
+function cut(connections: Connections): void {
+	for (const { socket, tcpSocket } of connections.all()) {
+		socket.destroy();
+		tcpSocket.destroy();
+	}
 }
 
 function urlOf(server: Server, { tls, host }: ServerOptions): string {

@@ -803,6 +803,25 @@ describe('closing', () => {
 		await closing;
 	});
 
+	it('behind a proxy takes connections and requests until it was told, and answers each as the last one', async () => {
+		await start({ server: { trustProxy: true } });
+		const [kept, idle] = [await open(), await open()];
+		for (const wire of [kept, idle]) {
+			wire.write(get('/'));
+			expect(await wire.read()).toMatchObject({ status: 200, headers: { connection: 'keep-alive' } });
+		}
+		const closing = deployment.server.close({ graceMs: 20_000, acceptMs: 1_000, idleMs: 1_000 });
+		const fresh = await open();
+		for (const wire of [fresh, kept]) {
+			wire.write(get('/'));
+			expect(await wire.read()).toMatchObject({ status: 200, headers: { connection: 'close' } });
+			await wire.closed();
+		}
+		await idle.closed();
+		await closing;
+		await expect(dial(deployment.server.url)).rejects.toThrow('ECONNREFUSED');
+	});
+
 	it('cuts what is still under way when the grace is over', async () => {
 		let isAsked = false;
 		const ready = () => {

@@ -1,0 +1,102 @@
+/** HAProxy and nginx with the files of `packaging/cluster`, which run here as they are but for addresses and folders. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isInstalled } from './run-program.js';
+
+const files = join(import.meta.dirname, '../../packaging/cluster');
+
+interface Program {
+	file: string;
+	/** The directive that says where it listens. */
+	listens: string;
+	/** The file as it runs here. */
+	settle(text: string, folder: string): string;
+	words(file: string, folder: string): readonly string[];
+	/** The words with which it reads the file and ends. */
+	checks: readonly string[];
+}
+
+const programs = {
+	haproxy: {
+		file: 'haproxy.cfg',
+		listens: 'bind :80',
+		settle: (text) => text,
+		words: (file) => ['-db', '-f', file],
+		checks: ['-c'],
+	},
+	nginx: {
+		file: 'nginx.conf',
+		listens: 'listen 80',
+		settle: (text, folder) => {
+			const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+			const temporary = kinds.map((kind) => `${kind}_temp_path ${folder}/${kind};`).join('\n');
+			return text.replace('http {', `http {\n${temporary}`);
+		},
+		words: (file, folder) => [
+			...['-c', file, '-p', folder, '-e', 'stderr'],
+			...['-g', `daemon off; pid ${folder}/nginx.pid;`],
+		],
+		checks: ['-t'],
+	},
+} satisfies Record<string, Program>;
+
+export type BalancerName = keyof typeof programs;
+
+/** Why it cannot be run here; null: it can. */
+export function noBalancer(name: BalancerName): string | null {
+	return isInstalled(name) || isInstalled(`/usr/sbin/${name}`)
+		? null
+		: `${name} (Debian package ${name}) is not installed`;
+}
+
+export interface BalancerPlace {
+	/** HOST:PORT by the names and ports of the file (`serve-1:8080`). */
+	addresses: Readonly<Record<string, string>>;
+	/** HOST:PORT on which it listens. */
+	at: string;
+}
+
+/** The words of its program on a copy of the file for this place. */
+async function settled(name: BalancerName, { addresses, at }: BalancerPlace) {
+	const { file, listens, settle, words, checks } = programs[name];
+	const folder = await mkdtemp(`/tmp/mailctl-${name}-`);
+	let text = await readFile(join(files, file), 'utf8');
+	for (const [there, here] of Object.entries({ ...addresses, [listens]: `${listens.split(' ')[0]} ${at}` })) {
+		if (!text.includes(there)) throw new Error(`${file} does not name ${there}`);
+		text = text.replaceAll(there, here);
+	}
+	const path = join(folder, file);
+	await writeFile(path, settle(text, folder));
+	return { words: words(path, folder), checks };
+}
+
+/** What it says of the file: null, nothing is wrong with it. */
+export async function checkBalancer(name: BalancerName, place: BalancerPlace): Promise<string | null> {
+	const { words, checks } = await settled(name, place);
+	const child = spawn(name, [...checks, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
+	let said = '';
+	for (const stream of [child.stdout, child.stderr])
+		stream.on('data', (chunk: Buffer) => {
+			said += chunk.toString();
+		});
+	const [code] = await once(child, 'close');
+	return code === 0 && !/warn/i.test(said) ? null : said;
+}
+
+/** Runs until it is stopped. */
+export async function startBalancer(
+	name: BalancerName,
+	place: BalancerPlace,
+): Promise<{ stop(): Promise<void> }> {
+	const { words } = await settled(name, place);
+	const child = spawn(name, words, { stdio: 'ignore' });
+	const ended = once(child, 'exit');
+	return {
+		stop: async () => {
+			child.kill('SIGTERM');
+			await ended;
+		},
+	};
+}
