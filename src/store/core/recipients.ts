@@ -61,60 +61,58 @@ interface SubscriberState {
 	soft_bounced_since: Micros | null;
 }
 
+/** What is known of an address, with the changes of the operation. */
+interface Known {
+	suppressions: StoredRow[];
+	subscribers: SubscriberState[];
+}
+
 /** Two questions of one round trip, however many addresses there are. */
-export async function readRecipients(sql: Sql, addresses: Iterable<EmailKey>): Promise<Recipients> {
-	const asked = [...new Set(addresses)];
-	const [stored, subscribers] =
-		asked.length === 0
-			? [[], []]
-			: await sql.together([() => readSuppressions(sql, asked), () => readSubscribers(sql, asked)]);
-	const suppressions = new Map(stored.map((row) => [nameOf(row), row]));
-	const people = new Map<EmailKey, SubscriberState[]>(asked.map((address) => [address, []]));
-	for (const row of subscribers) people.get(row.email_key)?.push(row);
-	const written = new Map<string, StoredRow>();
+export async function readRecipients(sql: Sql, addresses: readonly EmailKey[]): Promise<Recipients> {
+	const known = new Map<EmailKey, Known>();
+	for (const address of addresses)
+		if (!known.has(address)) known.set(address, { suppressions: [], subscribers: [] });
+	if (known.size > 0) await readKnown(sql, known);
+	const written = new Set<StoredRow>();
 	const touched = new Set<SubscriberState>();
 	const stopped = new Map<number, number>();
 
-	const peopleOf = (address: EmailKey) => {
-		const found = people.get(address);
-		if (found === undefined) throw new Error('an address that was not read');
-		return found;
-	};
-	const deactivate = ({ address, list_id }: MailTo, reason: SuppressionReason) => {
-		for (const one of peopleOf(address)) {
-			if (list_id !== null && one.list_id !== list_id) continue;
-			const { is_active } = one;
-			// An earlier reason of one that is inactive stays.
-			const disable_reason = is_active === 1 ? reason : (one.disable_reason ?? reason);
-			if (is_active === 1) stopped.set(one.list_id, (stopped.get(one.list_id) ?? 0) + 1);
-			else if (one.disable_reason === disable_reason && one.soft_bounces === 0) continue;
-			Object.assign(one, { is_active: 0, disable_reason, soft_bounces: 0, soft_bounced_since: null });
-			touched.add(one);
-		}
+	const deactivate = (one: SubscriberState, { list_id: list, reason }: WantedSuppression) => {
+		if (list !== null && one.list_id !== list) return;
+		const { is_active } = one;
+		// An earlier reason of one that is inactive stays.
+		const disable_reason = is_active === 1 ? reason : (one.disable_reason ?? reason);
+		if (is_active === 1) stopped.set(one.list_id, (stopped.get(one.list_id) ?? 0) + 1);
+		else if (one.disable_reason === disable_reason && one.soft_bounces === 0) return;
+		one.is_active = 0;
+		one.disable_reason = disable_reason;
+		one.soft_bounces = 0;
+		one.soft_bounced_since = null;
+		touched.add(one);
 	};
 	const add = (wanted: WantedSuppression, now: Micros) => {
-		const { address, reason, source, created_at, expires_at } = wanted;
-		const row = {
-			...{ email_key: address, reason, list_id: wanted.list_id ?? allLists },
-			...{ source, created_at, expires_at },
-		};
-		const name = nameOf(row);
-		const known = suppressions.get(name);
-		const addition = additionOf(known ?? null, wanted, now);
+		const { reason, list_id: list, expires_at } = wanted;
+		const { suppressions, subscribers } = knownOf(known, wanted.address);
+		const stored = suppressionOf(suppressions, reason, list ?? allLists);
+		const addition = additionOf(stored ?? null, wanted, now);
 		if (addition !== 'unchanged') {
-			const after = addition === 'updated' && known !== undefined ? { ...known, expires_at } : row;
-			suppressions.set(name, after);
-			written.set(name, after);
+			const row = stored ?? rowOf(wanted);
+			if (stored === undefined) suppressions.push(row);
+			// One that has ended begins anew.
+			else if (addition === 'created') Object.assign(stored, rowOf(wanted));
+			row.expires_at = expires_at;
+			written.add(row);
 		}
-		if (expires_at === null) deactivate(wanted, reason);
+		if (expires_at === null) for (const one of subscribers) deactivate(one, wanted);
 		return addition;
 	};
-	const stop = ({ now, ...stop }: Stop) => void add({ ...stop, created_at: now, expires_at: null }, now);
+	const stop = ({ address, list_id, reason, source, now }: Stop) =>
+		void add({ address, list_id, reason, source, created_at: now, expires_at: null }, now);
 	return {
 		add,
 		stop,
 		softBounce: (address, at) => {
-			const own = peopleOf(address);
+			const own = knownOf(known, address).subscribers;
 			for (const one of own) {
 				if (one.is_active !== 1) continue;
 				one.soft_bounces += 1;
@@ -127,10 +125,10 @@ export async function readRecipients(sql: Sql, addresses: Iterable<EmailKey>): P
 			);
 			if (isOver) stop({ address, list_id: null, reason: 'SOFTBOUNCED', source: 'DELIVERY', now: at });
 		},
-		listsOf: (address) => peopleOf(address).map(({ list_id }) => list_id),
+		listsOf: (address) => knownOf(known, address).subscribers.map(({ list_id }) => list_id),
 		write: () => {
-			writeSuppressions(sql, [...written.values()]);
-			writeSubscribers(sql, [...touched]);
+			if (written.size > 0) writeSuppressions(sql, [...written]);
+			if (touched.size > 0) writeSubscribers(sql, [...touched]);
 			for (const [list, count] of [...stopped].sort(([one], [other]) => one - other))
 				moveCounters(sql, list, { active: -count, inactive: count }, null);
 			written.clear();
@@ -140,6 +138,36 @@ export async function readRecipients(sql: Sql, addresses: Iterable<EmailKey>): P
 	};
 }
 
+async function readKnown(sql: Sql, known: ReadonlyMap<EmailKey, Known>): Promise<void> {
+	const addresses = [...known.keys()].map((address): [EmailKey] => [address]);
+	const [suppressions, subscribers] = await sql.together([
+		() => readSuppressions(sql, addresses),
+		() => readSubscribers(sql, addresses),
+	]);
+	for (const row of suppressions) knownOf(known, row.email_key).suppressions.push(row);
+	for (const row of subscribers) knownOf(known, row.email_key).subscribers.push(row);
+}
+
+function knownOf(known: ReadonlyMap<EmailKey, Known>, address: EmailKey): Known {
+	const found = known.get(address);
+	if (found === undefined) throw new Error('an address that was not read');
+	return found;
+}
+
+/** An address has few. */
+function suppressionOf(
+	rows: readonly StoredRow[],
+	reason: SuppressionReason,
+	list: number,
+): StoredRow | undefined {
+	for (const row of rows) if (row.reason === reason && row.list_id === list) return row;
+	return undefined;
+}
+
+function rowOf({ address, reason, list_id, source, created_at, expires_at }: WantedSuppression): StoredRow {
+	return { email_key: address, reason, list_id: list_id ?? allLists, source, created_at, expires_at };
+}
+
 /** Of one address. */
 export async function stopMail(sql: Sql, stop: Stop): Promise<void> {
 	const recipients = await readRecipients(sql, [stop.address]);
@@ -147,23 +175,19 @@ export async function stopMail(sql: Sql, stop: Stop): Promise<void> {
 	recipients.write();
 }
 
-function nameOf({ email_key, reason, list_id }: Pick<StoredRow, 'email_key' | 'reason' | 'list_id'>): string {
-	return `${reason} ${list_id} ${email_key}`;
-}
-
 const asked = { address: 'TEXT' } as const;
 
-async function readSuppressions(sql: Sql, addresses: readonly EmailKey[]): Promise<StoredRow[]> {
+async function readSuppressions(sql: Sql, addresses: readonly [EmailKey][]): Promise<StoredRow[]> {
 	return await sql.allOf<StoredRow>(
 		`SELECT email_key, reason, list_id, source, created_at, expires_at
 		FROM suppressions
 		WHERE email_key = ?`,
 		asked,
-		addresses.map((address) => [address]),
+		addresses,
 	);
 }
 
-async function readSubscribers(sql: Sql, addresses: readonly EmailKey[]): Promise<SubscriberState[]> {
+async function readSubscribers(sql: Sql, addresses: readonly [EmailKey][]): Promise<SubscriberState[]> {
 	return await sql.allOf<SubscriberState>(
 		// subscribers_by_key (email_key, list_id)
 		`SELECT id, email_key, list_id, is_active, disable_reason, soft_bounces, soft_bounced_since
@@ -171,7 +195,7 @@ async function readSubscribers(sql: Sql, addresses: readonly EmailKey[]): Promis
 		WHERE email_key = ?
 		ORDER BY list_id`,
 		asked,
-		addresses.map((address) => [address]),
+		addresses,
 	);
 }
 
@@ -193,8 +217,12 @@ function writeSuppressions(sql: Sql, rows: readonly StoredRow[]): void {
 		intoSuppressions,
 		// In the order of the columns.
 		rows.map(({ email_key, reason, list_id, source, created_at, expires_at }) => [
-			...[email_key, reason, list_id, source],
-			...[created_at, expires_at],
+			email_key,
+			reason,
+			list_id,
+			source,
+			created_at,
+			expires_at,
 		]),
 	);
 }
@@ -210,7 +238,10 @@ function writeSubscribers(sql: Sql, rows: readonly SubscriberState[]): void {
 	sql.writeEach(
 		changeState,
 		rows.map(({ id, is_active, disable_reason, soft_bounces, soft_bounced_since }) => [
-			...[is_active, disable_reason, soft_bounces, soft_bounced_since],
+			is_active,
+			disable_reason,
+			soft_bounces,
+			soft_bounced_since,
 			id,
 		]),
 	);

@@ -14,7 +14,7 @@ import { refusalOf } from '../../engine/rules/suppressions.js';
 import type { Command, Operations } from '../operations.js';
 import { openErased } from './erasures.js';
 import { findList } from './lists.js';
-import { type Recipients, readRecipients } from './recipients.js';
+import { type Recipients, readRecipients, type WantedSuppression } from './recipients.js';
 import { span } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
 import { allLists } from './suppressions.js';
@@ -131,27 +131,35 @@ async function addEach(
 				rows.map(({ email_key }) => email_key),
 			),
 	]);
-	const isErased = await sql.together(
-		rows.map(
-			({ email_key }) =>
-				async () =>
-					(await isErasedOf?.(email_key)) === true,
-		),
-	);
+	const isErased =
+		isErasedOf === null
+			? []
+			: await sql.together(
+					rows.map(
+						({ email_key }) =>
+							() =>
+								isErasedOf(email_key),
+					),
+				);
 	const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 };
 	const rejects: SuppressionAck['rejects'][number][] = [];
 	for (const [index, row] of rows.entries()) {
-		const { email_key: address, created_at, ...rest } = row;
 		// The list would hold the address of an erased person.
-		const refused = isErased[index] ? erased : (refusalOf(row, now) ?? refusedList(missing, row));
-		if (refused === null)
-			counts[recipients.add({ ...rest, address, created_at: created_at ?? now }, now)] += 1;
+		const refused = isErased[index] === true ? erased : (refusalOf(row, now) ?? refusedList(missing, row));
+		if (refused === null) counts[recipients.add(wantedOf(row, now), now)] += 1;
 		else {
 			counts.rejected += 1;
 			rejects.push({ row: index, code: refused.code, error: refused.error });
 		}
 	}
 	return { ack: { counts, rejects }, recipients };
+}
+
+function wantedOf(
+	{ email_key: address, list_id, reason, source, created_at, expires_at }: NewSuppression,
+	now: Micros,
+): WantedSuppression {
+	return { address, list_id, reason, source, created_at: created_at ?? now, expires_at };
 }
 
 const erased = { code: 'erased', error: `email: ${refusalTexts.erased}` };

@@ -114,7 +114,11 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 			rawStatement(text).all(...values) as Row[],
 		allOf: <Row>(text: string, _: Columns, sets: readonly (readonly SqlValue[])[]) => {
 			const select = statement(text);
-			return sets.flatMap((set) => select.all(...set) as Row[]);
+			const [one] = sets;
+			if (one !== undefined && sets.length === 1) return select.all(...one) as Row[];
+			const rows: Row[] = [];
+			for (const set of sets) for (const row of select.all(...set)) rows.push(row as Row);
+			return rows;
 		},
 		run: (text, ...values) => statement(text).run(...values),
 		write: (text, ...values) => void statement(text).run(...values),
