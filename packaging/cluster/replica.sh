@@ -1,0 +1,9 @@
+#!/bin/bash
+# Copies the database on the first start, and follows it.
+set -eu
+: "${PGDATA:=/var/lib/postgresql/data}"
+if [ ! -s "$PGDATA/PG_VERSION" ]; then
+	pg_basebackup -h "${PRIMARY:-database}" -U replicator -D "$PGDATA" -R --checkpoint=fast
+	chmod 700 "$PGDATA"
+fi
+exec postgres -D "$PGDATA" "$@"
