@@ -85,6 +85,8 @@ export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros)
 	return { hasTransactional: false, bulk: await through(sql, rows, now), canceled: [] };
 }
 
+const oneSecond: Micros = 1_000_000;
+
 /** The last that a lease writes, and lane by lane in one order, as other leases wait for these rows. */
 export function endTurns(
 	sql: Sql,
@@ -93,7 +95,16 @@ export function endTurns(
 	const campaigns = [...open.bulk.map(({ lane }) => lane), ...open.canceled].filter((lane) => lane > 0);
 	for (const lane of campaigns.toSorted((one, other) => one - other)) {
 		if (open.canceled.includes(lane)) sweepCanceled(sql, lane, now);
-		if (served.includes(lane)) sql.write('UPDATE campaigns SET last_leased_at = ? WHERE seq = ?', now, lane);
+		// The order matters among several; the row of a single one is written once a second.
+		const since = campaigns.length > 1 ? now : now - oneSecond;
+		if (served.includes(lane))
+			sql.write(
+				'UPDATE campaigns SET last_leased_at = ? WHERE seq = ? AND last_leased_at NOT BETWEEN ? AND ?',
+				now,
+				lane,
+				since,
+				now,
+			);
 		closeIfDone(sql, lane);
 	}
 }
