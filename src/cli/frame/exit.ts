@@ -116,7 +116,10 @@ const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 	},
 	permission_denied: {
 		exit: exits.authentication,
-		hint: 'this needs a token with more rights (read, send, admin)',
+		hint: [
+			'this needs a token with more rights (read, send, admin); on its machine a mailctl server makes one by ',
+			mailctl('engine', 'tokens', 'create'),
+		],
 	},
 	not_found: { exit: exits.notFound },
 	method_not_allowed: { exit: exits.refused },

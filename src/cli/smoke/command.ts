@@ -1,7 +1,7 @@
 /** `mailctl smoke`: dry run, run, report, exit code. */
 
 import { randomBytes } from 'node:crypto';
-import { mailctl } from '../frame/command-line.js';
+import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
@@ -57,7 +57,9 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 		await publish(cx, options, finished.report);
 		const isClean = options.cleanupOnly && finished.report.checks.length === 0;
 		if (isClean) await cx.note('earlier runs have left nothing');
-		return concluded(finished, deadline.signal);
+		const rights = rightsHint(finished, full);
+		if (finished.report.counts.failed === 0 && rights !== null) await cx.hint(rights);
+		return concluded(finished, { signal: deadline.signal, rights });
 	} finally {
 		deadline.stop();
 	}
@@ -114,7 +116,10 @@ async function publish(cx: CommandContext, options: SmokeOptions, report: SmokeR
  * Leftovers count most (11), then the reason of an early end (130, 143, 12), no answer (6) or a refused token (4), and
  * failed checks (11). Thrown, so that machines read it on stderr too.
  */
-function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
+function concluded(
+	{ report, halted }: Finished,
+	{ signal, rights }: { signal: AbortSignal; rights: Hint | null },
+): ExitCode {
 	const { counts, checks, leftovers } = report;
 	// Returned: behind an aborted signal a thrown error would give way to the signal's own.
 	if (leftovers.length > 0 && signal.aborted) return exits.found;
@@ -124,14 +129,27 @@ function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode 
 	if (halted !== null) throw new CliError('not_authenticated', exits.authentication, halted.message);
 	if (counts.failed === 0) return exits.done;
 	const failed = checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
-	const hint =
-		leftovers.length > 0
-			? { hint: [mailctl('smoke', '--cleanup-only'), ' deletes what is left behind'] }
-			: {};
+	const sweeping: Hint[] =
+		leftovers.length > 0 ? [[mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']] : [];
+	const hints = [...(rights === null ? [] : [rights]), ...sweeping];
 	throw new CliError(
 		'smoke_failed',
 		exits.found,
 		`${failed.length} of ${checks.length} checks failed: ${failed.join(', ')}`,
-		hint,
+		hints.length > 0 ? { hint: joinHints(hints) } : {},
 	);
+}
+
+/** The way out where the token lacks rights for checks; null: it has them all. */
+function rightsHint({ missing }: Finished, isFull: boolean): Hint | null {
+	if (missing.size === 0) return null;
+	// `admin` includes all others.
+	const scopes = missing.has('admin') ? ['admin'] : [...missing];
+	const words = scopes.flatMap((scope) => ['--scope', scope]);
+	const less = isFull && missing.has('admin') ? '; without --full a token that may read is enough' : '';
+	return [
+		`checks that the token may not make need one with more rights (${scopes.join(', ')}); on its machine a mailctl server makes it by `,
+		mailctl('engine', 'tokens', 'create', '--name', 'smoke', ...words),
+		less,
+	];
 }

@@ -1,7 +1,7 @@
 /** The records of a run, certain and uncertain: an unanswered POST may have been carried out. */
 import { isRecord } from '../../api/json.js';
 import type { Answer, Ask } from './caller.js';
-import type { Kind, Probe } from './model.js';
+import { Denied, type Kind, type Probe } from './model.js';
 
 export interface Ledger {
 	/** A POST that creates a record; the run deletes the record at its end. */
@@ -25,7 +25,11 @@ export function createLedger(): Ledger {
 		async create(probe, kind, ask) {
 			const before = uncertain.has(kind);
 			uncertain.add(kind);
-			const answer = await probe.call(ask);
+			const answer = await probe.call(ask).catch((error: unknown) => {
+				// A 403 made nothing.
+				if (!before && error instanceof Denied) uncertain.delete(kind);
+				throw error;
+			});
 			const id = isRecord(answer.json) ? answer.json['id'] : undefined;
 			const isMade = answer.status < 300 && typeof id === 'number' && Number.isSafeInteger(id);
 			if (isMade) known[kind].add(id);

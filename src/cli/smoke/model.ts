@@ -24,6 +24,8 @@ export interface Check {
 	/** The statement that a pass confirms. */
 	title: string;
 	need: Need;
+	/** It judges each 403 itself; for other checks a 403 is a right that the token lacks. */
+	judgesRefusals?: true;
 	/** Throws `Broken` or `Skipped`; anything else that is thrown is a failure too. Returns a detail worth showing. */
 	run(probe: Probe): Promise<string | undefined>;
 }
@@ -41,6 +43,19 @@ export interface Probe {
 export class Broken extends Error {
 	override readonly name: string = 'Broken';
 }
+
+/** The token lacks a right for the check: no fault of the deployment. */
+export class Denied extends Broken {
+	override readonly name = 'Denied';
+	readonly right: Right;
+	constructor(right: Right, message: string) {
+		super(message);
+		this.right = right;
+	}
+}
+
+/** The scopes of a mailctl server; other services have rights of their own. */
+export type Right = 'read' | 'send' | 'admin';
 
 /** Nothing further can be checked: no answer at all, or the token is refused. */
 export class Halted extends Broken {

@@ -12,6 +12,7 @@ import {
 	type HaltReason,
 	type Kind,
 	type Leftover,
+	type Right,
 	type SmokeReport,
 } from './model.js';
 import { kinds, type RunNames } from './names.js';
@@ -30,6 +31,8 @@ export interface SessionOptions {
 export interface Finished {
 	report: SmokeReport;
 	halted: { why: HaltReason; message: string } | null;
+	/** What the token lacks for checks of the run. */
+	missing: ReadonlySet<Right>;
 }
 
 /**
@@ -85,12 +88,12 @@ export async function runSmoke(
 	} finally {
 		progress.stop();
 	}
-	const { results, deviations, halted } = checks;
+	const { results, deviations, halted, missing } = checks;
 	const cleanup = ledger.isEmpty() ? null : await cleanedUp(cx, options, ledger);
 	const all = cleanup === null ? results : [...results, cleanup.result];
 	const leftovers = cleanup?.leftovers ?? [];
 	const whole = { checks: all, deviations, leftovers };
-	return { report: await reportOf(cx, { run: names.id, started, start, ...whole }), halted };
+	return { report: await reportOf(cx, { run: names.id, started, start, ...whole }), halted, missing };
 }
 
 /** `--cleanup-only`: the leftovers of any run, each a check of its own. */
@@ -104,7 +107,7 @@ export async function runCleanup(cx: CommandContext, options: SessionOptions): P
 	const checks = [...gates.results, ...swept.checks];
 	const whole = { checks, deviations: [], leftovers: swept.leftovers };
 	const report = await reportOf(cx, { run: options.names.id, started, start, ...whole });
-	return { report, halted: gates.halted };
+	return { report, halted: gates.halted, missing: gates.missing };
 }
 
 /** The records that `--cleanup-only` would delete. Throws exit 11 for an unreadable collection. */
