@@ -171,6 +171,31 @@ describe('a missing value', () => {
 		const told = await typing([], (options) => run(['lists', 'get', '--no-input'], options));
 		expect(told).toMatchObject({ code: 2, stderr: expect.stringContaining('missing <list>') });
 	});
+
+	it.each([
+		[['campaigns', 'get'], 'missing <campaign>: its name or UUID', 'mailctl campaigns list'],
+		[['campaigns', 'report'], 'missing <campaign>: its name or UUID', 'mailctl campaigns list'],
+		[['campaigns', 'results'], 'missing <campaign>: its name or UUID', 'mailctl campaigns list'],
+		[['campaigns', 'cancel'], 'missing <campaign>: its name or UUID', 'mailctl campaigns list'],
+		[['campaigns', 'compare'], 'missing <campaign>: names or UUIDs, two or more', 'mailctl campaigns list'],
+		[['lists', 'get'], 'missing <list>: id or exact name', 'mailctl lists list'],
+		[['fields', 'get'], /^missing <field>: /, 'mailctl fields list'],
+		[['subscribers', 'get', '-l', '1'], /^missing <subscriber>: /, 'mailctl subscribers list --list 1'],
+		[['subscribers', 'list'], /^missing --list: /, 'mailctl lists list; or set MAILCTL_LIST'],
+		[['webhooks', 'get'], /^missing <id>: /, 'mailctl webhooks list'],
+		[['messages', 'get'], /^missing <id>: /, 'mailctl messages list'],
+		[['templates', 'get'], /^missing <template>: /, 'mailctl templates list'],
+		[['senders', 'delete'], /^missing <address>: /, 'mailctl senders list'],
+		[['engine', 'tokens', 'revoke'], /^missing <name>: /, 'mailctl engine tokens list'],
+		[['engine', 'settings', 'set'], /^missing <setting>: /, 'mailctl engine settings get'],
+	])('says of %j where the value is to be had', async (words, message, hint) => {
+		const { run } = await filled();
+		const { code, stderr } = await run([...words, '--json']);
+		const { error } = JSON.parse(stderr);
+		expect({ code, hint: error.hint.replace(/ --db \S+/, '') }).toEqual({ code: 2, hint });
+		if (typeof message === 'string') expect(error.message).toBe(message);
+		else expect(error.message).toMatch(message);
+	});
 });
 
 describe('a secret', () => {

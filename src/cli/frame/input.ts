@@ -11,6 +11,7 @@ import {
 	type RecordKind,
 	type TextForm,
 } from './command.js';
+import { type Hint, joinHints, mailctl } from './command-line.js';
 import { UsageError } from './errors.js';
 import { didYouMean } from './help.js';
 import { assertFile, inputName, type Sources } from './sources.js';
@@ -99,7 +100,8 @@ async function readArgs(
 		const refusal = spec.secret?.(args) ?? null;
 		if (refusal !== null && given.some((word) => word !== '-')) throw refusal;
 		if (given.length === 0 && spec.optional !== true) {
-			if (ask === null) throw new UsageError(`missing <${spec.name}>: ${spec.summary}`);
+			if (ask === null)
+				throw new UsageError(`missing <${spec.name}>: ${spec.summary}`, wayTo(spec, { ...known, ...args }));
 			const { of, choices, many, whyNot } = spec;
 			const question = questionOf(spec);
 			const answer = await ask({
@@ -118,6 +120,39 @@ async function readArgs(
 	}
 	return args;
 }
+
+/** Where the value is to be had: what a prompt would offer. */
+function wayTo(
+	spec: Pick<ArgSpec, 'of' | 'choices'> & { env?: string },
+	{ list }: Readonly<Record<string, unknown>>,
+): { hint?: Hint } {
+	const { of, choices, env } = spec;
+	const inList = of === 'subscriber' && list !== undefined ? ['--list', String(list)] : [];
+	const hints = [
+		...(of !== undefined && Object.hasOwn(listings, of) ? [mailctl(...(listings[of] ?? []), ...inList)] : []),
+		...(choices === undefined ? [] : [`one of: ${choices.join(', ')}`]),
+		...(env === undefined ? [] : [`or set ${env}`]),
+	];
+	return hints.length === 0 ? {} : { hint: joinHints(hints) };
+}
+
+/** The command that shows the records of a kind. */
+const listings: Readonly<
+	Record<RecordKind, readonly string[]> & Partial<Record<TextForm, readonly string[]>>
+> = {
+	list: ['lists', 'list'],
+	subscriber: ['subscribers', 'list'],
+	field: ['fields', 'list'],
+	template: ['templates', 'list'],
+	sender: ['senders', 'list'],
+	campaign: ['campaigns', 'list'],
+	webhook: ['webhooks', 'list'],
+	message: ['messages', 'list'],
+	token: ['engine', 'tokens', 'list'],
+	profile: ['profile', 'list'],
+	setting: ['engine', 'settings', 'get'],
+	'profile-key': ['config', 'list'],
+};
 
 /** Arguments and options are described in lower case, within a line. */
 function questionOf({ ask, summary }: { ask?: string; summary: string }): string {
@@ -151,11 +186,7 @@ async function readOption(
 	if (given !== undefined) return readText(spec, String(given), flag, dependencies);
 	if ('default' in spec && spec.default !== undefined) return spec.default;
 	if (spec.required !== true) return undefined;
-	if (dependencies.ask === null)
-		throw new UsageError(
-			`missing ${flag}: ${spec.summary}`,
-			spec.env === undefined ? {} : { hint: `or set ${spec.env}` },
-		);
+	if (dependencies.ask === null) throw new UsageError(`missing ${flag}: ${spec.summary}`, wayTo(spec, known));
 	const read = (text: string) => readText(spec, text, flag, dependencies);
 	const answer = await dependencies.ask({
 		question: questionOf(spec),

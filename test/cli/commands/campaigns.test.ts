@@ -78,7 +78,19 @@ describe('mailctl campaigns', () => {
 		expect(await project.json(['report', 'compare', ...words])).toEqual(compared);
 		const { stdout } = await project.run(['campaigns', 'compare', 'one', 'two', '-o', 'csv']);
 		expect(stdout.split('\r\n').slice(1, 3)).toEqual(['sent,2,2,0', 'delivered,100,100,0']);
-		expect((await project.run(['campaigns', 'compare', 'one'])).code).toBe(2);
+		expect(await project.run(['campaigns', 'compare', 'one'])).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('campaigns list'),
+		});
+		const asked = await typing([['And which other:', '1']], (options) =>
+			project.run(['campaigns', 'compare', 'one', '-o', 'table'], { ...options, env: { TERM: 'dumb' } }),
+		);
+		// The one that is named already is not offered.
+		expect(asked.stderr).toContain('  1) two (');
+		expect({ code: asked.code, head: asked.stdout.split('\n')[0]?.split(/ +/) }).toEqual({
+			code: 0,
+			head: ['MEASURE', 'one', 'two', 'DIFFERENCE'],
+		});
 		expect((await project.run(['campaigns', 'compare', 'one', 'unknown'])).code).toBe(3);
 		const days = (await project.json(['report', 'compare', '--last', '2d'])) as { compared: object[] };
 		expect(days.compared).toMatchObject([

@@ -5,12 +5,13 @@ import { percentOf } from '../../../api/counts.js';
 import { addDays, dayOf, formatWireDate } from '../../../api/datetime.js';
 import type { DetailsQuery, ReportDetails } from '../../../api/reports.js';
 import { command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { parseDays } from '../../frame/values.js';
 import { type Column, type Columns, column } from '../../render/columns.js';
 import { numberText, shareText } from '../../render/counted.js';
-import { findCampaign } from '../campaigns/find.js';
+import { campaignArg, findCampaign } from '../campaigns/find.js';
 
 /** One of those that are compared. */
 interface Side {
@@ -36,7 +37,7 @@ const output =
 export const campaignsCompare = command({
 	name: 'compare',
 	summary: 'campaigns side by side, and how they differ from the first',
-	args: [{ name: 'campaign', summary: 'names or UUIDs, two or more', many: true }],
+	args: [{ ...campaignArg, summary: 'names or UUIDs, two or more', many: true }],
 	output,
 	exits: [3],
 	examples: [
@@ -82,7 +83,7 @@ export const reportCompare = command({
 });
 
 async function compareCampaigns(cx: CommandContext, names: readonly string[], wanted: string): Promise<void> {
-	if (names.length < 2) throw new UsageError('give two campaigns or more to compare');
+	if (names.length < 2) return compareCampaigns(cx, [...names, await otherThan(cx, names)], wanted);
 	const api = await cx.api();
 	const reports = await need(api, 'reports', wanted);
 	const campaigns = await need(api, 'campaigns', wanted);
@@ -92,6 +93,19 @@ async function compareCampaigns(cx: CommandContext, names: readonly string[], wa
 		sides.push(await sideOf(cx, reports, { campaign_unique_id: id }, { name: key, id }));
 	}
 	await print(cx, sides);
+}
+
+/** A second campaign, asked of a person. Throws `UsageError` in a script, and where there is no other. */
+async function otherThan(cx: CommandContext, names: readonly string[]): Promise<string> {
+	const tooFew = new UsageError('give two campaigns or more to compare', {
+		hint: mailctl('campaigns', 'list'),
+	});
+	if (!cx.canAsk) throw tooFew;
+	const { choicesOf } = await import('../../verbs/choices.js');
+	const all = await choicesOf(cx, 'campaign', {});
+	const others = async (typed: string) => (await all(typed)).filter(({ value }) => !names.includes(value));
+	if ((await others('')).length === 0) throw tooFew;
+	return cx.search('And which other:', others);
 }
 
 async function sideOf(
