@@ -1,6 +1,6 @@
 // Mails of a campaign are composed ahead in threads, and are what they would be without them.
 import { generateKeyPairSync } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createContentCache } from '../../src/content/cache.js';
 import { createVerp } from '../../src/delivery/bounces/verp.js';
@@ -168,14 +168,24 @@ describe('mails composed ahead', () => {
 
 	it('are composed by the process when a thread ends, and none starts again', async () => {
 		let started = 0;
-		const source = `const { parentPort } = require('node:worker_threads');
-			parentPort.on('message', () => process.exit(1)); parentPort.postMessage({ kind: 'ready' });`;
+		// It composes nothing, and ends when a mail of it is waited for.
+		const source = `const { parentPort, workerData } = require('node:worker_threads');
+			parentPort.on('message', () => {}); workerData.once('message', () => process.exit(1));
+			parentPort.postMessage({ kind: 'ready' });`;
+		const ends: MessagePort[] = [];
 		const spawn = () => {
 			started += 1;
-			return new Worker(source, { eval: true });
+			const { port1, port2 } = new MessageChannel();
+			ends.push(port1);
+			return new Worker(source, { eval: true, workerData: port2, transferList: [port2] });
 		};
 		const ahead = threads({ spawn });
-		const composer = composerWith(ahead);
+		const take: ComposingThreads['take'] = (message) => {
+			const mail = ahead.take(message);
+			if (mail !== null) for (const end of ends) end.postMessage('end');
+			return mail;
+		};
+		const composer = composerWith({ ...ahead, take });
 		let kinds: string[] = [];
 		await whileComposing(ahead, 1, async () => {
 			const messages = batch();

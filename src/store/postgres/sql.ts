@@ -77,11 +77,19 @@ export function createSql(
 ): Sql {
 	const ask = (text: string, values: readonly SqlValue[]) =>
 		pipeline.ask(numberParameters(text, server), values);
-	const askAll = async (into: Insertion, rows: readonly (readonly SqlValue[])[]) =>
-		await ask(
-			insertion(into),
-			Object.keys(into.columns).map((_, at) => arrayText(rows, at)),
+	const askAll = async (into: Insertion, rows: readonly (readonly SqlValue[])[], returning = '') => {
+		const { text, values } = insertion(into, rows);
+		return await ask(`${text}${returning}`, values);
+	};
+	/** Which rows are there after an insert of rows that bring their ids. */
+	const foundOf = async ({ table, id }: Insertion, ids: readonly SqlValue[]) => {
+		const list = arrayText(
+			ids.map((one) => [one]),
+			0,
 		);
+		const { rows } = await ask(`SELECT ${id} FROM ${table} WHERE ${id} = ANY(?::bigint[])`, [list]);
+		return new Set(rows.map(([one]) => Number(one)));
+	};
 	// What fails is told by the next question, or by the end.
 	const unwatched = (answer: Promise<unknown>) => void answer.catch(() => undefined);
 	// The row types are claims of each query about its own columns, as on SQLite.
@@ -110,10 +118,17 @@ export function createSql(
 		},
 		insertAll: async (into, rows) => {
 			if (rows.length === 0) return [];
-			const names = Object.keys(into.columns);
-			const { rows: made } = await askAll(into, rows);
-			const ids = new Map(made.map(([key, id]) => [String(key), Number(id)]));
-			const key = names.indexOf(into.key);
+			const key = Object.keys(into.columns).indexOf(into.key);
+			if (into.id === into.key) {
+				// Mostly all are new, or none is: then the count tells it.
+				const { changes } = await askAll(into, rows);
+				const ids = rows.map((row) => Number(row[key]));
+				if (changes === rows.length) return ids;
+				const found = changes === 0 ? new Set() : await foundOf(into, ids);
+				return ids.map((id) => (found.has(id) ? id : null));
+			}
+			const { rows: made } = await askAll(into, rows, ` RETURNING ${into.key}, ${into.id}`);
+			const ids = new Map(made.map(([name, id]) => [String(name), Number(id)]));
 			return rows.map((row) => ids.get(String(row[key])) ?? null);
 		},
 		writeEach: ({ update, where, columns }, sets) => {
@@ -147,10 +162,33 @@ export function createSql(
 	};
 }
 
-function insertion({ table, columns, key, id, conflict }: Insertion): string {
-	const names = Object.keys(columns).join(', ');
-	const arrays = Object.values(columns).map((type) => `?::${type}[]`);
-	return `INSERT INTO ${table} (${names}) SELECT * FROM unnest(${arrays.join(', ')}) ${conflict} RETURNING ${key}, ${id}`;
+/** A column in which all rows have one value is bound as that value: an array of it costs as much as any other. */
+function insertion(
+	{ table, columns, conflict }: Insertion,
+	rows: readonly (readonly SqlValue[])[],
+): { text: string; values: SqlValue[] } {
+	const shown: string[] = [];
+	const values: SqlValue[] = [];
+	const arrays: { type: string; text: string }[] = [];
+	for (const [at, type] of Object.values(columns).entries()) {
+		const value = rows[0]?.[at] ?? null;
+		if (rows.every((row) => row[at] === value)) {
+			shown.push(`?::${type}`);
+			values.push(value);
+		} else {
+			arrays.push({ type, text: arrayText(rows, at) });
+			shown.push(`given.c${arrays.length}`);
+		}
+	}
+	const from =
+		arrays.length === 0
+			? ''
+			: `FROM unnest(${arrays.map(({ type }) => `?::${type}[]`).join(', ')})
+				AS given (${arrays.map((_, at) => `c${at + 1}`).join(', ')})`;
+	return {
+		text: `INSERT INTO ${table} (${Object.keys(columns).join(', ')}) SELECT ${shown.join(', ')} ${from} ${conflict}`,
+		values: [...values, ...arrays.map(({ text }) => text)],
+	};
 }
 
 /** The text with the columns of a set in place of its parameters. */
