@@ -87,6 +87,19 @@ describe('a database of another kind', () => {
 		[['lists', 'list'], { MAILCTL_DB: misspelt }, 'MAILCTL_DB: postgre:// names'],
 		[['profile', 'add', 'q', '--db', misspelt], {}, 'postgre:// names'],
 		[['config', 'set', 'db', misspelt, '--profile', 'p'], {}, 'postgre:// names'],
+		[
+			['lists', 'list', '--db', 'postgres//ann:hunter2@db/mail'],
+			{},
+			'--db: the URL of a database begins with',
+		],
+		[['lists', 'list'], { MAILCTL_DB: 'postgresql//ann:hunter2@db/mail' }, 'begins with postgres://'],
+		[['lists', 'list', '--db', 'postgres:/ann:hunter2@db/mail'], {}, 'begins with postgres://'],
+		[['lists', 'list', '--db', 'pg//ann:hunter2@db/mail'], {}, 'begins with postgres://'],
+		[
+			['engine', 'migrate', '--from', 'x.db', '--to', 'pg://ann:hunter2@db/mail'],
+			{},
+			'begins with postgres://',
+		],
 	])('is no path: %j', async (words, env, said) => {
 		const home = await makeHome();
 		await cli(['profile', 'add', 'p', '--db', 'x.db'], { env: { HOME: home } });

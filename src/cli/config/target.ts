@@ -151,7 +151,7 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 /** Refuses a URL of another kind of database: as the path of a file it would make folders. Throws `UsageError`. */
 export function assertDatabaseName(text: string, from: string): void {
 	// As the path of a file it would be shown, with its password.
-	if (/^\s*postgres(?:ql)?:/i.test(text) && !isPostgres(text))
+	if (/^\s*(?:postgres(?:ql)?|pg)(?::|\/\/)/i.test(text) && !isPostgres(text))
 		throw new UsageError(`${from}: the URL of a database begins with postgres://`);
 	const scheme = foreignScheme(text);
 	if (scheme === null) return;
