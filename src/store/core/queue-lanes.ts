@@ -1,6 +1,6 @@
 /** The lanes of the queue: one for each campaign and two for other messages, opened and closed by the state of campaigns. */
 import type { MessageScope } from '../../api/capabilities.js';
-import type { Micros } from '../../api/datetime.js';
+import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import type { Settlement } from '../queue.js';
 import { type GateRow, gateColumns, passGate } from './gates.js';
 import { settle } from './settle.js';
@@ -85,8 +85,6 @@ export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros)
 	return { hasTransactional: false, bulk: await through(sql, rows, now), canceled: [] };
 }
 
-const oneSecond: Micros = 1_000_000;
-
 /** The last that a lease writes, and lane by lane in one order, as other leases wait for these rows. */
 export function endTurns(
 	sql: Sql,
@@ -96,7 +94,7 @@ export function endTurns(
 	for (const lane of campaigns.toSorted((one, other) => one - other)) {
 		if (open.canceled.includes(lane)) sweepCanceled(sql, lane, now);
 		// The order matters among several; the row of a single one is written once a second.
-		const since = campaigns.length > 1 ? now : now - oneSecond;
+		const since = campaigns.length > 1 ? now : now - microsPerSecond;
 		if (served.includes(lane))
 			sql.write(
 				'UPDATE campaigns SET last_leased_at = ? WHERE seq = ? AND last_leased_at NOT BETWEEN ? AND ?',

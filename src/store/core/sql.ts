@@ -63,7 +63,7 @@ export interface Insertion {
 	columns: Columns;
 	/** A column whose values tell the rows apart. */
 	key: string;
-	/** The column that the database numbers, or the key. */
+	/** The column that the database numbers, or the key: then rows bring ids that no row of the table has. */
 	id: string;
 	conflict: string;
 }

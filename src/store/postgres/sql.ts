@@ -82,12 +82,10 @@ export function createSql(
 		return await ask(`${text}${returning}`, values);
 	};
 	/** Which rows are there after an insert of rows that bring their ids. */
-	const foundOf = async ({ table, id }: Insertion, ids: readonly SqlValue[]) => {
-		const list = arrayText(
-			ids.map((one) => [one]),
-			0,
-		);
-		const { rows } = await ask(`SELECT ${id} FROM ${table} WHERE ${id} = ANY(?::bigint[])`, [list]);
+	const foundOf = async ({ table, id }: Insertion, ids: readonly number[]) => {
+		const { rows } = await ask(`SELECT ${id} FROM ${table} WHERE ${dialect.oneOf(id)}`, [
+			JSON.stringify(ids),
+		]);
 		return new Set(rows.map(([one]) => Number(one)));
 	};
 	// What fails is told by the next question, or by the end.
