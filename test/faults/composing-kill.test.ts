@@ -22,7 +22,7 @@ describe('a message that ends its worker', () => {
 	for (const { name, text, deaths } of kinds) {
 		it(`fails at the third death on it, and the others arrive: ${name}`, async () => {
 			const sink = await startSmtpSink();
-			const { path, ids } = await createQueuedDatabase(12, text);
+			const { path, ids } = await createQueuedDatabase(12, { text });
 			const [poisoned = ''] = ids.splice(5, 1);
 			const exits: unknown[] = [];
 			for (let start = 0; start < 8; start += 1) {

@@ -4,12 +4,11 @@
  */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
-import { openStore } from '../../src/store/open.js';
+import { describeDatabases, expectWhole } from '../support/databases.js';
 import {
 	asked,
 	bundleProgram,
 	databaseCalls,
-	expectSound,
 	hasStrace,
 	killAtEach,
 	measurePoints,
@@ -17,7 +16,7 @@ import {
 	spread,
 	timeLimit,
 } from '../support/fault-points.js';
-import { createQueuedDatabase } from '../support/queued-database.js';
+import { createQueuedDatabase, openAt } from '../support/queued-database.js';
 import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
 const kills = asked('MAILCTL_KILLS', 10);
@@ -33,8 +32,8 @@ interface Queue {
 	starts: number;
 }
 
-async function begin(): Promise<Queue> {
-	return { ...(await createQueuedDatabase(messages)), sink: await startSmtpSink(), starts: 0 };
+async function begin(path: string): Promise<Queue> {
+	return { ...(await createQueuedDatabase(messages, { path })), sink: await startSmtpSink(), starts: 0 };
 }
 
 /** Two minutes pass between one start and the next: a message on which a worker ended waits for one. */
@@ -45,7 +44,7 @@ function nextStart(queue: Queue): string[] {
 
 /** Of those that arrived, how many the database does not know to be sent: these come again. */
 async function countForgotten(path: string, arrived: ReadonlySet<string>): Promise<number> {
-	const store = await openStore(path, { clock: systemClock, mode: 'existing' });
+	const store = await openAt(path, { clock: systemClock, mode: 'existing' });
 	const found = await Promise.all([...arrived].map((id) => store.reads.getMessage({ id })));
 	await store.close();
 	return found.filter((one) => one?.message.state !== 'sent').length;
@@ -57,41 +56,44 @@ async function expectSent(queue: Queue): Promise<void> {
 		expect(await runNode(nextStart(queue), null)).toMatchObject({ code: 0, stderr: '' });
 	const arrived = new Set(sink.received.map(({ raw }) => messageIdIn(raw)));
 	expect(arrived).toEqual(new Set(ids.map((id) => `${id}@example.com`)));
-	expectSound(path);
-	const store = await openStore(path, { clock: systemClock, mode: 'existing' });
+	await expectWhole(path);
+	const store = await openAt(path, { clock: systemClock, mode: 'existing' });
 	expect(await store.reads.countMessages({ scope: null })).toEqual({ sent: ids.length });
 	await store.close();
 	await sink.close();
 }
 
-const moments = [
-	{ moment: 'a write or sync of the database', calls: databaseCalls },
-	{ moment: 'what goes to the server', calls: 'write,writev,sendto' },
-];
+const atConnections = { moment: 'what goes to the server', calls: 'write,writev,sendto' };
+const moments = {
+	SQLite: [{ moment: 'a write or sync of the database', calls: databaseCalls }, atConnections],
+	PostgreSQL: [atConnections],
+};
 
-it.skipIf(!hasStrace).each(moments)(
-	`sends every message, killed at $moment, and repeats at most ${window} a kill (needs strace)`,
-	async ({ moment, calls }) => {
-		const whole = await begin();
-		const { points } = await measurePoints({ calls }, nextStart(whole));
-		await expectSent(whole);
-		const forgotten: number[] = [];
-		const killed = await killAtEach(spread(points, kills / 2), {
-			begin,
-			run: async (queue, kill) => {
-				const before = queue.sink.received.length;
-				const end = await runNode(nextStart(queue), kill);
-				const came = queue.sink.received.slice(before).map(({ raw }) => messageIdIn(raw).slice(0, 36));
-				forgotten.push(await countForgotten(queue.path, new Set(came)));
-				return end;
-			},
-			check: expectSent,
-		});
-		process.stderr.write(
-			`${killed} kills at ${moment}, ${points.length} calls, at most ${Math.max(...forgotten)} forgotten: ${forgotten.join(' ')}\n`,
-		);
-		expect(Math.max(...forgotten)).toBeLessThanOrEqual(window);
-		expect(killed).toBeGreaterThan(kills * 0.3);
-	},
-	timeLimit,
-);
+describeDatabases('a worker', ({ kind, create }) => {
+	it.skipIf(!hasStrace).each(moments[kind])(
+		`sends every message, killed at $moment, and repeats at most ${window} a kill (needs strace)`,
+		async ({ moment, calls }) => {
+			const whole = await begin(await create());
+			const { points } = await measurePoints({ calls }, nextStart(whole));
+			await expectSent(whole);
+			const forgotten: number[] = [];
+			const killed = await killAtEach(spread(points, kills / 2), {
+				begin: async () => begin(await create()),
+				run: async (queue, kill) => {
+					const before = queue.sink.received.length;
+					const end = await runNode(nextStart(queue), kill);
+					const came = queue.sink.received.slice(before).map(({ raw }) => messageIdIn(raw).slice(0, 36));
+					forgotten.push(await countForgotten(queue.path, new Set(came)));
+					return end;
+				},
+				check: expectSent,
+			});
+			process.stderr.write(
+				`${killed} kills at ${moment}, ${points.length} calls, at most ${Math.max(...forgotten)} forgotten: ${forgotten.join(' ')}\n`,
+			);
+			expect(Math.max(...forgotten)).toBeLessThanOrEqual(window);
+			expect(killed).toBeGreaterThan(kills * 0.3);
+		},
+		timeLimit,
+	);
+});

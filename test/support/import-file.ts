@@ -3,6 +3,10 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
+import { expect } from 'vitest';
+import { startProgram } from './cli.js';
+import { type Ended, ended, seeded } from './fault-points.js';
+import type { KillingProxy } from './killing-proxy.js';
 
 /** `read` = the sum of the rest. */
 export interface Totals {
@@ -68,7 +72,7 @@ export function expectedPeople(rows: number): number {
 }
 
 /** `LINE CODE` of every row that has to be in the rejects file, in order. */
-export function expectedRejects(rows: number): string[] {
+function expectedRejects(rows: number): string[] {
 	return Array.from({ length: rows }, (_, row) => row).flatMap((row) => {
 		const kind = kindOf(row);
 		if (kind === 'rejected') return [`${row + 2} invalid`];
@@ -77,10 +81,44 @@ export function expectedRejects(rows: number): string[] {
 }
 
 /** `LINE CODE` of every row that is there. */
-export async function readRejects(path: string): Promise<string[]> {
+async function readRejects(path: string): Promise<string[]> {
 	const [, ...lines] = (await readFile(path, 'utf8')).trimEnd().split('\n');
 	return lines.map((line) => {
 		const [, , number, code] = line.split(',');
 		return `${number} ${code}`;
 	});
+}
+
+/** The totals that the run that came to its end printed; rows were rejected, so it is 9. */
+export function totalsOf({ code, stdout, stderr }: Ended): Totals {
+	expect({ code, stderr: code === 9 ? '' : stderr }).toEqual({ code: 9, stderr: '' });
+	return JSON.parse(stdout) as Totals; // compared whole with what is expected
+}
+
+/** Of a file at this path: its rows were counted as what they are, and the rejects file has its rejects. */
+export async function expectImported(path: string, rows: number, totals: Totals): Promise<void> {
+	expect(totals).toEqual(expectedTotals(rows));
+	expect(await readRejects(`${path}.rejects.csv`)).toEqual(expectedRejects(rows));
+}
+
+/** Runs it until it was killed so often, each time at one of the next `span` requests, then to its end. */
+export async function importKilled(
+	argv: readonly string[],
+	env: Readonly<Record<string, string>>,
+	{ proxy, kills, span }: { proxy: KillingProxy; kills: number; span: number },
+): Promise<{ totals: Totals; killed: number }> {
+	const random = seeded();
+	for (let killed = 0; ; ) {
+		const child = startProgram([...argv, '--resume'], env);
+		const when = random() < 0.5 ? 'before' : 'after';
+		const at = 1 + Math.floor(random() * span);
+		if (killed < kills) proxy.arm({ at, when, strike: () => child.kill('SIGKILL') });
+		else proxy.disarm();
+		const end = await ended(child);
+		if (end.code !== null) {
+			process.stderr.write(`${killed} kills of the client\n`);
+			return { totals: totalsOf(end), killed };
+		}
+		killed += 1;
+	}
 }

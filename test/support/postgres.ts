@@ -82,6 +82,13 @@ export async function ask(url: string, ...texts: string[]): Promise<Record<strin
 	}
 }
 
+/** The URL of another database with all that is in it. Nothing is connected to it. */
+export async function copyDatabase(url: string): Promise<string> {
+	const server = new URL(url);
+	server.pathname = '/postgres';
+	return await makeDatabase(server.href, new URL(url).pathname.slice(1));
+}
+
 /** The URL of the same database, which is then used as all distributed databases can be. */
 export function asDistributed(url: string): string {
 	const distributed = new URL(url);
@@ -202,18 +209,14 @@ export async function startOwn(options: ServerOptions = {}): Promise<OwnPostgres
 let made = 0;
 
 function serverAt(url: string, stop: () => Promise<void>): Postgres {
-	return {
-		createDatabase: async () => {
-			made += 1;
-			const name = `mailctl_test_${process.pid}_${made}`;
-			const client = new pg.Client({ connectionString: url });
-			await client.connect();
-			await client.query(`CREATE DATABASE ${name}`);
-			await client.end();
-			const own = new URL(url);
-			own.pathname = `/${name}`;
-			return own.href;
-		},
-		stop,
-	};
+	return { createDatabase: () => makeDatabase(url, 'template1'), stop };
+}
+
+async function makeDatabase(url: string, template: string): Promise<string> {
+	made += 1;
+	const name = `mailctl_test_${process.pid}_${made}`;
+	await ask(url, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+	const own = new URL(url);
+	own.pathname = `/${name}`;
+	return own.href;
 }

@@ -21,13 +21,15 @@ export interface ProjectOptions {
 	smtp?: number;
 	/** The verified sender is news@example.com; false: there is none. */
 	sender?: false;
+	/** In place of a file of its own. */
+	db?: string;
 	/** Of every command, beside HOME. */
 	env?: Readonly<Record<string, string>>;
 }
 
 export async function makeProject({ smtp, sender, ...more }: ProjectOptions = {}): Promise<Project> {
 	const folder = await mkdtemp(join(tmpdir(), 'mailctl-project-'));
-	const db = await emptyDatabase(join(folder, 'news.db'));
+	const db = more.db ?? (await emptyDatabase(join(folder, 'news.db')));
 	const env = { HOME: folder, ...more.env };
 	const run: Project['run'] = (argv, options = {}) =>
 		cli(['--db', db, ...argv], { ...options, env: { ...env, ...options.env } });

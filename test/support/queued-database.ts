@@ -1,18 +1,26 @@
-/** A database in a temporary folder with messages waiting to be sent. */
+/** A database with messages waiting to be sent. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/api/datetime.js';
 import { contentSha256 } from '../../src/content/hash.js';
-import { openStore } from '../../src/store/open.js';
+import { type OpenOptions, openStore } from '../../src/store/open.js';
+import { openPostgresStore } from '../../src/store/postgres/store.js';
+import type { Store } from '../../src/store/store.js';
+import { isPostgres } from '../../src/store/url.js';
 
+/** At the path of a file, or the URL of a server. */
+export function openAt(path: string, options: Pick<OpenOptions, 'clock' | 'mode' | 'role'>): Promise<Store> {
+	return isPostgres(path) ? openPostgresStore({ url: path, ...options }) : openStore(path, options);
+}
+
+/** `path`: of an empty one, in place of a file in a temporary folder. */
 export async function createQueuedDatabase(
 	count: number,
-	text = 'Hello #email#',
+	{ text = 'Hello #email#', path = newPath() }: { text?: string; path?: string } = {},
 ): Promise<{ path: string; ids: string[] }> {
-	const path = join(mkdtempSync(join(tmpdir(), 'mailctl-queue-')), 'mail.db');
-	const store = await openStore(path, { clock: systemClock, mode: 'create' });
+	const store = await openAt(path, { clock: systemClock, mode: 'create' });
 	const now = systemClock.now();
 	await store.writes.createSender({ email: 'news@example.com', email_key: 'news@example.com', now });
 	const content = { subject: 'Hi', text, html: null, disable_inline: true };
@@ -41,4 +49,8 @@ export async function createQueuedDatabase(
 	}
 	await store.close();
 	return { path, ids: recipients.map(({ id }) => id) };
+}
+
+function newPath(): string {
+	return join(mkdtempSync(join(tmpdir(), 'mailctl-queue-')), 'mail.db');
 }

@@ -1,4 +1,4 @@
-/** `mailctl serve` in this process, on a free port, over a database file. */
+/** `mailctl serve` in this process, on a free port, over a database. */
 import { readFile } from 'node:fs/promises';
 import { Writable } from 'node:stream';
 import { Interrupted } from '../../src/cli/frame/errors.js';
@@ -53,7 +53,7 @@ export async function startServer(db: string, more: readonly string[] = []): Pro
 	const first = await Promise.race([listening, ended]);
 	const baseUrl = /listening on (\S+)/.exec(said)?.[1];
 	if (first !== undefined || baseUrl === undefined) throw new Error(`mailctl serve did not start: ${said}`);
-	const tokenFile = `${db}.token`;
+	const tokenFile = /made an API token with all rights: (\S+)/.exec(said)?.[1] ?? `${db}.token`;
 	return {
 		baseUrl,
 		tokenFile,

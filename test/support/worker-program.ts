@@ -8,14 +8,14 @@ import { microsPerSecond, systemClock } from '../../src/api/datetime.js';
 import { createContentCache } from '../../src/content/cache.js';
 import { createPool } from '../../src/delivery/smtp/pool.js';
 import { createWorker } from '../../src/delivery/worker.js';
-import { openStore } from '../../src/store/open.js';
 import { plainSettings } from './delivery.js';
+import { openAt } from './queued-database.js';
 import { readHere } from './read-here.js';
 
 const [path = '', port = '', leaseMs = '400', minutes = '0', poison = ''] = process.argv.slice(2);
 const ahead = { now: () => systemClock.now() + Number(minutes) * 60 * microsPerSecond };
 const clock = minutes === '0' ? systemClock : ahead;
-const store = await openStore(path, { clock, mode: 'existing', role: 'worker' });
+const store = await openAt(path, { clock, mode: 'existing', role: 'worker' });
 const pool = createPool({ settings: plainSettings(Number(port)) });
 const worker = createWorker({
 	queue: store.queue,

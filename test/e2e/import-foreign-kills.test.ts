@@ -1,0 +1,89 @@
+/**
+ * An import into a service of others whose process is killed at random moments and gone on with. The witness is that
+ * service. `MAILCTL_KILL_ROWS` and `MAILCTL_KILLS` name another size.
+ */
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { cli, isBuilt, makeHome } from '../support/cli.js';
+import { startWitness, type Witness, witnessMissing } from '../support/drf.js';
+import { asked, timeLimit } from '../support/fault-points.js';
+import {
+	expectedPeople,
+	expectImported,
+	importKilled,
+	writeRows,
+	writeStanding,
+} from '../support/import-file.js';
+import { startKillingProxy } from '../support/killing-proxy.js';
+
+const missing = await witnessMissing();
+const rows = asked('MAILCTL_KILL_ROWS', 600);
+const kills = asked('MAILCTL_KILLS', 3);
+
+describe.skipIf(!isBuilt || missing !== null)(`on a Django deployment (${missing ?? 'witness'})`, () => {
+	it(
+		'kills, throttling and lost answers leave each person once, counted as what they were',
+		async () => {
+			const home = await makeHome();
+			const path = join(await mkdtemp(join(tmpdir(), 'mailctl-kills-')), 'people.csv');
+			const witness = await startWitness({ pageSize: 1_000, maxPageSize: 1_000, busy: 3 });
+			onTestFinished(witness.stop);
+			const proxy = await startKillingProxy(witness.baseUrl);
+			onTestFinished(proxy.close);
+			const env = { HOME: home, MAILCTL_TOKEN: witness.token };
+			const direct = ['--base-url', witness.baseUrl];
+			await createList(witness);
+			await writeStanding(`${path}.standing`, rows);
+			const standing = ['subscribers', 'import', `${path}.standing`, '-l', '1'];
+			const { code, stderr } = await cli([...direct, ...standing], { env });
+			expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+			await writeRows(path, rows);
+			const argv = ['--base-url', proxy.baseUrl, 'subscribers', 'import', path, '-l', '1', '-o', 'json'];
+			const { totals, killed } = await importKilled(argv, env, {
+				proxy,
+				kills,
+				span: Math.floor((2 * rows) / (kills + 1)),
+			});
+			expect(killed).toBeGreaterThan(kills / 2);
+			await expectImported(path, rows, totals);
+			const people = await peopleOf(witness);
+			expect(people.length).toBe(expectedPeople(rows));
+			expect(new Set(people.map(({ email }) => email)).size).toBe(people.length);
+			expect(
+				people.filter(({ email, name }) => email !== `p${name.slice('Name '.length)}@example.com`),
+			).toEqual([]);
+		},
+		timeLimit,
+	);
+});
+
+/** Without mailctl, which says of a busy answer that the list may have been created. */
+async function createList(witness: Witness): Promise<void> {
+	const headers = { 'X-Secure-Token': witness.token, 'Content-Type': 'application/json' };
+	const body = JSON.stringify({ name: 'Readers', email_reason: 'r' });
+	do await fetch(`${witness.baseUrl}/sub/lists/`, { method: 'POST', headers, body });
+	while ((await pageOf(witness, '/sub/lists/')).results.length === 0);
+}
+
+/** Asked without mailctl; a busy answer is asked again. */
+async function pageOf<T>(
+	{ baseUrl, token }: Witness,
+	path: string,
+): Promise<{ next: string | null; results: T[] }> {
+	let answer: Response;
+	do answer = await fetch(`${baseUrl}${path}`, { headers: { 'X-Secure-Token': token } });
+	while (answer.status !== 200);
+	return (await answer.json()) as { next: string | null; results: T[] }; // the document's page
+}
+
+async function peopleOf(witness: Witness): Promise<{ email: string; name: string }[]> {
+	const people: { email: string; name: string }[] = [];
+	for (let page = 1; ; page += 1) {
+		const path = `/sub/lists/1/subscribers/?page_size=1000&page=${page}`;
+		const body = await pageOf<(typeof people)[number]>(witness, path);
+		people.push(...body.results);
+		if (body.next === null) return people;
+	}
+}
