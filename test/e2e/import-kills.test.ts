@@ -8,14 +8,8 @@ import { copyFile, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { cli, isBuilt, makeHome, programPath } from '../support/cli.js';
-import {
-	copyDatabase,
-	type Databases,
-	describeDatabases,
-	expectWhole,
-	rowsOf,
-} from '../support/databases.js';
+import { isBuilt, makeHome, programPath } from '../support/cli.js';
+import { copyDatabase, describeDatabases } from '../support/databases.js';
 import {
 	asked,
 	databaseCalls,
@@ -32,14 +26,14 @@ import {
 	timeLimit,
 } from '../support/fault-points.js';
 import {
-	expectedPeople,
 	expectedTotals,
 	expectImported,
+	expectPeople,
+	type ImportPlace,
 	importKilled,
+	prepareImport,
 	type Totals,
 	totalsOf,
-	writeRows,
-	writeStanding,
 } from '../support/import-file.js';
 import { startKillingProxy } from '../support/killing-proxy.js';
 import { type RunningServer, startServer } from '../support/running-server.js';
@@ -49,49 +43,15 @@ const size = (small: { rows: number; kills: number }) => ({
 	kills: asked('MAILCTL_KILLS', small.kills),
 });
 
-interface Place {
-	/** Of the rows. */
-	file: string;
-	db: string;
-}
-
 let home: string;
 beforeEach(async () => {
 	home = await makeHome();
 });
 
-/** A file of rows, and a database that knows some of them. */
-async function prepare({ create }: Databases, rows: number): Promise<Place> {
-	const file = join(await mkdtemp(join(tmpdir(), 'mailctl-kills-')), 'people.csv');
-	const db = await create();
-	const run = async (...words: string[]) => {
-		const { code, stderr } = await cli(['--db', db, ...words], { env: { HOME: home } });
-		expect({ words, code, stderr: code === 0 ? '' : stderr }).toEqual({ words, code: 0, stderr: '' });
-	};
-	await run('engine', 'init');
-	await run('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
-	await writeStanding(`${file}.standing`, rows);
-	await run('subscribers', 'import', `${file}.standing`, '-l', '1');
-	await writeRows(file, rows);
-	return { file, db };
-}
-
-async function copyOf({ file, db }: Place): Promise<Place> {
+async function copyOf({ file, db }: ImportPlace): Promise<ImportPlace> {
 	const copy = join(await mkdtemp(join(tmpdir(), 'mailctl-kills-')), 'people.csv');
 	await copyFile(file, copy);
 	return { file: copy, db: await copyDatabase(db) };
-}
-
-/** What a database holds, asked without mailctl. */
-async function expectPeople(db: string, rows: number): Promise<void> {
-	await expectWhole(db);
-	const [found] = await rowsOf(
-		db,
-		`SELECT count(*) AS n, count(DISTINCT email_key) AS people,
-			sum(CASE WHEN email <> 'p' || substr(name, 6) || '@example.com' THEN 1 ELSE 0 END) AS odd FROM subscribers`,
-	);
-	const told = Object.entries(found ?? {}).map(([name, value]) => [name, Number(value)]);
-	expect(Object.fromEntries(told)).toEqual({ n: expectedPeople(rows), people: expectedPeople(rows), odd: 0 });
 }
 
 describeDatabases('an import that is killed', (databases) => {
@@ -106,7 +66,7 @@ describeDatabases('an import that is killed', (databases) => {
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 10_000 : 4_000, kills: 4 });
 			const batch = Math.max(200, Math.ceil(rows / 100));
-			const { file, db } = await prepare(databases, rows);
+			const { file, db } = await prepareImport(await databases.create(), rows);
 			const server: RunningServer = await startServer(db, ['--no-worker']);
 			onTestFinished(async () => void (await server.stop()));
 			const proxy = await startKillingProxy(server.baseUrl);
@@ -128,16 +88,24 @@ describeDatabases('an import that is killed', (databases) => {
 		`on the server, ${isFile ? 'or whose disk fails, ' : ''}at any write keeps what it said it has (needs strace)`,
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 3_000 : 2_000, kills: 3 });
-			const model = await prepare(databases, rows);
+			const model = await prepareImport(await databases.create(), rows);
 			const first = await startServer(model.db, ['--no-worker']);
 			const port = new URL(first.baseUrl).port;
 			await first.stop();
 			const place = {
 				env: { PATH: process.env['PATH'] ?? '', TERM: 'dumb', HOME: home, MAILCTL_TOKEN: first.token },
 			};
-			const serve = ({ db }: Place) => [programPath, '--db', db, 'serve', '--port', port, '--no-worker'];
+			const serve = ({ db }: ImportPlace) => [
+				programPath,
+				'--db',
+				db,
+				'serve',
+				'--port',
+				port,
+				'--no-worker',
+			];
 			const to = ['--base-url', first.baseUrl, '--retries', '0', '-l', '1', '-o', 'json', '--resume'];
-			const importing = ({ file }: Place) =>
+			const importing = ({ file }: ImportPlace) =>
 				runNode([programPath, 'subscribers', 'import', file, '--batch-size', '100', ...to], null, place);
 			const measured = await copyOf(model);
 			const work = async (server: ChildProcess) => {
@@ -177,7 +145,7 @@ describeDatabases('an import that is killed', (databases) => {
 		'at any write leaves each person once in a database of this machine (needs strace)',
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 8_000 : 4_000, kills: isFile ? 5 : 4 });
-			const model = await prepare(databases, rows);
+			const model = await prepareImport(await databases.create(), rows);
 			const batch = String(Math.max(200, Math.ceil(rows / 100)));
 			const begin = async () => {
 				const at = await copyOf(model);

@@ -1,27 +1,33 @@
 // `mailctl serve`: its worker sends, its pages count, its report shows it, and a subscriber who leaves is gone.
 import PostalMime from 'postal-mime';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { describeDatabases } from '../support/databases.js';
 import { eventually } from '../support/eventually.js';
 import { makeProject, type Project } from '../support/project.js';
 import { type RunningServer, startServer } from '../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
-let sink: SmtpSink;
-let project: Project;
-let server: RunningServer;
+interface Place {
+	project: Project;
+	server: RunningServer;
+	sink: SmtpSink;
+}
 
-beforeEach(async () => {
-	sink = await startSmtpSink();
-	project = await makeProject({ smtp: sink.port });
-	server = await startServer(project.db);
+async function begin(db: string): Promise<Place> {
+	const sink = await startSmtpSink();
+	onTestFinished(sink.close);
+	const project = await makeProject({ smtp: sink.port, db });
+	const server = await startServer(project.db);
+	onTestFinished(async () => void (await server.stop()));
 	await project.json(['engine', 'settings', 'set', 'public_url', server.baseUrl]);
-});
-afterEach(async () => {
-	await server.stop();
-	await sink.close();
+	return { project, server, sink };
+}
+
+describeDatabases('a campaign sent by the server', ({ create }) => {
+	it('is opened, clicked, viewed and left', async () => expectFollowed(await begin(await create())));
 });
 
-it('a campaign sent by the server is opened, clicked, viewed and left', async () => {
+async function expectFollowed({ project, server, sink }: Place): Promise<void> {
 	await project.json(['lists', 'create', '--name', 'People', '--email-reason', 'x']);
 	await project.json([
 		'subscribers',
@@ -74,4 +80,4 @@ it('a campaign sent by the server is opened, clicked, viewed and left', async ()
 	// It was her wish: lifting it is said.
 	const lifted = await project.run(['subscribers', 'activate', 'ada@example.org', '-l', 'People', '-q']);
 	expect(lifted.stderr).toBe('warning: ada@example.org had unsubscribed; that is lifted\n');
-});
+}

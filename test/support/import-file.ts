@@ -1,10 +1,13 @@
 /** A file to be imported while the process is killed, and what has to come of it. */
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { expect } from 'vitest';
-import { startProgram } from './cli.js';
+import { cli, makeHome, startProgram } from './cli.js';
+import { expectWhole, rowsOf } from './databases.js';
 import { type Ended, ended, seeded } from './fault-points.js';
 import type { KillingProxy } from './killing-proxy.js';
 
@@ -87,6 +90,41 @@ async function readRejects(path: string): Promise<string[]> {
 		const [, , number, code] = line.split(',');
 		return `${number} ${code}`;
 	});
+}
+
+export interface ImportPlace {
+	/** Of the rows. */
+	file: string;
+	/** Path or URL of a database. */
+	db: string;
+}
+
+/** A file of rows, and a database that knows some of them, in its list 1. */
+export async function prepareImport(db: string, rows: number): Promise<ImportPlace> {
+	const home = await makeHome();
+	const file = join(await mkdtemp(join(tmpdir(), 'mailctl-import-')), 'people.csv');
+	const run = async (...words: string[]) => {
+		const { code, stderr } = await cli(['--db', db, ...words], { env: { HOME: home } });
+		expect({ words, code, stderr: code === 0 ? '' : stderr }).toEqual({ words, code: 0, stderr: '' });
+	};
+	await run('engine', 'init');
+	await run('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
+	await writeStanding(`${file}.standing`, rows);
+	await run('subscribers', 'import', `${file}.standing`, '-l', '1');
+	await writeRows(file, rows);
+	return { file, db };
+}
+
+/** Each person is there once, as asked without mailctl, and the database is whole. */
+export async function expectPeople(db: string, rows: number): Promise<void> {
+	await expectWhole(db);
+	const [found = {}] = await rowsOf(
+		db,
+		`SELECT count(*) AS n, count(DISTINCT email_key) AS people,
+			sum(CASE WHEN email <> 'p' || substr(name, 6) || '@example.com' THEN 1 ELSE 0 END) AS odd FROM subscribers`,
+	);
+	const told = Object.entries(found).map(([name, value]) => [name, Number(value)]);
+	expect(Object.fromEntries(told)).toEqual({ n: expectedPeople(rows), people: expectedPeople(rows), odd: 0 });
 }
 
 /** The totals that the run that came to its end printed; rows were rejected, so it is 9. */

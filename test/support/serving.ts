@@ -61,7 +61,7 @@ export async function serveDatabase(
 		});
 		child.once('exit', (code) => reject(new Error(`serve ended with ${code}: ${said.stderr}`)));
 	});
-	const tokenFile = `${db}.token`;
+	const tokenFile = /made an API token with all rights: (\S+)/.exec(said.stderr)?.[1] ?? `${db}.token`;
 	const token = (await readFile(tokenFile, 'utf8')).trim();
 	return {
 		process: child,
