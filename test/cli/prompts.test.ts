@@ -1,4 +1,5 @@
 /** Missing values at a terminal: every command asks for each, offers what is there, and can be left. */
+import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { cli } from '../support/cli.js';
@@ -84,6 +85,47 @@ describe('a missing value', () => {
 		);
 		expect(person).toMatchObject({ code: 0 });
 		expect(person.stdout).toContain('ann@example.com');
+	});
+
+	it('is chosen by text that comes together with its Enter', async () => {
+		const { typed } = await filled();
+		const answers: Parameters<typeof typing>[0] = [
+			['Which list', 'writ'],
+			['Which subscriber', 'ann'],
+		];
+		const person = await typed(['subscribers', 'get', '--fields', 'email'], answers);
+		expect(person).toMatchObject({ code: 0, stdout: expect.stringContaining('ann@example.com') });
+		const down = '\x1b[B';
+		const list = await typed(['lists', 'get', '--fields', 'id'], [['Which list', `ers${down}`]]);
+		expect(list).toMatchObject({ code: 0, stdout: expect.stringContaining('2') });
+	});
+
+	it('keeps what is typed while an answer is checked, and is asked for again with both', async () => {
+		const { typed, json } = await filled();
+		const answers: Parameters<typeof typing>[0] = [
+			['Variable:', `2nd\n${'\x7f'.repeat(3)}second`],
+			['Name:', 'Second'],
+		];
+		expect(await typed(['fields', 'create'], answers)).toMatchObject({ code: 0 });
+		expect(await json(['fields', 'get', 'second'])).toMatchObject({ name: 'Second' });
+	});
+
+	it('is asked for no longer where the choices cannot be read any more', async () => {
+		const { json, run } = await filled();
+		const stdin = new PassThrough();
+		let isAsked = false;
+		const { code, stderr } = await run(['subscribers', 'get', '-l', '2'], {
+			stdin,
+			interactive: true,
+			columns: 100,
+			heard: (text) => {
+				if (isAsked || !text.includes('Which subscriber')) return;
+				isAsked = true;
+				void json(['lists', 'delete', '2', '--confirm', 'Writers']).then(() => stdin.write('a'));
+			},
+		});
+		expect(stderr).toContain('Not found.');
+		expect(code).toBe(3);
 	});
 
 	it('is asked for again with the reason, and what was typed stays', async () => {

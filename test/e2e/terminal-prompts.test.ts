@@ -179,6 +179,16 @@ describe.skipIf(!canRun)('a terminal that can do little', () => {
 		env: { ...made.options.env, ...env },
 	});
 
+	it.each([40, 80])('takes a pasted text with its Enter at %i columns', (columns) => {
+		const { shown, end } = place().at(
+			columns,
+			['lists', 'get', '--fields', 'id'],
+			[['Which list:', 'writ\\r']],
+		);
+		expect(end).toBe('0');
+		expect(shown).toContain('Writers (0 active subscribers)\n');
+	});
+
 	it('has no colours where they are unwanted', () => {
 		const made = place();
 		for (const env of [{ NO_COLOR: '1' }, { CLICOLOR: '0' }]) {

@@ -5,7 +5,7 @@ import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
 import { Declined } from './errors.js';
 import type { Io } from './io.js';
-import { openScreen } from './screen.js';
+import { type Key, openScreen, type Screen } from './screen.js';
 
 export interface Line {
 	question: string;
@@ -63,14 +63,13 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 		name: shorten(clean(name), columns - 1 - markCells),
 		value,
 	});
-	const checked = ({ check }: Line) => {
+	const checked = ({ check }: Line, { whileBusy }: Streams) => {
 		if (check === undefined) return {};
-		return {
-			validate: async (text: string) => {
-				const reason = await check(text);
-				return reason === null ? true : fitted(reason);
-			},
+		const validate = async (text: string) => {
+			const reason = await check(text);
+			return reason === null ? true : fitted(reason);
 		};
+		return { validate: (text: string) => whileBusy(validate(text), () => true) };
 	};
 	/** An answer that finds no room behind its question stands below it. */
 	const answer = (question: string) => (text: string) => {
@@ -89,14 +88,16 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 		const message = await fitted(question);
 		const theme = asking(message);
 		const options = { message, theme, ...(initial !== undefined && { default: initial }) };
-		return asked((streams) => prompts.input({ ...options, ...checked({ question, ...line }) }, streams));
+		return asked((streams) =>
+			prompts.input({ ...options, ...checked({ question, ...line }, streams) }, streams),
+		);
 	};
 	return {
 		line: askLine,
 		secret: async (line) => {
 			const message = await fitted(line.question);
 			const options = { message, mask: false, toggleMask: false, theme: marks };
-			return asked((streams) => prompts.password({ ...options, ...checked(line) }, streams));
+			return asked((streams) => prompts.password({ ...options, ...checked(line, streams) }, streams));
 		},
 		yes: async (question, initial) => {
 			const message = await fitted(question);
@@ -124,9 +125,10 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 			};
 			const message = await fitted(question);
 			const options = { message, theme: choosing(message, ['type to search']) };
-			return asked((streams) =>
-				prompts.search({ ...options, source: (typed = '') => found(typed) }, streams),
-			);
+			return asked((streams) => {
+				const source = (typed = '') => streams.whileBusy(found(typed), isOfChoices);
+				return prompts.search({ ...options, source }, streams);
+			});
 		},
 		text: async (line) => {
 			const { writeText } = await import('./editor.js');
@@ -149,9 +151,12 @@ function keysOf(first: readonly string[], { hasUnicode }: Look): string {
 	return `\x1b[2m${[...first, ...keys].join(hasUnicode ? ' • ' : ', ')}\x1b[22m`;
 }
 
-interface Streams {
-	input: NodeJS.ReadableStream;
-	output: NodeJS.WritableStream;
+/** The list of choices drops these while it is made anew. */
+function isOfChoices({ name = '' }: Key): boolean {
+	return ['return', 'enter', 'tab', 'up', 'down'].includes(name);
+}
+
+interface Streams extends Pick<Screen, 'input' | 'output' | 'whileBusy'> {
 	signal: AbortSignal;
 }
 
@@ -160,11 +165,11 @@ async function answered<T>(
 	signal: AbortSignal,
 	{ look, prompt }: { look: Look; prompt: (streams: Streams) => Promise<T> },
 ): Promise<T> {
-	const { input, output, closed, ask, release } = openScreen(io, look);
+	const { closed, ask, release, ...streams } = openScreen(io, look);
 	try {
-		return await ask(() => prompt({ input, output, signal: AbortSignal.any([signal, closed]) }));
+		return await ask(() => prompt({ ...streams, signal: AbortSignal.any([signal, closed]) }));
 	} catch (error) {
-		if (signal.aborted) throw signal.reason;
+		for (const { aborted, reason } of [signal, closed]) if (aborted) throw reason;
 		throw isEndOfPrompt(error) ? new Declined() : error;
 	} finally {
 		release();
