@@ -422,7 +422,6 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 				['To whom?', '\\r'],
 				['Which list:', 'read'],
 				['read ❯ Readers (1 active subscriber) type', '\\r'],
-				['From:', '\\r'],
 				['❯ a text, written', down],
 				['❯ a text from a file', '\\r'],
 				['Subject:', "What's new, $HOME\\r"],

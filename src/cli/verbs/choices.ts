@@ -4,6 +4,7 @@ import type { Api } from '../../api/api.js';
 import { campaignState } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
 import { withoutPassword } from '../../api/quote.js';
+import type { List } from '../../api/records.js';
 import { profileKeys, readConfig } from '../config/config.js';
 import { builtIn } from '../config/target.js';
 import type { RecordKind } from '../frame/command.js';
@@ -60,7 +61,7 @@ async function recordsOf(
 		case 'list':
 			return {
 				choices: choosing((await cx.api()).lists, signal, (list) => ({
-					name: `${list.name} (${counted(list.active_subscribers_count, 'active subscriber')})`,
+					name: withSize(list),
 					value: known['by'] === 'name' ? list.name : String(list.id),
 				})),
 				hint: mailctl('lists', 'create'),
@@ -110,6 +111,11 @@ async function recordsOf(
 		default:
 			return ofThisMachine(cx, of);
 	}
+}
+
+/** `Readers (12 active subscribers)`. */
+export function withSize({ name, active_subscribers_count }: List): string {
+	return `${name} (${counted(active_subscribers_count, 'active subscriber')})`;
 }
 
 async function ofThisMachine(

@@ -6,8 +6,9 @@ import { flagOf } from '../../frame/command.js';
 import { mailctl, type OwnCommand, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { Declined } from '../../frame/errors.js';
+import type { Choice } from '../../frame/questions.js';
 import { counted } from '../../render/counted.js';
-import { choicesOf } from '../../verbs/choices.js';
+import { choicesOf, withSize } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/markdown.js';
 import { assertAllowed } from './audience.js';
 import { assertCanDeliver } from './deliver.js';
@@ -55,16 +56,19 @@ export async function guideSend<T>(
 async function withAudience(cx: CommandContext, options: SendOptions): Promise<SendOptions> {
 	if (options.to.length > 0 || options.list.length > 0 || options.csv !== undefined) return options;
 	const { lists } = await cx.api();
-	const { count } = await lists.page({ page_size: 1 }, { signal: cx.signal });
+	const { count, results } = await lists.page({ page_size: 1 }, { signal: cx.signal });
+	const only = count === 1 ? (results[0] ?? null) : null;
 	const kind =
 		count === 0
 			? 'addresses'
 			: await cx.choose('To whom?', [
-					{ name: 'the subscribers of a list', value: 'list' },
+					{ name: `the subscribers of ${only === null ? 'a list' : withSize(only)}`, value: 'list' },
 					{ name: 'some addresses', value: 'addresses' },
 				]);
-	if (kind === 'list')
-		return { ...options, list: [await cx.search('Which list:', await choicesOf(cx, 'list', {}))] };
+	if (kind === 'list') {
+		const search = async () => cx.search('Which list:', await choicesOf(cx, 'list', {}));
+		return { ...options, list: [only === null ? await search() : String(only.id)] };
+	}
 	const isAddress = await checkOf('address');
 	const words = (text: string) => text.split(/[\s,;]+/).filter((word) => word !== '');
 	const typed = await cx.ask('Addresses:', {
@@ -84,8 +88,10 @@ async function withContent(cx: CommandContext, options: SendOptions): Promise<Se
 	const source = hasBody(options)
 		? null
 		: await cx.choose('What is to be sent?', await sourcesOf(cx, options));
-	if (source === 'template')
-		return { ...options, template: await cx.search('Which template:', await choicesOf(cx, 'template', {})) };
+	if (source !== null && typeof source === 'object') {
+		const search = async () => cx.search('Which template:', await choicesOf(cx, 'template', {}));
+		return { ...options, template: source.template ?? (await search()) };
+	}
 	if (source === 'markdownFile') return withHeading(cx, { ...options, ...(await askBody(cx, source)) });
 	const subject = options.subject ?? (await askSubject(cx));
 	return { ...options, subject, ...(source !== null && (await askBody(cx, source))) };
@@ -106,15 +112,24 @@ function askSubject(cx: CommandContext, initial?: string): Promise<string> {
 
 type BodySource = 'text' | 'textFile' | 'htmlFile' | 'markdownFile';
 
-async function sourcesOf(cx: CommandContext, { subject }: SendOptions) {
+/** `template`: the only one; null: one of several is to be chosen. */
+type Source = BodySource | { template: string | null };
+
+async function sourcesOf(cx: CommandContext, { subject }: SendOptions): Promise<Choice<Source>[]> {
 	const { templates } = (await (await cx.api()).capabilities()).ext;
-	const { count } = (await templates?.page({ page_size: 1 }, { signal: cx.signal })) ?? { count: 0 };
+	const page = await templates?.page({ page_size: 1 }, { signal: cx.signal });
+	const { count, results } = page ?? { count: 0, results: [] };
+	const only = count === 1 ? (results[0] ?? null) : null;
+	const template = {
+		name: only === null ? 'a template' : `the template ${only.name}`,
+		value: { template: only?.id ?? null },
+	};
 	return [
-		{ name: 'a text, written in an editor', value: 'text' as const },
-		{ name: 'a text from a file', value: 'textFile' as const },
-		{ name: 'HTML from a file', value: 'htmlFile' as const },
-		{ name: 'Markdown from a file', value: 'markdownFile' as const },
-		...(count > 0 && subject === undefined ? [{ name: 'a template', value: 'template' as const }] : []),
+		{ name: 'a text, written in an editor', value: 'text' },
+		{ name: 'a text from a file', value: 'textFile' },
+		{ name: 'HTML from a file', value: 'htmlFile' },
+		{ name: 'Markdown from a file', value: 'markdownFile' },
+		...(count > 0 && subject === undefined ? [template] : []),
 	];
 }
 

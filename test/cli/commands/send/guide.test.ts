@@ -31,13 +31,24 @@ async function withList(sink: SmtpSink) {
 	return { ...project, text, guided };
 }
 
-/** To the last question, for a list and a text file. */
+/** To the last question, for the only list and a text file. */
 function toTheEnd(text: string): Answers {
+	return [['❯ the subscr', ''], ...ofContent(text)];
+}
+
+/** The same where a list and a sender are chosen among several. */
+function toTheEndOfSeveral(text: string): Answers {
 	return [
-		['To whom?', ''],
+		['❯ the subscribers of a list', ''],
 		['Which list:', 'read', 'all'],
 		['❯ Readers (1 active subscriber)', ''],
 		['From:', ''],
+		...ofContent(text),
+	];
+}
+
+function ofContent(text: string): Answers {
+	return [
 		['❯ a text, written', down, 'all'],
 		['❯ a text from a file', ''],
 		['Subject:', 'News'],
@@ -100,8 +111,11 @@ describe('send that is left', () => {
 	it.each(steps)('at "%s" sends nothing, and names what was typed', async (question, before) => {
 		const sink = await startSmtpSink();
 		const { guided, text, json } = await withList(sink);
+		await json(['lists', 'create', '--name', 'Staff', '--email-reason', 'r']);
+		await json(['senders', 'add', 'office@example.com']);
 		for (const key of ['\x03', '\x04']) {
-			const { code, shown } = await guided([], [...toTheEnd(text).slice(0, before), [question, key, 'all']]);
+			const answers = toTheEndOfSeveral(text).slice(0, before);
+			const { code, shown } = await guided([], [...answers, [question, key, 'all']]);
 			expect(code).toBe(130);
 			expect(shown).toContain('declined, nothing was changed');
 			if (before > 3)
@@ -144,7 +158,6 @@ describe('send at a later time', () => {
 		const { shown } = await guided(
 			['--to', 'bob@example.com'],
 			[
-				['From:', ''],
 				['❯ a text, written', down, 'all'],
 				['❯ a text from a file', ''],
 				['Subject:', 'x'],
@@ -165,7 +178,6 @@ describe('send with something given', () => {
 		const given = await guided(
 			['--list', '1', '--markdown-file', letter],
 			[
-				['From:', ''],
 				['❯ send it to 1 recipient', ''],
 				['(y/N)', 'y'],
 			],
@@ -173,8 +185,6 @@ describe('send with something given', () => {
 		const chosen = await guided(
 			['--to', 'bob@example.com'],
 			[
-				['From:', '\x15no address'],
-				['"no address" is no e-mail address', '\x15news@example.com'],
 				['❯ a text, written', `${down}${down}${down}`, 'all'],
 				['❯ Markdown from a file', ''],
 				['File:', letter],
@@ -207,7 +217,6 @@ describe('send with something given', () => {
 		.filter((line) => !(line.includes('--to') && line.includes('--at')))
 		.filter((line) => !(line.includes('--from') && hasBody(line) && hasSubject(line)));
 	const answersTo = (line: string, text: string): Answers => [
-		...(line.includes('--from') ? [] : ([['From:', '']] as const)),
 		...(hasBody(line)
 			? []
 			: ([
@@ -260,7 +269,6 @@ describe('send with something given', () => {
 			text,
 		];
 		const { shown, code } = await guided(words, [
-			['From:', ''],
 			['❯ send it to 2 recipients', ''],
 			['(y/N)', 'y'],
 		]);
@@ -298,7 +306,6 @@ describe('send with something given', () => {
 		const { code, shown } = await guided(
 			['--to', 'ann@example.com', '--markdown-file', letter],
 			[
-				['From:', ''],
 				['Subject:', 'News'],
 				['❯ send it to 1 recipient', ''],
 			],
@@ -313,7 +320,7 @@ describe('send with something given', () => {
 		const { guided, text } = await withList(sink);
 		const { shown } = await guided(
 			['--list', '1', '--subject', 'News', '--text-file', text, '--dry-run'],
-			[['From:', '']],
+			[],
 		);
 		expect(shown).toMatch(/without questions: mailctl .* --dry-run\n/);
 		await sink.close();
@@ -325,7 +332,6 @@ describe('send with something given', () => {
 		const { code, shown } = await guided(
 			['--to', 'bob@example.com', '--text-file', text],
 			[
-				['From:', ''],
 				['Subject:', 'News'],
 				['❯ send it to 1 recipient', ''],
 			],
@@ -334,6 +340,63 @@ describe('send with something given', () => {
 		expect(code).toBe(0);
 		expect(shown).not.toContain('To whom?');
 		expect(sink.received.map(({ to }) => to)).toEqual([['bob@example.com']]);
+	});
+
+	const whole = ['--to', 'bob@example.com', '--subject', 'News', '--text', 'Hi'];
+
+	it('takes the only sender, list and template without a question', async () => {
+		const sink = await startSmtpSink();
+		const { guided, file, json } = await withList(sink);
+		await json(['templates', 'create', '--name', 'Welcome', '--text-file', await file('w.txt', 'Hi')]);
+		const { code, shown } = await guided(
+			[],
+			[
+				['❯ the subscribers of Readers (1 active subscriber)', ''],
+				['What is to be sent?', '\x1b[A', 'all'],
+				['❯ the template Welcome', ''],
+				['❯ send it to 1 recipient', ''],
+				['(y/N)', 'y'],
+			],
+		);
+		await sink.close();
+		expect([code, sink.received.map(({ to }) => to)]).toEqual([0, [['ann@example.com']]]);
+		expect(shown).toContain('From: news@example.com, the only sender\n');
+		expect(shown).not.toMatch(/\? (From|Which)/);
+	});
+
+	it('with --yes asks nothing that has one answer', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const { code, shown } = await guided([...whole, '--yes'], []);
+		await sink.close();
+		expect([code, shown]).toEqual([0, expect.not.stringContaining('?')]);
+		expect(shown).toContain('From: news@example.com, the only sender\n');
+		expect(sink.received.map(({ to }) => to)).toEqual([['bob@example.com']]);
+	});
+
+	it.each([
+		['without a verified one', { sender: false as const }, []],
+		['of several', {}, ['office@example.com']],
+	])('asks for the sender %s', async (_, more, others) => {
+		const { run, json } = await makeProject({ smtp: 1, ...more });
+		for (const one of others) await json(['senders', 'add', one]);
+		for (const yes of [[], ['--yes']]) {
+			const asked = await typing([['From:', '\x03', 'all']], (options) =>
+				run(['send', ...whole, ...yes], options),
+			);
+			expect(asked.code).toBe(130);
+		}
+	});
+
+	it('asks again for a sender that is no address', async () => {
+		const { run } = await makeProject({ smtp: 1, sender: false });
+		const answers: Answers = [
+			['From:', 'no address'],
+			['"no address" is no e-mail address', '\x15news@example.com'],
+			['What now?', '\x03', 'all'],
+		];
+		const { stderr } = await typing(answers, (options) => run(['send', ...whole], options));
+		expect(stripVTControlCharacters(stderr)).toContain('send --from news@example.com --to bob@example.com');
 	});
 
 	it('is exit 2 in a script', async () => {
