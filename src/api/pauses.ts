@@ -31,6 +31,23 @@ export function stalledReason(error: unknown): string {
 	return `${stalled}: ${error instanceof Error ? error.message : String(error)}`;
 }
 
+/** The reason of a `serve` that has no mail server to send with. */
+export const noMailServer = 'no mail server is configured';
+
+/** What ends a pause differs by its cause. `login`, `server`: the mail server wants another login, or takes no mail at all. */
+export type PauseCause = 'hand' | 'restore' | 'process' | 'unset' | 'login' | 'server';
+
+/** Of a reason as `SendingProgress.paused` has it. */
+export function causeOf(reason: string): PauseCause {
+	if (isHeldReason(reason)) return reason.startsWith(`${held} (${restored}`) ? 'restore' : 'hand';
+	if (reason.startsWith(`${stalled}: `)) return 'process';
+	if (reason === noMailServer) return 'unset';
+	return aboutLogin.test(reason) ? 'login' : 'server';
+}
+
+/** A reply as `formatReply` writes it: in the phase of the login, or with a code of RFC 4954 s.6. */
+const aboutLogin = /^auth\b|^\w+: (?:53[0458]\b|\d{3} (?:[45]\.7\.8|5\.7\.11|5\.7\.14)\b)/;
+
 /** Any reason as a full sentence: a mail server's text is only the reply. */
 export function pauseSentence(reason: string | null): string {
 	if (reason !== null && (isHeldReason(reason) || reason.startsWith(`${stalled}: `))) return reason;

@@ -1,6 +1,6 @@
 /** The sending worker of `serve`: a failure does not end it, and it follows settings that other processes change. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { stalledReason } from '../../api/pauses.js';
+import { noMailServer, stalledReason } from '../../api/pauses.js';
 import { readSettings } from '../../engine/settings.js';
 import type { Store } from '../../store/store.js';
 import type { DeliverOptions } from '../frame/connection.js';
@@ -48,7 +48,7 @@ async function loop(options: SendingOptions, state: State, signal: AbortSignal):
 	while (!signal.aborted) {
 		try {
 			const configured = await fingerprint(options.store);
-			if (configured === null) state.paused = 'no mail server is configured';
+			if (configured === null) state.paused = noMailServer;
 			else await runWith(options, state, { configured, signal });
 		} catch (error) {
 			state.paused = stalledReason(error);

@@ -31,7 +31,7 @@ export type Level = 'ok' | 'warning' | 'problem' | 'skipped';
 export interface Verdict {
 	level: Level;
 	message: string;
-	/** A command, a record to publish or a sentence; null where there is nothing to do. */
+	/** A command, a record to publish or a sentence, or such steps in order, a line each; null: there is nothing to do. */
 	fix: string | null;
 }
 

@@ -53,7 +53,7 @@ function linesOf(finding: Finding, names: number, options: TextOptions): string[
 	const [first = '', ...rest] = lines;
 	const painted = first.replace(/^\S+/, markOf(level, options).painted);
 	// A command or a record stays whole: it is there to be copied.
-	return [painted, ...rest, ...(fix === null ? [] : [fixLine(fix, options)])];
+	return [painted, ...rest, ...(fix === null ? [] : fix.split('\n').map((step) => fixLine(step, options)))];
 }
 
 function fixLine(fix: string, { width }: TextOptions): string {

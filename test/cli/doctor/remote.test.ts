@@ -6,9 +6,12 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { microsPerSecond, systemClock } from '../../../src/api/datetime.js';
 import type { Finding, Level } from '../../../src/cli/doctor/model.js';
+import { openStore } from '../../../src/store/open.js';
 import { makeCertificates, makeExpiredCertificates } from '../../support/certificates.js';
 import { cli, makeHome } from '../../support/cli.js';
+import { eventually } from '../../support/eventually.js';
 import { startForeign } from '../../support/foreign.js';
 import { makeProject } from '../../support/project.js';
 import { startServer } from '../../support/running-server.js';
@@ -113,20 +116,46 @@ describe('doctor on a mailctl server', () => {
 		});
 	});
 
+	const queueOf = async ({ baseUrl, token }: { baseUrl: string; token: string }) => {
+		const { code, findings } = await doctor(baseUrl, token, ['--only', 'service']);
+		return { code, ...findings.find(({ check }) => check === 'service.queue') };
+	};
+	const there = 'on the machine of the server, with its --db or --profile:';
+
 	it('says that its queue is paused, and why', async () => {
 		const project = await makeProject();
 		const server = await startServer(project.db);
 		open.push(server.stop);
 		await project.json(['engine', 'queue', 'pause', '--reason', 'the mail server moves']);
-		const { code, findings } = await doctor(server.baseUrl, server.token, ['--only', 'service']);
-		expect({ code, queue: findings.find(({ check }) => check === 'service.queue') }).toEqual({
+		expect(await queueOf(server)).toEqual({
 			code: 11,
-			queue: {
-				check: 'service.queue',
-				level: 'problem',
-				message: expect.stringMatching(/^its queue stands still: .*the mail server moves/),
-				fix: 'mailctl doctor on the machine of the server says more',
-			},
+			check: 'service.queue',
+			level: 'problem',
+			message: expect.stringMatching(/^its queue stands still: .*the mail server moves/),
+			fix: `${there}\nmailctl engine queue resume`,
+		});
+	});
+
+	it('names the steps by the reason of the pause', async () => {
+		const project = await makeProject();
+		const server = await startServer(project.db);
+		open.push(server.stop);
+		const smtp = 'mailctl engine smtp-test';
+		await eventually(async () =>
+			expect(await queueOf(server)).toMatchObject({
+				message: 'its queue stands still: no mail server is configured',
+				fix: `${there}\nname a mail server, then try it:\nmailctl engine init --smtp smtp://user@host:587\n${smtp}`,
+			}),
+		);
+		const store = await openStore(project.db, { clock: systemClock, mode: 'existing' });
+		const now = systemClock.now();
+		const fault = { kind: 'fault', reason: 'auth: 535 5.7.8 wrong password', now } as const;
+		await store.queue.pause({ ...fault, retry_at: now + 60 * microsPerSecond });
+		await store.close();
+		expect(await queueOf(server)).toMatchObject({
+			fix: expect.stringMatching(
+				/^on the machine.*\ngive the login .*\n.* --smtp-password-file FILE\n.* smtp-test\n.* queue resume$/,
+			),
 		});
 	});
 

@@ -270,30 +270,48 @@ describe('the queue', () => {
 				message: expect.stringMatching(
 					/^it was paused by engine restore at .* UTC: restored from .*\.backup of /,
 				),
+				fix: [
+					'cancel what was sent after the backup, then send again:',
+					`mailctl --db ${db} messages list --status queued`,
+					`mailctl --db ${db} messages cancel UUID`,
+					`mailctl --db ${db} engine queue resume`,
+				].join('\n'),
 			},
 		]);
 		const { stdout } = await cli(['engine', 'status', '--db', db, '-o', 'table'], { columns: 200 });
 		expect(stdout).toContain('paused by engine restore since');
 	});
 
-	it('that the mail server holds up names what it said', async () => {
+	const login = 'give the login that the mail server wants, try it, then send again:';
+	const server = 'look at the cause, mend it, try the mail server, then send again:';
+
+	it.each([
+		['auth: 535 5.7.8 wrong password', login, 'engine init --smtp-password-file FILE'],
+		['mail: 530 5.7.0 Authentication required', login, 'engine init --smtp-password-file FILE'],
+		['rcpt: 550 5.7.11 Encryption needed', login, 'engine init --smtp-password-file FILE'],
+		['connect: ECONNREFUSED', server, 'doctor --only smtp'],
+		['greeting: 554 5.7.1 no mail from 192.0.2.535', server, 'doctor --only smtp'],
+		['tls: the certificate is of another name', server, 'doctor --only smtp'],
+	])('that the mail server holds up (%s) names what it said and the steps', async (reason, what, first) => {
+		const pause = { kind: 'fault', reason, now: systemClock.now() } as const;
 		await withStore((store) =>
-			store.queue.pause({
-				kind: 'fault',
-				reason: 'auth: 535 5.7.8 wrong password',
-				retry_at: systemClock.now() + 60 * microsPerSecond,
-				now: systemClock.now(),
-			}),
+			store.queue.pause({ ...pause, retry_at: systemClock.now() + 60 * microsPerSecond }),
 		);
-		expect(await found(db, 'queue.paused')).toMatchObject([
-			{
-				level: 'problem',
-				message: expect.stringMatching(
-					/^the mail server takes no mail since .* UTC: auth: 535 5\.7\.8 wrong password; the next try is in (59 seconds|1 minute), if a worker or a server runs$/,
-				),
-				fix: `mailctl --db ${db} engine queue resume`,
-			},
-		]);
+		const [told] = await found(db, 'queue.paused');
+		expect(told).toMatchObject({
+			level: 'problem',
+			fix: [
+				what,
+				...[first, 'engine smtp-test', 'engine queue resume'].map((words) => `mailctl --db ${db} ${words}`),
+			].join('\n'),
+		});
+		expect(told?.message).toMatch(/^the mail server takes no mail since .* UTC: /);
+		expect(told?.message).toContain(`: ${reason}; the next try is in `);
+		expect(told?.message).toMatch(/ (59 seconds|1 minute), if a worker or a server runs$/);
+		const { stdout } = await cli(['doctor', '--db', db, '--only', 'queue'], { columns: 80 });
+		expect(stdout).toContain(
+			`\n    ${what}\n    mailctl --db ${db} ${first}\n    mailctl --db ${db} engine smtp-test\n`,
+		);
 	});
 
 	it('with messages due and nobody who sends is worth a word, and after an hour a problem', async () => {

@@ -1,7 +1,7 @@
 /** The queue: reasons for delays, senders, and outcomes. */
 
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
-import { pausedBy } from '../../../api/pauses.js';
+import { causeOf, heldReason, type PauseCause, pausedBy } from '../../../api/pauses.js';
 import type { QueueState } from '../../../store/queue.js';
 import { spanText, untilText } from '../../render/amounts.js';
 import { counted, numberText, shareText } from '../../render/counted.js';
@@ -55,7 +55,7 @@ function judgePause(
 			const why = reason === null ? '' : `: ${reason}`;
 			return problem(
 				`it was paused ${pausedBy(reason)} at ${momentText(since, zone)}${why}`,
-				line('engine', 'queue', 'resume'),
+				stepsOf(causeOf(heldReason(reason)), line).join('\n'),
 			);
 		}
 		const next =
@@ -64,9 +64,48 @@ function judgePause(
 				: `; the next try is ${untilText(retry_at, { now, zone })}, if a worker or a server runs`;
 		return problem(
 			`the mail server takes no mail since ${momentText(since, zone)}: ${reason ?? 'it did not say why'}${next}`,
-			line('engine', 'queue', 'resume'),
+			stepsOf(causeOf(reason ?? ''), line).join('\n'),
 		);
 	});
+}
+
+/** What to do after a pause, in order: a sentence where it takes more than one command, and the commands. */
+export function stepsOf(cause: PauseCause, line: Line): string[] {
+	const resume = line('engine', 'queue', 'resume');
+	const test = line('engine', 'smtp-test');
+	switch (cause) {
+		case 'hand':
+			return [resume];
+		case 'restore':
+			return [
+				'cancel what was sent after the backup, then send again:',
+				line('messages', 'list', '--status', 'queued'),
+				line('messages', 'cancel', 'UUID'),
+				resume,
+			];
+		case 'process':
+			return ['mend what stops the process that sends; it goes on by itself:', line('doctor')];
+		case 'unset':
+			return [
+				'name a mail server, then try it:',
+				line('engine', 'init', '--smtp', 'smtp://user@host:587'),
+				test,
+			];
+		case 'login':
+			return [
+				'give the login that the mail server wants, try it, then send again:',
+				line('engine', 'init', '--smtp-password-file', 'FILE'),
+				test,
+				resume,
+			];
+		case 'server':
+			return [
+				'look at the cause, mend it, try the mail server, then send again:',
+				line('doctor', '--only', 'smtp'),
+				test,
+				resume,
+			];
+	}
 }
 
 /** Waiting messages are no harm, unless no worker takes them. */

@@ -3,11 +3,13 @@
 import { type Clock, type Micros, microsPerMs, microsPerSecond } from '../../../api/datetime.js';
 import { ApiError } from '../../../api/errors.js';
 import { isRecord } from '../../../api/json.js';
+import { causeOf } from '../../../api/pauses.js';
 import type { WireExchange, WireResponse } from '../../../api/wire.js';
 import { spanText } from '../../render/amounts.js';
 import { announced, isPage, jsonOf, short, textOf } from '../answers.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 import { saidBy } from '../patience.js';
+import { stepsOf } from './queue.js';
 
 /** How a deployment is asked. */
 export interface ServiceOptions {
@@ -180,8 +182,12 @@ function judgeQueue(why: unknown): Verdict {
 	if (why === undefined) return skipped('it does not tell how its queue is');
 	if (why === null) return ok('nothing holds its queue up');
 	const said = textOf(why) ?? 'it does not say why';
-	return problem(`its queue stands still: ${said}`, 'mailctl doctor on the machine of the server says more');
+	const steps = stepsOf(causeOf(said), (...words) => ['mailctl', ...words].join(' '));
+	return problem(`its queue stands still: ${said}`, [there, ...steps].join('\n'));
 }
+
+/** A server keeps these commands to the machine that owns its database. */
+const there = 'on the machine of the server, with its --db or --profile:';
 
 function silent(): undefined {
 	return undefined;
