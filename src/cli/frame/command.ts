@@ -198,7 +198,11 @@ export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs
 	args?: A;
 	options?: O;
 	/** Returns the exit code; nothing = 0. */
-	run(cx: CommandContext, input: { args: ArgValues<A>; options: OptionValues<O> }): Promise<CommandEnd>;
+	/** `isAsked`: a person has given a value that the command line lacks. */
+	run(
+		cx: CommandContext,
+		input: { args: ArgValues<A>; options: OptionValues<O>; isAsked: boolean },
+	): Promise<CommandEnd>;
 	/** The error it ends with when it is stopped (Ctrl-C, SIGTERM, `--deadline`); the reason itself unless given. */
 	whenStopped?(reason: unknown, input: { args: ArgValues<A> }): unknown;
 }
@@ -216,7 +220,7 @@ export interface Command extends Described {
 	options: OptionSpecs;
 	run(
 		cx: CommandContext,
-		input: { args: Record<string, unknown>; options: Record<string, unknown> },
+		input: { args: Record<string, unknown>; options: Record<string, unknown>; isAsked: boolean },
 	): Promise<CommandEnd>;
 	whenStopped(reason: unknown, input: { args: Record<string, unknown> }): unknown;
 }
@@ -246,7 +250,7 @@ export function command<
 		args: spec.args ?? [],
 		options: spec.options ?? {},
 		// The parser builds args and options from these very specs, so their types are those inferred from the specs.
-		run: (cx, input) => run(cx, input as { args: ArgValues<A>; options: OptionValues<O> }),
+		run: (cx, input) => run(cx, input as { args: ArgValues<A>; options: OptionValues<O>; isAsked: boolean }),
 		whenStopped: (reason, input) => whenStopped?.(reason, input as { args: ArgValues<A> }) ?? reason,
 	};
 }

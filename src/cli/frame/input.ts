@@ -47,6 +47,8 @@ export interface InputDependencies {
 export interface CommandInput {
 	args: Record<string, unknown>;
 	options: Record<string, unknown>;
+	/** A value was missing, and a person has given it. */
+	isAsked: boolean;
 }
 
 /**
@@ -59,10 +61,19 @@ export async function readInput(
 	dependencies: InputDependencies,
 ): Promise<CommandInput> {
 	const options: Record<string, unknown> = {};
-	const asking = { ...dependencies, ask: askAfterFiles(command, raw, dependencies.ask) };
+	const askPerson = askAfterFiles(command, raw, dependencies.ask);
+	let isAsked = false;
+	const ask =
+		askPerson &&
+		((missing: Missing) => {
+			isAsked = true;
+			return askPerson(missing);
+		});
+	const asking = { ...dependencies, ask };
 	for (const [key, spec] of Object.entries(command.options))
 		options[key] = await readOption(key, spec, { raw: raw.options, known: options, dependencies: asking });
-	return { args: await readArgs(command.args, raw, { known: options, dependencies: asking }), options };
+	const args = await readArgs(command.args, raw, { known: options, dependencies: asking });
+	return { args, options, isAsked };
 }
 
 /** A wrong name of a file comes before the first question, whose answer would be in vain. */

@@ -43,7 +43,7 @@ export const subscriberImport = command({
 		"mailctl subscribers import people.csv --list 12 --map 'First+Last=name'",
 		'mailctl subscribers import - --list 12 --rejects bad.csv < people.csv',
 	],
-	run: async (cx, { args, options: given }): Promise<ExitCode | undefined> => {
+	run: async (cx, { args, options: given, isAsked }): Promise<ExitCode | undefined> => {
 		const file = inputName(args.file);
 		assertOptions(file, given);
 		let options: ImportOptions = given;
@@ -57,7 +57,7 @@ export const subscriberImport = command({
 		try {
 			if (cx.canAsk && file !== '-') {
 				const { guideColumns } = await import('./import/guide.js');
-				options = await guideColumns(cx, { file, list }, options);
+				options = await guideColumns(cx, { file, list, isAsked }, options);
 			}
 			const mapping = await mapColumns(cx, table, options);
 			await sayColumns(cx, { name: importName(file), table, mapping });

@@ -61,6 +61,31 @@ it('prints a command with every option that was given, and with its target', asy
 	expect(await cli(pasted, { env: { HOME: folder } })).toMatchObject({ code: 0 });
 });
 
+it.each([
+	[
+		[],
+		[
+			['Which list:', ''],
+			['File:', 'FILE'],
+		],
+	],
+	[['FILE'], [['Which list:', '']]],
+] as const)('prints the command where file or list alone were asked for (%j)', async (given, answers) => {
+	const { json, file, folder, run } = await makeProject();
+	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+	const path = await file('people.csv', 'email\nann@example.com\n');
+	const named = (word: string) => (word === 'FILE' ? path : word);
+	const { code, stderr } = await typing(
+		answers.map(([question, answer]) => [question, named(answer)] as const),
+		(options) => run(['subscribers', 'import', ...given.map(named)], options),
+	);
+	expect(code).toBe(0);
+	const printed = /the same without questions: (mailctl .*)\n/.exec(stripVTControlCharacters(stderr))?.[1];
+	expect(printed).toMatch(/ --list 1$/);
+	const again = await cli((printed ?? '').split(' ').slice(1), { env: { HOME: folder } });
+	expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('1')]);
+});
+
 it('says how the file is read before it asks about its columns', async () => {
 	const { shown } = await guided(
 		Buffer.from('E-Mail;Gr\xf6\xdfe\nann@example.com;K\xf6ln\nbob@example.com;M\xfcnchen\n', 'latin1'),

@@ -21,10 +21,13 @@ interface Sampled {
 	cells: readonly (readonly string[])[];
 }
 
-/** The options with a `--map` for each column that no name explains; unchanged where all are known. */
+/**
+ * The options with a `--map` for each column that no name explains; unchanged where all are known. `isAsked`: file or list
+ * were asked for before. The command that does the same is printed after any question.
+ */
 export async function guideColumns(
 	cx: CommandContext,
-	{ file, list }: { file: string; list: { id: number } },
+	{ file, list, isAsked }: { file: string; list: { id: number }; isAsked: boolean },
 	options: ImportOptions,
 ): Promise<ImportOptions> {
 	const sampled = await sample(cx, file, options);
@@ -37,7 +40,8 @@ export async function guideColumns(
 	const open = findings.filter(({ code }) => code === 'unknown' || code === 'bad_field_name');
 	const isUnclear = open.length > mostQuestions || findings.some(({ code }) => !answerable.has(code));
 	const guided = isUnclear ? named : await withRest(cx, { sampled, fields, open }, named);
-	if (guided !== options) await cx.hint(['the same without questions: ', commandOf(cx, file, list, guided)]);
+	if (guided !== options || isAsked)
+		await cx.hint(['the same without questions: ', commandOf(cx, file, list, guided)]);
 	return guided;
 }
 
