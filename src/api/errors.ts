@@ -133,7 +133,7 @@ function isErrorList(value: readonly FieldError[] | FieldErrors): value is reado
  * the disk failed. `unreachable`: the server of the database does not answer, or has not answered whether a write is
  * done. `denied`: it refuses the user. `bad_url`: the URL of the database has a value or parameter that none has. `not_a_database`: what is
  * named is none of mailctl, or cannot be the one that is wanted. `not_overwritten`: the operation is done and durable, but the deleted data can still be read in the
- * file. `moved`: another database has taken its place, or it is an unfinished copy.
+ * file. `stopped`: a signal came while the change was under way, and it is undone. `moved`: another database has taken its place, or it is an unfinished copy.
  */
 export type StoreErrorCode =
 	| 'not_a_database'
@@ -149,6 +149,7 @@ export type StoreErrorCode =
 	| 'key'
 	| 'denied'
 	| 'unreachable'
+	| 'stopped'
 	| 'moved';
 
 /** A failure of the store itself, not of the request. The message names the file and the remedy. */
@@ -165,6 +166,7 @@ export class StoreError extends Error {
 const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCode, string]>>> = {
 	locked: ['unavailable', 'The database is busy. Try again.'],
 	unreachable: ['unavailable', 'The database of the service cannot be reached. Try again.'],
+	stopped: ['unavailable', 'The service is being stopped. Try again.'],
 	denied: ['storage_failed', 'The database of the service refuses its user.'],
 	key: ['unavailable', 'The service lacks the key of its secrets.'],
 	disk_full: ['storage_full', 'The disk of the service is full.'],

@@ -133,7 +133,7 @@ const update = command({
 			});
 		}
 		if (uses !== 0) await confirm(cx, `rename ${field.variable} to ${options.variable}`, field, uses);
-		await cx.out.record(await explained(cx.killable(write), { input: change, hint: fieldHint }), columns);
+		await cx.out.record(await explained(cx.undoable(write), { input: change, hint: fieldHint }), columns);
 	},
 });
 

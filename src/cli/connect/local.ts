@@ -117,12 +117,14 @@ async function openLocal(
 		isTrial = false,
 		onWait,
 		warn,
-	}: Pick<LocalParts, 'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait' | 'warn'>,
+		signal,
+	}: Pick<LocalParts, 'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait' | 'warn' | 'signal'>,
 ): Promise<{ store: Store; isMade: boolean }> {
 	const mode = target.create ? 'create' : 'existing';
 	const options = { clock, mode, role, keys, isTrial } as const;
 	const onLocked = onWait === null ? undefined : () => onWait().end;
-	if (isPostgres(target.url)) return await openOnServer(target, { ...options, warn });
+	const stop = role === 'cli' ? signal : undefined;
+	if (isPostgres(target.url)) return await openOnServer(target, { ...options, warn, stop });
 	if (role === 'cli' || role === 'worker')
 		return { store: await openStore(target.url, { ...options, onLocked }), isMade: false };
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
@@ -141,7 +143,7 @@ function tokenFileOf(url: string, env: ConnectDependencies['env']): string {
 /** Only the server knows whether there is a database; a dry run makes none. */
 async function openOnServer(
 	{ url, create }: LocalTarget,
-	options: Omit<OpenOptions, 'mode'> & Pick<LocalParts, 'warn'>,
+	options: Omit<OpenOptions, 'mode'> & Pick<LocalParts, 'warn'> & { stop: AbortSignal | undefined },
 ) {
 	const { openPostgresStore } = await import('../../store/postgres/store.js');
 	try {

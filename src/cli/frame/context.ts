@@ -2,6 +2,7 @@
 import type { Api } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
 import type { Clock } from '../../api/datetime.js';
+import { isPostgres } from '../../store/url.js';
 import { createNameRecorder } from '../completion/names.js';
 import type { Paths } from '../config/config.js';
 import { clockOf, type Settings, timeZoneOf } from '../config/settings.js';
@@ -59,10 +60,15 @@ export interface CommandContext extends Talk, Prompts {
 	/** The engine itself, for ◆ commands; `UsageError` on a deployment. */
 	local(): Promise<LocalEngine>;
 	/**
-	 * For a long read, and a long write that a kill leaves whole. On a database of this machine SQLite lets no signal be
-	 * heard meanwhile: Ctrl-C and SIGTERM end the process at once, with their own status, and what is not committed is undone.
+	 * For a long read. On a database of this machine nothing hears of a signal meanwhile: Ctrl-C and SIGTERM end the process
+	 * at once, with their own status.
 	 */
 	killable<T>(work: () => Promise<T>): Promise<T>;
+	/**
+	 * For a long write in one transaction. PostgreSQL undoes it at a signal, and the command says so; SQLite lets none be heard
+	 * meanwhile, as `killable`, and what is not committed is undone.
+	 */
+	undoable<T>(work: () => Promise<T>): Promise<T>;
 	/** Done once the command has ended, however it did, before its connection closes. */
 	atEnd(work: () => Promise<void>): void;
 	/** Under `--dry-run`: prints the plan (`delete list 3`), for machines `{"dry_run": true, …plan}`. */
@@ -170,6 +176,12 @@ export async function createContext(
 	});
 	const names = createNameRecorder(paths.names);
 	const endings: (() => Promise<void>)[] = [];
+	const killable: CommandContext['killable'] = async (work) => {
+		const isLocal = (await link.open()).local !== null;
+		if (!isLocal || signal.aborted) return work();
+		signals?.release();
+		return work().finally(() => signals?.hold());
+	};
 	const cx: CommandContext = {
 		...talk,
 		...prompts,
@@ -199,11 +211,10 @@ export async function createContext(
 			if (local !== null) return local;
 			throw onlyLocal(parsed.path.join(' '));
 		},
-		killable: async (work) => {
-			const isLocal = (await link.open()).local !== null;
-			if (!isLocal || signal.aborted) return work();
-			signals?.release();
-			return work().finally(() => signals?.hold());
+		killable,
+		undoable: async (work) => {
+			const { target } = await link.open();
+			return target.kind === 'local' && isPostgres(target.url) ? work() : killable(work);
 		},
 		atEnd: (work) => void endings.push(work),
 		wouldDo: async (what, plan) => {

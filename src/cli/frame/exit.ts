@@ -161,6 +161,8 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again: it overwrites that' },
 	denied: { exit: exits.authentication },
 	unreachable: { exit: exits.network, retryable: true },
+	// Told of a deadline or a signal, which has an exit of its own.
+	stopped: { exit: exits.interrupted, retryable: true },
 	key: {
 		exit: exits.configuration,
 		hint: ['MAILCTL_KEY_FILE names the file with the key; ', mailctl('engine', 'secrets', 'wrap', '--help')],

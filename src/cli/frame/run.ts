@@ -2,6 +2,8 @@
 
 import { MissingExtension } from '../../api/capabilities.js';
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
+import { ApiError, mayHaveHappened, StoreError } from '../../api/errors.js';
+import { withoutPassword } from '../../api/quote.js';
 import { type ConfigFile, findPaths, type Paths, readConfig } from '../config/config.js';
 import { protectProfile } from '../config/protection.js';
 import { type Env, resolveSettings, type Settings } from '../config/settings.js';
@@ -9,12 +11,20 @@ import { checkReach } from '../config/target.js';
 import { refusedTokenHint } from '../config/token.js';
 import { parseFields, selectColumns } from '../render/fields.js';
 import type { Shown } from '../render/out.js';
-import { type Hint, type NamedTarget, namedTarget, unnamed } from './command-line.js';
+import {
+	type Hint,
+	mailctl,
+	type NamedTarget,
+	namedTarget,
+	type OwnCommand,
+	optionWords,
+	unnamed,
+} from './command-line.js';
 import { type CommandContext, createContext, type Run, type RunOptions } from './context.js';
 import { CliError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { classify, type ExitCode, exits, hinted } from './exit.js';
 import { isMachine, type RawGlobals } from './globals.js';
-import { type Missing, readInput } from './input.js';
+import { type CommandInput, type Missing, readInput } from './input.js';
 
 /**
  * The command’s own code, 0 without one, or 8 under `--exit-empty` when all its lists were empty. Rejects with the
@@ -41,7 +51,11 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 			readInput(parsed.command, parsed, { env: io.env, settings, clock, sources, ask }),
 		);
 		await protectProfile(parsed, cx);
-		const ended = (reason: unknown) => parsed.command.whenStopped(reason, input);
+		const ended = (reason: unknown, error: unknown) => {
+			const end = parsed.command.whenStopped(reason, input);
+			const isOwn = end !== reason || parsed.command.writes !== true || cx.dryRun;
+			return isOwn ? end : withFate(reason, error, () => sameCommand(parsed, input));
+		};
 		const running = parsed.command.run(cx, input).catch(async (error: unknown) => {
 			throw named(error, parsed.path);
 		});
@@ -131,7 +145,7 @@ const graceMs = 10_000;
 /** The result of the command, or the reason of the signal when the command does not end within the grace period. */
 async function orAborted<T>(
 	running: Promise<T>,
-	{ signal, ended }: { signal: AbortSignal; ended: (reason: unknown) => unknown },
+	{ signal, ended }: { signal: AbortSignal; ended: (reason: unknown, error: unknown) => unknown },
 ): Promise<T> {
 	let timer: NodeJS.Timeout | undefined;
 	const stopped = new Promise<never>((_, reject) => {
@@ -146,10 +160,59 @@ async function orAborted<T>(
 	} catch (error) {
 		if (!signal.aborted) throw error;
 		// What the command itself says of its end. Any other error (AbortError, "database is closed") only follows from it.
-		throw error instanceof CliError && error.cause === signal.reason ? error : ended(signal.reason);
+		throw error instanceof CliError && error.cause === signal.reason ? error : ended(signal.reason, error);
 	} finally {
 		clearTimeout(timer);
 	}
+}
+
+/** The end of a command that changes something, with what became of the change that was under way. */
+function withFate(reason: unknown, error: unknown, again: () => OwnCommand | null): unknown {
+	if (!(reason instanceof CliError)) return reason;
+	const tell = (said: string, hint: Hint) =>
+		new CliError(reason.code, reason.exit, `${reason.message}: ${said}`, {
+			hint,
+			retryable: reason.retryable,
+			cause: reason,
+		});
+	const command = again();
+	if (isUndone(error))
+		return tell(
+			'the change that was under way is undone',
+			command === null ? 'run the command again' : ['run it again: ', command],
+		);
+	const isUnknown = error === reason || (error instanceof ApiError && mayHaveHappened(error));
+	return isUnknown
+		? tell('the change that was under way may have been made', 'look before it is run again')
+		: reason;
+}
+
+/** By the database, or by a service that says so. */
+function isUndone(error: unknown): boolean {
+	if (error instanceof StoreError) return error.code === 'stopped' || error.code === 'locked';
+	if (!(error instanceof ApiError)) return false;
+	return error.http?.status === 503 && error.retryAfterMs !== null && error.http.method !== 'GET';
+}
+
+/** Null where it cannot be written down: some of its records are done, or it reads standard input or a secret. */
+function sameCommand({ path, command, globals }: Run, { args, options }: CommandInput): OwnCommand | null {
+	const each = Object.values(args).flat();
+	const words = each.filter((word) => word !== undefined).map(String);
+	const given = optionWords(command.options, options, { dryRun: false });
+	const hasSecret = command.args.some(({ secret }) => (secret?.(args) ?? null) !== null);
+	const isPart = command.args.some(({ many }) => many === true) && words.length > command.args.length;
+	if (hasSecret || isPart || [...words, ...given].some(isUnwritten)) return null;
+	const { yes, confirm, timeZone } = globals;
+	return mailctl(
+		...[...path, ...words, ...given],
+		...(timeZone === undefined ? [] : ['--time-zone', timeZone]),
+		...(yes === true ? ['--yes'] : []),
+		...(confirm === undefined ? [] : ['--confirm', confirm]),
+	);
+}
+
+function isUnwritten(word: string): boolean {
+	return word === '-' || withoutPassword(word) !== word;
 }
 
 /**

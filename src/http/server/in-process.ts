@@ -24,7 +24,7 @@ export function exchangeInProcess(handler: Handler, token: string): WireExchange
 				...(signal !== undefined && { signal }),
 			}),
 		);
-		assertWanted(signal);
+		assertWanted(signal, { unanswered: true });
 		const received = Object.entries(response.headers).map(([name, value]) => [name.toLowerCase(), value]);
 		return {
 			status: response.status,
@@ -35,6 +35,7 @@ export function exchangeInProcess(handler: Handler, token: string): WireExchange
 	};
 }
 
-function assertWanted(signal: AbortSignal | undefined): void {
-	if (signal?.aborted) throw new ApiError('network', 'The request was aborted.', { cause: signal.reason });
+function assertWanted(signal: AbortSignal | undefined, how: { unanswered?: true } = {}): void {
+	if (signal?.aborted)
+		throw new ApiError('network', 'The request was aborted.', { ...how, cause: signal.reason });
 }

@@ -20,7 +20,7 @@ import { createPipeline, type Pipeline } from './pipeline.js';
 import type { Place } from './place.js';
 import { createPools } from './pools.js';
 import { createSql } from './sql.js';
-import { cutOff, watchSilence } from './watch.js';
+import { cancel, cutOff, watchSilence } from './watch.js';
 
 export interface DatabaseOptions {
 	place: Place;
@@ -68,6 +68,8 @@ export interface Means {
 	receipt: Receipt | null;
 	/** Of the calls of one kind. */
 	habit: Habit | null;
+	/** Aborted while the write waits or works, it is undone: rejects with `StoreError` stopped. Its end is waited for. */
+	stop: AbortSignal | null;
 }
 
 /** Whether the last call asked for the project alone: the next one begins so, which saves it a beginning. */
@@ -93,12 +95,41 @@ interface OpenSession extends Session {
 /** The operation must begin again, holding the project alone. */
 class NotAlone extends Error {}
 
+/** The signal came before the end of the transaction was asked for: it is undone. */
+class Stopped extends Error {
+	constructor(cause: unknown) {
+		super('stopped', { cause });
+	}
+}
+
+/** Acts at the signal, until it is asked whether that has come; `end` throws where it has. */
+function onceStopped(stop: AbortSignal | null, act: () => void) {
+	let isHeard = false;
+	const hear = () => {
+		isHeard = true;
+		act();
+	};
+	if (stop?.aborted) hear();
+	else stop?.addEventListener('abort', hear, { once: true });
+	const hasCome = () => {
+		stop?.removeEventListener('abort', hear);
+		return isHeard;
+	};
+	return {
+		hasCome,
+		end: () => {
+			if (hasCome()) throw new Stopped(stop?.reason);
+		},
+	};
+}
+
 interface Transaction<R> {
 	/** Null: it only reads. */
 	holds: readonly Hold[] | null;
 	operate: (session: Session) => Promise<R>;
 	receipt: Receipt | null;
 	habit: Habit | null;
+	stop: AbortSignal | null;
 	/** The answer to the end of an earlier try was lost. */
 	fate: { isUnsure: boolean };
 }
@@ -172,7 +203,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 		return answer;
 	};
 	const attempt = async <R>(transaction: Transaction<R>) => {
-		const { holds, receipt, fate } = transaction;
+		const { holds, receipt, stop, fate } = transaction;
 		const client = await pools.connect();
 		wasReached = true;
 		const session = sessionOf(client);
@@ -190,8 +221,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 			client.release(isBroken);
 		};
 		let isEnding = false;
+		const stopping = onceStopped(stop, () => void cancel(client, pools.configOf(client)));
 		try {
 			const answer = await answerOf(session, transaction);
+			stopping.end();
 			isEnding = holds !== null && !isTrial;
 			const ended = pipeline.ask(isEnding ? 'COMMIT' : 'ROLLBACK');
 			// Its answer is told before its end.
@@ -205,8 +238,11 @@ export function openDatabase(options: DatabaseOptions): Database {
 			receipt?.settle();
 			return answer;
 		} catch (error) {
+			const isStopped = stopping.hasCome();
 			const isBroken = isLost(error) || (await isFailing(pipeline.ask('ROLLBACK')));
-			release(isBroken);
+			// The end of its statement may still be on its way to the server.
+			release(isBroken || isStopped);
+			if (isStopped) throw new Stopped(error);
 			if (isEnding && isBroken) fate.isUnsure = true;
 			throw error;
 		}
@@ -215,8 +251,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 	/** The next try of what failed; throws where there is none. */
 	const retry = async <R>(tried: Transaction<R>, error: unknown, { tries, deadline }: Tries) => {
 		const alone = { ...tried, holds: projectAlone };
-		if (error instanceof NotAlone) return alone;
 		const { isUnsure } = tried.fate;
+		if (tried.stop?.aborted && !isUnsure)
+			throw new StoreError('stopped', `${place.name}: the change is undone`, { cause: tried.stop.reason });
+		if (error instanceof NotAlone) return alone;
 		// Without holds two may have found that there is no such row, and one of them was first to insert it.
 		const isRefused = isRefusedForNow(error) || (!server.hasHolds && isDuplicate(error));
 		const mayPass = isRefused
@@ -252,9 +290,14 @@ export function openDatabase(options: DatabaseOptions): Database {
 			place.listen === 'off' || !server.hasListen
 				? null
 				: listen({ config: () => listenerOf(place, pools.current()), schema: place.schema }, onReady),
-		read: (operate) => transact({ holds: null, operate, receipt: null, habit: null }),
-		write: (operate, { holds = projectAlone, receipt = null, habit = null } = {}) =>
-			transact({ holds: habit?.isAlone ? projectAlone : holds, operate, receipt, habit }),
+		read: (operate) => transact({ holds: null, operate, receipt: null, habit: null, stop: null }),
+		write: (operate, { holds = projectAlone, receipt = null, habit = null, stop = null } = {}) =>
+			transact({
+				holds: habit?.isAlone ? projectAlone : holds,
+				...{ operate, receipt, habit },
+				// What begins after the signal belongs to the end.
+				stop: stop?.aborted ? null : stop,
+			}),
 		close: async () => {
 			await notifying.flush();
 			await pools.end();

@@ -37,9 +37,17 @@ export interface PostgresOptions {
 	isTrial?: boolean;
 	/** Keys of its secrets: the first wraps new values, all unwrap; none when absent. */
 	keys?: readonly WrappingKey[];
+	/** Of a command: a change that is under way is undone when it is aborted. What begins later, as the ends of jobs do, is not. */
+	stop?: AbortSignal | undefined;
 	/** What a person should know, while it works on. */
 	warn?: (text: string) => void;
 }
+
+/** What has happened outside the database is recorded to its end. */
+const recorded: ReadonlySet<string> = new Set([
+	...['leaseSlice', 'settle', 'renew', 'setCalling', 'beginComposing', 'endComposing'],
+	...['leaseDeliveries', 'settleDeliveries', 'recordEvents', 'recordReport'],
+]);
 
 /** Connections at most, where the URL does not say. A server reads for several requests at once. */
 const sizes: Readonly<Record<string, number>> = { cli: 2, worker: 4, serve: 9, 'serve --no-worker': 9 };
@@ -82,6 +90,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 			: {
 					...{ holds: holdsOf(name, command), receipt: outcomes.receiptFor(name) },
 					habit: name === 'leaseSlice' ? leasing : null,
+					stop: recorded.has(name) ? null : (options.stop ?? null),
 				};
 		const answer = await database.write(operate, means).finally(() => replicas?.wrote());
 		if (!isTrial && makesReady(name)) database.notify();
@@ -105,10 +114,13 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		writes: {
 			...driverOf('writes', groundable),
 			rewriteSecrets: (command) =>
-				database.write(async ({ core, sql }) => {
-					const others = await findFresh(sql, me, command.now);
-					return others.length > 0 ? others : await core.rewriteSecrets(command);
-				}),
+				database.write(
+					async ({ core, sql }) => {
+						const others = await findFresh(sql, me, command.now);
+						return others.length > 0 ? others : await core.rewriteSecrets(command);
+					},
+					{ stop: options.stop ?? null },
+				),
 			...inSlices(steps),
 			putImportBatch: inOrder(steps),
 		} satisfies Writes,

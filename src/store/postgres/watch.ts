@@ -41,6 +41,29 @@ export function cutOff(client: PoolClient): void {
 	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
 }
 
+/**
+ * Ends the statement of the connection: it fails, and so does its transaction. Behind a pooler the connection ends in its
+ * place. Never rejects.
+ */
+export async function cancel(client: PoolClient, config: ClientConfig): Promise<void> {
+	const other = new pg.Client({ ...config, ...timeouts(cancelMs) });
+	other.on('error', () => undefined);
+	try {
+		await other.connect();
+		const { rows } = await other.query<{ is_told: boolean }>(
+			'SELECT pg_backend_pid() = $1 AND pg_cancel_backend($2) AS is_told',
+			[processOf(other), processOf(client)],
+		);
+		if (rows[0]?.is_told !== true) cutOff(client);
+	} catch {
+		cutOff(client);
+	} finally {
+		void other.end().catch(() => undefined);
+	}
+}
+
+const cancelMs = 2_000;
+
 function timeouts(ms: number): ClientConfig {
 	return { connectionTimeoutMillis: ms, query_timeout: ms, application_name: 'mailctl watch' };
 }

@@ -39,7 +39,7 @@ async function erase(cx: CommandContext, erasures: Erasures, email: string): Pro
 	const what = `erase ${email} for good: ${sizeOf(found)}`;
 	if (cx.dryRun) return cx.wouldDo(what, { erase: email, ...found });
 	await cx.confirm({ kind: 'severe', what, name: email });
-	const done = await cx.killable(() => erasures.erase(email, { signal: cx.signal }));
+	const done = await cx.undoable(() => erasures.erase(email, { signal: cx.signal }));
 	await cx.out.document({ email, ...done }, sentenceOf(email, done));
 }
 

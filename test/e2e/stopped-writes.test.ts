@@ -1,0 +1,196 @@
+/** Ctrl-C in a command on PostgreSQL that waits for another session: the change is undone, and the error says so. */
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Interrupted } from '../../src/cli/frame/errors.js';
+import { cli, isBuilt, makeHome, startProgram } from '../support/cli.js';
+import { allCommands } from '../support/command-tree.js';
+import { eventually } from '../support/eventually.js';
+import { ask, describePostgres } from '../support/postgres.js';
+
+const mail = '--from news@example.com --subject S --text T';
+const undone = 'interrupted: the change that was under way is undone\n';
+
+/** By command: the words behind it, and what it says of its end; a text stands for `undone` and the command that goes on. */
+const calls: Readonly<Record<string, readonly [words: string, says?: string | RegExp]>> = {
+	'lists create': ['--name M --email-reason r'],
+	'lists update': ['1 --name N'],
+	'lists delete': ['1 --confirm L', /^error: interrupted: list 1 "L" still has 2 of 2 subscribers$/m],
+	'lists clear': ['1 --confirm L', /^error: interrupted: list 1 "L" still has 2 of 2 subscribers$/m],
+	'subscribers create': ['--list 1 --email a@example.com'],
+	'subscribers update': ['ann@example.com --list 1 --name Ann'],
+	'subscribers activate': ['off@example.com --list 1'],
+	'subscribers deactivate': ['ann@example.com --list 1'],
+	'subscribers delete': ['ann@example.com --list 1 --yes'],
+	'subscribers import': ['people.csv --list 1', undone],
+	'subscribers erase': ['ann@example.com --confirm ann@example.com'],
+	'fields create': ['--variable zip --name Zip'],
+	'fields update': ['city --variable town --confirm city'],
+	'fields delete': [
+		'city --confirm city',
+		/^error: interrupted: the field city is still there, and some subscribers hold it$/m,
+	],
+	'webhooks create': ['--url https://hooks.example.com/ --type OPENED'],
+	'webhooks update': ['1 --type HARDBOUNCED'],
+	'webhooks delete': ['1 --yes'],
+	'webhooks replay': ['1 --failed'],
+	'webhooks secret': ['--rotate --yes'],
+	send: [`--from news@example.com --to ann@example.com --subject S --text T --no-wait`],
+	'campaigns cancel': ['j --yes'],
+	'send cancel': ['j --yes'],
+	'templates create': ['--name W --text-file text.txt'],
+	'templates update': ['T --name W'],
+	'templates delete': ['T --yes'],
+	'templates push': ['mails.d', undone],
+	'senders add': ['b@example.com'],
+	'senders remove': ['other@example.com --yes'],
+	'messages cancel': ['MESSAGE --yes'],
+	'messages retry': ['MESSAGE'],
+	'suppressions add': ['x@example.com'],
+	'suppressions remove': ['gone@example.com --yes'],
+	'suppressions import': ['gone.csv'],
+	'engine init': ['--time-zone Europe/Oslo'],
+	'engine settings set': ['time_zone Europe/Oslo'],
+	'engine settings unset': ['smtp_url'],
+	'engine tokens create': ['--name shop'],
+	'engine tokens revoke': ['t --yes'],
+	'engine dkim add': ['--domain example.com --selector s2 --type ed25519'],
+	'engine dkim remove': ['--domain example.com --selector s1 --yes'],
+	'engine queue pause': ['--reason r'],
+	'engine queue resume': [''],
+	'engine check': ['--repair'],
+	apply: ['--file mail.yaml'],
+	api: [
+		'POST /sub/fields/ --data {"variable":"zip","name":"Zip"}',
+		'interrupted: the change that was under way may have been made\n',
+	],
+};
+
+describePostgres('a command that waits for another session on PostgreSQL', (server) => {
+	let db = '';
+	let home = '';
+	let message = '';
+	let holder: pg.Client;
+
+	const run = async (line: string) => {
+		const result = await cli(['--db', db, ...line.split(' '), '-o', 'json'], { env: { HOME: home } });
+		expect(result.code, `${line}: ${result.stderr}`).toBe(0);
+		return JSON.parse(result.stdout);
+	};
+	const file = (name: string, text: string) => writeFile(join(home, name), text);
+
+	beforeAll(async () => {
+		db = await server.createDatabase();
+		home = await makeHome();
+		await file('text.txt', 'Hello');
+		await mkdir(join(home, 'mails.d', 'T'), { recursive: true });
+		await file('mails.d/T/body.txt', 'Hello all');
+		await file('people.csv', 'email\nnew@example.com\n');
+		await file('gone.csv', 'email\nx@example.com\n');
+		await file('mail.yaml', 'lists: [{name: New, email_reason: r}]\n');
+		await run('engine init --sender news@example.com --smtp smtp://127.0.0.1:9');
+		await run('lists create --name L --email-reason r');
+		await run('fields create --variable city --name City');
+		await run('subscribers create -l 1 --email ann@example.com --meta city=Oslo');
+		await run('subscribers create -l 1 --email off@example.com --inactive');
+		await run('suppressions add gone@example.com');
+		await run('webhooks create --url https://hooks.example.com/ --type OPENED');
+		await run(`templates create --name T --text-file ${join(home, 'text.txt')}`);
+		await run('senders add other@example.com');
+		await run(`send ${mail} --to ann@example.com --no-wait`);
+		await run(`send ${mail} --list 1 --campaign j --yes --expect-count 1 --no-wait --transactional`);
+		await run('engine tokens create --name t');
+		await run('engine dkim add --domain example.com --selector s1 --type ed25519');
+		[{ id: message }] = await run('messages list');
+		// As a write of another process holds it.
+		holder = new pg.Client({ connectionString: db });
+		await holder.connect();
+	}, 120_000);
+	afterAll(() => holder.end());
+
+	const held = async <T>(work: () => Promise<T>): Promise<T> => {
+		await holder.query('BEGIN');
+		await holder.query(`SELECT pg_advisory_xact_lock(hashtextextended('mailctl public project 0', 0))`);
+		return work().finally(() => holder.query('ROLLBACK'));
+	};
+	const waiting = async () => {
+		const [row] = await ask(db, `SELECT count(*) AS n FROM pg_locks WHERE NOT granted`);
+		return Number(row?.['n']);
+	};
+	/** All rows of all tables that commands change. */
+	const kept = async () => {
+		const tables = await ask(
+			db,
+			`SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'
+			AND table_name NOT IN ('processes', 'outcomes', 'leaders') ORDER BY 1`,
+		);
+		const texts = tables.map(
+			({ name }) =>
+				`SELECT '${name}' AS of, md5(string_agg(t::text, '|' ORDER BY t::text)) AS rows FROM ${name} t`,
+		);
+		return ask(db, texts.join(' UNION ALL '));
+	};
+
+	const wordsOf = (path: string, line: string) =>
+		['--db', db, ...path.split(' '), ...line.split(' ')]
+			.filter((word) => word !== '')
+			.map((word) => (word === 'MESSAGE' ? message : word))
+			.map((word) => (/^(text\.txt|.*\.csv|mail\.yaml|mails\.d)$/.test(word) ? join(home, word) : word));
+
+	it.each(Object.entries(calls))('undoes it at Ctrl-C, and says so: %s', async (path, [line, says]) => {
+		const before = await kept();
+		const stop = new AbortController();
+		const argv = wordsOf(path, line);
+		const { code, stderr } = await held(async () => {
+			const running = cli(argv, { env: { HOME: home }, interrupts: stop.signal });
+			await eventually(async () => expect(await waiting()).toBe(1));
+			stop.abort(new Interrupted('SIGINT'));
+			const ended = await running;
+			// The statement that waited has ended, too.
+			await eventually(async () => expect(await waiting()).toBe(0));
+			return ended;
+		});
+		expect(code).toBe(130);
+		if (says === undefined) {
+			expect(stderr).toContain(`error: ${undone}`);
+			const [, , ...rest] = argv;
+			expect(stderr.replaceAll("'", '')).toContain(
+				`hint: run it again: mailctl --db ${db} ${rest.join(' ')}\n`,
+			);
+		} else if (typeof says === 'string') expect(stderr).toContain(`error: ${says}`);
+		else expect(stderr).toMatch(says);
+		expect(await kept()).toEqual(before);
+	});
+
+	it.skipIf(!isBuilt).each(['SIGINT', 'SIGTERM'] as const)('hears %s as a program, too', async (signal) => {
+		for (const path of ['fields update', 'subscribers erase']) {
+			const { code, stderr } = await held(async () => {
+				const child = startProgram(wordsOf(path, calls[path]?.[0] ?? ''), { HOME: home });
+				let said = '';
+				child.stderr.on('data', (chunk) => {
+					said += String(chunk);
+				});
+				const closed = once(child, 'close');
+				await eventually(async () => expect(await waiting()).toBe(1));
+				child.kill(signal);
+				const [ended] = await closed;
+				return { code: ended, stderr: said };
+			});
+			const word = signal === 'SIGINT' ? 'interrupted' : 'terminated';
+			expect([code, stderr]).toEqual([
+				signal === 'SIGINT' ? 130 : 143,
+				expect.stringContaining(`error: ${word}: the change that was under way is undone\n`),
+			]);
+		}
+	});
+
+	it('leaves out no command that changes something', async () => {
+		const others =
+			/^(serve|worker|smoke|login|logout|profile|config|demo|sink|completion|campaigns resume|send resume|webhooks test|webhooks listen|engine (queue drain|bounces ingest|secrets|restore|migrate|backup)|templates pull)/;
+		const changing = (await allCommands()).filter(({ command }) => command.writes === true);
+		const missing = changing.map(({ path }) => path).filter((path) => !(path in calls) && !others.test(path));
+		expect(missing).toEqual([]);
+	});
+});
