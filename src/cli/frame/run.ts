@@ -142,6 +142,9 @@ const watchedMs = 5_000;
 /** Time to clean up after a stop signal, in milliseconds; a second more than the worker gives deliveries in flight. */
 const graceMs = 10_000;
 
+/** The command has not ended within the grace period. */
+class Overdue extends Error {}
+
 /** The result of the command, or the reason of the signal when the command does not end within the grace period. */
 async function orAborted<T>(
 	running: Promise<T>,
@@ -150,7 +153,7 @@ async function orAborted<T>(
 	let timer: NodeJS.Timeout | undefined;
 	const stopped = new Promise<never>((_, reject) => {
 		const arm = () => {
-			timer = setTimeout(() => reject(signal.reason), graceMs);
+			timer = setTimeout(() => reject(new Overdue()), graceMs);
 		};
 		if (signal.aborted) arm();
 		else signal.addEventListener('abort', arm, { once: true });
@@ -181,7 +184,7 @@ function withFate(reason: unknown, error: unknown, again: () => OwnCommand | nul
 			'the change that was under way is undone',
 			command === null ? 'run the command again' : ['run it again: ', command],
 		);
-	const isUnknown = error === reason || (error instanceof ApiError && mayHaveHappened(error));
+	const isUnknown = error instanceof Overdue || (error instanceof ApiError && mayHaveHappened(error));
 	return isUnknown
 		? tell('the change that was under way may have been made', 'look before it is run again')
 		: reason;
