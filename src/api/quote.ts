@@ -29,6 +29,30 @@ export function withoutPassword(text: string): string {
 		.replace(/([?&]password=)[^\s&#"\\]*/gi, '$1********');
 }
 
+/**
+ * A text for errors, questions and logs: URLs in it without passwords, web URLs without their user (a token may stand there
+ * alone), and parameters without a value where the name speaks of a secret.
+ */
+export function withoutSecrets(text: string): string {
+	if (!text.includes(':/')) return text;
+	return withoutPassword(text)
+		.replace(/\b((?:https?|ftps?|wss?):\/\/?)[^\s/?#:"@\\]+@/gi, '$1********@')
+		.replace(secretParameter, '$1********');
+}
+
+const secretParameter =
+	/([?&][\w.-]*(?:pass(?:word|wd)?|pwd|token|secret|key|sig(?:nature)?|auth|jwt|credentials?)=)(?!\*{8})[^\s&#"\\]*/gi;
+
+/**
+ * A URL that was given, for the error that refuses it: without its user, and no parameter has a value. What is no URL may
+ * have been meant as one.
+ */
+export function shownUrl(text: string): string {
+	return text
+		.replace(/^([a-z][\w+.-]*:\/\/?)?[^\s/?#"\\]*@/i, '$1********@')
+		.replace(/([?&][^\s?&#="]*=)[^\s&#"\\]*/g, '$1********');
+}
+
 /** Texts to mask: the token, and passwords of a request's body. Shorter texts occur anywhere. */
 export function secretsOf(token: string | null, body: unknown): string[] {
 	const password =

@@ -100,11 +100,11 @@ describe('a global option of the wrong kind', () => {
 	});
 });
 
-it('a proxy that is no URL is named without its password', async () => {
+it('a proxy that is no URL is named without its user and password', async () => {
 	for (const proxy of ['ftp://ann:hidden@proxy', 'ann:hidden@', 'http://ann:hid@den@:3128']) {
 		const { code, stderr } = await cli(['lists', 'list', '--proxy', proxy]);
-		expect([code, stderr]).toEqual([2, expect.stringContaining('ann:********@')]);
-		expect(stderr).not.toMatch(/hid|den/);
+		expect([code, stderr]).toEqual([2, expect.stringContaining('********@')]);
+		expect(stderr).not.toMatch(/ann|hid|den/);
 	}
 });
 

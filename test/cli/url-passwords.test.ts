@@ -203,3 +203,33 @@ it.each([
 	expect(result.code, result.stderr).toBe(code);
 	expect(result.stdout + result.stderr).not.toContain('hunter2');
 });
+
+const secretive = 'S3cretUser@h.example.com/in?id=S3cretId&token=S3cretToken';
+const secretiveLocal = `http://S3cretUser:S3cretPass@127.0.0.1/in?id=S3cretId&token=S3cretToken`;
+
+const refused: readonly (readonly string[])[] = [
+	['engine', 'settings', 'set', 'public_url', `https://${secretive}`],
+	['engine', 'settings', 'set', 'public_url', secretive],
+	['engine', 'settings', 'set', 'page_logo_url', `https://${secretive}`],
+	['engine', 'settings', 'set', 'page_logo_url', `ftp://${secretive}`],
+	['engine', 'settings', 'set', 'smtp_url', `smtp://${secretive}`],
+	['engine', 'init', '--public-url', `https://${secretive}`],
+	['engine', 'init', '--smtp', `smpt://${secretive}`],
+	['webhooks', 'create', '--type', 'OPENED', '--url', `ftp://${secretive}`],
+	['webhooks', 'create', '--type', 'OPENED', '--url', secretiveLocal],
+	['webhooks', 'listen', '--forward-to', `ftp://${secretive}`],
+	['api', 'GET', `https://${secretive}`],
+	['profile', 'add', 'x', '--base-url', `ftp://${secretive}`],
+	['profile', 'add', 'x', '--base-url', `https://${secretive}`],
+	['login', '--base-url', `ftp://${secretive}`, '--no-check'],
+];
+
+it.each(
+	refused,
+)('keeps user and parameters of a refused URL out of its error: %s %s %s %s %s %s', async (...argv) => {
+	const { run } = await makeProject();
+	for (const more of [[], ['-o', 'json'], ['--debug']]) {
+		const { code, stdout, stderr } = await run([...argv, ...more]);
+		expect([code === 0, stdout + stderr]).toEqual([false, expect.not.stringContaining('S3cret')]);
+	}
+});

@@ -1,7 +1,7 @@
 /** Flag > environment > profile > default: each setting with where its value comes from, as `config explain` shows it. */
 
 import { type Clock, isTimeZone, type Micros, systemClock } from '../../api/datetime.js';
-import { withoutPassword } from '../../api/quote.js';
+import { shownUrl, withoutPassword } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { shownDatabase } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
@@ -128,7 +128,7 @@ function assertProxy(text: string | undefined): void {
 	if (text === undefined) return;
 	const url = text.includes('://') ? text : `http://${text}`;
 	if (canParseUrl(url) && /^(?:https?|socks5?):$/.test(new URL(url).protocol)) return;
-	throw new UsageError(`--proxy: "${withoutPassword(url)}" is no URL of a proxy`, {
+	throw new UsageError(`--proxy: "${shownUrl(url)}" is no URL of a proxy`, {
 		hint: 'such as http://host:3128; https and socks5 are known too',
 	});
 }

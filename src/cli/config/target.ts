@@ -1,5 +1,6 @@
 /** Which deployment or database a command goes to. The target on the highest level wins as a whole. */
 
+import { shownUrl } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { foreignScheme, isPostgres, shownDatabase } from '../../store/url.js';
 import { type Command, flagOf, type ReachOption, reachOptions } from '../frame/command.js';
@@ -172,7 +173,7 @@ function localTarget(url: string, from: string): Target {
 export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {
 	const url = canParseUrl(text) ? new URL(text) : null;
 	if (url === null || !/^https?:$/.test(url.protocol))
-		throw new UsageError(`${from}: "${text}" is no http or https URL`, schemeHint(text));
+		throw new UsageError(`${from}: "${shownUrl(text)}" is no http or https URL`, schemeHint(text));
 	if (url.username !== '' || url.password !== '')
 		throw new UsageError(`${from}: a URL must not hold a password`, {
 			hint: 'use MAILCTL_TOKEN or --token-file',

@@ -1,6 +1,6 @@
 /** The status of a database of this machine, with times as the API writes them. */
 import { formatDateTime } from '../../api/datetime.js';
-import { withoutPassword } from '../../api/quote.js';
+import { withoutSecrets } from '../../api/quote.js';
 import { limitSettings } from '../../engine/rules/limits.js';
 import { proposedRetention } from '../../engine/rules/retention.js';
 import { readSettings } from '../../engine/settings.js';
@@ -43,7 +43,7 @@ export async function localStatus(
 		limits: Object.fromEntries(limits),
 		webhooks_stopped: stopped_webhooks.map(({ id, url, stopped_at }) => ({
 			id,
-			url: withoutPassword(url),
+			url: withoutSecrets(url),
 			since: formatDateTime(stopped_at),
 		})),
 		size: sizes,

@@ -1,4 +1,5 @@
 /** Missing values of a command line, asked of a person by their descriptions: a wrong answer is asked again, with the reason. */
+import { shownUrl } from '../../api/quote.js';
 import { isWebUrl } from '../../api/schema/url.js';
 import type { RecordKind, TextForm } from './command.js';
 import type { CommandContext } from './context.js';
@@ -63,7 +64,8 @@ export async function checkOf(form: TextForm): Promise<WhyNot> {
 			return async (text) => noAddress(text);
 		}
 		case 'url': {
-			return async (text) => (isWebUrl(text) ? null : `"${text}" is no URL, such as https://example.com/in`);
+			return async (text) =>
+				isWebUrl(text) ? null : `"${shownUrl(text)}" is no URL, such as https://example.com/in`;
 		}
 		case 'domain': {
 			const { isEmailAddress } = await import('../../api/address.js');

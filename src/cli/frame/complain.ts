@@ -1,6 +1,6 @@
 /** Errors on stderr: for people in lines, for machines in one JSON line. Passwords of URLs are hidden. */
 
-import { withoutPassword } from '../../api/quote.js';
+import { withoutSecrets } from '../../api/quote.js';
 import { clean, cleanLines, jsonLine } from '../render/clean.js';
 import { hasColor, paint } from '../render/color.js';
 import { fitSentences } from '../render/sentences.js';
@@ -25,9 +25,9 @@ export async function complain(
 	const text = isMachine(options.format)
 		? errorLine(complaint, target)
 		: await lines(complaint, error, { io, target });
-	await io.stderr.write(withoutPassword(text));
+	await io.stderr.write(withoutSecrets(text));
 	if (options.debug && error instanceof Error && !isMachine(options.format))
-		await io.stderr.write(`${withoutPassword(cleanLines(stackOf(error)))}\n`);
+		await io.stderr.write(`${withoutSecrets(cleanLines(stackOf(error)))}\n`);
 	return complaint.exit;
 }
 

@@ -3,7 +3,7 @@
  * leaves only warnings. Passwords of URLs are hidden.
  */
 
-import { withoutPassword } from '../../api/quote.js';
+import { withoutSecrets } from '../../api/quote.js';
 import { clean, cleanLines, jsonLine } from '../render/clean.js';
 import type { Paint } from '../render/color.js';
 import { createProgress, type Progress } from '../render/progress.js';
@@ -57,7 +57,7 @@ export function createTalk(stderr: OneLine, options: TalkOptions): WholeTalk {
 function toPeople(stderr: OneLine, options: TalkOptions): WholeTalk {
 	const { quiet, debug, paint, target } = options;
 	const inLines = (text: string, commands?: readonly string[]) => fitSentences(text, stderr, commands);
-	const say = (text: string) => stderr.write(`${withoutPassword(text)}\n`);
+	const say = (text: string) => stderr.write(`${withoutSecrets(text)}\n`);
 	const hint = async (what: Hint) => {
 		if (quiet) return;
 		const text = `hint: ${clean(hintText(what, target))}`;
@@ -89,7 +89,7 @@ function toMachines(stderr: OneLine, options: TalkOptions): WholeTalk {
 		waiting = [];
 		return taken;
 	};
-	const write = (what: Readonly<Record<string, string>>) => stderr.write(withoutPassword(jsonLine(what)));
+	const write = (what: Readonly<Record<string, string>>) => stderr.write(withoutSecrets(jsonLine(what)));
 	const end = async () => {
 		for (const hint of takeHints()) await write({ hint: hintText(hint, target) });
 	};

@@ -3,7 +3,7 @@
 import type { Api } from '../../api/api.js';
 import { campaignState } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
-import { withoutPassword } from '../../api/quote.js';
+import { withoutSecrets } from '../../api/quote.js';
 import type { List } from '../../api/records.js';
 import { profileKeys, readConfig } from '../config/config.js';
 import { builtIn } from '../config/target.js';
@@ -77,7 +77,7 @@ async function recordsOf(
 		case 'webhook':
 			return {
 				choices: choosing((await cx.api()).webhooks, signal, ({ id, type, url }) => ({
-					name: `${id} ${type} ${withoutPassword(url)}`,
+					name: `${id} ${type} ${withoutSecrets(url)}`,
 					value: String(id),
 				})),
 				hint: mailctl('webhooks', 'create'),

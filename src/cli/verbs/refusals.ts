@@ -3,7 +3,7 @@
 import { maxAddressLength } from '../../api/address.js';
 import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
 import { isHeldReason, pauseSentence } from '../../api/pauses.js';
-import { withoutPassword } from '../../api/quote.js';
+import { shownUrl, withoutSecrets } from '../../api/quote.js';
 import { unknownVariableOf } from '../../api/refusals.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
@@ -98,7 +98,9 @@ function withValue({ path, code, message }: Refused, input: object): string {
 	const form = addresses.get(keys[0] ?? '');
 	const told = form === undefined || code !== 'invalid' ? message : withAddressFault(message, text, form);
 	const most = form === undefined ? maxQuoted : maxAddressLength;
-	return text.length > most || message.includes(text) ? told : `${told} (${withoutPassword(text)})`;
+	return text.length > most || message.includes(text)
+		? told
+		: `${told} (${keys.at(-1)?.endsWith('url') ? shownUrl(text) : withoutSecrets(text)})`;
 }
 
 function addressAt(input: object, path: string): string {

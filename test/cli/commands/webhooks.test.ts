@@ -176,7 +176,7 @@ describe('mailctl webhooks', () => {
 		[
 			['--url', 'ftp://ann:hidden@x.example.com/', '--type', 'OPENED'],
 			5,
-			'url: Enter a valid URL. (ftp://ann:********@x.example.com/)',
+			'url: Enter a valid URL. (ftp://********@x.example.com/)',
 		],
 		[['--url', 'http://0x7f.1/x', '--type', 'OPENED'], 5, 'url: Enter a valid URL. (http://0x7f.1/x)'],
 		[['--url', url, '--type', 'OPEND'], 2, '--type: "OPEND" is not a choice'],

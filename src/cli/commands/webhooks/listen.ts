@@ -2,6 +2,7 @@
 
 import type { Api } from '../../../api/api.js';
 import { microsPerMs } from '../../../api/datetime.js';
+import { shownUrl } from '../../../api/quote.js';
 import { type Webhook, webhookTypes } from '../../../api/records.js';
 import { canParseUrl } from '../../../api/schema/url.js';
 import { command, type FileSource } from '../../frame/command.js';
@@ -166,7 +167,7 @@ function assertRegisters({
 function webUrl(text: string, flag: string): URL {
 	const url = canParseUrl(text) ? new URL(text) : null;
 	if (url === null || !/^https?:$/.test(url.protocol))
-		throw new UsageError(`${flag}: "${text}" is no URL of http or https`);
+		throw new UsageError(`${flag}: "${shownUrl(text)}" is no URL of http or https`);
 	return url;
 }
 

@@ -1,7 +1,7 @@
 /** Webhooks that get no notifications any more, or fail for long. */
 
 import { type Clock, type Micros, microsPerDay } from '../../../api/datetime.js';
-import { withoutPassword } from '../../../api/quote.js';
+import { withoutSecrets } from '../../../api/quote.js';
 import { untilText } from '../../render/amounts.js';
 import { counted } from '../../render/counted.js';
 import { momentText } from '../../render/times.js';
@@ -39,7 +39,7 @@ function judgeWebhook(
 	{ id, url, stopped, failedLately, deliveredLately, oldestRetried }: InspectedWebhook,
 	{ now, line, zone }: { now: Micros } & Pick<Surroundings, 'line' | 'zone'>,
 ): Verdict | null {
-	const name = `webhook ${id} (${withoutPassword(url)})`;
+	const name = `webhook ${id} (${withoutSecrets(url)})`;
 	if (stopped !== null) {
 		const { since, waiting } = stopped;
 		const left =
