@@ -24,7 +24,7 @@ export const listDetailsFields = fieldSet({
 });
 export type ListDetailsInput = Infer<typeof listDetailsFields>;
 
-/** `is_new` false: it was there before. */
+/** `is_new` false: it was there before the first call with this idempotency key. */
 export interface AddedList {
 	is_new: boolean;
 	list: List;
@@ -32,7 +32,10 @@ export interface AddedList {
 
 /** Details of lists. Throws `not_found` and `invalid`. */
 export interface ListsPlus {
-	/** Adds the list, unless there is one of its name: then that one, as it is. One operation: of several at once, one adds. */
+	/**
+	 * Adds the list, unless there is one of its name: then that one, as it is. One operation: of several at once, one adds. A
+	 * repeat with the idempotency key of the call that added it says so again; `unprocessable`: the key is another request's.
+	 */
 	add(input: Infer<typeof listFields>, call?: Call): Promise<AddedList>;
 	get(id: number, call?: Call): Promise<ListDetails>;
 	patch(id: number, input: Partial<ListDetailsInput>, call?: Call): Promise<ListDetails>;

@@ -1,8 +1,11 @@
 /** Resolves a send request into the content that is stored: template, sender, links, variables. */
 
+import { createHash } from 'node:crypto';
+import type { Call } from '../api/api.js';
 import type { Attachment } from '../api/attachments.js';
 import type { Content } from '../api/content.js';
 import { ApiError, type FieldErrors, invalid } from '../api/errors.js';
+import { canonicalJson } from '../api/json.js';
 import type { StoredParts } from '../api/messages.js';
 import type { Template, Uuid } from '../api/records.js';
 import { refusal } from '../api/refusals.js';
@@ -12,6 +15,7 @@ import { cidFaults } from '../content/attachments.js';
 import { contentSha256 } from '../content/hash.js';
 import { contentSize, contextErrors, joinFault } from '../content/joined-size.js';
 import { isTooDeep, maxNesting } from '../content/nesting.js';
+import type { IdempotencyKey } from '../store/submissions.js';
 import type { EngineContext } from './context.js';
 import { noSuch, unverifiedSender } from './rules/errors.js';
 import { readSettings } from './settings.js';
@@ -175,6 +179,13 @@ export function isLoopbackSmtp(smtpUrl: string | null): boolean {
 	if (smtpUrl === null || !canParseUrl(smtpUrl)) return false;
 	const host = new URL(smtpUrl).hostname.replace(/^\[|\]$/g, '');
 	return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** The key of a call, with what it stands for. An embedded database has one owner; a server's clients have keys of their own. */
+export function idempotencyKey(request: object, call: Call | undefined): IdempotencyKey | null {
+	if (call?.idempotencyKey === undefined) return null;
+	const fingerprint = createHash('sha256').update(canonicalJson(request)).digest('hex');
+	return { scope: call.client ?? '', key: call.idempotencyKey, fingerprint };
 }
 
 /** The same key was used for another body (draft-ietf-httpapi-idempotency-key-header: 422). */

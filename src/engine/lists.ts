@@ -5,6 +5,7 @@ import { type AddedList, type ListsPlus, listDetailsFields, listFields } from '.
 import type { List } from '../api/records.js';
 import type { Command } from '../store/operations.js';
 import type { Store } from '../store/store.js';
+import { idempotencyKey, keyConflict } from './contents.js';
 import { checked, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
@@ -35,6 +36,7 @@ async function putList(
 	command: Command<'createList'>,
 ): Promise<AddedList> {
 	const outcome = await writes.createList(command);
+	if (outcome.kind === 'key_conflict') throw keyConflict();
 	return { is_new: outcome.was_there !== true, list: written(outcome) };
 }
 
@@ -42,9 +44,10 @@ async function putList(
 export function createListsPlus({ store, clock }: EngineContext): ListsPlus {
 	const { reads, writes } = store;
 	return {
-		add: async (body) => {
+		add: async (body, call) => {
 			const input = checked(listFields.parse(body, 'create'));
-			return putList(store, { input, now: clock.now(), unless_named: true });
+			const key = idempotencyKey({ operation: 'lists.add', ...input }, call);
+			return putList(store, { input, now: clock.now(), unless_named: true, key });
 		},
 		get: async (id) => found(await reads.getListDetails({ id })),
 		patch: async (id, input) => {

@@ -1,12 +1,10 @@
 /** Accepts submissions, and reads the messages made from them. */
-import { createHash } from 'node:crypto';
 import { emailKey } from '../api/address.js';
 import type { Call } from '../api/api.js';
 import type { MessageFilter, Messages } from '../api/capabilities.js';
 import { formatDateTime, type Micros, parseDateTime } from '../api/datetime.js';
 import { type ApiError, invalid, notFound } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
-import { canonicalJson } from '../api/json.js';
 import { sendFields } from '../api/messages.js';
 import { heldReason } from '../api/pauses.js';
 import type { MessageHold, SendResult, Uuid } from '../api/records.js';
@@ -14,8 +12,7 @@ import { texts } from '../api/schema/texts.js';
 import type { MessagePlace } from '../store/messages.js';
 import type { LimitHold, QueuePause } from '../store/queue.js';
 import type { MessageAction } from '../store/store.js';
-import type { IdempotencyKey } from '../store/submissions.js';
-import { keyConflict, refusalBeside, resolveContent } from './contents.js';
+import { idempotencyKey, keyConflict, refusalBeside, resolveContent } from './contents.js';
 import { assertWanted, type EngineContext, found, seenBy } from './context.js';
 import { readPage } from './pages.js';
 import { readDeleted } from './people.js';
@@ -172,11 +169,4 @@ function comparable(filter: MessageFilter) {
 		...(filter.to !== undefined && { to_key: emailKey(filter.to) }),
 		...(since !== undefined && { since_at: since }),
 	};
-}
-
-// An embedded database has one owner; a server's clients have keys of their own.
-function idempotencyKey(request: SendRequest, call: Call | undefined): IdempotencyKey | null {
-	if (call?.idempotencyKey === undefined) return null;
-	const fingerprint = createHash('sha256').update(canonicalJson(request)).digest('hex');
-	return { scope: call.client ?? '', key: call.idempotencyKey, fingerprint };
 }

@@ -26,6 +26,8 @@ export interface Route {
 	body?: BodySize;
 	/** Not idempotent, although its method is: no client repeats it automatically. */
 	isUnsafe?: true;
+	/** A repeat with the same Idempotency-Key has the first answer. */
+	isKeyed?: true;
 }
 
 /**
@@ -124,7 +126,7 @@ export const routes = {
 	'webhooks.delete': remove(webhook, 'admin'),
 	'webhooks.test': get(`${webhook}run_test/`, 'admin', { isUnsafe: true }),
 
-	send: post('/message/send/', 'send', { body: 'content' }),
+	send: post('/message/send/', 'send', { body: 'content', isKeyed: true }),
 	report: get('/stat/reports/events-report/', 'read', { query: reportQuery }),
 
 	'ext.templates.page': get(templates, 'read', { query: paging }),
@@ -163,7 +165,7 @@ export const routes = {
 	'ext.reports.links': get(`${campaign}links/`, 'read'),
 
 	/** Body `{name, email_reason}`, answers `{is_new, list}`: see `ListsPlus.add`. */
-	'ext.lists.add': post('/ext/lists/', 'admin', { body: 'record' }),
+	'ext.lists.add': post('/ext/lists/', 'admin', { body: 'record', isKeyed: true }),
 	/** What a list has beyond the document: `{id, public_name}`. */
 	'ext.lists.get': get('/ext/lists/{list_id}/', 'read'),
 	'ext.lists.patch': patch('/ext/lists/{list_id}/', 'admin'),

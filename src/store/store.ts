@@ -206,12 +206,16 @@ export interface Writes
 		SuppressionWrites,
 		CampaignWrites,
 		RowImportWrites {
-	/** `unless_named`: the first one that has the name, where one has, and `was_there`. */
+	/**
+	 * `unless_named`: the first one that has the name, where one has, and `was_there`; what was added under the `key` is new
+	 * again. `key_conflict`: another request has that key.
+	 */
 	createList(c: {
 		input: ListInput;
 		now: Micros;
 		unless_named?: true;
-	}): Promise<Written<List> & { was_there?: true }>;
+		key?: IdempotencyKey | null;
+	}): Promise<(Written<List> & { was_there?: true }) | { kind: 'key_conflict' }>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
 	patchListDetails(c: { id: number; patch: Partial<ListDetailsInput> }): Promise<Written<ListDetails>>;
 	/** Deletes the list with its subscribers, slice by slice, and before them cancels its waiting bulk messages. False: no such list. */

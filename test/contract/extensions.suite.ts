@@ -285,6 +285,21 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('a list that is wanted once', () => {
+			it('is new again for the repeat of the call that added it, and of that call alone', async () => {
+				const lists = await ext('lists');
+				const key = { idempotencyKey: unique('key') };
+				const body = { name: unique('kept'), email_reason: 'You asked' };
+				const added = await lists.add(body, key);
+				expect(added.is_new).toBe(true);
+				expect(await lists.add(body, key)).toEqual(added);
+				expect(await lists.add(body)).toEqual({ is_new: false, list: added.list });
+				await expect(lists.add({ ...body, email_reason: 'Other' }, key)).rejects.toMatchObject({
+					code: 'unprocessable',
+				});
+				await api.lists.delete(added.list.id);
+				expect(await lists.add(body, key)).toMatchObject({ is_new: true });
+			});
+
 			it('is added by the first call, and answered as it is by the others', async () => {
 				const lists = await ext('lists');
 				const name = unique('once');

@@ -80,6 +80,25 @@ describe.skipIf(!isBuilt)('apply', () => {
 	);
 
 	it(
+		'whose answer to a list is lost counts that list as its own',
+		async () => {
+			const proxy = await startKillingProxy(server.baseUrl);
+			endings.push(proxy.close);
+			proxy.arm({
+				at: 1,
+				when: 'after',
+				only: 'POST /ext/lists/',
+				strike: (response) => response.destroy(),
+			});
+			const env = { HOME: await makeHome(), MAILCTL_TOKEN: server.token };
+			const child = startProgram(['--base-url', proxy.baseUrl, 'apply', '-f', file, '-y'], env);
+			expect(await ended(child)).toMatchObject({ code: 0, stderr: expect.not.stringContaining('elsewhere') });
+			await expectOnce();
+		},
+		timeLimit,
+	);
+
+	it(
 		'twice at the same time, from different homes: each is made once, by the first',
 		async () => {
 			const proxy = await startKillingProxy(server.baseUrl);

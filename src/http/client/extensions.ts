@@ -1,8 +1,10 @@
 /** The extensions over their routes; only those that a deployment announces are called. */
+import { randomUUID } from 'node:crypto';
 import type { Extensions } from '../../api/capabilities.js';
 import type { Deliveries, SigningSecret, StoppedWebhook } from '../../api/deliveries.js';
 import type { SubscriberSlice } from '../../api/exports.js';
 import type { Suppressions } from '../../api/suppressions.js';
+import { headerNames } from '../errors.js';
 import { ackOf, audiences, campaigns, type Perform } from './campaigns.js';
 import {
 	assertNothing,
@@ -85,7 +87,10 @@ export function extensions(endpoint: Endpoint): Extensions {
 		assertNothing(await requestOperation(endpoint, what));
 	return {
 		lists: {
-			add: (body, call) => perform({ operation: 'ext.lists.add', body, call, isRepeatable: true }, addedList),
+			add: (body, call) => {
+				const headers = { [headerNames.idempotencyKey]: call?.idempotencyKey ?? randomUUID() };
+				return perform({ operation: 'ext.lists.add', body, headers, call, isRepeatable: true }, addedList);
+			},
 			get: (list_id, call) => perform({ operation: 'ext.lists.get', values: { list_id }, call }, listDetails),
 			patch: (list_id, body, call) =>
 				perform({ operation: 'ext.lists.patch', values: { list_id }, body, call }, listDetails),

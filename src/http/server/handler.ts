@@ -126,7 +126,7 @@ async function perform(api: ExtendedApi, request: HttpRequest, performed: Perfor
 
 /** The options of the call; its results for headers are added to `headers`. */
 function callOf(request: HttpRequest, { operation, principal }: Performed, answered: Headers): Call {
-	const key = operation === 'send' ? idempotencyKey(request.headers) : undefined;
+	const key = routes[operation].isKeyed === true ? idempotencyKey(request.headers) : undefined;
 	return {
 		client: principal.name,
 		...(!seesAll(principal, routes[operation]) && { ownOnly: true as const }),

@@ -1,4 +1,4 @@
-/** Idempotency keys of send calls: each has its answer for 24 hours (docs/api-decisions.md). */
+/** Idempotency keys of calls: each has its answer for 24 hours (docs/api-decisions.md). */
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import type { Acceptance, IdempotencyKey } from '../submissions.js';
@@ -14,14 +14,7 @@ interface KeyRow {
 
 /** The answer to the same key within 24 hours; null for a new key. */
 export async function findEarlier(sql: Sql, key: IdempotencyKey, now: Micros): Promise<Acceptance | null> {
-	const row = await sql.get<KeyRow>(
-		`SELECT fingerprint, submission_id, campaign, answer
-		FROM idempotency_keys
-		WHERE scope = ? AND key = ? AND created_at > ?`,
-		key.scope,
-		key.key,
-		now - microsPerDay,
-	);
+	const row = await findKey(sql, key, now);
 	if (row === undefined) return null;
 	if (row.fingerprint !== key.fingerprint) return { kind: 'key_conflict' };
 	// Written by rememberKey and by nothing else.
@@ -29,11 +22,51 @@ export async function findEarlier(sql: Sql, key: IdempotencyKey, now: Micros): P
 	return { kind: 'replayed', answer, submission: row.submission_id, campaign: row.campaign };
 }
 
+/** The list that a call with this key has added; null for a new key. */
+export async function findAddedList(
+	sql: Sql,
+	key: IdempotencyKey,
+	now: Micros,
+): Promise<{ kind: 'added'; id: number } | { kind: 'key_conflict' } | null> {
+	const row = await findKey(sql, key, now);
+	if (row === undefined) return null;
+	if (row.fingerprint !== key.fingerprint) return { kind: 'key_conflict' };
+	// Written by rememberList: the fingerprint is that of the operation too.
+	const { list } = parseStored(row.answer) as { list: number };
+	return { kind: 'added', id: list };
+}
+
+/** Keeps that a call with this key has added the list. */
+export function rememberList(
+	sql: Sql,
+	key: IdempotencyKey,
+	{ list, now }: { list: number; now: Micros },
+): void {
+	rememberKey(sql, key, { submission: null, campaign: null, answer: { list }, now });
+}
+
+function findKey(sql: Sql, key: IdempotencyKey, now: Micros): Promise<KeyRow | undefined> {
+	return sql.get<KeyRow>(
+		`SELECT fingerprint, submission_id, campaign, answer
+		FROM idempotency_keys
+		WHERE scope = ? AND key = ? AND created_at > ?`,
+		key.scope,
+		key.key,
+		now - microsPerDay,
+	);
+}
+
 /** Replaces an answer that is too old to count. */
 export function rememberKey(
 	sql: Sql,
 	key: IdempotencyKey,
-	said: { submission: Uuid; campaign: Uuid | null; answer: SendResult; now: Micros },
+	said: {
+		/** Null: it is no send call. */
+		submission: Uuid | null;
+		campaign: Uuid | null;
+		answer: SendResult | { list: number };
+		now: Micros;
+	},
 ): void {
 	sql.write(
 		`INSERT INTO idempotency_keys (scope, key, fingerprint, submission_id, campaign, answer, created_at)
@@ -47,7 +80,7 @@ export function rememberKey(
 		key.scope,
 		key.key,
 		key.fingerprint,
-		said.submission,
+		said.submission ?? '',
 		said.campaign,
 		JSON.stringify(said.answer),
 		said.now,

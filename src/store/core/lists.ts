@@ -3,6 +3,7 @@
 import type { Micros } from '../../api/datetime.js';
 import type { ListDetails } from '../../api/lists.js';
 import type { Operations } from '../operations.js';
+import { findAddedList, rememberList } from './idempotency.js';
 import { dropCounters, moveCounters } from './list-counters.js';
 import { cancelWaitingOfList } from './messages/actions.js';
 import { widenToAllLists } from './recipients.js';
@@ -28,7 +29,11 @@ export function createLists(sql: Sql) {
 			return row === null ? null : toList(row);
 		},
 		getListDetails: ({ id }) => findDetails(sql, id),
-		createList: async ({ input, now, unless_named }) => {
+		createList: async ({ input, now, unless_named, key = null }) => {
+			const earlier = key === null ? null : await findAddedList(sql, key, now);
+			if (earlier?.kind === 'key_conflict') return earlier;
+			const added = earlier === null ? null : await findList(sql, earlier.id);
+			if (added !== null) return { kind: 'written', record: toList(added) };
 			const there = unless_named ? await findNamed(sql, input.name) : null;
 			if (there !== null) return { kind: 'written', record: toList(there), was_there: true };
 			const id = await sql.number(
@@ -37,6 +42,7 @@ export function createLists(sql: Sql) {
 				input.email_reason,
 				now,
 			);
+			if (key !== null) rememberList(sql, key, { list: id, now });
 			return await written(sql, id);
 		},
 		patchList: async ({ id, patch }) => {

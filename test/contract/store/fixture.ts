@@ -23,7 +23,7 @@ export const accepted250: Reply = { phase: 'answer', code: 250, enhanced: '2.0.0
 export const unknown550: Reply = { phase: 'rcpt', code: 550, enhanced: '5.1.1', text: 'No such user' };
 export const busy451: Reply = { phase: 'rcpt', code: 451, enhanced: '4.7.1', text: 'Try again later' };
 
-export function recordOf<T>(outcome: Written<T>): T {
+export function recordOf<T>(outcome: Written<T> | { kind: 'key_conflict' }): T {
 	if (outcome.kind !== 'written') throw new Error(`expected a record, got ${JSON.stringify(outcome)}`);
 	return outcome.record;
 }

@@ -111,7 +111,7 @@ const sendHeaders = {
 };
 
 function headerParameters(operation: Operation): object[] {
-	if (operation !== 'send') return [];
+	if (routes[operation].isKeyed !== true) return [];
 	return [
 		{
 			name: headerNames.idempotencyKey,
@@ -200,7 +200,7 @@ function errorsOf(operation: Operation, route: Route): Record<string, object> {
 		404,
 		...(isSession || isSend ? [409] : []),
 		...(route.body !== undefined ? [413, 415] : []),
-		...(isSend ? [422] : []),
+		...(route.isKeyed === true ? [422] : []),
 		429,
 		500,
 		503,
