@@ -29,6 +29,21 @@ export async function* iterate<T>(
 	}
 }
 
+/** What follows a key, slice by slice, until there is no next one. Throws `bad_answer` for a key that was asked for before. */
+export async function* iterateSlices<K, S extends { next: K | null }>(
+	from: K,
+	readSlice: (key: K) => Promise<S>,
+): AsyncGenerator<S, void, undefined> {
+	const visited = new Set<K>();
+	for (let key: K | null = from; key !== null; ) {
+		if (visited.has(key)) throw lost(`what follows ${String(key).slice(0, 80)} leads back to it`);
+		visited.add(key);
+		const slice: S = await readSlice(key);
+		yield slice;
+		key = slice.next;
+	}
+}
+
 /** At most `limit` rows, without reading more pages than necessary. */
 export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[]> {
 	const taken: T[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PageRequest } from '../../src/api/api.js';
-import { iterate, take } from '../../src/api/pages.js';
+import { iterate, iterateSlices, take } from '../../src/api/pages.js';
 import type { Page } from '../../src/api/records.js';
 
 /** A collection of `count` numbers, `size` a page whatever is asked. */
@@ -66,5 +66,32 @@ describe('iterating a collection', () => {
 	])('refuses %s', async (_, answer) => {
 		const read = async ({ page = 1 }: PageRequest) => ({ count: 9, previous: null, ...answer(page) });
 		await expect(all(iterate(read))).rejects.toMatchObject({ name: 'ApiError', code: 'bad_answer' });
+	});
+});
+
+describe('slices by key', () => {
+	const read = (next: Readonly<Record<string, string | null>>) => async () => {
+		const asked: string[] = [];
+		const slices = iterateSlices('a', async (key) => {
+			asked.push(key);
+			return { next: next[key] ?? null };
+		});
+		for await (const _ of slices) if (asked.length > 10) break;
+		return asked;
+	};
+
+	test('are read until there is no next one', async () => {
+		expect(await read({ a: 'b', b: 'c', c: null })()).toEqual(['a', 'b', 'c']);
+	});
+
+	test.each([
+		['itself', { a: 'a' }, 'a'],
+		['an earlier one', { a: 'b', b: 'a' }, 'a'],
+		['one in the middle', { a: 'b', b: 'c', c: 'b' }, 'b'],
+	])('are an error where one leads back to %s', async (_, next, to) => {
+		await expect(read(next)()).rejects.toMatchObject({
+			code: 'bad_answer',
+			message: `The pages of this collection do not end: what follows ${to} leads back to it.`,
+		});
 	});
 });

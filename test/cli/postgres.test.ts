@@ -1,10 +1,11 @@
 /** The command line on PostgreSQL: what it makes, sends, checks and says; the password is in none of it. */
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { cli, makeHome } from '../support/cli.js';
 import { startCountingSink } from '../support/counting-sink.js';
 import { ask, describePostgres } from '../support/postgres.js';
+import { startServer } from '../support/running-server.js';
 
 describePostgres('mailctl on PostgreSQL', (server) => {
 	let url: string;
@@ -49,6 +50,20 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect((await run('lists', 'list')).code).toBe(2);
 		expect(JSON.parse((await run('engine', 'init', '-o', 'json')).stdout)).toMatchObject({ created: true });
 		expect(JSON.parse((await run('engine', 'init', '-o', 'json')).stdout)).toMatchObject({ created: false });
+	});
+
+	it.each([
+		['?schema=one&pool=3&application_name=news&connect_timeout=5', '-one'],
+		['?connect_timeout=5&schema=two', '-two'],
+		['?pool=3&schema=public', ''],
+	])('names the file of the first token by the database, not by how it is reached: %s', async (query, ending) => {
+		const place = new URL(await server.createDatabase());
+		const named = `${place.href}${query}`;
+		expect((await cli(['engine', 'init', '--db', named], { env: { HOME: home } })).code).toBe(0);
+		const { tokenFile, stop } = await startServer(named);
+		await stop();
+		const name = `${place.host}${place.pathname}`.replace(/[^\w.-]+/g, '-');
+		expect(basename(tokenFile)).toBe(`postgres-${name}${ending}.token`);
 	});
 
 	it('imports, sends and reports', async () => {

@@ -135,8 +135,11 @@ async function openLocal(
 /** Beside the database; of one without a file, in the folder of this program's data. */
 function tokenFileOf(url: string, env: ConnectDependencies['env']): string {
 	if (!isPostgres(url)) return `${url}.token`;
-	const { host, pathname, search } = new URL(urlsOf(shownDatabase(url))[0] ?? url);
-	const name = `${host}${pathname}${search}`.replace(/[^\w.-]+/g, '-');
+	const { host, pathname, searchParams } = new URL(urlsOf(shownDatabase(url))[0] ?? url);
+	// How it is reached is none of its name.
+	const values = ['host', 'port', 'schema'].map((key) => searchParams.get(key));
+	const named = values.filter((value) => value !== null && value !== 'public');
+	const name = [`${host}${pathname}`, ...named].join('-').replace(/[^\w.-]+/g, '-');
 	return join(dirname(findPaths(env).database), `postgres-${name}.token`);
 }
 

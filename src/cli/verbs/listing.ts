@@ -3,7 +3,7 @@
 import type { Call, PageRequest } from '../../api/api.js';
 import { type Day, formatDateTime, momentOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
-import { iterate } from '../../api/pages.js';
+import { iterate, iterateSlices } from '../../api/pages.js';
 import type { KeySlice, Page, WireDateTime } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
@@ -173,15 +173,13 @@ export function walk<F extends object, T>(
 			return;
 		}
 		yield* first.results;
-		for (let cursor: string | null = first.cursor; cursor !== null; ) {
+		if (first.cursor === null) return;
+		const { slice } = collection;
+		const slices = iterateSlices(first.cursor, (cursor) => {
 			signal.throwIfAborted();
-			const request = { ...filter, cursor, limit: pageSize };
-			const slice: KeySlice<T> = await collection.slice(request, { signal });
-			yield* slice.results;
-			if (slice.next === cursor)
-				throw new ApiError('bad_answer', 'The slices of this collection do not end.');
-			cursor = slice.next;
-		}
+			return slice({ ...filter, cursor, limit: pageSize }, { signal });
+		});
+		for await (const { results } of slices) yield* results;
 	}
 	async function* records(): AsyncGenerator<T> {
 		let given = 0;

@@ -3,6 +3,7 @@
 import type { LeavingOut, LeftOutPerson } from '../../../api/campaigns.js';
 import { type LeftOutNames, sayLeftOut } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
+import { iterateSlices } from '../../../api/pages.js';
 import type { Uuid } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
 
@@ -15,18 +16,8 @@ export async function* leftOutPeople(
 	const { audiences } = (await (await cx.api()).capabilities()).ext;
 	if (audiences === undefined) return;
 	const names = namesOf(cx);
-	let after: number | null = 0;
-	while (after !== null) {
-		const page: Awaited<ReturnType<typeof audiences.leftOut>> = await audiences.leftOut(
-			id,
-			{ after },
-			{ signal },
-		);
-		for (const person of page.results) {
-			yield { ...person, text: sayLeftOut(person, await names(person)) };
-		}
-		after = page.next;
-	}
+	for await (const { results } of iterateSlices(0, (after) => audiences.leftOut(id, { after }, { signal })))
+		for (const person of results) yield { ...person, text: sayLeftOut(person, await names(person)) };
 }
 
 /** Names of lists and campaigns, each looked up once. */

@@ -4,8 +4,9 @@
  */
 
 import { open, stat } from 'node:fs/promises';
-import type { Campaign, CampaignResult, CampaignResults } from '../../../api/campaigns.js';
+import type { Campaign, CampaignResult } from '../../../api/campaigns.js';
 import { type Campaigns, need } from '../../../api/capabilities.js';
+import { iterateSlices } from '../../../api/pages.js';
 import type { Message, Uuid } from '../../../api/records.js';
 import { TableError } from '../../../tables/finding.js';
 import { createOutputFile } from '../../../tables/output-file.js';
@@ -145,13 +146,14 @@ export async function findingsOf(
 	most: number,
 ): Promise<string[]> {
 	const found: string[] = [];
-	let after: number | null = 0;
-	while (after !== null && found.length < most) {
+	if (most === 0) return found;
+	const pages = iterateSlices(0, (after) => {
 		const limit = Math.min(mostAtOnce, most - found.length);
-		const request = { only: 'findings', after, limit } as const;
-		const page: CampaignResults = await campaigns.results(id, request, { signal: cx.signal });
-		found.push(...page.results.map((result) => findingLine({ ...result, text: result.text ?? '' })));
-		after = page.next;
+		return campaigns.results(id, { only: 'findings', after, limit }, { signal: cx.signal });
+	});
+	for await (const { results } of pages) {
+		found.push(...results.map((result) => findingLine({ ...result, text: result.text ?? '' })));
+		if (found.length >= most) break;
 	}
 	return found;
 }
@@ -161,13 +163,12 @@ export async function lacksValues(
 	cx: CommandContext,
 	{ campaigns, id }: { campaigns: Campaigns; id: Uuid },
 ): Promise<boolean> {
-	let after: number | null = 0;
-	while (after !== null) {
-		const request = { only: 'findings', after, limit: mostAtOnce } as const;
-		const page: CampaignResults = await campaigns.results(id, request, { signal: cx.signal });
-		if (page.results.some(({ code }) => code === missingVariable)) return true;
-		after = page.next;
-	}
+	const request = { only: 'findings', limit: mostAtOnce } as const;
+	const pages = iterateSlices(0, (after) =>
+		campaigns.results(id, { ...request, after }, { signal: cx.signal }),
+	);
+	for await (const { results } of pages)
+		if (results.some(({ code }) => code === missingVariable)) return true;
 	return false;
 }
 
@@ -238,12 +239,8 @@ export async function* eachResult(
 	id: string,
 ): AsyncGenerator<CampaignResult, void, undefined> {
 	const signal = signalOfEnd(cx);
-	let after: number | null = 0;
-	while (after !== null) {
-		const page = await campaigns.results(id, { after }, { signal });
-		yield* page.results;
-		after = page.next;
-	}
+	const pages = iterateSlices(0, (after) => campaigns.results(id, { after }, { signal }));
+	for await (const { results } of pages) yield* results;
 }
 
 /** What is known before anything is staged. */

@@ -3,6 +3,7 @@
 import type { Audience, Campaign, ListCounts } from '../../../api/campaigns.js';
 import { type LeftOutNames, sayLeftOut } from '../../../api/campaigns.js';
 import { type CampaignSpec, need } from '../../../api/capabilities.js';
+import { iterateSlices } from '../../../api/pages.js';
 import type { List } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
@@ -100,16 +101,13 @@ export async function foreseeLists(
 	const findings: string[] = [];
 	let first: Forecast['first'] = null;
 	for (const list of lists) {
-		let after: number | null = 0;
-		while (after !== null) {
-			const request = { list_id: list.id, after };
-			const part: Awaited<ReturnType<typeof audiences.foresee>> = await audiences.foresee(spec, request, {
-				signal: cx.signal,
-			});
+		const parts = iterateSlices(0, (after) =>
+			audiences.foresee(spec, { list_id: list.id, after }, { signal: cx.signal }),
+		);
+		for await (const part of parts) {
 			all.push(part.counts);
 			findings.push(...part.findings);
 			if (part.first !== null) first ??= { list, id: part.first };
-			after = part.next;
 		}
 	}
 	return { lists: joined(all), first, findings };

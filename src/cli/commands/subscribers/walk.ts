@@ -1,6 +1,8 @@
 /** All subscribers of a list, in pieces: by key where the deployment has that, by its pages elsewhere. */
+
 import { emailKey } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
+import { iterateSlices } from '../../../api/pages.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
 import { type Collection, walk } from '../../verbs/listing.js';
@@ -41,16 +43,12 @@ export async function* walkSubscribers(
 		yield* inPieces(walk(api.subscribers(list.id), filter, { signal }));
 		return;
 	}
-	for (let after: number | null = 0; after !== null; ) {
+	const { exports } = ext;
+	const slices = iterateSlices(0, (after) => {
 		signal.throwIfAborted();
-		const slice: { results: Subscriber[]; next: number | null } = await ext.exports.slice(
-			list.id,
-			{ ...filter, after, limit: pieceSize },
-			{ signal },
-		);
-		yield slice.results;
-		after = slice.next;
-	}
+		return exports.slice(list.id, { ...filter, after, limit: pieceSize }, { signal });
+	});
+	for await (const { results } of slices) yield results;
 }
 
 /** Everybody with this address: one for each list it is in. */

@@ -1,5 +1,7 @@
 /** `suppressions export`: all of them as a file that imports again, or on standard output. */
+
 import { need } from '../../../api/capabilities.js';
+import { iterateSlices } from '../../../api/pages.js';
 import type { Suppression, SuppressionFilter, Suppressions } from '../../../api/suppressions.js';
 import type { SuppressionPart } from '../../../tables/suppression-columns.js';
 import { command } from '../../frame/command.js';
@@ -62,17 +64,12 @@ async function* walkSlices(
 	filter: SuppressionFilter,
 	signal: AbortSignal,
 ): AsyncGenerator<readonly Suppression[]> {
-	for (let cursor: string | null = ''; cursor !== null; ) {
+	const slices = iterateSlices('', (cursor) => {
 		signal.throwIfAborted();
-		const request: Parameters<Suppressions['slice']>[0] = {
-			...filter,
-			limit: pieceSize,
-			...(cursor !== '' && { cursor }),
-		};
-		const { results, next } = await suppressions.slice(request, { signal });
-		yield results;
-		cursor = next;
-	}
+		const request = { ...filter, limit: pieceSize, ...(cursor !== '' && { cursor }) };
+		return suppressions.slice(request, { signal });
+	});
+	for await (const { results } of slices) yield results;
 }
 
 function pick(one: Suppression, parts: readonly SuppressionPart[]): object {
