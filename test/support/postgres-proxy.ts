@@ -26,9 +26,10 @@ export interface PostgresProxy {
 	close(): void;
 }
 
+/** `latencyMs`: what it is asked arrives so much later, as on a long way. */
 export async function startPostgresProxy(
 	url: string,
-	listening: { host: string; port: number } = { host: '127.0.0.1', port: 0 },
+	{ host = '127.0.0.1', port = 0, latencyMs = 0 }: { host?: string; port?: number; latencyMs?: number } = {},
 ): Promise<PostgresProxy> {
 	const place = new URL(url);
 	const folder = decodeURIComponent(place.hostname);
@@ -82,7 +83,8 @@ export async function startPostgresProxy(
 				cuts += 1;
 				isCut = true;
 			}
-			server.write(chunk);
+			if (latencyMs === 0) server.write(chunk);
+			else setTimeout(() => server.write(chunk), latencyMs);
 		});
 		server.on('data', (chunk) => {
 			if (isForgotten) return;
@@ -99,13 +101,13 @@ export async function startPostgresProxy(
 		});
 		server.on('close', () => client.destroy());
 	});
-	await new Promise<void>((resolve) => listener.listen(listening.port, listening.host, resolve));
-	const { port } = listener.address() as AddressInfo;
+	await new Promise<void>((resolve) => listener.listen(port, host, resolve));
+	const listening = listener.address() as AddressInfo;
 	const end = () => {
 		for (const socket of sockets) socket.destroy();
 	};
 	const own = new URL(url);
-	own.host = `${listening.host}:${port}`;
+	own.host = `${host}:${listening.port}`;
 	return {
 		url: own.href,
 		cutAt: (text, { times = 1, silently = false, after = () => undefined } = {}) => {

@@ -83,8 +83,14 @@ function keyMissing(id: string, keys: readonly WrappingKey[]): StoreError {
 /** The number of secrets by the id of their key, `null` for those that are not wrapped. */
 export async function countSecrets(sql: Sql): Promise<Map<string | null, number>> {
 	const counts = new Map<string | null, number>();
-	for (const { table, column, where } of secretColumns) {
-		const stored = await sql.tuples<[string]>(`SELECT ${column} FROM ${table} WHERE ${where}`);
+	const found = await sql.together(
+		secretColumns.map(
+			({ table, column, where }) =>
+				async () =>
+					await sql.tuples<[string]>(`SELECT ${column} FROM ${table} WHERE ${where}`),
+		),
+	);
+	for (const stored of found) {
 		for (const [text] of stored) counts.set(keyIdOf(text), (counts.get(keyIdOf(text)) ?? 0) + 1);
 	}
 	return counts;

@@ -19,6 +19,7 @@ import type { Receipt } from './outcomes.js';
 import { createPipeline, type Pipeline } from './pipeline.js';
 import type { Place } from './place.js';
 import { createPools } from './pools.js';
+import { createRests } from './resting.js';
 import { createSql } from './sql.js';
 import { cancel, cutOff, watchSilence } from './watch.js';
 
@@ -146,6 +147,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 	const { place, keys, lockTimeoutMs, isTrial, isReplica = false } = options;
 	const { server } = place;
 	const pools = createPools(place, options);
+	const rests = createRests(pools);
 	// Looked into twice within the time for which a write waits.
 	const silenceMs = isReplica ? 1_000 : lockTimeoutMs / 4;
 	let connections = Math.floor(Math.random() * shards);
@@ -204,7 +206,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 	};
 	const attempt = async <R>(transaction: Transaction<R>) => {
 		const { holds, receipt, stop, fate } = transaction;
-		const client = await pools.connect();
+		const { client, isReading } = await rests.connect();
 		wasReached = true;
 		const session = sessionOf(client);
 		const { pipeline } = session;
@@ -223,16 +225,15 @@ export function openDatabase(options: DatabaseOptions): Database {
 		let isEnding = false;
 		const stopping = onceStopped(stop, () => void cancel(client, pools.configOf(client)));
 		try {
+			if (isReading) void isFailing(pipeline.ask('ROLLBACK'));
 			const answer = await answerOf(session, transaction);
 			stopping.end();
 			isEnding = holds !== null && !isTrial;
-			const ended = pipeline.ask(isEnding ? 'COMMIT' : 'ROLLBACK');
-			// Its answer is told before its end.
 			if (holds === null) {
-				void isFailing(ended).then(release);
+				rests.rest({ client, end: () => isFailing(pipeline.ask('ROLLBACK')), stopWatching, release });
 				return answer;
 			}
-			await ended;
+			await pipeline.ask(isEnding ? 'COMMIT' : 'ROLLBACK');
 			if (session.isUnreplicated) throw unreplicated();
 			release(false);
 			receipt?.settle();

@@ -33,7 +33,7 @@ export function isMadeAlready(error: unknown): boolean {
 /** The connection is gone, or the server is about to end it; or it does not know what it did (statement_completion_unknown). */
 export function isLost(error: unknown): boolean {
 	const state = sqlState(error);
-	if (state !== null) return /^(08|57P0[123]|25P03|40003)/.test(state);
+	if (state !== null) return /^(08|57P0[1235]|25P03|40003)/.test(state);
 	if (!(error instanceof Error)) return false;
 	if ('code' in error && typeof error.code === 'string' && lostCodes.has(error.code)) return true;
 	// pg has no codes for these.

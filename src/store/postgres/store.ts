@@ -13,7 +13,7 @@ import type { Queue, Settlement } from '../queue.js';
 import { groundOfTrials, inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { ImportAck, Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
-import { createDatabaseClock } from './clock.js';
+import { createDatabaseClock, type DatabaseClock } from './clock.js';
 import { type Database, type Habit, openDatabase, type Session } from './connection.js';
 import { holdsOf } from './holds.js';
 import { type Listening, makesReady } from './listen.js';
@@ -65,11 +65,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const replicas =
 		isTrial || place.replicas.length === 0 ? null : openReplicas(database, parts, options.warn ?? ignore);
 	try {
-		await database.read(({ sql }) =>
-			sql.together([() => clock.measure(sql), () => assertServer(sql, place.server, place.name)]),
-		);
-		await prepare(database, { ...options, clock, place });
-		await database.read(({ sql }) => assertKeys(sql, keys));
+		await prepare(database, { ...options, clock, place, keys });
 	} catch (error) {
 		await database.close();
 		throw error;
@@ -142,27 +138,39 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 
 function ignore(): void {}
 
-async function prepare(
-	database: Database,
-	{ url, mode, place, clock }: PostgresOptions & { place: Place },
-): Promise<void> {
+interface Opening extends Pick<PostgresOptions, 'url' | 'mode'> {
+	place: Place;
+	clock: DatabaseClock;
+	keys: readonly WrappingKey[];
+}
+
+async function prepare(database: Database, { url, mode, place, clock, keys }: Opening): Promise<void> {
 	const { schema, server } = place;
-	const found = await database.read(({ sql }) => readVersion(sql, place));
+	const found = await database.read(async ({ sql }) => {
+		const [, , version] = await sql.together([
+			() => clock.measure(sql),
+			() => assertServer(sql, server, place.name),
+			() => readVersion(sql, place),
+		]);
+		if (version === schemaVersion) await assertKeys(sql, keys);
+		return version;
+	});
 	if (found === 0 && mode === 'existing') throw new DatabaseMissing(shownDatabase(url));
 	if (found === schemaVersion) return;
 	const makeSchema = async ({ sql }: Session) => {
 		if (schema !== 'public') await sql.run(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
 	};
 	const now = clock.now();
-	if (!server.migratesAtOnce) {
+	if (server.migratesAtOnce)
+		await database.write(async (session) => {
+			await makeSchema(session);
+			await migrate(session, { ...place, now });
+		});
+	else {
 		await database.write(makeSchema);
 		await migrateInSteps(database, { ...place, now });
-		return;
 	}
-	await database.write(async (session) => {
-		await makeSchema(session);
-		await migrate(session, { ...place, now });
-	});
+	await database.read(({ sql }) => assertKeys(sql, keys));
 }
 
 /** Listens from the first subscription until it is stopped. Null: this process has no listener, as a command of a few seconds. */

@@ -2,36 +2,21 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openStore } from '../../../src/store/open.js';
 import { newUuid, send, submissionOf, verify } from '../../contract/store/fixture.js';
 import { cli } from '../../support/cli.js';
 import { eventually } from '../../support/eventually.js';
-import { runProgram } from '../../support/run-program.js';
+import { fill, smallDisk } from '../../support/small-disk.js';
 
 const mebibyte = 1_048_576;
-
-/** A folder on a disk of so many MiB; null: none can be mounted here. */
-function smallDisk(size: number): string | null {
-	const folder = mkdtempSync(join(tmpdir(), 'mailctl-disk-'));
-	if (process.getuid?.() !== 0) return null;
-	const { status } = runProgram('mount', ['-t', 'tmpfs', '-o', `size=${size}m`, 'none', folder]);
-	if (status !== 0) return null;
-	onTestFinished(() => void runProgram('umount', ['-l', folder]));
-	return folder;
-}
 
 /** The 1 MiB that is freed in the end. */
 function keepLast(folder: string): { free(): void } {
 	const last = join(folder, 'last');
 	writeFileSync(last, Buffer.alloc(mebibyte));
 	return { free: () => rmSync(last) };
-}
-
-/** Takes all the room that is left. */
-function fill(folder: string): void {
-	runProgram('sh', ['-c', `cat /dev/zero > "${join(folder, 'ballast')}" 2>/dev/null || true`]);
 }
 
 const big = (at: number) =>

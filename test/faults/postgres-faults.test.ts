@@ -1,0 +1,241 @@
+/**
+ * What a server of PostgreSQL may lack while `serve` and commands work on it: room on its disk, connections, time, the
+ * password. The error names the way out and not the password, and `serve` goes on when the fault is over.
+ */
+import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { chown, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { cli, makeHome } from '../support/cli.js';
+import { type CountingSink, startCountingSink } from '../support/counting-sink.js';
+import { expectWhole } from '../support/databases.js';
+import { eventually } from '../support/eventually.js';
+import { ask, canRunPostgres, type OwnPostgres, startOwn } from '../support/postgres.js';
+import { startPostgresProxy } from '../support/postgres-proxy.js';
+import { runProgram } from '../support/run-program.js';
+import { startServer } from '../support/running-server.js';
+import { fill, smallDisk } from '../support/small-disk.js';
+
+const password = 'geheim';
+
+describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
+	let server: OwnPostgres;
+	beforeAll(async () => {
+		server = await startOwn({ settings: { max_connections: 20 } });
+	});
+	afterAll(() => server.stop());
+
+	/** A project of the role `guarded`, which is no superuser and has a password. */
+	async function begin(admin: string) {
+		const name = new URL(admin).pathname.slice(1);
+		await ask(
+			admin,
+			`DO $$ BEGIN CREATE ROLE guarded LOGIN PASSWORD '${password}'; EXCEPTION WHEN OTHERS THEN NULL; END $$`,
+		);
+		await ask(admin, `ALTER DATABASE ${name} OWNER TO guarded`, 'ALTER SCHEMA public OWNER TO guarded');
+		const url = new URL(admin);
+		url.username = 'guarded';
+		url.password = password;
+		const sink = await startCountingSink();
+		onTestFinished(sink.close);
+		const env = { HOME: await makeHome(), MAILCTL_DB: url.href };
+		const run = async (...words: string[]) => {
+			const result = await cli(words, { env });
+			expect(result.stdout + result.stderr).not.toContain(password);
+			return result;
+		};
+		const smtp = `smtp://127.0.0.1:${sink.port}`;
+		for (const words of [
+			['engine', 'init', '--smtp', smtp, '--sender', 'news@example.com'],
+			['lists', 'create', '--name', 'News', '--email-reason', 'x'],
+		]) {
+			const { code, stderr } = await run(...words);
+			expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+		}
+		return { admin, name, url: url.href, run, sink };
+	}
+
+	async function serve(db: string) {
+		const serving = await startServer(db);
+		onTestFinished(async () => {
+			expect(await serving.stop()).toBe(0);
+			expect(serving.log()).not.toContain(password);
+		});
+		const headers = { 'X-Secure-Token': serving.token, 'Content-Type': 'application/json' };
+		const call = async (path: string, body?: object) => {
+			const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+			const answer = await fetch(serving.baseUrl + path, { headers, ...init });
+			const text = await answer.text();
+			expect(text).not.toContain(password);
+			return { status: answer.status, text, retryAfter: answer.headers.get('Retry-After') };
+		};
+		let people = 0;
+		return {
+			call,
+			/** A subscriber more. */
+			add: () => {
+				people += 1;
+				return call('/sub/lists/1/subscribers/', { email: `p${people}@example.org`, name: 'x'.repeat(100) });
+			},
+			send: (to: string) =>
+				call('/message/send/', { from: 'news@example.com', to: [to], subject: 'Hi', html_body: 'Hello' }),
+		};
+	}
+
+	/** What it was asked for meanwhile arrives, and all is as it was. */
+	async function expectWell(
+		{ add, send }: Awaited<ReturnType<typeof serve>>,
+		{ url, sink }: { url: string; sink: CountingSink },
+	): Promise<void> {
+		await eventually(async () => expect(await add()).toMatchObject({ status: 201 }));
+		const before = sink.received();
+		expect(await send('ann@example.org')).toMatchObject({ status: 200 });
+		await eventually(() => expect(sink.received()).toBe(before + 1));
+		await expectWhole(url);
+	}
+
+	it('that has no room is told, keeps reading, and takes writes again when there is room', async (context) => {
+		const disk = smallDisk(48, '/tmp');
+		if (disk === null) return context.skip('no disk can be mounted here');
+		const own = await startOwn();
+		onTestFinished(() => own.stop());
+		await chown(disk, Number(runProgram('id', ['-u', 'postgres']).stdout), -1);
+		const postgres = await own.createDatabase();
+		await ask(postgres, `CREATE TABLESPACE small LOCATION '${disk}'`);
+		await ask(postgres.replace(/[^/]*$/, 'postgres'), 'CREATE DATABASE roomless TABLESPACE small');
+		const project = await begin(postgres.replace(/[^/]*$/, 'roomless'));
+		const serving = await serve(project.url);
+		expect(await serving.add()).toMatchObject({ status: 201 });
+
+		fill(disk);
+		let last = await serving.add();
+		for (let tries = 0; last.status === 201 && tries < 2_000; tries += 1) last = await serving.add();
+		expect(last).toMatchObject({ status: 507, text: expect.stringContaining('disk of the service is full') });
+		expect(await serving.call('/sub/lists/1/')).toMatchObject({ status: 200 });
+		// What PostgreSQL does not compress.
+		const page = join(await makeHome(), 'page.html');
+		await writeFile(page, randomBytes(400_000).toString('base64'));
+		expect(await project.run('templates', 'create', '--name', 'T', '--html-file', page)).toMatchObject({
+			code: 74,
+			stderr: expect.stringMatching(/no room is left on the disk of the server \(could not extend file/),
+		});
+		rmSync(join(disk, 'ballast'));
+		await expectWell(serving, project);
+	});
+
+	/** Clients that take each connection as soon as it is free, those of the product included, until the answer is called. */
+	function occupy(url: string): () => Promise<void> {
+		const held: pg.Client[] = [];
+		let isOver = false;
+		const take = async () => {
+			while (!isOver) {
+				const client = new pg.Client({ connectionString: url });
+				client.on('error', () => undefined);
+				const isTaken = await client.connect().then(
+					() => held.push(client) > 0,
+					() => false,
+				);
+				if (!isTaken) await ask(adminOf(url), others);
+			}
+			await Promise.all(held.map((client) => client.end()));
+		};
+		const taking = take();
+		const free = () => {
+			isOver = true;
+			return taking;
+		};
+		onTestFinished(free);
+		return free;
+	}
+
+	it('that has no connection left is told, and `serve` goes on when there is one', async () => {
+		const project = await begin(await server.createDatabase());
+		const serving = await serve(project.url);
+		const free = occupy(project.url);
+		await eventually(async () =>
+			expect(await serving.call('/sub/lists/1/')).toMatchObject({
+				status: 503,
+				text: expect.stringContaining('The database is busy. Try again.'),
+				retryAfter: '1',
+			}),
+		);
+		expect(await project.run('lists', 'list')).toMatchObject({
+			code: 6,
+			stderr: expect.stringMatching(
+				/no connection is left \(max_connections\); use a smaller \?pool=, or raise/,
+			),
+		});
+		await free();
+		await expectWell(serving, project);
+	});
+
+	it('whose operator ends what is idle or slow does not end `serve`', async () => {
+		const project = await begin(await server.createDatabase());
+		for (const [name, value] of Object.entries({
+			...{ statement_timeout: '20s', idle_in_transaction_session_timeout: '200ms' },
+			...{ idle_session_timeout: '100ms' },
+		}))
+			await ask(project.admin, `ALTER DATABASE ${project.name} SET ${name} = '${value}'`);
+		const serving = await serve(project.url);
+		// Its first connections, that which listens included, are ended more than once.
+		const ended = () => ask(project.admin, ofMailctl);
+		for (let round = 0; round < 3; round += 1) {
+			expect(await serving.add()).toMatchObject({ status: 201 });
+			await eventually(async () => expect(await ended()).toEqual([{ n: '0' }]));
+		}
+		await expectWell(serving, project);
+	});
+
+	it('whose password changes is told, and `serve` goes on when it is changed back', async () => {
+		const project = await begin(await server.createDatabase());
+		const serving = await serve(project.url);
+		const change = (to: string) => ask(project.admin, `ALTER ROLE guarded PASSWORD '${to}'`, others);
+		await change('other');
+		expect(await serving.add()).toMatchObject({
+			status: 500,
+			text: expect.stringContaining('The database of the service refuses its user.'),
+		});
+		expect(await project.run('lists', 'list')).toMatchObject({
+			code: 4,
+			stderr: expect.stringContaining('the server refuses the user or the password'),
+		});
+		await change(password);
+		await expectWell(serving, project);
+	});
+
+	it('that is far away answers in few round trips', async () => {
+		const project = await begin(await server.createDatabase());
+		const proxy = await startPostgresProxy(project.url, { latencyMs: 100 });
+		onTestFinished(proxy.close);
+		const trips: Record<string, number> = {};
+		for (const words of [
+			['lists', 'list'],
+			['subscribers', 'create', '-l', '1', '--email', 'ann@example.org'],
+			['subscribers', 'list', '-l', '1'],
+			['report'],
+		]) {
+			const before = proxy.trips();
+			const { code, stderr } = await cli(['--db', proxy.url, ...words]);
+			expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+			trips[words.join(' ')] = proxy.trips() - before;
+		}
+		// With those of two connections, and of transactions that have answered.
+		expect(Object.entries(trips).filter(([, found]) => found > 12)).toEqual([]);
+	});
+});
+
+const ofMailctl = `SELECT count(*) AS n FROM pg_stat_activity
+	WHERE usename = 'guarded' AND application_name LIKE 'mailctl%' AND datname = current_database()`;
+/** Ends all connections of the product. */
+const others = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	WHERE usename = 'guarded' AND application_name LIKE 'mailctl%'`;
+
+/** The URL of the superuser. */
+function adminOf(url: string): string {
+	const admin = new URL(url);
+	admin.username = 'postgres';
+	admin.password = '';
+	return admin.href;
+}
