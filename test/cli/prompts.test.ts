@@ -182,6 +182,15 @@ describe('a missing value', () => {
 		expect((await run(['engine', 'settings', 'get', 'smtp_url'])).stdout).toBe('smtp://127.0.0.1:2525\n');
 	});
 
+	it('is asked for again where the configuration does not take it', async () => {
+		const answers: Parameters<typeof typing>[0] = [
+			['The new value', 'soon'],
+			['is no duration', `${'\x7f'.repeat(4)}20s`],
+		];
+		const set = await typing(answers, (options) => cli(['config', 'set', 'timeout'], options));
+		expect(set).toMatchObject({ code: 0, stderr: expect.stringContaining('timeout = 20s') });
+	});
+
 	it('names the first step where there is nothing to choose from', async () => {
 		const { run } = await makeProject();
 		const result = await typing([], (options) => run(['lists', 'get'], options));
@@ -281,6 +290,16 @@ describe('a secret', () => {
 			(options) => cli(['login', '--no-check'], options),
 		);
 		expect(login).toMatchObject({ code: 0, stderr: expect.not.stringContaining('sesame') });
+	});
+
+	it.each([
+		[40, false],
+		[80, true],
+	])('breaks no line within a word at %i columns', async (columns, isTold) => {
+		const words = ['login', '--base-url', 'http://127.0.0.1:9', '--no-check'];
+		const typed = await typing([['API token', '\x03', 'all']], (options) => cli(words, options), columns);
+		expect(typed.code).toBe(130);
+		expect(typed.stderr.includes('masked')).toBe(isTold);
 	});
 
 	it.each([

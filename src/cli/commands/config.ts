@@ -5,6 +5,7 @@ import { type Profile, profileKeys, readConfig } from '../config/config.js';
 import { isProfileKey, parsePreference, sayDropped } from '../config/profiles.js';
 import { type Explained, explain } from '../config/settings.js';
 import { checkSetting } from '../config/target.js';
+import { refusalOf } from '../frame/asking.js';
 import { type CommandGroup, camel, command, reachOptions } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
@@ -79,7 +80,7 @@ const get = command({
 const set = command({
 	name: 'set',
 	summary: 'change a setting of the selected profile',
-	args: [keyArg, { name: 'value', summary: 'the new value' }],
+	args: [keyArg, { name: 'value', summary: 'the new value', whyNot }],
 	columns,
 	writes: true,
 	reach: ['profile'],
@@ -87,10 +88,7 @@ const set = command({
 	exits: [78],
 	examples: ['mailctl config set timeout 1m', 'mailctl config set allowRecipients "*@example.com"'],
 	run: async (cx, { args }) => {
-		const key = knownKey(args.key);
-		const value = key === 'profile' ? knownProfile(cx, args.value) : parsePreference(key, args.value);
-		const text = typeof value === 'string' ? value : args.value.trim();
-		if (key !== 'profile') checkSetting(key, text, profileOf(cx), cx.settings.target.settingsOf);
+		const { key, value, text } = readSetting(cx, args);
 		if (cx.dryRun)
 			return cx.wouldDo(`set ${key} to ${shown(text)}`, { set: key, with: { value: shown(value) } });
 		const write = await import('../config/config-write.js');
@@ -99,6 +97,19 @@ const set = command({
 		return cx.out.document({ key, value: shown(value) }, `${key} = ${shown(text)}`);
 	},
 });
+
+/** Throws `UsageError` for a key that there is not, and a value that it does not take. */
+function readSetting(cx: CommandContext, { key: name, value: given }: { key: string; value: string }) {
+	const key = knownKey(name);
+	const value = key === 'profile' ? knownProfile(cx, given) : parsePreference(key, given);
+	const text = typeof value === 'string' ? value : given.trim();
+	if (key !== 'profile') checkSetting(key, text, profileOf(cx), cx.settings.target.settingsOf);
+	return { key, value, text };
+}
+
+async function whyNot(cx: CommandContext, value: string, { key }: Readonly<Record<string, unknown>>) {
+	return refusalOf(() => readSetting(cx, { key: String(key), value }));
+}
 
 const unset = command({
 	name: 'unset',

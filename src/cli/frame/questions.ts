@@ -96,7 +96,9 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 		line: askLine,
 		secret: async (line) => {
 			const message = await fitted(line.question);
-			const options = { message, mask: false, toggleMask: false, theme: marks };
+			const hasRoom = markCells + widthOf(message.split('\n').at(-1) ?? '') + 1 + maskedText.length < columns;
+			const theme = { ...marks, style: { maskedText: hasRoom ? maskedText : '' } };
+			const options = { message, mask: false, toggleMask: false, theme };
 			return asked((streams) => prompts.password({ ...options, ...checked(line, streams) }, streams));
 		},
 		yes: async (question, initial) => {
@@ -139,6 +141,9 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 
 /** `? ` before a question, `❯ ` before a choice. */
 const markCells = 2;
+
+/** Behind the question for a secret, where it finds room. */
+const maskedText = '[input is masked]';
 
 const asciiTheme = {
 	prefix: { idle: '?', done: '?' },

@@ -8,7 +8,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { didYouMean } from '../../frame/help.js';
-import { numberText } from '../../render/counted.js';
+import { counted, numberText } from '../../render/counted.js';
 import type { Times } from '../../render/times.js';
 import { walk } from '../../verbs/listing.js';
 import { isUuid } from '../../verbs/resolve.js';
@@ -82,5 +82,5 @@ export async function chooseUnfinished(cx: CommandContext, campaigns: Campaigns)
 function described({ key, state, counts, date_released, date_created }: Campaign, times: Times): string {
 	const what = state === 'staged' ? 'staged' : 'sending';
 	const when = times.moment(date_released ?? date_created);
-	return `${key} (${what}, ${numberText(counts.staged)} messages, ${when})`;
+	return `${key} (${what}, ${counted(counts.staged, 'message')}, ${when})`;
 }
