@@ -71,8 +71,11 @@ export async function readInput(
 		});
 	const asking = { ...dependencies, ask };
 	for (const [key, spec] of Object.entries(command.options))
-		options[key] = await readOption(key, spec, { raw: raw.options, known: options, dependencies: asking });
-	const args = await readArgs(command.args, raw, { known: options, dependencies: asking });
+		options[key] = await readOption(key, spec, {
+			...{ raw: raw.options, known: options, dependencies: asking },
+			example: exampleOf(command, flagOf(key)),
+		});
+	const args = await readArgs(command, raw, { known: options, dependencies: asking });
 	return { args, options, isAsked };
 }
 
@@ -100,19 +103,22 @@ async function assertNamed(path: string, flag: string): Promise<void> {
 }
 
 async function readArgs(
-	specs: readonly ArgSpec[],
+	command: Pick<Command, 'args' | 'examples'>,
 	{ words, options }: { words: readonly string[]; options: Readonly<Record<string, unknown>> },
 	{ known, dependencies: { ask } }: { known: Record<string, unknown>; dependencies: InputDependencies },
 ): Promise<Record<string, unknown>> {
 	const args: Record<string, unknown> = {};
-	for (const [at, spec] of specs.entries()) {
+	for (const [at, spec] of command.args.entries()) {
 		const given = spec.many === true ? words.slice(at) : words.slice(at, at + 1);
 		if (given.some((word) => word === '')) throw new UsageError(`<${spec.name}> is empty`);
 		const refusal = spec.secret?.(args) ?? null;
 		if (refusal !== null && given.some((word) => word !== '-')) throw refusal;
 		if (given.length === 0 && spec.optional !== true) {
 			if (ask === null)
-				throw new UsageError(`missing <${spec.name}>: ${spec.summary}`, wayTo(spec, { ...known, ...args }));
+				throw new UsageError(
+					`missing <${spec.name}>: ${spec.summary}`,
+					wayTo(spec, { ...known, ...args }, exampleOf(command)),
+				);
 			const { of, choices, many, whyNot } = spec;
 			const question = questionOf(spec);
 			const answer = await ask({
@@ -132,10 +138,16 @@ async function readArgs(
 	return args;
 }
 
-/** Where the value is to be had: what a prompt would offer. */
+/** The example of the command that has the flag; else the first one. */
+function exampleOf({ examples = [] }: Pick<Command, 'examples'>, flag = ''): string | undefined {
+	return examples.find((example) => example.split(' ').includes(flag)) ?? examples[0];
+}
+
+/** Where the value is to be had: what a prompt would offer. A free text is shown in an example of the command. */
 function wayTo(
 	spec: Pick<ArgSpec, 'of' | 'choices'> & { env?: string },
 	{ list }: Readonly<Record<string, unknown>>,
+	example: string | undefined,
 ): { hint?: Hint } {
 	const { of, choices, env } = spec;
 	const inList = of === 'subscriber' && list !== undefined ? ['--list', String(list)] : [];
@@ -144,7 +156,8 @@ function wayTo(
 		...(choices === undefined ? [] : [`one of: ${choices.join(', ')}`]),
 		...(env === undefined ? [] : [`or set ${env}`]),
 	];
-	return hints.length === 0 ? {} : { hint: joinHints(hints) };
+	if (hints.length > 0) return { hint: joinHints(hints) };
+	return example === undefined ? {} : { hint: `such as ${example}` };
 }
 
 /** The command that shows the records of a kind. */
@@ -183,21 +196,24 @@ async function readOption(
 		raw,
 		known,
 		dependencies,
+		example,
 	}: {
 		raw: Readonly<Record<string, unknown>>;
 		known: Readonly<Record<string, unknown>>;
 		dependencies: InputDependencies;
+		example: string | undefined;
 	},
 ): Promise<unknown> {
 	const flag = flagOf(key);
 	if (spec.kind === 'tri') return readTri(key, spec, raw);
 	if (spec.kind === 'flag') return raw[key] === true;
 	const given = raw[key] ?? fallbackOf(spec, dependencies);
-	if (isRepeated(spec)) return readRepeated(spec, given, flag);
+	if (isRepeated(spec)) return readRepeated(spec, given, { flag, example });
 	if (given !== undefined) return readText(spec, String(given), flag, dependencies);
 	if ('default' in spec && spec.default !== undefined) return spec.default;
 	if (spec.required !== true) return undefined;
-	if (dependencies.ask === null) throw new UsageError(`missing ${flag}: ${spec.summary}`, wayTo(spec, known));
+	if (dependencies.ask === null)
+		throw new UsageError(`missing ${flag}: ${spec.summary}`, wayTo(spec, known, example));
 	const read = (text: string) => readText(spec, text, flag, dependencies);
 	const answer = await dependencies.ask({
 		question: questionOf(spec),
@@ -237,9 +253,17 @@ function isRepeated(spec: OptionSpec): spec is Repeated {
 	return spec.kind === 'list' || spec.kind === 'choices' || spec.kind === 'pairs';
 }
 
-function readRepeated(spec: Repeated, given: unknown, flag: string): unknown {
+function readRepeated(
+	spec: Repeated,
+	given: unknown,
+	{ flag, example }: { flag: string; example: string | undefined },
+): unknown {
 	const texts = Array.isArray(given) ? given.map(String) : given === undefined ? [] : [String(given)];
-	if (texts.length === 0 && spec.required === true) throw new UsageError(`missing ${flag}: ${spec.summary}`);
+	if (texts.length === 0 && spec.required === true)
+		throw new UsageError(
+			`missing ${flag}: ${spec.summary}`,
+			wayTo('choices' in spec ? { choices: spec.choices } : {}, {}, example),
+		);
 	if (spec.kind === 'pairs') return parsePairs(texts, flag);
 	if (spec.kind === 'choices') return texts.flatMap((text) => readChoices(text, spec.choices, flag));
 	return texts;
