@@ -8,6 +8,11 @@ import { once } from 'node:events';
 import { chown, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { parse as parseYaml } from 'yaml';
+import { globalOptions } from '../../src/cli/frame/globals.js';
+import { parse as parseCommand } from '../../src/cli/frame/parse.js';
+import { loadNode, tree } from '../../src/cli/tree.js';
+import { readPlace } from '../../src/store/postgres/place.js';
 import { cli, isBuilt, makeHome, startProgram } from '../support/cli.js';
 import { startCountingSink } from '../support/counting-sink.js';
 import { eventually } from '../support/eventually.js';
@@ -51,6 +56,10 @@ function lists(text: string, word: string): string[][] {
 	);
 }
 
+interface Compose {
+	services: Record<string, { image: string; command: string[]; environment: Record<string, string> }>;
+}
+
 const missing =
 	noBalancer('haproxy') ??
 	noPgbouncer ??
@@ -68,6 +77,21 @@ describe('the cluster', () => {
 		// The users and their passwords are the operator's.
 		for (const name of mounted.filter((one) => one !== 'users.txt'))
 			expect([name, (await read(name)).length > 0]).toEqual([name, true]);
+	});
+
+	it('gives each service of ours a command and variables that it reads', async () => {
+		const { services } = parseYaml(await read('compose.yaml'), { merge: true }) as Compose; // what is ours of it is checked below
+		const ours = Object.entries(services).filter(([, { image }]) => image === 'mailctl');
+		expect(ours.map(([name]) => name)).toEqual(['serve-1', 'serve-2', 'worker-1', 'worker-2']);
+		const known = globalOptions.flatMap(({ environment = '' }) => environment.split(', '));
+		for (const [name, { command, environment }] of ours) {
+			const entry = tree.find((one) => one.name === command[0]);
+			if (entry === undefined) throw new Error(`${name}: ${command[0]} is no command`);
+			expect(parseCommand(await loadNode(entry), command)).toMatchObject({ kind: 'run' });
+			// The driver of PostgreSQL reads its own.
+			expect(Object.keys(environment).filter((one) => !['PGPASSWORD', ...known].includes(one))).toEqual([]);
+			expect(readPlace(environment['MAILCTL_DB'] ?? '').listen).toBe('database:5432');
+		}
 	});
 
 	it.skipIf(missing !== null || !isBuilt)(
