@@ -8,6 +8,7 @@ import type { WrappingKey } from '../keys.js';
 import {
 	isDuplicate,
 	isLost,
+	isReadOnly,
 	isRefusedForNow,
 	isUnreplicated,
 	translateFailure,
@@ -242,7 +243,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 			const isStopped = stopping.hasCome();
 			const isBroken = isLost(error) || (await isFailing(pipeline.ask('ROLLBACK')));
 			// The end of its statement may still be on its way to the server.
-			release(isBroken || isStopped);
+			release(isBroken || isStopped || isReadOnly(error));
 			if (isStopped) throw new Stopped(error);
 			if (isEnding && isBroken) fate.isUnsure = true;
 			throw error;

@@ -40,6 +40,11 @@ export function isLost(error: unknown): boolean {
 	return /^(Connection terminated|Client has encountered a connection error)/.test(error.message);
 }
 
+/** read_only_sql_transaction: a replica, or a server that was made one; its name may lead to the primary by now. */
+export function isReadOnly(error: unknown): boolean {
+	return sqlState(error) === '25006';
+}
+
 /**
  * A warning: the server committed, and its wait for the synchronous replica was cut short. It answers as if nothing had
  * happened, and the warning has no code of its own.
