@@ -55,7 +55,7 @@ function fill({ path }: Place): boolean {
 	const script = `
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})
 INSERT INTO subscribers (id, list_id, email, email_key, name, is_active, disable_reason, meta, source, created_at)
-SELECT i, 1, 'person' || i || '@example.org', 'person' || i || '@example.org', 'Person ' || i, i % 10 > 0,
+SELECT i, 1, '', 'person' || i || '@example.org', 'Person ' || i, i % 10 > 0,
 	CASE i % 10 WHEN 0 THEN 'UNSUBSCRIBED' END, '{"city":"Oslo","age":"' || (i % 90) || '"}', 'IMPORT', 1700000000000000
 FROM n;
 INSERT INTO list_counters VALUES (1, 0, ${rows} - ${rows} / 10, ${rows} / 10);
@@ -66,7 +66,7 @@ UPDATE id_sequences SET last = ${rows};
 
 function plainExport({ path, folder }: Place): void {
 	const output = openSync(join(folder, 'plain.csv'), 'w');
-	const query = `SELECT email, name, is_active, disable_reason, meta ->> 'city', meta ->> 'age'
+	const query = `SELECT email_key, name, is_active, disable_reason, meta ->> 'city', meta ->> 'age'
 		FROM subscribers WHERE list_id = 1 ORDER BY id`;
 	const { status } = runProgram('sqlite3', ['-csv', path, query], { stdio: ['ignore', output, 'inherit'] });
 	closeSync(output);

@@ -17,8 +17,9 @@ const program = join(process.cwd(), 'bin/mailctl.js');
 export const bench: Bench = {
 	subject: `rows checked and put, beside sqlite3 that only puts them; ROUNDS=${rounds} BEFORE=${before} LARGE=${large}`,
 	run: async () => {
-		const rows = inPlace((place) => compare(place, 0));
-		if (before > 0) rows.push(...inPlace((place) => compare(place, before)));
+		const rows = inPlace((place) => compare(place, short, 0));
+		rows.push(...inPlace((place) => compare(place, usual, 0)));
+		if (before > 0) rows.push(...inPlace((place) => compare(place, short, before)));
 		if (large > 0) rows.push(...inPlace(memoryRows));
 		return rows;
 	},
@@ -34,9 +35,10 @@ function inPlace(measure: (place: Place) => BenchRow[]): BenchRow[] {
 }
 
 /** A million people into a list of so many others, whose addresses lie between theirs. */
-function compare(place: Place, there: number): BenchRow[] {
-	const others = there === 0 ? null : peopleFiles(place, { name: 'others', from: 0, count: there });
-	const people = peopleFiles(place, { name: 'people', from: there, count: imported });
+function compare(place: Place, rows: Rows, there: number): BenchRow[] {
+	for (const field of rows.fields) place.run('fields', 'create', '--variable', field, '--name', field, '-q');
+	const others = there === 0 ? null : peopleFiles(place, rows, { name: 'others', from: 0, count: there });
+	const people = peopleFiles(place, rows, { name: 'people', from: there, count: imported });
 	const ours = savedDatabase(place, others);
 	const limit = limitDatabase(place, others);
 	const seconds: number[] = [];
@@ -46,7 +48,7 @@ function compare(place: Place, there: number): BenchRow[] {
 		ours.restore();
 		runs.push(measuredImport(place, people));
 	}
-	const what = `import of ${imported} rows${there === 0 ? '' : ` into ${there}`}`;
+	const what = `import of ${imported} ${rows.what}${there === 0 ? '' : ` into ${there}`}`;
 	const oursMedian = median(runs.map((run) => run.seconds));
 	const fsync = `fdatasync ${syncMs(place.folder).toFixed(2)} ms`;
 	return [
@@ -63,7 +65,7 @@ function compare(place: Place, there: number): BenchRow[] {
 }
 
 function memoryRows(place: Place): BenchRow[] {
-	const people = peopleFiles(place, { name: 'large', from: 0, count: large });
+	const people = peopleFiles(place, short, { name: 'large', from: 0, count: large });
 	const refused = refusedFile(place);
 	return [
 		peakRow(`import of ${large} rows`, measuredImport(place, people).peakMb),
@@ -160,23 +162,62 @@ interface PeopleFiles {
 	sixColumns: string;
 }
 
+/** What the files have in a row. `meta` has a value for each field, in their order. */
+interface Rows {
+	what: string;
+	fields: readonly string[];
+	person(number: number, at: number): { email: string; name: string; meta: readonly string[] };
+}
+
+const short: Rows = {
+	what: 'rows',
+	fields: [],
+	person: (number, at) => ({ email: `p${number}@example.org`, name: `Person ${at}`, meta: [] }),
+};
+
+const places = ['Berlin', 'Hamburg', 'Köln', 'Leipzig', 'Dortmund', 'Stuttgart', 'Essen'];
+const names = ['Schneider', 'Hoffmann', 'Zimmermann', 'Krause', 'Baumgartner', 'Vogel', 'Lehmann'];
+
+/** Rows as people have them: 50 domains in no order, three fields, 100 characters. */
+const usual: Rows = {
+	what: 'rows with three fields',
+	fields: ['city', 'plan', 'since'],
+	person: (number, at) => {
+		const name = names[number % names.length] ?? '';
+		return {
+			email: `${name.toLowerCase()}.${number}@mail${number % 50}.example-provider${number % 11}.org`,
+			name: `Ingeborg ${name}`,
+			meta: [
+				places[at % places.length] ?? '',
+				at % 3 === 0 ? 'pro' : 'free',
+				`20${10 + (at % 15)}-0${1 + (at % 9)}-1${at % 10}`,
+			],
+		};
+	},
+};
+
 /** People in no order of their addresses; others have other numbers. */
 function peopleFiles(
 	{ folder }: Place,
+	{ fields, person }: Rows,
 	{ name, from, count }: { name: string; from: number; count: number },
 ): PeopleFiles {
 	const files = { csv: join(folder, `${name}.csv`), sixColumns: join(folder, `${name}.six.csv`) };
-	writeFileSync(files.csv, 'email,name\n');
+	writeFileSync(files.csv, `${['email', 'name', ...fields].join(',')}\n`);
 	writeFileSync(files.sixColumns, '');
 	const atOnce = 100_000;
 	for (let start = from; start < from + count; start += atOnce) {
-		const rows = Array.from({ length: Math.min(atOnce, from + count - start) }, (_, at) => {
+		const people = Array.from({ length: Math.min(atOnce, from + count - start) }, (_, at) =>
 			// A step without a factor in common visits each number below the prime once.
-			const number = ((start + at) * 7_919) % 20_000_003;
-			return `p${number}@example.org,Person ${start + at}`;
+			person(((start + at) * 7_919) % 20_000_003, start + at),
+		);
+		const rows = people.map(({ email, name, meta }) => `${[email, name, ...meta].join(',')}\n`);
+		appendFileSync(files.csv, rows.join(''));
+		const stored = people.map(({ email, name, meta }) => {
+			const json = JSON.stringify(Object.fromEntries(fields.map((field, at) => [field, meta[at]])));
+			return `1,${email},${name},1,"${json.replaceAll('"', '""')}",IMPORT\n`;
 		});
-		appendFileSync(files.csv, rows.map((row) => `${row}\n`).join(''));
-		appendFileSync(files.sixColumns, rows.map((row) => `1,${row},1,{},IMPORT\n`).join(''));
+		appendFileSync(files.sixColumns, stored.join(''));
 	}
 	return files;
 }

@@ -54,7 +54,7 @@ const addressOf = (number: string) => `printf('p%d@d%d.example', ${number}, ${nu
 
 function peopleOf(subscribers: number, from: number, until: number): string {
 	const row = (id: string, list: string, number: string) => `
-		SELECT ${id}, ${list}, ${addressOf(number)}, ${addressOf(number)}, 'Person ' || i, i % 20 <> 0,
+		SELECT ${id}, ${list}, '', ${addressOf(number)}, 'Person ' || i, i % 20 <> 0,
 			iif(i % 20 = 0, 'UNSUBSCRIBED', NULL), printf('{"city":"City %d","plan":"%s"}', i % 900, iif(i % 3, 'free', 'paid')),
 			'IMPORT', ${from} + i * ${Math.floor((until - from) / subscribers)}
 		FROM n`;

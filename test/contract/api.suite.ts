@@ -277,6 +277,17 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				).toEqual(['email']);
 			});
 
+			it('shows an address as it was written last, also where only its case changes (12)', async () => {
+				const subscribers = api.subscribers((await newList()).id);
+				const { id, email } = await subscribers.create({ email: 'Ann@Example.org' });
+				expect(email).toBe('Ann@Example.org');
+				for (const written of ['ann@example.org', 'ANN@example.org', 'ben@example.org', 'Ben@example.org']) {
+					expect((await subscribers.patch(id, { email: written })).email).toBe(written);
+					expect((await subscribers.get(id)).email).toBe(written);
+					expect(emails(await subscribers.page({ email__icontains: '@EXAMPLE' }))).toEqual([written]);
+				}
+			});
+
 			it('leaves no reason on who is activated or deactivated through it (14)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const { id } = await subscribers.create({ email: 'a@example.com' });

@@ -14,7 +14,7 @@ import { keepSentAttempt } from './attempts.js';
 import { findKeys, insertKey } from './keys.js';
 import { counterMove, moveCounters } from './list-counters.js';
 import { eraseOld } from './retention/old-messages.js';
-import { readEnvelope } from './rows.js';
+import { emailColumn, readEnvelope } from './rows.js';
 import type { Sql } from './sql.js';
 
 type EraseCommand = Command<'erasePerson'>;
@@ -50,7 +50,7 @@ async function erase(
 /** The address as it is compared and as it was typed: texts of answers and replies quote either form. */
 export async function writtenForms(sql: Sql, email_key: EmailKey): Promise<string[]> {
 	const typed = await sql.all<{ email: string }>(
-		`SELECT email FROM subscribers WHERE email_key = ?
+		`SELECT ${emailColumn} FROM subscribers WHERE email_key = ?
 		UNION
 		SELECT to_email FROM messages WHERE to_key = ?`,
 		email_key,

@@ -55,8 +55,15 @@ export interface SubscriberRow {
 	import_seq: number | null;
 }
 
-export const subscriberColumns =
-	'id, list_id, email, email_key, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at, import_seq';
+/** The address as it was given: stored as '' where it equals its key, as most do. */
+export const emailColumn = "coalesce(nullif(email, ''), email_key) AS email";
+
+/** What `emailColumn` reads back. */
+export function storedEmail({ email, email_key }: { email: string; email_key: string }): string {
+	return email === email_key ? '' : email;
+}
+
+export const subscriberColumns = `id, list_id, ${emailColumn}, email_key, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at, import_seq`;
 
 export interface NewSubscriber {
 	list_id: number;
@@ -83,7 +90,7 @@ export const newSubscriberColumns = {
 export function newSubscriberValues(row: NewSubscriber): SqlValue[] {
 	return [
 		row.list_id,
-		row.email,
+		storedEmail(row),
 		row.email_key,
 		row.email_folded,
 		row.name,

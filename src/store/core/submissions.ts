@@ -13,7 +13,7 @@ import type { Acceptance, IdempotencyKey, Submission } from '../submissions.js';
 import { attachmentErrors, nameAttachments } from './attachments.js';
 import { findEarlier, rememberKey } from './idempotency.js';
 import { findList } from './lists.js';
-import { flag, parseRecord } from './rows.js';
+import { emailColumn, flag, parseRecord } from './rows.js';
 import { findSender } from './senders.js';
 import type { Insertion, Sql, SqlValue } from './sql.js';
 import { findSuppressions, openSuppressions } from './suppressions.js';
@@ -296,7 +296,7 @@ export async function findPerson(
 ): Promise<KnownPerson | null> {
 	const [row, another] = await sql.all<PersonRow>(
 		// subscribers_by_key (email_key, list_id)
-		`SELECT s.id, s.list_id, s.email, s.name, s.is_active, s.meta, l.email_reason
+		`SELECT s.id, s.list_id, ${emailColumn}, s.name, s.is_active, s.meta, l.email_reason
 		FROM subscribers s
 		JOIN lists l ON l.id = s.list_id
 		WHERE s.email_key = ? AND s.list_id = coalesce(?, s.list_id)

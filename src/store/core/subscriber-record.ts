@@ -2,7 +2,7 @@
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { EncodedSubscribers } from '../../api/exports.js';
 import type { Subscriber } from '../../api/records.js';
-import { damaged, parseRecord, type SubscriberRow } from './rows.js';
+import { damaged, emailColumn, parseRecord, type SubscriberRow } from './rows.js';
 import type { Dialect, Form, Sql, SqlValue } from './sql.js';
 
 /** Every key in the order of the wire, with its column and the form there. The other columns are internal. */
@@ -23,7 +23,7 @@ const members: Readonly<Record<keyof Subscriber, readonly [column: keyof Subscri
 const columns = Object.values(members).map(([column]) => column);
 
 /** The columns of a record, in the order of a tuple. */
-export const shownColumns = columns.join(', ');
+export const shownColumns = columns.map((column) => (column === 'email' ? emailColumn : column)).join(', ');
 
 type SubscriberTuple = readonly [
 	id: number,

@@ -22,6 +22,7 @@ import {
 	parseRecord,
 	type SubscriberRow,
 	span,
+	storedEmail,
 	subscriberColumns,
 } from './rows.js';
 import type { Insertion, Sql, SqlValue } from './sql.js';
@@ -259,7 +260,7 @@ async function patchSubscriber(
 			soft_bounces = CASE email_key WHEN ? THEN soft_bounces ELSE 0 END,
 			soft_bounced_since = CASE email_key WHEN ? THEN soft_bounced_since END
 		WHERE id = ?`,
-		email,
+		storedEmail({ email, email_key }),
 		email_key,
 		foldedColumn(email, email_key),
 		name,

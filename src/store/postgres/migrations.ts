@@ -17,6 +17,7 @@ import { counters } from './migrations/0024-counters.js';
 import { waitingStates } from './migrations/0026-waiting-states.js';
 import { retention } from './migrations/0027-retention.js';
 import { deletedStates } from './migrations/0028-deleted-states.js';
+import { emailOnce } from './migrations/0029-email-once.js';
 import type { Place } from './place.js';
 import { assertKind } from './servers.js';
 
@@ -36,6 +37,7 @@ export const migrations: readonly Migration[] = [
 	waitingStates,
 	retention,
 	deletedStates,
+	emailOnce,
 ];
 
 /** Of the server, as `server_version_num` has it. */

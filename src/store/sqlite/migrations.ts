@@ -33,6 +33,7 @@ import { counters } from './migrations/0024-counters.js';
 import { waitingStates } from './migrations/0026-waiting-states.js';
 import { retention } from './migrations/0027-retention.js';
 import { deletedStates } from './migrations/0028-deleted-states.js';
+import { emailOnce } from './migrations/0029-email-once.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -68,6 +69,7 @@ export const allMigrations: readonly Migration[] = [
 	waitingStates,
 	retention,
 	deletedStates,
+	emailOnce,
 ];
 
 /** The schema this version reads and writes. */
