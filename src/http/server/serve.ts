@@ -90,11 +90,18 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	return {
 		url: urlOf(server, options),
 		close: async ({ graceMs, acceptMs = 0, idleMs = 0 }) => {
-			hasClosed = true;
 			keepsIdle = acceptMs + idleMs > 0;
 			const timer = setTimeout(() => cut(connections), graceMs);
+			// A proxy that does not know yet replaces each connection that an answer ends: listening ends before.
+			hasClosed = acceptMs > 0 || idleMs === 0;
 			if (acceptMs > 0) await delay(Math.min(acceptMs, graceMs));
-			const closed = stopListening(server);
+			// Loaded here: the build takes no built-in module at the start that only one moment needs.
+			const { Server: NetServer } = await import('node:net');
+			// Right after connections were accepted: those that wait in the system's queue are reset.
+			await nextImmediate();
+			// Not as node's HTTP server closes, which would end idle connections.
+			const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+			hasClosed = true;
 			if (idleMs > 0) await Promise.race([closed, delay(idleMs)]);
 			keepsIdle = false;
 			for (const { socket, exchanges } of connections.all()) if (exchanges.size === 0) socket.destroy();
@@ -148,14 +155,6 @@ function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
 	return tls === null
 		? createHttpServer(settings)
 		: createHttpsServer({ ...settings, ...tls, handshakeTimeout: limits.headersTimeoutMs });
-}
-
-/** Resolves when the last connection has closed. Connections that are idle stay, which node's HTTP server would end. */
-async function stopListening(server: Server): Promise<void> {
-	const { Server: NetServer } = await import('node:net');
-	// Right after connections were accepted: few can wait in the system's queue, which are reset.
-	await nextImmediate();
-	await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
 }
 
 function cut(connections: Connections): void {
