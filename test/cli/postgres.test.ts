@@ -66,6 +66,23 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect(basename(tokenFile)).toBe(`postgres-${name}${ending}.token`);
 	});
 
+	it('tells how many secrets are wrapped, without their key', async () => {
+		const database = await server.createDatabase();
+		const env = { HOME: home };
+		expect(await cli(['engine', 'secrets', 'status', '--db', database], { env })).toMatchObject({ code: 2 });
+		const key = join(home, 'key');
+		await writeFile(key, `${'ab'.repeat(32)}\n`, { mode: 0o600 });
+		const withKey = { ...env, MAILCTL_KEY_FILE: key };
+		const init = ['engine', 'init', '--smtp', 'smtp://user@127.0.0.1:2525', '--smtp-password-file', key];
+		expect((await cli([...init, '--db', database], { env: withKey })).code).toBe(0);
+		const counted = await cli(['engine', 'secrets', 'status', '-o', 'json', '--db', database], { env });
+		expect(counted).toMatchObject({ code: 0, stderr: '' });
+		const [of, ...others] = JSON.parse(counted.stdout) as { key: string | null; secrets: number }[];
+		expect(others).toEqual([]);
+		expect(of?.key).toEqual(expect.any(String));
+		expect(of?.secrets).toBeGreaterThan(0);
+	});
+
 	it('imports, sends and reports', async () => {
 		const sink = await startCountingSink();
 		await run('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);

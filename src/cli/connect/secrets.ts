@@ -1,16 +1,32 @@
 /** The stored secrets of a database, counted without their key. */
 import { existsSync } from 'node:fs';
+import type { Clock } from '../../api/datetime.js';
 import { inspectStore } from '../../store/open.js';
+import type { Reads } from '../../store/store.js';
+import { isPostgres } from '../../store/url.js';
 import type { SecretCount } from '../frame/connection.js';
 import type { LocalTarget } from './local.js';
 
-/** None where the default database was not made yet. Nothing is made, migrated or written. Throws `DatabaseMissing`, `UnsupportedDatabase` and `StoreError`. */
-export async function countSecrets({ url, create }: LocalTarget): Promise<SecretCount[]> {
+/**
+ * None where the default database was not made yet. Nothing is made, migrated or written. Rejects with
+ * `DatabaseMissing`, `UnsupportedDatabase` and `StoreError`.
+ */
+export async function countSecrets({ url, create }: LocalTarget, clock: Clock): Promise<SecretCount[]> {
+	if (isPostgres(url)) {
+		const { inspectPostgres } = await import('../../store/postgres/inspect.js');
+		return await countedBy(await inspectPostgres(url, { keys: [], clock }));
+	}
 	if (create && !existsSync(url)) return [];
-	const found = inspectStore(url);
+	return await countedBy(inspectStore(url));
+}
+
+async function countedBy(found: {
+	reads: Pick<Reads, 'secretCounts'>;
+	close(): unknown;
+}): Promise<SecretCount[]> {
 	try {
 		return await found.reads.secretCounts();
 	} finally {
-		found.close();
+		await found.close();
 	}
 }

@@ -101,6 +101,14 @@ export function translateFailure(error: unknown, name: string): unknown {
 	const [, code, words] = (state !== null && told.find(([pattern]) => pattern.test(state))) || [];
 	if (code !== undefined)
 		return new StoreError(code, `${name}: ${words} (${error.message})`, { cause: error });
+	if (isRefusedStart(error))
+		return new StoreError(
+			'bad_url',
+			`${name}: the server refuses a parameter of the URL (${error.message})`,
+			{
+				cause: error,
+			},
+		);
 	// Of the pool.
 	if (error.message === 'timeout exceeded when trying to connect')
 		return new StoreError(
@@ -123,6 +131,11 @@ export function translateFailure(error: unknown, name: string): unknown {
 	if (isLost(error) || isUnreached(error))
 		return new StoreError('unreachable', `${name} cannot be reached: ${error.message}`, { cause: error });
 	return error;
+}
+
+/** By "FATAL" the server ends a connection: of these classes, only while it opens and reads `?options=` and its like. */
+function isRefusedStart(error: Error): boolean {
+	return /^(22|42)/.test(sqlState(error) ?? '') && 'severity' in error && error.severity === 'FATAL';
 }
 
 /** pg's own words, and TLS: `DEPTH_ZERO_SELF_SIGNED_CERT`, `ERR_TLS_CERT_ALTNAME_INVALID`, … */

@@ -59,8 +59,6 @@ export function readPlace(text: string): Place {
 	if (!replicas.every(isHost)) throw refuse('has a ?replica= that is not HOST:PORT, or several with commas');
 	const ssl = tlsOf(url.searchParams, refuse);
 	const wanted = url.searchParams.get('target_session_attrs') ?? (others.length > 0 ? 'read-write' : 'any');
-	if (!['any', 'read-write', 'primary'].includes(wanted))
-		throw refuse(`has ?target_session_attrs=${wanted}; it is read-write, primary or any`);
 	const hostOf = (one: URL) => (one.host === '' ? (one.searchParams.get('host') ?? 'localhost') : one.host);
 	const host = [url, ...others].map(hostOf).join(',');
 	const database = decodeURIComponent(url.pathname.slice(1));
@@ -140,7 +138,18 @@ const numbers = [
 	...['keepalives_count', 'tcp_user_timeout'],
 ];
 
-/** Throws for one that is unknown, given twice, or no number where it has to be one. */
+/** Of these too, and what each may be. */
+const choices: Readonly<Record<string, readonly string[]>> = {
+	ssl: ['true', 'false', '1', '0', 'no-verify'],
+	sslnegotiation: ['postgres', 'direct'],
+	channel_binding: ['disable', 'prefer', 'require'],
+	gssencmode: ['disable', 'prefer', 'require'],
+	uselibpqcompat: ['true', 'false'],
+	pgbouncer: ['true', 'false'],
+	target_session_attrs: ['read-write', 'primary', 'any'],
+};
+
+/** Throws for one that is unknown, given twice, or has a value that it cannot have. */
 function assertParameters(params: URLSearchParams, refuse: (why: string) => StoreError): void {
 	const names = [...params.keys()];
 	const twice = names.find((name, at) => names.indexOf(name) !== at);
@@ -154,6 +163,14 @@ function assertParameters(params: URLSearchParams, refuse: (why: string) => Stor
 	const odd = numbers.find((name) => !/^\d{1,9}$/.test(params.get(name) ?? '0'));
 	if (odd !== undefined) throw refuse(`has a ?${odd}= that is no whole number from 0 on`);
 	if (Number(params.get('port') ?? 0) > 65_535) throw refuse('has a ?port= above 65535');
+	for (const [name, allowed] of Object.entries(choices)) {
+		const value = params.get(name);
+		if (value !== null && !allowed.includes(value))
+			throw refuse(`has ?${name}=${value}; it is ${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1)}`);
+	}
+	const encoding = params.get('client_encoding') ?? 'UTF8';
+	// The driver reads and writes no other.
+	if (!/^utf-?8$/i.test(encoding)) throw refuse(`has ?client_encoding=${encoding}; it is UTF8`);
 }
 
 function driversUrl(url: URL): string {

@@ -54,6 +54,18 @@ describePostgres('a PostgreSQL that fails', (server) => {
 			['postgres://a:geheim@127.0.0.1:1/x?port=70000', 'bad_url', /port= above 65535/],
 			['postgres://a:geheim@127.0.0.1:1/x?query_timeout=-5', 'bad_url', /query_timeout/],
 			[`${withPassword}?query_timeout=1`, 'locked', /query_timeout/],
+			[`${withPassword}?client_encoding=banana`, 'bad_url', /client_encoding=banana; it is UTF8$/],
+			[`${withPassword}?client_encoding=LATIN1`, 'bad_url', /client_encoding=LATIN1; it is UTF8$/],
+			[`${withPassword}?ssl=banana`, 'bad_url', /ssl=banana; it is true, false, .*no-verify$/],
+			[`${withPassword}?sslnegotiation=banana`, 'bad_url', /it is postgres or direct$/],
+			[`${withPassword}?channel_binding=banana`, 'bad_url', /it is disable, prefer or require$/],
+			[`${withPassword}?options=-c%20foo`, 'bad_url', /the server refuses a parameter of the URL .*foo/],
+			[`${withPassword}?options=-c%20foo%3D1`, 'bad_url', /the server refuses a parameter of the URL .*foo/],
+			[
+				`${withPassword}?options=-c%20work_mem%3Dbanana`,
+				'bad_url',
+				/the server refuses a parameter .*work_mem/,
+			],
 		];
 		for (const [place, code, words] of cases) {
 			const error = await failure(place);

@@ -31,7 +31,7 @@ const status = command({
 		// Throws that there is no database.
 		if (target.kind !== 'local') return void (await cx.local());
 		const { countSecrets } = await import('../../connect/secrets.js');
-		await cx.out.rows(await countSecrets(target), columns, { all: true });
+		await cx.out.rows(await countSecrets(target, cx.clock), columns, { all: true });
 	},
 });
 
