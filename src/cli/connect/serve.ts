@@ -31,8 +31,13 @@ export interface ServeParts extends LocalParts {
 const graceMs = 8_000;
 /** A proxy that asked `/readyz` in this time is told by it that the server is leaving. */
 const watchedMs = 10_000;
-/** How long it has to learn that, and for the requests that it has sent by then. */
+/** How long it has to learn that. */
 const leavingMs = 2_000;
+/**
+ * How long requests that it has sent by then are taken on idle connections: less than the 2 s after which nginx asks a
+ * server again that refused a connection (`packaging/cluster/nginx.conf`), so that none is ended under a request.
+ */
+const idleMs = 1_000;
 /**
  * Percent of the live heap after a collection, until the next full one. V8 alone lets a heap grow to four times its
  * size: where each mail brings its own content, that would be mostly entries dropped by the caches.
@@ -116,7 +121,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 			const isWatched = performance.now() - lastWatched < watchedMs;
 			const leaving = {
 				acceptMs: options.trustProxy && isWatched ? leavingMs : 0,
-				idleMs: options.trustProxy ? leavingMs : 0,
+				idleMs: options.trustProxy ? idleMs : 0,
 			};
 			await Promise.all([server.close({ graceMs, ...leaving }), sending?.stop(), notifying.stop(), bounces]);
 			await pages.settled();
