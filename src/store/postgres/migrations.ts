@@ -142,8 +142,7 @@ export async function readVersion(
 ): Promise<number> {
 	// Many programs have a table of migrations; this one is ours alone.
 	const [row] = await sql.tuples<[isOurs: number, hasIds: number, runs: number]>(
-		`SELECT to_regclass('message_firsts') IS NOT NULL, to_regclass('id_sequences') IS NOT NULL,
-			current_setting('server_version_num')::int`,
+		`SELECT ${isTable('message_firsts')}, ${isTable('id_sequences')}, current_setting('server_version_num')::int`,
 	);
 	const [isOurs = 0, hasIds = 0, runs = 0] = row ?? [];
 	if (runs < oldestServer && !mayBeNewer)
@@ -165,6 +164,11 @@ export async function readVersion(
 		'newer_schema',
 		`${name} was written by a newer mailctl (schema ${version}, this one knows ${schemaVersion}); upgrade mailctl`,
 	);
+}
+
+/** Not to_regclass(): a session that has waited for a lock answers that from its cache, without a table made meanwhile. */
+function isTable(name: string): string {
+	return `EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = '${name}')`;
 }
 
 /** Null: no move has marked it. It has our tables. */
