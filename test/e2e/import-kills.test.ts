@@ -16,6 +16,7 @@ import {
 	type Ended,
 	ended,
 	expectHappened,
+	type Fault,
 	faultsOver,
 	hasStrace,
 	killAtEach,
@@ -114,7 +115,7 @@ describeDatabases('an import that is killed', (databases) => {
 			};
 			const { points } = await measurePoints({ calls, work }, serve(measured), place);
 			const codes: (number | null)[] = [];
-			for (const fault of faultsOver(points, { kills, faults })) {
+			const tryWith = async (fault: Fault) => {
 				const at = await copyOf(model);
 				const server = startNode(serve(at), fault, place);
 				const end = ended(server);
@@ -123,7 +124,6 @@ describeDatabases('an import that is killed', (databases) => {
 				if (fault.does !== 'KILL' && told !== null) await expectReadable(first, what);
 				server.kill('SIGTERM');
 				const { code, stderr } = await end;
-				codes.push(code === 0 && told?.code !== 9 ? 74 : code);
 				expect([null, 6, 7, 9], what).toContain(told?.code ?? null);
 				expect(`${told?.stderr}${stderr}`, what).not.toMatch(/^ {4}at |\.js:\d/m);
 
@@ -135,6 +135,16 @@ describeDatabases('an import that is killed', (databases) => {
 				expect(await stopped).toMatchObject({ code: 0 });
 				await expectImported(at.file, rows, asOne(totals, rows));
 				await expectPeople(at.db, rows);
+				return code === 0 && told?.code !== 9 ? 74 : code;
+			};
+			for (const fault of faultsOver(points, { kills, faults })) {
+				let code = await tryWith(fault);
+				// A run makes fewer calls where it does more in one, as on a busy machine: it is then killed at half the way.
+				for (let { at } = fault; fault.does === 'KILL' && code === 0 && at > 1; ) {
+					at = Math.floor(at / 2);
+					code = await tryWith({ ...fault, at });
+				}
+				codes.push(code);
 			}
 			expectHappened(`serve, ${points.length} calls`, codes, { kills, faults });
 		},
