@@ -97,8 +97,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 			if (acceptMs > 0) await delay(Math.min(acceptMs, graceMs));
 			// Loaded here: the build takes no built-in module at the start that only one moment needs.
 			const { Server: NetServer } = await import('node:net');
-			// Right after connections were accepted: those that wait in the system's queue are reset.
-			await nextImmediate();
+			await queueAccepted();
 			// Not as node's HTTP server closes, which would end idle connections.
 			const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
 			hasClosed = true;
@@ -155,6 +154,21 @@ function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
 	return tls === null
 		? createHttpServer(settings)
 		: createHttpsServer({ ...settings, ...tls, handshakeTimeout: limits.headersTimeoutMs });
+}
+
+const quietMs = 0.2;
+const mostTurns = 100;
+
+/**
+ * Resolves right after connections were accepted, in a turn of the event loop that had little else to do: those that come
+ * between accepting and the end of listening wait in the system's queue, and are reset.
+ */
+async function queueAccepted(): Promise<void> {
+	for (let turns = 0; turns < mostTurns; turns += 1) {
+		const began = performance.now();
+		await nextImmediate();
+		if (performance.now() - began < quietMs) return;
+	}
 }
 
 function cut(connections: Connections): void {
