@@ -85,15 +85,23 @@ export async function checkBalancer(name: BalancerName, place: BalancerPlace): P
 	return code === 0 && !/warn/i.test(said) ? null : said;
 }
 
+export interface Balancer {
+	/** Its log so far. */
+	said(): string;
+	stop(): Promise<void>;
+}
+
 /** Runs until it is stopped. */
-export async function startBalancer(
-	name: BalancerName,
-	place: BalancerPlace,
-): Promise<{ stop(): Promise<void> }> {
+export async function startBalancer(name: BalancerName, place: BalancerPlace): Promise<Balancer> {
 	const { words } = await settled(name, place);
-	const child = spawn(name, words, { stdio: 'ignore' });
+	const child = spawn(name, words, { stdio: ['ignore', 'ignore', 'pipe'] });
 	const ended = once(child, 'exit');
+	let said = '';
+	child.stderr.on('data', (chunk: Buffer) => {
+		said += chunk.toString();
+	});
 	return {
+		said: () => said,
 		stop: async () => {
 			child.kill('SIGTERM');
 			await ended;
