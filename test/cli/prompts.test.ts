@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { flagOf } from '../../src/cli/frame/command.js';
 import { cli } from '../support/cli.js';
 import { allCommands } from '../support/command-tree.js';
 import { makeProject } from '../support/project.js';
@@ -47,9 +48,11 @@ describe.each([40, 80, 120])('on a terminal of %i columns', (columns) => {
 		project = await filled();
 	});
 
-	it.each(needing.map(({ path }) => path))('%s asks for what is missing, and can be left', async (path) => {
+	it.each(needing)('$path asks for what is missing, and can be left', async ({ path, command }) => {
+		const [change] = command.changes ?? [];
+		const words = [...path.split(' '), ...(change === undefined ? [] : [flagOf(change), 'X'])];
 		for (const key of [ctrlC, ctrlD]) {
-			const result = await project.typed(path.split(' '), [['? ', key, 'all']], columns);
+			const result = await project.typed(words, [['? ', key, 'all']], columns);
 			const shown = stripVTControlCharacters(result.stderr);
 			expect(shown).not.toContain('missing');
 			if (/there is no \w+ to choose/.test(shown)) expect(result.code).toBe(2);

@@ -3,9 +3,8 @@ import {
 	type Command,
 	type CommandGroup,
 	command as describe,
-	flagOf,
+	flagsOf,
 	isCommand,
-	offFlagOf,
 } from '../frame/command.js';
 import { type Columns, column } from '../render/columns.js';
 import { loadNode, tree } from '../tree.js';
@@ -59,9 +58,7 @@ function rowOf(node: Command, path: readonly string[]): Row {
 		arguments: node.args.map(
 			({ name, many, optional }) => `${optional === true ? '?' : ''}${name}${many === true ? '...' : ''}`,
 		),
-		options: Object.entries(node.options).flatMap(([key, spec]) =>
-			spec.kind === 'tri' ? [flagOf(key), offFlagOf(key, spec)] : [flagOf(key)],
-		),
+		options: Object.entries(node.options).flatMap(([key, spec]) => flagsOf(key, spec)),
 		writes: node.writes === true,
 	};
 }

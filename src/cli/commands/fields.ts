@@ -8,7 +8,7 @@ import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { counted } from '../render/counted.js';
-import { assertChange, mayBreakOff, maybeCreated } from '../verbs/changing.js';
+import { mayBreakOff, maybeCreated } from '../verbs/changing.js';
 import { foresee, notTaken } from '../verbs/foreseen.js';
 import { walk } from '../verbs/listing.js';
 import { explained, type Refused } from '../verbs/refusals.js';
@@ -97,6 +97,7 @@ const update = command({
 		name: { kind: 'text', summary: 'a new name' },
 		replace: { kind: 'flag', summary: 'PUT: both values are given anew' },
 	},
+	changes: ['variable', 'name'],
 	examples: [
 		'mailctl fields update city --name Town',
 		'mailctl fields update city --variable town --confirm city',
@@ -112,7 +113,6 @@ const update = command({
 			...(options.variable !== undefined && { variable: options.variable }),
 			...(options.name !== undefined && { name: options.name }),
 		};
-		assertChange(change, ['--variable', '--name']);
 		const renames = options.variable !== undefined && options.variable !== field.variable;
 		const uses = renames ? await countUses(cx, field.id) : 0;
 		const api = await cx.api();

@@ -142,6 +142,7 @@ const update = command({
 		replace: { kind: 'flag', summary: 'PUT the whole record instead of changing what is given' },
 		by: byOption,
 	},
+	changes: ['name', 'emailReason', 'publicName'],
 	columns: namedColumns,
 	writes: true,
 	output: 'the changed list',
@@ -157,8 +158,6 @@ const update = command({
 		};
 		const { publicName } = options;
 		const all = publicName === undefined ? patch : { ...patch, public_name: publicName };
-		if (Object.keys(all).length === 0)
-			throw new UsageError('nothing to change', { hint: 'give --name, --email-reason or --public-name' });
 		const { name, email_reason } = patch;
 		if (options.replace && (name === undefined || email_reason === undefined))
 			throw new UsageError('--replace needs --name and --email-reason');

@@ -9,7 +9,7 @@ import { UsageError } from '../frame/errors.js';
 import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
 import { answer, type Columns, column } from '../render/columns.js';
-import { assertChange, maybeCreated } from '../verbs/changing.js';
+import { maybeCreated } from '../verbs/changing.js';
 import { foresee, notTaken } from '../verbs/foreseen.js';
 import { walk } from '../verbs/listing.js';
 import { readMarkdown } from '../verbs/markdown.js';
@@ -104,18 +104,18 @@ const update = command({
 	summary: 'change a template',
 	args: [templateArg],
 	options: { name: { kind: 'text', summary: 'a new name' }, ...bodies },
+	changes: ['name', 'textFile', 'htmlFile', 'markdownFile'],
 	examples: ['mailctl templates update Welcome --html-file welcome.html'],
 	output: 'the changed template',
 	exits: [3, 5],
 	writes: true,
 	columns,
 	async run(cx, { args, options }) {
-		const template = await find(cx, args.template);
 		const change = {
 			...(options.name !== undefined && { name: options.name }),
 			...(await readBodies(options)),
 		};
-		assertChange(change, ['--name', '--text-file', '--html-file', '--markdown-file']);
+		const template = await find(cx, args.template);
 		await lint(cx, { name: template.name, ...change });
 		const templates = await need(await cx.api(), 'templates');
 		if (cx.dryRun) {

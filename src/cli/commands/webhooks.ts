@@ -6,7 +6,7 @@ import { type Webhook, webhookTypes } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
-import { assertChange, maybeCreated } from '../verbs/changing.js';
+import { maybeCreated } from '../verbs/changing.js';
 import { foresee } from '../verbs/foreseen.js';
 import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
@@ -121,6 +121,7 @@ const update = command({
 		...authOptions,
 		replace: { kind: 'flag', summary: 'PUT: what is not given returns to its default' },
 	},
+	changes: ['url', 'type', 'login', 'passwordFile', 'passwordStdin', 'auth'],
 	examples: ['mailctl webhooks update 3 --url https://hooks.example.com/v2'],
 	output: 'the changed webhook, its password null',
 	exits: [3, 5],
@@ -132,7 +133,6 @@ const update = command({
 			...(options.type !== undefined && { type: options.type }),
 			...(await readAuth(cx, options)),
 		};
-		assertChange(given, ['--url', '--type', '--login', '--password-file', '--auth']);
 		const hook = await findWebhook(cx, args.id);
 		// A PUT empties unnamed keys. A deployment that hides its passwords does not show whether one is set.
 		const change = options.replace || hook.password === '' ? await withPassword(cx, given) : given;

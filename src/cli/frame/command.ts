@@ -197,6 +197,8 @@ interface Described {
 export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> extends Described {
 	args?: A;
 	options?: O;
+	/** Options of which an update needs one: without any it changes nothing, and is refused before anything is asked. */
+	changes?: readonly (keyof NoInfer<O> & string)[];
 	/** Returns the exit code; nothing = 0. */
 	/** `isAsked`: a person has given a value that the command line lacks. */
 	run(
@@ -218,6 +220,7 @@ export interface Command extends Described {
 	kind: 'command';
 	args: readonly ArgSpec[];
 	options: OptionSpecs;
+	changes?: readonly string[];
 	run(
 		cx: CommandContext,
 		input: { args: Record<string, unknown>; options: Record<string, unknown>; isAsked: boolean },
@@ -268,6 +271,11 @@ export function flagOf(key: string): string {
 /** The other half of a tri-state option: `--no-auth`, or its own word (`--inactive`). */
 export function offFlagOf(key: string, spec: Extract<OptionSpec, { kind: 'tri' }>): string {
 	return `--${spec.off ?? `no-${kebab(key)}`}`;
+}
+
+/** Each way to give the option: both halves of a tri-state one. */
+export function flagsOf(key: string, spec: OptionSpec): string[] {
+	return spec.kind === 'tri' ? [flagOf(key), offFlagOf(key, spec)] : [flagOf(key)];
 }
 
 /** `emailReason` → `email-reason`. */

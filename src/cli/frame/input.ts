@@ -6,6 +6,7 @@ import {
 	type Command,
 	camel,
 	flagOf,
+	flagsOf,
 	type OptionSpec,
 	offFlagOf,
 	type RecordKind,
@@ -60,6 +61,7 @@ export async function readInput(
 	raw: { words: readonly string[]; options: Readonly<Record<string, unknown>> },
 	dependencies: InputDependencies,
 ): Promise<CommandInput> {
+	assertChange(command, raw.options);
 	const options: Record<string, unknown> = {};
 	const askPerson = askAfterFiles(command, raw, dependencies.ask);
 	let isAsked = false;
@@ -77,6 +79,17 @@ export async function readInput(
 		});
 	const args = await readArgs(command, raw, { known: options, dependencies: asking });
 	return { args, options, isAsked };
+}
+
+/** An update without anything to update is a mistake, not a success. */
+function assertChange({ options, changes }: Command, raw: Readonly<Record<string, unknown>>): void {
+	if (changes === undefined) return;
+	const flags = Object.entries(options).flatMap(([key, spec]) =>
+		changes.includes(key) ? flagsOf(key, spec) : [],
+	);
+	// Commander keeps `--no-x` under `x` itself, another word under its own name.
+	const isGiven = flags.some((flag) => raw[camel(flag.slice(2))] !== undefined);
+	if (!isGiven) throw new UsageError(`nothing to change: give one of ${flags.join(', ')}`);
 }
 
 /** A wrong name of a file comes before the first question, whose answer would be in vain. */

@@ -1,9 +1,9 @@
-/** Shared by changes: an unclear answer to a creation, an update without a change, and one that is broken off. */
+/** Shared by changes: an unclear answer to a creation, and one that is broken off. */
 
 import { ApiError, mayHaveHappened } from '../../api/errors.js';
 import type { OwnCommand } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { CliError, UsageError } from '../frame/errors.js';
+import { CliError } from '../frame/errors.js';
 import { classify } from '../frame/exit.js';
 
 /**
@@ -54,10 +54,4 @@ export async function mayBreakOff<T>(
 			cause: signal.reason,
 		});
 	}
-}
-
-/** An update without anything to update is a mistake, not a success. */
-export function assertChange(change: object, flags: readonly string[]): void {
-	if (Object.keys(change).length === 0)
-		throw new UsageError(`nothing to change: give one of ${flags.join(', ')}`);
 }

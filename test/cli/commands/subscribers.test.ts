@@ -223,7 +223,7 @@ describe('mailctl subscribers', () => {
 				await refused('--replace', '--active', '--unset-meta', 'city'),
 				await refused('--active', '--inactive'),
 			]).toEqual([
-				'error: nothing to change: give one of --email, --name, --meta, --unset-meta, --active, --inactive',
+				'error: nothing to change: give one of --email, --name, --meta, --meta-json, --unset-meta, --active, --inactive',
 				'error: --unset-meta does not go with --meta-json, which replaces all variables',
 				'error: --meta and --unset-meta both name "city"',
 				'error: --replace needs --active or --inactive: a PUT without it would activate the subscriber',

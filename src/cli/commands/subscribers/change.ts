@@ -10,7 +10,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
-import { assertChange, maybeCreated } from '../../verbs/changing.js';
+import { maybeCreated } from '../../verbs/changing.js';
 import { foresee } from '../../verbs/foreseen.js';
 import { explained, type Refused } from '../../verbs/refusals.js';
 import { agreeToAll, deleteEach, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/several.js';
@@ -167,6 +167,7 @@ export const update = command({
 			summary: 'PUT: what is not given returns to its default; wants --active or --inactive',
 		},
 	},
+	changes: ['email', 'name', 'meta', 'metaJson', 'unsetMeta', 'active'],
 	columns: subscriberColumns,
 	writes: true,
 	output: 'the changed subscriber',
@@ -176,31 +177,22 @@ export const update = command({
 		'mailctl subscribers update 7 -l 12 --inactive',
 	],
 	run: async (cx, { args, options }) => {
-		const within = await inList(cx, options);
-		const { list, subscribers } = within;
 		const replaceMeta =
 			options.metaJson === undefined ? null : await readMeta({ metaJson: options.metaJson, meta: {} });
-		const patch = {
-			...(options.email !== undefined && { email: options.email }),
-			...(options.name !== undefined && { name: options.name }),
-			...(options.active !== undefined && { is_active: options.active }),
-		};
-		const wanted = { patch, set: options.meta, unset: options.unsetMeta, replaceMeta };
-		assertChange(
-			{
-				...patch,
-				...options.meta,
-				...Object.fromEntries(options.unsetMeta.map((key) => [key, null])),
-				...(replaceMeta !== null && { meta: replaceMeta }),
-			},
-			['--email', '--name', '--meta', '--unset-meta', '--active', '--inactive'],
-		);
 		assertMeta(options);
 		if (options.replace && options.active === undefined) {
 			throw new UsageError(
 				'--replace needs --active or --inactive: a PUT without it would activate the subscriber',
 			);
 		}
+		const patch = {
+			...(options.email !== undefined && { email: options.email }),
+			...(options.name !== undefined && { name: options.name }),
+			...(options.active !== undefined && { is_active: options.active }),
+		};
+		const wanted = { patch, set: options.meta, unset: options.unsetMeta, replaceMeta };
+		const within = await inList(cx, options);
+		const { list, subscribers } = within;
 		const current = await resolveSubscriber(cx, within, args.subscriber);
 		const meta = { ...replaceMeta, ...options.meta };
 		const whole = { email: current.email, ...patch, meta };
