@@ -115,8 +115,9 @@ async function putInPlace({ path, target, temporary, whenThere }: Place): Promis
 
 function opened(file: string, path: string, flags: string): Promise<FileHandle> {
 	return openOwn(file, flags).catch((cause: unknown) => {
-		if (!refusals.has(codeOf(cause))) throw cause;
-		throw new TableError('unreadable', `${path} cannot be written: no folder, or no permission`, { cause });
+		const why = refusals.get(codeOf(cause));
+		if (why === undefined) throw cause;
+		throw new TableError('unreadable', `${path} cannot be written: ${why}`, { cause });
 	});
 }
 
@@ -127,7 +128,14 @@ async function openOwn(file: string, flags: string): Promise<FileHandle> {
 	return opened;
 }
 
-const refusals = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM']);
+const noPlace = 'no folder, or no permission';
+const refusals: ReadonlyMap<string, string> = new Map([
+	['ENOENT', noPlace],
+	['ENOTDIR', noPlace],
+	['EACCES', noPlace],
+	['EPERM', noPlace],
+	['ENAMETOOLONG', 'its name is too long'],
+]);
 
 function alreadyThere(path: string): TableError {
 	return new TableError('file_exists', `${path} exists already`, { hint: '--force replaces it' });

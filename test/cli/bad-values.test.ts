@@ -79,6 +79,36 @@ describe('a value of the wrong kind', () => {
 	});
 });
 
+describe('an empty value', () => {
+	const needed = leaves.flatMap((leaf) =>
+		Object.entries(leaf.command.options).flatMap(([key, spec]) =>
+			['file', 'path'].includes(spec.kind) || (spec.kind === 'text' && spec.default !== undefined)
+				? [{ line: `${leaf.path} ${flagOf(key)}`, flag: flagOf(key), leaf }]
+				: [],
+		),
+	);
+	it.each(needed)('names nothing: mailctl $line', async ({ flag, leaf }) => {
+		const { code, stdout, stderr } = await cli([...completed(leaf, flag), `${flag}=`], { connect });
+		expect([code, stdout, stderr]).toEqual([2, '', `error: ${flag} is empty\n`]);
+	});
+});
+
+describe('a place that the system refuses', () => {
+	const long = `/tmp/${'n'.repeat(300)}`;
+	it.each([
+		[['demo', '--keep', '/etc/hostname'], '/etc/hostname: file already exists'],
+		[['demo', '--keep', '/etc/hostname/demo'], '/etc/hostname/demo: not a directory'],
+		[['sink', '--port', '0', '--dir', long], `${long}: name too long`],
+		[['sink', '--port', '0', '--host', 'n'.repeat(300)], 'is no address of this machine'],
+		[['suppressions', 'export', long], `${long} cannot be written: its name is too long`],
+		[['templates', 'push', long], `${long}: name too long`],
+		[['engine', 'backup', long], `${long} cannot be written: its name is too long`],
+	])('is exit 2 and named: mailctl %j', async (words, reason) => {
+		const { code, stdout, stderr } = await cli(words);
+		expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`${reason}\n`)]);
+	});
+});
+
 describe('a global option of the wrong kind', () => {
 	const globals: readonly (readonly [keyof RawGlobals, string, string, RegExp])[] = [
 		['output', '--output', 'xml', /table, wide, tsv/],
@@ -129,6 +159,7 @@ describe('a text of the wrong form', () => {
 		['suppressions add ann@example.com', '--expires', 'someday', /30d|tomorrow/],
 		['doctor --offline', '--name-server', 'dns:port', /IP/],
 		['serve', '--bounce-smtp', 'here', /HOST:PORT|127\.0\.0\.1:\d+/],
+		['serve --port 0', '--host', `no.${'h'.repeat(70)}`, /is no address of this machine/],
 		['subscribers import people.csv -l Readers', '--max-errors', 'few', /such as 5%/],
 		['subscribers import people.csv -l Readers', '--delimiter', 'abc', /auto, tab, or one character/],
 		['subscribers import people.csv -l Readers', '--encoding', 'ebcdic', /utf-8/],

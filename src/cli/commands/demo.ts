@@ -12,7 +12,7 @@ const demo = command({
 		'of them, shows one that arrived and the report, and the commands it ran. Leaves nothing behind.',
 	options: {
 		keep: {
-			kind: 'text',
+			kind: 'path',
 			placeholder: 'DIR',
 			summary: 'keep the database, the files and the mails in this folder',
 		},

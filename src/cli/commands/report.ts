@@ -45,7 +45,7 @@ export const reportOptions = {
 		default: 'bars',
 		summary: 'the picture; heat: opens by weekday and hour',
 	},
-	save: { kind: 'text', placeholder: 'FILE', summary: 'write it: .html, .svg, .png, .csv, .json or .md' },
+	save: { kind: 'path', summary: 'write it: .html, .svg, .png, .csv, .json or .md' },
 	excel: { kind: 'flag', summary: 'with --save F.csv: as Excel reads it' },
 	force: { kind: 'flag', summary: 'with --save: replace the file if it is there' },
 	watch: watchOption,

@@ -46,12 +46,12 @@ const serve = command({
 		if (options.worker === false) assertSendsNothing(options);
 		const tls = await readTls(options.tlsCert, options.tlsKey);
 		const bounceSmtp = parseHostPort(options.bounceSmtp);
-		const engine = await cx.local();
-		if (bounceSmtp !== null) await assertBounceAddress(engine);
 		const sending = {
 			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
 			...(options.connections !== undefined && { connections: options.connections }),
 		};
+		const engine = await cx.local();
+		if (bounceSmtp !== null) await assertBounceAddress(engine);
 		if (cx.dryRun) {
 			const { host, port } = options;
 			return cx.wouldDo(`listen on ${host}:${port}`, { serve: engine.path, with: { host, port } });
@@ -189,7 +189,12 @@ function untilStopped(signal: AbortSignal): Promise<null> {
 function cannotServe(error: unknown, address: { host: string; port: number }): unknown {
 	const code = error instanceof Error && 'code' in error ? String(error.code) : '';
 	if (code.startsWith('ERR_OSSL') || code.startsWith('ERR_TLS'))
-		return new CliError('tls', exits.usage, 'the certificate or its key cannot be used', { cause: error });
+		return new CliError(
+			'tls',
+			exits.usage,
+			'--tls-cert and --tls-key: the certificate or its key cannot be used',
+			{ cause: error },
+		);
 	return cannotListen(error, address);
 }
 

@@ -46,7 +46,7 @@ const sink = command({
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'the address to listen on; 0.0.0.0 for all' },
 		port: { kind: 'integer', min: 0, max: 65_535, default: 2525, summary: 'the port; 0 takes a free one' },
-		dir: { kind: 'text', placeholder: 'DIR', summary: 'keep each mail there, as a file .eml' },
+		dir: { kind: 'path', placeholder: 'DIR', summary: 'keep each mail there, as a file .eml' },
 		count: { kind: 'integer', min: 1, summary: 'end after so many mails' },
 		wait: { kind: 'duration', summary: 'end after so long; exit 12 when fewer came than --count (1)' },
 	},
@@ -62,7 +62,6 @@ const sink = command({
 	reach: [],
 	async run(cx, { options }) {
 		const { host, port, count, wait, dir = null } = options;
-		if (dir === '') throw new UsageError('--dir is empty: name a folder');
 		if (cx.dryRun) return cx.wouldDo('listen for mails', { listen: port, with: { host, dir, count } });
 		if (dir !== null) await makeFolder(dir);
 		const inbox = createInbox<Arrived>(cx, { most: count, wait });

@@ -31,7 +31,7 @@ const smoke = command({
 			choices: reporterNames,
 			summary: 'form of the report: text, or json with -o json',
 		},
-		reportFile: { kind: 'text', placeholder: 'FILE', summary: 'write the report there, whole or not at all' },
+		reportFile: { kind: 'path', summary: 'write the report there, whole or not at all' },
 		cleanupOnly: { kind: 'flag', summary: 'only delete what runs that were killed have left' },
 	},
 	writes: true,

@@ -192,7 +192,7 @@ async function valuesOf(
 }
 
 function valuesOfSpec(spec: OptionSpec, begun: string): Completion {
-	if (spec.kind === 'file' || /^(DIR|FILE|PATH)$/.test(spec.placeholder ?? '')) return paths;
+	if (spec.kind === 'file' || spec.kind === 'path' || spec.placeholder === 'FILE') return paths;
 	if (spec.kind === 'choice') return startingWith(begun, plain(spec.choices));
 	if (spec.kind !== 'choices') return nothing;
 	// Commas part several: those that stand there already stay.

@@ -47,13 +47,12 @@ const heapGrowingPercent = 50;
 const smtpGraceMs = 3_000;
 
 /**
- * Makes a token where none is alive, listens, then sends. Rejects when it cannot listen. `close` leaves the store and
- * the mailer to their owner, and comes before theirs.
+ * Listens, makes a token where none is alive, then sends. Rejects when it cannot listen: then there is no token that was
+ * not told of. `close` leaves the store and the mailer to their owner, and comes before theirs.
  */
 export async function serveLocal(parts: ServeParts, options: ServeOptions): Promise<RunningServer> {
 	const { store, engine, clock, presence, mailer } = parts;
 	await limitHeapGrowth();
-	const newTokenFile = await ensureToken(parts);
 	const { requestsPerSecond: perSecond } = await readSettings(store);
 	let sending: Sending | null = null;
 	const wake = () => sending?.wake();
@@ -93,7 +92,11 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		await server.close({ graceMs: 0 });
 		throw error;
 	});
-	await keepListeningUrl(parts, server.url).catch(async (error: unknown) => {
+	const settled = async () => {
+		await keepListeningUrl(parts, server.url);
+		return ensureToken(parts);
+	};
+	const newTokenFile = await settled().catch(async (error: unknown) => {
 		await Promise.all([server.close({ graceMs: 0 }), bounceSmtp?.close({ graceMs: 0 })]);
 		throw error;
 	});

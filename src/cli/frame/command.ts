@@ -45,7 +45,7 @@ interface OptionBase {
 
 /**
  * Keys are camelCase, flags kebab-case. `tri` is `--key|--no-key`, or `--key|--<off>`; `list`, `choices` and `pairs`
- * are repeated (`--to a --to b`), `choices` take commas too, nothing is variadic; `file` is a path or `-`; `content` is the text itself,
+ * are repeated (`--to a --to b`), `choices` take commas too, nothing is variadic; `file` is a path or `-`, opened when it is read; `path` is one that the command opens itself; `content` is the text itself,
  * `@FILE` or `-`; `duration` is milliseconds; `date` is `YYYY-MM-DD`, given so, as
  * `today` or as `7d` ago.
  */
@@ -62,6 +62,7 @@ export type OptionSpec = OptionBase &
 		| { kind: 'duration'; default?: number }
 		| { kind: 'date' }
 		| { kind: 'file' }
+		| { kind: 'path' }
 		| { kind: 'content' }
 	);
 
@@ -116,6 +117,7 @@ interface KindValues {
 	duration: number;
 	date: string;
 	file: FileSource;
+	path: string;
 	content: ContentSource;
 }
 

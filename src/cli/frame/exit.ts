@@ -1,4 +1,5 @@
 /** The one table from errors to exit codes. Scripts rely on it: numbers never change meaning. */
+import { getSystemErrorMap } from 'node:util';
 import { MissingExtension } from '../../api/capabilities.js';
 import {
 	ApiError,
@@ -191,6 +192,7 @@ const machineCodes = {
 		hint: mailctl('engine', 'init', '--smtp', 'smtp://user@host:587', '--smtp-password-file', 'FILE'),
 	},
 	missing_extension: { exit: exits.usage },
+	path_refused: { exit: exits.usage },
 	sqlite_missing: { exit: exits.disk, hint: 'npm rebuild better-sqlite3' },
 	disk: { exit: exits.disk },
 	internal: { exit: exits.bug, hint: 'this is a bug in mailctl; --debug shows where' },
@@ -250,6 +252,8 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);
 	const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
 	if (isAddonMissing(error, code)) return ofMachine('sqlite_missing', addonMessage);
+	const refusedPath = sayRefused(error, code);
+	if (refusedPath !== null) return ofMachine('path_refused', refusedPath);
 	return code.startsWith('SQLITE_') || diskCodes.has(code) ? ofMachine('disk') : null;
 }
 
@@ -270,6 +274,17 @@ function isAddonMissing({ message }: Error, code: string): boolean {
 		message,
 	);
 }
+
+/**
+ * What the system refuses is a name that was given, or the rights of its folder: `news.txt: not a directory`. A file that
+ * is missing is no such case: a command says itself which one it wants.
+ */
+function sayRefused(error: Error, code: string): string | null {
+	if (!refusedCodes.has(code) || !('path' in error) || !('errno' in error)) return null;
+	return `${String(error.path)}: ${getSystemErrorMap().get(Number(error.errno))?.[1] ?? code}`;
+}
+
+const refusedCodes = new Set(['EACCES', 'EEXIST', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR', 'EPERM']);
 
 const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EMFILE', 'ENFILE']);
 

@@ -183,6 +183,7 @@ function placeholder(spec: OptionSpec): string {
 		duration: 'DUR',
 		date: 'DATE',
 		file: 'FILE',
+		path: 'FILE',
 		content: 'TEXT|@FILE|-',
 		choice: 'WORD',
 		choices: 'WORD',

@@ -288,6 +288,7 @@ function readText(
 	flag: string,
 	{ clock, settings, sources }: InputDependencies,
 ): unknown {
+	if (text === '' && isNeverEmpty(spec)) throw new UsageError(`${flag} is empty`);
 	switch (spec.kind) {
 		case 'integer':
 			return parseInteger(text, flag, spec);
@@ -298,13 +299,17 @@ function readText(
 		case 'date':
 			return parseDate(text, flag, { clock, zone: () => timeZoneOf(settings) });
 		case 'file':
-			if (text === '') throw new UsageError(`${flag}: an empty file name`);
 			return sources.file(text, flag);
 		case 'content':
 			return sources.content(text, flag);
 		default:
 			return text;
 	}
+}
+
+/** An empty text is one as well, but names no file, and where there is a default it is none of the values. */
+function isNeverEmpty(spec: Exclude<OptionSpec, Repeated>): boolean {
+	return spec.kind === 'file' || spec.kind === 'path' || (spec.kind === 'text' && spec.default !== undefined);
 }
 
 /** `a,b` is the same as the option twice: no choice has a comma in it. */

@@ -22,7 +22,7 @@ export const tableOptions = {
 	ignoreUnknown: { kind: 'flag', summary: 'leave unknown columns out' },
 	delimiter: { kind: 'text', default: 'auto', summary: 'auto, tab, or one character' },
 	encoding: { kind: 'text', default: 'auto', summary: 'auto, utf-8, utf-16, windows-1250, gb18030 …' },
-	rejects: { kind: 'text', placeholder: 'FILE', summary: 'where rejected rows go' },
+	rejects: { kind: 'path', summary: 'where rejected rows go' },
 } as const;
 
 /** As it was given; standard input by its name. */

@@ -15,6 +15,7 @@ export function cannotListen(cause: unknown, { host, port }: { host: string; por
 		case 'EACCES':
 			return new UsageError(`port ${port} is not ours to take`, { hint: 'give one above 1023', cause });
 		case 'EADDRNOTAVAIL':
+		case 'EINVAL':
 		case 'ENOTFOUND':
 		case 'EAI_AGAIN':
 			return new UsageError(`--host ${clean(host)} is no address of this machine`, { cause });

@@ -48,6 +48,21 @@ describe('mailctl campaigns', () => {
 			expect((await project.run(['campaigns', verb, 'sprung-news'])).code).toBe(3);
 	});
 
+	it('refuse a file for results in terms of the option that named it', async () => {
+		const { id } = (await project.json(agreed)) as Sent;
+		const there = await project.file('there.csv', 'mine\n');
+		for (const [path, why] of [
+			[there, `${there} is there already`],
+			[project.folder, `${project.folder} is a directory`],
+			['-', 'takes a file'],
+		] as const) {
+			const { code, stderr } = await project.run(['campaigns', 'results', id, '--save', path]);
+			expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --save/)]);
+			expect(stderr).toContain(why);
+			expect(stderr).not.toContain('sent');
+		}
+	});
+
 	it('tell their links, those without a click too', async () => {
 		const html = '<a href="https://example.com/?q=%22a%22&amp;n=#name#">x</a>';
 		const { name } = (await project.json([...agreed, '--html', html])) as Sent;

@@ -16,6 +16,17 @@ describe('mailctl serve', () => {
 				`hint: mailctl --db ${project.db} ${instead}\n`,
 		});
 	});
+
+	it.each([
+		['--host', 'no such host'],
+		['--rate', 'fast'],
+		['--tls-cert', '/etc/hostname', '--tls-key', '/etc/hostname'],
+	])('leaves no token that it has not told where %s %j does not let it begin', async (...words) => {
+		const { run, json } = await makeProject({ smtp: 2525 });
+		const { code, stderr } = await run(['serve', '--port', '0', ...words]);
+		expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --/)]);
+		expect(await json(['engine', 'tokens', 'list'])).toEqual([]);
+	});
 });
 
 describe('the rate of those who send', () => {

@@ -40,7 +40,7 @@ export const results = command({
 			choices: ['sent', 'bounced', 'failed', 'left-out'],
 			summary: 'only these; left-out: suppressed, with a finding, or not in the audience',
 		},
-		save: { kind: 'text', placeholder: 'FILE', summary: 'write them as CSV, as send --results does' },
+		save: { kind: 'path', summary: 'write them as CSV, as send --results does' },
 	},
 	columns,
 	output: 'an array of {"line", "to", "id", "state", "code", "text", "attempts", "campaign_unique_id"}',
@@ -53,10 +53,10 @@ export const results = command({
 		const place = await campaignPlace(cx);
 		const campaign = await findCampaign(cx, place.campaigns, args.campaign);
 		const { only, save } = options;
-		await assertResults(save, { inputs: [], marks: () => marksOf(place, campaign.id) });
+		await assertResults(save, { inputs: [], marks: () => marksOf(place, campaign.id), flag: '--save' });
 		await sayWhatIsNotKept(cx, place, campaign, only);
 		const lines = selected(resultLines(cx, place, campaign), only);
-		if (save !== undefined) await writeLines(cx, save, lines, { isDropped: false });
+		if (save !== undefined) await writeLines(cx, save, lines, { isDropped: false, flag: '--save' });
 		else await cx.out.rows(lines, columns);
 	},
 });

@@ -34,8 +34,7 @@ export const resume = command({
 	args: [{ ...campaignArg, optional: true }],
 	options: {
 		source: {
-			kind: 'text',
-			placeholder: 'FILE',
+			kind: 'path',
 			summary: 'what it was begun with, if that was moved or came through a pipe; - is stdin',
 		},
 		expectCount: sendOptions.expectCount,

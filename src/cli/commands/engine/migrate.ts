@@ -10,9 +10,9 @@ import { answer } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
 
 const options = {
-	from: { kind: 'text', placeholder: 'DB', summary: 'the database that is moved; that of --db by default' },
+	from: { kind: 'path', placeholder: 'DB', summary: 'the database that is moved; that of --db by default' },
 	to: {
-		kind: 'text',
+		kind: 'path',
 		placeholder: 'DB',
 		summary: 'where to: a new file, or postgres://USER@HOST/DATABASE, empty',
 		required: true,

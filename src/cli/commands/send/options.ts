@@ -36,8 +36,7 @@ export const sendOptions = {
 		summary: 'with --list, only those that got the mail of this campaign and did not open it',
 	},
 	csv: {
-		kind: 'text',
-		placeholder: 'FILE',
+		kind: 'path',
 		summary: 'one message a row of this table, whose columns are its variables; - is stdin',
 	},
 	map: {
@@ -52,8 +51,7 @@ export const sendOptions = {
 		summary: 'with --csv, what the table is written in (auto)',
 	},
 	batch: {
-		kind: 'text',
-		placeholder: 'FILE',
+		kind: 'path',
 		summary: 'send requests as they are, one a line of JSON; - is stdin',
 	},
 	cc: { kind: 'list', placeholder: 'address', summary: 'a copy' },
@@ -138,8 +136,7 @@ export const sendOptions = {
 		summary: 'send again what a deployment of others may have sent: a recipient may get it twice',
 	},
 	results: {
-		kind: 'text',
-		placeholder: 'FILE',
+		kind: 'path',
 		summary: 'write what became of each message as CSV: a new file, or that of the campaign',
 	},
 	preview: {
@@ -154,8 +151,7 @@ export const sendOptions = {
 			'look at the message of this recipient, not of the first (--preview text unless a look is given)',
 	},
 	eml: {
-		kind: 'text',
-		placeholder: 'FILE',
+		kind: 'path',
 		summary: 'write the finished message and send nothing; - is stdout',
 	},
 	idempotencyKey: {

@@ -42,7 +42,11 @@ export interface ResultLine extends Omit<CampaignResult, 'state'> {
 /** Whether what is staged still can be sent; where it cannot, it is told as canceled. */
 export interface ResultsHow {
 	isDropped: boolean;
+	flag?: ResultsFlag;
 }
+
+/** The option that named the file; `--save` is that of a command that sends nothing. */
+type ResultsFlag = '--results' | '--save';
 
 /** A write a line would cost a million system calls. */
 const blockLength = 64 * 1024;
@@ -65,14 +69,14 @@ export async function writeLines(
 	cx: CommandContext,
 	path: string,
 	lines: AsyncIterable<ResultLine>,
-	{ isDropped }: ResultsHow,
+	{ isDropped, flag = '--results' }: ResultsHow,
 ): Promise<void> {
 	try {
 		await write(path, lines, (line) => (isDropped ? told(line) : line));
 	} catch (cause) {
 		if (!(cause instanceof Error) || !('syscall' in cause)) throw cause;
 		const code = 'code' in cause ? String(cause.code) : '';
-		throw new CliError('disk', 74, `--results: ${path} cannot be written (${code})`, { cause });
+		throw new CliError('disk', 74, `${flag}: ${path} cannot be written (${code})`, { cause });
 	}
 	await cx.note(`results are in ${path}`);
 }
@@ -249,6 +253,7 @@ interface ResultsOf {
 	inputs: readonly string[];
 	/** Texts that only lines about this campaign hold, if it was begun before; asked only when there is a file of that name. */
 	marks(): Promise<readonly string[]>;
+	flag?: ResultsFlag;
 }
 
 /**
@@ -257,14 +262,16 @@ interface ResultsOf {
  */
 export async function assertResults(path: string | undefined, of: ResultsOf): Promise<void> {
 	if (path === undefined) return;
-	if (path === '-') throw new UsageError('--results takes a file: standard output has the answer');
+	const { flag = '--results' } = of;
+	const end = flag === '--results' ? '; nothing was sent' : '';
+	if (path === '-') throw new UsageError(`${flag} takes a file: standard output has the answer`);
 	const there = await stat(path).catch(() => null);
 	// A pipe is not opened here, but once, to write the results: its reader takes a close for the end.
 	if (there !== null && !there.isFile() && !there.isDirectory()) return;
 	if (there?.isFile()) {
 		await assertNoInput(path, of.inputs);
 		if (there.size > 0 && !(await isOfJob(path, await of.marks())))
-			throw new UsageError(`--results: ${path} is there already; nothing was sent`, {
+			throw new UsageError(`${flag}: ${path} is there already${end}`, {
 				hint: 'give another file, or move that one away',
 			});
 	}
@@ -272,7 +279,7 @@ export async function assertResults(path: string | undefined, of: ResultsOf): Pr
 		await (await createOutputFile(path, 'replace')).discard();
 	} catch (cause) {
 		const what = cause instanceof TableError ? cause.message : `${path} cannot be written (${codeOf(cause)})`;
-		throw new UsageError(`--results: ${what}; nothing was sent`, { cause });
+		throw new UsageError(`${flag}: ${what}${end}`, { cause });
 	}
 }
 
