@@ -14,6 +14,8 @@ import {
 } from '../config/profiles.js';
 import { confirmProtected } from '../config/protection.js';
 import { builtIn, checkSetting } from '../config/target.js';
+import { checkToken } from '../config/token.js';
+import { refusalOf } from '../frame/asking.js';
 import { type CommandGroup, camel, command, kebab } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
@@ -53,8 +55,9 @@ const whole: Columns<Shown & Preferences> = [
 	})),
 ];
 
-const newArg = { name: 'name', summary: 'the name of a profile', ask: 'Name of the profile:' } as const;
-const nameArg = { ...newArg, of: 'profile', ask: 'Which profile:' } as const;
+const named = { name: 'name', summary: 'the name of a profile' } as const;
+const newArg = { ...named, ask: 'Name of the profile:', whyNot: whyNotNew } as const;
+const nameArg = { ...named, of: 'profile', ask: 'Which profile:' } as const;
 
 const list = command({
 	name: 'list',
@@ -100,7 +103,9 @@ const show = command({
 const add = command({
 	name: 'add',
 	summary: 'store a deployment or a database',
-	description: 'With --base-url URL a deployment, whose token mailctl login adds; with --db PATH a database.',
+	description:
+		'With --base-url URL a deployment, whose token mailctl login adds; with --db PATH a database. On ' +
+		'a terminal it asks for what is missing, and for the token of a deployment too.',
 	args: [newArg],
 	options: {
 		set: { kind: 'pairs', summary: 'a preference, as config set has them: timeout=1m' },
@@ -122,25 +127,35 @@ const add = command({
 		'mailctl profile add prod --base-url https://mail.example.com --protected',
 		"mailctl profile add trial --db news.db --allow-recipients '*@example.com' --set timeout=1m --use",
 	],
-	run: async (cx, { args, options }) => {
+	run: async (cx, { args, options, isAsked }) => {
 		const config = readConfig(cx.paths);
 		const name = newName(config, args.name);
+		const given = targetOf(cx);
+		const target = given ?? (await askTarget(cx, name));
 		const profile: Profile = {
-			...targetOf(cx),
+			...target,
 			...preferencesOf(options.set),
 			...(options.protected && { protected: true }),
 			...(options.allowRecipients.length > 0 && { allowRecipients: options.allowRecipients }),
 		};
 		if (cx.dryRun) return cx.wouldDo(`add the profile "${name}"`, { create: { name, ...profile } });
 		const write = await import('../config/config-write.js');
+		const { baseUrl } = target;
+		const isGuided = isAsked || given === null;
+		const token = isGuided && baseUrl !== undefined ? await askToken(cx, baseUrl) : null;
+		const { use: isDefault } = options;
 		// A token may be left over from a profile of that name that was removed by hand. `shown` comes before the
 		// write: a later failure would look like a profile that was not added.
 		const profiles = { ...config.profiles, [name]: profile };
-		const record = shown(cx, { profile: options.use ? name : config.profile, profiles }, name);
+		const stored = shown(cx, { profile: isDefault ? name : config.profile, profiles }, name);
+		const record: Shown = token === null ? stored : { ...stored, token: 'set' };
 		const made = { ...profile };
-		await sayDropped(cx, name, await write.changeProfile(cx.paths, name, made, { isDefault: options.use }));
+		await sayDropped(cx, name, await write.changeProfile(cx.paths, name, made, { isDefault }));
+		if (token !== null && baseUrl !== undefined)
+			await write.storeLogin(cx.paths, name, { baseUrl, token, isDefault });
 		await cx.out.record(record, columns);
 		if (record.token === 'not set') await cx.hint(mailctl('login', '--profile', name));
+		else if (token !== null) await cx.hint([mailctl('doctor', '--profile', name), ' tries the token']);
 	},
 });
 
@@ -167,7 +182,7 @@ const use = command({
 const rename = command({
 	name: 'rename',
 	summary: 'rename a profile; its token goes along',
-	args: [nameArg, { name: 'new-name', summary: 'what it is to be called', ask: 'New name:' }],
+	args: [nameArg, { ...newArg, name: 'new-name', summary: 'what it is to be called', ask: 'New name:' }],
 	writes: true,
 	profiles: true,
 	reach: [],
@@ -254,16 +269,41 @@ function stored(config: ConfigFile, name: string, done: string): Profile {
 	throw new UsageError(`"${builtIn}" is built in and cannot be ${done}`);
 }
 
-function targetOf(cx: CommandContext): Profile {
-	const { baseUrl, db } = cx.globals;
+/** Null: none is given. */
+function targetOf({ globals: { baseUrl, db } }: CommandContext): Profile | null {
 	if (baseUrl !== undefined && db !== undefined)
 		throw new UsageError('--base-url and --db both name a target; give one');
-	if (baseUrl === undefined && db === undefined)
-		throw new UsageError('missing --base-url or --db: where the profile goes');
-	return targetProfile(baseUrl, db);
+	return baseUrl === undefined && db === undefined ? null : targetProfile({ baseUrl, db });
 }
 
-function targetProfile(baseUrl: string | undefined, db: string | undefined): Profile {
+async function askTarget(cx: CommandContext, name: string): Promise<Profile> {
+	const add = ['profile', 'add', name] as const;
+	if (!cx.canAsk)
+		throw new UsageError('missing --base-url or --db: where the profile goes', {
+			hint: [mailctl(...add, '--base-url', 'URL'), ' or ', mailctl(...add, '--db', 'PATH')],
+		});
+	const key = await cx.choose('Where does it go?', [
+		{ name: 'a deployment of the service', value: 'baseUrl' as const },
+		{ name: 'a database: a file of this machine, or PostgreSQL', value: 'db' as const },
+	]);
+	const read = (text: string) => targetProfile({ [key]: text.trim() });
+	const check = async (text: string) => refusalOf(() => read(text));
+	const question = key === 'baseUrl' ? 'Base URL of the deployment:' : 'Path of the file, or postgres://…:';
+	return read(await cx.ask(question, { check }));
+}
+
+/** It is not tried, as no other part of the profile is. Null: none yet. */
+async function askToken(cx: CommandContext, baseUrl: string): Promise<string | null> {
+	const check = async (text: string) => (text.trim() === '' ? null : refusalOf(() => checkToken(text)));
+	const text = await cx.askSecret(`API token for ${baseUrl} (without one: Enter):`, { check });
+	return text.trim() === '' ? null : checkToken(text);
+}
+
+async function whyNotNew({ paths }: CommandContext, name: string): Promise<string | null> {
+	return refusalOf(() => newName(readConfig(paths), name));
+}
+
+function targetProfile({ baseUrl, db }: Partial<Record<'baseUrl' | 'db', string | undefined>>): Profile {
 	if (baseUrl !== undefined) checkSetting('baseUrl', baseUrl, {}, '');
 	if (db === '') throw new UsageError('--db: an empty path');
 	if (db !== undefined) checkSetting('db', db, {}, '');

@@ -456,6 +456,84 @@ describe('mailctl profile', () => {
 		});
 	});
 
+	it('adds by questions what is not given: the name, a deployment or a database, a token that is never shown', async () => {
+		const home = await homeWith(config, credentials);
+		const back = (text: string) => '\x7f'.repeat(text.length);
+		const asked = await typed(
+			home,
+			['profile', 'add'],
+			[
+				['Name of the profile', 'prod'],
+				['a profile "prod" already', `${back('prod')}next`],
+				['Where does it go?', ''],
+				['Base URL', 'nowhere'],
+				['is no http or https URL', `${back('nowhere')}${url}/next`],
+				['API token for', 'two words'],
+				['plain characters', `${back('two words')}opensesame`],
+			],
+		);
+		expect(asked).toMatchObject({
+			code: 0,
+			stderr: expect.stringContaining('mailctl doctor --profile next'),
+		});
+		expect(`${asked.stdout}${asked.stderr}`).not.toContain('sesame');
+		expect(await readFileOf(home, 'config.json')).toEqual({
+			profile: 'prod',
+			profiles: { ...config.profiles, next: { baseUrl: `${url}/next` } },
+		});
+		expect(await readFileOf(home, 'credentials.json')).toEqual({
+			tokens: { ...credentials.tokens, next: { token: 'opensesame', origin: url } },
+		});
+		const database = await typed(
+			home,
+			['profile', 'add', 'here', '--use'],
+			[
+				['Where does it go?', '\x1b[B'],
+				['Path of the file', 'mysql://a'],
+				['names no database', `${back('mysql://a')}/here.db`],
+			],
+		);
+		expect(database).toMatchObject({ code: 0, stderr: expect.not.stringContaining('token') });
+		expect(await readFileOf(home, 'config.json')).toMatchObject({
+			profile: 'here',
+			profiles: { here: { db: '/here.db' } },
+		});
+	});
+
+	it('asks for a token only among other questions, and goes without one', async () => {
+		const home = await makeHome();
+		const complete = await typed(home, ['profile', 'add', 'a', '--base-url', url], []);
+		const named = await typed(
+			home,
+			['profile', 'add', '--base-url', url],
+			[
+				['Name of the profile', 'b'],
+				['API token for', ''],
+			],
+		);
+		for (const [name, { code, stderr }] of Object.entries({ a: complete, b: named }))
+			expect([code, stderr]).toEqual([0, expect.stringContaining(`mailctl login --profile ${name}`)]);
+		expect(await readdir(folderOf(home))).toEqual(['config.json']);
+	});
+
+	it('says in a script what is missing', async () => {
+		const home = await makeHome();
+		expect(await run(home, ['profile', 'add'])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: missing <name>: the name of a profile\n' +
+				'hint: such as mailctl profile add prod --base-url https://mail.example.com --protected\n',
+		});
+		expect(await run(home, ['profile', 'add', 'x'])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				'error: missing --base-url or --db: where the profile goes\n' +
+				'hint: mailctl profile add x --base-url URL or mailctl profile add x --db PATH\n',
+		});
+	});
+
 	it.each([
 		[['add', 'x']],
 		[['add', 'x', '--db', 'a', '--base-url', url]],
