@@ -83,14 +83,17 @@ export interface ReplicaFacts {
 	behind: Micros;
 }
 
+/** The oldest PostgreSQL that serves: `pg_current_snapshot` came with it. */
+export const oldestPostgres = 13;
+
 /** The server of a database, as its settings and views tell (PostgreSQL manual, 20 and 28.2). `bytes`: the size of the database. */
 export interface ServerFacts {
 	/** As the URL has it. Of a distributed database versions and sizes, replicas and connections are unknown: 0, empty. */
 	kind: 'postgresql' | 'distributed';
 	/** `15.8`. */
 	version: string;
-	/** 150008. */
-	number: number;
+	/** 15. */
+	major: number;
 	bytes: number;
 	/** A replica, or made so. */
 	isReadOnly: boolean;

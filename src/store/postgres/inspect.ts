@@ -24,7 +24,7 @@ export interface ServerInspection {
 
 interface Row {
 	version: string;
-	number: number;
+	major: number;
 	bytes: number;
 	read_only: string;
 	synchronous_commit: string;
@@ -64,7 +64,7 @@ export async function inspectPostgres(
 			),
 			server: {
 				kind: place.server.kind,
-				...{ version: row.version, number: row.number, bytes: row.bytes },
+				...{ version: row.version, major: row.major, bytes: row.bytes },
 				isReadOnly: row.read_only === 'on',
 				...{ synchronousCommit: row.synchronous_commit, standbys: row.standbys },
 				replicas: row.replicas,

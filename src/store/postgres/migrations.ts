@@ -5,6 +5,7 @@
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import type { Sql } from '../core/sql.js';
+import { oldestPostgres } from '../maintenance.js';
 import { type Mark, markedError, markVersion, parseMark } from '../moving.js';
 import type { Database, Session } from './connection.js';
 import { isMadeAlready } from './failures.js';
@@ -39,9 +40,6 @@ export const migrations: readonly Migration[] = [
 	deletedStates,
 	emailOnce,
 ];
-
-/** Of the server, as `server_version_num` has it. */
-const oldestServer = 130_000;
 
 /** From this version on PostgreSQL has a sequence in place of the row of ids. */
 const sequences = listCounters.version;
@@ -145,10 +143,11 @@ export async function readVersion(
 		`SELECT ${isTable('message_firsts')}, ${isTable('id_sequences')}, current_setting('server_version_num')::int`,
 	);
 	const [isOurs = 0, hasIds = 0, runs = 0] = row ?? [];
-	if (runs < oldestServer && !mayBeNewer)
+	const major = Math.floor(runs / 10_000);
+	if (major < oldestPostgres && !mayBeNewer)
 		throw new StoreError(
 			'not_a_database',
-			`${name} runs version ${Math.floor(runs / 10_000)} of PostgreSQL; mailctl needs ${oldestServer / 10_000} or newer: upgrade the server`,
+			`${name} runs version ${major} of PostgreSQL; mailctl needs ${oldestPostgres} or newer: upgrade the server`,
 		);
 	if (isOurs === 0) return 0;
 	const last = await sql.number('SELECT max(version) FROM migrations');

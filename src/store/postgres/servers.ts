@@ -45,7 +45,7 @@ const servers: Readonly<Record<ServerKind, Server>> = {
 		dialect: {},
 		statement: (sql) => sql,
 		definitions: (sql) => [sql],
-		facts: `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
+		facts: `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
 			pg_database_size(current_database()) AS bytes,
 			CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END AS read_only,
 			current_setting('synchronous_commit') AS synchronous_commit,
@@ -92,7 +92,7 @@ const servers: Readonly<Record<ServerKind, Server>> = {
 				.map((text) => text.trim())
 				.filter((text) => text !== '' && !ofSequence.test(text))
 				.reduce<string[]>(joinNew, []),
-		facts: `SELECT version() AS version, 0 AS number, 0 AS bytes,
+		facts: `SELECT version() AS version, 0 AS major, 0 AS bytes,
 			current_setting('default_transaction_read_only') AS read_only,
 			'on' AS synchronous_commit, '' AS standbys, 0 AS replicas, 0 AS connections, 0 AS most, FALSE AS encrypted,
 			floor(extract(epoch FROM clock_timestamp()) * 1000000) AS now`,

@@ -1,13 +1,11 @@
 /** A database of PostgreSQL: its server, how durable its commits are, and what is left of its connections. */
 import { type Micros, microsPerSecond } from '../../../api/datetime.js';
-import type { ReplicaFacts } from '../../../store/maintenance.js';
+import { oldestPostgres, type ReplicaFacts } from '../../../store/maintenance.js';
 import { sizeText, spanText } from '../../render/amounts.js';
 import type { Inspected, InspectedServer } from '../inspected.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 import { closedFix, judgeSchema } from './database.js';
 
-/** `pg_current_snapshot` came with it. */
-const oldest = 130_000;
 const clockSlack: Micros = 2 * microsPerSecond;
 /** Farther behind, a replica is not read. */
 const mostBehind: Micros = 5 * microsPerSecond;
@@ -59,7 +57,7 @@ function judgeServer(found: Inspected, line: Surroundings['line']): Verdict {
 		return problem(`there is no database at ${found.path}`, line('engine', 'init', '--db', found.path));
 	if (found.kind === 'closed') return problem(found.message, closedFix(found.code));
 	if (found.kind === 'open') return skipped('it is a file');
-	const { kind, version, number, bytes, isReadOnly, isEncrypted } = found.database.server;
+	const { kind, version, major, bytes, isReadOnly, isEncrypted } = found.database.server;
 	const isDistributed = kind === 'distributed';
 	const what = isDistributed
 		? `${version}, as a distributed database (?server=distributed)`
@@ -67,8 +65,8 @@ function judgeServer(found: Inspected, line: Surroundings['line']): Verdict {
 	const says = `${what}, ${isEncrypted ? 'over TLS' : 'without TLS'}`;
 	if (isReadOnly)
 		return problem(`${says}: it is read-only, a replica or made so`, 'name the primary with --db');
-	if (number < oldest && !isDistributed)
-		return problem(`${says}: version 13 is the oldest that fits`, 'upgrade PostgreSQL');
+	if (major < oldestPostgres && !isDistributed)
+		return problem(`${says}: mailctl needs ${oldestPostgres} or newer`, 'upgrade PostgreSQL');
 	return ok(says);
 }
 

@@ -1,0 +1,55 @@
+/** The oldest PostgreSQL that serves: what is older is refused, and doctor and the documents name the same version. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { serverChecks } from '../../../src/cli/doctor/checks/server.js';
+import type { Inspected } from '../../../src/cli/doctor/inspected.js';
+import type { Verdict } from '../../../src/cli/doctor/model.js';
+import type { Sql } from '../../../src/store/core/sql.js';
+import { oldestPostgres } from '../../../src/store/maintenance.js';
+import { readVersion } from '../../../src/store/postgres/migrations.js';
+import { postgresql } from '../../../src/store/postgres/servers.js';
+
+const root = join(import.meta.dirname, '../../..');
+const last = oldestPostgres - 1;
+
+/** A server that has nothing of ours. */
+function serverOf(number: number): Sql {
+	// What is read of it before anything else.
+	return { tuples: async () => [[0, 0, number]] } as unknown as Sql;
+}
+
+/** Its first check, as `doctor` makes it. */
+async function checked(major: number): Promise<Verdict | undefined> {
+	const server = { kind: 'postgresql', version: `${major}.1`, major, bytes: 0, isReadOnly: false, named: [] };
+	const found = { kind: 'server', database: { server } } as unknown as Inspected;
+	const verdict = await serverChecks(found, { line: (words) => words })[0]?.run();
+	return [verdict].flat()[0];
+}
+
+describe('the oldest PostgreSQL', () => {
+	it('is taken, and one that is older is refused by name', async () => {
+		const kept = { name: 'postgres://db/mail', server: postgresql };
+		expect(await readVersion(serverOf(oldestPostgres * 10_000), kept)).toBe(0);
+		await expect(readVersion(serverOf(last * 10_000 + 22), kept)).rejects.toMatchObject({
+			code: 'not_a_database',
+			message: `postgres://db/mail runs version ${last} of PostgreSQL; mailctl needs ${oldestPostgres} or newer: upgrade the server`,
+		});
+	});
+
+	it('is enough for doctor, and one that is older a problem', async () => {
+		expect(await checked(oldestPostgres)).toMatchObject({ level: 'ok' });
+		expect(await checked(last)).toMatchObject({
+			level: 'problem',
+			message: expect.stringContaining(`PostgreSQL ${last}.1`),
+			fix: 'upgrade PostgreSQL',
+		});
+		expect((await checked(last))?.message).toMatch(new RegExp(`: mailctl needs ${oldestPostgres} or newer$`));
+	});
+
+	it.each(['docs/deploying.md', 'docs/scaling.md', 'CHANGELOG.md'])('is the one of %s', async (page) => {
+		const text = await readFile(join(root, page), 'utf8');
+		const named = text.matchAll(/PostgreSQL (?:of yours \()?(\d+) or newer|PostgreSQL older than (\d+)/g);
+		expect([...named].map(([, from, than]) => from ?? than)).toEqual([String(oldestPostgres)]);
+	});
+});
