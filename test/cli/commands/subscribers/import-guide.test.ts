@@ -201,6 +201,28 @@ describe('subscribers import at a terminal', () => {
 		});
 	});
 
+	it('asks which column has the addresses where other texts stand among them', async () => {
+		const { code, json } = await guided('Kontakt,Rolle\nann@example.com,x\nnone,y\n', [
+			['Which column of', ''],
+			['❯ a new field, Rolle', ''],
+		]);
+		expect(code).toBe(9);
+		expect(await json(['subscribers', 'get', 'ann@example.com', '-l', '1'])).toMatchObject({
+			meta: { Rolle: 'x' },
+		});
+	});
+
+	it('prints no command that would be refused', async () => {
+		const { json, file, run } = await makeProject();
+		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const path = await file('people.csv', 'Kontakt\nnone\n');
+		const { code, stderr } = await typing([['Which list:', '']], (options) =>
+			run(['subscribers', 'import', path], options),
+		);
+		expect([code, stderr]).toEqual([2, expect.stringContaining('no email column')]);
+		expect(stderr).not.toContain('the same without questions');
+	});
+
 	it.each(['\x03', '\x04'])('imports nothing when it is left', async (key) => {
 		const { code, json } = await guided(people, [['Umsatz', key, 'all']]);
 		expect(code).toBe(130);

@@ -23,7 +23,7 @@ interface Sampled {
 
 /**
  * The options with a `--map` for each column that no name explains; unchanged where all are known. `isAsked`: file or list
- * were asked for before. The command that does the same is printed after any question.
+ * were asked for before. The command that does the same is printed after any question, unless the columns are refused.
  */
 export async function guideColumns(
 	cx: CommandContext,
@@ -40,7 +40,8 @@ export async function guideColumns(
 	const open = findings.filter(({ code }) => code === 'unknown' || code === 'bad_field_name');
 	const isUnclear = open.length > mostQuestions || findings.some(({ code }) => !answerable.has(code));
 	const guided = isUnclear ? named : await withRest(cx, { sampled, fields, open }, named);
-	if (guided !== options || isAsked)
+	const isUsable = (await findingsOf(sampled.header, fields, guided)).length === 0;
+	if (isUsable && (guided !== options || isAsked))
 		await cx.hint(['the same without questions: ', commandOf(cx, file, list, guided)]);
 	return guided;
 }
@@ -78,7 +79,10 @@ async function findingsOf(
 	return mapped.kind === 'refused' ? mapped.findings : [];
 }
 
-/** Without a column of that name, the one whose cells are addresses; among several a person chooses. */
+/**
+ * Without a column of that name, the one whose cells are addresses; a person chooses among several, and where other
+ * texts stand among the addresses.
+ */
 async function withEmail(
 	cx: CommandContext,
 	{ sampled, fields, file }: { sampled: Sampled; fields: readonly Field[]; file: string },
@@ -86,13 +90,14 @@ async function withEmail(
 ): Promise<ImportOptions> {
 	const findings = await findingsOf(sampled.header, fields, options);
 	if (!findings.some(({ code }) => code === 'no_email')) return options;
-	const found = sampled.header.filter(
-		(name, at) => name !== '' && kindOf(sampled.cells[at] ?? []) === 'addresses',
-	);
+	const holding = (matches: (cells: readonly string[]) => boolean) =>
+		sampled.header.filter((name, at) => name !== '' && matches(sampled.cells[at] ?? []));
+	const sure = holding((cells) => kindOf(cells) === 'addresses');
+	const found = sure.length > 0 ? sure : holding((cells) => cells.some(isEmailAddress));
 	const [first] = found;
 	if (first === undefined) return options;
 	const column =
-		found.length === 1
+		sure.length === 1
 			? first
 			: await cx.choose(
 					`Which column of ${importName(file)} has the e-mail addresses?`,
