@@ -27,6 +27,8 @@ async function filled() {
 	await json(['templates', 'create', '--name', 'Welcome', '--text-file', await project.file('w.txt', 'Hi')]);
 	await json(['webhooks', 'create', '--url', 'https://hooks.example.com/in', '--type', 'OPENED']);
 	await json(['engine', 'tokens', 'create', '--name', 'shop']);
+	const key = ['--domain', 'example.com', '--selector', 's1', '--type', 'ed25519'];
+	await json(['engine', 'dkim', 'add', ...key]);
 	const typed = (argv: readonly string[], answers: Parameters<typeof typing>[0], columns?: number) =>
 		typing(
 			answers,

@@ -48,7 +48,7 @@ function asChoices(values: readonly string[]) {
 	return values.map((value) => ({ name: value, value }));
 }
 
-const forms: ReadonlySet<string> = new Set<TextForm>(['address', 'url', 'domain', 'variable', 'file']);
+const forms: ReadonlySet<string> = new Set<TextForm>(['address', 'url', 'variable', 'file']);
 
 function isForm(of: RecordKind | TextForm): of is TextForm {
 	return forms.has(of);
@@ -66,10 +66,6 @@ export async function checkOf(form: TextForm): Promise<WhyNot> {
 		case 'url': {
 			return async (text) =>
 				isWebUrl(text) ? null : `"${shownUrl(text)}" is no URL, such as https://example.com/in`;
-		}
-		case 'domain': {
-			const { isEmailAddress } = await import('../../api/address.js');
-			return async (text) => (isEmailAddress(`a@${text}`) ? null : `"${text}" is no domain`);
 		}
 		case 'variable': {
 			const { variablePattern, reservedNames } = await import('../../api/fields.js');

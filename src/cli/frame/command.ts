@@ -20,10 +20,19 @@ export type RecordKind =
 	| 'token'
 	| 'profile'
 	| 'setting'
-	| 'profile-key';
+	| 'profile-key'
+	| 'signed domain'
+	| 'DKIM key';
 
 /** Texts of a form that is checked before anything else happens with them. */
-export type TextForm = 'address' | 'url' | 'domain' | 'variable' | 'file';
+export type TextForm = 'address' | 'url' | 'variable' | 'file';
+
+/** By the values before it: why a typed value is refused, so that it is asked for again; null: it is not. */
+type WhyNot = (
+	cx: CommandContext,
+	typed: string,
+	before: Readonly<Record<string, unknown>>,
+) => Promise<string | null>;
 
 interface OptionBase {
 	summary: string;
@@ -36,6 +45,7 @@ interface OptionBase {
 	ask?: string;
 	/** What the value names or is, so that a prompt offers what is there and says at once what is wrong. */
 	of?: RecordKind | TextForm;
+	whyNot?: WhyNot;
 	/** Environment variable that stands in for the flag. */
 	env?: string;
 	/** Key of the profile that stands in for flag and environment. */
@@ -82,12 +92,7 @@ export interface ArgSpec {
 	 * `-` reads it, and a question for it never shows it.
 	 */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
-	/** By the arguments before it: why a typed value is refused, so that it is asked for again; null: it is not. */
-	whyNot?: (
-		cx: CommandContext,
-		typed: string,
-		before: Readonly<Record<string, unknown>>,
-	) => Promise<string | null>;
+	whyNot?: WhyNot;
 }
 
 /** A file named on the command line. It is opened when read: a wrong name is exit 2 at that point. */

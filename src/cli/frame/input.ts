@@ -30,7 +30,7 @@ export interface Missing {
 	isSecret: boolean;
 	/** Throws `UsageError` for a value that the command line would refuse. */
 	check(text: string): void;
-	/** Of an argument; see `ArgSpec`. */
+	/** See the spec. */
 	whyNot: ArgSpec['whyNot'];
 	/** The options read so far, by key: those of a subscriber name its list. */
 	known: Readonly<Record<string, unknown>>;
@@ -189,6 +189,8 @@ const listings: Readonly<
 	profile: ['profile', 'list'],
 	setting: ['engine', 'settings', 'get'],
 	'profile-key': ['config', 'list'],
+	'signed domain': ['engine', 'dkim', 'list'],
+	'DKIM key': ['engine', 'dkim', 'list'],
 };
 
 /** Arguments and options are described in lower case, within a line. */
@@ -235,7 +237,7 @@ async function readOption(
 		many: false,
 		isSecret: false,
 		check: (text) => void read(text),
-		whyNot: undefined,
+		whyNot: spec.whyNot,
 		known: { ...raw, ...known },
 	});
 	return read(answer);

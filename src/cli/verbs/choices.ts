@@ -109,7 +109,7 @@ async function recordsOf(
 		case 'message':
 			return { choices: messagesOf(await cx.api(), signal), hint: mailctl('messages', 'list') };
 		default:
-			return ofThisMachine(cx, of);
+			return ofThisMachine(cx, of, known);
 	}
 }
 
@@ -120,7 +120,8 @@ export function withSize({ name, active_subscribers_count }: List): string {
 
 async function ofThisMachine(
 	cx: CommandContext,
-	of: 'token' | 'profile' | 'setting' | 'profile-key',
+	of: 'token' | 'profile' | 'setting' | 'profile-key' | 'signed domain' | 'DKIM key',
+	{ domain }: Readonly<Record<string, unknown>>,
 ): Promise<Records> {
 	const named = (names: readonly string[]) => names.map((name) => ({ name, value: name }));
 	switch (of) {
@@ -140,6 +141,17 @@ async function ofThisMachine(
 				value: name,
 			}));
 			return { choices, hint: mailctl('engine', 'settings', 'get') };
+		}
+		case 'signed domain': {
+			const domains = (await (await cx.local()).dkim.list()).map((key) => key.domain);
+			return { choices: named([...new Set(domains)]), hint: mailctl('engine', 'dkim', 'add') };
+		}
+		case 'DKIM key': {
+			const keys = (await (await cx.local()).dkim.list()).filter((key) => key.domain === domain);
+			return {
+				choices: named(keys.map(({ selector }) => selector)),
+				hint: mailctl('engine', 'dkim', 'list'),
+			};
 		}
 		case 'profile-key':
 			return { choices: named(['profile', ...Object.keys(profileKeys)]), hint: mailctl('config', 'list') };

@@ -3,6 +3,7 @@
 import { domainToASCII } from 'node:url';
 import { domainOf } from '../../../api/address.js';
 import { need } from '../../../api/capabilities.js';
+import { refusalOf } from '../../frame/asking.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { DkimKey } from '../../frame/connection.js';
@@ -27,7 +28,6 @@ const domain = {
 	kind: 'text',
 	placeholder: 'domain',
 	required: true,
-	of: 'domain',
 	ask: 'Domain of the senders:',
 	summary: 'whose mail it signs: the domain of the From address',
 } as const;
@@ -60,8 +60,8 @@ const add = command({
 	description:
 		'Makes a key, or takes one from a file (PEM, RSA or Ed25519), and prints the TXT record to publish, its name and its value. The private half stays in the database and is never shown. From then on every mail whose From address is of exactly this domain is signed with every key of the domain, within 5 s in processes that run already: an RSA and an Ed25519 key side by side reach every verifier, and to exchange a key, add the new one, publish its record, and remove the old one a few days later.',
 	options: {
-		domain,
-		selector,
+		domain: { ...domain, whyNot: whyNoDomain },
+		selector: { ...selector, whyNot: whyNoSelector },
 		keyFile: { kind: 'file', summary: 'a private key in PEM, without a passphrase; - reads standard input' },
 		type: { kind: 'choice', choices: ['rsa', 'ed25519'], summary: 'what kind of key to make (rsa)' },
 	},
@@ -108,7 +108,10 @@ const remove = command({
 	name: 'remove',
 	aliases: ['rm', 'delete'],
 	summary: 'no longer sign with a key; its private half is erased',
-	options: { domain, selector },
+	options: {
+		domain: { ...domain, of: 'signed domain' },
+		selector: { ...selector, of: 'DKIM key' },
+	},
 	writes: true,
 	severity: 'mild',
 	columns: answer('removed'),
@@ -185,6 +188,22 @@ function checkSelector(text: string): string {
 	throw new UsageError(`--selector: "${text}" is no selector`, {
 		hint: 'letters, digits and hyphens: --selector s2026',
 	});
+}
+
+async function whyNoDomain(_: CommandContext, typed: string): Promise<string | null> {
+	return refusalOf(() => checkDomain(typed));
+}
+
+async function whyNoSelector(
+	cx: CommandContext,
+	typed: string,
+	before: Readonly<Record<string, unknown>>,
+): Promise<string | null> {
+	const refused = refusalOf(() => checkSelector(typed));
+	if (refused !== null) return refused;
+	const name = { domain: checkDomain(String(before['domain'])), selector: checkSelector(typed) };
+	const { dkim } = await cx.local();
+	return (await dkim.list()).some((key) => isNamed(key, name)) ? taken(name).message : null;
 }
 
 function isNamed(key: KeyName, { domain, selector }: KeyName): boolean {

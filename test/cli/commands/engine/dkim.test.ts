@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { dkimVerifiers } from '../../../support/dkim-verifiers.js';
 import { makeProject, type Project } from '../../../support/project.js';
 import { startSmtpSink } from '../../../support/smtp-sink.js';
+import { typing } from '../../../support/typing.js';
 
 const named = (domain: string, selector: string) => ['--domain', domain, '--selector', selector];
 
@@ -29,6 +30,37 @@ describe('mailctl engine dkim', () => {
 		});
 		expect(await list()).toEqual([added]);
 		expect(statSync(project.db).mode & 0o777).toBe(0o600);
+	});
+
+	it('add asks again for a name that no key can have, or that one has', async () => {
+		await dkim('add', ...named('example.com', 's1'), '--type', 'ed25519');
+		const { code, stderr } = await typing(
+			[
+				['Domain of the senders:', 'example'],
+				['"example" is no domain', '.com'],
+				['Selector:', 'bad sel!'],
+				['letters, digits and hyphens', '\x15s1'],
+				['example.com has a key "s1" already', '\x7f2'],
+			],
+			(options) => project.run(['engine', 'dkim', 'add', '--type', 'ed25519'], options),
+		);
+		expect([code, stderr]).toEqual([0, expect.stringContaining('is signed from now on')]);
+		expect(await list()).toMatchObject([{ selector: 's1' }, { selector: 's2' }]);
+	});
+
+	it('remove offers the domains and the keys that are there', async () => {
+		for (const name of [named('example.com', 's1'), named('example.org', 'o1'), named('example.org', 'o2')])
+			await dkim('add', ...name, '--type', 'ed25519');
+		const { code } = await typing(
+			[
+				['Domain of the senders:', 'org'],
+				['Selector:', 'o2'],
+				['Go on?', 'y'],
+			],
+			(options) => project.run(['engine', 'dkim', 'remove'], options),
+		);
+		expect(code).toBe(0);
+		expect(await list()).toMatchObject([{ selector: 's1' }, { selector: 'o1' }]);
 	});
 
 	it('add prints the name and the value of the record on a terminal, a line each and nothing cut', async () => {
