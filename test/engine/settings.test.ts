@@ -41,7 +41,7 @@ it('refuses a limit on a domain that no address is of, and says how domains are 
 		{ recipient_domain_limits: 'gmail=10/m, *=5/s' },
 	);
 	const message =
-		'"gmail=10/m": no address ends in @gmail; write the domain whole, as in gmail.com=100/1h or *=10/s.';
+		'"gmail=10/m": no address ends in @gmail; write the domain whole, as in gmail.com=100/h or *=10/s.';
 	await expect(write).rejects.toMatchObject({ fields: { recipient_domain_limits: [{ message }] } });
 	await store.close();
 });

@@ -119,9 +119,9 @@ A crash in between repeats at most what was being sent, with the same Message-ID
 was handed over leaves it uncertain: only an explicit retry sends it again.
 
 Mail of a domain that has a key is signed: mailctl engine dkim add --domain example.com --selector s1.
-Limits are settings of the database: engine settings set send_limit 100/1m (everything), sender_domain_limits
-example.com=100/1h, recipient_domain_limits 'gmail.com=100/1h, *=10/s'. They hold for all processes together, in any
-time of that length; of several for one domain ('gmail.com=100/1h, gmail.com=3/s') all hold; copies (cc, bcc) do not
+Limits are settings of the database: engine settings set send_limit 100/m (everything), sender_domain_limits
+example.com=100/h, recipient_domain_limits 'gmail.com=100/h, *=10/s'. They hold for all processes together, in any
+time of that length; of several for one domain ('gmail.com=100/h, gmail.com=3/s') all hold; copies (cc, bcc) do not
 count. What a limit holds back stays queued, costs no attempt and holds up no other domain; engine queue stats names
 the limits that hold messages back.
 `,

@@ -33,12 +33,17 @@ export function parseDays(text: string, flag: string): number {
 	return days;
 }
 
-/** `10`, `10/s`, `600/m` or `36000/h` of `--rate`, as so many a second. */
+/** The longest time of a limit of the engine. */
+const slowestDays = 31;
+
+/** `10`, `10/s`, `600/m`, `100/h` or `100/5m` of `--rate`, as so many a second. */
 export function parseRate(text: string): number {
-	const [, number, unit] = /^(\d{1,9}(?:\.\d{1,9})?)(?:\/([smh]))?$/.exec(text) ?? [];
-	const perSecond = (Number(number) * 1000) / (unitsMs[unit ?? 's'] ?? 1000);
-	if (number !== undefined && perSecond > 0) return perSecond;
-	throw new UsageError(`--rate "${text}" is no rate, such as 10/s`);
+	const [, number, times = '1', unit = 's'] =
+		/^(\d{1,9}(?:\.\d{1,9})?)(?:\/([1-9]\d{0,4})?([smh]))?$/.exec(text.trim().toLowerCase()) ?? [];
+	const perSecond = (Number(number) * 1000) / (Number(times) * (unitsMs[unit] ?? Number.NaN));
+	if (!(perSecond > 0)) throw new UsageError(`--rate "${text}" is no rate, such as 10/s, 600/m or 100/h`);
+	if (perSecond * slowestDays * 86_400 >= 1) return perSecond;
+	throw new UsageError(`--rate "${text}" is less than one in ${slowestDays} days`);
 }
 
 /** A whole number; `min` and `max` included. */

@@ -33,7 +33,7 @@ export interface CountedLimit {
 
 export type ParsedLimits = { kind: 'limits'; limits: SendLimit[] } | { kind: 'error'; message: string };
 
-/** `100/1m` for `all`, else `example.com=100/1h, *=10/s`: any number, also several for one domain, which all hold. */
+/** `100/m` for `all`, else `example.com=100/h, *=10/s`: any number, also several for one domain, which all hold. */
 export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 	const limits: SendLimit[] = [];
 	for (const entry of text.split(/[\s,]+/).filter((each) => each !== '')) {
@@ -110,7 +110,7 @@ export function rateLimit(perSecond: number): SendLimit {
 	return { scope: 'all', domain: '', count, window: Math.ceil((count / perSecond) * microsPerSecond) };
 }
 
-/** The shortest form for a setting: `gmail.com=100/h`, `*=10/s`, `100/5m`. */
+/** The one form in which a setting is stored and shown: `gmail.com=100/h`, `*=10/s`, `100/5m`. */
 export function formatLimit({ domain, count, window }: SendLimit): string {
 	const [unit = 's', length = microsPerSecond] =
 		Object.entries(units).findLast(([, each]) => window % each === 0) ?? [];
@@ -130,9 +130,9 @@ const settings: Readonly<Record<LimitScope, keyof typeof limitSettings>> = {
 };
 
 const examples: Readonly<Record<LimitScope, string>> = {
-	all: '100/1m',
-	sender: 'example.com=100/1h or *=10/s',
-	recipient: 'gmail.com=100/1h or *=10/s',
+	all: '100/m',
+	sender: 'example.com=100/h or *=10/s',
+	recipient: 'gmail.com=100/h or *=10/s',
 };
 
 const units: Readonly<Record<string, Micros>> = {

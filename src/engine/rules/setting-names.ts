@@ -13,11 +13,11 @@ export const settingNames = {
 	bounce_address:
 		'where bounces come back to, bounces@example.com: each message gets a return path bounces+TOKEN@example.com; without one they go to the sender',
 	send_limit:
-		'the most messages in any time of a length, such as 100/1m; of 100/1h, 3/s both hold; all processes together; copies (cc, bcc) do not count',
+		'the most messages in any time of a length, such as 100/m; of 100/h, 3/s both hold; all processes together; copies (cc, bcc) do not count',
 	sender_domain_limits:
-		'the same by the domain of the sender: example.com=100/1h, or *=10/s for each domain without one of its own',
+		'the same by the domain of the sender: example.com=100/h, or *=10/s for each domain without one of its own',
 	recipient_domain_limits:
-		'the same by the domain of the recipient: gmail.com=100/1h, gmail.com=3/s, *=10/s, where several of one domain all hold; of the to address, copies do not count',
+		'the same by the domain of the recipient: gmail.com=100/h, gmail.com=3/s, *=10/s, where several of one domain all hold; of the to address, copies do not count',
 	unsubscribe_scope:
 		'what unsubscribing is of: list, that whose mail carried the link, the page offers all mail too; or all, every list',
 	page_sender_name:

@@ -154,7 +154,7 @@ describe('mailctl send', () => {
 			2,
 			'--test-to sends and --preview sends nothing; give one',
 		],
-		[[...toAnn, '--rate', 'fast'], 2, '--rate "fast" is no rate, such as 10/s'],
+		[[...toAnn, '--rate', 'fast'], 2, '--rate "fast" is no rate, such as 10/s, 600/m or 100/h'],
 		[
 			[...toAnn, '--eml', '-', '--preview', 'text'],
 			2,

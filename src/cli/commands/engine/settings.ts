@@ -80,7 +80,7 @@ const set = command({
 	exits: [5],
 	examples: [
 		'mailctl engine settings set time_zone Europe/Oslo',
-		"mailctl engine settings set recipient_domain_limits 'gmail.com=100/1h, *=10/s'",
+		"mailctl engine settings set recipient_domain_limits 'gmail.com=100/h, *=10/s'",
 		'mailctl engine settings set smtp_ca - < ca.pem',
 		"mailctl engine settings set page_color '#0b6e4f'",
 		'mailctl engine settings set keep_messages 400d',

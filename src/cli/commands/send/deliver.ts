@@ -215,7 +215,7 @@ interface Waited {
 /** So many of a submission are looked at: the last ones, which are sent last. */
 const mostLookedAt = 20;
 
-/** `the limit 100/1h of send_limit holds back what is left until …`; null when it is no limit, or not told. */
+/** `the limit 100/h of send_limit holds back what is left until …`; null when it is no limit, or not told. */
 async function whatHolds(messages: Messages, waited: Waited): Promise<string | null> {
 	const { signal } = waited;
 	for (const id of await candidates(messages, waited)) {

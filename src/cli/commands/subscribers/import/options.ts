@@ -31,7 +31,11 @@ export const importOptions = {
 		default: 8,
 		summary: 'requests at a time, on a service that takes rows one by one only',
 	},
-	rate: { kind: 'text', placeholder: 'N/s', summary: 'rows a second at most' },
+	rate: {
+		kind: 'text',
+		placeholder: 'N/s',
+		summary: 'at most so many rows a second (10/s), minute (600/m) or hour (100/h)',
+	},
 	maxErrors: { kind: 'text', placeholder: 'N|N%', summary: 'stop when more rows than this are rejected' },
 	resume: { kind: 'flag', summary: 'go on where an earlier run of the same file stopped' },
 	job: {
