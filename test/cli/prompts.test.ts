@@ -1,4 +1,5 @@
 /** Missing values at a terminal: every command asks for each, offers what is there, and can be left. */
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -185,6 +186,42 @@ describe('a missing value', () => {
 		);
 		expect(server.code).toBe(0);
 		expect((await run(['engine', 'settings', 'get', 'smtp_url'])).stdout).toBe('smtp://127.0.0.1:2525\n');
+	});
+
+	it('is a file, a directory, or either of them that is there', async () => {
+		const { typed, file, folder, db, run } = await filled();
+		const text = await file('subject.txt', 'Hi');
+		const mails = join(folder, 'mails');
+		const clear = '\x15';
+		const pulled = await typed(['templates', 'pull'], [['Directory:', mails]]);
+		expect(pulled).toMatchObject({ code: 0, stderr: expect.stringContaining(`pulled to ${mails}`) });
+		const pushed = await typed(
+			['templates', 'push'],
+			[
+				['Directory:', `${mails}/no`],
+				['no such directory', clear + text],
+				['is no directory', clear + mails],
+			],
+		);
+		expect(pushed).toMatchObject({ code: 0, stderr: expect.stringContaining('1 unchanged') });
+		const ingested = await typed(
+			['engine', 'bounces', 'ingest'],
+			[
+				['Bounces:', `${mails}/no`],
+				['no such file', clear + mails],
+			],
+		);
+		expect(ingested.code).toBe(0);
+		await run(['engine', 'backup', `${db}.backup`]);
+		const restored = await typed(
+			['engine', 'restore'],
+			[
+				['Backup:', mails],
+				['is a directory', `${clear}${db}.backup`],
+				['Type restore', 'restore'],
+			],
+		);
+		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('the queue is paused') });
 	});
 
 	it('is asked for again where the configuration does not take it', async () => {

@@ -184,10 +184,17 @@ const render = command({
 	},
 });
 
-const directoryArgs = [
-	{ name: 'directory', summary: 'of a folder for each template', of: 'file', ask: 'Directory:' },
-	{ name: 'name', summary: 'only these templates, by their names', optional: true, many: true },
-] as const;
+const directoryArg = {
+	name: 'directory',
+	summary: 'of a folder for each template',
+	ask: 'Directory:',
+} as const;
+const namesArg = {
+	name: 'name',
+	summary: 'only these templates, by their names',
+	optional: true,
+	many: true,
+} as const;
 
 const aboutFolders =
 	'A template is a folder with `subject.txt`, `body.html`, `body.txt`, or some of them: without `subject.txt` the name of ' +
@@ -198,7 +205,7 @@ const push = command({
 	name: 'push',
 	summary: 'make the templates as a directory has them',
 	description: `${aboutFolders} Templates without a folder stay, but for --prune. A folder that cannot be one of a template is exit 2 before anything is changed.`,
-	args: directoryArgs,
+	args: [{ ...directoryArg, of: 'directory' }, namesArg],
 	options: { prune: { kind: 'flag', summary: 'delete the templates that have no folder' } },
 	examples: ['mailctl templates push mails', 'mailctl templates push mails Welcome -n'],
 	output: 'an array of {"action", "name", "folder", "files"}: created, updated, unchanged, deleted',
@@ -216,7 +223,7 @@ const pull = command({
 	name: 'pull',
 	summary: 'write the templates into a directory',
 	description: `${aboutFolders} A file that differs is replaced after a question, with --yes or with --force. Each file is written whole or not at all.`,
-	args: directoryArgs,
+	args: [directoryArg, namesArg],
 	options: { force: { kind: 'flag', summary: 'replace files that differ, and do not ask' } },
 	examples: ['mailctl templates pull mails', 'mailctl templates pull mails Welcome --force'],
 	output: 'an array of {"action", "name", "folder", "files"}: created, updated, unchanged',

@@ -211,7 +211,7 @@ async function operandsOf(
 	if (arg === undefined) return nothing;
 	if (arg.choices !== undefined) return startingWith(begun, plain(arg.choices));
 	if (arg.of === 'setting' || arg.of === 'profile-key') return startingWith(begun, await settingsOf(arg.of));
-	if (/^(file|path|dir)$/.test(arg.name)) return paths;
+	if (/^(file|path|directory|source)$/.test(arg.name)) return paths;
 	if (arg.name === 'topic')
 		return startingWith(begun, plain([...topicNames, ...tree.map(({ name }) => name)]));
 	const kind = nameKinds.find((one) => one === arg.name);

@@ -48,7 +48,14 @@ function asChoices(values: readonly string[]) {
 	return values.map((value) => ({ name: value, value }));
 }
 
-const forms: ReadonlySet<string> = new Set<TextForm>(['address', 'url', 'variable', 'file']);
+const forms: ReadonlySet<string> = new Set<TextForm>([
+	'address',
+	'url',
+	'variable',
+	'file',
+	'directory',
+	'path',
+]);
 
 function isForm(of: RecordKind | TextForm): of is TextForm {
 	return forms.has(of);
@@ -75,15 +82,17 @@ export async function checkOf(form: TextForm): Promise<WhyNot> {
 			};
 		}
 		case 'file':
-			return whyNoFile;
+		case 'directory':
+		case 'path':
+			return (path) => whyNotThere(path, form);
 	}
 }
 
-async function whyNoFile(path: string): Promise<string | null> {
+/** `path`: a file or a directory. */
+async function whyNotThere(path: string, form: 'file' | 'directory' | 'path'): Promise<string | null> {
 	const { stat } = await import('node:fs/promises');
-	try {
-		return (await stat(path)).isDirectory() ? `${path} is a directory` : null;
-	} catch {
-		return `${path}: no such file`;
-	}
+	const found = await stat(path).catch(() => null);
+	if (found === null) return `${path}: no such ${form === 'directory' ? form : 'file'}`;
+	if (form === 'file' && found.isDirectory()) return `${path} is a directory`;
+	return form === 'directory' && !found.isDirectory() ? `${path} is no directory` : null;
 }

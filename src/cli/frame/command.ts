@@ -25,7 +25,7 @@ export type RecordKind =
 	| 'DKIM key';
 
 /** Texts of a form that is checked before anything else happens with them. */
-export type TextForm = 'address' | 'url' | 'variable' | 'file';
+export type TextForm = 'address' | 'url' | 'variable' | 'file' | 'directory' | 'path';
 
 /** By the values before it: why a typed value is refused, so that it is asked for again; null: it is not. */
 type WhyNot = (

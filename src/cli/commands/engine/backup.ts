@@ -17,7 +17,7 @@ export const backup = command({
 		'place when it is whole; one that exists is replaced with --force, or when a person agrees. What a kill leaves ' +
 		'(.FILE.….backup.part), a later backup into that folder removes after an hour. The file is readable by ' +
 		'its owner alone: it holds addresses, and secrets unless `engine secrets wrap` has wrapped them.',
-	args: [{ name: 'file', summary: 'where to' }],
+	args: [{ name: 'file', summary: 'where to', ask: 'File to write:' }],
 	options: { force: { kind: 'flag', summary: 'replace a file of that name' } },
 	createsDatabase: false,
 	columns: answer(

@@ -20,7 +20,7 @@ export const restore = command({
 		'since the backup waits in it again. Look through `messages list --status queued`, cancel what has left, then ' +
 		'`engine queue resume`. What was being sent at the moment of the backup is `uncertain`. Wrapped secrets want their ' +
 		'key (MAILCTL_KEY_FILE), which is in no backup.',
-	args: [{ name: 'file', summary: 'a file of `engine backup`' }],
+	args: [{ name: 'file', summary: 'a file of `engine backup`', of: 'file', ask: 'Backup:' }],
 	writes: true,
 	severity: 'severe',
 	createsDatabase: false,

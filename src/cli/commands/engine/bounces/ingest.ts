@@ -18,7 +18,14 @@ export const ingest = command({
 	summary: 'take mails that came back into the database',
 	description:
 		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input; a file may also hold what Amazon SES publishes of a bounce or a complaint (JSON, as SNS hands it over, one notification a file). A bounce finds its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of what was returned, and then its recipient among those of that message alone: no bounce speaks against anybody else. Known by its Message-ID alone it is soft where return paths are signed, and a bounce that names its recipient nowhere but in what was returned is a notice. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones count. The same bounce counts once. Of a Maildir the mails of new are read, and moved to cur once they are recorded. A file of a folder that cannot be read is told and stays, and keeps no other waiting: the exit code is 9 then. As the program a mail server hands mail to it ends with 0 for any mail that was read, a bounce or not, and with 75 where the database is locked, full, failing or not there, or where it is stopped before its end: the mail server then tries again.',
-	args: [{ name: 'source', summary: 'a file, a folder or a Maildir; - reads standard input' }],
+	args: [
+		{
+			name: 'source',
+			summary: 'a file, a folder or a Maildir; - reads standard input',
+			of: 'path',
+			ask: 'Bounces:',
+		},
+	],
 	writes: true,
 	columns: answer(
 		'read',
