@@ -1,7 +1,7 @@
 /** The database's own settings: names, valid values, and defaults. */
 
 import { createPublicKey } from 'node:crypto';
-import { parseAddress } from '../api/address.js';
+import { domainOf, parseAddress } from '../api/address.js';
 import { daysIn, timeZoneNamed } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
@@ -216,12 +216,13 @@ const bouncePrefix = /^[a-z0-9](?:[a-z0-9._-]{0,13}[a-z0-9])?$/i;
 function checkBounceAddress(value: string): Checked {
 	const parsed = parseAddress(value);
 	if (parsed === null) return { problem: texts.email };
-	const [local = ''] = parsed.key.split('@');
+	const [local = ''] = parsed.address.split('@');
 	if (!bouncePrefix.test(local) || local.includes('..'))
 		return {
 			problem: 'What stands before the @ must be 1 to 15 letters, digits, dots, hyphens or underscores.',
 		};
-	return { value: parsed.key };
+	// A local part belongs to its host (RFC 5321 s.2.4), whose case may matter; one that comes back is known in any.
+	return { value: `${local}@${domainOf(parsed.key)}` };
 }
 
 const maxPageSenderName = 100;

@@ -13,7 +13,7 @@ it.each(['__proto__', 'constructor', 'toString', 'nonsense'])('refuses a setting
 });
 
 it.each([
-	['Bounces@Example.COM', 'bounces@example.com'],
+	['Bounces@Example.COM', 'Bounces@example.com'],
 	['b@bücher.example', 'b@xn--bcher-kva.example'],
 ])('keeps the bounce address %s as %s', async (given, kept) => {
 	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });

@@ -31,6 +31,10 @@ describe('a return path', () => {
 		const address = verp('Bounces@Example.com').addressFor(message);
 		expect(verp('Bounces@Example.com').messageOf(address.toLowerCase())).toBe(message);
 		expect(verp('Bounces@Example.com').messageOf(address.toUpperCase())).toBe(message);
+		// The setting may have been written in another case when the mail went out.
+		for (const prefix of ['bounces', 'BOUNCES', 'bOUNCES'])
+			for (const written of [address, address.toLowerCase(), address.toUpperCase()])
+				expect(verp(`${prefix}@example.com`).findIn(`To: <${written}>`)).toBe(message);
 	});
 
 	it('is read by every key there is, and by none that has gone', () => {

@@ -18,7 +18,7 @@ const spellings: Readonly<Record<string, readonly (readonly [given: string, kept
 		['TRUE', 'true'],
 		[' False ', 'false'],
 	],
-	bounce_address: [[' Bounces@Example.COM ', 'bounces@example.com']],
+	bounce_address: [[' Bounces@Example.COM ', 'Bounces@example.com']],
 	send_limit: [
 		['100/60m', '100/h'],
 		[' 3/1s ,100/24h ', '3/s, 100/d'],
@@ -69,7 +69,7 @@ describe('a setting', () => {
 			public_url: 'https://mail.example.com',
 			keep_messages: '400d',
 			smtp_url: 'smtp://127.0.0.1:25',
-			bounce_address: 'b@example.com',
+			bounce_address: 'B@example.com',
 		};
 		const init = ['engine', 'init', ...words, ...more];
 		expect(await project.json([...init, '--dry-run'])).toMatchObject({ with: { settings: kept } });
