@@ -164,6 +164,25 @@ describePostgres('a command that waits for another session on PostgreSQL', (serv
 		expect(await kept()).toEqual(before);
 	});
 
+	it('says of several records what goes on, and what became of the one under way', async () => {
+		const stop = new AbortController();
+		const words = 'ann@example.com off@example.com --list 1';
+		const { code, stderr } = await held(async () => {
+			const running = cli(wordsOf('subscribers delete', `${words} --yes`), {
+				env: { HOME: home },
+				interrupts: stop.signal,
+			});
+			await eventually(async () => expect(await waiting()).toBe(1));
+			stop.abort(new Interrupted('SIGINT'));
+			return running;
+		});
+		expect(code).toBe(130);
+		expect(stderr.replaceAll("'", '')).toBe(
+			'warning: stopped after 0 of 2\n' +
+				`hint: mailctl --db ${db} subscribers delete 1 2 --list 1 --yes goes on\nerror: ${undone}`,
+		);
+	});
+
 	it.skipIf(!isBuilt).each(['SIGINT', 'SIGTERM'] as const)('hears %s as a program, too', async (signal) => {
 		for (const path of ['fields update', 'subscribers erase']) {
 			const { code, stderr } = await held(async () => {

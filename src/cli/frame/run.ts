@@ -54,7 +54,7 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		const ended = (reason: unknown, error: unknown) => {
 			const end = parsed.command.whenStopped(reason, input);
 			const isOwn = end !== reason || parsed.command.writes !== true || cx.dryRun;
-			return isOwn ? end : withFate(reason, error, () => sameCommand(parsed, input));
+			return isOwn ? end : withFate(reason, error, () => onceMore(parsed, input));
 		};
 		const running = parsed.command.run(cx, input).catch(async (error: unknown) => {
 			throw named(error, parsed.path);
@@ -170,20 +170,15 @@ async function orAborted<T>(
 }
 
 /** The end of a command that changes something, with what became of the change that was under way. */
-function withFate(reason: unknown, error: unknown, again: () => OwnCommand | null): unknown {
+function withFate(reason: unknown, error: unknown, again: () => Hint | null): unknown {
 	if (!(reason instanceof CliError)) return reason;
-	const tell = (said: string, hint: Hint) =>
+	const tell = (said: string, hint: Hint | null) =>
 		new CliError(reason.code, reason.exit, `${reason.message}: ${said}`, {
-			hint,
+			...(hint !== null && { hint }),
 			retryable: reason.retryable,
 			cause: reason,
 		});
-	const command = again();
-	if (isUndone(error))
-		return tell(
-			'the change that was under way is undone',
-			command === null ? 'run the command again' : ['run it again: ', command],
-		);
+	if (isUndone(error)) return tell('the change that was under way is undone', again());
 	const isUnknown = error instanceof Overdue || (error instanceof ApiError && mayHaveHappened(error));
 	return isUnknown
 		? tell('the change that was under way may have been made', 'look before it is run again')
@@ -197,14 +192,26 @@ function isUndone(error: unknown): boolean {
 	return error.http?.status === 503 && error.retryAfterMs !== null && error.http.method !== 'GET';
 }
 
-/** Null where it cannot be written down: some of its records are done, or it reads standard input or a secret. */
+/** What it does once more; null: it says so itself, for some of its records may be done. */
+function onceMore(parsed: Run, input: CommandInput): Hint | null {
+	const isPart = parsed.command.args.some(
+		({ name, many, optional }) => many === true && optional !== true && wordsOf(input.args[name]).length > 1,
+	);
+	if (isPart) return null;
+	const command = sameCommand(parsed, input);
+	return command === null ? 'run the command again' : ['run it again: ', command];
+}
+
+function wordsOf(given: unknown): string[] {
+	return [given].flat().flatMap((word) => (word === undefined ? [] : [String(word)]));
+}
+
+/** Null where it cannot be written down: it reads standard input or a secret. */
 function sameCommand({ path, command, globals }: Run, { args, options }: CommandInput): OwnCommand | null {
-	const each = Object.values(args).flat();
-	const words = each.filter((word) => word !== undefined).map(String);
+	const words = Object.values(args).flatMap(wordsOf);
 	const given = optionWords(command.options, options, { dryRun: false });
 	const hasSecret = command.args.some(({ secret }) => (secret?.(args) ?? null) !== null);
-	const isPart = command.args.some(({ many }) => many === true) && words.length > command.args.length;
-	if (hasSecret || isPart || [...words, ...given].some(isUnwritten)) return null;
+	if (hasSecret || [...words, ...given].some(isUnwritten)) return null;
 	const { yes, confirm, timeZone } = globals;
 	return mailctl(
 		...[...path, ...words, ...given],

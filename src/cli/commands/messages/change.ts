@@ -63,9 +63,12 @@ async function change(cx: CommandContext, action: Action, texts: readonly string
 	const few = action === 'cancel' ? 'ask' : 'go on';
 	await agreeToAll(cx, { what, count: found.length, few });
 	const changed: Message[] = [];
-	const { failed } = await eachOf(cx, found, async (message) => {
+	const changeOne = async (message: Message) => {
 		changed.push(await worded(messages[action](message.id, { signal: cx.signal }), message, found.length));
-	});
+	};
+	const again = (rest: readonly Message[]) =>
+		mailctl('messages', action, ...rest.map(({ id }) => id), ...(few === 'ask' ? ['--yes'] : []));
+	const { failed } = await eachOf(cx, found, changeOne, again);
 	await cx.out.rows(changed, messageColumns, { all: true });
 	if (action === 'retry' && changed.length > 0) await sayWhoSends(cx);
 	return failed === 0 ? exits.done : exits.partly;

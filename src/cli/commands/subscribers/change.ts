@@ -3,7 +3,7 @@
 import { emailKey } from '../../../api/address.js';
 import { ApiError, type FieldErrors } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
-import type { Subscriber } from '../../../api/records.js';
+import type { List, Subscriber } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -255,7 +255,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 				return failed === 0 ? exits.done : exits.partly;
 			}
 			await agreeToAll(cx, { what: `${name} ${describe(found)}`, count: found.length, few: 'go on' });
-			const { failed } = await eachOf(cx, found, toggleOne);
+			const { failed } = await eachOf(cx, found, toggleOne, againIn(within.list, name));
 			await cx.out.rows(changed, subscriberColumns, { all: true });
 			if (is_active) await sayLifted(cx, found);
 			return failed === 0 ? exits.done : exits.partly;
@@ -298,9 +298,14 @@ export const remove = command({
 		const what = `delete ${describe(found)} of list ${list.id} "${list.name}"`;
 		await agreeToAll(cx, { what, count: found.length, few: 'ask' });
 		const remove = ({ id }: Subscriber) => subscribers.delete(id, { signal: cx.signal });
-		return deleteEach(cx, found, { noun: 'subscriber', remove });
+		return deleteEach(cx, found, { noun: 'subscriber', remove, again: againIn(list, 'delete', '--yes') });
 	},
 });
+
+function againIn({ id: list }: List, verb: string, ...consent: readonly string[]) {
+	return (rest: readonly Subscriber[]) =>
+		mailctl('subscribers', verb, ...rest.map(({ id }) => String(id)), '--list', String(list), ...consent);
+}
 
 function creationHint({ code }: Refused): Hint | undefined {
 	return code === 'unique' ? '--if-exists update changes the one that is there' : undefined;

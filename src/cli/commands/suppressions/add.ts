@@ -10,7 +10,7 @@ import {
 	suppressionReasons,
 } from '../../../api/suppressions.js';
 import { command } from '../../frame/command.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
+import { type Hint, mailctl, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
@@ -18,6 +18,16 @@ import { explained } from '../../verbs/refusals.js';
 import { eachOf } from '../../verbs/several.js';
 import { addressesArg, describeAddresses, readAddresses } from './addresses.js';
 import { expiresOption, listOf, parseExpires, suppressionColumns } from './filters.js';
+
+const addOptions = {
+	reason: { kind: 'choice', choices: suppressionReasons, default: 'MANUAL', summary: 'why' },
+	list: {
+		kind: 'text',
+		placeholder: 'LIST',
+		summary: 'of this list alone (id or name), with --reason UNSUBSCRIBED',
+	},
+	expires: expiresOption,
+} as const;
 
 export const suppressionAdd = command({
 	name: 'add',
@@ -27,20 +37,7 @@ export const suppressionAdd = command({
 		'passes them over until then. COMPLAINED and HARDBOUNCED stop all mail, the others bulk mail. Adding never ' +
 		'weakens: of two ends the later one stands. Many addresses are faster with "suppressions import".',
 	args: [addressesArg],
-	options: {
-		reason: {
-			kind: 'choice',
-			choices: suppressionReasons,
-			default: 'MANUAL',
-			summary: 'why',
-		},
-		list: {
-			kind: 'text',
-			placeholder: 'LIST',
-			summary: 'of this list alone (id or name), with --reason UNSUBSCRIBED',
-		},
-		expires: expiresOption,
-	},
+	options: addOptions,
 	columns: suppressionColumns,
 	writes: true,
 	output: 'the suppression; an array of them when several are added',
@@ -66,11 +63,19 @@ export const suppressionAdd = command({
 		});
 		if (cx.dryRun) return foreseen(cx, suppressions, inputs);
 		const made: Suppression[] = [];
-		const { failed } = await eachOf(cx, inputs, async ({ id: _, ...input }) => {
+		const add = async ({ id: _, ...input }: Named) => {
 			const creation = suppressions.create(input, { signal: cx.signal });
 			// Of several, a refused one is reported by its address, and the others follow.
 			made.push(await (named.length === 1 ? explained(creation, { input, hint }) : creation));
-		});
+		};
+		const again = (rest: readonly Named[]) =>
+			mailctl(
+				'suppressions',
+				'add',
+				...rest.map(({ email }) => email),
+				...optionWords(addOptions, options, cx),
+			);
+		const { failed } = await eachOf(cx, inputs, add, again);
 		await sayMade(cx, made, inputs.length);
 		if (end.expires_at !== undefined) await sayStronger(cx, made, end.expires_at);
 		return failed === 0 ? exits.done : exits.partly;

@@ -7,7 +7,7 @@ import {
 	suppressionReasons,
 } from '../../../api/suppressions.js';
 import { command } from '../../frame/command.js';
-import { mailctl } from '../../frame/command-line.js';
+import { mailctl, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
@@ -18,6 +18,11 @@ import { findInAllLists } from '../subscribers/walk.js';
 import { addressesArg, describeAddresses, readAddresses } from './addresses.js';
 import { listOf } from './filters.js';
 
+const removeOptions = {
+	reason: { kind: 'choice', choices: suppressionReasons, summary: 'only this one of the reasons' },
+	list: { kind: 'text', placeholder: 'LIST', summary: 'only what is of this list alone (id or name)' },
+} as const;
+
 export const suppressionRemove = command({
 	name: 'remove',
 	aliases: ['rm', 'delete'],
@@ -27,10 +32,7 @@ export const suppressionRemove = command({
 		'complained should have asked for it. ' +
 		'Subscribers stay inactive: "subscribers activate" lets single ones be written to again.',
 	args: [addressesArg],
-	options: {
-		reason: { kind: 'choice', choices: suppressionReasons, summary: 'only this one of the reasons' },
-		list: { kind: 'text', placeholder: 'LIST', summary: 'only what is of this list alone (id or name)' },
-	},
+	options: removeOptions,
 	writes: true,
 	severity: 'mild',
 	columns: answer('deleted', 'suppressions', 'inactive_subscribers'),
@@ -40,7 +42,8 @@ export const suppressionRemove = command({
 		'mailctl suppressions remove ann@example.com --yes',
 		'mailctl suppressions remove bob@example.com --reason HARDBOUNCED --yes',
 	],
-	run: async (cx, { args, options: { reason, list } }): Promise<ExitCode> => {
+	run: async (cx, { args, options }): Promise<ExitCode> => {
+		const { reason, list } = options;
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const named = await readAddresses(cx, args.address);
 		const which = { ...(reason !== undefined && { reason }), ...(await listOf(cx, list)) };
@@ -58,6 +61,14 @@ export const suppressionRemove = command({
 			async ({ id: email }) => {
 				removals.push(await suppressions.remove({ email, ...which }, { signal: cx.signal }));
 			},
+			(rest) =>
+				mailctl(
+					'suppressions',
+					'remove',
+					...rest.map(({ id }) => id),
+					...optionWords(removeOptions, options, cx),
+					'--yes',
+				),
 		);
 		await sayRemoved(
 			cx,

@@ -2,6 +2,7 @@
 import { withoutPassword } from '../../../api/quote.js';
 import type { Webhook } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
 import { agreeToAll, deleteEach, findEach, nameOrCount } from '../../verbs/several.js';
@@ -32,6 +33,8 @@ export const deletion = command({
 		await agreeToAll(cx, { what, count: hooks.length, few: 'ask' });
 		const { webhooks } = await cx.api();
 		const remove = ({ id }: Webhook) => webhooks.delete(id, { signal: cx.signal });
-		return deleteEach(cx, hooks, { noun: 'webhook', remove });
+		const again = (rest: readonly Webhook[]) =>
+			mailctl('webhooks', 'delete', ...rest.map(({ id }) => String(id)), '--yes');
+		return deleteEach(cx, hooks, { noun: 'webhook', remove, again });
 	},
 });
