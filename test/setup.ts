@@ -1,5 +1,11 @@
-/** Before each file: octets are compared at once. One by one, as `toEqual` does it, those of a database take seconds. */
+/**
+ * Before each file. The driver of PostgreSQL reads variables of the process, whatever environment a command is given:
+ * a developer's are none of the tests'. Octets are compared at once: one by one, as `toEqual` does it, those of a
+ * database take seconds.
+ */
 import { expect } from 'vitest';
+
+for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
 
 expect.addEqualityTesters([
 	(one, other) => (one instanceof Uint8Array && other instanceof Uint8Array ? isSame(one, other) : undefined),

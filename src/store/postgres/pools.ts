@@ -1,5 +1,5 @@
 /** Connections to the hosts of a URL: to the one that takes writes, wherever that is at the moment. */
-import pg, { type ClientConfig, type PoolClient } from 'pg';
+import pg, { type ClientConfig, type Connection, type PoolClient } from 'pg';
 import type { Place } from './place.js';
 
 export interface Pools {
@@ -16,6 +16,16 @@ export interface Pools {
 
 const connectTimeoutMs = 10_000;
 const replicaTimeoutMs = 2_000;
+
+/** Ends what failed: the driver leaves a connection open whose login it cannot go on with, as without a password. */
+class Client extends pg.Client {
+	constructor(config?: ClientConfig) {
+		super(config);
+		// pg has no other way to it.
+		const { connection } = this as unknown as { connection: Connection };
+		connection.on('error', () => void connection.stream.destroy());
+	}
+}
 
 /** Connects when it is first used. `size`: connections at most. */
 export function createPools(
@@ -36,6 +46,7 @@ export function createPools(
 		const pool = new pg.Pool({
 			...{ ...config, max: size, idleTimeoutMillis: 30_000 },
 			allowExitOnIdle: true,
+			Client,
 		});
 		// A connection that ends between two statements says so here: its next statement fails, or the next transaction
 		// takes another one.
