@@ -188,6 +188,19 @@ describe('a missing value', () => {
 		expect((await run(['engine', 'settings', 'get', 'smtp_url'])).stdout).toBe('smtp://127.0.0.1:2525\n');
 	});
 
+	it('is asked for again where it names no database', async () => {
+		const { typed, folder } = await filled();
+		const moved = await typed(
+			['engine', 'migrate'],
+			[
+				['To, a new file', 'mysql://mail'],
+				['names no database', `\x15${folder}/moved.db`],
+				['Go on?', 'n'],
+			],
+		);
+		expect(moved.code).toBe(130);
+	});
+
 	it('is a file, a directory, or either of them that is there', async () => {
 		const { typed, file, folder, db, run } = await filled();
 		const text = await file('subject.txt', 'Hi');

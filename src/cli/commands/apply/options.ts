@@ -7,6 +7,7 @@ export const declaredOptions = {
 		short: 'f',
 		required: true,
 		summary: 'YAML or JSON; - is standard input',
+		ask: 'File, YAML or JSON:',
 	},
 	prune: { kind: 'flag', summary: 'delete what the file does not have, of the kinds that it names' },
 } as const;

@@ -1,6 +1,7 @@
 /** `mailctl engine migrate`: all that a database holds, moved to another one. */
 import { shownDatabase } from '../../../store/url.js';
 import { assertDatabaseName } from '../../config/target.js';
+import { refusalOf } from '../../frame/asking.js';
 import { command } from '../../frame/command.js';
 import { type Hint, joinHints, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -16,6 +17,9 @@ const options = {
 		placeholder: 'DB',
 		summary: 'where to: a new file, or postgres://USER@HOST/DATABASE, empty',
 		required: true,
+		ask: 'To, a new file or postgres://USER@HOST/DATABASE:',
+		whyNot: async (_: CommandContext, typed: string) =>
+			refusalOf(() => assertDatabaseName(typed.trim(), '--to')),
 	},
 	undo: { kind: 'flag', summary: 'give up a move that has not ended: the first database is in use again' },
 } as const;

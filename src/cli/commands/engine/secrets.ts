@@ -73,6 +73,7 @@ const unwrap = command({
 	exits: [2, 78],
 	examples: ['mailctl engine secrets unwrap --yes'],
 	run: async (cx) => {
+		await cx.local();
 		if (!cx.dryRun) await cx.confirm({ kind: 'mild', what: 'store every secret of the database unwrapped' });
 		await rewrite(cx, 'plain');
 	},
