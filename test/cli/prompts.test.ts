@@ -268,6 +268,20 @@ describe('a missing value', () => {
 		expect(result.stderr).not.toContain('\x1b');
 	});
 
+	it('is typed without the keys that move a cursor, where the terminal has none', async () => {
+		const { run, json } = await filled();
+		const made = await typing(
+			[
+				['Variable:', '\x1b[A2nd\x1bOB'],
+				['no digit first', 'wrong\x15sec\x1b[1;5Cond'],
+				['Name:', 'Second\x1b'],
+			],
+			(options) => run(['fields', 'create'], { ...options, env: { TERM: 'dumb' } }),
+		);
+		expect(made).toMatchObject({ code: 0, stderr: expect.not.stringContaining('\x1b') });
+		expect(await json(['fields', 'get', 'second'])).toMatchObject({ name: 'Second' });
+	});
+
 	it('is exit 2 in a script, and with --no-input', async () => {
 		const { run } = await filled();
 		expect(await run(['lists', 'get'])).toMatchObject({

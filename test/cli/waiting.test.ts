@@ -19,7 +19,7 @@ describe('the line that tells what is waited for', () => {
 			write: async (text: string | Uint8Array) => void written.push(String(text)),
 		};
 		const elapsedMs = () => now;
-		const line = withOneLine(stream, elapsedMs);
+		const line = withOneLine(stream, { elapsedMs });
 		const begin = createWaiting(line, { unicode: false, elapsedMs });
 		const text = () => written.splice(0).join('');
 		return { line, begin, text, stdout: line.beside(stream), pass: (ms: number) => (now += ms) };

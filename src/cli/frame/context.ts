@@ -124,7 +124,7 @@ export async function createContext(
 	{ paths, settings, target, signal, leftMs }: Settled,
 ): Promise<Context> {
 	const { globals } = parsed;
-	const stderr = withOneLine(streams.stderr);
+	const stderr = withOneLine(streams.stderr, { isDumb: streams.env['TERM'] === 'dumb' });
 	// All output on standard error goes above a progress line, from any caller.
 	const { stdout } = streams;
 	const io: Io = { ...streams, stderr, stdout: stdout.isTTY ? stderr.beside(stdout) : stdout };
@@ -240,9 +240,7 @@ async function waitsOn(
 	stderr: OneLine,
 	{ io, globals, talk }: { io: Io; globals: RawGlobals; talk: Talk },
 ): Promise<((what: string) => Wait) | null> {
-	const { TERM, CI } = io.env;
-	if (!stderr.isTTY || TERM === 'dumb' || isOn(CI) || globals.quiet === true || talk.trace !== null)
-		return null;
+	if (!stderr.canRewrite || isOn(io.env['CI']) || globals.quiet === true || talk.trace !== null) return null;
 	const { createWaiting } = await import('../render/waiting.js');
 	return createWaiting(stderr, { unicode: hasUnicode(io.env), elapsedMs: () => performance.now() });
 }

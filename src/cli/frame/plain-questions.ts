@@ -106,13 +106,18 @@ function lineReader(
 		const echo = (text: string) => {
 			if (isRaw && !isHidden) void stderr.write(text);
 		};
+		const erase = (count: number) => {
+			const letters = [...typed];
+			const kept = letters.slice(0, Math.max(0, letters.length - count));
+			echo('\b \b'.repeat(letters.length - kept.length));
+			typed = kept.join('');
+		};
 		const take = (key: string): 'go on' | 'done' => {
 			if (key === '\r' || key === '\n') return 'done';
 			if (key === '\x03' || (key === '\x04' && typed === '')) throw new Declined();
-			if (key === '\x7f' || key === '\b') {
-				if (typed !== '') echo('\b \b');
-				typed = [...typed].slice(0, -1).join('');
-			} else if (key >= ' ') {
+			if (key === '\x7f' || key === '\b') erase(1);
+			else if (key === '\x15') erase(typed.length);
+			else if (key >= ' ') {
 				typed += key;
 				echo(key);
 			}
@@ -131,7 +136,8 @@ function lineReader(
 			const stop = () => end(() => reject(signal.reason));
 			const drain = () => {
 				while (waiting !== '') {
-					const [key = ''] = waiting;
+					const [letter = ''] = waiting;
+					const key = moveOf(waiting) ?? letter;
 					waiting = waiting.slice(key.length);
 					try {
 						if (take(key) === 'done') return end(() => resolve(typed));
@@ -154,4 +160,9 @@ function lineReader(
 			drain();
 		});
 	};
+}
+
+/** A key that moves a cursor (an arrow, Home), or Esc alone, at the start of what is typed: nothing moves here. */
+function moveOf(typed: string): string | null {
+	return /^\x1b(?:\[[0-?]*[ -/]*[@-~]|O[@-~])?/.exec(typed)?.[0] ?? null;
 }

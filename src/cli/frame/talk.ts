@@ -127,6 +127,6 @@ function progressOn(
 
 function standingOn(stderr: OneLine, { quiet }: TalkOptions): Talk['stand'] {
 	return (line) => {
-		if (stderr.isTTY && !quiet) stderr.stand(line === null ? null : clean(line));
+		if (stderr.canRewrite && !quiet) stderr.stand(line === null ? null : clean(line));
 	};
 }

@@ -1,4 +1,4 @@
-/** Progress on stderr: one rewritten line on a terminal, a line every ten seconds elsewhere. */
+/** Progress on stderr: one rewritten line on a terminal that rewrites lines, a line every ten seconds elsewhere. */
 import { numberText } from './counted.js';
 import type { OneLine } from './standing.js';
 
@@ -27,19 +27,21 @@ const lineEveryMs = 10_000;
 export function createProgress(stderr: OneLine, options: ProgressOptions): Progress {
 	if (options.quiet) return { update: () => {}, stop: () => {} };
 	const start = options.elapsedMs();
-	const everyMs = stderr.isTTY ? terminalEveryMs : lineEveryMs;
+	const everyMs = stderr.canRewrite ? terminalEveryMs : lineEveryMs;
 	// A terminal shows the first line at once, a log only work that takes long.
-	let last = stderr.isTTY ? Number.NEGATIVE_INFINITY : start;
+	let last = stderr.canRewrite ? Number.NEGATIVE_INFINITY : start;
 	return {
 		update(done, note) {
 			const now = options.elapsedMs();
 			if (now - last < everyMs) return;
 			last = now;
 			const line = describe(options, done, now - start, note);
-			if (stderr.isTTY) stderr.stand(line);
+			if (stderr.canRewrite) stderr.stand(line);
 			else void options.say(line);
 		},
-		stop: () => stderr.stand(null),
+		stop: () => {
+			if (stderr.canRewrite) stderr.stand(null);
+		},
 	};
 }
 

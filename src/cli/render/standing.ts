@@ -3,7 +3,9 @@ import type { OutStream } from '../frame/io.js';
 
 /** stderr, with room for one such line. */
 export interface OneLine extends OutStream {
-	/** Shows the line, cut to the width, in place of the one before; null removes it. For terminals alone. */
+	/** False: no terminal, or one that rewrites no line. */
+	readonly canRewrite: boolean;
+	/** Shows the line, cut to the width, in place of the one before; null removes it. Only where `canRewrite`. */
 	stand(line: string | null): void;
 	/** The same for a line that stands where there is no other. */
 	wait(line: string | null): void;
@@ -16,7 +18,13 @@ export interface OneLine extends OutStream {
 const toStart = '\r\x1b[K';
 
 /** The stream: a write, of whole lines, takes the line away and puts it back below the text. */
-export function withOneLine(stream: OutStream, elapsedMs: () => number = () => performance.now()): OneLine {
+export function withOneLine(
+	stream: OutStream,
+	{
+		isDumb = false,
+		elapsedMs = () => performance.now(),
+	}: { isDumb?: boolean; elapsedMs?: () => number } = {},
+): OneLine {
 	let standing: string | null = null;
 	let waiting: string | null = null;
 	let shown: string | null = null;
@@ -40,6 +48,7 @@ export function withOneLine(stream: OutStream, elapsedMs: () => number = () => p
 		return written;
 	};
 	return Object.assign(writingTo(stream, write), {
+		canRewrite: stream.isTTY && !isDumb,
 		stand: (line: string | null) => {
 			saidAt = elapsedMs();
 			standing = line;

@@ -179,14 +179,14 @@ function checkDomain(text: string): string {
 	const domain = /[\s/\\?#%]/.test(name) ? '' : domainToASCII(name.replace(/\.$/, '')).toLowerCase();
 	const labels = domain.split('.');
 	if (labels.length > 1 && domain.length <= 253 && labels.every((one) => label.test(one))) return domain;
-	throw new UsageError(`--domain: "${text}" is no domain`, { hint: '--domain example.com' });
+	throw new UsageError(`--domain: "${text}" is no domain`, { hint: 'such as example.com' });
 }
 
 function checkSelector(text: string): string {
 	const selector = text.trim().toLowerCase();
 	if (selector.length <= 120 && selector.split('.').every((one) => label.test(one))) return selector;
 	throw new UsageError(`--selector: "${text}" is no selector`, {
-		hint: 'letters, digits and hyphens: --selector s2026',
+		hint: 'letters, digits and hyphens, such as s2026',
 	});
 }
 

@@ -86,6 +86,14 @@ it.each([
 	expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('1')]);
 });
 
+it('rewrites no line of a terminal that cannot', async () => {
+	const { path, run } = await guided('email\nann@example.com\n', []);
+	const words = ['subscribers', 'import', path, '-l', '1', '--rejects', `${path}.again.csv`];
+	const { code, stderr } = await run(words, { columns: 80, env: { TERM: 'dumb' } });
+	expect([code, stderr]).toEqual([0, expect.stringContaining('read 1 = ')]);
+	expect(stderr).not.toMatch(/[\x1b\r]/);
+});
+
 it('says how the file is read before it asks about its columns', async () => {
 	const { shown } = await guided(
 		Buffer.from('E-Mail;Gr\xf6\xdfe\nann@example.com;K\xf6ln\nbob@example.com;M\xfcnchen\n', 'latin1'),
