@@ -58,7 +58,7 @@ const subjects: readonly Subject[] = [
 	{ words: ['campaigns', 'list', ...limit] },
 	{ words: ['campaigns', 'get', campaign] },
 	{ words: ['report', '--from', day(1), '--to', day(1)] },
-	{ words: ['report', '--from', day(364), '--to', day(0)], walks: 'the bounces of the range' },
+	{ words: ['report', '--from', day(364), '--to', day(0)] },
 	{ words: ['report', '--from', day(1), '--to', day(1), '--tag', 'rare'], walks: 'the messages of the tag' },
 	{ words: ['why', 'p7@d7.example'] },
 	{ words: ['engine', 'status'] },

@@ -190,4 +190,7 @@ const figures = `
 	SELECT scope, quarter, domain, 'HARDBOUNCED', '5.1.1', 0, sum(count)
 	FROM (SELECT '' AS scope, * FROM bounced UNION ALL SELECT campaign, * FROM bounced WHERE campaign IS NOT NULL)
 	GROUP BY 1, 2, 3;
-	DROP TABLE bounced;`;
+	DROP TABLE bounced;
+	INSERT INTO bounced_figures
+	SELECT m.due_at / 900000000, -1, coalesce(m.sent_at / 900000000, -1), coalesce(s.campaign, ''), coalesce(s.tag, ''), 0, count(*)
+	FROM messages m JOIN submissions s ON s.seq = m.submission_seq WHERE m.state = 'bounced' GROUP BY 1, 3, 4, 5;`;

@@ -1,4 +1,4 @@
-PRAGMA user_version = 29;
+PRAGMA user_version = 30;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -44,6 +44,19 @@ CREATE TABLE bounce_reports (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX bounce_reports_of_message ON bounce_reports (message_id);
+
+CREATE TABLE bounced_figures (
+	hard INTEGER NOT NULL,
+	soft INTEGER NOT NULL,
+	sent INTEGER NOT NULL,
+	campaign TEXT NOT NULL,
+	tag TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (hard, soft, sent, campaign, tag, shard)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX bounced_figures_soft ON bounced_figures (soft) WHERE soft >= 0;
 
 CREATE TABLE "campaign_acks" (
 	campaign_seq INTEGER NOT NULL REFERENCES "campaigns" (seq),
@@ -390,8 +403,6 @@ CREATE TABLE message_firsts (
 	count INTEGER NOT NULL,
 	PRIMARY KEY (message_id, type, link, machine)
 ) STRICT, WITHOUT ROWID;
-
-CREATE INDEX message_firsts_bounced ON message_firsts (first_at) WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED');
 
 CREATE TABLE messages (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -7,7 +7,7 @@ import type { Uuid } from '../../api/records.js';
 import { type Firsts, figureMoves } from '../../engine/rules/events.js';
 import { flag } from './rows.js';
 import type { Insertion, Sql } from './sql.js';
-import { createTally, type Tally } from './tally.js';
+import { type BouncedMessage, createTally, type Tally } from './tally.js';
 import { type NoticedEvent, type Notices, noNotices, openNotices } from './webhooks/notices.js';
 
 export interface CountedEvent extends NoticedEvent {
@@ -17,8 +17,10 @@ export interface CountedEvent extends NoticedEvent {
 /** The message of an event. Clicks are counted by link where its content is given. */
 export interface CountedMessage {
 	id: number;
+	tag: string | null;
 	campaign: Uuid | null;
 	to_key: string;
+	sent_at: Micros | null;
 	content_sha256?: string;
 }
 
@@ -70,6 +72,7 @@ export async function openCounting(sql: Sql, messages: readonly Uuid[]): Promise
 			const { type, at } = event;
 			const own = rowsOf(message.id);
 			const firsts = firstsOf(own, event);
+			const before = bouncedOf(message, own);
 			for (const { audience, from, to } of figureMoves(firsts, event)) {
 				const figure = { campaign: message.campaign, type, audience };
 				if (from !== null) tally.add({ ...figure, at: from, by: -1 });
@@ -87,6 +90,7 @@ export async function openCounting(sql: Sql, messages: readonly Uuid[]): Promise
 			row.count += 1;
 			changed.add(row);
 			countDetails(tally, message, event, firsts);
+			if (isBounce(event)) tally.moveBounced(before, bouncedOf(message, own));
 			return firsts.all === null;
 		},
 		write: () => {
@@ -144,13 +148,31 @@ function firstsOf(rows: readonly FirstRow[], { type, link }: CountedEvent): Link
 	return firsts;
 }
 
+/** When it was sent and first bounced. */
+function bouncedOf(
+	{ tag, campaign, sent_at: sent }: CountedMessage,
+	rows: readonly FirstRow[],
+): BouncedMessage {
+	const first = (type: string) =>
+		rows.reduce<Micros | null>(
+			(first, row) => (row.type === type ? Math.min(first ?? row.first_at, row.first_at) : first),
+			null,
+		);
+	return { tag, campaign, sent, soft: first('SOFTBOUNCED'), hard: first('HARDBOUNCED') };
+}
+
+function isBounce({ type }: CountedEvent): boolean {
+	return type === 'SOFTBOUNCED' || type === 'HARDBOUNCED';
+}
+
 function countDetails(
 	tally: Tally,
 	{ campaign, content_sha256: content, to_key: address }: CountedMessage,
-	{ type, at, link, machine, smtp_code }: CountedEvent,
+	event: CountedEvent,
 	firsts: LinkFirsts,
 ): void {
-	if (type === 'SOFTBOUNCED' || type === 'HARDBOUNCED') {
+	const { type, at, link, machine, smtp_code } = event;
+	if (isBounce(event)) {
 		if (firsts.all === null) tally.addBounce({ at, campaign, type, address, code: smtp_code ?? null });
 	} else if (type === 'REDIRECTED' && campaign !== null && link !== null && content !== undefined) {
 		const click = { campaign, content, link };

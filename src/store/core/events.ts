@@ -26,6 +26,7 @@ interface Receiver {
 
 interface TrackedRow extends Receiver {
 	id: number;
+	tag: string | null;
 	campaign: Uuid | null;
 	content_sha256: string;
 	state: MessageState;
@@ -133,7 +134,7 @@ async function findTracked(
 	const isOnlyRead = events.every(isReading);
 	const rows = await sql.allOf<TrackedRow>(
 		`SELECT m.uuid, m.id, ${isOnlyRead ? 'm.to_key, NULL AS list_id, NULL AS moved_to' : receiver('m')},
-			s.campaign, s.content_sha256, m.state, m.sent_at
+			s.tag, s.campaign, s.content_sha256, m.state, m.sent_at
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
 		WHERE m.uuid = ?

@@ -1,11 +1,12 @@
 /** The report from daily figures: any range is a sum. The report of a tag counts the messages. */
 import type { CampaignFigures } from '../../api/campaigns.js';
-import { addDays, dayOf, type Micros, microsPerMs } from '../../api/datetime.js';
+import { dayOf, type Micros } from '../../api/datetime.js';
 import { type EventType, eventTypes, type Uuid } from '../../api/records.js';
 import { type Audience, hasAudiences } from '../../engine/rules/events.js';
 import type { Operations } from '../operations.js';
 import type { ReportFigures } from '../reports.js';
 import type { Day } from '../store.js';
+import { countBounced } from './bounced-figures.js';
 import type { Sql } from './sql.js';
 import { createTally, quarterHour, timeZone, total } from './tally.js';
 
@@ -98,82 +99,6 @@ async function dailyFigures(
 	)
 		.filter(({ type, audience }) => audience === (human && hasAudiences(type) ? 'human' : 'all'))
 		.map(({ day, type, count }) => ({ day, type, count }));
-}
-
-interface BouncedGroup {
-	sent: number | null;
-	soft: number | null;
-	hard: number | null;
-	count: number;
-}
-
-/**
- * Messages that bounced within the range, and those of them that were not sent within it. Daily sums cannot tell: one message may be sent,
- * deferred for good and refused on three days. Grouped by quarter of an hour, many bounces give few rows.
- */
-export async function countBounced(
-	sql: Sql,
-	{ from, to, campaign, tag, zone }: Omit<ReportRange, 'human'> & { tag: string | null; zone: string },
-): Promise<{ bounced: number; neverSent: number }> {
-	// A day of any zone lies within those of UTC around it.
-	const [begin, end] = [startOfDay(addDays(from, -1)), startOfDay(addDays(to, 2))];
-	const scope = [
-		...(campaign === null ? [] : [{ where: 's.campaign = ?', value: campaign }]),
-		...(tag === null ? [] : [{ where: 's.tag = ?', value: tag }]),
-	];
-	const within = scope.map(({ where }) => ` AND ${where}`).join('');
-	const values = scope.map(({ value }) => value);
-	const kept = await sql.all<BouncedGroup>(
-		`${bouncedGroups(
-			// message_firsts_bounced (first_at)
-			`SELECT DISTINCT message_id
-			FROM message_firsts
-			WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED') AND first_at BETWEEN ? AND ?`,
-			'',
-		)}
-		${scope.length === 0 ? '' : `JOIN submissions s ON s.seq = m.submission_seq${within}`}
-		GROUP BY 1, 2, 3`,
-		begin,
-		end,
-		...values,
-	);
-	const quarters = [Math.floor(begin / quarterHour), Math.floor(end / quarterHour)] as const;
-	const deleted = await sql.all<BouncedGroup>(
-		`SELECT nullif(s.sent, -1) AS sent, nullif(s.soft, -1) AS soft, nullif(s.hard, -1) AS hard, sum(s.count) AS count
-		FROM deleted_bounced s
-		WHERE (s.soft BETWEEN ? AND ? OR s.hard BETWEEN ? AND ?)${within}
-		GROUP BY 1, 2, 3`,
-		...quarters,
-		...quarters,
-		...values,
-	);
-	const groups = [...kept, ...deleted];
-	const isWithin = (quarter: number | null) => {
-		const day = quarter === null ? null : dayOf(quarter * quarterHour, zone);
-		return day !== null && day >= from && day <= to;
-	};
-	const bounced = groups.filter(({ soft, hard }) => isWithin(soft) || isWithin(hard));
-	const sum = (counted: readonly BouncedGroup[]) => counted.reduce((total, { count }) => total + count, 0);
-	return { bounced: sum(bounced), neverSent: sum(bounced.filter(({ sent }) => !isWithin(sent))) };
-}
-
-/** Counts of messages by the quarters in which they were sent and bounced. `found`: yields their ids; `more` goes before `sent`. */
-export function bouncedGroups(found: string, more: string): string {
-	const quarter = (at: string) => `${at} / ${quarterHour}`;
-	return `SELECT ${more} ${quarter('m.sent_at')} AS sent, ${quarter('b.soft')} AS soft, ${quarter('b.hard')} AS hard, count(*) AS count
-		FROM (
-			SELECT f.message_id, min(CASE f.type WHEN 'SOFTBOUNCED' THEN f.first_at END) AS soft,
-				min(CASE f.type WHEN 'HARDBOUNCED' THEN f.first_at END) AS hard
-			FROM (${found}) w
-			JOIN message_firsts f ON f.message_id = w.message_id
-			WHERE f.type IN ('SOFTBOUNCED', 'HARDBOUNCED')
-			GROUP BY f.message_id
-		) b
-		JOIN messages m ON m.id = b.message_id`;
-}
-
-function startOfDay(day: Day): Micros {
-	return Date.parse(day) * microsPerMs;
 }
 
 interface Counted {

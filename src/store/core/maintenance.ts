@@ -6,6 +6,7 @@
 import { dayOf } from '../../api/datetime.js';
 import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
+import { recountBounced, wrongBounced } from './bounced-figures.js';
 import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './detail-figures.js';
 import { countEverything, recountQuarters } from './figures.js';
 import { countStates, waitingLanes } from './gates.js';
@@ -36,6 +37,7 @@ export function createMaintenance(sql: Sql) {
 				await sumDays(sql);
 				recountLinks(sql, await wrongLinks(sql));
 				recountBounces(sql, await wrongBounces(sql));
+				if ((await wrongBounced(sql)) > 0) recountBounced(sql);
 				for (const list_id of await wrongJoined(sql)) recountJoined(sql, list_id);
 				await recountStates(sql, await wrongStates(sql));
 			}
@@ -78,6 +80,7 @@ async function findWrong(sql: Sql): Promise<CountCheck> {
 			(await wrongFigures(sql)) +
 			(await wrongLinks(sql)).length +
 			(await wrongBounces(sql)).length +
+			(await wrongBounced(sql)) +
 			(await wrongJoined(sql)).length +
 			(await wrongStates(sql)).length +
 			((await surplusOfMessages(sql)) === 0 ? 0 : 1),

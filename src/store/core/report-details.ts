@@ -1,14 +1,15 @@
 /** Figures of reports beyond days: by hour, by link, bounces by domain and code. Only those of lists read more than rows of figures. */
-import { daysBetween, microsPerDay, offsetOf } from '../../api/datetime.js';
+import { daysBetween, offsetOf } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { BounceCounts, Joined } from '../../api/reports.js';
 import type { Operations } from '../operations.js';
 import type { DetailFigures, LinkFigures, ListFigures } from '../reports.js';
 import type { Day } from '../store.js';
-import { countBounced, isCampaign } from './figures.js';
+import { countBounced } from './bounced-figures.js';
+import { isCampaign } from './figures.js';
 import { listCounts } from './list-counters.js';
 import type { Sql } from './sql.js';
-import { quarterHour, timeZone, total } from './tally.js';
+import { perDay, quarterHour, timeZone, total } from './tally.js';
 
 /** A campaign has one content, one of requests has many. */
 const maxContents = 200;
@@ -53,8 +54,6 @@ interface Span {
 	to: number;
 	ahead: number;
 }
-
-const perDay = microsPerDay / quarterHour;
 
 /** The days of a zone, cut where its clocks change. */
 function spansOf({ from, to }: Range, zone: string): Span[] {

@@ -16,14 +16,16 @@ import { type Counting, openCounting } from './counted-events.js';
 import { readRecipients } from './recipients.js';
 import { flag } from './rows.js';
 import type { Change, Sql } from './sql.js';
-import type { Tally } from './tally.js';
+import type { BouncedMessage, Tally } from './tally.js';
 
 interface LeasedRow {
 	uuid: Uuid;
 	fence: number;
 	id: number;
 	to_key: EmailKey;
+	tag: string | null;
 	campaign: Uuid | null;
+	sent_at: Micros | null;
 	attempts: number;
 	due_at: Micros;
 }
@@ -37,11 +39,12 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 	const sent = settlements.filter(isSent);
 	const others = settlements.filter((settlement) => !isSent(settlement));
 	const bounces = others.filter(({ outcome }) => isBounce(outcome)).map(({ message }) => message);
-	const [softBouncing, rows, leased, counting] = await sql.together([
+	const [softBouncing, rows, leased, bounced, counting] = await sql.together([
 		() => hasSoftBouncing(sql, sent),
 		() => writeSent(sql, sent),
 		() => findLeased(sql, others),
 		// Behind the locks of the messages.
+		() => findBounced(sql, sent),
 		() => openCounting(sql, bounces),
 	]);
 	const answers = new Map<Settlement, Answer>(
@@ -49,7 +52,7 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 	);
 	const recorded = recordedOf(others, leased);
 	for (const { settlement } of recorded) answers.set(settlement, 'recorded');
-	countSent({ sql, tally: counting.tally }, rows, softBouncing);
+	countSent({ sql, tally: counting.tally }, rows, { softBouncing, bounced });
 	writeOthers(sql, recorded);
 	await countBounces(sql, counting, recorded);
 	counting.write();
@@ -85,7 +88,7 @@ interface Recorded {
 async function findLeased(sql: Sql, settlements: readonly Settlement[]): Promise<LeasedRow[]> {
 	if (settlements.length === 0) return [];
 	return await sql.allOf<LeasedRow>(
-		`SELECT m.uuid, m.fence, m.id, m.to_key, s.campaign, m.attempts, m.due_at
+		`SELECT m.uuid, m.fence, m.id, m.to_key, s.tag, s.campaign, m.sent_at, m.attempts, m.due_at
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
 		WHERE m.uuid = ? AND m.fence = ? AND m.state = 'leased'
@@ -152,10 +155,9 @@ async function countBounces(sql: Sql, counting: Counting, recorded: readonly Rec
 	if (counted.length === 0) return;
 	sql.alone();
 	const firsts = counted.map(({ settlement: { at }, row, effect: { event, reply } }) => {
-		const message = { id: row.id, campaign: row.campaign, to_key: row.to_key };
 		// Of an outcome that is not "sent".
 		const type = event === 'HARDBOUNCED' ? 'HARDBOUNCED' : 'SOFTBOUNCED';
-		return counting.count(message, { type, at, link: null, machine: false, ...saidOf(reply) });
+		return counting.count(row, { type, at, link: null, machine: false, ...saidOf(reply) });
 	});
 	const [recipients] = await sql.together([
 		() =>
@@ -184,7 +186,7 @@ function isCall(reply: Reply | null): boolean {
 function countSent(
 	{ sql, tally }: { sql: Sql; tally: Tally },
 	rows: readonly (SentRow | null)[],
-	isAnySoftBouncing: boolean,
+	{ softBouncing, bounced }: { softBouncing: boolean; bounced: ReadonlyMap<number, BouncedMessage> },
 ): void {
 	// A service counts what it took.
 	const counted = rows.filter((row) => row !== null).filter(({ reply }) => !isCall(reply));
@@ -192,8 +194,28 @@ function countSent(
 		sql,
 		counted.map(({ id, number, at, reply }) => ({ id, number, kind: 'sent', at, reply })),
 	);
-	if (isAnySoftBouncing) for (const { address } of counted) endSoftBounces(sql, address);
-	for (const { at, campaign } of counted) tally.add({ at, campaign, type: 'SENT', audience: 'all' });
+	if (softBouncing) for (const { address } of counted) endSoftBounces(sql, address);
+	for (const { id, at, campaign } of counted) {
+		tally.add({ at, campaign, type: 'SENT', audience: 'all' });
+		const before = bounced.get(id);
+		if (before !== undefined) tally.moveBounced(before, { ...before, sent: at });
+	}
+}
+
+/** Those that bounced before it was known that they were sent, by the ids of their messages. */
+async function findBounced(sql: Sql, sent: readonly Sent[]): Promise<ReadonlyMap<number, BouncedMessage>> {
+	if (sent.length === 0) return new Map();
+	const rows = await sql.all<Omit<BouncedMessage, 'sent'> & { id: number }>(
+		`SELECT m.id, s.tag, s.campaign, min(CASE f.type WHEN 'SOFTBOUNCED' THEN f.first_at END) AS soft,
+			min(CASE f.type WHEN 'HARDBOUNCED' THEN f.first_at END) AS hard
+		FROM ${sql.dialect.table({ message: 'TEXT' }, 'sent')}
+		JOIN messages m ON m.uuid = sent.message
+		JOIN message_firsts f ON f.message_id = m.id AND f.type IN ('SOFTBOUNCED', 'HARDBOUNCED')
+		JOIN submissions s ON s.seq = m.submission_seq
+		GROUP BY m.id, s.tag, s.campaign`,
+		JSON.stringify(sent.map(({ message }) => ({ message }))),
+	);
+	return new Map(rows.map((row) => [row.id, { ...row, sent: null }]));
 }
 
 interface SentRow {

@@ -1,9 +1,9 @@
 /**
  * Figures change with the rows that they count, in the same transaction. By day and by quarter of an hour they are kept in
- * total and by campaign; clicks by link and campaign, bounces by domain and code.
+ * total and by campaign; clicks by link and campaign, bounces by domain and code, bounced messages by their moments.
  */
 import { domainOf } from '../../api/address.js';
-import { dayOf, type Micros } from '../../api/datetime.js';
+import { addDays, dayOf, type Micros, microsPerDay, microsPerMs } from '../../api/datetime.js';
 import type { EventType, Uuid } from '../../api/records.js';
 import type { Audience } from '../../engine/rules/events.js';
 import type { Day } from '../store.js';
@@ -14,6 +14,9 @@ export const total = '';
 
 /** A quarter of an hour lies within one day in every supported time zone. */
 export const quarterHour: Micros = 900_000_000;
+
+/** Quarters of an hour. */
+export const perDay = microsPerDay / quarterHour;
 
 /** A complaint is no event of the service document, and has no daily figure. */
 export type CountedType = EventType | 'COMPLAINED';
@@ -38,6 +41,15 @@ export interface CountedBounce {
 	code: string | null;
 }
 
+/** When a message was sent and first bounced; null: it did not. */
+export interface BouncedMessage {
+	tag: string | null;
+	campaign: Uuid | null;
+	sent: Micros | null;
+	soft: Micros | null;
+	hard: Micros | null;
+}
+
 /** Collects the counts of one operation, so that a hundred messages write one row for each figure. */
 export interface Tally {
 	add(figure: {
@@ -49,6 +61,8 @@ export interface Tally {
 	}): void;
 	addClick(click: CountedClick): void;
 	addBounce(bounce: CountedBounce): void;
+	/** What is known of a message changes; it is counted once it has bounced. */
+	moveBounced(before: BouncedMessage, after: BouncedMessage): void;
 	write(): void;
 }
 
@@ -62,6 +76,11 @@ export async function createTally(sql: Sql, only: 'quarters' | null = null): Pro
 	const quarters = createCounts();
 	const clicks = createCounts();
 	const bounces = createCounts();
+	const bounced = createCounts();
+	const addBounced = ({ tag, campaign, sent, soft, hard }: BouncedMessage, by: number) => {
+		if (soft === null && hard === null) return;
+		bounced.add([...[hard, soft, sent].map(quarterOrNever), campaign ?? '', tag ?? ''], [by]);
+	};
 	return {
 		add: ({ at, campaign, type, audience, by = 1 }) => {
 			const quarter = Math.floor(at / quarterHour);
@@ -78,13 +97,45 @@ export async function createTally(sql: Sql, only: 'quarters' | null = null): Pro
 			for (const scope of scopesOf(campaign))
 				bounces.add([scope, quarter, domainOf(address), type, code ?? ''], [1]);
 		},
+		moveBounced: (before, after) => {
+			addBounced(before, -1);
+			addBounced(after, 1);
+		},
 		write: () => {
 			days.write(sql, addToDay);
 			quarters.write(sql, addToQuarter);
 			clicks.write(sql, addToLink);
 			bounces.write(sql, addToBounces);
+			bounced.write(sql, addToBounced);
 		},
 	};
+}
+
+/** Stands in `bounced_figures` and `deleted_bounced` for a quarter of an hour that never came. */
+export const never = -1;
+
+function quarterOrNever(at: Micros | null): number {
+	return at === null ? never : Math.floor(at / quarterHour);
+}
+
+/** The first and the last quarter of an hour of a range of days, from 1970 on. */
+export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): readonly [number, number] {
+	return [
+		from <= '1970-01-01' ? 0 : firstQuarterOf(from, zone),
+		to >= '9999-12-31' ? Number.MAX_SAFE_INTEGER : firstQuarterOf(addDays(to, 1), zone) - 1,
+	];
+}
+
+function firstQuarterOf(day: Day, zone: string): number {
+	const midnight = (Date.parse(day) * microsPerMs) / quarterHour;
+	// A day of any zone begins within those of UTC around it.
+	let [before, from] = [midnight - perDay, midnight + perDay];
+	while (from - before > 1) {
+		const middle = Math.floor((before + from) / 2);
+		if (dayOf(middle * quarterHour, zone) < day) before = middle;
+		else from = middle;
+	}
+	return from;
 }
 
 /** The day of a quarter of an hour. */
@@ -173,3 +224,7 @@ const addToLink = `INSERT INTO link_figures (campaign, content_sha256, link, aud
 const addToBounces = `INSERT INTO bounce_figures (scope, quarter, domain, type, code, shard, count)
 	VALUES (?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (scope, quarter, domain, type, code, shard) DO UPDATE SET count = bounce_figures.count + excluded.count`;
+
+const addToBounced = `INSERT INTO bounced_figures (hard, soft, sent, campaign, tag, shard, count)
+	VALUES (?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT (hard, soft, sent, campaign, tag, shard) DO UPDATE SET count = bounced_figures.count + excluded.count`;

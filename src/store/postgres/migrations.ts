@@ -19,6 +19,7 @@ import { waitingStates } from './migrations/0026-waiting-states.js';
 import { retention } from './migrations/0027-retention.js';
 import { deletedStates } from './migrations/0028-deleted-states.js';
 import { emailOnce } from './migrations/0029-email-once.js';
+import { bouncedFigures } from './migrations/0030-bounced-figures.js';
 import type { Place } from './place.js';
 import { assertKind } from './servers.js';
 
@@ -39,6 +40,7 @@ export const migrations: readonly Migration[] = [
 	retention,
 	deletedStates,
 	emailOnce,
+	bouncedFigures,
 ];
 
 /** From this version on PostgreSQL has a sequence in place of the row of ids. */

@@ -34,6 +34,7 @@ import { waitingStates } from './migrations/0026-waiting-states.js';
 import { retention } from './migrations/0027-retention.js';
 import { deletedStates } from './migrations/0028-deleted-states.js';
 import { emailOnce } from './migrations/0029-email-once.js';
+import { bouncedFigures } from './migrations/0030-bounced-figures.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -70,6 +71,7 @@ export const allMigrations: readonly Migration[] = [
 	retention,
 	deletedStates,
 	emailOnce,
+	bouncedFigures,
 ];
 
 /** The schema this version reads and writes. */

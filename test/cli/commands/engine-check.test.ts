@@ -81,6 +81,7 @@ describe('engine check', () => {
 			"INSERT INTO bounce_figures VALUES ('', 1, 'example.com', 'HARDBOUNCED', '5.1.1', 0, 2)",
 			'quarter = 1',
 		],
+		['bounced_figures', "INSERT INTO bounced_figures VALUES (1, -1, 1, '', '', 0, 2)", 'hard = 1'],
 		['list_joined', 'INSERT INTO list_joined VALUES (1, 1, 0, 5)', 'quarter = 1'],
 		['counters', "UPDATE counters SET count = 9 WHERE name = 'messages'", 'count = 9'],
 	])('counts %s that nothing stands behind anew', async (table, tampering, where) => {
@@ -100,8 +101,8 @@ describe('engine check', () => {
 			`INSERT INTO message_firsts SELECT id, 'REDIRECTED', 2, 0, ${noon}, 3 FROM messages;
 			INSERT INTO message_firsts SELECT id, 'HARDBOUNCED', -1, 0, ${noon}, 1 FROM messages`,
 		);
-		// By day and by quarter, of all mail and of the campaign, clicks of all and of people; two links, two bounces.
-		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ figures: 8 + 8 + 4 });
+		// By day and by quarter, of all mail and of the campaign, clicks of all and of people; two links, two bounces; bounced messages.
+		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ figures: 8 + 8 + 4 + 1 });
 		await json(['engine', 'check', '--repair']);
 		expect(await json(['engine', 'check'])).toMatchObject(well);
 		expect(rows(db, 'SELECT link, audience, clicks, messages FROM link_figures')).toEqual([

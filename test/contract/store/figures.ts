@@ -9,6 +9,7 @@ import {
 	figures,
 	fixedClock,
 	hour,
+	lease,
 	noon,
 	type OpenEmpty,
 	send,
@@ -72,6 +73,30 @@ export function describeFigures(open: OpenEmpty): void {
 				expect(await opens({ tag })).toEqual(['2026-03-11 OPENED 1']);
 				expect(await opens({ tag, human: true })).toEqual(['2026-03-12 OPENED 1']);
 			}
+		});
+
+		it('counts a bounce that is reported before the sending as one of a sent message', async () => {
+			await send(store, ['a@example.org'], { tag: 't', campaign: 'c' });
+			const [leased] = await lease(store);
+			if (leased === undefined) throw new Error('nothing was leased');
+			await record(eventOf(leased.message, 'HARDBOUNCED', { at: noon + day }));
+			const settled = { ...leased, outcome: { kind: 'sent', reply: accepted250 } } as const;
+			await store.queue.settle({ settlements: [{ ...settled, at: noon + 2 * day }] });
+			const attempted = async (from: string, to: string) => {
+				const range = { from, to, human: false };
+				const all = await store.reads.reportFigures({ ...range, campaign: null, tag: null });
+				for (const scope of [
+					{ campaign: 'c', tag: null },
+					{ campaign: null, tag: 't' },
+				])
+					expect((await store.reads.reportFigures({ ...range, ...scope })).attempted).toBe(all.attempted);
+				return all.attempted;
+			};
+			expect(await attempted('2026-03-10', '2026-03-10')).toBe(0);
+			expect(await attempted('2026-03-11', '2026-03-11')).toBe(1);
+			expect(await attempted('2026-03-12', '2026-03-12')).toBe(1);
+			expect(await attempted('2026-03-11', '2026-03-12')).toBe(1);
+			expect((await store.reads.checkCounts({})).figures).toBe(0);
 		});
 
 		it('counts a failure as a soft bounce and a bounce as a hard one, once each', async () => {

@@ -143,7 +143,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		for (const table of ['messages', 'message_firsts', 'events', 'attempts'])
 			expect([table, await count(`SELECT count(*) FROM ${table}`)]).toEqual([table, 0]);
 		expect(await told(store, campaign)).toEqual(before);
-		for (const table of ['daily_figures', 'quarter_figures', 'link_figures', 'bounce_figures'])
+		for (const table of ['daily', 'quarter', 'link', 'bounce', 'bounced'].map((of) => `${of}_figures`))
 			await run(`DELETE FROM ${table}`);
 		expect((await store.reads.checkCounts({})).figures).toBeGreaterThan(10);
 		await store.writes.repairCounts({});

@@ -49,6 +49,8 @@ const action = fc.oneof(
 			kind: fc.constant('send' as const),
 			campaign: fc.constantFrom(null, 'c', 'd'),
 			outcome: fc.constantFrom<keyof typeof outcomes>('sent', 'sent', 'failed', 'bounced'),
+			/** Comes before it is known how the sending ended. */
+			early: fc.option(fc.constantFrom('SOFTBOUNCED', 'HARDBOUNCED', 'OPENED'), { freq: 3 }),
 			at,
 		}),
 	},
@@ -63,7 +65,10 @@ const outcomes = {
 	failed: { type: 'SOFTBOUNCED', outcome: { kind: 'failed', reply: busy451 } },
 	bounced: { type: 'HARDBOUNCED', outcome: { kind: 'bounced', reply: unknown550, suppress: false } },
 } as const;
-const firstStep = { kind: 'send', campaign: 'c', outcome: 'sent' } as const;
+const firstStep = { kind: 'send', campaign: 'c', outcome: 'sent', early: null } as const;
+
+type Action = typeof action extends fc.Arbitrary<infer A> ? A : never;
+type Delivery = Extract<Action, { kind: 'send' }>;
 
 interface Occurrence {
 	message: string;
@@ -109,13 +114,18 @@ function attemptedByHand(
 	).length;
 }
 
-async function play(actions: readonly (typeof action extends fc.Arbitrary<infer A> ? A : never)[]) {
+async function play(actions: readonly Action[]) {
 	const store = await openStore(':memory:', { clock: fixedClock, mode: 'create', eventDelayMs: 0 });
 	await verify(store);
 	const messages: { id: string; campaign: string | null }[] = [];
 	const occurrences: Occurrence[] = [];
 	let zone = 'UTC';
-	const deliver = async (when: Micros, campaign: string | null, kind: keyof typeof outcomes) => {
+	const record = async (message: string, campaign: string | null, event: TrackedEvent) => {
+		await store.writes.recordEvents({ events: [event] });
+		const { type, machine, at } = event;
+		occurrences.push({ message, campaign, type, machine, at });
+	};
+	const deliver = async ({ at: when, campaign, outcome: kind, early }: Delivery) => {
 		await send(store, [`p${messages.length}@example.org`], { campaign, tag: 'tag', now: when });
 		const [leased] = await store.queue.lease({
 			owner: 'w',
@@ -125,6 +135,8 @@ async function play(actions: readonly (typeof action extends fc.Arbitrary<infer 
 			scope: null,
 		});
 		if (leased === undefined) throw new Error('nothing was due');
+		if (early !== null)
+			await record(leased.message, campaign, eventOf(leased.message, early, { at: when + 30 * hour }));
 		const { outcome, type } = outcomes[kind];
 		await store.queue.settle({ settlements: [{ ...leased, at: when + hour, outcome }] });
 		const one = { message: leased.message, campaign, machine: false };
@@ -132,7 +144,7 @@ async function play(actions: readonly (typeof action extends fc.Arbitrary<infer 
 		messages.push({ id: leased.message, campaign });
 	};
 	for (const step of [{ ...firstStep, at: start }, ...actions]) {
-		if (step.kind === 'send') await deliver(step.at, step.campaign, step.outcome);
+		if (step.kind === 'send') await deliver(step);
 		else if (step.kind === 'zone') {
 			zone = step.zone;
 			await store.writes.putSettings({ values: { time_zone: zone }, now: start });
@@ -140,9 +152,7 @@ async function play(actions: readonly (typeof action extends fc.Arbitrary<infer 
 			const message = messages[step.message % messages.length];
 			if (message === undefined) continue;
 			const { type, at, machine } = step;
-			const event: TrackedEvent = eventOf(message.id, type, { at, machine, link: step.link });
-			await store.writes.recordEvents({ events: [event] });
-			occurrences.push({ message: message.id, campaign: message.campaign, type, machine, at });
+			await record(message.id, message.campaign, eventOf(message.id, type, { at, machine, link: step.link }));
 		}
 	}
 	return { store, occurrences, zone };

@@ -44,7 +44,7 @@ const kinds: readonly (readonly [begin: string, kind: Kind])[] = [
 	...[['events', 'events'] as const, ['old_messages', 'links'] as const],
 	...['content', 'attachments'].map((begin) => [begin, 'bodies'] as const),
 	...['subscribers', 'suppressions'].map((begin) => [begin, 'subscribers'] as const),
-	...['daily_', 'quarter_', 'link_', 'bounce_', 'deleted_', 'list_'].map(
+	...['daily_', 'quarter_', 'link_', 'bounce_', 'bounced_', 'deleted_', 'list_'].map(
 		(begin) => [begin, 'figures'] as const,
 	),
 ];

@@ -1,9 +1,10 @@
 /** Sums of what retention deletes: figures, and the states of a campaign's messages, outlive the messages. */
 import type { MessageState, Uuid } from '../../../api/records.js';
 import type { Seen } from '../../store.js';
+import { bouncedGroups } from '../bounced-figures.js';
 import { seenRows } from '../campaigns/rows.js';
 import { bouncedRows, clickedRows } from '../detail-figures.js';
-import { bouncedGroups, countedRows } from '../figures.js';
+import { countedRows } from '../figures.js';
 import { seenState } from '../gates.js';
 import type { Sql } from '../sql.js';
 
@@ -39,15 +40,9 @@ export function addToSums(sql: Sql, ids: string): void {
 	);
 	sql.write(
 		`INSERT INTO deleted_bounced (tag, campaign, sent, soft, hard, count)
-		SELECT tag, campaign, coalesce(sent, -1), coalesce(soft, -1), coalesce(hard, -1), sum(count)
-		FROM (${bouncedGroups(
-			`SELECT DISTINCT message_id
-			FROM message_firsts
-			WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED') AND ${sql.dialect.oneOf('message_id')}`,
-			"coalesce(s.tag, '') AS tag, coalesce(s.campaign, '') AS campaign,",
-		)} JOIN submissions s ON s.seq = m.submission_seq GROUP BY 1, 2, 3, 4, 5) d
+		SELECT tag, campaign, sent, soft, hard, count
+		FROM (${bouncedGroups(only('message_id'))}) d
 		WHERE TRUE
-		GROUP BY 1, 2, 3, 4, 5
 		ON CONFLICT (tag, campaign, sent, soft, hard) DO UPDATE SET count = deleted_bounced.count + excluded.count`,
 		ids,
 	);
