@@ -36,7 +36,7 @@ const apply: Command = command({
 			return cx.wouldDo(`${sentence(changes)} by ${file.name}`, { apply: file.name, changes });
 		}
 		if (goes !== null) await cx.confirm({ kind: 'mild', what: goes });
-		await agree(cx, 'apply', changes);
+		await agree(cx, 'apply', steps);
 		await carryOut(cx, steps);
 		await cx.out.rows(changes, changeColumns, { all: true });
 		await cx.note(changes.length === 0 ? 'nothing to change' : `done: ${sentence(changes)}`);

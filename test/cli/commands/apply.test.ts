@@ -103,6 +103,19 @@ describe('apply and diff', () => {
 		await expectRoad(call, write, plain, 3);
 	});
 
+	it('says who goes with a list that is pruned', async () => {
+		const { run, json, file } = await makeProject();
+		for (const name of ['Readers', 'Nobody'])
+			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+		await json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
+		const path = await file('mail.yaml', 'lists: []\n');
+		expect(await run(['apply', '-f', path, '--prune'])).toMatchObject({
+			code: 2,
+			stderr: expect.stringMatching(/deleted: list "Readers" with 1 subscriber, list "Nobody"\n/),
+		});
+		expect(await json(['lists', 'list'])).toHaveLength(2);
+	});
+
 	it('reads standard input, and JSON', async () => {
 		const { run } = await place();
 		const stdin = '{\n\t"lists": [\n\t\t{"name": "J", "email_reason": "r"}\n\t]\n}\n';

@@ -12,6 +12,8 @@ import { type Existing, elsewhere, type Resource, resources, type Values } from 
 /** A change, and the call that makes it. */
 export interface Step {
 	change: Change;
+	/** Those that go with a list. */
+	subscribers?: number | undefined;
 	make(): Promise<unknown>;
 	/** Once all steps are made: leaves one of two that were made of one name at the same time. True: it was ours that went. */
 	settle?(): Promise<boolean>;
@@ -148,6 +150,7 @@ function surplus(kind: Kind, declared: readonly Declared[], there: readonly Exis
 		.filter((one) => !wanted.has(one))
 		.map((one) => ({
 			change: shown({ action: 'delete', kind, name: one.name, changes: {} }),
+			subscribers: one.subscribers,
 			make: () => one.delete(),
 		}));
 }

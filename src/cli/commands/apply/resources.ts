@@ -15,6 +15,8 @@ export interface Existing {
 	values: Values | null;
 	/** Where names are not unique: the lower one was made before. */
 	id?: number;
+	/** Of a list. */
+	subscribers?: number;
 	delete(): Promise<unknown>;
 	patch(values: Values): Promise<unknown>;
 }
@@ -80,11 +82,13 @@ export const resources: Readonly<
 		return {
 			all: async () => {
 				const all: Existing[] = [];
-				for (const { id, name, email_reason } of await keepAll(walk(lists, {}, { signal }))) {
+				for (const list of await keepAll(walk(lists, {}, { signal }))) {
+					const { id, name, email_reason } = list;
 					const more = named.has(name) ? await details?.get(id, { signal }) : undefined;
 					all.push({
 						id,
 						name,
+						subscribers: list.overall_subscribers_count,
 						values: { name, email_reason, public_name: more?.public_name ?? null },
 						delete: () => lists.delete(id, { signal }),
 						patch: async ({ public_name, ...values }) => {

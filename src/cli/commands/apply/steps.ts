@@ -7,16 +7,20 @@ import type { Change } from './columns.js';
 import type { Step } from './plan.js';
 
 /** Consent to what is deleted; else to the change of a protected profile by `command`. */
-export async function agree(cx: CommandContext, command: string, changes: readonly Change[]): Promise<void> {
-	const deleted = changes.filter(({ action, kind }) => action === 'delete' && kind !== 'settings');
+export async function agree(cx: CommandContext, command: string, steps: readonly Step[]): Promise<void> {
+	const changes = steps.map(({ change }) => change);
+	const deleted = steps.filter(({ change }) => change.action === 'delete' && change.kind !== 'settings');
 	if (deleted.length === 0) {
 		if (changes.length > 0) await confirmChange(cx, command);
 		return;
 	}
-	const names = deleted.slice(0, mostNamed).map(({ kind, name }) => `${kind.slice(0, -1)} "${name}"`);
+	const names = deleted.slice(0, mostNamed).map(({ change: { kind, name }, subscribers = 0 }) => {
+		const people = subscribers === 0 ? '' : ` with ${counted(subscribers, 'subscriber')}`;
+		return `${kind.slice(0, -1)} "${name}"${people}`;
+	});
 	const more = deleted.length > mostNamed ? ` and ${deleted.length - mostNamed} more` : '';
 	const what = `${sentence(changes)}; deleted: ${names.join(', ')}${more}`;
-	const isSevere = deleted.some(({ kind }) => kind === 'lists' || kind === 'fields');
+	const isSevere = deleted.some(({ change: { kind } }) => kind === 'lists' || kind === 'fields');
 	await cx.confirm(isSevere ? { kind: 'severe', what, name: 'prune' } : { kind: 'mild', what });
 }
 

@@ -36,11 +36,7 @@ export async function push(
 		if ((await cx.connection()).local !== null) await carryOut(cx, steps);
 		return foretell(cx, 'push', { directory, outcomes });
 	}
-	await agree(
-		cx,
-		'templates push',
-		steps.map(({ change }) => change),
-	);
+	await agree(cx, 'templates push', steps);
 	await carryOut(cx, steps);
 	await cx.out.rows(outcomes, outcomeColumns, { all: true });
 	await cx.note(`pushed ${directory}: ${tally(outcomes)}`);
