@@ -177,6 +177,41 @@ describe('the URL of a webhook', () => {
 		expect(await said('api', 'GET', '/webhooks/1/')).toContain(target);
 	});
 
+	it('shows people none of its secrets, and programs all that is no password', async () => {
+		const url = 'https://S3cretUser@hooks.example.com/in?id=7&token=S3cretToken';
+		const masked = 'https://********@hooks.example.com/in?id=7&token=********';
+		for (let at = 0; at < 2; at += 1)
+			await project.run(['webhooks', 'create', '--url', url, '--type', 'OPENED']);
+		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.yaml');
+		await writeFile(file, `webhooks:\n  - url: ${url}9\n    type: OPENED\n`);
+		const people = [
+			...['table', 'wide', 'markdown'].flatMap((format) => [
+				['webhooks', 'list', '-o', format],
+				['webhooks', 'get', '1', '-o', format],
+				['webhooks', 'update', '1', '--type', 'OPENED', '-o', format],
+				['webhooks', 'create', '--url', url, '--type', 'OPENED', '-n', '-o', format],
+				['apply', '-f', file, '-n', '-o', format],
+			]),
+			['webhooks', 'delete', '1', '-n'],
+			['webhooks', 'delete', '1'],
+		];
+		for (const words of people)
+			expect([words, await said(...words)]).toEqual([words, expect.not.stringContaining('S3cret')]);
+		const listed = await said('webhooks', 'list', '-o', 'table');
+		expect(listed).toContain(masked);
+		expect(listed).toContain('hint: secrets are hidden; --show-secrets prints them');
+		expect(await said('webhooks', 'list', '--show-secrets', '-o', 'table')).toContain(url);
+		for (const format of ['json', 'ndjson', 'csv', 'tsv']) {
+			for (const words of [
+				['webhooks', 'list'],
+				['webhooks', 'get', '1'],
+			]) {
+				const { stdout, stderr } = await project.run([...words, '-o', format]);
+				expect([format, stdout.includes(url), stderr]).toEqual([format, true, '']);
+			}
+		}
+	});
+
 	it('is applied without its password on the screen, and then nothing is left to change', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.yaml');
 		await writeFile(file, `webhooks:\n  - url: ${target}\n    type: OPENED\n`);

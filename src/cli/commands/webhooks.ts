@@ -1,7 +1,7 @@
 /** HTTP notifications: the URLs that are called when a message changes. */
 
 import type { WebhookInput } from '../../api/inputs.js';
-import { withoutPassword } from '../../api/quote.js';
+import { withoutPassword, withoutSecrets } from '../../api/quote.js';
 import { type Webhook, webhookTypes } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
@@ -37,7 +37,7 @@ const stateNote =
 	'csv have its STATE.';
 
 const hookArg = { name: 'id', summary: 'the id of a webhook', of: 'webhook', ask: 'Which webhook:' } as const;
-const showSecrets = { kind: 'flag', summary: 'print passwords as they are' } as const;
+const showSecrets = { kind: 'flag', summary: 'print passwords and secrets in URLs as they are' } as const;
 
 const list = command({
 	name: 'list',
@@ -52,7 +52,7 @@ const list = command({
 		const api = await cx.api();
 		const hooks = walk(api.webhooks, {}, { signal: cx.signal });
 		const hidden = { any: false };
-		const rows = options.showSecrets ? hooks : masked(hooks, hidden);
+		const rows = options.showSecrets ? hooks : masked(cx, hooks, hidden);
 		const stopped = await readStopped(cx);
 		await cx.out.rows(rows, shown({ ...options, stopped }), { all: true });
 		if (hidden.any) await hintSecrets(cx);
@@ -73,8 +73,8 @@ const get = command({
 	async run(cx, { args, options }) {
 		const hook = await findWebhook(cx, args.id);
 		const stopped = await readStopped(cx);
-		await cx.out.record(options.showSecrets ? hook : mask(hook), shown({ ...options, stopped }));
-		if (!options.showSecrets && hasSecret(hook)) await hintSecrets(cx);
+		await cx.out.record(options.showSecrets ? hook : mask(cx, hook), shown({ ...options, stopped }));
+		if (!options.showSecrets && hasSecret(cx, hook)) await hintSecrets(cx);
 		const own = stopped?.get(hook.id);
 		if (own !== undefined) await warnOfStopped(cx, [own]);
 	},
@@ -100,14 +100,14 @@ const create = command({
 			const { webhookFields } = await import('../../api/webhooks.js');
 			const how = { fields: webhookFields, input, mode: 'create', hint: await urlHint(cx) } as const;
 			await foresee(cx, (api) => api.webhooks.create(input), how);
-			return cx.wouldDo(`create a webhook to ${withoutPassword(input.url)}`, { create: maskInput(input) });
+			return cx.wouldDo(`create a webhook to ${withoutSecrets(input.url)}`, { create: maskInput(cx, input) });
 		}
 		const api = await cx.api();
 		const creating = explained(api.webhooks.create(input, { signal: cx.signal }), {
 			input,
 			hint: await urlHint(cx),
 		});
-		await cx.out.created(mask(await maybeCreated(creating, unclearWebhook(input))), columns);
+		await cx.out.created(mask(cx, await maybeCreated(creating, unclearWebhook(input))), columns);
 	},
 });
 
@@ -150,9 +150,9 @@ const update = command({
 				fields: webhookFields,
 				mode: options.replace ? 'create' : 'patch',
 			});
-			return cx.wouldDo(`change webhook ${hook.id}`, { update: hook.id, with: maskInput(change) });
+			return cx.wouldDo(`change webhook ${hook.id}`, { update: hook.id, with: maskInput(cx, change) });
 		}
-		await cx.out.record(mask(await explained(write(), told)), columns);
+		await cx.out.record(mask(cx, await explained(write(), told)), columns);
 	},
 });
 
@@ -169,28 +169,38 @@ export const group: CommandGroup = {
 
 type Masked = Omit<Webhook, 'password'> & { password: string | null };
 
-function mask(hook: Webhook): Webhook {
+function mask(cx: CommandContext, hook: Webhook): Webhook {
 	// The screen always shows null for a password: the column type is the wire's.
-	return { ...hook, url: withoutPassword(hook.url), password: null } as Masked as Webhook;
+	return { ...hook, url: maskUrl(cx, hook.url), password: null } as Masked as Webhook;
 }
 
-function maskInput({ url, ...input }: Partial<WebhookInput>): object {
+function maskInput(cx: CommandContext, { url, ...input }: Partial<WebhookInput>): object {
 	return {
-		...(url !== undefined && { url: withoutPassword(url) }),
+		...(url !== undefined && { url: maskUrl(cx, url) }),
 		...input,
 		...('password' in input && { password: null }),
 	};
 }
 
-function hasSecret(hook: Webhook): boolean {
-	return hook.password !== '' || withoutPassword(hook.url) !== hook.url;
+/** A password is shown nowhere; what else in a URL is a secret, to programs, which know a webhook by its URL. */
+function maskUrl({ out }: CommandContext, url: string): string {
+	const isForPeople = ['table', 'wide', 'markdown'].includes(out.format);
+	return isForPeople ? withoutSecrets(url) : withoutPassword(url);
 }
 
-/** Records in `hidden` whether a password was hidden. */
-async function* masked(hooks: AsyncIterable<Webhook>, hidden: { any: boolean }): AsyncGenerator<Webhook> {
+function hasSecret(cx: CommandContext, { url, password }: Webhook): boolean {
+	return password !== '' || maskUrl(cx, url) !== url;
+}
+
+/** Records in `hidden` whether a secret was hidden. */
+async function* masked(
+	cx: CommandContext,
+	hooks: AsyncIterable<Webhook>,
+	hidden: { any: boolean },
+): AsyncGenerator<Webhook> {
 	for await (const hook of hooks) {
-		hidden.any ||= hasSecret(hook);
-		yield mask(hook);
+		hidden.any ||= hasSecret(cx, hook);
+		yield mask(cx, hook);
 	}
 }
 
@@ -209,5 +219,5 @@ function shown({ showSecrets, stopped }: Showing): Columns<Webhook> {
 }
 
 function hintSecrets(cx: CommandContext): Promise<void> {
-	return cx.hint('passwords are hidden; --show-secrets prints them');
+	return cx.hint('secrets are hidden; --show-secrets prints them');
 }

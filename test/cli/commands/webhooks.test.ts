@@ -16,7 +16,7 @@ describe('mailctl webhooks', () => {
 		date_created: '2026-11-01T10:00:00.000000',
 	};
 	const secured = { ...plain, is_auth_enabled: true, login: 'ann' };
-	const hint = [{ hint: 'passwords are hidden; --show-secrets prints them' }];
+	const hint = [{ hint: 'secrets are hidden; --show-secrets prints them' }];
 
 	beforeEach(async () => {
 		project = await makeProject();

@@ -1,6 +1,6 @@
 /** What a deployment has against what a file wants of it: the changes, each by itself, and how each is made. */
 import { ApiError, invalid, listFieldErrors } from '../../../api/errors.js';
-import { withoutPassword } from '../../../api/quote.js';
+import { withoutPassword, withoutSecrets } from '../../../api/quote.js';
 import type { LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal, UsageError } from '../../frame/errors.js';
@@ -159,14 +159,15 @@ function step(change: Change, values: Values, make: (values: Values) => Promise<
 	return { change: shown(change), make: () => explained(make(values), { input: values }) };
 }
 
-/** A webhook is called by its URL, which may hold a password. */
+/** A webhook is called by its URL, which may hold secrets. */
 function shown({ name, changes, ...change }: Change): Change {
-	const text = (value: Value) => (typeof value === 'string' ? withoutPassword(value) : value);
+	const mask = change.kind === 'webhooks' ? withoutSecrets : withoutPassword;
+	const text = (value: Value) => (typeof value === 'string' ? mask(value) : value);
 	const pairs = Object.entries(changes).map(([key, { from, to }]) => [
 		key,
 		{ from: text(from), to: text(to) },
 	]);
-	return { ...change, name: withoutPassword(name), changes: Object.fromEntries(pairs) };
+	return { ...change, name: mask(name), changes: Object.fromEntries(pairs) };
 }
 
 function between(from: Values, to: Values): Change['changes'] {

@@ -1,5 +1,5 @@
 /** `mailctl webhooks delete`. */
-import { withoutPassword } from '../../../api/quote.js';
+import { withoutSecrets } from '../../../api/quote.js';
 import type { Webhook } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
@@ -23,7 +23,7 @@ export const deletion = command({
 	async run(cx, { args }): Promise<ExitCode> {
 		const hooks = await findEach(args.id, (text) => findWebhook(cx, text));
 		const what = `delete ${nameOrCount(
-			hooks.map(({ type, url }) => `the ${type} webhook to ${withoutPassword(url)}`),
+			hooks.map(({ type, url }) => `the ${type} webhook to ${withoutSecrets(url)}`),
 			'webhooks',
 		)}`;
 		if (cx.dryRun) {

@@ -2,7 +2,7 @@
 
 import { connect } from 'node:net';
 import type { Api } from '../../../api/api.js';
-import { withoutPassword } from '../../../api/quote.js';
+import { withoutSecrets } from '../../../api/quote.js';
 import type { Webhook, WebhookType } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -39,7 +39,7 @@ export async function register(
 /** Several may have one URL, so to create it again makes another one. */
 export function unclearWebhook({ url }: { url: string }) {
 	return {
-		what: `the webhook to ${withoutPassword(url)}`,
+		what: `the webhook to ${withoutSecrets(url)}`,
 		look: mailctl('webhooks', 'list'),
 		isUnique: false,
 	};
