@@ -2,10 +2,12 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import Database from 'better-sqlite3';
+import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { withOneLine } from '../../src/cli/render/standing.js';
 import { createWaiting } from '../../src/cli/render/waiting.js';
 import { type CliOptions, cli } from '../support/cli.js';
+import { describePostgres } from '../support/postgres.js';
 import { makeProject } from '../support/project.js';
 
 const gone = /\r\x1b\[K$/;
@@ -123,6 +125,28 @@ describe('a command at a terminal', () => {
 		expect(code).toBe(0);
 		expect(stderr).toContain('waiting for the database, which another process holds, ');
 		expect(stderr).toMatch(gone);
+	});
+
+	describePostgres('on PostgreSQL', (server) => {
+		it('shows that the server of the database does not answer', async () => {
+			const project = await makeProject({ db: await server.createDatabase() });
+			const holder = new pg.Client({ connectionString: project.db });
+			await holder.connect();
+			await holder.query('BEGIN');
+			await holder.query(`SELECT pg_advisory_xact_lock(hashtextextended('mailctl public project 0', 0))`);
+			let released: Promise<unknown> | null = null;
+			const { code, stderr } = await project.run(['lists', 'create', '--name', 'L', '--email-reason', 'r'], {
+				columns: 80,
+				heard: (text) => {
+					if (text.includes('waiting for')) released ??= holder.query('ROLLBACK');
+				},
+			});
+			await released;
+			await holder.end();
+			expect(code).toBe(0);
+			expect(stderr).toMatch(/waiting for the database server, \d+ s/);
+			expect(stderr).toMatch(gone);
+		});
 	});
 
 	it.each<[string, CliOptions, string[]]>([

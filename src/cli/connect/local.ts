@@ -15,7 +15,8 @@ import {
 	writeSettings,
 } from '../../engine/settings.js';
 import { DatabaseMissing } from '../../store/errors.js';
-import { type OpenOptions, openStore } from '../../store/open.js';
+import { openStore } from '../../store/open.js';
+import type { PostgresOptions } from '../../store/postgres/store.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile, isPostgres, shownDatabase, urlsOf } from '../../store/url.js';
 import { findPaths } from '../config/config.js';
@@ -122,11 +123,12 @@ async function openLocal(
 ): Promise<{ store: Store; isMade: boolean }> {
 	const mode = target.create ? 'create' : 'existing';
 	const options = { clock, mode, role, keys, isTrial } as const;
-	const onLocked = onWait === null ? undefined : () => onWait().end;
+	const beginWait = onWait === null ? undefined : () => onWait().end;
 	const stop = role === 'cli' ? signal : undefined;
-	if (isPostgres(target.url)) return await openOnServer(target, { ...options, warn, stop });
+	if (isPostgres(target.url))
+		return await openOnServer(target, { ...options, warn, stop, onWait: beginWait });
 	if (role === 'cli' || role === 'worker')
-		return { store: await openStore(target.url, { ...options, onLocked }), isMade: false };
+		return { store: await openStore(target.url, { ...options, onLocked: beginWait }), isMade: false };
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	const onFailure = (error: StoreError) => presence.storeFailed(error);
 	return { store: await openThreadedStore(target.url, { ...options, onFailure }), isMade: false };
@@ -144,10 +146,7 @@ function tokenFileOf(url: string, env: ConnectDependencies['env']): string {
 }
 
 /** Only the server knows whether there is a database; a dry run makes none. */
-async function openOnServer(
-	{ url, create }: LocalTarget,
-	options: Omit<OpenOptions, 'mode'> & Pick<LocalParts, 'warn'> & { stop: AbortSignal | undefined },
-) {
+async function openOnServer({ url, create }: LocalTarget, options: Omit<PostgresOptions, 'url' | 'mode'>) {
 	const { openPostgresStore } = await import('../../store/postgres/store.js');
 	try {
 		return { store: await openPostgresStore({ ...options, url, mode: 'existing' }), isMade: false };

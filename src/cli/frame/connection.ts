@@ -62,7 +62,7 @@ export interface ConnectDependencies {
 	clock: Clock;
 	/** Trace lines of `--debug`; secrets are redacted before. */
 	trace: ((line: string) => void) | null;
-	/** Called for each request, and where another process holds the database: a person is told what is waited for. */
+	/** Called for each request, where another process holds the database, and where its server takes a while: a person is told what is waited for. */
 	onWait: (() => Wait) | null;
 	/** Things the operator should know; shown once. */
 	warn: (text: string) => void;

@@ -1,6 +1,6 @@
 /** How a command reaches its target: the connection of one call, opened when the command asks for it. */
 import type { Wait } from '../../api/backoff.js';
-import { isMissingFile } from '../../store/url.js';
+import { isMissingFile, isPostgres } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { readTokenOf } from '../config/token.js';
 import { mailctl } from './command-line.js';
@@ -50,6 +50,11 @@ function authorityReader({ globals, sources }: Pick<LinkParts, 'globals' | 'sour
 	};
 }
 
+function waitedFor(target: Target): string {
+	if (target.kind === 'remote') return new URL(target.baseUrl).host;
+	return isPostgres(target.url) ? 'the database server' : 'the database, which another process holds';
+}
+
 /** The connection, opened by the first that needs it and closed once. */
 export function linker(settings: Settings, parts: LinkParts) {
 	let opened: Promise<Connection> | null = null;
@@ -61,9 +66,7 @@ export function linker(settings: Settings, parts: LinkParts) {
 	const waitFor = (target: Target) => {
 		// A process that keeps running has waits of its own, and logs.
 		if (onWait === null || (role !== undefined && role !== 'cli')) return null;
-		const what =
-			target.kind === 'remote' ? new URL(target.baseUrl).host : 'the database, which another process holds';
-		return () => onWait(what);
+		return () => onWait(waitedFor(target));
 	};
 	const connectTo = async (target: Target, isTrial = isDryRun): Promise<Connection> => {
 		const connect = parts.connect ?? (await import('../connect.js')).connect;

@@ -39,6 +39,8 @@ export interface PostgresOptions {
 	keys?: readonly WrappingKey[];
 	/** Of a command: a change that is under way is undone when it is aborted. What begins later, as the ends of jobs do, is not. */
 	stop?: AbortSignal | undefined;
+	/** Called where a transaction takes a while, whatever the server does; the result when that is over. */
+	onWait?: (() => () => void) | undefined;
 	/** What a person should know, while it works on. */
 	warn?: (text: string) => void;
 }
@@ -60,7 +62,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	// What a trial did is known to one core alone.
 	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
 	const parts = { place, size, role, keys, lockTimeoutMs, isTrial };
-	const database = openDatabase(parts);
+	const database = telling(openDatabase(parts), options.onWait);
 	// A trial decides by what it reads.
 	const replicas =
 		isTrial || place.replicas.length === 0 ? null : openReplicas(database, parts, options.warn ?? ignore);
@@ -137,6 +139,29 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 }
 
 function ignore(): void {}
+
+/** A transaction that is over sooner is no wait. */
+const shortMs = 100;
+
+/** What the server does meanwhile, or waits for itself, is not known. */
+function telling(database: Database, onWait: PostgresOptions['onWait']): Database {
+	if (onWait === undefined) return database;
+	const told = async <R>(transaction: Promise<R>) => {
+		let end: (() => void) | null = null;
+		const timer = setTimeout(() => {
+			end = onWait();
+		}, shortMs).unref();
+		return transaction.finally(() => {
+			clearTimeout(timer);
+			end?.();
+		});
+	};
+	return {
+		...database,
+		read: (operate) => told(database.read(operate)),
+		write: (operate, means) => told(database.write(operate, means)),
+	};
+}
 
 interface Opening extends Pick<PostgresOptions, 'url' | 'mode'> {
 	place: Place;
