@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { chown, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -14,7 +14,6 @@ import { expectWhole } from '../support/databases.js';
 import { eventually } from '../support/eventually.js';
 import { ask, canRunPostgres, type OwnPostgres, startOwn } from '../support/postgres.js';
 import { startPostgresProxy } from '../support/postgres-proxy.js';
-import { runProgram } from '../support/run-program.js';
 import { startServer } from '../support/running-server.js';
 import { fill, smallDisk } from '../support/small-disk.js';
 
@@ -101,11 +100,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		if (disk === null) return context.skip('no disk can be mounted here');
 		const own = await startOwn();
 		onTestFinished(() => own.stop());
-		await chown(disk, Number(runProgram('id', ['-u', 'postgres']).stdout), -1);
-		const postgres = await own.createDatabase();
-		await ask(postgres, `CREATE TABLESPACE small LOCATION '${disk}'`);
-		await ask(postgres.replace(/[^/]*$/, 'postgres'), 'CREATE DATABASE roomless TABLESPACE small');
-		const project = await begin(postgres.replace(/[^/]*$/, 'roomless'));
+		const project = await begin(await own.createDatabaseIn(disk));
 		const serving = await serve(project.url);
 		expect(await serving.add()).toMatchObject({ status: 201 });
 

@@ -108,6 +108,8 @@ export interface OwnPostgres extends Postgres {
 	kill(): Promise<void>;
 	/** After `kill`. */
 	restart(): Promise<void>;
+	/** The URL of a new, empty database whose tables are in this folder; the log stays where it is. */
+	createDatabaseIn(folder: string): Promise<string>;
 	/** A replica that follows it; `own`: where that is. */
 	replicate(own?: Pick<ServerOptions, 'within' | 'address'>): Promise<OwnPostgres>;
 	/** Of a replica: it takes writes from now on. */
@@ -153,10 +155,12 @@ export async function startOwn(options: ServerOptions = {}): Promise<OwnPostgres
 		const [first = '', ...rest] = [...within, ...user, join(bin, program), ...words];
 		return run(first, rest, { cwd: folder });
 	};
-	if (process.getuid?.() === 0) {
+	const give = async (place: string) => {
+		if (process.getuid?.() !== 0) return;
 		const { stdout } = await run('id', ['-u', 'postgres']);
-		await chown(folder, Number(stdout), -1);
-	}
+		await chown(place, Number(stdout), -1);
+	};
+	await give(folder);
 	await chmod(folder, 0o700);
 	if (source === undefined) {
 		await as(
@@ -180,8 +184,9 @@ export async function startOwn(options: ServerOptions = {}): Promise<OwnPostgres
 		await control('-m', 'immediate', 'stop').catch(() => undefined);
 		await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 	};
+	const url = `postgres://postgres@${host}/postgres`;
 	return {
-		...serverAt(`postgres://postgres@${host}/postgres`, stop),
+		...serverAt(url, stop),
 		host,
 		kill: async () => {
 			const [pid] = (await readFile(join(data, 'postmaster.pid'), 'utf8')).split('\n');
@@ -199,6 +204,12 @@ export async function startOwn(options: ServerOptions = {}): Promise<OwnPostgres
 				await delay(100);
 			}
 		},
+		createDatabaseIn: async (place) => {
+			await give(place);
+			const tablespace = `of_${made}`;
+			await ask(url, `CREATE TABLESPACE ${tablespace} LOCATION '${place}'`);
+			return makeDatabase(url, 'template1', `TABLESPACE ${tablespace}`);
+		},
 		replicate: (own) => startOwn({ ...own, source: folder }),
 		promote: async () => {
 			await control('promote');
@@ -212,10 +223,10 @@ function serverAt(url: string, stop: () => Promise<void>): Postgres {
 	return { createDatabase: () => makeDatabase(url, 'template1'), stop };
 }
 
-async function makeDatabase(url: string, template: string): Promise<string> {
+async function makeDatabase(url: string, template: string, more = ''): Promise<string> {
 	made += 1;
 	const name = `mailctl_test_${process.pid}_${made}`;
-	await ask(url, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+	await ask(url, `CREATE DATABASE ${name} TEMPLATE ${template} ${more}`);
 	const own = new URL(url);
 	own.pathname = `/${name}`;
 	return own.href;

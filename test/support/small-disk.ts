@@ -1,5 +1,5 @@
 /** A disk of one's own that can be filled. */
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -15,7 +15,9 @@ export function smallDisk(size: number, parent = tmpdir()): string | null {
 	return folder;
 }
 
-/** Takes all the room that is left. */
-export function fill(folder: string): void {
-	runProgram('sh', ['-c', `cat /dev/zero > "${join(folder, 'ballast')}" 2>/dev/null || true`]);
+/** Takes the room that is left but for so many bytes, until the file `ballast` is removed. */
+export function fill(folder: string, but = 0): void {
+	const ballast = join(folder, 'ballast');
+	runProgram('sh', ['-c', `cat /dev/zero > "${ballast}" 2>/dev/null || true`]);
+	if (but > 0) truncateSync(ballast, statSync(ballast).size - but);
 }
