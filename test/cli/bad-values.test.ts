@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { flagOf, type OptionSpec } from '../../src/cli/frame/command.js';
 import type { RawGlobals } from '../../src/cli/frame/globals.js';
 import { type CliResult, cli } from '../support/cli.js';
-import { allCommands, type Leaf } from '../support/command-tree.js';
+import { allCommands, changing, type Leaf } from '../support/command-tree.js';
 import { makeProject, type Project } from '../support/project.js';
 
 /** Nothing may be reached: the value is refused before. */
@@ -28,7 +28,8 @@ function completed({ path, command }: Leaf, flag: string): string[] {
 	const options = Object.entries(command.options).flatMap(([key, spec]) =>
 		spec.required === true && flagOf(key) !== flag ? [flagOf(key), fine(spec)] : [],
 	);
-	return [...path.split(' '), ...command.args.map(({ choices }) => choices?.[0] ?? '1'), ...options];
+	const args = command.args.map(({ choices }) => choices?.[0] ?? '1');
+	return [...path.split(' '), ...args, ...options, ...changing(command)];
 }
 
 function fine(spec: OptionSpec): string {

@@ -6,7 +6,7 @@ import { stripVTControlCharacters } from 'node:util';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { isBuilt, programPath } from '../support/cli.js';
-import { allCommands } from '../support/command-tree.js';
+import { allCommands, changing } from '../support/command-tree.js';
 import { copyOf, onceFor } from '../support/model.js';
 import { isInstalled, runProgram } from '../support/run-program.js';
 
@@ -78,6 +78,7 @@ const model = onceFor(() => {
 	mailctl('templates', 'create', '--name', 'Welcome', '--text-file', 'w.txt');
 	mailctl('webhooks', 'create', '--url', 'https://hooks.example.com/in', '--type', 'OPENED');
 	mailctl('engine', 'tokens', 'create', '--name', 'shop');
+	mailctl('engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's', '--type', 'ed25519');
 	return folder;
 });
 
@@ -115,9 +116,12 @@ describe.skipIf(!canRun)('the first question of a command', () => {
 	});
 
 	// One way each: every command at three widths is what test/cli/prompts.test.ts goes through, without a terminal.
-	const cases = asking.map(({ path }, at) => ({ path, ...(ways[at % ways.length] ?? ways[0]) }));
-	it.each(cases)('of $path is left by $way at $columns columns', ({ path, keys, columns, end }) => {
-		const words = path.split(' ');
+	const cases = asking.map(({ path, command }, at) => ({
+		...{ path, more: changing(command) },
+		...(ways[at % ways.length] ?? ways[0]),
+	}));
+	it.each(cases)('of $path is left by $way at $columns columns', ({ path, more, keys, columns, end }) => {
+		const words = [...path.split(' '), ...more];
 		const isOfProfiles = words[0] === 'profile' || words[0] === 'config';
 		const where = isOfProfiles ? { ...place.options, env: place.env as never } : place.options;
 		const ended = place.at(columns, words, [['? ', keys]], where);

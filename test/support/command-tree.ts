@@ -1,5 +1,5 @@
 /** The whole command tree, flat: for tests that must leave no command out. */
-import { type Command, type CommandGroup, isCommand } from '../../src/cli/frame/command.js';
+import { type Command, type CommandGroup, flagOf, isCommand } from '../../src/cli/frame/command.js';
 import { loadNode, tree } from '../../src/cli/tree.js';
 
 export interface Leaf {
@@ -19,4 +19,10 @@ function leavesOf(node: Command | CommandGroup, above: readonly string[]): Leaf[
 	if (isCommand(node)) return [{ path: path.join(' '), command: node }];
 	const self = node.self === undefined ? [] : [{ path: path.join(' '), command: node.self }];
 	return [...self, ...node.commands.flatMap((inner) => leavesOf(inner, path))];
+}
+
+/** Words that change something, for an update; without them it is refused before anything else. */
+export function changing({ changes = [], options }: Command): string[] {
+	const key = changes.find((key) => options[key]?.kind === 'text' && options[key].of === undefined);
+	return key === undefined ? [] : [flagOf(key), 'x'];
 }

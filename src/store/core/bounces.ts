@@ -10,11 +10,11 @@ import type { Operations } from '../operations.js';
 import type { TrackedEvent } from '../store.js';
 import { keepAttempt, type SentMessage } from './attempts.js';
 import { recordEvents } from './events.js';
+import { createTally } from './figures/tally.js';
 import { readRecipients, type Stop } from './recipients.js';
 import { readEnvelope } from './rows.js';
 import { reportedSoftBounce } from './soft-bounces.js';
 import type { Sql } from './sql.js';
-import { createTally } from './tally.js';
 
 interface ReturnedRow extends SentMessage {
 	campaign: Uuid | null;

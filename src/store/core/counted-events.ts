@@ -5,9 +5,9 @@
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import { type Firsts, figureMoves } from '../../engine/rules/events.js';
+import { type BouncedMessage, createTally, type Tally } from './figures/tally.js';
 import { flag } from './rows.js';
 import type { Insertion, Sql } from './sql.js';
-import { type BouncedMessage, createTally, type Tally } from './tally.js';
 import { type NoticedEvent, type Notices, noNotices, openNotices } from './webhooks/notices.js';
 
 export interface CountedEvent extends NoticedEvent {

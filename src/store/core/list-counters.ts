@@ -3,9 +3,9 @@
  * counts of its subscribers by other filters.
  */
 import type { Micros } from '../../api/datetime.js';
+import { quarterHour } from './figures/tally.js';
 import { flag } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
-import { quarterHour } from './tally.js';
 
 /** The counters of each list that has any. */
 export const listCounts =

@@ -3,13 +3,13 @@
 import type { Micros } from '../../api/datetime.js';
 import type { ListDetails } from '../../api/lists.js';
 import type { Operations } from '../operations.js';
+import { quarterHour } from './figures/tally.js';
 import { findAddedList, rememberList } from './idempotency.js';
 import { dropCounters, moveCounters } from './list-counters.js';
 import { cancelWaitingOfList } from './messages/actions.js';
 import { widenToAllLists } from './recipients.js';
 import { type ListRow, span, toList } from './rows.js';
 import type { Sql } from './sql.js';
-import { quarterHour } from './tally.js';
 
 const columns = `id, name, email_reason, created_at,
 	(SELECT coalesce(sum(active), 0) FROM list_counters WHERE list_id = lists.id) AS active_count,

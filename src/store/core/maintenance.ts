@@ -6,9 +6,10 @@
 import { dayOf } from '../../api/datetime.js';
 import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
-import { recountBounced, wrongBounced } from './bounced-figures.js';
-import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './detail-figures.js';
-import { countEverything, recountQuarters } from './figures.js';
+import { recountBounced, wrongBounced } from './figures/bounced.js';
+import { countEverything, recountQuarters } from './figures/daily.js';
+import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './figures/detail.js';
+import { quarterHour, sumDays, timeZone, total } from './figures/tally.js';
 import { countStates, waitingLanes } from './gates.js';
 import { listCounts, moveCounters, recountJoined, wrongJoined } from './list-counters.js';
 import { createQueuePauses } from './queue-state.js';
@@ -16,7 +17,6 @@ import { recountStates, wrongStates } from './retention/sums.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { countMessages, messageCount } from './submissions.js';
-import { quarterHour, sumDays, timeZone, total } from './tally.js';
 
 /** The checks walk all subscribers and all messages. Each runs in one transaction of the caller. */
 export function createMaintenance(sql: Sql) {

@@ -1,11 +1,11 @@
 /** Settings of the database, and facts about the database itself. */
 import { limitSettings } from '../../engine/rules/limits.js';
 import type { Operations } from '../operations.js';
+import { sumDays, timeZone } from './figures/tally.js';
 import { startWaking } from './limits/turns.js';
 import { countByState } from './messages/messages.js';
 import { forgetFault } from './queue-state.js';
 import type { Sql } from './sql.js';
-import { sumDays, timeZone } from './tally.js';
 
 /**
  * `putSettings` applies its consequences in the same transaction: it sums figures, forgets a fault, and starts

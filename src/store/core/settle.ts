@@ -13,10 +13,10 @@ import type { Settlement } from '../queue.js';
 import { writeAttempts } from './attempts.js';
 import { forgetCompositions } from './compositions.js';
 import { type Counting, openCounting } from './counted-events.js';
+import type { BouncedMessage, Tally } from './figures/tally.js';
 import { readRecipients } from './recipients.js';
 import { flag } from './rows.js';
 import type { Change, Sql } from './sql.js';
-import type { BouncedMessage, Tally } from './tally.js';
 
 interface LeasedRow {
 	uuid: Uuid;

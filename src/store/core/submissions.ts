@@ -11,13 +11,13 @@ import { isWanted } from '../../engine/rules/subscription.js';
 import type { Operations } from '../operations.js';
 import type { Acceptance, IdempotencyKey, Submission } from '../submissions.js';
 import { attachmentErrors, nameAttachments } from './attachments.js';
+import { createTally, type Tally } from './figures/tally.js';
 import { findEarlier, rememberKey } from './idempotency.js';
 import { findList } from './lists.js';
 import { emailColumn, flag, parseRecord } from './rows.js';
 import { findSender } from './senders.js';
 import type { Insertion, Sql, SqlValue } from './sql.js';
 import { findSuppressions, openSuppressions } from './suppressions.js';
-import { createTally, type Tally } from './tally.js';
 
 /** Lanes of messages without a campaign. A person waits for a transactional message, so it is leased first. */
 export const lanes = { transactional: 0, bulk: -1 } as const;

@@ -147,7 +147,7 @@ describe('mailctl engine status and settings', () => {
 			size: {
 				...{ messages: expect.any(Number), events: expect.any(Number), bodies: expect.any(Number) },
 				...{ links: expect.any(Number), subscribers: expect.any(Number), figures: expect.any(Number) },
-				...{ other: expect.any(Number), free: 0, is_estimate: false },
+				...{ other: expect.any(Number), free: expect.any(Number), is_estimate: false },
 			},
 			retention: {
 				...{ keep_messages: null, keep_events: null, keep_bodies: null },

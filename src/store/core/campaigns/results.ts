@@ -7,7 +7,7 @@ import type { MessageState, Uuid } from '../../../api/records.js';
 import type { DeliveryOutcome } from '../../../engine/rules/outcomes.js';
 import type { Courier } from '../../../engine/rules/request-rows.js';
 import type { Command, Operations } from '../../operations.js';
-import { figuresOf } from '../figures.js';
+import { figuresOf } from '../figures/daily.js';
 import { planOf, seenState } from '../gates.js';
 import { parseStored, span } from '../rows.js';
 import type { Insertion, Sql, SqlValue } from '../sql.js';

@@ -1,10 +1,10 @@
 /** Sums of what retention deletes: figures, and the states of a campaign's messages, outlive the messages. */
 import type { MessageState, Uuid } from '../../../api/records.js';
 import type { Seen } from '../../store.js';
-import { bouncedGroups } from '../bounced-figures.js';
 import { seenRows } from '../campaigns/rows.js';
-import { bouncedRows, clickedRows } from '../detail-figures.js';
-import { countedRows } from '../figures.js';
+import { bouncedGroups } from '../figures/bounced.js';
+import { countedRows } from '../figures/daily.js';
+import { bouncedRows, clickedRows } from '../figures/detail.js';
 import { seenState } from '../gates.js';
 import type { Sql } from '../sql.js';
 

@@ -2,9 +2,9 @@
  * Messages that bounced, counted by the quarters of an hour in which they were sent and first bounced: sums by day cannot
  * tell how many messages bounced, as one may be sent, deferred for good and refused on three days.
  */
-import type { Uuid } from '../../api/records.js';
-import type { Day } from '../store.js';
-import type { Sql } from './sql.js';
+import type { Uuid } from '../../../api/records.js';
+import type { Day } from '../../store.js';
+import type { Sql } from '../sql.js';
 import { never, quarterHour, quartersOf } from './tally.js';
 
 interface BouncedRange {

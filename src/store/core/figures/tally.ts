@@ -2,12 +2,12 @@
  * Figures change with the rows that they count, in the same transaction. By day and by quarter of an hour they are kept in
  * total and by campaign; clicks by link and campaign, bounces by domain and code, bounced messages by their moments.
  */
-import { domainOf } from '../../api/address.js';
-import { addDays, dayOf, type Micros, microsPerDay, microsPerMs } from '../../api/datetime.js';
-import type { EventType, Uuid } from '../../api/records.js';
-import type { Audience } from '../../engine/rules/events.js';
-import type { Day } from '../store.js';
-import type { Sql } from './sql.js';
+import { domainOf } from '../../../api/address.js';
+import { addDays, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
+import type { EventType, Uuid } from '../../../api/records.js';
+import type { Audience } from '../../../engine/rules/events.js';
+import type { Day } from '../../store.js';
+import type { Sql } from '../sql.js';
 
 /** The scope of the total; any other scope is a campaign. */
 export const total = '';

@@ -2,7 +2,7 @@
  * Figures of links and of bounces against what they count. Erasures leave neither content nor address, and a bounce that is
  * told late keeps its quarter of an hour: sums are compared that both leave alone, and only what differs is counted anew.
  */
-import type { Sql } from './sql.js';
+import type { Sql } from '../sql.js';
 import { quarterHour, total } from './tally.js';
 
 const clicked = `FROM message_firsts f

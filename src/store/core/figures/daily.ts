@@ -1,13 +1,13 @@
 /** The report from daily figures: any range is a sum. The report of a tag counts the messages. */
-import type { CampaignFigures } from '../../api/campaigns.js';
-import { dayOf, type Micros } from '../../api/datetime.js';
-import { type EventType, eventTypes, type Uuid } from '../../api/records.js';
-import { type Audience, hasAudiences } from '../../engine/rules/events.js';
-import type { Operations } from '../operations.js';
-import type { ReportFigures } from '../reports.js';
-import type { Day } from '../store.js';
-import { countBounced } from './bounced-figures.js';
-import type { Sql } from './sql.js';
+import type { CampaignFigures } from '../../../api/campaigns.js';
+import { dayOf, type Micros } from '../../../api/datetime.js';
+import { type EventType, eventTypes, type Uuid } from '../../../api/records.js';
+import { type Audience, hasAudiences } from '../../../engine/rules/events.js';
+import type { Operations } from '../../operations.js';
+import type { ReportFigures } from '../../reports.js';
+import type { Day } from '../../store.js';
+import type { Sql } from '../sql.js';
+import { countBounced } from './bounced.js';
 import { createTally, quarterHour, timeZone, total } from './tally.js';
 
 interface ReportRange {

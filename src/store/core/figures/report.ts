@@ -1,14 +1,14 @@
 /** Figures of reports beyond days: by hour, by link, bounces by domain and code. Only those of lists read more than rows of figures. */
-import { daysBetween, offsetOf } from '../../api/datetime.js';
-import type { Uuid } from '../../api/records.js';
-import type { BounceCounts, Joined } from '../../api/reports.js';
-import type { Operations } from '../operations.js';
-import type { DetailFigures, LinkFigures, ListFigures } from '../reports.js';
-import type { Day } from '../store.js';
-import { countBounced } from './bounced-figures.js';
-import { isCampaign } from './figures.js';
-import { listCounts } from './list-counters.js';
-import type { Sql } from './sql.js';
+import { daysBetween, offsetOf } from '../../../api/datetime.js';
+import type { Uuid } from '../../../api/records.js';
+import type { BounceCounts, Joined } from '../../../api/reports.js';
+import type { Operations } from '../../operations.js';
+import type { DetailFigures, LinkFigures, ListFigures } from '../../reports.js';
+import type { Day } from '../../store.js';
+import { listCounts } from '../list-counters.js';
+import type { Sql } from '../sql.js';
+import { countBounced } from './bounced.js';
+import { isCampaign } from './daily.js';
 import { perDay, quarterHour, timeZone, total } from './tally.js';
 
 /** A campaign has one content, one of requests has many. */
