@@ -10,7 +10,7 @@ import { TableError } from './finding.js';
 export interface OutputFile {
 	/** Its temporary path, for code that writes by itself; that code must not close it before `finish`. */
 	readonly path: string;
-	/** Throws the error of the disk (`ENOSPC`, `EIO`). */
+	/** Throws `TableError` `disk_full` and `disk`. */
 	write(content: string | Uint8Array): Promise<void>;
 	/** Puts it into place: from then on it is durable. Throws `TableError` when such a file was created meanwhile. */
 	finish(): Promise<void>;
@@ -23,7 +23,8 @@ export type WhenThere = 'refuse' | 'replace';
 
 /**
  * `ending`: of its temporary name; a caller that sets one removes the leftovers of killed processes. Throws
- * `TableError` before writing: the file exists, is a folder, or cannot be created.
+ * `TableError` before writing: the file exists, is a folder, or cannot be created. What the disk refuses then is
+ * `disk_full` or `disk`.
  */
 export async function createOutputFile(
 	path: string,
@@ -60,9 +61,7 @@ async function removeLeftovers(target: string, nowMs: number): Promise<void> {
 function direct(file: FileHandle, path: string): OutputFile {
 	return {
 		path,
-		write: async (content) => {
-			await file.writeFile(content);
-		},
+		write: (content) => writing(path, () => file.writeFile(content)),
 		finish: () => file.close(),
 		discard: () => file.close().catch(() => undefined),
 	};
@@ -80,16 +79,15 @@ function beside(file: FileHandle, place: Place): OutputFile {
 	let isPlaced = false;
 	return {
 		path: place.temporary,
-		write: async (content) => {
-			await file.writeFile(content);
-		},
-		finish: async () => {
-			await file.sync();
-			await file.close();
-			await putInPlace(place);
-			isPlaced = true;
-			await syncFolder(dirname(place.target));
-		},
+		write: (content) => writing(place.path, () => file.writeFile(content)),
+		finish: () =>
+			writing(place.path, async () => {
+				await file.sync();
+				await file.close();
+				await putInPlace(place);
+				isPlaced = true;
+				await syncFolder(dirname(place.target));
+			}),
 		discard: async () => {
 			if (isPlaced) return;
 			await file.close().catch(() => undefined);
@@ -114,11 +112,22 @@ async function putInPlace({ path, target, temporary, whenThere }: Place): Promis
 }
 
 function opened(file: string, path: string, flags: string): Promise<FileHandle> {
-	return openOwn(file, flags).catch((cause: unknown) => {
-		const why = refusals.get(codeOf(cause));
-		if (why === undefined) throw cause;
-		throw new TableError('unreadable', `${path} cannot be written: ${why}`, { cause });
-	});
+	return writing(path, () => openOwn(file, flags));
+}
+
+/** The errors of the system name the path that was given, not the temporary one. */
+async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
+	try {
+		return await write();
+	} catch (cause) {
+		const [code, why] = refusals.get(codeOf(cause)) ?? [];
+		if (code === undefined) throw cause;
+		const hint = code === 'disk_full' ? 'free some space, or name a file on another disk' : null;
+		throw new TableError(code, `${path} cannot be written: ${why}`, {
+			cause,
+			...(hint !== null && { hint }),
+		});
+	}
 }
 
 /** Readable by its owner alone whatever the umask: one of 0777 leaves nothing, and the file cannot be opened again. */
@@ -128,13 +137,20 @@ async function openOwn(file: string, flags: string): Promise<FileHandle> {
 	return opened;
 }
 
-const noPlace = 'no folder, or no permission';
-const refusals: ReadonlyMap<string, string> = new Map([
+type Refusal = readonly [code: 'unreadable' | 'disk' | 'disk_full', why: string];
+
+const noPlace: Refusal = ['unreadable', 'no folder, or no permission'];
+const full: Refusal = ['disk_full', 'no space is left on the disk'];
+const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>([
 	['ENOENT', noPlace],
 	['ENOTDIR', noPlace],
 	['EACCES', noPlace],
 	['EPERM', noPlace],
-	['ENAMETOOLONG', 'its name is too long'],
+	['ENAMETOOLONG', ['unreadable', 'its name is too long']],
+	['ENOSPC', full],
+	['EDQUOT', full],
+	['EROFS', ['disk', 'its file system is read-only']],
+	['EIO', ['disk', 'the disk has failed (EIO)']],
 ]);
 
 function alreadyThere(path: string): TableError {

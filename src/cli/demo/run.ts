@@ -4,6 +4,7 @@ import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { makeFolders } from '../../jobs/folders.js';
 import type { SinkMail } from '../connect/mail-sink.js';
 import { shellWord } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
@@ -239,7 +240,7 @@ function numberOf(document: unknown, key: string): number {
 
 async function emptyFolder(path: string): Promise<string> {
 	const folder = resolve(path);
-	await mkdir(folder, { recursive: true });
+	makeFolders(folder);
 	if ((await readdir(folder)).length > 0) throw new UsageError(`--keep ${path}: the folder is not empty`);
 	return folder;
 }

@@ -252,9 +252,9 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);
 	const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
 	if (isAddonMissing(error, code)) return ofMachine('sqlite_missing', addonMessage);
-	const refusedPath = sayRefused(error, code);
-	if (refusedPath !== null) return ofMachine('path_refused', refusedPath);
-	return code.startsWith('SQLITE_') || diskCodes.has(code) ? ofMachine('disk') : null;
+	const said = sayOfPath(error) ?? message;
+	if (refusedCodes.has(code) && said !== message) return ofMachine('path_refused', said);
+	return code.startsWith('SQLITE_') || diskCodes.has(code) ? ofMachine('disk', said) : null;
 }
 
 function fromTableError({ code, message, hint, details }: TableError): Complaint {
@@ -279,9 +279,9 @@ function isAddonMissing({ message }: Error, code: string): boolean {
  * What the system refuses is a name that was given, or the rights of its folder: `news.txt: not a directory`. A file that
  * is missing is no such case: a command says itself which one it wants.
  */
-function sayRefused(error: Error, code: string): string | null {
-	if (!refusedCodes.has(code) || !('path' in error) || !('errno' in error)) return null;
-	return `${String(error.path)}: ${getSystemErrorMap().get(Number(error.errno))?.[1] ?? code}`;
+function sayOfPath(error: Error): string | null {
+	const said = 'path' in error && 'errno' in error && getSystemErrorMap().get(Number(error.errno))?.[1];
+	return said ? `${String(error.path)}: ${said}` : null;
 }
 
 const refusedCodes = new Set(['EACCES', 'EEXIST', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR', 'EPERM']);

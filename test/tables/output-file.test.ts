@@ -1,0 +1,43 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createOutputFile } from '../../src/tables/output-file.js';
+import { cli, makeHome } from '../support/cli.js';
+import { runProgram } from '../support/run-program.js';
+import { fill, smallDisk } from '../support/small-disk.js';
+
+describe('a file that is written whole or not at all', () => {
+	it('is told by its own name where the disk is full, and leaves nothing there', async (context) => {
+		const disk = smallDisk(1);
+		if (disk === null) return context.skip('no disk can be mounted here');
+		fill(disk, 65_536);
+		const path = join(disk, 'people.csv');
+		const file = await createOutputFile(path, 'refuse');
+		await expect(file.write('x'.repeat(200_000))).rejects.toMatchObject({
+			code: 'disk_full',
+			message: `${path} cannot be written: no space is left on the disk`,
+		});
+		await file.discard();
+		expect(readdirSync(disk)).toEqual(['ballast']);
+		rmSync(join(disk, 'ballast'));
+		const again = await createOutputFile(path, 'refuse');
+		await again.write('x'.repeat(200_000));
+		await again.finish();
+		expect(readdirSync(disk)).toEqual(['people.csv']);
+	});
+
+	it('is told by its own name where the file system is read-only, as a folder is', async (context) => {
+		const disk = smallDisk(1);
+		if (disk === null) return context.skip('no disk can be mounted here');
+		expect(runProgram('mount', ['-o', 'remount,ro', disk]).status).toBe(0);
+		const path = join(disk, 'people.csv');
+		await expect(createOutputFile(path, 'refuse')).rejects.toMatchObject({
+			code: 'disk',
+			message: `${path} cannot be written: its file system is read-only`,
+		});
+		const below = join(disk, 'below');
+		expect(
+			await cli(['demo', '--keep', join(below, 'demo')], { env: { HOME: await makeHome() } }),
+		).toMatchObject({ code: 74, stderr: `error: ${below}: read-only file system\n` });
+	});
+});
