@@ -125,7 +125,7 @@ describe('mailctl send', () => {
 			stdout: '',
 			stderr:
 				'error: no value for #nope#; nothing was sent\n' +
-				'hint: give --context NAME=VALUE, or --no-strict-vars to leave them as they are\n',
+				'hint: give --context NAME=VALUE, write a default (#name|friend#), or leave them as they are with --no-strict-vars\n',
 		});
 		expect(await messages()).toEqual([]);
 	});

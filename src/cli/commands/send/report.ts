@@ -110,7 +110,7 @@ export function cannotBeSent(
 	const { rejected, lacksValues } = findings;
 	const mend = `mend them${where}${isNamed ? ' and give another --campaign' : ''}`;
 	const loose = lacksValues
-		? `, or --no-strict-vars${isNamed ? ' and another --campaign' : ''} for missing variables`
+		? `; a variable without a value takes a default, #name|friend#, or with --no-strict-vars${isNamed ? ' and another --campaign' : ''} stays as it is written`
 		: '';
 	const people = counted(rejected, 'recipient');
 	return new UsageError(

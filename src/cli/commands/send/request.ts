@@ -331,7 +331,7 @@ export async function missingForPeople(
 /** The refusal of one message whose variables have no value. */
 export function lacksValues(missing: readonly string[]): UsageError {
 	return new UsageError(`no value for ${missing.map((name) => `#${name}#`).join(', ')}; nothing was sent`, {
-		hint: 'give --context NAME=VALUE, or --no-strict-vars to leave them as they are',
+		hint: 'give --context NAME=VALUE, write a default (#name|friend#), or leave them as they are with --no-strict-vars',
 	});
 }
 

@@ -254,7 +254,10 @@ describe('mailctl send --csv', () => {
 
 	it.each([
 		['nobody@', /hint: mend them.*, or give --skip-invalid\n$/],
-		['ann@example.com', /, or give --skip-invalid, or --no-strict-vars for missing variables\n$/],
+		[
+			'ann@example.com',
+			/, or give --skip-invalid; a variable without a value takes a default, #name\|friend#, or with --no-strict-vars stays as it is written\n$/,
+		],
 	])('names --no-strict-vars only where a variable lacks a value, however far down: %s', async (last, hint) => {
 		const bad = Array.from({ length: 12 }, (_, n) => `nobody${n},N\n`).join('');
 		const file = await project.file('bad.csv', `email,name\n${bad}${last},N\n`);

@@ -231,7 +231,7 @@ describe('mailctl send --list', () => {
 			stderr:
 				'error: 1 recipient cannot be sent to as it is; nothing was released\n' +
 				'error: bob@example.com: no value for #city#.\n' +
-				'hint: mend them, or give --skip-invalid, or --no-strict-vars for missing variables\n',
+				'hint: mend them, or give --skip-invalid; a variable without a value takes a default, #name|friend#, or with --no-strict-vars stays as it is written\n',
 		});
 		expect(sink.received).toEqual([]);
 		const skipped = await project.run([
@@ -258,7 +258,7 @@ describe('mailctl send --list', () => {
 				code: 2,
 				first: 'error: 1 recipient cannot be sent to as it is; nothing was released',
 				who: 'error: bob@example.com: no value for #city#.',
-				last: 'hint: mend them and give another --campaign, or give --skip-invalid, or --no-strict-vars and another --campaign for missing variables',
+				last: 'hint: mend them and give another --campaign, or give --skip-invalid; a variable without a value takes a default, #name|friend#, or with --no-strict-vars and another --campaign stays as it is written',
 			});
 		}
 		expect(
