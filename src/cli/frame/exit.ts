@@ -252,9 +252,9 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);
 	const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
 	if (isAddonMissing(error, code)) return ofMachine('sqlite_missing', addonMessage);
-	const said = sayOfPath(error) ?? message;
-	if (refusedCodes.has(code) && said !== message) return ofMachine('path_refused', said);
-	return code.startsWith('SQLITE_') || diskCodes.has(code) ? ofMachine('disk', said) : null;
+	const ofPath = sayOfPath(error, code);
+	if (refusedCodes.has(code) && ofPath !== null) return ofMachine('path_refused', ofPath);
+	return code.startsWith('SQLITE_') || diskCodes.has(code) ? ofMachine('disk', ofPath ?? message) : null;
 }
 
 function fromTableError({ code, message, hint, details }: TableError): Complaint {
@@ -275,15 +275,16 @@ function isAddonMissing({ message }: Error, code: string): boolean {
 	);
 }
 
-/**
- * What the system refuses is a name that was given, or the rights of its folder: `news.txt: not a directory`. A file that
- * is missing is no such case: a command says itself which one it wants.
- */
-function sayOfPath(error: Error): string | null {
-	const said = 'path' in error && 'errno' in error && getSystemErrorMap().get(Number(error.errno))?.[1];
-	return said ? `${String(error.path)}: ${said}` : null;
+/** `news.txt: not a directory`; null for an error that names no path. */
+function sayOfPath(error: Error, code: string): string | null {
+	if (!('path' in error) || !('errno' in error)) return null;
+	return `${String(error.path)}: ${getSystemErrorMap().get(Number(error.errno))?.[1] ?? code}`;
 }
 
+/**
+ * The system refuses a name that was given, or the rights of its folder. A file that is missing is no such case: a command
+ * says itself which one it wants.
+ */
 const refusedCodes = new Set(['EACCES', 'EEXIST', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR', 'EPERM']);
 
 const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EMFILE', 'ENFILE']);
