@@ -18,6 +18,7 @@ import {
 	newList,
 	newSubscriber,
 	noon,
+	recipientOf,
 	recordOf,
 	releasedCampaign,
 	send,
@@ -273,8 +274,19 @@ const growing: Readonly<Record<string, { most: number; prepare: Prepare }>> = {
 			return () => lease(store);
 		},
 	},
+	'recipients of a campaign': {
+		// Beside the three of a request, the campaign's terms, and the ids of its messages.
+		most: 5,
+		prepare: async (store, to) => {
+			const command = campaignOf('recipients');
+			await store.writes.openCampaign(command);
+			const rows = to.map((email) => recipientOf(email));
+			return () => store.writes.putCampaignBatch({ campaign: command.id, first: 0, rows, now: noon });
+		},
+	},
 	'requests of a campaign': {
-		most: 6,
+		// Beside the three of a request, the ids of its submissions, and those of its messages.
+		most: 5,
 		prepare: async (store, to) => {
 			const command = campaignOf('requests');
 			await store.writes.openCampaign({ ...command, spec: { requests: true }, submission: null });

@@ -5,6 +5,7 @@
 
 import type { AcceptCounts, Ack, Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
+import type { Uuid } from '../../../api/records.js';
 import type { RecipientRow } from '../../../engine/rules/recipient-rows.js';
 import type { CampaignAck, RequestedRow } from '../../campaigns.js';
 import { findList } from '../lists.js';
@@ -30,16 +31,15 @@ interface Batch {
 }
 
 /**
- * Runs in one transaction of the caller. A repeated batch gets its first answer, without reading its rows; `closed`
- * once the campaign is released or canceled.
+ * Runs in one transaction of the caller. A repeated batch gets `stored`, its first answer, without reading its rows;
+ * `closed` once the campaign is released or canceled.
  */
 export async function putBatch(
 	sql: Sql,
 	campaign: CampaignRow,
-	{ first, rows, now }: Batch,
+	{ first, rows, now, stored }: Batch & { stored: Ack<AcceptCounts> | null },
 ): Promise<CampaignAck> {
 	if (campaign.state !== 'staged') return { kind: 'closed', state: campaign.state };
-	const stored = await findAck(sql, campaign.seq, first);
 	if (stored !== null) return { kind: 'acknowledged', ack: stored };
 	if (first !== campaign.position) return { kind: 'gap', position: campaign.position };
 	if (campaign.is_complete === 1 && rows.length > 0) return { kind: 'closed', state: 'complete' };
@@ -56,10 +56,11 @@ export function dropAcks(sql: Sql, campaign_seq: number): void {
 	sql.write('DELETE FROM campaign_acks WHERE campaign_seq = ?', campaign_seq);
 }
 
-async function findAck(sql: Sql, campaign_seq: number, first: number): Promise<Ack<AcceptCounts> | null> {
+/** The answer to the batch that begins at this row. */
+export async function findAck(sql: Sql, campaign: Uuid, first: number): Promise<Ack<AcceptCounts> | null> {
 	const row = await sql.get<{ ack: string }>(
-		'SELECT ack FROM campaign_acks WHERE campaign_seq = ? AND first = ?',
-		campaign_seq,
+		'SELECT ack FROM campaign_acks WHERE campaign_seq = (SELECT seq FROM campaigns WHERE id = ?) AND first = ?',
+		campaign,
 		first,
 	);
 	// Written by keepAck and by nothing else.

@@ -23,7 +23,7 @@ import { flag, parseStored } from '../rows.js';
 import { findSender } from '../senders.js';
 import type { Sql } from '../sql.js';
 import { insertSubmission } from '../submissions.js';
-import { dropAcks, putBatch } from './batches.js';
+import { dropAcks, findAck, putBatch } from './batches.js';
 import { dropStaged, forget } from './dropping.js';
 import { sliceLeftOut } from './left-out.js';
 import { addPeople, isListOpen } from './listed-people.js';
@@ -70,8 +70,11 @@ export function createCampaigns(sql: Sql) {
 			return row.requests === 1 ? { kind: 'other_rows' } : await addPeople(sql, row, command);
 		},
 		putCampaignBatch: async ({ campaign, ...batch }) => {
-			const row = await findCampaign(sql, campaign, batch);
-			return row === null ? { kind: 'not_found' } : await putBatch(sql, row, batch);
+			const [row, stored] = await sql.together([
+				() => findCampaign(sql, campaign, batch),
+				() => findAck(sql, campaign, batch.first),
+			]);
+			return row === null ? { kind: 'not_found' } : await putBatch(sql, row, { ...batch, stored });
 		},
 		completeCampaign: (command) => complete(sql, command),
 		pageCampaigns: (command) => pageCampaigns(sql, command),
