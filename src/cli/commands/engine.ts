@@ -27,7 +27,7 @@ import { tokens } from './engine/tokens.js';
 
 const initOptions = {
 	sender: { kind: 'text', placeholder: 'address', summary: 'a verified sender' },
-	smtp: { kind: 'text', placeholder: 'URL', summary: 'the mail server: smtp[s]://user@host:port' },
+	smtp: { kind: 'text', placeholder: 'URL', summary: 'the mail server: smtp[s]://USER@HOST:PORT' },
 	smtpPasswordFile: { kind: 'file', summary: 'the password of that user, from a file' },
 	publicUrl: {
 		kind: 'text',
@@ -133,7 +133,7 @@ async function sayNext(
 	isServerNew: boolean,
 ): Promise<void> {
 	if (settings['smtp_url'] === undefined)
-		return cx.hint(['no mail server yet: ', mailctl('engine', 'init', '--smtp', 'smtp://user@host:587')]);
+		return cx.hint(['no mail server yet: ', mailctl('engine', 'init', '--smtp', 'smtp://USER@HOST:587')]);
 	if (!isServerNew) return;
 	await warnOfPassword(cx, settings);
 	await cx.hint([mailctl('engine', 'smtp-test'), ' tries the mail server']);
@@ -203,9 +203,9 @@ export const group: CommandGroup = {
 
 function howToMend(remedy: SmtpTest['remedy']): Hint {
 	const settingUrl = (url: string) => mailctl('engine', 'settings', 'set', 'smtp_url', url);
-	if (remedy === 'tls_port') return settingUrl('smtps://user@host:465');
+	if (remedy === 'tls_port') return settingUrl('smtps://USER@HOST:465');
 	if (remedy === 'smtp_ca') return [mailctl('engine', 'settings', 'set', 'smtp_ca', '-'), ' < ca.pem'];
-	if (remedy === 'smtp_url') return settingUrl('smtp://user@host:587');
+	if (remedy === 'smtp_url') return settingUrl('smtp://USER@HOST:587');
 	if (remedy === 'login')
 		return [mailctl('engine', 'init', '--smtp-password-file', 'FILE'), ' sets the password'];
 	return [mailctl('engine', 'init', '--smtp', 'URL'), ' names another mail server'];
@@ -228,7 +228,7 @@ function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string 
 
 async function assertSender(email: string): Promise<void> {
 	const { assertAddress } = await import('../verbs/address-faults.js');
-	assertAddress(email, { flag: '--sender', hint: '--sender news@example.com' });
+	assertAddress(email, { flag: '--sender', hint: '--sender ADDRESS' });
 }
 
 async function addSender(cx: CommandContext, email: string): Promise<Sender> {

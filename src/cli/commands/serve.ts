@@ -108,7 +108,7 @@ function parseHostPort(text: string | undefined): { host: string; port: number }
 async function assertBounceAddress({ settings }: LocalEngine): Promise<void> {
 	if ((await settings.get())['bounce_address'] !== undefined) return;
 	throw new UsageError('--bounce-smtp needs the address that bounces come back to', {
-		hint: mailctl('engine', 'settings', 'set', 'bounce_address', 'bounces@example.com'),
+		hint: mailctl('engine', 'settings', 'set', 'bounce_address', 'ADDRESS'),
 	});
 }
 

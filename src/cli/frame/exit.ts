@@ -189,7 +189,7 @@ const machineCodes = {
 	unsupported_database: { exit: exits.usage },
 	no_smtp: {
 		exit: exits.usage,
-		hint: mailctl('engine', 'init', '--smtp', 'smtp://user@host:587', '--smtp-password-file', 'FILE'),
+		hint: mailctl('engine', 'init', '--smtp', 'smtp://USER@HOST:587', '--smtp-password-file', 'FILE'),
 	},
 	missing_extension: { exit: exits.usage },
 	path_refused: { exit: exits.usage },

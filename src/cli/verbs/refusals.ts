@@ -70,7 +70,7 @@ const hints: ReadonlyMap<string, CommonHint> = new Map<string, CommonHint>([
 	[
 		'public_url_required',
 		() => [
-			mailctl('engine', 'settings', 'set', 'public_url', 'https://mail.example.com'),
+			mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
 			'; --transactional sends a list mails without such links',
 		],
 	],

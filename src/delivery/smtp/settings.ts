@@ -1,5 +1,5 @@
 /**
- * How the sending worker reaches its SMTP server, and the URL with these settings, `smtp[s]://user@host:port?tls=…`.
+ * How the sending worker reaches its SMTP server, and the URL with these settings, `smtp[s]://USER@HOST:PORT?tls=…`.
  */
 /**
  * `never`: in clear, whatever the server offers. `opportunistic`: STARTTLS when it is offered, without a check of the
@@ -84,7 +84,7 @@ export function formatSmtpUrl(settings: SmtpSettings): string {
 	return `${scheme}://${user}${host}:${settings.port}${isUsual ? '' : `?tls=${settings.security}`}`;
 }
 
-const example = 'smtp://user@mail.example.com:587';
+const example = 'smtp://USER@HOST:587';
 
 function fromUrl(scheme: string, url: URL): ParsedSmtpUrl {
 	if (url.password !== '')

@@ -5,7 +5,7 @@ export const settingNames = {
 	public_url:
 		'the URL recipients reach this service by; links in mails and pages start with it; without one they point to where serve listened last',
 	time_zone: 'the time zone whose days the report counts (IANA name)',
-	smtp_url: 'where mail is handed over: smtp[s]://user@host:port',
+	smtp_url: 'where mail is handed over: smtp[s]://USER@HOST:PORT',
 	smtp_password: 'the password that goes with the user of smtp_url',
 	smtp_ca:
 		'certificates in PEM that alone vouch for the mail server, - < ca.pem; with them nothing is sent without TLS; without them the authorities this machine trusts do',

@@ -98,7 +98,7 @@ describe('mailctl engine init', () => {
 		const project = await makeProject();
 		expect((await project.run(['engine', 'init', '--no-color'], { columns: 250 })).stderr).toBe(
 			`${project.db} is there already; nothing was changed\n` +
-				`hint: no mail server yet: mailctl --db ${project.db} engine init --smtp smtp://user@host:587\n`,
+				`hint: no mail server yet: mailctl --db ${project.db} engine init --smtp smtp://USER@HOST:587\n`,
 		);
 	});
 
@@ -342,7 +342,7 @@ describe('mailctl engine smtp-test', () => {
 		const without = await makeProject();
 		expect(await without.run(['engine', 'smtp-test'])).toMatchObject({
 			code: 2,
-			stderr: `error: no mail server is configured\nhint: mailctl --db ${without.db} engine init --smtp smtp://user@host:587 --smtp-password-file FILE\n`,
+			stderr: `error: no mail server is configured\nhint: mailctl --db ${without.db} engine init --smtp smtp://USER@HOST:587 --smtp-password-file FILE\n`,
 		});
 	});
 });

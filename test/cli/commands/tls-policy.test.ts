@@ -147,13 +147,13 @@ describe('TLS to the mail server', () => {
 		expect(await hint()).toBe(`hint: mailctl --db ${project.db} engine settings set smtp_ca - < ca.pem`);
 		await project.json(['engine', 'settings', 'set', 'smtp_url', implicit(sink.port)]);
 		expect(await hint()).toBe(
-			`hint: mailctl --db ${project.db} engine settings set smtp_url smtp://user@host:587`,
+			`hint: mailctl --db ${project.db} engine settings set smtp_url smtp://USER@HOST:587`,
 		);
 		await sink.close();
 		const inClear = await startSmtpSink();
 		await project.json(['engine', 'settings', 'set', 'smtp_url', required(inClear.port)]);
 		expect(await hint()).toBe(
-			`hint: mailctl --db ${project.db} engine settings set smtp_url smtps://user@host:465`,
+			`hint: mailctl --db ${project.db} engine settings set smtp_url smtps://USER@HOST:465`,
 		);
 		await inClear.close();
 	});

@@ -121,7 +121,7 @@ describe('doctor changes nothing', () => {
 				check: 'database.file',
 				level: 'problem',
 				message: `there is no database at ${home}/.local/share/mailctl/mailctl.db`,
-				fix: 'mailctl engine init --sender news@example.com --smtp smtp://user@host:587',
+				fix: 'mailctl engine init --sender ADDRESS --smtp smtp://USER@HOST:587',
 			},
 			files: [],
 		});

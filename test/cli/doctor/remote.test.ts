@@ -144,7 +144,7 @@ describe('doctor on a mailctl server', () => {
 		await eventually(async () =>
 			expect(await queueOf(server)).toMatchObject({
 				message: 'its queue stands still: no mail server is configured',
-				fix: `${there}\nname a mail server, then try it:\nmailctl engine init --smtp smtp://user@host:587\n${smtp}`,
+				fix: `${there}\nname a mail server, then try it:\nmailctl engine init --smtp smtp://USER@HOST:587\n${smtp}`,
 			}),
 		);
 		const store = await openStore(project.db, { clock: systemClock, mode: 'existing' });

@@ -45,14 +45,14 @@ describe('the settings', () => {
 			{
 				level: 'problem',
 				message: 'there is no sender: nothing can be sent',
-				fix: `${line} senders add news@example.com`,
+				fix: `${line} senders add ADDRESS`,
 			},
 		]);
 		expect(await found(project.db, 'settings.smtp')).toEqual([
 			{
 				level: 'problem',
 				message: 'no mail server is set: nothing can be sent',
-				fix: `${line} engine init --smtp smtp://user@host:587`,
+				fix: `${line} engine init --smtp smtp://USER@HOST:587`,
 			},
 		]);
 	});
@@ -145,7 +145,7 @@ describe('the mail server', () => {
 			{
 				level: 'problem',
 				message: '127.0.0.1:9 takes no mail from here: connect ECONNREFUSED 127.0.0.1:9',
-				fix: `mailctl --db ${db} engine init --smtp smtp://user@host:587`,
+				fix: `mailctl --db ${db} engine init --smtp smtp://USER@HOST:587`,
 			},
 		]);
 		expect(await found(db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);

@@ -82,7 +82,7 @@ async function askServer(
 ): Promise<Record<string, string>> {
 	let initial = now['smtp_url'];
 	for (;;) {
-		const url = await cx.ask('Mail server, smtp[s]://user@host:port (Enter: later):', {
+		const url = await cx.ask('Mail server, smtp[s]://USER@HOST:PORT (Enter: later):', {
 			...(initial !== undefined && { initial }),
 			check: whyNoServer,
 		});

@@ -159,8 +159,8 @@ async function whyNot(
 
 /** The hint for a refused value. */
 export function settingHint({ path }: Refused): string | undefined {
-	if (path === 'smtp_url') return 'smtp://host:25, smtp://user@host:587 or smtps://user@host';
-	return path === 'public_url' ? 'such as https://mail.example.com' : undefined;
+	if (path === 'smtp_url') return 'smtp://HOST:25, smtp://USER@HOST:587 or smtps://USER@HOST';
+	return path === 'public_url' ? 'https://HOST' : undefined;
 }
 
 /** The content of a file that an editor ended with a line break. */

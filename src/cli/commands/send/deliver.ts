@@ -57,7 +57,7 @@ export async function warnOfLinks(
 	if ((await local.settings.get())['public_url'] !== undefined) return;
 	await cx.warn(
 		'links to unsubscribe point to this machine: no other machine can follow them',
-		mailctl('engine', 'settings', 'set', 'public_url', 'https://mail.example.com'),
+		mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
 	);
 }
 

@@ -59,7 +59,7 @@ async function judgeFile(found: Inspected, line: Line): Promise<Verdict> {
 		case 'missing':
 			return problem(
 				`there is no database at ${found.path}`,
-				line('engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://user@host:587'),
+				line('engine', 'init', '--sender', 'ADDRESS', '--smtp', 'smtp://USER@HOST:587'),
 			);
 		case 'closed':
 			return problem(found.message, found.code === 'read_only' ? writableFix : closedFix(found.code));

@@ -88,7 +88,7 @@ export function stepsOf(cause: PauseCause, line: Line): string[] {
 		case 'unset':
 			return [
 				'name a mail server, then try it:',
-				line('engine', 'init', '--smtp', 'smtp://user@host:587'),
+				line('engine', 'init', '--smtp', 'smtp://USER@HOST:587'),
 				test,
 			];
 		case 'login':

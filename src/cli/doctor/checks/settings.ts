@@ -23,7 +23,7 @@ export function settingsChecks(look: Look, { line }: Pick<Surroundings, 'line'>)
 function judgeSenders(senders: readonly string[], line: Line): Verdict {
 	const [first] = senders;
 	if (first === undefined)
-		return problem('there is no sender: nothing can be sent', line('senders', 'add', 'news@example.com'));
+		return problem('there is no sender: nothing can be sent', line('senders', 'add', 'ADDRESS'));
 	return ok(senders.length === 1 ? `${first} may send` : `${senders.length} addresses may send`);
 }
 
@@ -32,7 +32,7 @@ function judgeSmtp(smtp: InspectedSmtp | null, line: Line): Verdict {
 	if (smtp === null)
 		return problem(
 			'no mail server is set: nothing can be sent',
-			line('engine', 'init', '--smtp', 'smtp://user@host:587'),
+			line('engine', 'init', '--smtp', 'smtp://USER@HOST:587'),
 		);
 	const { host, port, security, user, hasPassword } = smtp;
 	const server = `${host}:${port}`;
@@ -57,7 +57,7 @@ function urlOf({ host, port, user }: InspectedSmtp): string {
 }
 
 function judgePublicUrl({ publicUrl, smtp }: InspectedSettings, line: Line): Verdict {
-	const fix = line('engine', 'settings', 'set', 'public_url', 'https://mail.example.com');
+	const fix = line('engine', 'settings', 'set', 'public_url', 'https://HOST');
 	// A mail server of this machine may be a trial, or a relay to the internet.
 	const isTrial = smtp !== null && isLoopback(smtp.host);
 	if (publicUrl === null)
@@ -82,7 +82,7 @@ function judgeBounces({ bounceAddress }: InspectedSettings, line: Line): Verdict
 	if (bounceAddress !== null) return ok(`bounces come back to ${bounceAddress}`);
 	return warning(
 		'no bounce address is set: what bounces later goes to the sender of the mail, and is not recorded',
-		line('engine', 'settings', 'set', 'bounce_address', 'bounces@example.com'),
+		line('engine', 'settings', 'set', 'bounce_address', 'ADDRESS'),
 	);
 }
 

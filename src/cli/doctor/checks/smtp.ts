@@ -49,7 +49,7 @@ function judgeTest(
 }
 
 /** A hint to repeat the test would not help: this check is the test. */
-const otherServer = ['engine', 'init', '--smtp', 'smtp://user@host:587'];
+const otherServer = ['engine', 'init', '--smtp', 'smtp://USER@HOST:587'];
 
 async function judgeServer(
 	{ host, port, security, ca }: InspectedSmtp,

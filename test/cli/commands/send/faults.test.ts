@@ -26,7 +26,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 			stdout: '',
 			stderr:
 				'error: no mail server is configured\n' +
-				`hint: mailctl --db ${project.db} engine init --smtp smtp://user@host:587 --smtp-password-file FILE\n`,
+				`hint: mailctl --db ${project.db} engine init --smtp smtp://USER@HOST:587 --smtp-password-file FILE\n`,
 		});
 		expect(await states(project)).toEqual([]);
 	});

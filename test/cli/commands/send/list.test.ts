@@ -74,7 +74,7 @@ describe('mailctl send --list', () => {
 			},
 			{
 				warning: 'links to unsubscribe point to this machine: no other machine can follow them',
-				hint: `mailctl --db ${project.db} engine settings set public_url https://mail.example.com`,
+				hint: `mailctl --db ${project.db} engine settings set public_url https://HOST`,
 			},
 			{ note: `campaign november, ${JSON.parse(run.stdout).id}` },
 			{ note: 'sent 2' },
@@ -408,7 +408,7 @@ describe('mailctl send --list', () => {
 				'warning: bulk mail without a link to unsubscribe in its body\n' +
 				'hint: write #unsubscribe_url# where it goes\n' +
 				'warning: links to unsubscribe point to this machine: no other machine can follow them\n' +
-				`hint: mailctl --db ${project.db} engine settings set public_url https://mail.example.com\n` +
+				`hint: mailctl --db ${project.db} engine settings set public_url https://HOST\n` +
 				'warning: no value for #city#\n' +
 				'dry run: would send "News for #city#" to the 2 active subscribers of list 1 "Readers"; ' +
 				'with --no-strict-vars their variables are not checked one by one\n',
