@@ -11,11 +11,18 @@ import { newList, newSubscriber } from '../../contract/store/fixture.js';
 import { cli, makeHome } from '../../support/cli.js';
 import { dependencies } from '../../support/connect.js';
 import { startCountingSink } from '../../support/counting-sink.js';
-import { ask, canRunPostgres, type OwnPostgres, startOwn } from '../../support/postgres.js';
+import { leadNames } from '../../support/name-server.js';
+import {
+	ask,
+	canRunPostgres,
+	type OwnPostgres,
+	type ServerOptions,
+	startOwn,
+} from '../../support/postgres.js';
 
 describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
-	async function start(): Promise<OwnPostgres> {
-		const server = await startOwn();
+	async function start(options: ServerOptions = {}): Promise<OwnPostgres> {
+		const server = await startOwn(options);
 		onTestFinished(() => server.stop());
 		return server;
 	}
@@ -113,6 +120,34 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		await expect.poll(() => writing.made.length, { timeout: 60_000 }).toBeGreaterThan(60);
 		await primary.kill();
 		await replica.promote();
+		await writing.done;
+		await expectKept(store, list, writing);
+		expect(writing.unsure).toEqual([]);
+		expect(writing.made.length).toBe(240);
+	});
+
+	it('leads by its name to the synchronous replica that is promoted, and loses nothing acknowledged', async () => {
+		// Of this process alone: both listen on port 5432.
+		const address = (host: number) => `127.${10 + ((process.pid >> 8) % 100)}.${process.pid % 256}.${host}`;
+		const primary = await start({ address: address(1) });
+		const local = await primary.createDatabase();
+		await ask(local, "ALTER ROLE postgres PASSWORD 'geheim'");
+		const replica = await primary.replicate({ address: address(2) });
+		onTestFinished(() => replica.stop());
+		await ask(local, "ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()');
+		let led = address(1);
+		leadNames(() => led);
+		const url = `postgres://postgres:geheim@db.example.test/${new URL(local).pathname.slice(1)}`;
+		const store = await openPostgresStore({
+			...{ url, clock: systemClock, mode: 'create', lockTimeoutMs: 30_000 },
+		});
+		onTestFinished(() => store.close());
+		const list = await newList(store);
+		const writing = write(store, list, { clients: 6, each: 40 });
+		await expect.poll(() => writing.made.length, { timeout: 60_000 }).toBeGreaterThan(60);
+		await primary.kill();
+		await replica.promote();
+		led = address(2);
 		await writing.done;
 		await expectKept(store, list, writing);
 		expect(writing.unsure).toEqual([]);

@@ -1,11 +1,11 @@
 /** What a person is told of a PostgreSQL that does not answer as it should, and what a lost connection leaves. */
 
-import dns from 'node:dns';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import type { Store } from '../../../src/store/store.js';
 import { newList, newSubscriber, noon, recordOf } from '../../contract/store/fixture.js';
+import { leadNames } from '../../support/name-server.js';
 import { ask, describePostgres } from '../../support/postgres.js';
 import { startPostgresProxy } from '../../support/postgres-proxy.js';
 
@@ -273,14 +273,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		const second = await startPostgresProxy(url, { host: '127.0.0.2', port: Number(port) });
 		onTestFinished(second.close);
 		let address = '127.0.0.1';
-		const lookup = vi
-			.spyOn(dns, 'lookup')
-			.mockImplementation(((
-				_host: string,
-				options: { all?: boolean },
-				answer: (...found: unknown[]) => void,
-			) => (options.all ? answer(null, [{ address, family: 4 }]) : answer(null, address, 4))) as never);
-		onTestFinished(() => lookup.mockRestore());
+		leadNames(() => address);
 		const store = await open(with_(first.url, (place) => (place.hostname = 'db.example.test')));
 		await newList(store, 'One');
 		address = '127.0.0.2';
