@@ -47,7 +47,15 @@ export interface ApiErrorOptions {
 	retryAfterMs?: number;
 	/** The request was sent without a complete answer: it may have been carried out. */
 	unanswered?: boolean;
+	/** Of a token that lacks a right. */
+	scopes?: Scopes;
 	cause?: unknown;
+}
+
+/** The scopes that a call takes, all of one of these sets (`admin` is always enough), and those that its token has. */
+export interface Scopes {
+	accepted: readonly (readonly string[])[];
+	held: readonly string[];
 }
 
 /** A call that was refused or not answered. `message` contains no token, password or body. */
@@ -58,6 +66,8 @@ export class ApiError extends Error {
 	readonly http: { status: number; method: string; path: string } | null;
 	readonly retryAfterMs: number | null;
 	readonly unanswered: boolean;
+	/** Null: no such refusal, or a service that names none. */
+	readonly scopes: Scopes | null;
 
 	constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
 		super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -66,6 +76,7 @@ export class ApiError extends Error {
 		this.http = options.http ?? null;
 		this.retryAfterMs = options.retryAfterMs ?? null;
 		this.unanswered = options.unanswered ?? false;
+		this.scopes = options.scopes ?? null;
 	}
 }
 

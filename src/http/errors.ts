@@ -1,5 +1,6 @@
 /** Errors and headers on the wire: one table from code to status, read in both directions. */
-import { type ApiError, type ApiErrorCode, errorBody, listFieldErrors } from '../api/errors.js';
+import { type ApiError, type ApiErrorCode, errorBody, listFieldErrors, type Scopes } from '../api/errors.js';
+import { scopes } from './routes.js';
 
 /** Header names as we write them; node gives incoming ones in lower case. */
 export const headerNames = {
@@ -13,6 +14,10 @@ export const headerNames = {
 	idempotencyKey: 'Idempotency-Key',
 	idempotencyReplayed: 'Idempotency-Replayed',
 	retryAfter: 'Retry-After',
+	/** Of a 403: the sets of scopes that the call takes, `send read, admin`: all of one set. */
+	acceptedScopes: 'X-Accepted-Scopes',
+	/** Of a 403: the scopes of the token, `read send`. */
+	tokenScopes: 'X-Token-Scopes',
 } as const;
 
 const statuses: Readonly<Record<ApiErrorCode, number>> = {
@@ -83,4 +88,41 @@ export function bodyOf(error: ApiError): Record<string, unknown> {
 export function errorCodeOf(error: ApiError): string {
 	const first = error.fields === null ? undefined : listFieldErrors(error.fields)[0];
 	return first?.code ?? error.code;
+}
+
+/** `X-Accepted-Scopes: send read`: all of one set, sets with commas; `X-Token-Scopes: send`. */
+export function scopeHeaders({ accepted, held }: Scopes): Record<string, string> {
+	return {
+		[headerNames.acceptedScopes]: accepted.map((set) => set.join(' ')).join(', '),
+		[headerNames.tokenScopes]: held.join(' '),
+	};
+}
+
+/** Null: the answer names none, or others than ours. */
+export function scopesIn(headers: Readonly<Record<string, string>>): Scopes | null {
+	const accepted = headers[headerNames.acceptedScopes.toLowerCase()];
+	const held = headers[headerNames.tokenScopes.toLowerCase()];
+	if (accepted === undefined || held === undefined) return null;
+	const found = { accepted: accepted.split(',').map(wordsOf), held: wordsOf(held) };
+	const all = [...found.accepted.flat(), ...found.held];
+	const isOurs = found.accepted.every((set) => set.length > 0) && all.every((word) => known.has(word));
+	return isOurs ? found : null;
+}
+
+const known: ReadonlySet<string> = new Set(scopes);
+
+/** `The token needs the scope send and read, or admin`. */
+export function neededScopes(accepted: readonly (readonly string[])[]): string {
+	const isAdmin = accepted.some((set) => set.includes('admin'));
+	const sets = accepted.map((set) => set.join(' and '));
+	return `The token needs the scope ${isAdmin ? 'admin' : [...sets, 'admin'].join(', or ')}`;
+}
+
+/** The words with the right that is missing: `No. The token needs the scope read, or admin; it has send.` */
+export function refusedFor(said: string, { accepted, held }: Scopes): string {
+	return `${said} ${neededScopes(accepted)}; it has ${held.length === 0 ? 'none' : held.join(' and ')}.`.trim();
+}
+
+function wordsOf(text: string): string[] {
+	return text.split(' ').filter((word) => word !== '');
 }

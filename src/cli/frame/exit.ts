@@ -5,6 +5,7 @@ import {
 	ApiError,
 	type ApiErrorCode,
 	listFieldErrors,
+	type Scopes,
 	StoreError,
 	type StoreErrorCode,
 } from '../../api/errors.js';
@@ -230,8 +231,20 @@ function flatten(error: ApiError): readonly unknown[] {
 
 function hintOf(error: ApiError): Hint | null {
 	if (error.code === 'throttled') return waitHint(error);
+	if (error.scopes !== null) return tokenHint(error.scopes);
 	const isUnreached = error.code === 'network' && error.http === null && !error.unanswered;
 	return isUnreached ? [mailctl('doctor'), ' looks at each step of the way there'] : null;
+}
+
+/** A token with what this one may do and what it lacks. */
+function tokenHint({ accepted, held }: Scopes): Hint {
+	const all = [...new Set([...held, ...(accepted[0] ?? [])])];
+	const scopes = all.includes('admin') ? ['admin'] : all;
+	const words = scopes.flatMap((scope) => ['--scope', scope]);
+	return [
+		'on its machine the server makes such a token by ',
+		mailctl('engine', 'tokens', 'create', '--name', 'NAME', ...words),
+	];
 }
 
 function waitHint({ retryAfterMs }: ApiError): Hint | null {

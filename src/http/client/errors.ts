@@ -13,7 +13,7 @@ import {
 import { isRecord, readJson } from '../../api/json.js';
 import { quote } from '../../api/quote.js';
 import { codeOfText } from '../../api/refusals.js';
-import { codeOf, headerNames, statusOf } from '../errors.js';
+import { codeOf, headerNames, refusedFor, scopesIn, statusOf } from '../errors.js';
 import type { Answer } from './transport.js';
 
 /** The request of an answer, for its error. */
@@ -39,6 +39,8 @@ export function errorOf(answer: Answer, requested: Requested, retryAfterMs: numb
 	const text = body.kind === 'valid' ? textOf(body.value) : pageText(answer.body);
 	const said = quote(text ?? '', requested.secrets);
 	if (said === '') return new ApiError(code, `The service answered ${status} without a word.`, more);
+	const scopes = status === 403 ? scopesIn(answer.headers) : null;
+	if (scopes !== null) return new ApiError(code, refusedFor(said, scopes), { ...more, scopes });
 	// The text of an API stands by itself; the text of a page is introduced.
 	const message = body.kind === 'valid' && status < 500 ? said : `The service answered ${status}: ${said}`;
 	return new ApiError(code, message, more);

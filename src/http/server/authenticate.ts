@@ -95,10 +95,12 @@ export function bearerOf(headers: HttpRequest['headers']): string | undefined {
 }
 
 /** Throws `permission_denied` unless all scopes of one of these sets are granted. */
-export function assertAllowed({ scopes }: Principal, sets: readonly (readonly Scope[])[]): void {
-	const isGranted = (needed: readonly Scope[]) => needed.every((scope) => scopes.includes(scope));
-	if (scopes.includes('admin') || sets.some(isGranted)) return;
-	throw new ApiError('permission_denied', 'You do not have permission to perform this action.');
+export function assertAllowed({ scopes: held }: Principal, accepted: readonly (readonly Scope[])[]): void {
+	const isGranted = (needed: readonly Scope[]) => needed.every((scope) => held.includes(scope));
+	if (held.includes('admin') || accepted.some(isGranted)) return;
+	throw new ApiError('permission_denied', 'You do not have permission to perform this action.', {
+		scopes: { accepted, held },
+	});
 }
 
 /** Whether messages and campaigns of other tokens are visible to it: `read` may read them, only `admin` may change them. */

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { ApiError, apiErrorOf, StoreError } from '../../api/errors.js';
 import { Encoded } from '../../api/exports.js';
-import { bodyOf, errorCodeOf, headerNames, statusOf } from '../errors.js';
+import { bodyOf, errorCodeOf, headerNames, scopeHeaders, statusOf } from '../errors.js';
 import type { HttpResponse } from '../messages.js';
 import type { SocketExchange } from './connection.js';
 import type { Limits } from './limits.js';
@@ -56,6 +56,7 @@ export function errorResponse(error: ApiError, headers: Headers = {}): HttpRespo
 		[headerNames.errorCode]: headerText(errorCodeOf(error)),
 		...wait,
 		...challenge,
+		...(error.scopes !== null && scopeHeaders(error.scopes)),
 		...headers,
 	});
 }

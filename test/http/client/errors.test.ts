@@ -154,6 +154,29 @@ describe('a word for the whole request', () => {
 		expect(refusal(400, { detail: 'JSON parse error - x' }, header).code).toBe('parse_error');
 		expect(refusal(404, { detail: 'x' }, header).code).toBe('not_found');
 	});
+
+	it.each([
+		['read', 'send', 'read, or admin; it has send', [['read']], ['send']],
+		['admin', 'read send', 'admin; it has read and send', [['admin']], ['read', 'send']],
+		['send read', 'send', 'send and read, or admin; it has send', [['send', 'read']], ['send']],
+		['send, read', '', 'send, or read, or admin; it has none', [['send'], ['read']], []],
+	])('a 403 names the scopes of its headers: %j of %j', (accepted, held, told, sets, scopes) => {
+		const header = { 'x-accepted-scopes': accepted, 'x-token-scopes': held };
+		expect(refusal(403, { detail: 'No.' }, header)).toMatchObject({
+			code: 'permission_denied',
+			message: `No. The token needs the scope ${told}.`,
+			scopes: { accepted: sets, held: scopes },
+		});
+	});
+
+	it.each<Record<string, string>>([
+		{},
+		{ 'x-accepted-scopes': 'read' },
+		{ 'x-accepted-scopes': '\u001b[2J', 'x-token-scopes': 'send' },
+		{ 'x-accepted-scopes': 'owner', 'x-token-scopes': 'send' },
+	])('a 403 without scopes of ours is as it was said: %j', (header) => {
+		expect(refusal(403, { detail: 'No.' }, header)).toMatchObject({ message: 'No.', scopes: null });
+	});
 });
 
 describe('whatever comes', () => {

@@ -121,6 +121,19 @@ describe('who asks', () => {
 		});
 	});
 
+	it('is told in headers which scopes the call takes and which the token has', async () => {
+		const told = async (method: string, path: string, token: string) => {
+			const { status, headers } = await wire(method, path, { token });
+			return [status, headers.get('x-accepted-scopes'), headers.get('x-token-scopes')];
+		};
+		const uuid = '00000000-0000-4000-8000-000000000000';
+		expect(await told('GET', '/sub/lists/', tokens.send)).toEqual([403, 'read', 'send']);
+		expect(await told('POST', '/sub/lists/', tokens.read)).toEqual([403, 'admin', 'read']);
+		const both = await told('POST', `/ext/messages/${uuid}/retry/`, tokens.send);
+		expect(both).toEqual([403, 'send read', 'send']);
+		expect(await told('GET', '/sub/lists/', tokens.read)).toEqual([200, null, null]);
+	});
+
 	it('may do what the scopes of the token say', async () => {
 		const may = async (token: string, method: string, path: string) =>
 			(await wire(method, path, { token, ...(method === 'POST' && { body: {} }) })).status !== 403;

@@ -2,16 +2,8 @@
 import { messageStates } from '../../../api/records.js';
 import { reportQuery } from '../../../api/reports.js';
 import type { JsonSchema } from '../../../api/schema/field.js';
-import { headerNames } from '../../errors.js';
-import {
-	metricsPath,
-	type Operation,
-	openPaths,
-	type Route,
-	routes,
-	type Scope,
-	scopesOf,
-} from '../../routes.js';
+import { headerNames, neededScopes } from '../../errors.js';
+import { metricsPath, type Operation, openPaths, type Route, routes, scopesOf } from '../../routes.js';
 import { type Bodies, bodiesOf, inputSchemas } from './bodies.js';
 import { recordSchemas } from './records.js';
 import { ref } from './shapes.js';
@@ -58,7 +50,7 @@ function describeOperation(operation: Operation, route: Route, { input, output }
 	return {
 		operationId: operation,
 		tags: [groupOf(operation)],
-		description: `${scopeText(scopesOf(route))}${ownText(operation, route)}`,
+		description: `${neededScopes(scopesOf(route))}.${ownText(operation, route)}`,
 		...(parameters.length > 0 && { parameters }),
 		...(input !== null && {
 			requestBody: { required: true, content: { [mediaTypeOf(route)]: { schema: input } } },
@@ -74,11 +66,6 @@ function mediaTypeOf({ body }: Route): string {
 /** `lists` of `lists.get`, `templates` of `ext.templates.get`. */
 function groupOf(operation: Operation): string {
 	return operation.replace(/^ext\./, '').split('.')[0] ?? operation;
-}
-
-function scopeText(sets: readonly (readonly Scope[])[]): string {
-	if (sets.some((scopes) => scopes.includes('admin'))) return 'The token needs the scope admin.';
-	return `The token needs the scope ${sets.map((scopes) => scopes.join(' and ')).join(', or ')}, or admin.`;
 }
 
 function success(operation: Operation, output: JsonSchema | null): object {
@@ -180,11 +167,22 @@ const errorResponses = Object.fromEntries(
 		`Error${status}`,
 		{
 			description,
-			headers: { [headerNames.errorCode]: { schema: { type: 'string' } } },
+			headers: { [headerNames.errorCode]: { schema: { type: 'string' } }, ...scopeHeadersOf(status) },
 			content: { 'application/json': { schema: errorSchema(schema) } },
 		},
 	]),
 );
+
+function scopeHeadersOf(status: string): object {
+	if (status !== '403') return {};
+	const header = (description: string) => ({ description, schema: { type: 'string' } });
+	return {
+		[headerNames.acceptedScopes]: header(
+			'The scopes that the call takes, all of one set: `send read, admin`.',
+		),
+		[headerNames.tokenScopes]: header('The scopes of the token: `send`.'),
+	};
+}
 
 function errorSchema(name: string): JsonSchema {
 	return name === 'Invalid' ? { anyOf: [ref('Invalid'), ref('Refusal')] } : ref(name);
@@ -235,7 +233,7 @@ function servicePaths(): Record<string, object> {
 			get: {
 				operationId: 'service.metrics',
 				tags: ['service'],
-				description: scopeText([['read']]),
+				description: `${neededScopes([['read']])}.`,
 				security: [{ token: [] }, { bearer: [] }],
 				responses: {
 					200: { description: 'For Prometheus.', content: { 'text/plain': { schema: { type: 'string' } } } },

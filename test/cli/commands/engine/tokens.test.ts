@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/api/datetime.js';
 import { openStore } from '../../../../src/store/open.js';
+import { cli } from '../../../support/cli.js';
 import { makeProject, type Project, said } from '../../../support/project.js';
+import { startServer } from '../../../support/running-server.js';
 
 const secret = /^mctl_[\w-]{43}$/;
 const kept = 'keep it now: it is not shown again';
@@ -137,6 +139,28 @@ describe('mailctl engine tokens', () => {
 		});
 	});
 
+	it('that lack a right are told which one, which they have, and how to make one with both', async () => {
+		const server = await startServer(project.db);
+		const token = (await create('shop', '--scope', 'send', '-q')).stdout.trim();
+		const remote = ['--base-url', server.baseUrl];
+		const run = (...words: string[]) => cli([...remote, ...words], { env: { MAILCTL_TOKEN: token } });
+		const read = await run('lists', 'list');
+		const write = await run('lists', 'create', '--name', 'News', '--email-reason', 'r', '-o', 'json');
+		await server.stop();
+		expect({ code: read.code, stderr: read.stderr }).toEqual({
+			code: 4,
+			stderr:
+				'error: You do not have permission to perform this action. The token needs the scope read, or admin; it has send.\n' +
+				'hint: on its machine the server makes such a token by mailctl engine tokens create --name NAME --scope send --scope read\n',
+		});
+		expect(JSON.parse(write.stderr).error).toMatchObject({
+			exit_code: 4,
+			message:
+				'You do not have permission to perform this action. The token needs the scope admin; it has send.',
+			hint: 'on its machine the server makes such a token by mailctl engine tokens create --name NAME --scope admin',
+		});
+	});
+
 	it('change nothing in a dry run', async () => {
 		await create('shop');
 		const before = await list();
@@ -153,7 +177,6 @@ describe('mailctl engine tokens', () => {
 	it('are of the machine that has the database: exit 2 on a deployment', async () => {
 		const run = await project.run(['engine', 'tokens', 'list'], {});
 		expect(run.code).toBe(0);
-		const { cli } = await import('../../../support/cli.js');
 		const remote = await cli(['--base-url', 'http://127.0.0.1:9', 'engine', 'tokens', 'list']);
 		expect({ code: remote.code, stdout: remote.stdout }).toEqual({ code: 2, stdout: '' });
 	});
