@@ -7,6 +7,7 @@ import { CliError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { hasColor, paint } from '../render/color.js';
 import { type Columns, column } from '../render/columns.js';
+import { counted } from '../render/counted.js';
 import { hasUnicode } from '../render/terminal.js';
 import type { CheckResult, Group, SmokeReport } from './model.js';
 import { nameRun } from './names.js';
@@ -58,7 +59,7 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 		const isClean = options.cleanupOnly && finished.report.checks.length === 0;
 		if (isClean) await cx.note('earlier runs have left nothing');
 		const rights = rightsHint(finished, full);
-		if (finished.report.counts.failed === 0 && rights !== null) await cx.hint(rights);
+		if (finished.report.counts.failed === 0 && rights !== null) await cx.warn(leftOutText(finished), rights);
 		return concluded(finished, { signal: deadline.signal, rights });
 	} finally {
 		deadline.stop();
@@ -138,6 +139,15 @@ function concluded(
 		`${failed.length} of ${checks.length} checks failed: ${failed.join(', ')}`,
 		hints.length > 0 ? { hint: joinHints(hints) } : {},
 	);
+}
+
+/** `23 of 29 checks were not made (lists, report): the token lacks the scopes read and admin`. */
+function leftOutText({ report, missing, leftOut }: Finished): string {
+	const all = report.checks.length;
+	const about = [...new Set(leftOut.map(({ group }) => group))].join(', ');
+	const scopes = [...missing].join(' and ');
+	const were = leftOut.length === 1 ? 'was' : 'were';
+	return `${leftOut.length} of ${counted(all, 'check')} ${were} not made (${about}): the token lacks ${missing.size === 1 ? 'the scope' : 'the scopes'} ${scopes}`;
 }
 
 /** The way out where the token lacks rights for checks; null: it has them all. */

@@ -32,11 +32,13 @@ export interface ChecksRun {
 	halted: { why: HaltReason; message: string } | null;
 	/** What the token lacks for checks of this run. */
 	missing: Set<Right>;
+	/** The checks that were left out for it. */
+	leftOut: CheckResult[];
 }
 
 /** Never throws for an error of a check. */
 export async function runChecks(options: ChecksOptions): Promise<ChecksRun> {
-	const run: ChecksRun = { results: [], deviations: [], halted: null, missing: new Set() };
+	const run: ChecksRun = { results: [], deviations: [], halted: null, missing: new Set(), leftOut: [] };
 	const told = new Set<string>();
 	for (const { check, isAsked } of options.planned) {
 		const { result, deviations, halted, denied } = await runCheck(check, options, {
@@ -47,6 +49,7 @@ export async function runChecks(options: ChecksOptions): Promise<ChecksRun> {
 		run.halted ??= halted;
 		if (!isAsked && result.outcome !== 'fail') continue;
 		run.results.push(result);
+		if (denied !== null && result.outcome === 'skip') run.leftOut.push(result);
 		run.deviations.push(...deviations);
 		options.onResult(result);
 	}

@@ -33,6 +33,8 @@ export interface Finished {
 	halted: { why: HaltReason; message: string } | null;
 	/** What the token lacks for checks of the run. */
 	missing: ReadonlySet<Right>;
+	/** The checks that were left out for it. */
+	leftOut: readonly CheckResult[];
 }
 
 /**
@@ -88,12 +90,13 @@ export async function runSmoke(
 	} finally {
 		progress.stop();
 	}
-	const { results, deviations, halted, missing } = checks;
+	const { results, deviations, halted, missing, leftOut } = checks;
 	const cleanup = ledger.isEmpty() ? null : await cleanedUp(cx, options, ledger);
 	const all = cleanup === null ? results : [...results, cleanup.result];
 	const leftovers = cleanup?.leftovers ?? [];
 	const whole = { checks: all, deviations, leftovers };
-	return { report: await reportOf(cx, { run: names.id, started, start, ...whole }), halted, missing };
+	const report = await reportOf(cx, { run: names.id, started, start, ...whole });
+	return { report, halted, missing, leftOut };
 }
 
 /** `--cleanup-only`: the leftovers of any run, each a check of its own. */
@@ -107,7 +110,8 @@ export async function runCleanup(cx: CommandContext, options: SessionOptions): P
 	const checks = [...gates.results, ...swept.checks];
 	const whole = { checks, deviations: [], leftovers: swept.leftovers };
 	const report = await reportOf(cx, { run: options.names.id, started, start, ...whole });
-	return { report, halted: gates.halted, missing: gates.missing };
+	const { halted, missing, leftOut } = gates;
+	return { report, halted, missing, leftOut };
 }
 
 /** The records that `--cleanup-only` would delete. Throws exit 11 for an unreadable collection. */
