@@ -19,6 +19,9 @@ const sender = 'News <news@example.com>';
 /** The folder of records of unfinished jobs, within the demo's folder. */
 const stateFolder = '.state';
 
+/** What a kept demo is looked at with. */
+const looks = [['subscribers', 'list', '--list', 'Readers'], ['campaigns', 'list'], ['report']];
+
 /** Ends with 0 when every subscriber of the file got a mail. Removes its files unless `keep` names a folder. */
 export async function runDemo(cx: CommandContext, keep: string | null): Promise<ExitCode> {
 	const mails: SinkMail[] = [];
@@ -60,6 +63,10 @@ class Demo {
 		this.#folder = folder;
 		this.#sink = sink;
 		this.#isKept = isKept;
+	}
+
+	get #database(): string {
+		return join(this.#folder, 'demo.db');
 	}
 
 	async run(): Promise<ExitCode> {
@@ -156,9 +163,12 @@ class Demo {
 			'The commands:',
 			...commands.map((line) => `  ${line}`),
 			'',
-			this.#isKept
-				? `Kept in ${this.#folder}: the database, the files and mails/.`
-				: 'The database and the mails are gone again; --keep DIR keeps them.',
+			...(this.#isKept
+				? [
+						`Kept in ${this.#folder}: the database, the files and mails/. To look at it:`,
+						...looks.map((words) => `  ${commandLine(['--db', this.#database, ...words])}`),
+					]
+				: ['The database and the mails are gone again; --keep DIR keeps them.']),
 		];
 		await out.raw(`${lines.map(cleanLines).join('\n')}\n`);
 	}
@@ -176,7 +186,7 @@ class Demo {
 
 	/** Runs a command, notes it as a person would type it, and gives its JSON. */
 	async #json(words: readonly string[]): Promise<unknown> {
-		this.#commands.push(`mailctl ${words.map(shellWord).join(' ')}`);
+		this.#commands.push(commandLine(words));
 		return JSON.parse(await this.#text([...words, '--output', 'json']));
 	}
 
@@ -187,7 +197,7 @@ class Demo {
 		const [stdout, stderr] = [collector(this.#cx.io.stdout.columns), collector(80)];
 		const code = await main({
 			interrupts: this.#cx.signal,
-			argv: [...paths, '--db', join(this.#folder, 'demo.db'), '--no-input'],
+			argv: [...paths, '--db', this.#database, '--no-input'],
 			env: {
 				...this.#cx.io.env,
 				XDG_STATE_HOME: join(this.#folder, stateFolder),
@@ -208,6 +218,10 @@ class Demo {
 			);
 		return stdout.text();
 	}
+}
+
+function commandLine(words: readonly string[]): string {
+	return `mailctl ${words.map(shellWord).join(' ')}`;
 }
 
 function collector(columns: number) {

@@ -4,15 +4,9 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { cli } from '../../../support/cli.js';
 import { makeProject } from '../../../support/project.js';
-import { runProgram } from '../../../support/run-program.js';
+import { shellWords } from '../../../support/shell-words.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 import { typing } from '../../../support/typing.js';
-
-/** A command line as bash reads it. */
-function shellWords(line: string): string[] {
-	const { stdout } = runProgram('bash', ['-c', `printf '%s\\0' ${line}`], {});
-	return stdout.split('\0').slice(1, -1);
-}
 
 type Answers = Parameters<typeof typing>[0];
 
