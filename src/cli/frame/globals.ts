@@ -170,6 +170,11 @@ export function isMachine(format: Format | null): boolean {
 	return format === 'json' || format === 'ndjson';
 }
 
+/** Read by people alone; nothing is parsed from it. */
+export function isTable(format: Format): format is 'table' | 'wide' {
+	return format === 'table' || format === 'wide';
+}
+
 const valued = new Set(
 	globalOptions.flatMap(({ flags }) => (flags.includes('<') ? (flags.match(/--?[a-z-]+/g) ?? []) : [])),
 );

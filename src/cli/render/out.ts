@@ -1,5 +1,5 @@
 /** stdout: records in the format asked for, and nothing else. */
-import type { Format } from '../frame/globals.js';
+import { type Format, isTable } from '../frame/globals.js';
 import type { OutStream } from '../frame/io.js';
 import { clean, cleanJsonLines } from './clean.js';
 import { answer, type Columns } from './columns.js';
@@ -108,10 +108,6 @@ export function createOut(to: OutStream, options: OutOptions, tell: Tell): Out {
 		page: options.show,
 		raw: (text) => to.write(text),
 	};
-}
-
-function isTable(format: Format): format is 'table' | 'wide' {
-	return format === 'table' || format === 'wide';
 }
 
 async function writeRecord<T>(

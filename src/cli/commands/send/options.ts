@@ -236,7 +236,7 @@ export function assertWaits(
 export function assertListOptions(options: SendOptions): void {
 	if (options.to.length > 0)
 		throw new UsageError('--to and --list both name recipients; give one', {
-			hint: 'a trial to yourself: --list LIST --test-to ADDRESS',
+			hint: 'a test mail to yourself: --list LIST --test-to ADDRESS',
 		});
 	if (options.cc.length + options.bcc.length > 0)
 		throw new UsageError('--cc and --bcc do not go with --list: a copy of every message is never meant');

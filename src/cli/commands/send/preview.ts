@@ -16,6 +16,7 @@ import type { ComposedMessage } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
+import { isTable } from '../../frame/globals.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { cleanLines } from '../../render/clean.js';
 import { type Foreseen, unchecked } from '../../verbs/foreseen.js';
@@ -124,7 +125,7 @@ export async function showDryRun(
 	const message = composed.withoutFiles.toString('latin1');
 	const attachments = composed.files?.map(({ bytes, ...file }) => ({ ...file, size: bytes.length }));
 	await cx.wouldDo(what, { ...plan, message, ...(attachments !== undefined && { attachments }) });
-	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
+	if (!isTable(cx.out.format)) return;
 	const [head = ''] = composed.withoutFiles.toString('latin1').split('\r\n\r\n', 1);
 	const lines = [head.replaceAll('\r\n', '\n'), '', composed.text.trimEnd(), ...filesBelow(composed)];
 	await cx.out.raw(`${cleanLines(lines.join('\n'))}\n`);
@@ -192,7 +193,7 @@ export async function showRequest(
 	{ request, what, plan }: { request: SendRequest; what: string; plan: object },
 ): Promise<void> {
 	await cx.wouldDo(`${what}; this deployment makes the message from the request`, { ...plan, send: request });
-	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
+	if (!isTable(cx.out.format)) return;
 	await cx.out.raw(`${cleanLines(JSON.stringify(request, null, 2))}\n`);
 }
 
@@ -288,8 +289,9 @@ export async function sendTrial(
 	// No key is told: --idempotency-key does not go with a campaign, and a second trial does no harm.
 	const sending = maybeSent(cx, api.send(request, call), null);
 	const answer = await explained(sending, { input: request, hint: sendHint });
-	await cx.note(`a trial of ${subject} as for ${addressee.to}, to ${request.to.join(', ')}`);
-	await cx.out.document(answer);
+	const said = `a test mail of ${subject} as for ${addressee.to}, to ${to}`;
+	if (!isTable(cx.out.format)) await cx.note(said);
+	await cx.out.document(answer, [said, ...answer.messages.map(({ id }) => `message ${id}`)].join(': '));
 	await sayWhoGetsNone(cx, request.to, answer);
 	if (answer.messages_created === 0) return exits.partly;
 	if (submission === null) return exits.done;
@@ -308,7 +310,7 @@ async function foreseeTrial(
 	const ended = await foreseen(cx, request, prepared);
 	const { to: _, ...trial } = request;
 	const [to = ''] = request.to;
-	const what = (subject: string) => `send a trial of ${subject} as for ${addressee.to} to ${to}`;
+	const what = (subject: string) => `send a test mail of ${subject} as for ${addressee.to} to ${to}`;
 	const plan = { send: request };
 	if (isOpaque(prepared)) await cx.wouldDo(what(`template ${request.template_unique_id}`), plan);
 	else if (await isMadeElsewhere(cx))

@@ -146,7 +146,7 @@ export function assertRowOptions(
 ): void {
 	if (options.to.length > 0)
 		throw new UsageError(`--to and ${flag} both name recipients; give one`, {
-			hint: `a trial to yourself: ${flag} FILE --test-to ADDRESS`,
+			hint: `a test mail to yourself: ${flag} FILE --test-to ADDRESS`,
 		});
 	if (options.cc.length + options.bcc.length > 0)
 		throw new UsageError(`--cc and --bcc do not go with ${flag}`);

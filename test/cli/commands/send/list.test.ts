@@ -296,7 +296,7 @@ describe('mailctl send --list', () => {
 		expect({ code: run.code, said: said(run) }).toEqual({
 			code: 0,
 			said: [
-				{ note: 'a trial of "News for Oslo" as for ann@example.com, to me@example.com' },
+				{ note: 'a test mail of "News for Oslo" as for ann@example.com, to me@example.com' },
 				{ note: 'sent 1' },
 			],
 		});
@@ -306,7 +306,7 @@ describe('mailctl send --list', () => {
 
 	it('shows the trial in a dry run, and ends as it does', async () => {
 		const words = send('--test-to', 'me@example.com', '-n');
-		const what = 'send a trial of "News for Oslo" as for ann@example.com to me@example.com';
+		const what = 'send a test mail of "News for Oslo" as for ann@example.com to me@example.com';
 		const said = await project.run([...words, '-o', 'table']);
 		expect(said).toMatchObject({ code: 0, stderr: `dry run: would ${what}\n` });
 		expect(said.stdout).toContain('\nTo: me@example.com\n');
