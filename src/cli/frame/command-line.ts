@@ -75,9 +75,13 @@ export function hintText(hint: Hint, target: NamedTarget): string {
 
 /** The commands of the hint, as they stand in its text. */
 export function hintCommands(hint: Hint, target: NamedTarget): readonly string[] {
+	return commandsOf(hint).map((command) => commandText(command, target));
+}
+
+/** The words of each command of the hint. */
+export function commandsOf(hint: Hint): readonly OwnCommand['command'][] {
 	if (typeof hint === 'string') return [];
-	if (isCommand(hint)) return [commandText(hint.command, target)];
-	return hint.flatMap((part) => hintCommands(part, target));
+	return isCommand(hint) ? [hint.command] : hint.flatMap(commandsOf);
 }
 
 function isCommand(hint: Exclude<Hint, string>): hint is OwnCommand {

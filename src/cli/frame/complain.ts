@@ -44,14 +44,14 @@ async function lines(
 	{ io, target }: { io: Io; target: NamedTarget },
 ): Promise<string> {
 	const marks = await paint(hasColor(io.stderr, 'auto', io.env));
-	// A person who pressed Ctrl-C knows; the shell's own line break is missing after ^C.
-	if (error instanceof Interrupted || error instanceof Declined) return `${complaint.message}\n`;
+	// A person who pressed Ctrl-C knows that it is no error.
+	const mark = error instanceof Interrupted || error instanceof Declined ? '' : 'error: ';
 	const said = [...detailLines(complaint)];
 	if (said.length === 0) said.push(complaint.message);
 	const errors = said.map((text, at) => {
 		// A caret points into the line before it, and both belong to the message.
 		const isBelow = isCaret(text) || isCaret(said[at + 1]);
-		return `${isBelow ? '       ' : 'error: '}${clean(shorten(text))}`;
+		return `${isBelow ? '       ' : mark}${clean(shorten(text))}`;
 	});
 	const { hint } = complaint;
 	const hints = hint === null ? [] : [`hint: ${clean(hintText(hint, target))}`];

@@ -73,8 +73,8 @@ export function onlyLocal(path: string): UsageError {
 /** The user declined at a prompt. */
 export class Declined extends CliError {
 	override readonly name = 'Declined';
-	constructor() {
-		super('declined', 130, 'declined, nothing was changed');
+	constructor(options: Pick<CliErrorOptions, 'hint'> = {}) {
+		super('declined', 130, 'declined, nothing was changed', options);
 	}
 }
 

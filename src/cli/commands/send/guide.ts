@@ -3,9 +3,10 @@
 import { parseAddress } from '../../../api/address.js';
 import { checkOf } from '../../frame/asking.js';
 import { flagOf } from '../../frame/command.js';
-import { mailctl, type OwnCommand, optionWords } from '../../frame/command-line.js';
+import { commandsOf, mailctl, type OwnCommand, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { Declined } from '../../frame/errors.js';
+import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import type { Choice } from '../../frame/questions.js';
 import { counted } from '../../render/counted.js';
 import { choicesOf, withSize } from '../../verbs/choices.js';
@@ -32,7 +33,7 @@ function lacksContent(options: SendOptions): boolean {
 	return options.template === undefined && !(hasSubject && hasBody(options));
 }
 
-/** Completes the options and calls `send` with them; the command that does the same is printed, however it ends. */
+/** Completes the options and calls `send` with them; the command that does the same is printed once it is done. */
 export async function guideSend<T>(
 	cx: CommandContext,
 	given: SendOptions,
@@ -46,11 +47,36 @@ export async function guideSend<T>(
 		options = await withAudience(cx, options);
 		options = { ...options, from: options.from ?? (await askSender(cx)) };
 		options = await withContent(cx, options);
-		if (!isLookedAt(cx, options)) ({ options, count } = await decide(cx, options));
-		return await send(options);
-	} finally {
+		const keep = (changed: SendOptions) => {
+			options = changed;
+		};
+		if (!isLookedAt(cx, options)) count = await decide(cx, options, keep);
+		const done = await send(options);
 		if (options !== given) await cx.hint(['the same without questions: ', commandOf(cx, options, count)]);
+		return done;
+	} catch (error) {
+		const isWorthIt = options !== given && !isTooLittle(options);
+		throw isWorthIt ? leadingBack(error, commandOf(cx, options, null)) : error;
 	}
+}
+
+/** Ends after which nothing of it is on its way, so that the same command may follow. */
+const unsent: ReadonlySet<ExitCode> = new Set([
+	exits.usage,
+	exits.notFound,
+	exits.authentication,
+	exits.refused,
+	exits.network,
+	exits.server,
+]);
+
+/** The answers are not lost: the end names the command that has them, unless it says how to go on with a campaign. */
+function leadingBack(error: unknown, command: OwnCommand): unknown {
+	if (error instanceof Declined) return new Declined({ hint: ['go on with: ', command] });
+	const { exit, hint } = classify(error);
+	const isCampaign = hint !== null && commandsOf(hint).some(([noun]) => noun === 'campaigns');
+	if (!unsent.has(exit) || isCampaign) return error;
+	return hinted(error, [['once that is mended, go on with: ', command]]);
 }
 
 async function withAudience(cx: CommandContext, options: SendOptions): Promise<SendOptions> {
@@ -153,22 +179,29 @@ function isLookedAt(cx: CommandContext, { preview, previewAs, eml, testTo }: Sen
 
 type Step = 'send' | 'later' | 'test' | 'text' | 'subject' | 'cancel';
 
-/** The message is shown, and shown again after each change, until it is sent on. A no throws `Declined`. */
+/**
+ * The message is shown, and shown again after each change, until it is sent on: the number of recipients, null where only
+ * staging tells. A no throws `Declined`. `keep`: gets the options after each change.
+ */
 async function decide(
 	cx: CommandContext,
 	begun: SendOptions,
-): Promise<{ options: SendOptions; count: number | null }> {
+	keep: (options: SendOptions) => void,
+): Promise<number | null> {
 	let options = begun;
 	const isPlannable = await canPlan(cx, options);
-	for (let last: Step | null = null; ; ) {
+	for (let last: Step | null = null; ; keep(options)) {
 		const shown = settled(options, { isDryRun: cx.dryRun });
 		const prepared = await prepare(cx, shown);
 		const { count, look } = await audienceOf(cx, prepared, shown);
 		if (last !== 'test' && look !== null) await preview(cx, look);
 		last = await cx.choose('What now?', stepsOf(options, { count, isPlannable, isTestable: look !== null }));
-		if (last === 'send') return { options, count };
-		if (last === 'later') return { options: { ...options, at: await askTime(cx) }, count };
+		if (last === 'send') return count;
 		if (last === 'cancel') throw new Declined();
+		if (last === 'later') {
+			keep({ ...options, at: await askTime(cx) });
+			return count;
+		}
 		if (last !== 'test') options = await changed(cx, options, last);
 		else if (look !== null) await test(cx, look, shown);
 	}

@@ -54,7 +54,7 @@ describe.each([40, 80, 120])('send on a terminal of %i columns', (columns) => {
 	it('asks for recipients, sender and content, shows the message, tests it and sends it', async () => {
 		const sink = await startSmtpSink();
 		const { guided, text, db, run } = await withList(sink);
-		const { code, shown } = await guided(
+		const { code, shown, stdout } = await guided(
 			[],
 			[
 				...toTheEnd(text),
@@ -70,6 +70,10 @@ describe.each([40, 80, 120])('send on a terminal of %i columns', (columns) => {
 		expect(code).toBe(0);
 		expect(sink.received.map(({ to }) => to)).toEqual([['me@example.com'], ['ann@example.com']]);
 		expect(shown).toContain('Subject: News\nTo: ann@example.com\n\n  Hi Ann,\n  the news.\n');
+		expect(shown.replaceAll(/\s+/g, ' ')).toMatch(
+			/ a test mail of "News" as for ann@example.com, to me@example.com: message [0-9a-f-]{36} /,
+		);
+		expect(stdout).toBe('');
 		const words = [
 			'send',
 			'--from',
@@ -102,22 +106,67 @@ describe('send that is left', () => {
 		['What now?', 8],
 	];
 
-	it.each(steps)('at "%s" sends nothing, and names what was typed', async (question, before) => {
+	it.each(steps)('at "%s" sends nothing, and leads back once all was answered', async (question, before) => {
 		const sink = await startSmtpSink();
-		const { guided, text, json } = await withList(sink);
+		const { guided, text, json, db } = await withList(sink);
 		await json(['lists', 'create', '--name', 'Staff', '--email-reason', 'r']);
 		await json(['senders', 'add', 'office@example.com']);
 		for (const key of ['\x03', '\x04']) {
 			const answers = toTheEndOfSeveral(text).slice(0, before);
 			const { code, shown } = await guided([], [...answers, [question, key, 'all']]);
 			expect(code).toBe(130);
-			expect(shown).toContain('declined, nothing was changed');
-			if (before > 3)
-				expect(shown.replaceAll(/\s+/g, ' ')).toContain('send --from news@example.com --list 1');
+			const [, told] = shown.split('declined, nothing was changed\n');
+			expect(shown).not.toContain('the same without questions');
+			expect(told).toBe(
+				question === 'What now?'
+					? `hint: go on with: mailctl --db ${db} send --from news@example.com --list 1 --subject News --text-file ${text}\n`
+					: '',
+			);
 		}
 		await sink.close();
 		expect(sink.received).toEqual([]);
 		expect(await json(['campaigns', 'list'])).toEqual([]);
+	});
+
+	it('leads back to a text that was changed, and to a time', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const words = ['--list', '1', '--subject', 'Newz', '--text', 'Hi'];
+		const { shown } = await guided(words, [
+			['❯ send it to 1 recipient', `${down}${down}${down}${down}`, 'all'],
+			['❯ change the subject', ''],
+			['Subject:', '\x15News'],
+			['❯ send it to 1 recipient', down, 'all'],
+			['❯ send it at a later time', ''],
+			['When, by the clock', 'tomorrow 9:00'],
+			['(y/N)', 'n'],
+		]);
+		await sink.close();
+		expect(shown).toMatch(
+			/declined, nothing was changed\nhint: go on with: mailctl .* --subject News .*--at 'tomorrow 9:00'\n$/,
+		);
+	});
+
+	it('by an error ends with it, and then names the command that has the answers', async () => {
+		const sink = await startSmtpSink();
+		const { guided, text, json, db } = await withList(sink);
+		await json(['senders', 'remove', 'news@example.com', '--yes']);
+		const { code, shown } = await guided(
+			['--to', 'ann@example.com', '--text-file', text],
+			[
+				['From:', 'evil@example.com'],
+				['Subject:', 'News'],
+				['❯ send it to 1 recipient', ''],
+			],
+		);
+		await sink.close();
+		expect(code).toBe(5);
+		expect(shown).not.toContain('the same without questions');
+		const [, told] = shown.split('error: from: Sender address is not verified. (evil@example.com)\n');
+		expect(told?.replaceAll(/\s+/g, ' ')).toBe(
+			`hint: mailctl --db ${db} senders add evil@example.com; once that is mended, go on with: ` +
+				`mailctl --db ${db} send --from evil@example.com --to ann@example.com --subject News --text-file ${text} `,
+		);
 	});
 });
 
@@ -234,7 +283,7 @@ describe('send with something given', () => {
 		expect(code).toBe(130);
 		expect(shown).toMatch(/\nSubject: .+\nTo: ann@example.com\n/);
 		expect(shown).toContain('send a test mail to yourself');
-		const again = /the same without questions: (mailctl .*)\n/.exec(shown)?.[1] ?? shown;
+		const again = /go on with: (mailctl .*)\n/.exec(shown)?.[1] ?? shown;
 		const dry = await cli([...shellWords(again), '--dry-run', '--no-input'], { env: { HOME: folder } });
 		expect([dry.code, dry.stderr]).toEqual([0, expect.not.stringContaining('error')]);
 		await sink.close();
