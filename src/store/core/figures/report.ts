@@ -1,5 +1,5 @@
 /** Figures of reports beyond days: by hour, by link, bounces by domain and code. Only those of lists read more than rows of figures. */
-import { daysBetween, offsetOf } from '../../../api/datetime.js';
+import { offsetOf } from '../../../api/datetime.js';
 import type { Uuid } from '../../../api/records.js';
 import type { BounceCounts, Joined } from '../../../api/reports.js';
 import type { Operations } from '../../operations.js';
@@ -9,7 +9,7 @@ import { listCounts } from '../list-counters.js';
 import type { Sql } from '../sql.js';
 import { countBounced } from './bounced.js';
 import { isCampaign } from './daily.js';
-import { perDay, quarterHour, timeZone, total } from './tally.js';
+import { perDay, quarterHour, quartersOf, timeZone, total } from './tally.js';
 
 /** A campaign has one content, one of requests has many. */
 const maxContents = 200;
@@ -36,7 +36,7 @@ async function reportDetails(sql: Sql, range: Range): Promise<Omit<DetailFigures
 	const zone = await timeZone(sql);
 	const scope = range.campaign ?? total;
 	const spans = spansOf(range, zone);
-	const bounds = [spans[0]?.from ?? 0, spans.at(-1)?.to ?? 0] as const;
+	const bounds = quartersOf(range, zone);
 	return {
 		time_zone: zone,
 		...(await countBounced(sql, { ...range, tag: null, zone })),
@@ -56,24 +56,20 @@ interface Span {
 }
 
 /** The days of a zone, cut where its clocks change. */
-function spansOf({ from, to }: Range, zone: string): Span[] {
-	const first = daysBetween('1970-01-01', from) * perDay;
-	const end = daysBetween('1970-01-01', to) * perDay + perDay;
+function spansOf(range: Range, zone: string): Span[] {
+	const [first, last] = quartersOf(range, zone);
 	const aheadAt = (quarter: number) => offsetOf(quarter * quarterHour, zone) / quarterHour;
 	const spans: Span[] = [];
-	const add = (quarter: number, length: number, ahead: number) => {
-		const begin = Math.max(quarter, first - ahead);
-		const last = Math.min(quarter + length, end - ahead) - 1;
+	const add = (from: number, to: number) => {
+		const ahead = aheadAt(from);
 		const before = spans.at(-1);
-		if (begin > last) return;
-		if (before?.ahead === ahead && before.to + 1 === begin) before.to = last;
-		else spans.push({ from: begin, to: last, ahead });
+		if (before?.ahead === ahead) before.to = to;
+		else spans.push({ from, to, ahead });
 	};
-	// A day of any zone lies within those of UTC around it.
-	for (let day = first - perDay; day < end + perDay; day += perDay) {
-		const [begin, last] = [aheadAt(day), aheadAt(day + perDay - 1)];
-		if (begin === last) add(day, perDay, begin);
-		else for (let quarter = day; quarter < day + perDay; quarter++) add(quarter, 1, aheadAt(quarter));
+	for (let from = first; from <= last; from += perDay) {
+		const to = Math.min(from + perDay - 1, last);
+		if (aheadAt(from) === aheadAt(to)) add(from, to);
+		else for (let quarter = from; quarter <= to; quarter++) add(quarter, quarter);
 	}
 	return spans;
 }
