@@ -4,7 +4,7 @@
  */
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
-import { type FieldRow, parseRecord, span, toField } from './rows.js';
+import { type FieldRow, parseRecord, selectPage, toField } from './rows.js';
 import type { Sql } from './sql.js';
 
 const columns = 'id, variable, name, created_at';
@@ -12,12 +12,10 @@ const columns = 'id, variable, name, created_at';
 /** Renaming walks all subscribers in one transaction of the caller; of a deletion most is done in slices before. */
 export function createFields(sql: Sql) {
 	return {
-		pageFields: async (page) => ({
-			count: await sql.number('SELECT count(*) FROM fields'),
-			results: (
-				await sql.all<FieldRow>(`SELECT ${columns} FROM fields ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
-			).map(toField),
-		}),
+		pageFields: async (page) => {
+			const { count, rows } = await selectPage<FieldRow>(sql, { columns, from: 'fields', order: 'id' }, page);
+			return { count, results: rows.map(toField) };
+		},
 		getField: async ({ id }) => {
 			const row = await findField(sql, id);
 			return row === null ? null : toField(row);

@@ -8,7 +8,7 @@ import { findAddedList, rememberList } from './idempotency.js';
 import { dropCounters, moveCounters } from './list-counters.js';
 import { cancelWaitingOfList } from './messages/actions.js';
 import { widenToAllLists } from './recipients.js';
-import { type ListRow, span, toList } from './rows.js';
+import { type ListRow, selectPage, toList } from './rows.js';
 import type { Sql } from './sql.js';
 
 const columns = `id, name, email_reason, created_at,
@@ -18,12 +18,10 @@ const columns = `id, name, email_reason, created_at,
 /** Deleting and clearing cancel waiting messages of the list, in the same transaction of the caller. */
 export function createLists(sql: Sql) {
 	return {
-		pageLists: async (page) => ({
-			count: await sql.number('SELECT count(*) FROM lists'),
-			results: (
-				await sql.all<ListRow>(`SELECT ${columns} FROM lists ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
-			).map(toList),
-		}),
+		pageLists: async (page) => {
+			const { count, rows } = await selectPage<ListRow>(sql, { columns, from: 'lists', order: 'id' }, page);
+			return { count, results: rows.map(toList) };
+		},
 		getList: async ({ id }) => {
 			const row = await findList(sql, id);
 			return row === null ? null : toList(row);

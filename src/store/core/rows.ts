@@ -15,7 +15,7 @@ import type {
 	WebhookType,
 } from '../../api/records.js';
 import type { PageOf } from '../store.js';
-import type { Columns, SqlValue } from './sql.js';
+import type { Columns, Sql, SqlValue } from './sql.js';
 
 export interface ListRow {
 	id: number;
@@ -254,6 +254,37 @@ export function parseUsed(text: string): string[] | null {
 /** SQLite has no booleans, and the driver refuses to bind one. */
 export function flag(value: boolean): 0 | 1 {
 	return value ? 1 : 0;
+}
+
+/** Rows that are read by pages: `SELECT columns FROM from joins WHERE where ORDER BY order`. */
+export interface Paged {
+	columns: string;
+	/** Enough to count the rows. */
+	from: string;
+	joins?: string;
+	where?: string;
+	/** Of `where`. */
+	values?: readonly SqlValue[];
+	order: string;
+}
+
+/** A page of them, and how many there are, in one round trip. */
+export async function selectPage<Row>(
+	sql: Sql,
+	{ columns, from, joins = '', where, values = [], order }: Paged,
+	page: PageOf,
+): Promise<{ count: number; rows: Row[] }> {
+	const wanted = where === undefined ? '' : `WHERE ${where}`;
+	const [count, rows] = await sql.together([
+		() => sql.number(`SELECT count(*) FROM ${from} ${wanted}`, ...values),
+		() =>
+			sql.all<Row>(
+				`SELECT ${columns} FROM ${from} ${joins} ${wanted} ORDER BY ${order} LIMIT ? OFFSET ?`,
+				...values,
+				...span(page),
+			),
+	]);
+	return { count, rows };
 }
 
 /** LIMIT and OFFSET of a page. */

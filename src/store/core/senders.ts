@@ -1,7 +1,7 @@
 /** Verified sender addresses. */
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
-import { type SenderRow, span, toSender } from './rows.js';
+import { type SenderRow, selectPage, toSender } from './rows.js';
 import type { Sql } from './sql.js';
 
 const columns = 'id, email, created_at';
@@ -9,12 +9,14 @@ const columns = 'id, email, created_at';
 /** Found by and unique in `email_key`, the address without regard to case. */
 export function createSenders(sql: Sql) {
 	return {
-		pageSenders: async (page) => ({
-			count: await sql.number('SELECT count(*) FROM senders'),
-			results: (
-				await sql.all<SenderRow>(`SELECT ${columns} FROM senders ORDER BY id LIMIT ? OFFSET ?`, ...span(page))
-			).map(toSender),
-		}),
+		pageSenders: async (page) => {
+			const { count, rows } = await selectPage<SenderRow>(
+				sql,
+				{ columns, from: 'senders', order: 'id' },
+				page,
+			);
+			return { count, results: rows.map(toSender) };
+		},
 		findSender: ({ email_key }) => findSender(sql, email_key),
 		createSender: async ({ email, email_key, now }) => {
 			if ((await findSender(sql, email_key)) !== null) return { kind: 'refused', errors: notUnique('email') };

@@ -113,16 +113,17 @@ async function readPage<Records>(
 	{ list_id, filter, ...page }: Command<'pageSubscribers'>,
 	read: ReadRecords<Records>,
 ): Promise<{ count: number; results: Records } | null> {
-	const list = await findList(sql, list_id);
-	if (list === null) return null;
 	const { where, values } = conditions(sql, list_id, filter);
 	const isCounted = filter.email__icontains === undefined && filter.email__exact === undefined;
-	const counted = countOf(list.active_count, list.inactive_count, filter.is_active);
 	const query = `SELECT ${shownColumns} FROM subscribers WHERE ${where} ORDER BY id LIMIT ? OFFSET ?`;
-	return {
-		count: isCounted ? counted : await countRows(where, values),
-		results: await read(sql, query, [...values, ...span(page)]),
-	};
+	const [list, found, results] = await sql.together([
+		() => findList(sql, list_id),
+		async () => (isCounted ? 0 : await countRows(where, values)),
+		() => read(sql, query, [...values, ...span(page)]),
+	]);
+	if (list === null) return null;
+	const count = isCounted ? countOf(list.active_count, list.inactive_count, filter.is_active) : found;
+	return { count, results };
 }
 
 async function readSlice<Records>(
@@ -130,11 +131,14 @@ async function readSlice<Records>(
 	{ list_id, after, limit, filter }: Command<'sliceSubscribers'>,
 	read: ReadRecords<Records>,
 ): Promise<Records | null> {
-	if ((await findList(sql, list_id)) === null) return null;
 	const { where, values } = conditions(sql, list_id, filter);
 	// subscribers_of_list (list_id, id)
 	const query = `SELECT ${shownColumns} FROM subscribers WHERE ${where} AND id > ? ORDER BY id LIMIT ?`;
-	return await read(sql, query, [...values, after, limit]);
+	const [list, records] = await sql.together([
+		() => findList(sql, list_id),
+		() => read(sql, query, [...values, after, limit]),
+	]);
+	return list === null ? null : records;
 }
 
 function countOf(active: number, inactive: number, isActive: boolean | undefined): number {

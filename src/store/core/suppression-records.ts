@@ -15,7 +15,7 @@ import type { Command, Operations } from '../operations.js';
 import { openErased } from './erasures.js';
 import { findList } from './lists.js';
 import { type Recipients, readRecipients, type WantedSuppression } from './recipients.js';
-import { span } from './rows.js';
+import { selectPage } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
 import { allLists } from './suppressions.js';
 
@@ -25,15 +25,17 @@ import { allLists } from './suppressions.js';
 export function createSuppressions(sql: Sql) {
 	return {
 		pageSuppressions: async ({ filter, now, ...page }) => {
-			const { where, values } = conditions(sql, filter, now);
-			return {
-				count: await sql.number(`SELECT count(*) FROM suppressions WHERE ${where}`, ...values),
-				results: await selectSuppressions(
-					sql,
-					`${where} ORDER BY email_key, reason, list_id LIMIT ? OFFSET ?`,
-					[...values, ...span(page)],
-				),
-			};
+			const { count, rows } = await selectPage<SuppressionTableRow>(
+				sql,
+				{
+					columns,
+					from: 'suppressions',
+					...conditions(sql, filter, now),
+					order: 'email_key, reason, list_id',
+				},
+				page,
+			);
+			return { count, results: rows.map(toSuppression) };
 		},
 		sliceSuppressions: async ({ after, limit, filter, now }) => {
 			const { where, values } = conditions(sql, filter, now);
@@ -63,6 +65,8 @@ export function createSuppressions(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
+const columns = 'email_key, reason, list_id, source, created_at, expires_at';
+
 interface SuppressionTableRow {
 	email_key: EmailKey;
 	reason: SuppressionReason;
@@ -79,10 +83,7 @@ export async function selectSuppressions(
 	values: readonly SqlValue[],
 ): Promise<Suppression[]> {
 	return (
-		await sql.all<SuppressionTableRow>(
-			`SELECT email_key, reason, list_id, source, created_at, expires_at FROM suppressions WHERE ${rest}`,
-			...values,
-		)
+		await sql.all<SuppressionTableRow>(`SELECT ${columns} FROM suppressions WHERE ${rest}`, ...values)
 	).map(toSuppression);
 }
 

@@ -1,7 +1,7 @@
 /** Message templates; found by id or by their unique name. */
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
-import { span, type TemplateRow, toTemplate } from './rows.js';
+import { selectPage, type TemplateRow, toTemplate } from './rows.js';
 import type { Sql } from './sql.js';
 
 const columns = 'id, name, text_body, html_body, created_at, updated_at';
@@ -9,14 +9,12 @@ const columns = 'id, name, text_body, html_body, created_at, updated_at';
 /** Pages in the order of creation. Names are compared with case. */
 export function createTemplates(sql: Sql) {
 	return {
-		pageTemplates: async (page) => ({
-			count: await sql.number('SELECT count(*) FROM templates'),
-			results: (
-				await sql
-					// In the order of creation: ids are random.
-					.all<TemplateRow>(`SELECT ${columns} FROM templates ORDER BY seq LIMIT ? OFFSET ?`, ...span(page))
-			).map(toTemplate),
-		}),
+		pageTemplates: async (page) => {
+			// In the order of creation: ids are random.
+			const paged = { columns, from: 'templates', order: 'seq' };
+			const { count, rows } = await selectPage<TemplateRow>(sql, paged, page);
+			return { count, results: rows.map(toTemplate) };
+		},
 		getTemplate: ({ id }) => findTemplate(sql, id),
 		createTemplate: async ({ id, input, now }) => {
 			if (await isNameTaken(sql, input.name, '')) return { kind: 'refused', errors: notUnique('name') };

@@ -51,6 +51,31 @@ describePostgres('round trips', (server) => {
 		return { store, tripsOf };
 	}
 
+	it('of a page are one, whatever it shows: all that it asks goes with its beginning', async () => {
+		const { store, tripsOf } = await open();
+		await verify(store);
+		const list = await newList(store);
+		for (const key of ['one', 'two', 'three']) await releasedCampaign(store, list, key);
+		const { reads } = store;
+		const page = { page: 1, page_size: 10 };
+		const pages: Readonly<Record<string, () => Promise<unknown>>> = {
+			pageLists: () => reads.pageLists(page),
+			pageFields: () => reads.pageFields(page),
+			pageSenders: () => reads.pageSenders(page),
+			pageTemplates: () => reads.pageTemplates(page),
+			pageWebhooks: () => reads.pageWebhooks(page),
+			pageSubscribers: () => reads.pageSubscribers({ ...page, list_id: list, filter: {} }),
+			pageSuppressions: () => reads.pageSuppressions({ ...page, filter: {}, now: noon }),
+		};
+		const counted: Record<string, number> = {};
+		for (const [name, read] of Object.entries(pages)) counted[name] = await tripsOf(read);
+		expect(counted).toEqual(Object.fromEntries(Object.keys(pages).map((name) => [name, 1])));
+		// The figures of its campaigns come behind it.
+		expect(await tripsOf(() => reads.pageCampaigns({ ...page, ordering: '-date_created', now: noon }))).toBe(
+			2,
+		);
+	});
+
 	const people = (count: number) => Array.from({ length: count }, (_, at) => `p${at}@example.org`);
 
 	it('are at most three for what a request waits for', async () => {

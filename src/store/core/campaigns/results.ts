@@ -9,7 +9,7 @@ import type { Courier } from '../../../engine/rules/request-rows.js';
 import type { Command, Operations } from '../../operations.js';
 import { figuresOf } from '../figures/daily.js';
 import { planOf, seenState } from '../gates.js';
-import { parseStored, span } from '../rows.js';
+import { parseStored, selectPage } from '../rows.js';
 import type { Insertion, Sql, SqlValue } from '../sql.js';
 import {
 	type CampaignRow,
@@ -184,7 +184,7 @@ function conditions({ key, id, state, since_at, only_of, now }: Command<'pageCam
 	add('g.key = ?', key);
 	add('g.id = ?', id);
 	add('coalesce(g.released_at, g.created_at) >= ?', since_at);
-	return { where: `WHERE ${parts.join(' AND ')}`, values };
+	return { where: parts.join(' AND '), values };
 }
 
 /** Campaigns as they are listed. */
@@ -192,25 +192,29 @@ export async function pageCampaigns(
 	sql: Sql,
 	command: Command<'pageCampaigns'>,
 ): ReturnType<Operations['pageCampaigns']> {
-	const { where, values } = conditions(command);
-	const rows = await sql.all<ListedRow>(
-		`SELECT ${campaignColumns}, created_at, ${isSending} AS is_sending,
-			(SELECT nullif(c.subject, '')
-			FROM submissions s
-			JOIN contents c ON c.sha256 = s.content_sha256
-			WHERE s.campaign_seq = g.seq AND g.requests = 0
-			LIMIT 1) AS subject
-		FROM campaigns g
-		${where}
-		ORDER BY g.seq ${command.ordering === '-date_created' ? 'DESC' : ''}
-		LIMIT ? OFFSET ?`,
-		...values,
-		...span(command),
+	const { count, rows } = await selectPage<ListedRow>(
+		sql,
+		{
+			columns: `${campaignColumns}, created_at, ${isSending} AS is_sending,
+				(SELECT nullif(c.subject, '')
+				FROM submissions s
+				JOIN contents c ON c.sha256 = s.content_sha256
+				WHERE s.campaign_seq = g.seq AND g.requests = 0
+				LIMIT 1) AS subject`,
+			from: 'campaigns g',
+			...conditions(command),
+			order: `g.seq ${command.ordering === '-date_created' ? 'DESC' : ''}`,
+		},
+		command,
 	);
-	const results: Campaign[] = [];
-	for (const row of rows)
-		results.push(toCampaign(row, row.courier === 'api' ? null : await figuresOf(sql, row.id), command.now));
-	return { count: await sql.number(`SELECT count(*) FROM campaigns g ${where}`, ...values), results };
+	const figures = await sql.together(
+		rows.map(
+			({ courier, id }) =>
+				async () =>
+					courier === 'api' ? null : await figuresOf(sql, id),
+		),
+	);
+	return { count, results: rows.map((row, at) => toCampaign(row, figures[at] ?? null, command.now)) };
 }
 
 function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): Campaign {

@@ -4,15 +4,15 @@ import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../../api/deliveries.js';
 import type { DeliveryConditions, ReplayDeliveries, Replayed } from '../../notifications.js';
 import type { Operations } from '../../operations.js';
-import { span } from '../rows.js';
+import { selectPage } from '../rows.js';
 import type { Sql, SqlValue } from '../sql.js';
 
 /** The state that readers see: a delivery that waits for a webhook that answered 410 is stopped. */
 const seenState = `CASE WHEN d.state = 'pending' AND w.stopped_at IS NOT NULL THEN 'stopped' ELSE d.state END`;
 
-const joined = `webhook_deliveries d
-	JOIN webhooks w ON w.id = d.webhook_id
-	LEFT JOIN messages m ON m.id = d.message_id`;
+const from = 'webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id';
+const joins = 'LEFT JOIN messages m ON m.id = d.message_id';
+const joined = `${from} ${joins}`;
 
 /** The length of an answer in a list, in characters. */
 const excerptLength = 200;
@@ -28,22 +28,11 @@ const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, $
 export function createDeliveries(sql: Sql) {
 	return {
 		pageDeliveries: async ({ page, page_size, ordering, ...conditions }) => {
-			const { where, values } = whereOf(conditions);
-			return {
-				count: await sql.number(
-					`SELECT count(*) FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE ${where}`,
-					...values,
-				),
-				results: (
-					await sql.all<DeliveryRow>(
-						// webhook_deliveries_of_hook (webhook_id, id)
-						`SELECT ${columns} FROM ${joined} WHERE ${where}
-						ORDER BY d.id ${ordering === '-date_created' ? 'DESC' : ''} LIMIT ? OFFSET ?`,
-						...values,
-						...span({ page, page_size }),
-					)
-				).map(toDelivery),
-			};
+			// webhook_deliveries_of_hook (webhook_id, id)
+			const order = `d.id ${ordering === '-date_created' ? 'DESC' : ''}`;
+			const paged = { columns, from, joins, ...whereOf(conditions), order };
+			const { count, rows } = await selectPage<DeliveryRow>(sql, paged, { page, page_size });
+			return { count, results: rows.map(toDelivery) };
 		},
 		getDelivery: async ({ webhook_id, id }) => {
 			const row = await sql.get<DeliveryRow & { payload: string; answer: string | null }>(

@@ -3,7 +3,7 @@ import { type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { StoredSecret } from '../../notifications.js';
 import type { Operations } from '../../operations.js';
 import { insertKey, readKeys } from '../keys.js';
-import { flag, span, toWebhook, type WebhookRow } from '../rows.js';
+import { flag, selectPage, toWebhook, type WebhookRow } from '../rows.js';
 import type { Sql } from '../sql.js';
 
 const columns = 'id, url, type, is_auth_enabled, login, password, created_at';
@@ -11,15 +11,11 @@ const columns = 'id, url, type, is_auth_enabled, login, password, created_at';
 /** Any change restarts a webhook that was stopped (410). */
 export function createWebhooks(sql: Sql) {
 	return {
-		pageWebhooks: async (page) => ({
-			count: await sql.number('SELECT count(*) FROM webhooks'),
-			results: (
-				await sql.all<WebhookRow>(
-					`SELECT ${columns} FROM webhooks ORDER BY id LIMIT ? OFFSET ?`,
-					...span(page),
-				)
-			).map((row) => toWebhook(readable(sql, row))),
-		}),
+		pageWebhooks: async (page) => {
+			const paged = { columns, from: 'webhooks', order: 'id' };
+			const { count, rows } = await selectPage<WebhookRow>(sql, paged, page);
+			return { count, results: rows.map((row) => toWebhook(readable(sql, row))) };
+		},
 		getWebhook: ({ id }) => findWebhook(sql, id),
 		stoppedWebhooks: () =>
 			sql.all<{ id: number; stopped_at: Micros; waiting: number }>(
