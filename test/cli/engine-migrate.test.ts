@@ -1,6 +1,7 @@
 /** `engine migrate`: all of a database in another one, once, and back again the same to the byte. */
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
@@ -137,6 +138,37 @@ function fillOld(file: string): void {
 		SELECT randomblob(16), 1, 1, 'p' || i || '@example.org' FROM n`);
 	db.close();
 }
+
+it('leaves no copy of a person in a file that an erasure would not find', async () => {
+	const project = await makeProject();
+	await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
+	const rows = Array.from({ length: 3_000 }, (_, n) => `person-${n}@example.org,Name ${n}\n`);
+	const table = await project.file('p.csv', `email,name\n${rows.join('')}`);
+	await project.json(['subscribers', 'import', table, '--list', 'News']);
+	const sending = ['send', '--list', 'News', '--from', 'news@example.com', '--subject', 'Hi', '--no-wait'];
+	await project.json([
+		...sending,
+		'--text',
+		'Hi #name#',
+		'--transactional',
+		'--yes',
+		'--expect-count',
+		'3000',
+	]);
+	const copy = join(project.folder, 'copy.db');
+	const run = (...argv: string[]) => cli(argv, { env: { HOME: project.folder } });
+	expect(await run('engine', 'migrate', '--from', project.db, '--to', copy, '--yes')).toMatchObject({
+		code: 0,
+	});
+	const people = [7, 500, 1_234, 2_999].map((n) => `person-${n}@example.org`);
+	for (const email of people)
+		expect(await run('--db', copy, 'subscribers', 'erase', email, '--confirm', email)).toMatchObject({
+			code: 0,
+		});
+	const left = (await readFile(copy)).toString('latin1');
+	expect(people.filter((email) => left.includes(email))).toEqual([]);
+	expect(left).toContain('person-8@example.org');
+});
 
 describePostgres('engine migrate', (server) => {
 	const on =
