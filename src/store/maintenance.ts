@@ -1,6 +1,7 @@
 /** What an operator does with a database as a whole: checking its counts, restoring a copy of it. */
 import type { Micros } from '../api/datetime.js';
 import type { MessageState } from '../api/records.js';
+import type { StoredKey } from './keys.js';
 
 /** What takes room: messages with attempts and what became of them, single events, texts and files, links of old mails. */
 export type Kind = 'messages' | 'events' | 'bodies' | 'links' | 'subscribers' | 'figures' | 'other';
@@ -46,11 +47,22 @@ export interface MaintenanceReads {
 export interface MaintenanceWrites {
 	/**
 	 * For the copy of a database that takes its place, on which no other process works: messages whose delivery was under
-	 * way become `uncertain`, and the queue is paused. `waiting`: messages that would be sent once it is resumed.
+	 * way become `uncertain`, and the queue is paused. `waiting`: messages that would be sent once it is resumed. `erasures`:
+	 * of the original, null where they cannot be read; `erased`: persons who are in the copy and were erased since.
 	 */
-	settleRestored(c: { reason: string; now: Micros }): Promise<{ uncertain: number; waiting: number }>;
+	settleRestored(c: {
+		reason: string;
+		erasures: StoredErasures | null;
+		now: Micros;
+	}): Promise<{ uncertain: number; waiting: number; erased: number }>;
 	/** Corrects what `checkCounts` finds, and answers it. */
 	repairCounts(c: Record<never, never>): Promise<CountCheck>;
+}
+
+/** Erased persons, by keyed hashes of their addresses. */
+export interface StoredErasures {
+	keys: readonly StoredKey[];
+	hashes: readonly { email_hash: string; key_id: number; erased_at: Micros }[];
 }
 
 /** Counts that do not add up; all empty: they do. */

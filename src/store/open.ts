@@ -8,7 +8,13 @@ import { type BackedUp, type BackupOptions, backupSqlite, isInUse } from './sqli
 import { makeFolder, memoryPath } from './sqlite/connection.js';
 import { type Inspection, inspectSqlite } from './sqlite/inspect.js';
 import { openSqliteReader, type Reader } from './sqlite/reads.js';
-import { closeLog, forgetProcesses, removeSecondNames, takeOutOfUse } from './sqlite/restore.js';
+import {
+	closeLog,
+	forgetProcesses,
+	type OutOfUse,
+	removeSecondNames,
+	takeOutOfUse,
+} from './sqlite/restore.js';
 import { openSqliteStore } from './sqlite/store.js';
 import type { Store } from './store.js';
 import { isPostgres } from './url.js';
@@ -79,7 +85,16 @@ export async function backUpStore(url: string, options: Omit<BackupOptions, 'pat
 	return backupSqlite({ path: sqlitePath(url), ...options });
 }
 
-export { type BackedUp, closeLog, forgetProcesses, isInUse, makeFolder, removeSecondNames, takeOutOfUse };
+export {
+	type BackedUp,
+	closeLog,
+	forgetProcesses,
+	isInUse,
+	makeFolder,
+	type OutOfUse,
+	removeSecondNames,
+	takeOutOfUse,
+};
 
 /** The file of a database. Throws `UnsupportedDatabase`. */
 export function databaseFile(url: string): string {

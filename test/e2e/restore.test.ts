@@ -72,6 +72,7 @@ describe('engine restore', () => {
 			messages: 0,
 			uncertain: 0,
 			waiting: 0,
+			erased: 0,
 			queue: 'paused',
 			duration_ms: expect.any(Number),
 		});
@@ -79,6 +80,51 @@ describe('engine restore', () => {
 		expect(look(join(folder, kept))).toMatchObject({ sound: 'ok', subscribers: 11 });
 		expect([modeOf(db), modeOf(join(folder, kept))]).toEqual(['600', '600']);
 		expect(json('doctor', '--only', 'database').ok ?? true).toBe(true);
+	});
+
+	it.each([
+		['the first', []],
+		['not the first', ['cid@example.com']],
+	])('erases again who was erased since the backup, %s of the database', async (_, before) => {
+		const project = await makeProject();
+		const { folder, db, json, run } = project;
+		const erase = (email: string) => json(['subscribers', 'erase', email, '--confirm', email]);
+		const create = (email: string) => ['subscribers', 'create', '--list', 'News', '--email', email];
+		await json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
+		for (const name of ['ann', 'bob', 'cid']) await json(create(`${name}@example.com`));
+		await json(['suppressions', 'add', 'ann@example.com']);
+		for (const email of before) await erase(email);
+		const copy = join(folder, 'copy.db');
+		await json(['engine', 'backup', copy]);
+		await erase('ann@example.com');
+		await json(create('later@example.com'));
+		await erase('later@example.com');
+		expect(await json(['engine', 'restore', copy, ...agreed])).toMatchObject({ erased: 1 });
+		expect(readFileSync(db).includes('ann@example.com')).toBe(false);
+		expect(readFileSync(db).includes('bob@example.com')).toBe(true);
+		for (const email of ['ann@example.com', 'later@example.com', ...before])
+			expect(await run(create(email))).toMatchObject({ code: 5, stderr: expect.stringContaining('erased') });
+		expect(await run(['engine', 'check'])).toMatchObject({ code: 0 });
+	});
+
+	it('takes over no erasures of another database, whose keys are not its own', async () => {
+		const [one, other] = [await makeProject(), await makeProject()];
+		for (const [{ json }, email] of [
+			[one, 'ann@example.com'],
+			[other, 'bob@example.com'],
+		] as const) {
+			await json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
+			for (const to of ['ann@example.com', 'bob@example.com'])
+				await json(['subscribers', 'create', '--list', 'News', '--email', to]);
+			await json(['subscribers', 'erase', email, '--confirm', email]);
+		}
+		const copy = join(one.folder, 'copy.db');
+		await one.json(['engine', 'backup', copy]);
+		expect(await other.json(['engine', 'restore', copy, ...agreed])).toMatchObject({
+			erased: 0,
+			subscribers: 1,
+		});
+		expect(readFileSync(other.db).includes('bob@example.com')).toBe(true);
 	});
 
 	it('works where there is no database, and makes its folder', () => {

@@ -15,6 +15,7 @@ import {
 	inspectStore,
 	isPrivate,
 	makeFolder,
+	type OutOfUse,
 	openStore,
 	removeSecondNames,
 	takeOutOfUse,
@@ -112,6 +113,8 @@ export interface Restored extends BackedUp {
 	uncertain: number;
 	/** Messages that are sent once the queue is resumed. */
 	waiting: number;
+	/** Persons of the backup who were erased in the database since, and are erased in it again. */
+	erased: number;
 }
 
 /**
@@ -133,7 +136,7 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
 	try {
 		for await (const name of removeLeftovers(output.path)) await onRemoved(name);
 		const copied = await backUpStore(file, { ...request, into: output.path, name: place });
-		const settled = await settle(output.path, request);
+		const settled = await settle(output.path, request, taken);
 		const kept = keptName(place, clock.now());
 		taken.keepAs(kept);
 		try {
@@ -162,14 +165,15 @@ function appeared(error: unknown, place: string): unknown {
 async function settle(
 	copy: string,
 	{ plan, file, clock, env, warn }: RestoreRequest,
-): Promise<Pick<Restored, 'uncertain' | 'waiting'>> {
+	original: Pick<OutOfUse, 'erasures'>,
+): Promise<Pick<Restored, 'uncertain' | 'waiting' | 'erased'>> {
 	const keys = readWrappingKeys(env, warn);
 	forgetProcesses(copy, plan.place);
 	const store = await openStore(copy, { clock, mode: 'existing', keys });
 	const of = plan.newest === null ? '' : ` of ${plan.newest.slice(0, 16).replace('T', ' ')} UTC`;
 	const reason = restoredReason(`${file}${of}`);
 	const settled = await store.writes
-		.settleRestored({ reason, now: clock.now() })
+		.settleRestored({ reason, erasures: original.erasures(keys), now: clock.now() })
 		.finally(() => store.close());
 	closeLog(copy, plan.place);
 	return settled;

@@ -1,7 +1,4 @@
-/**
- * The database as a whole: counts that do not add up with the rows they count, and their repair; and a restored copy, whose
- * original may have sent since what waits in the copy.
- */
+/** The database as a whole: counts that do not add up with the rows they count, and their repair. */
 
 import { dayOf } from '../../api/datetime.js';
 import type { CountCheck, WrongCounter } from '../maintenance.js';
@@ -10,11 +7,9 @@ import { recountBounced, wrongBounced } from './figures/bounced.js';
 import { countEverything, recountQuarters } from './figures/daily.js';
 import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './figures/detail.js';
 import { quarterHour, sumDays, timeZone, total } from './figures/tally.js';
-import { countStates, waitingLanes } from './gates.js';
 import { listCounts, moveCounters, recountJoined, wrongJoined } from './list-counters.js';
-import { createQueuePauses } from './queue-state.js';
+import { settleRestored } from './restored.js';
 import { recountStates, wrongStates } from './retention/sums.js';
-import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { countMessages, messageCount } from './submissions.js';
 
@@ -45,31 +40,7 @@ export function createMaintenance(sql: Sql) {
 				sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
 			return found;
 		},
-		// On a copy that no other process has open.
-		settleRestored: async ({ reason, now }) => {
-			const leased = await sql.all<{ message: string; fence: number }>(
-				// messages_due
-				"SELECT uuid AS message, fence FROM messages WHERE wake_at IS NOT NULL AND state = 'leased' ORDER BY id",
-			);
-			const text = 'the database was restored from a backup of the moment when this was being sent';
-			const reply = { phase: 'answer', code: null, enhanced: null, text } as const;
-			await settle(
-				sql,
-				leased.map((row) => ({ ...row, at: now, outcome: { kind: 'uncertain', reply } })),
-			);
-			// Their worker is one of the original: a delivery that is repeated has the same webhook-id.
-			sql.write(
-				`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
-				now,
-				'sending',
-			);
-			await createQueuePauses(sql).pause({ kind: 'manual', reason, retry_at: null, now });
-			const waiting = countStates(await waitingLanes(sql, null));
-			return {
-				uncertain: leased.length,
-				waiting: (waiting.get('queued') ?? 0) + (waiting.get('deferred') ?? 0),
-			};
-		},
+		settleRestored: (command) => settleRestored(sql, command),
 	} satisfies Partial<Operations>;
 }
 

@@ -8,13 +8,19 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
+import type { WrappingKey } from '../keys.js';
+import type { StoredErasures } from '../maintenance.js';
+import { storedErasures } from './core.js';
 import { isBusy, sqliteCode, translateFailure } from './failures.js';
-import { assertOurs } from './migrations.js';
+import { assertOurs, schemaVersion } from './migrations.js';
+import { createSql } from './sql.js';
 
 /** A locked database; `release` it once, whatever has become of it. */
 export interface OutOfUse {
 	/** It gets this name too, with its log: the first one is free to be replaced in one step. */
 	keepAs(name: string): void;
+	/** Null: they cannot be read, as those of a damaged database or an older schema. Throws `StoreError` "key". */
+	erasures(keys: readonly WrappingKey[]): StoredErasures | null;
 	/** After `keepAs`, where it was not replaced: the name is given up again. */
 	giveUp(): void;
 	release(): void;
@@ -40,6 +46,10 @@ export function takeOutOfUse(file: string, state: 'sound' | 'damaged' | 'missing
 				undo.unshift(() => renameSync(name + suffix, file + suffix));
 			}
 			if (existsSync(file)) undo.unshift(secondName(file, name));
+		},
+		erasures: (keys) => {
+			if (db === null || db.pragma('user_version', { simple: true }) !== schemaVersion) return null;
+			return storedErasures(createSql(db, keys));
 		},
 		giveUp: () => {
 			for (const step of undo.splice(0)) step();

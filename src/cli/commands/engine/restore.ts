@@ -17,7 +17,7 @@ export const restore = command({
 	description:
 		'The backup is read from end to end first, and brought up to date. A database that is there is kept beside the new ' +
 		'one, as FILE.db.before-restore-TIME; it must not be in use. The queue of the restored one is paused: what was sent ' +
-		'since the backup waits in it again. Look through `messages list --status queued`, cancel what has left, then ' +
+		'since the backup waits in it again. Who was erased since is erased in it again. Look through `messages list --status queued`, cancel what has left, then ' +
 		'`engine queue resume`. What was being sent at the moment of the backup is `uncertain`. Wrapped secrets want their ' +
 		'key (MAILCTL_KEY_FILE), which is in no backup.',
 	args: [{ name: 'file', summary: 'a file of `engine backup`', of: 'file', ask: 'Backup:' }],
@@ -27,10 +27,10 @@ export const restore = command({
 	columns: answer(
 		...['database', 'file', 'kept', 'newest', 'size_bytes', 'schema_version'],
 		...['lists', 'subscribers', 'messages'],
-		...['uncertain', 'waiting', 'queue', 'duration_ms'],
+		...['uncertain', 'waiting', 'erased', 'queue', 'duration_ms'],
 	),
 	output:
-		'{"database", "file", "kept", "newest", "size_bytes", "schema_version", "lists", "subscribers", "messages", "uncertain", "waiting", "queue", "duration_ms"}; "kept" is the old database, "newest" the time of the last record in the backup',
+		'{"database", "file", "kept", "newest", "size_bytes", "schema_version", "lists", "subscribers", "messages", "uncertain", "waiting", "erased", "queue", "duration_ms"}; "kept" is the old database, "newest" the time of the last record in the backup',
 	exits: [74, 78],
 	examples: [
 		'mailctl --db restored.db engine restore latest.db',
@@ -72,7 +72,7 @@ export const restore = command({
 			onRemoved: (name) => cx.note(`removed ${name}, which one that was killed had left`),
 		}).finally(() => progress?.stop());
 		const duration_ms = Math.round(performance.now() - began);
-		const { kept, uncertain, waiting } = restored;
+		const { kept, uncertain, waiting, erased } = restored;
 		await cx.out.document(
 			{ database: place, file, newest, ...restored, queue: 'paused', duration_ms },
 			`restored ${place} from ${named(file, newest, cx.times)}: ${recordsOf(restored)}${kept === null ? '' : `; the old one is ${kept}`}`,
@@ -80,6 +80,10 @@ export const restore = command({
 		if (uncertain > 0)
 			await cx.note(
 				`${counted(uncertain, 'message')} may or may not have been sent when the backup was made, and ${uncertain === 1 ? 'is' : 'are'} not sent again`,
+			);
+		if (erased > 0)
+			await cx.note(
+				`${counted(erased, 'person')} of the backup had been erased since, and ${erased === 1 ? 'is' : 'are'} erased again`,
 			);
 		const waits =
 			waiting === 0

@@ -1,0 +1,116 @@
+/**
+ * A restored copy of a database, which no other process has open. Since the backup its original may have sent what waits
+ * in the copy, and erased persons who are in it.
+ */
+import type { EmailKey } from '../../api/address.js';
+import { erasedHash } from '../../engine/rules/erasure.js';
+import type { StoredErasures } from '../maintenance.js';
+import type { Command, Operations } from '../operations.js';
+import { createErasures, erasureKeys } from './erasures.js';
+import { countStates, waitingLanes } from './gates.js';
+import { insertKey } from './keys.js';
+import { createQueuePauses } from './queue-state.js';
+import { settle } from './settle.js';
+import type { Sql } from './sql.js';
+
+/** Runs in one transaction of the caller. */
+export async function settleRestored(
+	sql: Sql,
+	{ reason, erasures, now }: Command<'settleRestored'>,
+): ReturnType<Operations['settleRestored']> {
+	const erased = erasures === null ? 0 : await eraseAgain(sql, erasures, now);
+	const leased = await sql.all<{ message: string; fence: number }>(
+		// messages_due
+		"SELECT uuid AS message, fence FROM messages WHERE wake_at IS NOT NULL AND state = 'leased' ORDER BY id",
+	);
+	const text = 'the database was restored from a backup of the moment when this was being sent';
+	const reply = { phase: 'answer', code: null, enhanced: null, text } as const;
+	await settle(
+		sql,
+		leased.map((row) => ({ ...row, at: now, outcome: { kind: 'uncertain', reply } })),
+	);
+	// Their worker is one of the original: a delivery that is repeated has the same webhook-id.
+	sql.write(
+		`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
+		now,
+		'sending',
+	);
+	await createQueuePauses(sql).pause({ kind: 'manual', reason, retry_at: null, now });
+	const waiting = countStates(await waitingLanes(sql, null));
+	return {
+		uncertain: leased.length,
+		waiting: (waiting.get('queued') ?? 0) + (waiting.get('deferred') ?? 0),
+		erased,
+	};
+}
+
+/** The erasures of a database, for a backup that takes its place. */
+export async function storedErasures(sql: Sql): Promise<StoredErasures> {
+	const [keys, hashes] = await sql.together([
+		() => erasureKeys(sql),
+		() => sql.all<StoredErasures['hashes'][number]>('SELECT email_hash, key_id, erased_at FROM erased'),
+	]);
+	return { keys, hashes };
+}
+
+/**
+ * Erases who was erased in the original since, and returns how many were found. An address that is not in the copy stays
+ * erased too. Erasures under another key are those of another database.
+ */
+async function eraseAgain(sql: Sql, { keys, hashes }: StoredErasures, now: number): Promise<number> {
+	const own = new Map((await erasureKeys(sql)).map(({ id, secret }) => [id, secret]));
+	const known = keys.filter(({ id, secret }) => (own.get(id) ?? secret) === secret);
+	const ids = new Set(known.map(({ id }) => id));
+	const there = new Set(await columnOf(sql, 'SELECT email_hash FROM erased'));
+	const missing = hashes.filter(({ email_hash, key_id }) => ids.has(key_id) && !there.has(email_hash));
+	if (missing.length === 0) return 0;
+	for (const { id, secret, created_at } of known)
+		if (!own.has(id)) insertKey(sql, { purpose: 'erasure', id, secret, now: created_at });
+	const wanted = new Set(missing.map(({ email_hash }) => email_hash));
+	const found = await addressesWith(sql, (address) =>
+		known.some(({ secret }) => wanted.has(erasedHash(secret, address))),
+	);
+	const [fresh] = known;
+	if (fresh === undefined) return 0;
+	const { erasePerson } = createErasures(sql);
+	for (const email_key of found) await erasePerson({ email_key, fresh, now });
+	for (const { email_hash, key_id, erased_at } of missing)
+		sql.write(
+			'INSERT INTO erased (email_hash, key_id, erased_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+			email_hash,
+			key_id,
+			erased_at,
+		);
+	return found.size;
+}
+
+/** Where persons are found by their address, each with an index. */
+const addressColumns = [
+	{ table: 'subscribers', column: 'email_key' },
+	{ table: 'messages', column: 'to_key' },
+	{ table: 'old_messages', column: 'to_key' },
+	{ table: 'suppressions', column: 'email_key' },
+	{ table: 'campaign_left_out', column: 'to_key' },
+];
+
+const read = 10_000;
+
+async function addressesWith(
+	sql: Sql,
+	isWanted: (address: EmailKey) => boolean,
+): Promise<ReadonlySet<EmailKey>> {
+	const found = new Set<EmailKey>();
+	for (const { table, column } of addressColumns) {
+		const next = `SELECT DISTINCT ${column} FROM ${table} WHERE ${column} > ? ORDER BY ${column} LIMIT ${read}`;
+		let addresses = await columnOf(sql, next, '');
+		while (addresses.length > 0) {
+			for (const address of addresses) if (isWanted(address)) found.add(address);
+			addresses = await columnOf(sql, next, addresses.at(-1) ?? '');
+		}
+	}
+	return found;
+}
+
+async function columnOf(sql: Sql, text: string, ...values: string[]): Promise<string[]> {
+	return (await sql.tuples<[string]>(text, ...values)).map(([value]) => value);
+}
