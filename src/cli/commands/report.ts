@@ -121,7 +121,12 @@ async function showReport(
 	result: Report,
 	campaign: string | undefined,
 ): Promise<void> {
-	if (options.chart !== 'heat') return printReport(cx, result, options);
+	if (options.chart !== 'heat') {
+		await printReport(cx, result, options);
+		const { sayWhereEventsAre } = await import('./report/elsewhere.js');
+		const ask = (from: Day) => fetchReport(cx, { ...options, from, to: undefined, last: undefined });
+		return sayWhereEventsAre(cx, options, { result, ask, today: () => today(cx) });
+	}
 	await need(await cx.api(), 'reports', '--chart heat');
 	const detailed = await readDetails(cx, options, result, campaign);
 	if (detailed === null)

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeProject, type Project, said } from '../../support/project.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
@@ -48,6 +49,27 @@ describe('mailctl report', () => {
 				'07.11.2026 3',
 			],
 		]);
+	});
+
+	it('without events says which days have some, in the same words, or that none has', async () => {
+		const at = async (of: Project, ...words: string[]) =>
+			stripVTControlCharacters((await of.run(['report', ...words], { columns: 80 })).stderr);
+		const later = ['--now', '2026-11-26T12:00:00Z'];
+		const reports = `mailctl --db ${project.db} report`;
+		const none = 'hint: no events in these days';
+		expect((await at(project, ...later)).replaceAll(/\s+/g, ' ')).toBe(
+			`${none}; the last ones are of 2026-11-07: ${reports} --last 30d `,
+		);
+		const other = ['--from', '2026-10-01', '--to', '2026-10-07', '--event', 'SENT'];
+		expect((await at(project, ...now, ...other)).replaceAll(/\s+/g, ' ')).toBe(
+			`${none}; the last ones are of 2026-11-07: ${reports} --last 7d --event SENT `,
+		);
+		expect(await at(project, ...now)).toBe('');
+		expect(await at(project, ...later, '-q')).toBe('');
+		const empty = await makeProject();
+		expect((await at(empty, ...now)).replaceAll(/\s+/g, ' ')).toBe(
+			`${none}, nor in the last year: mailctl --db ${empty.db} campaigns list `,
+		);
 	});
 
 	it('takes days in each form, the last days and an event', async () => {
