@@ -17,6 +17,7 @@ import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { byOption, resolveList } from '../verbs/resolve.js';
 import { deleteEach, eachOf, findEach } from '../verbs/several.js';
+import { askReason } from './lists/offer.js';
 import {
 	assertNames,
 	type NamedList,
@@ -95,7 +96,7 @@ const create = command({
 			kind: 'text',
 			summary: 'why its subscribers get mail, shown to them',
 			required: true,
-			ask: 'Why do its subscribers get mail? (#email_reason# in mails):',
+			ask: askReason,
 		},
 		publicName,
 	},

@@ -45,6 +45,8 @@ interface OptionBase {
 	ask?: string;
 	/** What the value names or is, so that a prompt offers what is there and says at once what is wrong. */
 	of?: RecordKind | TextForm;
+	/** A name that no record has is an answer too: the command makes it. */
+	mayBeNew?: true;
 	whyNot?: WhyNot;
 	/** Environment variable that stands in for the flag. */
 	env?: string;

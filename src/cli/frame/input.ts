@@ -24,6 +24,8 @@ export interface Missing {
 	of: RecordKind | TextForm | undefined;
 	/** The only valid values; undefined: `of` and `check` decide. */
 	choices: readonly string[] | undefined;
+	/** A name that no record has is an answer too. */
+	mayBeNew: boolean;
 	/** Several words may be typed. */
 	many: boolean;
 	/** Never shown. */
@@ -138,6 +140,7 @@ async function readArgs(
 				question,
 				of,
 				choices,
+				mayBeNew: false,
 				many: many === true,
 				isSecret: refusal !== null,
 				check: () => {},
@@ -234,6 +237,7 @@ async function readOption(
 		question: questionOf(spec),
 		of: spec.kind === 'file' ? 'file' : spec.of,
 		choices: spec.kind === 'choice' ? spec.choices : undefined,
+		mayBeNew: spec.mayBeNew === true,
 		many: false,
 		isSecret: false,
 		check: (text) => void read(text),

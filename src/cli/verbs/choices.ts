@@ -33,13 +33,19 @@ export async function choicesOf(
 	cx: CommandContext,
 	of: RecordKind,
 	known: Readonly<Record<string, unknown>>,
+	wanted: 'known' | 'new' = 'known',
 ): Promise<Source<string>> {
 	if (of === 'subscriber') return subscribersOf(cx, known);
 	const { choices, hint } = await recordsOf(cx, of, known);
 	const all: Choice<string>[] = [];
 	for await (const choice of choices) if (all.push(choice) >= mostRead) break;
-	if (all.length === 0) throw new UsageError(`there is no ${of} to choose`, { hint });
-	return async (typed) => [...matching(all, typed), ...(all.length < mostRead ? [] : asTyped(typed))];
+	const mayBeNew = wanted === 'new' && !cx.dryRun;
+	if (all.length === 0 && !mayBeNew) throw new UsageError(`there is no ${of} to choose`, { hint });
+	if (all.length === 0) await cx.note(`There is no ${of} yet: type a name for one.`);
+	return async (typed) => [
+		...matching(all, typed),
+		...(mayBeNew ? asTyped(typed, `a new ${of}`) : all.length < mostRead ? [] : asTyped(typed)),
+	];
 }
 
 function matching(all: readonly Choice<string>[], typed: string): readonly Choice<string>[] {
@@ -47,8 +53,8 @@ function matching(all: readonly Choice<string>[], typed: string): readonly Choic
 	return all.filter(({ name, value }) => name.toLowerCase().includes(part) || value === part);
 }
 
-function asTyped(typed: string): Choice<string>[] {
-	return typed.trim() === '' ? [] : [{ name: `${typed.trim()} (as typed)`, value: typed.trim() }];
+function asTyped(typed: string, what = 'as typed'): Choice<string>[] {
+	return typed.trim() === '' ? [] : [{ name: `${typed.trim()} (${what})`, value: typed.trim() }];
 }
 
 async function recordsOf(

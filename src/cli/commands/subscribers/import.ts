@@ -2,17 +2,21 @@
 
 import { resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../api/capabilities.js';
+import type { List } from '../../../api/records.js';
 import type { ImportJob, ImportResult, ImportTotals } from '../../../jobs/imports.js';
 import type { SingleImports } from '../../../jobs/single-imports.js';
 import type { RejectsFile } from '../../../tables/write-rejects.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
-import type { ExitCode } from '../../frame/exit.js';
+import { CliError } from '../../frame/errors.js';
+import { type ExitCode, hinted } from '../../frame/exit.js';
 import { inputName } from '../../frame/sources.js';
 import { parseRate } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 import { importArg, importName, openImport } from '../../verbs/importing.js';
 import { holdRejects, layoutOfRejects, rejectsPathOf, withAddressFaults } from '../../verbs/rejects.js';
+import { isRecordId } from '../../verbs/resolve.js';
+import { creating, offerList } from '../lists/offer.js';
 import { createFields, emailAt, mapColumns, sayColumns } from './import/columns.js';
 import { brokenOff, endImport, wayOn } from './import/end.js';
 import { assertOptions, type ImportOptions, importOptions, parseMaxErrors } from './import/options.js';
@@ -52,7 +56,7 @@ export const subscriberImport = command({
 			rate: options.rate === undefined ? null : parseRate(options.rate),
 		};
 		const rejectsPath = rejectsPathOf(cx, file, options.rejects);
-		const { list } = await inList(cx, options);
+		const list = await listOf(cx, file, options);
 		const table = await openImport(cx, file, options);
 		try {
 			if (cx.canAsk && file !== '-') {
@@ -70,6 +74,23 @@ export const subscriberImport = command({
 		}
 	},
 });
+
+/** A list that is missing can be made by a person on the spot, once the file is known to be a table. */
+async function listOf(cx: CommandContext, file: string, options: ImportOptions): Promise<List> {
+	try {
+		return (await inList(cx, options)).list;
+	} catch (error) {
+		if (!isUnknownName(error, options)) throw error;
+		if (!cx.canAsk || cx.dryRun) throw hinted(error, [['or ', creating(options.list)]]);
+		if (file !== '-') await (await openImport(cx, file, options)).close();
+		return await offerList(cx, options.list);
+	}
+}
+
+function isUnknownName(error: unknown, { list, by }: ImportOptions): boolean {
+	const isNotFound = error instanceof CliError && error.code === 'not_found';
+	return isNotFound && list.trim() !== '' && (by === 'name' || !isRecordId(list));
+}
 
 interface Job extends IdentifiedJob {
 	limits: { maxErrors: ReturnType<typeof parseMaxErrors> | null; rate: number | null };

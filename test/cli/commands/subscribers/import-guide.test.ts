@@ -8,6 +8,72 @@ import { typing } from '../../../support/typing.js';
 
 type Answers = Parameters<typeof typing>[0];
 
+describe('a list that is not there', () => {
+	const words = (path: string, ...more: string[]) => ['subscribers', 'import', path, ...more];
+	const place = async () => {
+		const project = await makeProject();
+		return { ...project, path: await project.file('people.csv', 'email\nann@example.com\n') };
+	};
+
+	it.each([
+		40, 80,
+	])('is made by a person who agrees, and the import goes on, at %i columns', async (columns) => {
+		const { run, json, path } = await place();
+		const answers: Answers = [
+			['Create it?', 'y'],
+			['Why do its subscribers', 'You signed up'],
+		];
+		const made = await typing(answers, (options) => run(words(path, '-l', 'News'), options), columns);
+		expect(made.code).toBe(0);
+		expect(made.stderr).toContain('There is no list "News".');
+		expect(await json(['lists', 'list'])).toMatchObject([
+			{ name: 'News', email_reason: 'You signed up', active_subscribers_count: 1 },
+		]);
+	});
+
+	it('is named by a person where there is none yet', async () => {
+		const { run, json, path } = await place();
+		const answers: Answers = [
+			['Which list:', 'News', 'all'],
+			['❯ News (a new list)', ''],
+			['Create it?', 'y'],
+			['Why do its subscribers', 'You signed up'],
+		];
+		const made = await typing(answers, (options) => run(words(path), options));
+		expect(made.code).toBe(0);
+		expect(stripVTControlCharacters(made.stderr)).toContain('There is no list yet: type a name for one.');
+		expect(await json(['lists', 'list'])).toMatchObject([{ name: 'News', active_subscribers_count: 1 }]);
+	});
+
+	it('is not made by who declines, nor for a file that cannot be imported, nor in a dry run', async () => {
+		const { run, json, file, path } = await place();
+		const no: Answers = [['Create it?', 'n']];
+		expect((await typing(no, (options) => run(words(path, '-l', 'News'), options))).code).toBe(130);
+		const dry = await typing([], (options) => run(words(path, '-l', 'News', '-n'), options));
+		expect({ code: dry.code, asked: dry.stderr.includes('Create') }).toEqual({ code: 3, asked: false });
+		const broken = await file('none.csv', '');
+		const unusable = await typing([], (options) => run(words(broken, '-l', 'News'), options));
+		expect({ code: unusable.code, asked: unusable.stderr.includes('Create') }).toEqual({
+			code: 2,
+			asked: false,
+		});
+		expect(await json(['lists', 'list'])).toEqual([]);
+	});
+
+	it('is exit 3 in a script, with both commands; an id is never a new name', async () => {
+		const { run, db, path } = await place();
+		const own = `mailctl --db ${db}`;
+		expect(await run(words(path, '-l', 'Monthly news'))).toEqual({
+			code: 3,
+			stdout: '',
+			stderr:
+				'error: list "Monthly news" not found\n' +
+				`hint: ${own} lists list; or ${own} lists create --name 'Monthly news' --email-reason TEXT\n`,
+		});
+		expect(await typing([], (options) => run(words(path, '-l', '99'), options))).toMatchObject({ code: 3 });
+	});
+});
+
 const down = '\x1b[B';
 const up = '\x1b[A';
 const people = 'Kontakt,Umsatz (€),Notiz,city\nann@example.com,12.5,x,Oslo\nbob@example.com,30,,Rom\n';

@@ -7,6 +7,7 @@ import { listOption } from '../lookup.js';
 
 export const importOptions = {
 	...listOption,
+	list: { ...listOption.list, mayBeNew: true },
 	...tableOptions,
 	map: {
 		...tableOptions.map,
