@@ -1,5 +1,6 @@
 /** `mailctl engine`: the database of this machine and its mail server. */
 
+import type { Mailbox } from '../../api/address.js';
 import { need } from '../../api/capabilities.js';
 import type { Sender } from '../../api/records.js';
 import { canParseUrl } from '../../api/schema/url.js';
@@ -7,7 +8,7 @@ import { type Command, type CommandGroup, command } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { LocalEngine, SmtpTest } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
-import { CliError } from '../frame/errors.js';
+import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 import { walk } from '../verbs/listing.js';
@@ -70,19 +71,24 @@ const init = command({
 			...(cx.globals.timeZone !== undefined && { time_zone: cx.timeZone() }),
 		};
 		// Before anything is made or stored.
-		if (options.sender !== undefined) await assertSender(options.sender);
+		const mailbox = options.sender === undefined ? null : await senderOf(options.sender);
 		const { assertSettings } = await import('../connect/local.js');
 		await explained(assertSettings(values), { input: values, hint: settingHint });
 		const engine = await cx.local();
 		const created = engine.isNew;
+		Object.assign(values, await pageNameOf(engine, mailbox));
 		const hasChange = options.sender !== undefined || Object.keys(values).length > 0;
 		await agreeToLess(cx, engine, values);
 		await explained(engine.settings.set(values), { input: values, hint: settingHint });
-		const sender = options.sender === undefined ? null : await addSender(cx, options.sender);
+		const sender = mailbox === null ? null : await addSender(cx, mailbox.address);
 		// A dry run rolls everything back; invalid values are refused all the same.
 		if (cx.dryRun) {
 			const shown = await shownValues(engine, values);
-			const plan = { init: engine.path, with: { settings: shown, sender: options.sender ?? null }, created };
+			const plan = {
+				init: engine.path,
+				with: { settings: shown, sender: mailbox?.address ?? null },
+				created,
+			};
 			return cx.wouldDo(created ? `make ${engine.path}` : `change ${engine.path}`, plan);
 		}
 		const settings = await engine.settings.get();
@@ -226,9 +232,26 @@ function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string 
 	return outcome === 'kept' ? `${path} is there already; nothing was changed` : `${outcome} ${path}`;
 }
 
-async function assertSender(email: string): Promise<void> {
-	const { assertAddress } = await import('../verbs/address-faults.js');
-	assertAddress(email, { flag: '--sender', hint: '--sender ADDRESS' });
+/** A name is for `send --from` and for the pages: a sender is an address. */
+async function senderOf(text: string): Promise<Mailbox> {
+	const [{ parseMailbox }, { noAddress }] = await Promise.all([
+		import('../../api/address.js'),
+		import('../verbs/address-faults.js'),
+	]);
+	const mailbox = parseMailbox(text);
+	if (mailbox !== null) return mailbox;
+	throw new UsageError(`--sender: ${noAddress(text, 'mailbox')}`, { hint: '--sender ADDRESS' });
+}
+
+/** The sender's name, for the pages that recipients see, unless they have one. */
+async function pageNameOf(
+	{ settings }: LocalEngine,
+	mailbox: Mailbox | null,
+): Promise<Record<string, string>> {
+	if (mailbox === null || mailbox.name === '') return {};
+	const isTaken = (await settings.get())['page_sender_name'] !== undefined;
+	const isUsable = !isTaken && (await settings.whyNot('page_sender_name', mailbox.name)) === null;
+	return isUsable ? { page_sender_name: mailbox.name } : {};
 }
 
 async function addSender(cx: CommandContext, email: string): Promise<Sender> {

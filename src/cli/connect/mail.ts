@@ -13,7 +13,7 @@ import { createKeyReader, createSigner, type KeysFor } from '../../delivery/dkim
 import { createEncodedFiles, type EncodedFiles } from '../../delivery/files.js';
 import { formatReply } from '../../delivery/reply.js';
 import { createPool, type PoolOptions } from '../../delivery/smtp/pool.js';
-import { parseSmtpUrl, type SmtpSettings } from '../../delivery/smtp/settings.js';
+import { normalSmtpUrl, parseSmtpUrl, type SmtpSettings } from '../../delivery/smtp/settings.js';
 import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../../delivery/worker.js';
 import { isLoopbackSmtp } from '../../engine/contents.js';
@@ -52,7 +52,7 @@ export function assertSmtpUrl(url: string | null | undefined): void {
 
 /** Null: the URL could work. */
 export function smtpUrlProblem(url: string): string | null {
-	const parsed = parseSmtpUrl(url);
+	const parsed = parseSmtpUrl(normalSmtpUrl(url));
 	return parsed.kind === 'error' ? parsed.message : null;
 }
 

@@ -21,8 +21,8 @@ export function addressFault(text: string, form: AddressForm = 'address'): strin
 }
 
 /** `"nobody" is no e-mail address: it has no @`; null for an address. */
-export function noAddress(text: string): string | null {
-	const fault = addressFault(text);
+export function noAddress(text: string, form?: AddressForm): string | null {
+	const fault = addressFault(text, form);
 	return fault && `"${text}" is no e-mail address: ${fault}`;
 }
 

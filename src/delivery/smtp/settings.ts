@@ -67,10 +67,16 @@ export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 	return fromUrl(scheme, url);
 }
 
-/** The text in one form: scheme and host in lower case, without blanks around it and a slash at its end. */
+/**
+ * The text in one form: scheme and host in lower case, without blanks around it and a slash at its end. `HOST:PORT`, as
+ * mail programs ask for it, gets the scheme of its port.
+ */
 export function normalSmtpUrl(text: string): string {
+	const trimmed = text.trim();
+	const port = /^(?:[^\s/?#]*@)?(?:\[[\da-f:.]+\]|[^\s:/?#@[\]]+):(\d{1,5})$/i.exec(trimmed)?.[1];
+	const url = port === undefined ? trimmed : `${port === '465' ? 'smtps' : 'smtp'}://${trimmed}`;
 	const [, scheme = '', user = '', host = '', rest = ''] =
-		/^(smtps?:\/\/)((?:[^/?#]*@)?)([^/?#@]+)\/?(.*)$/is.exec(text.trim()) ?? [];
+		/^(smtps?:\/\/)((?:[^/?#]*@)?)([^/?#@]+)\/?(.*)$/is.exec(url) ?? [];
 	return scheme === '' ? text : `${scheme.toLowerCase()}${user}${host.toLowerCase()}${rest}`;
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatSmtpUrl, parseSmtpUrl } from '../../../src/delivery/smtp/settings.js';
+import { formatSmtpUrl, normalSmtpUrl, parseSmtpUrl } from '../../../src/delivery/smtp/settings.js';
 
 const parsed = (text: string) => {
 	const result = parseSmtpUrl(text);
@@ -77,4 +77,17 @@ describe('an SMTP URL', () => {
 		} as const;
 		expect(formatSmtpUrl(settings)).toBe('smtp://u:***@h:25?tls=never');
 	});
+});
+
+describe('the one form of what a person writes', () => {
+	it.each([
+		['127.0.0.1:2525', 'smtp://127.0.0.1:2525'],
+		[' Mail.Test:587 ', 'smtp://mail.test:587'],
+		['me@mail.test:465', 'smtps://me@mail.test:465'],
+		['[::1]:25', 'smtp://[::1]:25'],
+		['SMTP://Mail.Test/', 'smtp://mail.test'],
+		['mail.test', 'mail.test'],
+		['http://mail.test:25', 'http://mail.test:25'],
+		['me:pass@mail.test:25', 'smtp://me:pass@mail.test:25'],
+	])('%s is %s', (text, url) => expect(normalSmtpUrl(text)).toBe(url));
 });

@@ -10,6 +10,7 @@ import type { SmtpTest } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import type { Choice } from '../../frame/questions.js';
+import { noAddress } from '../../verbs/address-faults.js';
 
 export interface Guided {
 	sender: string;
@@ -25,7 +26,8 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 	if (target.kind !== 'local') throw onlyLocal('engine init');
 	const now = !isMissingFile(target.url) ? await (await cx.local()).settings.get({ reveal: true }) : {};
 	await cx.note(`Sets up ${shownDatabase(target.url)}. Ctrl-C leaves everything as it is.`);
-	const sender = (await cx.ask('Sender address:', { check: await checkOf('address') })).trim();
+	const check = async (text: string) => noAddress(text, 'mailbox');
+	const sender = (await cx.ask('Sender address:', { check })).trim();
 	const server = await askServer(cx, now);
 	const url = await checkOf('url');
 	const publicUrl = await cx.ask('Public URL of this service, for links in mails (Enter: later):', {
@@ -80,13 +82,15 @@ async function askServer(
 	cx: CommandContext,
 	now: Readonly<Record<string, string>>,
 ): Promise<Record<string, string>> {
+	const { normalOf } = await import('../../connect/local.js');
 	let initial = now['smtp_url'];
 	for (;;) {
-		const url = await cx.ask('Mail server, smtp[s]://USER@HOST:PORT (Enter: later):', {
+		const typed = await cx.ask('Mail server, smtp[s]://USER@HOST:PORT (Enter: later):', {
 			...(initial !== undefined && { initial }),
 			check: whyNoServer,
 		});
-		if (url === '') return {};
+		if (typed.trim() === '') return {};
+		const url = await normalOf('smtp_url', typed);
 		const password = await askPassword(cx, url, now);
 		const values = { smtp_url: url, ...(password !== null && { smtp_password: password }) };
 		const refused = await tryServer(cx, url, password, now['smtp_ca'] ?? null);

@@ -101,3 +101,31 @@ it('engine init in a script asks nothing', async () => {
 	const result = await cli(['--db', join(folder, 'news.db'), 'engine', 'init'], { env: { HOME: folder } });
 	expect(result).toMatchObject({ code: 0, stderr: expect.not.stringContaining('?') });
 });
+
+it('engine init takes a server without its scheme and a sender with a name, in a script and by its questions', async () => {
+	const folder = await mkdtemp(join(tmpdir(), 'mailctl-guide-'));
+	const sink = await startSmtpSink();
+	const asked = await guided([
+		['Sender address:', 'Ann <news@example.com>'],
+		['Mail server', `127.0.0.1:${sink.port}`],
+		['Public URL', ''],
+		['Time zone:', ''],
+		['How long to keep messages', ''],
+	]);
+	await sink.close();
+	const db = join(folder, 'news.db');
+	const given = ['--sender', 'Ann <news@example.com>', '--smtp', `127.0.0.1:${sink.port}`];
+	const run = (...words: string[]) => cli(['--db', db, ...words], { env: { HOME: folder } });
+	const { stdout } = await run('engine', 'init', ...given, '-o', 'json');
+	const settings = { smtp_url: `smtp://127.0.0.1:${sink.port}`, page_sender_name: 'Ann' };
+	expect(JSON.parse(stdout)).toMatchObject({ settings, sender: { email: 'news@example.com' } });
+	expect((await run('engine', 'init', '--sender', 'Bob <news@example.com>', '-o', 'json')).stdout).toContain(
+		'"page_sender_name": "Ann"',
+	);
+	expect(asked.result.code).toBe(0);
+	expect((await asked.run(['senders', 'list', '-o', 'name'])).stdout).toBe('news@example.com\n');
+	expect((await asked.run(['engine', 'settings', 'get', 'smtp_url'])).stdout).toContain(settings.smtp_url);
+	expect((await run('engine', 'init', '--sender', 'Ann <news>')).stderr).toMatch(
+		/^error: --sender: "Ann <news>" /,
+	);
+});
