@@ -218,7 +218,7 @@ function noFolder(path: string, cause: unknown): TableError {
 	return new TableError(
 		'unreadable',
 		`the rejects file ${path} cannot be written: no folder, or no permission`,
-		{ cause },
+		{ cause, hint: '--rejects FILE names another place' },
 	);
 }
 

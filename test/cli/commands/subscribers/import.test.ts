@@ -421,6 +421,19 @@ describe('mailctl subscribers import', () => {
 		expect(await project.json(words(await project.file('people.csv', 'email,name\n')))).toEqual(counts({}));
 	});
 
+	it('names the option for another place where the rejects cannot be written', async () => {
+		const { run, json, file, folder } = await makeProject();
+		await json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		const path = await file('people.csv', 'email\nann@example.com\nnobody\n');
+		const rejects = join(folder, 'none', 'bad.csv');
+		expect(await run(['subscribers', 'import', path, '-l', '1', '--rejects', rejects])).toMatchObject({
+			code: 2,
+			stderr: expect.stringMatching(
+				/error: the rejects file .* cannot be written: no folder, or no permission\nhint: --rejects FILE names another place\n$/,
+			),
+		});
+	});
+
 	it('never overwrites a rejects file', async () => {
 		const path = await project.file('people.csv', 'email\nbad\n');
 		await project.file('people.csv.rejects.csv', 'mine');
