@@ -58,7 +58,12 @@ function unknown({ email, told }: Held, times: Times): CliError {
 			? 'in any list of this service'
 			: `here: it is in no list, and no mail went to it${deleted}`;
 	return new CliError('not_found', exits.notFound, `${email} is not known ${where}`, {
-		hint: ['the lists that were looked at: ', mailctl('lists', 'list')],
+		hint: [
+			'for another spelling: ',
+			mailctl('subscribers', 'list', '--list', 'LIST', '--email-contains', email.split('@')[0] ?? email),
+			'; for another database or deployment: ',
+			mailctl('profile', 'list'),
+		],
 	});
 }
 

@@ -103,7 +103,13 @@ describe('mailctl why', () => {
 		const unknown = await project.run(['why', 'unknown@example.com', '-o', 'json']);
 		expect({ code: unknown.code, error: errorOf(unknown) }).toMatchObject({
 			code: 3,
-			error: { code: 'not_found', message: expect.stringContaining('is in no list, and no mail went to it') },
+			error: {
+				code: 'not_found',
+				message: expect.stringContaining('is in no list, and no mail went to it'),
+				hint:
+					`for another spelling: mailctl --db ${project.db} subscribers list --list LIST --email-contains unknown; ` +
+					'for another database or deployment: mailctl profile list',
+			},
 		});
 		expect((await project.run(['why', 'nobody'])).code).toBe(2);
 	});

@@ -110,14 +110,14 @@ describe('who may send for a domain', () => {
 			{
 				level: 'warning',
 				message: 'example.com does not exist: receivers that check it refuse mail from there',
-				fix: `mailctl --db ${project.db} senders list`,
+				fix: `mailctl --db ${project.db} senders add ADDRESS`,
 			},
 		]);
 		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@b.example.net']);
 		expect(await found('dns.spf', 11)).toMatchObject([
 			{
 				message: 'b.example.net does not exist: receivers that check it refuse mail from there',
-				fix: `mailctl --db ${project.db} engine settings get bounce_address`,
+				fix: `mailctl --db ${project.db} engine settings set bounce_address ADDRESS`,
 			},
 		]);
 	});

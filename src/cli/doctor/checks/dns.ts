@@ -31,11 +31,11 @@ export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroun
 				// Receivers look at the domain of the return path (RFC 7208 s.2.4).
 				const { bounceAddress } = await settings();
 				const paths = bounceAddress === null ? await senders() : [bounceAddress];
-				const setBy =
+				const another =
 					bounceAddress === null
-						? line('senders', 'list')
-						: line('engine', 'settings', 'get', 'bounce_address');
-				return each(domainsOf(paths), async (domain) => [judgeSpf(domain, await names.txt(domain), setBy)]);
+						? line('senders', 'add', 'ADDRESS')
+						: line('engine', 'settings', 'set', 'bounce_address', 'ADDRESS');
+				return each(domainsOf(paths), async (domain) => [judgeSpf(domain, await names.txt(domain), another)]);
 			}),
 		},
 		{
@@ -104,11 +104,11 @@ function tagOf(record: string, tag: string): string | undefined {
 	return tags.find((part) => part.startsWith(`${tag}=`))?.slice(tag.length + 1);
 }
 
-/** `setBy` shows where the domain comes from. */
-function judgeSpf(domain: string, looked: Looked, setBy: string): Verdict {
+/** `another`: the way to an address of another domain. */
+function judgeSpf(domain: string, looked: Looked, another: string): Verdict {
 	if (looked.kind === 'failed') return unasked(looked);
 	if (looked.kind === 'none' && !looked.isName)
-		return warning(`${domain} does not exist: receivers that check it refuse mail from there`, setBy);
+		return warning(`${domain} does not exist: receivers that check it refuse mail from there`, another);
 	const records = looked.kind === 'none' ? [] : looked.records.filter((text) => /^v=spf1( |$)/i.test(text));
 	if (records.length > 1)
 		return problem(
