@@ -4,9 +4,9 @@ import { shownUrl } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { foreignScheme, isPostgres, shownDatabase } from '../../store/url.js';
 import { type Command, flagOf, type ReachOption, reachOptions } from '../frame/command.js';
-import { type Hint, mailctl } from '../frame/command-line.js';
+import { type Hint, mailctl, ofTheMachine } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
-import { UsageError } from '../frame/errors.js';
+import { onlyLocal, UsageError } from '../frame/errors.js';
 import { parseFormat, type RawGlobals } from '../frame/globals.js';
 import { didYouMean } from '../frame/help.js';
 import { parseDuration, parseTimeZone } from '../frame/values.js';
@@ -70,7 +70,7 @@ export function checkSetting(key: keyof Profile, text: string, profile: Profile,
 
 /** An option that would have no effect is refused: it was meant for something. Throws `UsageError`. */
 export function checkReach(
-	{ reach }: Pick<Command, 'reach'>,
+	{ reach, needsNoDatabase }: Pick<Command, 'reach' | 'needsNoDatabase'>,
 	{ path, globals, target }: { path: readonly string[]; globals: RawGlobals; target: TargetChoice },
 ): void {
 	const given = reachOptions.filter((key) => globals[key] !== undefined);
@@ -82,6 +82,9 @@ export function checkReach(
 			hint === undefined ? {} : { hint },
 		);
 	}
+	// Before its questions, whose answers would be in vain.
+	const isOfTheMachine = ofTheMachine.has(path[0] ?? '') && needsNoDatabase !== true;
+	if (isOfTheMachine && target.target().kind !== 'local') throw onlyLocal(path.join(' '));
 	const [remote] = given.filter((key) => key !== 'profile' && key !== 'baseUrl' && key !== 'db');
 	if (reach !== undefined || remote === undefined) return;
 	const found = target.target();

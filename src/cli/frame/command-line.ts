@@ -105,7 +105,8 @@ const withoutTarget: ReadonlySet<string> = new Set([
 /** With one of these words a command names its target itself, or needs none. */
 const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile', '-p', '--help']);
 
-const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
+/** Commands of the machine that owns the database. */
+export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
 
 /** Never a token itself, and no address with a password in it. */
 function targetWords({

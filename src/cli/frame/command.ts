@@ -190,6 +190,8 @@ interface Described {
 	profiles?: true;
 	/** The only ones of `reachOptions` it takes; without this, all that concern the target of the call. */
 	reach?: readonly ReachOption[];
+	/** Of a group that is of the machine with the database, it runs anywhere. */
+	needsNoDatabase?: true;
 	/** Diagnoses the configuration: it runs where that is unreadable, as if there were none. */
 	diagnoses?: true;
 	/** How consent is asked for; the command itself calls `cx.confirm`. */

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/api/datetime.js';
 import { openStore } from '../../../../src/store/open.js';
 import { cli } from '../../../support/cli.js';
 import { makeProject, type Project, said } from '../../../support/project.js';
 import { startServer } from '../../../support/running-server.js';
+import { typing } from '../../../support/typing.js';
 
 const secret = /^mctl_[\w-]{43}$/;
 const kept = 'keep it now: it is not shown again';
@@ -172,6 +174,28 @@ describe('mailctl engine tokens', () => {
 			revoke: ['shop'],
 		});
 		expect(await list()).toEqual(before);
+	});
+
+	it.each([
+		['tokens', 'create'],
+		['tokens', 'revoke'],
+		['dkim', 'add'],
+		['settings', 'set'],
+		['secrets', 'unwrap'],
+		['bounces', 'ingest'],
+		['migrate'],
+		['restore'],
+		['init'],
+	])('a person is asked nothing by engine %s %s for a deployment', async (...words) => {
+		const path = ['engine', ...words.filter((word) => word !== undefined)];
+		const remote = ['--base-url', 'http://127.0.0.1:9', ...path];
+		const { code, stderr } = await typing([], (options) => cli(remote, options), 200);
+		expect({ code, stderr: stripVTControlCharacters(stderr) }).toEqual({
+			code: 2,
+			stderr:
+				`error: ${path.join(' ')} works on the machine that owns the database only\n` +
+				'hint: give --db PATH, or --profile local for the default database of this machine\n',
+		});
 	});
 
 	it('are of the machine that has the database: exit 2 on a deployment', async () => {

@@ -15,6 +15,7 @@ export const explain = command({
 	summary: 'say what mails that came back mean; nothing is stored',
 	description:
 		'FILE is one mail as it arrived, with its header, or an mbox, whose first line begins with "From "; - reads standard input. What is printed of an mbox is a list, however many mails it has, and the lines of each are counted from its own first. Delivery status notifications (RFC 3464), feedback reports (RFC 5965), automatic answers (RFC 3834), the JSON of Amazon SES and the forms of mail systems that keep to none of these are told apart, with the place in the file and the rule that decided. Only a hard bounce makes an address bad. It needs no database, and goes to no deployment.',
+	needsNoDatabase: true,
 	args: [{ name: 'file', summary: 'one mail, or an mbox; - reads standard input', of: 'file', ask: 'File:' }],
 	output:
 		'{"kind": "bounce" | "delivery_notice", "reporting_mta", "envelope_id", "recipients": [{"address", "original_address", "action", "status", "reply_code", "diagnostic", "remote_mta", "hard", "why", "form", "place": {"part", "type", "line"}}], "returned": {"message_id", "subject", "to", "x_headers", "place"}}, {"kind": "complaint" | "feedback", "feedback_type", "recipients": [addresses], "user_agent", "envelope_id", "returned", "place"}, {"kind": "auto_reply", "why", "place"} or {"kind": "not_a_report", "why"}; of an mbox an array of these',
