@@ -5,7 +5,7 @@ import { type Command, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { changeColumns } from './apply/columns.js';
 import { aboutFile, declaredOptions } from './apply/options.js';
-import { agree, carryOut, retentionIn, sentence } from './apply/steps.js';
+import { agree, carryOut, pastVerbs, retentionIn, sentence } from './apply/steps.js';
 
 const apply: Command = command({
 	name: 'apply',
@@ -33,13 +33,16 @@ const apply: Command = command({
 			// On a database of this machine they are answered, and undone.
 			if ((await cx.connection()).local !== null) for (const step of steps) await step.make();
 			if (goes !== null) await cx.note(`This would ${goes}.`);
-			return cx.wouldDo(`${sentence(changes)} by ${file.name}`, { apply: file.name, changes });
+			return cx.wouldDo(`${sentence(changes) ?? 'change nothing'} by ${file.name}`, {
+				apply: file.name,
+				changes,
+			});
 		}
 		if (goes !== null) await cx.confirm({ kind: 'mild', what: goes });
 		await agree(cx, 'apply', steps);
 		await carryOut(cx, steps);
 		await cx.out.rows(changes, changeColumns, { all: true });
-		await cx.note(changes.length === 0 ? 'nothing to change' : `done: ${sentence(changes)}`);
+		await cx.note(sentence(changes, pastVerbs) ?? 'nothing to change');
 	},
 });
 

@@ -111,9 +111,20 @@ describe('apply and diff', () => {
 		const path = await file('mail.yaml', 'lists: []\n');
 		expect(await run(['apply', '-f', path, '--prune'])).toMatchObject({
 			code: 2,
-			stderr: expect.stringMatching(/deleted: list "Readers" with 1 subscriber, list "Nobody"\n/),
+			stderr:
+				'error: this will delete the list "Readers" with 1 subscriber, the list "Nobody"\n' +
+				'hint: add --confirm prune to agree\n',
 		});
+		const more = await file(
+			'more.yaml',
+			'lists: [{name: New, email_reason: r}]\nfields: [{variable: city, name: City}]\n',
+		);
+		expect((await run(['apply', '-f', more, '--prune'])).stderr).toMatch(
+			/^error: this will delete the list "Readers" with 1 subscriber, the list "Nobody"; and create 1 field and 1 list\n/,
+		);
 		expect(await json(['lists', 'list'])).toHaveLength(2);
+		const { stderr } = await run(['apply', '-f', more, '--prune', '--confirm', 'prune']);
+		expect(stderr).toBe('created 1 field and 1 list, deleted 2 lists\n');
 	});
 
 	it('reads standard input, and JSON', async () => {

@@ -16,10 +16,11 @@ export async function agree(cx: CommandContext, command: string, steps: readonly
 	}
 	const names = deleted.slice(0, mostNamed).map(({ change: { kind, name }, subscribers = 0 }) => {
 		const people = subscribers === 0 ? '' : ` with ${counted(subscribers, 'subscriber')}`;
-		return `${kind.slice(0, -1)} "${name}"${people}`;
+		return `the ${kind.slice(0, -1)} "${name}"${people}`;
 	});
 	const more = deleted.length > mostNamed ? ` and ${deleted.length - mostNamed} more` : '';
-	const what = `${sentence(changes)}; deleted: ${names.join(', ')}${more}`;
+	const others = sentence(changes.filter((change) => !deleted.some((step) => step.change === change)));
+	const what = [`delete ${names.join(', ')}${more}`, ...(others === null ? [] : [others])].join('; and ');
 	const isSevere = deleted.some(({ change: { kind } }) => kind === 'lists' || kind === 'fields');
 	await cx.confirm(isSevere ? { kind: 'severe', what, name: 'prune' } : { kind: 'mild', what });
 }
@@ -70,11 +71,20 @@ function settingsIn(changes: readonly Change[]): Record<string, string | null> {
 	);
 }
 
-/** `create 2, update 1, delete 3`. */
-export function sentence(changes: readonly Change[]): string {
+/** `create 1 list and 2 fields, delete 1 list`, or with verbs of the past `created 1 list …`; null: nothing. */
+export function sentence(
+	changes: readonly Change[],
+	verbs: Readonly<Record<Change['action'], string>> = plainVerbs,
+): string | null {
 	const parts = (['create', 'update', 'delete'] as const).flatMap((action) => {
-		const count = changes.filter((one) => one.action === action).length;
-		return count === 0 ? [] : [`${action} ${count}`];
+		const kinds = changes.filter((one) => one.action === action).map(({ kind }) => kind);
+		const counts = [...new Set(kinds)].map((kind) =>
+			counted(kinds.filter((one) => one === kind).length, kind.slice(0, -1)),
+		);
+		return counts.length === 0 ? [] : [`${verbs[action]} ${counts.join(' and ')}`];
 	});
-	return parts.length === 0 ? 'change nothing' : parts.join(', ');
+	return parts.length === 0 ? null : parts.join(', ');
 }
+
+const plainVerbs = { create: 'create', update: 'update', delete: 'delete' } as const;
+export const pastVerbs = { create: 'created', update: 'updated', delete: 'deleted' } as const;

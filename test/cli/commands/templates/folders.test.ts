@@ -211,9 +211,7 @@ describe('templates push', () => {
 		]);
 		expect(await push('--prune')).toMatchObject({
 			code: 2,
-			stderr: expect.stringContaining(
-				'this will delete 1; deleted: template "Old"\nhint: add --yes to agree',
-			),
+			stderr: expect.stringContaining('this will delete the template "Old"\nhint: add --yes to agree'),
 		});
 		expect(lines(await push('--prune', '-y')).at(-1)).toEqual(['deleted', 'Old', '', '']);
 		expect(lines(await push('--prune')).map(([action]) => action)).toEqual(Array(3).fill('unchanged'));
