@@ -1,9 +1,10 @@
 // Secrets wrapped by a key that is not in the database.
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { cli } from '../support/cli.js';
@@ -11,6 +12,7 @@ import { eventually } from '../support/eventually.js';
 import { makeProject, type Project } from '../support/project.js';
 import { type RunningServer, startServer } from '../support/running-server.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
+import { typing } from '../support/typing.js';
 
 const password = 'mail-server-password-1';
 const hookPassword = 'webhook-password-2';
@@ -151,6 +153,22 @@ describe('engine secrets', () => {
 		const alone = { MAILCTL_KEY_FILE: await project.file('alone', fresh) };
 		expect((await project.run(['lists', 'list'], { env: alone })).code).toBe(0);
 		expect((await project.run(['lists', 'list'], { env })).code).toBe(78);
+	});
+
+	it.each([
+		'wrap',
+		'unwrap',
+	])('%s of a database that is missing asks nothing and makes none', async (verb) => {
+		const missing = join(project.folder, 'missing.db');
+		const words = ['--db', missing, 'engine', 'secrets', verb];
+		const ended = await typing([], (options) => cli(words, { ...options, env }));
+		const stderr = stripVTControlCharacters(ended.stderr).replaceAll(/\s+/g, ' ');
+		expect({ code: ended.code, stderr }).toEqual({
+			code: 2,
+			stderr: expect.stringContaining(`hint: mailctl engine init --db ${missing} `),
+		});
+		expect(stderr).toMatch(/^error: [^?]*$/);
+		expect(existsSync(missing)).toBe(false);
 	});
 
 	it('status tells the key that is wanted without having it, and changes nothing', async () => {
