@@ -1,5 +1,6 @@
 /** `mailctl engine migrate`: all that a database holds, moved to another one. */
-import { shownDatabase } from '../../../store/url.js';
+import { resolve } from 'node:path';
+import { isPostgres, shownDatabase } from '../../../store/url.js';
 import { assertDatabaseName } from '../../config/target.js';
 import { refusalOf } from '../../frame/asking.js';
 import { command } from '../../frame/command.js';
@@ -18,8 +19,9 @@ const options = {
 		summary: 'where to: a new file, or postgres://USER@HOST/DATABASE, empty',
 		required: true,
 		ask: 'To, a new file or postgres://USER@HOST/DATABASE:',
-		whyNot: async (_: CommandContext, typed: string) =>
-			refusalOf(() => assertDatabaseName(typed.trim(), '--to')),
+		whyNot: async (cx: CommandContext, typed: string, { from }: Readonly<Record<string, unknown>>) =>
+			refusalOf(() => assertDatabaseName(typed.trim(), '--to')) ??
+			whyNotAnother(typed.trim(), from === undefined ? ownDatabase(cx) : String(from)),
 	},
 	undo: { kind: 'flag', summary: 'give up a move that has not ended: the first database is in use again' },
 } as const;
@@ -61,6 +63,12 @@ export const migrate = command({
 });
 
 type Moving = Awaited<ReturnType<typeof import('../../connect/migrate.js')['openMove']>>;
+
+/** Two names of one file are told when it is opened. */
+function whyNotAnother(to: string, source: string): string | null {
+	const isSame = isPostgres(to) ? to === source : resolve(to) === resolve(source);
+	return isSame ? 'that is the database itself: name another one' : null;
+}
 
 function ownDatabase(cx: CommandContext): string {
 	const target = cx.settings.target.target();
