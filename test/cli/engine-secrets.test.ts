@@ -171,6 +171,15 @@ describe('engine secrets', () => {
 		expect(existsSync(missing)).toBe(false);
 	});
 
+	it.each(['wrap', 'unwrap'])('%s of a database without secrets says so, and asks nothing', async (verb) => {
+		const { run } = await makeProject({ sender: false });
+		const ended = await typing([], (options) => run(['engine', 'secrets', verb], { ...options, env }));
+		expect({ code: ended.code, stderr: stripVTControlCharacters(ended.stderr) }).toEqual({
+			code: 0,
+			stderr: 'nothing to show\nthe database holds no secret yet\n',
+		});
+	});
+
 	it('status tells the key that is wanted without having it, and changes nothing', async () => {
 		const [wrapped] = (await project.json(['engine', 'secrets', 'wrap'], { env })) as object[];
 		const broken = { MAILCTL_KEY_FILE: '/nowhere' };

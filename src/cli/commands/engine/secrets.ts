@@ -73,8 +73,9 @@ const unwrap = command({
 	exits: [2, 78],
 	examples: ['mailctl engine secrets unwrap --yes'],
 	run: async (cx) => {
-		await cx.local();
-		if (!cx.dryRun) await cx.confirm({ kind: 'mild', what: 'store every secret of the database unwrapped' });
+		const { secrets } = await cx.local();
+		const isAsked = !cx.dryRun && (await secrets.counts()).length > 0;
+		if (isAsked) await cx.confirm({ kind: 'mild', what: 'store every secret of the database unwrapped' });
 		await rewrite(cx, 'plain');
 	},
 });
@@ -90,7 +91,9 @@ async function rewrite(cx: CommandContext, as: 'wrapped' | 'plain'): Promise<voi
 		const counts = await secrets.counts();
 		return cx.wouldDo(`store every secret ${as}`, as === 'wrapped' ? { wrap: counts } : { unwrap: counts });
 	}
-	await cx.out.rows(await secrets.counts(), columns, { all: true });
+	const counts = await secrets.counts();
+	await cx.out.rows(counts, columns, { all: true });
+	if (counts.length === 0) await cx.note('the database holds no secret yet');
 }
 
 export const secrets: CommandGroup = {
