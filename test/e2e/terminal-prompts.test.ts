@@ -79,6 +79,7 @@ const model = onceFor(() => {
 	mailctl('webhooks', 'create', '--url', 'https://hooks.example.com/in', '--type', 'OPENED');
 	mailctl('engine', 'tokens', 'create', '--name', 'shop');
 	mailctl('engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's', '--type', 'ed25519');
+	mailctl('suppressions', 'add', 'bob@example.com');
 	return folder;
 });
 
@@ -144,6 +145,9 @@ describe.skipIf(!canRun)('a confirmation', () => {
 		['webhooks delete 1', '(y/N)'],
 		['engine tokens revoke shop', '(y/N)'],
 		['senders remove news@example.com', '(y/N)'],
+		['suppressions remove bob@example.com', '(y/N)'],
+		['engine secrets unwrap', '(y/N)'],
+		['engine migrate --to other.db', '(y/N)'],
 	];
 	it.each([...severe, ...mild])('of mailctl %s is left as it was found', (words, question) => {
 		const { db, at } = place();
@@ -153,6 +157,72 @@ describe.skipIf(!canRun)('a confirmation', () => {
 			expect(at(80, words.split(' '), [[question, keys]]).end).toBe('130');
 		expect(at(40, words.split(' '), [[question, 'hang-up']]).end).toBe('-1');
 		expect(rowsOf(db)).toEqual(before);
+	});
+});
+
+describe.skipIf(!canRun)('a late question', () => {
+	const late: readonly (readonly [string, readonly Step[]])[] = [
+		[
+			'subscribers erase',
+			[
+				['E-mail address:', 'ann@example.com\\r'],
+				['Type ann@example.com to go on:', ''],
+			],
+		],
+		[
+			'suppressions remove',
+			[
+				['E-mail addresses:', 'bob@example.com\\r'],
+				['(y/N)', ''],
+			],
+		],
+		[
+			'engine migrate',
+			[
+				['DATABASE:', 'news.db\\r'],
+				['that is the database itself', `${back.repeat('news.db'.length)}other.db\\r`],
+				['(y/N)', ''],
+			],
+		],
+		[
+			'subscribers import people.csv --list News',
+			[
+				['Create it?', 'y\\r'],
+				['Why do its subscribers get mail?', ''],
+			],
+		],
+	];
+	it.each(late)('of mailctl %s is left as it was found', (words, steps) => {
+		const { db, folder, at } = filled();
+		writeFileSync(join(folder, 'people.csv'), 'email\ncy@example.com\n');
+		const before = rowsOf(db);
+		const files = readdirSync(folder).sort();
+		for (const [columns, keys] of [
+			[40, '\\x03'],
+			[80, '\\x04'],
+		] as const) {
+			const left = steps.map(([shown, typed]): Step => [shown, typed === '' ? keys : typed]);
+			expect(at(columns, words.split(' '), left).end).toBe('130');
+		}
+		expect(rowsOf(db)).toEqual(before);
+		expect(readdirSync(folder).sort()).toEqual(files);
+	});
+
+	it.each([
+		[40, '\\x03'],
+		[80, '\\x04'],
+	] as const)('of mailctl profile remove is left at %i columns', (columns, keys) => {
+		const { db, folder, at, mailctl, options } = filled();
+		mailctl('profile', 'add', 'mine', '--db', db);
+		const config = join(folder, '.config/mailctl/config.json');
+		const before = readFileSync(config, 'utf8');
+		const { MAILCTL_DB: _, ...env } = options.env;
+		const steps: Step[] = [
+			['Which profile:', 'mine\\r'],
+			['(y/N)', keys],
+		];
+		expect(at(columns, ['profile', 'remove'], steps, { ...options, env: env as never }).end).toBe('130');
+		expect(readFileSync(config, 'utf8')).toBe(before);
 	});
 });
 
