@@ -13,7 +13,7 @@ import { explained } from '../verbs/refusals.js';
 
 const columns: Columns<Sender> = [
 	column('id', 'ID', { align: 'right' }),
-	column('email', 'ADDRESS', { isKept: 'name', isName: true }),
+	column('email', 'ADDRESS', { isKept: 'address', isName: true }),
 	column('date_created', 'ADDED', { time: 'text', wide: true }),
 ];
 

@@ -16,8 +16,11 @@ export interface Column<T> {
 	align?: 'left' | 'right';
 	/** Never shortened or broken for a terminal: half a key is useless. */
 	isWhole?: boolean;
-	/** Shortened in its middle for a terminal, and late: ids where no column is left to leave out, then addresses and names. */
-	isKept?: 'id' | 'name';
+	/**
+	 * Never broken on a card, and shortened in its middle in a table: a name as early as texts, an id and then an address where
+	 * no column is left to leave out.
+	 */
+	isKept?: 'id' | 'name' | 'address';
 	/** Left out of a table where a terminal has no room for it; the widest of them first. */
 	isOptional?: boolean;
 	/** A number of things, not a name: a table groups its digits. */

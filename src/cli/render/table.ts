@@ -61,8 +61,8 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * Shortens texts first, leaves optional columns out next, then shortens ids, and addresses and names last; `null` when
- * even that does not fit.
+ * Shortens texts and names first, leaves optional columns out next, then shortens ids, and addresses last; `null` when even
+ * that does not fit.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
 	let shown = [...measured];
@@ -77,7 +77,7 @@ function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly
 		if (widestOne === null) break;
 		shown = shown.filter((one) => one !== widestOne);
 	}
-	const widths = squeezed(shown, room, ['id']) ?? squeezed(shown, room, ['id', 'name']);
+	const widths = squeezed(shown, room, ['id']) ?? squeezed(shown, room, ['id', 'name', 'address']);
 	return widths === null ? null : withWidths(shown, widths);
 }
 
@@ -85,10 +85,14 @@ function withWidths<T>(shown: readonly Measured<T>[], widths?: readonly number[]
 	return shown.map((one, at) => ({ ...one, fitted: widths?.[at] ?? one.width }));
 }
 
-function squeezed<T>(shown: readonly Measured<T>[], room: number, shortened: readonly ('id' | 'name')[]) {
+type Kept = NonNullable<Column<never>['isKept']>;
+
+/** `shortened`: as far as can be. */
+function squeezed<T>(shown: readonly Measured<T>[], room: number, shortened: readonly Kept[]) {
 	const least = shown.map(({ column: { isWhole, isKept }, width }) => {
-		if (isWhole === true || (isKept !== undefined && !shortened.includes(isKept))) return width;
-		return isKept === undefined ? leastCells : leastKept;
+		if (isWhole === true) return width;
+		if (isKept !== undefined && shortened.includes(isKept)) return leastKept;
+		return isKept === undefined || isKept === 'name' ? leastCells : width;
 	});
 	return squeeze(
 		shown.map(({ width }) => width),

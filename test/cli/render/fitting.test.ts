@@ -19,7 +19,7 @@ interface Row {
 
 const columns: Columns<Row> = [
 	column('id', 'ID', { isKept: 'id' }),
-	column('to', 'TO', { isKept: 'name' }),
+	column('to', 'TO', { isKept: 'address' }),
 	column('subject', 'SUBJECT', { isOptional: true }),
 	column('tag', 'TAG', { isOptional: true }),
 	column('state', 'STATE'),
@@ -51,7 +51,26 @@ describe('a table that is too wide', () => {
 		expect(second((await at(73)).text)).toBe('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f  ann@example.com  sent');
 	});
 
-	it('shortens ids, addresses and names last', async () => {
+	it('shortens names as early as texts, in their middle, and keeps addresses whole beside them', async () => {
+		const named: Columns<Row> = [
+			column('to', 'TO', { isKept: 'address' }),
+			column('subject', 'NAME', { isKept: 'name' }),
+			column('tag', 'TAG', { isOptional: true }),
+		];
+		const one = async (width: number) => {
+			const { text, leftOut } = await at(width, named);
+			return [second(text), leftOut];
+		};
+		expect(await one(70)).toEqual([
+			'ann@example.com  Our newsletter of Novembe…cond edition  november-2026',
+			[],
+		]);
+		expect(await one(50)).toEqual(['ann@example.com  Our newslett…ition  november-2026', []]);
+		expect(await one(40)).toEqual(['ann@example.com  Our newsletter …edition', ['TAG']]);
+		expect(await one(31)).toEqual(['ann@example.com  Our newsl…tion', ['TAG']]);
+	});
+
+	it('shortens ids and addresses last', async () => {
 		expect(second((await at(50)).text)).toBe('0b0e2b7c-6c3f-4d0…8c1d2e3f  ann@example.com  sent');
 		expect(second((await at(37)).text)).toBe('0b0e2b7c-…2e3f  ann@examp….com  sent');
 	});

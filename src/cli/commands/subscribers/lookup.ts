@@ -14,7 +14,7 @@ export type Subscribers = Crud<Subscriber, SubscriberInput, SubscriberFilter>;
 
 export const subscriberColumns: Columns<Subscriber> = [
 	column('id', 'ID', { align: 'right' }),
-	column('email', 'EMAIL', { isKept: 'name', isName: true }),
+	column('email', 'EMAIL', { isKept: 'address', isName: true }),
 	column('name', 'NAME', { isKept: 'name' }),
 	column('is_active', 'ACTIVE'),
 	column('disable_reason', 'REASON', { isOptional: true }),

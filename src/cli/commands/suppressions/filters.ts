@@ -24,7 +24,7 @@ import { type Columns, column } from '../../render/columns.js';
 import { resolveList } from '../../verbs/resolve.js';
 
 export const suppressionColumns: Columns<Suppression> = [
-	column('email', 'ADDRESS', { isKept: 'name', isName: true }),
+	column('email', 'ADDRESS', { isKept: 'address', isName: true }),
 	column('reason', 'REASON'),
 	// Nothing: of all lists.
 	column('list_id', 'LIST', { align: 'right' }),
