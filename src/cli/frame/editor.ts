@@ -29,7 +29,7 @@ export async function writeText(
 	let isKept = true;
 	try {
 		for (;;) {
-			const asked = `${question.replace(/:$/, '')}, written in:`;
+			const asked = `${question.replace(/:$/, '')}, Enter opens this editor:`;
 			editor = (await line({ question: asked, initial: editor })).trim() || editor;
 			const fault = await edit(editor, file, { io, signal });
 			const text = await readDraft(file);
@@ -97,7 +97,8 @@ async function edit(
 }
 
 function noEditor(editor: string): string {
-	return `no editor starts as ${JSON.stringify(editor)}; another name, such as nano, or the variable EDITOR helps`;
+	const other = editor === 'nano' ? 'vi' : 'nano';
+	return `no editor starts as ${JSON.stringify(editor)}; another name, such as ${other}, or the variable EDITOR helps`;
 }
 
 /** Without characters of the shell its words are parted here. A shell that runs it survives Ctrl-C as well. */
