@@ -33,6 +33,23 @@ export function unknownVariableOf(text: string): string | null {
 	return /^Unknown variable: (.*)\.$/s.exec(text)?.[1] ?? null;
 }
 
+/** Variables without a value, `#city#, #zip#`: of an address, or of what is said before. */
+export function noValueText(names: readonly string[], address?: string): string {
+	const list = names.map((name) => `#${name}#`).join(', ');
+	return address === undefined ? `No value for ${list}.` : `${address}: no value for ${list}.`;
+}
+
+/** The same of subscribers that are counted. */
+export function withoutValueText(names: readonly string[]): string {
+	return `without a value for ${names.map((name) => `#${name}#`).join(', ')}`;
+}
+
+/** The variables of either text; none in any other. */
+export function withoutValueOf(text: string): string[] {
+	const list = /(?:no|without a) value for (#.*#)\.?$/is.exec(text)?.[1] ?? '';
+	return [...list.matchAll(/#([^#]*)#/g)].map(([, name = '']) => name);
+}
+
 /** DRF's texts and ours with a value in them; the first match counts. */
 const patterns: readonly (readonly [RegExp, string])[] = [
 	[/^This field is required\.$/, 'required'],

@@ -158,6 +158,9 @@ export function describeCampaigns(open: OpenEmpty): void {
 				code: 'missing_variable',
 				error: 'a@example.org: no value for #city#.',
 			});
+			expect((await store.reads.campaignStatus({ id: command.id, now: 0 }))?.lists?.[0]?.reasons).toEqual([
+				{ code: 'missing_variable', detail: 'without a value for #city#', count: 3 },
+			]);
 		});
 
 		it('releases nothing when the count is another', async () => {

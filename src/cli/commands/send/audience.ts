@@ -18,30 +18,16 @@ import {
 import type { ComposedMessage } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { isMachine } from '../../frame/globals.js';
 import type { Foreseen } from '../../verbs/foreseen.js';
 import { walk } from '../../verbs/listing.js';
 import { subscribersByKey } from '../subscribers/walk.js';
+import { cannotBeSent, type Finding, type Findings } from './findings.js';
 import type { SendOptions } from './options.js';
 import { showDryRun, showPreview, showRequest, wantsPreview } from './preview.js';
-import {
-	cannotBeSent,
-	type Findings,
-	findingLine,
-	listed,
-	missingVariable,
-	shownFindings,
-} from './report.js';
 import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
-/** Why a recipient cannot be sent to. */
-export interface Finding {
-	code: string;
-	error: string;
-}
-
 /** What is found of an audience, read row by row. */
-export class Survey<Row> implements Findings {
+export class Survey<Row> {
 	/** The first row that can be sent to; null: there is none. */
 	first: Row | null = null;
 	/** Rows, requests or subscribers read. */
@@ -50,14 +36,15 @@ export class Survey<Row> implements Findings {
 	recipients = 0;
 	/** Those that were met before; they are rejected too. */
 	duplicates = 0;
-	rejected = 0;
-	lacksValues = false;
-	readonly lines: string[] = [];
-	readonly #most: number;
+	readonly findings: Findings;
 
-	/** `most`: findings to keep. */
-	constructor(most: number) {
-		this.#most = most;
+	constructor(findings: Findings) {
+		this.findings = findings;
+	}
+
+	/** Recipients that cannot be sent to. */
+	get rejected(): number {
+		return this.findings.rejected;
 	}
 
 	/** `isShown`: it may be the one whose message is shown. */
@@ -67,17 +54,9 @@ export class Survey<Row> implements Findings {
 	}
 
 	reject({ code, error }: Finding, { to, line }: { to: string; line?: number | undefined }): void {
-		this.rejected += 1;
 		if (code === 'duplicate') this.duplicates += 1;
-		this.lacksValues ||= code === missingVariable;
-		if (this.lines.length < this.#most)
-			this.lines.push(findingLine({ line: line ?? null, to, code, text: error }));
+		this.findings.add({ line: line ?? null, to, code, text: error });
 	}
-}
-
-/** Findings that a dry run keeps. */
-export function mostFindings(cx: CommandContext): number {
-	return isMachine(cx.out.format) ? Number.POSITIVE_INFINITY : shownFindings;
 }
 
 /** What all recipients share, as far as one is checked against it. */
@@ -99,21 +78,6 @@ export function lacking(
 	given: Readonly<Record<string, string>> = {},
 ): string[] {
 	return missingVariables(valuesOf(person, { used, context }, given), used, context);
-}
-
-/** The finding of a recipient without those values. */
-export function lacks(email: string, missing: readonly string[]): Finding {
-	return { code: missingVariable, error: `${email}: no value for ${sayVariables(missing)}.` };
-}
-
-/** Of an address that is in the audience already. */
-export function metBefore(email: string): Finding {
-	return { code: 'duplicate', error: `${email} is in this campaign already.` };
-}
-
-/** `#a#, #b#`, as people write them. */
-export function sayVariables(names: readonly string[]): string {
-	return names.map((name) => `#${name}#`).join(', ');
 }
 
 /** The call for one recipient, as a campaign makes it. */
@@ -139,11 +103,12 @@ function valuesOf(
 /** Ends as the campaign would: `UsageError` for findings, unless they are to be left out. */
 export async function assertFindings(
 	cx: CommandContext,
-	found: Findings,
+	{ findings, recipients }: Pick<Survey<unknown>, 'findings' | 'recipients'>,
 	{ skipInvalid }: SendOptions,
 ): Promise<void> {
-	if (found.rejected > 0 && !skipInvalid) throw cannotBeSent(found, { where: '', isNamed: false });
-	for (const line of listed(found)) await cx.warn(`left out: ${line}`);
+	const of = recipients + findings.rejected;
+	if (findings.rejected > 0 && !skipInvalid) throw cannotBeSent(findings, { of });
+	for (const line of findings.lines(of)) await cx.warn(`left out: ${line}`);
 }
 
 /** What a campaign would do. */

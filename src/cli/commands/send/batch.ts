@@ -7,6 +7,7 @@ import { builtInVariables } from '../../../api/fields.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import { isRecord } from '../../../api/json.js';
 import { type CheckedSend, sendFields } from '../../../api/messages.js';
+import { noValueText } from '../../../api/refusals.js';
 import { usedVariables } from '../../../api/variables.js';
 import { missingVariables } from '../../../engine/rules/meta.js';
 import { type ParsedRequest, parseRequest } from '../../../engine/rules/request-rows.js';
@@ -17,17 +18,10 @@ import { type ExitCode, exits } from '../../frame/exit.js';
 import { counted } from '../../render/counted.js';
 import { walk } from '../../verbs/listing.js';
 import { namedIn, readAttachments, uploadAttachments } from './attach.js';
-import {
-	assertAllowed,
-	assertFindings,
-	metBefore,
-	mostFindings,
-	Survey,
-	sayVariables,
-	showPlan,
-} from './audience.js';
+import { assertAllowed, assertFindings, Survey, showPlan } from './audience.js';
 import { type Beginning, beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
+import { findingsFor, metBefore, missingVariable, warnOfFindings } from './findings.js';
 import type { SendOptions } from './options.js';
 import {
 	addresseeOf,
@@ -40,7 +34,7 @@ import {
 	wantsPreview,
 } from './preview.js';
 import { notAmong, shownKey } from './preview-as.js';
-import { assertExpected, listed, missingVariable, shownFindings } from './report.js';
+import { assertExpected } from './report.js';
 import { findTemplate, isMadeElsewhere, type Prepared } from './request.js';
 import { addressesOfRequest, assertRowOptions, rowCampaign } from './rows.js';
 import { runCampaign } from './run.js';
@@ -157,8 +151,7 @@ async function look(cx: CommandContext, sending: Sending): Promise<ExitCode | un
 	const prepared = await prepareFirst(cx, first, files);
 	await assertAcceptable(cx, first);
 	if (isWhole(cx, options)) return dryRun(cx, sending, { found, first, prepared });
-	if (rejected > 0)
-		await cx.warn(`${counted(rejected, 'recipient')} would be refused: ${listed(found).join('; ')}`);
+	await warnOfFindings(cx, { findings: found.findings, of: recipients + rejected }, options);
 	const addressee = await addresseeOf(cx, prepared, options.previewAs ?? first.to[0] ?? '');
 	if (wantsPreview(options) || options.testTo === undefined)
 		return showPreview(cx, await compose(cx, prepared, addressee), options).then(() => undefined);
@@ -191,12 +184,11 @@ async function dryRun(
 }
 
 /**
- * Read as a campaign would read them; a dry run to the end, else no further than the first that can be sent. Recipients that
- * come again are known by 64 bits of a hash, 11 to 21 bytes each. Templates and lists of requests are looked up only where
- * they are staged.
+ * Read as a campaign would read them; a trial no further than the first that can be sent. Recipients that come again are
+ * known by 64 bits of a hash, 11 to 21 bytes each. Templates and lists of requests are looked up only where they are staged.
  */
 async function surveyed(cx: CommandContext, { lines, options }: Sending): Promise<Survey<SendRequest>> {
-	const found = new Survey<SendRequest>(isWhole(cx, options) ? mostFindings(cx) : shownFindings);
+	const found = new Survey<SendRequest>(findingsFor(cx));
 	const check = await checker(cx, options);
 	const met = new AddressSet();
 	const shown = shownKey(options);
@@ -215,7 +207,7 @@ async function surveyed(cx: CommandContext, { lines, options }: Sending): Promis
 			// Checked: it is what a send call takes.
 			found.add(row.request as SendRequest, fresh, isAny || send.to.some(({ key }) => key === shown));
 		}
-		if (found.first !== null && !isWhole(cx, options)) break;
+		if (found.first !== null && options.testTo !== undefined) break;
 	}
 	return found;
 }
@@ -249,8 +241,7 @@ async function checker(
 		// A field may have a value for the recipient: only the service knows.
 		const missing = strictVars ? missingIn(request.send).filter((name) => !fields.has(name)) : [];
 		if (missing.length === 0) return request;
-		const error = `No value for ${sayVariables(missing)}.`;
-		return { kind: 'rejected', code: missingVariable, error, to: '' };
+		return { kind: 'rejected', code: missingVariable, error: noValueText(missing), to: '' };
 	};
 }
 

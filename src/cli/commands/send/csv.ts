@@ -6,10 +6,8 @@ import type { CampaignSource } from '../../../api/campaigns.js';
 import type { CampaignSpec, Recipient } from '../../../api/capabilities.js';
 import { invalid } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
-import { withoutDefaults } from '../../../api/variables.js';
 import type { Person } from '../../../engine/rules/meta.js';
 import { parseRecipient } from '../../../engine/rules/recipient-rows.js';
-import { isVariableName, type Misnamed, misnamedVariables } from '../../../jobs/campaign-columns.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
@@ -18,11 +16,7 @@ import { uploadAttachments } from './attach.js';
 import {
 	assertAllowed,
 	assertFindings,
-	type Finding,
 	lacking,
-	lacks,
-	metBefore,
-	mostFindings,
 	requestFor,
 	Survey,
 	sharedBy,
@@ -31,7 +25,17 @@ import {
 import { type Beginning, beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
 import { readFieldValues } from './field-values.js';
+import {
+	type Finding,
+	type Found,
+	findingsFor,
+	lacks,
+	metBefore,
+	warnOfFindings,
+	withNamed,
+} from './findings.js';
 import { linted, warnOfContent } from './lint.js';
+import { assertNamed } from './misnamed.js';
 import type { SendOptions } from './options.js';
 import {
 	type Addressee,
@@ -44,16 +48,7 @@ import {
 } from './preview.js';
 import { isShown, notAmong, shownKey } from './preview-as.js';
 import { assertExpected } from './report.js';
-import {
-	contentOf,
-	isOpaque,
-	missingVariables,
-	openVariables,
-	type Prepared,
-	prepare,
-	specOf,
-	withContext,
-} from './request.js';
+import { type Prepared, prepare, specOf, withContext } from './request.js';
 import { assertRowOptions, rowCampaign } from './rows.js';
 import { runCampaign } from './run.js';
 import {
@@ -154,7 +149,7 @@ async function dryRun(cx: CommandContext, sending: TableSending, origin: Campaig
 	const { prepared, file, options } = sending;
 	const campaign = { options, of: sourceName(file), spec: tableSpec(sending, origin) };
 	if (await foreseeCampaign(cx, campaign)) return exits.done;
-	const found = await surveyed(cx, sending);
+	const found = await surveyed(cx, sending, (row) => assertRowAllowed(cx, row));
 	if (found.first === null && options.previewAs !== undefined)
 		throw notAmong(options, `the rows of ${sourceName(file)}`);
 	const { first, read: rows, recipients, duplicates, rejected } = found;
@@ -181,13 +176,22 @@ async function dryRun(cx: CommandContext, sending: TableSending, origin: Campaig
 	return rejected > 0 ? exits.partly : exits.done;
 }
 
-/** The table is read to its end. Throws `UsageError` for an address the profile may not write to. */
-async function surveyed(cx: CommandContext, sending: TableSending): Promise<Survey<Recipient>> {
-	const found = new Survey<Recipient>(mostFindings(cx));
+/** Throws `UsageError` for an address the profile may not write to. */
+function assertRowAllowed(cx: CommandContext, { to, refused }: Recipient): void {
+	if (refused === undefined) assertAllowed(cx, [to]);
+}
+
+/** The table is read to its end; `watch` sees each row. */
+async function surveyed(
+	cx: CommandContext,
+	sending: TableSending,
+	watch: (row: Recipient) => void,
+): Promise<Survey<Recipient>> {
+	const found = new Survey<Recipient>(findingsFor(cx));
 	const check = await checker(cx, sending);
 	const key = shownKey(sending.options);
 	for await (const row of sending.table.rows) {
-		if (row.refused === undefined) assertAllowed(cx, [row.to]);
+		watch(row);
 		found.read += 1;
 		const finding = check(row);
 		if (finding === null) found.add(row, 1, isShown(key, row.to));
@@ -237,27 +241,40 @@ function isBuiltIn(name: string): boolean {
 	return builtInVariables.some((builtIn) => builtIn === name);
 }
 
-/** How many rows can be sent to, and the message of the first; nothing is written. */
+/** How many rows can be sent to, what speaks against the others, and the message of the first; nothing is written. */
 export async function lookAtTable(
 	cx: CommandContext,
 	asked: Omit<TableSending, 'table'>,
-): Promise<{ count: number; look: { prepared: Prepared; addressee: Addressee } | null }> {
+): Promise<{ count: number; look: { prepared: Prepared; addressee: Addressee } | null; found: Found }> {
 	return withTable(cx, asked, glance(cx, asked.file, '--csv'), async (sending) => {
-		const { first, recipients: count } = await surveyed(cx, sending);
-		if (first === null) return { count, look: null };
+		let shown: Recipient | null = null;
+		const survey = await surveyed(cx, sending, (row) => {
+			assertRowAllowed(cx, row);
+			shown ??= isLookedAt(row, sending.options) ? row : null;
+		});
+		const { recipients: count, rejected, findings } = survey;
+		const found = { findings, of: count + rejected };
+		const first = survey.first ?? shown;
+		if (first === null) return { count, look: null, found };
 		const prepared = withContext(sending.prepared, first);
-		return { count, look: { prepared, addressee: await addresseeOf(cx, prepared, first.to) } };
+		return { count, look: { prepared, addressee: await addresseeOf(cx, prepared, first.to) }, found };
 	});
 }
 
-/** `--preview` and `--eml`: the first row's message. */
+/** `--preview` and `--eml`: the first row's message, and what speaks against rows. */
 async function preview(cx: CommandContext, sending: TableSending): Promise<void> {
 	const { prepared, options } = sending;
-	const first = await firstOf(sending);
-	const filled = withContext(prepared, first);
-	await assertAcceptable(cx, { ...filled.request, to: [first.to] });
+	let shown: Recipient | null = null;
+	const { recipients, rejected, findings } = await surveyed(cx, sending, (row) => {
+		shown ??= isLookedAt(row, options) ? row : null;
+	});
+	const first = assertFound(shown, sending);
+	// What the row says beside it is for the message to show.
+	await assertAcceptable(cx, { ...prepared.request, to: [first.to] });
 	await warnOfContent(cx, prepared);
-	await showPreview(cx, await composeFor(cx, prepared, first), options);
+	const found = { findings, of: recipients + rejected };
+	await warnOfFindings(cx, found, options);
+	await showPreview(cx, await composeFor(cx, withNamed(prepared, found), first), options);
 }
 
 async function composeFor(cx: CommandContext, prepared: Prepared, row: Recipient) {
@@ -266,11 +283,22 @@ async function composeFor(cx: CommandContext, prepared: Prepared, row: Recipient
 }
 
 /** The first row with an address; what else is wrong with it is for the message to show. */
-async function firstOf({ table, file, options }: TableSending): Promise<Recipient> {
-	const key = shownKey(options);
-	for await (const row of table.rows)
-		if (row.refused === undefined && parseAddress(row.to) !== null && isShown(key, row.to)) return row;
-	if (key !== null) throw notAmong(options, `the rows of ${sourceName(file)}`);
+async function firstOf(sending: TableSending): Promise<Recipient> {
+	for await (const row of sending.table.rows) if (isLookedAt(row, sending.options)) return row;
+	return assertFound(null, sending);
+}
+
+function isLookedAt({ to, refused }: Recipient, options: SendOptions): boolean {
+	return refused === undefined && parseAddress(to) !== null && isShown(shownKey(options), to);
+}
+
+/** Throws `UsageError` without a row to look at. */
+function assertFound(
+	row: Recipient | null,
+	{ file, options }: Pick<TableSending, 'file' | 'options'>,
+): Recipient {
+	if (row !== null) return row;
+	if (shownKey(options) !== null) throw notAmong(options, `the rows of ${sourceName(file)}`);
 	throw new UsageError(`${sourceName(file)} has no row that could be sent to`);
 }
 
@@ -283,50 +311,4 @@ async function sendTest(cx: CommandContext, sending: TableSending, to: string): 
 	const filled = withContext(prepared, first);
 	const addressee = await addresseeOf(cx, filled, first.to);
 	return sendTrial(cx, { prepared: filled, addressee, to, options });
-}
-
-/**
- * A column whose name is no variable's would show as `#First Name#` in every message. Throws `UsageError` naming each;
- * what only the service knows to say is not looked at.
- */
-async function assertNamed(
-	cx: CommandContext,
-	prepared: Prepared,
-	{ header, columns }: Pick<OpenTable, 'header' | 'columns'>,
-): Promise<void> {
-	if (isOpaque(prepared)) return;
-	const written = contentOf(prepared);
-	// A default would hide the mistake in every message.
-	const content = {
-		...written,
-		subject: withoutDefaults(written.subject),
-		text: written.text && withoutDefaults(written.text),
-		html: written.html && withoutDefaults(written.html),
-	};
-	const texts = [content.subject, content.text ?? '', content.html ?? ''];
-	const misnamed = misnamedVariables(texts, header, columns);
-	if (misnamed.length === 0) return;
-	const context = prepared.request.context ?? {};
-	const open = openVariables(content, context);
-	const missing = await missingVariables(cx, content, context);
-	// With a table its columns are what counts: a field stands for one only where that was to be left out.
-	const refused = misnamed.filter(
-		({ written, variable }) =>
-			!isVariableName(written) || (variable === null ? missing : open).includes(written),
-	);
-	const [first] = refused;
-	if (first === undefined) return;
-	throw new UsageError('the message names columns by what is no variable of theirs; nothing was sent', {
-		details: refused.map(sayMisnamed),
-		hint: `a variable is named with letters A to Z, digits and _: ${wayOut(first)}; --no-strict-vars leaves it as it is`,
-	});
-}
-
-function sayMisnamed({ written, column, variable }: Misnamed): string {
-	if (variable === null) return `#${written}#: the column "${column}" gives no variable`;
-	return `#${written}#: the column "${column}" is #${variable}#`;
-}
-
-function wayOut({ column, variable }: Misnamed): string {
-	return variable === null ? `--map "${column}=x" and #x# in the message` : `write #${variable}#`;
 }

@@ -12,17 +12,9 @@ import { type ExitCode, exits } from '../../frame/exit.js';
 import { counted, numberText } from '../../render/counted.js';
 import { walk } from '../../verbs/listing.js';
 import { subscribersByKey } from '../subscribers/walk.js';
-import {
-	assertFindings,
-	assertListAllowed,
-	lacking,
-	lacks,
-	mostFindings,
-	requestFor,
-	Survey,
-	showPlan,
-} from './audience.js';
+import { assertFindings, assertListAllowed, lacking, requestFor, Survey, showPlan } from './audience.js';
 import { warnOfLinks } from './deliver.js';
+import { type Found, findingsFor, lacks } from './findings.js';
 import { warnOfContent } from './lint.js';
 import type { SendOptions } from './options.js';
 import { asSubscriber, assertAcceptable, compose } from './preview.js';
@@ -30,6 +22,8 @@ import { isShown, notAmong, shownKey } from './preview-as.js';
 import { assertExpected } from './report.js';
 import { contentOf, isOpaque, openVariables, type Prepared } from './request.js';
 import {
+	addOfLists,
+	type Forecast,
 	foreseeLists,
 	noneOf,
 	reasonsOf,
@@ -86,8 +80,9 @@ async function forecast(cx: CommandContext, sending: ListSending): Promise<ExitC
 	};
 	const first = options.previewAs === undefined ? anyone : await shownOf(cx, sending);
 	if (first !== null) await assertAcceptable(cx, { ...prepared.request, to: [first.person.email] });
-	const lines = foreseen.findings.slice(0, mostFindings(cx));
-	await assertFindings(cx, { rejected, lines, lacksValues: rejected > 0 }, options);
+	const findings = findingsFor(cx);
+	addOfLists(findings, { reasons: reasonsOf(foreseen.lists), errors: foreseen.findings });
+	await assertFindings(cx, { findings, recipients: staged + suppressed }, options);
 	for (const line of sayLists(foreseen.lists, selection)) await cx.note(line);
 	const left = sayReasons(reasonsOf(foreseen.lists), selection.names);
 	if (left !== '') await cx.note(`without ${left}`);
@@ -127,6 +122,23 @@ async function conclude(
 	return rejected > 0 ? exits.partly : exits.done;
 }
 
+/**
+ * What staging would come to, where a subscriber could be refused and the service is ours; null: none can be, or only
+ * staging tells. The lists are read to their end.
+ */
+export async function foreseeFindings(
+	cx: CommandContext,
+	{ prepared, selection, spec, options }: Omit<ListSending, 'list'>,
+): Promise<(Found & { forecast: Forecast }) | null> {
+	if (options.strictVars === false || variablesOfPeople(prepared).length === 0) return null;
+	if ((await (await cx.api()).capabilities()).ext.audiences === undefined) return null;
+	const forecast = await foreseeLists(cx, selection, spec);
+	const findings = findingsFor(cx);
+	addOfLists(findings, { reasons: reasonsOf(forecast.lists), errors: forecast.findings });
+	const { staged, suppressed, rejected } = totalOf(forecast.lists);
+	return { findings, of: staged + suppressed + rejected, forecast };
+}
+
 /** The variables whose values differ between the people of a list; empty too where only the service knows. */
 function variablesOfPeople(prepared: Prepared): string[] {
 	if (isOpaque(prepared)) return [];
@@ -140,7 +152,7 @@ async function surveyed(
 	used: readonly string[],
 ): Promise<Survey<Subscriber>> {
 	const api = await cx.api();
-	const found = new Survey<Subscriber>(mostFindings(cx));
+	const found = new Survey<Subscriber>(findingsFor(cx));
 	const people = walk(await subscribersByKey(api, list.id), { is_active: true }, { signal: cx.signal });
 	for await (const person of people) {
 		const { email } = person;

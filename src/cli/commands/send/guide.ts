@@ -13,9 +13,10 @@ import { choicesOf, withSize } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/markdown.js';
 import { assertAllowed } from './audience.js';
 import { assertCanDeliver } from './deliver.js';
+import { audienceOf, type Look, preview } from './looks.js';
 import { type SendOptions, sendOptions, settled } from './options.js';
-import { type Addressee, addresseeOf, asSubscriber, compose, sendTrial } from './preview.js';
-import { hasBody, isMadeElsewhere, isOpaque, type Prepared, prepare } from './request.js';
+import { sendTrial } from './preview.js';
+import { hasBody, prepare } from './request.js';
 import { askSender } from './sender.js';
 import { whyNotAt } from './timing.js';
 
@@ -177,7 +178,7 @@ function isLookedAt(cx: CommandContext, { preview, previewAs, eml, testTo }: Sen
 	return cx.dryRun || [preview, previewAs, eml, testTo].some((look) => look !== undefined);
 }
 
-type Step = 'send' | 'later' | 'test' | 'text' | 'subject' | 'cancel';
+type Step = 'send' | 'later' | 'test' | 'skip' | 'text' | 'subject' | 'cancel';
 
 /**
  * The message is shown, and shown again after each change, until it is sent on: the number of recipients, null where only
@@ -193,9 +194,11 @@ async function decide(
 	for (let last: Step | null = null; ; keep(options)) {
 		const shown = settled(options, { isDryRun: cx.dryRun });
 		const prepared = await prepare(cx, shown);
-		const { count, look } = await audienceOf(cx, prepared, shown);
-		if (last !== 'test' && look !== null) await preview(cx, look);
-		last = await cx.choose('What now?', stepsOf(options, { count, isPlannable, isTestable: look !== null }));
+		const { count, look, found } = await audienceOf(cx, prepared, shown);
+		if (last !== 'test') await preview(cx, look, { found, options });
+		const isTestable = look !== null;
+		const rejected = options.skipInvalid ? 0 : (found?.findings.rejected ?? 0);
+		last = await cx.choose('What now?', stepsOf(options, { count, isPlannable, isTestable, rejected }));
 		if (last === 'send') return count;
 		if (last === 'cancel') throw new Declined();
 		if (last === 'later') {
@@ -207,20 +210,36 @@ async function decide(
 	}
 }
 
+interface Situation {
+	/** See `audienceOf`. */
+	count: number | null;
+	isPlannable: boolean;
+	isTestable: boolean;
+	/** Recipients that the campaign is refused for. */
+	rejected: number;
+}
+
 function stepsOf(
 	{ text, subject }: SendOptions,
-	{ count, isPlannable, isTestable }: { count: number | null; isPlannable: boolean; isTestable: boolean },
+	{ count, isPlannable, isTestable, rejected }: Situation,
 ): { name: string; value: Step }[] {
+	const isAllowed = rejected === 0;
+	const others = count === null ? 'the others' : counted(count, 'other', 'others');
 	const steps: { name: string; value: Step; isThere: boolean }[] = [
 		{
 			name: count === null ? 'send it' : `send it to ${counted(count, 'recipient')}`,
 			value: 'send',
-			isThere: true,
+			isThere: isAllowed,
 		},
-		{ name: 'send it at a later time', value: 'later', isThere: isPlannable },
+		{ name: 'send it at a later time', value: 'later', isThere: isPlannable && isAllowed },
 		{ name: 'send a test mail to yourself', value: 'test', isThere: isTestable },
 		{ name: 'change the text', value: 'text', isThere: text !== undefined },
 		{ name: 'change the subject', value: 'subject', isThere: subject !== undefined },
+		{
+			name: `leave out ${counted(rejected, 'recipient')} and go on with ${others}`,
+			value: 'skip',
+			isThere: !isAllowed && count !== 0,
+		},
 		{ name: 'cancel', value: 'cancel', isThere: true },
 	];
 	return steps.filter(({ isThere }) => isThere);
@@ -241,56 +260,12 @@ async function askTime(cx: CommandContext): Promise<string> {
 async function changed(
 	cx: CommandContext,
 	options: SendOptions,
-	what: 'text' | 'subject',
+	what: 'skip' | 'text' | 'subject',
 ): Promise<SendOptions> {
+	if (what === 'skip') return { ...options, skipInvalid: true };
 	if (what === 'text') return { ...options, ...(await askBody(cx, 'text', options.text)) };
 	return { ...options, subject: await askSubject(cx, options.subject) };
 }
-
-/** A message to look at: that of the first recipient. */
-interface Look {
-	prepared: Prepared;
-	addressee: Addressee;
-}
-
-/** The recipients before staging, suppressed ones among them; null: they are known afterwards alone. */
-async function audienceOf(
-	cx: CommandContext,
-	prepared: Prepared,
-	options: SendOptions,
-): Promise<{ count: number | null; look: Look | null }> {
-	const [to] = options.to;
-	if (to !== undefined) {
-		const addressee = await addresseeOf(cx, prepared, to);
-		return { count: options.to.length, look: { prepared, addressee } };
-	}
-	if (options.csv !== undefined) {
-		// Standard input can be read once.
-		if (options.csv === '-') return { count: null, look: null };
-		const { lookAtTable } = await import('./csv.js');
-		return lookAtTable(cx, { prepared, file: options.csv, options });
-	}
-	const { lookAtList } = await import('./list.js');
-	const { count, first } = await lookAtList(cx, prepared, options);
-	const addressee = first && asSubscriber(first.person, first.list.email_reason);
-	return { count, look: addressee && { prepared, addressee } };
-}
-
-/** What the first recipient gets, as text. A service of others makes its messages by itself. */
-async function preview(cx: CommandContext, { prepared, addressee }: Look): Promise<void> {
-	if (isOpaque(prepared) || (await isMadeElsewhere(cx))) return;
-	const { subject, text } = await compose(cx, prepared, addressee);
-	const lines = text.trimEnd().split('\n');
-	const cut =
-		lines.length > mostLines
-			? [...lines.slice(0, mostLines), `… ${lines.length - mostLines} more lines`]
-			: lines;
-	const body = cut.map((line) => `  ${line}`.trimEnd()).join('\n');
-	await cx.note(`Subject: ${subject}\nTo: ${addressee.to}\n\n${body}\n`);
-}
-
-/** Lines of the preview: the question stands below it on the same screen. */
-const mostLines = 40;
 
 async function test(cx: CommandContext, look: Look, options: SendOptions): Promise<void> {
 	const own = parseAddress(options.from ?? '')?.address;

@@ -9,15 +9,17 @@ import { uploadAttachments } from './attach.js';
 import { assertAllowed, assertListAllowed } from './audience.js';
 import { beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
 import { assertCanDeliver, warnOfLinks } from './deliver.js';
-import { composeFor, dryRun, firstSelected, type ListSending } from './forecast.js';
+import { type Found, warnOfFindings, withNamed } from './findings.js';
+import { composeFor, dryRun, firstSelected, foreseeFindings, type ListSending } from './forecast.js';
 import { linted, warnOfContent } from './lint.js';
 import { assertListOptions, type SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { asSubscriber, assertAcceptable, sendTrial, showPreview, wantsPreview } from './preview.js';
 import { type Prepared, prepare, specOf } from './request.js';
-import { type ResultsHow, writeResults, writeRowResults } from './results.js';
+import { type ResultsHow, readFindings, writeResults, writeRowResults } from './results.js';
 import { type CampaignRun, type RunOptions, runCampaign } from './run.js';
 import {
+	addOfLists,
 	foreseeLists,
 	noneOf,
 	type RunSelection,
@@ -67,26 +69,28 @@ export async function lookAtList(
 	cx: CommandContext,
 	prepared: Prepared,
 	options: SendOptions,
-): Promise<{ count: number | null; first: { list: List; person: Subscriber } | null }> {
+): Promise<{
+	count: number | null;
+	first: { list: List; person: Subscriber } | null;
+	found: Found | null;
+}> {
 	const selection = await select(cx, options);
 	const [list] = selection.lists;
-	const isWhole = Object.keys(selection.audience).length === 0;
-	// Who has no value for a variable is left out.
-	if (isWhole && !options.skipInvalid) {
+	const sending = { prepared, selection, list, spec: listSpec(prepared, selection, options), options };
+	const found = await foreseeFindings(cx, sending);
+	if (found === null && Object.keys(selection.audience).length === 0) {
 		const count = list.active_subscribers_count;
-		const sending = { prepared, selection, list, spec: listSpec(prepared, selection, options), options };
-		return { count, first: count === 0 ? null : await firstSelected(cx, sending) };
+		return { count, first: count === 0 ? null : await firstSelected(cx, sending), found };
 	}
 	if ((await (await cx.api()).capabilities()).ext.audiences === undefined)
-		return { count: null, first: null };
-	const foreseen = await foreseeLists(cx, selection, listSpec(prepared, selection, options));
-	const { first } = foreseen;
+		return { count: null, first: null, found };
+	const { lists, first } = found?.forecast ?? (await foreseeLists(cx, selection, sending.spec));
 	const person =
 		first && (await (await cx.api()).subscribers(first.list.id).get(first.id, { signal: cx.signal }));
-	return {
-		count: foreseen.lists.reduce((sum, { staged, suppressed }) => sum + staged + suppressed, 0),
-		first: first && person && { list: first.list, person },
-	};
+	const count = lists.reduce((sum, { staged, suppressed }) => sum + staged + suppressed, 0);
+	if (first !== null && person !== null) return { count, first: { list: first.list, person }, found };
+	// Everyone lacks a value: the first shows which.
+	return { count, first: found?.findings.rejected ? await firstSelected(cx, sending) : null, found };
 }
 
 /** `--preview` and `--eml`: what the first would get. */
@@ -95,7 +99,10 @@ async function preview(cx: CommandContext, sending: ListSending): Promise<void> 
 	const first = await firstSelected(cx, sending);
 	await assertAcceptable(cx, { ...prepared.request, to: [first.person.email] });
 	await warnOfContent(cx, prepared);
-	await showPreview(cx, await composeFor(cx, prepared, first), options);
+	const found = await foreseeFindings(cx, sending);
+	if (found !== null) await warnOfFindings(cx, found, options);
+	const named = found === null ? prepared : withNamed(prepared, found);
+	await showPreview(cx, await composeFor(cx, named, first), options);
 }
 
 /** To an address of one's own: with the first subscriber's variables, in no campaign. */
@@ -140,13 +147,17 @@ export function listJob(
 		subject,
 		stage: async () => {
 			for (const one of selection.lists)
-				for (const { error } of await stageList(cx, place.campaigns, { id, list_id: one.id }))
+				for (const { error } of await stageList(cx, place.campaigns, { id, list: one }))
 					rejects.push({ error });
 		},
 		hasRejectLines: false,
-		findings: async (most) => rejects.slice(0, most).map(({ error }) => error),
-		// Addresses were checked when people were added: that a value is missing is all there is to find.
-		lacksValues: async () => true,
+		findings: async (into) => {
+			// Kept on this machine, a campaign has the outcome of each recipient.
+			if (place.isForeign) return readFindings(cx, { campaigns: place.campaigns, id }, into);
+			const { lists = [] } = await place.campaigns.status(id);
+			const errors = rejects.map(({ error }) => error);
+			addOfLists(into, { reasons: reasonsOf(lists), errors });
+		},
 		sample: (most) => firstAddresses(cx, { selection, id }, most),
 		writeResults: (path, how) => writeListResults(cx, { place, id }, path, how),
 		warn: () => warnOfLinks(cx, { bulk, list: list.name }),
@@ -158,20 +169,20 @@ export function listJob(
 	};
 }
 
-/** A call stages for about so long: proxies and `--timeout` wait for no million of recipients. */
-const longestPartMs = 5_000;
+/** A call stages for about so long: a person sees how far it is, and proxies and `--timeout` wait for no million. */
+const longestPartMs = 1_000;
 
 /** Calls until the list was read to its end; the last answer has the first rejects of all parts. */
 async function stageList(
 	cx: CommandContext,
 	campaigns: CampaignPlace['campaigns'],
-	{ id, list_id }: { id: string; list_id: number },
+	{ id, list }: { id: string; list: RunSelection['lists'][number] },
 ): Promise<readonly Reject[]> {
 	const forMs = Math.min(longestPartMs, Math.floor(cx.settings.timeoutMs.value / 4));
-	const progress = cx.progress('staging', null);
+	const progress = cx.progress('staging', list.overall_subscribers_count ?? null);
 	try {
 		for (let read = 0; ; ) {
-			const { counts, rejects, is_partial } = await campaigns.addList(id, list_id, {
+			const { counts, rejects, is_partial } = await campaigns.addList(id, list.id, {
 				signal: cx.signal,
 				forMs,
 			});

@@ -138,7 +138,7 @@ function filesBelow({ files = [] }: ComposedMessage): string[] {
 }
 
 /** Of what stays as `#name#` in the message. */
-function warnOfMissing(cx: CommandContext, { missing }: ComposedMessage): Promise<void> {
+export function warnOfMissing(cx: CommandContext, { missing }: ComposedMessage): Promise<void> {
 	if (missing.length === 0) return Promise.resolve();
 	return cx.warn(`no value for ${missing.map((name) => `#${name}#`).join(', ')}`);
 }

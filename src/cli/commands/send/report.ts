@@ -1,6 +1,6 @@
 /** Texts about a campaign: its progress, findings about its recipients, and the command or server that continues it. */
 
-import { type CampaignResult, campaignState } from '../../../api/campaigns.js';
+import { campaignState } from '../../../api/campaigns.js';
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import { microsPerMs } from '../../../api/datetime.js';
@@ -9,7 +9,6 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { counted, numberText } from '../../render/counted.js';
 import type { Times } from '../../render/times.js';
-import { rowError } from '../../verbs/address-faults.js';
 import type { SendOptions } from './options.js';
 
 /** `accepted` stands in for `sent` where a service took the messages and does not tell what became of them. */
@@ -75,51 +74,6 @@ export function troublesOf({ bounced, failed, deferred }: DeliveryCounts): strin
 export function limitedUntil(until: Date, { moment }: Times): string {
 	const at = moment(until.getTime() * microsPerMs);
 	return `limits hold back what is left until ${at}; it is waited for, and stays queued when this is interrupted`;
-}
-
-/** So many are read on a screen; machines get them all, and so does `--results`. */
-export const shownFindings = 10;
-
-/** What is found against some recipients. */
-export interface Findings {
-	/** Recipients that cannot be sent to. */
-	rejected: number;
-	/** The first of them, a line each. */
-	lines: readonly string[];
-	/** A variable without a value is among all of them. */
-	lacksValues: boolean;
-}
-
-/** The code of that finding, here and at every service that takes campaigns. */
-export const missingVariable = 'missing_variable';
-
-/** The lines, and how many more there are. */
-export function listed({ rejected, lines }: Omit<Findings, 'lacksValues'>): string[] {
-	const left = rejected - lines.length;
-	return left > 0 ? [...lines, `and ${numberText(left)} more`] : [...lines];
-}
-
-/**
- * The refusal of a campaign with findings. `where`: all of them are told there. What is staged under a name keeps its rows
- * and its options: others want another name.
- */
-export function cannotBeSent(
-	findings: Findings,
-	{ where, isNamed }: { where: string; isNamed: boolean },
-): UsageError {
-	const { rejected, lacksValues } = findings;
-	const mend = `mend them${where}${isNamed ? ' and give another --campaign' : ''}`;
-	const loose = lacksValues
-		? `; a variable without a value takes a default, #name|friend#, or with --no-strict-vars${isNamed ? ' and another --campaign' : ''} stays as it is written`
-		: '';
-	const people = counted(rejected, 'recipient');
-	return new UsageError(
-		`${people} cannot be sent to as ${rejected === 1 ? 'it is' : 'they are'}; nothing was released`,
-		{
-			details: listed(findings),
-			hint: `${mend}, or give --skip-invalid${loose}`,
-		},
-	);
 }
 
 /** What is found, and what is allowed. */
@@ -203,18 +157,6 @@ export async function sender(cx: CommandContext, ...options: readonly string[]):
 export async function senderAfter(cx: CommandContext): Promise<Hint> {
 	const { local } = await cx.connection();
 	return local === null ? 'the server sends it' : ['run ', mailctl('worker', '--drain')];
-}
-
-/** `line 3: ann@: to: Enter a valid email address: nothing stands after @`; the words may name the address themselves. */
-export function findingLine({
-	line,
-	to,
-	code,
-	text,
-}: Pick<CampaignResult, 'line' | 'to' | 'code'> & { text: string }): string {
-	const place = line === null ? '' : `line ${line}: `;
-	const told = rowError({ code, error: text }, to);
-	return to === '' || told.includes(to) ? `${place}${told}` : `${place}${to}: ${told}`;
 }
 
 /** The JSON of a campaign: the keys of `campaignAnswer`. */

@@ -15,10 +15,10 @@ import { CliError, UsageError } from '../../frame/errors.js';
 import { csvCell } from '../../render/cells.js';
 import { rowError } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
+import { type Findings, missingVariable } from './findings.js';
 import { leftOutPeople } from './left-out.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
-import { findingLine, missingVariable } from './report.js';
 
 /** `line` is empty where recipients come from no file; `code` and `text`: why there is no message, or the last reply. */
 const resultColumns = [
@@ -143,37 +143,17 @@ async function* messagesOf(
 	for (const id of which.ids) yield await messages.get(id, { signal });
 }
 
-/** As `findingLine` says them, in the order of rows, at most so many. */
-export async function findingsOf(
+/** Those of rows, in their order. */
+export async function readFindings(
 	cx: CommandContext,
 	{ campaigns, id }: { campaigns: Campaigns; id: Uuid },
-	most: number,
-): Promise<string[]> {
-	const found: string[] = [];
-	if (most === 0) return found;
-	const pages = iterateSlices(0, (after) => {
-		const limit = Math.min(mostAtOnce, most - found.length);
-		return campaigns.results(id, { only: 'findings', after, limit }, { signal: cx.signal });
-	});
-	for await (const { results } of pages) {
-		found.push(...results.map((result) => findingLine({ ...result, text: result.text ?? '' })));
-		if (found.length >= most) break;
-	}
-	return found;
-}
-
-/** Whether any of the findings is a variable without a value. */
-export async function lacksValues(
-	cx: CommandContext,
-	{ campaigns, id }: { campaigns: Campaigns; id: Uuid },
-): Promise<boolean> {
-	const request = { only: 'findings', limit: mostAtOnce } as const;
+	into: Findings,
+): Promise<void> {
 	const pages = iterateSlices(0, (after) =>
-		campaigns.results(id, { ...request, after }, { signal: cx.signal }),
+		campaigns.results(id, { only: 'findings', after, limit: mostAtOnce }, { signal: cx.signal }),
 	);
 	for await (const { results } of pages)
-		if (results.some(({ code }) => code === missingVariable)) return true;
-	return false;
+		for (const result of results) into.add({ ...result, text: result.text ?? '' });
 }
 
 const mostAtOnce = 1_000;

@@ -9,7 +9,7 @@ import { UsageError } from '../../frame/errors.js';
 import { assertAllowed } from './audience.js';
 import { warnOfLinks } from './deliver.js';
 import type { CampaignPlace } from './place.js';
-import { eachResult, findingsOf, firstAddresses, lacksValues, writeRowResults } from './results.js';
+import { eachResult, firstAddresses, readFindings, writeRowResults } from './results.js';
 import type { CampaignRun, RunOptions } from './run.js';
 import type { OpenRows } from './source.js';
 
@@ -50,8 +50,7 @@ export function rowCampaign(cx: CommandContext, row: RowCampaign): Omit<Campaign
 		subject,
 		stage: () => stage(cx, row),
 		hasRejectLines: true,
-		findings: (most) => findingsOf(cx, { campaigns: place.campaigns, id }, most),
-		lacksValues: () => lacksValues(cx, { campaigns: place.campaigns, id }),
+		findings: (into) => readFindings(cx, { campaigns: place.campaigns, id }, into),
 		sample: (most) => firstAddresses(cx, place.campaigns, id, most),
 		writeResults: (path, how) => writeRowResults(cx, { place, id }, path, how),
 		warn: () => warnOfLinks(cx, { bulk: row.hasLinks?.() ?? bulk }),

@@ -10,27 +10,25 @@ import { isMachine } from '../../frame/globals.js';
 import { parseRate } from '../../frame/values.js';
 import { counted } from '../../render/counted.js';
 import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './deliver.js';
+import { cannotBeSent, type Findings, findingsFor } from './findings.js';
 import type { SendOptions } from './options.js';
 import type { CampaignDelivery, CampaignPlace } from './place.js';
 import {
 	asDelivered,
 	assertExpected,
-	cannotBeSent,
 	describe,
 	documentOf,
-	listed,
 	type Outcomes,
 	outcomesOf,
 	progressOf,
 	recipientsOf,
 	saysHowToRelease,
 	sentenceOf,
-	shownFindings,
 	type Unreleased,
 	waitingOf,
 } from './report.js';
 import type { ResultsHow } from './results.js';
-import { leavePlanned, sayPlan } from './timing.js';
+import { leavePlanned, sayPlan, sayStart } from './timing.js';
 
 /** What a campaign may be told, whether it begins or goes on. */
 export type RunOptions = Pick<
@@ -64,10 +62,8 @@ export interface CampaignRun extends Unreleased {
 	stage(): Promise<void>;
 	/** Results have a line for who is left out too: rows of a file do, those of a list do not. */
 	hasRejectLines: boolean;
-	/** The first recipients that cannot be sent to, a line each. */
-	findings(most: number): Promise<readonly string[]>;
-	/** A variable without a value is among all of those. */
-	lacksValues(): Promise<boolean>;
+	/** Adds the recipients that cannot be sent to. */
+	findings(into: Findings): Promise<void>;
 	/** The first addresses. */
 	sample(most: number): Promise<readonly string[]>;
 	/** Writes the outcome of each recipient, as far as it is known. */
@@ -172,7 +168,7 @@ export async function assertStaged(cx: CommandContext, campaign: CampaignRun): P
 	const { counts } = await place.campaigns.status(id);
 	const found = recipientsOf(counts);
 	if (found + counts.rejected === 0 && options.expectCount !== 0) throw new UsageError(campaign.noRecipients);
-	await assertFindings(cx, campaign, counts);
+	if (counts.rejected > 0) await assertFindings(cx, campaign, found + counts.rejected);
 	assertExpected({ found, where: campaign.where, options });
 	return counts;
 }
@@ -184,24 +180,18 @@ async function drop(cx: CommandContext, { place, id, name }: CampaignRun): Promi
 		.catch(() => cx.warn(`what was staged as "${name}" could not be dropped`));
 }
 
-async function assertFindings(
-	cx: CommandContext,
-	campaign: CampaignRun,
-	{ rejected }: AcceptCounts,
-): Promise<void> {
-	if (rejected === 0) return;
+async function assertFindings(cx: CommandContext, campaign: CampaignRun, of: number): Promise<void> {
 	const { isMadeUp, options } = campaign;
-	const lines = await campaign.findings(isMachine(cx.out.format) ? rejected : shownFindings);
-	const findings = { rejected, lines };
+	const findings = findingsFor(cx);
+	await campaign.findings(findings);
 	if (options.skipInvalid) {
-		for (const line of listed(findings)) await cx.warn(`left out: ${line}`);
+		for (const line of findings.lines(of)) await cx.warn(`left out: ${line}`);
 		return;
 	}
 	if (options.results !== undefined && !cx.dryRun)
 		await campaign.writeResults(options.results, { isDropped: isMadeUp });
-	const where = rejected > lines.length ? whereAllAre(cx, campaign, rejected) : '';
-	const lacksValues = await campaign.lacksValues();
-	throw cannotBeSent({ ...findings, lacksValues }, { where, isNamed: !isMadeUp });
+	const where = whereAllAre(cx, campaign, findings.rejected);
+	throw cannotBeSent(findings, { of, where, isNamed: !isMadeUp });
 }
 
 /** So many of a list are kept to be told of. */
@@ -219,17 +209,16 @@ const shownSample = 3;
 async function agree(cx: CommandContext, campaign: CampaignRun, counts: AcceptCounts): Promise<void> {
 	const { options, of, subject } = campaign;
 	await cx.note(`${describe(counts)} of ${of}`);
-	if (campaign.sayCounts !== undefined) {
-		const status = await campaign.place.campaigns.status(campaign.id);
-		for (const line of campaign.sayCounts(status)) await cx.note(line);
-	}
+	const status = await campaign.place.campaigns.status(campaign.id);
+	for (const line of campaign.sayCounts?.(status) ?? []) await cx.note(line);
 	await campaign.warn();
 	if (options.expectCount !== undefined && cx.globals.yes === true) return;
 	const shown = await campaign.sample(options.sample ?? shownSample);
 	// One a line: a terminal would break them anywhere.
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`)].join('\n'));
-	const what = subject === null ? 'send' : `send "${subject}"`;
-	await cx.confirm({ kind: 'mild', what: `${what} to ${counted(counts.staged, 'recipient')}` });
+	const what = `send${subject === null ? '' : ` "${subject}"`} to ${counted(counts.staged, 'recipient')}`;
+	const plan = sayStart(status.plan);
+	await cx.confirm({ kind: 'mild', what: plan === null ? what : `${what}, ${plan}` });
 }
 
 /** `before`: what earlier runs came to; null when this is the first. */

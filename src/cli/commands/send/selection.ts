@@ -11,6 +11,7 @@ import { counted, numberText } from '../../render/counted.js';
 import { readConditions } from '../../verbs/conditions.js';
 import { resolveList } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/find.js';
+import { type Findings, missingVariable } from './findings.js';
 import type { SendOptions } from './options.js';
 
 /** The lists of a campaign in their order, and the rest of its audience. */
@@ -96,6 +97,26 @@ export async function foreseeLists(
 	{ lists }: Pick<Selection, 'lists'>,
 	spec: CampaignSpec,
 ): Promise<Forecast> {
+	const total = lists.reduce((sum, { overall_subscribers_count: size }) => sum + size, 0);
+	const progress = cx.progress('reading', total);
+	let read = 0;
+	const seen = ({ staged, suppressed, rejected, left_out = 0 }: ListCounts, isLast: boolean) => {
+		read += staged + suppressed + rejected + left_out;
+		// What is read at once needs no line.
+		if (!isLast) progress.update(read);
+	};
+	try {
+		return await foreseeEach(cx, lists, { spec, seen });
+	} finally {
+		progress.stop();
+	}
+}
+
+async function foreseeEach(
+	cx: CommandContext,
+	lists: Selection['lists'],
+	{ spec, seen }: { spec: CampaignSpec; seen: (counts: ListCounts, isLast: boolean) => void },
+): Promise<Forecast> {
 	const audiences = await need(await cx.api(), 'audiences', '--dry-run');
 	const all: ListCounts[] = [];
 	const findings: string[] = [];
@@ -106,6 +127,7 @@ export async function foreseeLists(
 		);
 		for await (const part of parts) {
 			all.push(part.counts);
+			seen(part.counts, part.next === null);
 			findings.push(...part.findings);
 			if (part.first !== null) first ??= { list, id: part.first };
 		}
@@ -135,6 +157,18 @@ function sum(a: ListCounts, b: ListCounts): ListCounts {
 }
 
 type Reasons = ListCounts['reasons'];
+
+/** Subscribers without a value: all of them are counted, and the first named by their errors. */
+export function addOfLists(
+	into: Findings,
+	{ reasons, errors }: { reasons: Reasons; errors: readonly string[] },
+): void {
+	for (const reason of reasons) into.count(reason);
+	for (const error of errors) {
+		const [to = ''] = error.split(': ', 1);
+		into.name({ line: null, to, code: missingVariable, text: error });
+	}
+}
 
 /** Of all lists together. */
 export function reasonsOf(lists: readonly Pick<ListCounts, 'reasons'>[]): Reasons {
@@ -166,9 +200,10 @@ export function sayLists(
 }
 
 /** What a campaign over lists has to know of them. */
-export type RunSelection = Omit<Selection, 'lists'> & {
-	lists: readonly [Pick<List, 'id' | 'name'>, ...Pick<List, 'id' | 'name'>[]];
-};
+export type RunSelection = Omit<Selection, 'lists'> & { lists: readonly [RunList, ...RunList[]] };
+
+/** A list that is gone has an id. */
+type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribers_count'>>;
 
 /** `list 1 "Readers"`, `lists 1 "Readers", 2 "Guests"`. */
 export function sayListNames({ lists }: RunSelection): string {

@@ -9,7 +9,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import type { SendOptions } from './options.js';
-import { documentOf, sender } from './report.js';
+import { describe, documentOf, sender } from './report.js';
 
 /** Throws `UsageError` for the past and for what is no time, and `MissingExtension` where the service plans nothing. */
 export async function readTiming(
@@ -66,6 +66,12 @@ export function sayPlan(plan: CampaignPlan | undefined): string | null {
 	return sayOpening({ ...plan, opens_at: plan.opens_at });
 }
 
+/** The same of a campaign that is not released yet; null too where it waits for its hours alone. */
+export function sayStart(plan: CampaignPlan | undefined): string | null {
+	if (plan === undefined || plan.starts_at === null) return null;
+	return sayOpening({ ...plan, opens_at: plan.starts_at });
+}
+
 function sayOpening(plan: { opens_at: string; window?: string | null; time_zone: string }): string {
 	const hours = plan.window == null ? '' : `, each day ${plan.window}`;
 	return `planned for ${sayTime(plan.opens_at, plan)} ${plan.time_zone}${hours}`;
@@ -113,12 +119,12 @@ const lookEveryMs = 1_000;
 
 /** Says what sends it then; the command does not wait. */
 export async function leavePlanned(cx: CommandContext, status: CampaignStatus): Promise<ExitCode> {
-	const { plan, key } = status;
+	const { plan, key, counts } = status;
+	await cx.out.document(documentOf(status), `released: ${describe(counts)}`);
 	await cx.note(sayPlan(plan) ?? '');
 	await cx.hint([
 		...['nothing leaves before; ', await sender(cx), ' has to run then, '],
 		...[mailctl('campaigns', 'cancel', key), ' drops it'],
 	]);
-	await cx.out.document(documentOf(status));
 	return exits.done;
 }

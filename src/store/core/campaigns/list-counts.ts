@@ -1,5 +1,6 @@
 /** Subscribers of a list, counted by what becomes of them in a campaign and why. */
 import type { LeavingOut, ListCounts } from '../../../api/campaigns.js';
+import { withoutValueOf, withoutValueText } from '../../../api/refusals.js';
 import type { Verdict } from './staging.js';
 
 /** Of one subscriber. */
@@ -33,11 +34,11 @@ export function createCounts(list_id: number): Counts {
 			counts[outcome.kind === 'wanted' ? 'staged' : outcome.kind] += 1;
 			const why = leavingOut(outcome);
 			if (why === null) return;
-			// A finding names the person: of those the code is counted.
-			const detail = outcome.kind === 'rejected' ? null : why.detail;
+			const detail = outcome.kind === 'rejected' ? sharedBy(outcome.error) : why.detail;
 			const key = `${why.code} ${detail}`;
-			const before = reasons.get(key)?.count ?? 0;
-			reasons.set(key, { code: why.code, detail, count: before + 1 });
+			const known = reasons.get(key);
+			if (known === undefined) reasons.set(key, { code: why.code, detail, count: 1 });
+			else known.count += 1;
 		},
 		sum: () => {
 			const { left_out, ...rest } = counts;
@@ -46,13 +47,24 @@ export function createCounts(list_id: number): Counts {
 	};
 }
 
+/** A finding names the person: what several have in common is the variables. */
+function sharedBy(error: string): string | null {
+	const names = withoutValueOf(error);
+	return names.length === 0 ? null : withoutValueText(names);
+}
+
+/** Each set of variables is a reason: in a content of many there may be as many sets as people. */
+const mostReasons = 100;
+
 /** Of two slices of one list. */
 export function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts {
 	if (before === null) return counts;
 	const reasons = before.reasons.map((one) => ({ ...one }));
 	for (const { code, detail, count } of counts.reasons) {
-		const known = reasons.find((one) => one.code === code && one.detail === detail);
-		if (known === undefined) reasons.push({ code, detail, count });
+		const isKept = reasons.length < mostReasons || reasons.some((one) => one.detail === detail);
+		const shown = isKept ? detail : null;
+		const known = reasons.find((one) => one.code === code && one.detail === shown);
+		if (known === undefined) reasons.push({ code, detail: shown, count });
 		else known.count += count;
 	}
 	const left_out = (before.left_out ?? 0) + (counts.left_out ?? 0);

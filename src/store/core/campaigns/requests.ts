@@ -4,6 +4,7 @@ import type { Micros } from '../../../api/datetime.js';
 import { listFieldErrors } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
 import type { Uuid } from '../../../api/records.js';
+import { noValueText } from '../../../api/refusals.js';
 import { noSuch, unverifiedSender } from '../../../engine/rules/errors.js';
 import { missingVariables } from '../../../engine/rules/meta.js';
 import type { RecipientRow } from '../../../engine/rules/recipient-rows.js';
@@ -144,7 +145,7 @@ function lackOf(
 	if (strict_vars === 0 || missing.length === 0) return null;
 	return {
 		code: 'missing_variable',
-		error: `No value for ${missing.map((name) => `#${name}#`).join(', ')}.`,
+		error: noValueText(missing),
 	};
 }
 

@@ -2,6 +2,7 @@
 import type { AcceptCounts, Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { Uuid } from '../../../api/records.js';
+import { noValueText } from '../../../api/refusals.js';
 import type { SuppressionReason } from '../../../api/suppressions.js';
 import { messageUuid } from '../../../engine/rules/ids.js';
 import {
@@ -106,8 +107,7 @@ export async function judge(
 	const variables = overlayVariables(personVariables(person, used, context), used, given);
 	const missing = is_strict ? missingVariables(variables, used, context) : [];
 	if (missing.length === 0) return { kind: 'wanted', variables };
-	const names = missing.map((name) => `#${name}#`).join(', ');
-	return { kind: 'rejected', code: 'missing_variable', error: `${person.email}: no value for ${names}.` };
+	return { kind: 'rejected', code: 'missing_variable', error: noValueText(missing, person.email) };
 }
 
 /** A recipient of the campaign, with what decides about it. */

@@ -180,7 +180,9 @@ describe('mailctl send --csv', () => {
 		const run = await project.run(agreed(file));
 		expect([run.code, run.stderr]).toEqual([
 			2,
-			expect.stringContaining('line 2: ann@example.com: no value for #favourite_town#.'),
+			expect.stringContaining(
+				'no value for #favourite_town#: 2 of 2 recipients (the first: line 2 ann@example.com, line 3 bob@example.com)',
+			),
 		]);
 		await project.json(agreed(file, '--no-strict-vars'));
 		expect(sentTo()).toHaveLength(2);
@@ -287,7 +289,9 @@ describe('mailctl send --csv', () => {
 		const dry = await project.run(send(file, '-n'));
 		expect([dry.code, dry.stderr]).toEqual([
 			2,
-			expect.stringContaining('line 2: ann@example.com: no value for #favourite_town#.'),
+			expect.stringContaining(
+				'no value for #favourite_town#: 2 of 2 recipients (the first: line 2 ann@example.com, line 3 bob@example.com)',
+			),
 		]);
 		const nobody = await project.run(send(file, '-n', '--skip-invalid', '-o', 'json'));
 		expect([nobody.code, JSON.parse(nobody.stdout)]).toMatchObject([9, { recipients: 0, rejected: 2 }]);
@@ -296,6 +300,24 @@ describe('mailctl send --csv', () => {
 			0,
 			expect.stringContaining('warning: no value for #favourite_town#'),
 		]);
+	});
+
+	it('warns in a preview of what is found of all rows, and shows the first whatever it lacks', async () => {
+		const file = await project.file(
+			'blank.csv',
+			'email,name,favourite_town\nann@example.com,Ann,\nnobody,No,Rome\nANN@example.com,Ann,Oslo\n',
+		);
+		const look = await project.run(send(file, '--preview', 'text'));
+		expect(look).toMatchObject({ code: 0, stdout: expect.stringContaining('Ann') });
+		expect(look.stderr).toContain('warning: line 3: nobody: to: Enter a valid email address: it has no @\n');
+		expect(look.stderr).toContain('warning: line 4: ANN@example.com is in this campaign already.\n');
+		expect(look.stderr).toContain(
+			'hint: a campaign is refused for that: mend them, or give --skip-invalid\n',
+		);
+		const few = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
+		expect((await project.run(send(few, '--preview', 'text'))).stderr).toContain(
+			'warning: no value for #favourite_town#: 2 of 2 recipients (the first: line 2 ann@example.com, line 3 bob@example.com)\n',
+		);
 	});
 
 	it('knows in a dry run what a field gives to the people of one list', async () => {

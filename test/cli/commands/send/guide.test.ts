@@ -174,7 +174,7 @@ describe('send at a later time', () => {
 	it('asks for the time until it is one, and the command it prints has it', async () => {
 		const sink = await startSmtpSink();
 		const { guided, text, run } = await withList(sink);
-		const { code, shown } = await guided(
+		const { code, shown, stdout } = await guided(
 			[],
 			[
 				...toTheEnd(text),
@@ -188,7 +188,12 @@ describe('send at a later time', () => {
 		await sink.close();
 		expect(code).toBe(0);
 		expect(sink.received).toEqual([]);
-		expect(shown).toContain('planned for ');
+		const plan = 'planned for \\d{4}-\\d\\d-\\d\\d 09:00 \\S+';
+		expect(shown.replaceAll(/\s+/g, ' ')).toMatch(
+			new RegExp(`This will send "News" to 1 recipient, ${plan}\\. `),
+		);
+		expect(shown).toMatch(new RegExp(`released: 1 recipient\n${plan}\n`));
+		expect(stdout).toBe('');
 		expect(shown.replaceAll(/\s/g, '')).toContain("--at'tomorrow9:00'--yes");
 		expect(JSON.parse((await run(['campaigns', 'list', '-o', 'json'])).stdout)).toMatchObject([
 			{ state: 'planned' },
@@ -440,6 +445,30 @@ describe('send with something given', () => {
 		];
 		const { stderr } = await typing(answers, (options) => run(['send', ...whole], options));
 		expect(stripVTControlCharacters(stderr)).toContain('send --from news@example.com --to bob@example.com');
+	});
+
+	it('warns of recipients without a value, and leaves them out where that is chosen', async () => {
+		const sink = await startSmtpSink();
+		const { guided, json } = await withList(sink);
+		await json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+		await json(['subscribers', 'create', '-l', '1', '--email', 'bob@example.com', '--meta', 'city=Oslo']);
+		const mail = ['--list', '1', '--subject', 'News', '--text', 'Hi #city#'];
+		const { code, shown } = await guided(mail, [
+			['What now?', '\x1b[A\x1b[A', 'all'],
+			['❯ leave out 1 recipient and go on with 1 other', ''],
+			['❯ send it to 1 recipient', ''],
+			['(y/N)', 'y'],
+		]);
+		expect([code, sink.received.map(({ to }) => to)]).toEqual([9, [['bob@example.com']]]);
+		expect(shown).toContain('warning: ann@example.com: no value for #city#.\n');
+		expect(shown).toContain('hint: a default is for those without: #city|friend#\n');
+		expect(shown).toContain('warning: left out: ann@example.com: no value for #city#.\n');
+		expect(shown).toContain('--skip-invalid --yes --expect-count 1');
+		await json(['subscribers', 'delete', 'bob@example.com', '-l', '1', '--yes']);
+		const none = await guided(mail, [['What now?', '\x03', 'all']]);
+		await sink.close();
+		expect(none.shown).toContain('Subject: News\nTo: ann@example.com\n\n  Hi #city#\n');
+		expect(none.shown).not.toMatch(/leave out|send it/);
 	});
 
 	it('is exit 2 in a script', async () => {

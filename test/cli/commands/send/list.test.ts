@@ -268,18 +268,23 @@ describe('mailctl send --list', () => {
 		});
 	});
 
-	it('shows the first ten who cannot be sent to, whichever run found them, and says where more are', async () => {
+	/** Twelve without a city, beside two with one. */
+	async function addPeople(): Promise<void> {
 		const people = Array.from({ length: 12 }, (_, n) => `c${n}@example.com\n`).join('');
 		const file = await project.file('more.csv', `email\n${people}`);
 		await project.json(['subscribers', 'import', file, '-l', '1', '--yes']);
+	}
+	const lacksCity =
+		'no value for #city#: 12 of 14 recipients (the first: c0@example.com, c1@example.com, c2@example.com)';
+
+	it('counts who cannot be sent to in a line, whichever run found them, and says where all are', async () => {
+		await addPeople();
 		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--job', 'november');
 		const resumed = ['send', 'resume', 'november', '--yes', '--expect-count', '14'];
 		for (const words of [job, resumed]) {
 			const lines = (await project.run(words)).stderr.trimEnd().split('\n');
-			expect(lines.slice(1, -1)).toEqual([
-				...Array.from({ length: 10 }, (_, n) => `error: c${n}@example.com: no value for #city#.`),
-				'error: and 2 more',
-			]);
+			expect(lines[0]).toBe('error: 12 recipients cannot be sent to as they are; nothing was released');
+			expect(lines.slice(1, -1)).toEqual([`error: ${lacksCity}`]);
 			expect(lines.at(-1)).toContain('mend them (-o json has all of them)');
 		}
 		const { code, stderr } = await project.run([...resumed, '-o', 'json']);
@@ -289,6 +294,54 @@ describe('mailctl send --list', () => {
 			Array.from({ length: 12 }, (_, n) => `c${n}@example.com: no value for #city#.`),
 		]);
 		expect(hint).not.toContain('-o json');
+	});
+
+	it('has a line for each variable without a value, the most frequent first', async () => {
+		await addPeople();
+		await project.json(['fields', 'create', '--variable', 'plan', '--name', 'Plan']);
+		await project.json(['subscribers', 'update', 'ann@example.com', '-l', '1', '--meta', 'plan=pro']);
+		const words = withValues(agreed(), { '--text': 'Hi #city#, #plan#' });
+		for (const how of [[], ['--dry-run']]) {
+			const { code, stderr } = await project.run([...words, ...how]);
+			expect([code, stderr.split('\n').slice(0, 3)]).toEqual([
+				2,
+				[
+					'error: 13 recipients cannot be sent to as they are; nothing was released',
+					'error: no value for #plan#: 13 of 14 recipients (the first: bob@example.com, c0@example.com, c1@example.com)',
+					`error: ${lacksCity}`,
+				],
+			]);
+		}
+		const one = withValues(words, { '--expect-count': '1' });
+		const kept = await project.json([...one, '--skip-invalid', '--job', 'j'], { code: 9 });
+		expect(kept).toMatchObject({ staged: 1, rejected: 13 });
+		const { lists } = (await project.json([
+			'api',
+			'GET',
+			`/ext/mailings/${(kept as { id: string }).id}/`,
+		])) as {
+			lists: { reasons: unknown[] }[];
+		};
+		expect(lists[0]?.reasons).toEqual([
+			{ code: 'missing_variable', detail: 'without a value for #plan#', count: 1 },
+			{ code: 'inactive', detail: null, count: 1 },
+			{ code: 'missing_variable', detail: 'without a value for #city#, #plan#', count: 12 },
+		]);
+	});
+
+	it('warns in a preview of what the campaign is refused for, and shows the message', async () => {
+		await addPeople();
+		const look = await project.run(send('--preview', 'text'));
+		expect([look.code, look.stdout]).toEqual([0, 'Hi Ann\n']);
+		expect(look.stderr).toContain(
+			`warning: ${lacksCity}\nhint: a campaign is refused for that: mend them, or give --skip-invalid; a variable without`,
+		);
+		const lacking = await project.run(send('--preview', 'text', '--preview-as', 'c0@example.com'));
+		expect(lacking.stderr.match(/no value for/g)).toHaveLength(1);
+		const skipped = await project.run(send('--preview', 'text', '--skip-invalid'));
+		expect(skipped.stderr).toContain(`warning: left out: ${lacksCity}\n`);
+		const loose = await project.run(send('--preview', 'text', '--no-strict-vars'));
+		expect(loose.stderr).not.toContain('no value');
 	});
 
 	it('sends what the first would get to --test-to alone', async () => {

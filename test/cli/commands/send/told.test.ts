@@ -69,15 +69,62 @@ describe('the counts of a job', () => {
 		expect(narrow.stdout).toContain('\nRECIPIENTS  3\n');
 	});
 
-	it('are of ten findings on a screen, and of all of them for machines and in the results', async () => {
+	it('are of kinds of findings on a screen, and of all findings for machines and in the results', async () => {
 		const file = await table(Array.from({ length: 30 }, (_, row) => `bad${row}`));
 		const results = join(project.folder, 'r.csv');
 		const seen = await project.run(send(file, 30));
-		expect(seen.stderr.split('\n').filter((line) => line.startsWith('error: line'))).toHaveLength(10);
-		expect(seen.stderr).toContain('error: and 20 more\nhint: mend them (--results FILE has all of them)');
+		expect(seen.stderr).toContain(
+			'error: to: Enter a valid email address: it has no @: 30 of 30 recipients (the first: line 2 bad0, line 3 bad1, line 4 bad2)\n' +
+				'hint: mend them (--results FILE has all of them)',
+		);
 		expect(errorOf(await project.run([...send(file, 30), '-o', 'json']))['details']).toHaveLength(30);
 		await project.run(send(file, 30, '--results', results));
 		expect((await readFile(results, 'utf8')).trimEnd().split('\r\n')).toHaveLength(31);
+	});
+
+	it('are of the ten most frequent kinds, those with one recipient as they are', async () => {
+		const odd = 'äëïöüßøåæñç'.split('').map((letter) => `${letter}x@example.com`);
+		const seen = await project.run(
+			send(await table(['a@example.com', ...odd, 'A@example.com', 'nobody', 'no']), 15),
+		);
+		const lines = seen.stderr.split('\n').filter((line) => line.startsWith('error: '));
+		expect(lines.slice(0, 4)).toEqual([
+			'error: 14 recipients cannot be sent to as they are; nothing was released',
+			'error: to: Enter a valid email address: it has no @: 2 of 15 recipients (the first: line 15 nobody, line 16 no)',
+			expect.stringMatching(/^error: line 3: äx@example\.com: to: .* outside ASCII \(ä\)/),
+			expect.stringMatching(/^error: line 4: ëx@example\.com: /),
+		]);
+		expect(lines.slice(11)).toEqual(['error: and 3 more kinds']);
+	});
+});
+
+describe('the staging of a list', () => {
+	/** A call stages a slice. */
+	const inSlices: Connect = async (target, dependencies) => {
+		const connection = await connect(target, dependencies);
+		const { api } = connection;
+		const capabilities = async () => {
+			const { ext, ...others } = await api.capabilities();
+			const { campaigns } = ext;
+			if (campaigns === undefined) throw new Error('the engine keeps campaigns');
+			const addList: typeof campaigns.addList = (id, list, call) =>
+				campaigns.addList(id, list, { ...call, forMs: 0 });
+			return { ...others, ext: { ...ext, campaigns: { ...campaigns, addList } } };
+		};
+		return { ...connection, api: { ...api, capabilities } };
+	};
+
+	it('shows a person how far it is, of all that the list has', async () => {
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const file = await table(people(2_500));
+		await project.json(['subscribers', 'import', file, '-l', '1']);
+		const words = ['--from', 'news@example.com', '--list', '1', '--subject', 'S', '--text', 'T', '--no-wait'];
+		const { code, stderr } = await project.run(['send', ...words, '--yes', '--expect-count', '2500'], {
+			connect: inSlices,
+			interactive: true,
+			columns: 80,
+		});
+		expect([code, stderr]).toEqual([0, expect.stringMatching(/staging \d,\d00 of 2,500 · \d+%/)]);
 	});
 });
 
