@@ -265,7 +265,6 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);
 	const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
 	if (isAddonMissing(error, code)) return ofMachine('sqlite_missing', addonMessage);
-	if (isNulInPath(error, code)) return ofMachine('path_refused', 'a path has a NUL in it');
 	const ofPath = sayOfPath(error, code);
 	if (refusedCodes.has(code) && ofPath !== null) return ofMachine('path_refused', ofPath);
 	return code.startsWith('SQLITE_') || diskCodes.has(code) ? ofMachine('disk', ofPath ?? message) : null;
@@ -287,11 +286,6 @@ function isAddonMissing({ message }: Error, code: string): boolean {
 	return /^Could not locate the bindings file|^Cannot find (module|package) '[^']*better[-_]sqlite3/.test(
 		message,
 	);
-}
-
-/** Node refuses such a path itself, in a text that tells it from its other arguments. */
-function isNulInPath({ message }: Error, code: string): boolean {
-	return code === 'ERR_INVALID_ARG_VALUE' && message.includes('without null bytes');
 }
 
 /** `news.txt: not a directory`; null for an error that names no path. */

@@ -25,6 +25,8 @@ export type Parsed =
 
 /** Reads `argv` against one node of the tree. Throws `UsageError`. */
 export function parse(node: Command | CommandGroup, argv: readonly string[]): Parsed {
+	// No shell gives one; the system ends a path there, where it does not refuse it.
+	if (argv.some((word) => word.includes('\0'))) throw new UsageError('an argument has a NUL in it');
 	let result: Parsed | null = null;
 	const program = silent(new Parser('mailctl'));
 	program.helpInformation = () => helpOf(node, [node.name]);
