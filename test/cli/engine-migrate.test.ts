@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
+import { hintText, mailctl, unnamed } from '../../src/cli/frame/command-line.js';
 import { Interrupted } from '../../src/cli/frame/errors.js';
 import type { Mark } from '../../src/store/moving.js';
 import { movablePostgres } from '../../src/store/postgres/moving.js';
@@ -407,14 +408,27 @@ describePostgres('engine migrate', (server) => {
 	});
 
 	/** A move to a file that is interrupted when the file is there; both are shut then. */
-	async function interrupted(project: Project, from: string, to: string): Promise<CliResult> {
+	async function stopped(
+		project: Project,
+		words: readonly string[],
+		{ to, ...options }: { to: string; columns?: number },
+	): Promise<CliResult> {
 		const stop = new AbortController();
-		const words = ['engine', 'migrate', '--from', from, '--to', to, '--yes', '-o', 'json'];
-		const running = cli(words, { env: { HOME: project.folder }, interrupts: stop.signal });
+		const running = cli(words, {
+			...options,
+			env: { HOME: project.folder, NO_COLOR: '1' },
+			interrupts: stop.signal,
+		});
 		while (!existsSync(to)) await new Promise((resolve) => setImmediate(resolve));
 		stop.abort(new Interrupted('SIGINT'));
 		const result = await running;
 		expect(result.code).toBe(130);
+		return result;
+	}
+
+	async function interrupted(project: Project, from: string, to: string): Promise<CliResult> {
+		const words = ['engine', 'migrate', '--from', from, '--to', to, '--yes', '-o', 'json'];
+		const result = await stopped(project, words, { to });
 		const hint = String(errorOf(result)['hint']);
 		expect(hint).toContain(
 			'nothing works on either database now; this goes on: mailctl engine migrate --from',
@@ -457,6 +471,21 @@ describePostgres('engine migrate', (server) => {
 		expect(errorOf(await migrate(project, url, file('b.db')))).toMatchObject({ code: 'moved' });
 		expect((await on(project, file('b.db'))(['lists', 'list'])).code).toBe(74);
 		expect(errorOf(await migrate(project, url, file('c.db'), '--undo'))).toMatchObject({ code: 'moved' });
+	});
+
+	it('tells a person in a line each, once, how it goes on and how it is given up', async () => {
+		const project = await makeProject();
+		const url = await server.createProject();
+		await moved(project, project.db, url);
+		const back = join(project.folder, 'back.db');
+		const words = ['engine', 'migrate', '--from', url, '--to', back];
+		const { stderr } = await stopped(project, [...words, '--yes'], { to: back, columns: 80 });
+		const command = hintText(mailctl(...words), unnamed);
+		expect(stderr.split('\n').filter((line) => /mailctl|interrupted/.test(line))).toEqual([
+			'error: interrupted',
+			`hint: nothing works on either database now; this goes on: ${command}`,
+			`hint: this gives it up: ${command} --undo`,
+		]);
 	});
 
 	it('begins again where it was killed before the first database was shut', async () => {

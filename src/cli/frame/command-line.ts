@@ -22,8 +22,13 @@ export function namedTarget(globals: RawGlobals, { target }: Settings): NamedTar
 	return { words: targetWords(globals), isRemote: (globals.baseUrl ?? ofProfile) !== undefined };
 }
 
-/** A next step: a text, a `mailctl` command, or a sequence of both, joined as they stand. */
-export type Hint = string | OwnCommand | readonly Hint[];
+/** A next step: a text, a `mailctl` command, a sequence of both, joined as they stand, or several steps. */
+export type Hint = string | OwnCommand | readonly Hint[] | SeveralHints;
+
+/** A line each for people, one text for machines. */
+export interface SeveralHints {
+	readonly hints: readonly Hint[];
+}
 
 /** The words behind `mailctl`, unquoted and without the target of the call. */
 export interface OwnCommand {
@@ -62,30 +67,36 @@ function wordsOf(key: string, spec: OptionSpec, value: unknown): string[] {
 }
 
 /** Several hints as one. */
-export function joinHints(hints: readonly Hint[]): Hint {
-	return hints.flatMap((hint, index) => (index === 0 ? [hint] : ['; ', hint]));
+export function joinHints(hints: readonly Hint[]): SeveralHints {
+	return { hints: hints.flatMap(eachHint) };
+}
+
+export function eachHint(hint: Hint): readonly Hint[] {
+	return typeof hint === 'object' && 'hints' in hint ? hint.hints : [hint];
 }
 
 /** The hint as people and scripts read it, its commands on the target. */
 export function hintText(hint: Hint, target: NamedTarget): string {
 	if (typeof hint === 'string') return hint;
-	if (isCommand(hint)) return commandText(hint.command, target);
+	if ('command' in hint) return commandText(hint.command, target);
+	if ('hints' in hint) return hint.hints.map((one) => hintText(one, target)).join('; ');
 	return hint.map((part) => hintText(part, target)).join('');
 }
 
 /** The commands of the hint, as they stand in its text. */
 export function hintCommands(hint: Hint, target: NamedTarget): readonly string[] {
-	return commandsOf(hint).map((command) => commandText(command, target));
+	return ownCommands(hint).map((command) => commandText(command.command, target));
 }
 
 /** The words of each command of the hint. */
 export function commandsOf(hint: Hint): readonly OwnCommand['command'][] {
-	if (typeof hint === 'string') return [];
-	return isCommand(hint) ? [hint.command] : hint.flatMap(commandsOf);
+	return ownCommands(hint).map(({ command }) => command);
 }
 
-function isCommand(hint: Exclude<Hint, string>): hint is OwnCommand {
-	return 'command' in hint;
+function ownCommands(hint: Hint): readonly OwnCommand[] {
+	if (typeof hint === 'string') return [];
+	if ('command' in hint) return [hint];
+	return ('hints' in hint ? hint.hints : hint).flatMap(ownCommands);
 }
 
 /** The target stands in front of a command that has one and names none. */

@@ -4,7 +4,7 @@ import { withoutSecrets } from '../../api/quote.js';
 import { clean, cleanLines, jsonLine } from '../render/clean.js';
 import { hasColor, paint } from '../render/color.js';
 import { fitSentences } from '../render/sentences.js';
-import { hintCommands, hintText, type NamedTarget } from './command-line.js';
+import { eachHint, hintCommands, hintText, type NamedTarget } from './command-line.js';
 import { Declined, Interrupted, OutputClosed } from './errors.js';
 import { type Complaint, classify, type ExitCode, exits } from './exit.js';
 import { type Format, isMachine } from './globals.js';
@@ -54,7 +54,7 @@ async function lines(
 		return `${isBelow ? '       ' : mark}${clean(shorten(text))}`;
 	});
 	const { hint } = complaint;
-	const hints = hint === null ? [] : [`hint: ${clean(hintText(hint, target))}`];
+	const hints = hint === null ? [] : eachHint(hint).map((one) => `hint: ${clean(hintText(one, target))}`);
 	const commands = hint === null ? [] : hintCommands(hint, target).map(clean);
 	const fitted = await fitSentences([...errors, ...hints].join('\n'), io.stderr, commands);
 	return `${fitted.replaceAll(/^error:/gm, marks.red('error:'))}\n`;

@@ -110,10 +110,13 @@ const clauses = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](
 /** Half a command is another command: its spaces are no places to break. NUL is spelled out in cleaned text. */
 function wordsOf(text: string, commands: readonly string[]): string[] {
 	const glue = (command: string) => command.replaceAll(' ', '\0');
+	// The longest first: another may be its beginning.
 	const glued =
 		commands.length === 0
 			? text.replace(clauses, glue)
-			: commands.reduce((rest, command) => rest.replaceAll(command, glue), text);
+			: commands
+					.toSorted((one, other) => other.length - one.length)
+					.reduce((rest, command) => rest.replaceAll(command, glue), text);
 	return glued.split(' ').map((word) => word.replaceAll('\0', ' '));
 }
 

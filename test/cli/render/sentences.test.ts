@@ -44,6 +44,10 @@ describe('sentences', () => {
 		expect(await fitSentences(text, terminal, [resume, cancel])).toBe(
 			`hint: ${resume}\ngoes on,\n${cancel} drops\nwhat is not sent`,
 		);
+		const longer = `${resume} --again`;
+		expect(await fitSentences(`hint: ${resume} or ${longer}`, terminal, [resume, longer])).toBe(
+			`hint: ${resume}\nor\n${longer}`,
+		);
 		const alone = 'mailctl campaigns resume neues-im-november-2026-11-23';
 		expect(await fitSentences(`hint: ${alone}`, terminal, [alone])).toBe(`hint: ${alone}`);
 	});

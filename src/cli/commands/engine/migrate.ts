@@ -4,7 +4,7 @@ import { isPostgres, shownDatabase } from '../../../store/url.js';
 import { assertDatabaseName } from '../../config/target.js';
 import { refusalOf } from '../../frame/asking.js';
 import { command } from '../../frame/command.js';
-import { type Hint, joinHints, mailctl } from '../../frame/command-line.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { hinted } from '../../frame/exit.js';
@@ -108,11 +108,10 @@ async function moveOver(
 				progress?.update(rows);
 			},
 		})
-		.catch(async (error: unknown) => {
+		.catch((error: unknown) => {
 			if (!isShut) throw error;
-			// A stopped command ends with the reason of the signal, whatever it throws.
-			if (cx.signal.aborted) await cx.hint(joinHints(wayOn(shown)));
-			throw hinted(error, wayOn(shown));
+			// Of a stopped move the reason of the signal is told, whatever follows from it.
+			throw hinted(cx.signal.aborted ? cx.signal.reason : error, wayOn(shown));
 		})
 		.finally(() => progress?.stop());
 	const duration_ms = Math.round(performance.now() - began);
