@@ -32,16 +32,33 @@ export function parseMark(text: string): Mark {
 
 /** Why a marked database is refused; continues its name. */
 export function whyMarked({ role, isOver, other, at }: Mark): string {
-	const time = `${formatDateTime(at).slice(0, 16).replace('T', ' ')} UTC`;
+	const time = timeOf(at);
 	if (role === 'copy')
 		return `is an unfinished copy of ${other}, begun at ${time}: nothing works on it before "engine migrate" has ended`;
 	if (isOver) return `was moved to ${other} at ${time}: name that database`;
 	return `is being moved to ${other} since ${time}: the same "engine migrate" again goes on, with --undo it is given up`;
 }
 
-/** `name`: of the database, for people. */
-export function markedError(name: string, mark: Mark): StoreError {
-	return new StoreError('moved', `${name} ${whyMarked(mark)}`);
+/** A database that a move has marked is refused. `wanted`: its data, or its name for another database. */
+export class DatabaseMarked extends StoreError {
+	override readonly name = 'DatabaseMarked';
+	readonly database: string;
+	readonly mark: Mark;
+	readonly wanted: 'data' | 'place';
+	constructor(database: string, mark: Mark, wanted: DatabaseMarked['wanted'] = 'data') {
+		super('moved', `${database} ${wanted === 'place' && mark.isOver ? whyKept(mark) : whyMarked(mark)}`);
+		this.database = database;
+		this.mark = mark;
+		this.wanted = wanted;
+	}
+}
+
+function whyKept({ other, at }: Mark): string {
+	return `has what was moved to ${other} at ${timeOf(at)}, and nothing is put in its place`;
+}
+
+function timeOf(at: Micros): string {
+	return `${formatDateTime(at).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 /** Numbers are integers. */

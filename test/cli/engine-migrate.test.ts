@@ -14,6 +14,7 @@ import { movableSqlite } from '../../src/store/sqlite/moving.js';
 import { type CliResult, cli } from '../support/cli.js';
 import { ask, describePostgres } from '../support/postgres.js';
 import { errorOf, makeProject, type Project } from '../support/project.js';
+import { runProgram } from '../support/run-program.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
 
 /** Texts that a copy by way of arrays, quotes or another encoding would change. */
@@ -218,6 +219,33 @@ describePostgres('engine migrate', (server) => {
 			.catch(() => undefined);
 		expect((await on(project, back)(['doctor', '--offline', '--only', 'database'])).code).toBe(0);
 		expect((await on(project, url)(['doctor', '--offline', '--only', 'database'])).code).toBe(11);
+	});
+
+	it('leads back to the usual name, where the old file is in the way', async () => {
+		const project = await makeProject();
+		const url = await server.createProject();
+		await moved(project, project.db, url);
+		const look = await project.run(['lists', 'list', '-o', 'json']);
+		expect(errorOf(look)['hint']).toContain(`mailctl --db '${url}' engine status; `);
+		expect(errorOf(look)['hint']).toContain(`mailctl profile add moved --db '${url}' --use`);
+		const back = join(project.folder, 'back.db');
+		await moved(project, url, back);
+		const backup = join(project.folder, 'backup.db');
+		await on(project, back)(['engine', 'backup', backup]);
+		const restored = await project.run(['engine', 'restore', backup, '--confirm', 'restore', '-o', 'json']);
+		const refused = errorOf(await migrate(project, back, project.db));
+		for (const error of [refused, errorOf(restored)])
+			expect(error).toMatchObject({
+				code: 'moved',
+				message: expect.stringMatching(
+					/news\.db has what was moved to postgres:.*nothing is put in its place$/,
+				),
+				hint: expect.stringContaining(`mv -n ${project.db} ${project.db}.moved-20`),
+			});
+		const moving = String(refused['hint']).replace(/^.*: mv/, 'mv');
+		expect(runProgram('sh', ['-c', moving], { env: process.env, cwd: project.folder }).status).toBe(0);
+		await moved(project, back, project.db);
+		expect((await project.run(['lists', 'list'])).code).toBe(0);
 	});
 
 	it('gives no id again that a deleted record had', async () => {

@@ -6,6 +6,7 @@ import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { restoredReason } from '../../api/pauses.js';
 import { DatabaseMissing } from '../../store/errors.js';
+import { DatabaseMarked } from '../../store/moving.js';
 import {
 	type BackedUp,
 	backUpStore,
@@ -82,6 +83,7 @@ function oldAt(place: string, clock: Clock): RestorePlan['old'] {
 		}
 	} catch (error) {
 		if (error instanceof DatabaseMissing) return null;
+		if (error instanceof DatabaseMarked) throw new DatabaseMarked(place, error.mark, 'place');
 		// What is damaged is a reason to restore.
 		if (isDamaged(error)) return { state: 'damaged', usedBy: [], newest: null };
 		throw error;

@@ -33,11 +33,18 @@ export interface SeveralHints {
 /** The words behind `mailctl`, unquoted and without the target of the call. */
 export interface OwnCommand {
 	readonly command: readonly string[];
+	/** Of the system, in place of `mailctl`. */
+	readonly program?: string;
 }
 
 /** A `mailctl` command for a hint: `mailctl('campaigns', 'resume', name)`. */
 export function mailctl(...command: readonly string[]): OwnCommand {
 	return { command };
+}
+
+/** A command of the system for a hint: `system('mv', from, to)`. */
+export function system(program: string, ...command: readonly string[]): OwnCommand {
+	return { command, program };
 }
 
 /**
@@ -78,19 +85,19 @@ export function eachHint(hint: Hint): readonly Hint[] {
 /** The hint as people and scripts read it, its commands on the target. */
 export function hintText(hint: Hint, target: NamedTarget): string {
 	if (typeof hint === 'string') return hint;
-	if ('command' in hint) return commandText(hint.command, target);
+	if ('command' in hint) return commandText(hint, target);
 	if ('hints' in hint) return hint.hints.map((one) => hintText(one, target)).join('; ');
 	return hint.map((part) => hintText(part, target)).join('');
 }
 
 /** The commands of the hint, as they stand in its text. */
 export function hintCommands(hint: Hint, target: NamedTarget): readonly string[] {
-	return ownCommands(hint).map((command) => commandText(command.command, target));
+	return ownCommands(hint).map((command) => commandText(command, target));
 }
 
-/** The words of each command of the hint. */
+/** The words of each command of `mailctl` in the hint. */
 export function commandsOf(hint: Hint): readonly OwnCommand['command'][] {
-	return ownCommands(hint).map(({ command }) => command);
+	return ownCommands(hint).flatMap(({ command, program }) => (program === undefined ? [command] : []));
 }
 
 function ownCommands(hint: Hint): readonly OwnCommand[] {
@@ -100,7 +107,8 @@ function ownCommands(hint: Hint): readonly OwnCommand[] {
 }
 
 /** The target stands in front of a command that has one and names none. */
-function commandText(command: readonly string[], { words, isRemote }: NamedTarget): string {
+function commandText({ command, program }: OwnCommand, { words, isRemote }: NamedTarget): string {
+	if (program !== undefined) return [program, ...command].map(shellWord).join(' ');
 	const [noun = ''] = command;
 	const isElsewhere = withoutTarget.has(noun) || (isRemote && ofTheMachine.has(noun));
 	const target = isElsewhere || command.some((word) => ownTarget.has(word)) ? [] : words;

@@ -1,6 +1,7 @@
 /** The one table from errors to exit codes. Scripts rely on it: numbers never change meaning. */
 import { getSystemErrorMap } from 'node:util';
 import { MissingExtension } from '../../api/capabilities.js';
+import { formatDateTime } from '../../api/datetime.js';
 import {
 	ApiError,
 	type ApiErrorCode,
@@ -11,8 +12,10 @@ import {
 } from '../../api/errors.js';
 import { JobError, type JobFault } from '../../jobs/errors.js';
 import { DatabaseMissing, UnsupportedDatabase } from '../../store/errors.js';
+import { DatabaseMarked } from '../../store/moving.js';
+import { isPostgres } from '../../store/url.js';
 import { TableError } from '../../tables/finding.js';
-import { type Hint, joinHints, mailctl } from './command-line.js';
+import { type Hint, joinHints, mailctl, system } from './command-line.js';
 import { CliError, NoSmtp } from './errors.js';
 
 export const exits = {
@@ -260,7 +263,7 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error instanceof UnsupportedDatabase) return ofMachine('unsupported_database');
 	if (error instanceof NoSmtp) return ofMachine('no_smtp');
 	if (error instanceof MissingExtension) return ofMachine('missing_extension');
-	if (error instanceof StoreError) return complaint(error.code, storeCodes[error.code], message);
+	if (error instanceof StoreError) return fromStoreError(error);
 	if (error instanceof TableError) return fromTableError(error);
 	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);
 	const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -268,6 +271,30 @@ function fromNamedError(error: Error): Complaint | null {
 	const ofPath = sayOfPath(error, code);
 	if (refusedCodes.has(code) && ofPath !== null) return ofMachine('path_refused', ofPath);
 	return code.startsWith('SQLITE_') || diskCodes.has(code) ? ofMachine('disk', ofPath ?? message) : null;
+}
+
+function fromStoreError(error: StoreError): Complaint {
+	const found = complaint(error.code, storeCodes[error.code], error.message);
+	return error instanceof DatabaseMarked ? { ...found, hint: hintOfMarked(error) } : found;
+}
+
+/** Null: the message names the command that goes on. */
+function hintOfMarked({ database, mark, wanted }: DatabaseMarked): Hint | null {
+	if (!mark.isOver) return null;
+	if (wanted === 'data')
+		return joinHints([
+			['it goes on there (or MAILCTL_DB, or a profile): ', mailctl('--db', mark.other, 'engine', 'status')],
+			['to name it once and for all: ', mailctl('profile', 'add', 'moved', '--db', mark.other, '--use')],
+		]);
+	if (isPostgres(database)) return 'name another database, or a schema of its own by ?schema=NAME';
+	const day = formatDateTime(mark.at).slice(0, 10);
+	return joinHints([
+		'name a file that is not there',
+		[
+			'or move the old one away, then run the command again: ',
+			system('mv', '-n', database, `${database}.moved-${day}`),
+		],
+	]);
 }
 
 function fromTableError({ code, message, hint, details }: TableError): Complaint {

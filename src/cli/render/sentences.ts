@@ -26,9 +26,10 @@ export async function fitSentences(
 }
 
 function endsInCommand(line: string, commands: readonly string[]): boolean {
-	const at = /(?<=^|: )mailctl /.exec(line)?.index;
-	if (at === undefined) return false;
-	return commands.length === 0 || commands.some((command) => line.length === at + command.length);
+	if (commands.length === 0) return /(?<=^|: )mailctl /.test(line);
+	return commands.some(
+		(command) => line.endsWith(command) && /(?:^|: )$/.test(line.slice(0, -command.length)),
+	);
 }
 
 function isShortAscii(line: string, columns: number): boolean {

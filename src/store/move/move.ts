@@ -5,7 +5,7 @@
 import type { Clock } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../errors.js';
-import { type Found, type Mark, type Movable, markedError, notMoved, type Table } from '../moving.js';
+import { DatabaseMarked, type Found, type Mark, type Movable, notMoved, type Table } from '../moving.js';
 import { copyTable, digestTable, type Fold, rowsAtOnce } from './copy.js';
 
 export interface Databases {
@@ -83,11 +83,11 @@ export async function planMove({ from, to }: Databases, clock: Clock): Promise<M
 /** Null: no move is under way, or the target is another one than before. Throws what forbids the move. */
 function begunBy({ from, to }: Databases, source: Found, found: Found | null): MovePlan['begun'] {
 	const [ofSource, ofCopy] = [source.mark, found?.mark ?? null];
-	if (ofSource?.role === 'copy') throw markedError(from.name, ofSource);
+	if (ofSource?.role === 'copy') throw new DatabaseMarked(from.name, ofSource);
 	if (ofSource !== null && ofCopy?.role === 'copy' && ofCopy.id === ofSource.id)
 		return { id: ofSource.id, isOver: ofSource.isOver };
-	if (ofSource?.isOver) throw markedError(from.name, ofSource);
-	if (ofCopy?.role === 'source') throw markedError(to.name, ofCopy);
+	if (ofSource?.isOver) throw new DatabaseMarked(from.name, ofSource);
+	if (ofCopy?.role === 'source') throw new DatabaseMarked(to.name, ofCopy, 'place');
 	const filled = found?.filled ?? [];
 	if (filled.length === 0) return null;
 	if (ofCopy !== null)
@@ -205,7 +205,7 @@ export async function undoMove({ from, to }: Databases, clock: Clock): Promise<{
 	const { mark } = source;
 	if (mark === null || mark.role === 'copy')
 		throw new StoreError('not_a_database', `${from.name} is not being moved, and nothing was changed`);
-	if (mark.isOver) throw markedError(from.name, mark);
+	if (mark.isOver) throw new DatabaseMarked(from.name, mark);
 	await from.shut(mark, now);
 	await from.open(mark);
 	// Where that fails, the copy stays marked, and nothing works on it.

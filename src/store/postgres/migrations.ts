@@ -6,7 +6,7 @@ import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import type { Sql } from '../core/sql.js';
 import { oldestPostgres } from '../maintenance.js';
-import { type Mark, markedError, markVersion, parseMark } from '../moving.js';
+import { DatabaseMarked, type Mark, markVersion, parseMark } from '../moving.js';
 import type { Database, Session } from './connection.js';
 import { isMadeAlready } from './failures.js';
 import { first } from './migrations/0020-first.js';
@@ -154,7 +154,7 @@ export async function readVersion(
 	if (isOurs === 0) return 0;
 	const last = await sql.number('SELECT max(version) FROM migrations');
 	const mark = last === markVersion ? await readMark(sql) : null;
-	if (mark !== null && !mayBeMarked) throw markedError(name, mark);
+	if (mark !== null && !mayBeMarked) throw new DatabaseMarked(name, mark);
 	const version =
 		mark === null
 			? last

@@ -6,7 +6,7 @@ import type Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import type { ProcessIdentity } from '../core/processes.js';
-import { type Mark, markedError, markVersion, parseMark } from '../moving.js';
+import { DatabaseMarked, type Mark, markVersion, parseMark } from '../moving.js';
 import { findOthers } from './core.js';
 import { first } from './migrations/0001-first.js';
 import { mailingBatches } from './migrations/0002-mailing-batches.js';
@@ -121,7 +121,7 @@ export function assertOurs(
 		return { isOurs, mark: isOurs && version === markVersion ? readMark(db) : null };
 	});
 	const { isOurs, mark } = look.deferred();
-	if (mark !== null && !mayBeMarked) throw markedError(path, mark);
+	if (mark !== null && !mayBeMarked) throw new DatabaseMarked(path, mark);
 	if (isOurs) return;
 	throw new StoreError('not_a_database', `${path} is a SQLite database, but not one of mailctl`);
 }
