@@ -22,7 +22,7 @@ const login = command({
 	summary: 'keep a deployment and its token as a profile',
 	description:
 		'The token is asked for, or comes from --token-stdin, --token-file or MAILCTL_TOKEN; it is tried before it is ' +
-		'stored, in a file that only you can read. It is sent to the origin of this base URL and nowhere else. Without ' +
+		'stored (one that may only send is taken, and said to be), in a file that only you can read. It is sent to the origin of this base URL and nowhere else. Without ' +
 		'--profile the profile is called as the host of the base URL.',
 	args: [
 		{ name: 'url', summary: 'the base URL of the deployment, as --base-url', optional: true, of: 'url' },
@@ -174,12 +174,21 @@ async function tokenFor(cx: CommandContext, baseUrl: string): Promise<string> {
 	return checkToken(await cx.askSecret(`API token for ${baseUrl}:`, { check: refusing(checkToken) }));
 }
 
+/** What a valid token may not do; throws any other error again. */
+function lackOf(error: unknown): string {
+	if (!(error instanceof ApiError) || error.code !== 'permission_denied' || error.scopes === null)
+		throw error;
+	return `this token may ${error.scopes.held.join(' and ')} and reads nothing`;
+}
+
 /** One cheap request. A refused token, no answer and an answer of something else end here: nothing is stored. */
 async function tryToken(cx: CommandContext, baseUrl: string, token: string): Promise<string> {
 	const { api, close } = await cx.connectTo({ kind: 'remote', baseUrl, token });
 	try {
-		await api.lists.page({ page_size: 1 }, { signal: cx.signal });
-		return (await api.capabilities()).service;
+		const lacks = await api.lists.page({ page_size: 1 }, { signal: cx.signal }).then(() => null, lackOf);
+		const { service } = await api.capabilities();
+		if (lacks !== null) await cx.note(lacks);
+		return service;
 	} catch (error) {
 		if (!cx.signal.aborted) await cx.note('nothing was stored; --no-check stores a token without trying it');
 		if (error instanceof ApiError && error.code === 'not_found')

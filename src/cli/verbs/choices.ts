@@ -134,7 +134,10 @@ async function ofThisMachine(
 		case 'token': {
 			const tokens = await (await cx.local()).tokens.list();
 			const alive = tokens.filter(({ date_revoked }) => date_revoked === null);
-			return { choices: named(alive.map(({ name }) => name)), hint: mailctl('engine', 'tokens', 'create') };
+			return {
+				choices: named(alive.map(({ name }) => name)),
+				hint: mailctl('engine', 'tokens', 'create', '--name', 'NAME'),
+			};
 		}
 		case 'profile': {
 			const names = new Set([...Object.keys(readConfig(cx.paths).profiles), builtIn]);

@@ -148,7 +148,12 @@ describe('mailctl engine tokens', () => {
 		const run = (...words: string[]) => cli([...remote, ...words], { env: { MAILCTL_TOKEN: token } });
 		const read = await run('lists', 'list');
 		const write = await run('lists', 'create', '--name', 'News', '--email-reason', 'r', '-o', 'json');
+		const login = await run('login', '--profile', 'shop');
 		await server.stop();
+		expect({ code: login.code, stderr: login.stderr }).toEqual({
+			code: 0,
+			stderr: expect.stringMatching(/^this token may send and reads nothing\n/),
+		});
 		expect({ code: read.code, stderr: read.stderr }).toEqual({
 			code: 4,
 			stderr:
