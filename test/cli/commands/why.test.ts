@@ -130,6 +130,37 @@ describe('mailctl why', () => {
 		expect(await leftOut('bob@example.com')).toEqual([]);
 	});
 
+	it('says when planned mail goes, and that it does not after an unsubscription', async () => {
+		await project.json(['lists', 'create', '--name', 'Plans', '--email-reason', 'r', ...now]);
+		const { id } = (await project.json([
+			...['subscribers', 'create', '-l', 'Plans', '--email', 'kim@example.com', ...now],
+		])) as { id: number };
+		await project.json([
+			...[
+				'send',
+				'--from',
+				'news@example.com',
+				'--subject',
+				'Soon',
+				'--text',
+				'Hi',
+				'--list',
+				'Plans',
+				'--yes',
+			],
+			...['--expect-count', '1', '--at', '2026-11-06T09:00:00Z', '--no-wait', ...later],
+		]);
+		const answer = async () => (await why('kim@example.com')).stdout.split('\n\n')[0];
+		expect(await answer()).toBe(
+			'kim@example.com gets the mail of list Plans.\n' +
+				'The last message, "Soon" of 2026-11-05, is planned for 2026-11-06 09:00 UTC.',
+		);
+		await project.json(['subscribers', 'deactivate', String(id), '-l', 'Plans', ...later]);
+		expect(await answer()).toContain(
+			'The last message, "Soon" of 2026-11-05, is not sent: it is for a list whose mail the address gets no more.',
+		);
+	});
+
 	describe('of a reader of several campaigns', () => {
 		const reader = 'zoe@example.com';
 		const december = (day: string) => ['--now', `2026-12-${day}T10:00:00Z`];

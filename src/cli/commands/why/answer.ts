@@ -48,7 +48,9 @@ export function answerOf(held: Held, { now, times }: { now: WireDateTime; times:
 			...stopped.map(({ sentence }) => sentence),
 			...(active.length === 0 ? [] : [`${email} gets the mail of ${listed(active)}.`]),
 			...(subscribers.length === 0 ? [`${email} is in no list.`] : []),
-			...(last === undefined ? [noMessages(told, times)] : [lastSentence(last, times)]),
+			...(last === undefined
+				? [noMessages(told, times)]
+				: [lastSentence(last, { now, times, isStopped: isStopped(last, subscribers, active) })]),
 			...told.left_out
 				.slice(0, 1)
 				.map(({ key, code, error }) => `Campaign ${key} left it out: ${error ?? code}.`),
@@ -170,13 +172,25 @@ function noMessages(
 	return `No message for it is known${more}.`;
 }
 
+/** Bulk mail of a list whose mail does not go to the address any more is left out when it is due. */
+function isStopped(
+	{ type, list_id }: PersonMessage,
+	subscribers: readonly ListedSubscriber[],
+	active: readonly ListedSubscriber[],
+): boolean {
+	const isOf = (one: ListedSubscriber) => one.list_id === list_id;
+	return type === 'BULK' && subscribers.some(isOf) && !active.some(isOf);
+}
+
 /** The outcome of the newest message. */
 function lastSentence(
-	{ subject, state, date_created, date_sent, last_reply, attempts }: PersonMessage,
-	times: Times,
+	{ subject, state, date_created, date_sent, due_at, last_reply, attempts }: PersonMessage,
+	{ now, times, isStopped }: { now: WireDateTime; times: Times; isStopped: boolean },
 ): string {
 	const what = `The last message, "${subject}" of ${times.day(date_created)},`;
 	const said = last_reply === null || last_reply === '' ? '' : `: ${withoutStop(last_reply)}`;
+	if (isStopped && (state === 'staged' || state === 'queued' || state === 'deferred'))
+		return `${what} is not sent: it is for a list whose mail the address gets no more.`;
 	switch (state) {
 		case 'sent':
 			return `${what} was accepted by the mail server on ${times.day(date_sent ?? date_created)}${said}.`;
@@ -184,6 +198,7 @@ function lastSentence(
 			return `${what} waits: its campaign is not released.`;
 		case 'queued':
 		case 'leased':
+			if (due_at !== null && due_at > now) return `${what} is planned for ${times.moment(due_at)}.`;
 			return `${what} is due and waits for its first delivery.`;
 		case 'deferred':
 			return `${what} waits for its next attempt after ${attempts}${said}.`;
