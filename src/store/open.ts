@@ -9,6 +9,7 @@ import { makeFolder, memoryPath } from './sqlite/connection.js';
 import { type Inspection, inspectSqlite } from './sqlite/inspect.js';
 import { openSqliteReader, type Reader } from './sqlite/reads.js';
 import {
+	assertAlone,
 	closeLog,
 	forgetProcesses,
 	type OutOfUse,
@@ -86,6 +87,7 @@ export async function backUpStore(url: string, options: Omit<BackupOptions, 'pat
 }
 
 export {
+	assertAlone,
 	type BackedUp,
 	closeLog,
 	forgetProcesses,

@@ -12,6 +12,7 @@ import {
 	symlinkSync,
 	writeFileSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -207,7 +208,7 @@ describe('engine restore', () => {
 	});
 
 	it('names the process that works on the database, and waits for none', async () => {
-		const { db, run, start } = backedUp();
+		const { folder, db, run, start } = backedUp();
 		const serve = start('serve', '--port', '0', '--no-worker');
 		await eventually(() => {
 			const { status, stderr } = run('engine', 'restore', 'copy.db', '-n');
@@ -220,6 +221,7 @@ describe('engine restore', () => {
 		serve.kill('SIGTERM');
 		if (serve.exitCode === null) await once(serve, 'exit');
 		// One that has it open and has never written.
+		const words = ['--db', db, 'engine', 'restore', join(folder, 'copy.db')];
 		const idle = new Database(db);
 		idle.prepare('SELECT count(*) FROM lists').get();
 		const { status, stderr } = run('engine', 'restore', 'copy.db', ...agreed);
@@ -227,6 +229,14 @@ describe('engine restore', () => {
 			status: 74,
 			stderr: expect.stringContaining('another process has'),
 		});
+		// Nothing is asked.
+		const atTerminal = await typing([], (options) => cli(words, options));
+		expect(atTerminal).toMatchObject({ code: 74, stderr: expect.not.stringContaining('Type restore') });
+		idle.exec(`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
+			VALUES ('idle', 'cli', '${hostname()}', ${process.ppid}, 1, 1)`);
+		expect(run('engine', 'restore', 'copy.db', ...agreed).stderr).toContain(
+			`cli (pid ${process.ppid} on ${hostname()}) has ${db} open; nothing was changed`,
+		);
 		expect(idle.prepare('SELECT count(*) FROM subscribers').pluck().get()).toBe(11);
 		idle.close();
 		expect(run('engine', 'restore', 'copy.db', ...agreed).status).toBe(0);
@@ -260,6 +270,10 @@ describe('engine restore', () => {
 		for (const more of [['-n'], agreed]) {
 			const { status, stderr } = run('engine', 'restore', file, ...more);
 			expect({ status, stderr }).toMatchObject({ status: code, stderr: expect.stringContaining(words) });
+			if (file === 'damaged.db')
+				expect(stderr).toMatch(
+					/^error: damaged\.db: this backup is damaged, and nothing was changed \([^\\]*\)\nhint: take another backup\n$/m,
+				);
 		}
 		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 2_001 });
 		expect([...keptIn(folder), ...partsIn(folder)]).toEqual([]);

@@ -8,6 +8,7 @@ import { restoredReason } from '../../api/pauses.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import { DatabaseMarked } from '../../store/moving.js';
 import {
+	assertAlone,
 	type BackedUp,
 	backUpStore,
 	closeLog,
@@ -24,7 +25,8 @@ import {
 import { TableError } from '../../tables/finding.js';
 import { createOutputFile } from '../../tables/output-file.js';
 import type { OtherProcess } from '../frame/connection.js';
-import { UsageError } from '../frame/errors.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
 import { type BackupRequest, removeLeftovers } from './backup.js';
 import { readWrappingKeys } from './wrapping.js';
 
@@ -45,7 +47,7 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 	if (isPrivate(url)) throw new UsageError('--db :memory: is gone when the command ends; name a file');
 	const place = realPlace(databaseFile(url));
 	if (place === realPlace(resolve(file))) throw new UsageError(`${file} is the database itself`);
-	const backup = inspectStore(file);
+	const backup = readable(file, () => inspectStore(file));
 	try {
 		const { found, known } = backup.schema;
 		if (found === 0) throw new StoreError('not_a_database', `${file} is empty: it is no backup`);
@@ -60,15 +62,43 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 	}
 }
 
-/** Reads every page and index. Throws `StoreError` for a damaged one. */
+/** Reads every page and index of the backup. Throws `CliError` "damaged". */
 export function assertSound(file: string): void {
-	const backup = inspectStore(file);
+	const backup = readable(file, () => inspectStore(file));
 	try {
-		const damage = backup.findDamage('whole');
-		if (damage.length > 0) throw new StoreError('damaged', `${file} is damaged (${damage.join('; ')})`);
+		const [damage] = readable(file, () => backup.findDamage('whole'));
+		if (damage !== undefined) throw damagedBackup(file, damage);
 	} finally {
 		backup.close();
 	}
+}
+
+/** Before anything is asked. Throws `StoreError` "busy_elsewhere". */
+export function assertNotOpen({ place, old }: RestorePlan): void {
+	if (old?.state === 'sound') assertAlone(place);
+}
+
+/** The damage that SQLite meets before it can list what is damaged. */
+function readable<T>(file: string, read: () => T): T {
+	try {
+		return read();
+	} catch (error) {
+		if (!(error instanceof StoreError) || error.code !== 'damaged') throw error;
+		throw damagedBackup(file, error.cause instanceof Error ? error.cause.message : error.message);
+	}
+}
+
+/** SQLite's words have line breaks. */
+function damagedBackup(file: string, damage: string): CliError {
+	const words = damage.replaceAll(/\s+/g, ' ').trim();
+	return new CliError(
+		'damaged',
+		exits.disk,
+		`${file}: this backup is damaged, and nothing was changed (${words})`,
+		{
+			hint: 'take another backup',
+		},
+	);
 }
 
 function oldAt(place: string, clock: Clock): RestorePlan['old'] {
@@ -137,7 +167,13 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
 	);
 	try {
 		for await (const name of removeLeftovers(output.path)) await onRemoved(name);
-		const copied = await backUpStore(file, { ...request, into: output.path, name: place });
+		const copied = await backUpStore(file, { ...request, into: output.path, name: place }).catch(
+			(error: unknown) => {
+				// A backup that is damaged is told as such, whatever follows from it.
+				if (error instanceof StoreError) assertSound(file);
+				throw error;
+			},
+		);
 		const settled = await settle(output.path, request, taken);
 		const kept = keptName(place, clock.now());
 		taken.keepAs(kept);

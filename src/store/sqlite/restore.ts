@@ -5,13 +5,16 @@
 
 import { existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
+import { isRunning, type ProcessIdentity } from '../core/processes.js';
 import type { WrappingKey } from '../keys.js';
 import type { StoredErasures } from '../maintenance.js';
 import { storedErasures } from './core.js';
 import { isBusy, sqliteCode, translateFailure } from './failures.js';
+import { openUntouched } from './inspect.js';
 import { assertOurs, schemaVersion } from './migrations.js';
 import { createSql } from './sql.js';
 
@@ -111,12 +114,49 @@ export function lockAlone(file: string, marked: { mayBeMarked?: boolean } = {}):
 		return db;
 	} catch (error) {
 		db.close();
-		if (isBusy(error))
-			throw new StoreError('busy_elsewhere', `another process has ${file} open; nothing was changed`, {
-				cause: error,
-			});
+		if (isBusy(error)) throw openElsewhere(file, error);
 		if (/^SQLITE_(NOTADB|CORRUPT)/.test(sqliteCode(error) ?? '')) return null;
 		throw translateFailure(error, file);
+	}
+}
+
+/** Takes nothing. Throws `StoreError`: `busy_elsewhere` where a process has a sound database open, an idle one too. */
+export function assertAlone(file: string): void {
+	const db = new Database(file, { fileMustExist: true, timeout: waitMs });
+	try {
+		// An exclusive connection begins only where no other is open.
+		db.pragma('locking_mode = EXCLUSIVE');
+		db.exec('BEGIN EXCLUSIVE; ROLLBACK');
+	} catch (error) {
+		throw isBusy(error) ? openElsewhere(file, error) : translateFailure(error, file);
+	} finally {
+		db.close();
+	}
+}
+
+function openElsewhere(file: string, cause: unknown): StoreError {
+	const names = idleIn(file).map(({ role, pid, host }) => `${role} (pid ${pid} on ${host})`);
+	const who =
+		names.length === 0 ? 'another process has' : `${names.join(', ')} ${names.length === 1 ? 'has' : 'have'}`;
+	const how = names.length === 0 ? ' ("fuser -v" on it says which)' : '';
+	return new StoreError('busy_elsewhere', `${who} ${file} open${how}; nothing was changed`, { cause });
+}
+
+/** Processes of this machine that have written to it, however long ago: a heartbeat is made with a write. */
+function idleIn(file: string): Omit<ProcessIdentity, 'id'>[] {
+	let db: Database.Database | null = null;
+	try {
+		db = openUntouched(file);
+		return db
+			.prepare<[string, number], Omit<ProcessIdentity, 'id'>>(
+				'SELECT role, host, pid FROM processes WHERE host = ? AND pid <> ? ORDER BY id',
+			)
+			.all(hostname(), process.pid)
+			.filter(({ pid }) => isRunning(pid));
+	} catch {
+		return [];
+	} finally {
+		db?.close();
 	}
 }
 

@@ -40,21 +40,19 @@ export const restore = command({
 		const target = cx.settings.target.target();
 		if (target.kind !== 'local') throw onlyLocal('engine restore');
 		await assertFile(file);
-		const { assertSound, planRestore, restore } = await import('../../connect/restore.js');
+		const { assertNotOpen, assertSound, planRestore, restore } = await import('../../connect/restore.js');
 		const plan = planRestore(target.url, file, cx.clock);
 		const { place, old, newest } = plan;
 		if (old !== null && old.usedBy.length > 0) throw inUse(old.usedBy, 'stop what runs, then run this again');
-		const what = `put ${named(file, newest, cx.times)} in the place of ${place}`;
+		const over = old === null ? place : withRecord(place, old.newest, cx.times);
+		const what = `put ${withRecord(file, newest, cx.times)} in the place of ${over}`;
 		if (cx.dryRun) {
 			assertSound(file);
 			return cx.wouldDo(what, { restore: file, with: { database: place, replaced: old !== null }, newest });
 		}
+		assertNotOpen(plan);
 		if (old !== null)
-			await cx.confirm({
-				kind: 'severe',
-				what: `${what}, which ${old.newest === null ? 'is kept' : `goes to ${cx.times.moment(old.newest)} and is kept`} beside it`,
-				name: 'restore',
-			});
+			await cx.confirm({ kind: 'severe', what: `${what}, which is kept beside it`, name: 'restore' });
 		const began = performance.now();
 		let progress: ReturnType<CommandContext['progress']> | null = null;
 		const { warn } = cx;
@@ -75,7 +73,7 @@ export const restore = command({
 		const { kept, uncertain, waiting, erased } = restored;
 		await cx.out.document(
 			{ database: place, file, newest, ...restored, queue: 'paused', duration_ms },
-			`restored ${place} from ${named(file, newest, cx.times)}: ${recordsOf(restored)}${kept === null ? '' : `; the old one is ${kept}`}`,
+			`restored ${place} from ${withRecord(file, newest, cx.times)}: ${recordsOf(restored)}${kept === null ? '' : `; the old one is ${kept}`}`,
 		);
 		if (uncertain > 0)
 			await cx.note(
@@ -108,6 +106,6 @@ async function assertFile(file: string): Promise<void> {
 		throw new UsageError(`${file} is ${found.isDirectory() ? 'a directory' : 'no regular file'}`);
 }
 
-function named(file: string, newest: string | null, times: Times): string {
-	return newest === null ? file : `${file} (of ${times.moment(newest)})`;
+function withRecord(file: string, newest: string | null, times: Times): string {
+	return newest === null ? file : `${file} (last record: ${times.moment(newest)})`;
 }
