@@ -1,7 +1,8 @@
 /** A backup put into the place of a database: checked first, with its queue paused, and the old one kept beside it. */
 
 import { existsSync, realpathSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { restoredReason } from '../../api/pauses.js';
@@ -22,6 +23,7 @@ import {
 	removeSecondNames,
 	takeOutOfUse,
 } from '../../store/open.js';
+import { isPostgres } from '../../store/url.js';
 import { TableError } from '../../tables/finding.js';
 import { createOutputFile } from '../../tables/output-file.js';
 import type { OtherProcess } from '../frame/connection.js';
@@ -41,6 +43,8 @@ export interface RestorePlan {
 }
 
 const keptSuffix = '.before-restore-';
+/** As the hint on a moved database names it. */
+const movedSuffix = '.moved-';
 
 /** Changes nothing. Throws `UsageError`, `UnsupportedDatabase` and `StoreError`: the backup is none, or a newer one. */
 export function planRestore(url: string, file: string, clock: Clock): RestorePlan {
@@ -215,6 +219,17 @@ async function settle(
 		.finally(() => store.close());
 	closeLog(copy, plan.place);
 	return settled;
+}
+
+/** Files beside it that hold what was in its place: of restores, and what `engine migrate` has left. */
+export async function copiesBeside(url: string): Promise<string[]> {
+	if (isPostgres(url) || isPrivate(url)) return [];
+	const place = realPlace(databaseFile(url));
+	const names = await readdir(dirname(place)).catch(() => []);
+	return names
+		.filter((name) => [keptSuffix, movedSuffix].some((suffix) => name.startsWith(basename(place) + suffix)))
+		.sort()
+		.map((name) => join(dirname(place), name));
 }
 
 function keptName(place: string, now: Micros): string {

@@ -2,7 +2,7 @@
 import { need } from '../../../api/capabilities.js';
 import type { Erasure, Erasures } from '../../../api/people.js';
 import { command } from '../../frame/command.js';
-import { mailctl } from '../../frame/command-line.js';
+import { mailctl, system } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
@@ -35,26 +35,49 @@ export const subscriberErase = command({
 });
 
 async function erase(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
-	const found = await lookUp(cx, email);
-	const what = `erase ${email} for good: ${sizeOf(found)}`;
+	const { isKnown, ...found } = await lookUp(cx, email);
+	const what = isKnown
+		? `erase ${email} for good: ${sizeOf(found)}`
+		: `block ${email}, which is not known here, in advance: it cannot be created or imported, and gets no bulk mail`;
 	if (cx.dryRun) return cx.wouldDo(what, { erase: email, ...found });
 	await cx.confirm({ kind: 'severe', what, name: email });
 	const done = await cx.undoable(() => erasures.erase(email, { signal: cx.signal }));
 	await cx.out.document({ email, ...done }, sentenceOf(email, done));
+	if (isKnown) await sayUnreached(cx);
 }
 
-/** Counts for the question, so that a mistyped address is noticed before the answer. */
-async function lookUp(cx: CommandContext, email: string): Promise<{ subscribers: number; messages: number }> {
+/** What no erasure in the database reaches; copies that stand beside it are named. */
+async function sayUnreached(cx: CommandContext): Promise<void> {
+	await cx.note('not reached: mails that were sent, backups, files of imports and results, mail logs');
+	const target = cx.settings.target.target();
+	if (target.kind !== 'local') return;
+	const { copiesBeside } = await import('../../connect/restore.js');
+	const copies = await copiesBeside(target.url);
+	if (copies.length > 0)
+		await cx.warn(`older copies of the database still have the person: ${copies.join(', ')}`, [
+			'when nothing in them is wanted: ',
+			system('rm', ...copies),
+		]);
+}
+
+/** For the question, so that a mistyped address is noticed before the answer. */
+async function lookUp(
+	cx: CommandContext,
+	email: string,
+): Promise<{ isKnown: boolean; subscribers: number; messages: number }> {
 	const api = await cx.api();
+	const { people } = (await api.capabilities()).ext;
+	const person = await people?.get(email, { signal: cx.signal });
 	let subscribers = 0;
 	for await (const _ of findInAllLists(api, email, cx.signal)) subscribers += 1;
 	const messages = await need(api, 'messages');
 	const { count } = await messages.page({ to: email, page_size: 1 }, { signal: cx.signal });
-	return { subscribers, messages: count };
+	return { isKnown: person?.is_known ?? subscribers + count > 0, subscribers, messages: count };
 }
 
 function sentenceOf(email: string, { subscribers, messages, canceled }: Erasure): string {
-	if (subscribers + messages === 0) return `nothing was stored of ${email}; it is not taken from now on`;
+	if (subscribers + messages === 0)
+		return `no subscriber and no message was of ${email}; it is not taken from now on`;
 	const waiting = canceled === 0 ? '' : ` (${canceled} of them canceled)`;
 	return `erased ${email}: ${sizeOf({ subscribers, messages })}${waiting}`;
 }
@@ -66,10 +89,8 @@ function sizeOf({ subscribers, messages }: Pick<Erasure, 'subscribers' | 'messag
 async function lift(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
 	const what = `let ${email} be added again`;
 	const notErased = () => missing('erased address', email, mailctl('subscribers', 'find', email));
-	if (cx.dryRun) {
-		if (!(await isErased(cx, email))) throw notErased();
-		return cx.wouldDo(what, { lift: email });
-	}
+	if (!(await isErased(cx, email))) throw notErased();
+	if (cx.dryRun) return cx.wouldDo(what, { lift: email });
 	await cx.confirm({ kind: 'mild', what });
 	const done = await orNull(erasures.lift(email, { signal: cx.signal }).then(() => true));
 	if (done === null) throw notErased();

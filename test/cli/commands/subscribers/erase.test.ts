@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 
 const ann = 'ann@example.com';
 
@@ -45,15 +45,36 @@ describe('mailctl subscribers erase', () => {
 		const imported = ['subscribers', 'import', path, '-l', '1'];
 		expect(await project.json(imported, { code: 9 })).toMatchObject({ created: 1, rejected: 1 });
 		expect(await project.json(erase('--lift', '-y'))).toEqual({ lifted: 'Ann@Example.com' });
-		expect((await project.run(erase('--lift', '-y'))).code).toBe(3);
+		// Nothing is asked.
+		expect((await project.run(erase('--lift'))).code).toBe(3);
 		await project.json(['subscribers', 'create', '-l', '1', '--email', ann]);
+	});
+
+	it('says what it does not reach, and names the copies beside the database', async () => {
+		const copy = `${project.db}.before-restore-20261101T100000Z`;
+		await project.json(['engine', 'backup', copy]);
+		expect(said(await project.run(erase(...consent, '-o', 'json')))).toEqual([
+			{ note: 'not reached: mails that were sent, backups, files of imports and results, mail logs' },
+			{
+				warning: `older copies of the database still have the person: ${copy}`,
+				hint: `when nothing in them is wanted: rm ${copy}`,
+			},
+		]);
 	});
 
 	it('takes an address that nobody has, and refuses what is none', async () => {
 		const nobody = ['subscribers', 'erase', 'zoe@example.com', '--confirm', 'zoe@example.com'];
+		const asked = await project.run(nobody.slice(0, 3));
+		expect({ code: asked.code, said: asked.stderr.split('\n')[0] }).toEqual({
+			code: 2,
+			said: 'error: this will block zoe@example.com, which is not known here, in advance: it cannot be created or imported, and gets no bulk mail',
+		});
 		const { code, stderr } = await project.run(nobody, { columns: 80 });
 		expect(code).toBe(0);
-		expect(stderr).toContain('nothing was stored of zoe@example.com; it is not taken from now on');
+		expect(stderr.replaceAll('\n', ' ')).toContain(
+			'no subscriber and no message was of zoe@example.com; it is not taken from now on',
+		);
+		expect(stderr).not.toContain('not reached');
 		expect((await project.run(['subscribers', 'erase', 'zoe'])).code).toBe(2);
 	});
 });
