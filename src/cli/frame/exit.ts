@@ -161,7 +161,11 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	},
 	read_only: {
 		exit: exits.disk,
-		hint: 'a file wants its owner, and a folder and disk that are writable; a server has to be the primary',
+		hint: [
+			'the file, its folder and its disk have to be writable by this user: ',
+			mailctl('doctor'),
+			' says which is not',
+		],
 	},
 	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again: it overwrites that' },
 	denied: { exit: exits.authentication },

@@ -1,9 +1,12 @@
 // Verdicts on what no test can bring about: full disks, logs of gigabytes, old versions, months of mail.
 import { describe, expect, it } from 'vitest';
-import { judgeLog, judgeSpace } from '../../../src/cli/doctor/checks/database.js';
+import { StoreError } from '../../../src/api/errors.js';
+import { judgeLog, judgeSpace, whatIsLeft } from '../../../src/cli/doctor/checks/database.js';
 import { judgeNode } from '../../../src/cli/doctor/checks/machine.js';
 import { judgeBounced } from '../../../src/cli/doctor/checks/queue.js';
 import { judgePace } from '../../../src/cli/doctor/checks/service.js';
+import { hintText, unnamed } from '../../../src/cli/frame/command-line.js';
+import { classify } from '../../../src/cli/frame/exit.js';
 import { sizeText, spanText, untilText } from '../../../src/cli/render/amounts.js';
 
 const mib = 1024 ** 2;
@@ -30,6 +33,15 @@ describe('the room on the disk', () => {
 	] as const)('%i bytes of %i are %s', (free, total, level) => {
 		expect(judgeSpace({ free, total }).level).toBe(level);
 	});
+});
+
+it('a database that may not be written to is read where its log has begun, and is of no use else', () => {
+	expect(whatIsLeft({ journalMode: 'wal' })).toContain('can be read');
+	expect(whatIsLeft({ journalMode: 'delete' })).toBe('no command can open the database, to read it neither');
+	const { hint } = classify(new StoreError('read_only', 'news.db: the database file is read-only'));
+	expect(hintText(hint ?? '', unnamed)).toBe(
+		'the file, its folder and its disk have to be writable by this user: mailctl doctor says which is not',
+	);
 });
 
 it('a write-ahead log that nobody copies back is worth a word', () => {

@@ -67,12 +67,16 @@ async function judgeFile(found: Inspected, line: Line): Promise<Verdict> {
 			const locked = await findReadOnly(found.path);
 			return locked === null
 				? ok(`${found.path}, ${sizeText(found.database.bytes.file)}`)
-				: problem(
-						`this user may not write to ${locked}: the database can be read, and nothing is stored or sent`,
-						writableFix,
-					);
+				: problem(`this user may not write to ${locked}: ${whatIsLeft(found.database)}`, writableFix);
 		}
 	}
+}
+
+/** What was moved or restored last has no write-ahead log yet, and to begin one is to write. */
+export function whatIsLeft({ journalMode }: Pick<InspectedDatabase, 'journalMode'>): string {
+	return journalMode === 'wal'
+		? 'the database can be read, and nothing is stored or sent'
+		: 'no command can open the database, to read it neither';
 }
 
 const writableFix =
