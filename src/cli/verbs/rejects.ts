@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ImportTotals } from '../../jobs/imports.js';
-import type { RejectedRow } from '../../tables/finding.js';
+import { type RejectedRow, TableError } from '../../tables/finding.js';
 import type { Table } from '../../tables/read-table.js';
 import type { RejectsOptions } from '../../tables/write-rejects.js';
 import type { CommandContext } from '../frame/context.js';
@@ -43,6 +43,16 @@ export function* withAddressFaults(rows: Iterable<RejectedRow>, at: number): Gen
 	for (const row of rows) yield { ...row, error: rowError(row, (row.cells[at] ?? '').trim()) };
 }
 
+/** A dry run writes no rejects; where the import itself is refused, that is said. */
+export async function foreseeRejects(cx: CommandContext, options: RejectsOptions): Promise<void> {
+	const { assertRejects } = await import('../../tables/write-rejects.js');
+	await assertRejects(options).catch(async (error: unknown) => {
+		if (!(error instanceof TableError) || error.code !== 'file_exists') throw error;
+		const { message, hint } = error;
+		await cx.warn(`${message}, for which the import is refused`, ...(hint === null ? [] : [hint]));
+	});
+}
+
 /** Shows the first rejected rows of a plan below its table of counts; `rejected` is how many there are in all. */
 export async function sayPlannedRejects(
 	cx: CommandContext,
@@ -50,14 +60,13 @@ export async function sayPlannedRejects(
 	rejected: number,
 ): Promise<void> {
 	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
-	for (const { line, code, error } of rejects.slice(0, plannedRejects))
+	for (const { line, code, error } of rejects.slice(0, maxPlanned))
 		await cx.note(`line ${line}: ${error} (${code})`);
-	if (rejected > plannedRejects)
-		await cx.note(`and ${counted(rejected - plannedRejects, 'more rejected row')}`);
+	if (rejected > maxPlanned) await cx.note(`and ${counted(rejected - maxPlanned, 'more rejected row')}`);
 }
 
-/** The most rejected rows of a plan that a table shows one by one. */
-const plannedRejects = 5;
+/** The most rejected rows of a plan that are shown one by one. */
+export const maxPlanned = 20;
 
 /** Options of an import that define its cells, and have to be given with its rejects file again. */
 export interface OptionsAgain {

@@ -14,7 +14,13 @@ import { inputName } from '../../frame/sources.js';
 import { parseRate } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 import { importArg, importName, openImport } from '../../verbs/importing.js';
-import { holdRejects, layoutOfRejects, rejectsPathOf, withAddressFaults } from '../../verbs/rejects.js';
+import {
+	foreseeRejects,
+	holdRejects,
+	layoutOfRejects,
+	rejectsPathOf,
+	withAddressFaults,
+} from '../../verbs/rejects.js';
 import { isRecordId } from '../../verbs/resolve.js';
 import { creating, offerList } from '../lists/offer.js';
 import { createFields, emailAt, mapColumns, sayColumns } from './import/columns.js';
@@ -103,9 +109,8 @@ async function foresee(
 ): Promise<undefined> {
 	const { table, mapping, options } = job;
 	if (path !== null) {
-		const { assertRejects } = await import('../../../tables/write-rejects.js');
 		const { resume } = options;
-		await assertRejects({ path, ...layoutOfRejects(table, mapping), resume });
+		await foreseeRejects(cx, { path, ...layoutOfRejects(table, mapping), resume });
 	}
 	const { dryRun } = await import('./import/dry-run.js');
 	const { readBundles } = await readElsewhere(cx, job);

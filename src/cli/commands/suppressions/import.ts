@@ -24,6 +24,7 @@ import {
 	tallySentence,
 } from '../../verbs/importing.js';
 import {
+	foreseeRejects,
 	holdRejects,
 	layoutOfRejects,
 	type OptionsAgain,
@@ -77,9 +78,9 @@ export const suppressionImport = command({
 		try {
 			const mapping = await mapColumns(cx, table, options);
 			const job = { suppressions, table, mapping, missing };
-			const { assertRejects, openRejects } = await import('../../../tables/write-rejects.js');
+			const { openRejects } = await import('../../../tables/write-rejects.js');
 			const layout = layoutOfRejects(table, mapping);
-			if (cx.dryRun && rejectsPath !== null) await assertRejects({ path: rejectsPath, ...layout });
+			if (cx.dryRun && rejectsPath !== null) await foreseeRejects(cx, { path: rejectsPath, ...layout });
 			if (cx.dryRun || rejectsPath === null) return await plan(cx, file, job);
 			await holdRejects(cx, rejectsPath);
 			const rejects = await openRejects({ path: rejectsPath, ...layout });

@@ -17,7 +17,7 @@ import type { Table } from '../../../../tables/read-table.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { counted, numberText } from '../../../render/counted.js';
 import { tallySentence } from '../../../verbs/importing.js';
-import { sayPlannedRejects, withAddressFaults } from '../../../verbs/rejects.js';
+import { maxPlanned, sayPlannedRejects, withAddressFaults } from '../../../verbs/rejects.js';
 import { createFields, emailAt } from './columns.js';
 import { sayOtherReasons, tooManyErrors } from './end.js';
 import { foreignBatchRows, sayReasonsLeftOut } from './place.js';
@@ -28,9 +28,6 @@ export interface DryRun extends IdentifiedJob {
 	/** The rows as another thread reads them, for a database of this machine. */
 	readBundles: ReadBundles | undefined;
 }
-
-/** The most rejected rows that are listed. */
-const maxRejects = 20;
 
 /** Prints the answer of the import. Throws errors of reading, asking and putting. */
 export async function dryRun(cx: CommandContext, job: DryRun): Promise<void> {
@@ -96,7 +93,7 @@ async function run(
 		onProgress: ({ read }) => progress.update(read),
 		onReject: async (refused) => {
 			for (const { line, code, error } of withAddressFaults(refused, emailAt(mapping)))
-				if (rejects.length < maxRejects && code !== duplicateCode) rejects.push({ line, code, error });
+				if (rejects.length < maxPlanned && code !== duplicateCode) rejects.push({ line, code, error });
 		},
 		signal: cx.signal,
 	}).finally(() => progress.stop());

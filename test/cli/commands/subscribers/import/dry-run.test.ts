@@ -44,14 +44,23 @@ describe('mailctl subscribers import --dry-run', () => {
 	it.each([
 		['subscribers import', ['-l', '1']],
 		['suppressions import', []],
-	])('%s: a rejects file that cannot be written ends it as it ends the import', async (verb, more) => {
+	])('%s: a rejects file that cannot be made ends it as it ends the import, and one in the way is a warning', async (verb, more) => {
 		const path = await project.file('bad.csv', 'email\nnobody\n');
 		const kept = await project.file('bad.csv.rejects.csv', 'what somebody mends\n');
 		for (const rejects of [[], ['--rejects', path], ['--rejects', `${project.folder}/none/r.csv`]]) {
 			const all = [...verb.split(' '), path, ...more, ...rejects];
 			const real = await project.run(all);
 			expect(real).toMatchObject({ code: 2, stderr: expect.stringContaining('error: the rejects file') });
-			expect(await project.run([...all, '-n'])).toEqual(real);
+			const dry = await project.run([...all, '-n']);
+			const [refusal = '', hint = ''] = real.stderr.split('\n');
+			if (!refusal.endsWith('exists already')) expect(dry).toEqual(real);
+			else
+				expect(dry).toMatchObject({
+					code: 0,
+					stderr: expect.stringContaining(
+						`${refusal.replace('error:', 'warning:')}, for which the import is refused\n${hint}\n`,
+					),
+				});
 		}
 		await writeFile(kept, 'email,_line,_code,_error\ntwice@example.com,3,duplicate,twice\n');
 		expect(await project.run([...verb.split(' '), path, ...more, '-n'])).toMatchObject({ code: 0 });
@@ -134,6 +143,18 @@ describe('mailctl subscribers import --dry-run', () => {
 				'line 2: email: Enter a valid email address: it has no @ (invalid)',
 				'',
 			].join('\n'),
+		);
+	});
+
+	it('shows the first 20 rejected rows, and only warns of a rejects file in the way', async () => {
+		const path = await project.file('people.csv', `email\n${'nobody\n'.repeat(22)}`);
+		await project.file('people.csv.rejects.csv', 'mine');
+		const { code, stderr } = await project.run(words(path, '-n', '-o', 'table'));
+		expect({ code, rows: stderr.match(/^line \d+/gm)?.length }).toEqual({ code: 0, rows: 20 });
+		expect(stderr).toContain('and 2 more rejected rows');
+		expect(stderr).toContain(
+			`warning: the rejects file ${path}.rejects.csv exists already, for which the import is refused\n` +
+				`hint: move it away, or name another with --rejects ${path}.rejects-2.csv\n`,
 		);
 	});
 
