@@ -41,6 +41,16 @@ export function shownDatabase(url: string): string {
 	return `${before}${[shown, ...others].map(({ host }) => host).join(',')}${after}`;
 }
 
+/** A database as PostgreSQL's own programs take it: without our parameters, of which the schema is told apart. */
+export function forServerPrograms(url: string): { url: string; schema: string } {
+	const [first = url] = urlsOf(shownDatabase(url));
+	if (!canParseUrl(first)) return { url: first, schema: 'public' };
+	const named = new URL(first);
+	const schema = named.searchParams.get('schema') ?? 'public';
+	for (const own of ['schema', 'pool', 'listen', 'replica', 'server']) named.searchParams.delete(own);
+	return { url: named.href, schema };
+}
+
 /** Whether it would be a new file. What a server has is known when it is opened. */
 export function isMissingFile(url: string): boolean {
 	return !isPostgres(url) && !existsSync(url);

@@ -145,8 +145,18 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		]);
 		expect(await run('engine', 'backup', 'copy.db')).toMatchObject({
 			code: 2,
-			stderr: expect.stringContaining('pg_dump'),
+			stderr: expect.stringMatching(/^hint: pg_dump -Fc -d '?postgres:[^?]*( -n \w+)? -f copy\.db$/m),
 		});
+		const refused = await run('engine', 'restore', 'copy.dump');
+		expect(refused).toMatchObject({
+			code: 2,
+			stderr: expect.stringMatching(
+				/^hint: into a new, empty database: pg_restore --no-owner --exit-on-error -d '?postgres:[^? ]* copy\.dump$/m,
+			),
+		});
+		expect(refused.stderr).toMatch(
+			/^hint: a dump holds as waiting what was sent after it: .*: mailctl .*engine queue pause$/m,
+		);
 	});
 
 	it('has its counters compared with what they count, and corrected', async () => {

@@ -2,9 +2,12 @@
 
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { forServerPrograms, isPostgres } from '../../../store/url.js';
 import { command } from '../../frame/command.js';
+import { type Hint, joinHints, mailctl, system } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { onlyLocal, UsageError } from '../../frame/errors.js';
+import { CliError, onlyLocal, UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
 import { counted, numberText } from '../../render/counted.js';
 
@@ -32,6 +35,7 @@ export const backup = command({
 		const target = cx.settings.target.target();
 		if (target.kind !== 'local') throw onlyLocal('engine backup');
 		const file = args.file;
+		if (isPostgres(target.url)) throw notOfServers('engine backup', dumping(target.url, file));
 		await assertElsewhere(target.url, file);
 		const replaced = await mayReplace(cx, file, options.force);
 		if (cx.dryRun) {
@@ -60,6 +64,29 @@ export const backup = command({
 		);
 	},
 });
+
+function dumping(url: string, file: string): Hint {
+	const { url: database, schema } = forServerPrograms(url);
+	return system('pg_dump', '-Fc', '-d', database, ...(schema === 'public' ? [] : ['-n', schema]), '-f', file);
+}
+
+/** PostgreSQL has its own programs. A restored dump holds what was sent since as waiting. */
+export function notOfServers(path: string, program: Hint): CliError {
+	return new CliError(
+		'unsupported_database',
+		exits.usage,
+		`${path} works on a SQLite file; PostgreSQL has programs of its own`,
+		{
+			hint: joinHints([
+				program,
+				[
+					'a dump holds as waiting what was sent after it: before any worker works on a restored one, pause it and look through what waits: ',
+					mailctl('engine', 'queue', 'pause'),
+				],
+			]),
+		},
+	);
+}
 
 /** `2 lists, 1,000 subscribers, 3,000 messages`. */
 export function recordsOf(made: { lists: number; subscribers: number; messages: number }): string {

@@ -1,14 +1,15 @@
 /** `mailctl engine restore`: a backup in the place of the database. */
 
 import { stat } from 'node:fs/promises';
+import { forServerPrograms, isPostgres } from '../../../store/url.js';
 import { command } from '../../frame/command.js';
-import { mailctl } from '../../frame/command-line.js';
+import { type Hint, mailctl, system } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal, UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
 import type { Times } from '../../render/times.js';
-import { recordsOf } from './backup.js';
+import { notOfServers, recordsOf } from './backup.js';
 import { inUse } from './in-use.js';
 
 export const restore = command({
@@ -39,6 +40,7 @@ export const restore = command({
 	run: async (cx, { args: { file } }) => {
 		const target = cx.settings.target.target();
 		if (target.kind !== 'local') throw onlyLocal('engine restore');
+		if (isPostgres(target.url)) throw notOfServers('engine restore', restoring(target.url, file));
 		await assertFile(file);
 		const { assertNotOpen, assertSound, planRestore, restore } = await import('../../connect/restore.js');
 		const plan = planRestore(target.url, file, cx.clock);
@@ -96,6 +98,15 @@ export const restore = command({
 		]);
 	},
 });
+
+/** A dump of one schema makes it. */
+function restoring(url: string, file: string): Hint {
+	const { url: database } = forServerPrograms(url);
+	return [
+		'into a new, empty database: ',
+		system('pg_restore', '--no-owner', '--exit-on-error', '-d', database, file),
+	];
+}
 
 async function assertFile(file: string): Promise<void> {
 	const found = await stat(file).catch((cause: unknown) => {
