@@ -2,7 +2,7 @@
 
 import { need } from '../../api/capabilities.js';
 import type { Template } from '../../api/records.js';
-import { type CommandGroup, command, type FileSource } from '../frame/command.js';
+import { type CommandGroup, command, type FileSource, flagOf } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
@@ -76,11 +76,10 @@ const create = command({
 	writes: true,
 	columns,
 	async run(cx, { options }) {
-		if (!hasBody(options))
-			throw new UsageError(
-				'a template needs a body: give --text-file, --html-file, or --markdown-file for both',
-			);
-		const input = { name: options.name, ...(await readBodies(options)) };
+		const input = {
+			name: options.name,
+			...(hasBody(options) ? await readBodies(options) : await askBody(cx)),
+		};
 		await lint(cx, input);
 		const templates = await need(await cx.api(), 'templates');
 		if (cx.dryRun) {
@@ -266,7 +265,28 @@ function hasBody({ textFile, htmlFile, markdownFile }: BodyFiles): boolean {
 	return [textFile, htmlFile, markdownFile].some((file) => file !== undefined);
 }
 
-async function readBodies(options: BodyFiles) {
+/** At a terminal, as `send` asks for its text; elsewhere it is refused. */
+async function askBody(cx: CommandContext): Promise<Awaited<ReturnType<typeof readBodies>>> {
+	if (!cx.canAsk)
+		throw new UsageError(
+			'a template needs a body: give --text-file, --html-file, or --markdown-file for both',
+		);
+	const source = await cx.choose<'text' | keyof typeof bodies>('What is its body?', [
+		{ name: 'a text, written in an editor', value: 'text' },
+		{ name: 'a text from a file', value: 'textFile' },
+		{ name: 'HTML from a file', value: 'htmlFile' },
+		{ name: 'Markdown from a file', value: 'markdownFile' },
+	]);
+	if (source === 'text') {
+		const check = async (text: string) => (text.trim() === '' ? 'a text is needed' : null);
+		return { text_body: await cx.askText('Text:', { check }) };
+	}
+	const { checkOf } = await import('../frame/asking.js');
+	const path = (await cx.ask('File:', { check: await checkOf('file') })).trim();
+	return readBodies({ [source]: cx.sources.file(path, flagOf(source)) });
+}
+
+async function readBodies(options: BodyFiles): Promise<{ text_body?: string; html_body?: string }> {
 	if (options.htmlFile !== undefined && options.markdownFile !== undefined)
 		throw new UsageError('--html-file and --markdown-file both give the HTML body; give one');
 	const { subject: _, ...markdown } = (await readMarkdown(options.markdownFile)) ?? { subject: null };

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../support/project.js';
+import { typing } from '../../support/typing.js';
 
 describe('mailctl templates', () => {
 	let project: Project;
@@ -41,6 +42,24 @@ describe('mailctl templates', () => {
 			[2, `error: ${latin} is not UTF-8 text: line 1 is not\n`],
 		]);
 		expect(await project.json(['templates', 'list'])).toEqual([welcome]);
+	});
+
+	it('are asked for the name and the body at a terminal', async () => {
+		const text = await project.file('hello.txt', 'Hello #name#');
+		const { code } = await typing(
+			[
+				['Name:', 'Hello'],
+				['❯ a text, written', '\x1b[B', 'all'],
+				['❯ a text from a file', ''],
+				['File:', text],
+			],
+			(options) => project.run(['templates', 'create'], options),
+		);
+		expect(code).toBe(0);
+		expect(await project.json(['templates', 'get', 'Hello'])).toMatchObject({
+			text_body: 'Hello #name#',
+			html_body: '',
+		});
 	});
 
 	it('change what is given and keep the rest', async () => {
