@@ -95,6 +95,18 @@ describe('mailctl api', () => {
 		]);
 	});
 
+	it('names the scopes of a 403', async () => {
+		const headers = { 'x-accepted-scopes': 'read', 'x-token-scopes': 'send' };
+		const wire = always({ status: 403, headers, body: '{"detail":"No."}' });
+		const { code, stderr } = await cli([...base, 'GET', '/x/'], { connect: wire.connect });
+		expect({ code, stderr }).toEqual({
+			code: 4,
+			stderr:
+				'error: the service answered 403 to GET /x/: No. The token needs the scope read, or admin; it has send.\n' +
+				'hint: on its machine the server makes such a token by mailctl engine tokens create --name NAME --scope send --scope read\n',
+		});
+	});
+
 	it('insists on JSON with -o json', async () => {
 		const { code, stdout, stderr } = await cli([...base, 'GET', '/', '-o', 'json'], {
 			connect: always({ body: '<html>' }).connect,

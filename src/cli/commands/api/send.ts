@@ -3,7 +3,7 @@
 import { ApiError } from '../../../api/errors.js';
 import { readJson, tooDeep } from '../../../api/json.js';
 import type { WireRequest, WireResponse } from '../../../api/wire.js';
-import { codeOf } from '../../../http/errors.js';
+import { codeOf, refusedFor, scopesIn } from '../../../http/errors.js';
 import { confirmChange } from '../../config/protection.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -83,15 +83,14 @@ export function assertSuccess(request: WireRequest, { status, headers, body }: W
 				http,
 			},
 		);
-	throw new ApiError(
-		codeOf(status),
-		`the service answered ${status} to ${request.method} ${path}${saying(body)}`,
-		{
-			http,
-			// A 503 with Retry-After was not carried out.
-			...(status === 503 && headers['retry-after'] !== undefined && { retryAfterMs: 0 }),
-		},
-	);
+	const said = `the service answered ${status} to ${request.method} ${path}${saying(body)}`;
+	const scopes = status === 403 ? scopesIn(headers) : null;
+	throw new ApiError(codeOf(status), scopes === null ? said : refusedFor(said, scopes), {
+		http,
+		...(scopes !== null && { scopes }),
+		// A 503 with Retry-After was not carried out.
+		...(status === 503 && headers['retry-after'] !== undefined && { retryAfterMs: 0 }),
+	});
 }
 
 /** The body of an answer as JSON; undefined for other content. Throws `bad_answer` for nesting that is too deep. */
