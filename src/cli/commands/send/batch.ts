@@ -41,6 +41,7 @@ import { runCampaign } from './run.js';
 import {
 	glance,
 	type Input,
+	isPipe,
 	known,
 	type OpenRows,
 	openRequestRows,
@@ -184,10 +185,12 @@ async function dryRun(
 }
 
 /**
- * Read as a campaign would read them; a trial no further than the first that can be sent. Recipients that come again are
- * known by 64 bits of a hash, 11 to 21 bytes each. Templates and lists of requests are looked up only where they are staged.
+ * Read as a campaign would read them; a trial, and a look at a pipe, no further than the first that can be sent. Recipients
+ * that come again are known by 64 bits of a hash, 11 to 21 bytes each. Templates and lists of requests are looked up only
+ * where they are staged.
  */
-async function surveyed(cx: CommandContext, { lines, options }: Sending): Promise<Survey<SendRequest>> {
+async function surveyed(cx: CommandContext, { lines, options, file }: Sending): Promise<Survey<SendRequest>> {
+	const isFirstEnough = options.testTo !== undefined || (!isWhole(cx, options) && (await isPipe(file)));
 	const found = new Survey<SendRequest>(findingsFor(cx));
 	const check = await checker(cx, options);
 	const met = new AddressSet();
@@ -207,7 +210,7 @@ async function surveyed(cx: CommandContext, { lines, options }: Sending): Promis
 			// Checked: it is what a send call takes.
 			found.add(row.request as SendRequest, fresh, isAny || send.to.some(({ key }) => key === shown));
 		}
-		if (found.first !== null && options.testTo !== undefined) break;
+		if (found.first !== null && isFirstEnough) break;
 	}
 	return found;
 }

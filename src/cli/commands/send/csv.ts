@@ -54,6 +54,7 @@ import { runCampaign } from './run.js';
 import {
 	glance,
 	type Input,
+	isPipe,
 	known,
 	type OpenTable,
 	openTableRows,
@@ -181,11 +182,12 @@ function assertRowAllowed(cx: CommandContext, { to, refused }: Recipient): void 
 	if (refused === undefined) assertAllowed(cx, [to]);
 }
 
-/** The table is read to its end; `watch` sees each row. */
+/** The table is read to its end, or until `isEnough`; `watch` sees each row. */
 async function surveyed(
 	cx: CommandContext,
 	sending: TableSending,
 	watch: (row: Recipient) => void,
+	isEnough = () => false,
 ): Promise<Survey<Recipient>> {
 	const found = new Survey<Recipient>(findingsFor(cx));
 	const check = await checker(cx, sending);
@@ -196,6 +198,7 @@ async function surveyed(
 		const finding = check(row);
 		if (finding === null) found.add(row, 1, isShown(key, row.to));
 		else found.reject(finding, row);
+		if (isEnough()) break;
 	}
 	return found;
 }
@@ -261,13 +264,19 @@ export async function lookAtTable(
 	});
 }
 
-/** `--preview` and `--eml`: the first row's message, and what speaks against rows. */
+/** `--preview` and `--eml`: the first row's message, and what speaks against rows. A pipe is read no further than that row. */
 async function preview(cx: CommandContext, sending: TableSending): Promise<void> {
-	const { prepared, options } = sending;
+	const { prepared, options, file } = sending;
+	const isFirstEnough = await isPipe(file);
 	let shown: Recipient | null = null;
-	const { recipients, rejected, findings } = await surveyed(cx, sending, (row) => {
-		shown ??= isLookedAt(row, options) ? row : null;
-	});
+	const { recipients, rejected, findings } = await surveyed(
+		cx,
+		sending,
+		(row) => {
+			shown ??= isLookedAt(row, options) ? row : null;
+		},
+		() => isFirstEnough && shown !== null,
+	);
 	const first = assertFound(shown, sending);
 	// What the row says beside it is for the message to show.
 	await assertAcceptable(cx, { ...prepared.request, to: [first.to] });

@@ -63,10 +63,14 @@ export function glance(cx: CommandContext, file: string, flag: RowsFlag): Input 
 	return { bytes: cx.sources.table(file, flag), close: async () => undefined };
 }
 
+/** Standard input, or what is no regular file: it is read once, and may have no end yet. */
+export async function isPipe(file: string): Promise<boolean> {
+	return file === '-' || (await stat(file).catch(() => null))?.isFile() === false;
+}
+
 /** For a campaign. Standard input and pipes are kept meanwhile; throws what `spool` throws, and `TableError` for no file. */
 export async function known(cx: CommandContext, file: string, flag: RowsFlag): Promise<KnownInput> {
-	const there = file === '-' ? null : await stat(file).catch(() => null);
-	if (file === '-' || there?.isFile() === false) {
+	if (await isPipe(file)) {
 		const { source, sha256, close } = await spool(cx, cx.sources.table(file, flag));
 		return { bytes: source, origin: { sha256 }, close };
 	}
