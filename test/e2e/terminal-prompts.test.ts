@@ -383,7 +383,7 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 	])('that is named by %s has Ctrl-C for itself', (_, command) => {
 		const { write } = place(command);
 		const { shown, end } = write([
-			['written in:', '\\r'],
+			['opens this editor:', '\\r'],
 			["editing ''", '\\x03'],
 			['heard Ctrl-C', '\\x03'],
 			['heard Ctrl-C', 'Hello\\r'],
@@ -397,10 +397,10 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 	it('that fails is asked for again, and what it wrote is there', () => {
 		const { write } = place(plain);
 		const { shown } = write([
-			['written in:', '\\r'],
+			['opens this editor:', '\\r'],
 			["editing ''", 'fail\\r'],
 			['has failed: exit 1', ''],
-			['written in:', '\\r'],
+			['opens this editor:', '\\r'],
 			["editing 'fail", 'Hello\\r'],
 			left,
 		]);
@@ -414,9 +414,9 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 	])('that is missing as %s is asked for again', (name) => {
 		const { write, folder } = place(() => name);
 		const { shown } = write([
-			['written in:', '\\r'],
+			['opens this editor:', '\\r'],
 			['no editor starts as', ''],
-			['written in:', `${plain(join(folder, 'editor.py'))}\\r`],
+			['opens this editor:', `${plain(join(folder, 'editor.py'))}\\r`],
 			['editing', 'Hello\\r'],
 			left,
 		]);
@@ -426,10 +426,10 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 	it('leaves its file behind where the question is left with a text, and none elsewhere', () => {
 		const { write, folder } = place(plain);
 		const { shown, end } = write([
-			['written in:', '\\r'],
+			['opens this editor:', '\\r'],
 			['editing', 'fail\\r'],
 			['has failed: exit 1', ''],
-			['written in:', '\\x03'],
+			['opens this editor:', '\\x03'],
 		]);
 		expect(end).toBe('130');
 		const file = /the text is kept in (\S+)/.exec(shown)?.[1] ?? shown;
@@ -437,12 +437,12 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 		const drafts = () => readdirSync(folder).filter((name) => name.startsWith('mailctl-text-'));
 		expect(drafts()).toHaveLength(1);
 		write([
-			['written in:', '\\r'],
+			['opens this editor:', '\\r'],
 			['editing', '\\r'],
 			['a text is needed', ''],
-			['written in:', '\\x03'],
+			['opens this editor:', '\\x03'],
 		]);
-		write([['written in:', '\\r'], ['editing', 'Hello\\r'], left]);
+		write([['opens this editor:', '\\r'], ['editing', 'Hello\\r'], left]);
 		expect(drafts()).toHaveLength(1);
 	});
 });
@@ -507,7 +507,7 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 		expect(end).toBe('130');
 		expect(mailctl('campaigns', 'list', '-o', 'json')).toBe('[]\n');
 		// What was not agreed to is not agreed to there.
-		const { status, stderr } = asPrinted(shown, 'the same without questions', '--yes --expect-count 1');
+		const { status, stderr } = asPrinted(shown, 'go on with', '--yes --expect-count 1');
 		expect(status === 14 ? 14 : stderr).toBe(14);
 		const [campaign] = JSON.parse(mailctl('campaigns', 'list', '-o', 'json'));
 		expect(campaign).toMatchObject({ subject: "What's new, $HOME" });

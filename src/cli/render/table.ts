@@ -77,8 +77,12 @@ function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly
 		if (widestOne === null) break;
 		shown = shown.filter((one) => one !== widestOne);
 	}
-	const widths = squeezed(shown, room, ['id']) ?? squeezed(shown, room, ['id', 'name', 'address']);
-	return widths === null ? null : withWidths(shown, widths);
+	// Addresses last.
+	for (const shortened of [['id'], ['id', 'name'], ['id', 'name', 'address']] as const) {
+		const widths = squeezed(shown, room, shortened);
+		if (widths !== null) return withWidths(shown, widths);
+	}
+	return null;
 }
 
 function withWidths<T>(shown: readonly Measured<T>[], widths?: readonly number[]): readonly Fitted<T>[] {

@@ -55,9 +55,11 @@ describe('mailctl lists', () => {
 		const wide = await cli(['lists', 'list', '--no-color'], { connect: connectTo(lists), columns: 80 });
 		expect(wide.stdout).toBe(
 			[
-				`ID  NAME${' '.repeat(56)}ACTIVE  INACTIVE`,
-				` 1  日本語ニュース 👩‍👩‍👧${' '.repeat(48)}2         1`,
-				`12  a${'b'.repeat(37)}…${'b'.repeat(19)}       2         1`,
+				`ID  NAME${' '.repeat(38)}ACTIVE  INACTIVE  CREATED`,
+				` 1  日本語ニュース 👩‍👩‍👧${' '.repeat(30)}2         1  2026-11-01 10:00`,
+				`12  a${'b'.repeat(25)}…${'b'.repeat(13)}       2         1  2026-11-01 10:00`,
+				'',
+				'Times: UTC',
 				'',
 			].join('\n'),
 		);

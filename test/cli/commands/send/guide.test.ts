@@ -164,7 +164,7 @@ describe('send that is left', () => {
 		expect(shown).not.toContain('the same without questions');
 		const [, told] = shown.split('error: from: Sender address is not verified. (evil@example.com)\n');
 		expect(told?.replaceAll(/\s+/g, ' ')).toBe(
-			`hint: mailctl --db ${db} senders add evil@example.com; once that is mended, go on with: ` +
+			`hint: mailctl --db ${db} senders add evil@example.com hint: once that is mended, go on with: ` +
 				`mailctl --db ${db} send --from evil@example.com --to ann@example.com --subject News --text-file ${text} `,
 		);
 	});
