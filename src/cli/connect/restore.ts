@@ -149,8 +149,11 @@ export interface Restored extends BackedUp {
 	uncertain: number;
 	/** Messages that are sent once the queue is resumed. */
 	waiting: number;
-	/** Persons of the backup who were erased in the database since, and are erased in it again. */
-	erased: number;
+	/**
+	 * Persons of the backup who were erased in the database since, and are erased in it again. Null: no erasures could be read,
+	 * as there was no database, or a damaged or older one.
+	 */
+	erased: number | null;
 }
 
 /**
@@ -208,15 +211,19 @@ async function settle(
 	copy: string,
 	{ plan, file, clock, env, warn }: RestoreRequest,
 	original: Pick<OutOfUse, 'erasures'>,
-): Promise<Pick<Restored, 'uncertain' | 'waiting' | 'erased'>> {
+): Promise<Pick<Restored, 'subscribers' | 'uncertain' | 'waiting' | 'erased'>> {
 	const keys = readWrappingKeys(env, warn);
 	forgetProcesses(copy, plan.place);
 	const store = await openStore(copy, { clock, mode: 'existing', keys });
 	const of = plan.newest === null ? '' : ` of ${plan.newest.slice(0, 16).replace('T', ' ')} UTC`;
 	const reason = restoredReason(`${file}${of}`);
-	const settled = await store.writes
-		.settleRestored({ reason, erasures: original.erasures(keys), now: clock.now() })
-		.finally(() => store.close());
+	const settleAll = async () => {
+		const erasures = original.erasures(keys);
+		const { erased, ...settled } = await store.writes.settleRestored({ reason, erasures, now: clock.now() });
+		const { subscribers } = await store.reads.status();
+		return { subscribers, ...settled, erased: erasures === null ? null : erased };
+	};
+	const settled = await settleAll().finally(() => store.close());
 	closeLog(copy, plan.place);
 	return settled;
 }

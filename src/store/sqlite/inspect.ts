@@ -158,6 +158,7 @@ const newestText = `SELECT max(at) FROM (
 	UNION ALL SELECT max(heartbeat_at) FROM processes
 	UNION ALL SELECT max(at) FROM events
 	UNION ALL SELECT max(created_at) FROM lists
+	UNION ALL SELECT max(erased_at) FROM erased
 	UNION ALL SELECT created_at FROM subscribers WHERE id = (SELECT max(id) FROM subscribers)
 	UNION ALL SELECT created_at FROM messages WHERE id = (SELECT max(id) FROM messages)
 )`;

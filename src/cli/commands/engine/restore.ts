@@ -18,7 +18,7 @@ export const restore = command({
 	description:
 		'The backup is read from end to end first, and brought up to date. A database that is there is kept beside the new ' +
 		'one, as FILE.db.before-restore-TIME; it must not be in use. The queue of the restored one is paused: what was sent ' +
-		'since the backup waits in it again. Who was erased since is erased in it again. Look through `messages list --status queued`, cancel what has left, then ' +
+		'since the backup waits in it again. Who was erased since in the database that it replaces is erased in it again. Look through `messages list --status queued`, cancel what has left, then ' +
 		'`engine queue resume`. What was being sent at the moment of the backup is `uncertain`. Wrapped secrets want their ' +
 		'key (MAILCTL_KEY_FILE), which is in no backup.',
 	args: [{ name: 'file', summary: 'a file of `engine backup`', of: 'file', ask: 'Backup:' }],
@@ -81,7 +81,11 @@ export const restore = command({
 			await cx.note(
 				`${counted(uncertain, 'message')} may or may not have been sent when the backup was made, and ${uncertain === 1 ? 'is' : 'are'} not sent again`,
 			);
-		if (erased > 0)
+		if (erased === null)
+			await cx.warn(
+				`no erasures were found at ${place}: persons who were erased since the backup are in it again`,
+			);
+		else if (erased > 0)
 			await cx.note(
 				`${counted(erased, 'person')} of the backup had been erased since, and ${erased === 1 ? 'is' : 'are'} erased again`,
 			);

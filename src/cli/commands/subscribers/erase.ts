@@ -54,7 +54,7 @@ async function sayUnreached(cx: CommandContext): Promise<void> {
 	const { copiesBeside } = await import('../../connect/restore.js');
 	const copies = await copiesBeside(target.url);
 	if (copies.length > 0)
-		await cx.warn(`older copies of the database still have the person: ${copies.join(', ')}`, [
+		await cx.warn(`older copies of the database may still have the person: ${copies.join(', ')}`, [
 			'when nothing in them is wanted: ',
 			system('rm', ...copies),
 		]);

@@ -56,7 +56,7 @@ describe('mailctl subscribers erase', () => {
 		expect(said(await project.run(erase(...consent, '-o', 'json')))).toEqual([
 			{ note: 'not reached: mails that were sent, backups, files of imports and results, mail logs' },
 			{
-				warning: `older copies of the database still have the person: ${copy}`,
+				warning: `older copies of the database may still have the person: ${copy}`,
 				hint: `when nothing in them is wanted: rm ${copy}`,
 			},
 		]);
