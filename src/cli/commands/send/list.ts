@@ -216,10 +216,10 @@ async function firstAddresses(
 ): Promise<string[]> {
 	const api = await cx.api();
 	const options = { signal: cx.signal, limit: most };
-	const isPlain = Object.keys(selection.audience).length === 0;
 	const { messages } = (await api.capabilities()).ext;
 	const shown: string[] = [];
-	if (messages !== undefined && !isPlain)
+	// Not every active subscriber gets one.
+	if (messages !== undefined)
 		for await (const { to } of walk(messages, { campaign_unique_id: id }, options)) shown.push(to);
 	else {
 		const people = api.subscribers(selection.lists[0].id);

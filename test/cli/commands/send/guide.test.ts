@@ -463,6 +463,7 @@ describe('send with something given', () => {
 		expect(shown).toContain('warning: ann@example.com: no value for #city#.\n');
 		expect(shown).toContain('hint: a default is for those without: #city|friend#\n');
 		expect(shown).toContain('warning: left out: ann@example.com: no value for #city#.\n');
+		expect(shown).toMatch(/first of them:\n\s+bob@example\.com\n(?!\s+ann)/);
 		expect(shown).toContain('--skip-invalid --yes --expect-count 1');
 		await json(['subscribers', 'delete', 'bob@example.com', '-l', '1', '--yes']);
 		const none = await guided(mail, [['What now?', '\x03', 'all']]);
