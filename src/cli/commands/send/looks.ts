@@ -2,6 +2,7 @@
 
 import type { CommandContext } from '../../frame/context.js';
 import { type Found, withNamed } from './findings.js';
+import { linted } from './lint.js';
 import type { SendOptions } from './options.js';
 import { type Addressee, addresseeOf, asSubscriber, compose, warnOfMissing } from './preview.js';
 import { isMadeElsewhere, isOpaque, type Prepared } from './request.js';
@@ -30,9 +31,10 @@ export async function audienceOf(
 		return lookAtTable(cx, { prepared, file: options.csv, options });
 	}
 	const { lookAtList } = await import('./list.js');
-	const { count, first, found } = await lookAtList(cx, prepared, options);
+	const checked = await linted(cx, prepared, { strict: options.strictVars ?? true });
+	const { count, first, found } = await lookAtList(cx, checked, options);
 	const addressee = first && asSubscriber(first.person, first.list.email_reason);
-	return { count, look: addressee && { prepared, addressee }, found };
+	return { count, look: addressee && { prepared: checked, addressee }, found };
 }
 
 /** What the first recipient gets, and what speaks against recipients. */
@@ -45,7 +47,8 @@ export async function preview(
 	if (look !== null && named !== undefined) await show(cx, { ...look, prepared: named });
 	if (found === null || found.findings.rejected === 0) return;
 	for (const line of found.findings.lines(found.of)) await cx.warn(skipInvalid ? `left out: ${line}` : line);
-	const [name] = found.findings.variables;
+	// A name that is no variable's is to be mended.
+	const name = found.findings.variables.find((one) => !look?.prepared.named?.includes(one));
 	if (name !== undefined && !skipInvalid) await cx.hint(`a default is for those without: #${name}|friend#`);
 }
 

@@ -472,6 +472,18 @@ describe('send with something given', () => {
 		expect(none.shown).not.toMatch(/leave out|send it/);
 	});
 
+	it('asks whether another variable was meant, and proposes no default for one that is none', async () => {
+		const sink = await startSmtpSink();
+		const { guided, json } = await withList(sink);
+		await json(['fields', 'create', '--variable', 'City', '--name', 'City']);
+		const mail = ['--list', '1', '--subject', 'News', '--text', 'Hi #city#'];
+		const { shown } = await guided(mail, [['What now?', '\x03', 'all']]);
+		await sink.close();
+		expect(shown).toContain('warning: #city# is no known variable\nhint: did you mean City?\n');
+		expect(shown).toContain('warning: ann@example.com: no value for #city#.\n');
+		expect(shown).not.toContain('a default is for those without');
+	});
+
 	it('is exit 2 in a script', async () => {
 		const sink = await startSmtpSink();
 		const { run } = await withList(sink);
