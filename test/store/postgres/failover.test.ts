@@ -103,6 +103,22 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		expect([accepted, sent, sink.received()]).toEqual([240, 240, 240]);
 	});
 
+	/** Clients write while another server takes the place of the first; all of it is there, once. */
+	async function expectPromoted(url: string, promote: () => Promise<void>) {
+		const store = await openPostgresStore({
+			...{ url, clock: systemClock, mode: 'create', lockTimeoutMs: 30_000 },
+		});
+		onTestFinished(() => store.close());
+		const list = await newList(store);
+		const writing = write(store, list, { clients: 6, each: 40 });
+		await expect.poll(() => writing.made.length, { timeout: 60_000 }).toBeGreaterThan(60);
+		await promote();
+		await writing.done;
+		await expectKept(store, list, writing);
+		expect(writing.unsure).toEqual([]);
+		expect(writing.made.length).toBe(240);
+	}
+
 	it('leaves everything acknowledged to the synchronous replica that is promoted', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
@@ -110,20 +126,10 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		onTestFinished(() => replica.stop());
 		await ask(url, "ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()');
 		const both = url.replace(primary.host, `${replica.host},${primary.host}`);
-		const store = await openPostgresStore({
-			...{ url: `${both}?target_session_attrs=read-write`, clock: systemClock, mode: 'create' },
-			lockTimeoutMs: 30_000,
+		await expectPromoted(`${both}?target_session_attrs=read-write`, async () => {
+			await primary.kill();
+			await replica.promote();
 		});
-		onTestFinished(() => store.close());
-		const list = await newList(store);
-		const writing = write(store, list, { clients: 6, each: 40 });
-		await expect.poll(() => writing.made.length, { timeout: 60_000 }).toBeGreaterThan(60);
-		await primary.kill();
-		await replica.promote();
-		await writing.done;
-		await expectKept(store, list, writing);
-		expect(writing.unsure).toEqual([]);
-		expect(writing.made.length).toBe(240);
 	});
 
 	it('leads by its name to the synchronous replica that is promoted, and loses nothing acknowledged', async () => {
@@ -138,20 +144,11 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		let led = address(1);
 		leadNames(() => led);
 		const url = `postgres://postgres:geheim@db.example.test/${new URL(local).pathname.slice(1)}`;
-		const store = await openPostgresStore({
-			...{ url, clock: systemClock, mode: 'create', lockTimeoutMs: 30_000 },
+		await expectPromoted(url, async () => {
+			await primary.kill();
+			await replica.promote();
+			led = address(2);
 		});
-		onTestFinished(() => store.close());
-		const list = await newList(store);
-		const writing = write(store, list, { clients: 6, each: 40 });
-		await expect.poll(() => writing.made.length, { timeout: 60_000 }).toBeGreaterThan(60);
-		await primary.kill();
-		await replica.promote();
-		led = address(2);
-		await writing.done;
-		await expectKept(store, list, writing);
-		expect(writing.unsure).toEqual([]);
-		expect(writing.made.length).toBe(240);
 	});
 
 	it('acknowledges nothing that its replica may lack because the wait for it was canceled', async () => {
