@@ -119,7 +119,7 @@ async function openCampaign(
 		is_numbered: key === null,
 		spec,
 		courier: context.courier,
-		unless_sent: call?.unlessSent ?? false,
+		...(call?.unless !== undefined && { unless: call.unless }),
 		is_trial: isTrial,
 		...(call?.client !== undefined && { owner: call.client }),
 		...seenBy(call),

@@ -6,6 +6,7 @@ import type {
 	CampaignFilter,
 	CampaignResults,
 	CampaignSession,
+	CampaignUnless,
 	LeftOutPerson,
 	RequestsSpec,
 } from '../api/campaigns.js';
@@ -44,12 +45,12 @@ export interface OpenCampaign {
 	/** The new owner; absent: the database owner. */
 	owner?: string;
 	/**
-	 * Another client's campaign with this key is a conflict, also with the same spec. `unless_sent` ignores campaigns of
-	 * other clients.
+	 * Another client's campaign with this key is a conflict, also with the same spec. `unless` ignores campaigns of other
+	 * clients.
 	 */
 	only_of?: string;
-	/** Opens nothing new beside a campaign of the same mail: see `CampaignOpening.unlessSent`. */
-	unless_sent?: boolean;
+	/** Opens nothing new beside a campaign of the same mail. */
+	unless?: CampaignUnless;
 	/** Answers as it would, and changes nothing. */
 	is_trial?: boolean;
 	now: Micros;

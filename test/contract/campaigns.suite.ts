@@ -107,18 +107,34 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			await (await campaigns()).complete(id, { position: 1 });
 			await (await campaigns()).release(id, { expect_count: 1 });
 			for (const name of [null, unique('job')])
-				await expect((await campaigns()).open(name, mine, { unlessSent: true })).rejects.toMatchObject({
+				await expect((await campaigns()).open(name, mine, { unless: 'sent' })).rejects.toMatchObject({
 					code: 'conflict',
 					fields: { sent: [{ message: key }] },
 				});
-			await expect((await campaigns()).check(null, mine, { unlessSent: true })).rejects.toMatchObject({
+			await expect((await campaigns()).check(null, mine, { unless: 'sent' })).rejects.toMatchObject({
 				fields: { sent: [{ message: key }] },
 			});
 			const checked = unique('job');
 			await (await campaigns()).check(checked, mine);
 			expect((await (await campaigns()).page({ key: checked })).results).toEqual([]);
-			expect((await (await campaigns()).open(key, mine, { unlessSent: true })).id).toBe(id);
+			expect((await (await campaigns()).open(key, mine, { unless: 'sent' })).id).toBe(id);
 			expect((await (await campaigns()).open(null, mine)).key).not.toBe(key);
+		});
+
+		it('are refused beside an unfinished one that repeats another', async () => {
+			const [first, second] = [unique('job'), unique('job')];
+			const mine = spec({ subject: unique('repeated') });
+			const unless = { unless: 'repeated' } as const;
+			await (await campaigns()).open(first, mine, unless);
+			const { id } = await (await campaigns()).open(second, mine, unless);
+			const again = [
+				(await campaigns()).open(null, mine, unless),
+				(await campaigns()).check(unique('job'), mine, unless),
+			];
+			for (const refused of await Promise.allSettled(again))
+				expect(refused).toMatchObject({ reason: { code: 'conflict', fields: { sent: [{ message: second }] } } });
+			await (await campaigns()).cancel(id);
+			expect((await (await campaigns()).open(second, mine, unless)).id).not.toBe(id);
 		});
 
 		it('are the same campaign when their file was moved, and another one when it is another file', async () => {

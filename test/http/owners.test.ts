@@ -158,7 +158,7 @@ describe('what a token with the scope send has sent', () => {
 	it('holds up nobody else: an unfinished one of the same mail is looked for among its own', async () => {
 		const shared = { subject: unique('subject') };
 		const { key } = await openOf('shop', shared);
-		const careful = { unlessSent: true };
+		const careful = { unless: 'sent' as const };
 		const opened = await (await of('news', 'campaigns')).open(unique('job'), spec(shared), careful);
 		expect(opened.position).toBe(0);
 		await expect(

@@ -78,8 +78,8 @@ export function campaigns(
 function openingBody(
 	...[key, spec, call]: Parameters<Extensions['campaigns']['open']>
 ): Readonly<Record<string, unknown>> {
-	const unless = call?.unlessSent === true ? { unless_sent: true } : {};
-	return { ...spec, ...unless, ...(key !== null && { key }) };
+	const { unless } = call ?? {};
+	return { ...spec, ...(unless !== undefined && { unless }), ...(key !== null && { key }) };
 }
 
 /** Only for a deployment that announces them. */

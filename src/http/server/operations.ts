@@ -134,12 +134,12 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 		ext.imports.put(uuid(uuids), { ...parseBody(importBatch, body), first: id(ids, 'first') }, call),
 	'ext.imports.finish': ({ ext }, { uuids, call }) => ext.imports.finish(uuid(uuids), call),
 	'ext.campaigns.open': ({ ext }, { body, call }) => {
-		const { key, spec, unlessSent } = openingOf(body);
-		return ext.campaigns.open(key, spec, { ...call, unlessSent });
+		const { key, spec, opening } = openingOf(body);
+		return ext.campaigns.open(key, spec, { ...call, ...opening });
 	},
 	'ext.campaigns.check': ({ ext }, { body, call }) => {
-		const { key, spec, unlessSent } = openingOf(body);
-		return ext.campaigns.check(key, spec, { ...call, unlessSent });
+		const { key, spec, opening } = openingOf(body);
+		return ext.campaigns.check(key, spec, { ...call, ...opening });
 	},
 	'ext.campaigns.put': ({ ext }, { uuids, ids, body, call }) =>
 		ext.campaigns.put(uuid(uuids), { ...parseBody(recipientBatch, body), first: id(ids, 'first') }, call),
@@ -277,10 +277,10 @@ function subscriberFilter(query: Query) {
 
 /** The spec is stored as it is given, and compared when the campaign is opened again. */
 function openingOf(body: unknown) {
-	const { key = null, unless_sent: unlessSent } = parseBody(campaignOpening, body);
+	const { key = null, ...opening } = parseBody(campaignOpening, body);
 	const given = unchecked<Record<string, unknown>>(withoutExactNumbers(body));
-	const { key: _key, unless_sent: _, ...spec } = given;
-	return { key, spec: unchecked<CampaignSpec>(spec), unlessSent };
+	const { key: _key, unless: _, ...spec } = given;
+	return { key, spec: unchecked<CampaignSpec>(spec), opening };
 }
 
 /** A state of no such name filters nothing, as django-filter has it (api-decisions 9). */

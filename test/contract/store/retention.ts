@@ -502,7 +502,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		const other = { ...opening, id: newUuid(), spec: { ...spec, text_body: 'Dear other reader' } };
 		expect(await store.writes.openCampaign(other)).toEqual({ kind: 'conflict' });
 		// The same mail within a day of its release is asked about.
-		const again = { ...opening, id: newUuid(), key: 'again', unless_sent: true, now: noon + 9 * day };
+		const again = { ...opening, id: newUuid(), key: 'again', unless: 'sent' as const, now: noon + 9 * day };
 		expect(await store.writes.openCampaign(again)).toEqual({ kind: 'repeated', key: 'rows' });
 		const { results } = await store.reads.pageCampaigns({ page: 1, page_size: 9, now: noon + 9 * day });
 		expect(results[0]).toMatchObject({ key: 'rows', type: 'BULK', subject: 'Hi' });

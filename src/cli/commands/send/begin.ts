@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
 	type Campaign,
+	type CampaignOpening,
 	type CampaignSession,
 	campaignState,
 	type RequestsSpec,
@@ -184,16 +185,22 @@ export async function openCampaign(
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;
-		const going = await askAboutRepetition(cx, place, { key: same, cause: error });
+		const going = await askAboutRepetition(cx, place, { key: same, isAgain: beginning.isAgain, cause: error });
 		if (going === null) return openNew({ ...beginning, isAgain: true }, spec);
 		await place.hold(going.key);
 		return { ...going, isMadeUp: false };
 	}
 }
 
+/** The same command typed again, `--again` and all, is no third campaign beside an unfinished second one. */
+function unlessThere({ name, isAgain }: Beginning): CampaignOpening {
+	if (!isAgain) return { unless: 'sent' };
+	return name === null ? { unless: 'repeated' } : {};
+}
+
 async function openNew(beginning: Beginning, spec: CampaignSpec | RequestsSpec): Promise<Opened> {
 	const { place, name } = beginning;
-	const opening = place.campaigns.open(name, spec, { unlessSent: !beginning.isAgain });
+	const opening = place.campaigns.open(name, spec, unlessThere(beginning));
 	const session = await refusalExplained(beginning, spec, opening);
 	if (name === null) {
 		try {
@@ -231,13 +238,13 @@ async function foreseeOpening(
 	spec: CampaignSpec | RequestsSpec,
 ): Promise<void> {
 	try {
-		const { name, place, isAgain, timing } = beginning;
-		const checking = place.campaigns.check(name, { ...spec, ...timing }, { unlessSent: !isAgain });
+		const { name, place, timing } = beginning;
+		const checking = place.campaigns.check(name, { ...spec, ...timing }, unlessThere(beginning));
 		await refusalExplained(beginning, spec, checking);
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;
-		throw await sentLately(beginning.place, { key: same, now: cx.clock.now(), cause: error });
+		throw await sentLately(beginning.place, { key: same, isAgain: beginning.isAgain, now: cx.clock.now(), cause: error });
 	}
 }
 

@@ -12,9 +12,10 @@ import { lookUpCampaign } from '../campaigns/find.js';
 import type { CampaignPlace } from './place.js';
 import { outcomesOf, waitingOf } from './report.js';
 
-/** The campaign in the way, and the refusal that named it. */
+/** The campaign in the way, whether `--again` was given beside it, and the refusal that named it. */
 interface Repetition {
 	key: string;
+	isAgain: boolean;
 	cause: unknown;
 }
 
@@ -25,11 +26,11 @@ interface Repetition {
 export async function askAboutRepetition(
 	cx: CommandContext,
 	place: CampaignPlace,
-	{ key, cause }: Repetition,
+	{ key, isAgain, cause }: Repetition,
 ): Promise<CampaignSession | null> {
 	const now = cx.clock.now();
 	const found = await lookUpRepetition(place, key);
-	if (!cx.canAsk || cx.globals.yes === true || found === null) throw refusal(key, { found, now, cause });
+	if (!cx.canAsk || cx.globals.yes === true || found === null) throw refusal(key, { found, isAgain, now, cause });
 	const { campaign } = found;
 	const isOpen = campaign.state === 'staged' || !(campaign.is_finished || campaign.state === 'canceled');
 	await cx.agree(sentence(found, now), isOpen ? 'Resume it?' : 'Send it once more?');
@@ -39,9 +40,9 @@ export async function askAboutRepetition(
 /** The refusal of a script, and of a dry run. */
 export async function sentLately(
 	place: CampaignPlace,
-	{ key, now, cause }: Repetition & { now: Micros },
+	{ key, isAgain, now, cause }: Repetition & { now: Micros },
 ): Promise<UsageError> {
-	return refusal(key, { found: await lookUpRepetition(place, key), now, cause });
+	return refusal(key, { found: await lookUpRepetition(place, key), isAgain, now, cause });
 }
 
 interface Found {
@@ -56,7 +57,7 @@ async function lookUpRepetition({ campaigns }: CampaignPlace, key: string): Prom
 
 function refusal(
 	key: string,
-	{ found, now, cause }: { found: Found | null; now: Micros; cause: unknown },
+	{ found, isAgain, now, cause }: Omit<Repetition, 'key'> & { found: Found | null; now: Micros },
 ): UsageError {
 	const what = found === null ? `"${key}" is the same to the same recipients` : sentence(found, now);
 	const isOpen = found !== null && ['staged', 'sending'].includes(campaignState(found.campaign));
@@ -69,7 +70,7 @@ function refusal(
 			]
 		: '';
 	return new UsageError(`${what}; nothing was sent`, {
-		hint: [goOn, '--again sends all of it once more'],
+		hint: [goOn, isAgain ? '--again with a --campaign of its own' : '--again', ' sends all of it once more'],
 		cause,
 	});
 }

@@ -2,7 +2,7 @@
 
 import type { AttachedFile } from '../../../api/attachments.js';
 import { campaignIdentity, mailIdentity, specIdentity } from '../../../api/campaign-identity.js';
-import type { CampaignSession } from '../../../api/campaigns.js';
+import type { CampaignSession, CampaignUnless } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { FieldErrors } from '../../../api/errors.js';
@@ -109,7 +109,7 @@ function session({ id, key, position }: CampaignRow): { kind: 'opened'; session:
 }
 
 async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOpened> {
-	const { id, spec, is_numbered = false, unless_sent = false, is_trial = false, now } = command;
+	const { id, spec, is_numbered = false, unless, is_trial = false, now } = command;
 	const seen: Seen = command.only_of === undefined ? {} : { only_of: command.only_of };
 	const key = is_numbered ? await freeName(sql, command.key) : command.key;
 	const known = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, key);
@@ -118,7 +118,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 		if (!is_trial && known.state === 'staged') planAnew(sql, known, command);
 		return session(known);
 	}
-	const same = unless_sent ? await findSame(sql, spec, { now, ...seen }) : undefined;
+	const same = unless === undefined ? undefined : await findSame(sql, spec, { unless, now, ...seen });
 	if (same !== undefined) return { kind: 'repeated', key: same.key };
 	const errors = await errorsOf(sql, command);
 	if (errors !== null) return { kind: 'refused', errors };
@@ -222,15 +222,15 @@ const repetition: Micros = 24 * 3_600_000_000;
 
 /**
  * A campaign of the same mail that is staged or sending, or was released a short while ago and not canceled before it
- * reached a recipient. Unfinished ones first, then the newest.
+ * reached a recipient. Unfinished ones first, then the newest. Unless one is repeated: an unfinished one behind another.
  */
 async function findSame(
 	sql: Sql,
 	spec: OpenCampaign['spec'],
-	{ now, ...seen }: Seen & { now: Micros },
+	{ unless, now, ...seen }: Seen & { unless: CampaignUnless; now: Micros },
 ): Promise<CampaignRow | undefined> {
-	const rows = await sql.all<CampaignRow>(
-		`SELECT ${campaignColumns}
+	const rows = await sql.all<CampaignRow & { is_open: number }>(
+		`SELECT ${campaignColumns}, CASE WHEN state = 'staged' OR ${isSending} THEN 1 ELSE 0 END AS is_open
 		FROM campaigns g
 		WHERE state = 'staged' OR ${isSending}
 			OR (released_at > ? AND EXISTS (
@@ -239,11 +239,11 @@ async function findSame(
 				JOIN messages m ON m.submission_seq = s.seq
 				WHERE s.campaign_seq = g.seq AND (g.state = 'released' OR m.attempts > 0)
 			))
-		ORDER BY state = 'staged' OR ${isSending} DESC, seq DESC`,
+		ORDER BY is_open DESC, seq DESC`,
 		now - repetition,
 	);
 	const wanted = { mail: mailIdentity(spec), hash: specIdentity(spec).mail };
-	return rows.find((row) => {
+	const same = rows.filter((row) => {
 		const stored = specOf(row);
 		const isSameMail =
 			stored.identity === undefined
@@ -251,6 +251,8 @@ async function findSame(
 				: stored.identity.mail === wanted.hash;
 		return isSeen(row, seen) && isSameMail;
 	});
+	if (unless === 'sent') return same[0];
+	return same.find(({ is_open, seq }) => is_open === 1 && same.some((other) => other.seq < seq));
 }
 
 /** A list has no content of its own, so a campaign of requests takes none. */

@@ -116,6 +116,26 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
+	it('is refused with --again beside a repetition that is unfinished, unless it has a name of its own', async () => {
+		const { project, sink } = await start();
+		const run = runIn(project);
+		const typed = (await jobs(project))[kind];
+		const json = async (...more: string[]) => documentOf(await run(typed, '-o', 'json', ...more));
+		await json();
+		const { name } = (await json('--again', '--no-wait')) as { name: string };
+		const refused = await run(typed, '--again', '--no-wait');
+		expect(refused).toMatchObject({ code: 2, stdout: '' });
+		expect(refused.stderr).toMatch(
+			new RegExp(`"${name}" was sent .*, 1 not sent yet; nothing.*\n.*--again with a --campaign of its own sends`),
+		);
+		expect((await run(typed, '--again', '-n')).stderr).toEqual(refused.stderr);
+		await project.json(['send', 'resume', name]);
+		expect(await json('--again')).toMatchObject({ messages: { sent: 1 } });
+		await json('--again', '--no-wait');
+		expect(await json('--again', '--campaign', 'on purpose')).toMatchObject({ messages: { sent: 1 } });
+		expect(sink.received).toHaveLength(4);
+	});
+
 	it('is refused beside one that is staged, under another name too, and sent with --again', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
