@@ -9,18 +9,24 @@ import { pad, shorten, widthOf } from './width.js';
 
 export interface DetailedReport {
 	details: ReportDetails;
-	/** The most clicked ones. */
+	/** The most clicked ones, of the campaign's whole life. */
 	links: readonly CampaignLink[];
+	/** The details are of some days, so that `links` count more than they do. */
+	isOfDays: boolean;
 }
 
 /** Cells of a line; a number is aligned to the right. */
 type Row = readonly (string | number)[];
 
 /** Totals, and what stands behind them: lines without their line ends. Every text from outside is cleaned. */
-export function renderDetails({ details, links }: DetailedReport, options: ChartOptions): string[] {
+export function renderDetails(
+	{ details, links, isOfDays }: DetailedReport,
+	options: ChartOptions,
+): string[] {
+	const linksTitle = `links${isOfDays ? ' over its whole life' : ''}, the most clicked first`;
 	return [
 		...table(totalRows(details)),
-		...section('links, the most clicked first', linkRows(links), options),
+		...section(linksTitle, linkRows(links), options),
 		...hourLines(details, options),
 		...section('bounces by domain', domainRows(details), options),
 		...section('bounces by reason', codeRows(details), options),

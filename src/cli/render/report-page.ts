@@ -91,14 +91,14 @@ function totals(saved: SavedReport): string {
 	return `<dl>${boxes.join('\n')}</dl>`;
 }
 
-function detailSections({ details, links }: NonNullable<SavedReport['detailed']>): string {
+function detailSections({ details, links, isOfDays }: NonNullable<SavedReport['detailed']>): string {
 	const { hours, week, bounces } = details;
 	const hasOpens = week.some(({ opened }) => opened > 0);
 	return [
 		links.length === 0
 			? ''
 			: table(
-					'Links',
+					isOfDays ? 'Links, over the whole life of the campaign' : 'Links',
 					['Link', 'People', 'Clicks', 'Share', 'Machines'],
 					links
 						.slice(0, 50)

@@ -66,7 +66,7 @@ export function markdownOf(saved: SavedReport): string {
 			: [
 					'',
 					...tableOf(
-						['link', 'people', 'clicks', 'machines'],
+						[detailed?.isOfDays ? 'link, over its whole life' : 'link', 'people', 'clicks', 'machines'],
 						links.map(({ url, people, clicks, machine_people }) => [
 							url ?? '',
 							String(people),

@@ -18,7 +18,7 @@ export const report = command({
 	options,
 	columns: reportColumns,
 	output:
-		'{"total", "data"} as of report, where opened counts people and machines, with "details": {"total", "days", "hours", "week", "bounces", …} and "links", the five most clicked; there opened counts people, machine_opened the others',
+		'{"total", "data"} as of report, where opened counts people and machines, with "details": {"total", "days", "hours", "week", "bounces", …} and "links", the five most clicked over its whole life; there opened counts people, machine_opened the others',
 	exits: [3, 5, 10],
 	examples: ['mailctl campaigns report november', 'mailctl campaigns report november --human -o json'],
 	run: (cx, { args, options }) => {
@@ -37,8 +37,7 @@ async function show(
 	const isWhole = ['json', 'table', 'wide'].includes(format) && cx.globals.fields === undefined;
 	const detailed = isWhole ? await readDetails(cx, options, result, campaign) : null;
 	if (detailed === null) return printReport(cx, result, options);
-	const { details } = detailed;
 	const links = detailed.links.slice(0, 5);
-	if (format === 'json') return cx.out.document({ ...result, details, links });
-	await printReport(cx, result, options, { details, links });
+	if (format === 'json') return cx.out.document({ ...result, details: detailed.details, links });
+	await printReport(cx, result, options, { ...detailed, links });
 }

@@ -28,5 +28,5 @@ export async function readDetails(
 		call,
 	);
 	const links = campaign === undefined ? [] : (await reports.links(campaign, call)).results;
-	return { details, links };
+	return { details, links, isOfDays: hasDays };
 }
