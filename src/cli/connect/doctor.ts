@@ -75,7 +75,7 @@ function contentsOf(
 	}: InspectOptions & Pick<ReturnType<typeof inspectStore>, 'newest' | 'clockStep'>,
 ): DatabaseContents {
 	return {
-		newest: async () => newest(),
+		newest: async () => newest('records and heartbeats'),
 		clockStep: async () => clockStep(),
 		secrets: () => reads.secretCounts(),
 		settings: async () => toInspected(await readSettings({ reads })),

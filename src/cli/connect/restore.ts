@@ -60,7 +60,7 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 				'newer_schema',
 				`${file} was written by a newer mailctl (schema ${found}, this one knows ${known}); upgrade mailctl`,
 			);
-		return { place, old: oldAt(place, clock), newest: found === known ? textOf(backup.newest()) : null };
+		return { place, old: oldAt(place, clock), newest: found === known ? textOf(backup.newest('records')) : null };
 	} finally {
 		backup.close();
 	}
@@ -110,7 +110,7 @@ function oldAt(place: string, clock: Clock): RestorePlan['old'] {
 		const old = inspectStore(place);
 		try {
 			const { found, known } = old.schema;
-			const newest = found === known ? textOf(old.newest()) : null;
+			const newest = found === known ? textOf(old.newest('records')) : null;
 			return { state: 'sound', usedBy: old.usedBy(clock.now()), newest };
 		} finally {
 			old.close();

@@ -25,8 +25,8 @@ export interface Inspection {
 	readonly bytes: { file: number; log: number };
 	/** They throw where the schema is not that of this version. */
 	readonly reads: Reads;
-	/** The latest time of any record; null without records. Throws as `reads` does. */
-	newest(): Micros | null;
+	/** The latest time of any record, or of a process that had it open too; null: none. Throws as `reads` does. */
+	newest(of: 'records' | 'records and heartbeats'): Micros | null;
 	/** Processes that have it open, by their heartbeats; none where the schema has no processes yet. */
 	usedBy(now: Micros): OtherProcess[];
 	/** The last step of the machine's clock and its time, by the clock after it; null: none. Throws as `reads` does. */
@@ -118,9 +118,9 @@ function inspectionOf(
 		journalMode: String(db.pragma('journal_mode', { simple: true })),
 		bytes: { file: sizeOf(file), log: sizeOf(`${file}-wal`) },
 		reads: createReads({ db, path, core: createCore(sql) }),
-		newest: () => {
-			const at = sql.number(newestText);
-			return at === 0 ? null : at;
+		newest: (of) => {
+			const heartbeat = of === 'records' ? 0 : sql.number('SELECT max(heartbeat_at) FROM processes');
+			return Math.max(sql.number(newestText), heartbeat) || null;
 		},
 		usedBy: (now) =>
 			found === 0 ? [] : findOthers(sql, watcher, now).map(({ host, pid, role }) => ({ host, pid, role })),
@@ -155,7 +155,6 @@ function inspectionOf(
 /** Each uses an index or a table of few rows: a million messages are not walked. */
 const newestText = `SELECT max(at) FROM (
 	SELECT max(updated_at) AS at FROM settings
-	UNION ALL SELECT max(heartbeat_at) FROM processes
 	UNION ALL SELECT max(at) FROM events
 	UNION ALL SELECT max(created_at) FROM lists
 	UNION ALL SELECT max(erased_at) FROM erased

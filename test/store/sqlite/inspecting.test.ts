@@ -40,7 +40,7 @@ describe('looking at a SQLite database', () => {
 			schema: found.schema,
 			journal: found.journalMode,
 			bytes: found.bytes,
-			newest: found.newest(),
+			newest: found.newest('records'),
 			damage: [found.findDamage('quick'), found.findDamage('whole')],
 			settings: await found.reads.getSettings(),
 		}).toEqual({
@@ -54,6 +54,16 @@ describe('looking at a SQLite database', () => {
 		found.close();
 		expect(readdirSync(folder)).toEqual(['mailctl.db']);
 		expect(readFileSync(path)).toEqual(before);
+	});
+
+	it('tells a process that had it open from its records', () => {
+		const writer = new Database(path);
+		writer.prepare(`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
+			VALUES ('p', 'serve', 'h', 1, ?, ?)`).run(noon, noon + 60_000_000);
+		writer.close();
+		const found = inspectSqlite({ path });
+		expect([found.newest('records'), found.newest('records and heartbeats')]).toEqual([noon, noon + 60_000_000]);
+		found.close();
 	});
 
 	it('reads a log that was left, and does not copy it back', async () => {
