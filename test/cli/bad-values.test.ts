@@ -19,7 +19,7 @@ const wanted: Partial<Record<OptionSpec['kind'], RegExp>> = {
 	choice: /hint: (?:one of: \w|did you mean)/,
 	choices: /hint: (?:one of: \w|did you mean)/,
 	duration: /hint: durations: 500ms 30s 5m 2h 7d/,
-	date: /hint: dates: 2026-11-01, 01\.11\.2026, 7d, today, yesterday/,
+	date: /hint: dates: 2026-11-01, 01\.11\.2026, 7d, 2w, today, yesterday/,
 	pairs: /is not KEY=VALUE/,
 };
 

@@ -295,10 +295,12 @@ const totalNames: readonly TotalName[] = [
 
 function parseTest(text: string): Test {
 	const [, word, operator, value] = /^\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
-	const name = totalNames.find((one) => one === word);
+	// As tables call it.
+	const wanted = word === 'clicked_percent' ? 'redirected_percent' : word;
+	const name = totalNames.find((one) => one === wanted);
 	if (name === undefined || operator === undefined || value === undefined) {
 		throw new UsageError(`--fail-if "${text}" is no test`, {
-			hint: `name, operator (> >= < <= == !=), number: 'hardbounced_percent>2'; names are ${totalNames.join(', ')}`,
+			hint: `name, operator (> >= < <= == !=), number: 'hardbounced_percent>2'; names are ${totalNames.join(', ')}; clicked_percent is redirected_percent`,
 		});
 	}
 	return { name, operator, value: Number(value) };

@@ -84,9 +84,10 @@ function isStored(paths: Paths, profile: string): boolean {
 export function checkToken(text: string): string {
 	const token = text.trim();
 	if (/^[\x21-\x7e]+$/.test(token)) return token;
-	throw new UsageError(
-		token === '' ? 'the API token is empty' : 'the API token is not one line of plain characters',
-	);
+	if (token === '') throw new UsageError('the API token is empty');
+	throw new UsageError('the API token is not one word of plain characters', {
+		hint: 'on the machine of the server, engine tokens create -q prints the token alone',
+	});
 }
 
 /** PEM. Throws `UsageError` for a text without a certificate, which TLS would ignore in silence. */

@@ -58,22 +58,28 @@ export function parseInteger(
 	throw new UsageError(`${flag}: "${text}" is no whole number (${range})`);
 }
 
-/** `2026-11-01`, `01.11.2026`, `7d` (ago), `today`, `yesterday` as `YYYY-MM-DD`, of the days of that zone. */
+/** `2026-11-01`, `01.11.2026`, `7d` or `2w` (ago), `today`, `yesterday` as `YYYY-MM-DD`, of the days of that zone. */
 export function parseDate(
 	text: string,
 	flag: string,
 	{ clock, zone }: { clock: Clock; zone: () => string },
 ): string {
 	const given = text.trim().toLowerCase();
-	const ago = given === 'today' ? 0 : given === 'yesterday' ? 1 : /^(\d{1,5})d$/.exec(given)?.[1];
-	if (ago !== undefined) return addDays(dayOf(clock.now(), zone()), -Number(ago));
+	const ago = given === 'today' ? 0 : given === 'yesterday' ? 1 : daysAgo(given);
+	if (ago !== null) return addDays(dayOf(clock.now(), zone()), -ago);
 	const iso = /^(\d{4})-(\d{2})-(\d{2})$/.exec(given);
 	const dotted = /^(\d{2})\.(\d{2})\.(\d{4})$/.exec(given);
 	const date = iso ? given : dotted ? `${dotted[3]}-${dotted[2]}-${dotted[1]}` : '';
 	if (date !== '' && isCalendarDay(date)) return date;
 	throw new UsageError(`${flag}: "${text}" is no date`, {
-		hint: 'dates: 2026-11-01, 01.11.2026, 7d, today, yesterday',
+		hint: 'dates: 2026-11-01, 01.11.2026, 7d, 2w, today, yesterday',
 	});
+}
+
+function daysAgo(text: string): number | null {
+	const [, days, weeks] = /^(?:(\d{1,5})d|(\d{1,4})w)$/.exec(text) ?? [];
+	if (days === undefined && weeks === undefined) return null;
+	return Number(days ?? 0) + 7 * Number(weeks ?? 0);
 }
 
 /** A moment: ISO 8601 (UTC by default) or seconds since 1970. */

@@ -178,7 +178,7 @@ function isLookedAt(cx: CommandContext, { preview, previewAs, eml, testTo }: Sen
 	return cx.dryRun || [preview, previewAs, eml, testTo].some((look) => look !== undefined);
 }
 
-type Step = 'send' | 'later' | 'test' | 'skip' | 'text' | 'subject' | 'cancel';
+type Step = 'send' | 'later' | 'test' | 'skip' | 'text' | 'file' | 'subject' | 'cancel';
 
 /**
  * The message is shown, and shown again after each change, until it is sent on: the number of recipients, null where only
@@ -220,9 +220,11 @@ interface Situation {
 }
 
 function stepsOf(
-	{ text, subject }: SendOptions,
+	{ text, textFile, htmlFile, markdownFile, subject }: SendOptions,
 	{ count, isPlannable, isTestable, rejected }: Situation,
 ): { name: string; value: Step }[] {
+	// Standard input can be read once.
+	const file = [textFile, htmlFile, markdownFile].find((one) => one !== undefined && one.path !== null);
 	const isAllowed = rejected === 0;
 	const others = count === null ? 'the others' : counted(count, 'other', 'others');
 	const steps: { name: string; value: Step; isThere: boolean }[] = [
@@ -234,6 +236,7 @@ function stepsOf(
 		{ name: 'send it at a later time', value: 'later', isThere: isPlannable && isAllowed },
 		{ name: 'send a test mail to yourself', value: 'test', isThere: isTestable },
 		{ name: 'change the text', value: 'text', isThere: text !== undefined },
+		{ name: `read ${file?.name} again`, value: 'file', isThere: file !== undefined },
 		{ name: 'change the subject', value: 'subject', isThere: subject !== undefined },
 		{
 			name: `leave out ${counted(rejected, 'recipient')} and go on with ${others}`,
@@ -260,8 +263,10 @@ async function askTime(cx: CommandContext): Promise<string> {
 async function changed(
 	cx: CommandContext,
 	options: SendOptions,
-	what: 'skip' | 'text' | 'subject',
+	what: 'skip' | 'text' | 'file' | 'subject',
 ): Promise<SendOptions> {
+	// Each look reads it.
+	if (what === 'file') return options;
 	if (what === 'skip') return { ...options, skipInvalid: true };
 	if (what === 'text') return { ...options, ...(await askBody(cx, 'text', options.text)) };
 	return { ...options, subject: await askSubject(cx, options.subject) };

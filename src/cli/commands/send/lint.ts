@@ -14,13 +14,20 @@ interface LintOptions {
 	strict: boolean;
 }
 
+/** What a command has warned of: the guide shows a content before it is sent. */
+const warnedOf = new WeakMap<CommandContext, string>();
+
 /** Once for each kind of finding. What only the service knows is left out. */
 export async function warnOfContent(cx: CommandContext, prepared: Prepared): Promise<void> {
 	if (isOpaque(prepared)) return;
+	const content = contentOf(prepared);
+	const text = JSON.stringify([content.subject, content.text, content.html]);
+	if (warnedOf.get(cx) === text) return;
+	warnedOf.set(cx, text);
 	const { warnOfFindings } = await import('../../verbs/content-warnings.js');
 	// A service of others has an unsubscribe link of its own.
 	const bulk = prepared.request.type === 'BULK' && !(await isMadeElsewhere(cx));
-	await warnOfFindings(cx, contentOf(prepared), { bulk });
+	await warnOfFindings(cx, content, { bulk });
 }
 
 /**

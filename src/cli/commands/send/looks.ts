@@ -2,7 +2,7 @@
 
 import type { CommandContext } from '../../frame/context.js';
 import { type Found, withNamed } from './findings.js';
-import { linted } from './lint.js';
+import { linted, warnOfContent } from './lint.js';
 import type { SendOptions } from './options.js';
 import { type Addressee, addresseeOf, asSubscriber, compose, warnOfMissing } from './preview.js';
 import { isMadeElsewhere, isOpaque, type Prepared } from './request.js';
@@ -65,6 +65,7 @@ async function show(cx: CommandContext, { prepared, addressee }: Look): Promise<
 	const body = cut.map((line) => `  ${line}`.trimEnd()).join('\n');
 	await cx.note(`Subject: ${subject}\nTo: ${addressee.to}\n\n${body}\n`);
 	await warnOfMissing(cx, composed);
+	await warnOfContent(cx, prepared);
 }
 
 /** Lines of the preview: the question stands below it on the same screen. */

@@ -1,4 +1,5 @@
 /** The sender of a mail, asked of a person. */
+import { formatMailbox, parseMailbox } from '../../../api/address.js';
 import { checkOf } from '../../frame/asking.js';
 import type { CommandContext } from '../../frame/context.js';
 import { choicesOf } from '../../verbs/choices.js';
@@ -13,11 +14,20 @@ export async function askSender(cx: CommandContext): Promise<string> {
 	const [only] = known;
 	if (known.length > 1) return cx.search('From:', await choicesOf(cx, 'sender', {}));
 	if (only !== undefined) {
-		await cx.note(`From: ${only}, the only sender`);
-		return only;
+		const from = await named(cx, only);
+		await cx.note(`From: ${from}, the only sender`);
+		return from;
 	}
 	const isAddress = await checkOf('address');
 	return cx.ask('From:', {
 		check: async (text) => (text.trim() === '' ? 'a sender is needed' : isAddress(text)),
 	});
+}
+
+/** With the sender's name that recipients see on the pages, where this machine has it. */
+async function named(cx: CommandContext, sender: string): Promise<string> {
+	const { local } = await cx.connection();
+	const name = (await local?.settings.get())?.['page_sender_name'];
+	const mailbox = name === undefined ? null : parseMailbox(sender);
+	return mailbox === null || name === undefined ? sender : formatMailbox({ ...mailbox, name });
 }
