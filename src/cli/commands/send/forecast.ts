@@ -85,7 +85,7 @@ async function forecast(cx: CommandContext, sending: ListSending): Promise<ExitC
 	await assertFindings(cx, { findings, recipients: staged + suppressed }, options);
 	for (const line of sayLists(foreseen.lists, selection)) await cx.note(line);
 	const left = sayReasons(reasonsOf(foreseen.lists), selection.names);
-	if (left !== '') await cx.note(`without ${left}`);
+	if (left !== '') await cx.note(`left out: ${left}`);
 	const plan = { suppressed, lists: foreseen.lists };
 	return conclude(cx, sending, { recipients: staged + suppressed, rejected, first, plan });
 }

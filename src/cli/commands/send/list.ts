@@ -163,7 +163,7 @@ export function listJob(
 		warn: () => warnOfLinks(cx, { bulk, list: list.name }),
 		sayCounts: ({ lists = [] }) => {
 			const left = sayReasons(reasonsOf(lists), selection.names);
-			return [...(left === '' ? [] : [`without ${left}`]), ...sayLists(lists, selection)];
+			return [...(left === '' ? [] : [`left out: ${left}`]), ...sayLists(lists, selection)];
 		},
 		noRecipients: `${noneOf(selection)}; nothing was sent`,
 	};

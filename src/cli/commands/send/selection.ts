@@ -195,7 +195,7 @@ export function sayLists(
 		const name = named.find(({ id }) => id === list_id)?.name ?? '';
 		const left = sayReasons(reasons, names);
 		const all = counted(staged + suppressed, 'recipient');
-		return `list ${list_id} ${JSON.stringify(name)}: ${all}${left === '' ? '' : `; without ${left}`}`;
+		return `list ${list_id} ${JSON.stringify(name)}: ${all}${left === '' ? '' : `; left out: ${left}`}`;
 	});
 }
 

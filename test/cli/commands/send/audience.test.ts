@@ -48,9 +48,9 @@ describe('mailctl send to some people of some lists', () => {
 		expect(subjects()).toEqual(['News for Oslo', 'News for Oslo', 'News for Oslo', 'News for Rome']);
 		expect(notes(run).slice(0, 4)).toEqual([
 			'4 recipients of lists 1 "Readers", 2 "Guests"',
-			'without 1 inactive, 1 in an earlier list',
-			'list 1 "Readers": 2 recipients; without 1 inactive',
-			'list 2 "Guests": 2 recipients; without 1 in an earlier list',
+			'left out: 1 inactive, 1 in an earlier list',
+			'list 1 "Readers": 2 recipients; left out: 1 inactive',
+			'list 2 "Guests": 2 recipients; left out: 1 in an earlier list',
 		]);
 		expect(await project.json(['campaigns', 'results', 'spring', '--only', 'left-out'])).toEqual([]);
 	});

@@ -67,7 +67,7 @@ describe('mailctl send --list', () => {
 		});
 		expect(said(run)).toEqual([
 			{ note: '2 recipients of list 1 "Readers"' },
-			{ note: 'without 1 inactive' },
+			{ note: 'left out: 1 inactive' },
 			{
 				warning: 'bulk mail without a link to unsubscribe in its body',
 				hint: 'write #unsubscribe_url# where it goes',
@@ -457,7 +457,7 @@ describe('mailctl send --list', () => {
 		const loose = await project.run([...send('-n', '--no-strict-vars'), '-o', 'table']);
 		expect([loose.code, loose.stderr]).toEqual([
 			0,
-			'without 1 inactive\n' +
+			'left out: 1 inactive\n' +
 				'warning: bulk mail without a link to unsubscribe in its body\n' +
 				'hint: write #unsubscribe_url# where it goes\n' +
 				'warning: links to unsubscribe point to this machine: no other machine can follow them\n' +
