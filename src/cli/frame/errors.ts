@@ -70,11 +70,12 @@ export function onlyLocal(path: string): UsageError {
 	});
 }
 
-/** The user declined at a prompt. */
+/** The user declined at a prompt. `but`: what was done before it. */
 export class Declined extends CliError {
 	override readonly name = 'Declined';
-	constructor(options: Pick<CliErrorOptions, 'hint'> = {}) {
-		super('declined', 130, 'declined, nothing was changed', options);
+	constructor({ but, ...options }: Pick<CliErrorOptions, 'hint'> & { but?: string } = {}) {
+		const rest = but === undefined ? 'nothing was changed' : `nothing was done but ${but}`;
+		super('declined', 130, `declined, ${rest}`, options);
 	}
 }
 

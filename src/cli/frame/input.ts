@@ -161,14 +161,15 @@ function exampleOf({ examples = [] }: Pick<Command, 'examples'>, flag = ''): str
 
 /** Where the value is to be had: what a prompt would offer. A free text is shown in an example of the command. */
 function wayTo(
-	spec: Pick<ArgSpec, 'of' | 'choices'> & { env?: string },
+	spec: Pick<ArgSpec, 'of' | 'choices'> & { env?: string; mayBeNew?: true },
 	{ list }: Readonly<Record<string, unknown>>,
 	example: string | undefined,
 ): { hint?: Hint } {
-	const { of, choices, env } = spec;
+	const { of, choices, env, mayBeNew } = spec;
 	const inList = of === 'subscriber' && list !== undefined ? ['--list', String(list)] : [];
 	const hints = [
 		...(of !== undefined && Object.hasOwn(listings, of) ? [mailctl(...(listings[of] ?? []), ...inList)] : []),
+		...(of === 'list' && mayBeNew ? [[mailctl('lists', 'create', '--name', 'NAME', '--email-reason', 'TEXT'), ' makes one']] : []),
 		...(choices === undefined ? [] : [`one of: ${choices.join(', ')}`]),
 		...(env === undefined ? [] : [`or set ${env}`]),
 	];

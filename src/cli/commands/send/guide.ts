@@ -40,25 +40,37 @@ export async function guideSend<T>(
 	given: SendOptions,
 	send: (options: SendOptions) => Promise<T>,
 ): Promise<T> {
-	let options = given;
+	const guided: Guided = { options: given, hasTried: false };
 	let count: number | null = null;
 	// Where nothing can be sent every answer would be in vain.
 	if (!isLookedAt(cx, given)) await assertCanDeliver(cx, settled(given, { isDryRun: cx.dryRun }));
 	try {
-		options = await withAudience(cx, options);
-		options = { ...options, from: options.from ?? (await askSender(cx)) };
-		options = await withContent(cx, options);
-		const keep = (changed: SendOptions) => {
-			options = changed;
-		};
-		if (!isLookedAt(cx, options)) count = await decide(cx, options, keep);
+		guided.options = await withAudience(cx, guided.options);
+		guided.options = { ...guided.options, from: guided.options.from ?? (await askSender(cx)) };
+		guided.options = await withContent(cx, guided.options);
+		if (!isLookedAt(cx, guided.options)) count = await decide(cx, guided);
+		const { options } = guided;
 		const done = await send(options);
 		if (options !== given) await cx.hint(['the same without questions: ', commandOf(cx, options, count)]);
 		return done;
 	} catch (error) {
+		const { options, hasTried } = guided;
 		const isWorthIt = options !== given && !isTooLittle(options);
-		throw isWorthIt ? leadingBack(error, commandOf(cx, options, null)) : error;
+		const command = isWorthIt ? commandOf(cx, options, null) : null;
+		if (error instanceof Declined)
+			throw new Declined({
+				...(command !== null && { hint: ['go on with: ', command] }),
+				...(hasTried && { but: 'the test mail' }),
+			});
+		throw command === null ? error : leadingBack(error, command);
 	}
+}
+
+/** How far the questions are. */
+interface Guided {
+	options: SendOptions;
+	/** A test mail was sent. */
+	hasTried: boolean;
 }
 
 /** Ends after which nothing of it is on its way, so that the same command may follow. */
@@ -73,7 +85,6 @@ const unsent: ReadonlySet<ExitCode> = new Set([
 
 /** The answers are not lost: the end names the command that has them, unless it says how to go on with a campaign. */
 function leadingBack(error: unknown, command: OwnCommand): unknown {
-	if (error instanceof Declined) return new Declined({ hint: ['go on with: ', command] });
 	const { exit, hint } = classify(error);
 	const isCampaign = hint !== null && commandsOf(hint).some(([noun]) => noun === 'campaigns');
 	if (!unsent.has(exit) || isCampaign) return error;
@@ -182,16 +193,12 @@ type Step = 'send' | 'later' | 'test' | 'skip' | 'text' | 'file' | 'subject' | '
 
 /**
  * The message is shown, and shown again after each change, until it is sent on: the number of recipients, null where only
- * staging tells. A no throws `Declined`. `keep`: gets the options after each change.
+ * staging tells. A no throws `Declined`.
  */
-async function decide(
-	cx: CommandContext,
-	begun: SendOptions,
-	keep: (options: SendOptions) => void,
-): Promise<number | null> {
-	let options = begun;
-	const isPlannable = await canPlan(cx, options);
-	for (let last: Step | null = null; ; keep(options)) {
+async function decide(cx: CommandContext, guided: Guided): Promise<number | null> {
+	const isPlannable = await canPlan(cx, guided.options);
+	for (let last: Step | null = null; ; ) {
+		const { options } = guided;
 		const shown = settled(options, { isDryRun: cx.dryRun });
 		const prepared = await prepare(cx, shown);
 		const { count, look, found } = await audienceOf(cx, prepared, shown);
@@ -202,11 +209,14 @@ async function decide(
 		if (last === 'send') return count;
 		if (last === 'cancel') throw new Declined();
 		if (last === 'later') {
-			keep({ ...options, at: await askTime(cx) });
+			guided.options = { ...options, at: await askTime(cx) };
 			return count;
 		}
-		if (last !== 'test') options = await changed(cx, options, last);
-		else if (look !== null) await test(cx, look, shown);
+		if (last !== 'test') guided.options = await changed(cx, options, last);
+		else if (look !== null) {
+			await test(cx, look, shown);
+			guided.hasTried = true;
+		}
 	}
 }
 

@@ -87,7 +87,7 @@ async function listOf(cx: CommandContext, file: string, options: ImportOptions):
 		return (await inList(cx, options)).list;
 	} catch (error) {
 		if (!isUnknownName(error, options)) throw error;
-		if (!cx.canAsk || cx.dryRun) throw hinted(error, [['or ', creating(options.list)]]);
+		if (!cx.canAsk || cx.dryRun) throw hinted(error, [[creating(options.list), ' makes it']]);
 		if (file !== '-') await (await openImport(cx, file, options)).close();
 		return await offerList(cx, options.list);
 	}
