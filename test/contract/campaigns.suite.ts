@@ -132,7 +132,9 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				(await campaigns()).check(unique('job'), mine, unless),
 			];
 			for (const refused of await Promise.allSettled(again))
-				expect(refused).toMatchObject({ reason: { code: 'conflict', fields: { sent: [{ message: second }] } } });
+				expect(refused).toMatchObject({
+					reason: { code: 'conflict', fields: { sent: [{ message: second }] } },
+				});
 			await (await campaigns()).cancel(id);
 			expect((await (await campaigns()).open(second, mine, unless)).id).not.toBe(id);
 		});

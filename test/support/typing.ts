@@ -2,9 +2,11 @@
 import { PassThrough } from 'node:stream';
 import type { CliOptions, CliResult } from './cli.js';
 
-/** Each answer is what is typed once stderr shows the text before it; Enter follows unless the keys are all. */
+/**
+ * Each answer is what is typed once stderr shows the text before it, or makes that; Enter follows unless the keys are all.
+ */
 export function typing(
-	answers: readonly (readonly [question: string, answer: string, keys?: 'all'])[],
+	answers: readonly (readonly [question: string, answer: string | (() => Promise<string>), keys?: 'all'])[],
 	run: (options: CliOptions) => Promise<CliResult>,
 	columns = 100,
 ): Promise<CliResult> {
@@ -22,7 +24,10 @@ export function typing(
 			read = at + next[0].length;
 			waiting.shift();
 			// The prompt listens once it has been drawn.
-			setImmediate(() => stdin.write(next[2] === 'all' ? next[1] : `${next[1]}\n`));
+			setImmediate(async () => {
+				const typed = typeof next[1] === 'string' ? next[1] : await next[1]();
+				stdin.write(next[2] === 'all' ? typed : `${typed}\n`);
+			});
 		},
 	});
 }

@@ -60,7 +60,11 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 				'newer_schema',
 				`${file} was written by a newer mailctl (schema ${found}, this one knows ${known}); upgrade mailctl`,
 			);
-		return { place, old: oldAt(place, clock), newest: found === known ? textOf(backup.newest('records')) : null };
+		return {
+			place,
+			old: oldAt(place, clock),
+			newest: found === known ? textOf(backup.newest('records')) : null,
+		};
 	} finally {
 		backup.close();
 	}

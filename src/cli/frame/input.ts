@@ -169,7 +169,9 @@ function wayTo(
 	const inList = of === 'subscriber' && list !== undefined ? ['--list', String(list)] : [];
 	const hints = [
 		...(of !== undefined && Object.hasOwn(listings, of) ? [mailctl(...(listings[of] ?? []), ...inList)] : []),
-		...(of === 'list' && mayBeNew ? [[mailctl('lists', 'create', '--name', 'NAME', '--email-reason', 'TEXT'), ' makes one']] : []),
+		...(of === 'list' && mayBeNew
+			? [[mailctl('lists', 'create', '--name', 'NAME', '--email-reason', 'TEXT'), ' makes one']]
+			: []),
 		...(choices === undefined ? [] : [`one of: ${choices.join(', ')}`]),
 		...(env === undefined ? [] : [`or set ${env}`]),
 	];

@@ -19,10 +19,7 @@ export interface DetailedReport {
 type Row = readonly (string | number)[];
 
 /** Totals, and what stands behind them: lines without their line ends. Every text from outside is cleaned. */
-export function renderDetails(
-	{ details, links, isOfDays }: DetailedReport,
-	options: ChartOptions,
-): string[] {
+export function renderDetails({ details, links, isOfDays }: DetailedReport, options: ChartOptions): string[] {
 	const linksTitle = `links${isOfDays ? ' over its whole life' : ''}, the most clicked first`;
 	return [
 		...table(totalRows(details)),

@@ -50,6 +50,15 @@ describe('a saved report', () => {
 		const markdown = await saved('r.md');
 		expect(markdown.split('\n')[0]).toBe(`# Campaign \\<img src=x onerror="alert(1)"\\>'\\&\\|`);
 		expect(markdown).toContain('| 2026-11-07 | 1 | 1 | 0 |');
+		expect(markdown).toContain('| link | people |');
+	});
+
+	it('says of links beside some days that they are of the whole life', async () => {
+		expect(await saved('life.html')).toContain('>Links<');
+		expect(await saved('days.md', '--last', '7d')).toContain('| link, over its whole life | people |');
+		expect(await saved('week.html', '--last', '7d')).toContain(
+			'>Links, over the whole life of the campaign<',
+		);
 	});
 
 	it('replaces no file without --force, and leaves none behind', async () => {

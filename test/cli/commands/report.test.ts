@@ -78,6 +78,7 @@ describe('mailctl report', () => {
 			'07.11.2026 3',
 		]);
 		expect(await days('--from', 'yesterday')).toEqual(['06.11.2026 0', '07.11.2026 3']);
+		expect(await days('--from', '1w', '--to', '6d')).toEqual(['31.10.2026 0', '01.11.2026 0']);
 		expect(await days('--last', '2d')).toEqual(['06.11.2026 0', '07.11.2026 3']);
 		expect(await days('--last', '1w')).toHaveLength(7);
 		expect(await days('--last', '2', '--to', '2026-11-05')).toEqual(['04.11.2026 0', '05.11.2026 1']);
@@ -136,6 +137,8 @@ describe('mailctl report', () => {
 		['sent!=4', 0],
 		['sent<5', 10],
 		['opened_percent <= 0', 10],
+		['clicked_percent<1', 10],
+		['redirected_percent>0', 0],
 		['hardbounced_percent>2', 0],
 	])('with --fail-if %s ends with %i', async (test, code) => {
 		expect((await project.run(['report', '--fail-if', test, ...now, '-q'])).code).toBe(code);

@@ -58,11 +58,16 @@ describe('looking at a SQLite database', () => {
 
 	it('tells a process that had it open from its records', () => {
 		const writer = new Database(path);
-		writer.prepare(`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
-			VALUES ('p', 'serve', 'h', 1, ?, ?)`).run(noon, noon + 60_000_000);
+		writer
+			.prepare(`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
+			VALUES ('p', 'serve', 'h', 1, ?, ?)`)
+			.run(noon, noon + 60_000_000);
 		writer.close();
 		const found = inspectSqlite({ path });
-		expect([found.newest('records'), found.newest('records and heartbeats')]).toEqual([noon, noon + 60_000_000]);
+		expect([found.newest('records'), found.newest('records and heartbeats')]).toEqual([
+			noon,
+			noon + 60_000_000,
+		]);
 		found.close();
 	});
 

@@ -185,7 +185,11 @@ export async function openCampaign(
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;
-		const going = await askAboutRepetition(cx, place, { key: same, isAgain: beginning.isAgain, cause: error });
+		const going = await askAboutRepetition(cx, place, {
+			key: same,
+			isAgain: beginning.isAgain,
+			cause: error,
+		});
 		if (going === null) return openNew({ ...beginning, isAgain: true }, spec);
 		await place.hold(going.key);
 		return { ...going, isMadeUp: false };
@@ -244,7 +248,12 @@ async function foreseeOpening(
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;
-		throw await sentLately(beginning.place, { key: same, isAgain: beginning.isAgain, now: cx.clock.now(), cause: error });
+		throw await sentLately(beginning.place, {
+			key: same,
+			isAgain: beginning.isAgain,
+			now: cx.clock.now(),
+			cause: error,
+		});
 	}
 }
 

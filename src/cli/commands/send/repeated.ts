@@ -30,7 +30,8 @@ export async function askAboutRepetition(
 ): Promise<CampaignSession | null> {
 	const now = cx.clock.now();
 	const found = await lookUpRepetition(place, key);
-	if (!cx.canAsk || cx.globals.yes === true || found === null) throw refusal(key, { found, isAgain, now, cause });
+	if (!cx.canAsk || cx.globals.yes === true || found === null)
+		throw refusal(key, { found, isAgain, now, cause });
 	const { campaign } = found;
 	const isOpen = campaign.state === 'staged' || !(campaign.is_finished || campaign.state === 'canceled');
 	await cx.agree(sentence(found, now), isOpen ? 'Resume it?' : 'Send it once more?');

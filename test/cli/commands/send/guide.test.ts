@@ -412,6 +412,57 @@ describe('send with something given', () => {
 		expect(shown).not.toMatch(/\? (From|Which)/);
 	});
 
+	it('names the only sender as the pages do', async () => {
+		const sink = await startSmtpSink();
+		const { guided, json } = await withList(sink);
+		await json(['engine', 'settings', 'set', 'page_sender_name', 'Birds & "Bees"']);
+		const { shown } = await guided([...whole, '--yes'], []);
+		await sink.close();
+		expect(shown).toContain('From: "Birds & \\"Bees\\"" <news@example.com>, the only sender\n');
+		expect(sink.received[0]?.raw.toString()).toContain('From: "Birds & \\"Bees\\"" <news@example.com>');
+	});
+
+	it('reads a file again that was changed meanwhile, and warns of its content before the question', async () => {
+		const sink = await startSmtpSink();
+		const { guided, file } = await withList(sink);
+		const html = await file('news.html', '<p>Hi</p><img src="cid:x">');
+		const mail = ['--list', '1', '--subject', 'News', '--html-file', html];
+		const rewritten = async () => {
+			await file('news.html', '<p>Hello #unsubscribe_url#</p>');
+			return '';
+		};
+		const { code, shown } = await guided(mail, [
+			['What now?', down.repeat(3), 'all'],
+			['❯ read', rewritten],
+			['❯ send it', ''],
+			['(y/N)', 'y'],
+		]);
+		await sink.close();
+		expect(code).toBe(0);
+		const [before, after] = shown.split('What now?');
+		expect(before).toContain('warning: 1 cid: link to a file that does not go with the mail');
+		expect(shown.split('cid: link to a file')).toHaveLength(2);
+		expect(after).toContain('  Hello ');
+	});
+
+	it('says after a test mail that it was sent', async () => {
+		const sink = await startSmtpSink();
+		const { guided, text } = await withList(sink);
+		const { code, shown } = await guided(
+			[],
+			[
+				...toTheEnd(text),
+				['❯ send it to 1 recipient', `${down}${down}`, 'all'],
+				['❯ send a test mail', ''],
+				['Your address:', 'me@example.com'],
+				['❯ send it to 1 recipient', '\x03', 'all'],
+			],
+		);
+		await sink.close();
+		expect([code, sink.received]).toMatchObject([130, [{ to: ['me@example.com'] }]]);
+		expect(shown).toContain('declined, nothing was done but the test mail\n');
+	});
+
 	it('with --yes asks nothing that has one answer', async () => {
 		const sink = await startSmtpSink();
 		const { guided } = await withList(sink);

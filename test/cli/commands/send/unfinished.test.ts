@@ -126,7 +126,9 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		const refused = await run(typed, '--again', '--no-wait');
 		expect(refused).toMatchObject({ code: 2, stdout: '' });
 		expect(refused.stderr).toMatch(
-			new RegExp(`"${name}" was sent .*, 1 not sent yet; nothing.*\n.*--again with a --campaign of its own sends`),
+			new RegExp(
+				`"${name}" was sent .*, 1 not sent yet; nothing.*\n.*--again with a --campaign of its own sends`,
+			),
 		);
 		expect((await run(typed, '--again', '-n')).stderr).toEqual(refused.stderr);
 		await project.json(['send', 'resume', name]);
