@@ -55,8 +55,8 @@ describe('a saved report', () => {
 
 	it('says of links beside some days that they are of the whole life', async () => {
 		expect(await saved('life.html')).toContain('>Links<');
-		expect(await saved('days.md', '--last', '7d')).toContain('| link, over its whole life | people |');
-		expect(await saved('week.html', '--last', '7d')).toContain(
+		expect(await saved('part.md', '--last', '7d')).toContain('| link, over its whole life | people |');
+		expect(await saved('part.html', '--last', '7d')).toContain(
 			'>Links, over the whole life of the campaign<',
 		);
 	});
