@@ -89,11 +89,9 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal, look }: Pr
 				},
 			);
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${flag} to agree` });
-		const isAnswer = (typed: string) => ['', name].includes(typed.trim());
-		const check = async (typed: string) =>
-			isAnswer(typed) ? null : `that is another name; type ${name}, or nothing to leave it as it is`;
-		const typed = await ask(await tell(`This will ${what}.`, `Type ${name} to go on:`), { check });
-		if (typed.trim() !== name) throw new Declined();
+		const typed = (await ask(await tell(`This will ${what}.`, `Type ${name} to go on:`))).trim();
+		if (typed === name) return;
+		throw new Declined(typed === '' ? {} : { hint: `"${clean(typed)}" is not "${name}"` });
 	};
 	return {
 		canAsk,
