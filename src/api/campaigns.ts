@@ -147,16 +147,17 @@ export type CampaignMessages = Partial<Record<MessageState | 'accepted', number>
 /** How a campaign is opened. */
 export interface CampaignOpening {
 	/** A new one is `conflict` beside such a campaign, whose key is the message of the field `sent`. */
-	unless?: CampaignUnless;
+	unless?: SameMail;
 }
 
 /**
- * A campaign of the same mail to the same rows (`mailIdentity`). `sent`: it is staged, has messages to send, or was released
- * within 24 hours and reached a recipient. `repeated`: it is staged or has messages to send, and repeats one before it.
+ * Which campaign of the same mail to the same rows (`mailIdentity`). `sent`: it is staged, has messages to send, or was
+ * released within 24 hours and reached a recipient. `repeated`: it is staged or has messages to send, and repeats one
+ * before it.
  */
-export type CampaignUnless = (typeof campaignUnlesses)[number];
+export type SameMail = (typeof sameMails)[number];
 
-export const campaignUnlesses = ['sent', 'repeated'] as const;
+export const sameMails = ['sent', 'repeated'] as const;
 
 /** How a list is added to a campaign. */
 export interface ListAdding {

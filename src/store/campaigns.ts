@@ -6,9 +6,9 @@ import type {
 	CampaignFilter,
 	CampaignResults,
 	CampaignSession,
-	CampaignUnless,
 	LeftOutPerson,
 	RequestsSpec,
+	SameMail,
 } from '../api/campaigns.js';
 import type { AcceptCounts, Ack, CampaignSpec, CampaignStatus, ListAck } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
@@ -50,7 +50,7 @@ export interface OpenCampaign {
 	 */
 	only_of?: string;
 	/** Opens nothing new beside a campaign of the same mail. */
-	unless?: CampaignUnless;
+	unless?: SameMail;
 	/** Answers as it would, and changes nothing. */
 	is_trial?: boolean;
 	now: Micros;

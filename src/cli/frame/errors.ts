@@ -70,12 +70,14 @@ export function onlyLocal(path: string): UsageError {
 	});
 }
 
-/** The user declined at a prompt. `but`: what was done before it. */
+/** The user declined at a prompt. `done`: what was done before it. */
 export class Declined extends CliError {
 	override readonly name = 'Declined';
-	constructor({ but, ...options }: Pick<CliErrorOptions, 'hint'> & { but?: string } = {}) {
-		const rest = but === undefined ? 'nothing was changed' : `nothing was done but ${but}`;
-		super('declined', 130, `declined, ${rest}`, options);
+	constructor({
+		done = 'nothing was changed',
+		...options
+	}: Pick<CliErrorOptions, 'hint'> & { done?: string } = {}) {
+		super('declined', 130, `declined, ${done}`, options);
 	}
 }
 

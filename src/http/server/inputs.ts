@@ -1,6 +1,6 @@
 /** Bodies of the extensions that the Api does not check itself: their shape is checked where they come in. */
 
-import { campaignUnlesses, type RequestRow } from '../../api/campaigns.js';
+import { type RequestRow, sameMails } from '../../api/campaigns.js';
 import type { Recipient } from '../../api/capabilities.js';
 import { invalid } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
@@ -24,7 +24,7 @@ const key = () => char({ max: 255, trim: 'off' });
 /** The keys that open a campaign or reopen it; the Api checks the others. */
 export const campaignOpening = fieldSet({
 	key: optional(key()),
-	unless: optional(choice(campaignUnlesses)),
+	unless: optional(choice(sameMails)),
 });
 
 export const importSpec = fieldSet({

@@ -60,7 +60,7 @@ export async function guideSend<T>(
 		if (error instanceof Declined)
 			throw new Declined({
 				...(command !== null && { hint: ['go on with: ', command] }),
-				...(hasTried && { but: 'the test mail' }),
+				...(hasTried && { done: 'only the test mail was sent' }),
 			});
 		throw command === null ? error : leadingBack(error, command);
 	}

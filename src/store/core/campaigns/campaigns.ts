@@ -2,7 +2,7 @@
 
 import type { AttachedFile } from '../../../api/attachments.js';
 import { campaignIdentity, mailIdentity, specIdentity } from '../../../api/campaign-identity.js';
-import type { CampaignSession, CampaignUnless } from '../../../api/campaigns.js';
+import type { CampaignSession, SameMail } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { FieldErrors } from '../../../api/errors.js';
@@ -227,7 +227,7 @@ const repetition: Micros = 24 * 3_600_000_000;
 async function findSame(
 	sql: Sql,
 	spec: OpenCampaign['spec'],
-	{ unless, now, ...seen }: Seen & { unless: CampaignUnless; now: Micros },
+	{ unless, now, ...seen }: Seen & { unless: SameMail; now: Micros },
 ): Promise<CampaignRow | undefined> {
 	const rows = await sql.all<CampaignRow & { is_open: number }>(
 		`SELECT ${campaignColumns}, CASE WHEN state = 'staged' OR ${isSending} THEN 1 ELSE 0 END AS is_open

@@ -461,7 +461,7 @@ describe('send with something given', () => {
 		);
 		await sink.close();
 		expect([code, sink.received]).toMatchObject([130, [{ to: ['me@example.com'] }]]);
-		expect(shown).toContain('declined, nothing was done but the test mail\n');
+		expect(shown).toContain('declined, only the test mail was sent\n');
 	});
 
 	it('with --yes asks nothing that has one answer', async () => {
