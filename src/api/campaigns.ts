@@ -152,12 +152,12 @@ export interface CampaignOpening {
 
 /**
  * Which campaign of the same mail to the same rows (`mailIdentity`). `sent`: it is staged, has messages to send, or was
- * released within 24 hours and reached a recipient. `repeated`: it is staged or has messages to send, and repeats one
- * before it.
+ * released within 24 hours and reached a recipient. `repeated`: the same, and it repeats one before it. `repeating`: it
+ * is staged or has messages to send, and repeats one before it.
  */
 export type SameMail = (typeof sameMails)[number];
 
-export const sameMails = ['sent', 'repeated'] as const;
+export const sameMails = ['sent', 'repeated', 'repeating'] as const;
 
 /** How a list is added to a campaign. */
 export interface ListAdding {

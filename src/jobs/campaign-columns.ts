@@ -1,4 +1,6 @@
 /** The columns of a table in a campaign: one is the address, the others are variables. Pure. */
+import { variablePattern } from '../api/fields.js';
+import { fold, variableOf } from '../tables/column-names.js';
 import type { HeaderFinding } from '../tables/header-findings.js';
 import type { Place } from '../tables/joined-columns.js';
 import { mapHeader } from '../tables/map-columns.js';
@@ -64,7 +66,7 @@ function ownVariables(
 /** The column `Name` is the name in any case; a text with `#Name#` means it too. */
 function asWritten(column: string, target: string): string[] {
 	const plain = plainName(column);
-	if (recordColumn(plain) !== target || reserved.has(plain) || !variable.test(plain)) return [];
+	if (recordColumn(plain) !== target || reserved.has(plain) || !isVariableName(plain)) return [];
 	return plain === target ? [] : [plain];
 }
 
@@ -73,35 +75,20 @@ interface Named {
 	name: string;
 }
 
-const variable = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-
 /** `First Name` gives `first_name`, as in an import that creates fields. */
 function fieldOf(column: string): Named | null {
 	const plain = plainName(column);
 	// As in an import: `EMAIL` is the address, and not a variable as well.
 	if (recordColumn(plain) !== null) return null;
 	const bare = plain.replace(/^meta\./i, '');
-	const made = bare
-		.normalize('NFKD')
-		.replace(/\p{M}/gu, '')
-		.replace(/[\s\-./]+/g, '_')
-		.toLowerCase();
-	const name = variable.test(bare) ? bare : made;
-	return variable.test(name) && !reserved.has(name) ? { variable: name, name: plain } : null;
+	const name = isVariableName(bare) ? bare : variableOf(bare);
+	return name === null || reserved.has(name) ? null : { variable: name, name: plain };
 }
 
 /** The meaning of a header's name by itself: an import would find the address in a table with only this column. */
 function recordColumn(column: string): 'email' | 'name' | null {
-	if (foldColumn(column) === 'name') return 'name';
+	if (fold(column) === 'name') return 'name';
 	return mapHeader([column], { fields: [], unknown: 'ignore' }).kind === 'mapped' ? 'email' : null;
-}
-
-/** Case, blanks and punctuation do not count, as in the header of an import. */
-export function foldColumn(name: string): string {
-	return name
-		.normalize('NFKC')
-		.toLowerCase()
-		.replace(/[\s\p{P}\p{Cf}]/gu, '');
 }
 
 function plainName(column: string): string {
@@ -110,7 +97,7 @@ function plainName(column: string): string {
 
 function targetOf(pair: string): Named | null {
 	const target = pair.slice(pair.lastIndexOf('=') + 1).trim();
-	return variable.test(target) && !reserved.has(target) ? { variable: target, name: target } : null;
+	return isVariableName(target) && !reserved.has(target) ? { variable: target, name: target } : null;
 }
 
 /** Reserved: the address, and a name that objects already have. */
@@ -135,11 +122,11 @@ export function misnamedVariables(
 	header: readonly string[],
 	{ variables }: Pick<CampaignColumns, 'variables'>,
 ): Misnamed[] {
-	const columns = new Map(header.map((name, index) => [foldColumn(name), { name: plain(name), index }]));
+	const columns = new Map(header.map((name, index) => [fold(name), { name: plainName(name), index }]));
 	const given = new Set(variables.map(({ name }) => name));
 	const found = new Map<string, Misnamed>();
 	for (const written of texts.flatMap((text) => [...wordsIn(text, columns)])) {
-		const column = columns.get(foldColumn(written));
+		const column = columns.get(fold(written));
 		if (column === undefined || given.has(written)) continue;
 		const variable =
 			variables.find((one) => one.index === column.index && one.joined === undefined)?.name ?? null;
@@ -150,7 +137,7 @@ export function misnamedVariables(
 
 /** Whether the name has the syntax of a variable. */
 export function isVariableName(name: string): boolean {
-	return /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name);
+	return variablePattern.test(name);
 }
 
 /** A variable uses both of its `#`: text between two variables is no word. */
@@ -161,7 +148,7 @@ function* wordsIn(text: string, columns: ReadonlyMap<string, unknown>): Generato
 		// With a default behind a bar or without.
 		const word = (pieces[at] ?? '').split('|', 1)[0] ?? '';
 		if (word.length > maxWord) continue;
-		const folded = foldColumn(word);
+		const folded = fold(word);
 		if (!isVariableName(word) && (folded === '' || !columns.has(folded))) continue;
 		yield word;
 		at += 1;
@@ -170,7 +157,3 @@ function* wordsIn(text: string, columns: ReadonlyMap<string, unknown>): Generato
 
 /** The longest name of a column in a text. */
 const maxWord = 200;
-
-function plain(name: string): string {
-	return name.replace(/^\uFEFF/, '').trim();
-}

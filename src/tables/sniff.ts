@@ -212,10 +212,9 @@ function utf8Mark(prefix: Buffer): number {
 
 function unsure({ candidates }: EncodingGuess): Refused {
 	const details = candidates.map(({ encoding, sample }) => `${encoding}: ${sample}`);
-	const first = candidates[0]?.encoding ?? 'windows-1252';
 	return refuse('unsure_encoding', 'is not UTF-8, and does not tell which encoding it is in', {
 		details: ['it may be one of these, and would read so:', ...details],
-		hint: `name the one that reads right: --encoding ${first}`,
+		hint: 'name the one that reads right: --encoding NAME',
 	});
 }
 

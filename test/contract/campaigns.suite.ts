@@ -124,12 +124,13 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 		it('are refused beside an unfinished one that repeats another', async () => {
 			const [first, second] = [unique('job'), unique('job')];
 			const mine = spec({ subject: unique('repeated') });
-			const unless = { unless: 'repeated' } as const;
+			const unless = { unless: 'repeating' } as const;
 			await (await campaigns()).open(first, mine, unless);
 			const { id } = await (await campaigns()).open(second, mine, unless);
 			const again = [
 				(await campaigns()).open(null, mine, unless),
 				(await campaigns()).check(unique('job'), mine, unless),
+				(await campaigns()).open(null, mine, { unless: 'repeated' }),
 			];
 			for (const refused of await Promise.allSettled(again))
 				expect(refused).toMatchObject({

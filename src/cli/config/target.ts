@@ -189,5 +189,5 @@ export function remoteTarget(text: string, from: string): Extract<Target, { kind
 /** A host without its scheme is the likeliest slip; `mailctl serve` on this machine has no TLS by default. */
 function schemeHint(text: string): { hint?: string } {
 	if (!/^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.test(text)) return {};
-	return { hint: `${/^(localhost|127\.)/.test(text) ? 'http' : 'https'}://${text}` };
+	return { hint: `such as ${/^(localhost|127\.)/.test(text) ? 'http' : 'https'}://${text}` };
 }

@@ -25,13 +25,14 @@ export async function writeText(
 	{ question, initial = '', check }: Line,
 ): Promise<string> {
 	const file = await createDraft(initial);
-	let editor = editorOf(io.env);
+	let usual = editorOf(io.env);
 	let isKept = true;
 	try {
 		for (;;) {
 			const asked = `${question.replace(/:$/, '')}, Enter opens this editor:`;
-			editor = (await line({ question: asked, initial: editor })).trim() || editor;
+			const editor = (await line({ question: asked, initial: usual })).trim() || usual;
 			const fault = await edit(editor, file, { io, signal });
+			if (fault === null) usual = editor;
 			const text = await readDraft(file);
 			const reason = fault ?? (text === null ? 'the text is not in UTF-8' : await check?.(text)) ?? '';
 			if (reason === '' && text !== null) {

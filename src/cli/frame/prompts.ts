@@ -91,7 +91,9 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal, look }: Pr
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${flag} to agree` });
 		const typed = (await ask(await tell(`This will ${what}.`, `Type ${name} to go on:`))).trim();
 		if (typed === name) return;
-		throw new Declined(typed === '' ? {} : { hint: `"${clean(typed)}" is not "${name}"` });
+		if (typed === '') throw new Declined();
+		// Characters that are not seen are typed in an option alone.
+		throw new Declined({ hint: typed === clean(name) ? flag : `"${typed}" is not "${name}"` });
 	};
 	return {
 		canAsk,

@@ -180,7 +180,6 @@ async function tryServer(
 }
 
 function remedyOf({ remedy }: SmtpTest): string {
-	if (remedy === 'tls_port') return '; that port speaks TLS: smtps://';
 	if (remedy === 'smtp_ca') return '; its certificate is of no authority that this machine trusts';
 	return remedy === 'login' ? '; user or password is wrong' : '';
 }

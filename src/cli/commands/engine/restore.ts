@@ -83,7 +83,7 @@ export const restore = command({
 			);
 		if (erased === null)
 			await cx.warn(
-				`no erasures were found at ${place}: persons who were erased since the backup are in it again`,
+				`no erasures were found at ${place}: persons who were erased since the backup, if any, are in it again`,
 			);
 		else if (erased > 0)
 			await cx.note(

@@ -160,7 +160,7 @@ export async function beginCampaign(
 	// One that is staged is what an earlier run of the same command left.
 	if (again && there !== undefined && there.state !== 'staged')
 		throw new UsageError(`--again begins a new campaign, and "${there.key}" is there already`, {
-			hint: 'give another --campaign, or none',
+			hint: 'give another --campaign',
 		});
 	const marks = async () => (there === undefined ? [] : marksOf(place, there.id));
 	await assertResults(options.results, { inputs: inputsOf(options), marks });
@@ -180,32 +180,45 @@ export async function openCampaign(
 	const { place, name, timing } = beginning;
 	const spec = { ...mail, ...timing };
 	if (name !== null) await place.hold(name);
-	try {
-		return await openNew(beginning, spec);
-	} catch (error) {
-		const same = error instanceof ApiError ? repeatedKey(error) : null;
-		if (same === null) throw error;
-		const going = await askAboutRepetition(cx, place, {
-			key: same,
-			isAgain: beginning.isAgain,
-			cause: error,
-		});
-		if (going === null) return openNew({ ...beginning, isAgain: true }, spec);
-		await place.hold(going.key);
-		return { ...going, isMadeUp: false };
+	let opening = unlessThere(cx, beginning);
+	let agreed: string | null = null;
+	for (;;) {
+		try {
+			return await openNew(beginning, spec, opening);
+		} catch (error) {
+			const same = error instanceof ApiError ? repeatedKey(error) : null;
+			if (same === null) throw error;
+			if (same === agreed) return await openNew(beginning, spec, {});
+			const isAgain = opening.unless !== 'sent';
+			const going = await askAboutRepetition(cx, place, { key: same, isAgain, cause: error });
+			if (going !== null) {
+				await place.hold(going.key);
+				return { ...going, isMadeUp: false };
+			}
+			// Meanwhile another process may have begun to send it once more.
+			agreed = same;
+			opening = { unless: 'repeated' };
+		}
 	}
 }
 
-/** The same command typed again, `--again` and all, is no third campaign beside an unfinished second one. */
-function unlessThere({ name, isAgain }: Beginning): CampaignOpening {
+/**
+ * The same command typed again, `--again` and all, is no third campaign: not beside an unfinished second one, and on a
+ * terminal, where Ctrl-C and the arrow up are at hand while a server goes on with it, not behind it either.
+ */
+function unlessThere({ canAsk }: CommandContext, { name, isAgain }: Beginning): CampaignOpening {
 	if (!isAgain) return { unless: 'sent' };
-	return name === null ? { unless: 'repeated' } : {};
+	if (name !== null) return {};
+	return { unless: canAsk ? 'repeated' : 'repeating' };
 }
 
-async function openNew(beginning: Beginning, spec: CampaignSpec | RequestsSpec): Promise<Opened> {
+async function openNew(
+	beginning: Beginning,
+	spec: CampaignSpec | RequestsSpec,
+	how: CampaignOpening,
+): Promise<Opened> {
 	const { place, name } = beginning;
-	const opening = place.campaigns.open(name, spec, unlessThere(beginning));
-	const session = await refusalExplained(beginning, spec, opening);
+	const session = await refusalExplained(beginning, spec, place.campaigns.open(name, spec, how));
 	if (name === null) {
 		try {
 			await place.hold(session.key);
@@ -243,7 +256,7 @@ async function foreseeOpening(
 ): Promise<void> {
 	try {
 		const { name, place, timing } = beginning;
-		const checking = place.campaigns.check(name, { ...spec, ...timing }, unlessThere(beginning));
+		const checking = place.campaigns.check(name, { ...spec, ...timing }, unlessThere(cx, beginning));
 		await refusalExplained(beginning, spec, checking);
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;

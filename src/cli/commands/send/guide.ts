@@ -1,24 +1,18 @@
 /** `send` at a terminal with too little given: asks for the rest, shows the message, and sends a test mail where one is wanted. */
 
-import { parseAddress } from '../../../api/address.js';
 import { checkOf } from '../../frame/asking.js';
-import { flagOf } from '../../frame/command.js';
 import { commandsOf, mailctl, type OwnCommand, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { Declined } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import type { Choice } from '../../frame/questions.js';
-import { counted } from '../../render/counted.js';
 import { choicesOf, withSize } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/markdown.js';
-import { assertAllowed } from './audience.js';
 import { assertCanDeliver } from './deliver.js';
-import { audienceOf, type Look, preview } from './looks.js';
 import { type SendOptions, sendOptions, settled } from './options.js';
-import { sendTrial } from './preview.js';
-import { hasBody, prepare } from './request.js';
-import { askSender } from './sender.js';
-import { whyNotAt } from './timing.js';
+import { askBody, askSender, askSubject, type BodySource } from './questions.js';
+import { hasBody } from './request.js';
+import { decide, type Guided } from './review.js';
 
 /** True: recipients, the sender, a subject or a body are missing. */
 export function isTooLittle(options: SendOptions): boolean {
@@ -40,7 +34,7 @@ export async function guideSend<T>(
 	given: SendOptions,
 	send: (options: SendOptions) => Promise<T>,
 ): Promise<T> {
-	const guided: Guided = { options: given, hasTried: false };
+	const guided: Guided = { options: given, files: {}, tried: null };
 	let count: number | null = null;
 	// Where nothing can be sent every answer would be in vain.
 	if (!isLookedAt(cx, given)) await assertCanDeliver(cx, settled(given, { isDryRun: cx.dryRun }));
@@ -50,27 +44,20 @@ export async function guideSend<T>(
 		guided.options = await withContent(cx, guided.options);
 		if (!isLookedAt(cx, guided.options)) count = await decide(cx, guided);
 		const { options } = guided;
-		const done = await send(options);
+		const done = await send({ ...options, ...guided.files });
 		if (options !== given) await cx.hint(['the same without questions: ', commandOf(cx, options, count)]);
 		return done;
 	} catch (error) {
-		const { options, hasTried } = guided;
+		const { options, tried } = guided;
 		const isWorthIt = options !== given && !isTooLittle(options);
 		const command = isWorthIt ? commandOf(cx, options, null) : null;
 		if (error instanceof Declined)
 			throw new Declined({
 				...(command !== null && { hint: ['go on with: ', command] }),
-				...(hasTried && { done: 'only the test mail was sent' }),
+				...(tried !== null && { done: tried }),
 			});
 		throw command === null ? error : leadingBack(error, command);
 	}
-}
-
-/** How far the questions are. */
-interface Guided {
-	options: SendOptions;
-	/** A test mail was sent. */
-	hasTried: boolean;
 }
 
 /** Ends after which nothing of it is on its way, so that the same command may follow. */
@@ -143,13 +130,6 @@ async function withHeading(cx: CommandContext, options: SendOptions): Promise<Se
 	return heading === null ? { ...options, subject: await askSubject(cx) } : options;
 }
 
-function askSubject(cx: CommandContext, initial?: string): Promise<string> {
-	const check = async (text: string) => (text.trim() === '' ? 'a subject is needed' : null);
-	return cx.ask('Subject:', { check, ...(initial !== undefined && { initial }) });
-}
-
-type BodySource = 'text' | 'textFile' | 'htmlFile' | 'markdownFile';
-
 /** `template`: the only one; null: one of several is to be chosen. */
 type Source = BodySource | { template: string | null };
 
@@ -171,126 +151,9 @@ async function sourcesOf(cx: CommandContext, { subject }: SendOptions): Promise<
 	];
 }
 
-async function askBody(
-	cx: CommandContext,
-	source: BodySource,
-	initial?: string,
-): Promise<Partial<SendOptions>> {
-	if (source === 'text') {
-		const check = async (text: string) => (text.trim() === '' ? 'a text is needed' : null);
-		return { text: await cx.askText('Text:', { check, ...(initial !== undefined && { initial }) }) };
-	}
-	const path = (await cx.ask('File:', { check: await checkOf('file') })).trim();
-	return { [source]: cx.sources.file(path, flagOf(source)) };
-}
-
 /** It is not sent, or sent to one address alone: that is what its options say. */
 function isLookedAt(cx: CommandContext, { preview, previewAs, eml, testTo }: SendOptions): boolean {
 	return cx.dryRun || [preview, previewAs, eml, testTo].some((look) => look !== undefined);
-}
-
-type Step = 'send' | 'later' | 'test' | 'skip' | 'text' | 'file' | 'subject' | 'cancel';
-
-/**
- * The message is shown, and shown again after each change, until it is sent on: the number of recipients, null where only
- * staging tells. A no throws `Declined`.
- */
-async function decide(cx: CommandContext, guided: Guided): Promise<number | null> {
-	const isPlannable = await canPlan(cx, guided.options);
-	for (let last: Step | null = null; ; ) {
-		const { options } = guided;
-		const shown = settled(options, { isDryRun: cx.dryRun });
-		const prepared = await prepare(cx, shown);
-		const { count, look, found } = await audienceOf(cx, prepared, shown);
-		if (last !== 'test') await preview(cx, look, { found, options });
-		const isTestable = look !== null;
-		const rejected = options.skipInvalid ? 0 : (found?.findings.rejected ?? 0);
-		last = await cx.choose('What now?', stepsOf(options, { count, isPlannable, isTestable, rejected }));
-		if (last === 'send') return count;
-		if (last === 'cancel') throw new Declined();
-		if (last === 'later') {
-			guided.options = { ...options, at: await askTime(cx) };
-			return count;
-		}
-		if (last !== 'test') guided.options = await changed(cx, options, last);
-		else if (look !== null) {
-			await test(cx, look, shown);
-			guided.hasTried = true;
-		}
-	}
-}
-
-interface Situation {
-	/** See `audienceOf`. */
-	count: number | null;
-	isPlannable: boolean;
-	isTestable: boolean;
-	/** Recipients that the campaign is refused for. */
-	rejected: number;
-}
-
-function stepsOf(
-	{ text, textFile, htmlFile, markdownFile, subject }: SendOptions,
-	{ count, isPlannable, isTestable, rejected }: Situation,
-): { name: string; value: Step }[] {
-	// Standard input can be read once.
-	const file = [textFile, htmlFile, markdownFile].find((one) => one !== undefined && one.path !== null);
-	const isAllowed = rejected === 0;
-	const others = count === null ? 'the others' : counted(count, 'other', 'others');
-	const steps: { name: string; value: Step; isThere: boolean }[] = [
-		{
-			name: count === null ? 'send it' : `send it to ${counted(count, 'recipient')}`,
-			value: 'send',
-			isThere: isAllowed,
-		},
-		{ name: 'send it at a later time', value: 'later', isThere: isPlannable && isAllowed },
-		{ name: 'send a test mail to yourself', value: 'test', isThere: isTestable },
-		{ name: 'change the text', value: 'text', isThere: text !== undefined },
-		{ name: `read ${file?.name} again`, value: 'file', isThere: file !== undefined },
-		{ name: 'change the subject', value: 'subject', isThere: subject !== undefined },
-		{
-			name: `leave out ${counted(rejected, 'recipient')} and go on with ${others}`,
-			value: 'skip',
-			isThere: !isAllowed && count !== 0,
-		},
-		{ name: 'cancel', value: 'cancel', isThere: true },
-	];
-	return steps.filter(({ isThere }) => isThere);
-}
-
-/** A campaign without a time, where the service keeps times. */
-async function canPlan(cx: CommandContext, { to, at, in: wait, window }: SendOptions): Promise<boolean> {
-	if (to.length > 0 || [at, wait, window].some((time) => time !== undefined)) return false;
-	return (await (await cx.api()).capabilities()).ext.audiences !== undefined;
-}
-
-async function askTime(cx: CommandContext): Promise<string> {
-	const when = 'When, by the clock of the database (2026-12-01 09:00, tomorrow 9:00):';
-	const check = async (text: string) => (text.trim() === '' ? 'a time is needed' : whyNotAt(cx, text.trim()));
-	return (await cx.ask(when, { check })).trim();
-}
-
-async function changed(
-	cx: CommandContext,
-	options: SendOptions,
-	what: 'skip' | 'text' | 'file' | 'subject',
-): Promise<SendOptions> {
-	// Each look reads it.
-	if (what === 'file') return options;
-	if (what === 'skip') return { ...options, skipInvalid: true };
-	if (what === 'text') return { ...options, ...(await askBody(cx, 'text', options.text)) };
-	return { ...options, subject: await askSubject(cx, options.subject) };
-}
-
-async function test(cx: CommandContext, look: Look, options: SendOptions): Promise<void> {
-	const own = parseAddress(options.from ?? '')?.address;
-	const to = await cx.ask('Your address:', {
-		check: await checkOf('address'),
-		...(own !== undefined && { initial: own }),
-	});
-	assertAllowed(cx, [to]);
-	await assertCanDeliver(cx, options);
-	await sendTrial(cx, { ...look, to, options });
 }
 
 /** What a script does the same by; a campaign wants consent there. */

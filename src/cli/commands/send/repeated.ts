@@ -3,7 +3,7 @@
 import { type Campaign, type CampaignSession, campaignState } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import { type Micros, parseDateTime } from '../../../api/datetime.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
+import { mailctl, type OwnCommand } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { spanText } from '../../render/amounts.js';
@@ -11,6 +11,7 @@ import { numberText } from '../../render/counted.js';
 import { lookUpCampaign } from '../campaigns/find.js';
 import type { CampaignPlace } from './place.js';
 import { outcomesOf, waitingOf } from './report.js';
+import { sayPlan } from './timing.js';
 
 /** The campaign in the way, whether `--again` was given beside it, and the refusal that named it. */
 interface Repetition {
@@ -33,7 +34,7 @@ export async function askAboutRepetition(
 	if (!cx.canAsk || cx.globals.yes === true || found === null)
 		throw refusal(key, { found, isAgain, now, cause });
 	const { campaign } = found;
-	const isOpen = campaign.state === 'staged' || !(campaign.is_finished || campaign.state === 'canceled');
+	const isOpen = ['staged', 'sending'].includes(campaignState(campaign));
 	await cx.agree(sentence(found, now), isOpen ? 'Resume it?' : 'Send it once more?');
 	return isOpen ? { id: campaign.id, key, position: campaign.position } : null;
 }
@@ -61,19 +62,27 @@ function refusal(
 	{ found, isAgain, now, cause }: Omit<Repetition, 'key'> & { found: Found | null; now: Micros },
 ): UsageError {
 	const what = found === null ? `"${key}" is the same to the same recipients` : sentence(found, now);
-	const isOpen = found !== null && ['staged', 'sending'].includes(campaignState(found.campaign));
-	const goOn: Hint = isOpen
-		? [
-				mailctl('campaigns', 'resume', key),
-				' goes on with it, ',
-				mailctl('campaigns', 'cancel', key),
-				' drops what is not sent, ',
-			]
-		: '';
 	return new UsageError(`${what}; nothing was sent`, {
-		hint: [goOn, isAgain ? '--again with a --campaign of its own' : '--again', ' sends all of it once more'],
+		hint: [
+			...(found === null ? [] : waysOn(found)),
+			isAgain ? '--again with a --campaign of its own' : '--again',
+			' sends all of it once more',
+		],
 		cause,
 	});
+}
+
+/** What may be done about one that is not finished. */
+function waysOn({ campaign, status: { messages } }: Found): (string | OwnCommand)[] {
+	const { key } = campaign;
+	const state = campaignState(campaign);
+	if (!['staged', 'planned', 'sending'].includes(state)) return [];
+	const { deferred = 0, uncertain = 0 } = messages;
+	const resuming = mailctl('campaigns', 'resume', key);
+	if (state === 'sending' && waitingOf(messages) + deferred === 0 && uncertain > 0)
+		return [mailctl('campaigns', 'resume', key, '--retry-unknown'), ' sends those once more, '];
+	const dropping = [mailctl('campaigns', 'cancel', key), ' drops what is not sent, '];
+	return state === 'planned' ? dropping : [resuming, ' goes on with it, ', ...dropping];
 }
 
 /** `"spring-news" was sent to this list 4 minutes ago, 1,529 not sent yet`. */
@@ -81,6 +90,8 @@ function sentence({ campaign, status }: Found, now: Micros): string {
 	const { key, state, list_id, date_released } = campaign;
 	const recipients = list_id === null ? 'these recipients' : 'this list';
 	if (state === 'staged') return `"${key}" is the same to ${recipients}, staged and not released`;
+	if (campaignState(campaign) === 'planned')
+		return `"${key}" is the same to ${recipients}, ${sayPlan(campaign.plan) ?? 'planned'}`;
 	const released = date_released === null ? null : parseDateTime(date_released);
 	const when = released === null ? '' : ` ${agoOf(now - released)}`;
 	return `"${key}" was sent to ${recipients}${when}${restOf(state, status)}`;

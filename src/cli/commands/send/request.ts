@@ -129,7 +129,7 @@ export function contentOf({ request, template }: Prepared): Content {
 
 /** Missing only where each request of a file has its own. */
 async function askFrom(cx: CommandContext): Promise<string> {
-	if (cx.canAsk) return (await import('./sender.js')).askSender(cx);
+	if (cx.canAsk) return (await import('./questions.js')).askSender(cx);
 	throw new UsageError(`missing --from: ${sendOptions.from.summary}`);
 }
 

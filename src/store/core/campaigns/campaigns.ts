@@ -222,7 +222,7 @@ const repetition: Micros = 24 * 3_600_000_000;
 
 /**
  * A campaign of the same mail that is staged or sending, or was released a short while ago and not canceled before it
- * reached a recipient. Unfinished ones first, then the newest. Unless one is repeated: an unfinished one behind another.
+ * reached a recipient. Unfinished ones first, then the newest.
  */
 async function findSame(
 	sql: Sql,
@@ -240,7 +240,7 @@ async function findSame(
 				WHERE s.campaign_seq = g.seq AND (g.state = 'released' OR m.attempts > 0)
 			))
 		ORDER BY is_open DESC, seq DESC`,
-		now - repetition,
+		(unless === 'sent' ? now : await oldestOpen(sql, now)) - repetition,
 	);
 	const wanted = { mail: mailIdentity(spec), hash: specIdentity(spec).mail };
 	const same = rows.filter((row) => {
@@ -252,7 +252,16 @@ async function findSame(
 		return isSeen(row, seen) && isSameMail;
 	});
 	if (unless === 'sent') return same[0];
-	return same.find(({ is_open, seq }) => is_open === 1 && same.some((other) => other.seq < seq));
+	const isMeant = (row: { is_open: number }) => unless === 'repeated' || row.is_open === 1;
+	return same.find((row) => isMeant(row) && same.some(({ seq }) => seq < row.seq));
+}
+
+/** When the oldest unfinished campaign was opened; without one `now`. */
+async function oldestOpen(sql: Sql, now: Micros): Promise<Micros> {
+	const [[at] = [null]] = await sql.tuples<[Micros | null]>(
+		`SELECT min(created_at) FROM campaigns g WHERE state = 'staged' OR ${isSending}`,
+	);
+	return at ?? now;
 }
 
 /** A list has no content of its own, so a campaign of requests takes none. */

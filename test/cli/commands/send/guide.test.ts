@@ -1,4 +1,5 @@
 /** `send` at a terminal with too little given: asks for the rest, shows the message, and prints the command that does the same. */
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -444,6 +445,30 @@ describe('send with something given', () => {
 		expect(shown.split('cid: link to a file')).toHaveLength(2);
 		expect(before).not.toContain('Hello');
 		expect(shown).toContain('  Hello ');
+	});
+
+	it('sends the text that was shown, whatever becomes of its file, and keeps it where that cannot be read', async () => {
+		const sink = await startSmtpSink();
+		const { guided, file, text } = await withList(sink);
+		const rewritten = (content: string) => async () => {
+			await file('news.txt', content);
+			return '';
+		};
+		const removed = async () => {
+			await rm(text);
+			return '';
+		};
+		const { code, shown } = await guided(
+			[...whole.slice(0, -2), '--text-file', text],
+			[
+				['What now?', down.repeat(2), 'all'],
+				['❯ read', removed],
+				['nothing was read', rewritten('Other')],
+			],
+		);
+		await sink.close();
+		expect([code, shown]).toEqual([0, expect.stringContaining('nothing was read: ')]);
+		expect(sink.received.map(({ raw }) => raw.toString())).toEqual([expect.stringContaining('the news.')]);
 	});
 
 	it('says after a test mail that it was sent', async () => {

@@ -180,6 +180,24 @@ describe.each(kinds)('a job over a %s', (kind) => {
 	});
 });
 
+it.each([
+	'list',
+	'csv',
+	'batch',
+] as const)('of a %s is refused with --again on a terminal behind a repetition that is finished, and no script is', async (kind) => {
+	const { project, sink } = await start();
+	const typed = (await jobs(project))[kind];
+	await runIn(project)(typed);
+	await runIn(project)(typed, '--again');
+	const atTerminal = await project.run([...typed.words, '--again'], { interactive: true, columns: 100 });
+	expect([atTerminal.code, atTerminal.stderr]).toEqual([
+		2,
+		expect.stringContaining('--again with a --campaign of its own sends all of it once more'),
+	]);
+	expect((await runIn(project)(typed, '--again')).code).toBe(0);
+	expect(sink.received).toHaveLength(3);
+});
+
 it('is refused on a mailctl server as on its database', async () => {
 	const { project } = await start();
 	const server = await startServer(project.db, ['--no-worker']);
