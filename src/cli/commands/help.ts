@@ -1,7 +1,7 @@
 /** `mailctl help [topic | command…]`. */
 import { command as describe, isCommand } from '../frame/command.js';
 import { UsageError } from '../frame/errors.js';
-import { commandHelp, didYouMean, fitHelp, groupHelp, rootHelp } from '../frame/help.js';
+import { commandHelp, didYouMean, fitHelp, fitTopic, groupHelp, rootHelp } from '../frame/help.js';
 import { topicNames } from '../frame/topic-names.js';
 import { loadNode, tree } from '../tree.js';
 
@@ -13,14 +13,18 @@ export const command = describe({
 	description: `Topics: ${topicNames.join(', ')}.`,
 	args: [{ name: 'topic', summary: 'a topic, or the words of a command', optional: true, many: true }],
 	examples: ['mailctl help exit-codes', 'mailctl help lists create'],
-	run: async (cx, { args }) => cx.out.page(fitHelp(await helpOn(args.topic), cx.io.stdout)),
+	run: async (cx, { args: { topic: words } }) => {
+		const screen = cx.io.stdout;
+		const topic = words.length === 1 ? topicNames.find((one) => one === words[0]) : undefined;
+		if (topic === undefined) return cx.out.page(fitHelp(await helpOn(words), screen));
+		const { topicText } = await import('../frame/topics.js');
+		return cx.out.page(fitTopic(topicText(topic), screen));
+	},
 });
 
 async function helpOn(words: readonly string[]): Promise<string> {
 	const [word] = words;
 	if (word === undefined) return rootHelp(tree);
-	const topic = topicNames.find((one) => one === word);
-	if (topic !== undefined && words.length === 1) return (await import('../frame/topics.js')).topicText(topic);
 	const entry = tree.find(({ name }) => name === word);
 	if (entry === undefined) {
 		const near = didYouMean(word, [...topicNames, ...tree.map(({ name }) => name)]);

@@ -1,7 +1,7 @@
 /** Help pages, made from the descriptions of the commands; and "did you mean". */
 
 import { suggest } from '../../api/suggest.js';
-import { fitLines } from '../render/fit.js';
+import { fitLines, refitLines } from '../render/fit.js';
 import type { TreeEntry } from '../tree.js';
 import {
 	type ArgSpec,
@@ -62,9 +62,19 @@ export function globalHelp(): string {
 	]);
 }
 
+interface Screen {
+	isTTY: boolean;
+	columns: number;
+}
+
 /** Fits the text to the width of a terminal; a pipe gets it unchanged. */
-export function fitHelp(text: string, { isTTY, columns }: { isTTY: boolean; columns: number }): string {
+export function fitHelp(text: string, { isTTY, columns }: Screen): string {
 	return isTTY ? fitLines(text, columns) : text;
+}
+
+/** The same of a topic, whose paragraphs are broken for a width of 120. */
+export function fitTopic(text: string, { isTTY, columns }: Screen): string {
+	return isTTY ? refitLines(text, Math.min(columns, 120)) : text;
 }
 
 /** `path`: the words of the group, without `mailctl`. Lists the command without a verb, and no hidden verbs. */

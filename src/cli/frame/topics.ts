@@ -130,8 +130,9 @@ mailctl subscribers import people.csv --list 12
 
 CSV, TSV and NDJSON (an object a line), from a file or standard input (-). The encoding, the delimiter and the line
 ends are found out or set by options. A column of addresses is required ("email", "E-Mail-Adresse" and the like are
-found); "name", "is_active" and the fields (by variable or by name) are taken; --map 'Contact=email' names others. --dry-run reads the whole file and says what would be
-created, updated, left unchanged, rejected, without writing anything.
+found); "name", "is_active" and the fields (by variable or by name) are taken; --map 'Contact=email' names others.
+--dry-run reads the whole file and says what would be created, updated, left unchanged, rejected, without writing
+anything.
 
   rows read = created + updated + unchanged + duplicate + rejected
 

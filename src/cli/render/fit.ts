@@ -12,6 +12,11 @@ export function fitLines(text: string, width: number): string {
 		.join('\n');
 }
 
+/** The same of a text whose paragraphs are broken for another width; a line of a command stands by itself. */
+export function refitLines(text: string, width: number): string {
+	return fitLines(text.replace(/(?<=^(?!mailctl )\S.{80,})\n(?=\S)(?!mailctl )/gm, ' '), width);
+}
+
 function fitLine(line: string, width: number): string[] {
 	const margin = /^\s*/.exec(line)?.[0].length ?? 0;
 	// Two columns are parted by two spaces or more.

@@ -1,8 +1,8 @@
 /** Campaigns: rows are staged under a campaign whose one row says whether they may be leased. */
 
 import type { AttachedFile } from '../../../api/attachments.js';
-import { campaignIdentity, mailIdentity, specIdentity } from '../../../api/campaign-identity.js';
-import type { CampaignSession, SameMail } from '../../../api/campaigns.js';
+import { campaignIdentity, specIdentity } from '../../../api/campaign-identity.js';
+import type { CampaignSession } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { FieldErrors } from '../../../api/errors.js';
@@ -38,6 +38,7 @@ import {
 	type Slices,
 	specOf,
 } from './rows.js';
+import { findSame } from './same-mail.js';
 
 /**
  * Each runs in one transaction of the caller. `stageSlice` and `dropStaged` do a slice: call them until nothing is
@@ -215,53 +216,6 @@ async function freeKey(sql: Sql, { seq }: CampaignRow): Promise<boolean> {
 		seq,
 	);
 	return freed.changes > 0;
-}
-
-/** So long after a release the same mail is taken for a repetition. */
-const repetition: Micros = 24 * 3_600_000_000;
-
-/**
- * A campaign of the same mail that is staged or sending, or was released a short while ago and not canceled before it
- * reached a recipient. Unfinished ones first, then the newest.
- */
-async function findSame(
-	sql: Sql,
-	spec: OpenCampaign['spec'],
-	{ unless, now, ...seen }: Seen & { unless: SameMail; now: Micros },
-): Promise<CampaignRow | undefined> {
-	const rows = await sql.all<CampaignRow & { is_open: number }>(
-		`SELECT ${campaignColumns}, CASE WHEN state = 'staged' OR ${isSending} THEN 1 ELSE 0 END AS is_open
-		FROM campaigns g
-		WHERE state = 'staged' OR ${isSending}
-			OR (released_at > ? AND EXISTS (
-				SELECT 1
-				FROM submissions s
-				JOIN messages m ON m.submission_seq = s.seq
-				WHERE s.campaign_seq = g.seq AND (g.state = 'released' OR m.attempts > 0)
-			))
-		ORDER BY is_open DESC, seq DESC`,
-		(unless === 'sent' ? now : await oldestOpen(sql, now)) - repetition,
-	);
-	const wanted = { mail: mailIdentity(spec), hash: specIdentity(spec).mail };
-	const same = rows.filter((row) => {
-		const stored = specOf(row);
-		const isSameMail =
-			stored.identity === undefined
-				? mailIdentity(stored) === wanted.mail
-				: stored.identity.mail === wanted.hash;
-		return isSeen(row, seen) && isSameMail;
-	});
-	if (unless === 'sent') return same[0];
-	const isMeant = (row: { is_open: number }) => unless === 'repeated' || row.is_open === 1;
-	return same.find((row) => isMeant(row) && same.some(({ seq }) => seq < row.seq));
-}
-
-/** When the oldest unfinished campaign was opened; without one `now`. */
-async function oldestOpen(sql: Sql, now: Micros): Promise<Micros> {
-	const [[at] = [null]] = await sql.tuples<[Micros | null]>(
-		`SELECT min(created_at) FROM campaigns g WHERE state = 'staged' OR ${isSending}`,
-	);
-	return at ?? now;
 }
 
 /** A list has no content of its own, so a campaign of requests takes none. */
