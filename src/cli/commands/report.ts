@@ -100,8 +100,13 @@ async function lookAt(
 ): Promise<ExitCode | undefined> {
 	const campaign = await campaignIdOf(cx, options.campaign);
 	const result = await fetchReport(cx, { ...options, campaign });
-	if (saving === null) await show(cx, result, campaign);
-	else {
+	if (saving === null) {
+		await show(cx, result, campaign);
+		const { sayWhereEventsAre } = await import('./report/elsewhere.js');
+		const ask = (from: Day) =>
+			fetchReport(cx, { ...options, campaign, from, to: undefined, last: undefined });
+		await sayWhereEventsAre(cx, options, { result, ask, today: () => today(cx) });
+	} else {
 		const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(saving.format);
 		const detailed = await readDetails(cx, options, result, campaign, hasLists);
 		const title = titleOf(options) ?? 'Report';
@@ -121,12 +126,7 @@ async function showReport(
 	result: Report,
 	campaign: string | undefined,
 ): Promise<void> {
-	if (options.chart !== 'heat') {
-		await printReport(cx, result, options);
-		const { sayWhereEventsAre } = await import('./report/elsewhere.js');
-		const ask = (from: Day) => fetchReport(cx, { ...options, from, to: undefined, last: undefined });
-		return sayWhereEventsAre(cx, options, { result, ask, today: () => today(cx) });
-	}
+	if (options.chart !== 'heat') return printReport(cx, result, options);
 	await need(await cx.api(), 'reports', '--chart heat');
 	const detailed = await readDetails(cx, options, result, campaign);
 	if (detailed === null)

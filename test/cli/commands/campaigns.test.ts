@@ -79,6 +79,15 @@ describe('mailctl campaigns', () => {
 		expect((await project.run(['campaigns', 'links', 'unknown'])).code).toBe(3);
 	});
 
+	it('say of days without events which days have some', async () => {
+		const { name } = (await project.json([...agreed, '--again', '--campaign', 'of days'])) as Sent;
+		const words = ['campaigns', 'report', name, '--last', '7d', '--now', '2027-01-01T12:00:00Z'];
+		const { stderr } = await project.run(words, { columns: 200 });
+		expect(stderr).toMatch(
+			/hint: no events in these days; the last ones are of 20..-..-..: .* report --last \d+d --campaign/,
+		);
+	});
+
 	it('are compared side by side, with differences in points', async () => {
 		for (const name of ['one', 'two']) await project.json([...agreed, '--again', '--campaign', name]);
 		const compared = (await project.json(['campaigns', 'compare', 'one', 'two'])) as object;

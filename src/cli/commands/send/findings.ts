@@ -111,8 +111,9 @@ export class Findings {
 	lines(of: number): readonly string[] {
 		if (this.#isEach) return listed(this.#each, this.rejected);
 		const kinds = [...this.#kinds.values()].sort((a, b) => b.count - a.count);
-		const shown = kinds.slice(0, mostKinds).map((kind) => kindLine(kind, of));
-		return listed(shown, kinds.length, 'kind');
+		// A single recipient may be of several kinds.
+		const lines = [...new Set(kinds.map((kind) => kindLine(kind, of)))];
+		return listed(lines.slice(0, mostKinds), lines.length, 'kind');
 	}
 
 	#count(label: string, count: number): void {
