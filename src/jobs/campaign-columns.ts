@@ -81,7 +81,9 @@ function fieldOf(column: string): Named | null {
 	// As in an import: `EMAIL` is the address, and not a variable as well.
 	if (recordColumn(plain) !== null) return null;
 	const bare = plain.replace(/^meta\./i, '');
-	const name = isVariableName(bare) ? bare : variableOf(bare);
+	// A name with characters that are not seen is none that a text could have.
+	const isSeen = !/[\p{Cc}\p{Cf}]/u.test(bare);
+	const name = isVariableName(bare) ? bare : isSeen ? variableOf(bare) : null;
 	return name === null || reserved.has(name) ? null : { variable: name, name: plain };
 }
 

@@ -12,9 +12,20 @@ export function fitLines(text: string, width: number): string {
 		.join('\n');
 }
 
+/** A line of so many letters goes on in the next one. */
+const filled = 80;
+
 /** The same of a text whose paragraphs are broken for another width; a line of a command stands by itself. */
 export function refitLines(text: string, width: number): string {
-	return fitLines(text.replace(/(?<=^(?!mailctl )\S.{80,})\n(?=\S)(?!mailctl )/gm, ' '), width);
+	const lines: string[] = [];
+	let isOpen = false;
+	for (const line of text.split('\n')) {
+		const isProse = /^\S/.test(line) && !line.startsWith('mailctl ');
+		if (isOpen && isProse) lines.push(`${lines.pop()} ${line}`);
+		else lines.push(line);
+		isOpen = isProse && line.length > filled;
+	}
+	return fitLines(lines.join('\n'), width);
 }
 
 function fitLine(line: string, width: number): string[] {

@@ -124,7 +124,7 @@ describe('mailctl login', () => {
 			stderr: 'error: <url> and --base-url both name a deployment; give one\n',
 		});
 		expect((await run(home, ['login', 'mail.example.com'])).stderr).toBe(
-			'error: <url>: "mail.example.com" is no http or https URL\nhint: https://mail.example.com\n',
+			'error: <url>: "mail.example.com" is no http or https URL\nhint: such as https://mail.example.com\n',
 		);
 	});
 
@@ -287,7 +287,7 @@ describe('mailctl login', () => {
 		const { code, stderr } = await run(await makeHome(), ['login', '--base-url', text, '--token-stdin']);
 		expect({ code, stderr }).toEqual({
 			code: 2,
-			stderr: `error: --base-url: "${text}" is no http or https URL\nhint: ${url}\n`,
+			stderr: `error: --base-url: "${text}" is no http or https URL\nhint: such as ${url}\n`,
 		});
 	});
 

@@ -68,7 +68,7 @@ describe('a list that is not there', () => {
 			stdout: '',
 			stderr:
 				'error: list "Monthly news" not found\n' +
-				`hint: ${own} lists list\nhint: or ${own} lists create --name 'Monthly news' --email-reason TEXT\n`,
+				`hint: ${own} lists list\nhint: ${own} lists create --name 'Monthly news' --email-reason TEXT makes it\n`,
 		});
 		expect(await typing([], (options) => run(words(path, '-l', '99'), options))).toMatchObject({ code: 3 });
 	});
