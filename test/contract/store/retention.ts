@@ -504,6 +504,19 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		// The same mail within a day of its release is asked about.
 		const again = { ...opening, id: newUuid(), key: 'again', unless: 'sent' as const, now: noon + 9 * day };
 		expect(await store.writes.openCampaign(again)).toEqual({ kind: 'repeated', key: 'rows' });
+		// A repetition is one for as long as it is staged, and is none once it is gone.
+		const repetition = { ...again, unless: 'repeating' as const };
+		expect(await store.writes.openCampaign(repetition)).toMatchObject({ kind: 'opened' });
+		for (const unless of ['repeating', 'repeated'] as const) {
+			const third = { ...again, id: newUuid(), key: 'third', unless, now: noon + 30 * day };
+			expect(await store.writes.openCampaign(third)).toEqual({ kind: 'repeated', key: 'again' });
+		}
+		await store.writes.cancelCampaign({ campaign: repetition.id, now: noon + 30 * day });
+		const late = { ...again, id: newUuid(), key: 'late', unless: 'repeated' as const, now: noon + 30 * day };
+		expect(await store.writes.openCampaign(late)).toMatchObject({ kind: 'opened' });
+		// Nor is a campaign one that was opened long after the last.
+		const next = { ...late, id: newUuid(), key: 'next', unless: 'repeating' as const };
+		expect(await store.writes.openCampaign(next)).toMatchObject({ kind: 'opened' });
 		const { results } = await store.reads.pageCampaigns({ page: 1, page_size: 9, now: noon + 9 * day });
 		expect(results[0]).toMatchObject({ key: 'rows', type: 'BULK', subject: 'Hi' });
 	});

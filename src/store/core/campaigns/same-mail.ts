@@ -13,15 +13,16 @@ const repetition: Micros = 24 * 3_600_000_000;
 
 /**
  * A campaign of the same mail that is staged or sending, or was released a short while ago and not canceled before it
- * reached a recipient. Unfinished ones first, then the newest.
+ * reached a recipient. Unfinished ones first, then the newest. A repetition was opened beside such a one before it.
  */
 export async function findSame(
 	sql: Sql,
 	spec: OpenCampaign['spec'],
 	{ unless, now, ...seen }: Seen & { unless: SameMail; now: Micros },
 ): Promise<CampaignRow | undefined> {
-	const rows = await sql.all<CampaignRow & { is_open: number }>(
-		`SELECT ${campaignColumns}, CASE WHEN state = 'staged' OR ${isSending} THEN 1 ELSE 0 END AS is_open
+	const rows = await sql.all<CampaignRow & { created_at: Micros; is_open: number }>(
+		`SELECT ${campaignColumns}, created_at,
+			CASE WHEN state = 'staged' OR ${isSending} THEN 1 ELSE 0 END AS is_open
 		FROM campaigns g
 		WHERE state = 'staged' OR ${isSending}
 			OR (released_at > ? AND EXISTS (
@@ -43,8 +44,13 @@ export async function findSame(
 		return isSeen(row, seen) && isSameMail;
 	});
 	if (unless === 'sent') return same[0];
-	const isMeant = (row: { is_open: number }) => unless === 'repeated' || row.is_open === 1;
-	return same.find((row) => isMeant(row) && same.some(({ seq }) => seq < row.seq));
+	const isWithin = ({ is_open, released_at }: (typeof same)[number], at: Micros) =>
+		is_open === 1 || (released_at ?? 0) > at - repetition;
+	return same.find(
+		(row) =>
+			(unless === 'repeated' ? isWithin(row, now) : row.is_open === 1) &&
+			same.some((other) => other.seq < row.seq && isWithin(other, row.created_at)),
+	);
 }
 
 /** When the oldest unfinished campaign was opened; without one `now`. */
