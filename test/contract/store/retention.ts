@@ -1,6 +1,7 @@
 /** What retention deletes, and what stays: the same on every database. */
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
+import type { SameMail } from '../../../src/api/campaigns.js';
 import type { Micros } from '../../../src/api/datetime.js';
 import type { Store } from '../../../src/store/store.js';
 import type { Submission } from '../../../src/store/submissions.js';
@@ -502,21 +503,19 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		const other = { ...opening, id: newUuid(), spec: { ...spec, text_body: 'Dear other reader' } };
 		expect(await store.writes.openCampaign(other)).toEqual({ kind: 'conflict' });
 		// The same mail within a day of its release is asked about.
-		const again = { ...opening, id: newUuid(), key: 'again', unless: 'sent' as const, now: noon + 9 * day };
-		expect(await store.writes.openCampaign(again)).toEqual({ kind: 'repeated', key: 'rows' });
+		const begin = (key: string, unless: SameMail, now: number) =>
+			store.writes.openCampaign({ ...campaignOf(key), spec, unless, now });
+		expect(await begin('again', 'sent', noon + 9 * day)).toEqual({ kind: 'repeated', key: 'rows' });
 		// A repetition is one for as long as it is staged, and is none once it is gone.
-		const repetition = { ...again, unless: 'repeating' as const };
-		expect(await store.writes.openCampaign(repetition)).toMatchObject({ kind: 'opened' });
-		for (const unless of ['repeating', 'repeated'] as const) {
-			const third = { ...again, id: newUuid(), key: 'third', unless, now: noon + 30 * day };
-			expect(await store.writes.openCampaign(third)).toEqual({ kind: 'repeated', key: 'again' });
-		}
-		await store.writes.cancelCampaign({ campaign: repetition.id, now: noon + 30 * day });
-		const late = { ...again, id: newUuid(), key: 'late', unless: 'repeated' as const, now: noon + 30 * day };
-		expect(await store.writes.openCampaign(late)).toMatchObject({ kind: 'opened' });
+		const repetition = await begin('again', 'repeating', noon + 9 * day);
+		expect(repetition).toMatchObject({ kind: 'opened' });
+		for (const unless of ['repeating', 'repeated'] as const)
+			expect(await begin('third', unless, noon + 30 * day)).toEqual({ kind: 'repeated', key: 'again' });
+		if (repetition.kind === 'opened')
+			await store.writes.cancelCampaign({ campaign: repetition.session.id, now: noon + 30 * day });
+		expect(await begin('late', 'repeated', noon + 30 * day)).toMatchObject({ kind: 'opened' });
 		// Nor is a campaign one that was opened long after the last.
-		const next = { ...late, id: newUuid(), key: 'next', unless: 'repeating' as const };
-		expect(await store.writes.openCampaign(next)).toMatchObject({ kind: 'opened' });
+		expect(await begin('next', 'repeating', noon + 30 * day)).toMatchObject({ kind: 'opened' });
 		const { results } = await store.reads.pageCampaigns({ page: 1, page_size: 9, now: noon + 9 * day });
 		expect(results[0]).toMatchObject({ key: 'rows', type: 'BULK', subject: 'Hi' });
 	});
