@@ -37,6 +37,8 @@ export interface Call {
 	ownOnly?: true;
 	/** Reports how a `send` was accepted; the wire carries it in headers. */
 	onAccepted?: (accepted: Accepted) => void;
+	/** Reports what follows a slice of an export before the slice is read; null: nothing. The wire carries it in a header. */
+	onNext?: (next: number | null) => void;
 }
 
 /** `campaign` is set for BULK; `submission` where the deployment names it; `replayed` = an idempotency key was met again. */

@@ -2,6 +2,7 @@
  * One error for everything the service refuses or cannot do, in every implementation of `Api`. The HTTP server maps
  * `code` to a status and `fields` to DRF's body; the command line maps `code` to an exit code.
  */
+import { getSystemErrorMap } from 'node:util';
 
 /** Why a call failed, in every implementation; one HTTP status each. */
 export type ApiErrorCode =
@@ -39,6 +40,13 @@ export interface FieldErrors {
 export const nonFieldErrors = 'non_field_errors';
 
 /** Details of a failure besides its code and message. */
+/** What the operating system says of a failed call, `read-only file system`; its code where it has no words for it. */
+export function systemReason(error: unknown): string {
+	if (!(error instanceof Error) || !('code' in error)) return String(error);
+	const errno = 'errno' in error ? Number(error.errno) : Number.NaN;
+	return getSystemErrorMap().get(errno)?.[1] ?? String(error.code);
+}
+
 export interface ApiErrorOptions {
 	fields?: FieldErrors;
 	/** Where a remote answer came from; absent on the embedded engine. */

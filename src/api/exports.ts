@@ -47,5 +47,9 @@ export interface EncodedReads {
 	/** As `page` of the subscribers of a list. */
 	page(listId: number, request: PageRequest & SubscriberFilter): Promise<Page<Subscriber, Encoded>>;
 	/** As `slice` of the exports. */
-	slice(listId: number, request: ExportRequest): Promise<{ results: Encoded; next: number | null }>;
+	slice(
+		listId: number,
+		request: ExportRequest,
+		call?: Call,
+	): Promise<{ results: Encoded; next: number | null }>;
 }

@@ -157,6 +157,9 @@ function needsExactness(text: string, from: number, to: number): boolean {
 
 /** The closing quote, or the end of the text. */
 function endOfString(text: string, start: number): number {
+	const found = text.indexOf('"', start + 1);
+	if (found > 0 && text.charCodeAt(found - 1) !== backslash) return found;
+	// There are escapes before it, and it may be one.
 	let at = start + 1;
 	while (at < text.length) {
 		const code = text.charCodeAt(at);

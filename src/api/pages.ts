@@ -29,19 +29,57 @@ export async function* iterate<T>(
 	}
 }
 
-/** What follows a key, slice by slice, until there is no next one. Throws `bad_answer` for a key that was asked for before. */
+/**
+ * What follows a key, slice by slice, until there is no next one. A slice that reports by `onNext` what follows it, before
+ * it is read itself, has that read meanwhile: at most one ahead. Throws `bad_answer` for a key that was asked for before.
+ */
 export async function* iterateSlices<K, S extends { next: K | null }>(
 	from: K,
-	readSlice: (key: K) => Promise<S>,
+	readSlice: (key: K, onNext: (next: K | null) => void) => Promise<S>,
 ): AsyncGenerator<S, void, undefined> {
 	const visited = new Set<K>();
-	for (let key: K | null = from; key !== null; ) {
+	const begin = (key: K): Begun<K, S> => {
 		if (visited.has(key)) throw lost(`what follows ${String(key).slice(0, 80)} leads back to it`);
 		visited.add(key);
-		const slice: S = await readSlice(key);
+		let next: K | null = null;
+		let mayFollow = false;
+		let following: Begun<K, S> | null = null;
+		const follow = () => {
+			if (mayFollow && next !== null && !visited.has(next)) following = begin(next);
+		};
+		const slice = readSlice(key, (reported) => {
+			next = reported;
+			follow();
+		});
+		// It may fail long before its turn.
+		slice.catch(() => undefined);
+		return {
+			key,
+			slice,
+			mayFollow: () => {
+				mayFollow = true;
+				follow();
+			},
+			following: () => following,
+		};
+	};
+	for (let begun: Begun<K, S> | null = begin(from); begun !== null; ) {
+		begun.mayFollow();
+		const slice: S = await begun.slice;
 		yield slice;
-		key = slice.next;
+		const following: Begun<K, S> | null = begun.following();
+		if (slice.next === null) return;
+		begun = following?.key === slice.next ? following : begin(slice.next);
 	}
+}
+
+interface Begun<K, S> {
+	key: K;
+	slice: Promise<S>;
+	/** From now on what follows is read as soon as it is known. */
+	mayFollow(): void;
+	/** Null: it is not read yet. */
+	following(): Begun<K, S> | null;
 }
 
 /** At most `limit` rows, without reading more pages than necessary. */

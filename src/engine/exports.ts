@@ -30,10 +30,12 @@ export function createEncodedReads(context: EngineContext): EncodedReads {
 				const page = await reads.encodeSubscriberPage(command);
 				return page === null ? null : { count: page.count, results: new Encoded(page.results) };
 			}),
-		slice: async (list_id, request) => {
+		slice: async (list_id, request, call) => {
 			const command = checkedRequest(list_id, request);
 			const slice = found(await reads.encodeSubscriberSlice(command));
-			return { results: new Encoded(slice), next: slice.length < command.limit ? null : slice.last };
+			const next = slice.length < command.limit ? null : slice.last;
+			call?.onNext?.(next);
+			return { results: new Encoded(slice), next };
 		},
 	};
 }

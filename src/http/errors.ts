@@ -14,6 +14,8 @@ export const headerNames = {
 	idempotencyKey: 'Idempotency-Key',
 	idempotencyReplayed: 'Idempotency-Replayed',
 	retryAfter: 'Retry-After',
+	/** What follows a slice of an export; absent: nothing does. */
+	next: 'X-Next',
 	/** Of a 403: the sets of scopes that the call takes, `send read, admin`: all of one set. */
 	acceptedScopes: 'X-Accepted-Scopes',
 	/** Of a 403: the scopes of the token, `read send`. */

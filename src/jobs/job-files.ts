@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, link, open, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { systemReason } from '../api/errors.js';
 import { JobError } from './errors.js';
 import { makeFolders } from './folders.js';
 import { type FileLock, lockFile } from './lock.js';
@@ -35,7 +36,7 @@ export function jobFiles(folder: string, deployment: string): JobFiles {
 				return await lockFile(pathOf(key), what);
 			} catch (error) {
 				if (!notAllowed.has(codeOf(error))) throw error;
-				throw new JobError('unwritable', `${folder} cannot be written (${codeOf(error)})`);
+				throw new JobError('unwritable', `${folder} cannot be written: ${systemReason(error)}`);
 			}
 		},
 		leaveToDeployment: async (key) => putNew(markOf(pathOf(key)), JSON.stringify({ deployment, key })),

@@ -69,6 +69,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		limitWaits: true,
 		queuePauses: true,
 		queueState: true,
+		hasWorker: true,
 		reportFigures: true,
 		campaignLife: true,
 		linkFigures: true,

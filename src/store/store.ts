@@ -178,6 +178,8 @@ export interface Reads
 	queuePauses(): Promise<QueuePause[]>;
 	/** Walks everything that waits: for a person, not for a worker. */
 	queueState(c: { now: Micros }): Promise<QueueState>;
+	/** Whether a process that sends, or could, was heard of in the last seconds; found at once however much waits. */
+	hasWorker(c: { now: Micros }): Promise<boolean>;
 	getSettings(): Promise<Record<string, string>>;
 	/** All tokens, revoked ones too, oldest first. */
 	listTokens(): Promise<StoredToken[]>;

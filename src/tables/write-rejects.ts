@@ -7,6 +7,7 @@ import { constants, existsSync } from 'node:fs';
 import { access, type FileHandle, open, rm, stat, truncate } from 'node:fs/promises';
 import { dirname, join, parse as parsePath } from 'node:path';
 import { parse } from 'csv-parse/sync';
+import { systemReason } from '../api/errors.js';
 import { bytesOf, newTexts, TextWriter } from '../api/row-texts.js';
 import { duplicateCode, isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
 import { openTable } from './read-table.js';
@@ -207,7 +208,7 @@ function freeName(path: string): string {
 function notWritten(path: string, cause: unknown): TableError {
 	const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 	const isFull = code === 'ENOSPC' || code === 'EDQUOT';
-	const why = isFull ? 'no space is left on the disk' : code || String(cause);
+	const why = isFull ? 'no space is left on the disk' : systemReason(cause);
 	return new TableError(isFull ? 'disk_full' : 'disk', `the rejects file ${path} cannot be written: ${why}`, {
 		hint: isFull ? 'free some space, then run the same command with --resume' : 'run it again with --resume',
 		cause,

@@ -84,6 +84,45 @@ describe('slices by key', () => {
 		expect(await read({ a: 'b', b: 'c', c: null })()).toEqual(['a', 'b', 'c']);
 	});
 
+	test('are asked for while the one before is read, where it says what follows, and one at most', async () => {
+		const asked: string[] = [];
+		const next: Readonly<Record<string, string>> = { a: 'b', b: 'c', c: 'd' };
+		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
+			asked.push(key);
+			onNext(next[key] ?? null);
+			await Promise.resolve();
+			return { next: next[key] ?? null };
+		});
+		const seen = [];
+		for await (const _ of slices) seen.push([...asked]);
+		expect(seen).toEqual([
+			['a', 'b'],
+			['a', 'b', 'c'],
+			['a', 'b', 'c', 'd'],
+			['a', 'b', 'c', 'd'],
+		]);
+	});
+
+	test('fail at their turn, and are asked for again where another one follows', async () => {
+		const asked: string[] = [];
+		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
+			asked.push(key);
+			if (key === 'wrong') throw new Error('no such slice');
+			onNext(key === 'a' ? 'wrong' : 'broken');
+			if (key === 'broken') throw new Error('broken');
+			return { next: key === 'a' ? 'b' : 'broken' };
+		});
+		const walked: unknown[] = [];
+		const walk = async () => {
+			for await (const { next } of slices) walked.push(next);
+		};
+		await expect(walk()).rejects.toThrow('broken');
+		expect([asked, walked]).toEqual([
+			['a', 'wrong', 'b', 'broken'],
+			['b', 'broken'],
+		]);
+	});
+
 	test.each([
 		['itself', { a: 'a' }, 'a'],
 		['an earlier one', { a: 'b', b: 'a' }, 'a'],

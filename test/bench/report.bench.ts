@@ -19,9 +19,7 @@ export const bench: Bench = {
 		const place = newPlace();
 		try {
 			const until = await fill(place.path);
-			// Figures are counted anew when the days change.
-			place.run('engine', 'init', '--time-zone', 'Europe/Oslo', '-q');
-			place.run('engine', 'init', '--time-zone', 'UTC', '-q');
+			place.run('engine', 'check', '--repair', '-q');
 			const ours = await fromFigures(place.path, until);
 			const limit = fromEvents(place.path);
 			return [

@@ -120,7 +120,7 @@ describe('engine secrets', () => {
 			[{}, 'no key is given'],
 			[other, 'the key given is'],
 			[short, 'is not 32 bytes'],
-			[{ MAILCTL_KEY_FILE: '/nowhere' }, 'cannot be read (ENOENT)'],
+			[{ MAILCTL_KEY_FILE: '/nowhere' }, 'cannot be read: no such file or directory'],
 		] as const)
 			for (const words of [
 				['lists', 'list'],

@@ -125,7 +125,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			const [first, second] = [unique('job'), unique('job')];
 			const mine = spec({ subject: unique('repeated') });
 			const unless = { unless: 'repeating' } as const;
-			await (await campaigns()).open(first, mine, unless);
+			await (await campaigns()).open(first, mine);
 			const { id } = await (await campaigns()).open(second, mine, unless);
 			const again = [
 				(await campaigns()).open(null, mine, unless),
@@ -138,6 +138,16 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				});
 			await (await campaigns()).cancel(id);
 			expect((await (await campaigns()).open(second, mine, unless)).id).not.toBe(id);
+		});
+
+		it('are refused beside an unfinished one that was begun as one, though there was no other', async () => {
+			const job = unique('job');
+			const mine = spec({ subject: unique('begun again') });
+			const unless = { unless: 'repeating' } as const;
+			await (await campaigns()).open(job, mine, unless);
+			await expect((await campaigns()).open(null, mine, unless)).rejects.toMatchObject({
+				...{ code: 'conflict', fields: { sent: [{ message: job }] } },
+			});
 		});
 
 		it('are the same campaign when their file was moved, and another one when it is another file', async () => {

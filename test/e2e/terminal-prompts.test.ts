@@ -394,6 +394,20 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 		expect(shown).toContain("--text $'Hello");
 	});
 
+	it('is the one that wrote the text before, without a question', () => {
+		const { write } = place(plain);
+		const { shown, end } = write([
+			['opens this editor:', '\\r'],
+			["editing ''", 'Hello\\r'],
+			['What now?', '\\x1b[B\\x1b[B'],
+			['❯ change the text', '\\r'],
+			["editing 'Hello", 'Ann\\r'],
+			left,
+		]);
+		expect([end, shown]).toEqual(['130', expect.stringContaining('\n  Hello\n  Ann\n')]);
+		expect(shown.slice(shown.indexOf('❯ change the text'))).not.toContain('opens this editor:');
+	});
+
 	it('that fails is asked for again, and what it wrote is there', () => {
 		const { write } = place(plain);
 		const { shown } = write([

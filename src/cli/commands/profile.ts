@@ -127,7 +127,7 @@ const add = command({
 		'mailctl profile add prod --base-url https://mail.example.com --protected',
 		"mailctl profile add trial --db news.db --allow-recipients '*@example.com' --set timeout=1m --use",
 	],
-	run: async (cx, { args, options, isAsked }) => {
+	run: async (cx, { args, options, asked }) => {
 		const config = readConfig(cx.paths);
 		const name = newName(config, args.name);
 		const given = targetOf(cx);
@@ -141,7 +141,7 @@ const add = command({
 		if (cx.dryRun) return cx.wouldDo(`add the profile "${name}"`, { create: { name, ...profile } });
 		const write = await import('../config/config-write.js');
 		const { baseUrl } = target;
-		const isGuided = isAsked || given === null;
+		const isGuided = asked.size > 0 || given === null;
 		const token = isGuided && baseUrl !== undefined ? await askToken(cx, baseUrl) : null;
 		const { use: isDefault } = options;
 		// A token may be left over from a profile of that name that was removed by hand. `shown` comes before the

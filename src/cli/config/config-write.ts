@@ -16,6 +16,7 @@ import {
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
+import { systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
 import { ConfigError } from '../frame/errors.js';
 import {
@@ -199,7 +200,7 @@ function makeFolder(paths: Paths): void {
 		// A folder made by another program, or under an odd umask, may be open to all.
 		chmodSync(paths.folder, 0o700);
 	} catch (cause) {
-		throw new ConfigError(`${paths.folder} cannot be written`, { cause });
+		throw new ConfigError(`${paths.folder} cannot be written: ${systemReason(cause)}`, { cause });
 	}
 }
 
@@ -260,7 +261,7 @@ function taken(file: string): boolean {
 	} catch (cause) {
 		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 		if (code === 'EEXIST') return false;
-		throw new ConfigError(`${file} cannot be written (${code})`, { cause });
+		throw new ConfigError(`${file} cannot be written: ${systemReason(cause)}`, { cause });
 	}
 }
 

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { systemReason } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { utf8Fault } from '../../tables/encoding.js';
@@ -165,7 +166,7 @@ function readJson(path: string): unknown {
 		if (cause instanceof ConfigError) throw cause;
 		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 		if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-		throw new ConfigError(`${path} cannot be read (${code})`, { cause });
+		throw new ConfigError(`${path} cannot be read: ${systemReason(cause)}`, { cause });
 	}
 	try {
 		return JSON.parse(text);

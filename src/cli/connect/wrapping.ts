@@ -1,6 +1,7 @@
 /** Keys that wrap the secrets of a database, from a file or the environment: never kept beside those secrets. */
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { systemReason } from '../../api/errors.js';
 import type { WrappingKey } from '../../store/keys.js';
 import { shellWord } from '../frame/command-line.js';
 import { ConfigError } from '../frame/errors.js';
@@ -35,8 +36,7 @@ function contentOf(file: string, warn: (text: string) => void): string {
 			closeSync(opened);
 		}
 	} catch (cause) {
-		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-		throw new ConfigError(`MAILCTL_KEY_FILE: ${file} cannot be read (${code})`, { cause });
+		throw new ConfigError(`MAILCTL_KEY_FILE: ${file} cannot be read: ${systemReason(cause)}`, { cause });
 	}
 }
 

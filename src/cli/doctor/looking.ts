@@ -8,6 +8,11 @@ export type Look = (
 	judge: (contents: DatabaseContents) => Promise<Verdict | readonly Verdict[]>,
 ) => Check['run'];
 
+/** Why the contents of a database are not checked, where `database.file` has told what is wrong with it. */
+export function nothingToLookInto({ kind }: Pick<Inspected, 'kind'>): Verdict {
+	return skipped(kind === 'closed' ? 'the database cannot be opened' : 'there is no database to look into');
+}
+
 /** For the database as it was found. Damage is a problem of the first check that meets it; others are skipped for it. */
 export function lookingInto(found: Inspected): Look {
 	let isDamaged = false;
@@ -18,7 +23,7 @@ export function lookingInto(found: Inspected): Look {
 		return problem(`this could not be looked at: ${error.message}`);
 	};
 	return (judge) => async () => {
-		if (!('database' in found)) return skipped('there is no database to look into');
+		if (!('database' in found)) return nothingToLookInto(found);
 		const { contents } = found.database;
 		return contents === null
 			? skipped('its schema is another one than this version has')

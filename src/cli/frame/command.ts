@@ -210,11 +210,13 @@ export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs
 	options?: O;
 	/** Options of which an update needs one: without any it changes nothing, and is refused before anything is asked. */
 	changes?: readonly (keyof NoInfer<O> & string)[];
-	/** Returns the exit code; nothing = 0. */
-	/** `isAsked`: a person has given a value that the command line lacks. */
+	/**
+	 * Returns the exit code; nothing = 0. `asked`: arguments by name and options by key that the command line lacks and a
+	 * person has given.
+	 */
 	run(
 		cx: CommandContext,
-		input: { args: ArgValues<A>; options: OptionValues<O>; isAsked: boolean },
+		input: { args: ArgValues<A>; options: OptionValues<O>; asked: ReadonlySet<string> },
 	): Promise<CommandEnd>;
 	/** The error it ends with when it is stopped (Ctrl-C, SIGTERM, `--deadline`); the reason itself unless given. */
 	whenStopped?(reason: unknown, input: { args: ArgValues<A> }): unknown;
@@ -234,7 +236,7 @@ export interface Command extends Described {
 	changes?: readonly string[];
 	run(
 		cx: CommandContext,
-		input: { args: Record<string, unknown>; options: Record<string, unknown>; isAsked: boolean },
+		input: { args: Record<string, unknown>; options: Record<string, unknown>; asked: ReadonlySet<string> },
 	): Promise<CommandEnd>;
 	whenStopped(reason: unknown, input: { args: Record<string, unknown> }): unknown;
 }
@@ -264,7 +266,8 @@ export function command<
 		args: spec.args ?? [],
 		options: spec.options ?? {},
 		// The parser builds args and options from these very specs, so their types are those inferred from the specs.
-		run: (cx, input) => run(cx, input as { args: ArgValues<A>; options: OptionValues<O>; isAsked: boolean }),
+		run: (cx, input) =>
+			run(cx, input as { args: ArgValues<A>; options: OptionValues<O>; asked: ReadonlySet<string> }),
 		whenStopped: (reason, input) => whenStopped?.(reason, input as { args: ArgValues<A> }) ?? reason,
 	};
 }

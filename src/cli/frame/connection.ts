@@ -124,6 +124,8 @@ export interface LocalEngine {
 	queue: {
 		stats(): Promise<QueueStats>;
 		countQueued(): Promise<number>;
+		/** Whether a process that sends, or could, runs on this database. */
+		hasWorker(): Promise<boolean>;
 		/** Nothing is begun from now on; `reason` is for people. Again: the reason changes. */
 		pause(reason: string | null): Promise<NonNullable<QueueStats['paused']>>;
 		/** Tries the mail server at once, too. False: the queue was open. */

@@ -17,26 +17,39 @@ interface Desk {
 }
 
 /**
- * The text, once an editor has written one that can be taken. An editor that fails is asked for again, and finds the file
- * as the last one left it. Where the question is left, what was written stays in its file, whose path is told.
+ * Asks for the editor and returns the text, once one has written a text that can be taken. An editor that fails is asked
+ * for again, and finds the file as the last one left it. Where the question is left, what was written stays in its file,
+ * whose path is told. The next text opens in the same editor without a question.
  */
-export async function writeText(
-	{ io, signal, line }: Desk,
+export function createWriting(desk: Desk): (line: Line) => Promise<string> {
+	let last: string | null = null;
+	return (line) =>
+		writeText({ ...desk, last }, line, (editor) => {
+			last = editor;
+		});
+}
+
+async function writeText(
+	{ io, signal, line, last }: Desk & { last: string | null },
 	{ question, initial = '', check }: Line,
+	onWritten: (editor: string) => void,
 ): Promise<string> {
 	const file = await createDraft(initial);
-	let usual = editorOf(io.env);
+	let known = last;
+	let usual = last ?? editorOf(io.env);
 	let isKept = true;
 	try {
 		for (;;) {
 			const asked = `${question.replace(/:$/, '')}, Enter opens this editor:`;
-			const editor = (await line({ question: asked, initial: usual })).trim() || usual;
+			const editor = known ?? ((await line({ question: asked, initial: usual })).trim() || usual);
+			known = null;
 			const fault = await edit(editor, file, { io, signal });
 			if (fault === null) usual = editor;
 			const text = await readDraft(file);
 			const reason = fault ?? (text === null ? 'the text is not in UTF-8' : await check?.(text)) ?? '';
 			if (reason === '' && text !== null) {
 				isKept = false;
+				onWritten(editor);
 				return text;
 			}
 			await io.stderr.write(`${await fitSentences(`> ${clean(reason)}`, io.stderr)}\n`);

@@ -1,5 +1,4 @@
 /** The one table from errors to exit codes. Scripts rely on it: numbers never change meaning. */
-import { getSystemErrorMap } from 'node:util';
 import { MissingExtension } from '../../api/capabilities.js';
 import { formatDateTime } from '../../api/datetime.js';
 import {
@@ -9,6 +8,7 @@ import {
 	type Scopes,
 	StoreError,
 	type StoreErrorCode,
+	systemReason,
 } from '../../api/errors.js';
 import { JobError, type JobFault } from '../../jobs/errors.js';
 import { DatabaseMissing, UnsupportedDatabase } from '../../store/errors.js';
@@ -272,7 +272,7 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);
 	const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
 	if (isAddonMissing(error, code)) return ofMachine('sqlite_missing', addonMessage);
-	const ofPath = sayOfPath(error, code);
+	const ofPath = sayOfPath(error);
 	if (refusedCodes.has(code) && ofPath !== null) return ofMachine('path_refused', ofPath);
 	return code.startsWith('SQLITE_') || diskCodes.has(code) ? ofMachine('disk', ofPath ?? message) : null;
 }
@@ -320,9 +320,9 @@ function isAddonMissing({ message }: Error, code: string): boolean {
 }
 
 /** `news.txt: not a directory`; null for an error that names no path. */
-function sayOfPath(error: Error, code: string): string | null {
+function sayOfPath(error: Error): string | null {
 	if (!('path' in error) || !('errno' in error)) return null;
-	return `${String(error.path)}: ${getSystemErrorMap().get(Number(error.errno))?.[1] ?? code}`;
+	return `${String(error.path)}: ${systemReason(error)}`;
 }
 
 /**

@@ -20,6 +20,8 @@ import { parseDate, parseDuration, parseInteger, parsePairs } from './values.js'
 
 /** One missing value. */
 export interface Missing {
+	/** The name of the argument, or the key of the option. */
+	name: string;
 	question: string;
 	of: RecordKind | TextForm | undefined;
 	/** The only valid values; undefined: `of` and `check` decide. */
@@ -50,8 +52,8 @@ export interface InputDependencies {
 export interface CommandInput {
 	args: Record<string, unknown>;
 	options: Record<string, unknown>;
-	/** A value was missing, and a person has given it. */
-	isAsked: boolean;
+	/** Arguments by name and options by key that were missing, and that a person has given. */
+	asked: ReadonlySet<string>;
 }
 
 /**
@@ -66,11 +68,11 @@ export async function readInput(
 	assertChange(command, raw.options);
 	const options: Record<string, unknown> = {};
 	const askPerson = askAfterFiles(command, raw, dependencies.ask);
-	let isAsked = false;
+	const asked = new Set<string>();
 	const ask =
 		askPerson &&
 		((missing: Missing) => {
-			isAsked = true;
+			asked.add(missing.name);
 			return askPerson(missing);
 		});
 	const asking = { ...dependencies, ask };
@@ -80,7 +82,7 @@ export async function readInput(
 			example: exampleOf(command, flagOf(key)),
 		});
 	const args = await readArgs(command, raw, { known: options, dependencies: asking });
-	return { args, options, isAsked };
+	return { args, options, asked };
 }
 
 /** An update without anything to update is a mistake, not a success. */
@@ -137,6 +139,7 @@ async function readArgs(
 			const { of, choices, many, whyNot } = spec;
 			const question = questionOf(spec);
 			const answer = await ask({
+				name: spec.name,
 				question,
 				of,
 				choices,
@@ -237,6 +240,7 @@ async function readOption(
 		throw new UsageError(`missing ${flag}: ${spec.summary}`, wayTo(spec, known, example));
 	const read = (text: string) => readText(spec, text, flag, dependencies);
 	const answer = await dependencies.ask({
+		name: key,
 		question: questionOf(spec),
 		of: spec.kind === 'file' ? 'file' : spec.of,
 		choices: spec.kind === 'choice' ? spec.choices : undefined,

@@ -92,6 +92,7 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 			prompts.input({ ...options, ...checked({ question, ...line }, streams) }, streams),
 		);
 	};
+	let writing: Promise<Questions['text']> | null = null;
 	return {
 		line: askLine,
 		secret: async (line) => {
@@ -133,8 +134,10 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 			});
 		},
 		text: async (line) => {
-			const { writeText } = await import('./editor.js');
-			return writeText({ io, signal, line: askLine }, line);
+			writing ??= import('./editor.js').then(({ createWriting }) =>
+				createWriting({ io, signal, line: askLine }),
+			);
+			return (await writing)(line);
 		},
 	};
 }

@@ -22,7 +22,7 @@ type Row = readonly (string | number)[];
 export function renderDetails({ details, links, isOfDays }: DetailedReport, options: ChartOptions): string[] {
 	const linksTitle = `links${isOfDays ? ' over its whole life' : ''}, the most clicked first`;
 	return [
-		...table(totalRows(details)),
+		...table(totalRows(details), options),
 		...section(linksTitle, linkRows(links), options),
 		...hourLines(details, options),
 		...section('bounces by domain', domainRows(details), options),
@@ -126,12 +126,12 @@ function hourLines({ hours }: ReportDetails, options: ChartOptions): string[] {
 	return ['', `by hour from ${first.date.replace('T', ' ')}`, ...lines.map((line) => `  ${line}`)];
 }
 
-function section(title: string, rows: readonly Row[], { width }: ChartOptions): string[] {
-	return rows.length === 0 ? [] : ['', title, ...table(rows).map((line) => shorten(line, width))];
+function section(title: string, rows: readonly Row[], { width }: Pick<ChartOptions, 'width'>): string[] {
+	return rows.length === 0 ? [] : ['', title, ...table(rows, { width }).map((line) => shorten(line, width))];
 }
 
-/** Columns two blanks apart, below a margin of two. */
-function table(rows: readonly Row[]): string[] {
+/** Columns two blanks apart, below a margin of two; closer on a terminal that is too narrow for that. */
+function table(rows: readonly Row[], { width }: Pick<ChartOptions, 'width'>): string[] {
 	const cells = rows.map((row) =>
 		row.map((cell) => {
 			const isRight = typeof cell === 'number' || cell.startsWith(right);
@@ -142,7 +142,13 @@ function table(rows: readonly Row[]): string[] {
 	const widths = (rows[0] ?? []).map((_, at) =>
 		Math.max(...cells.map((row) => widthOf(row[at]?.text ?? ''))),
 	);
-	return cells.map((row) =>
-		`  ${row.map(({ text, align }, at) => (at === row.length - 1 && align === 'left' ? text : pad(text, widths[at] ?? 0, align))).join('  ')}`.trimEnd(),
-	);
+	const lines = ({ margin, gap }: { margin: string; gap: string }) =>
+		cells.map((row) => {
+			const padded = row.map(({ text, align }, at) =>
+				at === row.length - 1 && align === 'left' ? text : pad(text, widths[at] ?? 0, align),
+			);
+			return `${margin}${padded.join(gap)}`.trimEnd();
+		});
+	const wide = lines({ margin: '  ', gap: '  ' });
+	return wide.every((line) => widthOf(line) <= width) ? wide : lines({ margin: '', gap: ' ' });
 }

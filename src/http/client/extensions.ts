@@ -1,5 +1,6 @@
 /** The extensions over their routes; only those that a deployment announces are called. */
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { Extensions } from '../../api/capabilities.js';
 import type { Deliveries, SigningSecret, StoppedWebhook } from '../../api/deliveries.js';
 import type { SubscriberSlice } from '../../api/exports.js';
@@ -181,7 +182,7 @@ export function extensions(endpoint: Endpoint): Extensions {
 				),
 			lift: (email, call) => performEmpty({ operation: 'ext.erasures.lift', body: { email }, call }),
 		},
-		exports: exportsOf(perform),
+		exports: exportsOf(endpoint),
 		deliveries: deliveries(perform),
 		suppressions: suppressions(perform),
 		people: people(perform),
@@ -198,13 +199,20 @@ function attachments(perform: Perform): Extensions['attachments'] {
 	};
 }
 
-function exportsOf(perform: Perform): Extensions['exports'] {
+function exportsOf(endpoint: Endpoint): Extensions['exports'] {
 	const check = every(within('results', listOf(subscriberCheck)), record({ next: 'position' }));
 	return {
 		slice: async (list_id, request, call) => {
 			const query = encodeQuery({ ...request });
 			const what: OperationRequest = { operation: 'ext.exports.slice', values: { list_id }, query, call };
-			const slice = await perform<SubscriberSlice>(what, check);
+			const success = await requestOperation(endpoint, what);
+			const next = success.answer.headers[headerNames.next.toLowerCase()];
+			if (call?.onNext !== undefined && next !== undefined && /^\d{1,15}$/.test(next)) {
+				call.onNext(Number(next));
+				// The request for it leaves before this answer is read: undici looks at an idle connection for a turn first.
+				for (let turn = 0; turn < 2; turn += 1) await setImmediate();
+			}
+			const slice = decode<SubscriberSlice>(success, check);
 			return { ...slice, results: slice.results.map(mendMeta) };
 		},
 	};

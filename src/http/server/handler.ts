@@ -140,6 +140,9 @@ function callOf(request: HttpRequest, { operation, principal }: Performed, answe
 			if (submission !== null) answered[headerNames.submission] = submission;
 			if (replayed) answered[headerNames.idempotencyReplayed] = 'true';
 		},
+		onNext: (next) => {
+			if (next !== null) answered[headerNames.next] = String(next);
+		},
 	};
 }
 

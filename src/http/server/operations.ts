@@ -116,12 +116,10 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.fields.countUses': async ({ ext }, { ids, call }) => ({
 		count: await ext.fields.countUses(id(ids, 'id'), call),
 	}),
-	'ext.exports.slice': ({ encoded }, { ids, query }) =>
-		encoded.slice(id(ids, 'list_id'), {
-			...subscriberFilter(query),
-			after: query.integer('after') ?? 0,
-			limit: query.integer('limit') ?? 1000,
-		}),
+	'ext.exports.slice': ({ encoded }, { ids, query, call }) => {
+		const [after, limit] = [query.integer('after') ?? 0, query.integer('limit') ?? 1000];
+		return encoded.slice(id(ids, 'list_id'), { ...subscriberFilter(query), after, limit }, call);
+	},
 	'ext.erasures.erase': ({ ext }, { body, call }) =>
 		ext.erasures.erase(parseBody(erasureBody, body).email, call),
 	'ext.erasures.lift': ({ ext }, { body, call }) =>

@@ -133,7 +133,9 @@ export async function waitingLanes(sql: Sql, now: Micros | null): Promise<Waitin
 }
 
 /** Messages that have a time to wake by visible state, as `seenState` has it; a state without messages is absent. */
-export function countStates(lanes: readonly WaitingLane[]): Map<MessageState, number> {
+export function countStates(
+	lanes: readonly Pick<WaitingLane, 'state' | 'count' | 'leased' | 'deferred'>[],
+): Map<MessageState, number> {
 	const counts = new Map<MessageState, number>();
 	const add = (state: MessageState, count: number) => {
 		if (count > 0) counts.set(state, (counts.get(state) ?? 0) + count);

@@ -14,9 +14,10 @@ import type { Sql } from './sql.js';
 
 const mostDomains = 50;
 
-/** Only reads, and walks the index of what waits; messages themselves where they are deferred or limits are set. */
+/** Only reads. `queueState` walks the index of what waits; messages themselves where they are deferred or limits are set. */
 export function createQueueState(sql: Sql) {
 	return {
+		hasWorker: async ({ now }) => (await findWorkers(sql, now, [])).some(({ role }) => role !== null),
 		queueState: async ({ now }): Promise<QueueState> => {
 			const lanes = await waitingLanes(sql, now);
 			const isAny = (state: 'leased' | 'deferred') => lanes.some((lane) => lane[state] > 0);

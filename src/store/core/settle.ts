@@ -318,8 +318,10 @@ export function createCalls(sql: Sql) {
 /** Waiting messages keep their order, and the uncertain ones join them. */
 async function queueUncertain(sql: Sql, lane: number, now: Micros): Promise<void> {
 	const { changes } = await sql.run(
-		// messages_uncertain (lane)
-		`UPDATE messages SET state = 'queued', wake_at = ${sql.dialect.least}(due_at, ?) WHERE lane = ? AND state = 'uncertain'`,
+		// messages_over_of_lane
+		`UPDATE messages
+		SET state = 'queued', wake_at = ${sql.dialect.least}(due_at, ?)
+		WHERE lane = ? AND state = 'uncertain' AND wake_at IS NULL AND state <> 'sent'`,
 		now,
 		lane,
 	);

@@ -20,6 +20,7 @@ import { retention } from './migrations/0027-retention.js';
 import { deletedStates } from './migrations/0028-deleted-states.js';
 import { emailOnce } from './migrations/0029-email-once.js';
 import { bouncedFigures } from './migrations/0030-bounced-figures.js';
+import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
 import type { Place } from './place.js';
 import { assertKind } from './servers.js';
 
@@ -41,6 +42,7 @@ export const migrations: readonly Migration[] = [
 	deletedStates,
 	emailOnce,
 	bouncedFigures,
+	statesOfCampaigns,
 ];
 
 /** From this version on PostgreSQL has a sequence in place of the row of ids. */

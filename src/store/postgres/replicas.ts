@@ -73,6 +73,7 @@ const sources: {
 	limitWaits: 'replica',
 	queuePauses: 'primary',
 	queueState: 'replica',
+	hasWorker: 'primary',
 	reportFigures: 'replica',
 	campaignLife: 'replica',
 	linkFigures: 'replica',

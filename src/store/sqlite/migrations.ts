@@ -35,6 +35,7 @@ import { retention } from './migrations/0027-retention.js';
 import { deletedStates } from './migrations/0028-deleted-states.js';
 import { emailOnce } from './migrations/0029-email-once.js';
 import { bouncedFigures } from './migrations/0030-bounced-figures.js';
+import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -72,6 +73,7 @@ export const allMigrations: readonly Migration[] = [
 	deletedStates,
 	emailOnce,
 	bouncedFigures,
+	statesOfCampaigns,
 ];
 
 /** The schema this version reads and writes. */

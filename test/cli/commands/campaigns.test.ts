@@ -1,4 +1,8 @@
+import { hostname } from 'node:os';
+import { stripVTControlCharacters } from 'node:util';
+import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/api/datetime.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 import { typing } from '../../support/typing.js';
@@ -137,6 +141,31 @@ describe('mailctl campaigns', () => {
 		expect(await names('--since', '2999-01-01')).toEqual([]);
 	});
 
+	it('name the command that goes on where no process sends', async () => {
+		const shown = async (...verb: string[]) => {
+			const { stderr } = await project.run(['campaigns', ...verb], { columns: 80 });
+			return stripVTControlCharacters(stderr);
+		};
+		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
+		const way = /hint: no process sends "one" at the moment:\s+mailctl .*campaigns resume one/;
+		expect(await shown('list')).toMatch(way);
+		expect(await shown('get', 'one')).toMatch(way);
+		expect(await project.run(['campaigns', 'list', '-o', 'json'])).toMatchObject({ stderr: '' });
+		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
+		expect(await shown('list')).toMatch(/no process sends these at the moment:\s+mailctl .*queue drain/);
+		const db = new Database(project.db);
+		const now = systemClock.now();
+		db.prepare(
+			"INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at) VALUES ('w', 'worker', ?, ?, ?, ?)",
+		).run(hostname(), process.pid, now, now);
+		expect(await shown('list')).not.toContain('no process sends');
+		db.exec('DELETE FROM processes');
+		db.close();
+		await project.json(['campaigns', 'cancel', 'two', '--yes']);
+		await project.json(['campaigns', 'resume']);
+		expect(await shown('list')).not.toContain('no process sends');
+	});
+
 	it('resume without a name takes the only unfinished one, and names several to a script', async () => {
 		expect((await project.run(['campaigns', 'resume'])).code).toBe(3);
 		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
@@ -162,6 +191,13 @@ it('shows on a terminal how far all runs of a resumed campaign are', async () =>
 describe('the same mail to the same list on a terminal', () => {
 	it('is resumed after a yes while it is unfinished, and sent once more when it is finished', async () => {
 		await project.json([...agreed, '--campaign', 'first', '--no-wait']);
+		const not = await typing([['Resume it?', 'n']], (options) => project.run(words, options));
+		expect([not.code, stripVTControlCharacters(not.stderr)]).toEqual([
+			130,
+			expect.stringMatching(
+				/campaigns resume first\s+goes on with it,\s[^,]*campaigns cancel first\s[^,]*, --again/,
+			),
+		]);
 		const resumed = await typing([['Resume it?', 'y']], (options) => project.run(words, options));
 		expect(resumed.stderr).toContain('"first" was sent to this list less than a minute ago, 2 not sent yet');
 		expect(resumed.code).toBe(0);

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,
+	busy451,
 	campaignOf,
 	day,
 	deliver,
@@ -20,6 +21,7 @@ import {
 	releasedCampaign,
 	send,
 	stateOf,
+	unknown550,
 	verify,
 } from './fixture.js';
 
@@ -228,6 +230,49 @@ export function describeCampaigns(open: OpenEmpty): void {
 			await store.writes.cancelCampaign({ campaign, now: noon });
 			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
+		});
+
+		it('counts states as its messages have them, whatever became of them, and of no other campaign', async () => {
+			const other = campaignOf('other');
+			await store.writes.openCampaign(other);
+			await put(store, other.id, 0, ['x@example.org', 'y@example.org']);
+			await store.writes.releaseCampaign({ campaign: other.id, expect_count: 2, now: noon });
+			for (const kind of ['sent', 'failed'] as const)
+				await deliver(store, kind === 'sent' ? { kind, reply: accepted250 } : { kind, reply: busy451 });
+			const command = campaignOf('job');
+			await store.writes.openCampaign(command);
+			const campaign = command.id;
+			const counted = async (expected: Record<string, number>) => {
+				const filter = { campaign_unique_id: campaign };
+				const { results } = await store.reads.pageMessages({ page: 1, page_size: 99, filter });
+				const states: Record<string, number> = {};
+				for (const { state } of results) states[state] = (states[state] ?? 0) + 1;
+				expect(states).toEqual(expected);
+				expect(await store.reads.countMessages({ scope: { campaign } })).toEqual(expected);
+				expect(await store.reads.campaignStatus({ id: campaign, now: noon })).toMatchObject({
+					messages: expected,
+				});
+			};
+			const people = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `${name}@example.net`);
+			await put(store, campaign, 0, people);
+			await counted({ staged: 8 });
+			await store.writes.releaseCampaign({ campaign, expect_count: 8, now: noon });
+			await counted({ queued: 8 });
+			const retry = { kind: 'deferred', reply: busy451, due_at: noon + day } as const;
+			await deliver(store, { kind: 'sent', reply: accepted250 });
+			await deliver(store, retry);
+			await deliver(store, { kind: 'bounced', reply: unknown550, suppress: false });
+			await deliver(store, { kind: 'uncertain', reply: busy451 });
+			await deliver(store, { kind: 'failed', reply: busy451 });
+			await lease(store, { max: 1 });
+			const filter = { status: 'queued' as const, campaign_unique_id: campaign };
+			const left = await store.reads.pageMessages({ page: 1, page_size: 9, filter });
+			const [first] = left.results;
+			await store.writes.changeMessage({ id: first?.id ?? '', action: 'cancel', now: noon });
+			const over = { sent: 1, bounced: 1, uncertain: 1, failed: 1, leased: 1 };
+			await counted({ ...over, deferred: 1, canceled: 1, queued: 1 });
+			await store.writes.cancelCampaign({ campaign, now: noon });
+			await counted({ ...over, canceled: 3 });
 		});
 	});
 }

@@ -7,6 +7,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
+import { isMachine } from '../../frame/globals.js';
 import { beginningOf, listOptions, listRows, type Walk, walk } from '../../verbs/listing.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 import { campaignPlace } from '../send/begin.js';
@@ -94,16 +95,32 @@ async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<
 		...(since !== undefined && { since: beginningOf(cx, since) }),
 		...(state !== undefined && { state }),
 	};
-	const rows = (limit: number | undefined) => records(cx, campaigns, filter, limit);
+	const sending: string[] = [];
+	const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, sending });
 	await listRows(cx, how, { columns: listColumns, rows });
+	await sayAbandoned(cx, sending);
 }
 
-/** Only where no figures are kept a campaign's messages are counted, when it is shown. */
+/** Of campaigns whose messages wait on a database of this machine where no process sends: the way on, for a person. */
+async function sayAbandoned(cx: CommandContext, sending: readonly string[]): Promise<void> {
+	const [name] = sending;
+	if (name === undefined || isMachine(cx.out.format)) return;
+	const { local } = await cx.connection();
+	if (local === null || (await local.queue.hasWorker())) return;
+	const isOne = sending.length === 1;
+	await cx.hint([
+		`no process sends ${isOne ? `"${name}"` : 'these'} at the moment: `,
+		isOne ? mailctl('campaigns', 'resume', name) : mailctl('engine', 'queue', 'drain'),
+		' goes on',
+	]);
+}
+
+/** Only where no figures are kept a campaign's messages are counted, when it is shown. `sending`: takes their names. */
 function records(
 	cx: CommandContext,
 	campaigns: Campaigns,
 	filter: CampaignFilter,
-	limit: number | undefined,
+	{ limit, sending }: { limit: number | undefined; sending: string[] },
 ): Walk<CampaignRecord> {
 	const { signal } = cx;
 	const all = walk(campaigns, filter, { signal, limit });
@@ -111,7 +128,9 @@ function records(
 		for await (const campaign of all) {
 			const { figures, id } = campaign;
 			const messages = figures === null ? (await campaigns.status(id, { signal })).messages : {};
-			yield recordOf(campaign, sentOf(campaign, { messages }));
+			const record = recordOf(campaign, sentOf(campaign, { messages }));
+			if (record.state === 'sending') sending.push(record.name);
+			yield record;
 		}
 	}
 	return { [Symbol.asyncIterator]: each, count: all.count };
@@ -133,6 +152,7 @@ export async function showCampaign(
 	const status = await campaigns.status(campaign.id, { signal: cx.signal });
 	const detail = detailOf(campaign, status);
 	await cx.out.record(detail, detailColumns);
+	if (detail.state === 'sending') await sayAbandoned(cx, [detail.name]);
 	if (status.state !== 'staged') return detail;
 	const { source, is_complete, key } = campaign;
 	const piped = !is_complete && source !== null && placeToTell(source) !== undefined;

@@ -10,7 +10,7 @@ import { fitSentences } from '../../render/sentences.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 import { workOff } from '../work-off.js';
 import { aboutRate, workedOff, workOptions } from '../work-options.js';
-import { pauseLine, toSeconds } from './pause.js';
+import { pauseLine, withMoments } from './pause.js';
 
 const stats = command({
 	name: 'stats',
@@ -94,7 +94,7 @@ async function showStats(cx: CommandContext): Promise<undefined> {
 		await cx.out.document(found);
 		return;
 	}
-	const lines = linesOf(found).map((line) => clean(toSeconds(line)));
+	const lines = linesOf(found).map((line) => clean(withMoments(line, cx.times)));
 	await cx.out.raw(`${await fitSentences(lines.join('\n'), cx.io.stdout)}\n`);
 }
 

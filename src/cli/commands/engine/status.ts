@@ -4,7 +4,7 @@ import type { EngineStatus } from '../../frame/engine-state.js';
 import { sizeText } from '../../render/amounts.js';
 import { type Columns, column } from '../../render/columns.js';
 import { sayOutdated } from '../../verbs/retention.js';
-import { pauseLine, toSeconds } from './pause.js';
+import { pauseLine, withMoments } from './pause.js';
 
 const columns: Columns<EngineStatus> = [
 	column('path', 'DATABASE'),
@@ -25,12 +25,22 @@ const columns: Columns<EngineStatus> = [
 	column('smtp_url', 'MAIL SERVER'),
 	column('public_url', 'PUBLIC URL'),
 	column('time_zone', 'TIME ZONE'),
-	{ key: 'paused', header: 'QUEUE', value: ({ paused }) => toSeconds(pauseLine(paused)) },
+	{
+		key: 'paused',
+		header: 'QUEUE',
+		value: ({ paused }) => pauseLine(paused),
+		lines: ({ paused }, times) => [withMoments(pauseLine(paused), times)],
+	},
 	{ key: 'bounce_address', header: 'BOUNCES', value: bouncesOf },
 	column('verp', 'VERP', { wide: true }),
 	{ key: 'dkim_domains', header: 'SIGNED', value: ({ dkim_domains }) => dkim_domains.join(', ') },
 	{ key: 'limits', header: 'LIMITS', value: limitsOf },
-	{ key: 'webhooks_stopped', header: 'STOPPED WEBHOOKS', value: stoppedOf },
+	{
+		key: 'webhooks_stopped',
+		header: 'STOPPED WEBHOOKS',
+		value: (status) => stoppedOf(status).join('; '),
+		lines: (status, times) => stoppedOf(status).map((line) => withMoments(line, times)),
+	},
 	{ key: 'size', header: 'ROOM', wide: true, value: sizeOf },
 	{ key: 'retention', header: 'RETENTION', wide: true, value: retentionOf },
 ];
@@ -75,6 +85,6 @@ function retentionOf({ retention: { frees, ...kept } }: EngineStatus): string {
 	return `${set.join(', ')}${nothing ? '' : `; frees ${would}`}`;
 }
 
-function stoppedOf({ webhooks_stopped }: EngineStatus): string {
-	return webhooks_stopped.map(({ id, url, since }) => `${id} ${url} since ${toSeconds(since)}`).join('; ');
+function stoppedOf({ webhooks_stopped }: EngineStatus): string[] {
+	return webhooks_stopped.map(({ id, url, since }) => `${id} ${url} since ${since}`);
 }

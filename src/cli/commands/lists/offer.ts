@@ -12,9 +12,13 @@ export function creating(name: string): OwnCommand {
 	return mailctl('lists', 'create', '--name', name, '--email-reason', 'TEXT');
 }
 
-/** Makes the list of this name once a person agrees. Throws as prompts do. */
-export async function offerList(cx: CommandContext, name: string): Promise<List> {
-	await cx.agree(`There is no list "${name}".`, 'Create it?');
+/** Makes the list of this name once a person agrees; `isNew`: who chose the name has. Throws as prompts do. */
+export async function offerList(
+	cx: CommandContext,
+	name: string,
+	{ isNew }: { isNew: boolean },
+): Promise<List> {
+	if (!isNew) await cx.agree(`There is no list "${name}".`, 'Create it?');
 	const email_reason = await cx.ask(askReason, {
 		check: async (text) => (text.trim() === '' ? 'a value is needed' : null),
 	});

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemReason } from '../../../api/errors.js';
 import { escapeHtml } from '../../../api/html.js';
 import { withImages } from '../../../content/attachments.js';
 import type { ComposedMessage } from '../../frame/composition.js';
@@ -31,8 +32,9 @@ async function writePage(composed: ComposedMessage): Promise<string> {
 		await writeFile(file, pageOf(composed), { flag: 'wx', mode: 0o600 });
 		return file;
 	} catch (cause) {
-		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-		throw new CliError('disk', 74, `--preview browser: the page cannot be written (${code})`, { cause });
+		throw new CliError('disk', 74, `--preview browser: the page cannot be written: ${systemReason(cause)}`, {
+			cause,
+		});
 	}
 }
 

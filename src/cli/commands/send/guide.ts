@@ -1,7 +1,14 @@
 /** `send` at a terminal with too little given: asks for the rest, shows the message, and sends a test mail where one is wanted. */
 
 import { checkOf } from '../../frame/asking.js';
-import { commandsOf, mailctl, type OwnCommand, optionWords } from '../../frame/command-line.js';
+import {
+	commandsOf,
+	type Hint,
+	joinHints,
+	mailctl,
+	type OwnCommand,
+	optionWords,
+} from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { Declined } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
@@ -51,13 +58,22 @@ export async function guideSend<T>(
 		const { options, tried } = guided;
 		const isWorthIt = options !== given && !isTooLittle(options);
 		const command = isWorthIt ? commandOf(cx, options, null) : null;
-		if (error instanceof Declined)
-			throw new Declined({
-				...(command !== null && { hint: ['go on with: ', command] }),
-				...(tried !== null && { done: tried }),
-			});
+		if (error instanceof Declined) throw left(error, { command, tried });
 		throw command === null ? error : leadingBack(error, command);
 	}
+}
+
+/** `tried`: what was sent before, as the end says it. */
+function left(
+	{ hint }: Declined,
+	{ command, tried }: { command: OwnCommand | null; tried: string | null },
+): Declined {
+	const hints: Hint[] = hint === null ? [] : [hint];
+	if (command !== null && !isAboutCampaign(hint)) hints.push(['go on with: ', command]);
+	return new Declined({
+		...(hints.length > 0 && { hint: joinHints(hints) }),
+		...(tried !== null && { done: tried }),
+	});
 }
 
 /** Ends after which nothing of it is on its way, so that the same command may follow. */
@@ -73,9 +89,12 @@ const unsent: ReadonlySet<ExitCode> = new Set([
 /** The answers are not lost: the end names the command that has them, unless it says how to go on with a campaign. */
 function leadingBack(error: unknown, command: OwnCommand): unknown {
 	const { exit, hint } = classify(error);
-	const isCampaign = hint !== null && commandsOf(hint).some(([noun]) => noun === 'campaigns');
-	if (!unsent.has(exit) || isCampaign) return error;
+	if (!unsent.has(exit) || isAboutCampaign(hint)) return error;
 	return hinted(error, [['once that is mended, go on with: ', command]]);
+}
+
+function isAboutCampaign(hint: Hint | null): boolean {
+	return hint !== null && commandsOf(hint).some(([noun]) => noun === 'campaigns');
 }
 
 async function withAudience(cx: CommandContext, options: SendOptions): Promise<SendOptions> {

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { emailKey, parseAddress } from '../../../api/address.js';
 import type { Call } from '../../../api/api.js';
-import { invalid, isForbidden } from '../../../api/errors.js';
+import { invalid, isForbidden, systemReason } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import type { Subscriber } from '../../../api/records.js';
@@ -183,7 +183,7 @@ async function writeNew(path: string, bytes: Buffer): Promise<void> {
 	await writeFile(path, bytes, { flag: 'wx', mode: 0o600 }).catch((cause: unknown) => {
 		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 		if (code === 'EEXIST') throw new UsageError(`--eml: ${path} is there already`, { cause });
-		throw new CliError('disk', 74, `--eml: ${path} cannot be written (${code})`, { cause });
+		throw new CliError('disk', 74, `--eml: ${path} cannot be written: ${systemReason(cause)}`, { cause });
 	});
 }
 

@@ -3,9 +3,9 @@
 import { type Campaign, type CampaignSession, campaignState } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import { type Micros, parseDateTime } from '../../../api/datetime.js';
-import { mailctl, type OwnCommand } from '../../frame/command-line.js';
+import { type Hint, mailctl, type OwnCommand } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { UsageError } from '../../frame/errors.js';
+import { Declined, UsageError } from '../../frame/errors.js';
 import { spanText } from '../../render/amounts.js';
 import { numberText } from '../../render/counted.js';
 import { lookUpCampaign } from '../campaigns/find.js';
@@ -35,7 +35,11 @@ export async function askAboutRepetition(
 		throw refusal(key, { found, isAgain, now, cause });
 	const { campaign } = found;
 	const isOpen = ['staged', 'sending'].includes(campaignState(campaign));
-	await cx.agree(sentence(found, now), isOpen ? 'Resume it?' : 'Send it once more?');
+	try {
+		await cx.agree(sentence(found, now), isOpen ? 'Resume it?' : 'Send it once more?');
+	} catch (error) {
+		throw isOpen && error instanceof Declined ? new Declined({ hint: waysBeside(found, isAgain) }) : error;
+	}
 	return isOpen ? { id: campaign.id, key, position: campaign.position } : null;
 }
 
@@ -63,13 +67,17 @@ function refusal(
 ): UsageError {
 	const what = found === null ? `"${key}" is the same to the same recipients` : sentence(found, now);
 	return new UsageError(`${what}; nothing was sent`, {
-		hint: [
-			...(found === null ? [] : waysOn(found)),
-			isAgain ? '--again with a --campaign of its own' : '--again',
-			' sends all of it once more',
-		],
+		hint: waysBeside(found, isAgain),
 		cause,
 	});
+}
+
+function waysBeside(found: Found | null, isAgain: boolean): Hint {
+	return [
+		...(found === null ? [] : waysOn(found)),
+		isAgain ? '--again with a --campaign of its own' : '--again',
+		' sends all of it once more',
+	];
 }
 
 /** What may be done about one that is not finished. */

@@ -6,6 +6,7 @@
 import { open, stat } from 'node:fs/promises';
 import type { Campaign, CampaignResult } from '../../../api/campaigns.js';
 import { type Campaigns, need } from '../../../api/capabilities.js';
+import { systemReason } from '../../../api/errors.js';
 import { iterateSlices } from '../../../api/pages.js';
 import type { Message, Uuid } from '../../../api/records.js';
 import { TableError } from '../../../tables/finding.js';
@@ -75,8 +76,7 @@ export async function writeLines(
 		await write(path, lines, (line) => (isDropped ? told(line) : line));
 	} catch (cause) {
 		if (!(cause instanceof Error) || !('syscall' in cause)) throw cause;
-		const code = 'code' in cause ? String(cause.code) : '';
-		throw new CliError('disk', 74, `${flag}: ${path} cannot be written (${code})`, { cause });
+		throw new CliError('disk', 74, `${flag}: ${path} cannot be written: ${systemReason(cause)}`, { cause });
 	}
 	await cx.note(`results are in ${path}`);
 }
@@ -258,7 +258,8 @@ export async function assertResults(path: string | undefined, of: ResultsOf): Pr
 	try {
 		await (await createOutputFile(path, 'replace')).discard();
 	} catch (cause) {
-		const what = cause instanceof TableError ? cause.message : `${path} cannot be written (${codeOf(cause)})`;
+		const what =
+			cause instanceof TableError ? cause.message : `${path} cannot be written: ${systemReason(cause)}`;
 		throw new UsageError(`${flag}: ${what}${end}`, { cause });
 	}
 }
@@ -309,8 +310,4 @@ async function isOfJob(path: string, marks: readonly string[]): Promise<boolean>
 	} finally {
 		await file.close();
 	}
-}
-
-function codeOf(error: unknown): string {
-	return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -10,6 +10,7 @@ import { basename, join, resolve } from 'node:path';
 import type { Attachment } from '../../../api/attachments.js';
 import type { CampaignSource, RequestRow } from '../../../api/campaigns.js';
 import type { Recipient } from '../../../api/capabilities.js';
+import { systemReason } from '../../../api/errors.js';
 import { isRecord } from '../../../api/json.js';
 import type { CampaignColumns } from '../../../jobs/campaign-columns.js';
 import type { TableSource } from '../../../tables/source.js';
@@ -234,8 +235,7 @@ async function openUnnamed(folder: string): Promise<FileHandle> {
 
 /** The disk is full, or whatever else it says. */
 function unkept(cause: unknown, what: string): CliError {
-	const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-	return new CliError('disk', exits.disk, `${what} (${code}); nothing was sent`, {
+	return new CliError('disk', exits.disk, `${what}: ${systemReason(cause)}; nothing was sent`, {
 		hint: 'TMPDIR names another folder; or put it into a file and give that',
 		cause,
 	});

@@ -53,7 +53,7 @@ export const subscriberImport = command({
 		"mailctl subscribers import people.csv --list 12 --map 'First+Last=name'",
 		'mailctl subscribers import - --list 12 --rejects bad.csv < people.csv',
 	],
-	run: async (cx, { args, options: given, isAsked }): Promise<ExitCode | undefined> => {
+	run: async (cx, { args, options: given, asked }): Promise<ExitCode | undefined> => {
 		const file = inputName(args.file);
 		assertOptions(file, given);
 		let options: ImportOptions = given;
@@ -62,12 +62,13 @@ export const subscriberImport = command({
 			rate: options.rate === undefined ? null : parseRate(options.rate),
 		};
 		const rejectsPath = rejectsPathOf(cx, file, options.rejects);
-		const list = await listOf(cx, file, options);
+		const found = await listOf(cx, file, options);
 		const table = await openImport(cx, file, options);
 		try {
+			const list = found ?? (await offerList(cx, options.list, { isNew: asked.has('list') }));
 			if (cx.canAsk && file !== '-') {
 				const { guideColumns } = await import('./import/guide.js');
-				options = await guideColumns(cx, { file, list, isAsked }, options);
+				options = await guideColumns(cx, { file, list, isAsked: asked.size > 0 }, options);
 			}
 			const mapping = await mapColumns(cx, table, options);
 			await sayColumns(cx, { name: importName(file), table, mapping });
@@ -81,15 +82,14 @@ export const subscriberImport = command({
 	},
 });
 
-/** A list that is missing can be made by a person on the spot, once the file is known to be a table. */
-async function listOf(cx: CommandContext, file: string, options: ImportOptions): Promise<List> {
+/** Null: there is none of this name, and a person may make it, once the file is known to be a table. */
+async function listOf(cx: CommandContext, file: string, options: ImportOptions): Promise<List | null> {
 	try {
 		return (await inList(cx, options)).list;
 	} catch (error) {
 		if (!isUnknownName(error, options)) throw error;
-		if (!cx.canAsk || cx.dryRun) throw hinted(error, [[creating(options.list), ' makes it']]);
-		if (file !== '-') await (await openImport(cx, file, options)).close();
-		return await offerList(cx, options.list);
+		if (!cx.canAsk || cx.dryRun || file === '-') throw hinted(error, [[creating(options.list), ' makes it']]);
+		return null;
 	}
 }
 

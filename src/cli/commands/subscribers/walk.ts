@@ -2,6 +2,7 @@
 
 import { emailKey } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
+import type { SubscriberSlice } from '../../../api/exports.js';
 import { iterateSlices } from '../../../api/pages.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -44,9 +45,9 @@ export async function* walkSubscribers(
 		return;
 	}
 	const { exports } = ext;
-	const slices = iterateSlices(0, (after) => {
+	const slices = iterateSlices<number, SubscriberSlice>(0, async (after, onNext) => {
 		signal.throwIfAborted();
-		return exports.slice(list.id, { ...filter, after, limit: pieceSize }, { signal });
+		return exports.slice(list.id, { ...filter, after, limit: pieceSize }, { signal, onNext });
 	});
 	for await (const { results } of slices) yield results;
 }

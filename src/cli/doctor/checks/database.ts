@@ -6,6 +6,7 @@ import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../..
 import { gibibyte, mebibyte, sizeText, spanText } from '../../render/amounts.js';
 import { momentText } from '../../render/times.js';
 import type { Inspected, InspectedDatabase } from '../inspected.js';
+import { nothingToLookInto } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 
 /**
@@ -24,7 +25,7 @@ export function databaseChecks(
 	{ line, zone, isFull }: Surroundings,
 ): Check[] {
 	const opened = (judge: (database: InspectedDatabase) => Verdict | Promise<Verdict>) => async () =>
-		found.kind === 'open' ? judge(found.database) : skipped('there is no database to look into');
+		found.kind === 'open' ? judge(found.database) : nothingToLookInto(found);
 	return [
 		{ name: 'database.file', run: () => judgeFile(found, line) },
 		{ name: 'database.schema', run: opened(({ schema }) => judgeSchema(schema, line)) },

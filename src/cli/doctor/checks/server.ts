@@ -3,6 +3,7 @@ import { type Micros, microsPerSecond } from '../../../api/datetime.js';
 import { oldestPostgres, type ReplicaFacts } from '../../../store/maintenance.js';
 import { sizeText, spanText } from '../../render/amounts.js';
 import type { Inspected, InspectedServer } from '../inspected.js';
+import { nothingToLookInto } from '../looking.js';
 import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
 import { closedFix, judgeSchema } from './database.js';
 
@@ -13,7 +14,7 @@ const mostBehind: Micros = 5 * microsPerSecond;
 /** `database.…` of a server; all but the first are skipped where it cannot be looked into. */
 export function serverChecks(found: Inspected, { line }: Pick<Surroundings, 'line'>): Check[] {
 	const opened = (judge: (database: InspectedServer) => Verdict) => async () =>
-		found.kind === 'server' ? judge(found.database) : skipped('there is no database to look into');
+		found.kind === 'server' ? judge(found.database) : nothingToLookInto(found);
 	return [
 		{ name: 'database.server', run: async () => judgeServer(found, line) },
 		{ name: 'database.schema', run: opened(({ schema }) => judgeSchema(schema, line)) },

@@ -21,7 +21,7 @@ export function connectionChecks(workshop: Workshop): Check[] {
 		{
 			id: 'connection.service',
 			group: 'connection',
-			title: 'it says what it is, or nothing at all',
+			title: 'what it says of itself is understood',
 			need: 'read',
 			run: async () => {
 				const { api } = await workshop.connection();

@@ -146,13 +146,13 @@ async function errorsOf(
 
 async function insertCampaign(
 	sql: Sql,
-	{ id, key, spec, strict_vars, courier = 'smtp', submission, now, owner, ...command }: OpenCampaign,
+	{ id, key, spec, strict_vars, courier = 'smtp', submission, now, owner, unless, ...command }: OpenCampaign,
 ): Promise<void> {
 	const { audience, timing } = command;
 	const seq = await sql.number(
 		`INSERT INTO campaigns (id, key, spec, strict_vars, requests, courier, audience, starts_at, send_window,
-			time_zone, state, created_at, owner)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'staged', ?, ?)
+			time_zone, state, created_at, owner, is_again)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'staged', ?, ?, ?)
 		RETURNING seq`,
 		id,
 		key,
@@ -166,6 +166,7 @@ async function insertCampaign(
 		timing?.time_zone ?? null,
 		now,
 		owner ?? null,
+		flag(unless === 'repeated' || unless === 'repeating'),
 	);
 	if (submission === null) return;
 	await insertSubmission(sql, { ...submission, campaign: id }, { seq, owner: owner ?? null });

@@ -108,6 +108,8 @@ export interface CampaignRow {
 	owner: string | null;
 	/** When retention began to delete its messages; null: they are kept. */
 	dropped_at: Micros | null;
+	/** Begun in spite of the same mail: 1. */
+	is_again: number;
 }
 
 /** A spec; one whose bodies retention has deleted is compared by its identity. */
@@ -138,11 +140,14 @@ export function readFromLists({ staged, suppressed, rejected, left_out, position
 
 /**
  * Whether a released campaign `g` is not finished: a message waits, by messages_due (a campaign whose last message has
- * its outcome may not be closed yet), or an API may have received one and a person has to decide, by messages_uncertain.
+ * its outcome may not be closed yet), or an API may have received one and a person has to decide, by
+ * messages_over_of_lane.
  */
 export const isSending = `(g.state = 'released' AND (
 	(g.has_open_work = 1 AND EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL))
-	OR (g.courier = 'api' AND EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND state = 'uncertain'))
+	OR (g.courier = 'api' AND EXISTS (
+		SELECT 1 FROM messages WHERE lane = g.seq AND state = 'uncertain' AND wake_at IS NULL AND state <> 'sent'
+	))
 ))`;
 
 /** Of a campaign `g`, at the moment that is bound: released for later, and nothing of it was leased. */
@@ -150,7 +155,7 @@ export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.o
 
 /** The columns of a campaign's row, in this order. */
 export const campaignColumns =
-	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, dropped_at';
+	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, dropped_at, is_again';
 
 /** Counts that begin at zero. */
 export function noCounts(): AcceptCounts {

@@ -13,7 +13,7 @@ const repetition: Micros = 24 * 3_600_000_000;
 
 /**
  * A campaign of the same mail that is staged or sending, or was released a short while ago and not canceled before it
- * reached a recipient. Unfinished ones first, then the newest. A repetition was opened beside such a one before it.
+ * reached a recipient. Unfinished ones first, then the newest. A repetition was begun as one, or beside such a one before it.
  */
 export async function findSame(
 	sql: Sql,
@@ -49,7 +49,7 @@ export async function findSame(
 	return same.find(
 		(row) =>
 			(unless === 'repeated' ? isWithin(row, now) : row.is_open === 1) &&
-			same.some((other) => other.seq < row.seq && isWithin(other, row.created_at)),
+			(row.is_again === 1 || same.some((other) => other.seq < row.seq && isWithin(other, row.created_at))),
 	);
 }
 

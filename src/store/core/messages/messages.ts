@@ -4,7 +4,7 @@
 
 import type { MessageScope } from '../../../api/capabilities.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
-import type { EventType, MessageEvent, MessageReport, MessageState } from '../../../api/records.js';
+import type { EventType, MessageEvent, MessageReport, MessageState, Uuid } from '../../../api/records.js';
 import { joinVariables } from '../../../engine/rules/meta.js';
 import type { Operations } from '../../operations.js';
 import type { Leased } from '../../queue.js';
@@ -12,7 +12,7 @@ import type { Seen } from '../../store.js';
 import type { StoredCall, StoredSubmission } from '../../submissions.js';
 import { attachmentsOf } from '../attachments.js';
 import { attemptsOf } from '../attempts.js';
-import { seenRows } from '../campaigns/rows.js';
+import { type CampaignRow, seenRows } from '../campaigns/rows.js';
 import { countStates, leavesAt, seenState, type WaitingLane, waitingLanes } from '../gates.js';
 import { deletedStates } from '../retention/sums.js';
 import { type MessageRow, parseStored, parseTexts, parseUsed, readEnvelope, toMessage } from '../rows.js';
@@ -38,8 +38,9 @@ export function createMessages(sql: Sql) {
 }
 
 /**
- * Counts by visible state; a state without messages is absent. Walks all of the scope; null is everything. A campaign has
- * the states of those that retention has deleted, too.
+ * Counts by visible state; a state without messages is absent. Walks all of a submission, and of a campaign that
+ * retention has begun to delete; of others what waits and what failed, by their indexes. Null is everything. A campaign
+ * has the states of those that retention has deleted, too.
  */
 export async function countByState(
 	sql: Sql,
@@ -47,6 +48,9 @@ export async function countByState(
 	seen: Seen = {},
 ): Promise<Partial<Record<MessageState, number>>> {
 	if (scope === null && seen.only_of === undefined) return await countAll(sql, await waitingLanes(sql, null));
+	const campaign =
+		scope !== null && 'campaign' in scope ? await wholeCampaign(sql, scope.campaign, seen) : null;
+	if (campaign !== null) return await countCampaign(sql, campaign);
 	const { where, values } = scopeCondition(scope);
 	const own = seenRows('s.owner', seen);
 	const rows = await sql.all<{ state: MessageState; count: number }>(
@@ -61,6 +65,50 @@ export async function countByState(
 	const counts = new Map<MessageState, number>();
 	for (const { state, count } of [...rows, ...deleted]) counts.set(state, (counts.get(state) ?? 0) + count);
 	return Object.fromEntries(counts);
+}
+
+interface WholeCampaign extends Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'> {}
+
+/** Null: none is seen, or retention has begun to delete its messages. */
+async function wholeCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<WholeCampaign | null> {
+	const own = seenRows('g.owner', seen);
+	const row = await sql.get<WholeCampaign>(
+		`SELECT seq, state, released_at, staged FROM campaigns g WHERE id = ? AND dropped_at IS NULL AND ${own.where}`,
+		id,
+		...own.values,
+	);
+	return row ?? null;
+}
+
+/** What neither waits nor failed was sent: each message that was staged is there. */
+async function countCampaign(
+	sql: Sql,
+	{ seq, state, released_at, staged }: WholeCampaign,
+): Promise<Partial<Record<MessageState, number>>> {
+	const { using } = sql.dialect;
+	const [waiting, over] = await sql.together([
+		() =>
+			sql.all<Pick<WaitingLane, 'count' | 'leased' | 'deferred'>>(
+				`SELECT count(*) AS count, count(*) FILTER (WHERE state = 'leased') AS leased,
+					count(*) FILTER (WHERE state = 'deferred') AS deferred
+				FROM messages ${using('messages_due')}
+				WHERE lane = ? AND wake_at IS NOT NULL`,
+				seq,
+			),
+		() =>
+			sql.all<{ state: MessageState; count: number }>(
+				`SELECT state, count(*) AS count
+				FROM messages ${using('messages_over_of_lane')}
+				WHERE lane = ? AND wake_at IS NULL AND state <> 'sent'
+				GROUP BY state`,
+				seq,
+			),
+	]);
+	const counts = countStates(waiting.map((lane) => ({ ...lane, state })));
+	for (const one of over) counts.set(one.state, (counts.get(one.state) ?? 0) + one.count);
+	const sent = [...counts.values()].reduce((left, count) => left - count, staged);
+	if (released_at !== null && sent > 0) counts.set('sent', sent);
+	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Of all messages: the time for it grows with those that wait and those that failed, not with those that were sent. */

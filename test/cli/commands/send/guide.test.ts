@@ -561,6 +561,24 @@ describe('send with something given', () => {
 		expect(shown).not.toContain('a default is for those without');
 	});
 
+	it('warns of a message once, not with each test mail too', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const mail = ['--to', 'bob@example.com', '--subject', 'News', '--text', 'Hi #city#'];
+		const { shown } = await guided(
+			[...mail, '--no-strict-vars'],
+			[
+				['What now?', down, 'all'],
+				['❯ send a test mail', ''],
+				['Your address:', 'me@example.com'],
+				['What now?', '\x03', 'all'],
+			],
+		);
+		await sink.close();
+		expect(sink.received.map(({ to }) => to)).toEqual([['me@example.com']]);
+		expect(shown.split('warning: no value for #city#')).toHaveLength(2);
+	});
+
 	it('is exit 2 in a script', async () => {
 		const sink = await startSmtpSink();
 		const { run } = await withList(sink);

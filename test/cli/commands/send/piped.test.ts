@@ -118,7 +118,7 @@ describe('rows through a pipe', () => {
 		expect(run.code).toBe(74);
 		expect(errorOf(run)).toMatchObject({
 			code: 'disk',
-			message: `${join(temporary, 'none')} takes no file for standard input (ENOENT); nothing was sent`,
+			message: `${join(temporary, 'none')} takes no file for standard input: no such file or directory; nothing was sent`,
 			hint: 'TMPDIR names another folder; or put it into a file and give that',
 		});
 	});

@@ -60,7 +60,7 @@ export async function dryRun(cx: CommandContext, job: DryRun): Promise<void> {
 	await sayFirstRow(cx, first.found());
 	await sayPlannedRejects(cx, rejects, counts.rejected);
 	await sayOtherReasons(cx, other_reasons);
-	await place.explain();
+	await place.explain(counts.created);
 	if (result.outcome === 'too_many_errors')
 		await cx.warn(`the import ends with 9, ${tooManyErrors(result, job.options.maxErrors).message}`);
 }
@@ -108,7 +108,7 @@ interface Place {
 	/** Rows counted as created, of which it is unknown whether they are there. */
 	unchecked(): number;
 	/** Messages beside the counts. */
-	explain(): Promise<void>;
+	explain(created: number): Promise<void>;
 }
 
 async function placeHere(cx: CommandContext, { mapping, options }: DryRun): Promise<Place> {
@@ -137,13 +137,16 @@ async function placeElsewhere(cx: CommandContext, { options }: DryRun): Promise<
 		imports,
 		batchRows: foreignBatchRows(options),
 		unchecked: read.unasked,
-		explain: async () => {
+		explain: async (created) => {
 			const left = imports.reasonsLeftOut;
 			if (service !== 'mailctl') await sayReasonsLeftOut(cx, left);
 			else if (left > 0)
 				await cx.warn(
 					`${counted(left, 'row has', 'rows have')} a disable_reason, of which only the import knows what it changes: here the rows count as inactive ones`,
 				);
+			// Who was erased is told to nobody who only asks.
+			if (service === 'mailctl' && created > 0)
+				await cx.note('people who were erased there count as created here, and are refused by the import');
 			if (read.unasked() === 0) return;
 			await cx.note(
 				`the list is too large to be read for a plan: ${numberText(maxQuestions)} addresses were asked for, the other ${numberText(read.unasked())} good rows are new, updated or unchanged`,
