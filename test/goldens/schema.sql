@@ -1,4 +1,4 @@
-PRAGMA user_version = 30;
+PRAGMA user_version = 31;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -116,7 +116,7 @@ CREATE TABLE "campaigns" (
 	created_at INTEGER NOT NULL,
 	released_at INTEGER,
 	canceled_at INTEGER
-, position INTEGER NOT NULL DEFAULT 0, requests INTEGER NOT NULL DEFAULT 0, is_complete INTEGER NOT NULL DEFAULT 0, owner TEXT, courier TEXT NOT NULL DEFAULT 'smtp', left_out INTEGER NOT NULL DEFAULT 0, audience TEXT, starts_at INTEGER, opens_at INTEGER, send_window TEXT, time_zone TEXT, dropped_at INTEGER) STRICT;
+, position INTEGER NOT NULL DEFAULT 0, requests INTEGER NOT NULL DEFAULT 0, is_complete INTEGER NOT NULL DEFAULT 0, owner TEXT, courier TEXT NOT NULL DEFAULT 'smtp', left_out INTEGER NOT NULL DEFAULT 0, audience TEXT, starts_at INTEGER, opens_at INTEGER, send_window TEXT, time_zone TEXT, dropped_at INTEGER, is_again INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
 
@@ -435,7 +435,7 @@ CREATE INDEX messages_of_submission ON messages (submission_seq);
 
 CREATE INDEX messages_over ON messages (state) WHERE wake_at IS NULL AND state <> 'sent';
 
-CREATE INDEX messages_uncertain ON messages (lane) WHERE state = 'uncertain';
+CREATE INDEX messages_over_of_lane ON messages (lane, state) WHERE wake_at IS NULL AND state <> 'sent';
 
 CREATE TABLE migrations (
 	version INTEGER PRIMARY KEY,
