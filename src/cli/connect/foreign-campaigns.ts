@@ -16,6 +16,7 @@ import { createApiCourier } from '../../delivery/api/courier.js';
 import { Run } from '../../delivery/run.js';
 import { runDefaults } from '../../delivery/worker.js';
 import { createCampaigns } from '../../engine/campaigns.js';
+import { newUuid } from '../../engine/rules/ids.js';
 import { jobFiles } from '../../jobs/job-files.js';
 import type { FileLock } from '../../jobs/lock.js';
 import { createPace, type Sleep } from '../../jobs/pace.js';
@@ -168,7 +169,7 @@ class Desk {
 	}
 
 	async campaigns(mode: 'create' | 'existing'): Promise<Campaigns> {
-		const { clock, newId = randomUUID } = this.options;
+		const { clock, newId = () => newUuid(clock.now()) } = this.options;
 		return createCampaigns({ store: await this.store(mode), clock, newId, courier: 'api' });
 	}
 

@@ -1,8 +1,9 @@
 /** The embedded engine on a database of this machine. Mail is composed and sent by parts that load when first needed. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { StoreError } from '../../api/errors.js';
 import { createEngine, type Engine } from '../../engine/engine.js';
+import { newUuid } from '../../engine/rules/ids.js';
 import { settingNames } from '../../engine/rules/setting-names.js';
 import {
 	checkSettings,
@@ -58,7 +59,7 @@ export async function connectLocal(
 	const engine = createEngine({
 		store,
 		clock,
-		newId: randomUUID,
+		newId: () => newUuid(clock.now()),
 		newSecret: () => randomBytes(32).toString('base64url'),
 		ports: {
 			checkTarget: async (url) => {

@@ -68,20 +68,20 @@ export function personVariables(
 	used: Used,
 	context: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	const builtIns = new Map([
-		['email', person.email],
-		['name', person.name],
-		['email_reason', person.email_reason],
-	]);
-	const meta = new Map(Object.entries(person.meta));
-	return Object.fromEntries(
-		(used === null ? ['name', 'email_reason', ...meta.keys()] : variableNames(used))
-			.filter((name) => !Object.hasOwn(context, name) && !lateBuiltIns.has(name))
-			.flatMap((name): [string, string][] => {
-				const value = metaText(meta.get(name)) ?? builtIns.get(name) ?? null;
-				return value === null ? [] : [[name, value]];
-			}),
-	);
+	const { meta } = person;
+	const names = used === null ? ['name', 'email_reason', ...Object.keys(meta)] : variableNames(used);
+	// A loop: this is done for each recipient of a campaign.
+	const values: [string, string][] = [];
+	for (const name of names) {
+		if (Object.hasOwn(context, name) || lateBuiltIns.has(name)) continue;
+		const value = (Object.hasOwn(meta, name) ? metaText(meta[name]) : null) ?? builtIn(person, name);
+		if (value !== null) values.push([name, value]);
+	}
+	return Object.fromEntries(values);
+}
+
+function builtIn(person: Person, name: string): string | null {
+	return name === 'email' || name === 'name' || name === 'email_reason' ? person[name] : null;
 }
 
 /** The used variables without a value and a default. */

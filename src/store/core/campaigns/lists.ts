@@ -12,7 +12,7 @@ import { type Condition, isCondition, parseCondition } from '../../../api/schema
 import { meets } from '../../../engine/rules/conditions.js';
 import type { Command, Operations } from '../../operations.js';
 import { findList } from '../lists.js';
-import { type ListRow, parseRecord, parseStored, type SubscriberRow, subscriberColumns } from '../rows.js';
+import { emailColumn, type ListRow, parseRecord, parseStored, type SubscriberRow } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { openSuppressions } from '../suppressions.js';
 import { createCounts, leavingOut, type Outcome, sumOf } from './list-counts.js';
@@ -28,6 +28,14 @@ import {
 	type Staging,
 	type Terms,
 } from './staging.js';
+
+/** Of a subscriber what decides, and what a message says. */
+type ListedRow = Pick<
+	SubscriberRow,
+	'id' | 'list_id' | 'email' | 'email_key' | 'name' | 'is_active' | 'disable_reason' | 'meta' | 'created_at'
+>;
+
+const personColumns = `id, list_id, ${emailColumn}, email_key, name, is_active, disable_reason, meta, created_at`;
 
 /** Lists as they are expanded. */
 interface Expansion {
@@ -94,11 +102,7 @@ export async function stageList(
 async function put(
 	sql: Sql,
 	staging: Staging,
-	{
-		outcomes,
-		people,
-		list,
-	}: { outcomes: readonly Outcome[]; people: readonly SubscriberRow[]; list: ListRow },
+	{ outcomes, people, list }: { outcomes: readonly Outcome[]; people: readonly ListedRow[]; list: ListRow },
 ): Promise<Outcome[]> {
 	const wanted = people.flatMap((person, index) => {
 		const outcome = outcomes[index];
@@ -169,9 +173,9 @@ async function expand(
 async function nextPeople(
 	sql: Sql,
 	{ list_id, after, limit }: { list_id: number; after: number; limit: number },
-): Promise<SubscriberRow[]> {
-	return await sql.all<SubscriberRow>(
-		`SELECT ${subscriberColumns}
+): Promise<ListedRow[]> {
+	return await sql.all<ListedRow>(
+		`SELECT ${personColumns}
 		FROM subscribers
 		WHERE list_id = ? AND id > ?
 		ORDER BY id
@@ -183,7 +187,7 @@ async function nextPeople(
 }
 
 /** Of a subscriber of one of the lists; those before it come first. */
-async function outcomeOf(sql: Sql, expansion: Expansion, person: SubscriberRow): Promise<Outcome> {
+async function outcomeOf(sql: Sql, expansion: Expansion, person: ListedRow): Promise<Outcome> {
 	const { lists, terms } = expansion;
 	const why = await whyLeftOut(sql, expansion, person);
 	if (why !== null) return { kind: 'left_out', ...why };
@@ -197,16 +201,16 @@ async function outcomeOf(sql: Sql, expansion: Expansion, person: SubscriberRow):
 	return await judge(terms, candidateOf(person, reason));
 }
 
-async function findInList(sql: Sql, email_key: string, list_id: number): Promise<SubscriberRow | undefined> {
+async function findInList(sql: Sql, email_key: string, list_id: number): Promise<ListedRow | undefined> {
 	// subscribers_by_key (email_key, list_id)
-	return await sql.get<SubscriberRow>(
-		`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
+	return await sql.get<ListedRow>(
+		`SELECT ${personColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
 		email_key,
 		list_id,
 	);
 }
 
-function candidateOf(row: SubscriberRow, email_reason: string): Candidate {
+function candidateOf(row: ListedRow, email_reason: string): Candidate {
 	return {
 		person: { email: row.email, name: row.name, email_reason, meta: parseRecord(row.meta) },
 		to_key: row.email_key,
@@ -221,7 +225,7 @@ function candidateOf(row: SubscriberRow, email_reason: string): Candidate {
 async function whyLeftOut(
 	sql: Sql,
 	{ audience, conditions, timeZone }: Expansion,
-	row: SubscriberRow,
+	row: ListedRow,
 ): Promise<LeavingOut | null> {
 	if (row.is_active === 0) return { code: 'inactive', detail: row.disable_reason };
 	for (const list of audience.exclude_lists)
@@ -261,12 +265,7 @@ async function readingOf(sql: Sql, to_key: string, campaign: string): Promise<'o
 }
 
 /** A duplicate has its message by another row. */
-function keepLeftOut(
-	sql: Sql,
-	campaign_seq: number,
-	person: SubscriberRow | undefined,
-	outcome: Outcome,
-): void {
+function keepLeftOut(sql: Sql, campaign_seq: number, person: ListedRow | undefined, outcome: Outcome): void {
 	const why = leavingOut(outcome);
 	if (person === undefined || why === null || why.code === 'duplicate') return;
 	sql.write(

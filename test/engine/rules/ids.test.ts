@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { messageUuid, newUuid } from '../../../src/engine/rules/ids.js';
+
+const noon = Date.UTC(2026, 2, 10, 12) * 1000;
+
+describe('a new id', () => {
+	it('is a UUID of version 7, in the order of time', () => {
+		const ids = [0, 1, 2, 60_000, 86_400_000].map((ms) => newUuid(noon + ms * 1000));
+		for (const id of ids)
+			expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+		expect([...ids].sort()).toEqual(ids);
+		expect(Number.parseInt((ids[0] ?? '').replace('-', '').slice(0, 12), 16) * 1000).toBe(noon);
+	});
+
+	it('is another one each time', () => {
+		expect(new Set(Array.from({ length: 1000 }, () => newUuid(noon))).size).toBe(1000);
+	});
+});
+
+describe('the id of a message of a campaign', () => {
+	const campaign = newUuid(noon);
+	const address = (at: number) => `p${at}@example.org`;
+
+	it('is a UUID of version 8 that begins as the campaign’s, the same for the same address and no other', () => {
+		const ids = Array.from({ length: 1000 }, (_, at) => messageUuid(campaign, address(at)));
+		for (const id of ids)
+			expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+		expect(new Set(ids.map((id) => id.slice(0, 8)))).toEqual(new Set([campaign.slice(0, 8)]));
+		expect(new Set(ids).size).toBe(1000);
+		expect(messageUuid(campaign, address(0))).toBe(ids[0]);
+	});
+
+	it('is another one in another campaign of the same minute', () => {
+		const other = newUuid(noon);
+		expect(other.slice(0, 8)).toBe(campaign.slice(0, 8));
+		expect(messageUuid(other, address(0))).not.toBe(messageUuid(campaign, address(0)));
+	});
+});
