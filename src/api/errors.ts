@@ -39,7 +39,6 @@ export interface FieldErrors {
 /** The field name of errors that concern several fields or the whole body. */
 export const nonFieldErrors = 'non_field_errors';
 
-/** Details of a failure besides its code and message. */
 /** What the operating system says of a failed call, `read-only file system`; its code where it has no words for it. */
 export function systemReason(error: unknown): string {
 	if (!(error instanceof Error) || !('code' in error)) return String(error);
@@ -47,6 +46,7 @@ export function systemReason(error: unknown): string {
 	return getSystemErrorMap().get(errno)?.[1] ?? String(error.code);
 }
 
+/** Details of a failure besides its code and message. */
 export interface ApiErrorOptions {
 	fields?: FieldErrors;
 	/** Where a remote answer came from; absent on the embedded engine. */

@@ -69,7 +69,11 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 		yield slice;
 		const following: Begun<K, S> | null = begun.following();
 		if (slice.next === null) return;
-		begun = following?.key === slice.next ? following : begin(slice.next);
+		if (following?.key === slice.next) begun = following;
+		else {
+			if (following !== null) visited.delete(following.key);
+			begun = begin(slice.next);
+		}
 	}
 }
 

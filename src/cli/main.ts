@@ -127,6 +127,9 @@ function catchSignals(): { signal: AbortSignal; release: () => void; hold: () =>
 	};
 	const onSignal = (name: NodeJS.Signals) => {
 		release();
+		// The terminal has written ^C.
+		if (name === 'SIGINT' && process.stderr.isTTY && process.env['TERM'] !== 'dumb')
+			process.stderr.write('\r\x1b[K');
 		controller.abort(new Interrupted(name === 'SIGTERM' ? 'SIGTERM' : 'SIGINT'));
 	};
 	return { signal: controller.signal, release, hold };

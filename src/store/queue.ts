@@ -111,7 +111,7 @@ export interface UnfinishedMessage {
 }
 
 export interface QueueWorker {
-	/** `serve`, `worker`, `cli`; null for a process that is gone: its leases expire. */
+	/** `serve`, `worker`, or `send` for a command; null for a process that is gone: its leases expire. */
 	role: string | null;
 	host: string;
 	pid: number;

@@ -42,7 +42,7 @@ const sink = command({
 	summary: 'a local mail server that shows and counts what arrives',
 	description:
 		'Takes mail of any sender for any recipient, with any login, and delivers none of it: for first steps and for CI. ' +
-		'It has no TLS, so a URL with a login wants ?tls=never. ' +
+		'It has no TLS: with a login, a URL for it is smtp://USER@127.0.0.1:2525?tls=never. ' +
 		'With --count it ends with 0 after so many mails; when --wait is over first, with 12.',
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'the address to listen on; 0.0.0.0 for all' },

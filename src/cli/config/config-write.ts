@@ -220,7 +220,7 @@ async function save(paths: Paths, file: string, values: Readonly<Record<string, 
 		const merged = Object.entries({ ...conf.store, ...values });
 		conf.store = Object.fromEntries(merged.filter(([, value]) => value !== null));
 	} catch (cause) {
-		throw new ConfigError(`${file} cannot be written`, { cause });
+		throw new ConfigError(`${file} cannot be written: ${systemReason(cause)}`, { cause });
 	}
 }
 

@@ -55,7 +55,8 @@ export function parseInteger(
 	const value = /^[+-]?\d{1,16}$/.test(text.trim()) ? Number(text) : Number.NaN;
 	if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
 	const range = max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `${min} to ${max}`;
-	throw new UsageError(`${flag}: "${text}" is no whole number (${range})`);
+	const what = Number.isSafeInteger(value) ? 'is not allowed' : 'is no whole number';
+	throw new UsageError(`${flag}: "${text}" ${what} (${range})`);
 }
 
 /** `2026-11-01`, `01.11.2026`, `7d` or `2w` (ago), `today`, `yesterday` as `YYYY-MM-DD`, of the days of that zone. */

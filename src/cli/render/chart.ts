@@ -1,6 +1,7 @@
 /** Pictures of the report that a person can read without colour: sent and opened, with an axis and a scale. */
 
 import { numberText } from './counted.js';
+import { wrap } from './width.js';
 
 export interface ChartDay {
 	/** `YYYY-MM-DD`. */
@@ -155,20 +156,22 @@ const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 /** A cell for each hour of the week: the fuller, the more. `weekday` 1 is Monday. */
 export function heatChart(
 	week: readonly { weekday: number; hour: number; opened: number }[],
-	{ unicode }: ChartOptions,
+	{ unicode, width }: ChartOptions,
 ): string[] {
+	// Beside the names of the days.
+	const cells = width < 4 + 2 * 24 ? 1 : 2;
 	const levels = unicode ? '·░▒▓█' : '.:+#@';
 	const top = week.reduce((max, { opened }) => Math.max(max, opened), 0);
 	const counts = new Map(week.map(({ weekday, hour, opened }) => [weekday * 24 + hour, opened]));
 	const cell = (weekday: number, hour: number) => {
 		const share = top === 0 ? 0 : (counts.get(weekday * 24 + hour) ?? 0) / top;
-		return (levels[Math.ceil(share * (levels.length - 1))] ?? '').repeat(2);
+		return (levels[Math.ceil(share * (levels.length - 1))] ?? '').repeat(cells);
 	};
 	const hours = Array.from({ length: 24 }, (_, hour) => hour);
 	return [
-		`opens by weekday and hour, most in an hour: ${numberText(top)}`,
+		...wrap(`opens by weekday and hour, most in an hour: ${numberText(top)}`, width),
 		...weekdays.map((name, at) => `${name} ${hours.map((hour) => cell(at + 1, hour)).join('')}`),
-		`    ${hours.map((hour) => (hour % 3 === 0 ? String(hour).padEnd(2) : '  ')).join('')}`.trimEnd(),
+		`    ${hours.map((hour) => (hour % 3 === 0 ? String(hour).padEnd(3 * cells) : '')).join('')}`.trimEnd(),
 	];
 }
 

@@ -14,7 +14,7 @@ import { UsageError } from '../frame/errors.js';
 import type { Choice, Source } from '../frame/questions.js';
 import { counted } from '../render/counted.js';
 import { walk } from './listing.js';
-import { resolveList } from './resolve.js';
+import { isRecordId, resolveList } from './resolve.js';
 
 /** More records than a person scrolls through; what is typed then counts as it is. */
 const mostRead = 1_000;
@@ -44,7 +44,11 @@ export async function choicesOf(
 	if (all.length === 0) await cx.note(`There is no ${of} yet: type a name for one.`);
 	return async (typed) => [
 		...matching(all, typed),
-		...(mayBeNew ? asTyped(typed, `a new ${of}`) : all.length < mostRead ? [] : asTyped(typed)),
+		...(mayBeNew && !isRecordId(typed.trim())
+			? asTyped(typed, `a new ${of}`)
+			: all.length < mostRead
+				? []
+				: asTyped(typed)),
 	];
 }
 

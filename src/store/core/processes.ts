@@ -10,6 +10,7 @@ export const heartbeatEveryMicros: Micros = 5 * microsPerSecond;
 
 export interface ProcessIdentity {
 	id: string;
+	/** `serve`, `worker`; of a command `cli`, and `send` from its first lease on. */
 	role: string;
 	host: string;
 	pid: number;
@@ -24,7 +25,7 @@ export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
 	sql.write(
 		`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
 		VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`,
+		ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, role = excluded.role`,
 		me.id,
 		me.role,
 		me.host,

@@ -122,7 +122,7 @@ async function findWorkers(sql: Sql, now: Micros, leases: readonly OwnedLeases[]
 		workers.set(name, { role, host, pid: Number(pid), messages: messages + count, heard_at });
 	}
 	const isWorthTelling = ({ role, messages }: QueueWorker) =>
-		messages > 0 || role === 'serve' || role === 'worker';
+		messages > 0 || role === 'serve' || role === 'worker' || role === 'send';
 	return [...workers.values()].filter(isWorthTelling);
 }
 

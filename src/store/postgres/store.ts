@@ -125,7 +125,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		queue: {
 			...driverOf('queue', write),
 			settle: (command) => settleApart(steps, command),
-			lease: (command) => leaseInSlices((limit) => steps.step('leaseSlice', { ...command, limit })),
+			lease: async (command) => {
+				await upkeep?.tellSending();
+				return leaseInSlices((limit) => steps.step('leaseSlice', { ...command, limit }));
+			},
 		} satisfies Queue,
 		onReady: listeners.add,
 		close: () => {

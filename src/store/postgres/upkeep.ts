@@ -19,6 +19,8 @@ import type { Database } from './connection.js';
 import { dropOutcomes } from './outcomes.js';
 
 export interface Upkeep {
+	/** From now on others hear of this command, as one that sends. */
+	tellSending(): Promise<void>;
 	/** Other processes need not wait for its heartbeat to grow old, nor for the end of its term. Never rejects. */
 	end(): Promise<void>;
 }
@@ -28,14 +30,15 @@ export function startUpkeep(
 	database: Database,
 	{ me, clock }: { me: ProcessIdentity; clock: DatabaseClock },
 ): Upkeep {
-	const isTold = me.role !== 'cli';
+	const leads = me.role !== 'cli';
+	let isTold = leads;
 	const expiry = createExpiry(database, clock);
 	const tick = async () => {
 		if (isTold) {
 			const now = clock.now();
 			const isLeader = await database.write(async ({ sql }) => {
 				beat(sql, me, now);
-				return await lead(sql, { holder: me.id, now });
+				return leads && (await lead(sql, { holder: me.id, now }));
 			});
 			expiry.follow({ isLeader, until: now + term });
 		}
@@ -49,6 +52,13 @@ export function startUpkeep(
 	if (isTold) run();
 	const timer = setInterval(run, heartbeatEveryMicros / microsPerMs).unref();
 	return {
+		tellSending: async () => {
+			if (isTold) return;
+			me.role = 'send';
+			isTold = true;
+			run();
+			await ticking;
+		},
 		end: async () => {
 			clearInterval(timer);
 			await ticking;

@@ -1,10 +1,10 @@
 /** Opens a SQLite file in the one way this project uses: every pragma is set and, where it matters, read back. */
 
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, type Stats, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { StoreError } from '../../api/errors.js';
+import { StoreError, systemReason } from '../../api/errors.js';
 import { DatabaseMissing } from '../errors.js';
 import { isBusy, translateFailure } from './failures.js';
 import { assertOurs } from './migrations.js';
@@ -78,8 +78,8 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
  */
 function prepareFile({ path, mode }: ConnectionOptions): void {
 	if (path === memoryPath) return;
-	if (existsSync(path)) {
-		const found = statSync(path);
+	const found = statOf(path);
+	if (found !== undefined) {
 		if (found.isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
 		// An empty file by `touch` or a mount may be readable by all: restrict it before data is in it.
 		if (found.isFile() && found.size === 0 && (found.mode & 0o077) !== 0) closeToOthers(path);
@@ -92,9 +92,18 @@ function prepareFile({ path, mode }: ConnectionOptions): void {
 		closeSync(openSync(path, 'a', 0o600));
 		chmodSync(path, 0o600);
 	} catch (error) {
-		throw new StoreError('io', `cannot create ${path}: ${error instanceof Error ? error.message : error}`, {
+		throw new StoreError('io', `cannot create ${path}: ${systemReason(error)}`, {
 			cause: error,
 		});
+	}
+}
+
+/** Undefined: there is no such file. A folder that may not be entered is no sign of that. */
+function statOf(path: string): Stats | undefined {
+	try {
+		return statSync(path, { throwIfNoEntry: false });
+	} catch (error) {
+		throw new StoreError('io', `${path} cannot be looked at: ${systemReason(error)}`, { cause: error });
 	}
 }
 

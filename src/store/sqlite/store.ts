@@ -119,13 +119,13 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		afterLongGroup: () => copyLogBack(db),
 		random: Math.random,
 	});
-	// The heartbeats of a command come with its writes; a long-running process needs them when idle too.
-	const timer =
-		options.role === 'cli'
-			? null
-			: setInterval(() => {
-					writer.write(() => undefined).catch(() => undefined);
-				}, heartbeatEveryMicros / microsPerMs).unref();
+	// The heartbeats of a command come with its writes; a process that sends or keeps running needs them when idle too.
+	let timer: NodeJS.Timeout | null = null;
+	const keepBeating = () => {
+		const beating = () => void writer.write(() => undefined).catch(() => undefined);
+		timer ??= setInterval(beating, heartbeatEveryMicros / microsPerMs).unref();
+	};
+	if (options.role !== 'cli') keepBeating();
 	const tended = { db, sql, writer, clock, everyMs: upkeepEveryMs, tendsLog: isServer };
 	const upkeep = options.role === 'cli' ? null : startUpkeep(tended);
 	const importLine = createImportLine(
@@ -158,7 +158,13 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		}),
 		queue:
 			options.role === 'cli'
-				? reclaiming(createQueue(core, writer, kept), reclaim)
+				? atFirstLease(createQueue(core, writer, kept), () => {
+						// Others see from now on that this command sends.
+						me.role = 'send';
+						lastBeat = null;
+						keepBeating();
+						reclaim();
+					})
 				: createQueue(core, writer, kept),
 		close: async () => {
 			if (isClosed) return;
@@ -172,13 +178,13 @@ export function openSqliteStore(options: SqliteOptions): Store {
 	};
 }
 
-/** A command that sends returns the leases of a killed one before its own first lease: writes keep their order. */
-function reclaiming(queue: Queue, reclaim: () => void): Queue {
+/** What a command does before it sends, such as returning the leases of a killed one: writes keep their order. */
+function atFirstLease(queue: Queue, begin: () => void): Queue {
 	let isDone = false;
 	return {
 		...queue,
 		lease: (command) => {
-			if (!isDone) reclaim();
+			if (!isDone) begin();
 			isDone = true;
 			return queue.lease(command);
 		},

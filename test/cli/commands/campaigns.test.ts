@@ -141,29 +141,34 @@ describe('mailctl campaigns', () => {
 		expect(await names('--since', '2999-01-01')).toEqual([]);
 	});
 
-	it('name the command that goes on where no process sends', async () => {
+	it('name what sends where no process does', async () => {
 		const shown = async (...verb: string[]) => {
 			const { stderr } = await project.run(['campaigns', ...verb], { columns: 80 });
 			return stripVTControlCharacters(stderr);
 		};
 		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
-		const way = /hint: no process sends "one" at the moment:\s+mailctl .*campaigns resume one/;
+		const way = /hint: no process sends at the moment:\s+mailctl .*worker\s+sends what is due/;
 		expect(await shown('list')).toMatch(way);
 		expect(await shown('get', 'one')).toMatch(way);
 		expect(await project.run(['campaigns', 'list', '-o', 'json'])).toMatchObject({ stderr: '' });
-		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
-		expect(await shown('list')).toMatch(/no process sends these at the moment:\s+mailctl .*queue drain/);
 		const db = new Database(project.db);
-		const now = systemClock.now();
-		db.prepare(
-			"INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at) VALUES ('w', 'worker', ?, ?, ?, ?)",
-		).run(hostname(), process.pid, now, now);
+		const beating = db.prepare(
+			'INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?)',
+		);
+		const beats = (role: string) =>
+			beating.run(role, role, hostname(), process.pid, systemClock.now(), systemClock.now());
+		for (const role of ['cli', 'serve --no-worker']) beats(role);
+		expect(await shown('list')).toMatch(way);
+		db.exec('DELETE FROM processes');
+		beats('send');
 		expect(await shown('list')).not.toContain('no process sends');
 		db.exec('DELETE FROM processes');
 		db.close();
-		await project.json(['campaigns', 'cancel', 'two', '--yes']);
+		await project.run(['engine', 'queue', 'pause', '--yes']);
+		expect(await shown('list')).toMatch(/hint: the queue is paused:\s+mailctl .*queue resume/);
+		await project.run(['engine', 'queue', 'resume']);
 		await project.json(['campaigns', 'resume']);
-		expect(await shown('list')).not.toContain('no process sends');
+		expect(await shown('list')).not.toContain('hint:');
 	});
 
 	it('resume without a name takes the only unfinished one, and names several to a script', async () => {

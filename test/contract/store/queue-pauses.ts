@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.js';
 import {
@@ -106,7 +107,11 @@ export function describeQueuePauses(open: OpenEmpty): void {
 				oldest_at: noon - hour,
 				next_due_at: noon,
 				pauses: [{ kind: 'fault', reason: 'connect: refused', since: noon, retry_at: noon + 1, faults: 1 }],
-				workers: [{ role: null, host: 'far.example', pid: 77, messages: 1, heard_at: null }],
+				workers: [
+					// This process has leased.
+					{ role: 'send', host: hostname(), pid: process.pid, messages: 0, heard_at: expect.any(Number) },
+					{ role: null, host: 'far.example', pid: 77, messages: 1, heard_at: null },
+				],
 				deferred: [
 					{ domain: 'slow.example', messages: 2, next_due_at: noon + hour, last_reply: '451 4.7.1 Later' },
 					{

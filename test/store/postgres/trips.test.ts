@@ -41,6 +41,8 @@ describePostgres('round trips', (server) => {
 		url.searchParams.set('listen', 'off');
 		const store = await openPostgresStore({ url: url.href, clock: fixedClock, mode: 'create' });
 		onTestFinished(() => store.close());
+		// The first lease of a command tells others that it sends, too.
+		await lease(store);
 		const tripsOf = async (operate: () => Promise<unknown>) => {
 			// A read answers before its transaction ends.
 			await proxy.idle();

@@ -95,32 +95,37 @@ async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<
 		...(since !== undefined && { since: beginningOf(cx, since) }),
 		...(state !== undefined && { state }),
 	};
-	const sending: string[] = [];
-	const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, sending });
+	let isAnyDue = false;
+	const onDue = () => {
+		isAnyDue = true;
+	};
+	const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, onDue });
 	await listRows(cx, how, { columns: listColumns, rows });
-	await sayAbandoned(cx, sending);
+	if (isAnyDue) await saySenderless(cx);
 }
 
-/** Of campaigns whose messages wait on a database of this machine where no process sends: the way on, for a person. */
-async function sayAbandoned(cx: CommandContext, sending: readonly string[]): Promise<void> {
-	const [name] = sending;
-	if (name === undefined || isMachine(cx.out.format)) return;
+/** Where messages wait on a database of this machine and no process sends: what does, for a person. */
+async function saySenderless(cx: CommandContext): Promise<void> {
+	if (isMachine(cx.out.format)) return;
 	const { local } = await cx.connection();
 	if (local === null || (await local.queue.hasWorker())) return;
-	const isOne = sending.length === 1;
-	await cx.hint([
-		`no process sends ${isOne ? `"${name}"` : 'these'} at the moment: `,
-		isOne ? mailctl('campaigns', 'resume', name) : mailctl('engine', 'queue', 'drain'),
-		' goes on',
-	]);
+	const { paused } = await local.status();
+	if (paused?.kind === 'manual')
+		await cx.hint(['the queue is paused: ', mailctl('engine', 'queue', 'resume')]);
+	else await cx.hint(['no process sends at the moment: ', mailctl('worker'), ' sends what is due']);
 }
 
-/** Only where no figures are kept a campaign's messages are counted, when it is shown. `sending`: takes their names. */
+/** Its hours may be over for today. */
+function isDue({ state }: Pick<CampaignRecord, 'state'>, { plan }: Pick<Campaign, 'plan'>): boolean {
+	return state === 'sending' && (plan?.opens_at ?? null) === null;
+}
+
+/** Only where no figures are kept a campaign's messages are counted, when it is shown. `onDue`: one has messages to send. */
 function records(
 	cx: CommandContext,
 	campaigns: Campaigns,
 	filter: CampaignFilter,
-	{ limit, sending }: { limit: number | undefined; sending: string[] },
+	{ limit, onDue }: { limit: number | undefined; onDue: () => void },
 ): Walk<CampaignRecord> {
 	const { signal } = cx;
 	const all = walk(campaigns, filter, { signal, limit });
@@ -129,7 +134,7 @@ function records(
 			const { figures, id } = campaign;
 			const messages = figures === null ? (await campaigns.status(id, { signal })).messages : {};
 			const record = recordOf(campaign, sentOf(campaign, { messages }));
-			if (record.state === 'sending') sending.push(record.name);
+			if (isDue(record, campaign)) onDue();
 			yield record;
 		}
 	}
@@ -152,7 +157,7 @@ export async function showCampaign(
 	const status = await campaigns.status(campaign.id, { signal: cx.signal });
 	const detail = detailOf(campaign, status);
 	await cx.out.record(detail, detailColumns);
-	if (detail.state === 'sending') await sayAbandoned(cx, [detail.name]);
+	if (isDue(detail, status)) await saySenderless(cx);
 	if (status.state !== 'staged') return detail;
 	const { source, is_complete, key } = campaign;
 	const piped = !is_complete && source !== null && placeToTell(source) !== undefined;

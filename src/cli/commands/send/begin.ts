@@ -29,7 +29,7 @@ import { sendHint } from './hints.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { wantsPreview } from './preview.js';
-import { askAboutRepetition, sentLately } from './repeated.js';
+import { askAboutRepetition, sentLately, warnOfUnfinished } from './repeated.js';
 import { assertResults, inputsOf, marksOf } from './results.js';
 import { assertConsent, wasCanceled } from './run.js';
 import { readTiming } from './timing.js';
@@ -181,14 +181,20 @@ export async function openCampaign(
 	const spec = { ...mail, ...timing };
 	if (name !== null) await place.hold(name);
 	let opening = unlessThere(cx, beginning);
+	const beside = beginning.isAgain ? await sameBeside(beginning, spec) : null;
+	const openAnew = async (how: CampaignOpening) => {
+		const opened = await openNew(beginning, spec, how);
+		if (beside !== null) await warnOfUnfinished(cx, place, beside);
+		return opened;
+	};
 	let agreed: string | null = null;
 	for (;;) {
 		try {
-			return await openNew(beginning, spec, opening);
+			return await openAnew(opening);
 		} catch (error) {
 			const same = error instanceof ApiError ? repeatedKey(error) : null;
 			if (same === null) throw error;
-			if (same === agreed) return await openNew(beginning, spec, {});
+			if (same === agreed) return await openAnew({});
 			const isAgain = opening.unless !== 'sent';
 			const going = await askAboutRepetition(cx, place, { key: same, isAgain, cause: error });
 			if (going !== null) {
@@ -210,6 +216,19 @@ function unlessThere({ canAsk }: CommandContext, { name, isAgain }: Beginning): 
 	if (!isAgain) return { unless: 'sent' };
 	if (name !== null) return {};
 	return { unless: canAsk ? 'repeated' : 'repeating' };
+}
+
+/** The campaign of the same mail beside which `--again` begins another one; null: none. The opening tells other errors. */
+async function sameBeside(
+	{ place, name }: Beginning,
+	spec: CampaignSpec | RequestsSpec,
+): Promise<string | null> {
+	try {
+		await place.campaigns.check(name, spec, { unless: 'sent' });
+		return null;
+	} catch (error) {
+		return error instanceof ApiError ? repeatedKey(error) : null;
+	}
 }
 
 async function openNew(
@@ -261,12 +280,8 @@ async function foreseeOpening(
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;
-		throw await sentLately(beginning.place, {
-			key: same,
-			isAgain: beginning.isAgain,
-			now: cx.clock.now(),
-			cause: error,
-		});
+		const { place, isAgain } = beginning;
+		throw await sentLately(cx, place, { key: same, isAgain, cause: error });
 	}
 }
 

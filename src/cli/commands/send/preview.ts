@@ -179,10 +179,12 @@ export async function showPreview(
 }
 
 async function writeNew(path: string, bytes: Buffer): Promise<void> {
-	const { writeFile } = await import('node:fs/promises');
-	await writeFile(path, bytes, { flag: 'wx', mode: 0o600 }).catch((cause: unknown) => {
+	const { rm, writeFile } = await import('node:fs/promises');
+	await writeFile(path, bytes, { flag: 'wx', mode: 0o600 }).catch(async (cause: unknown) => {
 		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 		if (code === 'EEXIST') throw new UsageError(`--eml: ${path} is there already`, { cause });
+		// Half a file would be in the way of the next try.
+		await rm(path, { force: true });
 		throw new CliError('disk', 74, `--eml: ${path} cannot be written: ${systemReason(cause)}`, { cause });
 	});
 }
@@ -257,7 +259,7 @@ function usesPerson(prepared: Prepared): boolean {
 	);
 }
 
-/** What the addressee would get, sent to another address alone; a dry run shows it. */
+/** What the addressee would get, sent to another address alone; a dry run shows it. `isShown`: the person has seen it. */
 export async function sendTrial(
 	cx: CommandContext,
 	{
@@ -265,7 +267,8 @@ export async function sendTrial(
 		addressee,
 		to,
 		options,
-	}: { prepared: Prepared; addressee: Addressee; to: string; options: SendOptions },
+		isShown = false,
+	}: { prepared: Prepared; addressee: Addressee; to: string; options: SendOptions; isShown?: boolean },
 ): Promise<ExitCode> {
 	const { cc, bcc, ...shared } = prepared.request;
 	const values = Object.entries({ ...addressee.values, ...shared.context });
@@ -273,7 +276,12 @@ export async function sendTrial(
 	const context = Object.fromEntries(values.filter(([, value]) => value !== ''));
 	const request: SendRequest = { ...shared, type: 'TRANSACTIONAL', to: [to], context };
 	if (cx.dryRun) return foreseeTrial(cx, { prepared, request, addressee });
-	const subject = await trialSubject(cx, prepared, addressee);
+	// What was shown was warned of.
+	const subject = await trialSubject(
+		isShown ? { ...cx, warn: async () => undefined } : cx,
+		prepared,
+		addressee,
+	);
 	let submission: string | null = null;
 	const api = await cx.api();
 	const { idempotentSend } = await api.capabilities();

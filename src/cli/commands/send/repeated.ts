@@ -30,13 +30,13 @@ export async function askAboutRepetition(
 	{ key, isAgain, cause }: Repetition,
 ): Promise<CampaignSession | null> {
 	const now = cx.clock.now();
-	const found = await lookUpRepetition(place, key);
+	const found = await lookUpRepetition(cx, place, key);
 	if (!cx.canAsk || cx.globals.yes === true || found === null)
 		throw refusal(key, { found, isAgain, now, cause });
 	const { campaign } = found;
 	const isOpen = ['staged', 'sending'].includes(campaignState(campaign));
 	try {
-		await cx.agree(sentence(found, now), isOpen ? 'Resume it?' : 'Send it once more?');
+		await cx.agree(`${sentence(found, now)}.`, isOpen ? 'Resume it?' : 'Send it once more?');
 	} catch (error) {
 		throw isOpen && error instanceof Declined ? new Declined({ hint: waysBeside(found, isAgain) }) : error;
 	}
@@ -45,20 +45,42 @@ export async function askAboutRepetition(
 
 /** The refusal of a script, and of a dry run. */
 export async function sentLately(
+	cx: CommandContext,
 	place: CampaignPlace,
-	{ key, isAgain, now, cause }: Repetition & { now: Micros },
+	{ key, isAgain, cause }: Repetition,
 ): Promise<UsageError> {
-	return refusal(key, { found: await lookUpRepetition(place, key), isAgain, now, cause });
+	const found = await lookUpRepetition(cx, place, key);
+	return refusal(key, { found, isAgain, now: cx.clock.now(), cause });
+}
+
+/** `--again` beside one that is not finished is allowed, and told: who waits there gets both. */
+export async function warnOfUnfinished(cx: CommandContext, place: CampaignPlace, key: string): Promise<void> {
+	const found = await lookUpRepetition(cx, place, key);
+	if (found === null || !isUnfinished(found)) return;
+	await cx.warn(`${sentence(found, cx.clock.now())}; they get both`);
+}
+
+function isUnfinished({ campaign }: Pick<Found, 'campaign'>): boolean {
+	return ['staged', 'planned', 'sending'].includes(campaignState(campaign));
 }
 
 interface Found {
 	campaign: Campaign;
 	status: CampaignStatus;
+	/** A process on this database sends, or could. */
+	isWorkedOn: boolean;
 }
 
-async function lookUpRepetition({ campaigns }: CampaignPlace, key: string): Promise<Found | null> {
+async function lookUpRepetition(
+	cx: CommandContext,
+	{ campaigns }: CampaignPlace,
+	key: string,
+): Promise<Found | null> {
 	const campaign = await lookUpCampaign(campaigns, key);
-	return campaign === undefined ? null : { campaign, status: await campaigns.status(campaign.id) };
+	if (campaign === undefined) return null;
+	const { local } = await cx.connection();
+	const isWorkedOn = (await local?.queue.hasWorker()) ?? false;
+	return { campaign, status: await campaigns.status(campaign.id), isWorkedOn };
 }
 
 function refusal(
@@ -75,7 +97,7 @@ function refusal(
 function waysBeside(found: Found | null, isAgain: boolean): Hint {
 	return [
 		...(found === null ? [] : waysOn(found)),
-		isAgain ? '--again with a --campaign of its own' : '--again',
+		isAgain || (found !== null && isUnfinished(found)) ? '--again with a --campaign of its own' : '--again',
 		' sends all of it once more',
 	];
 }
@@ -84,7 +106,7 @@ function waysBeside(found: Found | null, isAgain: boolean): Hint {
 function waysOn({ campaign, status: { messages } }: Found): (string | OwnCommand)[] {
 	const { key } = campaign;
 	const state = campaignState(campaign);
-	if (!['staged', 'planned', 'sending'].includes(state)) return [];
+	if (!isUnfinished({ campaign })) return [];
 	const { deferred = 0, uncertain = 0 } = messages;
 	const resuming = mailctl('campaigns', 'resume', key);
 	if (state === 'sending' && waitingOf(messages) + deferred === 0 && uncertain > 0)
@@ -94,7 +116,7 @@ function waysOn({ campaign, status: { messages } }: Found): (string | OwnCommand
 }
 
 /** `"spring-news" was sent to this list 4 minutes ago, 1,529 not sent yet`. */
-function sentence({ campaign, status }: Found, now: Micros): string {
+function sentence({ campaign, status, isWorkedOn }: Found, now: Micros): string {
 	const { key, state, list_id, date_released } = campaign;
 	const recipients = list_id === null ? 'these recipients' : 'this list';
 	if (state === 'staged') return `"${key}" is the same to ${recipients}, staged and not released`;
@@ -102,7 +124,9 @@ function sentence({ campaign, status }: Found, now: Micros): string {
 		return `"${key}" is the same to ${recipients}, ${sayPlan(campaign.plan) ?? 'planned'}`;
 	const released = date_released === null ? null : parseDateTime(date_released);
 	const when = released === null ? '' : ` ${agoOf(now - released)}`;
-	return `"${key}" was sent to ${recipients}${when}${restOf(state, status)}`;
+	const isSending = isWorkedOn && campaignState(campaign) === 'sending';
+	const by = isSending ? ', and a process that sends is running' : '';
+	return `"${key}" was sent to ${recipients}${when}${restOf(state, status)}${by}`;
 }
 
 function agoOf(span: Micros): string {

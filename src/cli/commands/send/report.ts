@@ -28,10 +28,10 @@ export function asDelivered(outcomes: Outcomes): DeliveryCounts {
 	return { sent, ...others };
 }
 
-/** `20,000 sent, 7,071 of them now, 1 bounced`: all runs of a campaign, and this one; without it just the first number. */
+/** `20,000 sent, 7,071 since it was resumed, 1 bounced`: all of a campaign, and what came since this run began. */
 export function progressOf(counts: Outcomes, before: Outcomes | null): string {
 	const { sent, ...others } = asDelivered(counts);
-	const now = before === null ? '' : `, ${numberText(sent - asDelivered(before).sent)} of them now`;
+	const now = before === null ? '' : `, ${numberText(sent - asDelivered(before).sent)} since it was resumed`;
 	const rest = Object.entries(others).filter(([, count]) => count > 0);
 	return [
 		`${numberText(sent)} ${'sent' in counts ? 'sent' : 'accepted'}${now}`,

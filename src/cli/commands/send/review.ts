@@ -35,16 +35,12 @@ type Step = 'send' | 'later' | 'test' | 'skip' | 'text' | 'file' | 'subject' | '
 export async function decide(cx: CommandContext, guided: Guided): Promise<number | null> {
 	const isPlannable = await canPlan(cx, guided.options);
 	guided.files = readOnce(guided.options);
-	const { once, forget } = warningOnce(cx);
 	for (let last: Step | null = null; ; ) {
 		const { options } = guided;
 		const shown = settled({ ...options, ...guided.files }, { isDryRun: cx.dryRun });
 		const prepared = await prepare(cx, shown);
 		const { count, look, found } = await audienceOf(cx, prepared, shown);
-		if (last !== 'test') {
-			forget();
-			await preview(once, look, { found, options });
-		}
+		if (last !== 'test') await preview(cx, look, { found, options });
 		const isTestable = look !== null;
 		const rejected = options.skipInvalid ? 0 : (found?.findings.rejected ?? 0);
 		if (rejected > 0) await cx.note(`as it is, it cannot be sent to ${counted(rejected, 'recipient')}`);
@@ -54,19 +50,8 @@ export async function decide(cx: CommandContext, guided: Guided): Promise<number
 			guided.options = { ...options, at: await askTime(cx) };
 			return count;
 		}
-		await take(once, guided, last, { look, shown });
+		await take(cx, guided, last, { look, shown });
 	}
-}
-
-/** A test mail is warned of as the message it shows was. */
-function warningOnce(cx: CommandContext): { once: CommandContext; forget: () => void } {
-	const said = new Set<string>();
-	const warn: CommandContext['warn'] = async (text, ...hints) => {
-		if (said.has(text)) return;
-		said.add(text);
-		await cx.warn(text, ...hints);
-	};
-	return { once: { ...cx, warn }, forget: () => said.clear() };
 }
 
 interface Situation {
@@ -180,7 +165,7 @@ async function test(cx: CommandContext, look: Look, options: SendOptions): Promi
 	try {
 		assertAllowed(cx, [to]);
 		await assertCanDeliver(cx, options);
-		await sendTrial(cx, { ...look, to, options });
+		await sendTrial(cx, { ...look, to, options, isShown: true });
 		return 'only the test mail was sent';
 	} catch (error) {
 		const exit = await warnOf(cx, error, 'the test mail');

@@ -1,5 +1,6 @@
 /** `subscribers import`: a table into a list, by session and batches; refused rows go into a file of their own. */
 
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../api/capabilities.js';
 import type { List } from '../../../api/records.js';
@@ -65,13 +66,14 @@ export const subscriberImport = command({
 		const found = await listOf(cx, file, options);
 		const table = await openImport(cx, file, options);
 		try {
-			const list = found ?? (await offerList(cx, options.list, { isNew: asked.has('list') }));
-			if (cx.canAsk && file !== '-') {
+			// A pipe can be read once.
+			if (cx.canAsk && file !== '-' && (await stat(file)).isFile()) {
 				const { guideColumns } = await import('./import/guide.js');
-				options = await guideColumns(cx, { file, list, isAsked: asked.size > 0 }, options);
+				options = await guideColumns(cx, { file, list: found, isAsked: asked.size > 0 }, options);
 			}
 			const mapping = await mapColumns(cx, table, options);
 			await sayColumns(cx, { name: importName(file), table, mapping });
+			const list = found ?? (await offerList(cx, options.list, { isNew: asked.has('list') }));
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
 			const job = { file, list, table, mapping, spec, options, limits };
 			if (cx.dryRun || rejectsPath === null) return await foresee(cx, { ...job, rejectsPath });

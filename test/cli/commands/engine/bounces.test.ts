@@ -241,7 +241,7 @@ describe('engine bounces ingest', () => {
 		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', maildir]);
 		expect({ code, stderr }).toEqual({
 			code: 2,
-			stderr: `error: ${join(maildir, 'new', '1')} cannot be moved to cur: EISDIR\n`,
+			stderr: `error: ${join(maildir, 'new', '1')} cannot be moved to cur: illegal operation on a directory\n`,
 		});
 	});
 

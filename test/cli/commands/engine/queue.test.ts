@@ -71,7 +71,7 @@ describe('mailctl engine queue', () => {
 		});
 		const shown = await project.run(['engine', 'queue', 'stats'], { columns: 120 });
 		expect(shown.stdout).toMatch(
-			/\nheld back by limits:\n {2}recipient_domain_limits slow\.example=1\/h: 2, next 20\S+ [\d:]{8}, last 20\S+ [\d:]{8}\n {2}recipient_domain_limits \*=2\/h \(b\.test\): 1, /,
+			/\nheld back by limits:\n {2}recipient_domain_limits slow\.example=1\/h: 2, next 20\S+ [\d:]{8} UTC, last 20\S+ [\d:]{8} UTC\n {2}recipient_domain_limits \*=2\/h \(b\.test\): 1, /,
 		);
 	});
 
@@ -89,7 +89,7 @@ describe('mailctl engine queue', () => {
 		});
 		// Until a lease counts the mail that was sent, that is an hour from each look: both are of the same one.
 		expect((await project.run(stats, { columns: 120 })).stdout).toMatch(
-			/^due now: 2, all of them held back by limits; the oldest .*\nnext due: (20\S+ [\d:]{8}), when a limit lets one go$[\s\S]*^ {2}recipient_domain_limits slow\.example=1\/h: 2, next \1, /m,
+			/^due now: 2, all of them held back by limits; the oldest .*\nnext due: (20\S+ [\d:]{8} UTC), when a limit lets one go$[\s\S]*^ {2}recipient_domain_limits slow\.example=1\/h: 2, next \1, /m,
 		);
 		await project.json([...queue, '--to', 'd@fast.example']);
 		expect(await project.json(stats)).toMatchObject({ due: 3, held: 2 });

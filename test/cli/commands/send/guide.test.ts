@@ -561,6 +561,23 @@ describe('send with something given', () => {
 		expect(shown).not.toContain('a default is for those without');
 	});
 
+	it('tells each test mail that cannot leave', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		await sink.close();
+		const twice = ['❯ send a test mail', ''] as const;
+		const { shown } = await guided(whole, [
+			['What now?', down, 'all'],
+			[...twice],
+			['Your address:', 'me@example.com'],
+			['What now?', down, 'all'],
+			[...twice],
+			['Your address:', 'me@example.com'],
+			['What now?', '\x03', 'all'],
+		]);
+		expect(shown.split('warning: the test mail')).toHaveLength(3);
+	});
+
 	it('warns of a message once, not with each test mail too', async () => {
 		const sink = await startSmtpSink();
 		const { guided } = await withList(sink);

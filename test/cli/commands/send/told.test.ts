@@ -187,7 +187,7 @@ describe('a job that ends early', () => {
 		const resumed = await project.run(['send', 'resume', 'j', '--results', results]);
 		expect([resumed.code, resumed.stderr]).toEqual([
 			0,
-			expect.stringContaining(`600 sent, ${600 - before} of them now\n`),
+			expect.stringContaining(`600 sent, ${600 - before} since it was resumed\n`),
 		]);
 		const again = await project.run(['send', 'resume', 'j']);
 		expect([again.code, again.stderr]).toEqual([0, 'the campaign "j" is finished: 600 sent\n']);

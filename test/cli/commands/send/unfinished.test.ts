@@ -72,10 +72,13 @@ const documentOf = ({ code, stdout, stderr }: CliResult): unknown => {
 
 const waysOn = (name: string) =>
 	`mailctl .*campaigns resume ${name} goes on with it, mailctl .*campaigns cancel ${name} drops what is not sent, `;
-const refusal = (what: string, ways = '') =>
-	expect.stringMatching(
-		new RegExp(`^error: ${what}; nothing was sent\nhint: ${ways}--again sends all of it once more\n$`),
+const refusal = (what: string, ways = '') => {
+	// Beside one that is not finished, which may be a repetition itself.
+	const again = ways === '' ? '--again' : '--again with a --campaign of its own';
+	return expect.stringMatching(
+		new RegExp(`^error: ${what}; nothing was sent\nhint: ${ways}${again} sends all of it once more\n$`),
 	);
+};
 /** Released, with one message that waits. */
 const refused = (name: string) =>
 	refusal(

@@ -45,6 +45,26 @@ describe('a list that is not there', () => {
 		expect(await json(['lists', 'list'])).toMatchObject([{ name: 'News', active_subscribers_count: 1 }]);
 	});
 
+	it('is made once the columns are known, and named in the command that does the same', async () => {
+		const { run, json, file } = await place();
+		const unknown = await file('unknown.csv', 'email,Thing\nann@example.com,x\n');
+		const left: Answers = [['What is the column "Thing"', '\x03', 'all']];
+		expect((await typing(left, (options) => run(words(unknown, '-l', 'News'), options))).code).toBe(130);
+		const none = await file('nomail.csv', 'name,city\nAnn,Oslo\n');
+		expect((await typing([], (options) => run(words(none, '-l', 'News'), options))).code).toBe(2);
+		expect(await json(['lists', 'list'])).toEqual([]);
+		const answers: Answers = [
+			['What is the column "Thing"', ''],
+			['Create it?', 'y'],
+			['Why do its subscribers', 'You signed up'],
+		];
+		const made = await typing(answers, (options) => run(words(unknown, '-l', 'News'), options));
+		expect([made.code, stripVTControlCharacters(made.stderr)]).toEqual([
+			0,
+			expect.stringMatching(/the same without questions:[^$]* --list News /),
+		]);
+	});
+
 	it('is not made by who declines, nor for a file that cannot be imported, nor in a dry run', async () => {
 		const { run, json, file, path } = await place();
 		const no: Answers = [['Create it?', 'n']];

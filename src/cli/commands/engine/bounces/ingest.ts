@@ -1,6 +1,6 @@
 /** `mailctl engine bounces ingest`: takes returned mails into the database. */
 import { addAbortSignal } from 'node:stream';
-import { StoreError } from '../../../../api/errors.js';
+import { StoreError, systemReason } from '../../../../api/errors.js';
 import { DatabaseMissing } from '../../../../store/errors.js';
 import { command } from '../../../frame/command.js';
 import type { CommandContext } from '../../../frame/context.js';
@@ -17,7 +17,7 @@ export const ingest = command({
 	createsDatabase: false,
 	summary: 'take mails that came back into the database',
 	description:
-		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A file may also hold what Amazon SES publishes about a bounce or a complaint (JSON as SNS delivers it, one notification a file). A bounce is matched to its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of the returned mail; no other recipient than those of that message is ever concerned. Where return paths are signed, a bounce that is matched by its Message-ID alone counts as soft, and as a notice if it names its recipient in the returned mail alone: anybody could have written it. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones are counted. The same bounce counts once. Of a Maildir the mails in new are read, and moved to cur once they are recorded. A file that cannot be read stays where it is, the others are read, and the exit code is 9. As the program that a mail server pipes mail into it ends with 0 for any mail that it has read, a bounce or not, and with 75 where the database is locked, full, failing or missing, or where it is stopped early: the mail server then tries again.',
+		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A file may also hold what Amazon SES publishes about a bounce or a complaint (JSON as SNS delivers it, one notification a file). A bounce is matched to its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of the returned mail; it can speak about recipients of that message alone. Where return paths are signed, anybody could have written a bounce that is matched by its Message-ID alone: it counts as soft, and if it names its recipient in the returned mail alone it is only counted (a notice). Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones are counted. The same bounce counts once. Of a Maildir the mails in new are read, and moved to cur once they are recorded. A file that cannot be read stays where it is, the others are read, and the exit code is 9. A mail server may pipe mail into it: it ends with 0 for any mail that it has read, a bounce or not, and with 75 where the database is locked, full, failing or missing, or where it is stopped early: the mail server then tries again.',
 	args: [
 		{
 			name: 'source',
@@ -133,7 +133,9 @@ function endOf(error: unknown): unknown {
 	if (!('path' in error) || !code.startsWith('E')) return error;
 	// Of a Maildir: recorded, and it cannot be put where the read ones are.
 	if ('dest' in error)
-		return new UsageError(`${String(error.path)} cannot be moved to cur: ${code}`, { cause: error });
+		return new UsageError(`${String(error.path)} cannot be moved to cur: ${systemReason(error)}`, {
+			cause: error,
+		});
 	return new UsageError(`${String(error.path)}: ${whyUnreadable(code)}`, { cause: error });
 }
 

@@ -27,7 +27,7 @@ interface Sampled {
  */
 export async function guideColumns(
 	cx: CommandContext,
-	{ file, list, isAsked }: { file: string; list: { id: number }; isAsked: boolean },
+	{ file, list, isAsked }: { file: string; list: { id: number } | null; isAsked: boolean },
 	options: ImportOptions,
 ): Promise<ImportOptions> {
 	const sampled = await sample(cx, file, options);
@@ -219,7 +219,8 @@ function kindOf(cells: readonly string[]): CellKind {
 	return found?.[0] ?? 'texts';
 }
 
-function commandOf(cx: CommandContext, file: string, list: { id: number }, options: ImportOptions) {
-	const words = optionWords(importOptions, { ...options, list: String(list.id) }, cx);
+function commandOf(cx: CommandContext, file: string, list: { id: number } | null, options: ImportOptions) {
+	// One that is about to be made has its name.
+	const words = optionWords(importOptions, { ...options, list: String(list?.id ?? options.list) }, cx);
 	return mailctl('subscribers', 'import', file, ...words);
 }
