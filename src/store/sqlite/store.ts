@@ -159,7 +159,6 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		queue:
 			options.role === 'cli'
 				? atFirstLease(createQueue(core, writer, kept), () => {
-						// Others see from now on that this command sends.
 						me.role = 'send';
 						lastBeat = null;
 						keepBeating();

@@ -29,7 +29,7 @@ import { sendHint } from './hints.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { wantsPreview } from './preview.js';
-import { askAboutRepetition, sentLately, warnOfUnfinished } from './repeated.js';
+import { askAboutRepetition, sameBeside, sentLately, warnOfUnfinished } from './repeated.js';
 import { assertResults, inputsOf, marksOf } from './results.js';
 import { assertConsent, wasCanceled } from './run.js';
 import { readTiming } from './timing.js';
@@ -181,7 +181,7 @@ export async function openCampaign(
 	const spec = { ...mail, ...timing };
 	if (name !== null) await place.hold(name);
 	let opening = unlessThere(cx, beginning);
-	const beside = beginning.isAgain ? await sameBeside(beginning, spec) : null;
+	const beside = beginning.isAgain ? await sameBeside(place, name, spec) : null;
 	const openAnew = async (how: CampaignOpening) => {
 		const opened = await openNew(beginning, spec, how);
 		if (beside !== null) await warnOfUnfinished(cx, place, beside);
@@ -216,19 +216,6 @@ function unlessThere({ canAsk }: CommandContext, { name, isAgain }: Beginning): 
 	if (!isAgain) return { unless: 'sent' };
 	if (name !== null) return {};
 	return { unless: canAsk ? 'repeated' : 'repeating' };
-}
-
-/** The campaign of the same mail beside which `--again` begins another one; null: none. The opening tells other errors. */
-async function sameBeside(
-	{ place, name }: Beginning,
-	spec: CampaignSpec | RequestsSpec,
-): Promise<string | null> {
-	try {
-		await place.campaigns.check(name, spec, { unless: 'sent' });
-		return null;
-	} catch (error) {
-		return error instanceof ApiError ? repeatedKey(error) : null;
-	}
 }
 
 async function openNew(

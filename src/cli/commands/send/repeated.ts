@@ -1,8 +1,15 @@
 /** The same mail to the same recipients, sent lately: a question to a person, a refusal in a script. */
 
-import { type Campaign, type CampaignSession, campaignState } from '../../../api/campaigns.js';
-import type { CampaignStatus } from '../../../api/capabilities.js';
+import {
+	type Campaign,
+	type CampaignSession,
+	campaignState,
+	type RequestsSpec,
+	repeatedKey,
+} from '../../../api/campaigns.js';
+import type { CampaignSpec, CampaignStatus } from '../../../api/capabilities.js';
 import { type Micros, parseDateTime } from '../../../api/datetime.js';
+import { ApiError } from '../../../api/errors.js';
 import { type Hint, mailctl, type OwnCommand } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { Declined, UsageError } from '../../frame/errors.js';
@@ -51,6 +58,20 @@ export async function sentLately(
 ): Promise<UsageError> {
 	const found = await lookUpRepetition(cx, place, key);
 	return refusal(key, { found, isAgain, now: cx.clock.now(), cause });
+}
+
+/** The campaign of the same mail beside which `--again` begins another one; null: none. The opening tells other errors. */
+export async function sameBeside(
+	{ campaigns }: CampaignPlace,
+	name: string | null,
+	spec: CampaignSpec | RequestsSpec,
+): Promise<string | null> {
+	try {
+		await campaigns.check(name, spec, { unless: 'sent' });
+		return null;
+	} catch (error) {
+		return error instanceof ApiError ? repeatedKey(error) : null;
+	}
 }
 
 /** `--again` beside one that is not finished is allowed, and told: who waits there gets both. */
