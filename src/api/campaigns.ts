@@ -90,6 +90,8 @@ export interface Campaign extends Omit<CampaignStatus, 'messages' | 'lists' | 'a
 	date_released: string | null;
 	/** When retention began to delete its messages; absent: they are kept. */
 	date_dropped?: string;
+	/** Of the last command that has sent it with one, `20/s`; absent: none did. */
+	rate?: string;
 	/** Null where a service sends its messages and gives no figures on them. */
 	figures: CampaignFigures | null;
 }

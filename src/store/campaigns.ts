@@ -162,6 +162,8 @@ export interface CampaignWrites {
 	addPeopleToCampaign(c: ListedPeople): Promise<PeopleAck>;
 	/** `isAgain`: uncertain messages wait for one more send; otherwise those that wait for it are uncertain again. */
 	retryUncertain(c: { campaign: Uuid; isAgain: boolean; now: Micros }): Promise<void>;
+	/** The rate of a command that sends it, `20/s`, for a later one that goes on. */
+	keepCampaignRate(c: { campaign: Uuid; rate: string }): Promise<void>;
 	/** The same `first` again gets the stored ack. Rules that need stored state are checked here, row by row. */
 	putCampaignBatch(
 		c: {

@@ -127,6 +127,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		addListToCampaign: true,
 		addPeopleToCampaign: true,
 		retryUncertain: true,
+		keepCampaignRate: true,
 		putCampaignBatch: true,
 		completeCampaign: true,
 		releaseCampaign: true,

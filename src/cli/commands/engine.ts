@@ -77,13 +77,12 @@ const init = command({
 		const engine = await cx.local();
 		const created = engine.isNew;
 		Object.assign(values, await pageNameOf(engine, mailbox));
-		const hasChange = options.sender !== undefined || Object.keys(values).length > 0;
 		await agreeToLess(cx, engine, values);
 		await explained(engine.settings.set(values), { input: values, hint: settingHint });
 		const sender = mailbox === null ? null : await addSender(cx, mailbox.address);
 		// A dry run rolls everything back; invalid values are refused all the same.
+		const shown = await shownValues(engine, values);
 		if (cx.dryRun) {
-			const shown = await shownValues(engine, values);
 			const plan = {
 				init: engine.path,
 				with: { settings: shown, sender: mailbox?.address ?? null },
@@ -94,7 +93,9 @@ const init = command({
 		const settings = await engine.settings.get();
 		await cx.out.document(
 			{ path: engine.path, created, settings, sender },
-			sentenceOf(engine.path, created ? 'made' : hasChange ? 'changed' : 'kept'),
+			created
+				? `made ${engine.path}`
+				: changeOf(engine.path, { ...shown, ...(mailbox !== null && { sender: mailbox.address }) }),
 		);
 		if (guided !== null) return sayRest(cx, guided);
 		await sayNext(cx, settings, options.smtp !== undefined);
@@ -228,8 +229,10 @@ async function warnOfPassword(cx: CommandContext, settings: Readonly<Record<stri
 	]);
 }
 
-function sentenceOf(path: string, outcome: 'made' | 'changed' | 'kept'): string {
-	return outcome === 'kept' ? `${path} is there already; nothing was changed` : `${outcome} ${path}`;
+function changeOf(path: string, changed: Readonly<Record<string, string | null>>): string {
+	const values = Object.entries(changed).map(([name, value]) => `${name} ${value ?? 'unset'}`);
+	if (values.length === 0) return `${path} is there already; nothing was changed`;
+	return `changed ${path}: ${values.join(', ')}`;
 }
 
 /** A name is for `send --from` and for the pages: a sender is an address. */

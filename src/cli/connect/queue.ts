@@ -9,6 +9,7 @@ import type { QueueStats } from '../frame/engine-state.js';
 export function localQueue({ store, clock }: { store: Store; clock: Clock }): LocalEngine['queue'] {
 	return {
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),
+		keepRate: (campaign, rate) => store.writes.keepCampaignRate({ campaign, rate }),
 		hasWorker: () => store.reads.hasWorker({ now: clock.now() }),
 		countQueued: async () => (await store.reads.countWaiting()).queued ?? 0,
 		pause: async (reason) =>

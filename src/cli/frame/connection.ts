@@ -126,6 +126,8 @@ export interface LocalEngine {
 		countQueued(): Promise<number>;
 		/** Whether a process that sends, or could, runs on this database. */
 		hasWorker(): Promise<boolean>;
+		/** For a later command that goes on with the campaign. */
+		keepRate(campaign: Uuid, rate: string): Promise<void>;
 		/** Nothing is begun from now on; `reason` is for people. Again: the reason changes. */
 		pause(reason: string | null): Promise<NonNullable<QueueStats['paused']>>;
 		/** Tries the mail server at once, too. False: the queue was open. */

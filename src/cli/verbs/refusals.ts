@@ -52,7 +52,9 @@ function refusal(error: ApiError, fields: FieldErrors, { input, hint }: Refusal)
 		.map((one) => hint?.(one) ?? hints.get(one.code)?.(one, addressAt(input, one.path)))
 		.find((one) => one !== undefined);
 	const [first] = details;
-	const message = first === undefined ? error.message : `${first.path}: ${first.message}`;
+	// The value says which item of a list it is.
+	const message =
+		first === undefined ? error.message : `${first.path.replace(/\.\d+$/, '')}: ${first.message}`;
 	return new CliError(error.code, exits.refused, message, {
 		details,
 		cause: error,

@@ -61,6 +61,7 @@ const repeats: Readonly<
 	addListToCampaign: 'asks',
 	addPeopleToCampaign: 'asks',
 	retryUncertain: 'asks',
+	keepCampaignRate: 'again',
 	putCampaignBatch: 'again',
 	completeCampaign: 'asks',
 	releaseCampaign: 'asks',

@@ -171,6 +171,25 @@ describe('mailctl campaigns', () => {
 		expect(await shown('list')).not.toContain('hint:');
 	});
 
+	it('go on at the rate that they were sent at, unless another one is given', async () => {
+		await project.json([...agreed, '--campaign', 'one', '--rate', '100/s']);
+		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
+		await project.json([...agreed, '--again', '--campaign', 'three', '--no-wait']);
+		const db = new Database(project.db);
+		const rates = () => db.prepare('SELECT rate FROM campaigns ORDER BY seq').pluck().all();
+		expect(rates()).toEqual(['100/s', null, null]);
+		db.exec("UPDATE campaigns SET rate = '200/s' WHERE key <> 'one'");
+		const kept = await project.run(['campaigns', 'resume', 'two']);
+		expect([kept.code, kept.stderr]).toEqual([
+			0,
+			expect.stringContaining('at 200/s, as before; --rate names another\n'),
+		]);
+		const other = await project.run(['campaigns', 'resume', 'three', '--rate', '300/s']);
+		expect([other.code, other.stderr]).toEqual([0, expect.not.stringContaining('as before')]);
+		expect(rates()).toEqual(['100/s', '200/s', '300/s']);
+		db.close();
+	});
+
 	it('resume without a name takes the only unfinished one, and names several to a script', async () => {
 		expect((await project.run(['campaigns', 'resume'])).code).toBe(3);
 		await project.json([...agreed, '--campaign', 'one', '--no-wait']);

@@ -232,6 +232,18 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
 		});
 
+		it('keeps the rate of the last command that has sent it', async () => {
+			const command = campaignOf('job');
+			await store.writes.openCampaign(command);
+			const page = { page: 1, page_size: 9, key: 'job', now: noon };
+			const rate = async () => (await store.reads.pageCampaigns(page)).results.map((one) => one.rate);
+			expect(await rate()).toEqual([undefined]);
+			for (const one of ['20/s', '100/h']) {
+				await store.writes.keepCampaignRate({ campaign: command.id, rate: one });
+				expect(await rate()).toEqual([one]);
+			}
+		});
+
 		it('counts states as its messages have them, whatever became of them, and of no other campaign', async () => {
 			const other = campaignOf('other');
 			await store.writes.openCampaign(other);

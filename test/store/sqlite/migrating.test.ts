@@ -102,7 +102,7 @@ describe('a database from before figures by link, hour and bounce', () => {
 			db.exec(`ALTER TABLE campaigns DROP COLUMN ${column}`);
 		db.exec('ALTER TABLE lists DROP COLUMN public_name');
 		db.exec(
-			"CREATE INDEX messages_uncertain ON messages (lane) WHERE state = 'uncertain'; DROP INDEX messages_over_of_lane; ALTER TABLE campaigns DROP COLUMN is_again",
+			"CREATE INDEX messages_uncertain ON messages (lane) WHERE state = 'uncertain'; DROP INDEX messages_over_of_lane; ALTER TABLE campaigns DROP COLUMN is_again; ALTER TABLE campaigns DROP COLUMN rate",
 		);
 		db.exec(
 			'DROP INDEX messages_over; DROP TABLE list_joined; DROP TABLE list_counters; DROP TABLE counters',

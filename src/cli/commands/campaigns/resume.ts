@@ -30,7 +30,7 @@ export const resume = command({
 	description:
 		'Without a name it is the only unfinished one; of several a terminal offers a choice. What was staged stays staged and what was sent is not sent again. A campaign that was not released yet is checked ' +
 		'and released first, which needs consent as it did at the beginning. Rows that are not staged yet are read from ' +
-		'the same file, or from --source with the same content, and from nothing else. The rate of the earlier run is not kept: give --rate again.',
+		'the same file, or from --source with the same content, and from nothing else. The rate of the earlier run holds, unless --rate names another.',
 	args: [{ ...campaignArg, optional: true }],
 	options: {
 		source: {
@@ -70,7 +70,8 @@ export const resume = command({
 		}
 		if (campaign.state === 'canceled') throw new UsageError(`the campaign "${campaign.key}" was canceled`);
 		const rows = restOf(cx, campaign, options.source);
-		const run = { ...(await runOf(cx, { place, campaign, rows, options })), isMadeUp: false };
+		const how = { ...options, rate: options.rate ?? (await keptRate(cx, campaign, options)) };
+		const run = { ...(await runOf(cx, { place, campaign, rows, options: how })), isMadeUp: false };
 		if (campaign.state === 'staged' && !cx.dryRun) assertConsent(cx, options, run.of);
 		await assertCanDeliver(cx, options);
 		const read = [options.source, campaign.source?.['path']];
@@ -82,6 +83,18 @@ export const resume = command({
 		return runCampaign(cx, run);
 	},
 });
+
+/** Of the earlier run, where it is a command that sends now too. */
+async function keptRate(
+	cx: CommandContext,
+	{ rate }: Pick<Campaign, 'rate'>,
+	{ wait }: Pick<RunOptions, 'wait'>,
+): Promise<string | undefined> {
+	const { local } = await cx.connection();
+	if (rate === undefined || local === null || wait === false) return undefined;
+	await cx.note(`at ${rate}, as before; --rate names another`);
+	return rate;
+}
 
 /** Refused as the run would be, for the rows it would read and for what is staged already. */
 async function foresee(

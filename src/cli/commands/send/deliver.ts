@@ -126,13 +126,15 @@ async function deliver(
 				onProgress,
 			});
 		}
+		const { rate } = options;
+		if (rate !== undefined && 'campaign' in scope) await local.queue.keepRate(scope.campaign, rate);
 		const summary = await local.deliver({
 			scope,
 			until: 'settled',
 			signal,
 			leftMs: cx.leftMs(),
 			stallMs: options.waitTimeout ?? defaultWaitMs,
-			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
+			...(rate !== undefined && { rate: parseRate(rate) }),
 			...(options.connections !== undefined && { connections: options.connections }),
 			onProgress,
 			onLimited: (until) => {

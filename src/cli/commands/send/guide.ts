@@ -44,7 +44,10 @@ export async function guideSend<T>(
 	const guided: Guided = { options: given, files: {}, tried: null };
 	let count: number | null = null;
 	// Where nothing can be sent every answer would be in vain.
-	if (!isLookedAt(cx, given)) await assertCanDeliver(cx, settled(given, { isDryRun: cx.dryRun }));
+	if (!isLookedAt(cx, given)) {
+		await assertCanDeliver(cx, settled(given, { isDryRun: cx.dryRun }));
+		await sayPaused(cx);
+	}
 	try {
 		guided.options = await withAudience(cx, guided.options);
 		guided.options = { ...guided.options, from: guided.options.from ?? (await askSender(cx)) };
@@ -61,6 +64,14 @@ export async function guideSend<T>(
 		if (error instanceof Declined) throw left(error, { command, tried });
 		throw command === null ? error : leadingBack(error, command);
 	}
+}
+
+/** A mail that waits is no surprise then. */
+async function sayPaused(cx: CommandContext): Promise<void> {
+	const { local } = await cx.connection();
+	const { paused } = (await local?.status()) ?? { paused: null };
+	if (paused?.kind !== 'manual') return;
+	await cx.warn('the queue is paused: what is sent now waits', mailctl('engine', 'queue', 'resume'));
 }
 
 /** `tried`: what was sent before, as the end says it. */

@@ -58,8 +58,9 @@ export const campaignSchemas: Readonly<Record<string, JsonSchema>> = {
 			figures: { anyOf: [ref('CampaignFigures'), { type: 'null' }] },
 			plan: ref('CampaignPlan'),
 			audience: ref('Audience'),
+			rate: text,
 		},
-		['plan', 'audience', 'date_dropped'],
+		['plan', 'audience', 'date_dropped', 'rate'],
 	),
 	Audience: record({
 		lists: listOf(id),

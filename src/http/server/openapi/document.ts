@@ -72,7 +72,7 @@ function success(operation: Operation, output: JsonSchema | null): object {
 	if (output === null) return { description: 'Done; no body.' };
 	return {
 		description: 'Done.',
-		...(operation === 'send' && { headers: sendHeaders }),
+		...(operation in answerHeaders && { headers: answerHeaders[operation] }),
 		content: { 'application/json': { schema: output } },
 	};
 }
@@ -85,15 +85,23 @@ function ownText(operation: Operation, { scope, method }: Route): string {
 		: ' Without admin, what other tokens sent is not there.';
 }
 
-const sendHeaders = {
-	[headerNames.campaign]: {
-		description: 'The campaign of a BULK call.',
-		schema: { type: 'string', format: 'uuid' },
+const answerHeaders: Readonly<Partial<Record<Operation, object>>> = {
+	send: {
+		[headerNames.campaign]: {
+			description: 'The campaign of a BULK call.',
+			schema: { type: 'string', format: 'uuid' },
+		},
+		[headerNames.submission]: { description: 'The submission.', schema: { type: 'string', format: 'uuid' } },
+		[headerNames.idempotencyReplayed]: {
+			description: 'This is the answer to an earlier request with the same key.',
+			schema: { const: 'true' },
+		},
 	},
-	[headerNames.submission]: { description: 'The submission.', schema: { type: 'string', format: 'uuid' } },
-	[headerNames.idempotencyReplayed]: {
-		description: 'This is the answer to an earlier request with the same key.',
-		schema: { const: 'true' },
+	'ext.exports.slice': {
+		[headerNames.next]: {
+			description: 'The same as next, before the body is read; absent where nothing follows.',
+			schema: { type: 'integer' },
+		},
 	},
 };
 

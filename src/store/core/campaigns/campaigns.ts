@@ -95,6 +95,9 @@ export function createCampaigns(sql: Sql) {
 			if (row.courier === 'api') await loseLeases(sql, { lane: row.seq, owner: null, now });
 			return true;
 		},
+		keepCampaignRate: async ({ campaign, rate }) => {
+			sql.write('UPDATE campaigns SET rate = ? WHERE id = ?', rate, campaign);
+		},
 		forgetCampaign: ({ campaign }) => forget(sql, campaign),
 		dropStaged: (command) => dropStaged(sql, command),
 	} satisfies Partial<Operations & Slices>;

@@ -240,6 +240,7 @@ function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): 
 		date_created: formatDateTime(row.created_at),
 		date_released: row.released_at === null ? null : formatDateTime(row.released_at),
 		...(row.dropped_at !== null && { date_dropped: formatDateTime(row.dropped_at) }),
+		...(row.rate !== null && { rate: row.rate }),
 		figures,
 	};
 }

@@ -110,6 +110,8 @@ export interface CampaignRow {
 	dropped_at: Micros | null;
 	/** Begun in spite of the same mail: 1. */
 	is_again: number;
+	/** The last one of a command that has sent it, `20/s`; null: none. */
+	rate: string | null;
 }
 
 /** A spec; one whose bodies retention has deleted is compared by its identity. */
@@ -155,7 +157,7 @@ export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.o
 
 /** The columns of a campaign's row, in this order. */
 export const campaignColumns =
-	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, dropped_at, is_again';
+	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, dropped_at, is_again, rate';
 
 /** Counts that begin at zero. */
 export function noCounts(): AcceptCounts {
