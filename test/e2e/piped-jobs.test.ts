@@ -67,7 +67,7 @@ describe.skipIf(process.platform !== 'linux')('a job through a pipe', () => {
 		expect({ status, stderr }).toEqual({
 			status: 74,
 			stderr: expect.stringMatching(
-				/^error: \S+ has no room for standard input, of which it took 2 MB \(EFBIG\); nothing was sent\nhint: TMPDIR names another folder; or put it into a file and give that\n$/,
+				/^error: \S+ has no room for standard input, of which it took 2 MB: file too large; nothing was sent\nhint: TMPDIR names another folder; or put it into a file and give that\n$/,
 			),
 		});
 		expect(readdirSync(temporary)).toEqual([]);

@@ -87,11 +87,11 @@ export const resume = command({
 /** Of the earlier run, where it is a command that sends now too. */
 async function keptRate(
 	cx: CommandContext,
-	{ rate }: Pick<Campaign, 'rate'>,
+	{ rate, is_finished }: Pick<Campaign, 'rate' | 'is_finished'>,
 	{ wait }: Pick<RunOptions, 'wait'>,
 ): Promise<string | undefined> {
 	const { local } = await cx.connection();
-	if (rate === undefined || local === null || wait === false) return undefined;
+	if (rate === undefined || is_finished || local === null || wait === false) return undefined;
 	await cx.note(`at ${rate}, as before; --rate names another`);
 	return rate;
 }

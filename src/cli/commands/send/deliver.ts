@@ -126,15 +126,13 @@ async function deliver(
 				onProgress,
 			});
 		}
-		const { rate } = options;
-		if (rate !== undefined && 'campaign' in scope) await local.queue.keepRate(scope.campaign, rate);
 		const summary = await local.deliver({
 			scope,
 			until: 'settled',
 			signal,
 			leftMs: cx.leftMs(),
 			stallMs: options.waitTimeout ?? defaultWaitMs,
-			...(rate !== undefined && { rate: parseRate(rate) }),
+			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
 			...(options.connections !== undefined && { connections: options.connections }),
 			onProgress,
 			onLimited: (until) => {

@@ -243,6 +243,8 @@ async function deliverReleased(
 	{ counts, before }: { counts: AcceptCounts; before: Outcomes | null },
 ): Promise<ExitCode> {
 	const { place, id, name, options } = campaign;
+	const { local } = await cx.connection();
+	if (options.rate !== undefined) await local?.queue.keepRate(id, options.rate);
 	const outcome = await place.deliver(id, deliveryOf(cx, campaign, counts)).catch(async (error: unknown) => {
 		await leaveResults(cx, campaign);
 		throw error;
