@@ -116,7 +116,7 @@ CREATE TABLE "campaigns" (
 	created_at INTEGER NOT NULL,
 	released_at INTEGER,
 	canceled_at INTEGER
-, position INTEGER NOT NULL DEFAULT 0, requests INTEGER NOT NULL DEFAULT 0, is_complete INTEGER NOT NULL DEFAULT 0, owner TEXT, courier TEXT NOT NULL DEFAULT 'smtp', left_out INTEGER NOT NULL DEFAULT 0, audience TEXT, starts_at INTEGER, opens_at INTEGER, send_window TEXT, time_zone TEXT, dropped_at INTEGER, is_again INTEGER NOT NULL DEFAULT 0) STRICT;
+, position INTEGER NOT NULL DEFAULT 0, requests INTEGER NOT NULL DEFAULT 0, is_complete INTEGER NOT NULL DEFAULT 0, owner TEXT, courier TEXT NOT NULL DEFAULT 'smtp', left_out INTEGER NOT NULL DEFAULT 0, audience TEXT, starts_at INTEGER, opens_at INTEGER, send_window TEXT, time_zone TEXT, dropped_at INTEGER, is_again INTEGER NOT NULL DEFAULT 0, rate TEXT) STRICT;
 
 CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
 

@@ -52,9 +52,7 @@ function refusal(error: ApiError, fields: FieldErrors, { input, hint }: Refusal)
 		.map((one) => hint?.(one) ?? hints.get(one.code)?.(one, addressAt(input, one.path)))
 		.find((one) => one !== undefined);
 	const [first] = details;
-	// The value says which item of a list it is.
-	const message =
-		first === undefined ? error.message : `${first.path.replace(/\.\d+$/, '')}: ${first.message}`;
+	const message = first === undefined ? error.message : `${first.path}: ${first.message}`;
 	return new CliError(error.code, exits.refused, message, {
 		details,
 		cause: error,

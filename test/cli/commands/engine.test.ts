@@ -102,6 +102,18 @@ describe('mailctl engine init', () => {
 		);
 	});
 
+	it('says what it has changed', async () => {
+		const project = await makeProject();
+		const words = ['engine', 'init', '--smtp', 'smtp://127.0.0.1:2599', '--sender', 'office@example.com'];
+		const { code, stderr } = await project.run(words, { columns: 250 });
+		expect([code, stderr]).toEqual([
+			0,
+			expect.stringContaining(
+				`changed ${project.db}: smtp_url smtp://127.0.0.1:2599, sender office@example.com\n`,
+			),
+		]);
+	});
+
 	it('makes nothing in a dry run', async () => {
 		const db = await fresh();
 		const run = await cli(['--db', db, 'engine', 'init', '--sender', 'n@example.com', '-n', '-o', 'json']);
