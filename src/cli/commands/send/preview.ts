@@ -184,7 +184,7 @@ async function writeNew(path: string, bytes: Buffer): Promise<void> {
 		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 		if (code === 'EEXIST') throw new UsageError(`--eml: ${path} is there already`, { cause });
 		// Half a file would be in the way of the next try.
-		await rm(path, { force: true });
+		await rm(path, { force: true }).catch(() => undefined);
 		throw new CliError('disk', 74, `--eml: ${path} cannot be written: ${systemReason(cause)}`, { cause });
 	});
 }
