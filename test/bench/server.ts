@@ -57,6 +57,8 @@ export async function serve(place: Place, ...words: string[]): Promise<Running> 
 		stdio: ['ignore', 'ignore', 'inherit'],
 	});
 	await listening(port);
+	// The first start makes it once the port is its own.
+	while (!existsSync(`${place.path}.token`)) await new Promise((resolve) => setTimeout(resolve, 20));
 	const token = readFileSync(`${place.path}.token`, 'utf8').trim();
 	return { url: `http://127.0.0.1:${port}`, token, child, stop: () => ended(child) };
 }
