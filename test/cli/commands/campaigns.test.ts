@@ -171,6 +171,14 @@ describe('mailctl campaigns', () => {
 		expect(await shown('list')).not.toContain('hint:');
 	});
 
+	it('are warned of where --again begins another beside an unfinished one', async () => {
+		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
+		const { stderr } = await project.run([...agreed, '--again', '--campaign', 'two', '--no-wait']);
+		expect(stderr).toContain(
+			'warning: "one" was sent to this list less than a minute ago, 2 not sent yet; they get both\n',
+		);
+	});
+
 	it('go on at the rate that they were sent at, unless another one is given', async () => {
 		await project.json([...agreed, '--campaign', 'one', '--rate', '100/s']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);

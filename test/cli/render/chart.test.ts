@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { barChart, sparkChart } from '../../../src/cli/render/chart.js';
+import { barChart, heatChart, sparkChart } from '../../../src/cli/render/chart.js';
 import { lineChart } from '../../../src/cli/render/line-chart.js';
 import { renderReport } from '../../../src/cli/render/report.js';
 
@@ -8,6 +8,16 @@ const days = [
 	{ date: '2026-11-16', sent: 1, opened: 0 },
 	{ date: '2026-11-17', sent: 1000, opened: 333 },
 ];
+
+describe('the heat map', () => {
+	it.each([40, 80])('fits %i columns', (width) => {
+		const week = [{ weekday: 3, hour: 23, opened: 400 }];
+		const lines = heatChart(week, { unicode: true, width });
+		expect(lines.filter((line) => line.length > width)).toEqual([]);
+		const [wednesday = ''] = lines.filter((line) => line.startsWith('Wed'));
+		expect(wednesday).toMatch(width === 40 ? /^Wed ·{23}█$/ : /^Wed ·{46}██$/);
+	});
+});
 
 describe('the bar chart', () => {
 	it('draws sent and opened on one scale with round figures', () => {

@@ -66,7 +66,7 @@ export const subscriberImport = command({
 		const found = await listOf(cx, file, options);
 		const table = await openImport(cx, file, options);
 		try {
-			// A pipe can be read once.
+			// What a shell substitutes for a file can be read once.
 			if (cx.canAsk && file !== '-' && (await stat(file)).isFile()) {
 				const { guideColumns } = await import('./import/guide.js');
 				options = await guideColumns(cx, { file, list: found, isAsked: asked.size > 0 }, options);

@@ -144,7 +144,7 @@ async function placeElsewhere(cx: CommandContext, { options }: DryRun): Promise<
 				await cx.warn(
 					`${counted(left, 'row has', 'rows have')} a disable_reason, of which only the import knows what it changes: here the rows count as inactive ones`,
 				);
-			// Who was erased is told to nobody who only asks.
+			// A server tells nobody whether an address was erased: only the import of it is refused.
 			if (service === 'mailctl' && created > 0)
 				await cx.note('people who were erased there count as created here, and are refused by the import');
 			if (read.unasked() === 0) return;
