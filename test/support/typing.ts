@@ -1,5 +1,6 @@
 /** A person at a terminal: types each answer when its question has appeared. */
 import { PassThrough } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CliOptions, CliResult } from './cli.js';
 
 /**
@@ -13,7 +14,16 @@ export function typing(
 	const stdin = new PassThrough();
 	const waiting = [...answers];
 	let read = 0;
-	return run({
+	let isOver = false;
+	const type = async (answer: string | (() => Promise<string>), enter: string) => {
+		const typed = typeof answer === 'string' ? answer : await answer();
+		// The text may stand before its prompt, which drops what came before its first drawing, a turn after it began to read.
+		while (!isOver && stdin.readableFlowing !== true) await nextTurn();
+		await nextTurn();
+		await nextTurn();
+		stdin.write(`${typed}${enter}`);
+	};
+	const result = run({
 		stdin,
 		interactive: true,
 		columns,
@@ -23,11 +33,10 @@ export function typing(
 			if (next === undefined || at === -1) return;
 			read = at + next[0].length;
 			waiting.shift();
-			// The prompt listens once it has been drawn.
-			setImmediate(async () => {
-				const typed = typeof next[1] === 'string' ? next[1] : await next[1]();
-				stdin.write(next[2] === 'all' ? typed : `${typed}\n`);
-			});
+			void type(next[1], next[2] === 'all' ? '' : '\n');
 		},
+	});
+	return result.finally(() => {
+		isOver = true;
 	});
 }
