@@ -24,10 +24,9 @@ import {
 	concludeDelivery,
 	deliverNow,
 	endOfSend,
-	warnOfLinks,
 } from './send/deliver.js';
 import { maybeSent, saidToBeUnsent, sayWhoGetsNone, sendHint } from './send/hints.js';
-import { linted, warnOfContent } from './send/lint.js';
+import { linted, warnOfContent, warnOfLinks } from './send/lint.js';
 import {
 	assertListOptions,
 	assertWaits,

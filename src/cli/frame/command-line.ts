@@ -164,7 +164,7 @@ export function shellWord(text: string): string {
 /** Controls, and marks without a width: they must be visible before a paste, and a terminal must not obey them. */
 const unseen = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
-/** As bash, zsh and ksh read it between `$'` and `'`. */
+/** As POSIX.1-2024 (2.2.4, dollar-single-quotes), bash, zsh and ksh read it between `$'` and `'`. */
 function spelled(mark: string): string {
 	const code = mark.codePointAt(0) ?? 0;
 	return code < 0x80

@@ -20,8 +20,9 @@ import { walk } from '../../verbs/listing.js';
 import { namedIn, readAttachments, uploadAttachments } from './attach.js';
 import { assertAllowed, assertFindings, Survey, showPlan } from './audience.js';
 import { type Beginning, beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
-import { assertCanDeliver, warnOfLinks } from './deliver.js';
+import { assertCanDeliver } from './deliver.js';
 import { findingsFor, metBefore, missingVariable, warnOfFindings } from './findings.js';
+import { warnOfLinks } from './lint.js';
 import type { SendOptions } from './options.js';
 import {
 	addresseeOf,

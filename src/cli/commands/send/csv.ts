@@ -23,7 +23,7 @@ import {
 	showPlan,
 } from './audience.js';
 import { type Beginning, beginCampaign, foreseeCampaign, openCampaign } from './begin.js';
-import { assertCanDeliver, warnOfLinks } from './deliver.js';
+import { assertCanDeliver } from './deliver.js';
 import { readFieldValues } from './field-values.js';
 import {
 	type Finding,
@@ -34,7 +34,7 @@ import {
 	warnOfFindings,
 	withNamed,
 } from './findings.js';
-import { linted, warnOfContent } from './lint.js';
+import { linted, warnOfContent, warnOfLinks } from './lint.js';
 import { assertNamed } from './misnamed.js';
 import type { SendOptions } from './options.js';
 import {

@@ -42,25 +42,6 @@ export async function assertCanDeliver(
 	if ((await local.settings.get())['smtp_url'] === undefined) throw new NoSmtp();
 }
 
-/** What bulk mail carries that its sender should know of before it leaves. */
-export async function warnOfLinks(
-	cx: CommandContext,
-	options: { bulk: boolean; list?: string | undefined },
-): Promise<void> {
-	const { local } = await cx.connection();
-	if (!options.bulk) {
-		if (options.list !== undefined)
-			await cx.hint('with --transactional these mails carry no List-Unsubscribe header');
-		return;
-	}
-	if (local === null) return;
-	if ((await local.settings.get())['public_url'] !== undefined) return;
-	await cx.warn(
-		'links to unsubscribe point to this machine: no other machine can follow them',
-		mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
-	);
-}
-
 /** How to deliver, and where to look when that takes too long. */
 type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections' | 'campaign'> & {
 	/** The messages of a submission. */

@@ -117,7 +117,7 @@ async function withAudience(cx: CommandContext, options: SendOptions): Promise<S
 		count === 0
 			? 'addresses'
 			: await cx.choose('To whom?', [
-					{ name: `the subscribers of ${only === null ? 'a list' : withSize(only)}`, value: 'list' },
+					{ name: only === null ? 'the subscribers of a list' : `the list ${withSize(only)}`, value: 'list' },
 					{ name: 'some addresses', value: 'addresses' },
 				]);
 	if (kind === 'list') {

@@ -3,6 +3,7 @@
 import { ApiError } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
 import { hasDefault, usedVariables, variableNames } from '../../../api/variables.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { didYouMean } from '../../frame/help.js';
 import { walk } from '../../verbs/listing.js';
@@ -28,6 +29,29 @@ export async function warnOfContent(cx: CommandContext, prepared: Prepared): Pro
 	// A service of others has an unsubscribe link of its own.
 	const bulk = prepared.request.type === 'BULK' && !(await isMadeElsewhere(cx));
 	await warnOfFindings(cx, content, { bulk });
+}
+
+/** Commands that have warned: the guide does so where it shows the message. */
+const warnedOfLinks = new WeakSet<CommandContext>();
+
+/** What bulk mail carries that its sender should know of before it leaves. */
+export async function warnOfLinks(
+	cx: CommandContext,
+	options: { bulk: boolean; list?: string | undefined },
+): Promise<void> {
+	const { local } = await cx.connection();
+	if (!options.bulk) {
+		if (options.list !== undefined)
+			await cx.hint('with --transactional these mails carry no List-Unsubscribe header');
+		return;
+	}
+	if (local === null || warnedOfLinks.has(cx)) return;
+	if ((await local.settings.get())['public_url'] !== undefined) return;
+	warnedOfLinks.add(cx);
+	await cx.warn(
+		'links to unsubscribe point to this machine: no other machine can follow them',
+		mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
+	);
 }
 
 /**

@@ -10,7 +10,7 @@ import { counted } from '../../render/counted.js';
 import { assertAllowed } from './audience.js';
 import { assertCanDeliver } from './deliver.js';
 import { type Found, withNamed } from './findings.js';
-import { linted, warnOfContent } from './lint.js';
+import { linted, warnOfContent, warnOfLinks } from './lint.js';
 import { type SendOptions, settled } from './options.js';
 import { type Addressee, addresseeOf, asSubscriber, compose, sendTrial, warnOfMissing } from './preview.js';
 import { askBody, askSubject } from './questions.js';
@@ -40,7 +40,7 @@ export async function decide(cx: CommandContext, guided: Guided): Promise<number
 		const shown = settled({ ...options, ...guided.files }, { isDryRun: cx.dryRun });
 		const prepared = await prepare(cx, shown);
 		const { count, look, found } = await audienceOf(cx, prepared, shown);
-		if (last !== 'test') await preview(cx, look, { found, options });
+		if (last !== 'test') await preview(cx, look, { found, options: shown });
 		const isTestable = look !== null;
 		const rejected = options.skipInvalid ? 0 : (found?.findings.rejected ?? 0);
 		if (rejected > 0) await cx.note(`as it is, it cannot be sent to ${counted(rejected, 'recipient')}`);
@@ -71,6 +71,7 @@ function stepsOf(
 	const files = [textFile, htmlFile, markdownFile].filter((one) => one !== undefined && one.path !== null);
 	const isAllowed = rejected === 0;
 	const others = count === null ? 'the others' : counted(count, 'other', 'others');
+	const test = { name: 'send a test mail to yourself', value: 'test' as const };
 	const steps: { name: string; value: Step; isThere: boolean }[] = [
 		{
 			name: count === null ? 'send it' : `send it to ${counted(count, 'recipient')}`,
@@ -78,7 +79,7 @@ function stepsOf(
 			isThere: isAllowed,
 		},
 		{ name: 'send it at a later time', value: 'later', isThere: isPlannable && isAllowed },
-		{ name: 'send a test mail to yourself', value: 'test', isThere: isTestable },
+		{ ...test, isThere: isTestable && isAllowed },
 		{ name: 'change the text', value: 'text', isThere: text !== undefined },
 		{
 			name: `read ${files.map((file) => file?.name).join(' and ')} again`,
@@ -91,6 +92,8 @@ function stepsOf(
 			value: 'skip',
 			isThere: !isAllowed && count !== 0,
 		},
+		// What is refused is to be mended first.
+		{ ...test, isThere: isTestable && !isAllowed },
 		{ name: 'cancel', value: 'cancel', isThere: true },
 	];
 	return steps.filter(({ isThere }) => isThere);
@@ -228,12 +231,16 @@ async function audienceOf(
 async function preview(
 	cx: CommandContext,
 	look: Look | null,
-	{ found, options: { skipInvalid } }: { found: Found | null; options: Pick<SendOptions, 'skipInvalid'> },
+	{
+		found,
+		options: { bulk, skipInvalid },
+	}: { found: Found | null; options: Pick<SendOptions, 'bulk' | 'skipInvalid'> },
 ): Promise<void> {
 	const named = look !== null && found !== null ? withNamed(look.prepared, found) : look?.prepared;
 	if (look !== null && named !== undefined) {
 		await show(cx, { ...look, prepared: named });
 		await warnOfContent(cx, named);
+		if (bulk) await warnOfLinks(cx, { bulk });
 	}
 	if (found === null || found.findings.rejected === 0) return;
 	for (const line of found.findings.lines(found.of)) await cx.warn(skipInvalid ? `left out: ${line}` : line);

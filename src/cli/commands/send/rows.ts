@@ -7,7 +7,7 @@ import type { CampaignSink } from '../../../jobs/campaigns.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { assertAllowed } from './audience.js';
-import { warnOfLinks } from './deliver.js';
+import { warnOfLinks } from './lint.js';
 import type { CampaignPlace } from './place.js';
 import { eachResult, firstAddresses, readFindings, writeRowResults } from './results.js';
 import type { CampaignRun, RunOptions } from './run.js';

@@ -28,7 +28,7 @@ async function withList(sink: SmtpSink) {
 
 /** To the last question, for the only list and a text file. */
 function toTheEnd(text: string): Answers {
-	return [['❯ the subscr', ''], ...ofContent(text)];
+	return [['❯ the list Readers', ''], ...ofContent(text)];
 }
 
 /** The same where a list and a sender are chosen among several. */
@@ -400,7 +400,7 @@ describe('send with something given', () => {
 		const { code, shown } = await guided(
 			[],
 			[
-				['❯ the subscribers of Readers (1 active subscriber)', ''],
+				['❯ the list Readers (1 active subscriber)', ''],
 				['What is to be sent?', '\x1b[A', 'all'],
 				['❯ the template Welcome', ''],
 				['❯ send it to 1 recipient', ''],
@@ -411,6 +411,15 @@ describe('send with something given', () => {
 		expect([code, sink.received.map(({ to }) => to)]).toEqual([0, [['ann@example.com']]]);
 		expect(shown).toContain('From: news@example.com, the only sender\n');
 		expect(shown).not.toMatch(/\? (From|Which)/);
+	});
+
+	it('names a list with a long name at 40 columns', async () => {
+		const sink = await startSmtpSink();
+		const { guided, json } = await withList(sink);
+		await json(['lists', 'update', '1', '--name', 'Quarterly letters to the members in Oslo']);
+		const { shown } = await guided([], [['❯ the list Quarterly let', '\x03', 'all']], 40);
+		await sink.close();
+		expect(shown).toContain('❯ the list Quarterly lette… subscriber)\n');
 	});
 
 	it('names the only sender as the pages do', async () => {
@@ -443,6 +452,8 @@ describe('send with something given', () => {
 		const [before] = shown.split('What now?');
 		expect(before).toContain('warning: 1 cid: link to a file that does not go with the mail');
 		expect(shown.split('cid: link to a file')).toHaveLength(2);
+		expect(before).toContain('warning: links to unsubscribe point to this machine');
+		expect(shown.split('links to unsubscribe point')).toHaveLength(2);
 		expect(before).not.toContain('Hello');
 		expect(shown).toContain('  Hello ');
 	});
@@ -531,7 +542,7 @@ describe('send with something given', () => {
 		await json(['subscribers', 'create', '-l', '1', '--email', 'bob@example.com', '--meta', 'city=Oslo']);
 		const mail = ['--list', '1', '--subject', 'News', '--text', 'Hi #city#'];
 		const { code, shown } = await guided(mail, [
-			['What now?', '\x1b[A\x1b[A', 'all'],
+			['❯ change the text', '\x1b[A\x1b[A\x1b[A', 'all'],
 			['❯ leave out 1 recipient and go on with 1 other', ''],
 			['❯ send it to 1 recipient', ''],
 			['(y/N)', 'y'],
