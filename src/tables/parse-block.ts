@@ -1,11 +1,18 @@
 /**
  * Parses one block of UTF-8 bytes into rows, with the line each begins on and the bytes used. Pure and synchronous. The
- * ends of rows are scanned first, so that csv-parse gets only valid rows, all in one call, and a broken one affects no
- * other.
+ * ends of rows are scanned first: a row without quotes is cut at its delimiters, and csv-parse gets the others that are
+ * valid, all in one call, so a broken one affects no other.
  */
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'csv-parse/sync';
-import { type QuoteFault, type RowSpan, type Scanned, scanRows, type TextBlock } from './scan-rows.js';
+import {
+	isLineEnd,
+	type QuoteFault,
+	type RowSpan,
+	type Scanned,
+	scanRows,
+	type TextBlock,
+} from './scan-rows.js';
 
 export type RawRow =
 	/** `isText` false: some of its bytes are not UTF-8 (read as U+FFFD). */
@@ -20,28 +27,34 @@ export interface Parsed extends Omit<Scanned, 'spans'> {
 /** Blank lines are no rows. */
 export function parseBlock(block: TextBlock): Parsed {
 	const { spans, ...rest } = scanRows(block);
-	const whole = spans.filter(({ fault }) => fault === null);
-	const { bytes } = block;
+	const { bytes, delimiter } = block;
 	// Checked together first; only an error leads to a check of each.
-	const joined = joinRows(bytes, spans, whole);
-	const isText = isUtf8(joined);
-	const cells = cellsOf(joined, block.delimiter);
-	if (cells.length !== whole.length) throw new Error(`${whole.length} rows were read as ${cells.length}`);
+	const isText = isUtf8(bytes.subarray(spans[0]?.begin ?? 0, spans.at(-1)?.end ?? 0));
+	const quoted = spans.filter(({ fault, isPlain }) => fault === null && !isPlain);
+	const joined = Buffer.concat(quoted.map(({ begin, end }) => bytes.subarray(begin, end)));
+	const cells = cellsOf(joined, delimiter);
+	if (cells.length !== quoted.length) throw new Error(`${quoted.length} rows were read as ${cells.length}`);
 	let next = 0;
-	const rows = spans.map(({ begin, end, line, fault }): RawRow => {
+	const rows = spans.map((span): RawRow => {
+		const { begin, end, line, fault, isPlain } = span;
 		const own = bytes.subarray(begin, end);
 		if (fault !== null) return { kind: 'broken', line, fault, bytes: own };
-		return { kind: 'record', line, cells: cells[next++] ?? [], isText: isText || isUtf8(own) };
+		return {
+			kind: 'record',
+			line,
+			cells: isPlain ? plainCells(bytes, span, delimiter) : (cells[next++] ?? []),
+			isText: isText || isUtf8(own),
+		};
 	});
 	return { rows, ...rest };
 }
 
-/** Without the broken rows; the bytes themselves where none is broken. */
-function joinRows(bytes: Buffer, spans: readonly RowSpan[], whole: readonly RowSpan[]): Buffer {
-	const [first, last] = [whole[0], whole.at(-1)];
-	if (first === undefined || last === undefined) return Buffer.alloc(0);
-	if (whole.length === spans.length) return bytes.subarray(first.begin, last.end);
-	return Buffer.concat(whole.map(({ begin, end }) => bytes.subarray(begin, end)));
+/** A row without quotes ends with its first line and has a cell between each two delimiters (RFC 4180, 2). */
+function plainCells(bytes: Buffer, { begin, end }: RowSpan, delimiter: string): string[] {
+	let last = end;
+	while (last > begin && isLineEnd(bytes[last - 1])) last -= 1;
+	// A text of its own: cells that are kept keep the row, not the block.
+	return bytes.toString('utf8', begin, last).split(delimiter);
 }
 
 function cellsOf(bytes: Buffer, delimiter: string): string[][] {

@@ -30,6 +30,8 @@ export async function* readCsv(
 }
 
 const blockBytes = 64 * 1024;
+/** Cells that wait for their row's turn are copied by the garbage collector: these fit its youngest space. */
+const rowsAtOnce = 200;
 /** The shown part of a row that cannot be split. */
 const shownCharacters = 1000;
 /** Lines after a quote that is open for longer than a row may be: they show whether it was forgotten. */
@@ -85,10 +87,14 @@ class CsvReader {
 				yield this.#endPassed(this.#passed);
 			}
 			const delimiter = this.#delimiter;
-			const { rows, used, line, long } = parseBlock({ bytes, delimiter, line: this.#line, isLast });
+			const { rows, used, line, long } = parseBlock({
+				...{ bytes, delimiter, line: this.#line, isLast },
+				limit: rowsAtOnce,
+			});
 			for (const row of rows) yield this.#check(row);
 			this.#line = line;
 			bytes = bytes.subarray(used);
+			if (rows.length === rowsAtOnce) continue;
 			if (long === null) break;
 			bytes = yield* this.#giveUp(bytes, long.fault);
 		}

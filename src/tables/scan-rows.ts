@@ -26,6 +26,8 @@ export interface RowSpan {
 	end: number;
 	line: number;
 	fault: QuoteFault | null;
+	/** No cell of it is in quotes. */
+	isPlain: boolean;
 }
 
 export type QuoteFault = 'unclosed_quote' | 'stray_quote';
@@ -58,7 +60,7 @@ export function scanRows({
 	passBlankLines(bytes, next, isLast);
 	while (spans.length < limit && next.at < bytes.length) {
 		const { at: begin, line } = next;
-		const { end: rowEnd, fault, lines } = scanRow(bytes, { begin, mark, isLast });
+		const { end: rowEnd, fault, lines, isPlain } = scanRow(bytes, { begin, mark, isLast });
 		const end = fault === null ? rowEnd : endOfFirstLine(bytes, begin, isLast);
 		const isCut = end === -1 || end - begin > maxRowBytes;
 		const named = fault && nameFault(fault, bytes.subarray(begin, isCut ? begin + maxRowBytes : end));
@@ -66,7 +68,7 @@ export function scanRows({
 			const isLong = bytes.length - begin > maxRowBytes;
 			return { spans, used: begin, line, long: isLong ? { fault: named } : null };
 		}
-		spans.push({ begin, end, line, fault: named });
+		spans.push({ begin, end, line, fault: named, isPlain });
 		next.at = end;
 		next.line += fault === null ? lines : 1;
 		passBlankLines(bytes, next, isLast);
@@ -158,6 +160,7 @@ interface ScannedRow {
 	fault: Fault | null;
 	/** Line ends in it, the last one counted. */
 	lines: number;
+	isPlain: boolean;
 }
 
 function scanRow(
@@ -168,13 +171,16 @@ function scanRow(
 	const first = mark[0];
 	let at = begin;
 	let isCellStart = true;
+	let isPlain = true;
 	let lines = 0;
 	while (at < stop) {
 		const byte = bytes[at];
-		if (isLineEnd(byte)) return { end: behindLineEnd(bytes, at, isLast), fault: null, lines: lines + 1 };
+		if (isLineEnd(byte))
+			return { end: behindLineEnd(bytes, at, isLast), fault: null, lines: lines + 1, isPlain };
 		if (byte === quote) {
+			isPlain = false;
 			const end = isCellStart ? endOfQuotes(bytes, at, { stop, mark, isLast }) : 'opening';
-			if (typeof end === 'string') return { end: -1, fault: unlessCut(end), lines };
+			if (typeof end === 'string') return { end: -1, fault: unlessCut(end), lines, isPlain };
 			lines += countLineEnds(bytes, at, end);
 			at = end;
 			isCellStart = false;
@@ -183,7 +189,7 @@ function scanRow(
 			at += isCellStart ? mark.length : 1;
 		}
 	}
-	return { end: isLast && stop === bytes.length ? stop : -1, fault: null, lines };
+	return { end: isLast && stop === bytes.length ? stop : -1, fault: null, lines, isPlain };
 }
 
 function unlessCut(found: Fault | 'cut'): Fault | null {
@@ -241,7 +247,7 @@ function isAt(bytes: Buffer, at: number, mark: Buffer): boolean {
 	return true;
 }
 
-function isLineEnd(byte: number | undefined): boolean {
+export function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 

@@ -1,0 +1,45 @@
+/** Rows without quotes are cut at their delimiters; csv-parse reads the others, and would read both alike. */
+import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { parseBlock } from '../../src/tables/parse-block.js';
+
+const delimiters = [',', ';', '\t', '|', '::'] as const;
+const lineEnds = ['\n', '\r\n', '\r'] as const;
+
+const cell = fc
+	.string({ unit: 'grapheme', maxLength: 8 })
+	.map((text) => text.replaceAll(/[",;:\t|\r\n]/g, ' '));
+
+it('reads rows with and without quotes as csv-parse does, whatever their delimiters and line ends', () => {
+	const row = fc.record({
+		cells: fc.array(cell, { minLength: 1, maxLength: 5 }),
+		isQuoted: fc.boolean(),
+		lineEnd: fc.constantFrom(...lineEnds),
+	});
+	fc.assert(
+		fc.property(fc.array(row, { maxLength: 12 }), fc.constantFrom(...delimiters), (rows, delimiter) => {
+			const text = rows
+				.map(({ cells, isQuoted, lineEnd }) => {
+					const written = isQuoted ? cells.map((one) => `"${one}${delimiter}""x"""`) : cells;
+					return `${written.join(delimiter)}${lineEnd}`;
+				})
+				.join('');
+			const read = parseBlock({ bytes: Buffer.from(text), delimiter, line: 1, isLast: true });
+			const cells = read.rows.map((one) => (one.kind === 'record' ? one.cells : one));
+			const options = { delimiter, record_delimiter: ['\r\n', '\n', '\r'], skip_empty_lines: true };
+			expect(cells).toEqual(parse(text, { ...options, relax_column_count: true }));
+			expect(read.used).toBe(Buffer.byteLength(text));
+		}),
+	);
+});
+
+it('reads bytes that are not UTF-8 as U+FFFD and says so, in rows with and without quotes', () => {
+	const bytes = Buffer.from('a,\xe9,b\n"a",\xe9,b\na,b,c\n', 'latin1');
+	const { rows } = parseBlock({ bytes, delimiter: ',', line: 1, isLast: true });
+	expect(rows).toEqual([
+		{ kind: 'record', line: 1, cells: ['a', '\ufffd', 'b'], isText: false },
+		{ kind: 'record', line: 2, cells: ['a', '\ufffd', 'b'], isText: false },
+		{ kind: 'record', line: 3, cells: ['a', 'b', 'c'], isText: true },
+	]);
+});
