@@ -11,6 +11,7 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
+import { didYouMean } from '../frame/help.js';
 import { parseDays } from '../frame/values.js';
 import { hasColor, paint } from '../render/color.js';
 import { type Columns, column } from '../render/columns.js';
@@ -108,7 +109,7 @@ async function lookAt(
 		await sayWhereEventsAre(cx, options, { result, ask, today: () => today(cx) });
 	} else {
 		const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(saving.format);
-		const detailed = await readDetails(cx, options, result, campaign, hasLists);
+		const detailed = await readForChart(cx, options, result, campaign, hasLists);
 		const title = titleOf(options) ?? 'Report';
 		await saveReport(cx, saving, { title, report: result, detailed, isOfCampaign: campaign !== undefined });
 	}
@@ -119,7 +120,6 @@ async function lookAt(
 	return undefined;
 }
 
-/** A service that tells no hours has no picture of them. */
 async function showReport(
 	cx: CommandContext,
 	options: ReportRun,
@@ -127,11 +127,22 @@ async function showReport(
 	campaign: string | undefined,
 ): Promise<void> {
 	if (options.chart !== 'heat') return printReport(cx, result, options);
-	await need(await cx.api(), 'reports', '--chart heat');
-	const detailed = await readDetails(cx, options, result, campaign);
-	if (detailed === null)
+	await printReport(cx, result, options, await readForChart(cx, options, result, campaign));
+}
+
+/** A service that tells no hours has no picture of them. */
+async function readForChart(
+	cx: CommandContext,
+	options: ReportRun,
+	result: Report,
+	campaign: string | undefined,
+	lists = false,
+): Promise<DetailedReport | null> {
+	if (options.chart === 'heat') await need(await cx.api(), 'reports', '--chart heat');
+	const detailed = await readDetails(cx, options, result, campaign, lists);
+	if (options.chart === 'heat' && detailed === null)
 		throw new UsageError('--chart heat is for all messages: without --event, --tag and --human');
-	await printReport(cx, result, options, detailed);
+	return detailed;
 }
 
 export type ReportRun = OptionValues<typeof reportOptions>;
@@ -293,14 +304,19 @@ const totalNames: readonly TotalName[] = [
 	'hardbounced_percent',
 ];
 
+/** With the name that tables have for one of them. */
+const testable = [...totalNames, 'clicked_percent'];
+
 function parseTest(text: string): Test {
 	const [, word, operator, value] = /^\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
-	// As tables call it.
 	const wanted = word === 'clicked_percent' ? 'redirected_percent' : word;
 	const name = totalNames.find((one) => one === wanted);
 	if (name === undefined || operator === undefined || value === undefined) {
+		const near = word === undefined || name !== undefined ? undefined : didYouMean(word, testable);
 		throw new UsageError(`--fail-if "${text}" is no test`, {
-			hint: `name, operator (> >= < <= == !=), number: 'hardbounced_percent>2'; names are ${totalNames.join(', ')}; clicked_percent is redirected_percent`,
+			hint:
+				near ??
+				`name, operator (> >= < <= == !=), number: 'hardbounced_percent>2'; names are ${totalNames.join(', ')}; clicked_percent is redirected_percent`,
 		});
 	}
 	return { name, operator, value: Number(value) };

@@ -6,7 +6,7 @@ import type { ListGrowth } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { clean } from './clean.js';
 import { numberText, shareOf, shareText } from './counted.js';
-import { colours, daysPicture, growthPicture, hoursPicture, weekPicture } from './report-pictures.js';
+import { chartOf, colours, growthPicture, hoursPicture, weekPicture } from './report-pictures.js';
 import { growthHeader, growthRow, growthTitle, type SavedReport, totalsOf } from './saved-report.js';
 
 const style = `${colours}
@@ -55,8 +55,8 @@ export function pageOf(saved: SavedReport): string {
 <h1>${title}</h1>
 <p>${rangeText(saved)}</p>
 ${totals(saved)}
-${picture('By day', 'what was sent, opened and clicked by day', daysPicture(saved))}
-${detailed === null ? '' : detailSections(detailed)}
+${chart(saved)}
+${detailed === null ? '' : detailSections(saved, detailed)}
 ${
 	lists.length === 0
 		? ''
@@ -66,12 +66,18 @@ ${
 				lists.map((list) => [list.name, list.active_subscribers_count, list.inactive_subscribers_count]),
 			)
 }
-${growth(detailed?.details.lists ?? [])}
+${growth(saved, detailed?.details.lists ?? [])}
 ${dayTable(saved)}
 </main>
 </body>
 </html>
 `;
+}
+
+/** The picture asked for, above the tables. */
+function chart(saved: SavedReport): string {
+	const drawn = chartOf(saved);
+	return drawn === null ? '' : picture(drawn.title, drawn.label, drawn.svg);
 }
 
 function rangeText({ days, detailed, madeAt }: SavedReport): string {
@@ -91,9 +97,12 @@ function totals(saved: SavedReport): string {
 	return `<dl>${boxes.join('\n')}</dl>`;
 }
 
-function detailSections({ details, links, isOfDays }: NonNullable<SavedReport['detailed']>): string {
+function detailSections(
+	{ chart }: SavedReport,
+	{ details, links, isOfDays }: NonNullable<SavedReport['detailed']>,
+): string {
 	const { hours, week, bounces } = details;
-	const hasOpens = week.some(({ opened }) => opened > 0);
+	const showsWeek = chart !== 'heat' && chart !== 'none' && week.some(({ opened }) => opened > 0);
 	return [
 		links.length === 0
 			? ''
@@ -110,8 +119,10 @@ function detailSections({ details, links, isOfDays }: NonNullable<SavedReport['d
 							machine_people,
 						]),
 				),
-		hours.length < 2 ? '' : picture('The first hours', 'opens and clicks by hour', hoursPicture(hours)),
-		hasOpens ? picture('Opens in the week', 'opens by weekday and hour', weekPicture(week)) : '',
+		hours.length < 2 || chart === 'none'
+			? ''
+			: picture('The first hours', 'opens and clicks by hour', hoursPicture(hours)),
+		showsWeek ? picture('Opens in the week', 'opens by weekday and hour', weekPicture(week)) : '',
 		bounces.domains.length === 0
 			? ''
 			: table(
@@ -135,13 +146,14 @@ function detailSections({ details, links, isOfDays }: NonNullable<SavedReport['d
 }
 
 /** A picture for each list that has changed. */
-function growth(lists: readonly ListGrowth[]): string {
+function growth({ chart }: SavedReport, lists: readonly ListGrowth[]): string {
 	if (lists.length === 0) return '';
 	const changed = lists.filter((list) => list.added + list.unsubscribed + list.bounced + list.left > 0);
+	const drawn = chart === 'none' ? [] : changed;
 	return [
 		table(growthTitle, growthHeader, lists.map(growthRow)),
 		'<p>Subscribers of today by the day they came, and by the day they unsubscribed, bounced, complained or were stopped. Deleted ones are not among them.</p>',
-		...changed.map((list) => {
+		...drawn.map((list) => {
 			const label = `subscribers of ${list.name} who came and who left, by day`;
 			return picture(list.name, label, growthPicture(list), 'h3');
 		}),

@@ -35,15 +35,34 @@ function properties(values: Readonly<Record<string, string>>): string {
 
 const size = { width: 760, height: 260 };
 
-/** One file of its own: the days, under the report's name. */
+interface Picture {
+	title: string;
+	label: string;
+	svg: string;
+}
+
+/** The picture that a report was asked for; null: none. */
+export function chartOf(saved: SavedReport): Picture | null {
+	if (saved.chart === 'none') return null;
+	if (saved.chart === 'heat') {
+		const svg = weekPicture(saved.detailed?.details.week ?? []);
+		return { title: 'Opens in the week', label: 'opens by weekday and hour', svg };
+	}
+	const svg = daysPicture(saved, saved.chart === 'line' ? 'line' : 'bar');
+	return { title: 'By day', label: 'what was sent, opened and clicked by day', svg };
+}
+
+/** One file of its own: the chart, under the report's name. */
 export function pictureOf(saved: SavedReport): string {
 	const { width, height } = size;
-	const title = escapeHtml(clean(saved.title));
+	const drawn = chartOf(saved);
+	const hours = saved.chart === 'heat' ? `: ${drawn?.label}` : '';
+	const title = escapeHtml(clean(saved.title + hours));
 	return withoutProperties(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + 44}" role="img" aria-label="${title}">
 <style>${darkOnly()}</style>
 <rect width="${width}" height="${height + 44}" fill="var(--paper)"/>
 <text x="16" y="28" font-family="sans-serif" font-size="17" fill="var(--ink)">${title}</text>
-<g transform="translate(0 44)">${daysPicture(saved)}</g>
+<g transform="translate(0 44)">${drawn?.svg ?? ''}</g>
 </svg>
 `);
 }
@@ -64,12 +83,12 @@ function darkOnly(): string {
 }
 
 /** What was sent and opened by day, and clicked where it is told. */
-export function daysPicture({ days }: SavedReport): string {
+function daysPicture({ days }: SavedReport, sent: Course['type']): string {
 	const labels = days.map(({ date }) => date);
 	const hasClicks = days.some(({ clicked }) => clicked !== undefined);
 	const clicks: Course = { name: 'clicked', type: 'line', values: days.map(({ clicked = 0 }) => clicked) };
 	return courses(labels, [
-		{ name: 'sent', type: 'bar', values: days.map(({ sent }) => sent) },
+		{ name: 'sent', type: sent, values: days.map(({ sent }) => sent) },
 		{ name: 'opened', type: 'line', values: days.map(({ opened }) => opened) },
 		...(hasClicks ? [clicks] : []),
 	]);

@@ -11,6 +11,8 @@ import type { DetailedReport } from './report-details.js';
 export interface SavedReport {
 	/** From outside: the name of a campaign. */
 	title: string;
+	/** The picture asked for; `none`: a page without any. */
+	chart: 'bars' | 'line' | 'heat' | 'none';
 	report: Report;
 	/** Null: the service does not tell them. */
 	detailed: DetailedReport | null;

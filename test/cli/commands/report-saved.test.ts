@@ -61,6 +61,23 @@ describe('a saved report', () => {
 		);
 	});
 
+	it('has the chart that is asked for, in a page and as a picture', async () => {
+		const pictures = (page: string) => page.match(/(?<=role="img" aria-label=")[^"]*/g) ?? [];
+		const byDay = 'what was sent, opened and clicked by day';
+		const page = async (chart: string) => saved(`${chart}.html`, '--chart', chart);
+		expect(pictures(await page('bars'))[0]).toBe(byDay);
+		expect(pictures(await page('line'))[0]).toBe(byDay);
+		const heated = pictures(await page('heat'));
+		expect(heated[0]).toBe('opens by weekday and hour');
+		expect(heated).not.toContain(byDay);
+		expect(pictures(await page('none'))).toEqual([]);
+		const [bars, line, heat] = await Promise.all(
+			['bars', 'line', 'heat'].map((chart) => saved(`${chart}.svg`, '--chart', chart)),
+		);
+		expect(new Set([bars, line, heat]).size).toBe(3);
+		expect(heat).toMatch(/: opens by weekday and hour<.*>Mon<.*>Sun</s);
+	});
+
 	it('replaces no file without --force, and leaves none behind', async () => {
 		await writeFile(path('mine.html'), 'mine');
 		const again = ['campaigns', 'report', hostile, '--save', path('mine.html'), ...now];
@@ -77,6 +94,14 @@ describe('a saved report', () => {
 	it.each([
 		[['--save', 'r.xlsx'], 'the name says no form of a report'],
 		[['--save', 'r.html', '--excel'], '--excel goes with a file that ends in .csv'],
+		[['--save', 'r.csv', '--chart', 'heat'], '--chart heat: a .csv file holds no chart'],
+		[['--save', 'r.md', '--chart', 'line'], '--chart line: a .md file holds no chart'],
+		[['--save', 'r.svg', '--chart', 'none'], '--chart none: a .svg file is the chart'],
+		[
+			['--save', 'r.html', '--chart', 'spark'],
+			'--chart spark is for a terminal; a .html file holds bars, line, heat',
+		],
+		[['--save', 'r.html', '--chart', 'heat', '--human'], '--chart heat is for all messages'],
 		[['--excel'], '--excel goes with --save FILE'],
 		[['--force'], '--force goes with --save FILE'],
 	])('refuses %j', async (more, message) => {

@@ -119,6 +119,16 @@ describe('mailctl report', () => {
 		expect(result.stderr.split('\n')[0]?.replace('error: ', '')).toMatch(message);
 	});
 
+	it.each([
+		['open_percent>2', 'did you mean opened_percent?'],
+		['click_percent>2', 'did you mean clicked_percent?'],
+		['bounced_percent>2', 'did you mean opened_percent or softbounced_percent or hardbounced_percent?'],
+		['moon>2', /names are sent, opened, .*redirected_percent/],
+	])('answers --fail-if %s by the names it may mean', async (test, hint) => {
+		const { stderr } = await project.run(['report', '--fail-if', test, ...now]);
+		expect(stderr.split('\n')[1]).toMatch(hint);
+	});
+
 	it('that begins after today is refused in the words of its options, and says which day it is', async () => {
 		const { code, stdout, stderr } = await project.run(['report', '--from', '2026-11-08', ...now]);
 		expect({ code, stdout, stderr }).toEqual({

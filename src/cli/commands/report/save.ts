@@ -13,16 +13,27 @@ import type { ReportRun } from '../report.js';
 const formats = ['html', 'svg', 'png', 'csv', 'json', 'md'] as const;
 type Format = (typeof formats)[number];
 
+/** What a file may show; `bars` goes without saying, so it asks nothing of a table. */
+const charts: Readonly<Record<Format, readonly ReportRun['chart'][]>> = {
+	html: ['bars', 'line', 'heat', 'none'],
+	svg: ['bars', 'line', 'heat'],
+	png: ['bars', 'line', 'heat'],
+	csv: ['bars', 'none'],
+	json: ['bars', 'none'],
+	md: ['bars', 'none'],
+};
+
 /** Where a report goes; null: to standard output. */
 export interface Saving {
 	path: string;
 	format: Format;
+	chart: SavedReport['chart'];
 	isExcel: boolean;
 	force: boolean;
 }
 
 /** Throws `UsageError` before anything is asked of the service. */
-export function savingOf({ save, excel, force, watch }: ReportRun): Saving | null {
+export function savingOf({ save, excel, force, watch, chart }: ReportRun): Saving | null {
 	if (save === undefined) {
 		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} goes with --save FILE`);
 		return null;
@@ -35,13 +46,21 @@ export function savingOf({ save, excel, force, watch }: ReportRun): Saving | nul
 			hint: `end it in ${formats.map((one) => `.${one}`).join(', ')}`,
 		});
 	if (excel && format !== 'csv') throw new UsageError('--excel goes with a file that ends in .csv');
-	return { path: save, format, isExcel: excel, force };
+	if (chart === 'spark' || !charts[format].includes(chart)) throw new UsageError(refusalOf(format, chart));
+	return { path: save, format, chart, isExcel: excel, force };
+}
+
+function refusalOf(format: Format, chart: ReportRun['chart']): string {
+	const held = charts[format].filter((one) => one !== 'none');
+	if (held.length === 1) return `--chart ${chart}: a .${format} file holds no chart`;
+	if (chart === 'none') return `--chart none: a .${format} file is the chart`;
+	return `--chart ${chart} is for a terminal; a .${format} file holds ${held.join(', ')}`;
 }
 
 /** Reads what is missing, writes the file, and says so. Throws `TableError` for a file that is there. */
 export async function saveReport(
 	cx: CommandContext,
-	{ path, format, isExcel, force }: Saving,
+	{ path, format, chart, isExcel, force }: Saving,
 	{
 		title,
 		report,
@@ -53,7 +72,8 @@ export async function saveReport(
 	const file = await createOutputFile(path, force ? 'replace' : 'refuse');
 	try {
 		const lists = isOfCampaign || format !== 'html' ? [] : await largestLists(cx);
-		const saved = { title, report, detailed, lists, days: daysOf(report, detailed), madeAt: cx.clock.now() };
+		const days = daysOf(report, detailed);
+		const saved = { title, chart, report, detailed, lists, days, madeAt: cx.clock.now() };
 		await file.write(await contentOf(cx, saved, { format, isExcel }));
 		await file.finish();
 	} finally {
