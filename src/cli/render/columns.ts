@@ -21,7 +21,7 @@ export interface Column<T> {
 	 * no column is left to leave out.
 	 */
 	isKept?: 'id' | 'name' | 'address';
-	/** Left out of a table where a terminal has no room for it; the widest of them first. */
+	/** Left out of a table where a terminal has no room for it: those without anything in them first, then the widest. */
 	isOptional?: boolean;
 	/** A number of things, not a name: a table groups its digits. */
 	isCount?: boolean;

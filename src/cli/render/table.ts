@@ -19,6 +19,8 @@ export interface Layout {
 
 /** No column is squeezed below this: numbers and dates stay whole, and names stay distinct. */
 const leastCells = 16;
+/** Down to this texts and names give way to columns that say something, and not to others. */
+const readableCells = 32;
 /** An id, an address or a name that is shortened to this is still told from others: `0b0e2b7c…d2e3f`. */
 const leastKept = 14;
 /** The least room of a card's value. */
@@ -61,28 +63,46 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * Shortens texts and names first, leaves optional columns out next, then shortens ids, and addresses last; `null` when even
- * that does not fit.
+ * Shortens texts and names as far as they are readable, leaves optional columns out that say nothing, shortens texts and
+ * names further, leaves other optional columns out, then shortens ids, and addresses last; `null` when even that does not fit.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
-	let shown = [...measured];
-	for (;;) {
-		const widths = squeezed(shown, room, []);
-		if (widths !== null) return withWidths(shown, widths);
-		const optional = shown.filter(({ column }) => column.isOptional === true);
-		const widestOne = optional.reduce<Measured<T> | null>(
-			(found, one) => (found === null || one.width > found.width ? one : found),
-			null,
-		);
-		if (widestOne === null) break;
-		shown = shown.filter((one) => one !== widestOne);
-	}
+	const isOptional = ({ column }: Measured<T>) => column.isOptional === true;
+	const saying = withoutWidest(measured, (shown) => squeezed(shown, room, [], readableCells) !== null, {
+		among: (one) => isOptional(one) && saysNothing(one),
+	});
+	const shown = withoutWidest(saying, (shown) => squeezed(shown, room, []) !== null, { among: isOptional });
 	// Addresses last.
-	for (const shortened of [['id'], ['id', 'name'], ['id', 'name', 'address']] as const) {
+	for (const shortened of [[], ['id'], ['id', 'name'], ['id', 'name', 'address']] as const) {
 		const widths = squeezed(shown, room, shortened);
 		if (widths !== null) return withWidths(shown, widths);
 	}
 	return null;
+}
+
+/** Leaves out the columns that need the most room, one after the other, until it fits or none is left to leave out. */
+function withoutWidest<T>(
+	columns: readonly Measured<T>[],
+	fits: (shown: readonly Measured<T>[]) => boolean,
+	{ among }: { among: (one: Measured<T>) => boolean },
+): readonly Measured<T>[] {
+	let shown = columns;
+	while (!fits(shown)) {
+		const widest = shown
+			.filter(among)
+			.reduce<Measured<T> | null>(
+				(found, one) => (found === null || leastOf(one) > leastOf(found) ? one : found),
+				null,
+			);
+		if (widest === null) break;
+		shown = shown.filter((one) => one !== widest);
+	}
+	return shown;
+}
+
+/** No row has anything in it: nothing, or none of what it counts. */
+function saysNothing<T>({ cells }: Measured<T>): boolean {
+	return cells.every((cell) => cell === '' || cell === '0');
 }
 
 function withWidths<T>(shown: readonly Measured<T>[], widths?: readonly number[]): readonly Fitted<T>[] {
@@ -91,18 +111,28 @@ function withWidths<T>(shown: readonly Measured<T>[], widths?: readonly number[]
 
 type Kept = NonNullable<Column<never>['isKept']>;
 
-/** `shortened`: as far as can be. */
-function squeezed<T>(shown: readonly Measured<T>[], room: number, shortened: readonly Kept[]) {
-	const least = shown.map(({ column: { isWhole, isKept }, width }) => {
-		if (isWhole === true) return width;
-		if (isKept !== undefined && shortened.includes(isKept)) return leastKept;
-		return isKept === undefined || isKept === 'name' ? leastCells : width;
-	});
+/** `shortened`: as far as can be. `readable`: to which texts and names are. */
+function squeezed<T>(
+	shown: readonly Measured<T>[],
+	room: number,
+	shortened: readonly Kept[],
+	readable = leastCells,
+) {
 	return squeeze(
 		shown.map(({ width }) => width),
 		room,
-		least,
+		shown.map((one) => leastOf(one, shortened, readable)),
 	);
+}
+
+function leastOf<T>(
+	{ column: { isWhole, isKept }, width }: Measured<T>,
+	shortened: readonly Kept[] = [],
+	readable = leastCells,
+): number {
+	if (isWhole === true) return width;
+	if (isKept !== undefined && shortened.includes(isKept)) return leastKept;
+	return isKept === undefined || isKept === 'name' ? Math.min(width, readable) : width;
 }
 
 /** `Math.max(...)` of a spread is limited by the stack: at most so many rows are measured at once. */

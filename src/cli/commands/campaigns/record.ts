@@ -90,7 +90,7 @@ export const listColumns: Columns<CampaignRecord> = [
 	},
 	column('recipients', 'RECIPIENTS', { ...count, isOptional: true }),
 	column('sent', 'SENT', count),
-	column('opened', 'OPENED', count),
+	column('opened', 'OPENED', { ...count, isOptional: true }),
 	column('clicked', 'CLICKED', { ...count, isOptional: true }),
 	column('bounced', 'BOUNCED', { ...count, isOptional: true }),
 	column('subject', 'SUBJECT', { wide: true }),

@@ -20,7 +20,7 @@ import { isUuid } from '../../verbs/resolve.js';
 
 /** Of a message as lists show it. */
 export const messageColumns: Columns<Message> = [
-	column('id', 'ID', { isName: true, isKept: 'id' }),
+	column('id', 'ID', { isName: true, isKept: 'id', isOptional: true }),
 	column('to', 'TO', { isKept: 'address' }),
 	column('state', 'STATE'),
 	column('subject', 'SUBJECT', { isOptional: true }),
