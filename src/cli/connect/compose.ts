@@ -75,6 +75,7 @@ async function composed(
 		request.bulk ||
 		variableNames(compiled.variables).some((name) => isLink(name) && !Object.hasOwn(request.variables, name));
 	return {
+		...{ from, to: request.to },
 		raw: withFiles(encodeFile),
 		withoutFiles: withFiles(() => Buffer.alloc(0)),
 		...compiled.preview({ variables }),

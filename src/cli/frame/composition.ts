@@ -35,6 +35,8 @@ export interface RenderedContent {
 
 /** A finished message: its bytes (RFC 5322), and its parts. */
 export interface ComposedMessage extends RenderedContent {
+	from: string;
+	to: string;
 	raw: Buffer;
 	/** The same with nothing in the place of each file. */
 	withoutFiles: Buffer;

@@ -297,7 +297,9 @@ describe('mailctl send', () => {
 			'--preview',
 			'text',
 		]);
-		expect(open.stderr).toBe('warning: no value for #nope#\n');
+		expect(open.stderr).toBe(
+			'warning: no value for #nope#\nFrom: news@example.com\nTo: a@b.co\nSubject: Hello\n',
+		);
 		expect(await project.run([...toAnn, '--preview', 'html'])).toEqual({
 			code: 2,
 			stdout: '',

@@ -165,6 +165,7 @@ export async function showPreview(
 		);
 	if (eml !== undefined && eml !== '-') await cx.note(`wrote ${eml}`);
 	if (preview === undefined) return;
+	await sayWhoseItIs(cx, composed);
 	if (preview === 'browser') {
 		const { openInBrowser } = await import('./browser.js');
 		const page = await openInBrowser(cx, composed);
@@ -176,6 +177,12 @@ export async function showPreview(
 	const part = preview === 'html' ? (composed.html ?? '') : withFiles;
 	const text = cx.io.stdout.isTTY ? cleanLines(part) : part;
 	await cx.out.raw(text.endsWith('\n') ? text : `${text}\n`);
+}
+
+/** Its headers for a person, beside the part; on a terminal a blank line follows. */
+async function sayWhoseItIs(cx: CommandContext, { from, to, subject }: ComposedMessage): Promise<void> {
+	const lines = [`From: ${from}`, `To: ${to}`, `Subject: ${subject}`];
+	await cx.note([...lines, ...(cx.io.stdout.isTTY ? [''] : [])].join('\n'));
 }
 
 async function writeNew(path: string, bytes: Buffer): Promise<void> {

@@ -469,7 +469,9 @@ describe('mailctl send --list', () => {
 	});
 
 	it('shows the first message and sends nothing with --preview and --dry-run', async () => {
-		expect((await project.run(send('--preview', 'text'))).stdout).toBe('Hi Ann\n');
+		const shown = await project.run(send('--preview', 'text'));
+		expect(shown.stdout).toBe('Hi Ann\n');
+		expect(shown.stderr).toContain('From: news@example.com\nTo: ann@example.com\nSubject: News for Oslo\n');
 		expect(await project.json(send('-n'))).toMatchObject({
 			dry_run: true,
 			list_id: 1,

@@ -106,8 +106,9 @@ describe('rows through a pipe', () => {
 			await project.run([...mail, '--csv', '-', '--preview', 'text', '--dry-run'], { stdin: bytes }),
 		];
 		const warning = 'warning: standard input: read as windows-1251, probably (--encoding names another)\n';
-		expect([ofPipe.code, ofPipe.stderr]).toEqual([0, warning]);
-		expect(ofFile.stderr).toBe(warning.replace('standard input', 'late.csv'));
+		const shown = 'From: news@example.com\nTo: r0@example.com\nSubject: S\n';
+		expect([ofPipe.code, ofPipe.stderr]).toEqual([0, warning + shown]);
+		expect(ofFile.stderr).toBe(warning.replace('standard input', 'late.csv') + shown);
 	});
 
 	it('want a folder for temporary files', async () => {

@@ -337,7 +337,8 @@ describe('the finished message on a deployment', () => {
 			stdout: '<p>Ann <a href="https://deployment.invalid/unsubscribe">bye</a></p>\n',
 			stderr:
 				'https://deployment.invalid/… stands for the links that the deployment makes for each message\n' +
-				'not checked: the settings and rules of this deployment that it does not tell; it may still refuse this\n',
+				'not checked: the settings and rules of this deployment that it does not tell; it may still refuse this\n' +
+				'From: news@example.com\nTo: ann@example.com\nSubject: Hi Ann\n',
 		});
 		const eml = await run([...words, ...html, '--eml', '-']);
 		expect(eml.stdout).toMatch(/^Subject: Hi Ann\r$/m);
