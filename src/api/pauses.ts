@@ -16,9 +16,11 @@ export function isHeldReason(reason: string | null): boolean {
 	return reason?.startsWith(held) ?? false;
 }
 
-/** For a queue that `engine restore` has paused; `backup`: its file and time. */
-export function restoredReason(backup: string): string {
-	return `${restored}${backup}: what was sent after that waits here again`;
+/** For a queue that `engine restore` has paused; `backup`: its file and time; `waiting`: messages in it. */
+export function restoredReason(backup: string, waiting: number): string {
+	if (waiting === 0) return `${restored}${backup}`;
+	const messages = waiting === 1 ? '1 message waits' : `${waiting} messages wait`;
+	return `${restored}${backup}: ${messages}, which may have been sent since`;
 }
 
 /** Completes "paused …": by which hand. */

@@ -47,11 +47,11 @@ export interface MaintenanceReads {
 export interface MaintenanceWrites {
 	/**
 	 * For the copy of a database that takes its place, on which no other process works: messages whose delivery was under
-	 * way become `uncertain`, and the queue is paused. `waiting`: messages that would be sent once it is resumed. `erasures`:
+	 * way become `uncertain`, and the queue is paused. `backup`: its file and time. `waiting`: messages that would be sent once it is resumed. `erasures`:
 	 * of the original, null where they cannot be read; `erased`: persons who are in the copy and were erased since.
 	 */
 	settleRestored(c: {
-		reason: string;
+		backup: string;
 		erasures: StoredErasures | null;
 		now: Micros;
 	}): Promise<{ uncertain: number; waiting: number; erased: number }>;

@@ -81,6 +81,8 @@ describe('engine restore', () => {
 		expect(look(join(folder, kept))).toMatchObject({ sound: 'ok', subscribers: 11 });
 		expect([modeOf(db), modeOf(join(folder, kept))]).toEqual(['600', '600']);
 		expect(json('doctor', '--only', 'database').ok ?? true).toBe(true);
+		const why = json('engine', 'status').paused.reason;
+		expect(why, 'nothing waits').toMatch(/^restored from copy\.db of [\d: -]+ UTC$/);
 	});
 
 	it.each([
@@ -184,6 +186,9 @@ describe('engine restore', () => {
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('engine queue resume') });
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('1 message may or may not have been sent');
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('the queue is paused, and 1 message waits');
+		expect((await run(['engine', 'status', '-o', 'json'])).stdout).toMatch(
+			/"restored from .* UTC: 1 message waits, which may have been sent since"/,
+		);
 		await run(['worker', '--drain']);
 		expect(sink.received).toHaveLength(0);
 		await json(['engine', 'queue', 'resume']);

@@ -5,7 +5,6 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
-import { restoredReason } from '../../api/pauses.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import { DatabaseMarked } from '../../store/moving.js';
 import {
@@ -220,10 +219,10 @@ async function settle(
 	forgetProcesses(copy, plan.place);
 	const store = await openStore(copy, { clock, mode: 'existing', keys });
 	const of = plan.newest === null ? '' : ` of ${plan.newest.slice(0, 16).replace('T', ' ')} UTC`;
-	const reason = restoredReason(`${file}${of}`);
+	const backup = `${file}${of}`;
 	const settleAll = async () => {
 		const erasures = original.erasures(keys);
-		const { erased, ...settled } = await store.writes.settleRestored({ reason, erasures, now: clock.now() });
+		const { erased, ...settled } = await store.writes.settleRestored({ backup, erasures, now: clock.now() });
 		const { subscribers } = await store.reads.status();
 		return { subscribers, ...settled, erased: erasures === null ? null : erased };
 	};

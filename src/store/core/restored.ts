@@ -3,6 +3,7 @@
  * in the copy, and erased persons who are in it.
  */
 import type { EmailKey } from '../../api/address.js';
+import { restoredReason } from '../../api/pauses.js';
 import { erasedHash } from '../../engine/rules/erasure.js';
 import type { StoredErasures } from '../maintenance.js';
 import type { Command, Operations } from '../operations.js';
@@ -16,7 +17,7 @@ import type { Sql } from './sql.js';
 /** Runs in one transaction of the caller. */
 export async function settleRestored(
 	sql: Sql,
-	{ reason, erasures, now }: Command<'settleRestored'>,
+	{ backup, erasures, now }: Command<'settleRestored'>,
 ): ReturnType<Operations['settleRestored']> {
 	const erased = erasures === null ? 0 : await eraseAgain(sql, erasures, now);
 	const leased = await sql.all<{ message: string; fence: number }>(
@@ -35,13 +36,11 @@ export async function settleRestored(
 		now,
 		'sending',
 	);
+	const states = countStates(await waitingLanes(sql, null));
+	const waiting = (states.get('queued') ?? 0) + (states.get('deferred') ?? 0);
+	const reason = restoredReason(backup, waiting);
 	await createQueuePauses(sql).pause({ kind: 'manual', reason, retry_at: null, now });
-	const waiting = countStates(await waitingLanes(sql, null));
-	return {
-		uncertain: leased.length,
-		waiting: (waiting.get('queued') ?? 0) + (waiting.get('deferred') ?? 0),
-		erased,
-	};
+	return { uncertain: leased.length, waiting, erased };
 }
 
 /** The erasures of a database, for a backup that takes its place. */

@@ -268,7 +268,7 @@ describe('the queue', () => {
 		expect(await found(db, 'queue.paused')).toMatchObject([
 			{
 				message: expect.stringMatching(
-					/^it was paused by engine restore at .* UTC: restored from .*\.backup of /,
+					/^it was paused by engine restore at .* UTC: restored from .*\.backup of [\d: -]+UTC: 3 messages wait, which may have been sent since$/,
 				),
 				fix: [
 					'cancel what was sent after the backup, then send again:',
