@@ -1,6 +1,6 @@
 /** The input of a campaign besides recipients, and its results: the plain data of `Campaigns`. */
 import type { Call } from './api.js';
-import type { AcceptCounts, CampaignSpec, CampaignStatus, Session } from './capabilities.js';
+import type { AcceptCounts, CampaignSpec, CampaignStatus, Recipient, Session } from './capabilities.js';
 import { ApiError } from './errors.js';
 import type { MessageState, Uuid, WireDateTime } from './records.js';
 
@@ -60,6 +60,8 @@ export interface CampaignFilter {
 
 /** Distinct messages of a campaign by event. Opens and clicks by people; `machine_` only by machines. */
 export interface CampaignFigures {
+	/** Its own once it is released, and those of send calls that joined it. */
+	created: number;
 	sent: number;
 	opened: number;
 	machine_opened: number;
@@ -71,7 +73,7 @@ export interface CampaignFigures {
 }
 
 /** A campaign in a list, without its bodies. */
-export interface Campaign extends Omit<CampaignStatus, 'messages' | 'lists' | 'attachments'> {
+export interface Campaign extends Omit<CampaignStatus, 'messages' | 'joined' | 'lists' | 'attachments'> {
 	/** Rows put so far. */
 	position: number;
 	/** All its rows were put: see `Campaigns.complete`. */
@@ -116,6 +118,12 @@ export interface CampaignResult {
 export interface CampaignResults {
 	results: readonly CampaignResult[];
 	next: number | null;
+}
+
+/** At most 4 MiB; `first` counts rows from 0, so a batch whose answer was lost is put again. */
+export interface RecipientBatch {
+	first: number;
+	recipients: readonly Recipient[];
 }
 
 /** One send request of a campaign of requests; checked like a send call. */

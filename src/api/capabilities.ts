@@ -19,6 +19,7 @@ import type {
 	CampaignSource,
 	ListAdding,
 	ListCounts,
+	RecipientBatch,
 	RequestBatch,
 	ResultsRequest,
 	Timing,
@@ -278,7 +279,10 @@ export interface CampaignStatus {
 	state: 'staged' | 'released' | 'canceled';
 	/** Released, and no message waits for a try, or for a decision where a service may have received it. */
 	is_finished: boolean;
+	/** Of its own recipients or requests. */
 	messages: CampaignMessages;
+	/** Messages of send calls that joined it by its UUID; absent: none. They do not wait for it, nor it for them. */
+	joined?: CampaignMessages;
 	/** Recipients found, staged or not. */
 	counts: AcceptCounts;
 	/** When it may leave; absent: from its release on. */
@@ -297,12 +301,6 @@ export interface Recipient {
 	line?: number;
 	/** The source's row is not valid: it counts as rejected and is kept with this error. */
 	refused?: { code: string; error: string };
-}
-
-/** At most 4 MiB; `first` counts rows from 0, so a batch whose answer was lost is put again. */
-export interface RecipientBatch {
-	first: number;
-	recipients: readonly Recipient[];
 }
 
 /** Campaigns: staged, then released in one step. Throws `not_found`, `conflict`, `invalid`. */

@@ -41,7 +41,6 @@ export type DetailsQuery = Pick<ReportQuery, 'date_from' | 'date_to' | 'campaign
 
 /** Distinct messages by event. Opens and clicks by people; `machine_` only by machines. */
 export interface Figures extends CampaignFigures {
-	created: number;
 	complained: number;
 }
 

@@ -5,7 +5,7 @@ import { type CampaignSpec, need } from '../../src/api/capabilities.js';
 import type { Subject } from './api.suite.js';
 
 const none = {
-	...{ sent: 0, opened: 0, machine_opened: 0, clicked: 0, machine_clicked: 0 },
+	...{ created: 0, sent: 0, opened: 0, machine_opened: 0, clicked: 0, machine_clicked: 0 },
 	...{ unsubscribed: 0, softbounced: 0, hardbounced: 0 },
 };
 

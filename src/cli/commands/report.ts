@@ -58,7 +58,7 @@ const report = command({
 	summary: 'how many messages were sent, opened, bounced',
 	description:
 		'Without dates it covers the seven days that end today, in the time zone of the service; with --campaign the whole ' +
-		'life of the campaign, on a database or a mailctl server, which know which campaigns there are. Figures are kept by ' +
+		'life of the campaign, on a database or a mailctl server, which know which campaigns there are. All mail counts, a test mail too, which is of no campaign. Figures are kept by ' +
 		'day; with --tag all messages of the tag are counted, which takes as long as there are many.',
 	options: reportOptions,
 	examples: [

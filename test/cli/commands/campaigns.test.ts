@@ -22,6 +22,18 @@ const content = ['send', '--from', 'news@example.com', '--list', '1', '--text', 
 const words = [...content, '--subject', 'Spring news!'];
 const agreed = [...words, '--yes', '--expect-count', '2'];
 
+const single = [
+	'send',
+	'--from',
+	'news@example.com',
+	'--to',
+	'cid@example.com',
+	'--subject',
+	'S',
+	'--text',
+	'Hi',
+];
+
 interface Sent {
 	name: string;
 	id: string;
@@ -81,6 +93,20 @@ describe('mailctl campaigns', () => {
 				'https://example.com/?q=%22a%22&n=#name#,0,0,0,0,0,1\r\n',
 		);
 		expect((await project.run(['campaigns', 'links', 'unknown'])).code).toBe(3);
+	});
+
+	it('count what send --to adds to them, as the list of their messages does', async () => {
+		const { id, name } = (await project.json([...agreed, '--again', '--campaign', 'joined'])) as Sent;
+		await project.json([...single, '--campaign', name]);
+		expect(await project.json(['messages', 'list', '--campaign', name])).toHaveLength(3);
+		const counts = { id, recipients: 3, joined: 1, staged: 2, sent: 3 };
+		expect(await project.json(['campaigns', 'get', name])).toMatchObject({
+			...counts,
+			messages: { sent: 3 },
+		});
+		expect(await project.json(['campaigns', 'list', '--limit', '1'])).toMatchObject([counts]);
+		const { stdout } = await project.run(['campaigns', 'get', name, '-o', 'table']);
+		expect(stdout).toContain('MESSAGES         3 sent; 1 joined by send --to\n');
 	});
 
 	it('say of days without events which days have some', async () => {

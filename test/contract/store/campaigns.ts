@@ -232,6 +232,25 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
 		});
 
+		it('tells what joined it by its UUID apart, in its figures too, before and after its release', async () => {
+			const campaign = await staged('job');
+			const page = { page: 1, page_size: 9, key: 'job', now: noon };
+			const told = async () => ({
+				...(await store.reads.campaignStatus({ id: campaign, now: noon })),
+				created: (await store.reads.pageCampaigns(page)).results[0]?.figures?.created,
+			});
+			expect(await told()).toMatchObject({ messages: { staged: 3 }, created: 0 });
+			expect(await told()).not.toHaveProperty('joined');
+			await send(store, ['x@example.org', 'y@example.org'], { campaign });
+			await send(store, ['z@example.org']);
+			expect(await told()).toMatchObject({ messages: { staged: 3 }, joined: { queued: 2 }, created: 2 });
+			await release(campaign, 3);
+			expect(await told()).toMatchObject({ messages: { queued: 3 }, joined: { queued: 2 }, created: 5 });
+			for (let sent = 0; sent < 6; sent += 1)
+				await deliver(store, { kind: 'sent', reply: accepted250 }, noon + hour);
+			expect(await told()).toMatchObject({ messages: { sent: 3 }, joined: { sent: 2 }, is_finished: true });
+		});
+
 		it('keeps the rate of the last command that has sent it', async () => {
 			const command = campaignOf('job');
 			await store.writes.openCampaign(command);

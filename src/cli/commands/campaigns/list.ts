@@ -25,7 +25,7 @@ import {
 
 const listed =
 	'an array of campaigns: {"name", "id", "state", "type", "subject", "list_id", "source", "date_created", ' +
-	'"date_released", "recipients" (before suppression), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
+	'"date_released", "recipients" (before suppression), "joined" (those of send --to, where there are any), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
 	'"machine_opened", "clicked", "machine_clicked", "unsubscribed", "bounced", "softbounced", "hardbounced"}; opened and ' +
 	'clicked are by people, null what a service of others does not tell';
 

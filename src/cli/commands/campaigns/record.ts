@@ -1,6 +1,11 @@
 /** A campaign as its commands print it: the record of the API with the names for people, counts and figures. */
 
-import { type Campaign, type CampaignFigures, campaignState } from '../../../api/campaigns.js';
+import {
+	type Campaign,
+	type CampaignFigures,
+	type CampaignMessages,
+	campaignState,
+} from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
@@ -25,6 +30,7 @@ export type CampaignRecord = ReturnType<typeof recordOf>;
 /** `sent`: what a service of others took, where it does not tell what it sent. */
 export function recordOf(campaign: Campaign, sent: number) {
 	const { key, id, type, subject, list_id, source, counts, date_created, date_released } = campaign;
+	const joined = joinedTo(campaign);
 	return {
 		name: key,
 		id,
@@ -36,8 +42,9 @@ export function recordOf(campaign: Campaign, sent: number) {
 		date_created,
 		date_released,
 		...(campaign.date_dropped !== undefined && { date_dropped: campaign.date_dropped }),
-		recipients: recipientsOf(counts),
+		recipients: recipientsOf(counts) + joined,
 		...counts,
+		...(joined > 0 && { joined }),
 		...(campaign.plan !== undefined && { plan: campaign.plan }),
 		...rowsOf(campaign),
 		sent,
@@ -45,8 +52,14 @@ export function recordOf(campaign: Campaign, sent: number) {
 	};
 }
 
-function toldBy({ sent: _, softbounced, hardbounced, ...figures }: CampaignFigures) {
+function toldBy({ created: _, sent: __, softbounced, hardbounced, ...figures }: CampaignFigures) {
 	return { ...figures, bounced: softbounced + hardbounced, softbounced, hardbounced };
+}
+
+/** Messages of `send --to` that joined it. */
+function joinedTo({ figures, counts, date_released }: Campaign): number {
+	if (figures === null) return 0;
+	return Math.max(0, figures.created - (date_released === null ? 0 : counts.staged));
 }
 
 /** Messages that left. */
@@ -60,7 +73,11 @@ export type CampaignDetail = ReturnType<typeof detailOf>;
 export function detailOf(campaign: Campaign, status: CampaignStatus) {
 	// The status is the later look of the two.
 	const record = recordOf({ ...campaign, ...status }, sentOf(campaign, status));
-	const { messages, attachments } = status;
+	const { joined = {}, attachments } = status;
+	const states = Object.keys({ ...status.messages, ...joined }) as (keyof CampaignMessages)[];
+	const messages: CampaignMessages = Object.fromEntries(
+		states.sort().map((state) => [state, (status.messages[state] ?? 0) + (joined[state] ?? 0)]),
+	);
 	return { ...record, messages, ...(attachments !== undefined && { attachments }) };
 }
 
@@ -149,11 +166,15 @@ export const detailColumns: Columns<CampaignDetail> = [
 	},
 ];
 
-/** `20 sent, 1 bounced`, and when retention has deleted them. */
-function messagesText({ messages, date_dropped }: CampaignDetail): string {
+/** `20 sent, 1 bounced`, which of them joined it, and when retention has deleted them. */
+function messagesText({ messages, joined, date_dropped }: CampaignDetail): string {
 	const states = Object.entries(messages)
 		.map(([state, count]) => `${numberText(count)} ${state}`)
 		.join(', ');
 	const day = date_dropped?.slice(0, 10);
-	return day === undefined ? states : `${states}; deleted since ${day} (keep_messages)`;
+	return [
+		states,
+		...(joined === undefined ? [] : [`${numberText(joined)} joined by send --to`]),
+		...(day === undefined ? [] : [`deleted since ${day} (keep_messages)`]),
+	].join('; ');
 }

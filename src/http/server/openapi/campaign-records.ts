@@ -31,12 +31,13 @@ export const campaignSchemas: Readonly<Record<string, JsonSchema>> = {
 			state: { type: 'string', enum: ['staged', 'released', 'canceled'] },
 			is_finished: { type: 'boolean' },
 			messages: states,
+			joined: states,
 			counts: ref('AcceptCounts'),
 			plan: ref('CampaignPlan'),
 			lists: listOf(ref('ListCounts')),
 			attachments: listOf(ref('AttachedFile')),
 		},
-		['plan', 'lists', 'attachments'],
+		['joined', 'plan', 'lists', 'attachments'],
 	),
 	Campaign: record(
 		{
@@ -105,6 +106,7 @@ export const campaignSchemas: Readonly<Record<string, JsonSchema>> = {
 		next: { type: ['integer', 'null'] },
 	}),
 	CampaignFigures: record({
+		created: count,
 		sent: count,
 		opened: count,
 		machine_opened: count,

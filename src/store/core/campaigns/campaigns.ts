@@ -14,10 +14,11 @@ import type { CampaignOpened, OpenCampaign } from '../../campaigns.js';
 import type { Command, Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
 import { attachmentErrors, attachmentsOf } from '../attachments.js';
+import { figuresOf } from '../figures/daily.js';
 import { createTally } from '../figures/tally.js';
 import { openingOf, planOf } from '../gates.js';
 import { findList } from '../lists.js';
-import { countByState } from '../messages/messages.js';
+import { countByState, countJoined } from '../messages/messages.js';
 import { loseLeases } from '../queue-lanes.js';
 import { flag, parseStored } from '../rows.js';
 import { findSender } from '../senders.js';
@@ -279,11 +280,22 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	const is_finished = state === 'released' && !is_sending;
 	const lists = await listCounts(sql, row, audienceOf(row).lists);
 	const attachments = await filesOf(sql, row);
+	const joined = await joinedTo(sql, row);
 	return {
 		...{ id, key, state, is_finished, messages, counts: countsOf(row), ...planOf(row, now) },
+		...(joined !== null && { joined }),
 		...(lists.length > 0 && { lists }),
 		...(attachments.length > 0 && { attachments }),
 	};
+}
+
+/** Null: the figures know of no message that is not its own. */
+async function joinedTo(
+	sql: Sql,
+	{ id, released_at, staged }: CampaignRow,
+): Promise<CampaignStatus['messages'] | null> {
+	const { created } = await figuresOf(sql, id);
+	return created > (released_at === null ? 0 : staged) ? await countJoined(sql, id) : null;
 }
 
 /** Of its one content; requests have their own. */

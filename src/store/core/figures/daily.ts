@@ -44,6 +44,7 @@ export async function figuresOf(sql: Sql, campaign: Uuid): Promise<CampaignFigur
 	const counted = (type: EventType, audience: Audience = 'all') =>
 		rows.find((row) => row.type === type && row.audience === audience)?.count ?? 0;
 	return {
+		created: counted('CREATED'),
 		sent: counted('SENT'),
 		opened: counted('OPENED', 'human'),
 		machine_opened: counted('OPENED') - counted('OPENED', 'human'),

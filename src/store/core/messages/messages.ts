@@ -67,6 +67,20 @@ export async function countByState(
 	return Object.fromEntries(counts);
 }
 
+/** As `countByState`, of the messages of send calls that joined the campaign. Walks all of its submissions. */
+export async function countJoined(sql: Sql, campaign: Uuid): Promise<Partial<Record<MessageState, number>>> {
+	const rows = await sql.all<{ state: MessageState; count: number }>(
+		// submissions_of_campaign, messages_of_submission
+		`SELECT ${seenState} AS state, count(*) AS count
+		FROM ${joined}
+		WHERE s.campaign = ? AND s.campaign_seq IS NULL
+		GROUP BY 1
+		ORDER BY 1`,
+		campaign,
+	);
+	return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+}
+
 interface WholeCampaign extends Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'> {}
 
 /** Null: none is seen, or retention has begun to delete its messages. */
