@@ -169,7 +169,7 @@ function courses(labels: readonly string[], series: readonly Course[], height = 
 			data: [...values],
 			barMaxWidth: 36,
 			showSymbol: labels.length < 2,
-			itemStyle: { color: `var(--${colour})`, opacity: name === 'sent' ? 0.45 : 1 },
+			itemStyle: { color: `var(--${colour})`, opacity: name === 'sent' && type === 'bar' ? 0.45 : 1 },
 			lineStyle: { color: `var(--${colour})`, width: 2 },
 			emphasis: { disabled: true },
 		})),

@@ -73,12 +73,16 @@ export type CampaignDetail = ReturnType<typeof detailOf>;
 export function detailOf(campaign: Campaign, status: CampaignStatus) {
 	// The status is the later look of the two.
 	const record = recordOf({ ...campaign, ...status }, sentOf(campaign, status));
-	const { joined = {}, attachments } = status;
-	const states = Object.keys({ ...status.messages, ...joined }) as (keyof CampaignMessages)[];
-	const messages: CampaignMessages = Object.fromEntries(
-		states.sort().map((state) => [state, (status.messages[state] ?? 0) + (joined[state] ?? 0)]),
-	);
-	return { ...record, messages, ...(attachments !== undefined && { attachments }) };
+	const { attachments } = status;
+	return { ...record, messages: messagesOf(status), ...(attachments !== undefined && { attachments }) };
+}
+
+/** Its own, and those that joined it. */
+function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages {
+	const sums = { ...messages };
+	for (const [state, count] of Object.entries(joined) as [keyof CampaignMessages, number][])
+		sums[state] = (sums[state] ?? 0) + count;
+	return sums;
 }
 
 /** What was read: rows of a file, or the people of a list, who are put together and are all there once it is released. */
