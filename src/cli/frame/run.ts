@@ -65,7 +65,11 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		// A closed output is not reported.
 		throw error instanceof OutputClosed
 			? error
-			: hinted(error, [...refusedToken(error, parsed, cx), ...takeHints()]);
+			: hinted(error, [
+					...refusedToken(error, parsed, cx),
+					...(await wrongBase(error, settings)),
+					...takeHints(),
+				]);
 	} finally {
 		deadline.stop();
 		await close();
@@ -87,6 +91,19 @@ function refusedToken(error: unknown, { command, globals }: Run, { settings, io 
 	const sent =
 		command.profiles === true ? { ...settings, target: { ...settings.target, profile: null } } : settings;
 	return [refusedTokenHint(sent, globals, io.env)];
+}
+
+/** The hint where a path that every deployment has is not there: the base URL is that of something else. */
+async function wrongBase(error: unknown, settings: Settings): Promise<Hint[]> {
+	const { code, hint, http } = classify(error);
+	if (code !== 'not_found' || hint !== null || http === null) return [];
+	const target = settings.target.target();
+	const { isFixedPath } = await import('../connect/fixed-paths.js');
+	if (target.kind !== 'remote' || !isFixedPath(http.path)) return [];
+	const asked = new URL(http.path, target.baseUrl).href;
+	return [
+		[`${http.method} ${asked} answered 404: is the base URL right? `, mailctl('doctor'), ' looks at it'],
+	];
 }
 
 /** Names the command in the refusal of an extension: users know commands, not extensions. */

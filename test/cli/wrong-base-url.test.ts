@@ -1,0 +1,47 @@
+/** A base URL of the right host with the wrong path: what every deployment has is not there. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cli } from '../support/cli.js';
+import { type ServedEngine, serveEngine } from '../support/served-engine.js';
+
+describe('a base URL with the wrong path', () => {
+	let served: ServedEngine;
+	beforeAll(async () => {
+		served = await serveEngine();
+	});
+	afterAll(() => served.close());
+
+	function run(words: string, path: string) {
+		const env = { MAILCTL_BASE_URL: served.url + path, MAILCTL_TOKEN: served.token };
+		return cli(words.split(' '), { env });
+	}
+
+	it.each([
+		['lists list', 'GET', '/sub/lists/'],
+		['lists get 99', 'GET', '/sub/lists/'],
+		['report', 'GET', '/stat/reports/events-report/'],
+		['send --from news@example.com --to a@example.com --subject s --text t', 'POST', '/message/send/'],
+	])('is asked about by mailctl %s, with what was asked', async (words, method, path) => {
+		const { code, stderr } = await run(words, '/wrong');
+		expect(code).toBe(3);
+		expect(stderr).toContain(
+			`hint: ${method} ${served.url}/wrong${path} answered 404: is the base URL right? mailctl doctor looks at it\n`,
+		);
+	});
+
+	it('is a hint for machines, and the rest of the error as it was', async () => {
+		const { error } = JSON.parse((await run('fields list -o json', '/wrong')).stderr);
+		const http = { status: 404, method: 'GET', path: '/wrong/sub/fields/' };
+		expect(error).toMatchObject({ code: 'not_found', exit_code: 3, message: 'Not found.', http });
+		expect(error.hint).toContain(`${served.url}/wrong/sub/fields/ answered 404: is the base URL right?`);
+	});
+
+	it.each([
+		'lists get 99',
+		'subscribers list --list 99',
+		'webhooks get 99',
+		'fields get 99',
+	])('is not suspected where a record is missing: mailctl %s', async (words) => {
+		const { code, stderr } = await run(words, '');
+		expect([code, stderr]).toEqual([3, expect.not.stringContaining('base URL')]);
+	});
+});
