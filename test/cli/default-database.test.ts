@@ -6,7 +6,7 @@ import { cli, makeHome } from '../support/cli.js';
 import { typing } from '../support/typing.js';
 
 describe('the default database', () => {
-	it('is made by whatever command comes first, which says so once', async () => {
+	it('is made by whatever command first changes something, which says so once', async () => {
 		const HOME = await makeHome();
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		const first = await cli(['engine', 'queue', 'pause'], { env: { HOME } });
@@ -16,7 +16,7 @@ describe('the default database', () => {
 	});
 
 	it('tells a person where else commands could go', async () => {
-		const { stderr } = await cli(['lists', 'list'], { columns: 120 });
+		const { stderr } = await cli(['engine', 'queue', 'pause'], { columns: 120 });
 		expect(stderr).toContain('made a new database: ');
 		expect(stderr).toContain('--db or MAILCTL_DB names another one; mailctl login is for a deployment');
 	});
@@ -24,7 +24,40 @@ describe('the default database', () => {
 	it('is made without a word by engine init, which tells it itself, and under --quiet', async () => {
 		const init = await cli(['engine', 'init']);
 		expect(init.stderr).not.toContain('a new database');
-		expect(await cli(['lists', 'list', '--quiet'])).toEqual({ code: 0, stdout: '', stderr: '' });
+		const add = ['fields', 'create', '--variable', 'CITY', '--name', 'City', '--quiet'];
+		expect(await cli(add)).toEqual({ code: 0, stdout: '1\n', stderr: '' });
+	});
+
+	it.each([
+		['lists list', 0],
+		['report', 0],
+		['campaigns list', 0],
+		['lists get 1', 3],
+		['lists list --exit-empty', 8],
+	])('is not made by mailctl %s, which reads it as empty and says so', async (line, code) => {
+		const HOME = await makeHome();
+		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
+		const path = join(HOME, '.local/share/mailctl/mailctl.db');
+		expect(run.code).toBe(code);
+		expect(run.stderr).toContain(`warning: there is no database at ${path} yet: read as an empty one\n`);
+		expect(existsSync(join(HOME, '.local'))).toBe(false);
+	});
+
+	it('is told to be missing with each way on, to a machine in one object', async () => {
+		const { code, stdout, stderr } = await cli(['lists', 'list', '-o', 'json']);
+		expect([code, stdout]).toEqual([0, '[]\n']);
+		const { warning, hint } = JSON.parse(stderr);
+		expect(warning).toMatch(/^there is no database at .*mailctl\.db yet: read as an empty one$/);
+		expect(hint).toMatch(
+			/mailctl engine init makes it.*--base-url URL or mailctl login is for a deployment/s,
+		);
+	});
+
+	it('is made by a view that is drawn again: it shows what comes', async () => {
+		const HOME = await makeHome();
+		const line = ['engine', 'queue', 'stats', '--watch', '1s', '--deadline', '1s'];
+		const run = await cli(line, { env: { HOME } });
+		expect(run.stderr).toContain('made a new database: ');
 	});
 
 	it('is not made by a command that needs none', async () => {

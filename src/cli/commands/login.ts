@@ -86,7 +86,7 @@ async function isFirst(cx: CommandContext, { profile, profiles }: ConfigFile): P
 	return !existsSync(database) || isEmpty(cx, database);
 }
 
-/** Any command makes the default database, a look too. A database that cannot be looked at counts as used. */
+/** A command makes the default database without being asked to. A database that cannot be looked at counts as used. */
 async function isEmpty(cx: CommandContext, database: string): Promise<boolean> {
 	try {
 		const { api, local, close } = await cx.connectTo({ kind: 'local', url: database, create: false });

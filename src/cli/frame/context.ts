@@ -146,7 +146,7 @@ export async function createContext(
 	const prompts = createPrompts(io, promptOptions(globals, settings, format, io, signal));
 	const listed: Shown[] = [];
 	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
-	const { columns, writes, createsDatabase } = parsed.command;
+	const { columns, writes, asksItself, createsDatabase } = parsed.command;
 	const query =
 		globals.query === undefined ? null : await openQueryOf(globals.query, io, { format, talk, writes });
 	const printed =
@@ -171,6 +171,8 @@ export async function createContext(
 		sources,
 		onWait: await waitsOn(stderr, { io, globals, talk }),
 		createsDatabase,
+		// A view that is drawn again is made to see what comes.
+		reads: writes !== true && asksItself !== true && parsed.options['watch'] === undefined,
 		role,
 		signal,
 	});

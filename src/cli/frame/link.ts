@@ -1,6 +1,6 @@
 /** How a command reaches its target: the connection of one call, opened when the command asks for it. */
 import type { Wait } from '../../api/backoff.js';
-import { isMissingFile, isPostgres } from '../../store/url.js';
+import { isMissingFile, isPostgres, shownDatabase } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { readTokenOf } from '../config/token.js';
 import { mailctl } from './command-line.js';
@@ -19,6 +19,8 @@ export interface LinkParts {
 	sources: Sources;
 	/** See `Command`; undefined: the default one is made, a named one is not. */
 	createsDatabase: boolean | undefined;
+	/** The command changes nothing: a default database that is missing is read as an empty one. */
+	reads: boolean;
 	role: ConnectDependencies['role'];
 	signal: AbortSignal;
 	/** Begins a wait for what is named; null: nothing is shown. */
@@ -92,13 +94,23 @@ export function linker(settings: Settings, parts: LinkParts) {
 				' is for a deployment',
 			]);
 	};
+	// Where a profile or a base URL was forgotten, an empty answer would look like that of the service.
+	const tellMissing = (path: string) =>
+		parts.talk.warn(
+			`there is no database at ${path} yet: read as an empty one`,
+			[mailctl('engine', 'init'), ' makes it'],
+			['--base-url URL or ', mailctl('login'), ' is for a deployment, --db PATH for another database'],
+		);
 	const open = async (): Promise<Connection> => {
 		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
 		if (named.kind !== 'local') return connectTo(named);
 		const create = parts.createsDatabase ?? named.create;
-		isImagined = isAsking && create && isMissingFile(named.url);
-		const isTrial = isDryRun || isImagined;
+		const isMissing = create && isMissingFile(named.url);
+		isImagined = isAsking && isMissing;
+		const isRead = parts.reads && parts.createsDatabase === undefined && isMissing;
+		const isTrial = isDryRun || isImagined || isRead;
 		const connection = await connectTo({ ...named, create }, isTrial);
+		if (isRead && !isAsking) await tellMissing(shownDatabase(named.url));
 		// On another home than was meant it would look like one in which everything is gone.
 		if (parts.createsDatabase === undefined && connection.local?.isNew === true && !isTrial)
 			await tellNew(connection.local.path);
