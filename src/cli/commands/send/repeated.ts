@@ -36,14 +36,13 @@ export async function askAboutRepetition(
 	place: CampaignPlace,
 	{ key, isAgain, cause }: Repetition,
 ): Promise<CampaignSession | null> {
-	const now = cx.clock.now();
 	const found = await lookUpRepetition(cx, place, key);
 	if (!cx.canAsk || cx.globals.yes === true || found === null)
-		throw refusal(key, { found, isAgain, now, cause });
+		throw refusal(cx, key, { found, isAgain, cause });
 	const { campaign } = found;
 	const isOpen = ['staged', 'sending'].includes(campaignState(campaign));
 	try {
-		await cx.agree(`${sentence(found, now)}.`, isOpen ? 'Resume it?' : 'Send it once more?');
+		await cx.agree(`${sentence(found, cx)}.`, isOpen ? 'Resume it?' : 'Send it once more?');
 	} catch (error) {
 		throw isOpen && error instanceof Declined ? new Declined({ hint: waysBeside(found, isAgain) }) : error;
 	}
@@ -57,7 +56,7 @@ export async function sentLately(
 	{ key, isAgain, cause }: Repetition,
 ): Promise<UsageError> {
 	const found = await lookUpRepetition(cx, place, key);
-	return refusal(key, { found, isAgain, now: cx.clock.now(), cause });
+	return refusal(cx, key, { found, isAgain, cause });
 }
 
 /** The campaign of the same mail beside which `--again` begins another one; null: none. The opening tells other errors. */
@@ -78,7 +77,7 @@ export async function sameBeside(
 export async function warnOfUnfinished(cx: CommandContext, place: CampaignPlace, key: string): Promise<void> {
 	const found = await lookUpRepetition(cx, place, key);
 	if (found === null || !isUnfinished(found)) return;
-	await cx.warn(`${sentence(found, cx.clock.now())}; they get both`);
+	await cx.warn(`${sentence(found, cx)}; they get both`);
 }
 
 function isUnfinished({ campaign }: Pick<Found, 'campaign'>): boolean {
@@ -105,10 +104,11 @@ async function lookUpRepetition(
 }
 
 function refusal(
+	cx: CommandContext,
 	key: string,
-	{ found, isAgain, now, cause }: Omit<Repetition, 'key'> & { found: Found | null; now: Micros },
+	{ found, isAgain, cause }: Omit<Repetition, 'key'> & { found: Found | null },
 ): UsageError {
-	const what = found === null ? `"${key}" is the same to the same recipients` : sentence(found, now);
+	const what = found === null ? `"${key}" is the same to the same recipients` : sentence(found, cx);
 	return new UsageError(`${what}; nothing was sent`, {
 		hint: waysBeside(found, isAgain),
 		cause,
@@ -137,14 +137,14 @@ function waysOn({ campaign, status: { messages } }: Found): (string | OwnCommand
 }
 
 /** `"spring-news" was sent to this list 4 minutes ago, 1,529 not sent yet`. */
-function sentence({ campaign, status, isWorkedOn }: Found, now: Micros): string {
+function sentence({ campaign, status, isWorkedOn }: Found, { clock, times }: CommandContext): string {
 	const { key, state, list_id, date_released } = campaign;
 	const recipients = list_id === null ? 'these recipients' : 'this list';
 	if (state === 'staged') return `"${key}" is the same to ${recipients}, staged and not released`;
 	if (campaignState(campaign) === 'planned')
-		return `"${key}" is the same to ${recipients}, ${sayPlan(campaign.plan) ?? 'planned'}`;
+		return `"${key}" is the same to ${recipients}, ${sayPlan(campaign.plan, times) ?? 'planned'}`;
 	const released = date_released === null ? null : parseDateTime(date_released);
-	const when = released === null ? '' : ` ${agoOf(now - released)}`;
+	const when = released === null ? '' : ` ${agoOf(clock.now() - released)}`;
 	const isSending = isWorkedOn && campaignState(campaign) === 'sending';
 	const by = isSending ? ', and a process that sends is running' : '';
 	return `"${key}" was sent to ${recipients}${when}${restOf(state, status)}${by}`;

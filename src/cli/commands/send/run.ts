@@ -28,7 +28,7 @@ import {
 	waitingOf,
 } from './report.js';
 import type { ResultsHow } from './results.js';
-import { leavePlanned, sayPlan, sayStart } from './timing.js';
+import { isAhead, leavePlanned, sayStart } from './timing.js';
 
 /** What a campaign may be told, whether it begins or goes on. */
 export type RunOptions = Pick<
@@ -217,7 +217,7 @@ async function agree(cx: CommandContext, campaign: CampaignRun, counts: AcceptCo
 	// One a line: a terminal would break them anywhere.
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`)].join('\n'));
 	const what = `send${subject === null ? '' : ` "${subject}"`} to ${counted(counts.staged, 'recipient')}`;
-	const plan = sayStart(status.plan);
+	const plan = sayStart(status.plan, cx.times);
 	await cx.confirm({ kind: 'mild', what: plan === null ? what : `${what}, ${plan}` });
 }
 
@@ -231,7 +231,7 @@ async function deliver(
 	const status = await place.campaigns.status(id);
 	const { counts } = status;
 	await cx.note(`campaign ${name}, ${id}`);
-	if (sayPlan(status.plan) !== null) return leavePlanned(cx, status);
+	if (isAhead(status.plan)) return leavePlanned(cx, status);
 	const run = () => deliverReleased(cx, campaign, { counts, before });
 	// What waits on this machine was accepted by no service.
 	return place.isForeign ? run() : afterAcceptance(cx, name, run);

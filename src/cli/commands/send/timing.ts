@@ -8,6 +8,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
+import type { Times } from '../../render/times.js';
 import type { SendOptions } from './options.js';
 import { describe, documentOf, sender } from './report.js';
 
@@ -37,7 +38,7 @@ export async function readTiming(
 		);
 	if (note === 'repeated')
 		await cx.warn(`clocks of ${timing.time_zone} show that time twice: the first is meant`);
-	if (cx.dryRun && opens_at !== null) await cx.note(sayOpening({ ...planned, opens_at }));
+	if (cx.dryRun && opens_at !== null) await cx.note(sayOpening({ ...planned, opens_at }, cx.times));
 	return timing;
 }
 
@@ -60,21 +61,35 @@ function refusalOf(error: unknown): { path: string; message: string } {
 	return { path: first.path, message: first.message.replace(/\.$/, '') };
 }
 
-/** `planned for 2026-12-01 09:00 Europe/Oslo`; null: it may leave now. */
-export function sayPlan(plan: CampaignPlan | undefined): string | null {
+/** Whether it may not leave yet. */
+export function isAhead(plan: CampaignPlan | undefined): boolean {
+	return plan !== undefined && plan.opens_at !== null;
+}
+
+/**
+ * `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`, with the time as tables show it where that is
+ * another; null: it may leave now.
+ */
+export function sayPlan(plan: CampaignPlan | undefined, times: Times): string | null {
 	if (plan === undefined || plan.opens_at === null) return null;
-	return sayOpening({ ...plan, opens_at: plan.opens_at });
+	return sayOpening({ ...plan, opens_at: plan.opens_at }, times);
 }
 
 /** The same of a campaign that is not released yet; null too where it waits for its hours alone. */
-export function sayStart(plan: CampaignPlan | undefined): string | null {
+export function sayStart(plan: CampaignPlan | undefined, times: Times): string | null {
 	if (plan === undefined || plan.starts_at === null) return null;
-	return sayOpening({ ...plan, opens_at: plan.starts_at });
+	return sayOpening({ ...plan, opens_at: plan.starts_at }, times);
 }
 
-function sayOpening(plan: { opens_at: string; window?: string | null; time_zone: string }): string {
+function sayOpening(
+	plan: { opens_at: string; window?: string | null; time_zone: string },
+	times: Times,
+): string {
 	const hours = plan.window == null ? '' : `, each day ${plan.window}`;
-	return `planned for ${sayTime(plan.opens_at, plan)} ${plan.time_zone}${hours}`;
+	const here = times.moment(plan.opens_at);
+	const at = sayTime(plan.opens_at, plan);
+	const shown = here.startsWith(at) ? '' : ` (${here})`;
+	return `planned for ${at} ${plan.time_zone}${hours}${shown}`;
 }
 
 function sayTime(at: string | undefined, { time_zone = 'UTC' }: { time_zone?: string }): string {
@@ -121,7 +136,7 @@ const lookEveryMs = 1_000;
 export async function leavePlanned(cx: CommandContext, status: CampaignStatus): Promise<ExitCode> {
 	const { plan, key, counts } = status;
 	await cx.out.document(documentOf(status), `released: ${describe(counts)}`);
-	await cx.note(sayPlan(plan) ?? '');
+	await cx.note(sayPlan(plan, cx.times) ?? '');
 	await cx.hint([
 		...['nothing leaves before; ', await sender(cx), ' has to run then, '],
 		...[mailctl('campaigns', 'cancel', key), ' drops it'],

@@ -87,6 +87,15 @@ describe('mailctl send at a time', () => {
 	});
 
 	const rows = ['--subject', 'Row', '--text', 'Hi', '--from', 'news@example.com', '--csv'];
+	it('says a time as tables show it too, where their zone is another', async () => {
+		const now = ['--now', '2026-11-01T10:00:00Z'];
+		const at = async (...zone: string[]) =>
+			(await project.run([...send('--at', '2026-12-01 09:00', '-n'), ...zone, ...now])).stderr;
+		const here = 'planned for 2026-12-01 09:00 Europe/Berlin';
+		expect(await at('--time-zone', 'America/New_York')).toContain(`${here} (2026-12-01 03:00 UTC-5)\n`);
+		expect(await at('--time-zone', 'Europe/Rome')).toContain(`${here}\n`);
+	});
+
 	const request = (to: string) =>
 		JSON.stringify({
 			from: 'news@example.com',
