@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { flagOf } from '../../src/cli/frame/command.js';
-import { cli } from '../support/cli.js';
+import { cli, makeHome } from '../support/cli.js';
 import { allCommands } from '../support/command-tree.js';
 import { makeProject } from '../support/project.js';
 import { typing } from '../support/typing.js';
@@ -30,10 +30,13 @@ async function filled() {
 	await json(['engine', 'tokens', 'create', '--name', 'shop']);
 	const key = ['--domain', 'example.com', '--selector', 's1', '--type', 'ed25519'];
 	await json(['engine', 'dkim', 'add', ...key]);
+	const HOME = await makeHome();
+	await cli(['profile', 'add', 'trial', '--db', 'trial.db'], { env: { HOME } });
 	const typed = (argv: readonly string[], answers: Parameters<typeof typing>[0], columns?: number) =>
 		typing(
 			answers,
-			(options) => (ofProfiles.has(argv[0] ?? '') ? cli(argv, options) : run(argv, options)),
+			(options) =>
+				ofProfiles.has(argv[0] ?? '') ? cli(argv, { ...options, env: { HOME } }) : run(argv, options),
 			columns,
 		);
 	return { ...project, typed };
@@ -237,6 +240,22 @@ describe('a missing value', () => {
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('the queue is paused') });
 	});
 
+	it('is a profile that can be removed, where one is to be removed', async () => {
+		const HOME = await makeHome();
+		const env = { HOME };
+		const none = await typing([], (options) => cli(['profile', 'remove'], { ...options, env }));
+		expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('hint: mailctl profile add')]);
+		await cli(['profile', 'add', 'trial', '--db', 'trial.db'], { env });
+		const removed = await typing(
+			[
+				['❯ trial', ''],
+				['Go on?', 'y'],
+			],
+			(options) => cli(['profile', 'remove'], { ...options, env }),
+		);
+		expect([removed.code, removed.stderr]).toEqual([0, expect.not.stringContaining('local')]);
+	});
+
 	it('is asked for again where the configuration does not take it', async () => {
 		const answers: Parameters<typeof typing>[0] = [
 			['The new value', 'soon'],
@@ -383,5 +402,29 @@ describe('a secret', () => {
 		expect([code, stdout]).toEqual([2, '']);
 		expect(stderr).toContain('is no argument: others on this machine see them');
 		expect(stderr).not.toContain('opensesame');
+	});
+});
+
+describe('a name that is typed to go on', () => {
+	const typed = async (words: string, answers: Parameters<typeof typing>[0], env = {}) => {
+		const project = await filled();
+		const result = await typing(answers, (options) => project.run(words.split(' '), { ...options, env }));
+		return { ...result, lists: (await project.run(['lists', 'list', '-o', 'name'])).stdout };
+	};
+	const once: Parameters<typeof typing>[0] = [['Type Readers to go on:', 'Reader']];
+
+	it.each(['xterm', 'dumb'])('is asked for once more after another one, with TERM=%s', async (TERM) => {
+		const rest = TERM === 'dumb' ? 'Readers' : 's';
+		const answers = [...once, ['"Reader" is not "Readers"', rest] as const];
+		expect(await typed('lists delete 1', answers, { TERM })).toMatchObject({ code: 0, lists: 'Writers\n' });
+	});
+
+	it('is not asked for a third time', async () => {
+		const answers = [...once, ['"Reader" is not "Readers"', 'x'] as const];
+		expect(await typed('lists delete 1', answers)).toMatchObject({
+			code: 130,
+			stderr: expect.stringMatching(/declined, nothing was changed\nhint: "Readerx" is not "Readers"\n$/),
+			lists: 'Readers\nWriters\n',
+		});
 	});
 });

@@ -210,7 +210,10 @@ describe('engine restore', () => {
 			});
 		expect(look(db).subscribers).toBe(11);
 		const words = ['--db', db, 'engine', 'restore', join(folder, 'copy.db')];
-		const asked = (answer: string) => typing([['Type restore', answer]], (options) => cli(words, options));
+		const asked = (answer: string, again = '') => {
+			const answers = [['Type restore', answer] as const, ['is not "restore"', again] as const];
+			return typing(answers, (options) => cli(words, options));
+		};
 		expect(await asked('no')).toMatchObject({ code: 130 });
 		expect(look(db).subscribers).toBe(11);
 		expect(await asked('restore')).toMatchObject({ code: 0 });

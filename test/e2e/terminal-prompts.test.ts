@@ -80,6 +80,7 @@ const model = onceFor(() => {
 	mailctl('engine', 'tokens', 'create', '--name', 'shop');
 	mailctl('engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's', '--type', 'ed25519');
 	mailctl('suppressions', 'add', 'bob@example.com');
+	mailctl('profile', 'add', 'trial', '--db', 'trial.db');
 	return folder;
 });
 
@@ -152,9 +153,16 @@ describe.skipIf(!canRun)('a confirmation', () => {
 	it.each([...severe, ...mild])('of mailctl %s is left as it was found', (words, question) => {
 		const { db, at } = place();
 		const before = rowsOf(db);
-		const answers = question === '(y/N)' ? ['n\\r', '\\r'] : ['Other\\r', '\\r'];
+		const answers = question === '(y/N)' ? ['n\\r', '\\r'] : ['\\r'];
 		for (const keys of [...answers, '\\x03', '\\x04'])
 			expect(at(80, words.split(' '), [[question, keys]]).end).toBe('130');
+		if (question !== '(y/N)') {
+			const twice: Step[] = [
+				[question, 'Other\\r'],
+				['"Other" is not "', '\\r'],
+			];
+			expect(at(80, words.split(' '), twice).end).toBe('130');
+		}
 		expect(at(40, words.split(' '), [[question, 'hang-up']]).end).toBe('-1');
 		expect(rowsOf(db)).toEqual(before);
 	});

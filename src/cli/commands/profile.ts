@@ -58,6 +58,8 @@ const whole: Columns<Shown & Preferences> = [
 const named = { name: 'name', summary: 'the name of a profile' } as const;
 const newArg = { ...named, ask: 'Name of the profile:', whyNot: whyNotNew } as const;
 const nameArg = { ...named, of: 'profile', ask: 'Which profile:' } as const;
+/** The built-in one can be neither renamed nor removed. */
+const storedArg = { ...nameArg, of: 'stored profile' } as const;
 
 const list = command({
 	name: 'list',
@@ -182,7 +184,7 @@ const use = command({
 const rename = command({
 	name: 'rename',
 	summary: 'rename a profile; its token goes along',
-	args: [nameArg, { ...newArg, name: 'new-name', summary: 'what it is to be called', ask: 'New name:' }],
+	args: [storedArg, { ...newArg, name: 'new-name', summary: 'what it is to be called', ask: 'New name:' }],
 	writes: true,
 	profiles: true,
 	reach: [],
@@ -211,7 +213,7 @@ const remove = command({
 	aliases: ['rm', 'delete'],
 	summary: 'remove a profile and its token',
 	description: 'The default profile is refused: another one has to be used first.',
-	args: [nameArg],
+	args: [storedArg],
 	writes: true,
 	profiles: true,
 	reach: [],

@@ -85,7 +85,9 @@ export function checkToken(text: string): string {
 	const token = text.trim();
 	if (/^[\x21-\x7e]+$/.test(token)) return token;
 	if (token === '') throw new UsageError('the API token is empty');
-	throw new UsageError('the API token is not one word of plain characters', {
+	const words = token.split(/\s+/).length;
+	const those = words === 1 ? '' : `: these are ${words}, as in a line of a table`;
+	throw new UsageError(`the API token is not one word of plain characters, such as mctl_…${those}`, {
 		hint: 'on the machine of the server, engine tokens create -q prints the token alone',
 	});
 }

@@ -19,6 +19,7 @@ export type RecordKind =
 	| 'message'
 	| 'token'
 	| 'profile'
+	| 'stored profile'
 	| 'setting'
 	| 'profile-key'
 	| 'signed domain'

@@ -196,6 +196,7 @@ const listings: Readonly<
 	message: ['messages', 'list'],
 	token: ['engine', 'tokens', 'list'],
 	profile: ['profile', 'list'],
+	'stored profile': ['profile', 'list'],
 	setting: ['engine', 'settings', 'get'],
 	'profile-key': ['config', 'list'],
 	'signed domain': ['engine', 'dkim', 'list'],

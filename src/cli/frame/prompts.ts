@@ -8,8 +8,8 @@ import type { Io } from './io.js';
 import type { Choice, Line, Look, Questions, Source } from './questions.js';
 
 /**
- * A change to confirm. `mild` asks y/N, `-y` answers it; `severe` asks to type `name`, `--confirm NAME` answers it and
- * `-y` does not. `what` completes "This will …".
+ * A change to confirm. `mild` asks y/N, `-y` answers it; `severe` asks to type `name`, once more after another word,
+ * `--confirm NAME` answers it and `-y` does not. `what` completes "This will …".
  */
 export type Question = { kind: 'mild'; what: string } | { kind: 'severe'; what: string; name: string };
 
@@ -89,11 +89,19 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal, look }: Pr
 				},
 			);
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${flag} to agree` });
-		const typed = (await ask(await tell(`This will ${what}.`, `Type ${name} to go on:`))).trim();
-		if (typed === name) return;
-		if (typed === '') throw new Declined();
+		const question = await tell(`This will ${what}.`, `Type ${name} to go on:`);
 		// Characters that are not seen are typed in an option alone.
-		throw new Declined({ hint: typed === clean(name) ? flag : `"${typed}" is not "${name}"` });
+		const faultOf = (typed: string) => (typed === clean(name) ? flag : `"${typed}" is not "${name}"`);
+		let isAgain = false;
+		const check = async (text: string) => {
+			const typed = text.trim();
+			if (isAgain || typed === '' || typed === name || typed === clean(name)) return null;
+			isAgain = true;
+			return faultOf(typed);
+		};
+		const typed = (await ask(question, { check })).trim();
+		if (typed === name) return;
+		throw new Declined(typed === '' ? {} : { hint: faultOf(typed) });
 	};
 	return {
 		canAsk,

@@ -130,7 +130,7 @@ export function withSize({ name, active_subscribers_count }: List): string {
 
 async function ofThisMachine(
 	cx: CommandContext,
-	of: 'token' | 'profile' | 'setting' | 'profile-key' | 'signed domain' | 'DKIM key',
+	of: 'token' | 'profile' | 'stored profile' | 'setting' | 'profile-key' | 'signed domain' | 'DKIM key',
 	{ domain }: Readonly<Record<string, unknown>>,
 ): Promise<Records> {
 	const named = (names: readonly string[]) => names.map((name) => ({ name, value: name }));
@@ -143,9 +143,11 @@ async function ofThisMachine(
 				hint: mailctl('engine', 'tokens', 'create', '--name', 'NAME'),
 			};
 		}
-		case 'profile': {
-			const names = new Set([...Object.keys(readConfig(cx.paths).profiles), builtIn]);
-			return { choices: named([...names]), hint: mailctl('profile', 'add') };
+		case 'profile':
+		case 'stored profile': {
+			const stored = Object.keys(readConfig(cx.paths).profiles).filter((name) => name !== builtIn);
+			const names = of === 'profile' ? [...stored, builtIn] : stored;
+			return { choices: named(names), hint: mailctl('profile', 'add') };
 		}
 		case 'setting': {
 			const { names } = (await cx.local()).settings;

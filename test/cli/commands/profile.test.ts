@@ -176,6 +176,15 @@ describe('mailctl login', () => {
 		}
 	});
 
+	it('tells a line of a table from a token, without repeating it', async () => {
+		const home = await makeHome();
+		const { code, stderr } = await run(home, words, { stdin: '3 shop mctl_secret\n' });
+		expect([code, stderr]).toEqual([2, expect.not.stringContaining('secret')]);
+		expect(stderr).toContain(
+			'error: the API token is not one word of plain characters, such as mctl_…: these are 3, as in a line of a table\n',
+		);
+	});
+
 	it('keeps another default profile unless told --use', async () => {
 		const home = await homeWith({ profile: 'local', profiles: {} });
 		await run(home, words, { stdin: 'good' });
