@@ -127,7 +127,7 @@ describe('standard error with -o json', () => {
 	it('is the same where a profile asks for JSON', async () => {
 		const home = await makeHome();
 		const run = (...words: string[]) => cli(words, { env: { HOME: home } });
-		await run('lists', 'list');
+		await run('engine', 'init');
 		expect((await run('config', 'set', 'output', 'json')).code).toBe(0);
 		expect(said((await run('lists', 'get', '99')).stderr)).toEqual([
 			{ error: expect.objectContaining({ exit_code: 3 }) },

@@ -1,6 +1,6 @@
 /** How a command reaches its target: the connection of one call, opened when the command asks for it. */
 import type { Wait } from '../../api/backoff.js';
-import { isMissingFile, isPostgres, shownDatabase } from '../../store/url.js';
+import { isMissingFile, isPostgres } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { readTokenOf } from '../config/token.js';
 import { mailctl } from './command-line.js';
@@ -110,10 +110,10 @@ export function linker(settings: Settings, parts: LinkParts) {
 		const isRead = parts.reads && parts.createsDatabase === undefined && isMissing;
 		const isTrial = isDryRun || isImagined || isRead;
 		const connection = await connectTo({ ...named, create }, isTrial);
-		if (isRead && !isAsking) await tellMissing(shownDatabase(named.url));
+		if (parts.createsDatabase !== undefined || connection.local?.isNew !== true) return connection;
 		// On another home than was meant it would look like one in which everything is gone.
-		if (parts.createsDatabase === undefined && connection.local?.isNew === true && !isTrial)
-			await tellNew(connection.local.path);
+		if (!isTrial) await tellNew(connection.local.path);
+		if (isRead && !isAsking) await tellMissing(connection.local.path);
 		return connection;
 	};
 	return {
