@@ -29,6 +29,7 @@ describe('the signature of a domain', () => {
 	};
 
 	it('is missing where there is no key', async () => {
+		server.zones['example.com'] = {};
 		expect(await found('dns.dkim')).toEqual([
 			{
 				level: 'warning',
@@ -134,8 +135,43 @@ describe('the policy of a domain', () => {
 	});
 
 	it('is wanted by large providers', async () => {
+		server.zones['example.com'] = {};
 		expect(await found('dns.dmarc')).toMatchObject([
 			{ level: 'warning', fix: '_dmarc.example.com. IN TXT "v=DMARC1; p=none"' },
+		]);
+	});
+});
+
+describe('a domain that does not exist', () => {
+	const gone = { level: 'skipped', message: 'example.com does not exist', fix: null };
+
+	it('is told once, and no record is proposed for it', async () => {
+		expect(await found('dns.dkim')).toEqual([gone]);
+		expect(await found('dns.spf')).toMatchObject([{ level: 'warning' }]);
+		expect(await found('dns.dmarc')).toEqual([gone]);
+	});
+
+	it('is told where SPF is that of another domain', async () => {
+		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.net']);
+		server.zones['example.net'] = { TXT: ['v=spf1 -all'], MX: [[10, 'mx.example.net']] };
+		expect(await found('dns.dkim')).toEqual([
+			{
+				level: 'warning',
+				message: 'example.com does not exist: receivers that check it refuse mail from there',
+				fix: `mailctl --db ${project.db} senders add ADDRESS`,
+			},
+		]);
+		expect(await found('dns.dmarc')).toEqual([gone]);
+	});
+
+	it('takes no bounces', async () => {
+		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.net']);
+		expect(await found('dns.bounces', 11)).toEqual([
+			{
+				level: 'problem',
+				message: 'example.net does not exist: bounces to bounces@example.net are lost',
+				fix: `mailctl --db ${project.db} engine settings set bounce_address ADDRESS`,
+			},
 		]);
 	});
 });

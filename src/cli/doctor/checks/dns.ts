@@ -17,12 +17,18 @@ export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroun
 	return [
 		{
 			name: 'dns.dkim',
-			run: asked(async ({ senders, dkimKeys }) => {
+			run: asked(async ({ senders, settings, dkimKeys }) => {
 				const keys = await dkimKeys();
 				const signed = keys.map(({ domain }) => domain);
-				return each(domainsOf(await senders(), signed), (domain) =>
-					lookAtKeys(domain, { keys, names, line }),
-				);
+				const { bounceAddress } = await settings();
+				return each(domainsOf(await senders(), signed), async (domain) => {
+					const own = keys.filter((key) => key.domain === domain);
+					if (own.length > 0 || !(await isGone(domain, names)))
+						return lookAtKeys(domain, { own, names, line });
+					// That of the return path is told below.
+					const isTold = bounceAddress === null || domainOf(bounceAddress) === domain;
+					return [isTold ? unlooked(domain) : gone(domain, line('senders', 'add', 'ADDRESS'))];
+				});
 			}),
 		},
 		{
@@ -46,7 +52,10 @@ export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroun
 		},
 		{
 			name: 'dns.bounces',
-			run: asked(async ({ settings }) => lookAtBounces((await settings()).bounceAddress, names)),
+			run: asked(async ({ settings }) => {
+				const another = line('engine', 'settings', 'set', 'bounce_address', 'ADDRESS');
+				return lookAtBounces((await settings()).bounceAddress, { names, another });
+			}),
 		},
 		{
 			name: 'dns.public-url',
@@ -69,9 +78,8 @@ async function each(
 
 async function lookAtKeys(
 	domain: string,
-	{ keys, names, line }: { keys: readonly PublishedKey[]; names: Names; line: Line },
+	{ own, names, line }: { own: readonly PublishedKey[]; names: Names; line: Line },
 ): Promise<Verdict[]> {
-	const own = keys.filter((key) => key.domain === domain);
 	if (own.length === 0)
 		return [
 			warning(
@@ -107,8 +115,7 @@ function tagOf(record: string, tag: string): string | undefined {
 /** `another`: the way to an address of another domain. */
 function judgeSpf(domain: string, looked: Looked, another: string): Verdict {
 	if (looked.kind === 'failed') return unasked(looked);
-	if (looked.kind === 'none' && !looked.isName)
-		return warning(`${domain} does not exist: receivers that check it refuse mail from there`, another);
+	if (looked.kind === 'none' && !looked.isName) return gone(domain, another);
 	const records = looked.kind === 'none' ? [] : looked.records.filter((text) => /^v=spf1( |$)/i.test(text));
 	if (records.length > 1)
 		return problem(
@@ -123,6 +130,20 @@ function judgeSpf(domain: string, looked: Looked, another: string): Verdict {
 	);
 }
 
+/** No record of a domain mends it before the domain itself is there. */
+async function isGone(domain: string, names: Names): Promise<boolean> {
+	const looked = await names.txt(domain);
+	return looked.kind === 'none' && !looked.isName;
+}
+
+function gone(domain: string, another: string): Verdict {
+	return warning(`${domain} does not exist: receivers that check it refuse mail from there`, another);
+}
+
+function unlooked(domain: string): Verdict {
+	return skipped(`${domain} does not exist`);
+}
+
 /** Of the domain itself, else of one above it (RFC 7489 s.6.6.3, RFC 9989). */
 async function lookForPolicy(domain: string, names: Names): Promise<Verdict[]> {
 	for (const one of [domain, ...parentsOf(domain)]) {
@@ -132,6 +153,7 @@ async function lookForPolicy(domain: string, names: Names): Promise<Verdict[]> {
 			looked.kind === 'none' ? undefined : looked.records.find((text) => /^v=DMARC1\b/i.test(text));
 		if (record !== undefined) return [ok(`_dmarc.${one}: ${record}`)];
 	}
+	if (await isGone(domain, names)) return [unlooked(domain)];
 	return [
 		warning(
 			`${domain} has no DMARC policy: large providers refuse bulk mail without one`,
@@ -140,7 +162,10 @@ async function lookForPolicy(domain: string, names: Names): Promise<Verdict[]> {
 	];
 }
 
-async function lookAtBounces(address: string | null, names: Names): Promise<Verdict> {
+async function lookAtBounces(
+	address: string | null,
+	{ names, another }: { names: Names; another: string },
+): Promise<Verdict> {
 	if (address === null) return skipped('no bounce address is set');
 	const domain = domainOf(address);
 	const mx = await names.mx(domain);
@@ -154,6 +179,7 @@ async function lookAtBounces(address: string | null, names: Names): Promise<Verd
 	const host = await names.addresses(domain);
 	if (host.kind === 'failed') return unasked(host);
 	if (host.kind === 'found') return ok(`bounces to ${address} arrive at ${domain} itself`);
+	if (!host.isName) return problem(`${domain} does not exist: bounces to ${address} are lost`, another);
 	return problem(
 		`${domain} has neither an MX record nor an address: bounces to ${address} are lost`,
 		mxLine(domain),
