@@ -64,13 +64,19 @@ async function lines(
 function detailLines({ details, message }: Complaint): string[] {
 	const texts = (details ?? []).map((detail) => {
 		if (typeof detail === 'object' && detail !== null && 'path' in detail && 'message' in detail)
-			return { field: true, text: `${String(detail.path)}: ${String(detail.message)}` };
+			return { field: true, text: `${spokenPath(String(detail.path))}: ${String(detail.message)}` };
 		return { field: false, text: typeof detail === 'string' ? detail : JSON.stringify(detail) };
 	});
 	const [first] = texts;
 	if (first === undefined) return [];
 	const all = texts.map(({ text }) => text);
 	return first.field ? all : [message, ...all];
+}
+
+/** `to.0` of the wire is `recipient 1`: people count from one. */
+function spokenPath(path: string): string {
+	const counted = path.replaceAll(/\.(\d+)(?=\.|$)/g, (_, at: string) => ` ${Number(at) + 1}`);
+	return counted.replace(/^to(?= \d)/, 'recipient');
 }
 
 function isCaret(text: string | undefined): boolean {
