@@ -13,7 +13,7 @@ import {
 	tokenState,
 } from '../config/profiles.js';
 import { confirmProtected } from '../config/protection.js';
-import { builtIn, checkSetting } from '../config/target.js';
+import { assertDatabaseName, builtIn, checkSetting, remoteTarget } from '../config/target.js';
 import { checkToken } from '../config/token.js';
 import { refusalOf } from '../frame/asking.js';
 import { type CommandGroup, camel, command, kebab } from '../frame/command.js';
@@ -306,9 +306,9 @@ async function whyNotNew({ paths }: CommandContext, name: string): Promise<strin
 }
 
 function targetProfile({ baseUrl, db }: Partial<Record<'baseUrl' | 'db', string | undefined>>): Profile {
-	if (baseUrl !== undefined) checkSetting('baseUrl', baseUrl, {}, '');
+	if (baseUrl !== undefined) remoteTarget(baseUrl, '--base-url');
 	if (db === '') throw new UsageError('--db: an empty path');
-	if (db !== undefined) checkSetting('db', db, {}, '');
+	if (db !== undefined) assertDatabaseName(db, '--db');
 	if (db !== undefined) return { db: isPostgres(db) ? db : resolve(db) };
 	return { ...(baseUrl !== undefined && { baseUrl }) };
 }

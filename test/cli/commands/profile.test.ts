@@ -465,6 +465,15 @@ describe('mailctl profile', () => {
 		});
 	});
 
+	it('names the option of a base URL without its scheme, and the URL that was meant', async () => {
+		const words = ['profile', 'add', 'x', '--base-url', 'mail.example.com'];
+		const { code, stderr } = await run(await makeHome(), words);
+		expect([code, stderr]).toEqual([
+			2,
+			'error: --base-url: "mail.example.com" is no http or https URL\nhint: such as https://mail.example.com\n',
+		]);
+	});
+
 	it('adds by questions what is not given: the name, a deployment or a database, a token that is never shown', async () => {
 		const home = await homeWith(config, credentials);
 		const back = (text: string) => '\x7f'.repeat(text.length);
