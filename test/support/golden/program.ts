@@ -67,7 +67,7 @@ export function processEnv(): Record<string, string> {
 async function runHere({ argv, env, stdin, columns, signal }: Call): Promise<Outcome> {
 	const input = new PassThrough();
 	const isTerminal = columns !== undefined;
-	const answers = isTerminal && typeof stdin === 'string' ? stdin.split('\n') : [];
+	const answers = isTerminal && typeof stdin === 'string' ? stdin.split(/\n|\\n/) : [];
 	if (!isTerminal) input.end(stdin ?? '');
 	const signalOnce = onceSaid(signal, (name) => process.emit(name, name));
 	const stdout = capture(columns);

@@ -4,7 +4,7 @@
  *     # a heading, which the record keeps
  *     mailctl lists list
  *     local served: mailctl messages list          only these ways
- *     100: mailctl lists list                      at a terminal of 100 columns; `<<< 'y'` is typed there
+ *     100: mailctl lists list                      at a terminal of 100 columns; `<<< 'a\nb'` is typed there, line by line
  *     bare: mailctl profile list                   naming no target
  *     SIGINT listening: mailctl webhooks listen    this signal (or SIGTERM) once stderr shows the word
  *     message = mailctl messages list …            the first word it prints is {message} from then on
