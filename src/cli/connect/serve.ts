@@ -11,6 +11,7 @@ import { createMetrics } from '../../http/server/telemetry.js';
 import { createThrottle } from '../../http/server/throttle.js';
 import { makeFolders } from '../../jobs/folders.js';
 import type { RunningServer, ServeOptions } from '../frame/connection.js';
+import { limitOldGeneration, limitYoungGeneration } from '../frame/heap.js';
 import { watchClock } from './clock-watch.js';
 import { startBounceSmtp } from './listener.js';
 import type { Mailer } from './mail.js';
@@ -38,11 +39,6 @@ const leavingMs = 2_000;
  * server again that refused a connection (`packaging/cluster/nginx.conf`), so that none is ended under a request.
  */
 const idleMs = 1_000;
-/**
- * Percent of the live heap after a collection, until the next full one. V8 alone lets a heap grow to four times its
- * size: where each mail brings its own content, that would be mostly entries dropped by the caches.
- */
-const heapGrowingPercent = 50;
 /** A connection for bounces may be idle, and ends without a reply; the sender of a cut mail repeats it. */
 const smtpGraceMs = 3_000;
 
@@ -52,7 +48,7 @@ const smtpGraceMs = 3_000;
  */
 export async function serveLocal(parts: ServeParts, options: ServeOptions): Promise<RunningServer> {
 	const { store, engine, clock, presence, mailer } = parts;
-	await limitHeapGrowth();
+	await Promise.all([limitOldGeneration(), limitYoungGeneration()]);
 	const { requestsPerSecond: perSecond } = await readSettings(store);
 	let sending: Sending | null = null;
 	const wake = () => sending?.wake();
@@ -130,12 +126,6 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 			await pages.settled();
 		},
 	};
-}
-
-/** Of this thread and all others. V8 reads this flag at each collection, so that it may be set while it runs. */
-async function limitHeapGrowth(): Promise<void> {
-	const { setFlagsFromString } = await import('node:v8');
-	setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
 }
 
 /** Acceptances wake the worker, which otherwise looks once a second. */

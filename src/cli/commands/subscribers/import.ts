@@ -11,6 +11,7 @@ import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { type ExitCode, hinted } from '../../frame/exit.js';
+import { limitYoungGeneration } from '../../frame/heap.js';
 import { inputName } from '../../frame/sources.js';
 import { parseRate } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
@@ -76,6 +77,7 @@ export const subscriberImport = command({
 			const list = found ?? (await offerList(cx, options.list, { isNew: asked.has('list') }));
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
 			const job = { file, list, table, mapping, spec, options, limits };
+			await limitYoungGeneration();
 			if (cx.dryRun || rejectsPath === null) return await foresee(cx, { ...job, rejectsPath });
 			return await work(cx, { ...job, rejectsPath });
 		} finally {
