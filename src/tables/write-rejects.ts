@@ -3,14 +3,15 @@
  * after them, so that it imports again unchanged. Columns that were left out come last, and are left out again. It is
  * created with the first reject, and replaces no file except one of duplicates alone.
  */
-import { constants, existsSync } from 'node:fs';
+import { constants } from 'node:fs';
 import { access, type FileHandle, open, rm, stat, truncate } from 'node:fs/promises';
-import { dirname, join, parse as parsePath } from 'node:path';
+import { dirname } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { systemReason } from '../api/errors.js';
 import { bytesOf, newTexts, TextWriter } from '../api/row-texts.js';
 import { duplicateCode, isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
 import { openTable } from './read-table.js';
+import { freeName, nextRejectsPath } from './rejects-names.js';
 import { readBytes } from './source.js';
 import { formatCsvRow } from './write-csv.js';
 
@@ -28,6 +29,8 @@ export interface RejectsFile {
 
 export interface RejectsOptions {
 	path: string;
+	/** Where the file exists, the next name of its series is taken: `people.csv.rejects-2.csv`. */
+	isNumbered?: boolean;
 	/** The header of the source. */
 	header: readonly string[];
 	/** Positions in it of columns that were left out: they come last. Empty: all were imported. */
@@ -42,10 +45,10 @@ export interface RejectsOptions {
 
 /** Throws `TableError` before the import begins: the file exists already, or its folder cannot be written. */
 export async function openRejects(options: RejectsOptions): Promise<RejectsFile> {
+	if (options.resume !== true) return openNew(await freeState(options));
 	const state = await stateOf(options);
 	const { path, layout, exists, isStream } = state;
 	if (!exists || isStream) return new Rejects(state);
-	if (options.resume !== true) return replaceDuplicates(state);
 	const lastLine = await resumeRejects(path, layout);
 	if (lastLine === null) throw alreadyThere(path);
 	return new Rejects({ ...state, lastLine });
@@ -53,8 +56,19 @@ export async function openRejects(options: RejectsOptions): Promise<RejectsFile>
 
 /** Throws the errors of `openRejects` for a new run, and changes nothing. */
 export async function assertRejects(options: RejectsOptions): Promise<void> {
-	const state = await stateOf(options);
-	if (state.exists && !state.isStream && options.resume !== true) await assertReplaceable(state);
+	await (options.resume === true ? stateOf(options) : freeState(options));
+}
+
+/**
+ * The first path that a new run may write. Duplicates are no failure: tomorrow's run of the same command may replace the
+ * file that lists today's.
+ */
+async function freeState(options: RejectsOptions): Promise<State> {
+	for (let { path } = options; ; path = nextRejectsPath(path)) {
+		const state = await stateOf({ ...options, path });
+		if (!state.exists || state.isStream || (await holdsDuplicatesOnly(path, state.layout))) return state;
+		if (options.isNumbered !== true) throw alreadyThere(path);
+	}
 }
 
 async function stateOf(options: RejectsOptions): Promise<State> {
@@ -85,13 +99,8 @@ async function stateOf(options: RejectsOptions): Promise<State> {
 	return state;
 }
 
-/** Duplicates are no failure: tomorrow's run of the same command must not stop at the file that lists today's. */
-async function assertReplaceable({ path, layout }: State): Promise<void> {
-	if (!(await holdsDuplicatesOnly(path, layout))) throw alreadyThere(path);
-}
-
-async function replaceDuplicates(state: State): Promise<RejectsFile> {
-	await assertReplaceable(state);
+async function openNew(state: State): Promise<RejectsFile> {
+	if (!state.exists || state.isStream) return new Rejects(state);
 	await rm(state.path).catch((cause: unknown) => Promise.reject(noFolder(state.path, cause)));
 	return new Rejects({ ...state, exists: false });
 }
@@ -193,15 +202,6 @@ function alreadyThere(path: string): TableError {
 	return new TableError('file_exists', `the rejects file ${path} exists already`, {
 		hint: `move it away, or name another with --rejects ${freeName(path)}`,
 	});
-}
-
-/** `people.csv.rejects-2.csv`; FILE where a shell would need quotes. */
-function freeName(path: string): string {
-	const { dir, name, ext } = parsePath(path);
-	for (let at = 2; ; at += 1) {
-		const free = join(dir, `${name}-${at}${ext}`);
-		if (!existsSync(free)) return /^[\w@.,:/+=%-]+$/.test(free) ? free : 'FILE';
-	}
 }
 
 /** A resumed run cuts the file back to whole rows, so only the work of a batch is lost. */

@@ -96,7 +96,9 @@ describe.each(places)('eight at once on %s', (_, start) => {
 			at % 40 === 0 ? `nobody ${at},N` : `p${at}@example.com,P${at}`,
 		);
 		await writeFile(path, `email,name\n${rows.join('\n')}\n`);
-		const words = ['subscribers', 'import', path, '-l', '1', '--batch-size', '500'];
+		// Named, so that one that comes after the end of another is refused.
+		const rejects = ['--rejects', `${path}.rejects.csv`];
+		const words = ['subscribers', 'import', path, '-l', '1', '--batch-size', '500', ...rejects];
 		const all = await Promise.all(eight.map(() => call(...words)));
 		const done = all.filter(({ code }) => code === 9);
 		expect(done, JSON.stringify(all)).toHaveLength(1);

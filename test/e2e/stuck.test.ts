@@ -64,6 +64,7 @@ describe.skipIf(!isBuilt)('a command that reads a pipe', () => {
 	const pipe = join(folder, 'pipe');
 	const send = ['send', '--from', 'news@example.com', '--subject', 'S'];
 	const one = [...send, '--to', 'ann@example.org'];
+	const rejects = ['--rejects', join(folder, 'rejects.csv')];
 	const others = ['--base-url', 'http://127.0.0.1:9', 'lists', 'list'];
 	const commands = [
 		[...one, '--text', 'T', '--attach', pipe],
@@ -73,8 +74,8 @@ describe.skipIf(!isBuilt)('a command that reads a pipe', () => {
 		[...one, '--text', 'T', '--context-file', pipe],
 		[...send, '--text', 'T', '--csv', pipe, '-n'],
 		['send', '--batch', pipe, '-n'],
-		['subscribers', 'import', pipe, '-l', '1'],
-		['suppressions', 'import', pipe],
+		['subscribers', 'import', pipe, '-l', '1', ...rejects],
+		['suppressions', 'import', pipe, ...rejects],
 		['apply', '-f', pipe],
 		['engine', 'bounces', 'ingest', pipe],
 		[...others, '--token-file', pipe],
@@ -109,7 +110,7 @@ describe.skipIf(!isBuilt)('a command that reads a pipe', () => {
 	it('whose writer is silent is ended by its deadline', async () => {
 		const writer = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
 		expect(await ends([...one, '--text', 'T', '--attach', pipe])).toEqual(outOfTime);
-		expect(await ends(['subscribers', 'import', pipe, '-l', '1'])).toEqual(outOfTime);
+		expect(await ends(['subscribers', 'import', pipe, '-l', '1', ...rejects])).toEqual(outOfTime);
 		closeSync(writer);
 	});
 

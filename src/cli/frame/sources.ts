@@ -21,6 +21,13 @@ export function inputName(text: string): string {
 	return ['/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'].includes(text) ? '-' : text;
 }
 
+/** Whether the bytes come once: standard input (`-`), a pipe or a device. Not what is missing, or a folder. */
+export async function isStream(path: string): Promise<boolean> {
+	if (path === '-') return true;
+	const found = await stat(path).catch(() => null);
+	return found !== null && !found.isFile() && !found.isDirectory();
+}
+
 /** A folder where a file is wanted (exit 2); commands that accept folders catch it. */
 export class FolderGiven extends UsageError {}
 

@@ -128,8 +128,8 @@ the limits that hold messages back.
 	importing: `
 mailctl subscribers import people.csv --list 12
 
-CSV, TSV and NDJSON (an object a line), from a file or standard input (-). The encoding, the delimiter and the line
-ends are found out or set by options. A column of addresses is required ("email", "E-Mail-Adresse" and the like are
+CSV, TSV and NDJSON (an object a line), from a file, standard input (-) or a pipe. The encoding, the delimiter and the
+line ends are found out or set by options. A column of addresses is required ("email", "E-Mail-Adresse" and the like are
 found); "name", "is_active" and the fields (by variable or by name) are taken; --map 'Contact=email' names others.
 --dry-run reads the whole file and says what would be created, updated, left unchanged, rejected, without writing
 anything.
@@ -140,7 +140,8 @@ always, and it is printed. A rejected row does not stop the others: it goes to t
 and the reason. So does a row that repeats an address of the file: the first one counts. Mend the rejected rows there
 and import that file as it is, with the same --map; its duplicates are left out, and so are its columns behind _error,
 which were left out before. Rows that had too few or too many cells are taken when their _code is emptied, too. A
-rejects file is never overwritten, but for one that lists duplicates alone.
+rejects file is never overwritten, but for one that lists duplicates alone: where people.csv.rejects.csv is there, and
+for the rejects of that file, the next one is people.csv.rejects-2.csv.
 Without --reactivate an import leaves inactive subscribers inactive, and an empty cell keeps what is there.
 An import that was stopped, even by a crash, goes on with the same command and --resume. Its totals and --max-errors
 count all runs. Where nothing is to be gone on with, --resume begins at the first row.

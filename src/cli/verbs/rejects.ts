@@ -4,22 +4,28 @@ import { resolve } from 'node:path';
 import type { ImportTotals } from '../../jobs/imports.js';
 import { type RejectedRow, TableError } from '../../tables/finding.js';
 import type { Table } from '../../tables/read-table.js';
+import { nextRejectsPath } from '../../tables/rejects-names.js';
 import type { RejectsOptions } from '../../tables/write-rejects.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
+import { isStream } from '../frame/sources.js';
 import { counted } from '../render/counted.js';
 import { rowError } from './address-faults.js';
-import { holdAlone } from './importing.js';
+import { holdAlone, importName } from './importing.js';
 
 /**
- * The path of the rejects: `--rejects`, or by default that of the source with `.rejects.csv`. Standard input has no
- * default; in a dry run it needs none (null). Throws `UsageError`.
+ * The path of the rejects: `--rejects`, or by default that of the source with `.rejects.csv`, and the next of their
+ * series for a rejects file. What comes once has no default; in a dry run it needs none (null). Throws `UsageError`.
  */
-export function rejectsPathOf(cx: CommandContext, file: string, rejects: string | undefined): string | null {
+export async function rejectsPathOf(
+	cx: CommandContext,
+	file: string,
+	rejects: string | undefined,
+): Promise<string | null> {
 	if (rejects !== undefined) return rejects;
-	if (file !== '-') return `${file}.rejects.csv`;
+	if (!(await isStream(file))) return nextRejectsPath(file);
 	if (cx.dryRun) return null;
-	throw new UsageError('an import from standard input needs --rejects FILE');
+	throw new UsageError(`an import from ${importName(file)} needs --rejects FILE`);
 }
 
 /** One run at a time writes a rejects file: two of them double its lines. Throws `JobError` `in_use`. */
@@ -76,23 +82,27 @@ export interface OptionsAgain {
 	expires?: string | undefined;
 }
 
-/** Null: no row was left out. Duplicates alone leave nothing to do. */
+/**
+ * Null: no row was left out. Duplicates alone leave nothing to do. `asked`: the path by default, or as given; a file that
+ * was there keeps it.
+ */
 export function rejectsSentence(
 	{ rejected, duplicate }: ImportTotals,
-	path: string,
+	{ path, asked }: { path: string; asked: string },
 	options: OptionsAgain,
 ): string | null {
 	const duplicates = counted(duplicate, 'duplicate row');
 	if (rejected === 0 && duplicate === 0) return null;
+	const place = path === asked ? path : `${path} (${asked} is of an earlier import)`;
 	if (rejected === 0)
-		return `${duplicates} left out, the first row of each address counts: ${duplicate === 1 ? 'it is' : 'they are'} in ${path}`;
+		return `${duplicates} left out, the first row of each address counts: ${duplicate === 1 ? 'it is' : 'they are'} in ${place}`;
 	const rows = counted(rejected, 'rejected row');
 	const that = `that file${sameOptions(options)}`;
 	if (duplicate > 0)
-		return `${rows} and ${duplicates} are in ${path}; mend what was rejected and import ${that}, which leaves the duplicates out`;
+		return `${rows} and ${duplicates} are in ${place}; mend what was rejected and import ${that}, which leaves the duplicates out`;
 	return rejected === 1
-		? `${rows} is in ${path}; mend it and import ${that}`
-		: `${rows} are in ${path}; mend them and import ${that}`;
+		? `${rows} is in ${place}; mend it and import ${that}`
+		: `${rows} are in ${place}; mend them and import ${that}`;
 }
 
 /** Columns left out are left out again by themselves; names from `--map` are not in the file. */

@@ -15,6 +15,7 @@ import type { FileToSend } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
+import { isStream } from '../../frame/sources.js';
 import { counted } from '../../render/counted.js';
 import { walk } from '../../verbs/listing.js';
 import { namedIn, readAttachments, uploadAttachments } from './attach.js';
@@ -42,7 +43,6 @@ import { runCampaign } from './run.js';
 import {
 	glance,
 	type Input,
-	isPipe,
 	known,
 	type OpenRows,
 	openRequestRows,
@@ -191,7 +191,7 @@ async function dryRun(
  * where they are staged.
  */
 async function surveyed(cx: CommandContext, { lines, options, file }: Sending): Promise<Survey<SendRequest>> {
-	const isFirstEnough = options.testTo !== undefined || (!isWhole(cx, options) && (await isPipe(file)));
+	const isFirstEnough = options.testTo !== undefined || (!isWhole(cx, options) && (await isStream(file)));
 	const found = new Survey<SendRequest>(findingsFor(cx));
 	const check = await checker(cx, options);
 	const met = new AddressSet();

@@ -11,6 +11,7 @@ import { parseRecipient } from '../../../engine/rules/recipient-rows.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
+import { isStream } from '../../frame/sources.js';
 import { counted, numberText } from '../../render/counted.js';
 import { uploadAttachments } from './attach.js';
 import {
@@ -54,7 +55,6 @@ import { runCampaign } from './run.js';
 import {
 	glance,
 	type Input,
-	isPipe,
 	known,
 	type OpenTable,
 	openTableRows,
@@ -267,7 +267,7 @@ export async function lookAtTable(
 /** `--preview` and `--eml`: the first row's message, and what speaks against rows. A pipe is read no further than that row. */
 async function preview(cx: CommandContext, sending: TableSending): Promise<void> {
 	const { prepared, options, file } = sending;
-	const isFirstEnough = await isPipe(file);
+	const isFirstEnough = await isStream(file);
 	let shown: Recipient | null = null;
 	const { recipients, rejected, findings } = await surveyed(
 		cx,

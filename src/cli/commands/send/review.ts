@@ -6,6 +6,7 @@ import type { FileSource } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined } from '../../frame/errors.js';
 import { classify, type ExitCode, exits } from '../../frame/exit.js';
+import { inputName, isStream } from '../../frame/sources.js';
 import { counted } from '../../render/counted.js';
 import { assertAllowed } from './audience.js';
 import { assertCanDeliver } from './deliver.js';
@@ -215,8 +216,8 @@ async function audienceOf(
 		return { count: options.to.length, look: { prepared, addressee }, found: null };
 	}
 	if (options.csv !== undefined) {
-		// Standard input can be read once.
-		if (options.csv === '-') return { count: null, look: null, found: null };
+		// What can be read once is for the campaign.
+		if (await isStream(inputName(options.csv))) return { count: null, look: null, found: null };
 		const { lookAtTable } = await import('./csv.js');
 		return lookAtTable(cx, { prepared, file: options.csv, options });
 	}

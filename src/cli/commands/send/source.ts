@@ -4,7 +4,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, open, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import type { Attachment } from '../../../api/attachments.js';
@@ -17,6 +17,7 @@ import type { TableSource } from '../../../tables/source.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
+import { isStream } from '../../frame/sources.js';
 import { numberText } from '../../render/counted.js';
 import { sayGuess, shortNames } from '../../verbs/importing.js';
 
@@ -64,14 +65,9 @@ export function glance(cx: CommandContext, file: string, flag: RowsFlag): Input 
 	return { bytes: cx.sources.table(file, flag), close: async () => undefined };
 }
 
-/** Standard input, or what is no regular file: it is read once, and may have no end yet. */
-export async function isPipe(file: string): Promise<boolean> {
-	return file === '-' || (await stat(file).catch(() => null))?.isFile() === false;
-}
-
 /** For a campaign. Standard input and pipes are kept meanwhile; throws what `spool` throws, and `TableError` for no file. */
 export async function known(cx: CommandContext, file: string, flag: RowsFlag): Promise<KnownInput> {
-	if (await isPipe(file)) {
+	if (await isStream(file)) {
 		const { source, sha256, close } = await spool(cx, cx.sources.table(file, flag));
 		return { bytes: source, origin: { sha256 }, close };
 	}

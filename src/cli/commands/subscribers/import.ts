@@ -1,6 +1,5 @@
 /** `subscribers import`: a table into a list, by session and batches; refused rows go into a file of their own. */
 
-import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../api/capabilities.js';
 import type { List } from '../../../api/records.js';
@@ -12,7 +11,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { type ExitCode, hinted } from '../../frame/exit.js';
 import { limitYoungGeneration } from '../../frame/heap.js';
-import { inputName } from '../../frame/sources.js';
+import { inputName, isStream } from '../../frame/sources.js';
 import { parseRate } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 import { importArg, importName, openImport } from '../../verbs/importing.js';
@@ -57,18 +56,18 @@ export const subscriberImport = command({
 	],
 	run: async (cx, { args, options: given, asked }): Promise<ExitCode | undefined> => {
 		const file = inputName(args.file);
-		assertOptions(file, given);
+		const isOnce = await isStream(file);
+		assertOptions({ file, isOnce }, given);
 		let options: ImportOptions = given;
 		const limits = {
 			maxErrors: options.maxErrors === undefined ? null : parseMaxErrors(options.maxErrors),
 			rate: options.rate === undefined ? null : parseRate(options.rate),
 		};
-		const rejectsPath = rejectsPathOf(cx, file, options.rejects);
-		const found = await listOf(cx, file, options);
+		const rejectsPath = await rejectsPathOf(cx, file, options.rejects);
+		const found = await listOf(cx, isOnce, options);
 		const table = await openImport(cx, file, options);
 		try {
-			// What a shell substitutes for a file can be read once.
-			if (cx.canAsk && file !== '-' && (await stat(file)).isFile()) {
+			if (cx.canAsk && !isOnce) {
 				const { guideColumns } = await import('./import/guide.js');
 				options = await guideColumns(cx, { file, list: found, isAsked: asked.size > 0 }, options);
 			}
@@ -76,7 +75,7 @@ export const subscriberImport = command({
 			await sayColumns(cx, { name: importName(file), table, mapping });
 			const list = found ?? (await offerList(cx, options.list, { isNew: asked.has('list') }));
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
-			const job = { file, list, table, mapping, spec, options, limits };
+			const job = { file, isOnce, list, table, mapping, spec, options, limits };
 			await limitYoungGeneration();
 			if (cx.dryRun || rejectsPath === null) return await foresee(cx, { ...job, rejectsPath });
 			return await work(cx, { ...job, rejectsPath });
@@ -87,12 +86,12 @@ export const subscriberImport = command({
 });
 
 /** Null: there is none of this name, and a person may make it, once the file is known to be a table. */
-async function listOf(cx: CommandContext, file: string, options: ImportOptions): Promise<List | null> {
+async function listOf(cx: CommandContext, isOnce: boolean, options: ImportOptions): Promise<List | null> {
 	try {
 		return (await inList(cx, options)).list;
 	} catch (error) {
 		if (!isUnknownName(error, options)) throw error;
-		if (!cx.canAsk || cx.dryRun || file === '-') throw hinted(error, [[creating(options.list), ' makes it']]);
+		if (!cx.canAsk || cx.dryRun || isOnce) throw hinted(error, [[creating(options.list), ' makes it']]);
 		return null;
 	}
 }
@@ -113,8 +112,9 @@ async function foresee(
 ): Promise<undefined> {
 	const { table, mapping, options } = job;
 	if (path !== null) {
-		const { resume } = options;
-		await foreseeRejects(cx, { path, ...layoutOfRejects(table, mapping), resume });
+		const { resume, rejects } = options;
+		const layout = layoutOfRejects(table, mapping);
+		await foreseeRejects(cx, { path, isNumbered: rejects === undefined, ...layout, resume });
 	}
 	const { dryRun } = await import('./import/dry-run.js');
 	const { readBundles } = await readElsewhere(cx, job);
@@ -125,7 +125,7 @@ async function foresee(
 async function work(cx: CommandContext, job: Job): Promise<ExitCode> {
 	const { options, limits } = job;
 	const identity = await identify(cx, job);
-	const isRepeatable = job.file !== '-' || options.job !== undefined;
+	const isRepeatable = !job.isOnce || options.job !== undefined;
 	const place = await importsOf(cx, { ...options, rate: limits.rate, isRepeatable });
 	try {
 		await holdRejects(cx, job.rejectsPath);
@@ -164,16 +164,17 @@ async function putRows(
 			isForeign: foreign !== null,
 		});
 	if (foreign !== null) await sayReasonsLeftOut(cx, foreign.reasonsLeftOut);
-	const goOn = wayOn(job.file, options);
-	return endImport(cx, { ...result, rejectsPath: rejects.path, options, maxErrors: options.maxErrors, goOn });
+	const goOn = wayOn(job.isOnce, options);
+	const written = { path: rejects.path, asked: job.rejectsPath };
+	return endImport(cx, { ...result, rejects: written, options, maxErrors: options.maxErrors, goOn });
 }
 
 /** A large file is read and checked in another thread, which hands over batches. */
 async function readElsewhere(
 	cx: CommandContext,
-	{ file, options: { delimiter }, table: { encoding } }: IdentifiedJob,
+	{ file, isOnce, options: { delimiter }, table: { encoding } }: IdentifiedJob,
 ): Promise<Pick<ImportJob, 'readBundles'>> {
-	if (file === '-') return {};
+	if (isOnce) return {};
 	const { bundlesOf } = await import('../../connect/bundles.js');
 	const readBundles = await bundlesOf(file, { delimiter, encoding }, cx.signal);
 	return readBundles === null ? {} : { readBundles };
@@ -200,7 +201,7 @@ async function paced(
 
 async function run(
 	cx: CommandContext,
-	{ list, rows, foreign, file, options }: Job & { rows: number | null; foreign: SingleImports | null },
+	{ list, rows, foreign, isOnce, options }: Job & { rows: number | null; foreign: SingleImports | null },
 	job: ImportJob,
 ): Promise<ImportResult> {
 	const { runImport } = await import('../../../jobs/imports.js');
@@ -221,7 +222,7 @@ async function run(
 	try {
 		return await runImport({ ...job, onResumed, onProgress }).finally(() => progress.stop());
 	} catch (error) {
-		const goOn = wayOn(file, options);
+		const goOn = wayOn(isOnce, options);
 		throw await brokenOff(cx, error, { list, totals: last, goOn, isResumed: options.resume });
 	}
 }

@@ -71,7 +71,7 @@ export const suppressionImport = command({
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
 		const file = inputName(args.file);
 		const suppressions = await need(await cx.api(), 'suppressions');
-		const rejectsPath = rejectsPathOf(cx, file, options.rejects);
+		const rejectsPath = await rejectsPathOf(cx, file, options.rejects);
 		const end = options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
 		const missing = { reason: options.reason, ...end };
 		const table = await openImport(cx, file, options);
@@ -79,14 +79,13 @@ export const suppressionImport = command({
 			const mapping = await mapColumns(cx, table, options);
 			const job = { suppressions, table, mapping, missing };
 			const { openRejects } = await import('../../../tables/write-rejects.js');
-			const layout = layoutOfRejects(table, mapping);
+			const layout = { ...layoutOfRejects(table, mapping), isNumbered: options.rejects === undefined };
 			if (cx.dryRun && rejectsPath !== null) await foreseeRejects(cx, { path: rejectsPath, ...layout });
 			if (cx.dryRun || rejectsPath === null) return await plan(cx, file, job);
 			await holdRejects(cx, rejectsPath);
 			const rejects = await openRejects({ path: rejectsPath, ...layout });
-			return await work(cx, { ...job, options: optionsAgain(options) }, rejects).finally(() =>
-				rejects.close(),
-			);
+			const asked = { rejectsPath, options: optionsAgain(options) };
+			return await work(cx, { ...job, ...asked }, rejects).finally(() => rejects.close());
 		} finally {
 			await table.close();
 		}
@@ -146,6 +145,7 @@ async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<
 }
 
 interface Work extends ImportRows {
+	rejectsPath: string;
 	options: OptionsAgain;
 }
 
@@ -163,16 +163,21 @@ async function work(cx: CommandContext, job: Work, rejects: RejectsFile): Promis
 		if (totals.read > 0) await sayBrokenOff(cx, totals, rejects);
 		throw error;
 	}
-	await sayDone(cx, { totals, rejects, options: job.options });
+	await sayDone(cx, { totals, rejects, asked: job.rejectsPath, options: job.options });
 	return totals.rejected === 0 ? exits.done : exits.partly;
 }
 
-async function sayDone(
-	cx: CommandContext,
-	{ totals, rejects, options }: { totals: ImportTotals; rejects: RejectsFile; options: OptionsAgain },
-): Promise<void> {
+interface Done {
+	totals: ImportTotals;
+	rejects: RejectsFile;
+	/** The path by default, or as given. */
+	asked: string;
+	options: OptionsAgain;
+}
+
+async function sayDone(cx: CommandContext, { totals, rejects, asked, options }: Done): Promise<void> {
 	await cx.out.document(totals, tallySentence(totals));
-	const left = rejectsSentence(totals, rejects.path, options);
+	const left = rejectsSentence(totals, { path: rejects.path, asked }, options);
 	if (left !== null) await cx.hint(left);
 }
 

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CliOptions } from '../../../support/cli.js';
 import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
+import { runProgram } from '../../../support/run-program.js';
 import { stripped } from '../../../support/stripped.js';
 import { typing } from '../../../support/typing.js';
 
@@ -96,7 +97,7 @@ describe('mailctl subscribers import', () => {
 		const expected = counts({ read: 2, duplicate: 1, rejected: 1 });
 		expect(await project.json(words(rejects, '-n'))).toMatchObject(expected);
 		expect(await project.json(words(rejects), { code: 9 })).toEqual(expected);
-		expect(await readFile(`${rejects}.rejects.csv`, 'utf8')).toBe(
+		expect(await readFile(`${path}.rejects-2.csv`, 'utf8')).toBe(
 			'email,name,_line,_code,_error\n' +
 				'ANN@example.com,Other,2,duplicate,a duplicate of the import before (without its _code it is taken)\n' +
 				'bad,Bob,3,invalid,email: Enter a valid email address: it has no @\n',
@@ -136,7 +137,7 @@ describe('mailctl subscribers import', () => {
 		expect(lines[1]).toMatch(/^bad,Bob,.*,x,Rome$/);
 		expect(lines[2]).toMatch(/^too,"cells,here",.*,z,many$/);
 		expect((await project.run(words(rejects))).code).toBe(9);
-		expect(await readFile(`${rejects}.rejects.csv`, 'utf8')).toMatch(
+		expect(await readFile(`${path}.rejects-2.csv`, 'utf8')).toMatch(
 			/^email,name,_line,_code,_error,Note,city\nbad,Bob,2,invalid,[^,]*,x,Rome\n/,
 		);
 		const mended = written
@@ -434,20 +435,58 @@ describe('mailctl subscribers import', () => {
 		});
 	});
 
-	it('never overwrites a rejects file', async () => {
+	it('never overwrites a rejects file: that of a later run has a number', async () => {
 		const path = await project.file('people.csv', 'email\nbad\n');
-		await project.file('people.csv.rejects.csv', 'mine');
-		const { code, stderr } = await project.run(words(path));
+		const mine = await project.file('people.csv.rejects.csv', 'mine');
+		for (const number of [2, 3])
+			expect(await project.run(words(path))).toMatchObject({
+				code: 9,
+				stderr: `hint: 1 rejected row is in ${path}.rejects-${number}.csv (${mine} is of an earlier import); mend it and import that file\n`,
+			});
+		const { code, stderr } = await project.run(words(path, '--rejects', mine));
 		expect({ code, stderr }).toEqual({
 			code: 2,
 			stderr:
-				`error: the rejects file ${path}.rejects.csv exists already\n` +
-				`hint: move it away, or name another with --rejects ${path}.rejects-2.csv\n`,
+				`error: the rejects file ${mine} exists already\n` +
+				`hint: move it away, or name another with --rejects ${path}.rejects-4.csv\n`,
 		});
-		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe('mine');
+		expect(await readFile(mine, 'utf8')).toBe('mine');
+		expect(await readFile(`${path}.rejects-3.csv`, 'utf8')).toContain('bad,2,invalid');
 		const other = `${project.folder}/other.csv`;
 		expect((await project.run(words(path, '--rejects', other))).code).toBe(9);
 		expect(await readFile(other, 'utf8')).toContain('bad,2,invalid');
+	});
+
+	it('of a rejects file puts what it refuses into the next of the series', async () => {
+		const first = await project.file('people.csv.rejects.csv', 'email\nbad\n');
+		for (const [path, next] of [
+			[first, 'people.csv.rejects-2.csv'],
+			[join(project.folder, 'people.csv.rejects-2.csv'), 'people.csv.rejects-3.csv'],
+		] as const)
+			expect((await project.run(words(path))).stderr).toMatch(
+				`hint: 1 rejected row is in ${join(project.folder, next)}; mend it and import that file\n`,
+			);
+	});
+
+	it('from a named pipe or a device is as from standard input', async () => {
+		const pipe = join(project.folder, 'pipe');
+		runProgram('mkfifo', [pipe]);
+		expect(await project.run(words(pipe))).toMatchObject({
+			code: 2,
+			stderr: `error: an import from ${pipe} needs --rejects FILE\n`,
+		});
+		expect((await project.run(words(pipe, '--resume'))).stderr).toContain(
+			`--resume wants a file, or --job NAME: ${pipe} is not the same twice`,
+		);
+		const written = writeFile(pipe, 'email\nann@example.com\nbad\n');
+		expect(await project.json(words(pipe, '--rejects', join(project.folder, 'r.csv')), { code: 9 })).toEqual(
+			counts({ read: 2, created: 1, rejected: 1 }),
+		);
+		await written;
+		expect(await project.run(words('/dev/null'))).toMatchObject({
+			code: 2,
+			stderr: 'error: an import from /dev/null needs --rejects FILE\n',
+		});
 	});
 
 	it('from standard input needs --rejects, and cannot go on', async () => {

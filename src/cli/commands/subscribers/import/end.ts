@@ -10,8 +10,8 @@ import { tallySentence } from '../../../verbs/importing.js';
 import { type OptionsAgain, rejectsSentence } from '../../../verbs/rejects.js';
 
 export interface ImportEnd extends ImportResult {
-	/** The file of rejected and duplicate rows, if any. */
-	rejectsPath: string;
+	/** The file of rejected and duplicate rows, if any, and the path that was asked for. */
+	rejects: { path: string; asked: string };
 	options: OptionsAgain;
 	/** As given. */
 	maxErrors: string | undefined;
@@ -21,11 +21,11 @@ export interface ImportEnd extends ImportResult {
 
 /** Prints the counts. Throws where the work was broken off: the signal's reason, or `too_many_errors` (exit 9). */
 export async function endImport(cx: CommandContext, end: ImportEnd): Promise<ExitCode> {
-	const { outcome, totals, rejectsPath, options } = end;
+	const { outcome, totals, options } = end;
 	await sayTotals(cx, totals);
 	await sayOtherReasons(cx, totals.other_reasons ?? 0);
-	const rejects = rejectsSentence(totals, rejectsPath, options);
-	if (rejects !== null) await cx.hint(rejects);
+	const left = rejectsSentence(totals, end.rejects, options);
+	if (left !== null) await cx.hint(left);
 	if (outcome === 'interrupted') {
 		await cx.hint(end.goOn);
 		throw cx.signal.reason;
@@ -58,10 +58,10 @@ export function tooManyErrors(
 			});
 }
 
-/** The way to resume an import that was cut short. Standard input cannot be resumed without a name. */
-export function wayOn(file: string, { job }: { job?: string | undefined }): string {
+/** The way to resume an import that was cut short. What comes once cannot be resumed without a name. */
+export function wayOn(isOnce: boolean, { job }: { job?: string | undefined }): string {
 	const stays = 'what was acknowledged stays';
-	return file === '-' && job === undefined
+	return isOnce && job === undefined
 		? `${stays}; import the rest, or all of it from a file or with --job NAME, which --resume can go on with`
 		: `${stays}; run the same command with --resume to go on`;
 }

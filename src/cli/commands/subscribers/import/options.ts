@@ -2,7 +2,7 @@
 import type { MaxErrors } from '../../../../jobs/imports.js';
 import type { OptionValues } from '../../../frame/command.js';
 import { UsageError } from '../../../frame/errors.js';
-import { tableOptions } from '../../../verbs/importing.js';
+import { importName, tableOptions } from '../../../verbs/importing.js';
 import { listOption } from '../lookup.js';
 
 export const importOptions = {
@@ -42,21 +42,26 @@ export const importOptions = {
 	job: {
 		kind: 'text',
 		placeholder: 'NAME',
-		summary: 'a name for what comes from standard input, so that --resume can go on with it',
+		summary: 'a name for what comes from standard input or a pipe, so that --resume can go on with it',
 	},
 } as const;
 
 export type ImportOptions = OptionValues<typeof importOptions>;
 
 /** Combinations that cannot be meant: `UsageError` before the file is opened. */
-export function assertOptions(file: string, options: ImportOptions): void {
+export function assertOptions(
+	{ file, isOnce }: { file: string; isOnce: boolean },
+	options: ImportOptions,
+): void {
 	const { resume, createFields, ignoreUnknown, job } = options;
 	if (createFields && ignoreUnknown)
 		throw new UsageError('--create-fields and --ignore-unknown cannot both be meant');
-	if (job !== undefined && file !== '-')
-		throw new UsageError('--job names what comes from standard input; a file is known by its content');
-	if (resume && file === '-' && job === undefined)
-		throw new UsageError('--resume wants a file, or --job NAME: standard input is not the same twice', {
+	if (job !== undefined && !isOnce)
+		throw new UsageError(
+			'--job names what comes from standard input or a pipe; a file is known by its content',
+		);
+	if (resume && isOnce && job === undefined)
+		throw new UsageError(`--resume wants a file, or --job NAME: ${importName(file)} is not the same twice`, {
 			hint: 'importing it again is safe: what is there already is found unchanged',
 		});
 }

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
 import type { List } from '../../../../api/records.js';
 import { makeFolders } from '../../../../jobs/folders.js';
@@ -13,6 +13,7 @@ import { shownDatabase } from '../../../../store/url.js';
 import { TableError } from '../../../../tables/finding.js';
 import type { Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
+import { isSameSeries } from '../../../../tables/rejects-names.js';
 import type { RejectsFile } from '../../../../tables/write-rejects.js';
 import { mailctl } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
@@ -25,7 +26,7 @@ import type { ImportOptions } from './options.js';
 export interface Identity {
 	/** The same list, content, mapping and options are the same job. */
 	key: string;
-	/** SHA-256 of the file, empty for standard input. */
+	/** SHA-256 of the file, empty for what comes once. */
 	sha256: string;
 	/** About as many as the file has; null where that is unknown. */
 	rows: number | null;
@@ -38,6 +39,8 @@ export interface Identity {
 export interface IdentifiedJob {
 	/** As given; `-` is standard input. */
 	file: string;
+	/** Its bytes come once. */
+	isOnce: boolean;
 	list: List;
 	table: Table;
 	mapping: Mapping;
@@ -47,10 +50,10 @@ export interface IdentifiedJob {
 
 /** With `--resume` a source that is not the one of the run that stopped is refused here, before anything is written. */
 export async function identify(cx: CommandContext, job: IdentifiedJob): Promise<Identity> {
-	const { file, list, options } = job;
+	const { file, isOnce, list, options } = job;
 	const named = await nameJob(cx, job);
-	// Standard input without a name cannot be read twice: each run is a job of its own.
-	if (file === '-' && options.job === undefined) return { ...named, mark: null, earlier: null };
+	// What comes once, without a name: each run is a job of its own.
+	if (isOnce && options.job === undefined) return { ...named, mark: null, earlier: null };
 	const source = options.job === undefined ? { file } : { job: options.job };
 	const mark = await openMark(cx, source, list.id);
 	await holdAlone(cx, [mark.path], `the import of ${importName(file)} into list ${list.id}`);
@@ -61,12 +64,12 @@ export async function identify(cx: CommandContext, job: IdentifiedJob): Promise<
 
 async function nameJob(
 	cx: CommandContext,
-	{ file, table, mapping, spec, options }: IdentifiedJob,
+	{ file, isOnce, table, mapping, spec, options }: IdentifiedJob,
 ): Promise<Pick<Identity, 'key' | 'sha256' | 'rows'>> {
 	const { encoding, delimiter } = table;
 	const keyOf = (source: { job: string } | { sha256: string }) =>
 		importKey({ spec, mapping, source, encoding, delimiter });
-	if (file === '-')
+	if (isOnce)
 		return { key: keyOf({ job: options.job ?? `stdin ${cx.clock.now()}` }), sha256: '', rows: null };
 	const { surveySource } = await import('../../../../tables/source.js');
 	const { sha256, lineFeeds } = await surveySource(file, cx.signal);
@@ -92,12 +95,9 @@ export interface BeginningJob extends Identity {
  */
 export async function begin(cx: CommandContext, job: BeginningJob): Promise<RejectsFile> {
 	const { key, sha256, mark, options, isForeign } = job;
-	const path = resolve(job.rejectsPath);
 	await assertSameRoad(importName(job.file), mark, { key, isForeign });
-	const rejects = options.resume
-		? await goOn(cx, job, path)
-		: await openNew(job).catch((error: unknown) => sayResume(job, error));
-	await mark?.write({ key, sha256, rejects: path, hasEnded: false, isForeign });
+	const rejects = options.resume ? await goOn(cx, job) : await openAnew(job);
+	await mark?.write({ key, sha256, rejects: resolve(rejects.path), hasEnded: false, isForeign });
 	return rejects;
 }
 
@@ -105,11 +105,12 @@ export async function begin(cx: CommandContext, job: BeginningJob): Promise<Reje
  * Rejects of an import of other content in that file would hide those of this one. After the end of a run of the same
  * content, which a kill may have followed at once, the same rows are refused again, and are in the file already.
  */
-async function goOn(cx: CommandContext, job: BeginningJob, path: string): Promise<RejectsFile> {
-	const { imports, key, spec, earlier, rejectsPath } = job;
+async function goOn(cx: CommandContext, job: BeginningJob): Promise<RejectsFile> {
+	const { imports, key, spec, earlier } = job;
+	const path = rejectsOfRun(job);
 	const { openRejects } = await import('../../../../tables/write-rejects.js');
 	const { id, position } = await imports.open(key, spec, { signal: cx.signal });
-	if (position === 0 && earlier?.rejects !== path) {
+	if (position === 0 && earlier?.rejects !== resolve(path)) {
 		const rejects = await openNew(job).catch(async (error: unknown) => {
 			await imports.finish(id);
 			throw error instanceof TableError && error.code === 'file_exists' ? nothingToResume(error) : error;
@@ -117,10 +118,15 @@ async function goOn(cx: CommandContext, job: BeginningJob, path: string): Promis
 		await cx.note('there is nothing to resume: importing from the beginning');
 		return rejects;
 	}
-	const isOwn = earlier === null || earlier.rejects === null || earlier.rejects === path;
+	// Without a mark the usual name may be an earlier import's.
+	const isOwn =
+		earlier === null || earlier.rejects === null
+			? job.options.rejects !== undefined
+			: earlier.rejects === resolve(path);
 	const rejects = await openRejects({
 		...layoutOfRejects(job.table, job.mapping),
-		path: rejectsPath,
+		path,
+		isNumbered: job.options.rejects === undefined,
 		resume: isOwn,
 	});
 	await cx.note(
@@ -131,12 +137,24 @@ async function goOn(cx: CommandContext, job: BeginningJob, path: string): Promis
 	return rejects;
 }
 
+/** The usual path, or the numbered one that the earlier run took in its place. */
+function rejectsOfRun({ rejectsPath, earlier, options }: BeginningJob): string {
+	const last = earlier?.rejects ?? null;
+	if (options.rejects !== undefined || last === null || !isSameSeries(last, resolve(rejectsPath)))
+		return rejectsPath;
+	return join(dirname(rejectsPath), basename(last));
+}
+
 /** A rejects file left by a stopped run of this import: the hint is `--resume`, not to move the file away. */
-async function sayResume({ key, mark }: BeginningJob, error: unknown): Promise<never> {
-	const left = error instanceof TableError && error.code === 'file_exists' ? await mark?.read() : null;
-	if (!(error instanceof TableError) || left?.key !== key || left.hasEnded) throw error;
-	throw new TableError('file_exists', error.message, {
-		hint: `--resume goes on with the import that was stopped; to begin anew ${error.hint ?? ''}`,
+async function openAnew(job: BeginningJob): Promise<RejectsFile> {
+	const last = (await job.mark?.read()) ?? null;
+	if (last?.key !== job.key || last.hasEnded) return openNew(job);
+	const left = { ...job, rejectsPath: rejectsOfRun({ ...job, earlier: last }), isNumbered: false };
+	return openNew(left).catch((error: unknown) => {
+		if (!(error instanceof TableError) || error.code !== 'file_exists') throw error;
+		throw new TableError('file_exists', error.message, {
+			hint: `--resume goes on with the import that was stopped; to begin anew ${error.hint ?? ''}`,
+		});
 	});
 }
 
@@ -146,9 +164,11 @@ function beginsAnew(earlier: ImportMark | null): string {
 		: 'the earlier run had acknowledged no rows: importing from the beginning';
 }
 
-async function openNew(job: BeginningJob): Promise<RejectsFile> {
+async function openNew(job: BeginningJob & { isNumbered?: boolean }): Promise<RejectsFile> {
 	const { openRejects } = await import('../../../../tables/write-rejects.js');
-	return openRejects({ ...layoutOfRejects(job.table, job.mapping), path: job.rejectsPath });
+	const { table, mapping, options, rejectsPath: path } = job;
+	const { isNumbered = options.rejects === undefined } = job;
+	return openRejects({ ...layoutOfRejects(table, mapping), path, isNumbered });
 }
 
 function nothingToResume({ message, hint }: TableError): TableError {

@@ -315,12 +315,12 @@ describe('--resume', () => {
 		);
 	});
 
-	it('is refused before any row where a rejects file is there and nothing is to be resumed', async () => {
+	it('leaves a rejects file alone where nothing is to be resumed', async () => {
 		const path = await project.file('a.csv', 'email,name\nbad1,A\n');
 		await project.run(words(path));
 		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
 		await writeFile(path, 'email,name\nbad2,B\ncarl@example.com,Carl\n');
-		expect(await project.run(words(path, '--resume'))).toEqual({
+		expect(await project.run(words(path, '--resume', '--rejects', `${path}.rejects.csv`))).toEqual({
 			code: 2,
 			stdout: '',
 			stderr:
@@ -328,6 +328,13 @@ describe('--resume', () => {
 				`hint: move it away, or name another with --rejects ${path}.rejects-2.csv\n`,
 		});
 		expect([await count(), await readFile(`${path}.rejects.csv`, 'utf8')]).toEqual([0, rejects]);
+		expect(await project.run(words(path, '--resume'))).toMatchObject({
+			code: 9,
+			stderr:
+				'there is nothing to resume: importing from the beginning\n' +
+				`hint: 1 rejected row is in ${path}.rejects-2.csv (${path}.rejects.csv is of an earlier import); mend it and import that file\n`,
+		});
+		expect([await count(), await readFile(`${path}.rejects.csv`, 'utf8')]).toEqual([1, rejects]);
 		const other = `${project.folder}/other.csv`;
 		expect((await project.run(words(path, '--resume', '--rejects', other))).code).toBe(9);
 		expect(await readFile(other, 'utf8')).toContain('bad2,B,2,invalid');
@@ -343,6 +350,18 @@ describe('--resume', () => {
 				`error: the rejects file ${path}.rejects.csv exists already\n` +
 				`hint: --resume goes on with the import that was stopped; to begin anew move it away, or name another with --rejects ${path}.rejects-2.csv\n`,
 		});
+	});
+
+	it('goes on in the numbered rejects file of the run that stopped', async () => {
+		const path = await project.file('people.csv', people(12));
+		const mine = await project.file('people.csv.rejects.csv', 'mine');
+		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
+		expect((await project.run(words(path, '--batch-size', '3'))).stderr).toContain(
+			`error: the rejects file ${path}.rejects-2.csv exists already\nhint: --resume goes on`,
+		);
+		expect((await project.run(words(path, '--resume'))).stderr).toContain('going on after the 6 rows');
+		expect((await readFile(`${path}.rejects-2.csv`, 'utf8')).match(/^bad\d+,\d+/gm)).toHaveLength(4);
+		expect([await readFile(mine, 'utf8'), existsSync(`${path}.rejects-3.csv`)]).toEqual(['mine', false]);
 	});
 
 	it('never goes on in a rejects file that is not the one of the run that stopped', async () => {
