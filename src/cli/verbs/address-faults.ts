@@ -90,7 +90,8 @@ function atFault(text: string): string | null {
 	if (/\s/.test(text) && !local.startsWith('"')) return 'it has a space';
 	if (text.length > maxAddressLength)
 		return `it has ${text.length} characters, and ${maxAddressLength} are the most`;
-	return localFault(local) ?? domainFault(domain);
+	const faults = [localFault(local), domainFault(domain)].filter((fault) => fault !== null);
+	return faults.length === 0 ? `there can be no domain ${domain}` : faults.join(', and ');
 }
 
 const localPart = 'the part before @';
@@ -104,7 +105,8 @@ function localFault(local: string): string | null {
 	return dotFault(local, localPart) ?? signsFault(/[^\w.!#$%&'*+/=?^`{|}~-]/, local, localPart);
 }
 
-function domainFault(domain: string): string {
+function domainFault(domain: string): string | null {
+	if (isEmailAddress(`a@${domain}`)) return null;
 	const name = 'the domain';
 	if (domain.startsWith('[')) return `${domain} is no IP address in brackets`;
 	const fault = dotFault(domain, name) ?? signsFault(/[^\p{L}\p{M}\p{N}.-]/u, domain, name);

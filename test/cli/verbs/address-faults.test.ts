@@ -43,6 +43,7 @@ const faults: [text: string, fault: string][] = [
 		'only the address itself is taken, ann@example.com, no name and no angle brackets',
 	],
 	['<ann@example.com>', 'only the address itself is taken, ann@example.com, no name and no angle brackets'],
+	['dörte@example,com', `${localAscii('ö')}, and the domain has a character that may not stand there (,)`],
 	[`${'a'.repeat(250)}@example.com`, 'it has 262 characters, and 254 are the most'],
 ];
 
