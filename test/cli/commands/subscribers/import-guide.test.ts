@@ -118,6 +118,16 @@ it('calls a column of days dates, however they are written', async () => {
 	expect(shown).toContain('(dates: 03.04.2021, 12.12.2022)');
 });
 
+it('shortens a header as long as a page', async () => {
+	const name = `Notes ${'n'.repeat(494)}`;
+	const { shown } = await guided(`email,${name}\nann@example.com,x\n`, [
+		['❯ a new field, named', down, 'all'],
+		['❯ leave it out', ''],
+	]);
+	expect(shown).toMatch(/What is the column "Notes\s+n+…n+" \(texts: x\)\?/);
+	expect(shown.slice(0, shown.indexOf('the same without questions'))).not.toContain('n'.repeat(80));
+});
+
 it('prints a command with every option that was given, and with its target', async () => {
 	const project = await makeProject();
 	const { json, file, folder, db } = project;

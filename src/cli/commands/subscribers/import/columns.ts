@@ -95,8 +95,13 @@ export async function createFields(cx: CommandContext, { newFields }: Mapping): 
 	const api = await cx.api();
 	for (const field of newFields) {
 		const isMade = await createUnlessThere(api, field, cx.signal);
-		if (isMade && !cx.dryRun) await cx.note(`created the field ${field.variable}`);
+		if (isMade && !cx.dryRun) await cx.note(`created the field ${field.variable}${ofColumn(field)}`);
 	}
+}
+
+/** How a message names it, where that is not how its column is called. */
+function ofColumn({ variable, name }: FieldInput): string {
+	return variable === name ? '' : `: ${shortNames([name]).join('')} → #${variable}#`;
 }
 
 /** False: another import made it since the header was read, or an earlier try that was not answered. */
@@ -139,7 +144,7 @@ function columnTexts({ header }: Table, { columns, newFields }: Mapping): string
 	return columns.map(({ target, ...at }) => {
 		const column = mappedName(header, at);
 		const plain = target.replace(/^meta\./, '');
-		const arrow = column === target || column === plain ? plain : `${column} → ${plain}`;
-		return fresh.has(target) ? `${arrow} (new field)` : arrow;
+		if (column === target || column === plain) return fresh.has(target) ? `${plain} (new field)` : plain;
+		return fresh.has(target) ? `${column} → #${plain}# (new field)` : `${column} → ${plain}`;
 	});
 }

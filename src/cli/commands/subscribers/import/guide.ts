@@ -5,7 +5,8 @@ import type { Field } from '../../../../api/records.js';
 import type { HeaderFinding } from '../../../../tables/header-findings.js';
 import { mailctl, optionWords } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
-import { importName } from '../../../verbs/importing.js';
+import { shorten } from '../../../render/width.js';
+import { importName, longestName } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
 import { type ImportOptions, importOptions } from './options.js';
 
@@ -101,9 +102,9 @@ async function withEmail(
 			? first
 			: await cx.choose(
 					`Which column of ${importName(file)} has the e-mail addresses?`,
-					found.map((name) => ({ name, value: name })),
+					found.map((name) => ({ name: shown(name), value: name })),
 				);
-	await cx.note(`"${column}" holds e-mail addresses`);
+	await cx.note(`"${shown(column)}" holds e-mail addresses`);
 	return { ...options, map: [...options.map, `${column}=email`] };
 }
 
@@ -121,7 +122,7 @@ async function withName(
 	const column = parts.join('+');
 	const isFree = await freeTargets(sampled.header, { column, fields }, options);
 	if (!open.includes(parts[0]) || !isFree('name')) return options;
-	const [first, last] = parts.map((part) => `"${part}"`);
+	const [first, last] = parts.map((part) => `"${shown(part)}"`);
 	const areJoined = await cx.choose(`What are the columns ${first} and ${last}?`, [
 		{ name: 'the name of the subscriber, joined', value: true },
 		{ name: 'columns of their own', value: false },
@@ -177,9 +178,9 @@ async function askTarget(cx: CommandContext, { column, cells, fields, isFree }: 
 	if (column === '') return '-';
 	const { variableOf } = await import('../../../../tables/column-names.js');
 	const variable = variableOf(column);
-	const shown = [...new Set(cells)].slice(0, 3).map(shortened).join(', ');
-	const what = cells.length === 0 ? 'no values' : `${kindOf(cells)}: ${shown}`;
-	const target = await cx.choose(`What is the column "${column}" (${what})?`, [
+	const examples = [...new Set(cells)].slice(0, 3).map((cell) => shorten(cell, longestCell));
+	const what = cells.length === 0 ? 'no values' : `${kindOf(cells)}: ${examples.join(', ')}`;
+	const target = await cx.choose(`What is the column "${shown(column)}" (${what})?`, [
 		...(variable === null || !isFree(variable)
 			? []
 			: [{ name: `a new field, ${variable}`, value: variable }]),
@@ -198,8 +199,12 @@ async function askTarget(cx: CommandContext, { column, cells, fields, isFree }: 
 	return (await cx.ask('Variable of the new field:', { check })).trim();
 }
 
-function shortened(cell: string): string {
-	return cell.length > 20 ? `${cell.slice(0, 20)}…` : cell;
+/** Characters of a cell in a question. */
+const longestCell = 20;
+
+/** A header may be as long as a page. */
+function shown(column: string): string {
+	return shorten(column, longestName);
 }
 
 type CellKind = 'addresses' | 'yes or no' | 'numbers' | 'dates' | 'texts';
