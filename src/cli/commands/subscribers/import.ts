@@ -90,10 +90,17 @@ async function listOf(cx: CommandContext, isOnce: boolean, options: ImportOption
 	try {
 		return (await inList(cx, options)).list;
 	} catch (error) {
-		if (!isUnknownName(error, options)) throw error;
+		if (!isUnknownName(error, options)) throw await withFirstList(cx, error);
 		if (!cx.canAsk || cx.dryRun || isOnce) throw hinted(error, [[creating(options.list), ' makes it']]);
 		return null;
 	}
+}
+
+/** An id is of no use to a database without any list. */
+async function withFirstList(cx: CommandContext, error: unknown): Promise<unknown> {
+	if (!(error instanceof CliError) || error.code !== 'not_found') return error;
+	const { count } = await (await cx.api()).lists.page({}, { signal: cx.signal });
+	return count === 0 ? hinted(error, [['there is no list yet: ', creating('NAME'), ' makes one']]) : error;
 }
 
 function isUnknownName(error: unknown, { list, by }: ImportOptions): boolean {

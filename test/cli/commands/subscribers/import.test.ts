@@ -402,6 +402,15 @@ describe('mailctl subscribers import', () => {
 		expect(people).toMatchObject([{ name: 'Ann Lee' }, { name: 'Kurz' }, { name: '' }]);
 	});
 
+	it('says by what variable a message has a column that is called otherwise', async () => {
+		const path = await project.file('people.csv', 'email,First Name,Plan\nann@example.com,Ann,free\n');
+		const made = 'created the field first_name: First Name → #first_name#\ncreated the field Plan\n';
+		expect((await project.run(words(path, '--create-fields', '-n', '-o', 'table'))).stderr).toContain(
+			'columns: email, First Name → #first_name# (new field), Plan (new field)\n',
+		);
+		expect((await project.run(words(path, '--create-fields'))).stderr).toBe(made);
+	});
+
 	it('names a missing file before it asks for the list', async () => {
 		const run = await typing([], (options) =>
 			project.run(['subscribers', 'import', '/nowhere.csv'], options),
@@ -537,6 +546,18 @@ describe('mailctl subscribers import', () => {
 			code: 0,
 			stderr: 'there is nothing to resume: importing from the beginning\n',
 		});
+	});
+
+	it('says how to make the first list', async () => {
+		const empty = await makeProject();
+		const path = await empty.file('people.csv', 'email\nann@example.com\n');
+		expect(await empty.run(['subscribers', 'import', path, '-l', '1'])).toMatchObject({
+			code: 3,
+			stderr: expect.stringMatching(
+				/^error: list 1 not found\nhint: mailctl .*lists list\nhint: there is no list yet: mailctl .*lists create --name NAME --email-reason TEXT makes one\n$/,
+			),
+		});
+		expect((await project.run(['subscribers', 'import', path, '-l', '9'])).stderr).not.toContain('create');
 	});
 
 	it('of an unknown list is exit 3 and reads nothing', async () => {
