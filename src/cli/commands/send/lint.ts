@@ -2,10 +2,10 @@
 
 import { ApiError } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
+import { suggest } from '../../../api/suggest.js';
 import { hasDefault, usedVariables, variableNames } from '../../../api/variables.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { didYouMean } from '../../frame/help.js';
 import { walk } from '../../verbs/listing.js';
 import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
@@ -90,6 +90,14 @@ async function warnOfUnknown(
 		await (near === undefined ? cx.warn(text) : cx.warn(text, near));
 	}
 	return named;
+}
+
+/** As a message names them; a name that differs in case alone is not another one's slip. */
+function didYouMean(name: string, candidates: readonly string[]): string | undefined {
+	const near = [...new Set(suggest(name, candidates))];
+	const same = near.find((one) => one.toLowerCase() === name.toLowerCase());
+	if (same !== undefined) return `did you mean #${same}#? Upper and lower case count`;
+	return near.length === 0 ? undefined : `did you mean ${near.map((one) => `#${one}#`).join(' or ')}?`;
 }
 
 /** null: this token may not read them, or they cannot be read now; what is sent does not depend on it. */

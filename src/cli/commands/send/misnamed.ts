@@ -40,13 +40,19 @@ export async function assertNamed(
 	if (first === undefined) return;
 	throw new UsageError('the message names columns by what is no variable of theirs; nothing was sent', {
 		details: refused.map(sayMisnamed),
-		hint: `a variable is named with letters A to Z, digits and _: ${wayOut(first)}; --no-strict-vars leaves it as it is`,
+		hint: `${ruleOf(first)}: ${wayOut(first)}; --no-strict-vars leaves it as it is`,
 	});
 }
 
 function sayMisnamed({ written, column, variable }: Misnamed): string {
 	if (variable === null) return `#${written}#: the column "${column}" gives no variable`;
 	return `#${written}#: the column "${column}" is #${variable}#`;
+}
+
+function ruleOf({ written, variable }: Misnamed): string {
+	return written.toLowerCase() === variable?.toLowerCase()
+		? 'upper and lower case count'
+		: 'a variable is named with letters A to Z, digits and _';
 }
 
 function wayOut({ column, variable }: Misnamed): string {

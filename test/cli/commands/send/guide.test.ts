@@ -567,7 +567,9 @@ describe('send with something given', () => {
 		const mail = ['--list', '1', '--subject', 'News', '--text', 'Hi #city#'];
 		const { shown } = await guided(mail, [['What now?', '\x03', 'all']]);
 		await sink.close();
-		expect(shown).toContain('warning: #city# is no known variable\nhint: did you mean City?\n');
+		expect(shown).toContain(
+			'warning: #city# is no known variable\nhint: did you mean #City#? Upper and lower case count\n',
+		);
 		expect(shown).toContain('warning: ann@example.com: no value for #city#.\n');
 		expect(shown).not.toContain('a default is for those without');
 	});

@@ -30,7 +30,7 @@ const found = [
 ];
 const unknown = {
 	warning: 'no value for #nmae#',
-	hint: 'did you mean name?',
+	hint: 'did you mean #name#?',
 };
 
 describe('findings about a content', () => {
@@ -51,8 +51,24 @@ describe('findings about a content', () => {
 		expect(await warnings(...send, html, ...agreed)).toEqual({ code: 0, warnings: found });
 		expect(await warnings(...send, '<p>#citty|x#</p>', ...agreed)).toEqual({
 			code: 0,
-			warnings: [{ warning: '#citty# is no known variable', hint: 'did you mean city?' }],
+			warnings: [{ warning: '#citty# is no known variable', hint: 'did you mean #city#?' }],
 		});
+	});
+
+	it('are told of a name in other letters: upper and lower case count', async () => {
+		await project.json(['fields', 'create', '--variable', 'Vorname', '--name', 'Vorname']);
+		const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S'];
+		expect(await warnings(...one, '--text', '#vorname#', '--dry-run')).toEqual({
+			code: 0,
+			warnings: [
+				{ warning: 'no value for #vorname#', hint: 'did you mean #Vorname#? Upper and lower case count' },
+			],
+		});
+		const file = await project.file('p.csv', 'email,Vorname\na@example.com,A\n');
+		const send = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S'];
+		expect((await project.run([...send, '--text', '#vorname#', '-n'])).stderr).toContain(
+			'hint: upper and lower case count: write #Vorname#;',
+		);
 	});
 
 	it('are told of a list before a missing value refuses it, and bulk mail wants a link to unsubscribe', async () => {
@@ -67,7 +83,7 @@ describe('findings about a content', () => {
 		};
 		expect(await warnings(...send, 'Hi in #ctiy#', ...agreed)).toEqual({
 			code: 2,
-			warnings: [{ warning: '#ctiy# is no known variable', hint: 'did you mean city?' }],
+			warnings: [{ warning: '#ctiy# is no known variable', hint: 'did you mean #city#?' }],
 		});
 		expect(await warnings(...send, 'Hi', ...agreed)).toEqual({
 			code: 0,
