@@ -1,7 +1,7 @@
 /** `--preview browser`: the message as a page in a private file, opened where there is a browser. */
 
 import { spawn } from 'node:child_process';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemReason } from '../../../api/errors.js';
@@ -20,18 +20,20 @@ export interface OpenedPage {
 
 /** Writes the page, 0600 in a folder of its own, and opens it. It stays: a browser reads it later. */
 export async function openInBrowser(cx: CommandContext, composed: ComposedMessage): Promise<OpenedPage> {
-	const file = await writePage(composed);
+	const file = await writePage(composed, cx.io.env['TMPDIR'] || tmpdir());
 	const opener = openerOf(cx.io.env, process.platform);
 	return { file, opened: opener !== null && (await start(opener, file)) };
 }
 
-async function writePage(composed: ComposedMessage): Promise<string> {
+async function writePage(composed: ComposedMessage, where: string): Promise<string> {
+	let folder: string | null = null;
 	try {
-		const folder = await mkdtemp(join(tmpdir(), 'mailctl-preview-'));
+		folder = await mkdtemp(join(where, 'mailctl-preview-'));
 		const file = join(folder, 'message.html');
 		await writeFile(file, pageOf(composed), { flag: 'wx', mode: 0o600 });
 		return file;
 	} catch (cause) {
+		if (folder !== null) await rm(folder, { recursive: true, force: true });
 		throw new CliError('disk', 74, `--preview browser: the page cannot be written: ${systemReason(cause)}`, {
 			cause,
 		});

@@ -5,7 +5,7 @@ import { ApiError, mayHaveHappened } from '../../../api/errors.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
-import { classify, type ExitCode, exits } from '../../frame/exit.js';
+import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { isMachine } from '../../frame/globals.js';
 import { parseRate } from '../../frame/values.js';
 import { counted } from '../../render/counted.js';
@@ -103,7 +103,7 @@ export function wasCanceled(name: string): UsageError {
 
 /** Messages sent by earlier runs are reported apart from those of this one. */
 async function goOn(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode> {
-	const { place, id, name, options } = campaign;
+	const { place, id, name } = campaign;
 	const status = await place.campaigns.status(id);
 	const before = outcomesOf(status.messages);
 	if (!isFinished(status.messages)) {
@@ -112,7 +112,7 @@ async function goOn(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode
 		await cx.note(`the campaign "${name}" is released already${goesOn}`);
 		return deliver(cx, campaign, before);
 	}
-	if (options.results !== undefined) await campaign.writeResults(options.results, { isDropped: false });
+	await concludeResults(campaign);
 	const sentence = `the campaign "${name}" is finished: ${progressOf(before, null)}`;
 	await cx.out.document(documentOf(status));
 	const outcome = { kind: 'settled', reason: null, counts: asDelivered(before), warnings: [] } as const;
@@ -251,7 +251,7 @@ async function deliverReleased(
 	});
 	const after = await place.campaigns.status(id);
 	if (outcome?.kind === 'stopped') await leaveResults(cx, campaign);
-	else if (options.results !== undefined) await campaign.writeResults(options.results, { isDropped: false });
+	else await concludeResults(campaign);
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
 	if (outcome === null) return codeOf(cx, exits.done, after);
 	const all = outcomesOf(after.messages);
@@ -276,6 +276,17 @@ function deliveryOf(
 		...(options.connections !== undefined && { connections: options.connections }),
 		...(options.retryUnknown && { retriesUnknown: true }),
 	};
+}
+
+/** The results of what is sent: where they cannot be written, nothing of it is lost. */
+async function concludeResults({ name, options, writeResults }: CampaignRun): Promise<void> {
+	if (options.results === undefined) return;
+	try {
+		await writeResults(options.results, { isDropped: false });
+	} catch (error) {
+		const later = mailctl('campaigns', 'results', name, '--save', 'FILE');
+		throw hinted(error, [['what was sent is sent, and is kept: ', later, ' writes the results']]);
+	}
 }
 
 /** Writes the known results at an early end. The cause of the end is reported, whether this works or not. */

@@ -1,10 +1,11 @@
 // Looks at one recipient's message, and at a message in a browser.
-import { chmod, readFile, stat } from 'node:fs/promises';
+import { chmod, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openerOf, pageOf } from '../../../../src/cli/commands/send/browser.js';
 import { eventually } from '../../../support/eventually.js';
 import { makeProject, type Project } from '../../../support/project.js';
+import { fill, smallDisk } from '../../../support/small-disk.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
 let project: Project;
@@ -100,6 +101,18 @@ describe('--preview browser', () => {
 		expect((await stat(file)).mode & 0o777).toBe(0o600);
 		expect((await stat(dirname(file))).mode & 0o777).toBe(0o700);
 		expect(await readFile(file, 'utf8')).toContain('srcdoc="&lt;p&gt;Hi Ann&lt;/p&gt;"');
+	});
+
+	it('leaves nothing on a disk that is full', async ({ skip }) => {
+		const disk = smallDisk(1);
+		if (disk === null) return skip('no disk can be mounted here');
+		fill(disk);
+		const full = { env: { BROWSER: 'true', TMPDIR: disk } };
+		expect(await project.run([...look, '--html', '<p>Hi</p>'], full)).toMatchObject({
+			code: 74,
+			stderr: expect.stringContaining('--preview browser: the page cannot be written'),
+		});
+		expect(await readdir(disk)).toEqual(['ballast']);
 	});
 
 	it('says where the page is when there is no browser, and where one cannot be started', async () => {

@@ -38,6 +38,21 @@ describe('mailctl send --results', () => {
 		expect(await read).toMatch(header);
 	});
 
+	it('names the way to the results where the disk is full', async () => {
+		const name = ['--campaign', 'november'];
+		const run = await project.run([...send('/dev/full'), ...name]);
+		expect(run).toMatchObject({
+			code: 74,
+			stderr: expect.stringMatching(
+				/error: \/dev\/full cannot be written: no space is left on the disk\nhint: free some space, or name a file on another disk\nhint: what was sent is sent, and is kept: mailctl .*campaigns results november --save FILE writes the results\n$/,
+			),
+		});
+		expect(sink.received).toHaveLength(1);
+		const later = join(project.folder, 'later.csv');
+		expect((await project.run(['campaigns', 'results', 'november', '--save', later])).code).toBe(0);
+		expect(await readFile(later, 'utf8')).toMatch(header);
+	});
+
 	it('writes where a link leads, and leaves the link', async () => {
 		const real = await project.file('real.csv', '');
 		const link = join(project.folder, 'link.csv');
