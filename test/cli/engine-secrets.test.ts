@@ -91,6 +91,19 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'status'])).code).toBe(0);
 	});
 
+	it('says so of a directory in the place of the key file, and gives no advice on its mode', async () => {
+		const run = await project.run(['engine', 'secrets', 'wrap'], {
+			env: { MAILCTL_KEY_FILE: project.folder },
+		});
+		expect(run).toEqual({
+			code: 78,
+			stdout: '',
+			stderr:
+				`error: MAILCTL_KEY_FILE: ${project.folder} is a directory, where a file with a key is wanted\n` +
+				'hint: name the file in it; one key a line, 32 bytes in hex or base64, the newest first: openssl rand -hex 32\n',
+		});
+	});
+
 	it('sends with the wrapped password', async () => {
 		const logins: string[] = [];
 		const sink = await startSmtpSink({

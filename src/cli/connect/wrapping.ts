@@ -29,13 +29,19 @@ function contentOf(file: string, warn: (text: string) => void): string {
 	try {
 		const opened = openSync(file, 'r');
 		try {
-			const isOpenToOthers = process.platform !== 'win32' && (fstatSync(opened).mode & 0o077) !== 0;
+			const there = fstatSync(opened);
+			if (there.isDirectory())
+				throw new ConfigError(`MAILCTL_KEY_FILE: ${file} is a directory, where a file with a key is wanted`, {
+					hint: `name the file in it; ${hint}`,
+				});
+			const isOpenToOthers = process.platform !== 'win32' && (there.mode & 0o077) !== 0;
 			if (isOpenToOthers) warn(`other users may read the key file ${file}: chmod 600 ${shellWord(file)}`);
 			return new TextDecoder().decode(readFileSync(opened));
 		} finally {
 			closeSync(opened);
 		}
 	} catch (cause) {
+		if (cause instanceof ConfigError) throw cause;
 		throw new ConfigError(`MAILCTL_KEY_FILE: ${file} cannot be read: ${systemReason(cause)}`, { cause });
 	}
 }

@@ -263,6 +263,17 @@ describe('engine bounces ingest', () => {
 		expect(await ingest(await project.file('right.eml', right))).toEqual({ ...none, read: 1, bounces: 1 });
 	});
 
+	it('says what a mail about no known message means', async () => {
+		const path = await project.file('other.eml', bounceOf('news@example.com'));
+		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', path]);
+		expect({ code, stderr }).toMatchObject({
+			code: 0,
+			stderr: expect.stringMatching(
+				/^hint: a mail about no known message is about one that another program or database sent, or that is older than the setting keep_messages: mailctl .*engine bounces explain FILE shows which\n$/,
+			),
+		});
+	});
+
 	it('believes no return path that is not signed, and none with a changed token', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		const last = returnPath.indexOf('@') - 1;

@@ -3,6 +3,7 @@ import { addAbortSignal } from 'node:stream';
 import { StoreError, systemReason } from '../../../../api/errors.js';
 import { DatabaseMissing } from '../../../../store/errors.js';
 import { command } from '../../../frame/command.js';
+import { type Hint, mailctl } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { CliError, UsageError } from '../../../frame/errors.js';
 import { exits } from '../../../frame/exit.js';
@@ -60,6 +61,7 @@ export const ingest = command({
 		if (cx.dryRun) await cx.wouldDo(`take in ${sentence}`, { ingest: args.source, ...counts });
 		else await cx.out.document(counts, sentence);
 		await sayWhose(cx, recorded);
+		if (counts.unmatched > 0) await cx.hint(unmatchedHint);
 		if (cx.dryRun) return;
 		if (counts.in_flight > 0)
 			throw tryLater(`${counted(counts.in_flight, 'mail')} about what is being sent at this moment`);
@@ -67,6 +69,12 @@ export const ingest = command({
 			throw new CliError('unreadable', exits.partly, `${counts.unreadable} of the files could not be read`);
 	},
 });
+
+const unmatchedHint: Hint = [
+	'a mail about no known message is about one that another program or database sent, or that is older than the setting keep_messages: ',
+	mailctl('engine', 'bounces', 'explain', 'FILE'),
+	' shows which',
+];
 
 /** The number of records by kind, and the recipients of the first few. */
 interface Tally {
