@@ -2,6 +2,7 @@
 import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { formatDateTime } from '../../api/datetime.js';
+import { systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
 import type { MailSink, SinkMail } from '../connect/mail-sink.js';
 import { command } from '../frame/command.js';
@@ -84,11 +85,24 @@ const sink = command({
 
 export { sink as command };
 
-/** Throws `UsageError` for a path that is no folder. */
+/**
+ * Throws `UsageError` for a path that is no folder, or takes no files: a file is put there, for permissions do not tell of a
+ * file system that is read-only.
+ */
 async function makeFolder(dir: string): Promise<void> {
 	const there = await stat(dir).catch(() => null);
 	if (there !== null && !there.isDirectory()) throw new UsageError(`--dir ${dir} is no folder`);
-	if (there === null) makeFolders(dir);
+	try {
+		if (there === null) makeFolders(dir);
+		const trial = join(dir, `.mailctl-${process.pid}.part`);
+		await writeFile(trial, '', { mode: 0o600 });
+		await rm(trial);
+	} catch (cause) {
+		throw new UsageError(`--dir ${dir} takes no files: ${systemReason(cause)}`, {
+			hint: 'name a folder that this user may write to',
+			cause,
+		});
+	}
 }
 
 async function open(

@@ -132,6 +132,16 @@ describe('mailctl sink', () => {
 		expect((await cli(['sink', '--dir', file])).stderr).toContain(`--dir ${file} is no folder`);
 	});
 
+	it('refuses a folder that takes no files before it listens', async () => {
+		for (const dir of ['/proc', '/proc/mails'])
+			expect(await cli(['sink', '--port', '0', '--dir', dir])).toMatchObject({
+				code: 2,
+				stderr: expect.stringMatching(
+					/^error: --dir \/proc\S* takes no files: .*\nhint: name a folder that this user may write to\n$/,
+				),
+			});
+	});
+
 	it('tells the sender to try again where it cannot keep a mail, and ends with 74', async () => {
 		const dir = await mkdtemp(join(tmpdir(), 'mailctl-sink-'));
 		const { running, port } = start(['--dir', dir]);
