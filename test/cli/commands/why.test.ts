@@ -130,6 +130,15 @@ describe('mailctl why', () => {
 		expect(await leftOut('bob@example.com')).toEqual([]);
 	});
 
+	it('ends a sentence with one stop, whatever it quotes', async () => {
+		await project.run([
+			...['send', '--from', 'news@example.com', '--subject', 'News', '--text', 'Hi #plan#', '--list', '1'],
+			...['--yes', '--expect-count', '0', '--skip-invalid', '--campaign', 'plans', ...later],
+		]);
+		const { stdout } = await why('bob@example.com');
+		expect(stdout).toMatch(/^Campaign plans left it out: .*no value for #plan#\.$/m);
+	});
+
 	it('says when planned mail goes, and that it does not after an unsubscription', async () => {
 		await project.json(['lists', 'create', '--name', 'Plans', '--email-reason', 'r', ...now]);
 		const { id } = (await project.json([

@@ -53,7 +53,7 @@ export function answerOf(held: Held, { now, times }: { now: WireDateTime; times:
 				: [lastSentence(last, { now, times, isStopped: isStopped(last, subscribers, active) })]),
 			...told.left_out
 				.slice(0, 1)
-				.map(({ key, code, error }) => `Campaign ${key} left it out: ${error ?? code}.`),
+				.map(({ key, code, error }) => `Campaign ${key} left it out: ${withoutStop(error ?? code)}.`),
 		],
 		next: [...stopped.flatMap(({ next }) => next), ...(last === undefined ? [] : nextOf(last))],
 	};
