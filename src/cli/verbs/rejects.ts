@@ -93,7 +93,7 @@ export function rejectsSentence(
 ): string | null {
 	const duplicates = counted(duplicate, 'duplicate row');
 	if (rejected === 0 && duplicate === 0) return null;
-	const place = path === asked ? path : `${path} (${asked} is of an earlier import)`;
+	const place = path === asked ? path : `${path} (${asked} was there already)`;
 	if (rejected === 0)
 		return `${duplicates} left out, the first row of each address counts: ${duplicate === 1 ? 'it is' : 'they are'} in ${place}`;
 	const rows = counted(rejected, 'rejected row');

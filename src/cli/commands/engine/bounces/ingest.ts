@@ -71,9 +71,9 @@ export const ingest = command({
 });
 
 const unmatchedHint: Hint = [
-	'a mail about no known message is about one that another program or database sent, or that is older than the setting keep_messages: ',
+	'no known message: another program or database sent it, or it is older than the setting keep_messages; ',
 	mailctl('engine', 'bounces', 'explain', 'FILE'),
-	' shows which',
+	' shows which it is',
 ];
 
 /** The number of records by kind, and the recipients of the first few. */
