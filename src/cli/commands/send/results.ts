@@ -11,8 +11,10 @@ import { iterateSlices } from '../../../api/pages.js';
 import type { Message, Uuid } from '../../../api/records.js';
 import { TableError } from '../../../tables/finding.js';
 import { createOutputFile } from '../../../tables/output-file.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
+import { hinted } from '../../frame/exit.js';
 import { csvCell } from '../../render/cells.js';
 import { rowError } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
@@ -62,7 +64,17 @@ export async function writeResults(
 	async function* lines(): AsyncGenerator<ResultLine> {
 		for await (const message of messagesOf(cx, which)) yield lineOf(message);
 	}
-	await writeLines(cx, path, lines(), how);
+	try {
+		await writeLines(cx, path, lines(), how);
+	} catch (error) {
+		// A campaign's results have a command of their own.
+		throw 'ids' in which ? hinted(error, [wayToMessages(which.ids)]) : error;
+	}
+}
+
+function wayToMessages([first = 'ID', ...others]: readonly Uuid[]): Hint {
+	const look = mailctl('messages', 'get', others.length === 0 ? first : 'ID');
+	return ['what was sent is sent: ', look, ' says what became of it'];
 }
 
 /** A reader never sees half of it. An older file is replaced. */

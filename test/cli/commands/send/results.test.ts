@@ -48,6 +48,13 @@ describe('mailctl send --results', () => {
 			),
 		});
 		expect(sink.received).toHaveLength(1);
+		const one = ['--to', 'ann@example.com', '--results', '/dev/full'];
+		expect(await project.run([...send('').slice(0, 7), ...one])).toMatchObject({
+			code: 74,
+			stderr: expect.stringMatching(
+				/hint: what was sent is sent: mailctl .*messages get [\da-f-]{36} says what became of it\n$/,
+			),
+		});
 		const later = join(project.folder, 'later.csv');
 		expect((await project.run(['campaigns', 'results', 'november', '--save', later])).code).toBe(0);
 		expect(await readFile(later, 'utf8')).toMatch(header);
