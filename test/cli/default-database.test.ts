@@ -53,6 +53,14 @@ describe('the default database', () => {
 		);
 	});
 
+	it('is not made by smoke, which would find nothing wrong with it', async () => {
+		const HOME = await makeHome();
+		const run = await cli(['smoke'], { env: { HOME } });
+		expect([run.code, run.stdout, existsSync(join(HOME, '.local'))]).toEqual([2, '', false]);
+		expect(run.stderr).toMatch(/^error: there is no database at .*mailctl\.db\n/);
+		expect(run.stderr).toContain('hint: --base-url URL or mailctl login is for a deployment\n');
+	});
+
 	it('is made by a view that is drawn again: it shows what comes', async () => {
 		const HOME = await makeHome();
 		const line = ['engine', 'queue', 'stats', '--watch', '1s', '--deadline', '1s'];
