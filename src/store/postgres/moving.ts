@@ -18,7 +18,7 @@ import {
 	whyMarked,
 } from '../moving.js';
 import { shownDatabase } from '../url.js';
-import { arrayText } from './arrays.js';
+import { arrayOf } from './arrays.js';
 import { serverClock } from './clock.js';
 import { openDatabase, type Session } from './connection.js';
 import { type Kept, migrate, readMark, readVersion, schemaVersion } from './migrations.js';
@@ -122,12 +122,12 @@ export function movablePostgres(url: string): Movable {
 			return read(async (sql) => (await sql.tuples<Value[]>(text))[0] ?? null);
 		},
 		write: (table, rows) => {
-			const types = { integer: 'bigint', text: 'text', blob: 'bytea' };
+			const types = { integer: 'BIGINT', text: 'TEXT', blob: 'BYTEA' } as const;
 			const arrays = table.columns.map(({ type }) => `?::${types[type]}[]`);
 			const text = `INSERT INTO "${table.name}" (${namesOf(table)}) OVERRIDING SYSTEM VALUE
 				SELECT * FROM unnest(${arrays.join(', ')})
 				ON CONFLICT DO NOTHING`;
-			const values = table.columns.map((_, at) => arrayText(rows, at));
+			const values = table.columns.map(({ type }, at) => arrayOf(types[type], rows, at));
 			return database.write(async ({ sql }) => {
 				await sql.together([() => permit(sql), () => sql.run(text, ...values)]);
 			});

@@ -2,7 +2,7 @@
 import { secretsOf } from '../core/keys.js';
 import type { Columns, Dialect, Insertion, Sql, SqlValue, Together } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
-import { arrayText } from './arrays.js';
+import { arrayOf } from './arrays.js';
 import type { Answer, Pipeline } from './pipeline.js';
 import { postgresql, type Server, type ServerKind } from './servers.js';
 
@@ -167,14 +167,14 @@ function insertion(
 ): { text: string; values: SqlValue[] } {
 	const shown: string[] = [];
 	const values: SqlValue[] = [];
-	const arrays: { type: string; text: string }[] = [];
+	const arrays: { type: string; values: Buffer }[] = [];
 	for (const [at, type] of Object.values(columns).entries()) {
 		const value = rows[0]?.[at] ?? null;
 		if (rows.every((row) => row[at] === value)) {
 			shown.push(`?::${type}`);
 			values.push(value);
 		} else {
-			arrays.push({ type, text: arrayText(rows, at) });
+			arrays.push({ type, values: arrayOf(type, rows, at) });
 			shown.push(`given.c${arrays.length}`);
 		}
 	}
@@ -185,7 +185,7 @@ function insertion(
 				AS given (${arrays.map((_, at) => `c${at + 1}`).join(', ')})`;
 	return {
 		text: `INSERT INTO ${table} (${Object.keys(columns).join(', ')}) SELECT ${shown.join(', ')} ${from} ${conflict}`,
-		values: [...values, ...arrays.map(({ text }) => text)],
+		values: [...values, ...arrays.map((array) => array.values)],
 	};
 }
 
