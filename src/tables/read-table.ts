@@ -161,18 +161,27 @@ async function* joined(prefix: Buffer, rest: AsyncGenerator<Uint8Array>): AsyncG
 async function* toUtf8(bytes: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
 	if (encoding === 'utf-8') return yield* bytes;
 	const decoder = iconv.getDecoder(encoding, { stripBOM: false });
-	for await (const chunk of bytes) yield markBroken(decoder.write(Buffer.from(chunk)));
+	let length = 0;
+	for await (const chunk of bytes) {
+		length += chunk.length;
+		yield markBroken(decoder.write(Buffer.from(chunk)));
+	}
 	yield markBroken(decoder.end() ?? '');
+	// The decoder drops half a unit.
+	if (encoding.startsWith('utf-16') && length % 2 === 1) yield broken;
 }
 
 function markBroken(text: string): Buffer {
 	const bytes = Buffer.from(text);
 	if (!bytes.includes(replacementMark)) return bytes;
 	return Buffer.from(
-		bytes.toString('latin1').replaceAll(replacementMark.toString('latin1'), '\xff'),
+		bytes.toString('latin1').replaceAll(replacementMark.toString('latin1'), broken.toString('latin1')),
 		'latin1',
 	);
 }
+
+/** No octet of UTF-8. */
+const broken = Buffer.from([0xff]);
 
 /** U+FFFD. */
 const replacementMark = Buffer.from([0xef, 0xbf, 0xbd]);

@@ -104,6 +104,15 @@ describe('engine secrets', () => {
 		});
 	});
 
+	it.each(['/dev/zero', '/dev/null'])('refuses %s in the place of the key file, unread', async (device) => {
+		const env = { MAILCTL_KEY_FILE: device };
+		const { code, stderr } = await project.run(['engine', 'secrets', 'wrap'], { env });
+		expect([code, stderr]).toEqual([78, expect.not.stringContaining('chmod')]);
+		expect(stderr).toContain(`MAILCTL_KEY_FILE: ${device} is no file with keys\n`);
+		const { stdout } = await project.run(['doctor', '--only', 'config'], { env });
+		expect(stdout).not.toContain('chmod');
+	});
+
 	it('sends with the wrapped password', async () => {
 		const logins: string[] = [];
 		const sink = await startSmtpSink({

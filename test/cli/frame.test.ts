@@ -17,6 +17,7 @@ import { loadNode, tree } from '../../src/cli/tree.js';
 import { TableError } from '../../src/tables/finding.js';
 import { cli, makeHome } from '../support/cli.js';
 import { connectTo, someList } from '../support/fake-deployment.js';
+import { makeProject } from '../support/project.js';
 
 describe('the command line', () => {
 	it('has each option of a command once, under the title of its group', async () => {
@@ -171,6 +172,35 @@ describe('the command line', () => {
 		expect(JSON.parse((await cli(['lists', 'get', '1', '--json'], { connect })).stdout).name).toBe(name);
 		const { stderr } = await cli(['lists', 'get', '\x1b[2J'], { connect });
 		expect(stderr).toContain('list \\x1b[2J not found');
+	});
+});
+
+describe('a name with line breaks', () => {
+	it('begins no line of its own on stderr', async () => {
+		const { run, json } = await makeProject({ smtp: 1 });
+		const name = 'News\nerror: disk failed\nhint: none';
+		await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+		await json(['subscribers', 'create', '--list', '1', '--email', 'a@example.com']);
+		const mail = [
+			'--from',
+			'news@example.com',
+			'--subject',
+			'x',
+			'--text',
+			'y',
+			'--yes',
+			'--expect-count',
+			'1',
+			'--no-wait',
+		];
+		for (const command of [
+			['lists', 'clear', '1', '--dry-run', '-o', 'table'],
+			['send', '--list', '1', ...mail],
+		]) {
+			const { stderr } = await run(command);
+			expect(stderr).toContain('News\\nerror: disk failed\\nhint: none');
+			expect(stderr).not.toMatch(/^error: disk/m);
+		}
 	});
 });
 

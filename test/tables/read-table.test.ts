@@ -20,6 +20,17 @@ const plain = [
 ];
 
 describe('files that are read', () => {
+	it.each([
+		'utf-16le',
+		'utf-16be',
+	])('%s that ends within a character is refused in its last row', async (name) => {
+		const whole = iconv.encode('email,name\na@example.com,Ann\nb@example.com,Bo', name, { addBOM: true });
+		for (const chunk of [1, 65_536]) {
+			const { rows } = await readTable(Buffer.concat([whole, Buffer.from([0x62])]), { chunk });
+			expect(faultsOf(rows)).toEqual(['3 encoding']);
+		}
+	});
+
 	const bom = Buffer.from([0xef, 0xbb, 0xbf]);
 	const text = 'email,name\na@example.com,Ann\nb@example.com,Bob\n';
 	const accepted: [name: string, bytes: Buffer | string][] = [

@@ -7,6 +7,8 @@ import { shellWord } from '../frame/command-line.js';
 import { ConfigError } from '../frame/errors.js';
 
 const keyBytes = 32;
+/** Of a file with keys: more than any needs. */
+const mostBytes = 64 * 1024;
 const hint = 'one key a line, 32 bytes in hex or base64, the newest first: openssl rand -hex 32';
 
 /**
@@ -34,7 +36,9 @@ function contentOf(file: string, warn: (text: string) => void): string {
 				throw new ConfigError(`MAILCTL_KEY_FILE: ${file} is a directory, where a file with a key is wanted`, {
 					hint: `name the file in it; ${hint}`,
 				});
-			const isOpenToOthers = process.platform !== 'win32' && (there.mode & 0o077) !== 0;
+			if (!(there.isFile() || there.isFIFO()) || there.size > mostBytes)
+				throw new ConfigError(`MAILCTL_KEY_FILE: ${file} is no file with keys`, { hint });
+			const isOpenToOthers = process.platform !== 'win32' && there.isFile() && (there.mode & 0o077) !== 0;
 			if (isOpenToOthers) warn(`other users may read the key file ${file}: chmod 600 ${shellWord(file)}`);
 			return new TextDecoder().decode(readFileSync(opened));
 		} finally {

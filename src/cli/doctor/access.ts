@@ -6,6 +6,7 @@ import { problem, type Verdict, warning } from './model.js';
 /** A file or folder, from `stat`. */
 export interface FileAccess {
 	path: string;
+	isFolder: boolean;
 	/** Permission bits with the sticky one: 0o600 is the owner alone, 0o1777 is /tmp. */
 	mode: number;
 	/** Its group is the owner's own, of the same number: on most systems it has no other member. */
@@ -14,13 +15,14 @@ export interface FileAccess {
 	owner: string | null;
 }
 
-/** Null: it is not there, or not to be seen. */
+/** Null: it is not there, or not to be seen, or neither a file nor a folder: its mode is not for its reader to change. */
 export async function readAccess(path: string): Promise<FileAccess | null> {
 	const found = await stat(path).catch(() => null);
-	if (found === null) return null;
+	if (found === null || !(found.isFile() || found.isDirectory())) return null;
 	const user = process.getuid?.();
 	return {
 		path,
+		isFolder: found.isDirectory(),
 		mode: found.mode & 0o1777,
 		isPrivateGroup: found.gid === found.uid,
 		owner: user === found.uid || user === 0 ? null : await nameOf(found.uid),

@@ -4,7 +4,7 @@
  */
 
 import { withoutSecrets } from '../../api/quote.js';
-import { clean, cleanLines, jsonLine } from '../render/clean.js';
+import { clean, jsonLine } from '../render/clean.js';
 import type { Paint } from '../render/color.js';
 import { createProgress, type Progress } from '../render/progress.js';
 import { fitSentences } from '../render/sentences.js';
@@ -13,8 +13,8 @@ import { type Hint, hintCommands, hintText, joinHints, type NamedTarget } from '
 import { type Format, isMachine } from './globals.js';
 
 export interface Talk {
-	/** A sentence on a past or current event. */
-	note(text: string): Promise<void>;
+	/** A sentence on a past or current event, or its lines: a line break within one is a stranger's, and is spelled. */
+	note(text: string | readonly string[]): Promise<void>;
 	/** The next step; its commands are on the target of this call. */
 	hint(hint: Hint): Promise<void>;
 	/** Printed under `--quiet` too, but without its hint. */
@@ -65,7 +65,7 @@ function toPeople(stderr: OneLine, options: TalkOptions): WholeTalk {
 	};
 	return {
 		note: async (text) => {
-			if (!quiet) await say(await inLines(cleanLines(text)));
+			if (!quiet) await say(await inLines([text].flat().map(clean).join('\n')));
 		},
 		hint,
 		warn: async (text, ...hints) => {
@@ -98,8 +98,8 @@ function toMachines(stderr: OneLine, options: TalkOptions): WholeTalk {
 		await write(what);
 	};
 	return {
-		note: async (note) => {
-			if (!quiet) await say({ note });
+		note: async (text) => {
+			if (!quiet) await say({ note: [text].flat().join('\n') });
 		},
 		hint: async (hint) => {
 			if (!quiet) waiting.push(hint);

@@ -101,7 +101,7 @@ it('a configuration folder that others may write to is a problem', async () => {
 
 describe('what belongs to another user', () => {
 	const access = (mode: number, more: Partial<FileAccess> = {}): FileAccess => ({
-		...{ path: '/srv/news.db', mode, isPrivateGroup: false, owner: 'news', ...more },
+		...{ path: '/srv/news.db', isFolder: false, mode, isPrivateGroup: false, owner: 'news', ...more },
 	});
 
 	it('is to be looked at by that user: to be given away it would be lost to the service', () => {

@@ -178,7 +178,8 @@ function messagesText({ messages, joined, date_dropped }: CampaignDetail): strin
 	const day = date_dropped?.slice(0, 10);
 	return [
 		states,
-		...(joined === undefined ? [] : [`${numberText(joined)} joined by send --to`]),
+		// Once they are deleted only its own are counted by state.
+		...(joined === undefined || day !== undefined ? [] : [`${numberText(joined)} joined by send --to`]),
 		...(day === undefined ? [] : [`deleted since ${day} (keep_messages)`]),
 	].join('; ');
 }

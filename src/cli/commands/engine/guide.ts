@@ -70,7 +70,7 @@ export async function sayDns(cx: CommandContext): Promise<void> {
 		const findings = await runChecks({ checks: dns, signal: cx.signal, onDone: () => {} });
 		for (const { level, message, fix } of findings)
 			if (level === 'warning' || level === 'problem')
-				await cx.note(`DNS: ${message}${fix === null ? '' : `\n  ${fix}`}`);
+				await cx.note([`DNS: ${message}`, ...(fix === null ? [] : [`  ${fix}`])]);
 		await cx.hint([mailctl('doctor'), ' looks at the DNS and all else again']);
 	} finally {
 		await close();

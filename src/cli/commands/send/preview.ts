@@ -182,7 +182,7 @@ export async function showPreview(
 /** Its headers for a person, beside the part; on a terminal a blank line follows. */
 async function sayWhoseItIs(cx: CommandContext, { from, to, subject }: ComposedMessage): Promise<void> {
 	const lines = [`From: ${from}`, `To: ${to}`, `Subject: ${subject}`];
-	await cx.note([...lines, ...(cx.io.stdout.isTTY ? [''] : [])].join('\n'));
+	await cx.note([...lines, ...(cx.io.stdout.isTTY ? [''] : [])]);
 }
 
 async function writeNew(path: string, bytes: Buffer): Promise<void> {

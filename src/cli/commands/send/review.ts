@@ -260,8 +260,8 @@ async function show(cx: CommandContext, { prepared, addressee }: Look): Promise<
 		lines.length > mostLines
 			? [...lines.slice(0, mostLines), `… ${lines.length - mostLines} more lines`]
 			: lines;
-	const body = cut.map((line) => `  ${line}`.trimEnd()).join('\n');
-	await cx.note(`Subject: ${subject}\nTo: ${addressee.to}\n\n${body}\n`);
+	const body = cut.map((line) => `  ${line}`.trimEnd());
+	await cx.note([`Subject: ${subject}`, `To: ${addressee.to}`, '', ...body, '']);
 	await warnOfMissing(cx, composed);
 }
 

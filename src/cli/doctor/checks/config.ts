@@ -46,7 +46,7 @@ async function lookAtAccess({ paths, secrets, folder }: ConfigOptions): Promise<
 	const complaints = [
 		...(own ?? []).map((access) => judgeFolder(access) ?? judgePrivate(access, '700')),
 		...(config ?? []).map((access) => judgePrivate(access, '600')),
-		...families.map(judgeSecrets),
+		...families.map((files) => judgeSecrets(files.filter(({ isFolder }) => !isFolder))),
 		...(around ?? []).map(judgeFolder),
 	].filter((verdict) => verdict !== null);
 	return complaints.length > 0 ? complaints : ok('only their owner may read these files');
