@@ -5,13 +5,12 @@ import { need } from '../../api/capabilities.js';
 import type { Day } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import { type EventType, eventTypes, type Report, type ReportQuery } from '../../api/records.js';
-import type { ReportsPlus } from '../../api/reports.js';
+import type { ReportDetails, ReportsPlus } from '../../api/reports.js';
 import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { didYouMean } from '../frame/help.js';
 import { parseDays } from '../frame/values.js';
 import { hasColor, paint } from '../render/color.js';
 import { type Columns, column } from '../render/columns.js';
@@ -22,6 +21,7 @@ import { watched, watchOption } from '../verbs/watching.js';
 import { findCampaign } from './campaigns/find.js';
 import { reportCompare } from './report/compare.js';
 import { readDetails } from './report/details.js';
+import { isTrue, parseTest, type Test } from './report/fail-if.js';
 import { type Saving, saveReport, savingOf } from './report/save.js';
 
 type Row = Report['data'][number];
@@ -68,7 +68,7 @@ const report = command({
 		"mailctl report --fail-if 'hardbounced_percent>2' -q",
 	],
 	output:
-		'the service’s "results": {"total", "data"}, with opens of people and machines unless --human is given; csv, tsv and ndjson have a row a day',
+		'the service’s "results": {"total", "data"}, with opens of people and machines unless --human is given; csv, tsv and ndjson have a row a day; days are DD.MM.YYYY in JSON and YYYY-MM-DD elsewhere',
 	exits: [3, 5, 10],
 	columns: reportColumns,
 	run: (cx, { options }) => runReport(cx, options),
@@ -126,8 +126,19 @@ async function showReport(
 	result: Report,
 	campaign: string | undefined,
 ): Promise<void> {
-	if (options.chart !== 'heat') return printReport(cx, result, options);
-	await printReport(cx, result, options, await readForChart(cx, options, result, campaign));
+	const all = { ...options, human: false };
+	const detailed =
+		options.chart === 'heat'
+			? await readForChart(cx, options, result, campaign)
+			: isForPeople(cx)
+				? await readDetails(cx, all, result, campaign)
+				: null;
+	await printReport(cx, result, options, { details: detailed?.details ?? null, parted: null });
+}
+
+/** Figures and a picture; else rows. */
+function isForPeople({ out: { format }, globals }: CommandContext): boolean {
+	return (format === 'table' || format === 'wide') && globals.fields === undefined;
 }
 
 /** A service that tells no hours has no picture of them. */
@@ -235,20 +246,26 @@ async function today(cx: CommandContext): Promise<Day> {
 	});
 }
 
+/** What a report shows beside its totals and days; null: the service does not tell it. */
+interface Beside {
+	/** For counts and for hours of the week. */
+	details: ReportDetails | null;
+	/** In place of the totals: people and machines side by side. */
+	parted: DetailedReport | null;
+}
+
 /** In the format asked for: for people totals and the chart. */
 export async function printReport(
 	cx: CommandContext,
 	result: Report,
 	options: Pick<ReportRun, 'chart' | 'campaign' | 'human'>,
-	detailed: DetailedReport | null = null,
+	beside: Beside = { details: null, parted: null },
 ): Promise<void> {
 	const { format } = cx.out;
 	if (format === 'json') return cx.out.document(result);
-	if ((format !== 'table' && format !== 'wide') || cx.globals.fields !== undefined) {
-		const isForPeople = ['table', 'wide', 'markdown'].includes(format);
-		await cx.out.rows(isForPeople ? await withDayTexts(result.data) : result.data, reportColumns, {
-			all: true,
-		});
+	if (!isForPeople(cx)) {
+		const isWire = format === 'ndjson';
+		await cx.out.rows(isWire ? result.data : await withDayTexts(result.data), reportColumns, { all: true });
 		return;
 	}
 	const { renderReport } = await import('../render/report.js');
@@ -257,11 +274,11 @@ export async function printReport(
 	const unicode = hasUnicode(cx.io.env);
 	const { cyan, yellow } = await paint(hasColor(cx.io.stdout, cx.settings.color.value, cx.io.env));
 	const colours = { sent: cyan, opened: yellow };
-	const zone = detailed?.details.time_zone ?? (await zoneOf(cx, result));
+	const zone = beside.details?.time_zone ?? (await zoneOf(cx, result));
 	// A service of others may count as it likes; it names no zone either.
 	const withMachines = zone !== null && !options.human;
-	const shown = { chart: options.chart, title: titleOf(options), withMachines };
-	const lines = renderReport(result, { ...shown, width, unicode, colours, detailed, zone });
+	const shown = { chart: options.chart, title: titleOf(options), withMachines, human: options.human };
+	const lines = renderReport(result, { ...shown, ...beside, width, unicode, colours, zone });
 	await cx.out.page(`${lines.join('\n')}\n`);
 }
 
@@ -285,61 +302,6 @@ async function zoneOf(cx: CommandContext, { data }: Report): Promise<string | nu
 	if (reports === undefined || day === undefined) return null;
 	const { time_zone } = await reports.details({ date_from: day, date_to: day }, { signal: cx.signal });
 	return time_zone;
-}
-
-type TotalName = keyof Report['total'];
-interface Test {
-	name: TotalName;
-	operator: string;
-	value: number;
-}
-
-const totalNames: readonly TotalName[] = [
-	'sent',
-	'opened',
-	'opened_percent',
-	'redirected_percent',
-	'softbounced_percent',
-	'unsubscribed_percent',
-	'hardbounced_percent',
-];
-
-/** With the name that tables have for one of them. */
-const testable = [...totalNames, 'clicked_percent'];
-
-function parseTest(text: string): Test {
-	const [, word, operator, value] = /^\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
-	const wanted = word === 'clicked_percent' ? 'redirected_percent' : word;
-	const name = totalNames.find((one) => one === wanted);
-	if (name === undefined || operator === undefined || value === undefined) {
-		const near = word === undefined || name !== undefined ? undefined : didYouMean(word, testable);
-		throw new UsageError(`--fail-if "${text}" is no test`, {
-			hint:
-				near ??
-				`name, operator (> >= < <= == !=), number: 'hardbounced_percent>2'; names are ${totalNames.join(', ')}; clicked_percent is redirected_percent`,
-		});
-	}
-	return { name, operator, value: Number(value) };
-}
-
-function isTrue({ name, operator, value }: Test, { total }: Report): boolean {
-	const actual = Number(total[name]);
-	if (Number.isNaN(actual))
-		throw new CliError('bad_answer', exits.server, `the service answered no number for ${name}`);
-	switch (operator) {
-		case '>':
-			return actual > value;
-		case '>=':
-			return actual >= value;
-		case '<':
-			return actual < value;
-		case '<=':
-			return actual <= value;
-		case '==':
-			return actual === value;
-		default:
-			return actual !== value;
-	}
 }
 
 export const group: CommandGroup = {

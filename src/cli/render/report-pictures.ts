@@ -5,6 +5,7 @@ import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 import { escapeHtml } from '../../api/html.js';
 import type { ListGrowth, ReportDetails } from '../../api/reports.js';
+import { noOpens } from './chart.js';
 import { clean } from './clean.js';
 import type { SavedReport } from './saved-report.js';
 
@@ -109,7 +110,8 @@ const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
 /** Opens by hour of the week; the darker, the more. */
 export function weekPicture(week: ReportDetails['week']): string {
-	const top = Math.max(1, ...week.map(({ opened }) => opened));
+	const top = week.reduce((max, { opened }) => Math.max(max, opened), 0);
+	if (top === 0) return sentencePicture(noOpens);
 	return drawn(size.height, {
 		grid: { left: 44, right: 12, top: 12, bottom: 28 },
 		xAxis: { ...axis, type: 'category', data: Array.from({ length: 24 }, (_, hour) => String(hour)) },
@@ -127,6 +129,14 @@ export function weekPicture(week: ReportDetails['week']): string {
 		],
 		visualMap: { show: false, min: 0, max: top, dimension: 2, inRange: {} },
 	});
+}
+
+/** In place of a picture of nothing. */
+function sentencePicture(text: string): string {
+	const { width, height } = size;
+	return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
+<text x="${width / 2}" y="${height / 2}" text-anchor="middle" font-family="sans-serif" font-size="17" fill="var(--soft)">${text}</text>
+</svg>`;
 }
 
 /** Who came to a list and who left it, by day. */

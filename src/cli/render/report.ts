@@ -2,7 +2,16 @@
 
 import { parseWireDate } from '../../api/datetime.js';
 import type { Report } from '../../api/records.js';
-import { barChart, type ChartDay, type ChartOptions, heatChart, noEvents, sparkChart } from './chart.js';
+import type { ReportDetails } from '../../api/reports.js';
+import {
+	barChart,
+	type ChartDay,
+	type ChartOptions,
+	heatChart,
+	noEvents,
+	noOpens,
+	sparkChart,
+} from './chart.js';
 import { clean } from './clean.js';
 import { numberText, shareOf } from './counted.js';
 import { lineChart } from './line-chart.js';
@@ -13,41 +22,39 @@ export type Chart = 'bars' | 'line' | 'spark' | 'heat' | 'none';
 
 /**
  * Lines without their line ends; every text of the service is cleaned. `title`: null of a report on everything.
- * `withMachines`: it counts opens and clicks by machines, too.
+ * `withMachines`: it counts opens and clicks by machines, too; `human`: it leaves them out. `details`: counts and hours of
+ * the same messages; `parted`: shown in place of the totals.
  */
 export function renderReport(
 	{ total, data }: Report,
 	{
 		chart,
-		detailed = null,
+		details = null,
+		parted = null,
 		zone = null,
 		title = null,
 		withMachines = false,
+		human = false,
 		...options
 	}: ChartOptions & {
 		chart: Chart;
-		detailed?: DetailedReport | null;
+		details?: ReportDetails | null;
+		parted?: DetailedReport | null;
 		zone?: string | null;
 		title?: string | null;
 		withMachines?: boolean;
+		human?: boolean;
 	},
 ): string[] {
-	const days = detailed === null ? daysOf(data) : peopleByDay(detailed);
+	const days = parted === null ? daysOf(data) : peopleByDay(parted);
 	const [first, last] = [days[0]?.date, days.at(-1)?.date];
 	const range = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
-	const figures = [
-		['sent', count(total.sent), ''],
-		['opened', count(total.opened), shareOf(total.opened_percent)],
-		['clicked', '', shareOf(total.redirected_percent)],
-		['unsubscribed', '', shareOf(total.unsubscribed_percent)],
-		['soft bounces', '', shareOf(total.softbounced_percent)],
-		['hard bounces', '', shareOf(total.hardbounced_percent)],
-	] as const;
+	const figures = figuresOf(total, details?.total ?? null, human);
 	const pictureOf = (chart: Exclude<Chart, 'none'>) => {
-		const week = detailed?.details.week ?? [];
-		if (chart === 'heat')
-			return week.some(({ opened }) => opened > 0) ? heatChart(week, options) : [noEvents];
+		const week = details?.week ?? [];
+		if (chart === 'heat' && week.some(({ opened }) => opened > 0)) return heatChart(week, options);
 		if (days.every(({ sent, opened }) => sent === 0 && opened === 0)) return [noEvents];
+		if (chart === 'heat') return [noOpens];
 		const filled = days.filter(({ sent, opened }) => sent > 0 || opened > 0);
 		// The heading says which days there are: one bar needs no empty ones beside it.
 		if (chart === 'bars' && filled.length === 1) return barChart(filled, options);
@@ -58,15 +65,33 @@ export function renderReport(
 		...(title === null ? [] : [clean(title)]),
 		...headingOf(range, zone, options),
 		'',
-		...(detailed === null
+		...(parted === null
 			? figures.map(([label, figure, share]) =>
 					`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
 				)
-			: renderDetails(detailed, options)),
-		...(withMachines && detailed === null && Number(total.opened) > 0
+			: renderDetails(parted, options)),
+		...(withMachines && parted === null && Number(total.opened) > 0
 			? ['', ...wrap('opens and clicks by machines count, too: --human leaves them out', options.width)]
 			: []),
 		...(chart === 'none' ? [] : ['', ...pictureOf(chart)]),
+	];
+}
+
+/** Label, count and share. A service that tells no details tells no count of the rest either. */
+function figuresOf(
+	total: Report['total'],
+	all: ReportDetails['total'] | null,
+	human: boolean,
+): (readonly [label: string, figure: string, share: string])[] {
+	const clicked = all && all.clicked + (human ? 0 : all.machine_clicked);
+	const told = (figure: number | undefined | null) => (figure == null ? '' : count(figure));
+	return [
+		['sent', count(total.sent), ''],
+		['opened', count(total.opened), shareOf(total.opened_percent)],
+		['clicked', told(clicked), shareOf(total.redirected_percent)],
+		['unsubscribed', told(all?.unsubscribed), shareOf(total.unsubscribed_percent)],
+		['soft bounces', told(all?.softbounced), shareOf(total.softbounced_percent)],
+		['hard bounces', told(all?.hardbounced), shareOf(total.hardbounced_percent)],
 	];
 }
 

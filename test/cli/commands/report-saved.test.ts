@@ -8,6 +8,7 @@ import { pngOf } from '../../../src/cli/commands/report/png.js';
 import { hasChromium, launchChromium, picture } from '../../support/chromium.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
+import { track } from '../../support/tracked.js';
 
 const hasFonts = ['/usr/share/fonts', '/System/Library/Fonts'].some((folder) => existsSync(folder));
 
@@ -33,13 +34,15 @@ describe('a saved report', () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
 		await project.json([...words, ...now]);
+		const [message] = (await project.json(['messages', 'list'])) as { id: string }[];
+		await track(project.db, '2026-11-07T12:00:00Z', [{ message: message?.id ?? '', type: 'OPENED' }]);
 	});
 	afterAll(() => sink.close());
 
 	it('is a table with every figure by day, for Excel too', async () => {
 		const header = 'date,created,sent,opened,machine_opened,clicked,machine_clicked';
 		const more = 'unsubscribed,complained,softbounced,hardbounced';
-		const text = `${header},${more}\n2026-11-07,1,1,0,0,0,0,0,0,0,0\n`;
+		const text = `${header},${more}\n2026-11-07,1,1,1,0,0,0,0,0,0,0\n`;
 		expect(await saved('r.csv')).toBe(text);
 		expect(await saved('excel.csv', '--excel')).toBe(`\ufeff${text.replaceAll(',', ';')}`);
 	});
@@ -49,7 +52,7 @@ describe('a saved report', () => {
 		expect(JSON.parse(await saved('r.json'))).toEqual(printed);
 		const markdown = await saved('r.md');
 		expect(markdown.split('\n')[0]).toBe(`# Campaign \\<img src=x onerror="alert(1)"\\>'\\&\\|`);
-		expect(markdown).toContain('| 2026-11-07 | 1 | 1 | 0 |');
+		expect(markdown).toContain('| 2026-11-07 | 1 | 1 | 1 |');
 		expect(markdown).toContain('| link | people |');
 	});
 
@@ -76,6 +79,16 @@ describe('a saved report', () => {
 		);
 		expect(new Set([bars, line, heat]).size).toBe(3);
 		expect(heat).toMatch(/: opens by weekday and hour<.*>Mon<.*>Sun</s);
+	});
+
+	it('says so where the chart is of opens and nobody opened', async () => {
+		const days = ['--chart', 'heat', '--to', '2020-01-07'];
+		for (const name of ['no-opens.html', 'no-opens.svg']) {
+			await project.json(['report', '--save', path(name), ...days]);
+			const text = await readFile(path(name), 'utf8');
+			expect(text).toMatch(/opens by weekday and hour.*>no opens</s);
+			expect(text).not.toContain('>Mon<');
+		}
 	});
 
 	it('replaces no file without --force, and leaves none behind', async () => {

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { makeProject, type Project, said } from '../../support/project.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 import { stripped } from '../../support/stripped.js';
+import { track } from '../../support/tracked.js';
 
 describe('mailctl report', () => {
 	let project: Project;
@@ -160,15 +161,15 @@ describe('mailctl report', () => {
 		expect(said(run)).toEqual([{ note: 'sent is 4: sent>3 is true' }]);
 	});
 
-	it('has a row a day as CSV and TSV', async () => {
+	it('has a row a day as CSV and TSV, which sort by the day', async () => {
 		expect((await project.run(['report', '--last', '2d', ...now, '-o', 'csv'])).stdout).toBe(
-			'date,sent,opened\r\n06.11.2026,0,0\r\n07.11.2026,3,0\r\n'.replaceAll(
+			'date,sent,opened\r\n2026-11-06,0,0\r\n2026-11-07,3,0\r\n'.replaceAll(
 				'\r\n',
 				(await project.run(['lists', 'list', '-o', 'csv'])).stdout.endsWith('\r\n') ? '\r\n' : '\n',
 			),
 		);
 		expect((await project.run(['report', '--last', '2d', ...now])).stdout).toBe(
-			'06.11.2026\t0\t0\n07.11.2026\t3\t0\n',
+			'2026-11-06\t0\t0\n2026-11-07\t3\t0\n',
 		);
 	});
 
@@ -187,10 +188,10 @@ describe('mailctl report', () => {
 			'',
 			'  sent          4',
 			'  opened        0    0.00 %',
-			'  clicked            0.00 %',
-			'  unsubscribed       0.00 %',
-			'  soft bounces       0.00 %',
-			'  hard bounces       0.00 %',
+			'  clicked       0    0.00 %',
+			'  unsubscribed  0    0.00 %',
+			'  soft bounces  0    0.00 %',
+			'  hard bounces  0    0.00 %',
 			'',
 			'           ## sent  -- opened',
 			`2026-11-05 ${'#'.repeat(13)}${' '.repeat(53)} 1`,
@@ -228,6 +229,72 @@ describe('mailctl report', () => {
 		expect(spark.stdout.split('\n').slice(-3)).toEqual(['sent   ____-_# max 3', 'opened _______ max 0', '']);
 		const none = await project.run(['report', '--chart', 'none', ...now], { columns: 80 });
 		expect(none.stdout.trimEnd().split('\n')).toHaveLength(8);
+	});
+
+	it('says that nobody opened what was sent, in place of a heat map', async () => {
+		const { stdout } = await project.run(['report', '--chart', 'heat', ...now], { columns: 80 });
+		expect(stdout.trimEnd().split('\n').slice(-2)).toEqual(['', 'no opens']);
+	});
+
+	describe('with opens, clicks and bounces', () => {
+		let opened: Project;
+		const figures = async (...words: string[]) =>
+			(await opened.run(['report', ...words, ...now, '--no-color'], { columns: 80 })).stdout
+				.split('\n')
+				.filter((line) => line.startsWith('  '));
+		beforeAll(async () => {
+			const sink = await startSmtpSink();
+			opened = await makeProject({ smtp: sink.port });
+			const to = ['a', 'b', 'c', 'd', 'e'].flatMap((one) => ['--to', `${one}@example.com`]);
+			const mail = [
+				'--from',
+				'news@example.com',
+				'--subject',
+				'S',
+				'--html',
+				'<a href="https://a.example">x</a>',
+			];
+			await opened.json(['send', ...mail, ...to, '--now', '2026-11-07T10:00:00Z']);
+			await sink.close();
+			const sent = (await opened.json(['messages', 'list'])) as { id: string }[];
+			const [a = '', b = '', c = '', d = ''] = sent.map(({ id }) => id);
+			await track(opened.db, '2026-11-07T11:00:00Z', [
+				{ message: a, type: 'OPENED' },
+				{ message: b, type: 'OPENED', machine: true },
+				{ message: a, type: 'REDIRECTED', link: 0 },
+				{ message: b, type: 'REDIRECTED', link: 0, machine: true },
+				{ message: a, type: 'UNSUBSCRIBED' },
+				{ message: c, type: 'HARDBOUNCED' },
+				{ message: d, type: 'SOFTBOUNCED' },
+			]);
+		});
+
+		it('has the count beside each share, of people alone with --human', async () => {
+			const all = [
+				'  sent          5',
+				'  opened        2   40.00 %',
+				'  clicked       2   40.00 %',
+				'  unsubscribed  1   20.00 %',
+				'  soft bounces  1   20.00 %',
+				'  hard bounces  1   20.00 %',
+			];
+			const ofPeople = all.map((line) => line.replace('2   40', '1   20'));
+			expect((await figures('--chart', 'none')).slice(0, 6)).toEqual(all);
+			expect((await figures('--chart', 'none', '--human')).slice(0, 6)).toEqual(ofPeople);
+			// Of these the service tells shares alone.
+			expect(await figures('--chart', 'none', '--event', 'REDIRECTED')).toContain(
+				'  clicked           40.00 %',
+			);
+		});
+
+		it('has the same figures whichever chart is drawn', async () => {
+			const lines = async (chart: string) =>
+				(await opened.run(['report', '--chart', chart, ...now], { columns: 80 })).stdout;
+			const none = (await lines('none')).trimEnd();
+			const heat = await lines('heat');
+			expect(heat.startsWith(none)).toBe(true);
+			expect(heat.slice(none.length)).toMatch(/^\n\nopens by weekday and hour[^\n]*\nMon /);
+		});
 	});
 
 	describe('of a deployment without extensions', () => {

@@ -39,5 +39,5 @@ async function show(
 	if (detailed === null) return printReport(cx, result, options);
 	const links = detailed.links.slice(0, 5);
 	if (format === 'json') return cx.out.document({ ...result, details: detailed.details, links });
-	await printReport(cx, result, options, { ...detailed, links });
+	await printReport(cx, result, options, { details: detailed.details, parted: { ...detailed, links } });
 }
