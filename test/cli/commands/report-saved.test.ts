@@ -9,6 +9,7 @@ import { hasChromium, launchChromium, picture } from '../../support/chromium.js'
 import { makeProject, type Project } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 import { track } from '../../support/tracked.js';
+import { typing } from '../../support/typing.js';
 
 const hasFonts = ['/usr/share/fonts', '/System/Library/Fonts'].some((folder) => existsSync(folder));
 
@@ -102,6 +103,17 @@ describe('a saved report', () => {
 		expect(await readFile(path('mine.html'), 'utf8')).toBe('mine');
 		await project.json([...again, '--force']);
 		expect(await readFile(path('mine.html'), 'utf8')).toContain('<!doctype html>');
+	});
+
+	it('replaces a file when a person agrees', async () => {
+		await writeFile(path('asked.html'), 'mine');
+		const again = ['campaigns', 'report', hostile, '--save', path('asked.html'), ...now];
+		const asked = `replace ${path('asked.html')}`;
+		const no = await typing([[asked, 'n']], (options) => project.run(again, options), 200);
+		expect([no.code, await readFile(path('asked.html'), 'utf8')]).toEqual([130, 'mine']);
+		const yes = await typing([[asked, 'y']], (options) => project.run(again, options), 200);
+		expect(yes.code).toBe(0);
+		expect(await readFile(path('asked.html'), 'utf8')).toContain('<!doctype html>');
 	});
 
 	it.each([

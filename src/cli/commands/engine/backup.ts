@@ -10,6 +10,7 @@ import { CliError, onlyLocal, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
 import { counted, numberText } from '../../render/counted.js';
+import { mayReplace } from '../../verbs/replacing.js';
 
 export const backup = command({
 	name: 'backup',
@@ -37,7 +38,7 @@ export const backup = command({
 		const file = args.file;
 		if (isPostgres(target.url)) throw notOfServers('engine backup', dumping(target.url, file));
 		await assertElsewhere(target.url, file);
-		const replaced = await mayReplace(cx, file, options.force);
+		const replaced = await isReplaced(cx, file, options.force);
 		if (cx.dryRun) {
 			const { createOutputFile } = await import('../../../tables/output-file.js');
 			await (await createOutputFile(file, replaced ? 'replace' : 'refuse')).discard();
@@ -113,13 +114,10 @@ async function placeOf(file: string): Promise<string> {
 }
 
 /** True: the file exists, and may be replaced. Throws `UsageError` and `Declined`. */
-async function mayReplace(cx: CommandContext, file: string, force: boolean): Promise<boolean> {
+async function isReplaced(cx: CommandContext, file: string, force: boolean): Promise<boolean> {
 	const there = await stat(file).catch(() => null);
 	if (there === null) return false;
 	if (!there.isFile()) throw new UsageError(`${file} is no regular file`, { hint: 'name another file' });
-	if (force) return true;
-	if (!cx.canAsk && cx.globals.yes !== true)
-		throw new UsageError(`${file} exists already`, { hint: '--force replaces it' });
-	await cx.confirm({ kind: 'mild', what: `replace ${file}` });
-	return true;
+	if (await mayReplace(cx, file, force)) return true;
+	throw new UsageError(`${file} exists already`, { hint: '--force replaces it' });
 }

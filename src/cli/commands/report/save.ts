@@ -8,6 +8,7 @@ import { UsageError } from '../../frame/errors.js';
 import type { DetailedReport } from '../../render/report-details.js';
 import type { SavedReport } from '../../render/saved-report.js';
 import { walk } from '../../verbs/listing.js';
+import { mayReplace } from '../../verbs/replacing.js';
 import type { ReportRun } from '../report.js';
 
 const formats = ['html', 'svg', 'png', 'csv', 'json', 'md'] as const;
@@ -57,7 +58,7 @@ function refusalOf(format: Format, chart: ReportRun['chart']): string {
 	return `--chart ${chart} is for a terminal; a .${format} file holds ${held.join(', ')}`;
 }
 
-/** Reads what is missing, writes the file, and says so. Throws `TableError` for a file that is there. */
+/** Reads what is missing, writes the file, and says so. Throws `TableError` for a file that is there, and `Declined`. */
 export async function saveReport(
 	cx: CommandContext,
 	{ path, format, chart, isExcel, force }: Saving,
@@ -69,7 +70,7 @@ export async function saveReport(
 	}: { title: string; report: Report; detailed: DetailedReport | null; isOfCampaign: boolean },
 ): Promise<void> {
 	const { createOutputFile } = await import('../../../tables/output-file.js');
-	const file = await createOutputFile(path, force ? 'replace' : 'refuse');
+	const file = await createOutputFile(path, (await mayReplace(cx, path, force)) ? 'replace' : 'refuse');
 	try {
 		const lists = isOfCampaign || format !== 'html' ? [] : await largestLists(cx);
 		const days = daysOf(report, detailed);
