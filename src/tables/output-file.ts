@@ -120,7 +120,7 @@ async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
 	try {
 		return await write();
 	} catch (cause) {
-		const [code, why] = refusals.get(codeOf(cause)) ?? [];
+		const [code, why] = refusalOf(cause) ?? [];
 		if (code === undefined) throw cause;
 		const hint = code === 'disk_full' ? 'free some space, or name a file on another disk' : null;
 		throw new TableError(code, `${path} cannot be written: ${why}`, {
@@ -152,6 +152,11 @@ const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>([
 	['EROFS', ['disk', 'its file system is read-only']],
 	['EIO', ['disk', 'the disk has failed (EIO)']],
 ]);
+
+/** Why the system lets no file be written at a place; null: for another reason. */
+export function refusalOf(error: unknown): Refusal | null {
+	return refusals.get(codeOf(error)) ?? null;
+}
 
 function alreadyThere(path: string): TableError {
 	return new TableError('file_exists', `${path} exists already`, { hint: '--force replaces it' });

@@ -7,7 +7,7 @@ import { evidenceBytes, linesBeyondAscii } from './guess-encoding.js';
 import { type CsvOptions, readCsv } from './read-csv.js';
 import { readLines } from './read-lines.js';
 import { readNdjson } from './read-ndjson.js';
-import { type Sniffed, type SniffOptions, sniff } from './sniff.js';
+import { hintOfEmpty, type Sniffed, type SniffOptions, sniff } from './sniff.js';
 import { isRepeatable, readBytes, sourceName, type TableSource } from './source.js';
 
 export interface TableOptions {
@@ -219,7 +219,7 @@ async function openNdjson(name: string, text: AsyncIterable<Uint8Array>): Promis
 }
 
 function empty(name: string): TableError {
-	return new TableError('empty', `${name} is empty: it has no header`);
+	return new TableError('empty', `${name} is empty: it has no header`, { hint: hintOfEmpty });
 }
 
 function noHeader(name: string, { line, error }: { line: number; error: string }): TableError {

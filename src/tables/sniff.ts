@@ -52,19 +52,22 @@ interface Refused {
 	isNearlyUtf8?: boolean;
 }
 
+export const hintOfEmpty = 'its first line names the columns, such as email,name';
+const hintOfBinary = 'save the table as CSV in the program that has it, and name that file';
+
 /** Delimiters that are detected, most likely first. */
 export const delimiters = [',', ';', '\t', '|'] as const;
 
 /** `prefix` is at most `sniffBytes` long; an empty one is refused as `empty`. */
 export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	if (prefix.length === 0 && options.format === 'ndjson') return noLines;
-	if (prefix.length === 0) return refuse('empty', 'is empty: it has no header');
+	if (prefix.length === 0) return refuse('empty', 'is empty: it has no header', { hint: hintOfEmpty });
 	const what = isUtf32(options.encoding) ? null : recognizeBinary(prefix);
 	if (what !== null) return refuse('binary', `is ${what}`);
 	const found = chooseEncoding(prefix, options);
 	if ('kind' in found) return found;
 	const text = decodePrefix(prefix, found);
-	if (looksBinary(text)) return refuse('binary', 'is a binary file, no text');
+	if (looksBinary(text)) return refuse('binary', 'is a binary file, no text', { hint: hintOfBinary });
 	const markup = options.format === 'ndjson' ? null : recognizeMarkup(text);
 	if (markup !== null) return refuse('no_table', `is ${markup}`);
 	const json = options.delimiter === 'auto' ? recognizeJson(text, options.format) : 'none';
@@ -197,7 +200,8 @@ function findEncoding(prefix: Buffer, { evidence, isWhole }: SniffOptions): Chos
 	const isSilent = evidence !== undefined && evidence.length > 0 && isAscii(text);
 	const unicode = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
 	if (unicode !== null) return { ...unicode, bomBytes: bomBytes || unicode.bomBytes, isGuessed: false };
-	if (looksBinary(text.toString('latin1'))) return refuse('binary', 'is a binary file, no text');
+	if (looksBinary(text.toString('latin1')))
+		return refuse('binary', 'is a binary file, no text', { hint: hintOfBinary });
 	const lines = evidence ?? linesBeyondAscii(isWhole ? text : cutPartialCharacter(text));
 	const guess = guessEncoding(lines);
 	if (isNearlyUtf8(lines)) return { ...unsure(withUtf8(guess, lines)), isNearlyUtf8: true };

@@ -10,6 +10,7 @@ import { parse } from 'csv-parse/sync';
 import { systemReason } from '../api/errors.js';
 import { bytesOf, newTexts, TextWriter } from '../api/row-texts.js';
 import { duplicateCode, isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
+import { refusalOf } from './output-file.js';
 import { openTable } from './read-table.js';
 import { freeName, nextRejectsPath } from './rejects-names.js';
 import { readBytes } from './source.js';
@@ -216,11 +217,11 @@ function notWritten(path: string, cause: unknown): TableError {
 }
 
 function noFolder(path: string, cause: unknown): TableError {
-	return new TableError(
-		'unreadable',
-		`the rejects file ${path} cannot be written: no folder, or no permission`,
-		{ cause, hint: '--rejects FILE names another place' },
-	);
+	const [code, why] = refusalOf(cause) ?? ['unreadable', systemReason(cause)];
+	return new TableError(code, `the rejects file ${path} cannot be written: ${why}`, {
+		cause,
+		hint: '--rejects FILE names another place',
+	});
 }
 
 /** A name is durable when its folder is. */

@@ -6,6 +6,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { mapHeader } from '../../src/tables/map-columns.js';
 import { openTable } from '../../src/tables/read-table.js';
 import { openRejects } from '../../src/tables/write-rejects.js';
+import { runProgram } from '../support/run-program.js';
+import { smallDisk } from '../support/small-disk.js';
 import { all, cellsOf } from './tables.js';
 
 const header = ['email', 'name'];
@@ -31,6 +33,18 @@ describe('a rejects file', () => {
 		expect((await stat(path)).mode & 0o777).toBe(0o600);
 		expect(rejects.written).toBe(1);
 		await rejects.close();
+	});
+
+	it('on a file system that is read-only is a fault of the disk', async ({ skip }) => {
+		const disk = smallDisk(1);
+		if (disk === null) return skip('no disk can be mounted here');
+		expect(runProgram('mount', ['-o', 'remount,ro', disk]).status).toBe(0);
+		const there = join(disk, 'bad.csv');
+		await expect(openRejects({ path: there, header })).rejects.toMatchObject({
+			code: 'disk',
+			message: `the rejects file ${there} cannot be written: its file system is read-only`,
+			hint: '--rejects FILE names another place',
+		});
 	});
 
 	it('never replaces a file: refused before anything is imported, and if it comes in between', async () => {

@@ -34,7 +34,7 @@ const otherColumns: Columns<List> = [
 	column('active_subscribers_count', 'ACTIVE', { align: 'right', isCount: true }),
 	column('inactive_subscribers_count', 'INACTIVE', { align: 'right', isCount: true }),
 	column('overall_subscribers_count', 'ALL', { align: 'right', isCount: true, wide: true }),
-	column('email_reason', 'REASON', { wide: true }),
+	column('email_reason', 'EMAIL REASON', { wide: true }),
 	column('date_created', 'CREATED', { isOptional: true, time: 'text' }),
 ];
 export const listColumns: Columns<List> = [idColumn, nameColumn, ...otherColumns];

@@ -106,7 +106,7 @@ function askAfterFiles(
 	return async (missing) => {
 		for (const [at, { of, name }] of args.entries()) {
 			const word = of === 'file' && name === 'file' ? raw.words[at] : undefined;
-			if (word !== undefined) await assertNamed(word, `<${name}>`);
+			if (word !== undefined) await assertNamed(word, null);
 		}
 		for (const [key, { kind }] of Object.entries(options))
 			if (kind === 'file' && typeof raw.options[key] === 'string')
@@ -115,7 +115,7 @@ function askAfterFiles(
 	};
 }
 
-async function assertNamed(path: string, flag: string): Promise<void> {
+async function assertNamed(path: string, flag: string | null): Promise<void> {
 	if (path !== '' && inputName(path) !== '-') await assertFile(path, flag);
 }
 

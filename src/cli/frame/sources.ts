@@ -103,18 +103,22 @@ function fileSource(path: string, flag: string, signal: AbortSignal): FileSource
 	return { name: path, path, bytes, text: async () => decode(await bytes(), path) };
 }
 
-/** Throws `UsageError` where nothing is, and `FolderGiven`. */
-export async function assertFile(path: string, flag: string): Promise<void> {
+/** Throws `UsageError` where nothing is, and `FolderGiven`. `flag`: null for an argument. */
+export async function assertFile(path: string, flag: string | null): Promise<void> {
 	const found = await stat(path).catch((error: unknown) => refuse(error, path, flag));
-	if (found.isDirectory()) throw new FolderGiven(`${flag}: ${path} is a directory`);
+	if (found.isDirectory()) throw new FolderGiven(`${named(path, flag)} is a directory`);
 }
 
-function refuse(error: unknown, path: string, flag: string): never {
+function named(path: string, flag: string | null): string {
+	return flag === null ? path : `${flag}: ${path}`;
+}
+
+function refuse(error: unknown, path: string, flag: string | null): never {
 	if (error instanceof UsageError) throw error;
 	const code = error instanceof Error && 'code' in error ? error.code : '';
 	const why =
 		code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'no permission to read it' : String(code);
-	throw new UsageError(`${flag}: ${path}: ${why}`, { cause: error });
+	throw new UsageError(`${named(path, flag)}: ${why}`, { cause: error });
 }
 
 /** UTF-8, without its byte order mark, or an error: a silent replacement character would end up in mails. */

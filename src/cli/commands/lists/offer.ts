@@ -8,8 +8,8 @@ import { explained } from '../../verbs/refusals.js';
 /** The question for the reason that recipients read. */
 export const askReason = 'Why do its subscribers get mail? (#email_reason# in mails):';
 
-export function creating(name: string): OwnCommand {
-	return mailctl('lists', 'create', '--name', name, '--email-reason', 'TEXT');
+export function creating(name: string, reason = 'TEXT'): OwnCommand {
+	return mailctl('lists', 'create', '--name', name, '--email-reason', reason);
 }
 
 /** Makes the list of this name once a person agrees; `isNew`: who chose the name has. Throws as prompts do. */

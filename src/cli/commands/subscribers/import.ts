@@ -69,11 +69,15 @@ export const subscriberImport = command({
 		try {
 			if (cx.canAsk && !isOnce) {
 				const { guideColumns } = await import('./import/guide.js');
-				options = await guideColumns(cx, { file, list: found, isAsked: asked.size > 0 }, options);
+				options = await guideColumns(cx, file, options);
 			}
-			const mapping = await mapColumns(cx, table, options);
+			const mapping = await mapColumns(cx, { table, file: isOnce ? null : file }, options);
 			await sayColumns(cx, { name: importName(file), table, mapping });
 			const list = found ?? (await offerList(cx, options.list, { isNew: asked.has('list') }));
+			if (options !== given || found === null || asked.size > 0) {
+				const { sayCommands } = await import('./import/guide.js');
+				await sayCommands(cx, { file, list, made: found === null ? list : null }, options);
+			}
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
 			const job = { file, isOnce, list, table, mapping, spec, options, limits };
 			await limitYoungGeneration();

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CliOptions } from '../../../support/cli.js';
@@ -325,6 +326,31 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toEqual([]);
 	});
 
+	it('names the column that holds addresses where none is called so', async () => {
+		const hintOf = async (header: string) => {
+			const path = await project.file(
+				'people.csv',
+				`${header}\nAnn,ann@example.com,x\nBob,bob@example.com,y\n`,
+			);
+			return errorOf(await project.run([...words(path), '-o', 'json']))['hint'];
+		};
+		expect(await hintOf('name,Mail des Kunden,Adresse')).toBe(
+			'"Mail des Kunden" holds e-mail addresses: --map \'Mail des Kunden=email\', and for the others --create-fields or --ignore-unknown',
+		);
+		expect(await hintOf('name,Kontakt,city')).toBe('"Kontakt" holds e-mail addresses: --map Kontakt=email');
+	});
+
+	it('says what to do with an empty file and one that is no text', async () => {
+		const said = async (content: Buffer) =>
+			(await project.run(words(await project.file('people.csv', content)))).stderr;
+		expect(await said(Buffer.alloc(0))).toContain(
+			'\nhint: its first line names the columns, such as email,name\n',
+		);
+		expect(await said(Buffer.from([1, 2, 0, 3, 0, 0, 0, 4]))).toMatch(
+			/is a binary file, no text\nhint: save the table as CSV in the program that has it, and name that file\n$/,
+		);
+	});
+
 	it('says so where the first line looks like data', async () => {
 		const path = await project.file('people.csv', 'ann@example.com,Al,Rome\nbob@example.com,Bob,Oslo\n');
 		expect(await project.run(words(path))).toEqual({
@@ -415,7 +441,10 @@ describe('mailctl subscribers import', () => {
 		const run = await typing([], (options) =>
 			project.run(['subscribers', 'import', '/nowhere.csv'], options),
 		);
-		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining('/nowhere.csv: no such file') });
+		expect([run.code, stripVTControlCharacters(run.stderr)]).toEqual([
+			2,
+			'error: /nowhere.csv: no such file\n',
+		]);
 		expect(run.stderr).not.toContain('Which list');
 	});
 

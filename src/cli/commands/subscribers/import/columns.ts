@@ -17,11 +17,11 @@ import type { ImportOptions } from './options.js';
 /** More findings than this are one mistake (a wrong delimiter), and would push the first ones off the screen. */
 const maxShown = 10;
 
-/** The mapping, or `UsageError` with everything that is wrong with the header. */
+/** The mapping, or `UsageError` with everything that is wrong with the header. `file`: null of what is read once. */
 export async function mapColumns(
 	cx: CommandContext,
-	table: Table,
-	options: Pick<ImportOptions, 'map' | 'createFields' | 'ignoreUnknown'>,
+	{ table, file }: { table: Table; file: string | null },
+	options: ImportOptions,
 ): Promise<Mapping> {
 	const { mapHeader } = await import('../../../../tables/map-columns.js');
 	const api = await cx.api();
@@ -29,8 +29,21 @@ export async function mapColumns(
 	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
 	const unknown = options.createFields ? 'create' : options.ignoreUnknown ? 'ignore' : 'refuse';
 	const mapped = mapHeader(table.header, { fields, map: options.map, unknown });
-	if (mapped.kind === 'refused') throw await refused(mapped.findings, fields, table.header);
-	return mapped.mapping;
+	if (mapped.kind === 'mapped') return mapped.mapping;
+	const { findings } = mapped;
+	const emails = file === null ? [] : await emailColumns(cx, { file, findings }, options);
+	throw await refused(findings, { fields, header: table.header, emails });
+}
+
+/** Where none is called so: those whose cells are addresses. */
+async function emailColumns(
+	cx: CommandContext,
+	{ file, findings }: { file: string; findings: readonly HeaderFinding[] },
+	options: ImportOptions,
+): Promise<readonly string[]> {
+	if (!findings.some(({ code }) => code === 'no_email')) return [];
+	const { holdingAddresses, sample } = await import('./guide.js');
+	return holdingAddresses(await sample(cx, file, options));
 }
 
 /** The position of the addresses. */
@@ -40,8 +53,11 @@ export function emailAt({ columns }: Mapping): number {
 
 async function refused(
 	findings: readonly HeaderFinding[],
-	fields: readonly Field[],
-	header: readonly string[],
+	{
+		fields,
+		header,
+		emails,
+	}: { fields: readonly Field[]; header: readonly string[]; emails: readonly string[] },
 ): Promise<UsageError> {
 	// A duplicate unknown name has two findings.
 	const details = [...new Set(findings.map(detail))];
@@ -54,7 +70,7 @@ async function refused(
 		});
 	return new UsageError('the columns cannot be used as they are', {
 		details: more > 0 ? [...details.slice(0, maxShown), `and ${more} more`] : details,
-		hint: hintFor(findings, fields, await joinedName(findings, header)),
+		hint: hintFor(findings, fields, { joined: await joinedName(findings, header), emails }),
 	});
 }
 
@@ -77,8 +93,14 @@ async function joinedName(
 function hintFor(
 	findings: readonly HeaderFinding[],
 	fields: readonly Field[],
-	joined: string | null,
+	{ joined, emails }: { joined: string | null; emails: readonly string[] },
 ): string {
+	const [email] = emails;
+	if (email !== undefined && emails.length === 1 && email.length <= longestName) {
+		const others = findings.some(({ code, column }) => code === 'unknown' && column !== email);
+		const rest = others ? ', and for the others --create-fields or --ignore-unknown' : '';
+		return `"${email}" holds e-mail addresses: --map ${shellWord(`${email}=email`)}${rest}`;
+	}
 	const unknown = findings.find(({ code }) => code === 'unknown');
 	const known =
 		fields.length === 0 ? 'there are no fields yet' : `fields: ${fields.map((f) => f.variable).join(', ')}`;

@@ -88,6 +88,7 @@ export async function brokenOff(
 	const hasRows = totals !== null && totals.read > 0;
 	if (hasRows) await sayTotals(cx, totals);
 	const isGone = isNotFound(error) && (await isListGone(cx, list));
+	if (hasRows && classify(error).exit === exits.disk) return ofTheDisk(error, goOn);
 	if (hasRows)
 		await cx.hint(
 			isGone
@@ -99,6 +100,13 @@ export async function brokenOff(
 			isResumed ? goOn : 'nothing was acknowledged; once that is mended, run the same command again',
 		);
 	return isNotFound(error) && !isGone ? takenOver(error) : error;
+}
+
+/** The error with one hint: a disk is mended before the import goes on. */
+function ofTheDisk(cause: unknown, goOn: string): CliError {
+	const { code, exit, message, retryable } = classify(cause);
+	const hint = code === 'disk_full' ? `free some space first; ${goOn}` : goOn;
+	return new CliError(code, exit, message, { hint, retryable, cause });
 }
 
 /** The list is there, so it is the session that is gone: only another run of the same import ends it. */

@@ -1,13 +1,14 @@
 /** `subscribers import` at a terminal: columns are known by their cells too, and a person says what the rest is. */
 
 import { isEmailAddress } from '../../../../api/address.js';
-import type { Field } from '../../../../api/records.js';
+import type { Field, List } from '../../../../api/records.js';
 import type { HeaderFinding } from '../../../../tables/header-findings.js';
 import { mailctl, optionWords } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { shorten } from '../../../render/width.js';
 import { importName, longestName } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
+import { creating } from '../../lists/offer.js';
 import { type ImportOptions, importOptions } from './options.js';
 
 /** Rows that are looked at. */
@@ -16,19 +17,19 @@ const sampledRows = 200;
 /** A question for each: more than this is a wrong delimiter. */
 const mostQuestions = 30;
 
-interface Sampled {
+export interface Sampled {
 	header: readonly string[];
 	/** The cells of each column that are not blank. */
 	cells: readonly (readonly string[])[];
 }
 
 /**
- * The options with a `--map` for each column that no name explains; unchanged where all are known. `isAsked`: file or list
- * were asked for before. The command that does the same is printed after any question, unless the columns are refused.
+ * The options with a `--map` for each column that no name explains; unchanged where all are known, and without some where
+ * the columns are to be refused.
  */
 export async function guideColumns(
 	cx: CommandContext,
-	{ file, list, isAsked }: { file: string; list: { id: number } | null; isAsked: boolean },
+	file: string,
 	options: ImportOptions,
 ): Promise<ImportOptions> {
 	const sampled = await sample(cx, file, options);
@@ -40,17 +41,29 @@ export async function guideColumns(
 	const findings = await findingsOf(sampled.header, fields, named);
 	const open = findings.filter(({ code }) => code === 'unknown' || code === 'bad_field_name');
 	const isUnclear = open.length > mostQuestions || findings.some(({ code }) => !answerable.has(code));
-	const guided = isUnclear ? named : await withRest(cx, { sampled, fields, open }, named);
-	const isUsable = (await findingsOf(sampled.header, fields, guided)).length === 0;
-	if (isUsable && (guided !== options || isAsked))
-		await cx.hint(['the same without questions: ', commandOf(cx, file, list, guided)]);
-	return guided;
+	return isUnclear ? named : withRest(cx, { sampled, fields, open }, named);
+}
+
+/** After any question: the commands that do the same. `made`: the list, where this run has made it. */
+export async function sayCommands(
+	cx: CommandContext,
+	{ file, list, made }: { file: string; list: { id: number }; made: List | null },
+	options: ImportOptions,
+): Promise<void> {
+	const same = 'the same without questions: ';
+	// An id is of this database.
+	const words = { ...options, list: made === null ? String(list.id) : made.name };
+	const run = mailctl('subscribers', 'import', file, ...optionWords(importOptions, words, cx));
+	if (made === null) return cx.hint([same, run]);
+	await cx.hint([same, creating(made.name, made.email_reason)]);
+	await cx.hint(['and then: ', run]);
 }
 
 /** The others are wrong with the file itself, or with the command line. */
 const answerable: ReadonlySet<HeaderFinding['code']> = new Set(['unknown', 'bad_field_name']);
 
-async function sample(cx: CommandContext, file: string, options: ImportOptions): Promise<Sampled> {
+/** Its first rows. Throws `TableError`. */
+export async function sample(cx: CommandContext, file: string, options: ImportOptions): Promise<Sampled> {
 	const { openTable } = await import('../../../../tables/read-table.js');
 	const { delimiter, encoding } = options;
 	const table = await openTable(file, { delimiter, encoding, signal: cx.signal });
@@ -91,10 +104,8 @@ async function withEmail(
 ): Promise<ImportOptions> {
 	const findings = await findingsOf(sampled.header, fields, options);
 	if (!findings.some(({ code }) => code === 'no_email')) return options;
-	const holding = (matches: (cells: readonly string[]) => boolean) =>
-		sampled.header.filter((name, at) => name !== '' && matches(sampled.cells[at] ?? []));
-	const sure = holding((cells) => kindOf(cells) === 'addresses');
-	const found = sure.length > 0 ? sure : holding((cells) => cells.some(isEmailAddress));
+	const sure = holdingAddresses(sampled);
+	const found = sure.length > 0 ? sure : holding(sampled, (cells) => cells.some(isEmailAddress));
 	const [first] = found;
 	if (first === undefined) return options;
 	const column =
@@ -106,6 +117,15 @@ async function withEmail(
 				);
 	await cx.note(`"${shown(column)}" holds e-mail addresses`);
 	return { ...options, map: [...options.map, `${column}=email`] };
+}
+
+/** Columns of addresses, and of little else. */
+export function holdingAddresses(sampled: Sampled): readonly string[] {
+	return holding(sampled, (cells) => kindOf(cells) === 'addresses');
+}
+
+function holding({ header, cells }: Sampled, matches: (cells: readonly string[]) => boolean): string[] {
+	return header.filter((name, at) => name !== '' && matches(cells[at] ?? []));
 }
 
 /** First and last name may be the name together. */
@@ -222,10 +242,4 @@ function kindOf(cells: readonly string[]): CellKind {
 		([, matches]) => cells.length > 0 && cells.filter((cell) => matches(cell)).length >= cells.length * 0.9,
 	);
 	return found?.[0] ?? 'texts';
-}
-
-function commandOf(cx: CommandContext, file: string, list: { id: number } | null, options: ImportOptions) {
-	// One that is about to be made has its name.
-	const words = optionWords(importOptions, { ...options, list: String(list?.id ?? options.list) }, cx);
-	return mailctl('subscribers', 'import', file, ...words);
 }

@@ -4,7 +4,7 @@ import { appendFile, readFile, truncate, writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Imports } from '../../../../../src/api/capabilities.js';
-import { ApiError } from '../../../../../src/api/errors.js';
+import { ApiError, StoreError } from '../../../../../src/api/errors.js';
 import { batchRowsAt, pacedImports } from '../../../../../src/cli/commands/subscribers/import/place.js';
 import { connect } from '../../../../../src/cli/connect.js';
 import type { Connect } from '../../../../../src/cli/frame/connection.js';
@@ -85,6 +85,19 @@ describe('an import that is stopped', () => {
 		expect(stopped).toMatchObject({ code: 7, stderr: expect.stringMatching(/\nerror: .* is full\.\n$/) });
 		expect(stopped.stderr).toContain(`hint: ${hint}\n`);
 		expect(await project.json(words(path, '--resume'), { code: 9 })).toMatchObject({ read: 12 });
+	});
+
+	it.each([
+		[1, 'free some space, then run the command again'],
+		[2, 'free some space first; what was acknowledged stays; run the same command with --resume to go on'],
+	] as const)('by a full disk of its own at batch %i has one hint', async (at, hint) => {
+		const path = await project.file('people.csv', people(12));
+		const full = new StoreError('disk_full', 'the disk of the database is full');
+		const stopped = await project.run(words(path, '--batch-size', '3'), {
+			connect: afterBatches(at, () => Promise.reject(full)),
+		});
+		expect(stopped.code).toBe(74);
+		expect(stopped.stderr.match(/^hint: .*$/gm)).toEqual([`hint: ${hint}`]);
 	});
 
 	it('from standard input without a name is not told to go on with --resume, which is refused', async () => {
