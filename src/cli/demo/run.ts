@@ -13,6 +13,7 @@ import { type ExitCode, exits } from '../frame/exit.js';
 import { main } from '../main.js';
 import { cleanLines } from '../render/clean.js';
 import { numberText } from '../render/counted.js';
+import { fitSentences, type Room } from '../render/sentences.js';
 import { demoFile } from './assets.js';
 
 const sender = 'News <news@example.com>';
@@ -56,7 +57,7 @@ class Demo {
 	readonly #folder: string;
 	readonly #sink: Arrived;
 	readonly #isKept: boolean;
-	readonly #commands: string[] = [];
+	readonly #commands: (readonly string[])[] = [];
 
 	constructor(cx: CommandContext, folder: string, sink: Arrived, isKept: boolean) {
 		this.#cx = cx;
@@ -137,12 +138,13 @@ class Demo {
 	async #show(mails: readonly SinkMail[], report: unknown, seconds: number): Promise<void> {
 		const { out } = this.#cx;
 		const commands = this.#commands;
+		const room = this.#cx.io.stdout;
 		if (out.format === 'json' || out.format === 'ndjson') {
 			await out.document({
 				delivered: mails.length,
 				seconds,
 				report,
-				commands,
+				commands: commands.map(commandLine),
 				kept: this.#isKept ? this.#folder : null,
 			});
 			return;
@@ -161,16 +163,16 @@ class Demo {
 				.map((line) => `  ${line}`.trimEnd()),
 			'',
 			'The commands:',
-			...commands.map((line) => `  ${line}`),
+			...commands.flatMap((words) => linesOf(words, room)),
 			'',
 			...(this.#isKept
 				? [
 						`Kept in ${this.#folder}: the database, the files and mails/. To look at it:`,
-						...looks.map((words) => `  ${commandLine(['--db', this.#database, ...words])}`),
+						...looks.flatMap((words) => linesOf(['--db', this.#database, ...words], room)),
 					]
 				: ['The database and the mails are gone again; --keep DIR keeps them.']),
 		];
-		await out.raw(`${lines.map(cleanLines).join('\n')}\n`);
+		await out.raw(`${await fitSentences(lines.map(cleanLines).join('\n'), room)}\n`);
 	}
 
 	async #keepMails(mails: readonly SinkMail[]): Promise<void> {
@@ -186,7 +188,7 @@ class Demo {
 
 	/** Runs a command, notes it as a person would type it, and gives its JSON. */
 	async #json(words: readonly string[]): Promise<unknown> {
-		this.#commands.push(commandLine(words));
+		this.#commands.push(words);
 		return JSON.parse(await this.#text([...words, '--output', 'json']));
 	}
 
@@ -222,6 +224,23 @@ class Demo {
 
 function commandLine(words: readonly string[]): string {
 	return `mailctl ${words.map(shellWord).join(' ')}`;
+}
+
+/** On a terminal a shell's way to go on in the next line keeps a long command one that can be copied. */
+function linesOf(words: readonly string[], { isTTY, columns }: Room): string[] {
+	const whole = `  ${commandLine(words)}`;
+	if (!isTTY || whole.length < columns) return [whole];
+	const lines: string[] = [];
+	let line = '  mailctl';
+	for (const word of words.map(shellWord)) {
+		// Room for the blank and the backslash, and a column to spare.
+		if (line.length + 1 + word.length + 3 <= columns) line += ` ${word}`;
+		else {
+			lines.push(`${line} \\`);
+			line = `    ${word}`;
+		}
+	}
+	return [...lines, line];
 }
 
 function collector(columns: number) {

@@ -31,6 +31,20 @@ describe('mailctl demo', () => {
 		expect(Math.max(...report.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
 	});
 
+	it.each([40, 80])('breaks no word at %i columns, and its commands stay commands', async (columns) => {
+		const { code, stdout } = await cli(['demo', '-q', '--no-color'], { columns });
+		expect(code).toBe(0);
+		const lines = stdout.split('\n');
+		// A word that is wider than the terminal stays whole.
+		const long = lines.filter((line) => line.length >= columns + 1 && line.trim().includes(' '));
+		expect(long).toEqual([]);
+		const [, commands = ''] = stdout.split('The commands:\n');
+		const [shown = ''] = commands.split('\n\n');
+		expect(shown.replaceAll(/ \\\n +/g, ' ')).toContain(
+			"  mailctl send --from 'News <news@example.com>' --list Readers --subject 'Good news for #city#' --html-file offer.html --yes --expect-count 1000",
+		);
+	});
+
 	it('keeps what it made in a folder that is empty or new, and refuses any other', async () => {
 		const home = await makeHome();
 		const kept = join(home, "kept for Ann's team");
