@@ -6,8 +6,9 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/counted.js';
-import { addressFault } from '../verbs/address-faults.js';
+import { addressFault, searching } from '../verbs/address-faults.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
+import { isRecordId } from '../verbs/resolve.js';
 import { activate, create, deactivate, remove, update } from './subscribers/change.js';
 import { subscriberErase } from './subscribers/erase.js';
 import { subscriberExport } from './subscribers/export.js';
@@ -117,13 +118,13 @@ async function sayWhere(cx: CommandContext, api: Api, email: string): Promise<vo
 	await cx.note(`no subscriber has the address ${email}: looked in ${counted(count, 'list')}`);
 	const fault = addressFault(email);
 	if (fault === null) return;
-	// An id, most likely.
-	const isWord = !email.includes('@');
-	await cx.hint(
-		isWord
-			? ['it is no address; an id is of one list: ', mailctl('subscribers', 'get', email, '--list', 'LIST')]
-			: `it is no address: ${fault}`,
-	);
+	if (email.includes('@')) await cx.hint(`it is no address: ${fault}`);
+	else if (isRecordId(email))
+		await cx.hint([
+			'it is no address; an id is of one list: ',
+			mailctl('subscribers', 'get', email, '--list', 'LIST'),
+		]);
+	else await cx.hint(['it is no address; ', ...searching(email)]);
 }
 
 export const group: CommandGroup = {

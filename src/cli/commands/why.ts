@@ -9,7 +9,7 @@ import { isMachine } from '../frame/globals.js';
 import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
 import type { Times } from '../render/times.js';
-import { assertAddress } from '../verbs/address-faults.js';
+import { assertAddress, byPart, searching } from '../verbs/address-faults.js';
 import { deletedText } from './messages/shown.js';
 import { answerOf } from './why/answer.js';
 import { type Held, readHeld, withFilledSubjects } from './why/held.js';
@@ -31,7 +31,7 @@ export const command = describe({
 	exits: [3],
 	examples: ['mailctl why ann@example.com', 'mailctl why ann@example.com --all -o json'],
 	run: async (cx, { args, options }) => {
-		assertAddress(args.address, { hint: mailctl('why', '--help') });
+		assertAddress(args.address, { hint: searching(args.address.trim()) });
 		const held = await readHeld(cx, args.address, options.all ? null : sinceOf(cx));
 		if (!held.isKnown) throw unknown(held, cx.times);
 		const seen = withFilledSubjects(held);
@@ -60,7 +60,7 @@ function unknown({ email, told }: Held, times: Times): CliError {
 	return new CliError('not_found', exits.notFound, `${email} is not known ${where}`, {
 		hint: [
 			'for another spelling: ',
-			mailctl('subscribers', 'list', '--list', 'LIST', '--email-contains', email.split('@')[0] ?? email),
+			byPart(email.split('@')[0] ?? email),
 			'; for another database or deployment: ',
 			mailctl('profile', 'list'),
 		],

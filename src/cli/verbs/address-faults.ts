@@ -7,6 +7,7 @@ import {
 	parseMailbox,
 } from '../../api/address.js';
 import { trimWhitespace } from '../../api/schema/python.js';
+import { type Hint, mailctl, type OwnCommand } from '../frame/command-line.js';
 import { type CliErrorOptions, UsageError } from '../frame/errors.js';
 
 /** How an address may be given: alone, or as `Name <address>` too. */
@@ -34,6 +35,16 @@ export function assertAddress(
 	const address = parseAddress(text);
 	if (address !== null) return address;
 	throw new UsageError(`${flag === undefined ? '' : `${flag}: `}${noAddress(text)}`, options);
+}
+
+/** The addresses of a list that have the text in them. */
+export function byPart(text: string): OwnCommand {
+	return mailctl('subscribers', 'list', '--list', 'LIST', '--email-contains', text);
+}
+
+/** The way from a name, or from a part of an address. */
+export function searching(text: string): readonly Hint[] {
+	return ['to look for addresses with it: ', byPart(text)];
 }
 
 /** `Enter a valid email address: it has no @`; the message alone where the address has no fault. */

@@ -30,6 +30,15 @@ describe('mailctl why', () => {
 
 	const why = async (...words: string[]) => project.run(['why', ...words, ...later, '-o', 'table']);
 
+	it.each([
+		'why',
+		'subscribers find',
+	])('%s says how to look for who is named in other words', async (command) => {
+		const { stderr } = await project.run([...command.split(' '), 'Ann']);
+		const search = `mailctl --db ${project.db} subscribers list --list LIST --email-contains Ann`;
+		expect(stderr).toContain(`to look for addresses with it: ${search}\n`);
+	});
+
 	it('says first that a hard bounce suppressed the address, with its text, and what to do next', async () => {
 		const { code, stdout, stderr } = await why('ANN@example.com');
 		expect({ code, isHostile: stdout.includes('\x1b') }).toEqual({ code: 0, isHostile: false });
