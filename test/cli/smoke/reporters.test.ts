@@ -73,6 +73,19 @@ describe('the text', () => {
 		]);
 	});
 
+	it('has one line for checks in a row that one reason left out', () => {
+		const left = (id: string, detail = 'the token is refused') => check(id, { outcome: 'skip', detail });
+		const lines = (...more: CheckResult[]) => {
+			const checks = [check('auth.token', { outcome: 'fail', detail: '401' }), ...more];
+			const text = render('text', { ...report, checks }, { unicode: true, paint: plain, columns: 80 });
+			return text.split('\n').filter((line) => line.startsWith('–'));
+		};
+		expect(lines(left('auth.none'), left('lists.page'), left('lists.get'))).toEqual([
+			'– 3 checks    auth.none to lists.get (the token is refused)',
+		]);
+		expect(lines(left('auth.none'), left('lists.page'), left('lists.get', 'another'))).toHaveLength(3);
+	});
+
 	it('is ASCII where the terminal is poor', () => {
 		expect(rendered('text', false)).toMatch(/^[\x20-\x7e\n]*$/);
 		expect(rendered('text', false)).toContain('\nFAIL lists.create  title of lists.create\n');

@@ -1,7 +1,7 @@
 /** Checks that the deployment answers, what service it is, and that it checks tokens. */
 import { ApiError } from '../../../api/errors.js';
 import { expectRefusal, expectStatus, said } from '../judge.js';
-import { type Check, Halted, type Probe } from '../model.js';
+import { type Check, Halted, type Probe, Skipped } from '../model.js';
 import { paths, type Workshop } from '../workshop.js';
 
 /** The first is a gate (see `planChecks`): without an answer it throws `Halted`, and nothing else is checked. */
@@ -38,6 +38,8 @@ export function connectionChecks(workshop: Workshop): Check[] {
 			run: async (probe) => {
 				const path = paths.lists.slice(0, -1);
 				const { status } = await probe.call({ method: 'GET', path });
+				// Of the token, and not of the path.
+				if (status === 401) throw new Skipped('the token is refused');
 				if (status !== 200) probe.deviate(`GET ${path} is a ${status}`);
 				return undefined;
 			},

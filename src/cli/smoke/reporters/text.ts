@@ -16,7 +16,7 @@ export interface TextOptions {
 export function textReport(report: SmokeReport, options: TextOptions): string {
 	const { paint, columns } = options;
 	const width = Math.max(0, ...report.checks.map(({ id }) => id.length));
-	const lines = report.checks.flatMap((check) => checkLines(check, width, options));
+	const lines = folded(report.checks).flatMap((check) => checkLines(check, width, options));
 	const fitted = (line: string) => inRoom(`  ${clean(line)}`, columns);
 	const deviations = report.deviations.flatMap(({ check, text }) => fitted(`${check}: ${text}`));
 	const leftovers = report.leftovers.flatMap(({ kind, id, name, why }) =>
@@ -42,6 +42,25 @@ export function summaryOf({ checks, counts, duration_ms }: SmokeReport): string 
 		`${of(checks.length, 'check')}: ${passed} passed, ${failed} failed, ${skipped} skipped; ` +
 		`${of(deviations, 'deviation')}${left}; ${seconds} s`
 	);
+}
+
+/** From so many on, checks in a row that were left out for one reason are one line. */
+const leastFolded = 3;
+
+function folded(checks: readonly CheckResult[]): CheckResult[] {
+	const runs: CheckResult[][] = [];
+	for (const check of checks) {
+		const before = runs.at(-1);
+		const isSame =
+			check.outcome === 'skip' && before?.[0]?.outcome === 'skip' && before[0].detail === check.detail;
+		if (isSame) before.push(check);
+		else runs.push([check]);
+	}
+	return runs.flatMap((run) => {
+		const [first] = run;
+		if (first === undefined || run.length < leastFolded) return run;
+		return [{ ...first, id: of(run.length, 'check'), title: `${first.id} to ${run.at(-1)?.id}` }];
+	});
 }
 
 type Marks = Readonly<Record<Outcome, string>>;
