@@ -137,10 +137,11 @@ async function hintTest(cx: CommandContext, [hook]: readonly Webhook[]): Promise
 /** Of the first webhook. Exit 9 when it was refused, or nothing of it came. */
 async function sendTest(
 	cx: CommandContext,
-	[hook]: readonly Webhook[],
+	[hook, ...others]: readonly Webhook[],
 	inbox: Inbox<Received>,
 ): Promise<void> {
 	if (hook === undefined) return;
+	if (others.length > 0) await cx.note(`the test is of ${hook.type} alone; --type names another event`);
 	const { webhooks } = await cx.api();
 	const answer = await webhooks.test(hook.id, { signal: cx.signal });
 	// A target that --forward-to names may refuse what arrived here.

@@ -32,8 +32,8 @@ export async function register(
 		const creating = explained(creation, { input: { url, type }, hint: await urlHint(cx) });
 		made.push(await maybeCreated(creating, unclearWebhook({ url })));
 	}
-	const ids = made.map(({ id }) => id).join(', ');
-	await cx.note(`registered ${made.length === 1 ? 'webhook' : 'webhooks'} ${ids}`);
+	const which = made.map(({ id, type }) => `${id} (${type})`).join(', ');
+	await cx.note(`registered ${made.length === 1 ? 'webhook' : 'webhooks'} ${which}`);
 }
 
 /** Several may have one URL, so to create it again makes another one. */

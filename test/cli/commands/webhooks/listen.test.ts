@@ -83,6 +83,15 @@ describe('a receiver of notifications on this machine', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
+	it('says of which events the webhooks are, and which one is tested', async () => {
+		const asked = ['--type', 'HARDBOUNCED', '--type', 'OPENED'];
+		const { running } = listen(['--register', ...asked, '--test', '--once', '--wait', '1m']);
+		const { code, stdout, stderr } = await running;
+		expect([code, stdout]).toEqual([0, expect.stringContaining('HARDBOUNCED')]);
+		expect(stderr).toMatch(/registered webhooks \d+ \(HARDBOUNCED\), \d+ \(OPENED\)/);
+		expect(stderr).toContain('the test is of HARDBOUNCED alone; --type names another event');
+	});
+
 	it('ends with 9 when the test of --test does not arrive, and removes its webhooks', async () => {
 		const nowhere = 'http://127.0.0.1:11/';
 		const { running } = listen(['--register', '--url', nowhere, '--test', '--once', '--wait', '1m']);
