@@ -37,7 +37,9 @@ describe.skipIf(!isBuilt)('an import by the built program', () => {
 		const { status, stderr } = shell('"$NODE" "$P" subscribers import - -l 1 --rejects r.csv <&-');
 		expect({ status, stderr }).toEqual({
 			status: 2,
-			stderr: 'error: standard input is empty: it has no header\n',
+			stderr:
+				'error: standard input is empty: it has no header\n' +
+				'hint: its first line names the columns, such as email,name\n',
 		});
 	});
 

@@ -673,5 +673,6 @@ describe('smoke that is ended early', () => {
 			[6, 'connection.reachable'],
 			[4, 'auth.token'],
 		]);
+		expect(JSON.parse(refused.stdout)).toMatchObject({ deviations: [], counts: { deviations: 0 } });
 	});
 });
