@@ -71,7 +71,7 @@ export const resume = command({
 		if (campaign.state === 'canceled') throw new UsageError(`the campaign "${campaign.key}" was canceled`);
 		const rows = restOf(cx, campaign, options.source);
 		const how = { ...options, rate: options.rate ?? (await keptRate(cx, campaign, options)) };
-		const run = { ...(await runOf(cx, { place, campaign, rows, options: how })), isMadeUp: false };
+		const run = { ...(await runOf(cx, { place, campaign, rows, options: how })), begun: 'earlier' as const };
 		if (campaign.state === 'staged' && !cx.dryRun) assertConsent(cx, options, run.of);
 		await assertCanDeliver(cx, options);
 		const read = [options.source, campaign.source?.['path']];
@@ -133,7 +133,7 @@ async function runOf(
 		rows: Rest;
 		options: RunOptions & { source: string | undefined };
 	},
-): Promise<Omit<CampaignRun, 'isMadeUp'>> {
+): Promise<Omit<CampaignRun, 'begun'>> {
 	const { id, key: name, list_id, position } = campaign;
 	const subject = campaign.subject ?? '';
 	const bulk = campaign.type === 'BULK';

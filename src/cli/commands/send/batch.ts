@@ -128,12 +128,12 @@ async function open(
 	const of = sourceName(file);
 	const { place } = beginning;
 	const session = await openCampaign(cx, beginning, requestsSpec(lines, origin, options));
-	const { key: name, isMadeUp } = session;
+	const { key: name, begun } = session;
 	const watched = watchLinks(lines);
 	const rows = async () => ({ kind: 'batch' as const, open: watched.lines });
 	const { hasLinks } = watched;
 	const ofRows = { of, source: placeToTell(origin), subject: null, bulk: false, hasLinks, rows };
-	return runCampaign(cx, { ...rowCampaign(cx, { place, session, name, options, ...ofRows }), isMadeUp });
+	return runCampaign(cx, { ...rowCampaign(cx, { place, session, name, options, ...ofRows }), begun });
 }
 
 /** The first request's message, to look at or to an address of one's own; a dry run reads the whole file besides. */

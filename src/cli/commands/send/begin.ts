@@ -31,7 +31,7 @@ import type { CampaignPlace } from './place.js';
 import { wantsPreview } from './preview.js';
 import { askAboutRepetition, sameBeside, sentLately, warnOfUnfinished } from './repeated.js';
 import { assertResults, inputsOf, marksOf } from './results.js';
-import { assertConsent, wasCanceled } from './run.js';
+import { assertConsent, type Begun, wasCanceled } from './run.js';
 import { readTiming } from './timing.js';
 
 /** The target's own campaigns, else a database of this machine. Ask once a command, which holds the campaigns it opened. */
@@ -131,6 +131,8 @@ export interface Beginning {
 	place: CampaignPlace;
 	/** As it was given, or that of the campaign with the given UUID; null: the place makes one. */
 	name: string | null;
+	/** The campaign of that name was there before. */
+	isThere: boolean;
 	/** The same mail is sent once more on purpose. */
 	isAgain: boolean;
 	timing: Timing;
@@ -138,8 +140,7 @@ export interface Beginning {
 
 /** A campaign that is open: new, or gone on with. */
 export interface Opened extends CampaignSession {
-	/** It is new and has no name of its own: what was staged goes when nothing is released. */
-	isMadeUp: boolean;
+	begun: Begun;
 }
 
 /** Throws `UsageError` before anything is staged. A dry run needs no consent. `of`: what is sent to, in a sentence. */
@@ -165,7 +166,7 @@ export async function beginCampaign(
 	const marks = async () => (there === undefined ? [] : marksOf(place, there.id));
 	await assertResults(options.results, { inputs: inputsOf(options), marks });
 	const named = campaign === undefined || isUuid(campaign) ? null : campaign;
-	return { place, name: there?.key ?? named, isAgain: again, timing };
+	return { place, name: there?.key ?? named, isThere: there !== undefined, isAgain: again, timing };
 }
 
 /**
@@ -199,7 +200,7 @@ export async function openCampaign(
 			const going = await askAboutRepetition(cx, place, { key: same, isAgain, cause: error });
 			if (going !== null) {
 				await place.hold(going.key);
-				return { ...going, isMadeUp: false };
+				return { ...going, begun: 'earlier' };
 			}
 			// Meanwhile another process may have begun to send it once more.
 			agreed = same;
@@ -233,7 +234,8 @@ async function openNew(
 			throw error;
 		}
 	}
-	return { ...session, isMadeUp: name === null };
+	const begun = name === null ? 'unnamed' : beginning.isThere ? 'earlier' : 'named';
+	return { ...session, begun };
 }
 
 /**

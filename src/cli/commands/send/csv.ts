@@ -122,7 +122,7 @@ async function begin(
 	const { place } = beginning;
 	await uploadAttachments(cx, prepared.files);
 	const session = await openCampaign(cx, beginning, tableSpec(sending, origin));
-	const { key: name, isMadeUp } = session;
+	const { key: name, begun } = session;
 	const of = sourceName(file);
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;
@@ -133,7 +133,7 @@ async function begin(
 		await warnOfContent(cx, prepared);
 		await campaign.warn();
 	};
-	return runCampaign(cx, { ...campaign, warn, isMadeUp });
+	return runCampaign(cx, { ...campaign, warn, begun });
 }
 
 function tableSpec({ prepared, table, options }: TableSending, origin: CampaignSource): CampaignSpec {

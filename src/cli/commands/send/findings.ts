@@ -5,6 +5,7 @@
 
 import type { CampaignResult, ListCounts } from '../../../api/campaigns.js';
 import { noValueText, withoutValueOf } from '../../../api/refusals.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { isMachine } from '../../frame/globals.js';
@@ -179,8 +180,8 @@ function findingLine({ line, to, code, text }: FindingOf): string {
 export interface Told {
 	of: number;
 	where?: string;
-	/** The campaign is staged under a name, which keeps its rows and its options: others want another name. */
-	isNamed?: boolean;
+	/** The name of a campaign that stays staged with its rows and options: others want another name. */
+	kept?: string;
 }
 
 /** The refusal of a campaign with findings. */
@@ -201,7 +202,7 @@ export async function warnOfFindings(
 ): Promise<void> {
 	if (findings.rejected === 0) return;
 	for (const line of findings.lines(of)) await cx.warn(skipInvalid ? `left out: ${line}` : line);
-	if (!skipInvalid) await cx.hint(`a campaign is refused for that: ${wayOut(findings, { of })}`);
+	if (!skipInvalid) await cx.hint(['a campaign is refused for that: ', wayOut(findings, { of })]);
 }
 
 /** The request with those variables named, so that no second warning is. */
@@ -209,10 +210,16 @@ export function withNamed(prepared: Prepared, { findings }: Found): Prepared {
 	return { ...prepared, named: [...(prepared.named ?? []), ...findings.variables] };
 }
 
-function wayOut({ lacksValues, isCut }: Findings, { where = '', isNamed = false }: Told): string {
-	const mend = `mend them${isCut ? where : ''}${isNamed ? ' and give another --campaign' : ''}`;
+function wayOut({ lacksValues, isCut }: Findings, { where = '', kept }: Told): Hint {
 	const loose = lacksValues
-		? `; a variable without a value takes a default, #name|friend#, or with --no-strict-vars${isNamed ? ' and another --campaign' : ''} stays as it is written`
+		? '; a variable without a value takes a default, #name|friend#, or with --no-strict-vars stays as it is written'
 		: '';
-	return `${mend}, or give --skip-invalid${loose}`;
+	const mend = `mend them${isCut ? where : ''}`;
+	const how = `, or give --skip-invalid${loose}`;
+	if (kept === undefined) return `${mend}${how}`;
+	return [
+		`${mend}${how}; other content wants another --campaign, or `,
+		mailctl('campaigns', 'cancel', kept),
+		' first',
+	];
 }

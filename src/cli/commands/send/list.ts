@@ -53,7 +53,7 @@ export async function sendToList(cx: CommandContext, options: SendOptions): Prom
 	const beginning = await beginCampaign(cx, options, 'a list');
 	const { place } = beginning;
 	await uploadAttachments(cx, prepared.files);
-	const { id, key: name, isMadeUp } = await openCampaign(cx, beginning, spec);
+	const { id, key: name, begun } = await openCampaign(cx, beginning, spec);
 	const subject = prepared.template?.name ?? prepared.request.subject ?? '';
 	const { bulk } = options;
 	const campaign = listJob(cx, { place, id, name, selection, subject, bulk, options });
@@ -61,7 +61,7 @@ export async function sendToList(cx: CommandContext, options: SendOptions): Prom
 		await warnOfContent(cx, prepared);
 		await campaign.warn();
 	};
-	return runCampaign(cx, { ...campaign, warn, isMadeUp });
+	return runCampaign(cx, { ...campaign, warn, begun });
 }
 
 /** How many would get it, and the first of them, without a write; null: only staging tells. */
@@ -134,7 +134,7 @@ export function listJob(
 		bulk: boolean;
 		options: RunOptions;
 	},
-): Omit<CampaignRun, 'isMadeUp'> {
+): Omit<CampaignRun, 'begun'> {
 	const rejects: { error: string }[] = [];
 	const [list] = selection.lists;
 	return {

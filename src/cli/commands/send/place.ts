@@ -4,7 +4,11 @@
  */
 import type { Campaigns } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
+import { ApiError, mayHaveHappened } from '../../../api/errors.js';
 import type { Uuid } from '../../../api/records.js';
+import { mailctl } from '../../frame/command-line.js';
+import { CliError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
 
 /** One place that keeps campaigns. */
 export interface CampaignPlace {
@@ -51,4 +55,33 @@ export interface CampaignOutcome {
 	reason: string | null;
 	counts: DeliveryCounts;
 	warnings: readonly string[];
+}
+
+/** A release without a clear answer may have happened; only the campaign itself can tell. Exit 13 where it cannot. */
+export async function releaseOnce(
+	{ place: { campaigns }, id, name }: { place: CampaignPlace; id: string; name: string },
+	staged: number,
+): Promise<void> {
+	try {
+		await campaigns.release(id, { expect_count: staged });
+	} catch (error) {
+		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
+		const state = await campaigns.status(id).then(
+			(status) => status.state,
+			() => null,
+		);
+		if (state === 'released') return;
+		// An error that the service itself answered is done with by now.
+		const isError = error.http !== null && error.http.status >= 500;
+		if (state !== null && isError && !error.unanswered) throw error;
+		throw new CliError(
+			'uncertain',
+			exits.uncertain,
+			`the campaign may or may not be released: ${error.message}`,
+			{
+				hint: [mailctl('campaigns', 'resume', name), ': no recipient gets it twice'],
+				cause: error,
+			},
+		);
+	}
 }

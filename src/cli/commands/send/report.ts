@@ -4,7 +4,7 @@ import { campaignState } from '../../../api/campaigns.js';
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import { microsPerMs } from '../../../api/datetime.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
+import { type Hint, joinHints, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { counted, numberText } from '../../render/counted.js';
@@ -82,20 +82,29 @@ interface Found {
 	found: number;
 	/** What they are counted in: `the list`, `people.csv`. */
 	where: string;
+	/** The name of a campaign that stays staged, so that the same command goes on with it. */
+	kept?: string | undefined;
 	options: Pick<SendOptions, 'expectCount' | 'maxRecipients'>;
 }
 
 /** Throws `UsageError` for more recipients than are allowed, and for another number than is expected. */
-export function assertExpected({ found, where, options: { expectCount, maxRecipients } }: Found): void {
+export function assertExpected({ found, where, kept, options }: Found): void {
+	const { expectCount, maxRecipients } = options;
+	const stays: readonly Hint[] =
+		kept === undefined
+			? []
+			: [['it stays staged: ', mailctl('campaigns', 'cancel', kept), ' frees its name']];
 	const people = counted(found, 'recipient');
 	if (maxRecipients !== undefined && found > maxRecipients) {
 		const most = numberText(maxRecipients);
-		throw new UsageError(`${people} are more than --max-recipients ${most}; nothing was released`);
+		throw new UsageError(`${people} are more than --max-recipients ${most}; nothing was released`, {
+			...(stays.length > 0 && { hint: joinHints(stays) }),
+		});
 	}
 	if (expectCount === undefined || expectCount === found) return;
 	const expected = numberText(expectCount);
 	throw new UsageError(`${where} has ${people}, not ${expected}; nothing was released`, {
-		hint: `--expect-count ${found} if that is right`,
+		hint: joinHints([`--expect-count ${found} if that is right`, ...stays]),
 	});
 }
 

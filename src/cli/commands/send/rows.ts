@@ -36,7 +36,7 @@ interface RowCampaign {
 	rows: (() => Promise<CampaignRows>) | null;
 }
 
-export function rowCampaign(cx: CommandContext, row: RowCampaign): Omit<CampaignRun, 'isMadeUp'> {
+export function rowCampaign(cx: CommandContext, row: RowCampaign): Omit<CampaignRun, 'begun'> {
 	const { place, session, name, of, source, subject, bulk, options } = row;
 	const { id } = session;
 	return {

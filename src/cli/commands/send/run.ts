@@ -1,7 +1,6 @@
 /** A campaign: staged, checked, shown, released in one stroke, delivered. What its rows are is the caller's. */
 
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
-import { ApiError, mayHaveHappened } from '../../../api/errors.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
@@ -12,7 +11,7 @@ import { counted } from '../../render/counted.js';
 import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './deliver.js';
 import { cannotBeSent, type Findings, findingsFor } from './findings.js';
 import type { SendOptions } from './options.js';
-import type { CampaignDelivery, CampaignPlace } from './place.js';
+import { type CampaignDelivery, type CampaignPlace, releaseOnce } from './place.js';
 import {
 	asDelivered,
 	assertExpected,
@@ -45,12 +44,17 @@ export type RunOptions = Pick<
 	| 'retryUnknown'
 >;
 
+/**
+ * By this run under a name that was made up (`unnamed`), so that it cannot be resumed, or was given (`named`), or by an
+ * earlier run, whose staging is kept.
+ */
+export type Begun = 'unnamed' | 'named' | 'earlier';
+
 /** One campaign: where it is kept, what it is called, and what is particular to the kind of its rows. */
 export interface CampaignRun extends Unreleased {
 	place: CampaignPlace;
 	id: string;
-	/** Its name is made up, so that it cannot be resumed: what was staged goes when nothing is released. */
-	isMadeUp: boolean;
+	begun: Begun;
 	options: RunOptions;
 	/** What the recipients are of: `list 1 "Readers"`, `people.csv`. */
 	of: string;
@@ -129,11 +133,14 @@ function isFinished(messages: CampaignStatus['messages']): boolean {
 /** Stages and checks; whatever speaks against it ends here, with nothing released. */
 async function release(cx: CommandContext, campaign: CampaignRun): Promise<void> {
 	let isAsked = false;
+	let isSendable = false;
 	try {
 		await campaign.stage();
 		// After an interrupt nothing else is begun.
 		cx.signal.throwIfAborted();
-		const counts = await assertStaged(cx, campaign);
+		const counts = await assertSendable(cx, campaign);
+		isSendable = true;
+		assertCount(campaign, counts);
 		isAsked = true;
 		await agree(cx, campaign, counts);
 		cx.signal.throwIfAborted();
@@ -142,9 +149,8 @@ async function release(cx: CommandContext, campaign: CampaignRun): Promise<void>
 	} catch (error) {
 		// What may be on its way is not called back for a lost answer.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
-		// A question that is answered by no, or by the end of the command, drops what was staged; so does a name that was
-		// made up, which is of no use afterwards. One without recipients cannot be gone on with either.
-		const isDropped = campaign.isMadeUp || isAsked || (!cx.signal.aborted && (await isEmpty(campaign)));
+		// A question that is answered by no, or by the end of the command, drops what was staged.
+		const isDropped = isAsked || (await isOfNoUse(cx, campaign, isSendable ? null : error));
 		if (isDropped) await drop(cx, campaign);
 		if (cx.signal.aborted)
 			await cx.hint(
@@ -156,21 +162,40 @@ async function release(cx: CommandContext, campaign: CampaignRun): Promise<void>
 	}
 }
 
+/**
+ * Nobody goes on with a name that was made up, nor with a content that is refused: mended, it is another campaign, which may
+ * have the name. One without recipients cannot be gone on with either. `refusal`: what was thrown before the recipients
+ * were known to be good; null: later.
+ */
+async function isOfNoUse(cx: CommandContext, campaign: CampaignRun, refusal: unknown): Promise<boolean> {
+	if (campaign.begun === 'unnamed') return true;
+	if (cx.signal.aborted) return false;
+	return (campaign.begun === 'named' && refusal instanceof UsageError) || isEmpty(campaign);
+}
+
 async function isEmpty({ place, id }: CampaignRun): Promise<boolean> {
 	const { counts } = await place.campaigns.status(id).catch(() => ({ counts: null }));
 	return counts !== null && recipientsOf(counts) + counts.rejected === 0;
 }
 
 /** Throws `UsageError` where something speaks against sending to what is staged. */
-export async function assertStaged(cx: CommandContext, campaign: CampaignRun): Promise<AcceptCounts> {
+export async function assertStaged(cx: CommandContext, campaign: CampaignRun): Promise<void> {
+	assertCount(campaign, await assertSendable(cx, campaign));
+}
+
+async function assertSendable(cx: CommandContext, campaign: CampaignRun): Promise<AcceptCounts> {
 	const { place, id, options } = campaign;
 	// A campaign that was staged before goes on with what is there: its counts are those of all that was added.
 	const { counts } = await place.campaigns.status(id);
 	const found = recipientsOf(counts);
 	if (found + counts.rejected === 0 && options.expectCount !== 0) throw new UsageError(campaign.noRecipients);
 	if (counts.rejected > 0) await assertFindings(cx, campaign, found + counts.rejected);
-	assertExpected({ found, where: campaign.where, options });
 	return counts;
+}
+
+function assertCount({ begun, name, where, options }: CampaignRun, counts: AcceptCounts): void {
+	const kept = begun === 'unnamed' ? undefined : name;
+	assertExpected({ found: recipientsOf(counts), where, kept, options });
 }
 
 /** The first error is the one to report: a second one only gets a line. */
@@ -181,7 +206,7 @@ async function drop(cx: CommandContext, { place, id, name }: CampaignRun): Promi
 }
 
 async function assertFindings(cx: CommandContext, campaign: CampaignRun, of: number): Promise<void> {
-	const { isMadeUp, options } = campaign;
+	const { begun, name, options } = campaign;
 	const findings = findingsFor(cx);
 	await campaign.findings(findings);
 	if (options.skipInvalid) {
@@ -189,9 +214,9 @@ async function assertFindings(cx: CommandContext, campaign: CampaignRun, of: num
 		return;
 	}
 	if (options.results !== undefined && !cx.dryRun)
-		await campaign.writeResults(options.results, { isDropped: isMadeUp });
+		await campaign.writeResults(options.results, { isDropped: begun !== 'earlier' });
 	const where = whereAllAre(cx, campaign, findings.rejected);
-	throw cannotBeSent(findings, { of, where, isNamed: !isMadeUp });
+	throw cannotBeSent(findings, { of, where, ...(begun === 'earlier' && { kept: name }) });
 }
 
 /** So many of a list are kept to be told of. */
@@ -317,33 +342,4 @@ async function codeOf(
 /** Something of it was sent, or may be yet. */
 function hasGone({ canceled: _, ...others }: CampaignStatus['messages']): boolean {
 	return Object.values(others).some((count) => count > 0);
-}
-
-/** A release without a clear answer may have happened; only the campaign itself can tell. Exit 13 where it cannot. */
-async function releaseOnce(
-	{ place: { campaigns }, id, name }: { place: CampaignPlace; id: string; name: string },
-	staged: number,
-): Promise<void> {
-	try {
-		await campaigns.release(id, { expect_count: staged });
-	} catch (error) {
-		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
-		const state = await campaigns.status(id).then(
-			(status) => status.state,
-			() => null,
-		);
-		if (state === 'released') return;
-		// An error that the service itself answered is done with by now.
-		const isError = error.http !== null && error.http.status >= 500;
-		if (state !== null && isError && !error.unanswered) throw error;
-		throw new CliError(
-			'uncertain',
-			exits.uncertain,
-			`the campaign may or may not be released: ${error.message}`,
-			{
-				hint: [mailctl('campaigns', 'resume', name), ': no recipient gets it twice'],
-				cause: error,
-			},
-		);
-	}
 }

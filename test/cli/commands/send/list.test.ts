@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cli, withValues } from '../../../support/cli.js';
+import { connectWith } from '../../../support/connect-with.js';
 import { startForeign } from '../../../support/foreign.js';
 import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
@@ -173,7 +174,8 @@ describe('mailctl send --list', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: the list has 2 recipients, not 3; nothing was released\nhint: --expect-count 2 if that is right\n',
+				'error: the list has 2 recipients, not 3; nothing was released\nhint: --expect-count 2 if that is right\n' +
+				`hint: it stays staged: mailctl --db ${project.db} campaigns cancel november frees its name\n`,
 		});
 		expect(sink.received).toEqual([]);
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 0 });
@@ -247,18 +249,58 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual(['ann@example.com']);
 	});
 
-	it('says so again when a named job is staged already', async () => {
+	it('gives the name back when it is refused, and the mended mail takes it', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
 		const job = agreed('--strict-vars', '--job', 'november');
+		for (const words of [job, job]) {
+			expect((await project.run(words)).code).toBe(2);
+			expect(await project.json(['campaigns', 'list'])).toEqual([]);
+		}
+		const foreign = await startForeign();
+		const env = { MAILCTL_TOKEN: 't', HOME: project.folder };
+		const there = (words: readonly string[]) => cli(['--base-url', foreign.baseUrl, ...words], { env });
+		const table = await project.file('wrong.csv', 'email\nann@example.com\nnobody\n');
+		const rows = [
+			'send',
+			'--from',
+			'news@example.com',
+			...body,
+			'--csv',
+			table,
+			'--yes',
+			'--expect-count',
+			'2',
+		];
+		expect((await there([...rows, '--job', 'november'])).code).toBe(2);
+		expect((await there(['campaigns', 'list', '-o', 'json'])).stdout).toBe('[]\n');
+		await foreign.close();
+		const mended = withValues(job, { '--subject': 'News for #city|you#' });
+		expect(await project.json(mended)).toMatchObject({ name: 'november', messages: { sent: 2 } });
+	});
+
+	/** Ends after what is staged, as a cut does. */
+	const cutOff = connectWith((campaigns) => ({
+		...campaigns,
+		addList: async (...words) => {
+			await campaigns.addList(...words);
+			throw new Error('the lights went out');
+		},
+	}));
+
+	it('says so again of what an earlier run has staged, which stays', async () => {
+		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
+		const job = agreed('--strict-vars', '--job', 'november');
+		const broken = await project.run(job, { connect: cutOff });
+		expect(broken.code).toBe(1);
 		const again = ['send', 'resume', 'november', '--yes', '--expect-count', '2'];
-		for (const words of [job, job, again]) {
+		for (const words of [job, again]) {
 			const { code, stderr } = await project.run(words);
 			const [first, who] = stderr.split('\n');
 			expect({ code, first, who, last: stderr.split('\n').at(-2) }).toEqual({
 				code: 2,
 				first: 'error: 1 recipient cannot be sent to as it is; nothing was released',
 				who: 'error: bob@example.com: no value for #city#.',
-				last: 'hint: mend them and give another --campaign, or give --skip-invalid; a variable without a value takes a default, #name|friend#, or with --no-strict-vars and another --campaign stays as it is written',
+				last: `hint: mend them, or give --skip-invalid; a variable without a value takes a default, #name|friend#, or with --no-strict-vars stays as it is written; other content wants another --campaign, or mailctl --db ${project.db} campaigns cancel november first`,
 			});
 		}
 		expect(
@@ -281,6 +323,7 @@ describe('mailctl send --list', () => {
 		await addPeople();
 		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--job', 'november');
 		const resumed = ['send', 'resume', 'november', '--yes', '--expect-count', '14'];
+		expect((await project.run(job, { connect: cutOff })).code).toBe(1);
 		for (const words of [job, resumed]) {
 			const lines = (await project.run(words)).stderr.trimEnd().split('\n');
 			expect(lines[0]).toBe('error: 12 recipients cannot be sent to as they are; nothing was released');

@@ -2,25 +2,11 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Campaigns } from '../../../../src/api/capabilities.js';
-import { connect } from '../../../../src/cli/connect.js';
-import type { Connect } from '../../../../src/cli/frame/connection.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { withValues } from '../../../support/cli.js';
+import { connectWith } from '../../../support/connect-with.js';
 import { errorOf, makeProject, type Project } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
-
-/** A connection whose campaigns are changed on the way. */
-function connectWith(change: (campaigns: Campaigns) => Campaigns): Connect {
-	return async (target, dependencies) => {
-		const connection = await connect(target, dependencies);
-		const { ext, ...rest } = await connection.api.capabilities();
-		if (ext.campaigns === undefined) throw new Error('the engine has campaigns');
-		const campaigns = change(ext.campaigns);
-		const capabilities = async () => ({ ...rest, ext: { ...ext, campaigns } });
-		return { ...connection, api: { ...connection.api, capabilities } };
-	};
-}
 
 describe('mailctl send resume, status and cancel', () => {
 	let project: Project;

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect } from '../../../../src/cli/connect.js';
 import type { Connect } from '../../../../src/cli/frame/connection.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
+import { connectWith } from '../../../support/connect-with.js';
 import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
@@ -131,7 +132,13 @@ describe('the staging of a list', () => {
 describe('the name of a job', () => {
 	it('that stands for another campaign is refused saying what differs and what to do', async () => {
 		const bad = await table(['a@example.com', 'nobody']);
-		expect((await project.run(send(bad, 2, '--job', 'e5'))).code).toBe(2);
+		const cutOff = connectWith((campaigns) => ({
+			...campaigns,
+			release: () => Promise.reject(new Error('the lights went out')),
+		}));
+		expect((await project.run(send(bad, 1, '--skip-invalid', '--job', 'e5'), { connect: cutOff })).code).toBe(
+			1,
+		);
 		const mended = await table(['a@example.com', 'b@example.com']);
 		const run = await project.run(send(mended, 2, '--job', 'e5'));
 		expect([run.code, run.stderr]).toEqual([

@@ -1,0 +1,16 @@
+// A connection whose campaigns behave otherwise: broken off, slow, counted.
+import type { Campaigns } from '../../src/api/capabilities.js';
+import { connect } from '../../src/cli/connect.js';
+import type { Connect } from '../../src/cli/frame/connection.js';
+
+/** Changed on the way. */
+export function connectWith(change: (campaigns: Campaigns) => Campaigns): Connect {
+	return async (target, dependencies) => {
+		const connection = await connect(target, dependencies);
+		const { ext, ...rest } = await connection.api.capabilities();
+		if (ext.campaigns === undefined) throw new Error('the engine has campaigns');
+		const campaigns = change(ext.campaigns);
+		const capabilities = async () => ({ ...rest, ext: { ...ext, campaigns } });
+		return { ...connection, api: { ...connection.api, capabilities } };
+	};
+}
