@@ -9,6 +9,7 @@ import type { DeliveryScope } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
+import { isTable } from '../frame/globals.js';
 import { assertFile, inputName } from '../frame/sources.js';
 import { parseRate } from '../frame/values.js';
 import { answer, type Columns, column } from '../render/columns.js';
@@ -29,6 +30,8 @@ import { maybeSent, saidToBeUnsent, sayWhoGetsNone, sendHint } from './send/hint
 import { linted, warnOfContent, warnOfLinks } from './send/lint.js';
 import {
 	assertListOptions,
+	assertOneAudience,
+	assertOutputs,
 	assertWaits,
 	campaignAnswer,
 	type SendOptions,
@@ -137,7 +140,7 @@ async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | 
 		await assertResults(options.results, { inputs: inputsOf(options), marks: async () => [] });
 	}
 	if (cx.dryRun) return preview(cx, prepared, request, options);
-	await warnOfContent(cx, prepared);
+	await warnOfContent(cx, prepared, options.to);
 	await uploadAttachments(cx, prepared.files);
 	return accept(cx, request, options);
 }
@@ -166,7 +169,11 @@ async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void
 	await assertMeant(options);
 	assertOneContent(options);
 	if (options.to.length > 0 && !isJob(options)) assertRecipients(options);
-	if (options.list.length > 0) assertListOptions(options);
+	if (options.list.length > 0) {
+		assertListOptions(options);
+		const { select } = await import('./send/selection.js');
+		await select(cx, options);
+	}
 	await readTiming(cx, options);
 	await assertTables(options);
 	const bodies = ['textFile', 'htmlFile', 'markdownFile', 'contextFile'] as const;
@@ -191,23 +198,11 @@ async function assertTables({ csv, batch }: SendOptions): Promise<void> {
 	for (const path of given) await assertThere(inputName(path));
 }
 
-function assertOutputs({ eml, preview }: SendOptions): void {
-	if (eml === '-' && preview !== undefined)
-		throw new UsageError('--eml - and --preview both print on standard output; give one');
-}
-
 async function assertKey({ idempotencyKey }: SendOptions): Promise<void> {
 	if (idempotencyKey === undefined) return;
 	const { idempotencyKeyRule } = await import('../../api/messages.js');
 	if (!idempotencyKeyRule.isKept(idempotencyKey))
 		throw new UsageError(`--idempotency-key: ${idempotencyKeyRule.message}`);
-}
-
-function assertOneAudience({ list, csv, batch }: SendOptions): void {
-	const [first] = list;
-	const given = Object.entries({ list: first, csv, batch }).filter(([, value]) => value !== undefined);
-	const [one, other] = given.map(([name]) => `--${name}`);
-	if (other !== undefined) throw new UsageError(`${one} and ${other} both name recipients; give one`);
 }
 
 /** What would be taken and change nothing is refused. */
@@ -253,7 +248,7 @@ async function preview(
 	options: SendOptions,
 ): Promise<ExitCode> {
 	const ended = await foreseen(cx, request, { ...prepared, idempotencyKey: options.idempotencyKey });
-	await warnOfContent(cx, prepared);
+	await warnOfContent(cx, prepared, options.to);
 	if (!wantsPreview(options) && ended === exits.done) await warnOfLinks(cx, { bulk: options.bulk });
 	await look(cx, { prepared, request, options });
 	return ended;
@@ -320,7 +315,8 @@ async function accept(cx: CommandContext, request: SendRequest, options: SendOpt
 	const { campaign, submission, replayed } = accepted ?? unknownAcceptance;
 	if (replayed && options.idempotencyKey !== undefined)
 		await cx.note('accepted before under this --idempotency-key: its first answer, nothing is sent again');
-	if (campaign !== null) await cx.note(`campaign ${campaign}`);
+	const isTold = answer.messages_created > 0 || options.campaign !== undefined;
+	if (campaign !== null && isTold) await cx.note(`campaign ${campaign}`);
 	if (answer.messages_created === 0) return exits.partly;
 	if (submission === null) return exits.done;
 	const scope = { submission };
@@ -344,6 +340,7 @@ async function deliverAccepted(
 async function print(cx: CommandContext, answer: SendResult, request: SendRequest): Promise<void> {
 	const isMachine = cx.out.format === 'json' || cx.out.format === 'ndjson';
 	if (isMachine) await cx.out.document(answer);
-	else await cx.out.rows(answer.messages, columns, { all: true });
+	else if (answer.messages.length > 0 || !isTable(cx.out.format))
+		await cx.out.rows(answer.messages, columns, { all: true });
 	await sayWhoGetsNone(cx, request.to, answer);
 }

@@ -37,6 +37,21 @@ export async function resolveList(
 	return findByName(api, text, signal);
 }
 
+/** What the list is called on a command line: its name, where that leads to it alone, else its id. */
+export async function wordOfList(
+	api: Api,
+	{ id, name }: Pick<List, 'id' | 'name'>,
+	signal: AbortSignal,
+): Promise<string> {
+	try {
+		const found = await resolveList(api, name, { signal });
+		return found.id === id && name.trim() === name ? name : String(id);
+	} catch (error) {
+		if (error instanceof CliError) return String(id);
+		throw error;
+	}
+}
+
 /** A field by id or variable. */
 export async function resolveField(api: Api, text: string, signal: AbortSignal): Promise<Field> {
 	return findBy('field', text, walk(api.fields, {}, { signal }), ({ id, variable }) => [

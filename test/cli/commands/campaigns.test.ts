@@ -64,6 +64,19 @@ describe('mailctl campaigns', () => {
 			expect((await project.run(['campaigns', verb, 'sprung-news'])).code).toBe(3);
 	});
 
+	it('are shown alike by each command that has one to show, with the name of the list', async () => {
+		await project.json([...agreed, '--campaign', 'spring']);
+		const seen = async (argv: readonly string[]) => {
+			const { code, stdout } = await project.run(argv, { interactive: true, columns: 80 });
+			return [code, stripVTControlCharacters(stdout)];
+		};
+		const card = await seen(['campaigns', 'get', 'spring']);
+		expect(card).toEqual([0, expect.stringMatching(/^LIST +Readers$[\s\S]*^MESSAGES +2 sent$/m)]);
+		expect(await seen([...agreed, '--campaign', 'spring'])).toEqual(card);
+		expect(await seen(['campaigns', 'resume', 'spring'])).toEqual(card);
+		expect(await project.json(['campaigns', 'get', 'spring'])).toMatchObject({ list_id: 1 });
+	});
+
 	it('refuse a file for results in terms of the option that named it', async () => {
 		const { id } = (await project.json(agreed)) as Sent;
 		const there = await project.file('there.csv', 'mine\n');

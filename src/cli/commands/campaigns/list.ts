@@ -21,6 +21,7 @@ import {
 	listColumns,
 	recordOf,
 	sentOf,
+	showDetail,
 } from './record.js';
 
 const listed =
@@ -156,7 +157,7 @@ export async function showCampaign(
 ): Promise<CampaignDetail> {
 	const status = await campaigns.status(campaign.id, { signal: cx.signal });
 	const detail = detailOf(campaign, status);
-	await cx.out.record(detail, detailColumns);
+	await showDetail(cx, detail);
 	if (isDue(detail, status)) await saySenderless(cx);
 	if (status.state !== 'staged') return detail;
 	const { source, is_complete, key } = campaign;

@@ -7,9 +7,13 @@ import {
 	campaignState,
 } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
+import { isForbidden } from '../../../api/errors.js';
+import type { CommandContext } from '../../frame/context.js';
+import { isTable } from '../../frame/globals.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
 import { numberText } from '../../render/counted.js';
+import { orNull } from '../../verbs/resolve.js';
 import { recipientsOf } from '../send/report.js';
 
 /** Null: where a service of others sends the messages and tells nothing about them. */
@@ -169,6 +173,24 @@ export const detailColumns: Columns<CampaignDetail> = [
 		lines: ({ attachments }: CampaignDetail) => attachmentLines(attachments),
 	},
 ];
+
+/** Prints it; a person reads the name of its list, where that is there. */
+export async function showDetail(cx: CommandContext, detail: CampaignDetail): Promise<void> {
+	const { list_id } = detail;
+	const list =
+		list_id === null || !isTable(cx.out.format)
+			? null
+			: await orNull((await cx.api()).lists.get(list_id, { signal: cx.signal })).catch(unlessForbidden);
+	const named = (one: (typeof detailColumns)[number]) =>
+		list !== null && one.key === 'list_id' ? { ...one, value: () => list.name } : one;
+	await cx.out.record(detail, detailColumns.map(named));
+}
+
+/** A token may read campaigns and no lists. */
+function unlessForbidden(error: unknown): null {
+	if (isForbidden(error)) return null;
+	throw error;
+}
 
 /** `20 sent, 1 bounced`, which of them joined it, and when retention has deleted them. */
 function messagesText({ messages, joined, date_dropped }: CampaignDetail): string {

@@ -147,7 +147,9 @@ function eventLine({ type, time, count, link, machine }: MessageEvent, times: Ti
 		...(count > 1 ? [`${count} times`] : []),
 		...(machine ? ['by a program'] : []),
 	];
-	return [`${times.text(time)} ${type}`, more.join(', ')].filter((part) => part !== '').join(': ');
+	// As reports call it.
+	const what = type === 'REDIRECTED' ? 'clicked' : type.toLowerCase();
+	return [`${times.text(time)} ${what}`, more.join(', ')].filter((part) => part !== '').join(': ');
 }
 
 /** The reporter is not shown: every way of ingestion means a returned mail. */

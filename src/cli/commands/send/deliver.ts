@@ -10,7 +10,7 @@ import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { DeliveryScope, DeliverySummary } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
-import { classify, type ExitCode, exits } from '../../frame/exit.js';
+import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { parseRate } from '../../frame/values.js';
 import { numberText } from '../../render/counted.js';
 import { doNotRepeat, queuePaused } from '../../verbs/refusals.js';
@@ -39,7 +39,12 @@ export async function assertCanDeliver(
 ): Promise<void> {
 	const { local } = await cx.connection();
 	if (local === null || options.wait === false) return;
-	if ((await local.settings.get())['smtp_url'] === undefined) throw new NoSmtp();
+	if ((await local.settings.get())['smtp_url'] !== undefined) return;
+	if (!cx.canAsk) throw new NoSmtp();
+	throw hinted(new NoSmtp(), [
+		['to be asked for it: ', mailctl('engine', 'init')],
+		['a mail server on this machine, for a first try: ', mailctl('sink')],
+	]);
 }
 
 /** How to deliver, and where to look when that takes too long. */

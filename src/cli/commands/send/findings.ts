@@ -223,3 +223,17 @@ function wayOut({ lacksValues, isCut }: Findings, { where = '', kept }: Told): H
 		' first',
 	];
 }
+
+/** So many of a list are kept to be told of. */
+const mostOfList = 100;
+
+/** Where all are, in brackets. `hasRejectLines`: results have a line for each; `rejected`: how many there are. */
+export function whereAllAre(
+	cx: CommandContext,
+	{ hasRejectLines, options }: { hasRejectLines: boolean; options: Pick<SendOptions, 'results'> },
+	rejected: number,
+): string {
+	if (hasRejectLines) return options.results === undefined ? ' (--results FILE has all of them)' : '';
+	if (isMachine(cx.out.format)) return '';
+	return ` (-o json has ${rejected > mostOfList ? `the first ${mostOfList}` : 'all'} of them)`;
+}

@@ -1,5 +1,6 @@
 /** `send` at a terminal with too little given: asks for the rest, shows the message, and sends a test mail where one is wanted. */
 
+import type { List } from '../../../api/records.js';
 import { checkOf } from '../../frame/asking.js';
 import {
 	commandsOf,
@@ -15,9 +16,10 @@ import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import type { Choice } from '../../frame/questions.js';
 import { choicesOf, withSize } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/markdown.js';
+import { isRecordId, orNull, wordOfList } from '../../verbs/resolve.js';
 import { assertCanDeliver } from './deliver.js';
 import { type SendOptions, sendOptions, settled } from './options.js';
-import { askBody, askSender, askSubject, type BodySource } from './questions.js';
+import { askBody, askSender, askSubject, type BodySource, sayVariables } from './questions.js';
 import { hasBody } from './request.js';
 import { decide, type Guided } from './review.js';
 
@@ -122,7 +124,7 @@ async function withAudience(cx: CommandContext, options: SendOptions): Promise<S
 				]);
 	if (kind === 'list') {
 		const search = async () => cx.search('Which list:', await choicesOf(cx, 'list', {}));
-		return { ...options, list: [only === null ? await search() : String(only.id)] };
+		return { ...options, list: [await namedList(cx, only === null ? await search() : only)] };
 	}
 	const isAddress = await checkOf('address');
 	const words = (text: string) => text.split(/[\s,;]+/).filter((word) => word !== '');
@@ -138,6 +140,15 @@ async function withAudience(cx: CommandContext, options: SendOptions): Promise<S
 	return { ...options, to: words(typed) };
 }
 
+/** As the printed command has it. `chosen`: its id, or what was typed in place of one. */
+async function namedList(cx: CommandContext, chosen: string | List): Promise<string> {
+	const api = await cx.api();
+	if (typeof chosen !== 'string') return wordOfList(api, chosen, cx.signal);
+	if (!isRecordId(chosen)) return chosen;
+	const list = await orNull(api.lists.get(Number(chosen), { signal: cx.signal }));
+	return list === null ? chosen : wordOfList(api, list, cx.signal);
+}
+
 async function withContent(cx: CommandContext, options: SendOptions): Promise<SendOptions> {
 	if (!lacksContent(options)) return withHeading(cx, options);
 	const source = hasBody(options)
@@ -149,6 +160,7 @@ async function withContent(cx: CommandContext, options: SendOptions): Promise<Se
 	}
 	if (source === 'markdownFile') return withHeading(cx, { ...options, ...(await askBody(cx, source)) });
 	const subject = options.subject ?? (await askSubject(cx));
+	if (source === 'text') await sayVariables(cx, options);
 	return { ...options, subject, ...(source !== null && (await askBody(cx, source))) };
 }
 

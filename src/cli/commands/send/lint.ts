@@ -1,11 +1,13 @@
 /** Warnings about what is sent, before it is. Nothing is refused here. */
 
-import { ApiError } from '../../../api/errors.js';
+import { parseMailbox } from '../../../api/address.js';
+import { ApiError, isForbidden } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
 import { suggest } from '../../../api/suggest.js';
 import { hasDefault, usedVariables, variableNames } from '../../../api/variables.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
+import { counted } from '../../render/counted.js';
 import { walk } from '../../verbs/listing.js';
 import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
@@ -18,8 +20,12 @@ interface LintOptions {
 /** What a command has warned of: the guide shows a content before it is sent. */
 const warnedOf = new WeakMap<CommandContext, string>();
 
-/** Once for each kind of finding. What only the service knows is left out. */
-export async function warnOfContent(cx: CommandContext, prepared: Prepared): Promise<void> {
+/** Once for each kind of finding. What only the service knows is left out. `to`: the addresses of one message. */
+export async function warnOfContent(
+	cx: CommandContext,
+	prepared: Prepared,
+	to: readonly string[] = [],
+): Promise<void> {
 	if (isOpaque(prepared)) return;
 	const content = contentOf(prepared);
 	const text = JSON.stringify([content.subject, content.text, content.html]);
@@ -29,10 +35,42 @@ export async function warnOfContent(cx: CommandContext, prepared: Prepared): Pro
 	// A service of others has an unsubscribe link of its own.
 	const bulk = prepared.request.type === 'BULK' && !(await isMadeElsewhere(cx));
 	await warnOfFindings(cx, content, { bulk });
+	await warnOfNames(cx, prepared, to);
 }
 
-/** Commands that have warned: the guide does so where it shows the message. */
-const warnedOfLinks = new WeakSet<CommandContext>();
+/** So many without a name are told. */
+const mostNamed = 3;
+
+/** A name is built in, so that nothing refuses it: where none is known, its place is empty. */
+async function warnOfNames(cx: CommandContext, prepared: Prepared, to: readonly string[]): Promise<void> {
+	const isUsed = usedVariables(contentOf(prepared)).includes('name');
+	const isGiven = Object.hasOwn(prepared.request.context ?? {}, 'name');
+	if (to.length === 0 || !isUsed || isGiven || (await isMadeElsewhere(cx))) return;
+	const nameless: string[] = [];
+	try {
+		for (const one of to) if ((await nameOf(cx, one)).trim() === '') nameless.push(one);
+	} catch (error) {
+		// A token that may only send.
+		if (isForbidden(error)) return;
+		throw error;
+	}
+	if (nameless.length === 0) return;
+	const others = nameless.length - mostNamed;
+	const whose = `${nameless.slice(0, mostNamed).join(', ')}${others > 0 ? ` and ${counted(others, 'other', 'others')}` : ''}`;
+	await cx.warn(`no value for #name#: ${whose}`, 'a default is for those without: #name|friend#');
+}
+
+/** An address in several lists is no subscriber, as in the engine. */
+async function nameOf(cx: CommandContext, to: string): Promise<string> {
+	const names: string[] = [];
+	const { findInAllLists } = await import('../subscribers/walk.js');
+	for await (const { name } of findInAllLists(await cx.api(), parseMailbox(to)?.address ?? to, cx.signal))
+		names.push(name);
+	return names.length === 1 ? (names[0] ?? '') : '';
+}
+
+/** The content that the warning came with: one that is changed and shown anew is warned of again. */
+const warnedOfLinks = new WeakMap<CommandContext, string>();
 
 /** What bulk mail carries that its sender should know of before it leaves. */
 export async function warnOfLinks(
@@ -45,9 +83,10 @@ export async function warnOfLinks(
 			await cx.hint('with --transactional these mails carry no List-Unsubscribe header');
 		return;
 	}
-	if (local === null || warnedOfLinks.has(cx)) return;
+	const content = warnedOf.get(cx) ?? '';
+	if (local === null || warnedOfLinks.get(cx) === content) return;
 	if ((await local.settings.get())['public_url'] !== undefined) return;
-	warnedOfLinks.add(cx);
+	warnedOfLinks.set(cx, content);
 	await cx.warn(
 		'links to unsubscribe point to this machine: no other machine can follow them',
 		mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
@@ -101,7 +140,7 @@ function didYouMean(name: string, candidates: readonly string[]): string | undef
 }
 
 /** null: this token may not read them, or they cannot be read now; what is sent does not depend on it. */
-async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
+export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
 	const names: string[] = [];
 	try {
 		const api = await cx.api();

@@ -245,3 +245,17 @@ export function assertListOptions(options: SendOptions): void {
 	if (options.map.length > 0) throw new UsageError('--map goes with --csv only');
 	if (options.encoding !== undefined) throw new UsageError('--encoding goes with --csv only');
 }
+
+/** Throws `UsageError` for two that print. */
+export function assertOutputs({ eml, preview }: SendOptions): void {
+	if (eml === '-' && preview !== undefined)
+		throw new UsageError('--eml - and --preview both print on standard output; give one');
+}
+
+/** Throws `UsageError` for recipients of two kinds. */
+export function assertOneAudience({ list, csv, batch }: SendOptions): void {
+	const [first] = list;
+	const given = Object.entries({ list: first, csv, batch }).filter(([, value]) => value !== undefined);
+	const [one, other] = given.map(([name]) => `--${name}`);
+	if (other !== undefined) throw new UsageError(`${one} and ${other} both name recipients; give one`);
+}

@@ -1,11 +1,16 @@
 /** The sender, the subject and the body of a mail, asked of a person. */
 import { formatMailbox, parseMailbox } from '../../../api/address.js';
+import type { Senders } from '../../../api/capabilities.js';
 import { checkOf } from '../../frame/asking.js';
 import { flagOf } from '../../frame/command.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
+import { Declined, UsageError } from '../../frame/errors.js';
 import { noAddress } from '../../verbs/address-faults.js';
 import { choicesOf } from '../../verbs/choices.js';
 import { walk } from '../../verbs/listing.js';
+import { explained } from '../../verbs/refusals.js';
+import { fieldsOf } from './lint.js';
 import type { SendOptions } from './options.js';
 
 /** The only verified sender is taken without a question; among several one is chosen. */
@@ -22,9 +27,29 @@ export async function askSender(cx: CommandContext): Promise<string> {
 		return from;
 	}
 	const isAddress = await checkOf('address');
-	return cx.ask('From:', {
+	const from = await cx.ask('From:', {
 		check: async (text) => (text.trim() === '' ? 'a sender is needed' : isAddress(text)),
 	});
+	if (senders !== undefined) await addSender(cx, senders, from.trim());
+	return from;
+}
+
+/** Nothing can be sent from another address: a person adds it, or the guide ends before the other questions. */
+async function addSender(cx: CommandContext, senders: Senders, from: string): Promise<void> {
+	const email = parseMailbox(from)?.address ?? from;
+	const add = mailctl('senders', 'add', email);
+	if (cx.dryRun)
+		throw new UsageError(`${email} is no sender yet: nothing can be sent from it`, { hint: add });
+	try {
+		await cx.agree(`${email} is no sender yet.`, 'Add it?');
+	} catch (error) {
+		throw error instanceof Declined
+			? new Declined({ hint: ['nothing can be sent from another address: ', add] })
+			: error;
+	}
+	const input = { email };
+	await explained(senders.create(input, { signal: cx.signal }), { input });
+	await cx.note(`added the sender ${email}`);
 }
 
 /** With the sender's name that recipients see on the pages, where this machine has it. */
@@ -41,6 +66,22 @@ async function named(cx: CommandContext, sender: string): Promise<string> {
 export function askSubject(cx: CommandContext, initial?: string): Promise<string> {
 	const check = async (text: string) => (text.trim() === '' ? 'a subject is needed' : null);
 	return cx.ask('Subject:', { check, ...(initial !== undefined && { initial }) });
+}
+
+/** So many fields are named. */
+const mostNamed = 8;
+
+/** What an empty editor does not say: the variables of the text. The columns of a table are known later. */
+export async function sayVariables(
+	cx: CommandContext,
+	{ list, to, bulk, transactional }: SendOptions,
+): Promise<void> {
+	const isBulk = bulk || (list.length > 0 && !transactional);
+	const fields = list.length + to.length > 0 ? ((await fieldsOf(cx)) ?? []) : [];
+	const named = ['name', 'email', ...fields.slice(0, mostNamed)].map((name) => `#${name}#`);
+	const more = fields.length > mostNamed ? ` and ${fields.length - mostNamed} more fields` : '';
+	const link = isBulk ? '; #unsubscribe_url# is the link to unsubscribe' : '';
+	await cx.note(`variables: ${named.join(', ')}${more}; #name|friend# has a default${link}`);
 }
 
 export type BodySource = 'text' | 'textFile' | 'htmlFile' | 'markdownFile';

@@ -234,13 +234,13 @@ async function preview(
 	look: Look | null,
 	{
 		found,
-		options: { bulk, skipInvalid },
-	}: { found: Found | null; options: Pick<SendOptions, 'bulk' | 'skipInvalid'> },
+		options: { bulk, skipInvalid, to },
+	}: { found: Found | null; options: Pick<SendOptions, 'bulk' | 'skipInvalid' | 'to'> },
 ): Promise<void> {
 	const named = look !== null && found !== null ? withNamed(look.prepared, found) : look?.prepared;
 	if (look !== null && named !== undefined) {
 		await show(cx, { ...look, prepared: named });
-		await warnOfContent(cx, named);
+		await warnOfContent(cx, named, to);
 		if (bulk) await warnOfLinks(cx, { bulk });
 	}
 	if (found === null || found.findings.rejected === 0) return;

@@ -5,11 +5,13 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
-import { isMachine } from '../../frame/globals.js';
+import { isTable } from '../../frame/globals.js';
 import { parseRate } from '../../frame/values.js';
 import { counted } from '../../render/counted.js';
+import { lookUpCampaign } from '../campaigns/find.js';
+import { detailOf, showDetail } from '../campaigns/record.js';
 import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './deliver.js';
-import { cannotBeSent, type Findings, findingsFor } from './findings.js';
+import { cannotBeSent, type Findings, findingsFor, whereAllAre } from './findings.js';
 import type { SendOptions } from './options.js';
 import { type CampaignDelivery, type CampaignPlace, releaseOnce } from './place.js';
 import {
@@ -118,10 +120,21 @@ async function goOn(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode
 	}
 	await concludeResults(campaign);
 	const sentence = `the campaign "${name}" is finished: ${progressOf(before, null)}`;
-	await cx.out.document(documentOf(status));
+	await showFinished(cx, campaign, status);
 	const outcome = { kind: 'settled', reason: null, counts: asDelivered(before), warnings: [] } as const;
 	const end = { waiting: 0, campaign: { name, sentence } };
 	return codeOf(cx, await concludeDelivery(cx, outcome, end), status);
+}
+
+/** A person gets it as `campaigns get` has it. */
+async function showFinished(
+	cx: CommandContext,
+	{ place, id }: CampaignRun,
+	status: CampaignStatus,
+): Promise<void> {
+	const found = isTable(cx.out.format) ? await lookUpCampaign(place.campaigns, id) : undefined;
+	if (found === undefined) await cx.out.document(documentOf(status));
+	else await showDetail(cx, detailOf(found, status));
 }
 
 /** Nothing of it waits to be sent, as what is deferred does, and nothing is to be decided about what is uncertain. */
@@ -217,15 +230,6 @@ async function assertFindings(cx: CommandContext, campaign: CampaignRun, of: num
 		await campaign.writeResults(options.results, { isDropped: begun !== 'earlier' });
 	const where = whereAllAre(cx, campaign, findings.rejected);
 	throw cannotBeSent(findings, { of, where, ...(begun === 'earlier' && { kept: name }) });
-}
-
-/** So many of a list are kept to be told of. */
-const mostOfList = 100;
-
-function whereAllAre(cx: CommandContext, { hasRejectLines, options }: CampaignRun, rejected: number): string {
-	if (hasRejectLines) return options.results === undefined ? ' (--results FILE has all of them)' : '';
-	if (isMachine(cx.out.format)) return '';
-	return ` (-o json has ${rejected > mostOfList ? `the first ${mostOfList}` : 'all'} of them)`;
 }
 
 /** Recipients that are shown before the question, unless `--sample` says otherwise. */

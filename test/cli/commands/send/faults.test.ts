@@ -1,9 +1,10 @@
+import { stripVTControlCharacters } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { type FaultScript, type FaultServer, startFaultServer } from '../../../support/smtp-fault.js';
 import { startSmtpSink } from '../../../support/smtp-sink.js';
 
-const hello = ['send', '--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hi #name#'];
+const hello = ['send', '--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hi'];
 const toAnn = [...hello, '--to', 'ann@example.com'];
 
 describe('mailctl send when the mail server does not do as hoped', () => {
@@ -87,6 +88,16 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 				{ hint: `mailctl --db ${project.db} suppressions list --email gone@example.com` },
 			],
 		});
+		const seen = await project.run([...hello, '--to', 'gone@example.com'], {
+			interactive: true,
+			columns: 80,
+		});
+		expect([seen.code, seen.stdout, stripVTControlCharacters(seen.stderr)]).toEqual([
+			9,
+			'',
+			'no message was made to gone@example.com: suppressed (HARDBOUNCED)\n' +
+				`hint: mailctl --db ${project.db} suppressions list --email gone@example.com\n`,
+		]);
 		expect((await project.run([...hello, '--to', 'gone@example.com', '-q'])).stderr).toBe('');
 		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 50 } });
 	});

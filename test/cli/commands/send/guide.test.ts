@@ -80,7 +80,7 @@ describe.each([40, 80, 120])('send on a terminal of %i columns', (columns) => {
 			'--from',
 			'news@example.com',
 			'--list',
-			'1',
+			'Readers',
 			'--subject',
 			'News',
 			'--text-file',
@@ -120,7 +120,7 @@ describe('send that is left', () => {
 			expect(shown).not.toContain('the same without questions');
 			expect(told).toBe(
 				question === 'What now?'
-					? `hint: go on with: mailctl --db ${db} send --from news@example.com --list 1 --subject News --text-file ${text}\n`
+					? `hint: go on with: mailctl --db ${db} send --from news@example.com --list Readers --subject News --text-file ${text}\n`
 					: '',
 			);
 		}
@@ -453,7 +453,7 @@ describe('send with something given', () => {
 		expect(before).toContain('warning: 1 cid: link to a file that does not go with the mail');
 		expect(shown.split('cid: link to a file')).toHaveLength(2);
 		expect(before).toContain('warning: links to unsubscribe point to this machine');
-		expect(shown.split('links to unsubscribe point')).toHaveLength(2);
+		expect(shown.split('links to unsubscribe point')).toHaveLength(3);
 		expect(before).not.toContain('Hello');
 		expect(shown).toContain('  Hello ');
 	});
@@ -524,15 +524,81 @@ describe('send with something given', () => {
 		}
 	});
 
-	it('asks again for a sender that is no address', async () => {
+	it('asks again for a sender that is no address, and offers to add one that is none yet', async () => {
 		const { run } = await makeProject({ smtp: 1, sender: false });
 		const answers: Answers = [
 			['From:', 'no address'],
 			['"no address" is no e-mail address', '\x15news@example.com'],
+			['(y/N)', 'y'],
 			['What now?', '\x03', 'all'],
 		];
 		const { stderr } = await typing(answers, (options) => run(['send', ...whole], options));
 		expect(stripVTControlCharacters(stderr)).toContain('send --from news@example.com --to bob@example.com');
+		expect(stripVTControlCharacters(stderr)).toContain('added the sender news@example.com\n');
+	});
+
+	it('keeps the id of a list whose name leads to several, or to another one', async () => {
+		const sink = await startSmtpSink();
+		const { guided, json } = await withList(sink);
+		const mail = ['--subject', 'News', '--text', 'Hi'];
+		for (const name of ['Readers', '1']) {
+			const { id } = (await json(['lists', 'create', '--name', name, '--email-reason', 'r'])) as {
+				id: number;
+			};
+			await json(['subscribers', 'create', '-l', String(id), '--email', 'ann@example.com']);
+			const { shown } = await guided(mail, [
+				['❯ the subscribers of a list', ''],
+				['Which list:', name, 'all'],
+				[`❯ ${name} (`, ''],
+				['What now?', '\x03', 'all'],
+			]);
+			expect(shown).toContain(` --list ${name === 'Readers' ? 1 : id} `);
+		}
+		await sink.close();
+	});
+
+	it('refuses a list that is not there before it asks, and repeats no typing error', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const { code, shown } = await guided(['--list', 'Reader', '--subject', 'S', '--text', 'T'], []);
+		await sink.close();
+		expect([code, shown]).toEqual([3, expect.stringContaining('did you mean Readers?')]);
+		expect(shown).not.toContain('go on with');
+	});
+
+	it('tells all warnings again with the message that was changed', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const { shown } = await guided(
+			['--list', '1', '--subject', 'News', '--text', 'Hi'],
+			[
+				['What now?', down.repeat(4), 'all'],
+				['❯ change the subject', ''],
+				['Subject:', ' again'],
+				['What now?', '\x03', 'all'],
+			],
+		);
+		await sink.close();
+		expect(shown.split('bulk mail without a link')).toHaveLength(3);
+		expect(shown.split('links to unsubscribe point')).toHaveLength(3);
+	});
+
+	it('names the variables before the editor opens', async () => {
+		const sink = await startSmtpSink();
+		const { guided, json } = await withList(sink);
+		await json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+		const { shown } = await guided(
+			['--list', '1', '--subject', 'News'],
+			[
+				['❯ a text, written', ''],
+				['Text, Enter opens this editor:', '\x03', 'all'],
+			],
+			140,
+		);
+		await sink.close();
+		expect(shown).toContain(
+			'variables: #name#, #email#, #city#; #name|friend# has a default; #unsubscribe_url# is the link to unsubscribe\n',
+		);
 	});
 
 	it('warns of recipients without a value, and leaves them out where that is chosen', async () => {
@@ -621,6 +687,9 @@ describe('send with something given', () => {
 		const result = await typing([], (options) => run(['send'], options));
 		expect(result).toMatchObject({ code: 2, stderr: expect.not.stringContaining('?') });
 		expect(result.stderr).toContain('no mail server is configured');
+		expect(stripVTControlCharacters(result.stderr)).toMatch(
+			/asked for it: mailctl --db \S+ engine init\n.*first try: mailctl sink\n/,
+		);
 		const look = await typing([['Addresses:', '\x03', 'all']], (options) =>
 			run(['send', '--preview', 'text'], options),
 		);

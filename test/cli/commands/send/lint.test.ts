@@ -93,6 +93,27 @@ describe('findings about a content', () => {
 		expect(told).toEqual([]);
 	});
 
+	it('are told of #name# where no name is known, which refuses nothing', async () => {
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com', '--name', 'Ann']);
+		const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--to', 'ann@example.com'];
+		const both = [...mail, '--to', 'bo@example.com'];
+		const nameless = {
+			warning: 'no value for #name#: bo@example.com',
+			hint: 'a default is for those without: #name|friend#',
+		};
+		for (const how of [[], ['--dry-run'], ['--preview', 'text']]) {
+			const text = ['--text', 'Hi #name#', ...how];
+			expect((await project.run([...both, ...text])).stderr).toContain(
+				`warning: ${nameless.warning}\nhint: ${nameless.hint}\n`,
+			);
+			expect((await project.run([...mail, ...text])).stderr).not.toContain('#name#');
+		}
+		expect(await warnings(...both, '--text', 'Hi #name#')).toEqual({ code: 0, warnings: [nameless] });
+		for (const others of [['Hi #name|friend#'], ['Hi #name#', '--context', 'name=all']])
+			expect(await warnings(...both, '--text', ...others)).toEqual({ code: 0, warnings: [] });
+	});
+
 	it('are told of a template when it is kept', async () => {
 		const file = await project.file('t.html', html);
 		expect(await warnings('templates', 'create', '--name', 'T', '--html-file', file)).toEqual({

@@ -8,6 +8,7 @@ import type { CommandContext } from '../../../frame/context.js';
 import { shorten } from '../../../render/width.js';
 import { importName, longestName } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
+import { wordOfList } from '../../../verbs/resolve.js';
 import { creating } from '../../lists/offer.js';
 import { type ImportOptions, importOptions } from './options.js';
 
@@ -47,12 +48,14 @@ export async function guideColumns(
 /** After any question: the commands that do the same. `made`: the list, where this run has made it. */
 export async function sayCommands(
 	cx: CommandContext,
-	{ file, list, made }: { file: string; list: { id: number }; made: List | null },
+	{ file, list, made }: { file: string; list: Pick<List, 'id' | 'name'>; made: List | null },
 	options: ImportOptions,
 ): Promise<void> {
 	const same = 'the same without questions: ';
+	// --by says what a given one is.
+	const named = options.by === undefined ? await wordOfList(await cx.api(), list, cx.signal) : options.list;
 	// An id is of this database.
-	const words = { ...options, list: made === null ? String(list.id) : made.name };
+	const words = { ...options, list: made === null ? named : made.name };
 	const run = mailctl('subscribers', 'import', file, ...optionWords(importOptions, words, cx));
 	if (made === null) return cx.hint([same, run]);
 	await cx.hint([same, creating(made.name, made.email_reason)]);
