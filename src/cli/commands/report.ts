@@ -130,11 +130,14 @@ async function showReport(
 	const detailed =
 		options.chart === 'heat'
 			? await readForChart(cx, options, result, campaign)
-			: isForPeople(cx)
+			: isForPeople(cx) && result.data.length <= mostCounted
 				? await readDetails(cx, all, result, campaign)
 				: null;
 	await printReport(cx, result, options, { details: detailed?.details ?? null, parted: null });
 }
+
+/** Days. The details of a year with mail at every hour take half a second, its totals three milliseconds. */
+const mostCounted = 92;
 
 /** Figures and a picture; else rows. */
 function isForPeople({ out: { format }, globals }: CommandContext): boolean {

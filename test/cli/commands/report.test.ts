@@ -285,6 +285,8 @@ describe('mailctl report', () => {
 			expect(await figures('--chart', 'none', '--event', 'REDIRECTED')).toContain(
 				'  clicked           40.00 %',
 			);
+			const year = await opened.run(['report', '--last', '365d', '--chart', 'none'], { columns: 80 });
+			expect(year.stdout).toMatch(/ {2}clicked {11}\d+\.\d\d %/);
 		});
 
 		it('has the same figures whichever chart is drawn', async () => {
