@@ -1,5 +1,6 @@
 // The database that nobody named: made when it is needed, and said so.
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cli, makeHome } from '../support/cli.js';
@@ -43,6 +44,28 @@ describe('the default database', () => {
 		expect(existsSync(join(HOME, '.local'))).toBe(false);
 	});
 
+	it.each([
+		['campaigns resume', 3],
+		['campaigns cancel november --yes', 3],
+		['lists clear news --yes', 3],
+		['subscribers delete ann@example.com -l 1 --yes', 3],
+		['subscribers create --email ann@example.com -l 1', 3],
+		['suppressions remove ann@example.com --yes', 3],
+		['messages retry 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f', 3],
+		['webhooks delete 1 --yes', 3],
+		['templates delete welcome --yes', 3],
+		['senders remove news@example.com --yes', 3],
+		['engine queue resume', 0],
+		['engine tokens revoke ci --yes', 3],
+		['engine dkim remove --domain example.com --selector m1 --yes', 3],
+	])('is not made by mailctl %s, which finds nothing to change in it', async (line, code) => {
+		const HOME = await makeHome();
+		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
+		const path = join(HOME, '.local/share/mailctl/mailctl.db');
+		expect(run.stderr).toContain(`warning: there is no database at ${path} yet: read as an empty one\n`);
+		expect([run.code, existsSync(join(HOME, '.local'))]).toEqual([code, false]);
+	});
+
 	it('is told to be missing with each way on, to a machine in one object', async () => {
 		const { code, stdout, stderr } = await cli(['lists', 'list', '-o', 'json']);
 		expect([code, stdout]).toEqual([0, '[]\n']);
@@ -51,6 +74,31 @@ describe('the default database', () => {
 		expect(hint).toMatch(
 			/mailctl engine init makes it.*--base-url URL or mailctl login is for a deployment/s,
 		);
+	});
+
+	it('is not made by an erasure, which a script would take for done', async () => {
+		const HOME = await makeHome();
+		const address = 'ann@example.com';
+		const run = await cli(['subscribers', 'erase', address, '--confirm', address], { env: { HOME } });
+		expect([run.code, run.stdout, existsSync(join(HOME, '.local'))]).toEqual([2, '', false]);
+		expect(run.stderr).toMatch(/^error: there is no database at .*mailctl\.db\n/);
+		expect(run.stderr).toContain('hint: --base-url URL or mailctl login is for a deployment\n');
+	});
+
+	it('is not made by a guided import that is left', async () => {
+		const HOME = await makeHome();
+		const file = join(HOME, 'people.csv');
+		await writeFile(file, 'email,name\nann@example.com,Ann\n');
+		const run = await typing(
+			[
+				['Which list', 'news'],
+				['Why do its subscribers', '\x03', 'all'],
+			],
+			(options) => cli(['subscribers', 'import', file], { ...options, env: { HOME } }),
+		);
+		expect([run.code, run.stderr]).toEqual([130, expect.stringContaining('declined, nothing was changed')]);
+		expect(run.stderr).not.toContain('made a new database');
+		expect(existsSync(join(HOME, '.local'))).toBe(false);
 	});
 
 	it('is not made by smoke, which would find nothing wrong with it', async () => {

@@ -1,14 +1,13 @@
 /** `mailctl smoke`: checks a deployment against the service document, for CI. */
-import { DatabaseMissing } from '../../store/errors.js';
 import { confirmChange } from '../config/protection.js';
 import { command } from '../frame/command.js';
-import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { type ExitCode, hinted } from '../frame/exit.js';
+import type { ExitCode } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 import { groups } from '../smoke/model.js';
 import { reporterNames } from '../smoke/reporters/reporters.js';
+import { assertThere } from '../verbs/resolve.js';
 
 const smoke = command({
 	name: 'smoke',
@@ -57,7 +56,8 @@ const smoke = command({
 		assertSensible(options);
 		if (cx.globals.fields !== undefined && (options.reporter ?? options.reportFile) !== undefined)
 			throw new UsageError('--fields does not go with --reporter and --report-file: their form is fixed');
-		await assertTarget(cx);
+		// A database that is made for the checks would pass them all.
+		await assertThere(cx);
 		await assertAllowedToChange(cx, options);
 		const { smokeCommand } = await import('../smoke/command.js');
 		return smokeCommand(cx, options);
@@ -78,16 +78,6 @@ function assertSensible({ full, only, skip, sendTo, from, cleanupOnly }: Options
 		throw new UsageError(
 			'--cleanup-only checks nothing: it goes without --full, --only, --skip and --send-to',
 		);
-}
-
-/** A database that is made for the checks would pass them all, where a script has lost the URL of its deployment. */
-async function assertTarget(cx: CommandContext): Promise<void> {
-	try {
-		await cx.connection();
-	} catch (error) {
-		if (!(error instanceof DatabaseMissing)) throw error;
-		throw hinted(error, [['--base-url URL or ', mailctl('login'), ' is for a deployment']]);
-	}
 }
 
 /** Reading needs no consent; a protected profile asks first, and names the change. */

@@ -47,8 +47,11 @@ export async function connectLocal(
 		storeFailed: () => {},
 	};
 	const keys = readWrappingKeys(dependencies.env, dependencies.warn);
-	const place = isImagined ? { ...target, url: ':memory:' } : target;
-	const { store, isMade } = await openLocal(place, { ...dependencies, keys, presence });
+	const opening = { ...dependencies, keys, presence };
+	const isUnmade = isNew && target.create && dependencies.onMade !== undefined && !isImagined;
+	const { store, isMade } = isUnmade
+		? await openUnmade(target, opening)
+		: await openLocal(isImagined ? imagined(target) : target, opening);
 	const { clock = dependencies.clock } = store;
 	const parts: LocalParts = {
 		...{ ...dependencies, clock, store, keys, presence },
@@ -89,6 +92,29 @@ export async function connectLocal(
 	};
 }
 
+function imagined(target: LocalTarget): LocalTarget {
+	return { ...target, url: ':memory:' };
+}
+
+/** The database is made by the first write. */
+async function openUnmade(target: LocalTarget, opening: Opening & Pick<ConnectDependencies, 'onMade'>) {
+	const [{ unmadeStore }, { store: empty }] = await Promise.all([
+		import('./unmade.js'),
+		openLocal(imagined(target), opening),
+	]);
+	const make = async () => {
+		const { store } = await openLocal(target, opening);
+		await opening.onMade?.(shownDatabase(target.url));
+		return store;
+	};
+	return { store: unmadeStore(empty, make), isMade: true };
+}
+
+type Opening = Pick<
+	LocalParts,
+	'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait' | 'warn' | 'signal'
+>;
+
 /** Needs no database. Throws `ApiError` invalid. */
 export async function assertSettings(values: Readonly<Record<string, string | null>>): Promise<void> {
 	const { assertSmtpUrl } = await import('./mail.js');
@@ -112,16 +138,7 @@ async function normalValues(values: Readonly<Record<string, string | null>>) {
 /** `serve` must never wait for the disk where it answers: its store works in threads. */
 async function openLocal(
 	target: LocalTarget,
-	{
-		clock,
-		role,
-		keys,
-		presence,
-		isTrial = false,
-		onWait,
-		warn,
-		signal,
-	}: Pick<LocalParts, 'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait' | 'warn' | 'signal'>,
+	{ clock, role, keys, presence, isTrial = false, onWait, warn, signal }: Opening,
 ): Promise<{ store: Store; isMade: boolean }> {
 	const mode = target.create ? 'create' : 'existing';
 	const options = { clock, mode, role, keys, isTrial } as const;

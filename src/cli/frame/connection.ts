@@ -57,6 +57,8 @@ export interface ConnectDependencies {
 	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
 	/** A dry run: writes to a database of this machine are answered and rolled back. */
 	isTrial?: boolean;
+	/** A missing database is read as an empty one; the first write makes it and calls this with its path. Absent: it is made at once. */
+	onMade?: (path: string) => Promise<void>;
 	remote: RemoteOptions;
 	env: Readonly<Record<string, string | undefined>>;
 	clock: Clock;

@@ -108,8 +108,6 @@ export interface Context {
 	listed: readonly Shown[];
 	/** See `WholeTalk`. */
 	takeHints(): Hint[];
-	/** Missing values are asked for within it. */
-	whileAsking<T>(ask: () => Promise<T>): Promise<T>;
 	/** Runs the work given to `atEnd`, then closes the connection, if one was opened. */
 	close(): Promise<void>;
 }
@@ -162,6 +160,7 @@ export async function createContext(
 		makeOut(globals, { ...io, stdout }, { ...parts, format, times: newTimes() });
 	const { role: own = 'cli' } = parsed.command;
 	const role = typeof own === 'string' ? own : own(parsed.options);
+	const isView = parsed.options['watch'] !== undefined;
 	const link = linker(settings, {
 		connect,
 		clock,
@@ -171,8 +170,8 @@ export async function createContext(
 		sources,
 		onWait: await waitsOn(stderr, { io, globals, talk }),
 		createsDatabase,
-		// A view that is drawn again is made to see what comes.
-		reads: writes !== true && asksItself !== true && parsed.options['watch'] === undefined,
+		reads: writes !== true && asksItself !== true && !isView,
+		isView,
 		role,
 		signal,
 	});
@@ -234,7 +233,7 @@ export async function createContext(
 			await end();
 		}
 	};
-	return { cx, listed, takeHints, whileAsking: link.whileAsking, close };
+	return { cx, listed, takeHints, close };
 }
 
 /** Null where no line can be rewritten, or none is wanted; a trace tells more. */

@@ -17,10 +17,12 @@ export interface LinkParts {
 	io: Io;
 	globals: RawGlobals;
 	sources: Sources;
-	/** See `Command`; undefined: the default one is made, a named one is not. */
+	/** See `Command`; undefined: the first write makes the default one, nothing makes a named one. */
 	createsDatabase: boolean | undefined;
 	/** The command changes nothing: a default database that is missing is read as an empty one. */
 	reads: boolean;
+	/** It is drawn again and again, to see what comes. */
+	isView: boolean;
 	role: ConnectDependencies['role'];
 	signal: AbortSignal;
 	/** Begins a wait for what is named; null: nothing is shown. */
@@ -60,23 +62,27 @@ function waitedFor(target: Target): string {
 /** The connection, opened by the first that needs it and closed once. */
 export function linker(settings: Settings, parts: LinkParts) {
 	let opened: Promise<Connection> | null = null;
-	let isAsking = false;
-	let isImagined = false;
+	/** The default database that is missing so far. */
+	let unmade: string | null = null;
 	const authority = authorityReader(parts);
 	const isDryRun = parts.globals.dryRun === true;
 	const { onWait, role } = parts;
 	const waitFor = (target: Target) => {
 		// A process that keeps running has waits of its own, and logs.
-		if (onWait === null || (role !== undefined && role !== 'cli')) return null;
+		if (onWait === null || role !== 'cli') return null;
 		return () => onWait(waitedFor(target));
 	};
-	const connectTo = async (target: Target, isTrial = isDryRun): Promise<Connection> => {
+	const connectTo = async (
+		target: Target,
+		{ isTrial = isDryRun, ...rest }: Pick<ConnectDependencies, 'isTrial' | 'onMade'> = {},
+	): Promise<Connection> => {
 		const connect = parts.connect ?? (await import('../connect.js')).connect;
 		return connect(target, {
 			clock: parts.clock,
 			// A dry run does not register as a worker.
 			role: isDryRun ? 'cli' : parts.role,
 			isTrial,
+			...rest,
 			env: parts.io.env,
 			remote: await remoteOptions(settings, parts.globals, await authority()),
 			trace: parts.talk.trace,
@@ -101,36 +107,30 @@ export function linker(settings: Settings, parts: LinkParts) {
 			[mailctl('engine', 'init'), ' makes it'],
 			['--base-url URL or ', mailctl('login'), ' is for a deployment, --db PATH for another database'],
 		);
+	const told = (tell: (path: string) => Promise<void>) => async (connection: Connection) => {
+		if (connection.local?.isNew === true) await tell(connection.local.path);
+		return connection;
+	};
 	const open = async (): Promise<Connection> => {
 		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
 		if (named.kind !== 'local') return connectTo(named);
-		const create = parts.createsDatabase ?? named.create;
-		const isMissing = create && isMissingFile(named.url);
-		isImagined = isAsking && isMissing;
-		const isRead = parts.reads && parts.createsDatabase === undefined && isMissing;
-		const isTrial = isDryRun || isImagined || isRead;
-		const connection = await connectTo({ ...named, create }, isTrial);
-		if (parts.createsDatabase !== undefined || connection.local?.isNew !== true) return connection;
-		// On another home than was meant it would look like one in which everything is gone.
-		if (!isTrial) await tellNew(connection.local.path);
-		if (isRead && !isAsking) await tellMissing(connection.local.path);
-		return connection;
+		const { createsDatabase } = parts;
+		if (createsDatabase !== undefined) return connectTo({ ...named, create: createsDatabase });
+		if (!named.create || !isMissingFile(named.url)) return connectTo(named);
+		if (parts.reads) return connectTo(named, { isTrial: true }).then(told(tellMissing));
+		if (isDryRun) return connectTo(named);
+		const onMade = async (path: string) => {
+			unmade = null;
+			await tellNew(path);
+		};
+		// What keeps running is there for what others bring.
+		if (role !== 'cli' || parts.isView) return connectTo(named).then(told(tellNew));
+		unmade = named.url;
+		return connectTo(named, { onMade });
 	};
 	return {
 		authority,
 		connectTo: (target: Target) => connectTo(target),
-		/** A database that is not there yet is looked at as if it were empty: questions that are left make none. */
-		whileAsking: async <T>(ask: () => Promise<T>): Promise<T> => {
-			isAsking = true;
-			try {
-				return await ask();
-			} finally {
-				isAsking = false;
-				if (isImagined && opened !== null) await opened.then(({ close }) => close());
-				if (isImagined) opened = null;
-				isImagined = false;
-			}
-		},
 		/** False too without a connection: the command is about this machine. */
 		isRemote: async () => (await opened)?.target.kind === 'remote',
 		open: () => {
@@ -140,6 +140,7 @@ export function linker(settings: Settings, parts: LinkParts) {
 		close: async () => {
 			const connection = await opened?.catch(() => null);
 			await connection?.close();
+			if (unmade !== null && connection?.local?.isNew === true) await tellMissing(unmade);
 		},
 	};
 }

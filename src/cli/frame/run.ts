@@ -42,14 +42,12 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const signal = AbortSignal.any([interrupts, deadline.signal]);
 	const watched = signals !== null ? await watchEnd(settings, interrupts) : null;
 	const settled = { paths, settings, target, signal, leftMs: deadline.leftMs };
-	const { cx, listed, takeHints, whileAsking, close } = await createContext(parsed, options, settled);
+	const { cx, listed, takeHints, close } = await createContext(parsed, options, settled);
 	try {
 		checkFields(parsed, cx);
 		const ask = cx.canAsk ? asker(cx) : null;
 		const { clock, sources } = cx;
-		const input = await whileAsking(() =>
-			readInput(parsed.command, parsed, { env: io.env, settings, clock, sources, ask }),
-		);
+		const input = await readInput(parsed.command, parsed, { env: io.env, settings, clock, sources, ask });
 		await protectProfile(parsed, cx);
 		const ended = (reason: unknown, error: unknown) => {
 			const end = parsed.command.whenStopped(reason, input);

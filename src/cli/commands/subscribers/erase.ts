@@ -7,7 +7,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/counted.js';
 import { assertAddress } from '../../verbs/address-faults.js';
-import { missing, orNull } from '../../verbs/resolve.js';
+import { assertThere, missing, orNull } from '../../verbs/resolve.js';
 import { findInAllLists } from './walk.js';
 
 export const subscriberErase = command({
@@ -22,6 +22,7 @@ export const subscriberErase = command({
 	args: [{ name: 'email', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	options: { lift: { kind: 'flag', summary: 'take the address again; nothing erased comes back' } },
 	writes: true,
+	createsDatabase: false,
 	severity: 'severe',
 	columns: answer('email', 'subscribers', 'messages', 'canceled', 'suppressions', 'lifted'),
 	output: '{"email", "subscribers", "messages", "canceled", "suppressions"}; with --lift {"lifted": email}',
@@ -29,6 +30,8 @@ export const subscriberErase = command({
 	examples: ['mailctl subscribers erase ann@example.com --confirm ann@example.com'],
 	run: async (cx, { args, options }) => {
 		const { address: email } = assertAddress(args.email);
+		// Of a new database every address would be erased, where a script has lost that of its people.
+		await assertThere(cx);
 		const erasures = await need(await cx.api(), 'erasures');
 		return options.lift ? lift(cx, erasures, email) : erase(cx, erasures, email);
 	},
