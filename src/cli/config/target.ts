@@ -4,7 +4,7 @@ import { shownUrl } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { foreignScheme, isPostgres, shownDatabase } from '../../store/url.js';
 import { type Command, flagOf, type ReachOption, reachOptions } from '../frame/command.js';
-import { type Hint, mailctl, ofTheMachine } from '../frame/command-line.js';
+import { type Hint, mailctl, type OwnCommand, ofTheMachine } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
 import { onlyLocal, UsageError } from '../frame/errors.js';
 import { parseFormat, type RawGlobals } from '../frame/globals.js';
@@ -71,7 +71,12 @@ export function checkSetting(key: keyof Profile, text: string, profile: Profile,
 /** An option that would have no effect is refused: it was meant for something. Throws `UsageError`. */
 export function checkReach(
 	{ reach, needsNoDatabase }: Pick<Command, 'reach' | 'needsNoDatabase'>,
-	{ path, globals, target }: { path: readonly string[]; globals: RawGlobals; target: TargetChoice },
+	{
+		path,
+		globals,
+		target,
+		here,
+	}: { path: readonly string[]; globals: RawGlobals; target: TargetChoice; here: () => OwnCommand | null },
 ): void {
 	const given = reachOptions.filter((key) => globals[key] !== undefined);
 	const [useless] = given.filter((key) => reach?.includes(key) === false);
@@ -84,7 +89,7 @@ export function checkReach(
 	}
 	// Before its questions, whose answers would be in vain.
 	const isOfTheMachine = ofTheMachine.has(path[0] ?? '') && needsNoDatabase !== true;
-	if (isOfTheMachine && target.target().kind !== 'local') throw onlyLocal(path.join(' '));
+	if (isOfTheMachine && target.target().kind !== 'local') throw onlyLocal(path.join(' '), here());
 	const [remote] = given.filter((key) => key !== 'profile' && key !== 'baseUrl' && key !== 'db');
 	if (reach !== undefined || remote === undefined) return;
 	const found = target.target();

@@ -27,7 +27,7 @@ export interface DoctorOptions {
 
 /** Exit 11 for problems, after the report; past the deadline its error, after a partial report. Throws `UsageError`. */
 export async function doctorCommand(cx: CommandContext, options: DoctorOptions): Promise<ExitCode> {
-	const named = namedTarget(cx.globals, cx.settings);
+	const named = namedTarget(cx.globals, cx.settings, cx.paths);
 	const surroundings: Surroundings = {
 		line: (...command) => hintText(mailctl(...command), named),
 		zone: cx.times.zone(),

@@ -1,5 +1,6 @@
 /** Hints: the next command, spelled for a shell and on the target of this call, so that it can be pasted. */
-import { shownDatabase } from '../../store/url.js';
+import { isMissingFile, shownDatabase } from '../../store/url.js';
+import type { Paths } from '../config/config.js';
 import type { Settings } from '../config/settings.js';
 import { flagOf, type OptionSpec, type OptionSpecs, offFlagOf } from './command.js';
 import type { RawGlobals } from './globals.js';
@@ -11,16 +12,30 @@ export interface NamedTarget {
 	words: readonly string[];
 	/** A deployment: commands of the machine that owns the database are not for it. */
 	isRemote: boolean;
+	/** The flags of those commands, where the deployment is on this machine and its default database there; absent: unknown. */
+	ofMachine?: readonly string[];
 }
 
 /** No flag named a target. */
 export const unnamed: NamedTarget = { words: [], isRemote: false };
 
 /** Throws nothing: a profile that names no target, or two, is for the command itself to report. */
-export function namedTarget(globals: RawGlobals, { target }: Settings): NamedTarget {
+export function namedTarget(
+	globals: RawGlobals,
+	{ target }: Settings,
+	{ database }: Pick<Paths, 'database'>,
+): NamedTarget {
 	const ofProfile = target.profile === null ? undefined : target.settings.baseUrl;
-	return { words: targetWords(globals), isRemote: (globals.baseUrl ?? ofProfile) !== undefined };
+	const baseUrl = globals.baseUrl ?? ofProfile;
+	const isHere = baseUrl !== undefined && ofThisMachine.test(baseUrl) && !isMissingFile(database);
+	return {
+		words: targetWords(globals),
+		isRemote: baseUrl !== undefined,
+		...(isHere && { ofMachine: ['-p', 'local'] }),
+	};
 }
+
+const ofThisMachine = /^https?:\/\/(localhost|127\.[\d.]+|\[::1\])(:|\/|$)/i;
 
 /** A next step: a text, a `mailctl` command, a sequence of both, joined as they stand, or several steps. */
 export type Hint = string | OwnCommand | readonly Hint[] | SeveralHints;
@@ -65,7 +80,7 @@ function wordsOf(key: string, spec: OptionSpec, value: unknown): string[] {
 	if (spec.kind === 'tri' && value === false) return [offFlagOf(key, spec)];
 	if (value === undefined || value === false || ('default' in spec && value === spec.default)) return [];
 	if (value === true) return [flag];
-	if (spec.kind === 'duration') return [flag, durationWord(Number(value))];
+	if (spec.kind === 'duration' && typeof value === 'number') return [flag, durationWord(value)];
 	if (Array.isArray(value)) return value.flatMap((one) => [flag, String(one)]);
 	if (typeof value !== 'object' || value === null) return [flag, String(value)];
 	if (spec.kind === 'file')
@@ -107,11 +122,15 @@ function ownCommands(hint: Hint): readonly OwnCommand[] {
 }
 
 /** The target stands in front of a command that has one and names none. */
-function commandText({ command, program }: OwnCommand, { words, isRemote }: NamedTarget): string {
+function commandText(
+	{ command, program }: OwnCommand,
+	{ words, isRemote, ofMachine = [] }: NamedTarget,
+): string {
 	if (program !== undefined) return [program, ...command].map(shellWord).join(' ');
 	const [noun = ''] = command;
-	const isElsewhere = withoutTarget.has(noun) || (isRemote && ofTheMachine.has(noun));
-	const target = isElsewhere || command.some((word) => ownTarget.has(word)) ? [] : words;
+	const isAnywhere = withoutTarget.has(noun) || command.some((word) => ownTarget.has(word));
+	const own = isRemote && ofTheMachine.has(noun) ? ofMachine : words;
+	const target = isAnywhere ? [] : own;
 	return `mailctl ${[...target, ...command].map(shellWord).join(' ')}`;
 }
 

@@ -1,5 +1,5 @@
 /** Errors of the command line itself. All others come from the API, the store or the system. */
-import type { Hint } from './command-line.js';
+import type { Hint, OwnCommand } from './command-line.js';
 import type { ExitCode } from './exit.js';
 
 export interface CliErrorOptions {
@@ -63,10 +63,13 @@ export class NoSmtp extends Error {
 	}
 }
 
-/** A command of the machine that owns the database, called for a deployment. `path`: `engine backup`. */
-export function onlyLocal(path: string): UsageError {
+/** A command of the machine that owns the database, called for a deployment. `path`: `engine backup`. `here`: the same on the default database, where that is there. */
+export function onlyLocal(path: string, here: OwnCommand | null = null): UsageError {
 	return new UsageError(`${path} works on the machine that owns the database only`, {
-		hint: 'give --db PATH, or --profile local for the default database of this machine',
+		hint:
+			here === null
+				? 'give --db PATH, or --profile local for the default database of this machine'
+				: [here, ' is for the default database of this machine, --db PATH for another'],
 	});
 }
 

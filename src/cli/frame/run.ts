@@ -4,6 +4,7 @@ import { MissingExtension } from '../../api/capabilities.js';
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import { ApiError, mayHaveHappened, StoreError } from '../../api/errors.js';
 import { withoutPassword } from '../../api/quote.js';
+import { isMissingFile } from '../../store/url.js';
 import { type ConfigFile, findPaths, type Paths, readConfig } from '../config/config.js';
 import { protectProfile } from '../config/protection.js';
 import { type Env, resolveSettings, type Settings } from '../config/settings.js';
@@ -35,9 +36,13 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const start = monotonicMicros();
 	const paths = findPaths(io.env);
 	const settings = settle(parsed, io.env, paths);
-	const target = targetOf(parsed, settings);
+	const target = targetOf(parsed, settings, paths);
 	onSettled({ target, format: settings.output.value });
-	checkReach(parsed.command, { ...parsed, target: settings.target });
+	checkReach(parsed.command, {
+		...parsed,
+		target: settings.target,
+		here: () => onThisMachine(parsed, paths),
+	});
 	const deadline = startDeadline(settings);
 	const signal = AbortSignal.any([interrupts, deadline.signal]);
 	const watched = signals !== null ? await watchEnd(settings, interrupts) : null;
@@ -122,8 +127,17 @@ function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
 }
 
 /** For commands that administer profiles a target is a value to store: their hints do not repeat it. */
-function targetOf({ command, globals }: Run, settings: Settings): NamedTarget {
-	return command.profiles === true ? unnamed : namedTarget(globals, settings);
+function targetOf({ command, globals }: Run, settings: Settings, paths: Paths): NamedTarget {
+	return command.profiles === true ? unnamed : namedTarget(globals, settings, paths);
+}
+
+/** The same on the default database; null where that is missing. */
+function onThisMachine(parsed: Run, { database }: Paths): OwnCommand | null {
+	if (isMissingFile(database)) return null;
+	const { command, words, options } = parsed;
+	const args = command.args.map(({ name, many }, at) => [name, many === true ? words.slice(at) : words[at]]);
+	const same = sameCommand(parsed, { args: Object.fromEntries(args), options });
+	return same && mailctl('-p', 'local', ...same.command);
 }
 
 /** A named profile needs a valid configuration; without a name `doctor` reports the fault itself. */
@@ -222,7 +236,10 @@ function wordsOf(given: unknown): string[] {
 }
 
 /** Null where it cannot be written down: it reads standard input or a secret. */
-function sameCommand({ path, command, globals }: Run, { args, options }: CommandInput): OwnCommand | null {
+function sameCommand(
+	{ path, command, globals }: Run,
+	{ args, options }: Omit<CommandInput, 'asked'>,
+): OwnCommand | null {
 	const words = Object.values(args).flatMap(wordsOf);
 	const given = optionWords(command.options, options, { dryRun: false });
 	const hasSecret = command.args.some(({ secret }) => (secret?.(args) ?? null) !== null);

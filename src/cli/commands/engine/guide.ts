@@ -54,7 +54,7 @@ export async function sayDns(cx: CommandContext): Promise<void> {
 		import('../../doctor/run.js'),
 		import('../../doctor/patience.js'),
 	]);
-	const named = namedTarget(cx.globals, cx.settings);
+	const named = namedTarget(cx.globals, cx.settings, cx.paths);
 	const { checks, close } = await localChecks(cx, target, {
 		surroundings: {
 			line: (...words) => hintText(mailctl(...words), named),
