@@ -155,13 +155,16 @@ function nameOf({ profiles, profile }: ConfigFile, baseUrl: string): string {
 	const [first] = same;
 	const name = first ?? hostname.replace(/^\[|\]$/g, '').replaceAll(':', '-');
 	if (first === undefined && Object.hasOwn(profiles, name))
-		throw new UsageError(
-			`profile "${name}" is another deployment: ${profiles[name]?.baseUrl ?? 'a database'}`,
-			{
-				hint: 'give --profile NAME',
-			},
-		);
+		throw takenName(name, profiles[name]?.baseUrl, baseUrl);
 	return name;
+}
+
+function takenName(name: string, stored: string | undefined, baseUrl: string): UsageError {
+	if (stored === undefined)
+		return new UsageError(`profile "${name}" is a database`, { hint: 'give --profile NAME' });
+	return new UsageError(`profile "${name}" has another base URL than ${baseUrl}: ${stored}`, {
+		hint: [mailctl('login', stored), ' is for that one; --profile NAME keeps this one beside it'],
+	});
 }
 
 async function tokenFor(cx: CommandContext, baseUrl: string): Promise<string> {

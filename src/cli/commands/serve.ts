@@ -1,5 +1,6 @@
 /** `mailctl serve`: the engine over HTTP, until it is stopped. */
 
+import { need } from '../../api/capabilities.js';
 import { command, type FileSource } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { LocalEngine, RunningServer } from '../frame/connection.js';
@@ -67,6 +68,7 @@ const serve = command({
 				log: logTo(cx),
 			})
 			.catch((error: unknown) => Promise.reject(cannotServe(error, options)));
+		await warnOfSilence(cx, engine);
 		await greet(cx, server);
 		const failure = await Promise.race([untilStopped(cx.signal), server.failed]);
 		await server.close();
@@ -122,9 +124,22 @@ async function readTls(
 	return { cert: await cert.text(), key: await key.text() };
 }
 
+/** It accepts mail that it cannot send, or can accept none. */
+async function warnOfSilence(cx: CommandContext, { settings }: LocalEngine): Promise<void> {
+	if ((await settings.get())['smtp_url'] === undefined)
+		return cx.warn('no mail server is configured: mail waits', mailctl('engine', 'init'));
+	const senders = await need(await cx.api(), 'senders');
+	const { count } = await senders.page({ page_size: 1 }, { signal: cx.signal });
+	if (count === 0)
+		await cx.warn('there is no sender: no mail is accepted', mailctl('senders', 'add', 'ADDRESS'));
+}
+
 async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 	const { newTokenFile, url, publicUrl } = server;
-	if (newTokenFile !== null) await cx.note(`made an API token with all rights: ${newTokenFile}`);
+	if (newTokenFile !== null) {
+		await cx.note(`made an API token with all rights: ${newTokenFile}`);
+		await cx.hint(mailctl('login', url, '--token-file', newTokenFile));
+	}
 	if (publicUrl === url) {
 		await cx.warn(
 			`links in mails point to ${url}: set the URL that recipients reach`,

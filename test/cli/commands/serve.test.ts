@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cli } from '../../support/cli.js';
+import { cli, makeHome } from '../../support/cli.js';
 import { makeProject } from '../../support/project.js';
 
 describe('mailctl serve', () => {
@@ -26,6 +26,19 @@ describe('mailctl serve', () => {
 		const { code, stderr } = await run(['serve', '--port', '0', ...words]);
 		expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --/)]);
 		expect(await json(['engine', 'tokens', 'list'])).toEqual([]);
+	});
+});
+
+describe('the start of mailctl serve', () => {
+	it('warns where no mail can leave, and says how to log in with the token it made', async () => {
+		const HOME = await makeHome();
+		const { stderr } = await cli(['serve', '--port', '0', '--deadline', '2s'], { env: { HOME } });
+		expect(stderr).toContain(
+			'warning: no mail server is configured: mail waits\nhint: mailctl engine init\n',
+		);
+		const path = `${HOME}/.local/share/mailctl/mailctl.db.token`;
+		expect(stderr).toMatch(/hint: mailctl login http:\/\/127\.0\.0\.1:\d+ --token-file \S+\n/);
+		expect(stderr).toContain(` --token-file ${path}\n`);
 	});
 });
 

@@ -282,6 +282,15 @@ describe('the queue', () => {
 		expect(stdout).toContain('paused by engine restore since');
 	});
 
+	it('that a restore has paused without a message that waits goes on at once', async () => {
+		const { db: empty } = await makeProject({ smtp: 2525 });
+		await cli(['engine', 'backup', `${empty}.backup`, '--db', empty]);
+		await cli(['engine', 'restore', `${empty}.backup`, '--db', empty, '--confirm', 'restore']);
+		expect(await found(empty, 'queue.paused')).toMatchObject([
+			{ fix: `mailctl --db ${empty} engine queue resume` },
+		]);
+	});
+
 	const login = 'give the login that the mail server wants, try it, then send again:';
 	const server = 'look at the cause, mend it, try the mail server, then send again:';
 

@@ -27,7 +27,7 @@ export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroun
 						return lookAtKeys(domain, { own, names, line });
 					// That of the return path is told below.
 					const isTold = bounceAddress === null || domainOf(bounceAddress) === domain;
-					return [isTold ? unlooked(domain) : gone(domain, line('senders', 'add', 'ADDRESS'))];
+					return [isTold ? unlooked(domain) : gone(domain, otherSender(domain, await senders(), line))];
 				});
 			}),
 		},
@@ -37,11 +37,13 @@ export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroun
 				// Receivers look at the domain of the return path (RFC 7208 s.2.4).
 				const { bounceAddress } = await settings();
 				const paths = bounceAddress === null ? await senders() : [bounceAddress];
-				const another =
+				const another = (domain: string) =>
 					bounceAddress === null
-						? line('senders', 'add', 'ADDRESS')
+						? otherSender(domain, paths, line)
 						: line('engine', 'settings', 'set', 'bounce_address', 'ADDRESS');
-				return each(domainsOf(paths), async (domain) => [judgeSpf(domain, await names.txt(domain), another)]);
+				return each(domainsOf(paths), async (domain) => [
+					judgeSpf(domain, await names.txt(domain), another(domain)),
+				]);
 			}),
 		},
 		{
@@ -136,8 +138,15 @@ async function isGone(domain: string, names: Names): Promise<boolean> {
 	return looked.kind === 'none' && !looked.isName;
 }
 
+/** A sender of another domain, in the place of those of this one. */
+function otherSender(domain: string, senders: readonly string[], line: Line): string {
+	const own = senders.filter((address) => domainsOf([address]).includes(domain)).slice(0, mostDomains);
+	const removals = own.map((address) => line('senders', 'remove', address));
+	return [line('senders', 'add', 'ADDRESS'), ...removals].join('\n');
+}
+
 function gone(domain: string, another: string): Verdict {
-	return warning(`${domain} does not exist: receivers that check it refuse mail from there`, another);
+	return problem(`${domain} does not exist: receivers that check it refuse mail from there`, another);
 }
 
 function unlooked(domain: string): Verdict {

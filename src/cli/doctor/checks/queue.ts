@@ -2,6 +2,7 @@
 
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
 import { causeOf, heldReason, type PauseCause, pausedBy } from '../../../api/pauses.js';
+import type { MessageState } from '../../../api/records.js';
 import type { QueueState } from '../../../store/queue.js';
 import { spanText, untilText } from '../../render/amounts.js';
 import { counted, numberText, shareText } from '../../render/counted.js';
@@ -44,18 +45,22 @@ interface Around {
 
 const hour: Micros = 3_600 * microsPerSecond;
 
+/** States of messages that may still be sent. */
+const unfinished: readonly MessageState[] = ['staged', 'queued', 'leased', 'deferred', 'uncertain'];
+
 /** A fault comes from the mail server; a pause by hand from a person, who may have forgotten it. */
 function judgePause(
-	{ pauses }: Pick<QueueState, 'pauses'>,
+	{ pauses, messages }: Pick<QueueState, 'pauses' | 'messages'>,
 	{ now, line, zone }: Around,
 ): Verdict | Verdict[] {
 	if (pauses.length === 0) return ok('nothing holds the queue up');
+	const isEmpty = unfinished.every((state) => (messages[state] ?? 0) === 0);
 	return pauses.map(({ kind, reason, since, retry_at }) => {
 		if (kind === 'manual') {
 			const why = reason === null ? '' : `: ${reason}`;
 			return problem(
 				`it was paused ${pausedBy(reason)} at ${momentText(since, zone)}${why}`,
-				stepsOf(causeOf(heldReason(reason)), line).join('\n'),
+				stepsOf(isEmpty ? 'hand' : causeOf(heldReason(reason)), line).join('\n'),
 			);
 		}
 		const next =
