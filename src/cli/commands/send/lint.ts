@@ -38,8 +38,8 @@ export async function warnOfContent(
 	await warnOfNames(cx, prepared, to);
 }
 
-/** So many without a name are told. */
-const mostNamed = 3;
+/** So many addresses are looked up, each of them in all lists, and so many without a name are told. */
+const [mostLookedUp, mostNamed] = [10, 3];
 
 /** A name is built in, so that nothing refuses it: where none is known, its place is empty. */
 async function warnOfNames(cx: CommandContext, prepared: Prepared, to: readonly string[]): Promise<void> {
@@ -48,7 +48,8 @@ async function warnOfNames(cx: CommandContext, prepared: Prepared, to: readonly 
 	if (to.length === 0 || !isUsed || isGiven || (await isMadeElsewhere(cx))) return;
 	const nameless: string[] = [];
 	try {
-		for (const one of to) if ((await nameOf(cx, one)).trim() === '') nameless.push(one);
+		for (const one of to.slice(0, mostLookedUp))
+			if ((await nameOf(cx, one)).trim() === '') nameless.push(one);
 	} catch (error) {
 		// A token that may only send.
 		if (isForbidden(error)) return;
