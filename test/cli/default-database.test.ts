@@ -55,7 +55,6 @@ describe('the default database', () => {
 		['webhooks delete 1 --yes', 3],
 		['templates delete welcome --yes', 3],
 		['senders remove news@example.com --yes', 3],
-		['engine queue resume', 0],
 		['engine tokens revoke ci --yes', 3],
 		['engine dkim remove --domain example.com --selector m1 --yes', 3],
 	])('is not made by mailctl %s, which finds nothing to change in it', async (line, code) => {

@@ -26,7 +26,7 @@ describe('times', () => {
 				'\nTimes: Europe/Oslo (UTC+1)\n',
 		);
 		expect(await run('lists', 'get', '1', ...oslo, '-o', 'wide')).toMatch(
-			/CREATED {6}2026-11-21 13:00\n\nTimes: Europe\/Oslo \(UTC\+1\)\n$/,
+			/CREATED {7}2026-11-21 13:00\n\nTimes: Europe\/Oslo \(UTC\+1\)\n$/,
 		);
 		expect(await run('lists', 'list', ...oslo, '-o', 'markdown')).toContain(
 			'| 2026-11-21 13:00 |\n\nTimes: Europe/Oslo (UTC+1)\n',

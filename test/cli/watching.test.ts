@@ -44,7 +44,7 @@ const day = ['report', '--from', '2026-11-01', '--to', '2026-11-01', '--watch', 
 describe('--watch', () => {
 	it('prints a block a look on a pipe, tells of one that failed, and ends with the signal', async () => {
 		const { code, stdout, stderr } = await project.run(day, thirdEnds());
-		expect({ code, stdout }).toEqual({ code: 130, stdout: '01.11.2026\t0\t0\n\n01.11.2026\t0\t0\n' });
+		expect({ code, stdout }).toEqual({ code: 130, stdout: '2026-11-01\t0\t0\n\n2026-11-01\t0\t0\n' });
 		expect(stderr).toBe(
 			'looking every 1 s, Ctrl-C ends it\nwarning: this look failed: no answer\ninterrupted\n',
 		);

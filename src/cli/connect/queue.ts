@@ -14,10 +14,7 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }): Lo
 		countQueued: async () => (await store.reads.countWaiting()).queued ?? 0,
 		pause: async (reason) =>
 			toPause(await store.queue.pause({ kind: 'manual', reason, retry_at: null, now: clock.now() })),
-		resume: async () => {
-			const pauses = await store.reads.queuePauses();
-			return pauses.length > 0 && store.queue.resume({ kinds: ['manual', 'fault'] });
-		},
+		resume: () => store.queue.resume({ kinds: ['manual', 'fault'] }),
 	};
 }
 

@@ -129,8 +129,8 @@ the limits that hold messages back.
 mailctl subscribers import people.csv --list 12
 
 CSV, TSV and NDJSON (an object a line), from a file, standard input (-) or a pipe. The encoding, the delimiter and the
-line ends are found out or set by options. A column of addresses is required ("email", "E-Mail-Adresse" and the like are
-found); "name", "is_active" and the fields (by variable or by name) are taken; --map 'Contact=email' names others.
+line ends are found out or set by options. A column of addresses is required ("email", "E-Mail-Adresse" and the like
+are found); "name", "is_active" and the fields (by variable or by name) are taken; --map 'Contact=email' names others.
 --dry-run reads the whole file and says what would be created, updated, left unchanged, rejected, without writing
 anything.
 

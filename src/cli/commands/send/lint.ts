@@ -41,11 +41,11 @@ export async function warnOfContent(
 /** So many addresses are looked up, each of them in all lists, and so many without a name are told. */
 const [mostLookedUp, mostNamed] = [10, 3];
 
-/** A name is built in, so that nothing refuses it: where none is known, its place is empty. */
+/** A name is built in, so that nothing refuses it: where none is known, its place is empty. A script may want that. */
 async function warnOfNames(cx: CommandContext, prepared: Prepared, to: readonly string[]): Promise<void> {
 	const isUsed = usedVariables(contentOf(prepared)).includes('name');
 	const isGiven = Object.hasOwn(prepared.request.context ?? {}, 'name');
-	if (to.length === 0 || !isUsed || isGiven || (await isMadeElsewhere(cx))) return;
+	if (!cx.canAsk || to.length === 0 || !isUsed || isGiven || (await isMadeElsewhere(cx))) return;
 	const nameless: string[] = [];
 	try {
 		for (const one of to.slice(0, mostLookedUp))

@@ -151,22 +151,24 @@ describe('send that is left', () => {
 	it('by an error ends with it, and then names the command that has the answers', async () => {
 		const sink = await startSmtpSink();
 		const { guided, text, json, db } = await withList(sink);
-		await json(['senders', 'remove', 'news@example.com', '--yes']);
+		const removed = async () => {
+			await json(['senders', 'remove', 'news@example.com', '--yes']);
+			return '';
+		};
 		const { code, shown } = await guided(
 			['--to', 'ann@example.com', '--text-file', text],
 			[
-				['From:', 'evil@example.com'],
 				['Subject:', 'News'],
-				['❯ send it to 1 recipient', ''],
+				['❯ send it to 1 recipient', removed],
 			],
 		);
 		await sink.close();
 		expect(code).toBe(5);
 		expect(shown).not.toContain('the same without questions');
-		const [, told] = shown.split('error: from: Sender address is not verified. (evil@example.com)\n');
+		const [, told] = shown.split('error: from: Sender address is not verified. (news@example.com)\n');
 		expect(told?.replaceAll(/\s+/g, ' ')).toBe(
-			`hint: mailctl --db ${db} senders add evil@example.com hint: once that is mended, go on with: ` +
-				`mailctl --db ${db} send --from evil@example.com --to ann@example.com --subject News --text-file ${text} `,
+			`hint: mailctl --db ${db} senders add news@example.com hint: once that is mended, go on with: ` +
+				`mailctl --db ${db} send --from news@example.com --to ann@example.com --subject News --text-file ${text} `,
 		);
 	});
 });
