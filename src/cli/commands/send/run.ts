@@ -176,9 +176,9 @@ async function release(cx: CommandContext, campaign: CampaignRun): Promise<void>
 }
 
 /**
- * Nobody goes on with a name that was made up, nor with a content that is refused: mended, it is another campaign, which may
- * have the name. One without recipients cannot be gone on with either. `refusal`: what was thrown before the recipients
- * were known to be good; null: later.
+ * Whether the staged campaign is dropped: its name was made up, so no command can name it; or its content is refused, and
+ * the mended content is another campaign, which then gets the name; or it has no recipients. `refusal`: the error thrown
+ * before the recipients were known to be good; null: it came later.
  */
 async function isOfNoUse(cx: CommandContext, campaign: CampaignRun, refusal: unknown): Promise<boolean> {
 	if (campaign.begun === 'unnamed') return true;
