@@ -360,13 +360,25 @@ describe.skipIf(!canRun)('a text where no cursor moves', () => {
 });
 
 describe.skipIf(!canRun)('the editor of a text', () => {
-	/** Asks for a line as an editor does, and hears Ctrl-C itself; `fail` ends it as vi's :cq does. */
+	/**
+	 * Asks for a line as an editor does, and hears Ctrl-C itself; `fail` ends it as vi's :cq does. It waits for both at
+	 * once: Python runs no handler of a signal that comes just before a read until that read is over.
+	 */
 	const editor = [
-		'import os, signal, sys',
+		'import os, select, signal, sys',
 		"say = lambda text: os.write(1, (text + '\\n').encode())",
-		"signal.signal(signal.SIGINT, lambda *_: say('heard Ctrl-C'))",
+		'heard, waker = os.pipe()',
+		'os.set_blocking(waker, False)',
+		'signal.set_wakeup_fd(waker)',
+		'signal.signal(signal.SIGINT, lambda *_: None)',
 		"say('editing ' + repr(open(sys.argv[-1]).read()))",
-		'typed = sys.stdin.readline()',
+		"typed = ''",
+		"while typed == '':",
+		'    if heard in select.select([0, heard], [], [])[0]:',
+		'        os.read(heard, 1)',
+		"        say('heard Ctrl-C')",
+		'    else:',
+		'        typed = os.read(0, 4096).decode()',
 		"open(sys.argv[-1], 'a').write(typed)",
 		"sys.exit(1 if typed == 'fail\\n' else 0)",
 	].join('\n');
