@@ -1,4 +1,4 @@
-// Writes src/tables/letters.ts: which letters follow which in the languages of old code pages, counted in the names that
+// Writes src/tables/letter-frequencies.ts: which letters follow which in the languages of old code pages, counted in the names that
 // Unicode's CLDR gives countries, languages, scripts, currencies, months and days (through Intl of this Node, full ICU), and in
 // the names of people and places below.
 import { writeFileSync } from 'node:fs';
@@ -112,7 +112,7 @@ function charactersOf(language, own) {
 const quoted = (entries) =>
 	entries.map(([key, text]) => `\t${/-/.test(key) ? `'${key}'` : key}: '${text}',`).join('\n');
 writeFileSync(
-	'src/tables/letters.ts',
+	'src/tables/letter-frequencies.ts',
 	`/** Written by scripts/letters.mjs: which letters follow which, and which characters are common, by language. */
 
 /** Pairs of letters, each with the binary logarithm of its count as a digit; \`_\` is where a word begins or ends. */

@@ -1,8 +1,8 @@
 /** Where a call begins and ends: streams in, exit code out. Nothing here ever ends the process. */
 import { mailctl, type NamedTarget, unnamed } from './frame/command-line.js';
-import { complain } from './frame/complain.js';
 import type { Connect } from './frame/connection.js';
 import type { RunOptions } from './frame/context.js';
+import { printError } from './frame/error-output.js';
 import { Interrupted, UsageError } from './frame/errors.js';
 import { type ExitCode, exits } from './frame/exit.js';
 import { globalFlags, operands, peek } from './frame/globals.js';
@@ -43,7 +43,7 @@ export async function main(options: MainOptions = {}): Promise<number> {
 			onSettled,
 		});
 	} catch (error) {
-		return await complain(error, io, { format, debug, target });
+		return await printError(error, io, { format, debug, target });
 	} finally {
 		signals?.release();
 	}

@@ -1,7 +1,7 @@
 /** Compiled contents by hash: when the memory is used up, the least recently used are dropped first. */
 import type { Content } from '../api/content.js';
 import { compileContent } from './compile.js';
-import { bytesOf } from './held.js';
+import { bytesOf } from './content-memory.js';
 import type { AskHtml } from './read-html.js';
 import type { CompiledContent } from './types.js';
 

@@ -4,6 +4,7 @@ import type { Content } from '../api/content.js';
 import { usedVariables } from '../api/variables.js';
 import { placeFiles } from './attachments.js';
 import { ByteSink } from './byte-sink.js';
+import { bytesOf, type ContentMemory, contentMemory } from './content-memory.js';
 import {
 	type Escape,
 	fillSlot,
@@ -15,11 +16,10 @@ import {
 	type Template,
 } from './fill-variables.js';
 import { contentSha256 } from './hash.js';
-import { bytesOf, type Held, heldOf } from './held.js';
 import { notInlined } from './inline-css.js';
-import { contentSize, joinFault, TooLarge } from './joined-size.js';
 import { targetUrl } from './links.js';
 import { compileBody, compileSubject, fieldWriter, type MessageBody } from './message.js';
+import { contentSize, joinFault, TooLarge } from './message-size.js';
 import { compilePart, type Part } from './part.js';
 import type { AskHtml, ReadHtml } from './read-html.js';
 import { escapedTracking, fillTracked, trackedTemplate } from './rewrite-links.js';
@@ -47,7 +47,7 @@ export async function compileContent(
 		files: content.attachments ?? [],
 		written: content.html,
 	};
-	return { variables: usedVariables(content), warnings, read, ...writers(sources, heldOf(onHeld)) };
+	return { variables: usedVariables(content), warnings, read, ...writers(sources, contentMemory(onHeld)) };
 }
 
 /** Requests less after each reading that fails: first without style sheets, then without the text alternative. */
@@ -90,7 +90,7 @@ type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'rest' | 'previ
 /** Room for differences between messages, so that hardly any needs a second piece of memory. */
 const slack = 512;
 
-function writers(sources: Sources, held: Held): Writers {
+function writers(sources: Sources, held: ContentMemory): Writers {
 	const { subject, text, read, files } = sources;
 	const html = read?.html ?? null;
 	const links = read?.links ?? [];
@@ -146,7 +146,7 @@ function writers(sources: Sources, held: Held): Writers {
 
 function bodyOf(
 	{ text, read, sha256, files, written }: Sources,
-	held: Held,
+	held: ContentMemory,
 	kind: 'plain' | 'tracked',
 ): MessageBody {
 	const parts = {

@@ -13,7 +13,7 @@ import { canParseUrl } from '../api/schema/url.js';
 import { referencePattern, usedVariables } from '../api/variables.js';
 import { cidFaults } from '../content/attachments.js';
 import { contentSha256 } from '../content/hash.js';
-import { contentSize, contextErrors, joinFault } from '../content/joined-size.js';
+import { contentSize, contextErrors, joinFault } from '../content/message-size.js';
 import { isTooDeep, maxNesting } from '../content/nesting.js';
 import type { IdempotencyKey } from '../store/submissions.js';
 import type { EngineContext } from './context.js';

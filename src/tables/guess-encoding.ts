@@ -4,8 +4,8 @@
  * as likely.
  */
 import iconv from 'iconv-lite';
-import { brokenCharacters, isAscii, judgeCharacters, judgeLetters } from './judge-letters.js';
-import { commonCharacters } from './letters.js';
+import { brokenCharacters, isAscii, judgeCharacters, judgeLetters } from './language-score.js';
+import { commonCharacters } from './letter-frequencies.js';
 
 export interface EncodingGuess {
 	/** A name iconv-lite knows. */

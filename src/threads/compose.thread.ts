@@ -1,8 +1,8 @@
 /** Composes and signs mails, job by job, into the slabs that it shares with the process. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { compileContent } from '../content/compile.js';
-import type { MailSource } from '../delivery/ahead.js';
 import { createVerp } from '../delivery/bounces/verp.js';
+import type { MailSource } from '../delivery/compose-ahead.js';
 import { type ComposerOptions, toMail } from '../delivery/composer.js';
 import { signMessageHere } from '../delivery/dkim/sign.js';
 import type { Mail } from '../delivery/smtp/conversation.js';

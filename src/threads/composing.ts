@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import type { Uuid } from '../api/records.js';
-import type { Ahead, MailGround, MailSource } from '../delivery/ahead.js';
+import type { Ahead, MailGround, MailSource } from '../delivery/compose-ahead.js';
 import type { KeysFor } from '../delivery/dkim/sign.js';
 import type { Mail } from '../delivery/smtp/conversation.js';
 import type { Leased } from '../store/queue.js';

@@ -1,6 +1,6 @@
 /** One thread that reads HTML and inlines CSS, started when it is first needed and again after it had to be ended. */
 import type { AskHtml, HtmlQuestion, ReadHtml } from '../content/read-html.js';
-import { createAskedThread } from './asked.js';
+import { createRequestThread } from './request-thread.js';
 
 export type InlineAnswer =
 	| { kind: 'ready' }
@@ -22,7 +22,7 @@ const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 
 
 /** `deadlineMs` is for one document (5,000 is a good value). An idle thread does not keep the process alive. */
 export function createInliner({ deadlineMs }: { deadlineMs: number }): Inliner {
-	const thread = createAskedThread<HtmlQuestion, InlineAnswer>({
+	const thread = createRequestThread<HtmlQuestion, InlineAnswer>({
 		name: 'inline',
 		title: 'the inliner',
 		resourceLimits,

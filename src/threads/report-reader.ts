@@ -3,7 +3,7 @@
  * wait for.
  */
 import type { ReadMail } from '../delivery/bounces/ingest.js';
-import { type AskedOptions, createAskedThread } from './asked.js';
+import { createRequestThread, type RequestThreadOptions } from './request-thread.js';
 
 export type ReportAnswer = { kind: 'ready' } | { kind: 'read'; mail: ReadMail };
 
@@ -20,8 +20,8 @@ const resourceLimits = { maxOldGenerationSizeMb: 256, stackSizeMb: 4 };
 const deadlineMs = 20_000;
 
 /** Starts the thread with the first mail. All mails go there: a small one can be expensive too. */
-export function createReportReader({ spawn }: Pick<AskedOptions, 'spawn'> = {}): ReportReader {
-	const thread = createAskedThread<Uint8Array, ReportAnswer>({
+export function createReportReader({ spawn }: Pick<RequestThreadOptions, 'spawn'> = {}): ReportReader {
+	const thread = createRequestThread<Uint8Array, ReportAnswer>({
 		name: 'report',
 		title: 'the reader of bounces',
 		resourceLimits,

@@ -2,11 +2,11 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { unnamed } from '../../src/cli/frame/command-line.js';
+import { createDiagnostics } from '../../src/cli/frame/diagnostics.js';
 import { Interrupted } from '../../src/cli/frame/errors.js';
 import { createIo } from '../../src/cli/frame/io.js';
-import { createTalk } from '../../src/cli/frame/talk.js';
 import { paint } from '../../src/cli/render/color.js';
-import { withOneLine } from '../../src/cli/render/standing.js';
+import { withStatusLine } from '../../src/cli/render/status-line.js';
 import { cli, makeHome } from '../support/cli.js';
 import { startForeign } from '../support/foreign.js';
 import { makeProject } from '../support/project.js';
@@ -138,16 +138,16 @@ describe('standard error with -o json', () => {
 		for (const isTTY of [false, true]) {
 			const stderr = Object.assign(new PassThrough(), { isTTY, columns: 80 });
 			let now = 0;
-			const talk = createTalk(withOneLine(createIo({ stderr }).stderr), {
+			const diagnostics = createDiagnostics(withStatusLine(createIo({ stderr }).stderr), {
 				...{ format: 'json', quiet: false, debug: false, paint: await paint(false) },
 				target: unnamed,
 				elapsedMs: () => now,
 			});
-			const progress = talk.progress('staging', 5_000);
+			const progress = diagnostics.progress('staging', 5_000);
 			now = 10_000;
 			progress.update(1_000, '3 rejected');
 			progress.stop();
-			await talk.note('done');
+			await diagnostics.note('done');
 			const text = String(stderr.read());
 			expect(text).toBe(
 				isTTY

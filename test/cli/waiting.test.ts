@@ -4,8 +4,8 @@ import { PassThrough } from 'node:stream';
 import Database from 'better-sqlite3';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
-import { withOneLine } from '../../src/cli/render/standing.js';
-import { createWaiting } from '../../src/cli/render/waiting.js';
+import { createSpinner } from '../../src/cli/render/spinner.js';
+import { withStatusLine } from '../../src/cli/render/status-line.js';
 import { type CliOptions, cli } from '../support/cli.js';
 import { describePostgres } from '../support/postgres.js';
 import { makeProject } from '../support/project.js';
@@ -21,8 +21,8 @@ describe('the line that tells what is waited for', () => {
 			write: async (text: string | Uint8Array) => void written.push(String(text)),
 		};
 		const elapsedMs = () => now;
-		const line = withOneLine(stream, { elapsedMs });
-		const begin = createWaiting(line, { unicode: false, elapsedMs });
+		const line = withStatusLine(stream, { elapsedMs });
+		const begin = createSpinner(line, { unicode: false, elapsedMs });
 		const text = () => written.splice(0).join('');
 		return { line, begin, text, stdout: line.beside(stream), pass: (ms: number) => (now += ms) };
 	}

@@ -7,9 +7,9 @@ import { type CommandGroup, command } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { answer, type Columns, column } from '../render/columns.js';
-import { counted } from '../render/counted.js';
+import { counted } from '../render/plurals.js';
 import { mayBreakOff, maybeCreated } from '../verbs/changing.js';
-import { foresee, notTaken } from '../verbs/foreseen.js';
+import { foresee, notTaken } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';
 import { explained, type Refused } from '../verbs/refusals.js';
 

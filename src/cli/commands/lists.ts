@@ -10,13 +10,13 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { answer, type Columns, column } from '../render/columns.js';
-import { counted, numberText } from '../render/counted.js';
+import { counted, numberText } from '../render/plurals.js';
+import { deleteEach, eachOf, findEach } from '../verbs/bulk.js';
 import { mayBreakOff, maybeCreated } from '../verbs/changing.js';
-import { foresee } from '../verbs/foreseen.js';
+import { foresee } from '../verbs/dry-run.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { byOption, resolveList } from '../verbs/resolve.js';
-import { deleteEach, eachOf, findEach } from '../verbs/several.js';
 import { askReason } from './lists/offer.js';
 import {
 	assertNames,

@@ -103,10 +103,10 @@ async function lookAt(
 	const result = await fetchReport(cx, { ...options, campaign });
 	if (saving === null) {
 		await show(cx, result, campaign);
-		const { sayWhereEventsAre } = await import('./report/elsewhere.js');
+		const { hintLastEvents } = await import('./report/last-events.js');
 		const ask = (from: Day) =>
 			fetchReport(cx, { ...options, campaign, from, to: undefined, last: undefined });
-		await sayWhereEventsAre(cx, options, { result, ask, today: () => today(cx) });
+		await hintLastEvents(cx, options, { result, ask, today: () => today(cx) });
 	} else {
 		const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(saving.format);
 		const detailed = await readForChart(cx, options, result, campaign, hasLists);

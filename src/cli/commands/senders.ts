@@ -7,7 +7,7 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { maybeCreated } from '../verbs/changing.js';
-import { foresee, notTaken } from '../verbs/foreseen.js';
+import { foresee, notTaken } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 

@@ -11,7 +11,7 @@ import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { clean } from '../render/clean.js';
 import { type Columns, column } from '../render/columns.js';
-import { counted } from '../render/counted.js';
+import { counted } from '../render/plurals.js';
 import { createInbox, type Inbox, showArrivals } from '../verbs/inbox.js';
 import { cannotListen } from '../verbs/listening.js';
 

@@ -10,7 +10,7 @@ import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { maybeCreated } from '../verbs/changing.js';
-import { foresee, notTaken } from '../verbs/foreseen.js';
+import { foresee, notTaken } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';
 import { readMarkdown } from '../verbs/markdown.js';
 import { explained } from '../verbs/refusals.js';

@@ -7,7 +7,7 @@ import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
 import { maybeCreated } from '../verbs/changing.js';
-import { foresee } from '../verbs/foreseen.js';
+import { foresee } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { authOptions, readAuth, withPassword } from './webhooks/auth.js';

@@ -6,7 +6,7 @@ import type { CommandContext } from '../frame/context.js';
 import { DeadlinePassed, NoSmtp } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { parseRate } from '../frame/values.js';
-import { numberText } from '../render/counted.js';
+import { numberText } from '../render/plurals.js';
 import { queuePaused } from '../verbs/refusals.js';
 import { limitedUntil, sentenceOf } from './send/report.js';
 

@@ -1,6 +1,6 @@
 /** Reports to long-running commands that the clock they work by was set. */
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
-import { spanText } from '../render/amounts.js';
+import { spanText } from '../render/units.js';
 import type { LocalParts } from './parts.js';
 
 /** How far it was set: negative, back. */

@@ -6,7 +6,7 @@ import type { Uuid } from '../../api/records.js';
 import { variableNames, variableValue } from '../../api/variables.js';
 import { encodeFile } from '../../content/attachments.js';
 import { compileContent } from '../../content/compile.js';
-import { refusingTooLarge } from '../../content/joined-size.js';
+import { refusingTooLarge } from '../../content/message-size.js';
 import type { AskHtml } from '../../content/read-html.js';
 import { addressOf, messageIdOf } from '../../delivery/composer.js';
 import type { Keyring, PublicLinks } from '../../delivery/tracking/tokens.js';

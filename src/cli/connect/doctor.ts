@@ -18,7 +18,7 @@ import type {
 	InspectedSettings,
 	InspectedWebhook,
 	Retried,
-} from '../doctor/inspected.js';
+} from '../doctor/inspection.js';
 import { smtpOf, testSmtp } from './mail.js';
 
 export interface InspectOptions {

@@ -4,7 +4,7 @@ import { foreseeReports, type Ingested, ingestMail } from '../../delivery/bounce
 import { mailsIn, openMailbox, type StoredMail } from '../../delivery/bounces/mailbox.js';
 import { fileStream } from '../../tables/file-stream.js';
 import type { IngestCounts, IngestRequest } from '../frame/ingestion.js';
-import { openVerp } from './keys.js';
+import { openVerp } from './database-keys.js';
 import type { LocalParts } from './parts.js';
 
 /** Mails whose records share a commit; as many as that, or as much. */

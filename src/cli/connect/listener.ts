@@ -5,7 +5,7 @@ import { type BounceListener, listenForBounces } from '../../delivery/bounces/li
 import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
 import { createReportReader } from '../../threads/report-reader.js';
 import type { ServeOptions } from '../frame/connection.js';
-import { openVerp } from './keys.js';
+import { openVerp } from './database-keys.js';
 import type { LocalParts } from './parts.js';
 import { keptFor } from './tracking.js';
 

@@ -27,7 +27,7 @@ import type { LocalParts, Presence } from './parts.js';
 import { localQueue } from './queue.js';
 import { localStatus } from './status.js';
 import { localTokens } from './tokens.js';
-import { readWrappingKeys } from './wrapping.js';
+import { readWrappingKeys } from './wrapping-keys.js';
 
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
 
@@ -98,8 +98,8 @@ function imagined(target: LocalTarget): LocalTarget {
 
 /** The database is made by the first write. */
 async function openUnmade(target: LocalTarget, opening: Opening & Pick<ConnectDependencies, 'onMade'>) {
-	const [{ unmadeStore }, { store: empty }] = await Promise.all([
-		import('./unmade.js'),
+	const [{ storeMadeOnWrite }, { store: empty }] = await Promise.all([
+		import('./missing-database.js'),
 		openLocal(imagined(target), opening),
 	]);
 	const make = async () => {
@@ -107,7 +107,7 @@ async function openUnmade(target: LocalTarget, opening: Opening & Pick<ConnectDe
 		await opening.onMade?.(shownDatabase(target.url));
 		return store;
 	};
-	return { store: unmadeStore(empty, make), isMade: true };
+	return { store: storeMadeOnWrite(empty, make), isMade: true };
 }
 
 type Opening = Pick<

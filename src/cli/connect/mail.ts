@@ -24,7 +24,7 @@ import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/
 import type { DeliverOptions, DeliverySummary, SmtpTest } from '../frame/connection.js';
 import { NoSmtp } from '../frame/errors.js';
 import { composeMessage, inlineDeadlineMs, type Links, renderContent } from './compose.js';
-import { trackingKeys } from './keys.js';
+import { trackingKeys } from './database-keys.js';
 import type { LocalParts } from './parts.js';
 
 export interface Mailer {

@@ -8,7 +8,7 @@ import { databaseFile, isPrivate } from '../../store/open.js';
 import { isPostgres } from '../../store/url.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
-import { readWrappingKeys } from './wrapping.js';
+import { readWrappingKeys } from './wrapping-keys.js';
 
 export interface MoveRequest {
 	from: string;

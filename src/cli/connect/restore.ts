@@ -29,7 +29,7 @@ import type { OtherProcess } from '../frame/connection.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { type BackupRequest, removeLeftovers } from './backup.js';
-import { readWrappingKeys } from './wrapping.js';
+import { readWrappingKeys } from './wrapping-keys.js';
 
 /** A backup and the place it goes to, as they are now. */
 export interface RestorePlan {

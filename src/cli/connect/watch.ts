@@ -1,7 +1,7 @@
 /** The end of a command that does not come back: a thread ends the process, in the words the command would have used. */
 import { startWatchdog } from '../../threads/watchdog.js';
 import { unnamed } from '../frame/command-line.js';
-import { errorLine } from '../frame/complain.js';
+import { errorLine } from '../frame/error-output.js';
 import { Interrupted } from '../frame/errors.js';
 import { classify } from '../frame/exit.js';
 import { type Format, isMachine } from '../frame/globals.js';

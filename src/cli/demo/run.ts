@@ -12,7 +12,7 @@ import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { main } from '../main.js';
 import { cleanLines } from '../render/clean.js';
-import { numberText } from '../render/counted.js';
+import { numberText } from '../render/plurals.js';
 import { fitSentences, type Room } from '../render/sentences.js';
 import { demoFile } from './assets.js';
 

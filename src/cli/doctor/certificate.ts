@@ -8,7 +8,7 @@ import {
 	type TLSSocket,
 } from 'node:tls';
 import { type Micros, microsPerDay, microsPerMs } from '../../api/datetime.js';
-import { spanText } from '../render/amounts.js';
+import { spanText } from '../render/units.js';
 import { ok, problem, type Verdict, warning } from './model.js';
 
 /** A certificate as this machine sees it. */

@@ -8,10 +8,10 @@ import { type ExitCode, exits } from '../frame/exit.js';
 import { hasColor, paint } from '../render/color.js';
 import { hasUnicode } from '../render/terminal.js';
 import { columns } from './columns.js';
-import type { Check, Finding, Group, Surroundings } from './model.js';
-import { patient } from './patience.js';
+import type { Check, CheckEnvironment, Finding, Group } from './model.js';
 import { summaryOf, textReport } from './report.js';
 import { chooseChecks, runChecks } from './run.js';
+import { timeoutAfter } from './timeouts.js';
 
 /** As they are given. */
 export interface DoctorOptions {
@@ -28,15 +28,15 @@ export interface DoctorOptions {
 /** Exit 11 for problems, after the report; past the deadline its error, after a partial report. Throws `UsageError`. */
 export async function doctorCommand(cx: CommandContext, options: DoctorOptions): Promise<ExitCode> {
 	const named = namedTarget(cx.globals, cx.settings, cx.paths);
-	const surroundings: Surroundings = {
+	const environment: CheckEnvironment = {
 		line: (...command) => hintText(mailctl(...command), named),
 		zone: cx.times.zone(),
 		isOffline: options.offline,
 		isFull: options.full,
-		patience: (ms) => patient(cx.signal, { ms, atMostMs: cx.settings.timeoutMs.value }),
+		timeout: (ms) => timeoutAfter(cx.signal, { ms, atMostMs: cx.settings.timeoutMs.value }),
 	};
 	const target = cx.settings.target.target();
-	const { checks, close } = await checksOf(cx, target, { ...options, surroundings });
+	const { checks, close } = await checksOf(cx, target, { ...options, environment });
 	try {
 		const chosen = chooseChecks(checks, options);
 		const findings = await watched(cx, chosen);
@@ -49,7 +49,7 @@ export async function doctorCommand(cx: CommandContext, options: DoctorOptions):
 }
 
 interface Looking extends DoctorOptions {
-	surroundings: Surroundings;
+	environment: CheckEnvironment;
 }
 
 /** The checks of each kind of target load only the modules they need. */
@@ -63,7 +63,7 @@ async function checksOf(
 		return localChecks(cx, target, looking);
 	}
 	const { remoteChecks } = await import('./remote.js');
-	return remoteChecks(cx, target, looking.surroundings);
+	return remoteChecks(cx, target, looking.environment);
 }
 
 async function watched(cx: CommandContext, checks: readonly Check[]): Promise<Finding[]> {

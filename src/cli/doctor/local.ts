@@ -16,13 +16,13 @@ import { serverChecks } from './checks/server.js';
 import { settingsChecks } from './checks/settings.js';
 import { smtpChecks } from './checks/smtp.js';
 import { webhookChecks } from './checks/webhooks.js';
-import type { Inspected } from './inspected.js';
-import { lookingInto } from './looking.js';
-import { type Check, type Surroundings, skipped } from './model.js';
-import { createNames } from './names.js';
+import { contentsChecks } from './contents-checks.js';
+import { createNames } from './dns.js';
+import type { Inspected } from './inspection.js';
+import { type Check, type CheckEnvironment, skipped } from './model.js';
 
 export interface LocalOptions {
-	surroundings: Surroundings;
+	environment: CheckEnvironment;
 	nameServer: string | undefined;
 }
 
@@ -30,13 +30,13 @@ export interface LocalOptions {
 export async function localChecks(
 	cx: CommandContext,
 	target: Extract<Target, { kind: 'local' }>,
-	{ surroundings, nameServer }: LocalOptions,
+	{ environment, nameServer }: LocalOptions,
 ): Promise<{ checks: Check[]; close(): Promise<void> }> {
 	const names = createNames(nameServer);
 	// Before it is opened: an open database has temporary files beside it.
 	const files = isPostgres(target.url) ? [] : databaseFiles(target.url);
 	const { inspectLocal, inspectOnServer } = await import('../connect/doctor.js');
-	const { readWrappingKeys } = await import('../connect/wrapping.js');
+	const { readWrappingKeys } = await import('../connect/wrapping-keys.js');
 	const keysFor = ({ io }: CommandContext) => {
 		try {
 			return { given: readWrappingKeys(io.env), problem: null };
@@ -52,22 +52,22 @@ export async function localChecks(
 	const found: Inspected = isNamed
 		? await inspect(target.url, { clock, trace: cx.trace, keys: keys.given })
 		: { kind: 'missing', path: target.url };
-	const look = lookingInto(found);
+	const ofContents = contentsChecks(found);
 	return {
 		checks: [
 			...machineChecks(),
 			...configChecks({ paths: cx.paths, ...secretsOf(found, files, cx.io.env['MAILCTL_KEY_FILE'] || null) }),
-			...(isOnServer ? serverChecks(found, surroundings) : databaseChecks(found, clock, surroundings)).map(
+			...(isOnServer ? serverChecks(found, environment) : databaseChecks(found, clock, environment)).map(
 				(check) =>
 					isNamed || check.name !== 'database.file' ? check : { ...check, run: async () => notNamed },
 			),
-			secretsCheck(look, keys, surroundings),
-			...settingsChecks(look, surroundings),
-			...smtpChecks(look, clock, surroundings),
-			...queueChecks(look, clock, surroundings),
-			...webhookChecks(look, clock, surroundings),
-			...dnsChecks(look, names, surroundings),
-			...publicUrlChecks(look, surroundings),
+			secretsCheck(ofContents, keys, environment),
+			...settingsChecks(ofContents, environment),
+			...smtpChecks(ofContents, clock, environment),
+			...queueChecks(ofContents, clock, environment),
+			...webhookChecks(ofContents, clock, environment),
+			...dnsChecks(ofContents, names, environment),
+			...publicUrlChecks(ofContents, environment),
 		],
 		close: async () => {
 			names.close();

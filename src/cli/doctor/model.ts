@@ -49,7 +49,7 @@ export interface Check {
 }
 
 /** Facts and services that every check may need. */
-export interface Surroundings {
+export interface CheckEnvironment {
 	/** `mailctl --db news.db WORDS`: a command on the target that is looked at, for a shell. */
 	line(...command: readonly string[]): string;
 	/** The time zone in which moments are told (IANA name). */
@@ -62,7 +62,7 @@ export interface Surroundings {
 	 * For one question to another machine: ends after so many milliseconds (5 s) or `--timeout`, and with the run
 	 * (Ctrl-C, `--deadline`). Its reason is an error with that text.
 	 */
-	patience(ms?: number): AbortSignal;
+	timeout(ms?: number): AbortSignal;
 }
 
 /** Nothing is wrong; the message describes what was found. */

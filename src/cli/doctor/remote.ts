@@ -11,7 +11,7 @@ import { configChecks } from './checks/config.js';
 import { connectionChecks } from './checks/connection.js';
 import { machineChecks } from './checks/machine.js';
 import { serviceChecks } from './checks/service.js';
-import { type Check, ok, problem, type Surroundings, type Verdict } from './model.js';
+import { type Check, type CheckEnvironment, ok, problem, type Verdict } from './model.js';
 
 type RemoteTarget = Extract<Target, { kind: 'remote' }>;
 
@@ -19,7 +19,7 @@ type RemoteTarget = Extract<Target, { kind: 'remote' }>;
 export async function remoteChecks(
 	cx: CommandContext,
 	asked: RemoteTarget,
-	surroundings: Surroundings,
+	environment: CheckEnvironment,
 ): Promise<{ checks: Check[]; close(): Promise<void> }> {
 	const { connection, token, close } = await connectAnyhow(cx, asked);
 	const { api, exchange, target } = connection;
@@ -43,10 +43,10 @@ export async function remoteChecks(
 			...machineChecks(),
 			...configChecks({ paths: cx.paths, secrets: [], folder: null }),
 			{ name: 'config.token', run: async () => token },
-			...connectionChecks(way, surroundings),
+			...connectionChecks(way, environment),
 			...serviceChecks(
 				{ exchange, hasToken, clock: cx.clock, login, replace, whyPaused: pauseOf(api) },
-				surroundings,
+				environment,
 			),
 		],
 		close,

@@ -7,17 +7,18 @@ import { createNameRecorder } from '../completion/names.js';
 import type { Paths } from '../config/config.js';
 import { clockOf, type Settings, timeZoneOf } from '../config/settings.js';
 import { hasColor, paint } from '../render/color.js';
-import { numberText } from '../render/counted.js';
 import { parseFields } from '../render/fields.js';
 import { createOut, type Out, type Shown } from '../render/out.js';
+import { numberText } from '../render/plurals.js';
 import type { Query } from '../render/query.js';
-import { type OneLine, withOneLine } from '../render/standing.js';
+import { type StatusLine, withStatusLine } from '../render/status-line.js';
 import { hasUnicode, namesOtherEncoding } from '../render/terminal.js';
 import { createTimes, type Times } from '../render/times.js';
-import type { Foreseen } from '../verbs/foreseen.js';
+import type { Foreseen } from '../verbs/dry-run.js';
 import type { Command } from './command.js';
 import type { Hint, NamedTarget } from './command-line.js';
 import type { Connect, Connection, LocalEngine, Target } from './connection.js';
+import { createDiagnostics, type Diagnostics } from './diagnostics.js';
 import { onlyLocal, UsageError } from './errors.js';
 import { type Format, isMachine, isOn, type RawGlobals } from './globals.js';
 import { type Io, type OutStream, printPage } from './io.js';
@@ -25,9 +26,8 @@ import { linker } from './link.js';
 import type { Parsed } from './parse.js';
 import { createPrompts, type Prompts } from './prompts.js';
 import { createSources, type Sources } from './sources.js';
-import { createTalk, type Talk } from './talk.js';
 
-export interface CommandContext extends Talk, Prompts {
+export interface CommandContext extends Diagnostics, Prompts {
 	readonly io: Io;
 	/** stdout. */
 	readonly out: Out;
@@ -106,7 +106,7 @@ export interface Context {
 	cx: CommandContext;
 	/** The rows each list printed, for `--exit-empty`. */
 	listed: readonly Shown[];
-	/** See `WholeTalk`. */
+	/** See `CallDiagnostics`. */
 	takeHints(): Hint[];
 	/** Runs the work given to `atEnd`, then closes the connection, if one was opened. */
 	close(): Promise<void>;
@@ -122,12 +122,12 @@ export async function createContext(
 	{ paths, settings, target, signal, leftMs }: Settled,
 ): Promise<Context> {
 	const { globals } = parsed;
-	const stderr = withOneLine(streams.stderr, { isDumb: streams.env['TERM'] === 'dumb' });
+	const stderr = withStatusLine(streams.stderr, { isDumb: streams.env['TERM'] === 'dumb' });
 	// All output on standard error goes above a progress line, from any caller.
 	const { stdout } = streams;
 	const io: Io = { ...streams, stderr, stdout: stdout.isTTY ? stderr.beside(stdout) : stdout };
 	const format = settings.output.value ?? (io.stdout.isTTY ? 'table' : 'tsv');
-	const { takeHints, end, ...talk } = createTalk(stderr, {
+	const { takeHints, end, ...diagnostics } = createDiagnostics(stderr, {
 		format,
 		debug: settings.debug.value,
 		quiet: globals.quiet === true,
@@ -146,10 +146,12 @@ export async function createContext(
 	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
 	const { columns, writes, asksItself, createsDatabase } = parsed.command;
 	const query =
-		globals.query === undefined ? null : await openQueryOf(globals.query, io, { format, talk, writes });
+		globals.query === undefined
+			? null
+			: await openQueryOf(globals.query, io, { format, diagnostics, writes });
 	const printed =
 		query === null ? { io, format } : { io: { ...io, stdout: query.stream }, format: 'json' as const };
-	const parts = { strong, talk, listed, columns, writes };
+	const parts = { strong, diagnostics, listed, columns, writes };
 	// The pager gets what is printed, not what an expression still reads.
 	const out = makeOut(query === null ? globals : { ...globals, pager: false }, printed.io, {
 		...parts,
@@ -164,11 +166,11 @@ export async function createContext(
 	const link = linker(settings, {
 		connect,
 		clock,
-		talk,
+		diagnostics,
 		io,
 		globals,
 		sources,
-		onWait: await waitsOn(stderr, { io, globals, talk }),
+		onWait: await waitsOn(stderr, { io, globals, diagnostics }),
 		createsDatabase,
 		reads: writes !== true && asksItself !== true && !isView,
 		isView,
@@ -184,7 +186,7 @@ export async function createContext(
 		return work().finally(() => signals?.hold());
 	};
 	const cx: CommandContext = {
-		...talk,
+		...diagnostics,
 		...prompts,
 		io,
 		out,
@@ -220,7 +222,7 @@ export async function createContext(
 		atEnd: (work) => void endings.push(work),
 		wouldDo: async (what, plan) => {
 			await out.plan({ dry_run: true, ...plan }, `dry run: would ${what}`);
-			if (await link.isRemote()) await talk.note((await import('../verbs/foreseen.js')).unchecked);
+			if (await link.isRemote()) await diagnostics.note((await import('../verbs/dry-run.js')).unchecked);
 		},
 	};
 	const close = async () => {
@@ -238,12 +240,13 @@ export async function createContext(
 
 /** Null where no line can be rewritten, or none is wanted; a trace tells more. */
 async function waitsOn(
-	stderr: OneLine,
-	{ io, globals, talk }: { io: Io; globals: RawGlobals; talk: Talk },
+	stderr: StatusLine,
+	{ io, globals, diagnostics }: { io: Io; globals: RawGlobals; diagnostics: Diagnostics },
 ): Promise<((what: string) => Wait) | null> {
-	if (!stderr.canRewrite || isOn(io.env['CI']) || globals.quiet === true || talk.trace !== null) return null;
-	const { createWaiting } = await import('../render/waiting.js');
-	return createWaiting(stderr, { unicode: hasUnicode(io.env), elapsedMs: () => performance.now() });
+	if (!stderr.canRewrite || isOn(io.env['CI']) || globals.quiet === true || diagnostics.trace !== null)
+		return null;
+	const { createSpinner } = await import('../render/spinner.js');
+	return createSpinner(stderr, { unicode: hasUnicode(io.env), elapsedMs: () => performance.now() });
 }
 
 function promptOptions(globals: RawGlobals, settings: Settings, format: Format, io: Io, signal: AbortSignal) {
@@ -263,12 +266,12 @@ function promptOptions(globals: RawGlobals, settings: Settings, format: Format, 
 async function openQueryOf(
 	expression: string,
 	io: Io,
-	{ format, talk, writes }: Pick<OutParts, 'format' | 'talk' | 'writes'>,
+	{ format, diagnostics, writes }: Pick<OutParts, 'format' | 'diagnostics' | 'writes'>,
 ): Promise<Query> {
 	const { openQuery, queryFormats } = await import('../render/query.js');
 	const known = queryFormats.find((one) => one === format);
 	if (known === undefined) throw new UsageError(`--query does not go with --output ${format}`);
-	const onMisfit = writes === true ? (why: string) => talk.warn(why) : null;
+	const onMisfit = writes === true ? (why: string) => diagnostics.warn(why) : null;
 	return openQuery(io.stdout, { expression, format: known, onMisfit });
 }
 
@@ -276,7 +279,7 @@ interface OutParts {
 	format: Format;
 	strong: (text: string) => string;
 	times: Times;
-	talk: Talk;
+	diagnostics: Diagnostics;
 	/** The rows each list printed, for `--exit-empty`. */
 	listed: Shown[];
 	columns: Command['columns'];
@@ -286,7 +289,7 @@ interface OutParts {
 function makeOut(
 	globals: RawGlobals,
 	io: Io,
-	{ format, strong, times, talk, listed, columns, writes }: OutParts,
+	{ format, strong, times, diagnostics, listed, columns, writes }: OutParts,
 ): Out {
 	const fields = parseFields(globals.fields);
 	const options = {
@@ -302,16 +305,19 @@ function makeOut(
 		show: (text: string) => printPage(io, text, globals.pager !== false),
 	};
 	return createOut(io.stdout, options, {
-		sentence: talk.note,
+		sentence: diagnostics.note,
 		listed: async (rows) => {
 			listed.push(rows);
-			if (rows.shown === 0 && io.stdout.isTTY && !isMachine(format)) await talk.note('nothing to show');
+			if (rows.shown === 0 && io.stdout.isTTY && !isMachine(format))
+				await diagnostics.note('nothing to show');
 			if (rows.cut) {
 				const of = rows.total === undefined ? 'more' : numberText(rows.total);
-				await talk.note(`showing ${numberText(rows.shown)} of ${of}; --all`);
+				await diagnostics.note(`showing ${numberText(rows.shown)} of ${of}; --all`);
 			}
 			if (rows.leftOut.length > 0)
-				await talk.note(`no room for ${rows.leftOut.join(', ')}: a wider terminal, --fields or -o wide`);
+				await diagnostics.note(
+					`no room for ${rows.leftOut.join(', ')}: a wider terminal, --fields or -o wide`,
+				);
 		},
 	});
 }

@@ -1,7 +1,7 @@
 /** Help pages, made from the descriptions of the commands; and "did you mean". */
 
 import { suggest } from '../../api/suggest.js';
-import { fitLines, refitLines } from '../render/fit.js';
+import { fitLines, refitLines } from '../render/wrap-help.js';
 import type { TreeEntry } from '../tree.js';
 import {
 	type ArgSpec,

@@ -106,16 +106,16 @@ function askAfterFiles(
 	return async (missing) => {
 		for (const [at, { of, name }] of args.entries()) {
 			const word = of === 'file' && name === 'file' ? raw.words[at] : undefined;
-			if (word !== undefined) await assertNamed(word, null);
+			if (word !== undefined) await assertNoUnknownColumns(word, null);
 		}
 		for (const [key, { kind }] of Object.entries(options))
 			if (kind === 'file' && typeof raw.options[key] === 'string')
-				await assertNamed(raw.options[key], flagOf(key));
+				await assertNoUnknownColumns(raw.options[key], flagOf(key));
 		return ask(missing);
 	};
 }
 
-async function assertNamed(path: string, flag: string | null): Promise<void> {
+async function assertNoUnknownColumns(path: string, flag: string | null): Promise<void> {
 	if (path !== '' && inputName(path) !== '-') await assertFile(path, flag);
 }
 

@@ -5,15 +5,15 @@ import type { Settings } from '../config/settings.js';
 import { readTokenOf } from '../config/token.js';
 import { mailctl } from './command-line.js';
 import type { Connect, ConnectDependencies, Connection, RemoteOptions, Target } from './connection.js';
+import type { Diagnostics } from './diagnostics.js';
 import type { RawGlobals } from './globals.js';
 import type { Io } from './io.js';
 import type { Sources } from './sources.js';
-import type { Talk } from './talk.js';
 
 export interface LinkParts {
 	connect: Connect | null;
 	clock: ConnectDependencies['clock'];
-	talk: Talk;
+	diagnostics: Diagnostics;
 	io: Io;
 	globals: RawGlobals;
 	sources: Sources;
@@ -85,16 +85,16 @@ export function linker(settings: Settings, parts: LinkParts) {
 			...rest,
 			env: parts.io.env,
 			remote: await remoteOptions(settings, parts.globals, await authority()),
-			trace: parts.talk.trace,
+			trace: parts.diagnostics.trace,
 			onWait: waitFor(target),
-			warn: (text) => void parts.talk.warn(text),
+			warn: (text) => void parts.diagnostics.warn(text),
 			signal: parts.signal,
 		});
 	};
 	const tellNew = async (path: string) => {
-		await parts.talk.note(`made a new database: ${path}`);
+		await parts.diagnostics.note(`made a new database: ${path}`);
 		if (parts.io.stderr.isTTY)
-			await parts.talk.hint([
+			await parts.diagnostics.hint([
 				'--db or MAILCTL_DB names another one; ',
 				mailctl('login'),
 				' is for a deployment',
@@ -102,7 +102,7 @@ export function linker(settings: Settings, parts: LinkParts) {
 	};
 	// Where a profile or a base URL was forgotten, an empty answer would look like that of the service.
 	const tellMissing = (path: string) =>
-		parts.talk.warn(
+		parts.diagnostics.warn(
 			`there is no database at ${path} yet: read as an empty one`,
 			[mailctl('engine', 'init'), ' makes it'],
 			['--base-url URL or ', mailctl('login'), ' is for a deployment, --db PATH for another database'],

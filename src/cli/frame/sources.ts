@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { TableSource } from '../../tables/source.js';
-import { sizeText } from '../render/amounts.js';
+import { sizeText } from '../render/units.js';
 import type { ContentSource, FileSource } from './command.js';
 import { UsageError } from './errors.js';
 import type { Io } from './io.js';

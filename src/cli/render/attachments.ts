@@ -1,6 +1,7 @@
 /** Files that go with a mail, in a line each: `invoice.pdf  application/pdf  12 KiB`. */
-import { sizeText } from './amounts.js';
-import { counted } from './counted.js';
+
+import { counted } from './plurals.js';
+import { sizeText } from './units.js';
 
 /** In their order; none without files. */
 export function attachmentLines(

@@ -1,6 +1,6 @@
 /** Sent and opened as two courses over the days: one is drawn solid and one dashed, so that they differ without colour. */
 import { type ChartDay, type ChartOptions, foldedName, foldedTo, niceTop, plainColours } from './chart.js';
-import { numberText } from './counted.js';
+import { numberText } from './plurals.js';
 
 interface Stroke {
 	flat: string;

@@ -1,6 +1,6 @@
 /** Progress on stderr: one rewritten line on a terminal that rewrites lines, a line every ten seconds elsewhere. */
-import { numberText } from './counted.js';
-import type { OneLine } from './standing.js';
+import { numberText } from './plurals.js';
+import type { StatusLine } from './status-line.js';
 
 export interface Progress {
 	/** `done` so far; `note` such as "3 rejected" stands at the end. */
@@ -24,7 +24,7 @@ const terminalEveryMs = 100;
 const lineEveryMs = 10_000;
 
 /** A terminal’s line changes ten times a second at most; elsewhere the first comes after 10 s. Nothing when quiet. */
-export function createProgress(stderr: OneLine, options: ProgressOptions): Progress {
+export function createProgress(stderr: StatusLine, options: ProgressOptions): Progress {
 	if (options.quiet) return { update: () => {}, stop: () => {} };
 	const start = options.elapsedMs();
 	const everyMs = stderr.canRewrite ? terminalEveryMs : lineEveryMs;

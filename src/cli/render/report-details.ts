@@ -4,7 +4,7 @@ import type { CampaignLink, ReportDetails } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { type ChartOptions, sparkLines } from './chart.js';
 import { clean } from './clean.js';
-import { numberText, shareText } from './counted.js';
+import { numberText, shareText } from './plurals.js';
 import { pad, shorten, widthOf } from './width.js';
 
 export interface DetailedReport {

@@ -5,7 +5,7 @@ import { escapeHtml } from '../../api/html.js';
 import type { ListGrowth } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { clean } from './clean.js';
-import { numberText, shareOf, shareText } from './counted.js';
+import { numberText, shareOf, shareText } from './plurals.js';
 import { chartOf, colours, growthPicture, hoursPicture, weekPicture } from './report-pictures.js';
 import { growthHeader, growthRow, growthTitle, type SavedReport, totalsOf } from './saved-report.js';
 

@@ -13,8 +13,8 @@ import {
 	sparkChart,
 } from './chart.js';
 import { clean } from './clean.js';
-import { numberText, shareOf } from './counted.js';
 import { lineChart } from './line-chart.js';
+import { numberText, shareOf } from './plurals.js';
 import { type DetailedReport, renderDetails } from './report-details.js';
 import { wrap } from './width.js';
 

@@ -3,7 +3,7 @@
 import { humanCell, readCellOf } from './cells.js';
 import { clean } from './clean.js';
 import type { Column, Columns } from './columns.js';
-import { numberText } from './counted.js';
+import { numberText } from './plurals.js';
 import type { Times } from './times.js';
 import { pad, shorten, widthOf, wrap } from './width.js';
 

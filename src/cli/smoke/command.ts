@@ -7,7 +7,7 @@ import { CliError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { hasColor, paint } from '../render/color.js';
 import { type Columns, column } from '../render/columns.js';
-import { counted } from '../render/counted.js';
+import { counted } from '../render/plurals.js';
 import { hasUnicode } from '../render/terminal.js';
 import type { CheckResult, Group, SmokeReport } from './model.js';
 import { nameRun } from './names.js';

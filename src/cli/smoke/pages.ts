@@ -2,7 +2,7 @@
 
 import { isRecord } from '../../api/json.js';
 import { canParseUrl } from '../../api/schema/url.js';
-import { expectObject, isSame } from './judge.js';
+import { expectObject, isSame } from './assertions.js';
 import { Broken, type Probe, Skipped } from './model.js';
 import { type Json, shown } from './shapes.js';
 

@@ -1,5 +1,6 @@
 /** Which checks a run makes, in which order. */
 import { UsageError } from '../frame/errors.js';
+import type { CheckContext } from './check-context.js';
 import { authChecks, connectionChecks } from './checks/connection.js';
 import { fieldChecks } from './checks/fields.js';
 import { listChecks } from './checks/lists.js';
@@ -8,7 +9,6 @@ import { sendChecks } from './checks/send.js';
 import { subscriberChecks } from './checks/subscribers.js';
 import { webhookChecks } from './checks/webhooks.js';
 import { type Check, type Group, groups } from './model.js';
-import type { Workshop } from './workshop.js';
 
 export interface Selection {
 	/** Makes and changes things too. */
@@ -30,7 +30,7 @@ export interface Planned {
 }
 
 /** Throws `UsageError` when nothing is left to check. */
-export function planChecks(workshop: Workshop, selection: Selection): Planned[] {
+export function planChecks(context: CheckContext, selection: Selection): Planned[] {
 	const isWanted = (group: Group) =>
 		(selection.only.length === 0 || selection.only.includes(group)) && !selection.skip.includes(group);
 	if (selection.only.includes('send') && !selection.sends)
@@ -40,7 +40,7 @@ export function planChecks(workshop: Workshop, selection: Selection): Planned[] 
 		throw new UsageError('--only and --skip leave nothing to check', {
 			hint: `groups: ${groups.join(', ')}`,
 		});
-	return allChecks(workshop)
+	return allChecks(context)
 		.filter(({ need }) => isPossible(need, selection))
 		.flatMap((check) => {
 			const isAsked = asked.includes(check.group);
@@ -49,8 +49,8 @@ export function planChecks(workshop: Workshop, selection: Selection): Planned[] 
 }
 
 /** The two alone, for a clean-up that needs to know whether the deployment answers. */
-export function planGates(workshop: Workshop): Planned[] {
-	return allChecks(workshop).flatMap((check) => (gates.has(check.id) ? [{ check, isAsked: false }] : []));
+export function planGates(context: CheckContext): Planned[] {
+	return allChecks(context).flatMap((check) => (gates.has(check.id) ? [{ check, isAsked: false }] : []));
 }
 
 function isPossible(need: Check['need'], { full, sends }: Selection): boolean {
@@ -66,15 +66,15 @@ function isPossible(need: Check['need'], { full, sends }: Selection): boolean {
 	}
 }
 
-function allChecks(workshop: Workshop): Check[] {
+function allChecks(context: CheckContext): Check[] {
 	return [
-		...connectionChecks(workshop),
-		...authChecks(workshop),
-		...listChecks(workshop),
-		...subscriberChecks(workshop),
-		...fieldChecks(workshop),
-		...webhookChecks(workshop),
+		...connectionChecks(context),
+		...authChecks(context),
+		...listChecks(context),
+		...subscriberChecks(context),
+		...fieldChecks(context),
+		...webhookChecks(context),
 		...reportChecks(),
-		...sendChecks(workshop),
+		...sendChecks(context),
 	];
 }

@@ -1,7 +1,7 @@
 /** Runs the checks one after the other, always cleans up, and sums up. */
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
+import { said } from './assertions.js';
 import type { Answer, Ask, Caller } from './caller.js';
-import { said } from './judge.js';
 import {
 	type Check,
 	type CheckResult,

@@ -4,6 +4,7 @@ import type { CommandContext } from '../frame/context.js';
 import { CliError, DeadlinePassed } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { type Caller, createCaller, delayed } from './caller.js';
+import { type CheckContext, createCheckContext } from './check-context.js';
 import { cleanUp, findThings, type Thing } from './cleanup.js';
 import { createLedger, type Ledger } from './ledger.js';
 import {
@@ -19,7 +20,6 @@ import { kinds, type RunNames } from './names.js';
 import { type Planned, planChecks, planGates, type Selection } from './plan.js';
 import { type ChecksRun, runChecks } from './run.js';
 import { cleaned, messageOf, nothing, since, sweep } from './sweep.js';
-import { createWorkshop, type Workshop } from './workshop.js';
 
 export interface SessionOptions {
 	names: RunNames;
@@ -104,8 +104,8 @@ export async function runCleanup(cx: CommandContext, options: SessionOptions): P
 	const start = monotonicMicros();
 	const started = cx.clock.now();
 	const call = await callerOf(cx, options.signal);
-	const workshop = await workshopOf(cx, options, createLedger());
-	const gates = await runChecks({ ...checking(call, options.signal), planned: planGates(workshop) });
+	const context = await workshopOf(cx, options, createLedger());
+	const gates = await runChecks({ ...checking(call, options.signal), planned: planGates(context) });
 	const swept = gates.results.length > 0 ? nothing : await sweep(call, options.signal);
 	const checks = [...gates.results, ...swept.checks];
 	const whole = { checks, deviations: [], leftovers: swept.leftovers };
@@ -157,11 +157,11 @@ async function workshopOf(
 	cx: CommandContext,
 	{ names, mail, signal }: SessionOptions,
 	ledger: Ledger,
-): Promise<Workshop> {
+): Promise<CheckContext> {
 	const { target } = cx.dryRun ? { target: null } : await cx.connection();
 	// The owner of a database needs no token.
 	const hasToken = target?.kind !== 'remote' || target.token !== null;
-	return createWorkshop({ names, mail, signal, ledger, hasToken, connection: cx.connection });
+	return createCheckContext({ names, mail, signal, ledger, hasToken, connection: cx.connection });
 }
 
 function checking(call: Caller, signal: AbortSignal) {

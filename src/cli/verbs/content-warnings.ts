@@ -3,8 +3,8 @@
 import type { Content } from '../../api/content.js';
 import type { ContentFinding } from '../../content/lint.js';
 import type { CommandContext } from '../frame/context.js';
-import { sizeText } from '../render/amounts.js';
-import { counted, numberText } from '../render/counted.js';
+import { counted, numberText } from '../render/plurals.js';
+import { sizeText } from '../render/units.js';
 
 /** `bulk`: the mails are to have a link to unsubscribe; `of`: which content it is, where there are several. */
 export async function warnOfFindings(

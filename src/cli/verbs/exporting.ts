@@ -4,7 +4,7 @@ import type { WhenThere } from '../../tables/output-file.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { counted } from '../render/counted.js';
+import { counted } from '../render/plurals.js';
 
 const formats = ['csv', 'ndjson', 'json'] as const;
 export type ExportFormat = (typeof formats)[number];

@@ -37,7 +37,7 @@ export async function watched(
 		for (;;) {
 			const view = createView(cx.io.stdout);
 			const out = cx.outTo(view.stream, cx.out.format === 'ndjson' ? 'json' : cx.out.format);
-			const seen = await look({ ...cx, ...said.talk, out }).then(
+			const seen = await look({ ...cx, ...said.diagnostics, out }).then(
 				(code) => ({ code, failure: null }),
 				(error: unknown) => failureOf(cx, error),
 			);
@@ -115,7 +115,7 @@ function createSaid(cx: CommandContext) {
 		known.add(key);
 	};
 	return {
-		talk: {
+		diagnostics: {
 			note: async (text) => once(text, () => cx.note(text)),
 			hint: async (hint) => once(hint, () => cx.hint(hint)),
 			warn: async (text, ...hints) => once(text, () => cx.warn(text, ...hints)),

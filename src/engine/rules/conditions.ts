@@ -1,7 +1,7 @@
 /** Which subscribers meet a condition. Pure. */
 import { type Day, dayOf, type Micros, parseDateTime } from '../../api/datetime.js';
 import { type Condition, isDay, numberOf, type Operator } from '../../api/schema/conditions.js';
-import { foldCase } from './folding.js';
+import { foldCase } from './case-folding.js';
 import { metaText } from './meta.js';
 
 /** The values of a subscriber that conditions are about. */

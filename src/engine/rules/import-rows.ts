@@ -8,7 +8,7 @@ import type { MetaValue } from '../../api/records.js';
 import { texts } from '../../api/schema/texts.js';
 import { maxMetaBytes, meta } from '../../api/subscribers.js';
 import { importedReason, type SuppressionReason } from '../../api/suppressions.js';
-import { foldedColumn } from './folding.js';
+import { foldedColumn } from './case-folding.js';
 import { type Activation, strongest } from './subscription.js';
 
 /** `null` keeps the stored value. */

@@ -9,8 +9,8 @@ import ipaddr from 'ipaddr.js';
 import type { Micros } from '../../api/datetime.js';
 import type { HttpRequest } from '../messages.js';
 import { type Exchange, LazyAbortController } from './exchange.js';
-import { createFeed, createFeedQueue, type Feed } from './feed.js';
 import type { Limits, Share } from './limits.js';
+import { createFeed, createFeedQueue, type Feed } from './parser-feed.js';
 
 /** One connection. Requests of a pipeline are answered one after another, in order. */
 export interface Connection {

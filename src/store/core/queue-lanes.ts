@@ -2,7 +2,7 @@
 import type { MessageScope } from '../../api/capabilities.js';
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import type { Settlement } from '../queue.js';
-import { type GateRow, gateColumns, passGate } from './gates.js';
+import { enterWindow, type WindowRow, windowColumns } from './campaign-windows.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { lanes } from './submissions.js';
@@ -15,7 +15,7 @@ export interface OpenLanes {
 	canceled: number[];
 }
 
-interface LaneRow extends GateRow {
+interface LaneRow extends WindowRow {
 	is_due: number;
 }
 
@@ -31,7 +31,7 @@ function isDue({ dialect }: Sql, lane: string): string {
 async function through(sql: Sql, rows: readonly LaneRow[], now: Micros): Promise<OpenLanes['bulk']> {
 	const open: OpenLanes['bulk'] = [];
 	for (const row of rows) {
-		const { isOpen, leave_by } = await passGate(sql, row, now);
+		const { isOpen, leave_by } = await enterWindow(sql, row, now);
 		if (isOpen) open.push({ lane: row.seq, leave_by, isDue: row.is_due === 1 });
 	}
 	return open;
@@ -52,7 +52,7 @@ export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros)
 			// campaigns_open (last_leased_at)
 			() =>
 				sql.all<LaneRow & { state: string }>(
-					`SELECT seq, state, ${gateColumns}, ${isDue(sql, 'campaigns.seq')} AS is_due
+					`SELECT seq, state, ${windowColumns}, ${isDue(sql, 'campaigns.seq')} AS is_due
 					FROM campaigns
 					WHERE has_open_work = 1
 					ORDER BY last_leased_at, seq`,
@@ -72,11 +72,11 @@ export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros)
 	const rows =
 		'campaign' in scope
 			? await sql.all<LaneRow>(
-					`SELECT seq, ${gateColumns}, 1 AS is_due FROM campaigns WHERE id = ? AND state = 'released'`,
+					`SELECT seq, ${windowColumns}, 1 AS is_due FROM campaigns WHERE id = ? AND state = 'released'`,
 					scope.campaign,
 				)
 			: await sql.all<LaneRow>(
-					`SELECT g.seq, ${gateColumns}, 1 AS is_due
+					`SELECT g.seq, ${windowColumns}, 1 AS is_due
 					FROM submissions s
 					JOIN campaigns g ON g.seq = s.campaign_seq
 					WHERE s.id = ? AND g.state = 'released'`,

@@ -1,9 +1,9 @@
 /** Subscribers of a list: pages use counters where no filter needs a scan; rules apply to the row at hand. */
 import { emailKey } from '../../api/address.js';
 import type { SubscriberFilter } from '../../api/records.js';
+import { foldCase, foldedColumn } from '../../engine/rules/case-folding.js';
 import { erasedComplaint } from '../../engine/rules/erasure.js';
 import { duplicateAddress } from '../../engine/rules/errors.js';
-import { foldCase, foldedColumn } from '../../engine/rules/folding.js';
 import { changeMeta, checkMeta } from '../../engine/rules/meta.js';
 import { changeActivation, startActivation } from '../../engine/rules/subscription.js';
 import type { Command, Operations } from '../operations.js';

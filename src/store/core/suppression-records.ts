@@ -9,7 +9,7 @@ import type {
 	SuppressionFilter,
 	SuppressionReason,
 } from '../../api/suppressions.js';
-import { foldCase } from '../../engine/rules/folding.js';
+import { foldCase } from '../../engine/rules/case-folding.js';
 import { refusalOf } from '../../engine/rules/suppressions.js';
 import type { Command, Operations } from '../operations.js';
 import { openErased } from './erasures.js';

@@ -20,9 +20,9 @@ import type { Receipt } from './outcomes.js';
 import { createPipeline, type Pipeline } from './pipeline.js';
 import type { Place } from './place.js';
 import { createPools } from './pools.js';
-import { createRests } from './resting.js';
+import { createReusableReads } from './reusable-reads.js';
+import { cancel, cutOff, watchSilence } from './silent-connections.js';
 import { createSql } from './sql.js';
-import { cancel, cutOff, watchSilence } from './watch.js';
 
 export interface DatabaseOptions {
 	place: Place;
@@ -148,7 +148,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 	const { place, keys, lockTimeoutMs, isTrial, isReplica = false } = options;
 	const { server } = place;
 	const pools = createPools(place, options);
-	const rests = createRests(pools);
+	const rests = createReusableReads(pools);
 	// Looked into twice within the time for which a write waits.
 	const silenceMs = isReplica ? 1_000 : lockTimeoutMs / 4;
 	let connections = Math.floor(Math.random() * shards);

@@ -6,7 +6,7 @@
 import type Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
 import { endsTransaction, isBusy, sqliteCode, translateFailure } from './failures.js';
-import { createLogRoom } from './log-room.js';
+import { createLogRoom } from './wal-space.js';
 
 export interface Writer {
 	/** Runs `operate` in the next group. Rejects with its error, or with the error that failed the whole group. */

@@ -1,6 +1,6 @@
 // Which name server is asked: what is an address, and what is none.
 import { describe, expect, it } from 'vitest';
-import { createNames } from '../../../src/cli/doctor/names.js';
+import { createNames } from '../../../src/cli/doctor/dns.js';
 import { UsageError } from '../../../src/cli/frame/errors.js';
 
 describe('--name-server', () => {

@@ -7,7 +7,7 @@ import { judgeBounced } from '../../../src/cli/doctor/checks/queue.js';
 import { judgePace } from '../../../src/cli/doctor/checks/service.js';
 import { hintText, unnamed } from '../../../src/cli/frame/command-line.js';
 import { classify } from '../../../src/cli/frame/exit.js';
-import { sizeText, spanText, untilText } from '../../../src/cli/render/amounts.js';
+import { sizeText, spanText, untilText } from '../../../src/cli/render/units.js';
 
 const mib = 1024 ** 2;
 const gib = 1024 ** 3;

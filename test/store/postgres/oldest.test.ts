@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { serverChecks } from '../../../src/cli/doctor/checks/server.js';
-import type { Inspected } from '../../../src/cli/doctor/inspected.js';
+import type { Inspected } from '../../../src/cli/doctor/inspection.js';
 import type { Verdict } from '../../../src/cli/doctor/model.js';
 import type { Sql } from '../../../src/store/core/sql.js';
 import { oldestPostgres } from '../../../src/store/maintenance.js';

@@ -4,7 +4,7 @@ import { type Campaign, campaignState } from '../../../api/campaigns.js';
 import type { CampaignStatus, Campaigns } from '../../../api/capabilities.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
-import { counted, numberText } from '../../render/counted.js';
+import { counted, numberText } from '../../render/plurals.js';
 import { campaignPlace } from '../send/begin.js';
 import { describe, outcomesOf, progressOf } from '../send/report.js';
 import { campaignArg, findCampaign } from './find.js';

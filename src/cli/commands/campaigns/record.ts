@@ -12,7 +12,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { isTable } from '../../frame/globals.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
-import { numberText } from '../../render/counted.js';
+import { numberText } from '../../render/plurals.js';
 import { orNull } from '../../verbs/resolve.js';
 import { recipientsOf } from '../send/report.js';
 

@@ -9,7 +9,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 
 export const check = command({
 	name: 'check',

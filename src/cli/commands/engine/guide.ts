@@ -49,19 +49,19 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 export async function sayDns(cx: CommandContext): Promise<void> {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') return;
-	const [{ localChecks }, { chooseChecks, runChecks }, { patient }] = await Promise.all([
+	const [{ localChecks }, { chooseChecks, runChecks }, { timeoutAfter }] = await Promise.all([
 		import('../../doctor/local.js'),
 		import('../../doctor/run.js'),
-		import('../../doctor/patience.js'),
+		import('../../doctor/timeouts.js'),
 	]);
 	const named = namedTarget(cx.globals, cx.settings, cx.paths);
 	const { checks, close } = await localChecks(cx, target, {
-		surroundings: {
+		environment: {
 			line: (...words) => hintText(mailctl(...words), named),
 			isOffline: false,
 			isFull: false,
 			zone: cx.times.zone(),
-			patience: (ms) => patient(cx.signal, { ms, atMostMs: cx.settings.timeoutMs.value }),
+			timeout: (ms) => timeoutAfter(cx.signal, { ms, atMostMs: cx.settings.timeoutMs.value }),
 		},
 		nameServer: undefined,
 	});

@@ -9,7 +9,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { hinted } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 
 const options = {
 	from: { kind: 'path', placeholder: 'DB', summary: 'the database that is moved; that of --db by default' },

@@ -5,7 +5,7 @@ import type { CommandContext } from '../../frame/context.js';
 import type { QueueStats } from '../../frame/engine-state.js';
 import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
-import { counted, numberText } from '../../render/counted.js';
+import { counted, numberText } from '../../render/plurals.js';
 import { fitSentences } from '../../render/sentences.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 import { workOff } from '../work-off.js';

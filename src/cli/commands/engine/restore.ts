@@ -7,7 +7,7 @@ import { type Hint, mailctl, system } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal, UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 import type { Times } from '../../render/times.js';
 import { notOfServers, recordsOf } from './backup.js';
 import { inUse } from './in-use.js';

@@ -1,8 +1,8 @@
 /** `mailctl engine status`: the contents and the setup of the database. */
 import { command } from '../../frame/command.js';
 import type { EngineStatus } from '../../frame/engine-state.js';
-import { sizeText } from '../../render/amounts.js';
 import { type Columns, column } from '../../render/columns.js';
+import { sizeText } from '../../render/units.js';
 import { sayOutdated } from '../../verbs/retention.js';
 import { pauseLine, withMoments } from './pause.js';
 

@@ -3,7 +3,7 @@
 import type { CampaignStatus, Campaigns } from '../../../api/capabilities.js';
 import { isForbidden } from '../../../api/errors.js';
 import type { CommandContext } from '../../frame/context.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 import { walk } from '../../verbs/listing.js';
 
 /**

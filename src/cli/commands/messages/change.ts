@@ -7,7 +7,7 @@ import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
-import { agreeToAll, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/several.js';
+import { agreeToAll, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/bulk.js';
 import { existing, messageColumns, uuidOf } from './shown.js';
 
 type Action = 'cancel' | 'retry';

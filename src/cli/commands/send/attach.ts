@@ -9,7 +9,7 @@ import type { Content } from '../../../api/content.js';
 import type { FileToSend } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { sizeText } from '../../render/amounts.js';
+import { sizeText } from '../../render/units.js';
 import { mediaTypeOf } from './media-types.js';
 
 /** In the order given. Throws `UsageError` that names the file. */

@@ -18,7 +18,7 @@ import {
 import type { ComposedMessage } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import type { Foreseen } from '../../verbs/foreseen.js';
+import type { Foreseen } from '../../verbs/dry-run.js';
 import { walk } from '../../verbs/listing.js';
 import { subscribersByKey } from '../subscribers/walk.js';
 import { cannotBeSent, type Finding, type Findings } from './findings.js';

@@ -16,7 +16,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { isStream } from '../../frame/sources.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 import { walk } from '../../verbs/listing.js';
 import { namedIn, readAttachments, uploadAttachments } from './attach.js';
 import { assertAllowed, assertFindings, Survey, showPlan } from './audience.js';

@@ -12,7 +12,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { isStream } from '../../frame/sources.js';
-import { counted, numberText } from '../../render/counted.js';
+import { counted, numberText } from '../../render/plurals.js';
 import { uploadAttachments } from './attach.js';
 import {
 	assertAllowed,
@@ -36,7 +36,6 @@ import {
 	withNamed,
 } from './findings.js';
 import { linted, warnOfContent, warnOfLinks } from './lint.js';
-import { assertNamed } from './misnamed.js';
 import type { SendOptions } from './options.js';
 import {
 	type Addressee,
@@ -61,6 +60,7 @@ import {
 	placeToTell,
 	sourceName,
 } from './source.js';
+import { assertNoUnknownColumns } from './unknown-columns.js';
 
 /** A table, and what its rows are to be sent. */
 interface TableSending {
@@ -104,7 +104,7 @@ async function withTable<T>(
 	const table = await openTableRows(cx, input, { map: options.map, encoding: options.encoding });
 	try {
 		const strict = options.strictVars ?? true;
-		if (strict) await assertNamed(cx, prepared, table);
+		if (strict) await assertNoUnknownColumns(cx, prepared, table);
 		const columns = table.columns.variables.map(({ name }) => name);
 		return await use({ ...asked, prepared: await linted(cx, prepared, { columns, strict }), table });
 	} finally {

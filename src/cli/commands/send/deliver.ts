@@ -12,7 +12,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { parseRate } from '../../frame/values.js';
-import { numberText } from '../../render/counted.js';
+import { numberText } from '../../render/plurals.js';
 import { doNotRepeat, queuePaused } from '../../verbs/refusals.js';
 import type { SendOptions } from './options.js';
 import {

@@ -9,7 +9,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { classify, exits, hinted } from '../../frame/exit.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 import { deploymentOf } from './begin.js';
 import type { CampaignDelivery, CampaignOutcome, CampaignPlace } from './place.js';
 

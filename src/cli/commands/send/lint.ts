@@ -7,7 +7,7 @@ import { suggest } from '../../../api/suggest.js';
 import { hasDefault, usedVariables, variableNames } from '../../../api/variables.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 import { walk } from '../../verbs/listing.js';
 import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 

@@ -19,7 +19,7 @@ import { type ExitCode, exits } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { cleanLines } from '../../render/clean.js';
-import { type Foreseen, unchecked } from '../../verbs/foreseen.js';
+import { type Foreseen, unchecked } from '../../verbs/dry-run.js';
 import { walk } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import { findInAllLists } from '../subscribers/walk.js';

@@ -7,7 +7,7 @@ import { microsPerMs } from '../../../api/datetime.js';
 import { type Hint, joinHints, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { counted, numberText } from '../../render/counted.js';
+import { counted, numberText } from '../../render/plurals.js';
 import type { Times } from '../../render/times.js';
 import type { SendOptions } from './options.js';
 

@@ -7,7 +7,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined } from '../../frame/errors.js';
 import { classify, type ExitCode, exits } from '../../frame/exit.js';
 import { inputName, isStream } from '../../frame/sources.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 import { assertAllowed } from './audience.js';
 import { assertCanDeliver } from './deliver.js';
 import { type Found, withNamed } from './findings.js';

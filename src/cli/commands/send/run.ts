@@ -7,7 +7,7 @@ import { CliError, UsageError } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
 import { parseRate } from '../../frame/values.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 import { lookUpCampaign } from '../campaigns/find.js';
 import { detailOf, showDetail } from '../campaigns/record.js';
 import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './deliver.js';

@@ -7,7 +7,7 @@ import { iterateSlices } from '../../../api/pages.js';
 import type { List } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { counted, numberText } from '../../render/counted.js';
+import { counted, numberText } from '../../render/plurals.js';
 import { readConditions } from '../../verbs/conditions.js';
 import { resolveList } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/find.js';

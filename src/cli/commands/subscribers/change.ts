@@ -10,10 +10,10 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
+import { agreeToAll, deleteEach, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/bulk.js';
 import { maybeCreated } from '../../verbs/changing.js';
-import { foresee } from '../../verbs/foreseen.js';
+import { foresee } from '../../verbs/dry-run.js';
 import { explained, type Refused } from '../../verbs/refusals.js';
-import { agreeToAll, deleteEach, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/several.js';
 import {
 	findSubscriber,
 	type InList,

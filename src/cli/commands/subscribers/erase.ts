@@ -5,7 +5,7 @@ import { command } from '../../frame/command.js';
 import { mailctl, system } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { answer } from '../../render/columns.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 import { assertAddress } from '../../verbs/address-faults.js';
 import { assertThere, missing, orNull } from '../../verbs/resolve.js';
 import { findInAllLists } from './walk.js';

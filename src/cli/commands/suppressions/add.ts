@@ -14,8 +14,8 @@ import { type Hint, mailctl, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
+import { eachOf } from '../../verbs/bulk.js';
 import { explained } from '../../verbs/refusals.js';
-import { eachOf } from '../../verbs/several.js';
 import { addressesArg, describeAddresses, readAddresses } from './addresses.js';
 import { expiresOption, listOf, parseExpires, suppressionColumns } from './filters.js';
 

@@ -2,7 +2,7 @@
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { assertAddress } from '../../verbs/address-faults.js';
-import { nameOrCount, namesOf } from '../../verbs/several.js';
+import { nameOrCount, namesOf } from '../../verbs/bulk.js';
 
 /** The argument of `add` and `remove`. */
 export const addressesArg = {

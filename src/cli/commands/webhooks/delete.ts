@@ -5,7 +5,7 @@ import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
-import { agreeToAll, deleteEach, findEach, nameOrCount } from '../../verbs/several.js';
+import { agreeToAll, deleteEach, findEach, nameOrCount } from '../../verbs/bulk.js';
 import { findWebhook } from './find.js';
 
 export const deletion = command({

@@ -5,7 +5,7 @@ import type { Webhook } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { Column } from '../../render/columns.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 import type { Times } from '../../render/times.js';
 import { orNull } from '../../verbs/resolve.js';
 

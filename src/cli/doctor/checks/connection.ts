@@ -3,8 +3,8 @@ import { lookup } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
 import type { Clock } from '../../../api/datetime.js';
 import { judgeCertificate, lookAtCertificate } from '../certificate.js';
-import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
-import { saidBy } from '../patience.js';
+import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
+import { firstError } from '../timeouts.js';
 
 /** Where a deployment is, and how the client gets there. */
 export interface WayOptions {
@@ -19,9 +19,9 @@ export interface WayOptions {
 }
 
 /** `connection.…`; the certificate only of https, and where there is a connection. */
-export function connectionChecks(way: WayOptions, surroundings: Surroundings): Check[] {
+export function connectionChecks(way: WayOptions, environment: CheckEnvironment): Check[] {
 	const { baseUrl, isProxied } = way;
-	const { isOffline, patience } = surroundings;
+	const { isOffline, timeout } = environment;
 	const asked = (judge: () => Promise<Verdict>) => async () => {
 		if (isOffline) return skipped('--offline asks no other machine');
 		return isProxied ? skipped('a proxy is in between') : judge();
@@ -31,11 +31,11 @@ export function connectionChecks(way: WayOptions, surroundings: Surroundings): C
 	// Each step runs once, and none after a failed one: a cause is reported once.
 	const lookingUp = once(() => lookUp(host));
 	const knocking = once(async () =>
-		(await lookingUp()).level === 'ok' ? knock(host, port, patience()) : skipped('there is no such name'),
+		(await lookingUp()).level === 'ok' ? knock(host, port, timeout()) : skipped('there is no such name'),
 	);
 	const shaking = async () =>
 		(await knocking()).level === 'ok'
-			? shakeHands({ host, port }, way, patience())
+			? shakeHands({ host, port }, way, timeout())
 			: skipped('there is no connection');
 	return [
 		{ name: 'connection.url', run: async () => judgeUrl(way) },
@@ -102,7 +102,7 @@ function knock(host: string, port: number, signal: AbortSignal): Promise<Verdict
 		};
 		socket.once('connect', () => end(ok(`${host}:${port} takes connections`)));
 		socket.once('error', (error) => {
-			const why = signal.aborted ? saidBy(signal.reason) : saidBy(error);
+			const why = signal.aborted ? firstError(signal.reason) : firstError(error);
 			end(problem(`${host}:${port}: ${why}`, 'look whether the service runs, and at firewalls on the way'));
 		});
 	});
@@ -125,7 +125,7 @@ async function shakeHands(
 		});
 	} catch (error) {
 		return problem(
-			`no TLS with ${server.host}:${server.port}: ${saidBy(error)}`,
+			`no TLS with ${server.host}:${server.port}: ${firstError(error)}`,
 			'look at the scheme of the base URL',
 		);
 	}

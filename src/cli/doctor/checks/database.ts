@@ -3,11 +3,11 @@ import { constants } from 'node:fs';
 import { access, realpath, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
-import { gibibyte, mebibyte, sizeText, spanText } from '../../render/amounts.js';
 import { momentText } from '../../render/times.js';
-import type { Inspected, InspectedDatabase } from '../inspected.js';
-import { nothingToLookInto } from '../looking.js';
-import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
+import { gibibyte, mebibyte, sizeText, spanText } from '../../render/units.js';
+import { noContents } from '../contents-checks.js';
+import type { Inspected, InspectedDatabase } from '../inspection.js';
+import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
 
 /**
  * A MiB takes a millisecond of CPU and, from a slow disk, ten; meanwhile SQLite hears no signal. Beyond, only when asked
@@ -22,10 +22,10 @@ const clockSlack: Micros = 300 * microsPerSecond;
 export function databaseChecks(
 	found: Inspected,
 	clock: Clock,
-	{ line, zone, isFull }: Surroundings,
+	{ line, zone, isFull }: CheckEnvironment,
 ): Check[] {
 	const opened = (judge: (database: InspectedDatabase) => Verdict | Promise<Verdict>) => async () =>
-		found.kind === 'open' ? judge(found.database) : nothingToLookInto(found);
+		found.kind === 'open' ? judge(found.database) : noContents(found);
 	return [
 		{ name: 'database.file', run: () => judgeFile(found, line) },
 		{ name: 'database.schema', run: opened(({ schema }) => judgeSchema(schema, line)) },
@@ -51,7 +51,7 @@ export function databaseChecks(
 	];
 }
 
-type Line = Surroundings['line'];
+type Line = CheckEnvironment['line'];
 
 async function judgeFile(found: Inspected, line: Line): Promise<Verdict> {
 	switch (found.kind) {
@@ -123,7 +123,7 @@ export function judgeSchema({ found, known }: InspectedDatabase['schema'], line:
 
 function judgeSoundness(
 	{ bytes, findDamage }: InspectedDatabase,
-	{ line, isFull }: Pick<Surroundings, 'line' | 'isFull'>,
+	{ line, isFull }: Pick<CheckEnvironment, 'line' | 'isFull'>,
 ): Verdict {
 	if (!isFull && bytes.file > quickBytes)
 		return skipped(

@@ -1,19 +1,25 @@
 /** The DNS records of the sender domains, as receivers of the mail see them. */
 
 import { domainOf } from '../../../api/address.js';
-import type { PublishedKey } from '../inspected.js';
-import type { Look } from '../looking.js';
-import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
-import type { Looked, Names } from '../names.js';
+import type { ContentsCheck } from '../contents-checks.js';
+import type { Looked, Names } from '../dns.js';
+import type { PublishedKey } from '../inspection.js';
+import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
 import { isLoopback } from './connection.js';
 import { domainsOf, parentsOf } from './domains.js';
 
-type Line = Surroundings['line'];
+type Line = CheckEnvironment['line'];
 
 /** `dns.…`: a verdict for each domain. A query without an answer is skipped: it proves nothing about the domain. */
-export function dnsChecks(look: Look, names: Names, { line, isOffline }: Surroundings): Check[] {
-	const asked: Look = (judge) =>
-		look(async (contents) => (isOffline ? skipped('--offline asks no other machine') : judge(contents)));
+export function dnsChecks(
+	ofContents: ContentsCheck,
+	names: Names,
+	{ line, isOffline }: CheckEnvironment,
+): Check[] {
+	const asked: ContentsCheck = (judge) =>
+		ofContents(async (contents) =>
+			isOffline ? skipped('--offline asks no other machine') : judge(contents),
+		);
 	return [
 		{
 			name: 'dns.dkim',

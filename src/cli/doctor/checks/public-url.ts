@@ -1,17 +1,20 @@
 /** Whether the host in links of mails answers, as far as this machine can tell. */
-import type { Look } from '../looking.js';
-import { type Check, ok, type Surroundings, skipped, type Verdict, warning } from '../model.js';
-import { saidBy } from '../patience.js';
+import type { ContentsCheck } from '../contents-checks.js';
+import { type Check, type CheckEnvironment, ok, skipped, type Verdict, warning } from '../model.js';
+import { firstError } from '../timeouts.js';
 
 /** `connection.public-url`. */
-export function publicUrlChecks(look: Look, { line, isOffline, patience }: Surroundings): Check[] {
+export function publicUrlChecks(
+	ofContents: ContentsCheck,
+	{ line, isOffline, timeout }: CheckEnvironment,
+): Check[] {
 	return [
 		{
 			name: 'connection.public-url',
-			run: look(async ({ settings }) => {
+			run: ofContents(async ({ settings }) => {
 				if (isOffline) return skipped('--offline asks no other machine');
 				const { publicUrl } = await settings();
-				return publicUrl === null ? skipped('no public URL is set') : visit(publicUrl, { line, patience });
+				return publicUrl === null ? skipped('no public URL is set') : visit(publicUrl, { line, timeout });
 			}),
 		},
 	];
@@ -23,9 +26,9 @@ export function publicUrlChecks(look: Look, { line, isOffline, patience }: Surro
  */
 async function visit(
 	publicUrl: string,
-	{ line, patience }: Pick<Surroundings, 'line' | 'patience'>,
+	{ line, timeout }: Pick<CheckEnvironment, 'line' | 'timeout'>,
 ): Promise<Verdict> {
-	const limit = patience();
+	const limit = timeout();
 	try {
 		const { status, body } = await fetch(`${publicUrl}/healthz`, { redirect: 'manual', signal: limit });
 		await body?.cancel();
@@ -33,7 +36,7 @@ async function visit(
 		return warning(`${publicUrl} answers ${status}: links in mails lead nowhere`, line('serve'));
 	} catch (error) {
 		const why = limit.aborted ? limit.reason : causeOf(error);
-		return warning(`this machine gets no answer from ${publicUrl}: ${saidBy(why)}`, line('serve'));
+		return warning(`this machine gets no answer from ${publicUrl}: ${firstError(why)}`, line('serve'));
 	}
 }
 

@@ -4,24 +4,24 @@ import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../..
 import { causeOf, heldReason, type PauseCause, pausedBy } from '../../../api/pauses.js';
 import type { MessageState } from '../../../api/records.js';
 import type { QueueState } from '../../../store/queue.js';
-import { spanText, untilText } from '../../render/amounts.js';
-import { counted, numberText, shareText } from '../../render/counted.js';
+import { counted, numberText, shareText } from '../../render/plurals.js';
 import { momentText } from '../../render/times.js';
-import type { Look } from '../looking.js';
-import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
+import { spanText, untilText } from '../../render/units.js';
+import type { ContentsCheck } from '../contents-checks.js';
+import { type Check, type CheckEnvironment, ok, problem, type Verdict, warning } from '../model.js';
 
-type Line = Surroundings['line'];
+type Line = CheckEnvironment['line'];
 
 /** `queue.…`; reasons for a full stop come first. */
 export function queueChecks(
-	look: Look,
+	ofContents: ContentsCheck,
 	clock: Clock,
-	{ line, zone }: Pick<Surroundings, 'line' | 'zone'>,
+	{ line, zone }: Pick<CheckEnvironment, 'line' | 'zone'>,
 ): Check[] {
 	// It walks everything that waits: once for all of them.
 	let asked: Promise<QueueState> | null = null;
 	const judged = (judge: (state: QueueState, around: Around) => Verdict | readonly Verdict[]) =>
-		look(async ({ queue }) => {
+		ofContents(async ({ queue }) => {
 			asked ??= queue();
 			return judge(await asked, { now: clock.now(), line, zone });
 		});
@@ -33,7 +33,7 @@ export function queueChecks(
 		{ name: 'queue.unfinished', run: judged(judgeUnfinished) },
 		{ name: 'queue.deferred', run: judged(judgeDeferred) },
 		{ name: 'queue.uncertain', run: judged(judgeUncertain) },
-		{ name: 'queue.bounced', run: look(async ({ lately }) => judgeBounced(await lately(), line)) },
+		{ name: 'queue.bounced', run: ofContents(async ({ lately }) => judgeBounced(await lately(), line)) },
 	];
 }
 

@@ -1,9 +1,9 @@
 /** Secrets of the database: wrapped, by a key that is given, or not. */
 
 import type { SecretCount } from '../../frame/connection.js';
-import { counted } from '../../render/counted.js';
-import type { Look } from '../looking.js';
-import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
+import { counted } from '../../render/plurals.js';
+import type { ContentsCheck } from '../contents-checks.js';
+import { type Check, type CheckEnvironment, ok, problem, type Verdict, warning } from '../model.js';
 
 /** The keys of the environment as they were read: by their ids, the first wraps. */
 export interface GivenKeys {
@@ -13,11 +13,18 @@ export interface GivenKeys {
 }
 
 /** `settings.secrets`. */
-export function secretsCheck(look: Look, keys: GivenKeys, { line }: Pick<Surroundings, 'line'>): Check {
-	return { name: 'settings.secrets', run: look(async ({ secrets }) => judge(await secrets(), keys, line)) };
+export function secretsCheck(
+	ofContents: ContentsCheck,
+	keys: GivenKeys,
+	{ line }: Pick<CheckEnvironment, 'line'>,
+): Check {
+	return {
+		name: 'settings.secrets',
+		run: ofContents(async ({ secrets }) => judge(await secrets(), keys, line)),
+	};
 }
 
-function judge(counts: readonly SecretCount[], keys: GivenKeys, line: Surroundings['line']): Verdict {
+function judge(counts: readonly SecretCount[], keys: GivenKeys, line: CheckEnvironment['line']): Verdict {
 	if (keys.problem !== null)
 		return problem(keys.problem, 'one key a line, 32 bytes in hex: openssl rand -hex 32');
 	const unknown = counts.find(({ key }) => key !== null && keys.given.every(({ id }) => id !== key));

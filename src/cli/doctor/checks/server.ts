@@ -1,10 +1,10 @@
 /** A database of PostgreSQL: its server, how durable its commits are, and what is left of its connections. */
 import { type Micros, microsPerSecond } from '../../../api/datetime.js';
 import { oldestPostgres, type ReplicaFacts } from '../../../store/maintenance.js';
-import { sizeText, spanText } from '../../render/amounts.js';
-import type { Inspected, InspectedServer } from '../inspected.js';
-import { nothingToLookInto } from '../looking.js';
-import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
+import { sizeText, spanText } from '../../render/units.js';
+import { noContents } from '../contents-checks.js';
+import type { Inspected, InspectedServer } from '../inspection.js';
+import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
 import { closedFix, judgeSchema } from './database.js';
 
 const clockSlack: Micros = 2 * microsPerSecond;
@@ -12,9 +12,9 @@ const clockSlack: Micros = 2 * microsPerSecond;
 const mostBehind: Micros = 5 * microsPerSecond;
 
 /** `database.…` of a server; all but the first are skipped where it cannot be looked into. */
-export function serverChecks(found: Inspected, { line }: Pick<Surroundings, 'line'>): Check[] {
+export function serverChecks(found: Inspected, { line }: Pick<CheckEnvironment, 'line'>): Check[] {
 	const opened = (judge: (database: InspectedServer) => Verdict) => async () =>
-		found.kind === 'server' ? judge(found.database) : nothingToLookInto(found);
+		found.kind === 'server' ? judge(found.database) : noContents(found);
 	return [
 		{ name: 'database.server', run: async () => judgeServer(found, line) },
 		{ name: 'database.schema', run: opened(({ schema }) => judgeSchema(schema, line)) },
@@ -53,7 +53,7 @@ function judgeReplica({ host, failure, isOther, isReplica, behind }: ReplicaFact
 		: ok(`${says} is of the same system, ${late}`);
 }
 
-function judgeServer(found: Inspected, line: Surroundings['line']): Verdict {
+function judgeServer(found: Inspected, line: CheckEnvironment['line']): Verdict {
 	if (found.kind === 'missing')
 		return problem(`there is no database at ${found.path}`, line('engine', 'init', '--db', found.path));
 	if (found.kind === 'closed') return problem(found.message, closedFix(found.code));

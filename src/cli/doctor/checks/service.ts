@@ -5,10 +5,10 @@ import { ApiError } from '../../../api/errors.js';
 import { isRecord } from '../../../api/json.js';
 import { causeOf } from '../../../api/pauses.js';
 import type { WireExchange, WireResponse } from '../../../api/wire.js';
-import { spanText } from '../../render/amounts.js';
-import { announced, isPage, jsonOf, short, textOf } from '../answers.js';
-import { type Check, ok, problem, type Surroundings, skipped, type Verdict, warning } from '../model.js';
-import { saidBy } from '../patience.js';
+import { spanText } from '../../render/units.js';
+import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
+import { firstError } from '../timeouts.js';
+import { descriptionOf, isPage, jsonOf, short, textOf } from '../untrusted-json.js';
 import { stepsOf } from './queue.js';
 
 /** How a deployment is asked. */
@@ -29,10 +29,10 @@ export interface ServiceOptions {
 type Heard = { kind: 'answer'; response: WireResponse; at: Micros } | { kind: 'silence'; why: string };
 
 /** `service.…`; each path is requested once for all checks. */
-export function serviceChecks(service: ServiceOptions, surroundings: Surroundings): Check[] {
-	const { isOffline, patience } = surroundings;
+export function serviceChecks(service: ServiceOptions, environment: CheckEnvironment): Check[] {
+	const { isOffline, timeout } = environment;
 	const ask = once(async (path: string, token: null | undefined): Promise<Heard> => {
-		const request = { method: 'GET', path, ...(token === null && { token }), signal: patience() };
+		const request = { method: 'GET', path, ...(token === null && { token }), signal: timeout() };
 		try {
 			const response = await service.exchange(request);
 			return { kind: 'answer', response, at: service.clock.now() };
@@ -45,7 +45,7 @@ export function serviceChecks(service: ServiceOptions, surroundings: Surrounding
 	const lists = () => ask('/sub/lists/?page_size=1', undefined);
 	const isOurs = async () => {
 		const heard = await root();
-		return heard.kind === 'answer' && announced(heard.response) !== null;
+		return heard.kind === 'answer' && descriptionOf(heard.response) !== null;
 	};
 	const asked = (judge: () => Promise<Verdict>) => async () =>
 		isOffline ? skipped('--offline asks no other machine') : judge();
@@ -85,7 +85,7 @@ export function serviceChecks(service: ServiceOptions, surroundings: Surrounding
 		},
 		{
 			name: 'service.queue',
-			run: ofOurs(async () => judgeQueue(await service.whyPaused(patience()).catch(silent))),
+			run: ofOurs(async () => judgeQueue(await service.whyPaused(timeout()).catch(silent))),
 		},
 	];
 }
@@ -123,7 +123,7 @@ function judgeAnswer(heard: Heard): Verdict {
 }
 
 function judgeKind(response: WireResponse): Verdict {
-	const found = announced(response);
+	const found = descriptionOf(response);
 	if (found === null) return ok('not a mailctl server: what is ours beyond the API is not there');
 	return ok(`mailctl ${found.version} with ${found.extensions.join(', ') || 'no extensions'}`);
 }
@@ -194,8 +194,8 @@ function silent(): undefined {
 }
 
 function whyOf(error: unknown, signal: AbortSignal): string {
-	if (signal.aborted) return saidBy(signal.reason);
-	return error instanceof ApiError ? error.message : saidBy(error);
+	if (signal.aborted) return firstError(signal.reason);
+	return error instanceof ApiError ? error.message : firstError(error);
 }
 
 /** Requests each path once for all checks. */

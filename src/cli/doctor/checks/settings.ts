@@ -1,18 +1,18 @@
 /** The settings of a database: those missing before mail can go out, and those that should not be used. */
 import { isTimeZone } from '../../../api/datetime.js';
-import type { InspectedSettings, InspectedSmtp } from '../inspected.js';
-import type { Look } from '../looking.js';
-import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
+import type { ContentsCheck } from '../contents-checks.js';
+import type { InspectedSettings, InspectedSmtp } from '../inspection.js';
+import { type Check, type CheckEnvironment, ok, problem, type Verdict, warning } from '../model.js';
 import { isLoopback } from './connection.js';
 
-type Line = Surroundings['line'];
+type Line = CheckEnvironment['line'];
 
 /** `settings.…`: a verdict on each setting, in the order one sets up a database. */
-export function settingsChecks(look: Look, { line }: Pick<Surroundings, 'line'>): Check[] {
+export function settingsChecks(ofContents: ContentsCheck, { line }: Pick<CheckEnvironment, 'line'>): Check[] {
 	const judged = (judge: (settings: InspectedSettings, line: Line) => Verdict) =>
-		look(async ({ settings }) => judge(await settings(), line));
+		ofContents(async ({ settings }) => judge(await settings(), line));
 	return [
-		{ name: 'settings.senders', run: look(async ({ senders }) => judgeSenders(await senders(), line)) },
+		{ name: 'settings.senders', run: ofContents(async ({ senders }) => judgeSenders(await senders(), line)) },
 		{ name: 'settings.smtp', run: judged(({ smtp }) => judgeSmtp(smtp, line)) },
 		{ name: 'settings.public-url', run: judged(judgePublicUrl) },
 		{ name: 'settings.bounces', run: judged(judgeBounces) },

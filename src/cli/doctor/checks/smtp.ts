@@ -2,16 +2,20 @@
 import type { Clock } from '../../../api/datetime.js';
 import type { SmtpTest } from '../../frame/connection.js';
 import { judgeCertificate, lookAtCertificate } from '../certificate.js';
-import type { InspectedSmtp } from '../inspected.js';
-import type { Look } from '../looking.js';
-import { type Check, ok, problem, type Surroundings, skipped, type Verdict } from '../model.js';
-import { mailServerMs, saidBy } from '../patience.js';
+import type { ContentsCheck } from '../contents-checks.js';
+import type { InspectedSmtp } from '../inspection.js';
+import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict } from '../model.js';
 import { startTls } from '../start-tls.js';
+import { firstError, mailServerMs } from '../timeouts.js';
 
 /** `smtp.login` and `smtp.certificate`. */
-export function smtpChecks(look: Look, clock: Clock, { line, isOffline, patience }: Surroundings): Check[] {
+export function smtpChecks(
+	ofContents: ContentsCheck,
+	clock: Clock,
+	{ line, isOffline, timeout }: CheckEnvironment,
+): Check[] {
 	const asked = (judge: (smtp: InspectedSmtp, test: TrySmtp) => Promise<Verdict>) =>
-		look(async ({ settings, testSmtp }) => {
+		ofContents(async ({ settings, testSmtp }) => {
 			if (isOffline) return skipped('--offline asks no other machine');
 			const { smtp } = await settings();
 			return smtp === null ? skipped('no mail server is set') : judge(smtp, testSmtp);
@@ -19,9 +23,9 @@ export function smtpChecks(look: Look, clock: Clock, { line, isOffline, patience
 	return [
 		{
 			name: 'smtp.login',
-			run: asked((smtp, test) => logIn(smtp, { test, patience, line })),
+			run: asked((smtp, test) => logIn(smtp, { test, timeout, line })),
 		},
-		{ name: 'smtp.certificate', run: asked((smtp) => judgeServer(smtp, { clock, patience, line })) },
+		{ name: 'smtp.certificate', run: asked((smtp) => judgeServer(smtp, { clock, timeout, line })) },
 	];
 }
 
@@ -29,17 +33,17 @@ type TrySmtp = (signal: AbortSignal) => Promise<SmtpTest>;
 
 async function logIn(
 	{ host, port }: InspectedSmtp,
-	{ test, patience, line }: Pick<Surroundings, 'patience' | 'line'> & { test: TrySmtp },
+	{ test, timeout, line }: Pick<CheckEnvironment, 'timeout' | 'line'> & { test: TrySmtp },
 ): Promise<Verdict> {
-	const limit = patience(mailServerMs);
+	const limit = timeout(mailServerMs);
 	const tested = await test(limit);
 	if (tested.ok || !limit.aborted) return judgeTest(tested, line);
-	return problem(`${host}:${port}: ${saidBy(limit.reason)}`, line(...otherServer));
+	return problem(`${host}:${port}: ${firstError(limit.reason)}`, line(...otherServer));
 }
 
 function judgeTest(
 	{ host, port, user, ok: isIn, reply, remedy, duration_ms }: SmtpTest,
-	line: Surroundings['line'],
+	line: CheckEnvironment['line'],
 ): Verdict {
 	const server = `${host}:${port}`;
 	if (isIn) return ok(`${server} lets ${user ?? 'this machine'} in (${duration_ms} ms)`);
@@ -53,10 +57,10 @@ const otherServer = ['engine', 'init', '--smtp', 'smtp://USER@HOST:587'];
 
 async function judgeServer(
 	{ host, port, security, ca }: InspectedSmtp,
-	{ clock, patience, line }: Pick<Surroundings, 'patience' | 'line'> & { clock: Clock },
+	{ clock, timeout, line }: Pick<CheckEnvironment, 'timeout' | 'line'> & { clock: Clock },
 ): Promise<Verdict> {
 	if (security === 'never') return skipped('TLS is not asked for (tls=never)');
-	const limit = patience(mailServerMs);
+	const limit = timeout(mailServerMs);
 	try {
 		const socket = security === 'implicit' ? null : await startTls({ host, port, signal: limit });
 		if (socket === 'refused')
@@ -78,10 +82,10 @@ async function judgeServer(
 			rename: 'smtp_url must use a name that it is for',
 		});
 	} catch (error) {
-		if (limit.aborted) return skipped(saidBy(limit.reason));
+		if (limit.aborted) return skipped(firstError(limit.reason));
 		const isUnreached = error instanceof Error && 'code' in error && 'syscall' in error;
 		// The check of the login reports the cause.
 		if (isUnreached) return skipped('the mail server is not reached');
-		return problem(`no certificate was seen: ${saidBy(error)}`);
+		return problem(`no certificate was seen: ${firstError(error)}`);
 	}
 }

@@ -2,23 +2,23 @@
 
 import { type Clock, type Micros, microsPerDay } from '../../../api/datetime.js';
 import { withoutSecrets } from '../../../api/quote.js';
-import { untilText } from '../../render/amounts.js';
-import { counted } from '../../render/counted.js';
+import { counted } from '../../render/plurals.js';
 import { momentText } from '../../render/times.js';
-import type { InspectedWebhook } from '../inspected.js';
-import type { Look } from '../looking.js';
-import { type Check, ok, problem, type Surroundings, type Verdict, warning } from '../model.js';
+import { untilText } from '../../render/units.js';
+import type { ContentsCheck } from '../contents-checks.js';
+import type { InspectedWebhook } from '../inspection.js';
+import { type Check, type CheckEnvironment, ok, problem, type Verdict, warning } from '../model.js';
 
 /** `webhooks.deliveries`: an answer for each webhook that something is wrong with. */
 export function webhookChecks(
-	look: Look,
+	ofContents: ContentsCheck,
 	clock: Clock,
-	around: Pick<Surroundings, 'line' | 'zone'>,
+	around: Pick<CheckEnvironment, 'line' | 'zone'>,
 ): Check[] {
 	return [
 		{
 			name: 'webhooks.deliveries',
-			run: look(async ({ webhooks }) => {
+			run: ofContents(async ({ webhooks }) => {
 				const all = await webhooks();
 				const found = all.map((webhook) => judgeWebhook(webhook, { now: clock.now(), ...around }));
 				const complaints = found.filter((verdict) => verdict !== null);
@@ -37,7 +37,7 @@ export function webhookChecks(
 /** Null: no complaint. */
 function judgeWebhook(
 	{ id, url, stopped, failedLately, deliveredLately, oldestRetried }: InspectedWebhook,
-	{ now, line, zone }: { now: Micros } & Pick<Surroundings, 'line' | 'zone'>,
+	{ now, line, zone }: { now: Micros } & Pick<CheckEnvironment, 'line' | 'zone'>,
 ): Verdict | null {
 	const name = `webhook ${id} (${withoutSecrets(url)})`;
 	if (stopped !== null) {

@@ -1,9 +1,9 @@
 /** Read-only checks of every collection: shape, pages, one record, an unknown id. */
-import { expectObject, expectRefusal, isSame, judgeRecord, judgeRecords } from '../judge.js';
+import { expectObject, expectRecord, expectRecords, expectRefusal, isSame } from '../assertions.js';
+import { unknownId } from '../check-context.js';
 import { Broken, type Check, type Group, type Probe, Skipped } from '../model.js';
 import { judgeFirstPage, judgePaging, type ReadPage, readPage, withQuery } from '../pages.js';
 import { type Shape, shown } from '../shapes.js';
-import { unknownId } from '../workshop.js';
 
 export interface Collection {
 	group: Group;
@@ -32,7 +32,7 @@ export function collectionChecks(collection: Collection): Check[] {
 		check('page', `the collection has the documented shape`, async (probe, path) => {
 			const page = await readPage(probe, path);
 			judgeFirstPage(probe, page);
-			judgeRecords(probe, shape, page.results, one);
+			expectRecords(probe, shape, page.results, one);
 			return seen(page);
 		}),
 		check('paging', 'its pages follow one another', async (probe, path) => {
@@ -47,7 +47,7 @@ export function collectionChecks(collection: Collection): Check[] {
 			if (first === undefined) throw new Skipped(`there is no ${one}`);
 			const id = first['id'];
 			const record = await expectObject(probe, { method: 'GET', path: `${path}${String(id)}/` }, 200);
-			judgeRecord(probe, shape, record, `${one} ${shown(id)}`);
+			expectRecord(probe, shape, record, `${one} ${shown(id)}`);
 			if (!isSame(record['id'], id)) throw new Broken(`asked for ${shown(id)}, ${shown(record['id'])} came`);
 			for (const key of ['name', 'email', 'variable', 'url', 'date_created'])
 				if (!isSame(record[key], first[key]))

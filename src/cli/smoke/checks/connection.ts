@@ -1,11 +1,11 @@
 /** Checks that the deployment answers, what service it is, and that it checks tokens. */
 import { ApiError } from '../../../api/errors.js';
-import { expectRefusal, expectStatus, said } from '../judge.js';
+import { expectRefusal, expectStatus, said } from '../assertions.js';
+import { type CheckContext, paths } from '../check-context.js';
 import { type Check, Halted, type Probe, Skipped } from '../model.js';
-import { paths, type Workshop } from '../workshop.js';
 
 /** The first is a gate (see `planChecks`): without an answer it throws `Halted`, and nothing else is checked. */
-export function connectionChecks(workshop: Workshop): Check[] {
+export function connectionChecks(context: CheckContext): Check[] {
 	return [
 		{
 			id: 'connection.reachable',
@@ -24,7 +24,7 @@ export function connectionChecks(workshop: Workshop): Check[] {
 			title: 'what it says of itself is understood',
 			need: 'read',
 			run: async () => {
-				const { api } = await workshop.connection();
+				const { api } = await context.connection();
 				const { service, ext } = await api.capabilities();
 				if (service === 'unknown') return 'a service that is not mailctl';
 				return `mailctl with ${Object.keys(ext).sort().join(', ') || 'no extensions'}`;
@@ -60,8 +60,8 @@ export function connectionChecks(workshop: Workshop): Check[] {
 }
 
 /** The first is a gate as well: it throws `Halted` where the token, or its absence, is refused. */
-export function authChecks(workshop: Workshop): Check[] {
-	const { hasToken, names } = workshop;
+export function authChecks(context: CheckContext): Check[] {
+	const { hasToken, names } = context;
 	const refuses = (id: string, title: string, token: string | null): Check => ({
 		id,
 		group: 'auth',
@@ -84,7 +84,7 @@ export function authChecks(workshop: Workshop): Check[] {
 			judgesRefusals: true,
 			run: async (probe) => {
 				const answer = await probe.call({ method: 'GET', path: paths.lists });
-				if (answer.status === 403 && (await isOurs(workshop))) return 'it may not read lists';
+				if (answer.status === 403 && (await isOurs(context))) return 'it may not read lists';
 				const isRefused = answer.status === 401 || answer.status === 403;
 				if (isRefused && !hasToken)
 					throw new Halted('refused', `${said(answer)} ${answer.status}, and there is no token to give`);
@@ -99,7 +99,7 @@ export function authChecks(workshop: Workshop): Check[] {
 }
 
 /** A mailctl server answers 401 to a token that it does not know: its 403 is a missing right. */
-async function isOurs({ connection }: Workshop): Promise<boolean> {
+async function isOurs({ connection }: CheckContext): Promise<boolean> {
 	const { api } = await connection();
 	return (await api.capabilities()).service !== 'unknown';
 }

@@ -1,20 +1,20 @@
 /** Create, read, find, change, refuse, delete: the same row of checks for every resource (`--full`). */
 import { isRecord } from '../../../api/json.js';
-import type { Answer, Ask } from '../caller.js';
 import {
 	expectObject,
+	expectRecord,
 	expectRefusal,
 	expectStatus,
+	expectValues,
 	isSame,
-	judgeRecord,
-	judgeValues,
 	objectOf,
 	unexpected,
-} from '../judge.js';
+} from '../assertions.js';
+import type { Answer, Ask } from '../caller.js';
+import { slot } from '../check-context.js';
 import { Broken, type Check, type Group, type Probe, Skipped } from '../model.js';
 import { readPage, walkPages, withQuery } from '../pages.js';
 import { type Json, type Shape, shown } from '../shapes.js';
-import { slot } from '../workshop.js';
 
 export interface Resource {
 	group: Group;
@@ -123,8 +123,8 @@ async function create(probe: Probe, resource: Resource): Promise<Json> {
 	if (mayRefuse !== undefined && Object.hasOwn(complaints, mayRefuse.key)) throw new Skipped(mayRefuse.why);
 	if (answer.status !== 201) throw new Broken(unexpected(answer, 201));
 	const record = objectOf(probe, answer);
-	judgeRecord(probe, resource.shape, record, `new ${resource.one}`);
-	judgeValues(probe.fault, record, expected, 'created');
+	expectRecord(probe, resource.shape, record, `new ${resource.one}`);
+	expectValues(probe.fault, record, expected, 'created');
 	if (typeof record['id'] !== 'number') throw new Broken(`the new ${resource.one} has no id`);
 	await assertOurs(probe, resource, { id: record['id'], mark: body[resource.mark] });
 	return record;
@@ -146,8 +146,8 @@ async function assertOurs(
 async function expectStored(probe: Probe, resource: Resource, record: Json): Promise<void> {
 	const path = await onePath(probe, resource, record);
 	const stored = await expectObject(probe, { method: 'GET', path }, 200);
-	judgeRecord(probe, resource.shape, stored, resource.one);
-	judgeValues(probe.fault, stored, known(resource, record), 'read again');
+	expectRecord(probe, resource.shape, stored, resource.one);
+	expectValues(probe.fault, stored, known(resource, record), 'read again');
 }
 
 async function findIn(probe: Probe, resource: Resource, { id }: Json): Promise<string | undefined> {
@@ -170,9 +170,9 @@ async function findIn(probe: Probe, resource: Resource, { id }: Json): Promise<s
 async function patch(probe: Probe, resource: Resource, before: Json): Promise<Json> {
 	const path = await onePath(probe, resource, before);
 	const after = await expectObject(probe, { method: 'PATCH', path, body: resource.patch }, 200);
-	judgeRecord(probe, resource.shape, after, resource.one);
+	expectRecord(probe, resource.shape, after, resource.one);
 	const expected = { ...known(resource, before), ...resource.patch };
-	judgeValues(probe.fault, after, expected, 'after PATCH');
+	expectValues(probe.fault, after, expected, 'after PATCH');
 	await expectStored(probe, resource, expected);
 	return expected;
 }
@@ -181,10 +181,10 @@ async function replace(probe: Probe, resource: Resource, before: Json): Promise<
 	const path = await onePath(probe, resource, before);
 	const { body, expected, decided = {} } = resource.replace;
 	const after = await expectObject(probe, { method: 'PUT', path, body }, 200);
-	judgeRecord(probe, resource.shape, after, resource.one);
+	expectRecord(probe, resource.shape, after, resource.one);
 	const kept = { id: before['id'], date_created: before['date_created'], ...expected };
-	judgeValues(probe.fault, after, kept, 'after PUT');
-	judgeValues(probe.deviate, after, decided, 'after a PUT that omits it');
+	expectValues(probe.fault, after, kept, 'after PUT');
+	expectValues(probe.deviate, after, decided, 'after a PUT that omits it');
 	await expectStored(probe, resource, after);
 	return after;
 }

@@ -1,12 +1,13 @@
 /** Additional fields. Service document, "Additional fields". */
+
+import { type CheckContext, paths } from '../check-context.js';
 import type { Check } from '../model.js';
 import { fieldShape } from '../shapes.js';
-import { paths, type Workshop } from '../workshop.js';
 import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 
 /** In the order of `crudChecks`. The document does not make variables unique: taking one twice is a deviation. */
-export function fieldChecks({ names, ledger }: Workshop): Check[] {
+export function fieldChecks({ names, ledger }: CheckContext): Check[] {
 	const base = { group: 'fields', one: 'field', shape: fieldShape, path: async () => paths.fields } as const;
 	const body = { variable: names.variable, name: 'Smoke' };
 	const replaced = { variable: `${names.variable}_replaced`, name: 'Smoke, replaced' };

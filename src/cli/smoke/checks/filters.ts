@@ -1,8 +1,9 @@
 /** The filters of a list's subscribers. Service document, "Subscriber list filters". */
+
+import type { CheckContext } from '../check-context.js';
 import { Broken, type Check, type Probe, Skipped } from '../model.js';
 import { readPage, withQuery } from '../pages.js';
 import { type Json, shown } from '../shapes.js';
-import type { Workshop } from '../workshop.js';
 
 type Path = (probe: Probe) => Promise<string>;
 
@@ -38,7 +39,7 @@ export function filterChecks(path: Path): Check[] {
 }
 
 /** Checks on the run's own list, where the expected rows are known. */
-export function ownFilterCheck({ names }: Workshop, path: Path): Check {
+export function ownFilterCheck({ names }: CheckContext, path: Path): Check {
 	return {
 		id: 'subscribers.own-filters',
 		group: 'subscribers',

@@ -1,12 +1,13 @@
 /** Lists. Service document, "Lists". */
+
+import { type CheckContext, paths } from '../check-context.js';
 import type { Check } from '../model.js';
 import { listShape } from '../shapes.js';
-import { paths, type Workshop } from '../workshop.js';
 import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 
 /** In the order of `crudChecks`. The list stays empty, so its three counters must be 0. */
-export function listChecks({ names, ledger }: Workshop): Check[] {
+export function listChecks({ names, ledger }: CheckContext): Check[] {
 	const base = { group: 'lists', one: 'list', shape: listShape, path: async () => paths.lists } as const;
 	const body = { name: names.list, email_reason: 'a check of this deployment' };
 	const replaced = { name: `${names.list}-replaced`, email_reason: 'a check, replaced' };

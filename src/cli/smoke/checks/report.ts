@@ -2,11 +2,11 @@
 
 import { addDays, daysBetween, formatWireDate, parseWireDate } from '../../../api/datetime.js';
 import { isRecord } from '../../../api/json.js';
-import { expectObject, expectRefusal, judgeRecord, judgeRecords } from '../judge.js';
+import { expectObject, expectRecord, expectRecords, expectRefusal } from '../assertions.js';
+import { paths } from '../check-context.js';
 import { Broken, type Check, type Probe } from '../model.js';
 import { withQuery } from '../pages.js';
 import { count, fault, type Json, number, type Rule, type Shape, shown, string } from '../shapes.js';
-import { paths } from '../workshop.js';
 
 const percentText: Rule = (value) =>
 	string(value) ??
@@ -77,8 +77,8 @@ async function readReport(
 	const { total, data } = results;
 	if (!isRecord(total)) throw new Broken(`results.total is ${shown(total)}, not an object`);
 	if (!Array.isArray(data)) throw new Broken(`results.data is ${shown(data)}, not an array`);
-	judgeRecord(probe, totalShape, total, 'total');
-	judgeRecords(probe, dayShape, data, 'day');
+	expectRecord(probe, totalShape, total, 'total');
+	expectRecords(probe, dayShape, data, 'day');
 	return { total, days: data.filter(isRecord) };
 }
 

@@ -4,10 +4,10 @@ import { pauseSentence } from '../../../api/pauses.js';
 import type { Message } from '../../../api/records.js';
 import { sleep } from '../../../api/sleep.js';
 import { isUuid } from '../../verbs/resolve.js';
-import { expectRefusal, expectStatus, judgeRecord, judgeRecords, objectOf } from '../judge.js';
+import { expectRecord, expectRecords, expectRefusal, expectStatus, objectOf } from '../assertions.js';
+import { type CheckContext, paths, slot } from '../check-context.js';
 import { Broken, type Check, type Probe, Skipped } from '../model.js';
 import { fault, integer, type Rule, type Shape, shown, string } from '../shapes.js';
-import { paths, slot, type Workshop } from '../workshop.js';
 
 const isTrue: Rule = (value) => (value === true ? null : fault(`is ${shown(value)}, not true`));
 const array: Rule = (value) => (Array.isArray(value) ? null : fault(`is ${shown(value)}, not an array`));
@@ -28,7 +28,7 @@ const pollMs = 250;
 const maxPolls = 120;
 
 /** Planned only with an address to send to. The last one waits half a minute at most for the message's outcome. */
-export function sendChecks(workshop: Workshop): Check[] {
+export function sendChecks(context: CheckContext): Check[] {
 	const accepted = slot<Accepted>('send.message');
 	const check = (verb: string, title: string, run: (probe: Probe) => Promise<string | undefined>): Check => ({
 		id: `send.${verb}`,
@@ -39,34 +39,34 @@ export function sendChecks(workshop: Workshop): Check[] {
 	});
 	return [
 		check('requires-body', 'a message without subject and body is refused', async (probe) => {
-			const { to, from } = address(workshop);
+			const { to, from } = address(context);
 			const answer = await probe.call({ method: 'POST', path: paths.send, body: { from, to: [to] } });
 			expectRefusal(probe, answer, { what: 'a message without subject and body', statuses: [400] });
 			return undefined;
 		}),
 		check('message', 'one transactional message is accepted', async (probe) => {
-			accepted.set(await sendOne(probe, workshop));
+			accepted.set(await sendOne(probe, context));
 			return undefined;
 		}),
-		check('delivered', 'the message is sent', (probe) => deliver(probe, workshop, accepted.get())),
+		check('delivered', 'the message is sent', (probe) => deliver(probe, context, accepted.get())),
 	];
 }
 
-function address({ mail }: Workshop): { to: string; from: string } {
+function address({ mail }: CheckContext): { to: string; from: string } {
 	if (mail === null) throw new Skipped('no --send-to');
 	return mail;
 }
 
-async function sendOne(probe: Probe, workshop: Workshop): Promise<Accepted> {
-	const { to, from } = address(workshop);
-	const text = `Sent by mailctl smoke to see whether mail leaves; run ${workshop.names.id}.`;
-	const subject = `mailctl smoke ${workshop.names.id}`;
+async function sendOne(probe: Probe, context: CheckContext): Promise<Accepted> {
+	const { to, from } = address(context);
+	const text = `Sent by mailctl smoke to see whether mail leaves; run ${context.names.id}.`;
+	const subject = `mailctl smoke ${context.names.id}`;
 	const body = { type: 'TRANSACTIONAL', from, to: [to], subject, text_body: text };
 	const answer = await expectStatus(probe, { method: 'POST', path: paths.send, body }, 200);
 	const result = objectOf(probe, answer);
-	judgeRecord(probe, resultShape, result, 'answer');
+	expectRecord(probe, resultShape, result, 'answer');
 	const messages = Array.isArray(result['messages']) ? result['messages'] : [];
-	judgeRecords(probe, messageShape, messages, 'message');
+	expectRecords(probe, messageShape, messages, 'message');
 	if (result['messages_created'] !== messages.length)
 		probe.fault(`messages_created is ${shown(result['messages_created'])} with ${messages.length} messages`);
 	const [first]: unknown[] = messages;
@@ -79,19 +79,19 @@ async function sendOne(probe: Probe, workshop: Workshop): Promise<Accepted> {
 /** A database of this machine: this run delivers it. `mailctl serve`: asked for the state. Others: unknown. */
 async function deliver(
 	probe: Probe,
-	workshop: Workshop,
+	context: CheckContext,
 	{ id, submission }: Accepted,
 ): Promise<string | undefined> {
-	const { api, local } = await workshop.connection();
+	const { api, local } = await context.connection();
 	const { messages } = (await api.capabilities()).ext;
 	if (messages === undefined) throw new Skipped('the deployment does not tell what becomes of a message');
-	const call = { signal: workshop.signal };
+	const call = { signal: context.signal };
 	if (local !== null) {
 		if ((await local.settings.get())['smtp_url'] === undefined)
 			throw new Skipped('no mail server is configured; it is queued');
 		if (submission === null) throw new Skipped('the answer names no submission; it is queued');
 		const scope = { submission };
-		const { kind, reason } = await local.deliver({ scope, until: 'settled', signal: workshop.signal });
+		const { kind, reason } = await local.deliver({ scope, until: 'settled', signal: context.signal });
 		if (kind === 'paused') throw new Broken(pauseSentence(reason));
 		return conclude(probe, await messages.get(id, call));
 	}
@@ -100,7 +100,7 @@ async function deliver(
 		if (!isOnItsWay(message)) return conclude(probe, message);
 		const paused = submission === null ? null : (await messages.progress({ submission }, call)).paused;
 		if (paused !== null) throw new Broken(`the service sends nothing at the moment: ${paused}`);
-		await sleep(pollMs, workshop.signal);
+		await sleep(pollMs, context.signal);
 	}
 	throw new Broken(`the message is not on its way after ${(maxPolls * pollMs) / 1000} s`);
 }

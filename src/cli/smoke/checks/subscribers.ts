@@ -1,9 +1,9 @@
 /** Subscribers. Service document, "Subscribers": those of a list that is there, and of the run's own list. */
-import { expectObject, expectRefusal, expectStatus, judgeValues } from '../judge.js';
+import { expectObject, expectRefusal, expectStatus, expectValues } from '../assertions.js';
+import { type CheckContext, paths, unknownId } from '../check-context.js';
 import { type Check, type Probe, Skipped } from '../model.js';
 import { judgePaging, readPage, withQuery } from '../pages.js';
 import { type Json, shown, subscriberShape } from '../shapes.js';
-import { paths, unknownId, type Workshop } from '../workshop.js';
 import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 import { filterChecks, ownFilterCheck } from './filters.js';
@@ -12,11 +12,11 @@ import { filterChecks, ownFilterCheck } from './filters.js';
 const manySubscribers = 11;
 
 /** In the order of `crudChecks`. Subscribers are in the run’s own list and are deleted with it, without a ledger. */
-export function subscriberChecks(workshop: Workshop): Check[] {
-	const { names } = workshop;
+export function subscriberChecks(context: CheckContext): Check[] {
+	const { names } = context;
 	const base = { group: 'subscribers', one: 'subscriber', shape: subscriberShape } as const;
 	const existingPath = existing();
-	const ownPath = async (probe: Probe) => paths.subscribers(await workshop.list(probe));
+	const ownPath = async (probe: Probe) => paths.subscribers(await context.list(probe));
 	const defaults = { is_active: true, disable_reason: null, is_email_verified: false, source: 'API' };
 	return crudChecks(
 		{
@@ -25,12 +25,12 @@ export function subscriberChecks(workshop: Workshop): Check[] {
 			path: ownPath,
 			post: (probe, ask) => probe.call(ask),
 			create: async (probe) => {
-				const variable = await workshop.variable(probe);
+				const variable = await context.variable(probe);
 				const meta = variable === null ? {} : { [variable]: 'Oslo' };
 				const named = { email: names.email(1), name: 'Smoke One' };
 				// The document's form: a string that holds JSON.
 				const body = { ...named, ...(variable !== null && { meta: JSON.stringify(meta) }) };
-				const list_id = await workshop.list(probe);
+				const list_id = await context.list(probe);
 				return { body, expected: { ...named, ...defaults, meta, list_id } };
 			},
 			patch: { email: `patched-${names.email(1)}` },
@@ -71,7 +71,7 @@ export function subscriberChecks(workshop: Workshop): Check[] {
 			],
 		},
 		[...collectionChecks({ ...base, path: existingPath }), unknownListCheck(), ...filterChecks(existingPath)],
-		(made) => [activeCheck(ownPath, made), ownFilterCheck(workshop, ownPath), pagingCheck(workshop, ownPath)],
+		(made) => [activeCheck(ownPath, made), ownFilterCheck(context, ownPath), pagingCheck(context, ownPath)],
 	);
 }
 
@@ -123,7 +123,7 @@ function activeCheck(path: Path, made: { get(): Json }): Check {
 				{ method: 'PATCH', path: one, body: { is_active: false } },
 				200,
 			);
-			judgeValues(probe.fault, after, { is_active: false, email: made.get()['email'] }, 'deactivated');
+			expectValues(probe.fault, after, { is_active: false, email: made.get()['email'] }, 'deactivated');
 			const list = await expectObject(probe, { method: 'GET', path: own.replace(/subscribers\/$/, '') }, 200);
 			const counts = { active: list['active_subscribers_count'], all: list['overall_subscribers_count'] };
 			const inactive = list['inactive_subscribers_count'];
@@ -136,7 +136,7 @@ function activeCheck(path: Path, made: { get(): Json }): Check {
 	};
 }
 
-function pagingCheck({ names }: Workshop, path: Path): Check {
+function pagingCheck({ names }: CheckContext, path: Path): Check {
 	return {
 		id: 'subscribers.pages',
 		group: 'subscribers',

@@ -3,16 +3,16 @@
  * that an event of these seconds reaches no stranger; run_test is called only where `--send-to` allows calls outside.
  */
 import { isRecord } from '../../../api/json.js';
+import { expectStatus } from '../assertions.js';
 import type { Answer, Ask } from '../caller.js';
-import { expectStatus } from '../judge.js';
+import { type CheckContext, paths } from '../check-context.js';
 import type { Check, Probe } from '../model.js';
 import { type Json, webhookShape } from '../shapes.js';
-import { paths, type Workshop } from '../workshop.js';
 import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 
 /** In the order of `crudChecks`. Where an unresolvable name is refused, `create` and its dependents are skipped. */
-export function webhookChecks({ names, ledger }: Workshop): Check[] {
+export function webhookChecks({ names, ledger }: CheckContext): Check[] {
 	const path = async () => paths.webhooks;
 	const base = { group: 'webhooks', one: 'webhook', shape: webhookShape, path } as const;
 	const secret = { login: 'smoke', password: names.id };

@@ -7,8 +7,8 @@ import type { MessageState, Uuid } from '../../../api/records.js';
 import type { DeliveryOutcome } from '../../../engine/rules/outcomes.js';
 import type { Courier } from '../../../engine/rules/request-rows.js';
 import type { Command, Operations } from '../../operations.js';
+import { planOf, seenState } from '../campaign-windows.js';
 import { figuresOf } from '../figures/daily.js';
-import { planOf, seenState } from '../gates.js';
 import { parseStored, selectPage } from '../rows.js';
 import type { Insertion, Sql, SqlValue } from '../sql.js';
 import {

@@ -7,9 +7,9 @@ import type { MessageState } from '../../../api/records.js';
 import { erasedAddress } from '../../../engine/rules/erasure.js';
 import { ruleOf } from '../../../engine/rules/message-actions.js';
 import type { Operations } from '../../operations.js';
+import { seenState } from '../campaign-windows.js';
 import { seenRows } from '../campaigns/rows.js';
 import { forgetCompositions } from '../compositions.js';
-import { seenState } from '../gates.js';
 import type { Sql } from '../sql.js';
 
 interface ActedOn {

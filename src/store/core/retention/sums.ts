@@ -1,11 +1,11 @@
 /** Sums of what retention deletes: figures, and the states of a campaign's messages, outlive the messages. */
 import type { MessageState, Uuid } from '../../../api/records.js';
 import type { Seen } from '../../store.js';
+import { seenState } from '../campaign-windows.js';
 import { seenRows } from '../campaigns/rows.js';
 import { bouncedGroups } from '../figures/bounced.js';
 import { countedRows } from '../figures/daily.js';
 import { bouncedRows, clickedRows } from '../figures/detail.js';
-import { seenState } from '../gates.js';
 import type { Sql } from '../sql.js';
 
 /** Before the messages go, in the same transaction. `ids`: a JSON array of theirs. */

@@ -10,7 +10,7 @@ import { exits } from '../../../frame/exit.js';
 import type { IngestCounts, RecordedBounce } from '../../../frame/ingestion.js';
 import { inputName } from '../../../frame/sources.js';
 import { answer } from '../../../render/columns.js';
-import { counted } from '../../../render/counted.js';
+import { counted } from '../../../render/plurals.js';
 
 export const ingest = command({
 	name: 'ingest',

@@ -15,7 +15,7 @@ import { mappedName } from '../../../../tables/joined-columns.js';
 import type { Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { CommandContext } from '../../../frame/context.js';
-import { counted, numberText } from '../../../render/counted.js';
+import { counted, numberText } from '../../../render/plurals.js';
 import { tallySentence } from '../../../verbs/importing.js';
 import { maxPlanned, sayPlannedRejects, withAddressFaults } from '../../../verbs/rejects.js';
 import { createFields, emailAt } from './columns.js';

@@ -5,7 +5,7 @@ import type { ImportResult, ImportTotals } from '../../../../jobs/imports.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { CliError } from '../../../frame/errors.js';
 import { classify, type ExitCode, exits } from '../../../frame/exit.js';
-import { counted, numberText } from '../../../render/counted.js';
+import { counted, numberText } from '../../../render/plurals.js';
 import { tallySentence } from '../../../verbs/importing.js';
 import { type OptionsAgain, rejectsSentence } from '../../../verbs/rejects.js';
 

@@ -3,7 +3,7 @@ import type { Imports } from '../../../../api/capabilities.js';
 import { sleep } from '../../../../api/sleep.js';
 import type { SingleImports } from '../../../../jobs/single-imports.js';
 import type { CommandContext } from '../../../frame/context.js';
-import { counted } from '../../../render/counted.js';
+import { counted } from '../../../render/plurals.js';
 
 /** Rows a batch for each request in flight. */
 const roundsPerBatch = 8;

@@ -18,7 +18,7 @@ import type { RejectsFile } from '../../../../tables/write-rejects.js';
 import { mailctl } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { CliError } from '../../../frame/errors.js';
-import { counted } from '../../../render/counted.js';
+import { counted } from '../../../render/plurals.js';
 import { holdAlone, importName } from '../../../verbs/importing.js';
 import { layoutOfRejects } from '../../../verbs/rejects.js';
 import type { ImportOptions } from './options.js';

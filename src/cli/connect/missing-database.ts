@@ -3,7 +3,7 @@ import { driverOf, type Parts } from '../../store/operations.js';
 import type { Store } from '../../store/store.js';
 
 /** `empty` is closed with it. A database that cannot be made rejects the write, and the next one tries again. */
-export function unmadeStore(empty: Store, make: () => Promise<Store>): Store {
+export function storeMadeOnWrite(empty: Store, make: () => Promise<Store>): Store {
 	let making: Promise<Store> | null = null;
 	const madeStore = () => {
 		making ??= make().catch((error: unknown) => {

@@ -11,7 +11,7 @@ import type { OpenTable } from './source.js';
  * A column whose name is no variable's would show as `#First Name#` in every message. Throws `UsageError` naming each;
  * what only the service knows to say is not looked at.
  */
-export async function assertNamed(
+export async function assertNoUnknownColumns(
 	cx: CommandContext,
 	prepared: Prepared,
 	{ header, columns }: Pick<OpenTable, 'header' | 'columns'>,

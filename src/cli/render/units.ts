@@ -1,7 +1,7 @@
 /** Sizes and spans of time as sentences say them. */
 
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
-import { counted } from './counted.js';
+import { counted } from './plurals.js';
 import { momentText } from './times.js';
 
 /** In bytes. */

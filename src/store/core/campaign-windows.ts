@@ -10,7 +10,7 @@ import { closing, opening, parseWindow, type Window } from '../../api/schema/sen
 import type { Sql } from './sql.js';
 
 /** The columns of a campaign that decide. */
-export interface GateRow {
+export interface WindowRow {
 	seq: number;
 	starts_at: Micros | null;
 	opens_at: Micros | null;
@@ -18,7 +18,7 @@ export interface GateRow {
 	time_zone: string | null;
 }
 
-export const gateColumns = 'starts_at, opens_at, send_window, time_zone';
+export const windowColumns = 'starts_at, opens_at, send_window, time_zone';
 
 /** Whether a campaign `g` may be leased, as far as its row says; the moment is bound. */
 export const isOpenNow = '(g.opens_at IS NULL OR g.opens_at <= ?)';
@@ -29,7 +29,7 @@ export function leavesAt(wakes: string): string {
 }
 
 /** The first moment at which a campaign that is released now may leave; null: at once. */
-export function openingOf({ starts_at, send_window, time_zone }: GateRow, now: Micros): Micros | null {
+export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now: Micros): Micros | null {
 	const from = Math.max(now, starts_at ?? now);
 	const window = windowOf({ send_window });
 	const opens = window === null ? from : opening(window, time_zone ?? 'UTC', from);
@@ -37,9 +37,9 @@ export function openingOf({ starts_at, send_window, time_zone }: GateRow, now: M
 }
 
 /** `leave_by`: messages leased now may begin before it; null: at any time. Closed: the row is told until when. */
-export async function passGate(
+export async function enterWindow(
 	sql: Sql,
-	row: GateRow,
+	row: WindowRow,
 	now: Micros,
 ): Promise<{ isOpen: boolean; leave_by: Micros | null }> {
 	if (row.opens_at !== null && row.opens_at > now) return { isOpen: false, leave_by: null };
@@ -54,7 +54,7 @@ export async function passGate(
 
 /** For people; nothing of a campaign without a plan. */
 export function planOf(
-	row: GateRow & { state: string; last_leased_at: Micros },
+	row: WindowRow & { state: string; last_leased_at: Micros },
 	now: Micros,
 ): { plan?: CampaignPlan } {
 	const { starts_at, opens_at, send_window, time_zone } = row;
@@ -71,7 +71,7 @@ export function planOf(
 	};
 }
 
-function windowOf({ send_window }: Pick<GateRow, 'send_window'>): Window | null {
+function windowOf({ send_window }: Pick<WindowRow, 'send_window'>): Window | null {
 	return send_window === null ? null : parseWindow(send_window);
 }
 

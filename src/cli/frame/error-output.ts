@@ -14,7 +14,7 @@ import type { Io } from './io.js';
 const maxMessage = 500;
 
 /** Reports an error and returns its exit code. A closed output is no error. */
-export async function complain(
+export async function printError(
 	error: unknown,
 	io: Io,
 	options: { format: Format | null; debug: boolean; target: NamedTarget },

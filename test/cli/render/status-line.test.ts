@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { OutStream } from '../../../src/cli/frame/io.js';
-import { withOneLine } from '../../../src/cli/render/standing.js';
+import { withStatusLine } from '../../../src/cli/render/status-line.js';
 
 function terminal() {
 	const written: string[] = [];
@@ -11,7 +11,7 @@ function terminal() {
 		raw: new PassThrough(),
 		write: async (text) => void written.push(String(text)),
 	};
-	return { line: withOneLine(stream), text: () => written.join('') };
+	return { line: withStatusLine(stream), text: () => written.join('') };
 }
 
 describe('the one line that is rewritten', () => {

@@ -4,14 +4,14 @@
 import type { ResourceLimits, TransferListItem, Worker } from 'node:worker_threads';
 import { spawnThread } from './spawn.js';
 
-export interface AskedThread<Question, Answer> {
+export interface RequestThread<Question, Answer> {
 	/** In order. Rejects past the deadline, and when the thread fails or is closed. */
 	ask(question: Question, handedOver?: readonly TransferListItem[]): Promise<Answer>;
 	/** Ends the thread; a question under way rejects. */
 	close(): Promise<void>;
 }
 
-export interface AskedOptions {
+export interface RequestThreadOptions {
 	/** The name of its entry, which posts one message when it is ready, and then one for each question. */
 	name: string;
 	/** In errors: `the inliner`. */
@@ -30,7 +30,9 @@ const startMs = 30_000;
 const patience = 12;
 
 /** An idle thread does not keep the process alive. `Answer` is the message of the entry of that name. */
-export function createAskedThread<Question, Answer>(options: AskedOptions): AskedThread<Question, Answer> {
+export function createRequestThread<Question, Answer>(
+	options: RequestThreadOptions,
+): RequestThread<Question, Answer> {
 	const { name, title, resourceLimits, deadlineMs, spawn = spawnThread } = options;
 	let worker: Worker | null = null;
 	let last: Promise<unknown> = Promise.resolve();

@@ -1,8 +1,8 @@
 /** What a command waits for: a line on a terminal, once nothing was said for a second, and gone when that is over. */
 import type { Wait } from '../../api/backoff.js';
-import type { OneLine } from './standing.js';
+import type { StatusLine } from './status-line.js';
 
-export interface WaitingOptions {
+export interface SpinnerOptions {
 	/** False: plain ASCII. */
 	unicode: boolean;
 	elapsedMs: () => number;
@@ -15,9 +15,9 @@ const turnMs = 120;
  * Begins waits, several at a time too; `what` of the oldest is told. Its timers keep no process alive, and there are none
  * before the first wait.
  */
-export function createWaiting(
-	stderr: OneLine,
-	{ unicode, elapsedMs }: WaitingOptions,
+export function createSpinner(
+	stderr: StatusLine,
+	{ unicode, elapsedMs }: SpinnerOptions,
 ): (what: string) => Wait {
 	const turns = unicode ? '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏' : '|/-\\';
 	const waits = new Set<{ what: string; note: string }>();

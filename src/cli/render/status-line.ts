@@ -2,7 +2,7 @@
 import type { OutStream } from '../frame/io.js';
 
 /** stderr, with room for one such line. */
-export interface OneLine extends OutStream {
+export interface StatusLine extends OutStream {
 	/** False: no terminal, or one that rewrites no line. */
 	readonly canRewrite: boolean;
 	/** Shows the line, cut to the width, in place of the one before; null removes it. Only where `canRewrite`. */
@@ -18,13 +18,13 @@ export interface OneLine extends OutStream {
 const toStart = '\r\x1b[K';
 
 /** The stream: a write, of whole lines, takes the line away and puts it back below the text. */
-export function withOneLine(
+export function withStatusLine(
 	stream: OutStream,
 	{
 		isDumb = false,
 		elapsedMs = () => performance.now(),
 	}: { isDumb?: boolean; elapsedMs?: () => number } = {},
-): OneLine {
+): StatusLine {
 	let standing: string | null = null;
 	let waiting: string | null = null;
 	let shown: string | null = null;

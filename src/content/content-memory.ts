@@ -1,7 +1,7 @@
 /** Memory of a compiled content in V8: estimates, between two thirds and twice what the test measures in a process. */
 
 /** Adds up the memory as it grows. */
-export interface Held {
+export interface ContentMemory {
 	add(bytes: number): void;
 }
 
@@ -9,7 +9,7 @@ export interface Held {
 const base = 6 * 1024;
 
 /** `onHeld` gets the sum each time it grows. */
-export function heldOf(onHeld: (bytes: number) => void): Held {
+export function contentMemory(onHeld: (bytes: number) => void): ContentMemory {
 	let sum = base;
 	return {
 		add: (bytes) => {

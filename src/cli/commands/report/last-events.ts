@@ -21,7 +21,7 @@ interface Asked {
 }
 
 /** For people, where the days that were asked for have no events. */
-export async function sayWhereEventsAre(cx: CommandContext, counted: Counted, asked: Asked): Promise<void> {
+export async function hintLastEvents(cx: CommandContext, counted: Counted, asked: Asked): Promise<void> {
 	const { format } = cx.out;
 	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
 	const isEmpty = Object.values(asked.result.total).every((figure) => Number(figure) === 0);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fitLines } from '../../../src/cli/render/fit.js';
+import { fitLines } from '../../../src/cli/render/wrap-help.js';
 
 describe('help on a narrow terminal', () => {
 	it('goes on under the column it is in', () => {

@@ -1,8 +1,8 @@
 /** Shared by the checks of a run: the paths of the service document, the run's names, and its records. */
 import { isRecord } from '../../api/json.js';
 import type { CommandContext } from '../frame/context.js';
+import { unexpected } from './assertions.js';
 import type { Answer } from './caller.js';
-import { unexpected } from './judge.js';
 import type { Ledger } from './ledger.js';
 import { Broken, type Probe, Skipped } from './model.js';
 import type { RunNames } from './names.js';
@@ -21,7 +21,7 @@ export const paths = {
 /** No deployment has so many records; it fits 32 bits, as a larger id may be refused for its size. */
 export const unknownId = 2_147_483_647;
 
-export interface Workshop {
+export interface CheckContext {
 	readonly names: RunNames;
 	readonly ledger: Ledger;
 	/** There is a token to be refused. */
@@ -36,13 +36,13 @@ export interface Workshop {
 	variable(probe: Probe): Promise<string | null>;
 }
 
-export type WorkshopOptions = Omit<Workshop, 'list' | 'variable'>;
+export type CheckContextOptions = Omit<CheckContext, 'list' | 'variable'>;
 
 /**
  * For one run. Its list and its field are made by the first check that needs them, once, whatever comes of it; the
  * ledger knows them, so that the clean-up deletes them.
  */
-export function createWorkshop(options: WorkshopOptions): Workshop {
+export function createCheckContext(options: CheckContextOptions): CheckContext {
 	let list: Promise<Made> | null = null;
 	let isTold = false;
 	let variable: Promise<string | null> | null = null;

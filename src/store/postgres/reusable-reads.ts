@@ -5,7 +5,7 @@
 import type { PoolClient } from 'pg';
 import type { Pools } from './pools.js';
 
-export interface Resting {
+export interface ReusableRead {
 	client: PoolClient;
 	/** Asks for the end of its transaction; true: that failed. */
 	end(): Promise<boolean>;
@@ -13,15 +13,15 @@ export interface Resting {
 	release(isBroken: boolean): void;
 }
 
-export interface Rests {
+export interface ReusableReads {
 	/** Ends it soon, unless `connect` gives it to another transaction before. */
-	rest(one: Resting): void;
+	rest(one: ReusableRead): void;
 	/** `isReading`: the next statement has to be ROLLBACK. Rejects as `Pools.connect`. */
 	connect(): Promise<{ client: PoolClient; isReading: boolean }>;
 }
 
-export function createRests(pools: Pick<Pools, 'connect' | 'idle'>): Rests {
-	const resting: Resting[] = [];
+export function createReusableReads(pools: Pick<Pools, 'connect' | 'idle'>): ReusableReads {
+	const resting: ReusableRead[] = [];
 	const endings = new Set<Promise<unknown>>();
 	return {
 		rest: (one) => {

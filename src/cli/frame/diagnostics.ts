@@ -8,11 +8,11 @@ import { clean, jsonLine } from '../render/clean.js';
 import type { Paint } from '../render/color.js';
 import { createProgress, type Progress } from '../render/progress.js';
 import { fitSentences } from '../render/sentences.js';
-import type { OneLine } from '../render/standing.js';
+import type { StatusLine } from '../render/status-line.js';
 import { type Hint, hintCommands, hintText, joinHints, type NamedTarget } from './command-line.js';
 import { type Format, isMachine } from './globals.js';
 
-export interface Talk {
+export interface Diagnostics {
 	/** A sentence on a past or current event, or its lines: a line break within one is a stranger's, and is spelled. */
 	note(text: string | readonly string[]): Promise<void>;
 	/** The next step; its commands are on the target of this call. */
@@ -30,15 +30,15 @@ export interface Talk {
 	readonly trace: ((line: string) => void) | null;
 }
 
-/** The talk of one call, from its beginning to its end. */
-export interface WholeTalk extends Talk {
+/** The diagnostics of one call, from its beginning to its end. */
+export interface CallDiagnostics extends Diagnostics {
 	/** Hints not printed yet: an error that follows takes them as its own. */
 	takeHints(): Hint[];
 	/** Prints the hints that still wait. */
 	end(): Promise<void>;
 }
 
-export interface TalkOptions {
+export interface DiagnosticsOptions {
 	format: Format;
 	quiet: boolean;
 	debug: boolean;
@@ -50,11 +50,11 @@ export interface TalkOptions {
 }
 
 /** For one call. Texts may hold a stranger’s words: terminal controls are taken out here, and long lines broken. */
-export function createTalk(stderr: OneLine, options: TalkOptions): WholeTalk {
+export function createDiagnostics(stderr: StatusLine, options: DiagnosticsOptions): CallDiagnostics {
 	return isMachine(options.format) ? toMachines(stderr, options) : toPeople(stderr, options);
 }
 
-function toPeople(stderr: OneLine, options: TalkOptions): WholeTalk {
+function toPeople(stderr: StatusLine, options: DiagnosticsOptions): CallDiagnostics {
 	const { quiet, debug, paint, target } = options;
 	const inLines = (text: string, commands?: readonly string[]) => fitSentences(text, stderr, commands);
 	const say = (text: string) => stderr.write(`${withoutSecrets(text)}\n`);
@@ -75,13 +75,13 @@ function toPeople(stderr: OneLine, options: TalkOptions): WholeTalk {
 		},
 		trace: debug ? (line) => void say(clean(line)) : null,
 		progress: progressOn(stderr, options, say),
-		stand: standingOn(stderr, options),
+		stand: statusOn(stderr, options),
 		takeHints: () => [],
 		end: async () => undefined,
 	};
 }
 
-function toMachines(stderr: OneLine, options: TalkOptions): WholeTalk {
+function toMachines(stderr: StatusLine, options: DiagnosticsOptions): CallDiagnostics {
 	const { quiet, debug, target } = options;
 	let waiting: Hint[] = [];
 	const takeHints = () => {
@@ -110,22 +110,22 @@ function toMachines(stderr: OneLine, options: TalkOptions): WholeTalk {
 		},
 		trace: debug ? (trace) => void write({ trace }) : null,
 		progress: progressOn(stderr, options, (progress) => say({ progress })),
-		stand: standingOn(stderr, options),
+		stand: statusOn(stderr, options),
 		takeHints,
 		end,
 	};
 }
 
 function progressOn(
-	stderr: OneLine,
-	{ quiet, elapsedMs }: TalkOptions,
+	stderr: StatusLine,
+	{ quiet, elapsedMs }: DiagnosticsOptions,
 	say: (line: string) => Promise<void>,
-): Talk['progress'] {
+): Diagnostics['progress'] {
 	return (label, total, before = 0) =>
 		createProgress(stderr, { label: clean(label), total, before, quiet, elapsedMs, say });
 }
 
-function standingOn(stderr: OneLine, { quiet }: TalkOptions): Talk['stand'] {
+function statusOn(stderr: StatusLine, { quiet }: DiagnosticsOptions): Diagnostics['stand'] {
 	return (line) => {
 		if (stderr.canRewrite && !quiet) stderr.stand(line === null ? null : clean(line));
 	};

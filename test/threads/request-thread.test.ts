@@ -1,9 +1,9 @@
 // The deadline of a question: for what the thread does, not for how busy the machine is.
 import { Worker } from 'node:worker_threads';
 import { afterEach, expect, it } from 'vitest';
-import { type AskedThread, createAskedThread } from '../../src/threads/asked.js';
+import { createRequestThread, type RequestThread } from '../../src/threads/request-thread.js';
 
-let thread: AskedThread<string, string> | null = null;
+let thread: RequestThread<string, string> | null = null;
 afterEach(() => thread?.close());
 
 const source = `
@@ -27,8 +27,8 @@ parentPort.postMessage('ready');
 /** How often a thread has answered: seen without a turn of the event loop. */
 const answered = new Int32Array(new SharedArrayBuffer(4));
 
-function open(deadlineMs: number): AskedThread<string, string> {
-	thread = createAskedThread({
+function open(deadlineMs: number): RequestThread<string, string> {
+	thread = createRequestThread({
 		name: 'asked',
 		title: 'the thread',
 		resourceLimits: {},

@@ -3,7 +3,10 @@ import { isRecord } from '../../api/json.js';
 import type { WireResponse } from '../../api/wire.js';
 
 /** The description of the service at `/`; null: none, or in another form. */
-export function announced({ status, body }: WireResponse): { version: string; extensions: string[] } | null {
+export function descriptionOf({
+	status,
+	body,
+}: WireResponse): { version: string; extensions: string[] } | null {
 	const json = status === 200 ? jsonOf(body) : null;
 	if (!isRecord(json) || json['service'] !== 'mailctl') return null;
 	const { version, extensions } = json;

@@ -46,12 +46,12 @@ export function expectRefusal(
 }
 
 /** Faults and deviations of one record. */
-export function judgeRecord(probe: Probe, shape: Shape, record: unknown, label: string): void {
+export function expectRecord(probe: Probe, shape: Shape, record: unknown, label: string): void {
 	tell(probe, complaintsAbout(shape, record), label);
 }
 
 /** The same of many; each complaint once, with the first record it was met at. */
-export function judgeRecords(probe: Probe, shape: Shape, records: readonly unknown[], one: string): void {
+export function expectRecords(probe: Probe, shape: Shape, records: readonly unknown[], one: string): void {
 	const seen = new Map<string, { complaint: Complaint; label: string }>();
 	for (const record of records) {
 		const id = isRecord(record) ? record['id'] : undefined;
@@ -66,7 +66,7 @@ export function judgeRecords(probe: Probe, shape: Shape, records: readonly unkno
 }
 
 /** Keys whose values are not those expected, as faults or deviations. */
-export function judgeValues(
+export function expectValues(
 	tellOne: (text: string) => void,
 	record: Json,
 	expected: Json,

@@ -1,6 +1,6 @@
 /** The likelihood of words of an alphabet, by the letter pairs of a language. Pure; logarithms of likelihoods. */
 import iconv from 'iconv-lite';
-import { commonCharacters, letterPairs } from './letters.js';
+import { commonCharacters, letterPairs } from './letter-frequencies.js';
 
 /** Each word is of one of the languages; the share of each language is estimated from the words. */
 export function judgeLetters(words: ReadonlyMap<string, number>, languages: readonly string[]): number {

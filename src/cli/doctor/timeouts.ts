@@ -5,8 +5,8 @@ const usualMs = 5_000;
 /** Of mail servers: many keep strangers waiting before they greet them, and hang up on those who do not wait. */
 export const mailServerMs = 15_000;
 
-/** See `Surroundings.patience`. */
-export function patient(
+/** See `CheckEnvironment.timeout`. */
+export function timeoutAfter(
 	signal: AbortSignal,
 	{ ms: wantedMs = usualMs, atMostMs }: { ms: number | undefined; atMostMs: number },
 ): AbortSignal {
@@ -19,7 +19,7 @@ export function patient(
 }
 
 /** The text of an error; of several tried addresses the first error is enough. */
-export function saidBy(error: unknown): string {
-	if (error instanceof AggregateError && error.errors.length > 0) return saidBy(error.errors[0]);
+export function firstError(error: unknown): string {
+	if (error instanceof AggregateError && error.errors.length > 0) return firstError(error.errors[0]);
 	return error instanceof Error ? error.message : String(error);
 }
