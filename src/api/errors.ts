@@ -46,6 +46,22 @@ export function systemReason(error: unknown): string {
 	return getSystemErrorMap().get(errno)?.[1] ?? String(error.code);
 }
 
+/** Why there is no connection to a host, by the code of Node's error; null for any other, whose text has to do. */
+export function whyUnreachable(code: string): string | null {
+	return unreachable.get(code) ?? null;
+}
+
+/** What the codes of sockets and name servers mean. */
+const unreachable: ReadonlyMap<string, string> = new Map([
+	['ECONNREFUSED', 'no program takes connections there'],
+	['ECONNRESET', 'the connection was broken at once'],
+	['ENOTFOUND', 'there is no host of this name'],
+	['EAI_AGAIN', 'no name server answers'],
+	['ETIMEDOUT', 'there was no answer in time'],
+	['EHOSTUNREACH', 'there is no way to this host'],
+	['ENETUNREACH', 'there is no way to this network'],
+]);
+
 /** Details of a failure besides its code and message. */
 export interface ApiErrorOptions {
 	fields?: FieldErrors;

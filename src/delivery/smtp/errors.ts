@@ -3,6 +3,7 @@
  */
 
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import { whyUnreachable } from '../../api/errors.js';
 import type { Reply, SmtpPhase } from '../../engine/rules/outcomes.js';
 import { localReply, parseReply } from '../reply.js';
 import type { SmtpSettings } from './settings.js';
@@ -60,14 +61,23 @@ export function replyOf(
 		if (fault !== null) return { reply: localReply('tls', fault.text), remedy: fault.remedy };
 	}
 	const reply = typeof error.response === 'string' ? parseReply(phase, hide(error.response)) : null;
-	const said = reply?.code === null || reply === null ? localReply(phase, hide(error.message)) : reply;
+	const local = (phase === 'connect' ? unconnected(error, settings) : null) ?? error.message;
+	const said = reply?.code === null || reply === null ? localReply(phase, hide(local)) : reply;
 	return { reply: said, remedy: phase === 'auth' ? 'login' : null };
+}
+
+/** `connect CODE HOST:PORT: why`, with the address that was tried; null: the code says nothing about the way there. */
+function unconnected(error: SMTPConnection.SMTPError, settings: SmtpSettings): string | null {
+	const code = causeOf(error);
+	const why = whyUnreachable(code);
+	if (why === null) return null;
+	const { address, port } = { address: settings.host, port: settings.port, ...error };
+	return `connect ${code} ${address}:${port}: ${why}`;
 }
 
 /** null: the error itself is clear enough. */
 function tlsFault(error: SMTPConnection.SMTPError, settings: SmtpSettings): TlsFault | null {
-	const { originalCode, code } = { originalCode: undefined, ...error };
-	const cause = String(originalCode ?? code ?? '');
+	const cause = causeOf(error);
 	if (settings.security === 'implicit' && notTls.has(cause)) {
 		return {
 			text: 'the server does not speak TLS from the first byte: smtp:// instead of smtps:// in smtp_url takes STARTTLS',
@@ -78,6 +88,12 @@ function tlsFault(error: SMTPConnection.SMTPError, settings: SmtpSettings): TlsF
 		return { text: wrongName(error, settings), remedy: 'smtp_url' };
 	if (untrusted.has(cause)) return { text: notVouchedFor(settings), remedy: 'smtp_ca' };
 	return lifetimes[cause]?.(settings) ?? null;
+}
+
+/** The code of Node or OpenSSL, where nodemailer has put its own in front. */
+function causeOf(error: SMTPConnection.SMTPError): string {
+	const { originalCode, code } = { originalCode: undefined, ...error };
+	return String(originalCode ?? code ?? '');
 }
 
 /** TLS is required, and the server's greeting did not offer it. */

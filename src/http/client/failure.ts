@@ -1,5 +1,5 @@
 /** Failures on the way to an answer, by what may be done about them. */
-import { ApiError } from '../../api/errors.js';
+import { ApiError, whyUnreachable } from '../../api/errors.js';
 
 /**
  * `unsendable`: the request cannot be expressed in HTTP; `unreachable`: no connection, nothing was written;
@@ -70,23 +70,12 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 	if (/^HPE_|^HTTPParserError$|^UND_ERR_HEADERS_OVERFLOW$/.test(code))
 		return tell('garbled', `what ${origin} answered is not HTTP (${code})`);
 	if (written) return tell('cut', `${origin} cut the connection before its answer was whole (${code})`);
-	const why = reasons.get(code);
+	const why = whyUnreachable(code);
 	return tell(
 		'unreachable',
-		`cannot connect to ${origin}${through}${why === undefined ? '' : `: ${why}`} (${code})`,
+		`cannot connect to ${origin}${through}${why === null ? '' : `: ${why}`} (${code})`,
 	);
 }
-
-/** What the codes of sockets and name servers mean. */
-const reasons: ReadonlyMap<string, string> = new Map([
-	['ECONNREFUSED', 'no program takes connections there'],
-	['ECONNRESET', 'the connection was broken at once'],
-	['ENOTFOUND', 'there is no host of this name'],
-	['EAI_AGAIN', 'no name server answers'],
-	['ETIMEDOUT', 'there was no answer in time'],
-	['EHOSTUNREACH', 'there is no way to this host'],
-	['ENETUNREACH', 'there is no way to this network'],
-]);
 
 /**
  * Whether the error is an answer of the proxy. undici 7.30 shows only by these texts that a proxy wants a login (407,

@@ -144,7 +144,8 @@ describe('the mail server', () => {
 		expect(await found(db, 'smtp.login')).toEqual([
 			{
 				level: 'problem',
-				message: '127.0.0.1:9 takes no mail from here: connect ECONNREFUSED 127.0.0.1:9',
+				message:
+					'127.0.0.1:9 takes no mail from here: connect ECONNREFUSED 127.0.0.1:9: no program takes connections there',
 				fix: `mailctl --db ${db} engine init --smtp smtp://USER@HOST:587`,
 			},
 		]);

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { replyOf } from '../../../src/delivery/smtp/errors.js';
+import { plainSettings } from '../../support/delivery.js';
+
+/** As nodemailer hands on what Node reports: its own `code`, and Node's beside it. */
+function failed(code: string, originalCode: string, message: string, more = {}) {
+	const error = Object.assign(new Error(message), { code, originalCode, ...more });
+	const settings = plainSettings(25, { host: 'mail.example.invalid' });
+	return replyOf(error, { phase: 'connect', settings, offersTls: false, hide: (text) => text }).reply.text;
+}
+
+describe('a connection that the system does not make', () => {
+	it.each([
+		[
+			failed('EDNS', 'ENOTFOUND', 'getaddrinfo ENOTFOUND mail.example.invalid', { syscall: 'getaddrinfo' }),
+			'connect ENOTFOUND mail.example.invalid:25: there is no host of this name',
+		],
+		[
+			failed('EDNS', 'EAI_AGAIN', 'getaddrinfo EAI_AGAIN mail.example.invalid', { syscall: 'getaddrinfo' }),
+			'connect EAI_AGAIN mail.example.invalid:25: no name server answers',
+		],
+		[
+			failed('ESOCKET', 'ECONNREFUSED', 'connect ECONNREFUSED 192.0.2.1:25', {
+				address: '192.0.2.1',
+				port: 25,
+			}),
+			'connect ECONNREFUSED 192.0.2.1:25: no program takes connections there',
+		],
+		[failed('ESOCKET', 'EMFILE', 'connect EMFILE 192.0.2.1:25'), 'connect EMFILE 192.0.2.1:25'],
+		[
+			failed('ETIMEDOUT', 'ETIMEDOUT', 'Connection timeout'),
+			'connect ETIMEDOUT mail.example.invalid:25: there was no answer in time',
+		],
+	])('is told as %s', (told, expected) => {
+		expect(told).toBe(expected);
+	});
+});
