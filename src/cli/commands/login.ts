@@ -6,13 +6,13 @@ import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
 import { newName } from '../config/profiles.js';
 import { confirmProtected } from '../config/protection.js';
 import { builtIn, remoteTarget } from '../config/target.js';
-import { checkToken, givenToken } from '../config/token.js';
+import { checkToken, givenToken, refusedTokenHint } from '../config/token.js';
 import { refusalOf } from '../frame/asking.js';
 import { command, reachOptions } from '../frame/command.js';
-import { mailctl } from '../frame/command-line.js';
+import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
-import { exits } from '../frame/exit.js';
+import { exits, hinted } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 
 export { login as command };
@@ -193,23 +193,32 @@ async function tryToken(cx: CommandContext, baseUrl: string, token: string): Pro
 		if (lacks !== null) await cx.note(lacks);
 		return service;
 	} catch (error) {
-		if (!cx.signal.aborted) await cx.note('nothing was stored; --no-check stores a token without trying it');
-		if (error instanceof ApiError && error.code === 'not_found')
-			throw new ApiError('bad_answer', `${baseUrl} has no lists: it is not the base URL of a deployment`, {
-				cause: error,
-				...(error.http !== null && { http: error.http }),
-			});
-		if (error instanceof ApiError && error.code === 'network')
-			throw new CliError('network', exits.network, error.message, {
-				hint: [
-					'look at the host and the port, and whether the service runs: ',
-					mailctl('doctor', '--base-url', baseUrl),
-				],
-				retryable: true,
-				cause: error,
-			});
-		throw error;
+		throw cx.signal.aborted ? error : untried(cx, baseUrl, error);
 	} finally {
 		await close();
 	}
+}
+
+/** The error in the words of a login, with what becomes of the token. */
+function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
+	const unstored = 'nothing was stored; --no-check stores a token without trying it';
+	if (!(error instanceof ApiError)) return hinted(error, [unstored]);
+	const cause = error;
+	if (error.code === 'not_found') {
+		const http = error.http !== null && { http: error.http };
+		const text = `${baseUrl} has no lists: it is not the base URL of a deployment`;
+		return hinted(new ApiError('bad_answer', text, { cause, ...http }), [unstored]);
+	}
+	if (error.code === 'network') {
+		const look: Hint = [
+			'look at the host and the port, and whether the service runs: ',
+			mailctl('doctor', '--base-url', baseUrl),
+		];
+		const hint = joinHints([look, unstored]);
+		return new CliError('network', exits.network, error.message, { hint, retryable: true, cause });
+	}
+	if (error.code !== 'not_authenticated') return hinted(error, [unstored]);
+	// The token was asked for, or given: that of a profile was not sent.
+	const settings = { ...cx.settings, target: { ...cx.settings.target, profile: null } };
+	return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);
 }

@@ -87,13 +87,9 @@ function asker(cx: CommandContext) {
 }
 
 /** The hint for a token that is refused: the command does not know where it came from. */
-function refusedToken(error: unknown, { command, globals }: Run, { settings, io }: CommandContext): Hint[] {
+function refusedToken(error: unknown, { globals }: Run, { settings, io }: CommandContext): Hint[] {
 	const { code, hint } = classify(error);
-	if (code !== 'not_authenticated' || hint !== null) return [];
-	// A login has asked for it, or was given it: a stored one was not sent.
-	const sent =
-		command.profiles === true ? { ...settings, target: { ...settings.target, profile: null } } : settings;
-	return [refusedTokenHint(sent, globals, io.env)];
+	return code === 'not_authenticated' && hint === null ? [refusedTokenHint(settings, globals, io.env)] : [];
 }
 
 /** The hint where a path that every deployment has is not there: the base URL is that of something else. */
