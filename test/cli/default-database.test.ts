@@ -57,12 +57,35 @@ describe('the default database', () => {
 		['senders remove news@example.com --yes', 3],
 		['engine tokens revoke ci --yes', 3],
 		['engine dkim remove --domain example.com --selector m1 --yes', 3],
+		['engine settings unset public_url', 0],
+		['engine queue resume', 0],
+		['engine secrets unwrap --yes', 0],
+		['engine queue drain', 2],
+		['worker', 2],
 	])('is not made by mailctl %s, which finds nothing to change in it', async (line, code) => {
 		const HOME = await makeHome();
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		expect(run.stderr).toContain(`warning: there is no database at ${path} yet: read as an empty one\n`);
 		expect([run.code, existsSync(join(HOME, '.local'))]).toEqual([code, false]);
+	});
+
+	it('is not made by an import whose rows are all refused', async () => {
+		const HOME = await makeHome();
+		const file = join(HOME, 'gone.csv');
+		await writeFile(file, 'email\nnobody\n');
+		const run = await cli(['suppressions', 'import', file], { env: { HOME } });
+		expect(run.stderr).toContain('yet: read as an empty one\n');
+		expect([run.code, existsSync(join(HOME, '.local/share'))]).toEqual([9, false]);
+	});
+
+	it('is made by the settings of which one is set', async () => {
+		const HOME = await makeHome();
+		const unset = await cli(['engine', 'settings', 'unset', 'public_url'], { env: { HOME } });
+		expect(unset.stdout).toBe('public_url\t\n');
+		await cli(['engine', 'settings', 'set', 'time_zone', 'Europe/Oslo'], { env: { HOME } });
+		const kept = await cli(['engine', 'settings', 'get', 'time_zone'], { env: { HOME } });
+		expect(kept).toEqual({ code: 0, stdout: 'Europe/Oslo\n', stderr: '' });
 	});
 
 	it('is told to be missing with each way on, to a machine in one object', async () => {

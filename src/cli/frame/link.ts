@@ -123,8 +123,8 @@ export function linker(settings: Settings, parts: LinkParts) {
 			unmade = null;
 			await tellNew(path);
 		};
-		// What keeps running is there for what others bring.
-		if (role !== 'cli' || parts.isView) return connectTo(named).then(told(tellNew));
+		// What is served or drawn again is there for what others bring; a worker wants a mail server first.
+		if (role.startsWith('serve') || parts.isView) return connectTo(named).then(told(tellNew));
 		unmade = named.url;
 		return connectTo(named, { onMade });
 	};
