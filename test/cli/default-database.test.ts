@@ -70,6 +70,25 @@ describe('the default database', () => {
 		expect([run.code, existsSync(join(HOME, '.local'))]).toEqual([code, false]);
 	});
 
+	it('has no size before it is made', async () => {
+		const env = { HOME: await makeHome() };
+		const status = async () => JSON.parse((await cli(['engine', 'status', '-o', 'json'], { env })).stdout);
+		const { size_bytes, size } = await status();
+		const none = {
+			messages: 0,
+			events: 0,
+			bodies: 0,
+			links: 0,
+			subscribers: 0,
+			figures: 0,
+			other: 0,
+			free: 0,
+		};
+		expect({ size_bytes, size }).toEqual({ size_bytes: 0, size: { ...none, is_estimate: false } });
+		await cli(['engine', 'init'], { env });
+		expect((await status()).size_bytes).toBeGreaterThan(0);
+	});
+
 	it('is not made by an import whose rows are all refused', async () => {
 		const HOME = await makeHome();
 		const file = join(HOME, 'gone.csv');

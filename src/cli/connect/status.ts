@@ -4,9 +4,17 @@ import { withoutSecrets } from '../../api/quote.js';
 import { limitSettings } from '../../engine/rules/limits.js';
 import { proposedRetention } from '../../engine/rules/retention.js';
 import { readSettings } from '../../engine/settings.js';
+import type { Sizes } from '../../store/maintenance.js';
+import { isMissingFile } from '../../store/url.js';
 import type { EngineStatus } from '../frame/engine-state.js';
 import type { LocalParts } from './parts.js';
 import { firstPause } from './queue.js';
+
+/** Of a database that is not there: what is read in its place takes memory, and no room on the disk. */
+const nowhere: Sizes = {
+	...{ messages: 0, events: 0, bodies: 0, links: 0, subscribers: 0, figures: 0, other: 0, free: 0 },
+	is_estimate: false,
+};
 
 /** Several reads at different moments: figures may differ by writes between them. */
 export async function localStatus(
@@ -29,9 +37,11 @@ export async function localStatus(
 	const isSet = (keep_messages ?? keep_events ?? keep_bodies) !== null;
 	const frees = await reads.foreseeRetention({ values: isSet ? values : proposedRetention, now });
 	const limits = Object.entries(values).filter(([name]) => Object.hasOwn(limitSettings, name));
+	const isThere = !isMissingFile(parts.path);
 	return {
 		path: parts.path,
 		...status,
+		...(!isThere && { size_bytes: 0 }),
 		senders: senders.count,
 		smtp_url: settings.smtpUrl,
 		public_url: settings.publicUrl,
@@ -46,7 +56,7 @@ export async function localStatus(
 			url: withoutSecrets(url),
 			since: formatDateTime(stopped_at),
 		})),
-		size: sizes,
+		size: isThere ? sizes : nowhere,
 		retention: { keep_messages, keep_events, keep_bodies, frees },
 	};
 }
