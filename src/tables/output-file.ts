@@ -122,13 +122,16 @@ async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
 	} catch (cause) {
 		const [code, why] = refusalOf(cause) ?? [];
 		if (code === undefined) throw cause;
-		const hint = code === 'disk_full' ? 'free some space, or name a file on another disk' : null;
+		const hint = code === 'disk_full' ? otherDisk : null;
 		throw new TableError(code, `${path} cannot be written: ${why}`, {
 			cause,
 			...(hint !== null && { hint }),
 		});
 	}
 }
+
+/** The hint where a disk is full. */
+export const otherDisk = 'free some space, or name a file on another disk';
 
 /** Readable by its owner alone whatever the umask: one of 0777 leaves nothing, and the file cannot be opened again. */
 async function openOwn(file: string, flags: string): Promise<FileHandle> {

@@ -192,7 +192,11 @@ async function writeNew(path: string, bytes: Buffer): Promise<void> {
 		if (code === 'EEXIST') throw new UsageError(`--eml: ${path} is there already`, { cause });
 		// Half a file would be in the way of the next try.
 		await rm(path, { force: true }).catch(() => undefined);
-		throw new CliError('disk', 74, `--eml: ${path} cannot be written: ${systemReason(cause)}`, { cause });
+		const { otherDisk, refusalOf } = await import('../../../tables/output-file.js');
+		throw new CliError('disk', 74, `--eml: ${path} cannot be written: ${systemReason(cause)}`, {
+			...(refusalOf(cause)?.[0] === 'disk_full' && { hint: otherDisk }),
+			cause,
+		});
 	});
 }
 

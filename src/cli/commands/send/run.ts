@@ -118,9 +118,9 @@ async function goOn(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode
 		await cx.note(`the campaign "${name}" is released already${goesOn}`);
 		return deliver(cx, campaign, before);
 	}
-	await concludeResults(campaign);
 	const sentence = `the campaign "${name}" is finished: ${progressOf(before, null)}`;
 	await showFinished(cx, campaign, status);
+	await concludeResults(campaign);
 	const outcome = { kind: 'settled', reason: null, counts: asDelivered(before), warnings: [] } as const;
 	const end = { waiting: 0, campaign: { name, sentence } };
 	return codeOf(cx, await concludeDelivery(cx, outcome, end), status);
@@ -279,9 +279,10 @@ async function deliverReleased(
 		throw error;
 	});
 	const after = await place.campaigns.status(id);
+	// Before the results: the command ends with a file that cannot be written.
+	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
 	if (outcome?.kind === 'stopped') await leaveResults(cx, campaign);
 	else await concludeResults(campaign);
-	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
 	if (outcome === null) return codeOf(cx, exits.done, after);
 	const all = outcomesOf(after.messages);
 	// Of one look, as what waits is: the sending process may have gone on since the last look at the delivery.

@@ -1,6 +1,6 @@
 // Looks at one recipient's message, and at a message in a browser.
 import { chmod, readdir, readFile, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openerOf, pageOf } from '../../../../src/cli/commands/send/browser.js';
 import { eventually } from '../../../support/eventually.js';
@@ -111,6 +111,19 @@ describe('--preview browser', () => {
 		expect(await project.run([...look, '--html', '<p>Hi</p>'], full)).toMatchObject({
 			code: 74,
 			stderr: expect.stringContaining('--preview browser: the page cannot be written'),
+		});
+		expect(await readdir(disk)).toEqual(['ballast']);
+	});
+
+	it('leaves no file of --eml on a disk that is full, and says what to do', async ({ skip }) => {
+		const disk = smallDisk(1);
+		if (disk === null) return skip('no disk can be mounted here');
+		fill(disk);
+		const file = join(disk, 'ann.eml');
+		const words = [...news, '--to', 'ann@example.com', '--context', 'name=Ann', '--eml', file];
+		expect(await project.run(words)).toMatchObject({
+			code: 74,
+			stderr: `error: --eml: ${file} cannot be written: no space left on device\nhint: free some space, or name a file on another disk\n`,
 		});
 		expect(await readdir(disk)).toEqual(['ballast']);
 	});

@@ -60,6 +60,18 @@ describe('mailctl send --results', () => {
 		expect(await readFile(later, 'utf8')).toMatch(header);
 	});
 
+	it('answers what was sent where the disk is full', async () => {
+		const words = [...send('/dev/full'), '--campaign', 'november', '-o', 'json'];
+		for (const _ of ['sent', 'finished already']) {
+			const run = await project.run(words);
+			expect([run.code, JSON.parse(run.stdout)]).toMatchObject([
+				74,
+				{ name: 'november', recipients: 1, messages: { sent: 1 } },
+			]);
+		}
+		expect(sink.received).toHaveLength(1);
+	});
+
 	it('writes where a link leads, and leaves the link', async () => {
 		const real = await project.file('real.csv', '');
 		const link = join(project.folder, 'link.csv');
