@@ -2,12 +2,13 @@
 
 import { emailKey } from '../../../api/address.js';
 import { ApiError, mayHaveHappened } from '../../../api/errors.js';
-import type { SendResult } from '../../../api/records.js';
+import type { SendResult, WireDateTime } from '../../../api/records.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { classify, exits } from '../../frame/exit.js';
 import { numberText } from '../../render/plurals.js';
+import type { Times } from '../../render/times.js';
 import type { Refused } from '../../verbs/refusals.js';
 
 /** `hasSenders`: whether the place lets addresses be verified by a command; elsewhere that is done at the service. */
@@ -75,22 +76,31 @@ export async function sayWhoGetsNone(
 	const [first] = left;
 	if (first === undefined) return;
 	const named = left.slice(0, mostNamed);
-	const reasons = await Promise.all(named.map((key) => reasonsOf(cx, key)));
+	const against = await Promise.all(named.map((key) => againstOf(cx, key)));
 	for (const [index, key] of named.entries())
-		await cx.note(`no message was made to ${key}: ${sayWhy(reasons[index] ?? null)}`);
+		await cx.note(`no message was made to ${key}: ${sayWhy(against[index] ?? null, cx.times)}`);
 	if (left.length > named.length) await cx.note(`and to ${numberText(left.length - named.length)} more`);
-	const hint = hintOf(reasons[0] ?? null, left.length === 1 ? first : 'ADDRESS');
+	const hint = hintOf(against[0] ?? null, left.length === 1 ? first : 'ADDRESS');
 	if (hint !== null) await cx.hint(hint);
 }
 
+/** What stands against mail to an address. */
+interface Against {
+	reasons: readonly string[];
+	date_erased: WireDateTime | null;
+}
+
 /** null: the service does not tell. */
-async function reasonsOf(cx: CommandContext, key: string): Promise<readonly string[] | null> {
+async function againstOf(cx: CommandContext, key: string): Promise<Against | null> {
 	const api = await cx.api();
-	const { suppressions } = (await api.capabilities()).ext;
+	const { suppressions, people } = (await api.capabilities()).ext;
 	if (suppressions === undefined) return null;
 	try {
 		const { results } = await suppressions.page({ email__exact: key }, { signal: cx.signal });
-		return results.map(({ reason }) => reason);
+		const reasons = results.map(({ reason }) => reason);
+		// No suppression has the address of an erased person.
+		const person = reasons.length === 0 ? await people?.get(key, { signal: cx.signal }) : undefined;
+		return { reasons, date_erased: person?.date_erased ?? null };
 	} catch (error) {
 		// A token that may only send: the send itself is done, and is what was asked for.
 		if (error instanceof ApiError) return null;
@@ -98,14 +108,18 @@ async function reasonsOf(cx: CommandContext, key: string): Promise<readonly stri
 	}
 }
 
-function sayWhy(reasons: readonly string[] | null): string {
-	if (reasons === null) return 'suppressed or inactive';
+function sayWhy(against: Against | null, times: Pick<Times, 'day'>): string {
+	if (against === null) return 'suppressed or inactive';
+	const { reasons, date_erased } = against;
+	if (date_erased !== null) return `the person was erased on ${times.day(date_erased)}`;
 	return reasons.length === 0 ? 'inactive in its list' : `suppressed (${reasons.join(', ')})`;
 }
 
-function hintOf(reasons: readonly string[] | null, address: string): Hint | null {
-	if (reasons === null) return null;
-	return reasons.length === 0
+function hintOf(against: Against | null, address: string): Hint | null {
+	if (against === null) return null;
+	if (against.date_erased !== null)
+		return ['if the person joins again: ', mailctl('subscribers', 'erase', address, '--lift')];
+	return against.reasons.length === 0
 		? mailctl('subscribers', 'find', address)
 		: mailctl('suppressions', 'list', '--email', address);
 }

@@ -102,6 +102,24 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 50 } });
 	});
 
+	it('is exit 9 for a person who was erased, and says so', async () => {
+		const project = await start({});
+		const erase = ['subscribers', 'erase', 'ann@example.com'];
+		await project.json([...erase, '--confirm', 'ann@example.com']);
+		const words = [...hello, '--to', 'ann@example.com', '--bulk', '--no-strict-vars'];
+		await project.json(['engine', 'settings', 'set', 'public_url', 'https://mail.example.com']);
+		for (const way of [[], ['--dry-run']]) {
+			const { code, stderr } = await project.run([...words, ...way]);
+			expect([code, stderr.replace(/\d{4}-\d\d-\d\d/, 'DAY')]).toEqual([
+				9,
+				expect.stringContaining(
+					'no message was made to ann@example.com: the person was erased on DAY\n' +
+						`hint: if the person joins again: mailctl --db ${project.db} ${erase.join(' ')} --lift\n`,
+				),
+			]);
+		}
+	});
+
 	it('fails the gate of a report when nobody was reached', async () => {
 		const project = await start({ at: { RCPT: { answer: '550 5.1.1 no such user' } } });
 		expect((await project.run(toAnn)).code).toBe(9);
