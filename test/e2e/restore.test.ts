@@ -149,6 +149,23 @@ describe('engine restore', () => {
 		expect({ status, stdout: stdout.includes('"problem"') }).toEqual({ status: 0, stdout: false });
 	});
 
+	it('warns of erasures that cannot be read, and of none where there was no database', () => {
+		const { folder, db, run } = backedUp();
+		const far = run('--db', join(folder, 'far.db'), 'engine', 'restore', 'copy.db');
+		expect([far.status, far.stderr]).toEqual([0, expect.not.stringContaining('warning')]);
+		expect(far.stderr).toContain(
+			'hint: persons who were erased since the backup, if any, are in it: mailctl --db ',
+		);
+		writeFileSync(db, 'no database any more'.repeat(1_000));
+		const near = run('engine', 'restore', 'copy.db', ...agreed);
+		expect([near.status, near.stderr]).toEqual([
+			0,
+			expect.stringContaining(
+				`warning: the erasures in ${db} could not be read: persons who were erased since the backup, if any, are in it again\n`,
+			),
+		]);
+	});
+
 	it('of what serve and a worker write while it is backed up gives a database that goes on', async () => {
 		const { folder, run, json, start, importFile } = workplace(5_000);
 		const serve = start('serve', '--port', '0', '--no-worker');

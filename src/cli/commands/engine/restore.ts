@@ -81,19 +81,18 @@ export const restore = command({
 			await cx.note(
 				`${counted(uncertain, 'message')} may or may not have been sent when the backup was made, and ${uncertain === 1 ? 'is' : 'are'} not sent again`,
 			);
-		if (erased === null)
-			await cx.warn(
-				`no erasures were found at ${place}: persons who were erased since the backup, if any, are in it again`,
-			);
-		else if (erased > 0)
-			await cx.note(
-				`${counted(erased, 'person')} of the backup had been erased since, and ${erased === 1 ? 'is' : 'are'} erased again`,
-			);
+		await sayErased(cx, { place, isReplaced: old !== null, erased });
 		const waits =
 			waiting === 0
 				? 'and nothing waits in it'
 				: `and ${counted(waiting, 'message')} ${waiting === 1 ? 'waits' : 'wait'} in it, what was sent since the backup too`;
 		await cx.note(`the queue is paused, ${waits}`);
+		// A move to another machine: the backup has all of them. After the loss of a disk it may lack some.
+		if (old === null)
+			await cx.hint([
+				'persons who were erased since the backup, if any, are in it: ',
+				mailctl('subscribers', 'erase', 'ADDRESS'),
+			]);
 		await cx.hint([
 			...(waiting === 0
 				? []
@@ -102,6 +101,22 @@ export const restore = command({
 		]);
 	},
 });
+
+/** What is known of persons who were erased since the backup; where there was no database it is nothing. */
+async function sayErased(
+	cx: CommandContext,
+	{ place, isReplaced, erased }: { place: string; isReplaced: boolean; erased: number | null },
+): Promise<void> {
+	if (!isReplaced) return;
+	if (erased === null)
+		await cx.warn(
+			`the erasures in ${place} could not be read: persons who were erased since the backup, if any, are in it again`,
+		);
+	else if (erased > 0)
+		await cx.note(
+			`${counted(erased, 'person')} of the backup had been erased since, and ${erased === 1 ? 'is' : 'are'} erased again`,
+		);
+}
 
 /** A dump of one schema makes it. */
 function restoring(url: string, file: string): Hint {
