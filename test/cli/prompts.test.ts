@@ -109,6 +109,38 @@ describe('a missing value', () => {
 		expect(list).toMatchObject({ code: 0, stdout: expect.stringContaining('2') });
 	});
 
+	it('is chosen by its exact name first, then by its beginning, and never by what stands beside the name', async () => {
+		const { run, json, file } = await makeProject();
+		for (const name of ['L', 'Big S', 'Subscribed', 'S', 'Subscribers'])
+			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+		const people = await file('people.csv', 'email\nann@example.com\nbob@example.com\n');
+		await json(['subscribers', 'import', people, '-l', 'L']);
+		const chosen = async (keys: string) => {
+			const words = ['lists', 'get', '--fields', 'name', '-o', 'csv'];
+			return (await typing([['Which list:', keys]], (options) => run(words, options))).stdout;
+		};
+		expect(await chosen('Subscribers')).toBe('name\r\nSubscribers\r\n');
+		expect(await chosen('subscribers')).toBe('name\r\nSubscribers\r\n');
+		expect(await chosen('S')).toBe('name\r\nS\r\n');
+		expect(await chosen('sub')).toBe('name\r\nSubscribed\r\n');
+		expect(await chosen('ig')).toBe('name\r\nBig S\r\n');
+		expect(await chosen('4')).toBe('name\r\nS\r\n');
+		expect(await chosen('L\t')).toBe('name\r\nL\r\n');
+	});
+
+	it('is a person by the exact address first, whatever the list has before', async () => {
+		const { run, json, file } = await makeProject();
+		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const others = Array.from({ length: 120 }, (_, at) => `x${at}.ann@example.com,Ann\n`).join('');
+		const people = await file('people.csv', `email,name\n${others}ann@example.com,Zoe\n`);
+		await json(['subscribers', 'import', people, '-l', '1']);
+		const words = ['subscribers', 'get', '-l', '1', '--fields', 'email', '-o', 'csv'];
+		for (const keys of ['ann@example.com', 'ann@example.com\t']) {
+			const { stdout } = await typing([['Which subscriber:', keys]], (options) => run(words, options));
+			expect(stdout).toBe('email\r\nann@example.com\r\n');
+		}
+	});
+
 	it('keeps what is typed while an answer is checked, and is asked for again with both', async () => {
 		const { typed, json } = await filled();
 		const answers: Parameters<typeof typing>[0] = [

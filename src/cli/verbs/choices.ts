@@ -4,7 +4,7 @@ import type { Api } from '../../api/api.js';
 import { campaignState } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
 import { withoutSecrets } from '../../api/quote.js';
-import type { List } from '../../api/records.js';
+import type { List, Subscriber, SubscriberFilter } from '../../api/records.js';
 import { profileKeys, readConfig } from '../config/config.js';
 import { builtIn } from '../config/target.js';
 import type { RecordKind } from '../frame/command.js';
@@ -22,8 +22,16 @@ const mostRead = 1_000;
 /** The last messages: those a person may mean without knowing an id. */
 const mostMessages = 100;
 
+/** What stands beside the names in `name` (a count, a state, a meaning) is shown only. */
+export interface Named extends Choice<string> {
+	/** Those that are searched: of equal matches that of the first counts more. Of one question all have as many. */
+	names: readonly string[];
+	/** Found by the whole of it only. */
+	id?: string;
+}
+
 interface Records {
-	choices: AsyncIterable<Choice<string>> | Iterable<Choice<string>>;
+	choices: AsyncIterable<Named> | Iterable<Named>;
 	/** Where there are none. */
 	hint: Hint;
 }
@@ -37,28 +45,58 @@ export async function choicesOf(
 ): Promise<Source<string>> {
 	if (of === 'subscriber') return subscribersOf(cx, known);
 	const { choices, hint } = await recordsOf(cx, of, known);
-	const all: Choice<string>[] = [];
+	const all: Named[] = [];
 	for await (const choice of choices) if (all.push(choice) >= mostRead) break;
 	const mayBeNew = wanted === 'new' && !cx.dryRun;
 	if (all.length === 0 && !mayBeNew) throw new UsageError(`there is no ${of} to choose`, { hint });
 	if (all.length === 0) await cx.note(`There is no ${of} yet: type a name for one.`);
-	return async (typed) => [
-		...matching(all, typed),
-		...(mayBeNew && !isRecordId(typed.trim())
-			? asTyped(typed, `a new ${of}`)
-			: all.length < mostRead
-				? []
-				: asTyped(typed)),
-	];
+	return async (typed) => {
+		const found = matching(all, typed);
+		if (!mayBeNew || isRecordId(typed.trim()))
+			return [...found, ...(all.length < mostRead ? [] : asTyped(typed))];
+		const added = asTyped(typed, `a new ${of}`);
+		return beginsAs(found[0], typed) ? [...found, ...added] : [...added, ...found];
+	};
 }
 
-function matching(all: readonly Choice<string>[], typed: string): readonly Choice<string>[] {
-	const part = typed.trim().toLowerCase();
-	return all.filter(({ name, value }) => name.toLowerCase().includes(part) || value === part);
+/** The exact name before those that begin with what is typed, and these before those that have it inside. */
+export function matching<T extends Named>(all: readonly T[], typed: string): readonly T[] {
+	if (typed.trim() === '') return all;
+	return all
+		.map((choice) => ({ choice, rank: rankOf(choice, typed.trim()) }))
+		.filter(({ rank }) => rank !== -1)
+		.sort((one, other) => one.rank - other.rank)
+		.map(({ choice }) => choice);
+}
+
+/** The less, the better; -1: no match. */
+function rankOf({ name, names, id }: Named, typed: string): number {
+	const part = folded(typed);
+	return [
+		...names.map((one) => one === typed),
+		// As Tab completes it.
+		name === typed,
+		...names.map((one) => folded(one) === part),
+		id?.toLowerCase() === part,
+		...names.map((one) => folded(one).startsWith(part)),
+		...names.map((one) => folded(one).includes(part)),
+	].indexOf(true);
+}
+
+function beginsAs(choice: Named | undefined, typed: string): boolean {
+	if (choice === undefined) return false;
+	return [choice.name, ...choice.names].some((one) => folded(one).startsWith(folded(typed)));
+}
+
+function folded(text: string): string {
+	return text.trim().toLowerCase();
 }
 
 function asTyped(typed: string, what = 'as typed'): Choice<string>[] {
-	return typed.trim() === '' ? [] : [{ name: `${typed.trim()} (${what})`, value: typed.trim() }];
+	const behind = ` (${what})`;
+	// Tab completes to the whole.
+	const value = (typed.endsWith(behind) ? typed.slice(0, -behind.length) : typed).trim();
+	return value === '' ? [] : [{ name: `${value}${behind}`, value }];
 }
 
 async function recordsOf(
@@ -73,14 +111,18 @@ async function recordsOf(
 				choices: choosing((await cx.api()).lists, signal, (list) => ({
 					name: withSize(list),
 					value: known['by'] === 'name' ? list.name : String(list.id),
+					names: [list.name],
+					id: String(list.id),
 				})),
 				hint: mailctl('lists', 'create'),
 			};
 		case 'field':
 			return {
-				choices: choosing((await cx.api()).fields, signal, ({ variable, name }) => ({
+				choices: choosing((await cx.api()).fields, signal, ({ id, variable, name }) => ({
 					name: name === variable ? variable : `${variable} (${name})`,
 					value: variable,
+					names: [variable, name],
+					id: String(id),
 				})),
 				hint: mailctl('fields', 'create'),
 			};
@@ -89,6 +131,8 @@ async function recordsOf(
 				choices: choosing((await cx.api()).webhooks, signal, ({ id, type, url }) => ({
 					name: `${id} ${type} ${withoutSecrets(url)}`,
 					value: String(id),
+					names: [withoutSecrets(url), type],
+					id: String(id),
 				})),
 				hint: mailctl('webhooks', 'create'),
 			};
@@ -97,14 +141,18 @@ async function recordsOf(
 				choices: choosing(await need(await cx.api(), 'templates'), signal, ({ id, name }) => ({
 					name,
 					value: id,
+					names: [name],
+					id,
 				})),
 				hint: mailctl('templates', 'create'),
 			};
 		case 'sender':
 			return {
-				choices: choosing(await need(await cx.api(), 'senders'), signal, ({ email }) => ({
+				choices: choosing(await need(await cx.api(), 'senders'), signal, ({ id, email }) => ({
 					name: email,
 					value: email,
+					names: [email],
+					id: String(id),
 				})),
 				hint: mailctl('senders', 'add', 'ADDRESS'),
 			};
@@ -113,6 +161,8 @@ async function recordsOf(
 				choices: choosing(await need(await cx.api(), 'campaigns'), signal, (campaign) => ({
 					name: `${campaign.key} (${campaignState(campaign)})`,
 					value: campaign.key,
+					names: [campaign.key],
+					id: campaign.id,
 				})),
 				hint: mailctl('send', '--list', 'LIST'),
 			};
@@ -133,7 +183,7 @@ async function ofThisMachine(
 	of: 'token' | 'profile' | 'stored profile' | 'setting' | 'profile-key' | 'signed domain' | 'DKIM key',
 	{ domain }: Readonly<Record<string, unknown>>,
 ): Promise<Records> {
-	const named = (names: readonly string[]) => names.map((name) => ({ name, value: name }));
+	const named = (names: readonly string[]) => names.map((name) => ({ name, value: name, names: [name] }));
 	switch (of) {
 		case 'token': {
 			const tokens = await (await cx.local()).tokens.list();
@@ -154,6 +204,7 @@ async function ofThisMachine(
 			const choices = Object.entries(names).map(([name, meaning]) => ({
 				name: `${name}: ${meaning}`,
 				value: name,
+				names: [name],
 			}));
 			return { choices, hint: mailctl('engine', 'settings', 'get') };
 		}
@@ -176,15 +227,15 @@ async function ofThisMachine(
 async function* choosing<T>(
 	collection: Parameters<typeof walk<object, T>>[0],
 	signal: AbortSignal,
-	choice: (record: T) => Choice<string>,
-): AsyncGenerator<Choice<string>> {
+	choice: (record: T) => Named,
+): AsyncGenerator<Named> {
 	for await (const record of walk(collection, {}, { signal, limit: mostRead })) yield choice(record);
 }
 
-async function* messagesOf(api: Api, signal: AbortSignal): AsyncGenerator<Choice<string>> {
+async function* messagesOf(api: Api, signal: AbortSignal): AsyncGenerator<Named> {
 	const messages = await need(api, 'messages');
 	for await (const { id, to, subject, state } of walk(messages, {}, { signal, limit: mostMessages }))
-		yield { name: `${to}: ${subject} (${state})`, value: id };
+		yield { name: `${to}: ${subject} (${state})`, value: id, names: [to, subject], id };
 }
 
 /** The service searches the list: it may be of any size. A deployment that ignores the filter is searched in its first page. */
@@ -197,15 +248,27 @@ async function subscribersOf(
 	const by = known['by'] === 'id' || known['by'] === 'name' ? known['by'] : undefined;
 	const list = await resolveList(api, String(known['list']), { by, signal });
 	const subscribers = api.subscribers(list.id);
+	/** Tab completes to the shown text, which the service does not know. */
+	const emails = new Map<string, string>();
 	return async (typed) => {
-		const part = typed.trim();
-		const filter = part === '' ? {} : { email__icontains: part };
-		const { results } = await subscribers.page({ ...filter, page_size: mostMessages }, { signal });
-		const all = results.map(({ id, email, name }) => ({
-			name: name === '' ? email : `${email} (${name})`,
-			value: String(id),
-		}));
-		const found = matching(all, part);
+		const part = emails.get(typed.trim()) ?? typed.trim();
+		const page = async (filter: SubscriberFilter) =>
+			(await subscribers.page({ ...filter, page_size: mostMessages }, { signal })).results;
+		const some = await page(part === '' ? {} : { email__icontains: part });
+		// Many others may have the address inside theirs.
+		const exact = some.length < mostMessages || part === '' ? [] : await page({ email__exact: part });
+		const read = new Map([...exact, ...some].map((subscriber) => [subscriber.id, subscriber]));
+		const found = matching([...read.values()].map(named), part);
+		for (const { name, names } of found) emails.set(name, names[0] ?? name);
 		return found.length > 0 ? found : asTyped(part);
+	};
+}
+
+function named({ id, email, name }: Subscriber): Named {
+	return {
+		name: name === '' ? email : `${email} (${name})`,
+		value: String(id),
+		names: [email, name],
+		id: String(id),
 	};
 }

@@ -9,8 +9,8 @@ import { hintText, mailctl, namedTarget, type OwnCommand } from '../../frame/com
 import type { SmtpTest } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
-import type { Choice } from '../../frame/questions.js';
 import { noAddress } from '../../verbs/address-faults.js';
+import { matching } from '../../verbs/choices.js';
 
 export interface Guided {
 	sender: string;
@@ -187,11 +187,8 @@ function remedyOf({ remedy }: SmtpTest): string {
 /** The first one is where Enter alone leads. */
 function zonesFrom(first: string) {
 	const names = new Set([first, 'UTC', ...Intl.supportedValuesOf('timeZone')]);
-	const all: Choice<string>[] = [...names].map((name) => ({ name, value: name }));
-	return async (typed: string) => {
-		const part = typed.trim().toLowerCase().replaceAll(' ', '_');
-		return all.filter(({ name }) => name.toLowerCase().includes(part));
-	};
+	const all = [...names].map((name) => ({ name, value: name, names: [name] }));
+	return async (typed: string) => matching(all, typed.trim().replaceAll(' ', '_'));
 }
 
 /** A password stands in no command line. */

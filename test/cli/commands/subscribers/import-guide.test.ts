@@ -45,6 +45,29 @@ describe('a list that is not there', () => {
 		expect(await json(['lists', 'list'])).toMatchObject([{ name: 'News', active_subscribers_count: 1 }]);
 	});
 
+	it('is a new one by its name, before lists that only have it inside', async () => {
+		const { run, json, path } = await place();
+		for (const name of ['News', 'Old friends'])
+			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+		const imported = async (keys: string) => {
+			const answers: Answers = [
+				['Which list:', keys, 'all'],
+				['❯ ', ''],
+				['Why do its subscribers', 'You signed up'],
+			];
+			return typing(answers, (options) => run(words(path), options));
+		};
+		const chosen = async (keys: string) => {
+			expect((await imported(keys)).code).toBe(0);
+			const lists = (await json(['lists', 'list'])) as { name: string; active_subscribers_count: number }[];
+			return lists.filter((list) => list.active_subscribers_count > 0).map(({ name }) => name);
+		};
+		expect(await chosen('news')).toEqual(['News']);
+		expect(await chosen('Subscribers')).toEqual(['News', 'Subscribers']);
+		expect(await chosen('friends\t')).toEqual(['News', 'Subscribers', 'friends']);
+		expect(await chosen('Old')).toEqual(['News', 'Old friends', 'Subscribers', 'friends']);
+	});
+
 	it('is made once the columns are known, and named in the command that does the same', async () => {
 		const { run, json, file } = await place();
 		const unknown = await file('unknown.csv', 'email,Thing\nann@example.com,x\n');
