@@ -1,4 +1,4 @@
-PRAGMA user_version = 31;
+PRAGMA user_version = 32;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -207,6 +207,13 @@ CREATE TABLE deleted_figures (
 	quarter INTEGER NOT NULL,
 	count INTEGER NOT NULL,
 	PRIMARY KEY (tag, campaign, type, audience, quarter)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deleted_joined (
+	campaign TEXT NOT NULL,
+	state TEXT NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (campaign, state)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE deleted_links (

@@ -21,6 +21,7 @@ import { deletedStates } from './migrations/0028-deleted-states.js';
 import { emailOnce } from './migrations/0029-email-once.js';
 import { bouncedFigures } from './migrations/0030-bounced-figures.js';
 import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
+import { deletedJoined } from './migrations/0032-deleted-joined.js';
 import type { Place } from './place.js';
 import { assertKind } from './servers.js';
 
@@ -43,6 +44,7 @@ export const migrations: readonly Migration[] = [
 	emailOnce,
 	bouncedFigures,
 	statesOfCampaigns,
+	deletedJoined,
 ];
 
 /** From this version on PostgreSQL has a sequence in place of the row of ids. */

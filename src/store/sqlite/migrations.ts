@@ -36,6 +36,7 @@ import { deletedStates } from './migrations/0028-deleted-states.js';
 import { emailOnce } from './migrations/0029-email-once.js';
 import { bouncedFigures } from './migrations/0030-bounced-figures.js';
 import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
+import { deletedJoined } from './migrations/0032-deleted-joined.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -74,6 +75,7 @@ export const allMigrations: readonly Migration[] = [
 	emailOnce,
 	bouncedFigures,
 	statesOfCampaigns,
+	deletedJoined,
 ];
 
 /** The schema this version reads and writes. */

@@ -265,6 +265,31 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect((await status())?.messages).toEqual({ sent: 2, bounced: 1, failed: 1, canceled: 2 });
 	});
 
+	it('keeps the states of what joined a campaign, apart from its own', async () => {
+		const { store, expire, count, run } = await open();
+		const { campaign } = await campaignOfAllEnds(store);
+		await send(store, ['x@example.org', 'y@example.org'], { campaign });
+		await send(store, ['z@example.org'], { campaign: newUuid() });
+		await deliver(store, { kind: 'sent', reply: accepted250 });
+		await deliver(store, { kind: 'bounced', reply: unknown550, suppress: false });
+		await deliver(store, { kind: 'sent', reply: accepted250 });
+		const status = async () => await store.reads.campaignStatus({ id: campaign, now: noon });
+		const before = await status();
+		expect(before?.joined).toEqual({ bounced: 1, sent: 1 });
+		await keep(store, { keep_messages: '30d' });
+		await expire(noon + 31 * day);
+		expect(await messageIds(store)).toEqual([]);
+		expect(await status()).toEqual(before);
+		expect(await store.reads.checkCounts({})).toEqual(nothingWrong);
+		// A send call has a campaign of its own, which is in no list.
+		expect(await count('SELECT count(*) FROM deleted_joined')).toBe(2);
+		await run("DELETE FROM deleted_states WHERE state = 'bounced'");
+		await store.writes.repairCounts({});
+		expect(await store.reads.checkCounts({})).toEqual(nothingWrong);
+		const repaired = { sent: 2, bounced: 1, failed: 1, canceled: 2 };
+		expect(await status()).toEqual({ ...before, messages: repaired });
+	});
+
 	it('gives a database that has deleted messages before the states that their figures tell', async () => {
 		const { store, expire, run, migrate } = await open();
 		const { campaign } = await campaignOfAllEnds(store);

@@ -107,7 +107,7 @@ describe('a database from before figures by link, hour and bounce', () => {
 		db.exec(
 			'DROP INDEX messages_over; DROP TABLE list_joined; DROP TABLE list_counters; DROP TABLE counters',
 		);
-		for (const table of ['figures', 'links', 'bounces', 'bounced', 'states'])
+		for (const table of ['figures', 'links', 'bounces', 'bounced', 'states', 'joined'])
 			db.exec(`DROP TABLE deleted_${table}`);
 		db.exec(
 			'DROP TABLE old_messages; DROP INDEX contents_by_use; ALTER TABLE contents DROP COLUMN used_at; ALTER TABLE contents DROP COLUMN dropped_at; ALTER TABLE campaigns DROP COLUMN dropped_at',

@@ -14,7 +14,7 @@ import { attachmentsOf } from '../attachments.js';
 import { attemptsOf } from '../attempts.js';
 import { countStates, leavesAt, seenState, type WaitingLane, waitingLanes } from '../campaign-windows.js';
 import { type CampaignRow, seenRows } from '../campaigns/rows.js';
-import { deletedStates } from '../retention/sums.js';
+import { deletedJoined, deletedStates } from '../retention/sums.js';
 import { type MessageRow, parseStored, parseTexts, parseUsed, readEnvelope, toMessage } from '../rows.js';
 import type { Sql, SqlValue } from '../sql.js';
 import { messageCount } from '../submissions.js';
@@ -62,8 +62,12 @@ export async function countByState(
 		...own.values,
 	);
 	const deleted = scope !== null && 'campaign' in scope ? await deletedStates(sql, scope.campaign, seen) : [];
+	return sumsOf([...rows, ...deleted]);
+}
+
+function sumsOf(rows: readonly { state: MessageState; count: number }[]) {
 	const counts = new Map<MessageState, number>();
-	for (const { state, count } of [...rows, ...deleted]) counts.set(state, (counts.get(state) ?? 0) + count);
+	for (const { state, count } of rows) counts.set(state, (counts.get(state) ?? 0) + count);
 	return Object.fromEntries(counts);
 }
 
@@ -78,7 +82,7 @@ export async function countJoined(sql: Sql, campaign: Uuid): Promise<Partial<Rec
 		ORDER BY 1`,
 		campaign,
 	);
-	return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+	return sumsOf([...rows, ...(await deletedJoined(sql, campaign))]);
 }
 
 interface WholeCampaign extends Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'> {}

@@ -8,6 +8,12 @@ import { countedRows } from '../figures/daily.js';
 import { bouncedRows, clickedRows } from '../figures/detail.js';
 import type { Sql } from '../sql.js';
 
+/** A campaign's own messages, and those of send calls with its UUID: of them what leaves is over, so that its state is its own. */
+const sumsOfStates = [
+	{ table: 'deleted_states', of: 'g.seq = s.campaign_seq' },
+	{ table: 'deleted_joined', of: 'g.id = s.campaign AND s.campaign_seq IS NULL' },
+] as const;
+
 /** Before the messages go, in the same transaction. `ids`: a JSON array of theirs. */
 export function addToSums(sql: Sql, ids: string): void {
 	const only = (id: string) => `AND ${sql.dialect.oneOf(id)}`;
@@ -46,17 +52,18 @@ export function addToSums(sql: Sql, ids: string): void {
 		ON CONFLICT (tag, campaign, sent, soft, hard) DO UPDATE SET count = deleted_bounced.count + excluded.count`,
 		ids,
 	);
-	sql.write(
-		`INSERT INTO deleted_states (campaign, state, count)
-		SELECT g.id, ${seenState}, count(*)
-		FROM messages m
-		JOIN submissions s ON s.seq = m.submission_seq
-		JOIN campaigns g ON g.seq = s.campaign_seq
-		WHERE ${sql.dialect.oneOf('m.id')}
-		GROUP BY 1, 2
-		ON CONFLICT (campaign, state) DO UPDATE SET count = deleted_states.count + excluded.count`,
-		ids,
-	);
+	for (const { table, of } of sumsOfStates)
+		sql.write(
+			`INSERT INTO ${table} (campaign, state, count)
+			SELECT g.id, ${seenState}, count(*)
+			FROM messages m
+			JOIN submissions s ON s.seq = m.submission_seq
+			JOIN campaigns g ON ${of}
+			WHERE ${sql.dialect.oneOf('m.id')}
+			GROUP BY 1, 2
+			ON CONFLICT (campaign, state) DO UPDATE SET count = ${table}.count + excluded.count`,
+			ids,
+		);
 }
 
 /** Deleted messages of a campaign by state. */
@@ -75,6 +82,14 @@ export async function deletedStates(
 		campaign,
 		...own.values,
 	);
+}
+
+/** As `deletedStates`, of messages that joined the campaign. */
+export async function deletedJoined(
+	sql: Sql,
+	campaign: Uuid,
+): Promise<{ state: MessageState; count: number }[]> {
+	return await sql.all('SELECT state, count FROM deleted_joined WHERE campaign = ? ORDER BY state', campaign);
 }
 
 /** Of a campaign `g` that has lost messages: how many of them there were. */
@@ -124,8 +139,11 @@ export async function recountStates(sql: Sql, campaigns: readonly Uuid[]): Promi
 			campaign,
 		);
 		if (told === undefined) continue;
-		const { bounced, failed } = told;
-		const sent = told.sent - told.returned;
+		// The figures are those of what joined it, too.
+		const joined = new Map((await deletedJoined(sql, campaign)).map(({ state, count }) => [state, count]));
+		const own = (state: MessageState, count: number) => count - (joined.get(state) ?? 0);
+		const sent = own('sent', told.sent - told.returned);
+		const [bounced, failed] = [own('bounced', told.bounced), own('failed', told.failed)];
 		const states = { sent, bounced, failed, canceled: told.gone - sent - bounced - failed };
 		sql.write('DELETE FROM deleted_states WHERE campaign = ?', campaign);
 		for (const [state, count] of Object.entries(states))

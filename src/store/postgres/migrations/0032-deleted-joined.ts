@@ -1,0 +1,15 @@
+import type { Migration } from '../migrations.js';
+
+/** As SQLite has it. */
+export const deletedJoined: Migration = {
+	version: 32,
+	name: 'deleted-joined',
+	sql: `
+CREATE TABLE deleted_joined (
+	campaign TEXT COLLATE "C" NOT NULL,
+	state TEXT COLLATE "C" NOT NULL,
+	count BIGINT NOT NULL,
+	PRIMARY KEY (campaign, state)
+);
+`,
+};
