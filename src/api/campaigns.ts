@@ -177,7 +177,10 @@ export interface ListAdding {
 
 /** How a campaign is canceled. */
 export interface CampaignCanceling {
-	/** A campaign that was never released is deleted completely, instead of being kept as canceled. */
+	/**
+	 * A campaign that was never released is deleted completely, instead of being kept as canceled. One that was released is
+	 * left as it is: `conflict`.
+	 */
 	forget?: boolean;
 }
 

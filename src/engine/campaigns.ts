@@ -18,7 +18,7 @@ import type { CampaignAck, OpenCampaign } from '../store/campaigns.js';
 import { assertAudience, assertKept, settledTiming } from './audiences.js';
 import { assertBatch, checkedRequests } from './campaign-requests.js';
 import { opaqueContent, refusalBeside, resolveContent } from './contents.js';
-import { type CampaignContext, checked, deleted, found, seenBy } from './context.js';
+import { type CampaignContext, checked, found, seenBy } from './context.js';
 import { readPage } from './pages.js';
 import { campaignName } from './rules/campaign-name.js';
 import { parseRecipients } from './rules/recipient-rows.js';
@@ -70,15 +70,18 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 					);
 			}
 		},
-		cancel: async (campaign, call) =>
-			deleted(
-				await store.writes.cancelCampaign({
-					campaign,
-					forget: call?.forget ?? false,
-					now: clock.now(),
-					...seenBy(call),
-				}),
-			),
+		cancel: async (campaign, call) => {
+			const forget = call?.forget ?? false;
+			const outcome = await store.writes.cancelCampaign({
+				campaign,
+				forget,
+				now: clock.now(),
+				...seenBy(call),
+			});
+			if (outcome.kind === 'not_found') throw notFound();
+			if (outcome.kind === 'released')
+				throw new ApiError('conflict', 'This campaign was released; nothing was canceled.');
+		},
 		status: async (id, call) =>
 			found(await store.reads.campaignStatus({ id, now: clock.now(), ...seenBy(call) })),
 		page: async ({ page, page_size, query: _, ...filter }, call) => {

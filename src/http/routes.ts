@@ -212,6 +212,7 @@ export const routes = {
 	}),
 	/** Body `{expect_count}`. */
 	'ext.campaigns.release': post(`${campaign}release/`, 'send', { success: 204, body: 'record' }),
+	/** `forget`: one that was never released is deleted; one that was is left as it is, 409. */
 	'ext.campaigns.cancel': post(`${campaign}cancel/`, 'send', { success: 204, query: ['forget'] }),
 	'ext.campaigns.page': get(campaigns, 'send', {
 		query: ['key', 'id', 'state', 'since', 'ordering', ...paging],

@@ -186,6 +186,8 @@ export interface CampaignWrites {
 		/** Its list was not read to its end. */
 		| { kind: 'incomplete' }
 	>;
-	/** `forget`: one that was never released is deleted. */
-	cancelCampaign(c: { campaign: Uuid; forget?: boolean; now: Micros } & Seen): Promise<boolean>;
+	/** `forget`: one that was never released is deleted, and one that was, `released`, stays as it is. */
+	cancelCampaign(c: { campaign: Uuid; forget?: boolean; now: Micros } & Seen): Promise<CampaignCanceled>;
 }
+
+export type CampaignCanceled = { kind: 'canceled' } | { kind: 'released' } | { kind: 'not_found' };

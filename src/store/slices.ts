@@ -4,6 +4,7 @@ import type { AcceptCounts, ListAck } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import { limitSettings } from '../engine/rules/limits.js';
+import type { CampaignCanceled } from './campaigns.js';
 import type { Core } from './core/core.js';
 import type { Command } from './operations.js';
 import type { Leased } from './queue.js';
@@ -115,18 +116,19 @@ async function addInSlices(
 
 /**
  * Cancels in one step, then removes messages that were only staged and would never be sent. After an interruption the
- * rest reads as canceled. With `forget` the campaign goes then, too, unless it was released.
+ * rest reads as canceled. With `forget` the campaign goes then, too.
  */
 async function cancelInSlices(
 	{ step, isTrial }: Steps,
-	command: { campaign: Uuid; forget?: boolean; now: Micros },
-): Promise<boolean> {
-	const isKnown = await step('cancelCampaign', command);
+	command: Command<'cancelCampaign'>,
+): Promise<CampaignCanceled> {
+	const outcome = await step('cancelCampaign', command);
+	if (outcome.kind !== 'canceled') return outcome;
 	const limit = isTrial ? allRows : sliceSize;
 	const slice = { campaign: command.campaign, limit };
-	while (isKnown && (await step('dropStaged', slice)) === limit);
-	if (isKnown && command.forget) await step('forgetCampaign', command);
-	return isKnown;
+	while ((await step('dropStaged', slice)) === limit);
+	if (command.forget) await step('forgetCampaign', command);
+	return outcome;
 }
 
 /**

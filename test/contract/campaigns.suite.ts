@@ -240,8 +240,17 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			await (await campaigns()).put(released, { first: 0, recipients: [{ to: 'ann@example.com' }] });
 			await (await campaigns()).complete(released, { position: 1 });
 			await (await campaigns()).release(released, { expect_count: 1 });
-			await (await campaigns()).cancel(released, { forget: true });
-			expect(await (await campaigns()).status(released)).toMatchObject({ state: 'canceled' });
+			await expect((await campaigns()).cancel(released, { forget: true })).rejects.toMatchObject({
+				...{ code: 'conflict', message: 'This campaign was released; nothing was canceled.' },
+			});
+			expect(await (await campaigns()).status(released)).toMatchObject({
+				...{ state: 'released', messages: { queued: 1 } },
+			});
+			await (await campaigns()).cancel(released);
+			await expect((await campaigns()).cancel(released, { forget: true })).rejects.toMatchObject({
+				code: 'conflict',
+			});
+			expect(await (await campaigns()).status(released)).toMatchObject({ messages: { canceled: 1 } });
 		});
 
 		describe('of send requests', () => {

@@ -192,8 +192,10 @@ export function describeCampaigns(open: OpenEmpty): void {
 
 		it('drops a staged campaign that is canceled', async () => {
 			const campaign = await staged('job');
-			expect(await store.writes.cancelCampaign({ campaign, now: noon })).toBe(true);
-			expect(await store.writes.cancelCampaign({ campaign: 'nobody', now: noon })).toBe(false);
+			expect(await store.writes.cancelCampaign({ campaign, now: noon })).toEqual({ kind: 'canceled' });
+			expect(await store.writes.cancelCampaign({ campaign: 'nobody', now: noon })).toEqual({
+				kind: 'not_found',
+			});
 			expect(await release(campaign, 3)).toEqual({ kind: 'canceled' });
 			expect(await store.reads.campaignStatus({ id: campaign, now: 0 })).toMatchObject({
 				state: 'canceled',
@@ -222,6 +224,16 @@ export function describeCampaigns(open: OpenEmpty): void {
 			const settlement = { message: leased?.message ?? '', fence: 1, at: noon, outcome };
 			expect(await store.queue.settle({ settlements: [settlement] })).toEqual(['recorded']);
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ sent: 2, canceled: 1 });
+		});
+
+		it('forgets no campaign that was released, and cancels nothing of it', async () => {
+			const campaign = await releasedCampaign(store, list_id, 'job');
+			const forgetting = { campaign, forget: true, now: noon };
+			expect(await store.writes.cancelCampaign(forgetting)).toEqual({ kind: 'released' });
+			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ queued: 3 });
+			await store.writes.cancelCampaign({ campaign, now: noon });
+			expect(await store.writes.cancelCampaign(forgetting)).toEqual({ kind: 'released' });
+			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
 		});
 
 		it('ends the leases of a worker that died before a campaign was canceled', async () => {

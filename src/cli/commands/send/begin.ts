@@ -30,8 +30,9 @@ import { sendHint } from './hints.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { wantsPreview } from './preview.js';
+import type { Begun } from './release.js';
 import { assertResults, inputsOf, marksOf } from './results.js';
-import { assertConsent, type Begun, wasCanceled } from './run.js';
+import { assertConsent, wasCanceled } from './run.js';
 import { readTiming } from './timing.js';
 
 /** The target's own campaigns, else a database of this machine. Ask once a command, which holds the campaigns it opened. */

@@ -15,9 +15,10 @@ import { linted, warnOfContent, warnOfLinks } from './lint.js';
 import { assertListOptions, type SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { asSubscriber, assertAcceptable, sendTrial, showPreview, wantsPreview } from './preview.js';
+import type { CampaignRun, RunOptions } from './release.js';
 import { type Prepared, prepare, specOf } from './request.js';
 import { type ResultsHow, readFindings, writeResults, writeRowResults } from './results.js';
-import { type CampaignRun, type RunOptions, runCampaign } from './run.js';
+import { runCampaign } from './run.js';
 import {
 	addOfLists,
 	foreseeLists,

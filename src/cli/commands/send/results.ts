@@ -94,7 +94,7 @@ export async function writeLines(
 }
 
 /** A command that was stopped still says what it knows; it must not take for ever over it. */
-function signalOfEnd({ signal }: Pick<CommandContext, 'signal'>): AbortSignal {
+export function signalOfEnd({ signal }: Pick<CommandContext, 'signal'>): AbortSignal {
 	return signal.aborted ? AbortSignal.timeout(endMs) : signal;
 }
 

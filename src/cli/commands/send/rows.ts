@@ -9,8 +9,8 @@ import { UsageError } from '../../frame/errors.js';
 import { assertAllowed } from './audience.js';
 import { warnOfLinks } from './lint.js';
 import type { CampaignPlace } from './place.js';
+import type { CampaignRun, RunOptions } from './release.js';
 import { eachResult, firstAddresses, readFindings, writeRowResults } from './results.js';
-import type { CampaignRun, RunOptions } from './run.js';
 import type { OpenRows } from './source.js';
 
 /** Rows of either kind, with what differs between the kinds. */

@@ -1,86 +1,29 @@
-/** A campaign: staged, checked, shown, released in one stroke, delivered. What its rows are is the caller's. */
+/** A campaign: released in one stroke, delivered, gone on with. What its rows are is the caller's. */
 
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { CliError, UsageError } from '../../frame/errors.js';
+import { UsageError } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
 import { parseRate } from '../../frame/values.js';
-import { counted } from '../../render/plurals.js';
 import { lookUpCampaign } from '../campaigns/find.js';
 import { detailOf, showDetail } from '../campaigns/record.js';
 import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './deliver.js';
-import { cannotBeSent, type Findings, findingsFor, whereAllAre } from './findings.js';
-import type { SendOptions } from './options.js';
-import { type CampaignDelivery, type CampaignPlace, releaseOnce } from './place.js';
+import type { CampaignDelivery } from './place.js';
+import { type CampaignRun, type RunOptions, release } from './release.js';
 import {
 	asDelivered,
-	assertExpected,
 	describe,
 	documentOf,
 	type Outcomes,
 	outcomesOf,
 	progressOf,
 	recipientsOf,
-	saysHowToRelease,
 	sentenceOf,
-	type Unreleased,
 	waitingOf,
 } from './report.js';
-import type { ResultsHow } from './results.js';
-import { isAhead, leavePlanned, sayStart } from './timing.js';
-
-/** What a campaign may be told, whether it begins or goes on. */
-export type RunOptions = Pick<
-	SendOptions,
-	| 'expectCount'
-	| 'maxRecipients'
-	| 'skipInvalid'
-	| 'sample'
-	| 'results'
-	| 'wait'
-	| 'waitTimeout'
-	| 'rate'
-	| 'connections'
-	| 'retryUnknown'
->;
-
-/**
- * By this run under a name that was made up (`unnamed`), so that it cannot be resumed, or was given (`named`), or by an
- * earlier run, whose staging is kept.
- */
-export type Begun = 'unnamed' | 'named' | 'earlier';
-
-/** One campaign: where it is kept, what it is called, and what is particular to the kind of its rows. */
-export interface CampaignRun extends Unreleased {
-	place: CampaignPlace;
-	id: string;
-	begun: Begun;
-	options: RunOptions;
-	/** What the recipients are of: `list 1 "Readers"`, `people.csv`. */
-	of: string;
-	/** What it is called where it is counted: `the list`, `people.csv`. */
-	where: string;
-	/** The subject; null where each message has a subject of its own. */
-	subject: string | null;
-	/** Puts what is not staged yet. */
-	stage(): Promise<void>;
-	/** Results have a line for who is left out too: rows of a file do, those of a list do not. */
-	hasRejectLines: boolean;
-	/** Adds the recipients that cannot be sent to. */
-	findings(into: Findings): Promise<void>;
-	/** The first addresses. */
-	sample(most: number): Promise<readonly string[]>;
-	/** Writes the outcome of each recipient, as far as it is known. */
-	writeResults(path: string, how: ResultsHow): Promise<void>;
-	/** Warnings before the question. */
-	warn(): Promise<void>;
-	/** Lines about who of its lists is left out, and why; absent: it has none. */
-	sayCounts?(status: CampaignStatus): readonly string[];
-	/** The refusal where there are no recipients. */
-	noRecipients: string;
-}
+import { isAhead, leavePlanned } from './timing.js';
 
 /** In a script both are wanted, so that neither a habit nor a grown list sends by itself. */
 export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, what: string): void {
@@ -141,113 +84,6 @@ async function showFinished(
 function isFinished(messages: CampaignStatus['messages']): boolean {
 	const { deferred = 0, uncertain = 0 } = messages;
 	return waitingOf(messages) + deferred + uncertain === 0;
-}
-
-/** Stages and checks; whatever speaks against it ends here, with nothing released. */
-async function release(cx: CommandContext, campaign: CampaignRun): Promise<void> {
-	let isAsked = false;
-	let isSendable = false;
-	try {
-		await campaign.stage();
-		// After an interrupt nothing else is begun.
-		cx.signal.throwIfAborted();
-		const counts = await assertSendable(cx, campaign);
-		isSendable = true;
-		assertCount(campaign, counts);
-		isAsked = true;
-		await agree(cx, campaign, counts);
-		cx.signal.throwIfAborted();
-		isAsked = false;
-		await releaseOnce(campaign, counts.staged);
-	} catch (error) {
-		// What may be on its way is not called back for a lost answer.
-		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
-		// A question that is answered by no, or by the end of the command, drops what was staged.
-		const isDropped = isAsked || (await isOfNoUse(cx, campaign, isSendable ? null : error));
-		if (isDropped) await drop(cx, campaign);
-		if (cx.signal.aborted)
-			await cx.hint(
-				isDropped
-					? `nothing was sent, and "${campaign.name}" is dropped; one with a name of its own (--campaign) can be gone on with`
-					: saysHowToRelease(campaign),
-			);
-		throw error;
-	}
-}
-
-/**
- * Whether the staged campaign is dropped: its name was made up, so no command can name it; or its content is refused, and
- * the mended content is another campaign, which then gets the name; or it has no recipients. `refusal`: the error thrown
- * before the recipients were known to be good; null: it came later.
- */
-async function isOfNoUse(cx: CommandContext, campaign: CampaignRun, refusal: unknown): Promise<boolean> {
-	if (campaign.begun === 'unnamed') return true;
-	if (cx.signal.aborted) return false;
-	return (campaign.begun === 'named' && refusal instanceof UsageError) || isEmpty(campaign);
-}
-
-async function isEmpty({ place, id }: CampaignRun): Promise<boolean> {
-	const { counts } = await place.campaigns.status(id).catch(() => ({ counts: null }));
-	return counts !== null && recipientsOf(counts) + counts.rejected === 0;
-}
-
-/** Throws `UsageError` where something speaks against sending to what is staged. */
-export async function assertStaged(cx: CommandContext, campaign: CampaignRun): Promise<void> {
-	assertCount(campaign, await assertSendable(cx, campaign));
-}
-
-async function assertSendable(cx: CommandContext, campaign: CampaignRun): Promise<AcceptCounts> {
-	const { place, id, options } = campaign;
-	// A campaign that was staged before goes on with what is there: its counts are those of all that was added.
-	const { counts } = await place.campaigns.status(id);
-	const found = recipientsOf(counts);
-	if (found + counts.rejected === 0 && options.expectCount !== 0) throw new UsageError(campaign.noRecipients);
-	if (counts.rejected > 0) await assertFindings(cx, campaign, found + counts.rejected);
-	return counts;
-}
-
-function assertCount({ begun, name, where, options }: CampaignRun, counts: AcceptCounts): void {
-	const kept = begun === 'unnamed' ? undefined : name;
-	assertExpected({ found: recipientsOf(counts), where, kept, options });
-}
-
-/** The first error is the one to report: a second one only gets a line. */
-async function drop(cx: CommandContext, { place, id, name }: CampaignRun): Promise<void> {
-	await place.campaigns
-		.cancel(id, { forget: true })
-		.catch(() => cx.warn(`what was staged as "${name}" could not be dropped`));
-}
-
-async function assertFindings(cx: CommandContext, campaign: CampaignRun, of: number): Promise<void> {
-	const { begun, name, options } = campaign;
-	const findings = findingsFor(cx);
-	await campaign.findings(findings);
-	if (options.skipInvalid) {
-		for (const line of findings.lines(of)) await cx.warn(`left out: ${line}`);
-		return;
-	}
-	if (options.results !== undefined && !cx.dryRun)
-		await campaign.writeResults(options.results, { isDropped: begun !== 'earlier' });
-	const where = whereAllAre(cx, campaign, findings.rejected);
-	throw cannotBeSent(findings, { of, where, ...(begun === 'earlier' && { kept: name }) });
-}
-
-/** Recipients that are shown before the question, unless `--sample` says otherwise. */
-const shownSample = 3;
-
-async function agree(cx: CommandContext, campaign: CampaignRun, counts: AcceptCounts): Promise<void> {
-	const { options, of, subject } = campaign;
-	await cx.note(`${describe(counts)} of ${of}`);
-	const status = await campaign.place.campaigns.status(campaign.id);
-	for (const line of campaign.sayCounts?.(status) ?? []) await cx.note(line);
-	await campaign.warn();
-	if (options.expectCount !== undefined && cx.globals.yes === true) return;
-	const shown = await campaign.sample(options.sample ?? shownSample);
-	// One a line: a terminal would break them anywhere.
-	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`)]);
-	const what = `send${subject === null ? '' : ` "${subject}"`} to ${counted(counts.staged, 'recipient')}`;
-	const plan = sayStart(status.plan, cx.times);
-	await cx.confirm({ kind: 'mild', what: plan === null ? what : `${what}, ${plan}` });
 }
 
 /** `before`: what earlier runs came to; null when this is the first. */

@@ -82,9 +82,10 @@ export function createCampaigns(sql: Sql) {
 		pageCampaigns: (command) => pageCampaigns(sql, command),
 		sliceCampaignResults: (command) => sliceResults(sql, command),
 		releaseCampaign: (command) => release(sql, command),
-		cancelCampaign: async ({ campaign, now, ...seen }) => {
+		cancelCampaign: async ({ campaign, forget: isForgotten, now, ...seen }) => {
 			const row = await findCampaign(sql, campaign, seen);
-			if (row === null) return false;
+			if (row === null) return { kind: 'not_found' };
+			if (isForgotten && row.released_at !== null) return { kind: 'released' };
 			sql.write(
 				`UPDATE campaigns
 				SET state = 'canceled', has_open_work = CASE WHEN released_at IS NULL THEN 0 ELSE 1 END, canceled_at = coalesce(canceled_at, ?)
@@ -94,7 +95,7 @@ export function createCampaigns(sql: Sql) {
 			);
 			dropAcks(sql, row.seq);
 			if (row.courier === 'api') await loseLeases(sql, { lane: row.seq, owner: null, now });
-			return true;
+			return { kind: 'canceled' };
 		},
 		keepCampaignRate: async ({ campaign, rate }) => {
 			sql.write('UPDATE campaigns SET rate = ? WHERE id = ?', rate, campaign);
