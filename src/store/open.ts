@@ -24,6 +24,8 @@ export interface OpenOptions {
 	clock: Clock;
 	/** `existing`: a missing database is `DatabaseMissing`, and nothing is created. */
 	mode: 'create' | 'existing';
+	/** Called where this opening made the file; of several at once, in one of them. Not across threads. */
+	onCreated?: () => void;
 	/** The role under which other processes of the database see this one; `cli` when absent. */
 	role?: string;
 	/** How long to wait for other processes' locks, in milliseconds; 10,000 when absent. */
@@ -52,6 +54,7 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 		path: sqlitePath(url),
 		clock: options.clock,
 		mode: options.mode,
+		onCreated: options.onCreated,
 		role: options.role ?? 'cli',
 		// Unique is enough. An unguessable name would load node:crypto, 3 ms of every short command.
 		processId: `${process.pid}-${Math.random().toString(36).slice(2)}`,

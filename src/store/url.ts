@@ -1,6 +1,7 @@
 /** What the name of a database says before it is opened. */
 
-import { existsSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { canParseUrl } from '../api/schema/url.js';
 
 /** A server's: it has no file, and works beside this process. */
@@ -51,7 +52,26 @@ export function forServerPrograms(url: string): { url: string; schema: string } 
 	return { url: named.href, schema };
 }
 
-/** Whether it would be a new file. What a server has is known when it is opened. */
+/**
+ * Whether it would be a new file. What a server has is known when it is opened, and why a file cannot be looked at: a link
+ * that leads nowhere, a folder that lets nobody in or a broken disk are no sign that there is none.
+ */
 export function isMissingFile(url: string): boolean {
-	return !isPostgres(url) && !existsSync(url);
+	return !isPostgres(url) && isMissing(url);
+}
+
+function isMissing(path: string): boolean {
+	if (!isAbsent(path, lstatSync)) return false;
+	const folder = dirname(path);
+	// Of a folder that is a link that leads nowhere.
+	return folder === path || isMissing(folder) || !isAbsent(folder, statSync);
+}
+
+function isAbsent(path: string, look: (path: string) => unknown): boolean {
+	try {
+		look(path);
+		return false;
+	} catch (error) {
+		return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+	}
 }

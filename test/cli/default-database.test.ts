@@ -1,6 +1,6 @@
 // The database that nobody named: made when it is needed, and said so.
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cli, makeHome } from '../support/cli.js';
@@ -62,6 +62,7 @@ describe('the default database', () => {
 		['engine secrets unwrap --yes', 0],
 		['engine queue drain', 2],
 		['worker', 2],
+		['worker --drain', 2],
 	])('is not made by mailctl %s, which finds nothing to change in it', async (line, code) => {
 		const HOME = await makeHome();
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
@@ -150,12 +151,71 @@ describe('the default database', () => {
 		expect(run.stderr).toContain('hint: --base-url URL or mailctl login is for a deployment\n');
 	});
 
-	it('is made by a view that is drawn again: it shows what comes', async () => {
+	it.each([
+		'engine queue stats',
+		'report',
+		'campaigns list',
+	])('is not made by a view of %s that is drawn again', async (line) => {
 		const HOME = await makeHome();
-		const line = ['engine', 'queue', 'stats', '--watch', '1s', '--deadline', '1s'];
-		const run = await cli(line, { env: { HOME } });
-		expect(run.stderr).toContain('made a new database: ');
+		const words = [...line.split(' '), '--watch', '1s', '--deadline', '1s'];
+		const { stderr } = await cli(words, { env: { HOME } });
+		expect(stderr.split('yet: read as an empty one\n')).toHaveLength(2);
+		expect(existsSync(join(HOME, '.local/share'))).toBe(false);
 	});
+
+	it('is seen by a view from when another command makes it', async () => {
+		const env = { HOME: await makeHome() };
+		let made: Promise<unknown> | null = null;
+		const heard = (text: string) => {
+			if (text.includes('yet: read as an empty one')) made ??= cli(['engine', 'queue', 'pause'], { env });
+		};
+		const line = ['engine', 'queue', 'stats', '--watch', '1s', '--deadline', '6s'];
+		const { stdout } = await cli(line, { env, heard });
+		await made;
+		expect(stdout).toContain('"kind":"manual"');
+	});
+
+	it('is made once by several first writes at once', async () => {
+		const env = { HOME: await makeHome() };
+		const adding = ['a', 'b', 'c'].map((name) =>
+			cli(['lists', 'create', '--name', name, '--email-reason', 'r'], { env }),
+		);
+		const stderr = (await Promise.all(adding)).map((run) => run.stderr).join('');
+		expect(stderr.split('made a new database').length).toBe(2);
+		expect(JSON.parse((await cli(['lists', 'list', '-o', 'json'], { env })).stdout)).toHaveLength(3);
+	});
+
+	it.each([
+		['a link that leads nowhere', 'it is behind a link that leads nowhere'],
+		['a folder that is a file', 'not a directory'],
+		['links in a circle', 'too many symbolic links encountered'],
+	])('is not missing where it cannot be looked at: %s', async (what, reason) => {
+		const HOME = await makeHome();
+		const folder = join(HOME, '.local/share/mailctl');
+		const path = join(folder, 'mailctl.db');
+		await mkdir(join(HOME, '.local/share'), { recursive: true });
+		if (what === 'a folder that is a file') await writeFile(folder, '');
+		else {
+			await mkdir(folder);
+			await symlink(what === 'links in a circle' ? path : join(HOME, 'unmounted/mailctl.db'), path);
+		}
+		for (const line of ['lists list', 'engine queue pause', 'lists delete 1 --yes', 'report -n']) {
+			const run = await cli(line.split(' '), { env: { HOME } });
+			expect([line, run.code, run.stdout]).toEqual([line, 74, '']);
+			expect(run.stderr).toBe(`error: ${path} cannot be looked at: ${reason}\n`);
+		}
+	});
+
+	it.runIf(existsSync('/proc/self/fd'))(
+		'is not said to be read as an empty one where it cannot be made',
+		async () => {
+			const HOME = await makeHome();
+			await mkdir(join(HOME, '.local'));
+			await symlink('/proc/self/fd', join(HOME, '.local/share'));
+			const run = await cli(['engine', 'queue', 'pause'], { env: { HOME } });
+			expect([run.code, run.stderr]).toEqual([74, expect.stringMatching(/^error: cannot create .*\n$/)]);
+		},
+	);
 
 	it('is not made by a command that needs none', async () => {
 		for (const words of [['version'], ['config', 'explain'], ['help', 'states']])

@@ -1,7 +1,7 @@
 /** `mailctl login`: a deployment and its token, checked and kept as a profile. */
 
-import { existsSync } from 'node:fs';
 import { ApiError } from '../../api/errors.js';
+import { isMissingFile } from '../../store/url.js';
 import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
 import { newName } from '../config/profiles.js';
 import { confirmProtected } from '../config/protection.js';
@@ -83,7 +83,7 @@ const login = command({
 async function isFirst(cx: CommandContext, { profile, profiles }: ConfigFile): Promise<boolean> {
 	const { database } = cx.paths;
 	if (profile !== null || Object.hasOwn(profiles, builtIn)) return false;
-	return !existsSync(database) || isEmpty(cx, database);
+	return isMissingFile(database) || isEmpty(cx, database);
 }
 
 /** A command makes the default database without being asked to. A database that cannot be looked at counts as used. */

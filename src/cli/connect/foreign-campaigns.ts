@@ -3,7 +3,6 @@
  * same engine stages them, the same queue leases their messages, and calls of the send API carry them.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Api } from '../../api/api.js';
 import type { CampaignSession } from '../../api/campaigns.js';
@@ -23,6 +22,7 @@ import { createPace, type Sleep } from '../../jobs/pace.js';
 import { peopleOfList } from '../../jobs/subscriber-pages.js';
 import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
+import { isMissingFile } from '../../store/url.js';
 
 /** The place of the campaigns, and the service that sends them. */
 export interface ForeignOptions {
@@ -132,7 +132,7 @@ class Desk {
 	}
 
 	get isThere(): boolean {
-		return this.#store !== null || existsSync(this.files.database);
+		return this.#store !== null || !isMissingFile(this.files.database);
 	}
 
 	know(id: Uuid, key: string): void {

@@ -16,7 +16,7 @@ import {
 	writeSettings,
 } from '../../engine/settings.js';
 import { DatabaseMissing } from '../../store/errors.js';
-import { openStore } from '../../store/open.js';
+import { type OpenOptions, openStore } from '../../store/open.js';
 import type { PostgresOptions } from '../../store/postgres/store.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile, isPostgres, shownDatabase, urlsOf } from '../../store/url.js';
@@ -48,7 +48,7 @@ export async function connectLocal(
 	};
 	const keys = readWrappingKeys(dependencies.env, dependencies.warn);
 	const opening = { ...dependencies, keys, presence };
-	const isUnmade = isNew && target.create && dependencies.onMade !== undefined && !isImagined;
+	const isUnmade = isNew && target.create && dependencies.firstWrite !== undefined && !isImagined;
 	const { store, isMade } = isUnmade
 		? await openUnmade(target, opening)
 		: await openLocal(isImagined ? imagined(target) : target, opening);
@@ -97,17 +97,23 @@ function imagined(target: LocalTarget): LocalTarget {
 }
 
 /** The database is made by the first write. */
-async function openUnmade(target: LocalTarget, opening: Opening & Pick<ConnectDependencies, 'onMade'>) {
+async function openUnmade(target: LocalTarget, opening: Opening & Pick<ConnectDependencies, 'firstWrite'>) {
 	const [{ storeMadeOnWrite }, { store: empty }] = await Promise.all([
 		import('./missing-database.js'),
 		openLocal(imagined(target), opening),
 	]);
 	const make = async () => {
-		const { store } = await openLocal(target, opening);
-		await opening.onMade?.(shownDatabase(target.url));
+		opening.firstWrite?.begin();
+		let isMade = false;
+		const onCreated = () => {
+			isMade = true;
+		};
+		const { store } = await openLocal(target, { ...opening, onCreated });
+		if (isMade) await opening.firstWrite?.made(shownDatabase(target.url));
 		return store;
 	};
-	return { store: storeMadeOnWrite(empty, make), isMade: true };
+	const isThere = () => !isMissingFile(target.url);
+	return { store: storeMadeOnWrite(empty, { isThere, make }), isMade: true };
 }
 
 type Opening = Pick<
@@ -138,16 +144,19 @@ async function normalValues(values: Readonly<Record<string, string | null>>) {
 /** `serve` must never wait for the disk where it answers: its store works in threads. */
 async function openLocal(
 	target: LocalTarget,
-	{ clock, role, keys, presence, isTrial = false, onWait, warn, signal }: Opening,
+	opening: Opening & Pick<OpenOptions, 'onCreated'>,
 ): Promise<{ store: Store; isMade: boolean }> {
+	const { clock, role, keys, presence, isTrial = false, onWait, warn, signal, onCreated } = opening;
 	const mode = target.create ? 'create' : 'existing';
 	const options = { clock, mode, role, keys, isTrial } as const;
 	const beginWait = onWait === null ? undefined : () => onWait().end;
 	const stop = role === 'cli' ? signal : undefined;
 	if (isPostgres(target.url))
 		return await openOnServer(target, { ...options, warn, stop, onWait: beginWait });
-	if (role === 'cli' || role === 'worker')
-		return { store: await openStore(target.url, { ...options, onLocked: beginWait }), isMade: false };
+	if (role === 'cli' || role === 'worker') {
+		const heard = { onLocked: beginWait, ...(onCreated !== undefined && { onCreated }) };
+		return { store: await openStore(target.url, { ...options, ...heard }), isMade: false };
+	}
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	const onFailure = (error: StoreError) => presence.storeFailed(error);
 	return { store: await openThreadedStore(target.url, { ...options, onFailure }), isMade: false };

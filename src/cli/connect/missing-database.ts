@@ -10,8 +10,14 @@ const vain: { [Name in keyof Operations]?: (command: Command<Name>) => boolean }
 	resume: () => true,
 };
 
-/** `empty` is closed with it. A database that cannot be made rejects the write, and the next one tries again. */
-export function storeMadeOnWrite(empty: Store, make: () => Promise<Store>): Store {
+/**
+ * `empty` is closed with it. A database that cannot be made rejects the write, and the next one tries again. One that
+ * another process made (`isThere`) is read from then on.
+ */
+export function storeMadeOnWrite(
+	empty: Store,
+	{ isThere, make }: { isThere: () => boolean; make: () => Promise<Store> },
+): Store {
 	let making: Promise<Store> | null = null;
 	const madeStore = () => {
 		making ??= make().catch((error: unknown) => {
@@ -20,7 +26,7 @@ export function storeMadeOnWrite(empty: Store, make: () => Promise<Store>): Stor
 		});
 		return making;
 	};
-	const readStore = () => making ?? empty;
+	const readStore = () => making ?? (isThere() ? madeStore() : empty);
 	const part = <Part extends keyof Parts>(name: Part, storeOf: () => Store | Promise<Store>): Parts[Part] =>
 		driverOf(name, async (operation, command, means) => {
 			const isVain = vain[operation as keyof typeof vain] as ((c: unknown) => boolean) | undefined;

@@ -1,9 +1,8 @@
 /** The stored secrets of a database, counted without their key. */
-import { existsSync } from 'node:fs';
 import type { Clock } from '../../api/datetime.js';
 import { inspectStore } from '../../store/open.js';
 import type { Reads } from '../../store/store.js';
-import { isPostgres } from '../../store/url.js';
+import { isMissingFile, isPostgres } from '../../store/url.js';
 import type { SecretCount } from '../frame/connection.js';
 import type { LocalTarget } from './local.js';
 
@@ -16,7 +15,7 @@ export async function countSecrets({ url, create }: LocalTarget, clock: Clock): 
 		const { inspectPostgres } = await import('../../store/postgres/inspect.js');
 		return await countedBy(await inspectPostgres(url, { keys: [], clock }));
 	}
-	if (create && !existsSync(url)) return [];
+	if (create && isMissingFile(url)) return [];
 	return await countedBy(inspectStore(url));
 }
 

@@ -51,14 +51,22 @@ export interface RemoteOptions {
 	proxy: string | null;
 }
 
+/** Called around the making of a database. */
+export interface FirstWrite {
+	/** It is about to be made, which may fail; or another process has made it. */
+	begin(): void;
+	/** This process has made it, and no other. */
+	made(path: string): Promise<void>;
+}
+
 /** The parameters of `connect` from the command line. */
 export interface ConnectDependencies {
 	/** `serve` and `worker` keep running: they register for other processes, and `serve` keeps its store in threads. */
 	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
 	/** A dry run: writes to a database of this machine are answered and rolled back. */
 	isTrial?: boolean;
-	/** A missing database is read as an empty one; the first write makes it and calls this with its path. Absent: it is made at once. */
-	onMade?: (path: string) => Promise<void>;
+	/** A missing database is read as an empty one, and made by the first write. Absent: it is made at once. */
+	firstWrite?: FirstWrite;
 	remote: RemoteOptions;
 	env: Readonly<Record<string, string | undefined>>;
 	clock: Clock;

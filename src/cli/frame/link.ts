@@ -74,7 +74,7 @@ export function linker(settings: Settings, parts: LinkParts) {
 	};
 	const connectTo = async (
 		target: Target,
-		{ isTrial = isDryRun, ...rest }: Pick<ConnectDependencies, 'isTrial' | 'onMade'> = {},
+		{ isTrial = isDryRun, ...rest }: Pick<ConnectDependencies, 'isTrial' | 'firstWrite'> = {},
 	): Promise<Connection> => {
 		const connect = parts.connect ?? (await import('../connect.js')).connect;
 		return connect(target, {
@@ -119,14 +119,16 @@ export function linker(settings: Settings, parts: LinkParts) {
 		if (!named.create || !isMissingFile(named.url)) return connectTo(named);
 		if (parts.reads) return connectTo(named, { isTrial: true }).then(told(tellMissing));
 		if (isDryRun) return connectTo(named);
-		const onMade = async (path: string) => {
+		// What is served is there for what others bring; a worker wants a mail server first.
+		if (role.startsWith('serve')) return connectTo(named).then(told(tellNew));
+		const begin = () => {
 			unmade = null;
-			await tellNew(path);
 		};
-		// What is served or drawn again is there for what others bring; a worker wants a mail server first.
-		if (role.startsWith('serve') || parts.isView) return connectTo(named).then(told(tellNew));
+		const opening = connectTo(named, { firstWrite: { begin, made: tellNew } });
+		// A view is there for as long as a person looks: what is missing is told before.
+		if (parts.isView) return opening.then(told(tellMissing));
 		unmade = named.url;
-		return connectTo(named, { onMade });
+		return opening;
 	};
 	return {
 		authority,

@@ -6,6 +6,7 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreError, systemReason } from '../../api/errors.js';
 import { DatabaseMissing } from '../errors.js';
+import { isMissingFile } from '../url.js';
 import { isBusy, translateFailure } from './failures.js';
 import { assertOurs } from './migrations.js';
 
@@ -21,6 +22,8 @@ export interface ConnectionOptions {
 	mode: 'create' | 'existing';
 	/** How long SQLite itself waits for a lock, in milliseconds: a synchronous sleep, so keep it short. */
 	busyTimeoutMs: number;
+	/** Called where this opening made the file; of several at once, in one of them. */
+	onCreated?: (() => void) | undefined;
 }
 
 /** Throws `DatabaseMissing` and `StoreError`. */
@@ -76,7 +79,7 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
  * Creates the file before SQLite would: with 0600 from its first moment, whatever the umask (SQLite gives -wal and -shm
  * the permissions of the database file). A new folder gets 0700.
  */
-function prepareFile({ path, mode }: ConnectionOptions): void {
+function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (path === memoryPath) return;
 	const found = statOf(path);
 	if (found !== undefined) {
@@ -88,24 +91,32 @@ function prepareFile({ path, mode }: ConnectionOptions): void {
 	if (mode === 'existing') throw new DatabaseMissing(path);
 	try {
 		makeFolder(dirname(path));
-		// 'a': another process may create it at the same moment, and must not lose what it wrote.
-		closeSync(openSync(path, 'a', 0o600));
+		// 'x': another process may create it at the same moment, and must not lose what it wrote.
+		closeSync(openSync(path, 'ax', 0o600));
 		chmodSync(path, 0o600);
+		onCreated?.();
 	} catch (error) {
+		if (error instanceof Error && 'code' in error && error.code === 'EEXIST' && existsSync(path)) return;
 		throw new StoreError('io', `cannot create ${path}: ${systemReason(error)}`, {
 			cause: error,
 		});
 	}
 }
 
-/** Undefined: there is no such file. A folder that may not be entered is no sign of that. */
+/** Undefined: there is no such file. */
 function statOf(path: string): Stats | undefined {
 	try {
-		return statSync(path, { throwIfNoEntry: false });
+		return statSync(path);
 	} catch (error) {
-		throw new StoreError('io', `${path} cannot be looked at: ${systemReason(error)}`, { cause: error });
+		if (isMissingFile(path)) return undefined;
+		const isAbsent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+		const reason = isAbsent ? deadLink : systemReason(error);
+		throw new StoreError('io', `${path} cannot be looked at: ${reason}`, { cause: error });
 	}
 }
+
+/** Why a file is absent that `isMissingFile` does not call missing. */
+export const deadLink = 'it is behind a link that leads nowhere';
 
 function closeToOthers(path: string): void {
 	try {

@@ -9,6 +9,8 @@ import type { ProcessIdentity } from '../core/processes.js';
 import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../keys.js';
 import type { OtherProcess, Reads } from '../store.js';
+import { isMissingFile } from '../url.js';
+import { deadLink } from './connection.js';
 import { createCore, findOthers } from './core.js';
 import { findDamage, translateFailure } from './failures.js';
 import { assertOurs, schemaVersion } from './migrations.js';
@@ -79,11 +81,16 @@ export function fileAt(path: string): string {
 	} catch (cause) {
 		if (cause instanceof StoreError) throw cause;
 		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-		if (code === 'ENOENT' || code === 'ENOTDIR') throw new DatabaseMissing(path);
-		const why = code === 'EACCES' ? 'a folder above it lets this user not in' : code;
+		if (isMissingFile(path)) throw new DatabaseMissing(path);
+		const why = whyUnseen[code] ?? code;
 		throw new StoreError('io', `${path} cannot be looked at: ${why}`, { cause });
 	}
 }
+
+const whyUnseen: Readonly<Record<string, string>> = {
+	EACCES: 'a folder above it lets this user not in',
+	ENOENT: deadLink,
+};
 
 /**
  * An existing log is read and left as it is, which only a read-only connection does: another one copies it back when it

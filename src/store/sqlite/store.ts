@@ -27,6 +27,7 @@ export interface SqliteOptions {
 	path: string;
 	clock: Clock;
 	mode: ConnectionOptions['mode'];
+	onCreated?: ConnectionOptions['onCreated'];
 	/** The role of this process for others: `serve`, `worker`, `cli`. */
 	role: string;
 	/** Identifies this opening among all processes; unique. */
@@ -74,6 +75,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		mode: options.mode,
 		role: 'writer',
 		busyTimeoutMs: options.lockTimeoutMs,
+		onCreated: options.onCreated,
 	});
 	const me: ProcessIdentity = {
 		id: options.processId,

@@ -124,6 +124,14 @@ describe('looking at a SQLite database', () => {
 		const round = join(folder, 'round.db');
 		symlinkSync(round, round);
 		expect(failure(round)).toEqual(new StoreError('io', `${round} cannot be looked at: ELOOP`));
+		const below = join(path, 'news.db');
+		expect(failure(below)).toEqual(new StoreError('io', `${below} cannot be looked at: ENOTDIR`));
+		const dead = join(folder, 'dead.db');
+		symlinkSync(join(folder, 'nowhere'), dead);
+		for (const file of [dead, join(dead, 'news.db'), join(dead, 'more', 'news.db')])
+			expect(failure(file)).toEqual(
+				new StoreError('io', `${file} cannot be looked at: it is behind a link that leads nowhere`),
+			);
 	});
 });
 

@@ -9,6 +9,7 @@ import {
 	readFileSync,
 	rmSync,
 	statSync,
+	symlinkSync,
 	writeFileSync,
 } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
@@ -76,6 +77,33 @@ describe('opening a SQLite database', () => {
 		expect(error).toBeInstanceOf(DatabaseMissing);
 		expect(String(error)).toBe(`DatabaseMissing: there is no database at ${path}`);
 		expect(existsSync(path)).toBe(false);
+	});
+
+	it('takes nothing for missing but what is: no link that leads nowhere, no folder that is a file', async () => {
+		const dead = join(folder, 'dead.db');
+		symlinkSync(join(folder, 'elsewhere.db'), dead);
+		const file = join(folder, 'file');
+		writeFileSync(file, '');
+		for (const mode of ['create', 'existing'] as const)
+			for (const [where, reason] of [
+				[dead, 'it is behind a link that leads nowhere'],
+				[join(dead, 'news.db'), 'it is behind a link that leads nowhere'],
+				[join(file, 'news.db'), 'not a directory'],
+			] as const)
+				expect(await failure(open(mode, where))).toEqual(
+					new StoreError('io', `${where} cannot be looked at: ${reason}`),
+				);
+		expect(readdirSync(folder).sort()).toEqual(['dead.db', 'file']);
+	});
+
+	it('tells one of several openings at once that it made the file', async () => {
+		const made: number[] = [];
+		for (const at of [0, 1])
+			await openStore(path, {
+				...{ clock: fixedClock, mode: 'create', lockTimeoutMs: 100 },
+				onCreated: () => made.push(at),
+			}).then((store) => store.close());
+		expect(made).toEqual([0]);
 	});
 
 	it('keeps what was written, file URLs too', async () => {

@@ -1,6 +1,5 @@
 /** Campaigns of a target: the place that keeps them and sends them, and how one is opened. */
 
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
 	type Campaign,
@@ -15,7 +14,7 @@ import type { CampaignSpec, Campaigns } from '../../../api/capabilities.js';
 import { ApiError } from '../../../api/errors.js';
 import { JobError } from '../../../jobs/errors.js';
 import type { FileLock } from '../../../jobs/lock.js';
-import { isPostgres, shownDatabase } from '../../../store/url.js';
+import { isMissingFile, isPostgres, shownDatabase } from '../../../store/url.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { Connection } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -104,7 +103,7 @@ async function held(
 
 /** Throws `JobError` `other_road` where the database of this machine has the campaign. */
 async function assertNotHere(cx: CommandContext, database: string, key: string): Promise<void> {
-	if (!existsSync(database)) return;
+	if (isMissingFile(database)) return;
 	const [{ openForeignCampaigns }, { keptHere }] = await Promise.all([
 		import('../../connect/foreign-campaigns.js'),
 		import('../../../jobs/job-files.js'),
