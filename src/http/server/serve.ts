@@ -141,6 +141,13 @@ function attach(server: Server, { connections, enqueue, parserErrors, metrics, i
 }
 
 function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
+	const server = newServer(tls, limits);
+	// Node drops headers beyond a number without a word, a token too. Their size is the limit.
+	server.maxHeadersCount = 0;
+	return server;
+}
+
+function newServer(tls: ServerOptions['tls'], limits: Limits): Server {
 	const settings = {
 		maxHeaderSize: limits.maxHeaderBytes,
 		headersTimeout: limits.headersTimeoutMs,

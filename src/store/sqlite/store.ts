@@ -23,11 +23,8 @@ import { createSql } from './sql.js';
 import { startUpkeep } from './upkeep.js';
 import { createWriter, type Writer, type WriterOptions } from './writer.js';
 
-export interface SqliteOptions {
-	path: string;
+export interface SqliteOptions extends Pick<ConnectionOptions, 'path' | 'mode' | 'onCreated'> {
 	clock: Clock;
-	mode: ConnectionOptions['mode'];
-	onCreated?: ConnectionOptions['onCreated'];
 	/** The role of this process for others: `serve`, `worker`, `cli`. */
 	role: string;
 	/** Identifies this opening among all processes; unique. */

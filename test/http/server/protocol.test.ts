@@ -63,6 +63,14 @@ describe('what is too large', () => {
 		]);
 	});
 
+	it('reads all headers of 16 KiB, however many', async () => {
+		await start();
+		const wire = await open();
+		const many = Array.from({ length: 1_900 }, (_, at) => `x${at}:\r\n`).join('');
+		wire.write(`GET /sub/lists/ HTTP/1.1\r\n${host}${many}${token}\r\n`);
+		expect(await wire.read()).toMatchObject({ status: 200 });
+	});
+
 	it('refuses a body announced past 10 MiB before it is sent, past 4 MiB for a batch, past 1 MiB for a record', async () => {
 		await start();
 		for (const [path, size, limit] of [
