@@ -73,6 +73,11 @@ export interface Crud<T, In, Filter = object> {
 	delete(id: number, call?: Call): Promise<void>;
 }
 
+/** Service document, "Lists": its PUT requires no field, and what is not given stays. */
+export interface Lists extends Crud<List, ListInput> {
+	replace(id: number, input: Partial<ListInput>, call?: Call): Promise<List>;
+}
+
 /** Service document, "HTTP notifications". */
 export interface Webhooks extends Crud<Webhook, WebhookInput> {
 	/** Sends a test webhook delivery at once, no retries (service document, `run_test`; api-decisions 33). */
@@ -81,7 +86,7 @@ export interface Webhooks extends Crud<Webhook, WebhookInput> {
 
 /** The service document's operations. Every method throws `ApiError`; none is atomic with another. */
 export interface Api {
-	readonly lists: Crud<List, ListInput>;
+	readonly lists: Lists;
 	readonly fields: Crud<Field, FieldInput>;
 	readonly webhooks: Webhooks;
 	/** The subscribers of one list; an unknown list is `not_found` at the first call, before input is validated. */

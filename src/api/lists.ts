@@ -5,7 +5,7 @@ import { char } from './schema/char.js';
 import { nullable } from './schema/field.js';
 import { fieldSet, type Infer } from './schema.js';
 
-/** Service document, "Lists". Assumption: both texts have at most 255 characters and are required by PUT too. */
+/** Service document, "Lists". Assumption: both texts have at most 255 characters. A PUT keeps what it does not give (api-decisions 11). */
 export const listFields = fieldSet({
 	name: char({ max: 255 }),
 	email_reason: char({ max: 255 }),

@@ -121,7 +121,7 @@ const sendDeclaration = {
 };
 
 const declaredSend = fieldSet(sendDeclaration, {
-	crossCheck: (value) => ({ ...checkContent(value), ...checkCopies(value) }),
+	crossCheck: (good, isMissing) => ({ ...checkContent(isMissing), ...checkCopies(good) }),
 });
 
 /** Texts by name, including the columns of a table; see `CampaignSource`. */
@@ -139,6 +139,8 @@ const audienceDeclaration = {
 	where_not_opened: optional(openedCampaigns),
 };
 
+const conditionNames = ['exclude_lists', 'where', 'where_opened', 'where_not_opened'] as const;
+
 const timingDeclaration = {
 	starts_at: optional(moment()),
 	window: optional(sendingWindow()),
@@ -154,7 +156,7 @@ const declaredCampaign = fieldSet(
 		list_id: optional(integer({ min: 1 })),
 		source: optional(campaignSource),
 	},
-	{ crossCheck: (value) => ({ ...checkContent(value), ...checkAudience(value) }) },
+	{ crossCheck: (good, isMissing) => ({ ...checkContent(isMissing), ...checkAudience(good, isMissing) }) },
 );
 
 /** The spec of a campaign whose rows are send requests: only their source, and when they leave. */
@@ -213,14 +215,12 @@ export interface OneWay<T> {
 
 type Declared = ValueOf<typeof contentDeclaration>;
 
-type Bodies = Partial<Record<'subject' | 'text_body' | 'html_body' | 'template_unique_id', string>>;
-
 /** One of text, HTML and template; a subject unless there is a template. */
-function checkContent(value: Bodies): FieldErrors {
-	if (value.template_unique_id !== undefined) return {};
-	const hasBody = value.text_body !== undefined || value.html_body !== undefined;
+function checkContent(isMissing: (name: keyof Declared) => boolean): FieldErrors {
+	if (!isMissing('template_unique_id')) return {};
+	const hasBody = !isMissing('text_body') || !isMissing('html_body');
 	return {
-		...(value.subject === undefined && { subject: [required] }),
+		...(isMissing('subject') && { subject: [required] }),
 		...(!hasBody && { text_body: [required], html_body: [required] }),
 	};
 }
@@ -228,23 +228,24 @@ function checkContent(value: Bodies): FieldErrors {
 const noCopies = { code: 'invalid', message: 'BULK messages have no copies.' } as const;
 
 /** A copy of every bulk message is never intended. */
-function checkCopies(value: Pick<ValueOf<typeof sendDeclaration>, 'type' | 'cc' | 'bcc'>): FieldErrors {
-	if (value.type !== 'BULK') return {};
-	return {
-		...(value.cc.length > 0 && { cc: [noCopies] }),
-		...(value.bcc.length > 0 && { bcc: [noCopies] }),
-	};
+function checkCopies({
+	type,
+	cc = [],
+	bcc = [],
+}: Partial<Pick<ValueOf<typeof sendDeclaration>, 'type' | 'cc' | 'bcc'>>): FieldErrors {
+	if (type !== 'BULK') return {};
+	return { ...(cc.length > 0 && { cc: [noCopies] }), ...(bcc.length > 0 && { bcc: [noCopies] }) };
 }
 
 /** Conditions without a list would be checked for no one. */
-function checkAudience({
-	list_id,
-	lists,
-	...conditions
-}: { list_id?: number } & Partial<ValueOf<typeof audienceDeclaration>>): FieldErrors {
-	const isFirst = lists === undefined || lists[0] === list_id;
-	const isOfLists =
-		list_id !== undefined || Object.keys(audienceDeclaration).every((key) => !(key in conditions));
+function checkAudience(
+	{ list_id, lists }: { list_id?: number; lists?: readonly number[] },
+	isMissing: (name: 'list_id' | keyof typeof audienceDeclaration) => boolean,
+): FieldErrors {
+	const hasList = !isMissing('list_id');
+	// A list_id that is no integer may be the first.
+	const isFirst = lists === undefined || (hasList && list_id === undefined) || lists[0] === list_id;
+	const isOfLists = hasList || conditionNames.every(isMissing);
 	return {
 		...(!isFirst && { lists: [{ code: 'invalid', message: 'The first is list_id.' }] }),
 		...(!isOfLists && { list_id: [required] }),

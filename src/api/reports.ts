@@ -137,12 +137,14 @@ export interface CheckedReport {
 export const reportQuery = {
 	parse(query: unknown, today: Day): Parsed<CheckedReport> {
 		const parsed = declared.parse(isRecord(query) ? withoutBlanks(query) : query, 'create');
-		if (parsed.kind === 'invalid') return { kind: 'invalid', errors: parsed.errors };
-		const { date_from, date_to, campaign_unique_id, event_types = [] } = parsed.value;
+		const errors = parsed.kind === 'invalid' ? parsed.errors : {};
+		const good = parsed.kind === 'invalid' ? parsed.good : parsed.value;
+		const { date_from, date_to, campaign_unique_id, event_types = [] } = good ?? {};
 		const to = date_to ?? today;
 		const from = date_from ?? addDays(to, 1 - defaultReportDays);
-		const errors = checkRange(from, to);
-		if (errors !== null) return { kind: 'invalid', errors };
+		const areDaysRead = !('date_from' in errors || 'date_to' in errors);
+		const all = { ...errors, ...(areDaysRead && checkRange(from, to)) };
+		if (Object.keys(all).length > 0) return { kind: 'invalid', errors: all };
 		const selected = event_types.length === 0 ? eventTypes : [...new Set(event_types)];
 		return {
 			kind: 'valid',
@@ -191,10 +193,10 @@ function withoutBlanks(query: Readonly<Record<string, unknown>>): Record<string,
 	return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== '' && value !== null));
 }
 
-function checkRange(from: Day, to: Day): FieldErrors | null {
+function checkRange(from: Day, to: Day): FieldErrors {
 	const days = daysBetween(from, to) + 1;
 	if (days < 1) return { date_to: [{ code: 'invalid', message: 'The last day is before the first.' }] };
-	if (days <= maxReportDays) return null;
+	if (days <= maxReportDays) return {};
 	const message = `The report covers at most ${maxReportDays} days.`;
 	return { date_to: [{ code: 'invalid', message }] };
 }

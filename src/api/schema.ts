@@ -40,8 +40,11 @@ export interface FieldSet<T> {
 	jsonSchema(mode?: ParseMode): JsonSchema;
 }
 
-/** Checks several fields together. Called, as DRF's `validate` is, only when each is valid by itself. */
-export type CrossCheck<T> = (value: T) => FieldErrors;
+/**
+ * Checks several fields together; `good` are the values of those that are valid by themselves. Every bad field is named at
+ * once (api-decisions 42), where DRF would call its `validate` only once each of them is valid.
+ */
+export type CrossCheck<T> = (good: Partial<T>, isMissing: (name: keyof T) => boolean) => FieldErrors;
 
 /** `crossCheck` is not called for a patch. */
 export function fieldSet<F extends Fields>(
@@ -53,11 +56,12 @@ export function fieldSet<F extends Fields>(
 		const { values, errors } = checkFields(fields, body, mode);
 		// Each entry was checked by the field of its name; only the mapped type cannot follow that.
 		const value = Object.fromEntries(values) as ValueOf<F>;
-		if (Object.keys(errors).length > 0) return { kind: 'invalid', errors, good: value };
-		const together = mode === 'patch' ? {} : (options.crossCheck?.(value) ?? {});
-		return Object.keys(together).length === 0
+		const isMissing = (name: keyof ValueOf<F>) => !(name in value || name in errors);
+		const together = mode === 'patch' ? {} : options.crossCheck?.(value, isMissing);
+		const all = { ...errors, ...together, ...errors };
+		return Object.keys(all).length === 0
 			? { kind: 'valid', value }
-			: { kind: 'invalid', errors: together, good: value };
+			: { kind: 'invalid', errors: all, good: value };
 	}
 	return { parse, jsonSchema: (mode = 'create') => describe(fields, mode) };
 }

@@ -197,7 +197,10 @@ export const removalFields = fieldSet({
 	list_id: optional(integer({ min: 1 })),
 });
 
-function checkList({ reason, list_id }: Pick<NewSuppression, 'reason' | 'list_id'>): FieldErrors {
+function checkList({
+	reason = 'UNSUBSCRIBED',
+	list_id = null,
+}: Partial<Pick<NewSuppression, 'reason' | 'list_id'>>): FieldErrors {
 	if (list_id === null || reason === 'UNSUBSCRIBED') return {};
 	return { list_id: [{ code: 'invalid', message: `Only UNSUBSCRIBED can be of one list, not ${reason}.` }] };
 }

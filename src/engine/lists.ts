@@ -1,8 +1,6 @@
 /** Subscriber lists. */
-import type { Crud } from '../api/api.js';
-import type { ListInput } from '../api/inputs.js';
+import type { Lists } from '../api/api.js';
 import { type AddedList, type ListsPlus, listDetailsFields, listFields } from '../api/lists.js';
-import type { List } from '../api/records.js';
 import type { Command } from '../store/operations.js';
 import type { Store } from '../store/store.js';
 import { idempotencyKey, keyConflict } from './contents.js';
@@ -10,23 +8,21 @@ import { checked, deleted, type EngineContext, found, written } from './context.
 import { readPage } from './pages.js';
 
 /** Subscriber lists of the database. */
-export function createLists(context: EngineContext): Crud<List, ListInput> {
+export function createLists(context: EngineContext): Lists {
 	const { store, clock } = context;
 	const { reads, writes } = store;
+	// Existence first: an unknown id is "Not found." whatever the body is. PUT requires no field (service document, "Lists").
+	const change = async (id: number, input: unknown) => {
+		found(await reads.getList({ id }));
+		return written(await writes.patchList({ id, patch: checked(listFields.parse(input, 'patch')) }));
+	};
 	return {
 		page: (request) => readPage(context, request, { path: '/sub/lists/' }, (page) => reads.pageLists(page)),
 		get: async (id) => found(await reads.getList({ id })),
 		create: async (input) =>
 			(await putList(store, { input: checked(listFields.parse(input, 'create')), now: clock.now() })).list,
-		// Existence first: an unknown id is "Not found." whatever the body is.
-		replace: async (id, input) => {
-			found(await reads.getList({ id }));
-			return written(await writes.patchList({ id, patch: checked(listFields.parse(input, 'replace')) }));
-		},
-		patch: async (id, input) => {
-			found(await reads.getList({ id }));
-			return written(await writes.patchList({ id, patch: checked(listFields.parse(input, 'patch')) }));
-		},
+		replace: change,
+		patch: change,
 		delete: async (id, call) => deleted(await writes.deleteList({ id, now: clock.now() }, call)),
 	};
 }

@@ -1,6 +1,7 @@
 /** The subscribers of a list. The store's operation applies the rules that depend on stored state. */
 import type { Crud, PageRequest } from '../api/api.js';
 import type { SubscriberInput } from '../api/inputs.js';
+import { isRecord } from '../api/json.js';
 import type { Page, Subscriber, SubscriberFilter } from '../api/records.js';
 import { type SubscribersPlus, subscriberFields } from '../api/subscribers.js';
 import type { Command } from '../store/operations.js';
@@ -19,7 +20,12 @@ export function createSubscribers(
 		reads.fieldErrors({ kind: 'subscriber', list_id, id, patch, now: clock.now() });
 	const change = async (id: number, input: unknown, mode: 'replace' | 'patch') => {
 		found(await reads.getSubscriber({ list_id, id }));
-		const patch = await checkedBeside(subscriberFields.parse(input, mode), fieldErrors(id));
+		const isDefault = mode === 'replace' && !(isRecord(input) && Object.hasOwn(input, 'is_active'));
+		const activation = isDefault ? { is_active: 'default' as const } : {};
+		const given = await checkedBeside(subscriberFields.parse(input, mode), (good) =>
+			fieldErrors(id)({ ...good, ...activation }),
+		);
+		const patch = { ...given, ...activation };
 		return written(await writes.patchSubscriber({ list_id, id, patch, now: clock.now() }));
 	};
 	return {

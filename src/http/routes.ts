@@ -30,15 +30,11 @@ export interface Route {
 	isKeyed?: true;
 }
 
-/**
- * Octets: contents of mails; files that go with them, which are no JSON; rows of a batch, which is one transaction; others, of which a subscriber's meta of 512 KiB
- * is the largest.
- */
+/** Octets: of JSON; of the rows of a batch, which are one transaction; of files that go with mails, which are no JSON. */
 export const maxBodyBytes = {
-	content: 10 * 1024 * 1024,
-	file: maxAttachedBytes,
+	json: 10 * 1024 * 1024,
 	batch: 4 * 1024 * 1024,
-	record: 1024 * 1024,
+	file: maxAttachedBytes,
 } as const;
 export type BodySize = keyof typeof maxBodyBytes;
 
@@ -53,11 +49,11 @@ function post(path: string, scope: Scope, more: More = {}): Route {
 }
 
 function put(path: string, scope: Scope, more: More = {}): Route {
-	return { method: 'PUT', path, scope, success: 200, body: 'record', ...more };
+	return { method: 'PUT', path, scope, success: 200, body: 'json', ...more };
 }
 
 function patch(path: string, scope: Scope, more: More = {}): Route {
-	return { method: 'PATCH', path, scope, success: 200, body: 'record', ...more };
+	return { method: 'PATCH', path, scope, success: 200, body: 'json', ...more };
 }
 
 function remove(path: string, scope: Scope): Route {
@@ -97,21 +93,21 @@ const secrets = '/ext/webhooks/secret/';
 
 export const routes = {
 	'lists.page': get(lists, 'read', { query: paging }),
-	'lists.create': post(lists, 'admin', { success: 201, body: 'record' }),
+	'lists.create': post(lists, 'admin', { success: 201, body: 'json' }),
 	'lists.get': get(list, 'read'),
 	'lists.replace': put(list, 'admin'),
 	'lists.patch': patch(list, 'admin'),
 	'lists.delete': remove(list, 'admin'),
 
 	'subscribers.page': get(subscribers, 'read', { query: [...subscriberFilters, ...paging] }),
-	'subscribers.create': post(subscribers, 'admin', { success: 201, body: 'record' }),
+	'subscribers.create': post(subscribers, 'admin', { success: 201, body: 'json' }),
 	'subscribers.get': get(subscriber, 'read'),
 	'subscribers.replace': put(subscriber, 'admin'),
 	'subscribers.patch': patch(subscriber, 'admin'),
 	'subscribers.delete': remove(subscriber, 'admin'),
 
 	'fields.page': get(fields, 'read', { query: paging }),
-	'fields.create': post(fields, 'admin', { success: 201, body: 'record' }),
+	'fields.create': post(fields, 'admin', { success: 201, body: 'json' }),
 	'fields.get': get(field, 'read'),
 	'fields.replace': put(field, 'admin'),
 	'fields.patch': patch(field, 'admin'),
@@ -119,24 +115,24 @@ export const routes = {
 
 	// A webhook's password is in its answers (api-decisions 18), so reading them takes more than `read`.
 	'webhooks.page': get(webhooks, 'admin', { query: paging }),
-	'webhooks.create': post(webhooks, 'admin', { success: 201, body: 'record' }),
+	'webhooks.create': post(webhooks, 'admin', { success: 201, body: 'json' }),
 	'webhooks.get': get(webhook, 'admin'),
 	'webhooks.replace': put(webhook, 'admin'),
 	'webhooks.patch': patch(webhook, 'admin'),
 	'webhooks.delete': remove(webhook, 'admin'),
 	'webhooks.test': get(`${webhook}run_test/`, 'admin', { isUnsafe: true }),
 
-	send: post('/message/send/', 'send', { body: 'content', isKeyed: true }),
+	send: post('/message/send/', 'send', { body: 'json', isKeyed: true }),
 	report: get('/stat/reports/events-report/', 'read', { query: reportQuery }),
 
 	'ext.templates.page': get(templates, 'read', { query: paging }),
-	'ext.templates.create': post(templates, 'admin', { success: 201, body: 'content' }),
+	'ext.templates.create': post(templates, 'admin', { success: 201, body: 'json' }),
 	'ext.templates.get': get(template, 'read'),
-	'ext.templates.patch': patch(template, 'admin', { body: 'content' }),
+	'ext.templates.patch': patch(template, 'admin', { body: 'json' }),
 	'ext.templates.delete': remove(template, 'admin'),
 
 	'ext.senders.page': get(senders, 'read', { query: paging }),
-	'ext.senders.create': post(senders, 'admin', { success: 201, body: 'record' }),
+	'ext.senders.create': post(senders, 'admin', { success: 201, body: 'json' }),
 	'ext.senders.delete': remove(`${senders}{id}/`, 'admin'),
 
 	'ext.messages.page': get(messages, 'read', {
@@ -165,7 +161,7 @@ export const routes = {
 	'ext.reports.links': get(`${campaign}links/`, 'read'),
 
 	/** Body `{name, email_reason}`, answers `{is_new, list}`: see `ListsPlus.add`. */
-	'ext.lists.add': post('/ext/lists/', 'admin', { body: 'record', isKeyed: true }),
+	'ext.lists.add': post('/ext/lists/', 'admin', { body: 'json', isKeyed: true }),
 	/** What a list has beyond the document: `{id, public_name}`. */
 	'ext.lists.get': get('/ext/lists/{list_id}/', 'read'),
 	'ext.lists.patch': patch('/ext/lists/{list_id}/', 'admin'),
@@ -173,7 +169,7 @@ export const routes = {
 	/** Body `{patch, set, unset}`: see `SubscribersPlus.merge`. */
 	'ext.subscribers.merge': patch('/ext/lists/{list_id}/subscribers/{id}/', 'admin', { isUnsafe: true }),
 	/** Body `{subscriber, if_exists}`: see `SubscribersPlus.add`. */
-	'ext.subscribers.add': post('/ext/lists/{list_id}/subscribers/', 'admin', { body: 'record' }),
+	'ext.subscribers.add': post('/ext/lists/{list_id}/subscribers/', 'admin', { body: 'json' }),
 	/** Answers `{"deleted": 12}`. */
 	'ext.subscribers.clear': post('/ext/lists/{list_id}/clear/', 'admin'),
 	/** Answers `{"count": 12}`. */
@@ -185,33 +181,33 @@ export const routes = {
 	}),
 
 	/** Body `{email}`: an address in a path would appear in every log. */
-	'ext.erasures.erase': post(erasures, 'admin', { body: 'record' }),
+	'ext.erasures.erase': post(erasures, 'admin', { body: 'json' }),
 	/** Body `{email}`. */
-	'ext.erasures.lift': post(`${erasures}lift/`, 'admin', { success: 204, body: 'record' }),
+	'ext.erasures.lift': post(`${erasures}lift/`, 'admin', { success: 204, body: 'json' }),
 
 	/** Body `{key, list_id, on_conflict, reactivate}`; the same key reopens. */
-	'ext.imports.open': post(imports, 'admin', { body: 'record' }),
+	'ext.imports.open': post(imports, 'admin', { body: 'json' }),
 	/** Body `{columns, cells}`. */
 	'ext.imports.put': put(`${importSession}batches/{first}/`, 'admin', { body: 'batch' }),
 	'ext.imports.finish': post(`${importSession}finish/`, 'admin'),
 
 	/** Body `{key, …CampaignSpec}`; the same key reopens, and without one a new campaign is named. */
-	'ext.campaigns.open': post(campaigns, 'send', { body: 'content' }),
+	'ext.campaigns.open': post(campaigns, 'send', { body: 'json' }),
 	/** Body as of opening one; refused as that would be, and nothing is opened. */
-	'ext.campaigns.check': post(`${campaigns}check/`, 'send', { success: 204, body: 'content' }),
+	'ext.campaigns.check': post(`${campaigns}check/`, 'send', { success: 204, body: 'json' }),
 	/** Body `{recipients: [{to, context}]}`. */
 	'ext.campaigns.put': put(`${campaign}batches/{first}/`, 'send', { body: 'batch' }),
 	/** Body `{requests: [{request, line}]}`. */
 	'ext.campaigns.putRequests': put(`${campaign}requests/{first}/`, 'send', { body: 'batch' }),
 	/** Body `{position}`. */
-	'ext.campaigns.complete': post(`${campaign}complete/`, 'send', { success: 204, body: 'record' }),
+	'ext.campaigns.complete': post(`${campaign}complete/`, 'send', { success: 204, body: 'json' }),
 	/** `for_ms`: the answer comes after so many milliseconds, with `is_partial` where the list goes on. */
 	'ext.campaigns.addList': post(`${campaign}lists/{list_id}/`, 'send', {
 		alsoScope: 'read',
 		query: ['for_ms'],
 	}),
 	/** Body `{expect_count}`. */
-	'ext.campaigns.release': post(`${campaign}release/`, 'send', { success: 204, body: 'record' }),
+	'ext.campaigns.release': post(`${campaign}release/`, 'send', { success: 204, body: 'json' }),
 	/** `forget`: one that was never released is deleted; one that was is left as it is, 409. */
 	'ext.campaigns.cancel': post(`${campaign}cancel/`, 'send', { success: 204, query: ['forget'] }),
 	'ext.campaigns.page': get(campaigns, 'send', {
@@ -227,12 +223,12 @@ export const routes = {
 
 	/** Body as of opening a campaign; writes nothing. */
 	'ext.audiences.foresee': post(`${campaigns}foresee/{list_id}/`, 'send', {
-		body: 'content',
+		body: 'json',
 		query: ['after'],
 		alsoScope: 'read',
 	}),
 	/** Body `{at, in_ms, window}`; writes nothing. */
-	'ext.audiences.plan': post(`${campaigns}plan/`, 'send', { body: 'record' }),
+	'ext.audiences.plan': post(`${campaigns}plan/`, 'send', { body: 'json' }),
 	/** `{results, next}`; `next` is the `after` of the rest. */
 	'ext.audiences.leftOut': get(`${campaign}left-out/`, 'send', {
 		query: ['after', 'limit'],
@@ -250,13 +246,13 @@ export const routes = {
 		query: [...suppressionFilters, 'cursor', 'limit'],
 	}),
 	/** Body `{email, reason, list_id, expires_at}`. */
-	'ext.suppressions.create': post(suppressions, 'admin', { success: 201, body: 'record' }),
+	'ext.suppressions.create': post(suppressions, 'admin', { success: 201, body: 'json' }),
 	/** Body `{rows: […]}`, at most 5,000. PUT: the same rows again change nothing. */
 	'ext.suppressions.put': put(suppressions, 'admin', { body: 'batch' }),
 	/** Body as of a PUT; nothing is written. */
 	'ext.suppressions.check': post(`${suppressions}check/`, 'read', { body: 'batch' }),
 	/** Body `{email}`; with `reason` and `list_id` only suppressions of that reason and list. */
-	'ext.suppressions.remove': post(`${suppressions}remove/`, 'admin', { body: 'record' }),
+	'ext.suppressions.remove': post(`${suppressions}remove/`, 'admin', { body: 'json' }),
 
 	/** All that is stored about an address, without its messages. */
 	'ext.people.get': get(people, 'read', { query: ['email'] }),
@@ -265,7 +261,7 @@ export const routes = {
 
 	'ext.deliveries.page': get(deliveries, 'admin', { query: ['state', 'since', 'ordering', ...paging] }),
 	/** Body `{deliveries}`, `{failed, since}` or `{all}`; answers `{"replayed": 12}`. */
-	'ext.deliveries.replay': post(`${deliveries}replay/`, 'admin', { body: 'record' }),
+	'ext.deliveries.replay': post(`${deliveries}replay/`, 'admin', { body: 'json' }),
 	'ext.deliveries.get': get(`${deliveries}{uuid}/`, 'admin'),
 	/** Answers `{"stopped": […]}`, by id. */
 	'ext.deliveries.stopped': get('/ext/webhooks/stopped/', 'admin'),

@@ -198,7 +198,8 @@ export interface SubscriberPatch {
 	meta?: Record<string, unknown>;
 	merge_meta?: Record<string, unknown>;
 	unset_meta?: readonly string[];
-	is_active?: boolean;
+	/** `default`: active, unless a lasting suppression makes a new subscriber of the address inactive. */
+	is_active?: boolean | 'default';
 }
 
 /** Each write is one atomic operation, durable when its promise resolves. */

@@ -33,6 +33,7 @@ const stored =
 
 /** Where we mean to differ from the witness, and how we answer instead. */
 const pattern = { variable: ['This value does not match the required pattern.'] };
+const needed = ['This field is required.'];
 const noWebUrl = { url: ['Enter a valid URL.'] };
 const deviations: Record<string, unknown> = {
 	'create subscriber: meta nested value': {
@@ -45,6 +46,13 @@ const deviations: Record<string, unknown> = {
 	'create notification: url bad port': noWebUrl,
 	'create notification: url ftp': noWebUrl,
 	'send: from display name': null,
+	// Every bad field is named at once.
+	'send: nothing': { from: needed, to: needed, subject: needed, text_body: needed, html_body: needed },
+	'send: no body and a wrong address': {
+		to: { 0: ['Enter a valid email address.'] },
+		text_body: needed,
+		html_body: needed,
+	},
 };
 
 // The recording is ours, made in this shape.

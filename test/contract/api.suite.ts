@@ -176,10 +176,14 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 					date_created: expect.stringMatching(dateTime),
 				} satisfies Record<keyof List, unknown>);
 				expect(await api.lists.patch(list.id, { name: 'Other' })).toEqual({ ...list, name: 'Other' });
-				expect(await refusal(api.lists.replace(list.id, { name: 'Third' } as never))).toEqual({
-					email_reason: ['This field is required.'],
+				expect(await api.lists.replace(list.id, { email_reason: 'asked' })).toEqual({
+					...list,
+					...{ name: 'Other', email_reason: 'asked' },
 				});
-				expect(await api.lists.get(list.id)).toEqual({ ...list, name: 'Other' });
+				expect(await api.lists.replace(list.id, {})).toMatchObject({ name: 'Other', email_reason: 'asked' });
+				expect(await refusal(api.lists.replace(list.id, { name: '' }))).toEqual({
+					name: ['This field may not be blank.'],
+				});
 				await api.lists.delete(list.id);
 				await expect(api.lists.get(list.id)).rejects.toMatchObject({ code: 'not_found' });
 			});

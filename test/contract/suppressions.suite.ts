@@ -139,6 +139,24 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(1);
 		});
 
+		it('are lifted by who says is_active: true, and not by the default of a PUT (14)', async () => {
+			const list = await api.lists.create({ name: unique('put'), email_reason: 'r' });
+			const subscribers = api.subscribers(list.id);
+			for (const reason of ['UNSUBSCRIBED', 'HARDBOUNCED'] as const) {
+				const email = unique('put');
+				await suppressions.create({ email, reason });
+				const { id } = await subscribers.create({ email });
+				const renamed = { name: 'Ann', is_active: false, disable_reason: reason };
+				expect(await subscribers.replace(id, { email, name: 'Ann' })).toMatchObject(renamed);
+				expect((await suppressions.page({ email__exact: email })).count).toBe(1);
+				const activated = subscribers.replace(id, { email, is_active: true });
+				if (reason === 'HARDBOUNCED') await expect(activated).rejects.toMatchObject({ code: 'invalid' });
+				else expect(await activated).toMatchObject({ is_active: true, disable_reason: null });
+			}
+			const other = await subscribers.create({ email: unique('put'), is_active: false });
+			expect(await subscribers.replace(other.id, { email: other.email })).toMatchObject({ is_active: true });
+		});
+
 		it('are of one list where somebody unsubscribed from that, and of all lists else (40)', async () => {
 			const email = unique('list');
 			const lists = [];

@@ -7,7 +7,6 @@ import type { List } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl, type OwnCommand } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { counted, numberText } from '../render/plurals.js';
@@ -140,7 +139,7 @@ const update = command({
 		name: { kind: 'text', summary: 'a new name' },
 		emailReason: { kind: 'text', summary: 'a new reason' },
 		publicName: { ...publicName, summary: `${publicName.summary}; an empty one clears it` },
-		replace: { kind: 'flag', summary: 'PUT the whole record instead of changing what is given' },
+		replace: { kind: 'flag', summary: 'with PUT in place of PATCH, for which what is not given stays too' },
 		by: byOption,
 	},
 	changes: ['name', 'emailReason', 'publicName'],
@@ -159,9 +158,6 @@ const update = command({
 		};
 		const { publicName } = options;
 		const all = publicName === undefined ? patch : { ...patch, public_name: publicName };
-		const { name, email_reason } = patch;
-		if (options.replace && (name === undefined || email_reason === undefined))
-			throw new UsageError('--replace needs --name and --email-reason');
 		const api = await cx.api();
 		const details = publicName === undefined ? null : await need(api, 'lists', '--public-name');
 		const found = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
@@ -170,8 +166,8 @@ const update = command({
 		const write = async () =>
 			Object.keys(patch).length === 0
 				? found
-				: options.replace && name !== undefined && email_reason !== undefined
-					? api.lists.replace(id, { name, email_reason }, { signal: cx.signal })
+				: options.replace
+					? api.lists.replace(id, patch, { signal: cx.signal })
 					: api.lists.patch(id, patch, { signal: cx.signal });
 		if (cx.dryRun) {
 			const { listFields } = await import('../../api/lists.js');

@@ -59,11 +59,12 @@ export type ActivationChange =
 
 /**
  * `is_active: true` clears the reason and lifts an unsubscription or a reason that has passed; a hard bounce or a
- * complaint refuses. False keeps the reason of an inactive subscriber, and gives none to others.
+ * complaint refuses. False keeps the reason of an inactive subscriber, and gives none to others. The default of a PUT is
+ * that of a creation: it lifts nothing, for nobody has said so (api-decisions 14).
  */
 export function changeActivation(options: {
 	stored: Activation;
-	wanted: boolean | undefined;
+	wanted: boolean | 'default' | undefined;
 	/** The address changes. */
 	isMoved: boolean;
 	/** Suppressions of the address after the change. */
@@ -73,6 +74,7 @@ export function changeActivation(options: {
 }): ActivationChange {
 	const { stored, wanted, isMoved, reasons, lasting } = options;
 	if (wanted === true) return activate(reasons, lasting);
+	if (wanted === 'default') return { kind: 'set', activation: startActivation(true, lasting), lift: [] };
 	const inherited = isMoved ? strongest(lasting) : null;
 	if (wanted === false || !stored.is_active) {
 		const kept = stored.is_active ? null : stored.disable_reason;

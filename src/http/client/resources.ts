@@ -56,7 +56,8 @@ export function subscribers(endpoint: Endpoint, listId: number): ReturnType<Api[
 		key: 'id',
 		values: { list_id: listId },
 		check: subscriberCheck,
-		defaults: { name: '', meta: {}, is_active: true },
+		// Without is_active: the service decides it, for a suppressed address too.
+		defaults: { name: '', meta: {} },
 		encode: encodeSubscriber,
 		mend: mendMeta,
 	});
@@ -71,8 +72,14 @@ export function webhooks(endpoint: Endpoint): Webhooks {
 			check: record({ id: 'id', url: 'text', type: 'text' }),
 			defaults: { is_auth_enabled: false, login: '', password: '' },
 		}),
+		// Never repeated: each call sends one (api-decisions 33).
 		test: async (id, call) =>
-			decodeTest(await requestOperation(endpoint, { operation: 'webhooks.test', values: { id }, call })),
+			decodeTest(
+				await requestOperation(
+					{ ...endpoint, retries: 0 },
+					{ operation: 'webhooks.test', values: { id }, call },
+				),
+			),
 	};
 }
 

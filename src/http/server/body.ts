@@ -22,7 +22,7 @@ export async function readJson(request: HttpRequest, size: BodySize): Promise<un
 	assertJson(request.headers['content-type'] ?? '');
 	assertPlain(request.headers['content-encoding']);
 	// A send call has a thousand recipients at most; a batch consists of values, and is smaller.
-	const maxValues = size === 'content' ? 200_000 : maxBytes;
+	const maxValues = size === 'json' ? 200_000 : maxBytes;
 	const parsed = parseJsonBody(decode(bytes), { numbers: 'exact', maxValues });
 	if (parsed.kind === 'invalid') throw parseError(parsed.message);
 	return parsed.value;

@@ -80,8 +80,16 @@ describe('what was not processed is tried again with every method', () => {
 		}
 		service.answer(act, sent);
 		expect(await api.send(message)).toMatchObject({ messages_created: 1 });
+	});
+
+	it.each([
+		throttled('0'),
+		unavailable('0'),
+		broken(502),
+	])('a test of a webhook is never repeated', async (act) => {
 		service.answer(act, { kind: 'empty', status: 204 });
-		expect(await api.webhooks.test(1)).toMatchObject({ result: null });
+		await failure(client.api.webhooks.test(1));
+		expect(asked()).toEqual(['GET']);
 	});
 
 	it('ends after its retries, with what the service said last: exit 7', async () => {

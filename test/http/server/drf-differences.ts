@@ -91,6 +91,15 @@ export const differences: readonly Difference[] = [
 			says(theirs, 'is required'),
 	},
 	{
+		why: 'a PUT of a list names the fields that are bad, and misses none',
+		applies: ({ method, path }, ours, theirs) =>
+			method === 'PUT' &&
+			path.startsWith('/sub/lists/') &&
+			isRefused(ours) &&
+			says(theirs, 'is required') &&
+			Object.keys(recordOf(ours.body)).every((name) => isAlike(ours, theirs, name)),
+	},
+	{
 		why: 'a PUT without an optional field returns it to its default',
 		applies: (asked, ours, theirs) =>
 			asked.method === 'PUT' &&
@@ -148,8 +157,15 @@ const ofFields: Readonly<Record<string, readonly { why: string; ours?: RegExp; t
 	],
 	to: [],
 	url: [{ why: 'http and https, ports up to 65535, no control characters', ours: /valid URL/ }],
-	text_body: [{ why: 'bodies are not trimmed', theirs: /may not be blank/ }],
-	html_body: [{ why: 'bodies are not trimmed', theirs: /may not be blank/ }],
+	subject: [{ why: 'named at once with all else', ours: /is required/ }],
+	text_body: [
+		{ why: 'bodies are not trimmed', theirs: /may not be blank/ },
+		{ why: 'named at once with all else', ours: /is required/ },
+	],
+	html_body: [
+		{ why: 'bodies are not trimmed', theirs: /may not be blank/ },
+		{ why: 'named at once with all else', ours: /is required/ },
+	],
 	headers: [{ why: 'header names and values follow RFC 5322', ours: /header/ }],
 	reply_to: [{ why: 'a name may stand before the address', theirs: /Enter a valid email/ }],
 	cc: [

@@ -72,6 +72,7 @@ export interface Bodies {
 /** Every operation has its row: the compiler asks for it. */
 export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	...crud('lists', 'List'),
+	'lists.replace': takes('ListPatch', 'List'),
 	...crud('subscribers', 'Subscriber'),
 	...crud('fields', 'Field'),
 	...crud('webhooks', 'Webhook'),
