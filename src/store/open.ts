@@ -20,6 +20,9 @@ import { openSqliteStore } from './sqlite/store.js';
 import type { Store } from './store.js';
 import { isPostgres } from './url.js';
 
+/** How long other processes' locks are waited for at the most, in milliseconds. */
+export const mostLockTimeoutMs = 10_000;
+
 export interface OpenOptions {
 	clock: Clock;
 	/** `existing`: a missing database is `DatabaseMissing`, and nothing is created. */
@@ -28,7 +31,7 @@ export interface OpenOptions {
 	onCreated?: () => void;
 	/** The role under which other processes of the database see this one; `cli` when absent. */
 	role?: string;
-	/** How long to wait for other processes' locks, in milliseconds; 10,000 when absent. */
+	/** How long to wait for other processes' locks, in milliseconds; `mostLockTimeoutMs` when absent. */
 	lockTimeoutMs?: number;
 	/** Called where a write waits for another process; the result when that is over. */
 	onLocked?: (() => () => void) | undefined;
@@ -58,7 +61,7 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 		role: options.role ?? 'cli',
 		// Unique is enough. An unguessable name would load node:crypto, 3 ms of every short command.
 		processId: `${process.pid}-${Math.random().toString(36).slice(2)}`,
-		lockTimeoutMs: options.lockTimeoutMs ?? 10_000,
+		lockTimeoutMs: options.lockTimeoutMs ?? mostLockTimeoutMs,
 		onLocked: options.onLocked,
 		eventDelayMs: options.eventDelayMs ?? 200,
 		upkeep: options.upkeep ?? 'with_commits',

@@ -127,6 +127,24 @@ describe('a command at a terminal', () => {
 		expect(stderr).toMatch(gone);
 	});
 
+	it('waits for a database that another process holds no longer than --timeout says', async () => {
+		const project = await makeProject();
+		const other = new Database(project.db);
+		other.exec('BEGIN IMMEDIATE');
+		const words = ['lists', 'create', '--name', 'L', '--email-reason', 'r', '--timeout', '100ms'];
+		const { code, stderr } = await project.run(words, {
+			columns: 80,
+			heard: (text) => {
+				if (text.includes('waiting for') && other.inTransaction) other.exec('ROLLBACK');
+			},
+		});
+		other.close();
+		expect({ code, stderr }).toEqual({
+			code: 6,
+			stderr: expect.stringContaining('by another process; try again'),
+		});
+	});
+
 	describePostgres('on PostgreSQL', (server) => {
 		it('shows that the server of the database does not answer', async () => {
 			const project = await makeProject({ db: await server.createDatabase() });

@@ -16,7 +16,7 @@ import {
 	writeSettings,
 } from '../../engine/settings.js';
 import { DatabaseMissing } from '../../store/errors.js';
-import { type OpenOptions, openStore } from '../../store/open.js';
+import { mostLockTimeoutMs, type OpenOptions, openStore } from '../../store/open.js';
 import type { PostgresOptions } from '../../store/postgres/store.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile, isPostgres, shownDatabase, urlsOf } from '../../store/url.js';
@@ -118,7 +118,7 @@ async function openUnmade(target: LocalTarget, opening: Opening & Pick<ConnectDe
 
 type Opening = Pick<
 	LocalParts,
-	'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait' | 'warn' | 'signal'
+	'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait' | 'warn' | 'signal' | 'lockMs'
 >;
 
 /** Needs no database. Throws `ApiError` invalid. */
@@ -154,8 +154,9 @@ async function openLocal(
 	if (isPostgres(target.url))
 		return await openOnServer(target, { ...options, warn, stop, onWait: beginWait });
 	if (role === 'cli' || role === 'worker') {
+		const lockTimeoutMs = Math.min(opening.lockMs ?? mostLockTimeoutMs, mostLockTimeoutMs);
 		const heard = { onLocked: beginWait, ...(onCreated !== undefined && { onCreated }) };
-		return { store: await openStore(target.url, { ...options, ...heard }), isMade: false };
+		return { store: await openStore(target.url, { ...options, ...heard, lockTimeoutMs }), isMade: false };
 	}
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	const onFailure = (error: StoreError) => presence.storeFailed(error);

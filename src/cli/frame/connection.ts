@@ -72,6 +72,8 @@ export interface ConnectDependencies {
 	clock: Clock;
 	/** Trace lines of `--debug`; secrets are redacted before. */
 	trace: ((line: string) => void) | null;
+	/** How long a database that another process holds is waited for, where that is shorter than usual; in milliseconds. */
+	lockMs?: number;
 	/** Called for each request, where another process holds the database, and where its server takes a while: a person is told what is waited for. */
 	onWait: (() => Wait) | null;
 	/** Things the operator should know; shown once. */

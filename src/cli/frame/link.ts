@@ -86,6 +86,7 @@ export function linker(settings: Settings, parts: LinkParts) {
 			env: parts.io.env,
 			remote: await remoteOptions(settings, parts.globals, await authority()),
 			trace: parts.diagnostics.trace,
+			lockMs: Math.min(settings.timeoutMs.value, settings.deadline.value?.ms ?? Number.POSITIVE_INFINITY),
 			onWait: waitFor(target),
 			warn: (text) => void parts.diagnostics.warn(text),
 			signal: parts.signal,
