@@ -86,6 +86,11 @@ export function parseDateTime(text: string): Micros | null {
 	return Math.min(at, latest);
 }
 
+/** Of the wire, which names no zone: with the `Z` of UTC. A text that is no time stays as it is. */
+export function withZone(time: string): string {
+	return parseDateTime(time) === null ? time : `${time.replace(/Z$/, '')}Z`;
+}
+
 /** The last number before the year 10000, which would need five digits: numbers that large lie 32 apart. */
 const latest: Micros = Date.parse('9999-12-31T23:59:59Z') * microsPerMs + 999_968;
 

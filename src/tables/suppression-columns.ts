@@ -1,5 +1,6 @@
 /** Maps the columns of a table to the parts of a suppression, and writes such tables. Pure. */
 
+import { withZone } from '../api/datetime.js';
 import { suggest } from '../api/suggest.js';
 import {
 	type Suppression,
@@ -126,7 +127,11 @@ export function suppressionLine(
 	parts: readonly SuppressionPart[],
 	guard: (cell: string) => string = (cell) => cell,
 ): string {
-	return formatCsvRow(parts.map((part) => guard(String(suppression[part] ?? ''))));
+	const cells = parts.map((part) => {
+		const cell = String(suppression[part] ?? '');
+		return guard(part === 'date_created' || part === 'expires_at' ? withZone(cell) : cell);
+	});
+	return formatCsvRow(cells);
 }
 
 function readCell(part: SuppressionPart, cell: string): string {

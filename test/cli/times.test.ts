@@ -52,6 +52,28 @@ describe('times', () => {
 		expect(await run('lists', 'list', ...oslo, '-o', 'ndjson')).toContain(`"date_created":"${time}"`);
 	});
 
+	it('in tsv and csv of an answer, a sentence and an exported file say it too', async () => {
+		const made = await makeProject({ smtp: 1 });
+		const time = '2026-11-21T12:00:00.000000';
+		const tsv = async (...argv: string[]) =>
+			(await made.run([...argv, '-o', 'tsv', ...at('2026-11-21T12:00:00Z')])).stdout;
+		await made.run(['suppressions', 'add', 'ann@example.com', ...at('2026-11-21T12:00:00Z')]);
+		await made.run(['lists', 'create', '--name', 'Readers', '--email-reason', 'r', ...at(`${time}Z`)]);
+		await made.run([
+			...['send', '--from', 'news@example.com', '--to', 'bob@example.com', '--subject', 'S', '--text', 't'],
+			...['--no-wait', ...at(`${time}Z`)],
+		]);
+		expect(await tsv('engine', 'queue', 'pause')).toBe(`manual\t\t${time}Z\t\t0\n`);
+		expect(await tsv('engine', 'queue', 'stats', '--fields', 'oldest,next_due')).toBe(`${time}Z\t${time}Z\n`);
+		expect(await tsv('engine', 'status', '--fields', 'paused')).toBe(`paused by hand since ${time}Z\n`);
+		await made.run(['engine', 'backup', `${made.folder}/backup.db`]);
+		const restore = ['engine', 'restore', `${made.folder}/backup.db`, '--confirm', 'restore'];
+		expect(await tsv(...restore, '--dry-run')).toMatch(/\t2026-[-\dT:.]+Z\n$/);
+		expect(await tsv(...restore, '--fields', 'newest')).toMatch(/^2026-[-\dT:.]+Z\n$/);
+		expect(await tsv('suppressions', 'export')).toContain(`,API,${time}Z,\n`);
+		expect(await made.json(['engine', 'queue', 'stats'])).toMatchObject({ oldest: time });
+	});
+
 	it('are of the zone of flag, environment, profile, machine, in this order', async () => {
 		const home = { HOME: project.folder };
 		const zone = async (argv: readonly string[], env: Record<string, string> = {}) => {

@@ -1,6 +1,6 @@
 /** A value as one cell of each format. */
 
-import { parseDateTime } from '../../api/datetime.js';
+import { withZone } from '../../api/datetime.js';
 import { clean, cleanJson } from './clean.js';
 import type { Column, Columns } from './columns.js';
 import type { Times } from './times.js';
@@ -53,13 +53,9 @@ export function markdownCell(value: unknown): string {
 export function cellsOf<T>(record: T, columns: Columns<T>, cell: (value: unknown) => string): string[] {
 	return columns.map((column) => {
 		const value = column.value(record);
-		return cell(column.time === undefined ? value : inUtc(value));
+		// Times of others may be no times of the wire, and stay as they are.
+		return cell(column.time !== undefined && typeof value === 'string' ? withZone(value) : value);
 	});
-}
-
-/** Times of the wire have no zone, and are of UTC. Others are a stranger's, and stay as they are. */
-function inUtc(value: unknown): unknown {
-	return typeof value === 'string' && parseDateTime(value) !== null ? `${value.replace(/Z$/, '')}Z` : value;
 }
 
 /** The cell of a column, for people: its lines where it has some, a time in their zone. Cleaned by `cell`. */

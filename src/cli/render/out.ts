@@ -189,11 +189,14 @@ function layoutOf(stream: OutStream, { header, truncate, strong, times }: OutOpt
 	};
 }
 
+/** The keys of an answer that are times of the wire. */
+const timeKeys = /^date_|_at$|^(?:since|oldest|next_due|newest)$/;
+
 function ownColumns(document: object): Columns<object> {
 	return Object.entries(document).map(([key, value]) => ({
 		key,
 		header: key,
 		value: () => value,
-		...(/^date_|_at$/.test(key) && { time: 'text' as const }),
+		...(timeKeys.test(key) && { time: 'text' as const }),
 	}));
 }

@@ -1,5 +1,5 @@
 /** The pause of the queue, in words. */
-import { localTime, offsetText, parseDateTime } from '../../../api/datetime.js';
+import { localTime, offsetText, parseDateTime, withZone } from '../../../api/datetime.js';
 import { pausedBy } from '../../../api/pauses.js';
 import type { QueueStats } from '../../frame/engine-state.js';
 import type { Times } from '../../render/times.js';
@@ -13,9 +13,16 @@ export function pauseLine(paused: QueueStats['paused']): string {
 	return `the mail server takes no mail since ${since}: ${reason}; tried again at ${retry_at}`;
 }
 
+const wireTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/g;
+
+/** Times of the wire within a sentence as programs read them: they say that they are of UTC. */
+export function withZones(sentence: string): string {
+	return sentence.replaceAll(wireTime, withZone);
+}
+
 /** Times of the wire within a sentence as people read them, to the second: `2026-11-21 13:00:07 UTC+1`. */
 export function withMoments(sentence: string, times: Pick<Times, 'zone'>): string {
-	return sentence.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/g, (time) => {
+	return sentence.replaceAll(wireTime, (time) => {
 		const at = parseDateTime(time);
 		if (at === null) return time;
 		const local = localTime(at, times.zone()).slice(0, 'YYYY-MM-DDTHH:MM:SS'.length).replace('T', ' ');

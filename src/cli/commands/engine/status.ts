@@ -4,7 +4,7 @@ import type { EngineStatus } from '../../frame/engine-state.js';
 import { type Columns, column } from '../../render/columns.js';
 import { sizeText } from '../../render/units.js';
 import { sayOutdated } from '../../verbs/retention.js';
-import { pauseLine, withMoments } from './pause.js';
+import { pauseLine, withMoments, withZones } from './pause.js';
 
 const columns: Columns<EngineStatus> = [
 	column('path', 'DATABASE'),
@@ -28,7 +28,7 @@ const columns: Columns<EngineStatus> = [
 	{
 		key: 'paused',
 		header: 'QUEUE',
-		value: ({ paused }) => pauseLine(paused),
+		value: ({ paused }) => withZones(pauseLine(paused)),
 		lines: ({ paused }, times) => [withMoments(pauseLine(paused), times)],
 	},
 	{ key: 'bounce_address', header: 'BOUNCES', value: bouncesOf },
@@ -38,7 +38,7 @@ const columns: Columns<EngineStatus> = [
 	{
 		key: 'webhooks_stopped',
 		header: 'STOPPED WEBHOOKS',
-		value: (status) => stoppedOf(status).join('; '),
+		value: (status) => withZones(stoppedOf(status).join('; ')),
 		lines: (status, times) => stoppedOf(status).map((line) => withMoments(line, times)),
 	},
 	{ key: 'size', header: 'ROOM', wide: true, value: sizeOf },
