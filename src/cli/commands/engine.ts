@@ -22,7 +22,7 @@ import { migrate } from './engine/migrate.js';
 import { queue } from './engine/queue.js';
 import { restore } from './engine/restore.js';
 import { secrets } from './engine/secrets.js';
-import { agreeToLess, settingHint, settings, withoutLineEnd } from './engine/settings.js';
+import { agreeToLess, ofSettings, settings, withoutLineEnd } from './engine/settings.js';
 import { status } from './engine/status.js';
 import { tokens } from './engine/tokens.js';
 
@@ -57,7 +57,7 @@ const init = command({
 	createsDatabase: true,
 	columns: answer('path', 'created', 'settings', 'sender'),
 	output: '{"path", "created", "settings", "sender"}',
-	exits: [5, 74],
+	exits: [74],
 	examples: [
 		'mailctl engine init --sender news@example.com --smtp smtp://127.0.0.1:2525',
 		'mailctl --db news.db engine init --smtp smtps://news@mail.example.com --smtp-password-file smtp.pass --public-url https://mail.example.com',
@@ -73,12 +73,12 @@ const init = command({
 		// Before anything is made or stored.
 		const mailbox = options.sender === undefined ? null : await senderOf(options.sender);
 		const { assertSettings } = await import('../connect/local.js');
-		await explained(assertSettings(values), { input: values, hint: settingHint });
+		await explained(assertSettings(values), ofSettings(values));
 		const engine = await cx.local();
 		const created = engine.isNew;
 		Object.assign(values, await pageNameOf(engine, mailbox));
 		await agreeToLess(cx, engine, values);
-		await explained(engine.settings.set(values), { input: values, hint: settingHint });
+		await explained(engine.settings.set(values), ofSettings(values));
 		const sender = mailbox === null ? null : await addSender(cx, mailbox.address);
 		// A dry run rolls everything back; invalid values are refused all the same.
 		const shown = await shownValues(engine, values);

@@ -80,9 +80,17 @@ export async function runReport(
 	options: ReportRun,
 	show: ShowReport = (cx, result, campaign) => showReport(cx, options, result, campaign),
 ): Promise<ExitCode> {
+	assertRange(options);
 	const test = options.failIf === undefined ? null : parseTest(options.failIf);
 	const saving = savingOf(options);
 	return watched(cx, options.watch, (cx) => lookAt(cx, options, { test, saving, show }));
+}
+
+function assertRange({ from, to, last }: Pick<ReportRun, 'from' | 'to' | 'last'>): void {
+	if (last !== undefined && from !== undefined)
+		throw new UsageError('--last and --from both say where the report begins; give one');
+	if (from !== undefined && to !== undefined && from > to)
+		throw new UsageError(`--from ${from} is after --to ${to}`);
 }
 
 /** For `report` and `campaigns report`: prints a report, in a form of its own. */
@@ -182,9 +190,6 @@ async function fetchReport(cx: CommandContext, options: Options): Promise<Report
 	const { addDays, formatWireDate } = await import('../../api/datetime.js');
 	if (options.campaign === '')
 		throw new UsageError('--campaign is empty: give the name or UUID of a campaign');
-	if (options.last !== undefined && options.from !== undefined) {
-		throw new UsageError('--last and --from both say where the report begins; give one');
-	}
 	const days = options.last === undefined ? null : parseDays(options.last, '--last');
 	const api = await cx.api();
 	// Refused before anything is asked: a report that ignores an option would be a wrong one.

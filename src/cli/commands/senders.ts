@@ -6,6 +6,7 @@ import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { answer, type Columns, column } from '../render/columns.js';
+import { assertAddress } from '../verbs/address-faults.js';
 import { maybeCreated } from '../verbs/changing.js';
 import { foresee, notTaken } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';
@@ -40,6 +41,7 @@ const add = command({
 	writes: true,
 	columns,
 	async run(cx, { args }) {
+		assertAddress(args.address);
 		const senders = await need(await cx.api(), 'senders');
 		const input = { email: args.address };
 		if (cx.dryRun) {

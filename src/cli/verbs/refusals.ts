@@ -8,7 +8,7 @@ import { unknownVariableOf } from '../../api/refusals.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
-import { exits } from '../frame/exit.js';
+import { type ExitCode, exits } from '../frame/exit.js';
 import { type AddressForm, withAddressFault } from './address-faults.js';
 
 /** One field error of the service; `path` is a key of the input, items of lists behind a dot: `to.1`. */
@@ -19,6 +19,8 @@ export interface Refusal {
 	input: object;
 	/** A hint for a field error, where its code alone has no fitting one; the first hint found is shown. */
 	hint?: HintOf;
+	/** Of values that are checked here, before any request; absent: the service refused them. */
+	exit?: ExitCode;
 }
 
 /** In characters. Longer values are bodies: the path suffices. */
@@ -34,18 +36,22 @@ const addresses: ReadonlyMap<string, AddressForm> = new Map([
 	...(['from', 'reply_to', 'cc', 'bcc'] as const).map((key) => [key, 'mailbox'] as const),
 ]);
 
-/** The work's result. Its `invalid` becomes exit 5 with values and a hint; other errors pass unchanged. */
-export async function explained<T>(work: Promise<T>, { input, hint }: Refusal): Promise<T> {
+/** The work's result. Its `invalid` becomes exit 5, or `exit`, with values and a hint; other errors pass unchanged. */
+export async function explained<T>(work: Promise<T>, refused: Refusal): Promise<T> {
 	try {
 		return await work;
 	} catch (error) {
 		if (error instanceof ApiError && error.code === 'invalid' && error.fields !== null)
-			throw refusal(error, error.fields, { input, ...(hint !== undefined && { hint }) });
+			throw refusal(error, error.fields, refused);
 		throw error;
 	}
 }
 
-function refusal(error: ApiError, fields: FieldErrors, { input, hint }: Refusal): CliError {
+function refusal(
+	error: ApiError,
+	fields: FieldErrors,
+	{ input, hint, exit = exits.refused }: Refusal,
+): CliError {
 	const complaints = listFieldErrors(fields);
 	const details = complaints.map((one) => ({ ...one, message: withValue(one, input) }));
 	const found = complaints
@@ -53,7 +59,7 @@ function refusal(error: ApiError, fields: FieldErrors, { input, hint }: Refusal)
 		.find((one) => one !== undefined);
 	const [first] = details;
 	const message = first === undefined ? error.message : `${first.path}: ${first.message}`;
-	return new CliError(error.code, exits.refused, message, {
+	return new CliError(error.code, exit, message, {
 		details,
 		cause: error,
 		...(found !== undefined && { hint: found }),

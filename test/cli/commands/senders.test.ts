@@ -20,18 +20,21 @@ describe('mailctl senders', () => {
 	});
 
 	it.each([
-		['bad', 'error: email: Enter a valid email address: it has no @ (bad)\n'],
+		[2, 'bad', 'error: "bad" is no e-mail address: it has no @\n'],
 		[
+			2,
 			'News <n@example.com>',
-			'error: email: Enter a valid email address: only the address itself is taken, n@example.com, no name and no angle brackets (News <n@example.com>)\n',
+			'error: "News <n@example.com>" is no e-mail address: only the address itself is taken, n@example.com, no name and no angle brackets\n',
 		],
 		[
+			2,
 			'n@example.com\r\nBcc: x@example.com',
-			'error: email: Enter a valid email address: it has a line break (n@example.com\\r\\nBcc: x@example.com)\n',
+			'error: "n@example.com\\r\\nBcc: x@example.com" is no e-mail address: it has a line break\n',
 		],
-		['news@example.com', 'error: email: This field must be unique. (news@example.com)\n'],
-	])('refuse %j, quoting it', async (address, stderr) => {
-		expect(await project.run(['senders', 'add', address])).toEqual({ code: 5, stdout: '', stderr });
+		[5, 'news@example.com', 'error: email: This field must be unique. (news@example.com)\n'],
+	])('refuse with %i %j, quoting it', async (code, address, stderr) => {
+		expect(await project.run(['senders', 'add', address])).toEqual({ code, stdout: '', stderr });
+		expect((await project.run(['senders', 'add', address, '-n'])).code).toBe(code);
 		expect(await project.json(['senders', 'list'])).toEqual([news]);
 	});
 

@@ -167,6 +167,6 @@ describe('the setting smtp_ca', () => {
 	])('refuses what is no certificate: %j', async (value) => {
 		const project = await makeProject();
 		const refused = await project.run(['engine', 'settings', 'set', 'smtp_ca', '-'], { stdin: value });
-		expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining('certificates in PEM') });
+		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('certificates in PEM') });
 	});
 });

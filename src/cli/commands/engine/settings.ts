@@ -5,10 +5,11 @@ import { mailctl } from '../../frame/command-line.js';
 import type { LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
 import { didYouMean } from '../../frame/help.js';
 import { clean } from '../../render/clean.js';
 import { answer, type Columns, column } from '../../render/columns.js';
-import { explained, type Refused } from '../../verbs/refusals.js';
+import { explained, type Refusal, type Refused } from '../../verbs/refusals.js';
 import { whatGoes } from '../../verbs/retention.js';
 
 interface Setting {
@@ -78,7 +79,6 @@ const set = command({
 	writes: true,
 	columns: answer('name', 'value'),
 	output: '{"name", "value"}',
-	exits: [5],
 	examples: [
 		'mailctl engine settings set time_zone Europe/Oslo',
 		"mailctl engine settings set recipient_domain_limits 'gmail.com=100/h, *=10/s'",
@@ -94,7 +94,7 @@ const set = command({
 		const values = { [args.setting]: value };
 		await agreeToLess(cx, engine, values);
 		// A dry run is rolled back; an invalid value is refused all the same.
-		await explained(engine.settings.set(values), { input: values, hint: settingHint });
+		await explained(engine.settings.set(values), ofSettings(values));
 		if (cx.dryRun) {
 			const shown =
 				whyNoArgument(args) === null ? await engine.settings.normalOf(args.setting, value) : '********';
@@ -113,7 +113,6 @@ const unset = command({
 	writes: true,
 	columns: answer('name', 'value'),
 	output: '{"name", "value": null}',
-	exits: [5],
 	examples: ['mailctl engine settings unset public_url'],
 	run: async (cx, { args }) => {
 		const engine = await cx.local();
@@ -158,8 +157,12 @@ async function whyNot(
 	return typed === '-' ? null : (await cx.local()).settings.whyNot(String(setting), typed);
 }
 
-/** The hint for a refused value. */
-export function settingHint({ path }: Refused): string | undefined {
+/** For refused values of settings, which are looked at before anything is stored: exit 2. */
+export function ofSettings(values: Readonly<Record<string, string | null>>): Refusal {
+	return { input: values, hint: settingHint, exit: exits.usage };
+}
+
+function settingHint({ path }: Refused): string | undefined {
 	if (path === 'smtp_url') return 'smtp://HOST:25, smtp://USER@HOST:587 or smtps://USER@HOST';
 	return path === 'public_url' ? 'https://HOST' : undefined;
 }

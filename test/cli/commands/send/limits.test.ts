@@ -133,6 +133,6 @@ describe('limits on sending', () => {
 	])('are refused in %s: %s', async (name, value, why) => {
 		const project = await makeProject();
 		const refused = await set(project, name, value);
-		expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining(`${name}: ${why}`) });
+		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(`${name}: ${why}`) });
 	});
 });
