@@ -81,6 +81,9 @@ export const webhookTypes = ['OPENED', 'UNSUBSCRIBED', 'REDIRECTED', 'HARDBOUNCE
 /** One of `webhookTypes`. */
 export type WebhookType = (typeof webhookTypes)[number];
 
+/** What a PUT says where nothing is given. A password that was not given is never sent (api-decisions 18). */
+export const webhookDefaults = { is_auth_enabled: false, login: '' };
+
 /** Service document, "HTTP notification (webhook)". `password` is in the answers, by that document. */
 export interface Webhook {
 	id: number;

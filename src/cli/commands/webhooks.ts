@@ -2,8 +2,9 @@
 
 import type { WebhookInput } from '../../api/inputs.js';
 import { withoutPassword, withoutSecrets } from '../../api/quote.js';
-import { type Webhook, webhookTypes } from '../../api/records.js';
+import { type Webhook, webhookDefaults, webhookTypes } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
 import { maybeCreated } from '../verbs/changing.js';
@@ -107,7 +108,9 @@ const create = command({
 			input,
 			hint: await urlHint(cx),
 		});
-		await cx.out.created(mask(cx, await maybeCreated(creating, unclearWebhook(input))), columns);
+		const hook = await maybeCreated(creating, unclearWebhook(input));
+		await cx.out.created(mask(cx, hook), columns);
+		await hintSecretsOf(cx, hook);
 	},
 });
 
@@ -150,9 +153,12 @@ const update = command({
 				fields: webhookFields,
 				mode: options.replace ? 'create' : 'patch',
 			});
-			return cx.wouldDo(`change webhook ${hook.id}`, { update: hook.id, with: maskInput(cx, change) });
+			const sent = options.replace ? { ...webhookDefaults, ...change } : change;
+			return cx.wouldDo(`change webhook ${hook.id}`, { update: hook.id, with: maskInput(cx, sent) });
 		}
-		await cx.out.record(mask(cx, await explained(write(), told)), columns);
+		const changed = await explained(write(), told);
+		await cx.out.record(mask(cx, changed), columns);
+		await hintSecretsOf(cx, changed);
 	},
 });
 
@@ -216,6 +222,12 @@ function shown({ showSecrets, stopped }: Showing): Columns<Webhook> {
 		...(stopped === null ? [] : [stateColumn(stopped)]),
 		...(showSecrets ? [column<Webhook, 'password'>('password', 'PASSWORD')] : []),
 	];
+}
+
+/** For commands without `--show-secrets`. */
+async function hintSecretsOf(cx: CommandContext, hook: Webhook): Promise<void> {
+	const command = mailctl('webhooks', 'get', String(hook.id), '--show-secrets');
+	if (hasSecret(cx, hook)) await cx.hint(['secrets are hidden; ', command, ' prints them']);
 }
 
 function hintSecrets(cx: CommandContext): Promise<void> {

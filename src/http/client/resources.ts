@@ -4,7 +4,15 @@ import type { Accepted, Api, Call, Crud, PageRequest, Webhooks } from '../../api
 import type { Capabilities } from '../../api/capabilities.js';
 import type { SendRequest } from '../../api/inputs.js';
 import { isRecord, readJson } from '../../api/json.js';
-import type { Page, Report, ReportQuery, SendResult, Subscriber, TestResult } from '../../api/records.js';
+import {
+	type Page,
+	type Report,
+	type ReportQuery,
+	type SendResult,
+	type Subscriber,
+	type TestResult,
+	webhookDefaults,
+} from '../../api/records.js';
 import { headerNames } from '../errors.js';
 import type { Operation } from '../routes.js';
 import { assertNoPage, type Check, decode, every, listOf, pageOf, record, within } from './decode.js';
@@ -70,7 +78,7 @@ export function webhooks(endpoint: Endpoint): Webhooks {
 			resource: 'webhooks',
 			key: 'id',
 			check: record({ id: 'id', url: 'text', type: 'text' }),
-			defaults: { is_auth_enabled: false, login: '', password: '' },
+			defaults: webhookDefaults,
 		}),
 		// Never repeated: each call sends one (api-decisions 33).
 		test: async (id, call) =>

@@ -83,6 +83,32 @@ describe('mailctl webhooks', () => {
 			expect((await project.run(['webhooks', 'list', '-o', format])).stdout).not.toContain('s3cret');
 	});
 
+	it('say of a password that they set or kept how to see it', async () => {
+		const shown = [
+			{ hint: `secrets are hidden; mailctl --db ${project.db} webhooks get 1 --show-secrets prints them` },
+		];
+		const ran = async (argv: readonly string[], stdin?: string) => {
+			const run = await project.run([...argv, '-o', 'json'], stdin === undefined ? {} : { stdin });
+			return { stdout: JSON.parse(run.stdout), said: said(run) };
+		};
+		expect(await ran(create('--login', 'ann', '--password-stdin'), 's3cret')).toEqual({
+			stdout: secured,
+			said: shown,
+		});
+		const update = ['webhooks', 'update', '1'];
+		expect((await ran([...update, '--type', 'OPENED'])).said).toEqual(shown);
+		expect((await ran([...update, '--password-stdin'], '')).said).toEqual([]);
+	});
+
+	it('replaced in a dry run show what is sent, without a password that was not given', async () => {
+		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
+		const words = ['webhooks', 'update', '1', '--replace', '--url', url, '--type', 'OPENED', '-n'];
+		expect(await project.json(words)).toMatchObject({
+			with: { url, type: 'OPENED', is_auth_enabled: false, login: '' },
+		});
+		expect(JSON.stringify(await project.json(words))).not.toContain('password');
+	});
+
 	it('want the password that goes with a login: asked for at a terminal, else exit 2', async () => {
 		const missing =
 			'error: missing --password-file or --password-stdin: the password that goes with --login\n' +

@@ -116,8 +116,9 @@ describe('bodies', () => {
 			type: 'OPENED',
 			is_auth_enabled: false,
 			login: '',
-			password: '',
 		});
+		await api.webhooks.replace(6, { url: hook.url, type: 'OPENED', password: '' });
+		expect(last()[2]).toMatchObject({ login: '', password: '' });
 	});
 
 	const message = {

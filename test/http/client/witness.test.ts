@@ -159,7 +159,6 @@ describe.skipIf(missing !== null)('the client on a Django deployment', () => {
 			...bare,
 			is_auth_enabled: false,
 			login: '',
-			password: '',
 		});
 		await api.webhooks.delete(hook.id);
 		expect(await failure(api.webhooks.test(hook.id))).toMatchObject({ code: 'not_found' });
