@@ -5,6 +5,7 @@ import { domainOf, parseAddress } from '../api/address.js';
 import { daysIn, timeZoneNamed } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
+import { truthOf } from '../api/schema/truth.js';
 import { canParseUrl, isWebUrl } from '../api/schema/url.js';
 import type { Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
@@ -132,7 +133,7 @@ function checkSetting(name: string, given: string | null): Checked {
 		case 'time_zone':
 			return checkTimeZone(value);
 		case 'allow_private_webhooks':
-			return oneOf(value, ['true', 'false']);
+			return checkTruth(value);
 		case 'unsubscribe_scope':
 			return oneOf(value, ['list', 'all']);
 		case 'page_sender_name':
@@ -166,6 +167,11 @@ function checkSetting(name: string, given: string | null): Checked {
 function checkTimeZone(text: string): Checked {
 	const value = timeZoneNamed(text);
 	return value === null ? { problem: `"${text}" is no IANA time zone, such as Europe/Oslo.` } : { value };
+}
+
+function checkTruth(text: string): Checked {
+	const truth = truthOf(text);
+	return truth === null ? { problem: 'Must be true or false.' } : { value: String(truth) };
 }
 
 function oneOf(text: string, values: readonly [string, string]): Checked {

@@ -1,5 +1,6 @@
 /** The stored profiles by name, for the commands that administer them, and the preferences that one may hold. */
 import { timeZoneNamed } from '../../api/datetime.js';
+import { truthOf } from '../../api/schema/truth.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
@@ -76,7 +77,7 @@ function readText(key: keyof Profile, text: string): unknown {
 		case 'retries':
 			return /^\d+$/.test(text) ? Number(text) : text;
 		case 'protected':
-			return /^true$/i.test(text) ? true : /^false$/i.test(text) ? false : text;
+			return truthOf(text) ?? text;
 		case 'output':
 		case 'color':
 			return text.toLowerCase();

@@ -17,6 +17,12 @@ const spellings: Readonly<Record<string, readonly (readonly [given: string, kept
 	allow_private_webhooks: [
 		['TRUE', 'true'],
 		[' False ', 'false'],
+		['on', 'true'],
+		['Off', 'false'],
+		['YES', 'true'],
+		['no', 'false'],
+		['1', 'true'],
+		['0', 'false'],
 	],
 	bounce_address: [[' Bounces@Example.COM ', 'Bounces@example.com']],
 	send_limit: [
@@ -85,6 +91,8 @@ it.each([
 	['retries', ' 3 ', '3'],
 	['timeZone', 'europe/oslo ', 'Europe/Oslo'],
 	['protected', 'TRUE', 'true'],
+	['protected', 'Off', 'false'],
+	['protected', 'yes', 'true'],
 	['output', 'JSON', 'json'],
 	['color', ' Always', 'always'],
 	['baseUrl', ' http://127.0.0.1:9/api ', 'http://127.0.0.1:9/api'],

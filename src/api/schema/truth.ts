@@ -1,0 +1,17 @@
+/** Texts that say yes or no. */
+
+const truths: ReadonlyMap<string, boolean> = new Map([
+	['true', true],
+	['yes', true],
+	['on', true],
+	['1', true],
+	['false', false],
+	['no', false],
+	['off', false],
+	['0', false],
+]);
+
+/** In any case; null: neither. */
+export function truthOf(text: string): boolean | null {
+	return truths.get(text.trim().toLowerCase()) ?? null;
+}
