@@ -71,13 +71,18 @@ export function findJsonFault(root: unknown): JsonFault | null {
 }
 
 /**
- * A value whose exact numbers become numbers where nothing is lost, and texts elsewhere: it can be cloned and stored.
+ * A value whose exact numbers are converted, so that it can be cloned and stored: to numbers where nothing is lost and
+ * texts elsewhere, unless another conversion is given.
  */
-export function withoutExactNumbers(value: unknown): unknown {
-	if (value instanceof JsonNumber) return value.toNumber() ?? value.text;
-	if (Array.isArray(value)) return value.map(withoutExactNumbers);
+export function withoutExactNumbers(
+	value: unknown,
+	convert: (number: JsonNumber) => number | string = (number) => number.toNumber() ?? number.text,
+): unknown {
+	if (value instanceof JsonNumber) return convert(value);
+	if (Array.isArray(value)) return value.map((item) => withoutExactNumbers(item, convert));
 	if (typeof value !== 'object' || value === null) return value;
-	return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutExactNumbers(item)]));
+	const entries = Object.entries(value).map(([key, item]) => [key, withoutExactNumbers(item, convert)]);
+	return Object.fromEntries(entries);
 }
 
 const syntax: JsonFault = { code: 'syntax', message: texts.json };

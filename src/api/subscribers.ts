@@ -9,6 +9,7 @@ import { type Checked, type Field, field, refuse, refuseNull, valid, withDefault
 import { JsonNumber } from './schema/number.js';
 import { typeName } from './schema/python.js';
 import { boolean } from './schema/scalars.js';
+import { texts } from './schema/texts.js';
 import { fieldSet } from './schema.js';
 
 /** Octets of the JSON text. */
@@ -74,7 +75,7 @@ function isMetaValue(item: unknown): item is MetaValue {
 
 /** A stored number is a double: a value beyond it is refused, never rounded. A text may have any digits. */
 function tooManyDigits(): Checked<MetaValue> {
-	return refuse('max_digits', 'Ensure that there are no more than 15 digits in total.');
+	return refuse('max_digits', texts.digits);
 }
 
 function tooLarge(): Checked<Meta> {

@@ -6,7 +6,7 @@
 import type { RequestRow } from '../api/campaigns.js';
 import type { AcceptCounts, Ack, Recipient, Session } from '../api/capabilities.js';
 import { ApiError } from '../api/errors.js';
-import { parseJson } from '../api/json.js';
+import { isRecord, parseJson, withoutExactNumbers } from '../api/json.js';
 import type { TableRow } from '../tables/finding.js';
 import { cellOf } from '../tables/joined-columns.js';
 import type { Line } from '../tables/read-lines.js';
@@ -130,9 +130,24 @@ function toRequest({ line, bytes, length, isCut }: Line): RequestRow {
 	if (isCut || length > maxRowsBytes - 1_024) return refused(line, 'row_too_long', 'longer than 4 MiB');
 	const text = decode(bytes);
 	if (text === null) return refused(line, 'encoding', 'not UTF-8');
-	const parsed = parseJson(line === 1 ? text.replace(/^\uFEFF/, '') : text);
+	const parsed = parseJson(line === 1 ? text.replace(/^\uFEFF/, '') : text, { numbers: 'exact' });
 	if (parsed.kind === 'invalid') return refused(line, 'bad_json', 'not a line of JSON that can be used');
-	return { line, request: parsed.value };
+	return { line, request: withoutLongNumbers(parsed.value) };
+}
+
+/** Keys of a send request whose values are texts, or objects of them. */
+const textKeys: ReadonlySet<string> = new Set([
+	...['subject', 'text_body', 'html_body', 'tag', 'headers', 'context'],
+]);
+
+/** A number that would lose digits, or its point, is the text that a send call makes of it. */
+function withoutLongNumbers(request: unknown): unknown {
+	if (!isRecord(request)) return withoutExactNumbers(request);
+	const entries = Object.entries(request).map(([key, value]) => [
+		key,
+		textKeys.has(key) ? withoutExactNumbers(value, String) : withoutExactNumbers(value),
+	]);
+	return Object.fromEntries(entries);
 }
 
 function refused(line: number, code: string, error: string): RequestRow {

@@ -95,4 +95,20 @@ describe('a line of send requests', () => {
 			{ line: 4, request: null, refused: { code: 'encoding', error: 'not UTF-8' } },
 		]);
 	});
+
+	it('keeps the digits of its numbers: as texts where texts are asked, as numbers where nothing is lost', async () => {
+		const line =
+			'{"subject": 1.50, "context": {"n": 9007199254740993, "x": 5.0, "y": 7}, "list_id": 12.0, "other": [1e400]}';
+		expect(await read(line)).toEqual([
+			{
+				line: 1,
+				request: {
+					subject: '1.5',
+					context: { n: '9007199254740993', x: '5.0', y: 7 },
+					list_id: 12,
+					other: ['1e400'],
+				},
+			},
+		]);
+	});
 });

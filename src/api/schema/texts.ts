@@ -9,6 +9,7 @@ export const texts = {
 	nullCharacters: 'Null characters are not allowed.',
 	boolean: 'Must be a valid boolean.',
 	integer: 'A valid integer is required.',
+	digits: 'Ensure that there are no more than 15 digits in total.',
 	email: 'Enter a valid email address.',
 	url: 'Enter a valid URL.',
 	uuid: 'Must be a valid UUID.',

@@ -100,6 +100,13 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).text?.trim()).toBe('Flag 5 #unknown#');
 	});
 
+	it('keeps the digits of a number in a file of variables', async () => {
+		const file = await project.file('context.json', '{"n": 9007199254740993, "x": 5.0}');
+		const words = ['send', '--from', 'news@example.com', '--to', 'a@example.com', '--subject', 'S'];
+		await project.json([...words, '--text', '#n# #x#', '--context-file', file]);
+		expect((await mailOf(0)).text?.trim()).toBe('9007199254740993 5.0');
+	});
+
 	it('refuses bulk mail whose person has no value for a field, sending nothing', async () => {
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);

@@ -159,6 +159,10 @@ describe('mailctl subscribers', () => {
 			[['--meta', 'city'], '--meta: "city" is not KEY=VALUE'],
 			[['--meta-json', '[1]'], '--meta-json is no JSON object'],
 			[['--meta-json', '{"a":'], '--meta-json is no JSON object'],
+			[
+				['--meta-json', '{"a": 9007199254740993}'],
+				'--meta-json: 9007199254740993: Ensure that there are no more than 15 digits in total.',
+			],
 			[['--meta-json', '@/nowhere'], '--meta-json: /nowhere: no such file'],
 		])('refuse %j before anything is asked of the service', async (words, message) => {
 			const { code, stderr } = await project.run([

@@ -176,12 +176,11 @@ export async function findTemplate(cx: CommandContext, text: string): Promise<Te
 
 async function readContext(file: FileSource | undefined): Promise<Record<string, string>> {
 	if (file === undefined) return {};
-	const { parseJson } = await import('../../../api/json.js');
-	const parsed = parseJson(await file.text());
-	const value = parsed.kind === 'valid' ? parsed.value : null;
-	if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-		throw new UsageError(`--context-file: ${file.name} is no JSON object`);
-	}
+	const { isRecord, parseJson, withoutExactNumbers } = await import('../../../api/json.js');
+	const parsed = parseJson(await file.text(), { numbers: 'exact' });
+	// Numbers as the texts that a send call makes of them.
+	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, String) : null;
+	if (!isRecord(value)) throw new UsageError(`--context-file: ${file.name} is no JSON object`);
 	const bad = Object.entries(value).find(
 		([, inner]) => !['string', 'number', 'boolean'].includes(typeof inner),
 	);

@@ -5,6 +5,8 @@ import type { FieldErrors } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Meta, MetaValue, Subscriber } from '../../../api/records.js';
 import { unknownVariableText } from '../../../api/refusals.js';
+import type { JsonNumber } from '../../../api/schema/number.js';
+import { texts } from '../../../api/schema/texts.js';
 import type { ContentSource } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -114,15 +116,30 @@ export async function readMeta(options: {
 }): Promise<Meta | null> {
 	if (options.metaJson === undefined)
 		return Object.keys(options.meta).length === 0 ? null : { ...options.meta };
-	const { parseJson } = await import('../../../api/json.js');
-	const parsed = parseJson(await options.metaJson.text());
-	const value = parsed.kind === 'valid' ? parsed.value : null;
-	if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+	const { isRecord, parseJson, withoutExactNumbers } = await import('../../../api/json.js');
+	const parsed = parseJson(await options.metaJson.text(), { numbers: 'exact' });
+	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, numberOf) : null;
+	if (!isRecord(value))
 		throw new UsageError('--meta-json is no JSON object', { hint: `--meta-json '{"city": "Oslo"}'` });
-	}
 	// The service checks the values; here it is an object of JSON.
 	return { ...(value as Record<string, MetaValue>), ...options.meta };
 }
+
+/** A number is sent as a double: one that would lose digits is refused here, as our own deployments refuse it. */
+function numberOf(number: JsonNumber): number {
+	const value = number.toNumber();
+	if (value !== null) return value;
+	throw new UsageError(`--meta-json: ${cut(number.text)}: ${texts.digits}`, {
+		hint: 'a text may have any digits: quote it',
+	});
+}
+
+function cut(text: string): string {
+	return text.length > mostQuoted ? `${text.slice(0, mostQuoted)}…` : text;
+}
+
+/** Characters of a number in a message. */
+const mostQuoted = 60;
 
 /** A replacement of all of meta leaves no variable to remove. */
 export function assertMeta({ unsetMeta, metaJson, meta, replace }: MetaOptions): void {
