@@ -151,10 +151,10 @@ async function look(cx: CommandContext, sending: Sending): Promise<ExitCode | un
 		throw notAmong(options, `the recipients of ${sourceName(file)}`);
 	if (first === null) throw new UsageError(`${sourceName(file)} has no request that could be sent`);
 	const prepared = await prepareFirst(cx, first, files);
-	await assertAcceptable(cx, first);
+	await assertAcceptable(cx, first.request);
 	if (isWhole(cx, options)) return dryRun(cx, sending, { found, first, prepared });
 	await warnOfFindings(cx, { findings: found.findings, of: recipients + rejected }, options);
-	const addressee = await addresseeOf(cx, prepared, options.previewAs ?? first.to[0] ?? '');
+	const addressee = await addresseeOf(cx, prepared, shownOf(first, options));
 	if (wantsPreview(options) || options.testTo === undefined)
 		return showPreview(cx, await compose(cx, prepared, addressee), options).then(() => undefined);
 	assertAllowed(cx, [options.testTo]);
@@ -166,23 +166,33 @@ async function look(cx: CommandContext, sending: Sending): Promise<ExitCode | un
 async function dryRun(
 	cx: CommandContext,
 	{ file, options }: Sending,
-	{ found, first, prepared }: { found: Survey<SendRequest>; first: SendRequest; prepared: Prepared },
+	{ found, first, prepared }: { found: Survey<First>; first: First; prepared: Prepared },
 ): Promise<ExitCode> {
 	const { read, recipients, duplicates, rejected } = found;
 	const counts = { requests: read, recipients, duplicates, rejected };
 	const what = `send the ${counted(read, 'request')} of ${sourceName(file)} to ${counted(recipients, 'recipient')}`;
-	const to = options.previewAs ?? first.to[0] ?? '';
-	const message = async () => compose(cx, prepared, await addresseeOf(cx, prepared, to));
-	if (await isMadeElsewhere(cx)) await showRequest(cx, { request: first, what, plan: counts });
+	const { request } = first;
+	const message = async () => compose(cx, prepared, await addresseeOf(cx, prepared, shownOf(first, options)));
+	if (await isMadeElsewhere(cx)) await showRequest(cx, { request, what, plan: counts });
 	else
 		await showPlan(cx, {
 			prepared,
 			options,
 			what: () => what,
-			plan: { ...counts, send: first },
-			first: { request: () => first, message },
+			plan: { ...counts, send: request },
+			first: { request: () => request, message },
 		});
 	return rejected > 0 ? exits.partly : exits.done;
+}
+
+/** A request that can be sent, as it is given and as it is checked. */
+interface First {
+	request: SendRequest;
+	send: CheckedSend;
+}
+
+function shownOf({ send }: First, { previewAs }: SendOptions): string {
+	return previewAs ?? send.to[0]?.address ?? '';
 }
 
 /**
@@ -190,9 +200,9 @@ async function dryRun(
  * that come again are known by 64 bits of a hash, 11 to 21 bytes each. Templates and lists of requests are looked up only
  * where they are staged.
  */
-async function surveyed(cx: CommandContext, { lines, options, file }: Sending): Promise<Survey<SendRequest>> {
+async function surveyed(cx: CommandContext, { lines, options, file }: Sending): Promise<Survey<First>> {
 	const isFirstEnough = options.testTo !== undefined || (!isWhole(cx, options) && (await isStream(file)));
-	const found = new Survey<SendRequest>(findingsFor(cx));
+	const found = new Survey<First>(findingsFor(cx));
 	const check = await checker(cx, options);
 	const met = new AddressSet();
 	const shown = shownKey(options);
@@ -209,7 +219,8 @@ async function surveyed(cx: CommandContext, { lines, options, file }: Sending): 
 				if (met.add(`${key}\n${alike}`)) fresh += 1;
 				else found.reject(metBefore(address), { to: address, line: row.line });
 			// Checked: it is what a send call takes.
-			found.add(row.request as SendRequest, fresh, isAny || send.to.some(({ key }) => key === shown));
+			const request = row.request as SendRequest;
+			found.add({ request, send }, fresh, isAny || send.to.some(({ key }) => key === shown));
 		}
 		if (found.first !== null && isFirstEnough) break;
 	}
@@ -256,13 +267,19 @@ function missingIn({ subject, text_body, html_body, template_unique_id, context 
 	return missingVariables({}, used, context);
 }
 
+/** With its values as they are checked: a number is a text, an address has its form. */
 async function prepareFirst(
 	cx: CommandContext,
-	{ to: _, ...request }: SendRequest,
+	{ request: { to: _, ...given }, send }: First,
 	files: readonly FileToSend[],
 ): Promise<Prepared> {
-	const { template_unique_id: uuid } = request;
-	const template = uuid === undefined ? null : await findTemplate(cx, uuid);
+	const { envelope, from_key: _key, ...content } = send;
+	const checked: Record<string, unknown> = { ...content, ...envelope };
+	const values = Object.entries(given).map(([key, value]) => [key, checked[key] ?? value] as const);
+	// Only the values differ: the keys are those that were given.
+	const request = Object.fromEntries(values) as typeof given;
+	const uuid = send.template_unique_id;
+	const template = uuid === null ? null : await findTemplate(cx, uuid);
 	return { request, template, ...(files.length > 0 && { files }) };
 }
 

@@ -198,6 +198,55 @@ describe('mailctl send --batch', () => {
 		]);
 	});
 
+	describe('of values that are no texts', () => {
+		const looks = [
+			['-n', '-o', 'table'],
+			['--preview', 'text'],
+			['--preview-as', 'a@example.com', '--preview', 'text'],
+		];
+		const trial = ['--test-to', 'me@example.com'];
+		const mail = { to: ['a@example.com'], subject: 'S', text_body: 'Hi #n#', context: { n: 5 } };
+
+		it.each([
+			['the context', {}, 'Hi 5'],
+			['the subject', { subject: 7 }, 'Hi 5'],
+			['the text', { text_body: 7 }, '7'],
+			['a header', { headers: { 'X-Id': 7 } }, 'Hi 5'],
+			['the tag', { tag: 7 }, 'Hi 5'],
+		])('a number in %s is a text in every look, as in the mail', async (_, more, text) => {
+			const file = await requests({ ...mail, ...more });
+			for (const look of looks) {
+				const run = await project.run(['send', '--batch', file, ...look]);
+				expect([look, run.code, run.stdout]).toEqual([look, 0, expect.stringContaining(text)]);
+			}
+			const eml = await project.run(['send', '--batch', file, '--eml', '-']);
+			expect((await PostalMime.parse(eml.stdout)).text?.trim()).toBe(text);
+			await project.json(['send', '--batch', file, ...trial]);
+			await project.json(batch(file, 1));
+			const sent = await Promise.all(sink.received.map(({ raw }) => PostalMime.parse(raw)));
+			expect(sent.map((one) => one.text?.trim())).toEqual([text, text]);
+		});
+
+		it('a template by another spelling of its UUID is that template', async () => {
+			const file = await requests({ to: ['a@example.com'], template_unique_id: 5 });
+			expect(await project.run(['send', '--batch', file, '--preview', 'text'])).toMatchObject({
+				code: 3,
+				stderr: expect.stringContaining('error: template 00000000-0000-0000-0000-000000000005 not found'),
+			});
+		});
+	});
+
+	it('keeps the digits of a number where a text is asked', async () => {
+		const line = `{"from":"${from}","to":["a@example.com"],"subject":9007199254740993,"text_body":"#n# #x# #y#",
+			"context":{"n":9007199254740993,"x":5.0,"y":1e2}}`;
+		const file = await project.file('long.ndjson', line.replaceAll('\n', ''));
+		const text = '9007199254740993 5.0 100.0';
+		expect((await project.run(['send', '--batch', file, '--preview', 'text'])).stdout.trim()).toBe(text);
+		await project.json(batch(file, 1));
+		const [mail] = await Promise.all(sink.received.map(({ raw }) => PostalMime.parse(raw)));
+		expect([mail?.subject, mail?.text?.trim()]).toEqual(['9007199254740993', text]);
+	});
+
 	it('shows the first, sends it to --test-to, and plans', async () => {
 		const file = await requests({ to: ['a@example.com'], subject: 'A', text_body: 'Hi #email#', tag: 't' });
 		expect((await project.run(['send', '--batch', file, '--preview', 'text'])).stdout.trim()).toBe(
