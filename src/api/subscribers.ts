@@ -65,7 +65,7 @@ function checkValue(key: string, item: unknown): Checked<MetaValue> {
 		const value = item.toNumber();
 		return value === null ? tooManyDigits() : valid(value);
 	}
-	return isMetaValue(item) ? valid(item) : refuse('invalid', 'Use a string, a number, true, false or null.');
+	return isMetaValue(item) ? valid(item) : refuse('invalid', texts.metaValue);
 }
 
 function isMetaValue(item: unknown): item is MetaValue {

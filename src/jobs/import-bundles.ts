@@ -4,8 +4,9 @@
  */
 
 import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
+import { texts } from '../api/schema/texts.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
-import { cellOf } from '../tables/joined-columns.js';
+import { cellOf, type Place } from '../tables/joined-columns.js';
 import type { Mapping } from '../tables/map-columns.js';
 
 export type Bundle = BundleOf<BundledRow[]>;
@@ -85,10 +86,24 @@ function convert(row: TableRow, mapping: Mapping): Converted {
 	const code = mapping.codeColumn === undefined ? '' : (original[mapping.codeColumn] ?? '');
 	const again = refusedAgain.get(code);
 	if (again !== undefined) return rejected(row, code, again);
+	const nested = row.nested === undefined ? undefined : nestedIn(row.nested, mapping);
+	if (nested !== undefined) return rejected(row, nestedCode, `${nested}: ${noNesting(nested)}`);
 	const cells = cellsOf(original, mapping);
 	const bytes = rowBytes(cells);
 	if (bytes > maxBatchBytes) return rejected(row, 'row_too_long', 'the row is too long for a batch of 4 MiB');
 	return { kind: 'row', row: { line, cells, original }, bytes };
+}
+
+/** The first target whose value is an object or array; columns that are left out do not count. */
+function nestedIn(nested: readonly number[], { columns }: Mapping): string | undefined {
+	const isNested = ({ index, joined = [] }: Place) => [index, ...joined].some((at) => nested.includes(at));
+	return columns.find(isNested)?.target;
+}
+
+const nestedCode = 'nested_value';
+
+function noNesting(target: string): string {
+	return target.startsWith('meta') ? texts.metaValue : texts.string;
 }
 
 const misfit = 'its cells were filled up or joined to fit the header: mend them, and empty its _code';
@@ -101,6 +116,7 @@ const refusedAgain: ReadonlyMap<string, string> = new Map([
 	[duplicateCode, 'a duplicate of the import before (without its _code it is taken)'],
 	['too_few_cells', misfit],
 	['too_many_cells', misfit],
+	[nestedCode, 'a cell holds the JSON of an object or list: mend it, and empty its _code'],
 ]);
 
 function rejected({ line, cells }: TableRow, code: string, error: string): Converted {

@@ -23,10 +23,11 @@ export type RowFault =
 
 /**
  * One row of a table. `line` counts from 1 and is the line the row begins on. A bad row has the cells that could be
- * separated; a row that could not be split has its first line as one cell.
+ * separated; a row that could not be split has its first line as one cell. `nested`: the positions of cells that hold
+ * the JSON of an object or array; absent: none.
  */
 export type TableRow =
-	| { kind: 'row'; line: number; cells: readonly string[] }
+	| { kind: 'row'; line: number; cells: readonly string[]; nested?: readonly number[] }
 	| { kind: 'bad'; line: number; code: RowFault; error: string; cells: readonly string[] };
 
 export type TableFault =

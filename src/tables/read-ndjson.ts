@@ -3,7 +3,8 @@
  * finding with its number, and the next one is read.
  */
 import { isUtf8 } from 'node:buffer';
-import { isRecord, parseJson } from '../api/json.js';
+import { isRecord, parseJson, withoutExactNumbers } from '../api/json.js';
+import { JsonNumber } from '../api/schema/number.js';
 import { faultMessages, findCellFault, type RowFault, sniffBytes, type TableRow } from './finding.js';
 import { type Line, readLines } from './read-lines.js';
 
@@ -35,8 +36,7 @@ export async function readNdjson(source: AsyncIterable<Uint8Array>): Promise<Ndj
 		const read = readLine(next.value);
 		first.push(read);
 		bytes += next.value.length;
-		if (read.record.kind === 'record')
-			for (const key of read.record.cells.keys()) if (!columns.has(key)) columns.set(key, columns.size);
+		for (const key of read.record.cells.keys()) if (!columns.has(key)) columns.set(key, columns.size);
 	}
 	const bad = first.find(({ record }) => record.kind === 'bad');
 	const fault =
@@ -62,11 +62,11 @@ function readLine({ line, bytes, isCut }: Line): Read {
 			.subarray(0, shownCharacters * 4)
 			.toString()
 			.slice(0, shownCharacters);
-	const bad = (code: RowFault): Read => {
-		return { line, record: { kind: 'bad', code, error: faultMessages[code] }, shown: shown() };
+	const refused = (code: RowFault): Read => {
+		return { line, record: bad(code, faultMessages[code]), shown: shown() };
 	};
-	if (isCut) return bad('row_too_long');
-	if (!isUtf8(bytes)) return bad('encoding');
+	if (isCut) return refused('row_too_long');
+	if (!isUtf8(bytes)) return refused('encoding');
 	const record = parseRecord(bytes.toString());
 	return { line, record, shown: record.kind === 'bad' ? shown() : '' };
 }
@@ -114,9 +114,11 @@ function toRow({ line, record, shown }: Read, columns: ReadonlyMap<string, numbe
 	}
 	const cells = new Array<string>(columns.size).fill('');
 	const lateMeta: [variable: string, text: string][] = [];
+	const nested: number[] = [];
 	let late: string | null = null;
 	for (const [key, cell] of record.cells) {
 		const index = columns.get(key);
+		if (record.nested.includes(key)) nested.push(index ?? columns.get('meta') ?? -1);
 		if (index !== undefined) cells[index] = cell;
 		else if (key.startsWith('meta.') && columns.has('meta')) lateMeta.push([key.slice('meta.'.length), cell]);
 		else late ??= key;
@@ -127,7 +129,8 @@ function toRow({ line, record, shown }: Read, columns: ReadonlyMap<string, numbe
 		return { kind: 'bad', line, code: 'unknown_key', error, cells };
 	}
 	const fault = findCellFault(cells);
-	return fault === null ? { kind: 'row', line, cells } : { kind: 'bad', line, ...fault, cells };
+	if (fault !== null) return { kind: 'bad', line, ...fault, cells };
+	return { kind: 'row', line, cells, ...(nested.length > 0 && { nested }) };
 }
 
 /** Values without a text form are in the cell already. */
@@ -140,10 +143,14 @@ function addToMeta(cells: string[], index: number | undefined, late: readonly [s
 	cells[index] = JSON.stringify(Object.fromEntries([...known, ...texts]));
 }
 
-/** `cells` by column, in the order of the object; a Map, as names may be those of objects (`__proto__`). */
-export type JsonRecord =
-	| { kind: 'record'; cells: ReadonlyMap<string, string> }
-	| { kind: 'bad'; code: RowFault; error: string };
+/**
+ * `cells` by column, in the order of the object; a Map, as names may be those of objects (`__proto__`). `nested`: the
+ * columns with an object or array. A bad record has cells where it is an object, for the columns that it names.
+ */
+export type JsonRecord = { cells: ReadonlyMap<string, string> } & (
+	| { kind: 'record'; nested: readonly string[] }
+	| { kind: 'bad'; code: RowFault; error: string }
+);
 
 /**
  * An import takes texts. Numbers and booleans become their text; null and a missing key become an empty cell (which
@@ -151,46 +158,56 @@ export type JsonRecord =
  * for values without a text form. Any other object or array stays JSON, so that an unused column does not cost the row.
  */
 export function parseRecord(line: string): JsonRecord {
-	const parsed = parseJson(line);
+	const parsed = parseJson(line, { numbers: 'exact' });
 	if (parsed.kind === 'invalid') return refusals[parsed.code];
 	if (!isRecord(parsed.value)) return bad('bad_json', faultMessages.bad_json);
 	const cells = new Map<string, string>();
+	const nested: string[] = [];
+	const long: string[] = [];
+	const add = (name: string, value: unknown, cell: string) => {
+		if (isLong(value)) long.push(name);
+		if (isNested(value)) nested.push(name);
+		cells.set(name, cell);
+	};
 	for (const [key, value] of Object.entries(parsed.value)) {
 		const meta = key === 'meta' ? metaOf(value) : null;
-		const entries = meta === null ? [[key, value] as const] : metaEntries(meta);
-		for (const [name, item] of entries) {
-			if (!isAsWritten(item, line))
-				return bad('bad_json', `${name}: a number this long would be changed: quote it`);
-			if (meta === null || !isTyped(item)) cells.set(name, cellOf(item));
-			else cells.set(name, '');
+		if (meta === null) add(key, value, cellOf(value));
+		else {
+			for (const [name, item] of metaEntries(meta)) add(name, item, isTyped(item) ? '' : cellOf(item));
+			cells.set('meta', typedValues(meta));
 		}
-		if (meta !== null) cells.set('meta', typedValues(meta));
 	}
-	return { kind: 'record', cells };
+	if (long.length === 0) return { kind: 'record', cells, nested };
+	return bad('bad_json', `${long[0]}: a number this long would be changed: quote it`, cells);
+}
+
+/** Whether digits would be lost: numbers of meta are stored with 53 bits. */
+function isLong(value: unknown): boolean {
+	return value instanceof JsonNumber && value.toNumber() === null;
+}
+
+function isNested(value: unknown): boolean {
+	return Array.isArray(value) || isRecord(value);
 }
 
 /** Whether a value has no cell of its own: an empty cell keeps the stored value. */
 function isTyped(value: unknown): boolean {
-	return value === null || value === '' || typeof value === 'number' || typeof value === 'boolean';
+	if (value === null || value === '' || value instanceof JsonNumber) return true;
+	return typeof value === 'number' || typeof value === 'boolean';
 }
 
 /** The JSON of an object, empty when all values are texts. */
 function typedValues(meta: Readonly<Record<string, unknown>>): string {
 	const typed = Object.entries(meta).filter(([, value]) => isTyped(value));
-	return typed.length === 0 ? '' : JSON.stringify(Object.fromEntries(typed));
+	return typed.length === 0 ? '' : JSON.stringify(withoutExactNumbers(Object.fromEntries(typed)));
 }
 
-/**
- * JSON's numbers are read with 53 bits: a longer one must stand in the line in the form in which it would be written
- * again.
- */
-function isAsWritten(value: unknown, line: string): boolean {
-	if (typeof value !== 'number' || Number.isSafeInteger(value)) return true;
-	return Number.isFinite(value) && (!Number.isInteger(value) || line.includes(String(value)));
-}
-
-function bad(code: RowFault, error: string): JsonRecord & { kind: 'bad' } {
-	return { kind: 'bad', code, error };
+function bad(
+	code: RowFault,
+	error: string,
+	cells: JsonRecord['cells'] = new Map(),
+): JsonRecord & { kind: 'bad' } {
+	return { kind: 'bad', code, error, cells };
 }
 
 const refusals = {
@@ -204,7 +221,7 @@ const refusals = {
 function metaOf(value: unknown): Readonly<Record<string, unknown>> | null {
 	if (isRecord(value)) return value;
 	if (typeof value !== 'string') return null;
-	const parsed = parseJson(value);
+	const parsed = parseJson(value, { numbers: 'exact' });
 	return parsed.kind === 'valid' && isRecord(parsed.value) ? parsed.value : null;
 }
 
@@ -215,5 +232,6 @@ function metaEntries(meta: Readonly<Record<string, unknown>>): (readonly [string
 function cellOf(value: unknown): string {
 	if (value === null || value === undefined) return '';
 	if (typeof value === 'string') return value;
-	return typeof value === 'number' ? String(value) : JSON.stringify(value);
+	if (typeof value === 'number' || value instanceof JsonNumber) return String(value);
+	return JSON.stringify(withoutExactNumbers(value));
 }

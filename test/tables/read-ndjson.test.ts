@@ -100,6 +100,38 @@ describe('lines of JSON', () => {
 		expect(rows.at(-1)).toMatchObject({ line: 12 });
 	});
 
+	it('whose first has a number that would lose digits are a table all the same', async () => {
+		const { header, rows } = await readTable('{"email":"a@x","meta":{"city":9007199254740993}}\n');
+		expect(header).toEqual(['email', 'meta.city', 'meta']);
+		expect(rows).toMatchObject([
+			{ line: 1, code: 'bad_json', error: 'meta.city: a number this long would be changed: quote it' },
+		]);
+	});
+
+	it('keep the digits of numbers, or are findings', async () => {
+		const { rows } = await readTable(
+			[
+				'{"email":"a@x","n":5.0,"meta":{"v":5.0,"w":0.1}}',
+				'{"email":"b@x","n":0.12345678901234567890}',
+				'{"email":"c@x","meta":{"v":0.12345678901234567890}}',
+				'{"email":"d@x","meta":"{\\"v\\":9007199254740993}"}',
+				'{"email":"e@x","n":1000000000000000,"meta":{"v":1e21,"w":0.30000000000000004}}',
+			].join('\n'),
+		);
+		expect(faultsOf(rows)).toEqual(['2 bad_json', '3 bad_json', '4 bad_json']);
+		expect(cellsOf(rows)).toEqual([
+			['a@x', '5.0', '', '', '{"v":5,"w":0.1}'],
+			['e@x', '1000000000000000', '', '', '{"v":1e+21,"w":0.30000000000000004}'],
+		]);
+	});
+
+	it('tell which cells hold the JSON of an object or array', async () => {
+		const late = '{"email":"a@x","meta":{},"tags":[1]}\n'.repeat(8_000);
+		const { header, rows } = await readTable(`${late}{"email":"b@x","meta":{"city":["Oslo"]}}\n`);
+		expect(header).toEqual(['email', 'meta', 'tags']);
+		expect([rows[0], rows.at(-1)]).toMatchObject([{ nested: [2] }, { line: 8_001, nested: [1] }]);
+	});
+
 	it('take keys of meta that come late, with the types they have', async () => {
 		const many = '{"email":"a@example.com","meta":{}}\n'.repeat(8_000);
 		const { header, rows } = await readTable(

@@ -112,6 +112,26 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toMatchObject([{ name: 'Other' }]);
 	});
 
+	it('refuses rows with a list or object for a text, again from the rejects file, until they are mended', async () => {
+		const rows = [
+			{ email: 'a@example.com', city: [1, 2] },
+			{ email: 'c@example.com', name: { x: 1 } },
+			{ email: 'd@example.com', city: 5, name: true, tags: ['x'] },
+		];
+		const path = await project.file('nested.ndjson', rows.map((row) => JSON.stringify(row)).join('\n'));
+		const counts = { read: 3, created: 1, rejected: 2 };
+		const told = words(path, '--map', 'tags=-');
+		expect(await project.json([...told, '--dry-run'])).toMatchObject(counts);
+		expect(await project.json(told, { code: 9 })).toMatchObject(counts);
+		expect(await people()).toMatchObject([{ email: 'd@example.com', name: 'true', meta: { city: '5' } }]);
+		const rejects = `${path}.rejects.csv`;
+		const written = await readFile(rejects, 'utf8');
+		const value = 'Use a string, a number, true, false or null.';
+		expect(written).toContain(`,1,nested_value,"meta.city: ${value}"`);
+		expect(written).toContain(',2,nested_value,name: Not a valid string.');
+		expect(await project.json(words(rejects), { code: 9 })).toMatchObject({ created: 0, rejected: 2 });
+	});
+
 	it.each([
 		[
 			'people.csv',
