@@ -53,9 +53,8 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 	const { io } = options;
 	const [word] = operands(argv);
 	if (argv.includes('--version') && word === undefined) return say(io, `${__VERSION__}\n`);
-	if (word === undefined && argv.every((one) => one === '-h' || one === '--help')) {
-		return say(io, fitHelp(rootHelp(tree), io.stdout));
-	}
+	const isOverview = argv.length === 0 || argv.includes('-h') || argv.includes('--help');
+	if (word === undefined && isOverview) return say(io, fitHelp(rootHelp(tree), io.stdout));
 	const entry = tree.find(({ name }) => name === (word ?? 'help'));
 	if (entry === undefined) throw (await misplacedOption(argv)) ?? (await unknownCommand(word ?? ''));
 	const { invoke } = await import('./frame/invoke.js');

@@ -49,6 +49,17 @@ describe('the command line', () => {
 		}
 	});
 
+	it.each([
+		[['--help', '-o', 'json']],
+		[['-o', 'json', '--help']],
+		[['--json', '--help']],
+		[['-q', '--help']],
+		[['-h', '-o', 'json']],
+		[['-p', 'prod', '-h']],
+	])('prints its overview for %j too', async (argv) => {
+		expect(await cli(argv)).toEqual(await cli(['--help']));
+	});
+
 	it('prints its version', async () => {
 		expect((await cli(['--version'])).stdout).toBe('0.0.0-test\n');
 		expect((await cli(['version'])).stdout).toBe('0.0.0-test\n');
