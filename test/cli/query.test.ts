@@ -54,6 +54,18 @@ describe('--query', () => {
 		});
 	});
 
+	it('reads the whole answer under --quiet, too', async () => {
+		const list = ['lists', 'create', '--name', 'Quiet', '--email-reason', 'r', '-q'];
+		expect(await asked('name', ...list)).toEqual({ code: 0, stdout: '"Quiet"\n', stderr: '' });
+		const token = ['engine', 'tokens', 'create', '--name', 'quiet', '-q'];
+		expect((await asked('name', ...token)).stdout).toBe('"quiet"\n');
+		const address = ['suppressions', 'add', 'quiet@example.com', '--reason', 'COMPLAINED', '-q'];
+		expect((await asked('email', ...address)).stdout).toBe('"quiet@example.com"\n');
+		const key = ['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1', '-q'];
+		expect((await asked('selector', ...key)).stdout).toBe('"s1"\n');
+		await project.json(['lists', 'delete', 'Quiet', '--confirm', 'Quiet']);
+	});
+
 	it('that does not fit is exit 2 for what reads, and a warning for what has changed something', async () => {
 		expect(await asked('sum(@)')).toMatchObject({
 			code: 2,

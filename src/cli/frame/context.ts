@@ -299,7 +299,8 @@ function makeOut(
 		known: columns === 'own' || writes !== true ? [] : (columns ?? []).map(({ key }) => key),
 		header: globals.header !== false,
 		truncate: globals.truncate !== false,
-		quiet: globals.quiet === true,
+		// An expression reads the whole answer.
+		bare: globals.quiet === true && globals.query === undefined,
 		strong,
 		times,
 		show: (text: string) => printPage(io, text, globals.pager !== false),

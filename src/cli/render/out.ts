@@ -15,7 +15,8 @@ export interface OutOptions {
 	/** False: `--no-header`. */
 	header: boolean;
 	truncate: boolean;
-	quiet: boolean;
+	/** `--quiet`: an id or a value alone. */
+	bare: boolean;
 	strong: (text: string) => string;
 	times: Times;
 	/** Prints a text that is there as a whole; through a pager where it is longer than the screen. */
@@ -44,9 +45,11 @@ export const terminalRows = 50;
 
 export interface Out {
 	readonly format: Format;
+	/** With `-q` a made thing is its id or value alone; not where `--query` reads the answer. */
+	readonly isBare: boolean;
 	/** One object: plain JSON, or a card on a terminal. */
 	record<T>(record: T, columns: Columns<T>): Promise<void>;
-	/** As `record`; with `-q` the id alone. */
+	/** As `record`; where output is bare, the id alone. */
 	created<T extends { id: number | string }>(record: T, columns: Columns<T>): Promise<void>;
 	/** A list, streamed. */
 	rows<T>(rows: Iterable<T> | AsyncIterable<T>, columns: Columns<T>, options?: RowsOptions): Promise<Shown>;
@@ -93,9 +96,10 @@ export function createOut(to: OutStream, options: OutOptions, tell: Tell): Out {
 	};
 	return {
 		format: options.format,
+		isBare: options.bare,
 		record,
 		created: (value, columns) =>
-			options.quiet ? stream.write(`${clean(String(value.id))}\n`) : record(value, columns),
+			options.bare ? stream.write(`${clean(String(value.id))}\n`) : record(value, columns),
 		async rows(rows, columns, more = {}) {
 			const shown = isTable(options.format)
 				? await writeTable(stream, options, rows, withKnown(columns), more)

@@ -150,7 +150,7 @@ export const dkim: CommandGroup = {
 async function show(cx: CommandContext, key: DkimKey): Promise<void> {
 	const { format } = cx.out;
 	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-	if (cx.quiet) return cx.out.raw(`${key.dns_record}\n`);
+	if (cx.out.isBare) return cx.out.raw(`${key.dns_record}\n`);
 	if (isForPeople) return cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
 	await cx.out.record(key, columns);
 }

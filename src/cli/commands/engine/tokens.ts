@@ -107,7 +107,7 @@ export const tokens: CommandGroup = {
 async function show(cx: CommandContext, made: NewApiToken): Promise<void> {
 	const { format } = cx.out;
 	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-	if (cx.quiet || isForPeople) return cx.out.raw(`${made.token}\n`);
+	if (cx.out.isBare || isForPeople) return cx.out.raw(`${made.token}\n`);
 	await cx.out.record(made, createColumns);
 }
 

@@ -106,7 +106,7 @@ async function foreseen(
 /** An object for one requested address, an array for several; with `-q` the addresses alone. */
 async function sayMade(cx: CommandContext, made: readonly Suppression[], asked: number): Promise<void> {
 	const [only] = made;
-	if (cx.quiet) await cx.out.raw(made.map(({ email }) => `${email}\n`).join(''));
+	if (cx.out.isBare) await cx.out.raw(made.map(({ email }) => `${email}\n`).join(''));
 	else if (asked === 1 && only !== undefined) await cx.out.record(only, suppressionColumns);
 	else await cx.out.rows(made, suppressionColumns, { all: true });
 }
