@@ -76,11 +76,13 @@ export function onlyLocal(path: string, here: OwnCommand | null = null): UsageEr
 /** The user declined at a prompt. `done`: what was done before it. */
 export class Declined extends CliError {
 	override readonly name = 'Declined';
+	readonly done: string;
 	constructor({
 		done = 'nothing was changed',
 		...options
 	}: Pick<CliErrorOptions, 'hint'> & { done?: string } = {}) {
 		super('declined', 130, `declined, ${done}`, options);
+		this.done = done;
 	}
 }
 

@@ -78,14 +78,14 @@ async function sayPaused(cx: CommandContext): Promise<void> {
 
 /** `tried`: what was sent before, as the end says it. */
 function left(
-	{ hint }: Declined,
+	{ hint, done }: Declined,
 	{ command, tried }: { command: OwnCommand | null; tried: string | null },
 ): Declined {
 	const hints: Hint[] = hint === null ? [] : [hint];
 	if (command !== null && !isAboutCampaign(hint)) hints.push(['go on with: ', command]);
 	return new Declined({
 		...(hints.length > 0 && { hint: joinHints(hints) }),
-		...(tried !== null && { done: tried }),
+		done: tried ?? done,
 	});
 }
 

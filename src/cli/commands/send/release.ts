@@ -9,7 +9,7 @@ import { counted } from '../../render/plurals.js';
 import { cannotBeSent, type Findings, findingsFor, whereAllAre } from './findings.js';
 import type { SendOptions } from './options.js';
 import { type CampaignPlace, releaseOnce } from './place.js';
-import { assertExpected, describe, recipientsOf, saysHowToRelease, type Unreleased } from './report.js';
+import { assertExpected, describe, recipientsOf, type Unreleased, waysToRelease } from './report.js';
 import { type ResultsHow, signalOfEnd } from './results.js';
 import { sayStart } from './timing.js';
 
@@ -83,9 +83,11 @@ export async function release(cx: CommandContext, campaign: CampaignRun): Promis
 	} catch (error) {
 		// What may be on its way is not called back for a lost answer.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
-		// A question that is answered by no, or by the end of the command, drops what was staged.
-		const isDropped = isAsked || (await isOfNoUse(cx, campaign, isSendable ? null : error));
-		throw await explainEnd(cx, campaign, { error, left: await leave(cx, campaign, isDropped) });
+		// A question that is answered by no, or by the end of the command, drops what this run began.
+		const isDropped = isAsked
+			? campaign.begun !== 'earlier'
+			: await isOfNoUse(cx, campaign, isSendable ? null : error);
+		throw await explainEnd(cx, campaign, { error, isAsked, left: await leave(cx, campaign, isDropped) });
 	}
 }
 
@@ -133,29 +135,34 @@ async function leave(
 async function explainEnd(
 	cx: CommandContext,
 	campaign: CampaignRun,
-	{ error, left }: { error: unknown; left: Left },
+	{ error, isAsked, left }: { error: unknown; isAsked: boolean; left: Left },
 ): Promise<unknown> {
 	const { name } = campaign;
 	if (cx.signal.aborted) {
-		await cx.hint(
-			left === 'released' ? [`${releasedElsewhere(name)}; `, ...waysToLook(name)] : wayOn(campaign, left),
-		);
+		await cx.hint(hintAtEnd(campaign, { isAsked, left }));
 		return error;
 	}
+	if (left === 'staged' && error instanceof Declined)
+		return new Declined({ done: 'nothing was sent', hint: waysToRelease(campaign) });
 	if (left !== 'released') return error;
 	const { code, exit, details } = classify(error);
+	const released = releasedElsewhere(name);
 	if (error instanceof Declined)
-		return new CliError(code, exit, `declined, but ${releasedElsewhere(name)}`, { hint: waysToLook(name) });
-	return new CliError('conflict', exits.refused, releasedElsewhere(name), {
+		return new CliError(code, exit, `declined, but ${released}`, { hint: waysToLook(name) });
+	return new CliError('conflict', exits.refused, released, {
 		...(details !== null && { details }),
 		hint: waysToLook(name),
 		cause: error,
 	});
 }
 
-function wayOn(campaign: CampaignRun, left: Left): Hint {
-	if (left === 'staged') return saysHowToRelease(campaign);
-	return `nothing was sent, and "${campaign.name}" is dropped; one with a name of its own (--campaign) can be gone on with`;
+function hintAtEnd(campaign: CampaignRun, { isAsked, left }: { isAsked: boolean; left: Left }): Hint {
+	const { name } = campaign;
+	if (left === 'released') return [`${releasedElsewhere(name)}; `, ...waysToLook(name)];
+	if (left === 'staged') return ['nothing was sent; ', ...waysToRelease(campaign)];
+	// At the question each is dropped that this run began.
+	const other = isAsked ? '' : '; one with a name of its own (--campaign) can be gone on with';
+	return `nothing was sent, and "${name}" is dropped${other}`;
 }
 
 function releasedElsewhere(name: string): string {

@@ -4,7 +4,7 @@ import { campaignState } from '../../../api/campaigns.js';
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import { microsPerMs } from '../../../api/datetime.js';
-import { type Hint, joinHints, mailctl } from '../../frame/command-line.js';
+import { type Hint, joinHints, mailctl, type OwnCommand } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { counted, numberText } from '../../render/plurals.js';
@@ -134,10 +134,10 @@ export interface Unreleased {
 }
 
 /** How to go on with it. */
-export function saysHowToRelease({ name, source }: Unreleased): Hint {
+export function waysToRelease({ name, source }: Unreleased): (string | OwnCommand)[] {
 	const rest = source === undefined ? [] : ['--source', source];
 	const resume = mailctl('campaigns', 'resume', name, ...rest);
-	return ['nothing was sent; ', resume, ' goes on, ', mailctl('campaigns', 'cancel', name), ' drops it'];
+	return [resume, ' goes on, ', mailctl('campaigns', 'cancel', name), ' drops it'];
 }
 
 /** After a server was lost: what is accepted must not be sent again. */

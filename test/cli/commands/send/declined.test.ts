@@ -1,0 +1,89 @@
+// A no to the last question of `send`, or the end of the command there: what is left of the campaign, and what is said.
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Interrupted } from '../../../../src/cli/frame/errors.js';
+import type { CliOptions } from '../../../support/cli.js';
+import { makeProject, type Project } from '../../../support/project.js';
+import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+import { typing } from '../../../support/typing.js';
+
+let project: Project;
+let sink: SmtpSink;
+beforeEach(async () => {
+	sink = await startSmtpSink();
+	project = await makeProject({ smtp: sink.port });
+	await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+	await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
+});
+afterEach(() => sink.close());
+
+const mail = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 'S', '--text', 'T'];
+const named = [...mail, '--campaign', 'U1'];
+const states = async () =>
+	((await project.json(['campaigns', 'list'])) as { name: string; state: string }[]).map(
+		({ name, state }) => `${name} ${state}`,
+	);
+
+/** Another count was expected, so that it stays staged. */
+const stageEarlier = () => project.run([...named, '--yes', '--expect-count', '99']);
+
+type Answer = string | (() => Promise<string>);
+const answering = async (words: readonly string[], answer: Answer, options: CliOptions = {}) => {
+	const run = (typed: CliOptions) => project.run(words, { ...typed, ...options });
+	const { code, stderr } = await typing([['Go on?', answer]], run, 300);
+	return { code, said: stripVTControlCharacters(stderr) };
+};
+
+describe.each([
+	['campaigns resume', ['campaigns', 'resume', 'U1']],
+	['the same send', named],
+])('what an earlier run has staged, gone on with by %s', (_, words) => {
+	it('stays staged after a no', async () => {
+		await stageEarlier();
+		const { code, said } = await answering(words, 'n');
+		expect(await states()).toEqual(['U1 staged']);
+		expect(code).toBe(130);
+		expect(said).toMatch(
+			/declined, nothing was sent\nhint: mailctl .*campaigns resume U1 goes on, mailctl .*campaigns cancel U1 drops it\n$/,
+		);
+	});
+
+	it('stays staged where the command is ended', async () => {
+		await stageEarlier();
+		const interrupts = new AbortController();
+		const answer = async () => {
+			interrupts.abort(new Interrupted('SIGTERM'));
+			return '';
+		};
+		const { code, said } = await answering(words, answer, { interrupts: interrupts.signal });
+		expect(await states()).toEqual(['U1 staged']);
+		expect(code).toBe(143);
+		expect(said).toMatch(/hint: nothing was sent; mailctl .*campaigns resume U1 goes on/);
+	});
+});
+
+describe('what this run has staged', () => {
+	it.each([
+		['with a name of its own', named],
+		['without one', mail],
+	])('is dropped after a no, %s', async (_, words) => {
+		const { code, said } = await answering(words, 'n');
+		expect([code, await states()]).toEqual([130, []]);
+		expect(said).toMatch(/declined, nothing was changed\n$/);
+	});
+
+	it.each([
+		['with a name of its own', named, 'U1'],
+		['without one', mail, 's-2026-11-01'],
+	])('is dropped where the command is ended, %s', async (_, words, name) => {
+		const interrupts = new AbortController();
+		const answer = async () => {
+			interrupts.abort(new Interrupted('SIGTERM'));
+			return '';
+		};
+		const at = [...words, '--now', '2026-11-01T10:00:00Z'];
+		const { code, said } = await answering(at, answer, { interrupts: interrupts.signal });
+		expect([code, await states()]).toEqual([143, []]);
+		expect(said).toContain(`hint: nothing was sent, and "${name}" is dropped\n`);
+	});
+});
