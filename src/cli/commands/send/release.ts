@@ -190,8 +190,17 @@ async function assertSendable(cx: CommandContext, campaign: CampaignRun): Promis
 }
 
 function assertCount({ begun, name, where, options }: CampaignRun, counts: AcceptCounts): void {
-	const kept = begun === 'unnamed' ? undefined : name;
-	assertExpected({ found: recipientsOf(counts), where, kept, options });
+	const stays = ['it stays staged: ', mailctl('campaigns', 'cancel', name), ' frees its name'];
+	const kept = {
+		unnamed: { where },
+		named: { where, stays },
+		// Its list may have changed since.
+		earlier: {
+			where: `the campaign "${name}", staged by an earlier run,`,
+			stays: [...stays, ', and the same send stages it anew'],
+		},
+	};
+	assertExpected({ found: recipientsOf(counts), ...kept[begun], options });
 }
 
 async function assertFindings(cx: CommandContext, campaign: CampaignRun, of: number): Promise<void> {

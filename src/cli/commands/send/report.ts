@@ -82,29 +82,25 @@ interface Found {
 	found: number;
 	/** What they are counted in: `the list`, `people.csv`. */
 	where: string;
-	/** The name of a campaign that stays staged, so that the same command goes on with it. */
-	kept?: string | undefined;
+	/** What a campaign that stays staged is good for; absent: nothing stays. */
+	stays?: Hint;
 	options: Pick<SendOptions, 'expectCount' | 'maxRecipients'>;
 }
 
 /** Throws `UsageError` for more recipients than are allowed, and for another number than is expected. */
-export function assertExpected({ found, where, kept, options }: Found): void {
+export function assertExpected({ found, where, stays, options }: Found): void {
 	const { expectCount, maxRecipients } = options;
-	const stays: readonly Hint[] =
-		kept === undefined
-			? []
-			: [['it stays staged: ', mailctl('campaigns', 'cancel', kept), ' frees its name']];
 	const people = counted(found, 'recipient');
 	if (maxRecipients !== undefined && found > maxRecipients) {
 		const most = numberText(maxRecipients);
 		throw new UsageError(`${people} are more than --max-recipients ${most}; nothing was released`, {
-			...(stays.length > 0 && { hint: joinHints(stays) }),
+			...(stays !== undefined && { hint: stays }),
 		});
 	}
 	if (expectCount === undefined || expectCount === found) return;
 	const expected = numberText(expectCount);
 	throw new UsageError(`${where} has ${people}, not ${expected}; nothing was released`, {
-		hint: joinHints([`--expect-count ${found} if that is right`, ...stays]),
+		hint: joinHints([`--expect-count ${found} if that is right`, ...(stays === undefined ? [] : [stays])]),
 	});
 }
 

@@ -183,6 +183,22 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
+	it('says of what an earlier run has staged that it is of then, when the list has changed', async () => {
+		const words = send('--campaign', 'november', '--yes', '--expect-count');
+		await project.run([...words, '99']);
+		await project.run(['subscribers', 'delete', '-l', '1', 'ann@example.com', '--yes']);
+		const cancel = `mailctl --db ${project.db} campaigns cancel november`;
+		const refused = await project.run([...words, '1']);
+		expect([refused.code, refused.stderr]).toEqual([
+			2,
+			'error: the campaign "november", staged by an earlier run, has 2 recipients, not 1; nothing was released\n' +
+				'hint: --expect-count 2 if that is right\n' +
+				`hint: it stays staged: ${cancel} frees its name, and the same send stages it anew\n`,
+		]);
+		await project.run(['campaigns', 'cancel', 'november', '--yes']);
+		expect((await project.run([...words, '1'])).code).toBe(0);
+	});
+
 	it('goes on with a job of the same name without sending anything twice', async () => {
 		await project.json(agreed('--job', 'november', '--no-wait'));
 		expect(sink.received).toEqual([]);
