@@ -15,23 +15,20 @@ import { ApiError } from '../../../api/errors.js';
 import { JobError } from '../../../jobs/errors.js';
 import type { FileLock } from '../../../jobs/lock.js';
 import { isMissingFile, isPostgres, shownDatabase } from '../../../store/url.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { Connection } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
-import { CliError, UsageError } from '../../frame/errors.js';
-import { exits } from '../../frame/exit.js';
-import { explained } from '../../verbs/refusals.js';
+import { UsageError } from '../../frame/errors.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { lookUpCampaign } from '../campaigns/find.js';
 import { assertCanDeliver, deliverNow } from './deliver.js';
 import { askAboutRepetition, sameBeside, sentLately, warnOfUnfinished } from './duplicate-check.js';
-import { sendHint } from './hints.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { wantsPreview } from './preview.js';
 import type { Begun } from './release.js';
 import { assertResults, inputsOf, marksOf } from './results.js';
 import { assertConsent, wasCanceled } from './run.js';
+import { refusalExplained } from './taken-name.js';
 import { readTiming } from './timing.js';
 
 /** The target's own campaigns, else a database of this machine. Ask once a command, which holds the campaigns it opened. */
@@ -198,15 +195,30 @@ export async function openCampaign(
 			if (same === agreed) return await openAnew({});
 			const isAgain = opening.unless !== 'sent';
 			const going = await askAboutRepetition(cx, place, { key: same, isAgain, cause: error });
-			if (going !== null) {
-				await place.hold(going.key);
-				return { ...going, begun: 'earlier' };
-			}
+			if (going !== null) return await goOnWith(cx, beginning, { going, spec });
 			// Meanwhile another process may have begun to send it once more.
 			agreed = same;
 			opening = { unless: 'repeated' };
 		}
 	}
+}
+
+/** What is staged gets the times that are given now; what is released keeps its own. */
+async function goOnWith(
+	cx: CommandContext,
+	beginning: Beginning,
+	{ going, spec }: { going: CampaignSession; spec: CampaignSpec | RequestsSpec },
+): Promise<Opened> {
+	const { place, timing } = beginning;
+	const { key } = going;
+	await place.hold(key);
+	if (Object.keys(timing).length === 0) return { ...going, begun: 'earlier' };
+	const opening = place.campaigns.open(key, spec);
+	const session = await refusalExplained({ ...beginning, name: key }, spec, opening);
+	const { state } = await place.campaigns.status(session.id);
+	if (state === 'released')
+		await cx.warn(`"${key}" is released already: the time it is sent at stays as it is`);
+	return { ...session, begun: 'earlier' };
 }
 
 /**
@@ -279,60 +291,6 @@ export function foreseeResume(cx: CommandContext, campaign: Campaign): Promise<v
 	const { key } = campaign;
 	const state = campaignState(campaign);
 	return cx.wouldDo(`go on with the campaign "${key}", which is ${state}`, { resume: key, state });
-}
-
-/** What opens or checks the campaign, with its refusal explained. */
-async function refusalExplained<T>(
-	{ place: { campaigns }, name }: Beginning,
-	spec: CampaignSpec | RequestsSpec,
-	opening: Promise<T>,
-): Promise<T> {
-	try {
-		return await explained(opening, { input: spec, hint: sendHint });
-	} catch (error) {
-		if (!(error instanceof ApiError) || error.code !== 'conflict' || repeatedKey(error) !== null) throw error;
-		const other = name === null ? undefined : await lookUpCampaign(campaigns, name);
-		throw isAnother(name ?? '', other, {
-			why: other && (differenceOf(other, spec) ?? 'its content or options differ'),
-			cause: error,
-		});
-	}
-}
-
-function isAnother(
-	name: string,
-	other: Campaign | undefined,
-	{ why, cause }: { why?: string | undefined; cause?: unknown },
-): CliError {
-	const reason = why === undefined ? '' : `: ${why}`;
-	return new CliError('conflict', exits.refused, `the name "${name}" stands for another campaign${reason}`, {
-		hint: wayOut(name, other),
-		cause,
-	});
-}
-
-/** As far as a campaign tells; its texts are not among that. Null: nothing that it tells. */
-function differenceOf(
-	{ source, list_id, requests }: Campaign,
-	spec: CampaignSpec | RequestsSpec,
-): string | null {
-	if (requests !== 'requests' in spec) return 'it was begun with other options';
-	const listId = 'requests' in spec ? null : (spec.list_id ?? null);
-	if (listId !== list_id) return 'it was begun with another list';
-	const [before, now] = [source?.['sha256'], spec.source?.['sha256']];
-	if (before !== now && spec.source?.['path'] === undefined) return 'it was begun with other rows';
-	if (before !== now) return 'its file was another one, or has changed since';
-	return null;
-}
-
-/** Only a campaign of which nothing was sent gives its name back. */
-function wayOut(name: string, other: Campaign | undefined): Hint {
-	if (other?.state !== 'staged') return 'give another --campaign';
-	return [
-		'give another --campaign, or ',
-		mailctl('campaigns', 'cancel', name),
-		' first: nothing of it was sent',
-	];
 }
 
 /** The most that a mailctl server accepts. */

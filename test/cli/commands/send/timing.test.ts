@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { cli } from '../../../support/cli.js';
 import { makeProject, type Project } from '../../../support/project.js';
 import { startServer } from '../../../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
+import { typing } from '../../../support/typing.js';
 
 describe('mailctl send at a time', () => {
 	let project: Project;
@@ -180,6 +182,97 @@ describe('mailctl send at a time', () => {
 		expect(sink.received).toEqual([]);
 		await project.run(['worker', '--drain', '--now', '2026-11-02T08:00:00Z']);
 		expect(sink.received).toHaveLength(2);
+	});
+
+	describe('of the same mail, which an earlier run has staged', () => {
+		const at = ['--now', '2026-11-01T10:00:00Z'];
+		const stage = (...more: string[]) =>
+			project.run([...mail, ...more, '--campaign', 'early', '--yes', '--expect-count', '99', ...at]);
+		const resume = (...more: string[]) =>
+			typing(
+				[
+					['Resume it?', 'y'],
+					['Go on?', 'y'],
+				],
+				(options) => project.run([...mail, ...more, ...at], options),
+				300,
+			);
+
+		it('is set when that is gone on with, and shown by the question', async () => {
+			await stage();
+			const run = await resume('--in', '2h', '--window', '09:00-14:00');
+			const plan = 'planned for 2026-11-01 13:00 Europe/Berlin, each day 09:00-14:00';
+			expect(stripVTControlCharacters(run.stderr)).toContain(
+				`This will send "News" to 2 recipients, ${plan} (2026-11-01 12:00 UTC). Go on?`,
+			);
+			expect(await project.json(['campaigns', 'list', ...at])).toMatchObject([
+				{ name: 'early', state: 'planned', plan: { starts_at: '2026-11-01T12:00:00.000000' } },
+			]);
+			expect([run.code, sink.received]).toEqual([0, []]);
+		});
+
+		it('stays as it was where none is given, and is shown by the question', async () => {
+			await stage('--at', '2026-12-01 09:00');
+			const run = await resume();
+			expect(stripVTControlCharacters(run.stderr)).toContain(
+				'This will send "News" to 2 recipients, planned for 2026-12-01 09:00 Europe/Berlin',
+			);
+			expect(await project.json(['campaigns', 'list', ...at])).toMatchObject([
+				{ name: 'early', state: 'planned', plan: { starts_at: '2026-12-01T08:00:00.000000' } },
+			]);
+			expect([run.code, sink.received]).toEqual([0, []]);
+		});
+
+		it('is set by the guide too', async () => {
+			await stage();
+			const words = ['send', '--list', '1', '--subject', 'News', '--text', 'Hi', ...at];
+			const run = await typing(
+				[
+					['❯ send it to 2 recipients', '\x1b[B', 'all'],
+					['❯ send it at a later time', ''],
+					['When, by the clock', '2026-12-01 09:00'],
+					['Resume it?', 'y'],
+					['Go on?', 'y'],
+				],
+				(options) => project.run(words, options),
+				300,
+			);
+			expect(await project.json(['campaigns', 'list', ...at])).toMatchObject([
+				{ name: 'early', state: 'planned', plan: { starts_at: '2026-12-01T08:00:00.000000' } },
+			]);
+			expect([run.code, sink.received]).toEqual([0, []]);
+		});
+
+		it('is refused where its options differ, and the earlier one stays as it was', async () => {
+			await stage('--tag', 'old');
+			const run = await typing(
+				[['Resume it?', 'y']],
+				(options) => project.run([...mail, '--tag', 'new', '--in', '2h', ...at], options),
+				300,
+			);
+			expect(run).toMatchObject({
+				code: 5,
+				stderr: expect.stringContaining(
+					'the name "early" stands for another campaign: its content or options differ',
+				),
+			});
+			expect(await project.json(['campaigns', 'list', ...at])).toMatchObject([
+				{ name: 'early', state: 'staged' },
+			]);
+		});
+
+		it('comes too late for one that is released, which is said', async () => {
+			await project.run([...send('--no-wait'), ...at]);
+			const run = await typing(
+				[['Resume it?', 'y']],
+				(options) => project.run([...mail, '--in', '2h', ...at], options),
+				300,
+			);
+			expect(stripVTControlCharacters(run.stderr)).toContain(
+				'warning: "c" is released already: the time it is sent at stays as it is\n',
+			);
+			expect(run.code).toBe(0);
+		});
 	});
 
 	it('waits for the window, and can be canceled wholly', async () => {
