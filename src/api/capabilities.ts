@@ -105,6 +105,8 @@ export interface Templates {
 	page(request: PageRequest, call?: Call): Promise<Page<Template>>;
 	get(id: Uuid, call?: Call): Promise<Template>;
 	create(input: TemplateInput, call?: Call): Promise<Template>;
+	/** A body that is missing is empty. */
+	replace(id: Uuid, input: TemplateInput, call?: Call): Promise<Template>;
 	patch(id: Uuid, input: Partial<TemplateInput>, call?: Call): Promise<Template>;
 	delete(id: Uuid, call?: Call): Promise<void>;
 }

@@ -15,6 +15,11 @@ export function createTemplates(context: EngineContext): Templates {
 		(id: Uuid | null) =>
 		({ name }: { name?: string }) =>
 			reads.fieldErrors({ kind: 'template', id, ...(name !== undefined && { name }) });
+	const change = async (id: Uuid, body: unknown, mode: 'replace' | 'patch') => {
+		found(await reads.getTemplate({ id }));
+		const patch = withBodies(await checkedBeside(templateFields.parse(body, mode), fieldErrors(id)));
+		return written(await writes.patchTemplate({ id, patch, now: clock.now() }));
+	};
 	return {
 		page: (request) =>
 			readPage(context, request, { path: '/ext/templates/' }, (page) => reads.pageTemplates(page)),
@@ -23,11 +28,8 @@ export function createTemplates(context: EngineContext): Templates {
 			const input = withBodies(await checkedBeside(templateFields.parse(body, 'create'), fieldErrors(null)));
 			return written(await writes.createTemplate({ id: newId(), input, now: clock.now() }));
 		},
-		patch: async (id, body) => {
-			found(await reads.getTemplate({ id }));
-			const patch = withBodies(await checkedBeside(templateFields.parse(body, 'patch'), fieldErrors(id)));
-			return written(await writes.patchTemplate({ id, patch, now: clock.now() }));
-		},
+		replace: (id, body) => change(id, body, 'replace'),
+		patch: (id, body) => change(id, body, 'patch'),
 		delete: async (id) => deleted(await writes.deleteTemplate({ id })),
 	};
 }

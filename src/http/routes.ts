@@ -128,7 +128,8 @@ export const routes = {
 	'ext.templates.page': get(templates, 'read', { query: paging }),
 	'ext.templates.create': post(templates, 'admin', { success: 201, body: 'json' }),
 	'ext.templates.get': get(template, 'read'),
-	'ext.templates.patch': patch(template, 'admin', { body: 'json' }),
+	'ext.templates.replace': put(template, 'admin'),
+	'ext.templates.patch': patch(template, 'admin'),
 	'ext.templates.delete': remove(template, 'admin'),
 
 	'ext.senders.page': get(senders, 'read', { query: paging }),

@@ -438,6 +438,13 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(mail.subject).toBe(made.name);
 				expect(mail.html).toContain('Hello &lt;Ann&gt; &amp; co');
 				expect(mail.text?.trim()).toBe('Hello <Ann> & co');
+				const { name } = made;
+				expect(await templates.replace(made.id, { name, text_body: 'Hi' })).toMatchObject({
+					...{ id: made.id, name, text_body: 'Hi', html_body: '' },
+				});
+				await expect(templates.replace(made.id, { text_body: 'Hi' } as never)).rejects.toMatchObject({
+					code: 'invalid',
+				});
 				await templates.delete(made.id);
 				await expect(templates.get(made.id)).rejects.toMatchObject({ code: 'not_found' });
 			});

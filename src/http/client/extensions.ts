@@ -128,6 +128,8 @@ export function extensions(endpoint: Endpoint): Extensions {
 				perform({ operation: 'ext.templates.page', query: pageQuery(request), call }, pageOf(template)),
 			get: (uuid, call) => perform({ operation: 'ext.templates.get', values: { uuid }, call }, template),
 			create: (body, call) => perform({ operation: 'ext.templates.create', body, call }, template),
+			replace: (uuid, body, call) =>
+				perform({ operation: 'ext.templates.replace', values: { uuid }, body, call }, template),
 			patch: (uuid, body, call) =>
 				perform({ operation: 'ext.templates.patch', values: { uuid }, body, call }, template),
 			delete: (uuid, call) => performEmpty({ operation: 'ext.templates.delete', values: { uuid }, call }),

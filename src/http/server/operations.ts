@@ -68,6 +68,8 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 		readPage(query, (page) => ext.templates.page(page, call)),
 	'ext.templates.create': ({ ext }, { body, call }) => ext.templates.create(unchecked(body), call),
 	'ext.templates.get': ({ ext }, { uuids, call }) => ext.templates.get(uuid(uuids), call),
+	'ext.templates.replace': ({ ext }, { uuids, body, call }) =>
+		ext.templates.replace(uuid(uuids), unchecked(body), call),
 	'ext.templates.patch': ({ ext }, { uuids, body, call }) =>
 		ext.templates.patch(uuid(uuids), unchecked(body), call),
 	'ext.templates.delete': ({ ext }, { uuids, call }) => ext.templates.delete(uuid(uuids), call),

@@ -82,6 +82,7 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.templates.page': { input: null, output: pageOf('Template') },
 	'ext.templates.create': takes('TemplateInput', 'Template'),
 	'ext.templates.get': gives('Template'),
+	'ext.templates.replace': takes('TemplateInput', 'Template'),
 	'ext.templates.patch': takes('TemplatePatch', 'Template'),
 	'ext.templates.delete': nothing(),
 	'ext.senders.page': { input: null, output: pageOf('Sender') },
