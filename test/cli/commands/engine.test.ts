@@ -60,8 +60,8 @@ describe('mailctl engine init', () => {
 	it.each([
 		[['--sender', 'nobody'], 2, '--sender: "nobody" is no e-mail address: it has no @'],
 		[['--time-zone', 'Mars/Base'], 2, '--time-zone: there is no time zone "Mars/Base"'],
-		[['--public-url', 'ftp://x'], 5, 'public_url: Enter a valid URL. (ftp://x)'],
-		[['--smtp', 'mail.example.com'], 5, /^smtp_url: /],
+		[['--public-url', 'ftp://x'], 2, 'public_url: Enter a valid URL. (ftp://x)'],
+		[['--smtp', 'mail.example.com'], 2, /^smtp_url: /],
 		[['--smtp-password-file', '/nowhere'], 2, '--smtp-password-file: /nowhere: no such file'],
 	] as const)('refuses %j and changes nothing', async (words, code, message) => {
 		const project = await makeProject();
