@@ -7,6 +7,7 @@ import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/plurals.js';
 import { addressFault, searching } from '../verbs/address-faults.js';
+import { withMetaColumns } from '../verbs/field-names.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { isRecordId } from '../verbs/resolve.js';
 import { activate, create, deactivate, remove, update } from './subscribers/change.js';
@@ -47,6 +48,7 @@ const list = command({
 		"mailctl subscribers list -l 12 --where 'meta.city=Oslo' -o csv",
 	],
 	run: async (cx, { options }) => {
+		const columns = await withMetaColumns(cx, subscriberColumns);
 		const { list } = await inList(cx, options);
 		const subscribers = await subscribersByKey(await cx.api(), list.id);
 		const filter: SubscriberFilter = {
@@ -62,7 +64,7 @@ const list = command({
 			cx,
 			{ match, sort, limit, all },
 			{
-				columns: subscriberColumns,
+				columns,
 				rows: (most) => walk(subscribers, filter, { signal: cx.signal, limit: most }),
 				...(matches !== null && { matches }),
 			},
@@ -80,8 +82,9 @@ const get = command({
 	exits: [3],
 	examples: ['mailctl subscribers get ann@example.com -l 12'],
 	run: async (cx, { args, options }) => {
+		const columns = await withMetaColumns(cx, subscriberColumns);
 		const within = await inList(cx, options);
-		await cx.out.record(await resolveSubscriber(cx, within, args.subscriber), subscriberColumns);
+		await cx.out.record(await resolveSubscriber(cx, within, args.subscriber), columns);
 	},
 });
 
@@ -107,7 +110,7 @@ const find = command({
 				yield one;
 			}
 		}
-		await cx.out.rows(rows(), foundColumns, { all: true });
+		await cx.out.rows(rows(), await withMetaColumns(cx, foundColumns), { all: true });
 		if (found === 0) await sayWhere(cx, api, args.email);
 	},
 });

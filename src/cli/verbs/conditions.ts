@@ -5,14 +5,14 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { didYouMean } from '../frame/help.js';
 import { parseDate } from '../frame/values.js';
-import { walk } from './listing.js';
+import { metaName, readFields, variableOf } from './field-names.js';
 
 /** As the service reads them; a date such as `7d` becomes that day. Throws `UsageError`, and asks for the fields only. */
 export async function readConditions(cx: CommandContext, texts: readonly string[]): Promise<Condition[]> {
 	const fields = await knownFields(cx, texts);
 	const names = [...plainFields, ...fields.map(({ variable }) => metaName(variable))];
 	return texts.map((text) => {
-		const settled = withDate(cx, text);
+		const settled = withVariable(withDate(cx, text), fields);
 		const parsed = parseCondition(settled);
 		if (!isCondition(parsed)) throw badCondition(settled, parsed, names);
 		const { variable, field } = parsed;
@@ -22,8 +22,11 @@ export async function readConditions(cx: CommandContext, texts: readonly string[
 	});
 }
 
-function metaName(variable: string): string {
-	return `meta.${variable}`;
+/** `meta.Home town=Oslo` names a field by its name: the service knows its variable. */
+function withVariable(text: string, fields: readonly Field[]): string {
+	const [head = '', typed = ''] = /^\s*meta\.([^=~<>!]+)/.exec(text) ?? [];
+	const variable = variableOf(fields, typed.trim());
+	return variable === null || variable === typed.trim() ? text : metaName(variable) + text.slice(head.length);
 }
 
 /** Conditions on email, name and created alone ask for none. */
@@ -32,11 +35,7 @@ async function knownFields(cx: CommandContext, where: readonly string[]): Promis
 		const parsed = parseCondition(withDate(cx, text));
 		return isCondition(parsed) ? parsed.variable !== null : Boolean(parsed.field);
 	});
-	if (!isAboutFields) return [];
-	const api = await cx.api();
-	const fields: Field[] = [];
-	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
-	return fields;
+	return isAboutFields ? readFields(cx) : [];
 }
 
 /** `created>7d`, `created>01.11.2026`: the day, so that the service reads one form. */

@@ -13,6 +13,7 @@ import { answer } from '../../render/columns.js';
 import { agreeToAll, deleteEach, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/bulk.js';
 import { maybeCreated } from '../../verbs/changing.js';
 import { foresee } from '../../verbs/dry-run.js';
+import { withMetaColumns } from '../../verbs/field-names.js';
 import { explained, type Refused } from '../../verbs/refusals.js';
 import {
 	findSubscriber,
@@ -68,6 +69,7 @@ export const create = command({
 			...(meta !== null && { meta }),
 			...(options.inactive && { is_active: false }),
 		};
+		const columns = await withMetaColumns(cx, subscriberColumns);
 		const { ifExists } = options;
 		const write = () =>
 			ifExists === 'error'
@@ -80,7 +82,7 @@ export const create = command({
 			look: mailctl('subscribers', 'get', input.email, '--list', String(list.id)),
 			isUnique: true,
 		});
-		await cx.out.created(created, subscriberColumns);
+		await cx.out.created(created, columns);
 	},
 });
 
@@ -190,6 +192,7 @@ export const update = command({
 			...(options.name !== undefined && { name: options.name }),
 			...(options.active !== undefined && { is_active: options.active }),
 		};
+		const columns = await withMetaColumns(cx, subscriberColumns);
 		const wanted = { patch, set: options.meta, unset: options.unsetMeta, replaceMeta };
 		const within = await inList(cx, options);
 		const { list, subscribers } = within;
@@ -217,7 +220,7 @@ export const update = command({
 			const changes = options.replace ? whole : { ...patch, ...(merged !== null && { meta: merged }) };
 			return cx.wouldDo(`change ${current.email}`, { update: current.id, with: changes });
 		}
-		await cx.out.record(await explained(write(), told), subscriberColumns);
+		await cx.out.record(await explained(write(), told), columns);
 	},
 });
 
@@ -236,6 +239,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 		exits: [3, 9],
 		examples: [`mailctl subscribers ${name} ann@example.com -l 12`],
 		run: async (cx, { args, options }) => {
+			const columns = await withMetaColumns(cx, subscriberColumns);
 			const within = await inList(cx, options);
 			const { subscribers } = within;
 			const found = await findAll(cx, within, args.subscriber);
@@ -256,7 +260,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 			}
 			await agreeToAll(cx, { what: `${name} ${describe(found)}`, count: found.length, few: 'go on' });
 			const { failed } = await eachOf(cx, found, toggleOne, againIn(within.list, name));
-			await cx.out.rows(changed, subscriberColumns, { all: true });
+			await cx.out.rows(changed, columns, { all: true });
 			if (is_active) await sayLifted(cx, found);
 			return failed === 0 ? exits.done : exits.partly;
 		},

@@ -1,0 +1,67 @@
+/** Fields of subscribers as people name them: by variable or by name. */
+import { ApiError } from '../../api/errors.js';
+import { isRecord } from '../../api/json.js';
+import type { Field } from '../../api/records.js';
+import type { CommandContext } from '../frame/context.js';
+import type { Column, Columns } from '../render/columns.js';
+import { parseFields, unknownField } from '../render/fields.js';
+import { walk } from './listing.js';
+
+/** `meta.city`: a field in a condition and in `--fields`. */
+export function metaName(variable: string): string {
+	return `meta.${variable}`;
+}
+
+/** All of them, in the order of the service. */
+export async function readFields(cx: CommandContext): Promise<Field[]> {
+	const fields: Field[] = [];
+	for await (const field of walk((await cx.api()).fields, {}, { signal: cx.signal })) fields.push(field);
+	return fields;
+}
+
+/**
+ * The variable of the field that is meant, by its variable or by its name, exact before any case; null: there is none, or
+ * several fields have that name.
+ */
+export function variableOf(fields: readonly Field[], text: string): string | null {
+	const same = (one: string) => one === text;
+	const alike = (one: string) => one.toLowerCase() === text.toLowerCase();
+	const ways = (['variable', 'name'] as const).flatMap((key) =>
+		[same, alike].map((isMeant) => fields.filter((field) => isMeant(field[key]))),
+	);
+	const found = ways.find(({ length }) => length > 0) ?? [];
+	return found.length === 1 ? (found[0]?.variable ?? null) : null;
+}
+
+/**
+ * With a column for each `meta.X` of `--fields`; without any, no field is asked for. Throws `UsageError` for a field that
+ * is not there. Where fields cannot be read, X is taken for a variable.
+ */
+export async function withMetaColumns<T>(cx: CommandContext, columns: Columns<T>): Promise<Columns<T>> {
+	const named = (parseFields(cx.globals.fields) ?? []).filter((one) => /^meta\../.test(one));
+	const whole = columns.find(({ key }) => key === 'meta');
+	if (named.length === 0 || whole === undefined) return columns;
+	const fields = await readFields(cx).catch((error: unknown) => {
+		if (error instanceof ApiError && error.http !== null && error.http.status < 500) return null;
+		throw error;
+	});
+	if (fields === null) return columns;
+	const more = named.map((key): Column<T> => {
+		const typed = key.slice('meta.'.length);
+		const variable = variableOf(fields, typed);
+		if (variable === null) {
+			const valid = [...columns.map((one) => one.key), ...fields.map((one) => metaName(one.variable))];
+			throw unknownField(key, valid);
+		}
+		return {
+			key,
+			header: typed.toUpperCase(),
+			wide: true,
+			value: (record) => {
+				const meta = whole.value(record);
+				return isRecord(meta) && Object.hasOwn(meta, variable) ? meta[variable] : null;
+			},
+		};
+	});
+	return [...columns, ...more];
+}
