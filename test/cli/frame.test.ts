@@ -90,6 +90,7 @@ describe('the command line', () => {
 			'did you mean lists list, subscribers list, fields list? 8 more groups have it',
 		],
 		[['init'], 'unknown command "init"', 'did you mean engine init?'],
+		[['completion', 'tcsh'], 'unknown command "completion tcsh"', 'commands: bash, zsh, fish, powershell'],
 		[['lists', 'craete'], 'unknown command "lists craete"', 'did you mean create?'],
 		[['lists', 'list', '--mtach', 'x'], "unknown option '--mtach'", 'did you mean --match?'],
 		[['templates', 'create', '--text', 'x'], "unknown option '--text'", 'did you mean --text-file?'],

@@ -1,4 +1,7 @@
 /** A base URL of the right host with the wrong path: what every deployment has is not there. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cli } from '../support/cli.js';
 import { type ServedEngine, serveEngine } from '../support/served-engine.js';
@@ -26,6 +29,17 @@ describe('a base URL with the wrong path', () => {
 		expect(stderr).toContain(
 			`hint: ${method} ${served.url}/wrong${path} answered 404: is the base URL right? mailctl doctor looks at it\n`,
 		);
+	});
+
+	it('is asked about with the status of the answer', async () => {
+		const gone = createServer((_, response) => response.writeHead(410).end()).listen(0, '127.0.0.1');
+		await once(gone, 'listening');
+		const url = `http://127.0.0.1:${(gone.address() as AddressInfo).port}`;
+		const { stderr } = await cli(['lists', 'list'], {
+			env: { MAILCTL_BASE_URL: url, MAILCTL_TOKEN: 't' },
+		});
+		gone.close();
+		expect(stderr).toContain(`hint: GET ${url}/sub/lists/ answered 410: is the base URL right?`);
 	});
 
 	it('is a hint for machines, and the rest of the error as it was', async () => {

@@ -161,8 +161,9 @@ function saidByCommander({ code, message }: CommanderError) {
 }
 
 function unknownCommand(word: string, group: CommandGroup, path: readonly string[]): UsageError {
-	const names = group.commands.flatMap((one) => [one.name, ...(one.aliases ?? [])]);
-	const hint = didYouMean(word, names) ?? `commands: ${group.commands.map((one) => one.name).join(', ')}`;
+	const shown = group.commands.filter((one) => !('hidden' in one && one.hidden === true));
+	const names = shown.flatMap((one) => [one.name, ...(one.aliases ?? [])]);
+	const hint = didYouMean(word, names) ?? `commands: ${shown.map((one) => one.name).join(', ')}`;
 	return new UsageError(`unknown command "${path.join(' ')} ${word}"`, { hint });
 }
 

@@ -101,7 +101,11 @@ async function wrongBase(error: unknown, settings: Settings): Promise<Hint[]> {
 	if (target.kind !== 'remote' || !isFixedPath(http.path)) return [];
 	const asked = new URL(http.path, target.baseUrl).href;
 	return [
-		[`${http.method} ${asked} answered 404: is the base URL right? `, mailctl('doctor'), ' looks at it'],
+		[
+			`${http.method} ${asked} answered ${http.status}: is the base URL right? `,
+			mailctl('doctor'),
+			' looks at it',
+		],
 	];
 }
 

@@ -306,6 +306,12 @@ describe('mailctl engine status and settings', () => {
 			stderr: 'error: there is no setting "sendlimit"\nhint: did you mean send_limit?\n',
 		});
 	});
+
+	it.each(['list', 'ls'])('are listed by %s too', async (verb) => {
+		const project = await makeProject();
+		const { stdout } = await project.run(['engine', 'settings', 'get']);
+		expect(await project.run(['engine', 'settings', verb])).toMatchObject({ code: 0, stdout });
+	});
 });
 
 describe('mailctl engine smtp-test', () => {

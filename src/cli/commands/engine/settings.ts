@@ -30,7 +30,7 @@ const columns: Columns<Setting> = [
 
 const get = command({
 	name: 'get',
-	aliases: ['list'],
+	aliases: ['list', 'ls'],
 	summary: 'show the settings, or one of them',
 	description:
 		'On a terminal each setting with what it is for, and certificates in a line. Of one setting a pipe gets the value alone, as it is stored; nothing when it is not set.',
