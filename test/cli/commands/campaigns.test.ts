@@ -159,6 +159,10 @@ describe('mailctl campaigns', () => {
 			head: ['MEASURE', 'one', 'two', 'DIFFERENCE'],
 		});
 		expect((await project.run(['campaigns', 'compare', 'one', 'unknown'])).code).toBe(3);
+		expect(await project.run(['report', 'compare', '--last', '7d', ...words])).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('--last compares days, and --campaign whole campaigns'),
+		});
 		const days = (await project.json(['report', 'compare', '--last', '2d'])) as { compared: object[] };
 		expect(days.compared).toMatchObject([
 			{ name: 'the 2 days before', figures: { sent: 0 } },

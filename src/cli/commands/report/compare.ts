@@ -54,8 +54,7 @@ export const reportCompare = command({
 		last: {
 			kind: 'text',
 			placeholder: 'N',
-			default: '7d',
-			summary: 'so many days, and as many before: 14d, 4w',
+			summary: 'so many days, and as many before: 14d, 4w (7d)',
 		},
 		campaign: { kind: 'list', placeholder: 'NAME|UUID', summary: 'a campaign; given twice or more' },
 	},
@@ -66,8 +65,10 @@ export const reportCompare = command({
 		'mailctl report compare --campaign november --campaign december',
 	],
 	run: async (cx, { options }) => {
+		if (options.last !== undefined && options.campaign.length > 0)
+			throw new UsageError('--last compares days, and --campaign whole campaigns: give one of them');
 		if (options.campaign.length > 0) return compareCampaigns(cx, options.campaign, 'mailctl report compare');
-		const days = parseDays(options.last, '--last');
+		const days = parseDays(options.last ?? '7d', '--last');
 		const reports = await need(await cx.api(), 'reports', 'mailctl report compare');
 		const zone = (await reports.details({}, { signal: cx.signal })).time_zone;
 		const today = dayOf(cx.clock.now(), zone);
