@@ -67,7 +67,7 @@ export async function localChecks(
 			...queueChecks(ofContents, clock, environment),
 			...webhookChecks(ofContents, clock, environment),
 			...dnsChecks(ofContents, names, environment),
-			...publicUrlChecks(ofContents, environment),
+			...publicUrlChecks(ofContents, names, environment),
 		],
 		close: async () => {
 			names.close();

@@ -1,16 +1,18 @@
 // What a database needs to send: its settings, the mail server, the queue. On real servers.
 import { randomUUID } from 'node:crypto';
+import dns from 'node:dns';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { microsPerSecond, systemClock } from '../../../src/api/datetime.js';
 import type { Finding } from '../../../src/cli/doctor/model.js';
 import { openStore } from '../../../src/store/open.js';
 import type { Store } from '../../../src/store/store.js';
 import { makeCertificates, makeExpiredCertificates } from '../../support/certificates.js';
 import { cli } from '../../support/cli.js';
+import { startNameServer } from '../../support/name-server.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { createQueuedDatabase } from '../../support/queued-database.js';
 import { runProgram } from '../../support/run-program.js';
@@ -125,6 +127,42 @@ describe('the public URL', () => {
 				fix: `mailctl --db ${project.db} serve`,
 			},
 		]);
+	});
+
+	it('where no program listens is told in words', async () => {
+		const server = createHttpServer();
+		const port = await listening(server);
+		server.close();
+		const project = await makeProject();
+		const url = `http://127.0.0.1:${port}`;
+		await project.json(['engine', 'settings', 'set', 'public_url', url]);
+		expect(await found(project.db, 'connection.public-url')).toMatchObject([
+			{ message: `this machine gets no answer from ${url}: no program takes connections there` },
+		]);
+	});
+
+	it('whose host does not exist is left to dns.public-url, for no server mends it', async () => {
+		const names = await startNameServer();
+		onTestFinished(() => names.close());
+		const lookup = vi.spyOn(dns, 'lookup').mockImplementation(((...given: unknown[]) => {
+			const answer = given.at(-1) as (error: Error) => void;
+			answer(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
+		}) as never);
+		onTestFinished(() => lookup.mockRestore());
+		const project = await makeProject();
+		await project.json(['engine', 'settings', 'set', 'public_url', 'https://mail.example.com']);
+		const visited = async (...more: string[]) =>
+			((await project.json(['doctor', '--only', 'connection', ...more])) as Finding[]).at(-1);
+		expect(await visited('--name-server', names.address)).toMatchObject({
+			check: 'connection.public-url',
+			level: 'skipped',
+			message: 'mail.example.com does not exist',
+		});
+		expect(await visited('--name-server', '127.0.0.1:9')).toMatchObject({
+			level: 'warning',
+			message: 'this machine gets no answer from https://mail.example.com: there is no host of this name',
+			fix: null,
+		});
 	});
 });
 

@@ -1,11 +1,14 @@
 /** Whether the host in links of mails answers, as far as this machine can tell. */
+import { whyUnreachable } from '../../../api/errors.js';
 import type { ContentsCheck } from '../contents-checks.js';
+import type { Names } from '../dns.js';
 import { type Check, type CheckEnvironment, ok, skipped, type Verdict, warning } from '../model.js';
 import { firstError } from '../timeouts.js';
 
 /** `connection.public-url`. */
 export function publicUrlChecks(
 	ofContents: ContentsCheck,
+	names: Names,
 	{ line, isOffline, timeout }: CheckEnvironment,
 ): Check[] {
 	return [
@@ -14,7 +17,8 @@ export function publicUrlChecks(
 			run: ofContents(async ({ settings }) => {
 				if (isOffline) return skipped('--offline asks no other machine');
 				const { publicUrl } = await settings();
-				return publicUrl === null ? skipped('no public URL is set') : visit(publicUrl, { line, timeout });
+				if (publicUrl === null) return skipped('no public URL is set');
+				return visit(publicUrl, { names, line, timeout });
 			}),
 		},
 	];
@@ -26,7 +30,7 @@ export function publicUrlChecks(
  */
 async function visit(
 	publicUrl: string,
-	{ line, timeout }: Pick<CheckEnvironment, 'line' | 'timeout'>,
+	{ names, line, timeout }: Pick<CheckEnvironment, 'line' | 'timeout'> & { names: Names },
 ): Promise<Verdict> {
 	const limit = timeout();
 	try {
@@ -35,12 +39,29 @@ async function visit(
 		if (status < 500) return ok(`${publicUrl} answers`);
 		return warning(`${publicUrl} answers ${status}: links in mails lead nowhere`, line('serve'));
 	} catch (error) {
-		const why = limit.aborted ? limit.reason : causeOf(error);
-		return warning(`this machine gets no answer from ${publicUrl}: ${firstError(why)}`, line('serve'));
+		const silence = `this machine gets no answer from ${publicUrl}`;
+		if (limit.aborted) return warning(`${silence}: ${firstError(limit.reason)}`, line('serve'));
+		const cause = causeOf(error);
+		const code = codeOf(cause);
+		if (!isUnnamed(code))
+			return warning(`${silence}: ${whyUnreachable(code) ?? firstError(cause)}`, line('serve'));
+		// `dns.public-url` has the problem: no server mends it.
+		const { hostname } = new URL(publicUrl);
+		if ((await names.addresses(hostname)).kind === 'none') return skipped(`${hostname} does not exist`);
+		return warning(`${silence}: ${whyUnreachable(code)}`);
 	}
 }
 
-/** The cause behind the error of `fetch`, which always says "fetch failed". */
+function isUnnamed(code: string): boolean {
+	return code === 'ENOTFOUND' || code === 'EAI_AGAIN';
+}
+
+/** The cause behind the error of `fetch`, which always says "fetch failed"; of several tried addresses the first one's. */
 function causeOf(error: unknown): unknown {
-	return error instanceof Error && error.cause !== undefined ? error.cause : error;
+	const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+	return cause instanceof AggregateError && cause.errors.length > 0 ? cause.errors[0] : cause;
+}
+
+function codeOf(error: unknown): string {
+	return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
