@@ -20,6 +20,14 @@ export interface Guided {
 	command: OwnCommand;
 }
 
+interface Server {
+	url: string;
+	/** Null: none is needed. */
+	password: string | null;
+	/** Its certificate authority; null: those of this machine. */
+	ca: string | null;
+}
+
 /** Settings that are there already are what Enter alone answers. Throws as prompts do. */
 export async function guideInit(cx: CommandContext): Promise<Guided> {
 	const target = cx.settings.target.target();
@@ -30,11 +38,16 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 	const sender = (await cx.ask('Sender address:', { check })).trim();
 	const server = await askServer(cx, now);
 	const url = await checkOf('url');
-	const publicUrl = await cx.ask('Public URL of this service, for links in mails (Enter: later):', {
-		...(now['public_url'] !== undefined && { initial: now['public_url'] }),
+	const known = now['public_url'];
+	const later = known === undefined ? ' (Enter: later)' : '';
+	const publicUrl = await cx.ask(`Public URL of this service, for links in mails${later}:`, {
+		...(known !== undefined && { initial: known }),
 		check: async (text) => (text === '' ? null : url(text)),
 	});
-	const zone = await cx.search('Time zone:', zonesFrom(now['time_zone'] ?? timeZoneOf(cx.settings)));
+	const zone = await cx.search(
+		'Time zone (days of reports are counted in it):',
+		zonesFrom(now['time_zone'] ?? timeZoneOf(cx.settings)),
+	);
 	const kept = await askRetention(cx, now);
 	const values = {
 		...server,
@@ -70,7 +83,10 @@ export async function sayDns(cx: CommandContext): Promise<void> {
 		const findings = await runChecks({ checks: dns, signal: cx.signal, onDone: () => {} });
 		for (const { level, message, fix } of findings)
 			if (level === 'warning' || level === 'problem')
-				await cx.note([`DNS: ${message}`, ...(fix === null ? [] : [`  ${fix}`])]);
+				await cx.note([
+					`DNS: ${message}`,
+					...(fix === null ? [] : fix.split('\n').map((step) => `  ${step}`)),
+				]);
 		await cx.hint([mailctl('doctor'), ' looks at the DNS and all else again']);
 	} finally {
 		await close();
@@ -85,7 +101,8 @@ async function askServer(
 	const { normalOf } = await import('../../connect/local.js');
 	let initial = now['smtp_url'];
 	for (;;) {
-		const typed = await cx.ask('Mail server, smtp[s]://USER@HOST:PORT (Enter: later):', {
+		const later = initial === undefined ? ' (Enter: later)' : '';
+		const typed = await cx.ask(`Mail server, smtp[s]://USER@HOST:PORT${later}:`, {
 			...(initial !== undefined && { initial }),
 			check: whyNoServer,
 		});
@@ -93,17 +110,25 @@ async function askServer(
 		const url = await normalOf('smtp_url', typed);
 		const password = await askPassword(cx, url, now);
 		const values = { smtp_url: url, ...(password !== null && { smtp_password: password }) };
-		const refused = await tryServer(cx, url, password, now['smtp_ca'] ?? null);
-		if (refused === null) return values;
-		await cx.note(refused);
-		const next = await cx.choose('What now?', [
-			{ name: 'change the address or the password', value: 'again' },
-			{ name: 'keep it as it is', value: 'keep' },
-			{ name: 'no mail server for now', value: 'none' },
-		]);
+		const next = await tryUntilDecided(cx, { url, password, ca: now['smtp_ca'] ?? null });
 		if (next === 'keep') return values;
 		if (next === 'none') return {};
 		initial = url;
+	}
+}
+
+async function tryUntilDecided(cx: CommandContext, server: Server): Promise<'keep' | 'change' | 'none'> {
+	for (;;) {
+		const refused = await tryServer(cx, server);
+		if (refused === null) return 'keep';
+		await cx.note(refused);
+		const next = await cx.choose<'change' | 'again' | 'keep' | 'none'>('What now?', [
+			{ name: 'change the address or the password', value: 'change' },
+			{ name: 'try it again', value: 'again' },
+			{ name: 'keep it as it is', value: 'keep' },
+			{ name: 'no mail server for now', value: 'none' },
+		]);
+		if (next !== 'again') return next;
 	}
 }
 
@@ -156,17 +181,12 @@ async function askRetention(
 }
 
 /** The reason why it takes no mail from here; null: it does. */
-async function tryServer(
-	cx: CommandContext,
-	smtpUrl: string,
-	smtpPassword: string | null,
-	smtpCa: string | null,
-): Promise<string | null> {
+async function tryServer(cx: CommandContext, { url, password, ca }: Server): Promise<string | null> {
 	const { smtpOf, testSmtp } = await import('../../connect/mail.js');
 	const { value: timeoutMs } = cx.settings.timeoutMs;
 	const timeout = AbortSignal.timeout(timeoutMs);
 	const signal = AbortSignal.any([cx.signal, timeout]);
-	const settings = smtpOf({ smtpUrl, smtpPassword, smtpCa });
+	const settings = smtpOf({ smtpUrl: url, smtpPassword: password, smtpCa: ca });
 	const progress = cx.progress(`trying ${settings.host}:${settings.port}`, null);
 	const test = await testSmtp(settings, { trace: cx.trace, signal }).finally(() => progress.stop());
 	cx.signal.throwIfAborted();

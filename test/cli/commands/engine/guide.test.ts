@@ -1,9 +1,10 @@
 /** `engine init` at a terminal: asks for each setting, tries the mail server, and leaves no database behind when it is left. */
+import { Resolver } from 'node:dns/promises';
 import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { cli } from '../../../support/cli.js';
 import { startSmtpSink } from '../../../support/smtp-sink.js';
 import { typing } from '../../../support/typing.js';
@@ -37,7 +38,7 @@ describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns
 				['What now?', ''],
 				['Mail server', url],
 				['Public URL', 'https://mail.example.com'],
-				['Time zone:', 'osl', 'all'],
+				['Time zone', 'osl', 'all'],
 				['❯ Europe/Oslo', ''],
 				['How long to keep messages', ''],
 			],
@@ -64,8 +65,50 @@ describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns
 	});
 });
 
+it('engine init tells a fix of several steps a line each', async () => {
+	const unknown = Object.assign(new Error('queryTxt ENOTFOUND'), { code: 'ENOTFOUND' });
+	const looked = vi.spyOn(Resolver.prototype, 'resolveTxt').mockRejectedValue(unknown);
+	onTestFinished(() => looked.mockRestore());
+	const { db, result } = await guided(
+		[sender, ['Mail server', ''], ['Public URL', ''], ['Time zone', ''], ['How long', '']],
+		120,
+	);
+	expect(result.stderr).toContain(
+		`  mailctl --db ${db} senders add ADDRESS\n  mailctl --db ${db} senders remove news@example.com\n`,
+	);
+});
+
+it('engine init tries a mail server again, and speaks of Enter only where it means later', async () => {
+	let isBusy = true;
+	const sink = await startSmtpSink({ onConnect: (_, accept) => accept(isBusy ? new Error('busy') : null) });
+	const url = `smtp://127.0.0.1:${sink.port}`;
+	const { run, result } = await guided(
+		[
+			sender,
+			['PORT (Enter: later):', url],
+			['What now?', ''],
+			[`PORT: (${url})`, ''],
+			['What now?', '\x1b[B', 'all'],
+			[
+				'❯ try it again',
+				async () => {
+					isBusy = false;
+					return '';
+				},
+			],
+			['takes mail from here', async () => ''],
+			['Time zone (days of reports are counted in it):', ''],
+			['How long', ''],
+		],
+		120,
+	);
+	await sink.close();
+	expect(result).toMatchObject({ code: 0, stderr: expect.stringContaining('busy') });
+	expect((await run(['engine', 'settings', 'get', 'smtp_url'])).stdout).toContain(url);
+});
+
 it('engine init keeps messages for good where that is the answer', async () => {
-	const questions: Answers = [sender, ['Mail server', ''], ['Public URL', ''], ['Time zone:', '']];
+	const questions: Answers = [sender, ['Mail server', ''], ['Public URL', ''], ['Time zone', '']];
 	const { run, result } = await guided(
 		[...questions, ['older ones are deleted, figures stay', `${'\x7f'.repeat(4)}none`]],
 		120,
@@ -82,7 +125,7 @@ describe('engine init that is left', () => {
 		['Password of ann', [sender, ['Mail server', 'smtp://ann@127.0.0.1:1']]],
 		['What now?', [sender, ['Mail server', 'smtp://127.0.0.1:1']]],
 		['Public URL', [sender, ['Mail server', '']]],
-		['Time zone:', [sender, ['Mail server', ''], ['Public URL', '']]],
+		['Time zone', [sender, ['Mail server', ''], ['Public URL', '']]],
 	];
 	it.each(questions)('at "%s" leaves no database', async (question, before) => {
 		for (const key of ['\x03', '\x04']) {
@@ -109,7 +152,7 @@ it('engine init takes a server without its scheme and a sender with a name, in a
 		['Sender address:', 'Ann <news@example.com>'],
 		['Mail server', `127.0.0.1:${sink.port}`],
 		['Public URL', ''],
-		['Time zone:', ''],
+		['Time zone', ''],
 		['How long to keep messages', ''],
 	]);
 	await sink.close();
