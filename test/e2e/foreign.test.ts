@@ -415,7 +415,7 @@ describe('on a deployment that is not ours', () => {
 	it.each(
 		rows.flatMap(({ path, standing }) => (standing?.kind === 'machine' ? [{ path, ...standing }] : [])),
 	)('$path is refused: it is for the machine that owns the database', ({ argv, says }) =>
-		refused(argv, says ?? /machine that owns the database/));
+		refused(argv, says ?? /works on a database of this machine/));
 
 	it.each(
 		commands.flatMap(({ path, command }) =>

@@ -30,7 +30,7 @@ const login = command({
 	options: {
 		use: {
 			kind: 'flag',
-			summary: 'make it the default profile; the first one is, where no database of one’s own is in use',
+			summary: 'make it the default profile; the first one is, where this machine has no default database',
 		},
 		check: { kind: 'tri', summary: 'try the token before it is stored (on)' },
 	},
@@ -55,7 +55,7 @@ const login = command({
 				login: name,
 				with: { base_url: baseUrl },
 			});
-		const isDefault = options.use || config.profile === name || (await isFirst(cx, config));
+		const isDefault = options.use || config.profile === name || isFirst(cx, config);
 		const { storeLogin } = await import('../config/config-write.js');
 		await storeLogin(cx.paths, name, { baseUrl, token, isDefault });
 		const document = {
@@ -79,31 +79,9 @@ const login = command({
 	},
 });
 
-/** A login does not replace a database of this machine as the default target, unless there is nothing in it. */
-async function isFirst(cx: CommandContext, { profile, profiles }: ConfigFile): Promise<boolean> {
-	const { database } = cx.paths;
-	if (profile !== null || Object.hasOwn(profiles, builtIn)) return false;
-	return isMissingFile(database) || isEmpty(cx, database);
-}
-
-/** A command makes the default database without being asked to. A database that cannot be looked at counts as used. */
-async function isEmpty(cx: CommandContext, database: string): Promise<boolean> {
-	try {
-		const { api, local, close } = await cx.connectTo({ kind: 'local', url: database, create: false });
-		try {
-			const { lists, senders, suppressions, messages } = (await local?.status()) ?? {};
-			const counts = [lists, senders, suppressions, ...Object.values(messages ?? {})];
-			if (local === null || counts.some((count) => count !== 0)) return false;
-			if (Object.keys(await local.settings.get()).length > 0) return false;
-			const { fields, webhooks } = api;
-			const pages = [fields.page({ page_size: 1 }), webhooks.page({ page_size: 1 })];
-			return (await Promise.all(pages)).every(({ results }) => results.length === 0);
-		} finally {
-			await close();
-		}
-	} catch {
-		return false;
-	}
+/** A login does not replace a database of this machine as the default target. */
+function isFirst({ paths }: CommandContext, { profile, profiles }: ConfigFile): boolean {
+	return profile === null && !Object.hasOwn(profiles, builtIn) && isMissingFile(paths.database);
 }
 
 /** The base URL given, else that of the profile, else asked for; and the name it is kept under. */

@@ -63,13 +63,13 @@ export class NoSmtp extends Error {
 	}
 }
 
-/** A command of the machine that owns the database, called for a deployment. `path`: `engine backup`. `here`: the same on the default database, where that is there. */
+/** A command for a database of this machine, called for a deployment. `path`: `engine backup`. `here`: the same on the default database, where that is there. */
 export function onlyLocal(path: string, here: OwnCommand | null = null): UsageError {
-	return new UsageError(`${path} works on the machine that owns the database only`, {
+	return new UsageError(`${path} works on a database of this machine, and this goes to a deployment`, {
 		hint:
 			here === null
 				? 'give --db PATH, or --profile local for the default database of this machine'
-				: [here, ' is for the default database of this machine, --db PATH for another'],
+				: ['for the default database of this machine: ', here, '; for another one give --db PATH'],
 	});
 }
 

@@ -46,7 +46,7 @@ describe('mailctl worker', () => {
 		});
 	});
 
-	it('works on the machine that owns the database only', async () => {
+	it('works on a database of this machine only', async () => {
 		const project = await makeProject();
 		const { code, stderr } = await project.run(['--base-url', 'http://127.0.0.1:9', 'worker']);
 		expect(code).toBe(2);

@@ -198,7 +198,7 @@ describe('mailctl engine tokens', () => {
 		expect({ code, stderr: stripVTControlCharacters(stderr) }).toEqual({
 			code: 2,
 			stderr:
-				`error: ${path.join(' ')} works on the machine that owns the database only\n` +
+				`error: ${path.join(' ')} works on a database of this machine, and this goes to a deployment\n` +
 				'hint: give --db PATH, or --profile local for the default database of this machine\n',
 		});
 	});
@@ -209,7 +209,7 @@ describe('mailctl engine tokens', () => {
 		const words = ['engine', 'tokens', 'create', '--name', 'ci bot', '--scope', 'read'];
 		const { stderr } = await cli(['--base-url', 'http://127.0.0.1:9', ...words], { env: { HOME } });
 		expect(stderr).toContain(
-			"hint: mailctl -p local engine tokens create --name 'ci bot' --scope read is for the default database",
+			"hint: for the default database of this machine: mailctl -p local engine tokens create --name 'ci bot' --scope read; for another one give --db PATH\n",
 		);
 	});
 
