@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Finding } from '../../src/cli/doctor/model.js';
 import { cli } from '../support/cli.js';
 import { type ServedEngine, serveEngine } from '../support/served-engine.js';
 
@@ -57,5 +58,41 @@ describe('a base URL with the wrong path', () => {
 	])('is not suspected where a record is missing: mailctl %s', async (words) => {
 		const { code, stderr } = await run(words, '');
 		expect([code, stderr]).toEqual([3, expect.not.stringContaining('base URL')]);
+	});
+
+	it('is told by mailctl doctor with the right one, where a mailctl server answers at the root of the host', async () => {
+		const findings = JSON.parse((await run('doctor --only service -o json', '/api')).stdout) as Finding[];
+		expect(findings.slice(0, 2)).toEqual([
+			{
+				check: 'service.answers',
+				level: 'problem',
+				message: 'it has no /sub/lists/: this is not the service, or its base URL has a path',
+				fix: `${served.url} answers as a mailctl server: the base URL is that`,
+			},
+			{
+				check: 'service.kind',
+				level: 'skipped',
+				message: 'the service does not answer as it should',
+				fix: null,
+			},
+		]);
+	});
+
+	it('is told by mailctl login with the right one', async () => {
+		const words = ['login', `${served.url}/api`];
+		const { code, stderr } = await cli(words, { env: { MAILCTL_TOKEN: served.token } });
+		expect(code).toBe(7);
+		expect(stderr).toContain(
+			`hint: ${served.url} answers as a mailctl server: the base URL is that: mailctl login ${served.url}\n`,
+		);
+	});
+
+	it('is asked about by mailctl smoke once, at the end', async () => {
+		const { code, stderr } = await run('smoke', '/api');
+		expect(code).toBe(11);
+		expect(stderr).toContain(
+			`hint: ${served.url}/api has no lists: is the base URL right? mailctl doctor looks at it\n`,
+		);
+		expect((await run('smoke', '')).stderr).not.toContain('base URL');
 	});
 });

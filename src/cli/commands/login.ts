@@ -171,21 +171,22 @@ async function tryToken(cx: CommandContext, baseUrl: string, token: string): Pro
 		if (lacks !== null) await cx.note(lacks);
 		return service;
 	} catch (error) {
-		throw cx.signal.aborted ? error : untried(cx, baseUrl, error);
+		throw cx.signal.aborted ? error : await untried(cx, baseUrl, error);
 	} finally {
 		await close();
 	}
 }
 
 /** The error in the words of a login, with what becomes of the token. */
-function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
+async function untried(cx: CommandContext, baseUrl: string, error: unknown): Promise<unknown> {
 	const unstored = 'nothing was stored; --no-check stores a token without trying it';
 	if (!(error instanceof ApiError)) return hinted(error, [unstored]);
 	const cause = error;
 	if (error.code === 'not_found') {
 		const http = error.http !== null && { http: error.http };
 		const text = `${baseUrl} has no lists: it is not the base URL of a deployment`;
-		return hinted(new ApiError('bad_answer', text, { cause, ...http }), [unstored]);
+		const hints = [...(await atOrigin(cx, baseUrl)), unstored];
+		return hinted(new ApiError('bad_answer', text, { cause, ...http }), hints);
 	}
 	if (error.code === 'network') {
 		const look: Hint = [
@@ -199,4 +200,11 @@ function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
 	// The token was asked for, or given: that of a profile was not sent.
 	const settings = { ...cx.settings, target: { ...cx.settings.target, profile: null } };
 	return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);
+}
+
+async function atOrigin(cx: CommandContext, baseUrl: string): Promise<Hint[]> {
+	const { serverAtOrigin } = await import('../doctor/origin.js');
+	const origin = await serverAtOrigin(cx, baseUrl, cx.signal);
+	if (origin === null) return [];
+	return [[`${origin} answers as a mailctl server: the base URL is that: `, mailctl('login', origin)]];
 }

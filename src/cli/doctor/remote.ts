@@ -12,6 +12,7 @@ import { connectionChecks } from './checks/connection.js';
 import { machineChecks } from './checks/machine.js';
 import { serviceChecks } from './checks/service.js';
 import { type Check, type CheckEnvironment, ok, problem, type Verdict } from './model.js';
+import { serverAtOrigin } from './origin.js';
 
 type RemoteTarget = Extract<Target, { kind: 'remote' }>;
 
@@ -45,7 +46,10 @@ export async function remoteChecks(
 			{ name: 'config.token', run: async () => token },
 			...connectionChecks(way, environment),
 			...serviceChecks(
-				{ exchange, hasToken, clock: cx.clock, login, replace, whyPaused: pauseOf(api) },
+				{
+					...{ exchange, hasToken, clock: cx.clock, login, replace, whyPaused: pauseOf(api) },
+					serverAtOrigin: (signal) => serverAtOrigin(cx, target.baseUrl, signal),
+				},
 				environment,
 			),
 		],

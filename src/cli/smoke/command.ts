@@ -118,7 +118,7 @@ async function publish(cx: CommandContext, options: SmokeOptions, report: SmokeR
  * failed checks (11). Thrown, so that machines read it on stderr too.
  */
 function concluded(
-	{ report, halted }: Finished,
+	{ report, halted, isElsewhere }: Finished,
 	{ signal, rights }: { signal: AbortSignal; rights: Hint | null },
 ): ExitCode {
 	const { counts, checks, leftovers } = report;
@@ -132,7 +132,10 @@ function concluded(
 	const failed = checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
 	const sweeping: Hint[] =
 		leftovers.length > 0 ? [[mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']] : [];
-	const hints = [...(rights === null ? [] : [rights]), ...sweeping];
+	const wrongBase: Hint[] = isElsewhere
+		? [[`${report.target} has no lists: is the base URL right? `, mailctl('doctor'), ' looks at it']]
+		: [];
+	const hints = [...wrongBase, ...(rights === null ? [] : [rights]), ...sweeping];
 	throw new CliError(
 		'smoke_failed',
 		exits.found,

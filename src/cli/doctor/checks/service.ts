@@ -23,6 +23,8 @@ export interface ServiceOptions {
 	replace: string;
 	/** The reason of a mailctl server for sending nothing; null: it sends. Rejects where it does not answer that. */
 	whyPaused: (signal: AbortSignal) => Promise<string | null>;
+	/** The root of the host, if a mailctl server answers there; null: it is the base URL itself, or none does. */
+	serverAtOrigin: (signal: AbortSignal) => Promise<string | null>;
 }
 
 /** The answer of a deployment, or the reason for its silence. */
@@ -47,6 +49,10 @@ export function serviceChecks(service: ServiceOptions, environment: CheckEnviron
 		const heard = await root();
 		return heard.kind === 'answer' && descriptionOf(heard.response) !== null;
 	};
+	const isElsewhere = async () => {
+		const heard = await lists();
+		return heard.kind === 'answer' && heard.response.status === 404 && !(await isOurs());
+	};
 	const asked = (judge: () => Promise<Verdict>) => async () =>
 		isOffline ? skipped('--offline asks no other machine') : judge();
 	const answered = (
@@ -60,11 +66,24 @@ export function serviceChecks(service: ServiceOptions, environment: CheckEnviron
 	const ofOurs = (judge: () => Promise<Verdict>) =>
 		asked(async () => {
 			if ((await root()).kind === 'silence') return skipped('the service does not answer');
+			if (await isElsewhere()) return skipped(unserved);
 			return (await isOurs()) ? judge() : skipped('it is not a mailctl server');
 		});
 	return [
-		{ name: 'service.answers', run: asked(async () => judgeAnswer(await lists())) },
-		{ name: 'service.kind', run: answered(root, ({ response }) => judgeKind(response)) },
+		{
+			name: 'service.answers',
+			run: asked(async () =>
+				(await isElsewhere())
+					? judgeAbsence(await service.serverAtOrigin(timeout()))
+					: judgeAnswer(await lists()),
+			),
+		},
+		{
+			name: 'service.kind',
+			run: answered(root, async ({ response }) =>
+				(await isElsewhere()) ? skipped(unserved) : judgeKind(response),
+			),
+		},
 		{
 			name: 'service.token',
 			run: answered(lists, async ({ response }) =>
@@ -104,11 +123,7 @@ function judgeAnswer(heard: Heard): Verdict {
 			`it redirects to ${short(headers['location'] ?? 'another place')}`,
 			'give that place as the base URL',
 		);
-	if (status === 404)
-		return problem(
-			'it has no /sub/lists/: this is not the service, or its base URL has a path',
-			'look at the base URL',
-		);
+	if (status === 404) return judgeAbsence(null);
 	if (status === 429) return warning('it answers 429: it is asked too often just now', 'try again later');
 	// A refusal shows that the server knows tokens.
 	if (status === 401 || status === 403) return ok(`it answers ${status}`);
@@ -120,6 +135,14 @@ function judgeAnswer(heard: Heard): Verdict {
 			'look at the base URL',
 		);
 	return ok(`it answers ${status}`);
+}
+
+/** `origin`: where a mailctl server answers in its place. */
+function judgeAbsence(origin: string | null): Verdict {
+	return problem(
+		'it has no /sub/lists/: this is not the service, or its base URL has a path',
+		origin === null ? 'look at the base URL' : `${origin} answers as a mailctl server: the base URL is that`,
+	);
 }
 
 function judgeKind(response: WireResponse): Verdict {
@@ -143,7 +166,7 @@ function judgeToken(
 		return problem(`it wants a token, and there is none (${status})`, login);
 	if (status === 403 && isOurs) return warning('the token is accepted, and may not read lists (403)');
 	if (status === 401 || status === 403) return problem(`the token is refused (${status})`, replace);
-	if (status >= 300 || !isPage(response)) return skipped('the service does not answer as it should');
+	if (status >= 300 || !isPage(response)) return skipped(unserved);
 	return ok(hasToken ? 'the token is accepted' : 'it wants no token');
 }
 
@@ -152,6 +175,8 @@ export function judgePace(durationMs: number): Verdict {
 	const says = `one small call took ${Math.round(durationMs)} ms`;
 	return durationMs > 2_000 ? warning(`${says}: everything will be slow`) : ok(says);
 }
+
+const unserved = 'the service does not answer as it should';
 
 const slack: Micros = 300 * microsPerSecond;
 
