@@ -2,6 +2,7 @@
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { Connection } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
 import type { Refused } from '../../verbs/refusals.js';
 
 const setting = 'allow_private_webhooks';
@@ -22,15 +23,17 @@ export function allowPrivateTargets(local: Connection['local']): Hint {
 	return local === null ? [command, ', on the machine that owns the database,'] : command;
 }
 
-/** Asks a person to allow private targets, on a database of this machine that refuses them; else the refusal has a hint. */
+/** Allows private targets by consent, on a database of this machine that refuses them. Throws `UsageError` where a script gives none. */
 export async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
 	const { local } = await cx.connection();
-	if (local === null || !cx.canAsk) return;
+	if (local === null) return;
 	if ((await local.settings.get())[setting] === 'true') return;
 	const why =
 		`This database refuses webhooks to private addresses, such as that of this machine. The setting ${setting} allows ` +
 		'them, for all its webhooks, until it is unset.';
-	await cx.agree(why, 'Set it to true?');
+	if (cx.globals.yes !== true && !cx.canAsk)
+		throw new UsageError(`this will set ${setting} to true`, { hint: 'add --yes to agree' });
+	if (cx.globals.yes !== true) await cx.agree(why, 'Set it to true?');
 	await local.settings.set({ [setting]: 'true' });
 	await cx.hint([mailctl('engine', 'settings', 'unset', setting), ' refuses them again']);
 }

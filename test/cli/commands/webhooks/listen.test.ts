@@ -231,12 +231,16 @@ describe('a receiver of notifications on this machine', () => {
 			expect(await setting()).toBe('\n');
 		});
 
-		it('names the command in a script', async () => {
-			const { code, stderr } = await project.run([...words, '--yes']);
-			expect(code).toBe(5);
-			expect(stderr).toContain(
-				`hint: mailctl --db ${project.db} engine settings set allow_private_webhooks true allows them`,
-			);
+		it('is refused to a script before anything else, until it agrees', async () => {
+			const { code, stderr } = await project.run(words);
+			expect([code, stderr]).toEqual([
+				2,
+				'error: this will set allow_private_webhooks to true\nhint: add --yes to agree\n',
+			]);
+			expect(await setting()).toBe('\n');
+			const agreed = await project.run([...words, '--yes']);
+			expect([agreed.code, agreed.stderr]).toEqual([12, expect.stringContaining('registered webhooks')]);
+			expect(await setting()).toBe('true\n');
 		});
 	});
 
@@ -286,7 +290,7 @@ describe('a receiver of notifications on this machine', () => {
 			expect((await project.run(['webhooks', 'listen', ...argv])).code).toBe(2);
 		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'false']);
 		const { code, stderr } = await project.run(['webhooks', 'listen', '--register', '--wait', '1s']);
-		expect(code).toBe(5);
+		expect(code).toBe(2);
 		expect(stderr).toContain('allow_private_webhooks');
 	});
 });
