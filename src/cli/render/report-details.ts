@@ -127,7 +127,7 @@ function hourLines({ hours }: ReportDetails, options: ChartOptions): string[] {
 }
 
 function section(title: string, rows: readonly Row[], { width }: Pick<ChartOptions, 'width'>): string[] {
-	return rows.length === 0 ? [] : ['', title, ...table(rows, { width }).map((line) => shorten(line, width))];
+	return rows.length === 0 ? [] : ['', title, ...table(rows, { width })];
 }
 
 /** Columns two blanks apart, below a margin of two; closer on a terminal that is too narrow for that. */
@@ -144,11 +144,16 @@ function table(rows: readonly Row[], { width }: Pick<ChartOptions, 'width'>): st
 	);
 	const lines = ({ margin, gap }: { margin: string; gap: string }) =>
 		cells.map((row) => {
-			const padded = row.map(({ text, align }, at) =>
-				at === row.length - 1 && align === 'left' ? text : pad(text, widths[at] ?? 0, align),
-			);
-			return `${margin}${padded.join(gap)}`.trimEnd();
+			const numbers = row.slice(0, -1).map(({ text, align }, at) => pad(text, widths[at] ?? 0, align));
+			const before = margin + [...numbers, ''].join(gap);
+			const last = row.at(-1) ?? { text: '', align: 'left' };
+			// The last text gives way alone: from the middle of a whole line a number would go.
+			const isText = last.align === 'left';
+			const end = isText
+				? shorten(last.text, width - widthOf(before))
+				: pad(last.text, widths.at(-1) ?? 0, 'right');
+			return `${before}${end}`.trimEnd();
 		});
-	const wide = lines({ margin: '  ', gap: '  ' });
-	return wide.every((line) => widthOf(line) <= width) ? wide : lines({ margin: '', gap: ' ' });
+	const wide = widths.reduce((total, one) => total + one + 2, 0);
+	return wide <= width ? lines({ margin: '  ', gap: '  ' }) : lines({ margin: '', gap: ' ' });
 }
