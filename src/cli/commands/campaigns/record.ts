@@ -117,7 +117,7 @@ export const listColumns: Columns<CampaignRecord> = [
 	column('sent', 'SENT', count),
 	column('opened', 'OPENED', { ...count, isOptional: true }),
 	column('clicked', 'CLICKED', { ...count, isOptional: true }),
-	column('bounced', 'BOUNCED', { ...count, isOptional: true }),
+	column('bounced', 'BOUNCED', count),
 	column('subject', 'SUBJECT', { wide: true }),
 	column('list_id', 'LIST', { wide: true, align: 'right' }),
 	column('unsubscribed', 'UNSUBSCRIBED', { wide: true, ...count }),
