@@ -120,8 +120,9 @@ async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
 	try {
 		return await write();
 	} catch (cause) {
-		const [code, why] = refusalOf(cause) ?? [];
-		if (code === undefined) throw cause;
+		const refusal = refusalOf(cause, path);
+		if (refusal === null) throw cause;
+		const { code, why } = refusal;
 		const hint = code === 'disk_full' ? otherDisk : null;
 		throw new TableError(code, `${path} cannot be written: ${why}`, {
 			cause,
@@ -140,25 +141,30 @@ async function openOwn(file: string, flags: string): Promise<FileHandle> {
 	return opened;
 }
 
-type Refusal = readonly [code: 'unreadable' | 'disk' | 'disk_full', why: string];
+interface Refusal {
+	code: 'unreadable' | 'disk' | 'disk_full';
+	why: string;
+}
 
-const noPlace: Refusal = ['unreadable', 'no folder, or no permission'];
-const full: Refusal = ['disk_full', 'no space is left on the disk'];
+const denied: Refusal = { code: 'unreadable', why: 'permission denied' };
+const full: Refusal = { code: 'disk_full', why: 'no space is left on the disk' };
 const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>([
-	['ENOENT', noPlace],
-	['ENOTDIR', noPlace],
-	['EACCES', noPlace],
-	['EPERM', noPlace],
-	['ENAMETOOLONG', ['unreadable', 'its name is too long']],
+	['EACCES', denied],
+	['EPERM', denied],
+	['ENAMETOOLONG', { code: 'unreadable', why: 'its name is too long' }],
 	['ENOSPC', full],
 	['EDQUOT', full],
-	['EROFS', ['disk', 'its file system is read-only']],
-	['EIO', ['disk', 'the disk has failed (EIO)']],
+	['EROFS', { code: 'disk', why: 'its file system is read-only' }],
+	['EIO', { code: 'disk', why: 'the disk has failed (EIO)' }],
 ]);
 
-/** Why the system lets no file be written at a place; null: for another reason. */
-export function refusalOf(error: unknown): Refusal | null {
-	return refusals.get(codeOf(error)) ?? null;
+/** Why the system lets no file be written at this path; null: for another reason. */
+export function refusalOf(error: unknown, path: string): Refusal | null {
+	const code = codeOf(error);
+	const folder = dirname(path);
+	if (code === 'ENOENT') return { code: 'unreadable', why: `there is no folder ${folder}` };
+	if (code === 'ENOTDIR') return { code: 'unreadable', why: `${folder} is no folder` };
+	return refusals.get(code) ?? null;
 }
 
 function alreadyThere(path: string): TableError {

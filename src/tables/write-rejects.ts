@@ -217,7 +217,7 @@ function notWritten(path: string, cause: unknown): TableError {
 }
 
 function noFolder(path: string, cause: unknown): TableError {
-	const [code, why] = refusalOf(cause) ?? ['unreadable', systemReason(cause)];
+	const { code, why } = refusalOf(cause, path) ?? { code: 'unreadable' as const, why: systemReason(cause) };
 	return new TableError(code, `the rejects file ${path} cannot be written: ${why}`, {
 		cause,
 		hint: '--rejects FILE names another place',

@@ -1,7 +1,7 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createOutputFile } from '../../src/tables/output-file.js';
+import { createOutputFile, refusalOf } from '../../src/tables/output-file.js';
 import { cli, makeHome } from '../support/cli.js';
 import { runProgram } from '../support/run-program.js';
 import { fill, smallDisk } from '../support/small-disk.js';
@@ -39,5 +39,28 @@ describe('a file that is written whole or not at all', () => {
 		expect(
 			await cli(['demo', '--keep', join(below, 'demo')], { env: { HOME: await makeHome() } }),
 		).toMatchObject({ code: 74, stderr: `error: ${below}: read-only file system\n` });
+	});
+
+	it('is told whether its folder is missing, is none, or denies it', async () => {
+		const folder = await makeHome();
+		const failing = (path: string) =>
+			createOutputFile(path, 'refuse').then(
+				() => null,
+				(error: Error) => error.message,
+			);
+		const missing = join(folder, 'none');
+		expect(await failing(join(missing, 'x.html'))).toBe(
+			`${missing}/x.html cannot be written: there is no folder ${missing}`,
+		);
+		const file = join(folder, 'file');
+		writeFileSync(file, '');
+		expect(await failing(join(file, 'x.html'))).toBe(
+			`${file}/x.html cannot be written: ${file} is no folder`,
+		);
+		const denied = Object.assign(new Error('open'), { code: 'EACCES' });
+		expect(refusalOf(denied, join(folder, 'x.html'))).toEqual({
+			code: 'unreadable',
+			why: 'permission denied',
+		});
 	});
 });

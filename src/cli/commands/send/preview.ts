@@ -194,7 +194,7 @@ async function writeNew(path: string, bytes: Buffer): Promise<void> {
 		await rm(path, { force: true }).catch(() => undefined);
 		const { otherDisk, refusalOf } = await import('../../../tables/output-file.js');
 		throw new CliError('disk', 74, `--eml: ${path} cannot be written: ${systemReason(cause)}`, {
-			...(refusalOf(cause)?.[0] === 'disk_full' && { hint: otherDisk }),
+			...(refusalOf(cause, path)?.code === 'disk_full' && { hint: otherDisk }),
 			cause,
 		});
 	});

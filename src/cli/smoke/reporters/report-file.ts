@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { access, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { systemReason } from '../../../api/errors.js';
+import { refusalOf } from '../../../tables/output-file.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 
 /** `W_OK` of POSIX: may be written. */
@@ -12,8 +14,9 @@ export async function assertWritable(path: string): Promise<void> {
 	const folder = dirname(path);
 	try {
 		await access(folder, writable);
-	} catch {
-		throw new UsageError(`--report-file ${path}: the folder ${folder} is not there or cannot be written to`);
+	} catch (cause) {
+		const why = refusalOf(cause, path)?.why ?? systemReason(cause);
+		throw new UsageError(`--report-file ${path} cannot be written: ${why}`, { cause });
 	}
 	const found = await stat(path).catch(() => null);
 	if (found?.isDirectory() === true) throw new UsageError(`--report-file ${path} is a folder`);

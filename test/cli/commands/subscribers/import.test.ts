@@ -488,7 +488,7 @@ describe('mailctl subscribers import', () => {
 		expect(await run(['subscribers', 'import', path, '-l', '1', '--rejects', rejects])).toMatchObject({
 			code: 2,
 			stderr: expect.stringMatching(
-				/error: the rejects file .* cannot be written: no folder, or no permission\nhint: --rejects FILE names another place\n$/,
+				/error: the rejects file .* cannot be written: there is no folder \S+\/none\nhint: --rejects FILE names another place\n$/,
 			),
 		});
 	});
