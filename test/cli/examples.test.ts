@@ -55,6 +55,9 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 		['engine', 'settings', 'set', 'allow_private_webhooks', 'true'],
 		['webhooks', 'update', '3', '--url', '{target}'],
 	],
+	'mailctl webhooks listen --register --test --once': [
+		['engine', 'settings', 'set', 'allow_private_webhooks', 'true'],
+	],
 	'mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json': [
 		['engine', 'settings', 'set', 'allow_private_webhooks', 'true'],
 	],
