@@ -262,7 +262,7 @@ export async function assertResults(path: string | undefined, of: ResultsOf): Pr
 	if (there !== null && !there.isFile() && !there.isDirectory()) return;
 	if (there?.isFile()) {
 		await assertNoInput(path, of.inputs);
-		if (there.size > 0 && !(await isOfJob(path, await of.marks())))
+		if (there.size > 0 && !((await isOfJob(path, await of.marks())) || (await hasNothingSent(path))))
 			throw new UsageError(`${flag}: ${path} is there already${end}`, {
 				hint: 'give another file, or move that one away',
 			});
@@ -321,5 +321,28 @@ async function isOfJob(path: string, marks: readonly string[]): Promise<boolean>
 		return text === head || (text.startsWith(head) && marks.some((mark) => text.includes(mark)));
 	} finally {
 		await file.close();
+	}
+}
+
+const unsent: ReadonlySet<string> = new Set<ResultLine['state']>([
+	'canceled',
+	'rejected',
+	'suppressed',
+	'left_out',
+]);
+
+/** Results of a campaign that was refused and dropped: the mended one, which has its name, replaces them. */
+async function hasNothingSent(path: string): Promise<boolean> {
+	const { openTable } = await import('../../../tables/read-table.js');
+	const table = await openTable(path, { encoding: 'utf-8', delimiter: ',' }).catch(() => null);
+	if (table === null) return false;
+	try {
+		if (table.header.join() !== resultColumns.join()) return false;
+		const [id, state] = [resultColumns.indexOf('id'), resultColumns.indexOf('state')];
+		for await (const row of table.rows)
+			if (row.kind !== 'row' || row.cells[id] !== '' || !unsent.has(row.cells[state] ?? '')) return false;
+		return true;
+	} finally {
+		await table.close();
 	}
 }

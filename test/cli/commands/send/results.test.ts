@@ -1,6 +1,6 @@
 // Where `--results` may point, and what is left alone there.
 import { spawn } from 'node:child_process';
-import { mkdir, readdir, readFile, readlink, stat, symlink } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -131,6 +131,21 @@ describe('mailctl send --results', () => {
 		const other = await project.run([...send(results), '--job', 'two']);
 		expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('is there already')]);
 		expect(await project.json(['send', 'status'])).toHaveLength(1);
+	});
+
+	it('goes over those of a campaign that was refused and sent nothing, and over no message', async () => {
+		const results = join(project.folder, 'r.csv');
+		await writeFile(people, 'email\nann@example.com\nnobody\n');
+		const refused = await project.run([...send(results), '--job', 'one']);
+		expect([refused.code, await readFile(results, 'utf8')]).toEqual([
+			2,
+			expect.stringContaining(',canceled,'),
+		]);
+		await writeFile(people, 'email\nann@example.com\n');
+		await project.json([...send(results), '--job', 'one']);
+		expect(await readFile(results, 'utf8')).toContain(',sent,');
+		const other = await project.run([...send(results), '--job', 'two']);
+		expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('is there already')]);
 	});
 
 	it('has the same columns for rows, a list and single messages', async () => {
