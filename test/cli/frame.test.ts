@@ -130,6 +130,16 @@ describe('the command line', () => {
 		[['--zzzz', 'f'], "unknown option '--zzzz'", 'mailctl --help'],
 		[['-q', 'lits'], 'unknown command "lits"', 'did you mean lists?'],
 		[['lists', 'list', '--deadline', '30d'], '--deadline: "30d" is too long', 'at most 24d'],
+		[
+			['lists', 'list', '--timeout', '0s'],
+			'--timeout: "0s" leaves no time',
+			'without it there is the default',
+		],
+		[
+			['lists', 'list', '--deadline', '0ms'],
+			'--deadline: "0ms" leaves no time',
+			'without it there is the default',
+		],
 		[['lists', 'list', '--timeout', '5'], '--timeout: "5" is no duration', 'durations: 500ms 30s 5m 2h 7d'],
 	] as const)('refuses %j with exit 2', async (argv, message, hint) => {
 		const { code, stdout, stderr } = await cli(argv, { connect: connectTo([]) });

@@ -6,7 +6,7 @@ import { canParseUrl } from '../../api/schema/url.js';
 import { shownDatabase } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
 import { type Format, isMachine, isOn, parseFormat, type RawGlobals } from '../frame/globals.js';
-import { parseDuration, parseInteger, parseMoment, parseTimeZone } from '../frame/values.js';
+import { parseInteger, parseLimit, parseMoment, parseTimeZone } from '../frame/values.js';
 import { type ConfigFile, type Paths, type Profile, readToken } from './config.js';
 import { chooseTarget, type TargetChoice } from './target.js';
 
@@ -70,16 +70,10 @@ export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, p
 		profile: own,
 		output: pick(outputFlag(raw), 'MAILCTL_OUTPUT', selected.output, null, parseFormat),
 		color: pick(colorFlag(raw), null, selected.color, 'auto', parseColor),
-		timeoutMs: pick(
-			flag('--timeout', raw.timeout),
-			'MAILCTL_TIMEOUT',
-			selected.timeout,
-			30_000,
-			parseDuration,
-		),
+		timeoutMs: pick(flag('--timeout', raw.timeout), 'MAILCTL_TIMEOUT', selected.timeout, 30_000, parseLimit),
 		retries: pick(flag('--retries', raw.retries), 'MAILCTL_RETRIES', selected.retries, 3, parseRetries),
 		deadline: pick(flag('--deadline', raw.deadline), null, undefined, null, (text, name) => ({
-			ms: parseDuration(text, name),
+			ms: parseLimit(text, name),
 			text,
 		})),
 		input: resolveInput(raw, env),

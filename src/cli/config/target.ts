@@ -9,7 +9,7 @@ import type { Target } from '../frame/connection.js';
 import { onlyLocal, UsageError } from '../frame/errors.js';
 import { parseFormat, type RawGlobals } from '../frame/globals.js';
 import { didYouMean } from '../frame/help.js';
-import { parseDuration, parseTimeZone } from '../frame/values.js';
+import { parseLimit, parseTimeZone } from '../frame/values.js';
 import type { ConfigFile, Paths, Profile } from './config.js';
 import type { Env, Origin } from './settings.js';
 
@@ -57,7 +57,7 @@ export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, path
 /** Checks of a stored setting beyond its type: when it is set, not only when it is used. */
 export function checkSetting(key: keyof Profile, text: string, profile: Profile, name: string): void {
 	if (key === 'output') parseFormat(text);
-	if (key === 'timeout') parseDuration(text, key);
+	if (key === 'timeout') parseLimit(text, key);
 	if (key === 'timeZone') parseTimeZone(text, key);
 	if (key === 'baseUrl') remoteTarget(text, key);
 	if (key === 'db') assertDatabaseName(text, key);

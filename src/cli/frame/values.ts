@@ -19,6 +19,14 @@ export function parseDuration(text: string, flag: string): number {
 	return ms;
 }
 
+/** A duration in which something has to be done: nothing is done in none. */
+export function parseLimit(text: string, flag: string): number {
+	const ms = parseDuration(text, flag);
+	if (ms === 0)
+		throw new UsageError(`${flag}: "${text}" leaves no time`, { hint: 'without it there is the default' });
+	return ms;
+}
+
 /** The duration as `parseDuration` reads it, in its largest whole unit. */
 export function durationWord(ms: number): string {
 	const [unit = 'ms', factor = 1] = Object.entries(unitsMs).findLast(([, one]) => ms % one === 0) ?? [];
