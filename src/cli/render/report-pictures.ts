@@ -7,6 +7,7 @@ import { escapeHtml } from '../../api/html.js';
 import type { ListGrowth, ReportDetails } from '../../api/reports.js';
 import { noOpens } from './chart.js';
 import { clean } from './clean.js';
+import { counted } from './plurals.js';
 import type { SavedReport } from './saved-report.js';
 
 use([BarChart, HeatmapChart, LineChart, GridComponent, LegendComponent, VisualMapComponent, SVGRenderer]);
@@ -59,13 +60,26 @@ export function pictureOf(saved: SavedReport): string {
 	const drawn = chartOf(saved);
 	const hours = saved.chart === 'heat' ? `: ${drawn?.label}` : '';
 	const title = escapeHtml(clean(saved.title + hours));
-	return withoutProperties(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + 44}" role="img" aria-label="${title}">
+	return withoutProperties(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + headHeight}" role="img" aria-label="${title}">
 <style>${darkOnly()}</style>
-<rect width="${width}" height="${height + 44}" fill="var(--paper)"/>
-<text x="16" y="28" font-family="sans-serif" font-size="17" fill="var(--ink)">${title}</text>
-<g transform="translate(0 44)">${drawn?.svg ?? ''}</g>
+<rect width="${width}" height="${height + headHeight}" fill="var(--paper)"/>
+<text x="16" y="21" font-family="sans-serif" font-size="17" fill="var(--ink)">${title}</text>
+<text x="16" y="38" font-family="sans-serif" font-size="12" fill="var(--soft)">${escapeHtml(clean(scopeOf(saved)))}</text>
+<g transform="translate(0 ${headHeight})">${drawn?.svg ?? ''}</g>
 </svg>
 `);
+}
+
+/** Of the title and the line below it. */
+const headHeight = 44;
+
+/** `2026-11-01 to 2026-11-07 (Europe/Oslo)`; of a heat map the scale too. */
+function scopeOf({ chart, days, detailed }: SavedReport): string {
+	const [first, last] = [days[0]?.date, days.at(-1)?.date];
+	const range = first === undefined ? '' : first === last ? first : `${first} to ${last}`;
+	const zone = detailed === null ? '' : ` (${detailed.details.time_zone})`;
+	const top = chart === 'heat' ? mostOf(detailed?.details.week ?? []) : 0;
+	return `${range}${zone}${top === 0 ? '' : `; the darkest hour: ${counted(top, 'open')}`}`;
 }
 
 /** Programs that make a PNG or a PDF of it know attributes, and neither custom properties nor media. */
@@ -110,7 +124,7 @@ const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
 /** Opens by hour of the week; the darker, the more. */
 export function weekPicture(week: ReportDetails['week']): string {
-	const top = week.reduce((max, { opened }) => Math.max(max, opened), 0);
+	const top = mostOf(week);
 	if (top === 0) return sentencePicture(noOpens);
 	return drawn(size.height, {
 		grid: { left: 44, right: 12, top: 12, bottom: 28 },
@@ -129,6 +143,10 @@ export function weekPicture(week: ReportDetails['week']): string {
 		],
 		visualMap: { show: false, min: 0, max: top, dimension: 2, inRange: {} },
 	});
+}
+
+function mostOf(week: ReportDetails['week']): number {
+	return week.reduce((max, { opened }) => Math.max(max, opened), 0);
 }
 
 /** In place of a picture of nothing. */

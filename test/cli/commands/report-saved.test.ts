@@ -80,6 +80,8 @@ describe('a saved report', () => {
 		);
 		expect(new Set([bars, line, heat]).size).toBe(3);
 		expect(heat).toMatch(/: opens by weekday and hour<.*>Mon<.*>Sun</s);
+		expect(bars).toContain('>2026-11-07 (UTC)<');
+		expect(heat).toContain('>2026-11-07 (UTC); the darkest hour: 1 open<');
 	});
 
 	it('says so where the chart is of opens and nobody opened', async () => {
