@@ -133,6 +133,7 @@ describe('mailctl why', () => {
 		expect(await leftOut('ann@example.com')).toMatchObject([
 			{ key: 'november', state: 'released', code: 'inactive', error: 'inactive (HARDBOUNCED)' },
 		]);
+		expect((await why('ann@example.com')).stdout).toMatch(/ november \([\w-]+\): inactive \(HARDBOUNCED\)$/m);
 		expect(await leftOut('eve@example.com')).toMatchObject([
 			{ key: 'november', code: 'inactive', error: 'inactive' },
 		]);

@@ -119,7 +119,5 @@ function hintOf(against: Against | null, address: string): Hint | null {
 	if (against === null) return null;
 	if (against.date_erased !== null)
 		return ['if the person joins again: ', mailctl('subscribers', 'erase', address, '--lift')];
-	return against.reasons.length === 0
-		? mailctl('subscribers', 'find', address)
-		: mailctl('suppressions', 'list', '--email', address);
+	return against.reasons.length === 0 ? mailctl('subscribers', 'find', address) : mailctl('why', address);
 }

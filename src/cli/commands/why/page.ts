@@ -75,7 +75,9 @@ function suppressionLine(
 }
 
 function leftOutLine({ key, campaign, date_created, code, error }: LeftOut, times: Times): string {
-	return `${times.text(date_created)} ${key} (${campaign}): ${error === null ? code : `${code}, ${error}`}`;
+	// Most errors begin with the word that the code is.
+	const why = error === null || error.startsWith(code) ? (error ?? code) : `${code}, ${error}`;
+	return `${times.text(date_created)} ${key} (${campaign}): ${why}`;
 }
 
 /** A page that fits a screen tells the history of the newest message, and of those that did not leave. */

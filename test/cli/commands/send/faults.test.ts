@@ -85,7 +85,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 			answer: { messages: [], result: true, messages_created: 0 },
 			said: [
 				{ note: 'no message was made to gone@example.com: suppressed (HARDBOUNCED)' },
-				{ hint: `mailctl --db ${project.db} suppressions list --email gone@example.com` },
+				{ hint: `mailctl --db ${project.db} why gone@example.com` },
 			],
 		});
 		const seen = await project.run([...hello, '--to', 'gone@example.com'], {
@@ -96,7 +96,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 			9,
 			'',
 			'no message was made to gone@example.com: suppressed (HARDBOUNCED)\n' +
-				`hint: mailctl --db ${project.db} suppressions list --email gone@example.com\n`,
+				`hint: mailctl --db ${project.db} why gone@example.com\n`,
 		]);
 		expect((await project.run([...hello, '--to', 'gone@example.com', '-q'])).stderr).toBe('');
 		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 50 } });
