@@ -74,13 +74,13 @@ const mostNamed = 8;
 /** What an empty editor does not say: the variables of the text. The columns of a table are known later. */
 export async function sayVariables(
 	cx: CommandContext,
-	{ list, to, bulk, transactional }: SendOptions,
+	{ list, csv, to, bulk, transactional }: SendOptions,
 ): Promise<void> {
-	const isBulk = bulk || (list.length > 0 && !transactional);
+	const isBulk = bulk || ((list.length > 0 || csv !== undefined) && !transactional);
 	const fields = list.length + to.length > 0 ? ((await fieldsOf(cx)) ?? []) : [];
 	const named = ['name', 'email', ...fields.slice(0, mostNamed)].map((name) => `#${name}#`);
 	const more = fields.length > mostNamed ? ` and ${fields.length - mostNamed} more fields` : '';
-	const link = isBulk ? '; #unsubscribe_url# is the link to unsubscribe' : '';
+	const link = isBulk ? '; #unsubscribe_url# is the link to unsubscribe: put it in' : '';
 	await cx.note(`variables: ${named.join(', ')}${more}; #name|friend# has a default${link}`);
 }
 

@@ -599,7 +599,7 @@ describe('send with something given', () => {
 		);
 		await sink.close();
 		expect(shown).toContain(
-			'variables: #name#, #email#, #city#; #name|friend# has a default; #unsubscribe_url# is the link to unsubscribe\n',
+			'variables: #name#, #email#, #city#; #name|friend# has a default; #unsubscribe_url# is the link to unsubscribe: put it in\n',
 		);
 	});
 
