@@ -87,7 +87,8 @@ async function nearlyUtf8(
 /** A name may show that it is NDJSON; the bytes show other formats. */
 function sniffOptions(name: string, options: TableOptions, isWhole: boolean): SniffOptions {
 	const { encoding = 'auto', delimiter = 'auto' } = options;
-	return { encoding, delimiter, format: /\.(?:ndjson|jsonl)$/i.test(name) ? 'ndjson' : 'auto', isWhole };
+	const format = /\.(?:ndjson|jsonl)$/i.test(name) ? 'ndjson' : 'auto';
+	return { encoding, delimiter, format, name, isWhole };
 }
 
 function accept(name: string, sniffed: Sniffed): Extract<Sniffed, { kind: 'text' }> {

@@ -1,8 +1,8 @@
 /** Recognises files of other kinds by how they begin, with a text for the refusal. */
 
-/** The kind of a binary file ("a zip archive") with the remedy; null when no signature matches. */
-export function recognizeBinary(prefix: Buffer): string | null {
-	if (startsWith(prefix, 'PK')) return describeZip(prefix);
+/** The kind of a binary file ("a zip archive") with the remedy; null when no signature matches. `name`: of the file. */
+export function recognizeBinary(prefix: Buffer, name: string): string | null {
+	if (startsWith(prefix, 'PK')) return describeZip(prefix, name);
 	if (startsWith(prefix, '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return describeContainer(prefix);
 	return signatures.find(([magic]) => startsWith(prefix, magic))?.[1] ?? null;
 }
@@ -55,7 +55,7 @@ function describeContainer(prefix: Buffer): string {
 }
 
 /** Office documents are zip archives; the names of their first entries, stored uncompressed, distinguish them. */
-function describeZip(prefix: Buffer): string | null {
+function describeZip(prefix: Buffer, name: string): string | null {
 	if (!/^PK(?:\x03\x04|\x05\x06|\x07\x08)/.test(prefix.toString('latin1', 0, 4))) return null;
 	const names = prefix.toString('latin1', 0, 8192);
 	if (names.includes('mimetypeapplication/vnd.oasis')) return 'an OpenDocument file (.ods): save it as CSV';
@@ -64,6 +64,8 @@ function describeZip(prefix: Buffer): string | null {
 	}
 	if (/Index\/[^\0]{1,80}\.iwa|Index\.zip/.test(names))
 		return 'an Apple iWork file (.numbers): in Numbers, File > Export To > CSV';
+	if (/\.(?:xls[xmb]?|ods|numbers)$/i.test(name))
+		return 'a zip archive, which its name calls a spreadsheet: save it as CSV in the spreadsheet program';
 	return 'a zip archive: unpack it first';
 }
 

@@ -17,6 +17,8 @@ export interface SniffOptions {
 	delimiter: string;
 	/** `ndjson`: by its file name; `auto`: an object at the beginning decides. */
 	format: 'auto' | 'ndjson';
+	/** Of the file; it decides nothing that the content tells. */
+	name?: string;
 	/** The prefix is the whole source. */
 	isWhole: boolean;
 	/** Lines beyond ASCII of the whole source, where a second reading is possible. */
@@ -62,7 +64,7 @@ export const delimiters = [',', ';', '\t', '|'] as const;
 export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	if (prefix.length === 0 && options.format === 'ndjson') return noLines;
 	if (prefix.length === 0) return refuse('empty', 'is empty: it has no header', { hint: hintOfEmpty });
-	const what = isUtf32(options.encoding) ? null : recognizeBinary(prefix);
+	const what = isUtf32(options.encoding) ? null : recognizeBinary(prefix, options.name ?? '');
 	if (what !== null) return refuse('binary', `is ${what}`);
 	const found = chooseEncoding(prefix, options);
 	if ('kind' in found) return found;

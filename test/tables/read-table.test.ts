@@ -8,6 +8,7 @@ import iconv from 'iconv-lite';
 import { describe, expect, it } from 'vitest';
 import type { TableError } from '../../src/tables/finding.js';
 import { openTable } from '../../src/tables/read-table.js';
+import { recognizeBinary } from '../../src/tables/signatures.js';
 import { sniff } from '../../src/tables/sniff.js';
 import { formatCsvRow } from '../../src/tables/write-csv.js';
 import { startCpuClock } from '../support/cpu-clock.js';
@@ -336,6 +337,14 @@ describe('files that are refused, saying what they are', () => {
 		]);
 	const page =
 		'<html xmlns:o="urn:schemas-microsoft-com:office:office">\n<table><tr><td>email</td></tr></table>';
+	it('a zip is a spreadsheet by its name, where nothing in it says so', async () => {
+		const what = (name: string) => recognizeBinary(zip('people.csv'), name);
+		expect(what('people.XLSX')).toBe(
+			'a zip archive, which its name calls a spreadsheet: save it as CSV in the spreadsheet program',
+		);
+		expect(what('people.zip')).toBe('a zip archive: unpack it first');
+	});
+
 	it.each([
 		['a zip', zip('people.csv'), 'binary', 'zip archive'],
 		['an xlsx', zip('[Content_Types].xml'), 'binary', 'Excel workbook'],
