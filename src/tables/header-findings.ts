@@ -11,6 +11,7 @@ export interface HeaderFinding {
 		| 'duplicate'
 		| 'same_target'
 		| 'unknown'
+		| 'two_emails' // a second column that is called e-mail
 		| 'ambiguous'
 		| 'unknown_map_source'
 		| 'unknown_map_target'
@@ -82,6 +83,12 @@ export function findSameTargets(
 		}
 	}
 	return findings;
+}
+
+/** `first`: the one that is taken. */
+export function twoEmails(first: string, column: string): HeaderFinding {
+	const message = `the columns ${show(first)} and ${show(column)} both look like addresses`;
+	return { code: 'two_emails', column, message, suggestions: [] };
 }
 
 export function noEmail(header: readonly string[]): HeaderFinding {

@@ -15,6 +15,7 @@ import {
 	type HeaderFinding,
 	noEmail,
 	show,
+	twoEmails,
 	unknownSource,
 } from './header-findings.js';
 import { canBeJoined, type Place, partsOf } from './joined-columns.js';
@@ -115,7 +116,7 @@ export function mapHeader(header: readonly string[], options: HeaderOptions): He
 	}
 	findings.push(...findSameTargets(columns, header));
 	if (!columns.some(({ target }) => target === 'email')) findings.push(noEmail(header));
-	if (findings.length > 0) return { kind: 'refused', findings };
+	if (findings.length > 0) return { kind: 'refused', findings: namingEmails(findings, columns, header) };
 	const codeColumn = findCodeColumn(header.map(clean));
 	const isRejects = codeColumn !== null && !columns.some(({ index }) => index === codeColumn);
 	const mapping = {
@@ -126,6 +127,20 @@ export function mapHeader(header: readonly string[], options: HeaderOptions): He
 		...(isRejects && { codeColumn }),
 	};
 	return { kind: 'mapped', mapping };
+}
+
+/** Of an unknown column that is called e-mail too, the other is named. */
+function namingEmails(
+	findings: readonly HeaderFinding[],
+	columns: readonly MappedColumn[],
+	header: readonly string[],
+): HeaderFinding[] {
+	const email = columns.find(({ target }) => target === 'email');
+	return findings.map((finding) =>
+		finding.code === 'unknown' && email !== undefined && emailNames.has(fold(finding.column))
+			? twoEmails(clean(header[email.index] ?? ''), finding.column)
+			: finding,
+	);
 }
 
 function nameOf(column: string, index: number): string {

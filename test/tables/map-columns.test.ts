@@ -291,7 +291,7 @@ describe('names in other words', () => {
 	it('gives way to a plainer name, to a field of that name and to --map', () => {
 		expect(map(['email', 'Courriel'])).toMatchObject({
 			kind: 'refused',
-			findings: [{ code: 'unknown', column: 'Courriel' }],
+			findings: [{ code: 'two_emails', column: 'Courriel' }],
 		});
 		const fields = [{ variable: 'courriel', name: 'Courriel' }];
 		expect(map(['email', 'Courriel'], { fields })).toMatchObject({

@@ -101,6 +101,9 @@ function hintFor(
 		const rest = others ? ', and for the others --create-fields or --ignore-unknown' : '';
 		return `"${email}" holds e-mail addresses: --map ${shellWord(`${email}=email`)}${rest}`;
 	}
+	const second = findings.find(({ code }) => code === 'two_emails');
+	if (second !== undefined && second.column.length <= longestName)
+		return `--map ${shellWord(`${second.column}=-`)} or --ignore-unknown leaves it out; --map ${shellWord(`${second.column}=email`)} takes it, with the other one as --map COLUMN=-`;
 	const unknown = findings.find(({ code }) => code === 'unknown');
 	const known =
 		fields.length === 0 ? 'there are no fields yet' : `fields: ${fields.map((f) => f.variable).join(', ')}`;
