@@ -3,7 +3,9 @@ import { stripVTControlCharacters } from 'node:util';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
+import { isBuilt, programPath } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
+import { runProgram } from '../../support/run-program.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 import { typing } from '../../support/typing.js';
 
@@ -75,6 +77,13 @@ describe('mailctl campaigns', () => {
 		expect(await seen([...agreed, '--campaign', 'spring'])).toEqual(card);
 		expect(await seen(['campaigns', 'resume', 'spring'])).toEqual(card);
 		expect(await project.json(['campaigns', 'get', 'spring'])).toMatchObject({ list_id: 1 });
+	});
+
+	it.skipIf(!isBuilt)('that are finished answer a resumption above the card that shows them', async () => {
+		await project.json([...agreed, '--campaign', 'spring']);
+		const words = ['--db', project.db, 'campaigns', 'resume', 'spring', '-o', 'table'];
+		const { stdout } = runProgram('sh', ['-c', '"$0" "$@" 2>&1', process.execPath, programPath, ...words]);
+		expect(stdout).toMatch(/^the campaign "spring" is finished: [\s\S]*^NAME +spring$/m);
 	});
 
 	it('refuse a file for results in terms of the option that named it', async () => {
