@@ -51,8 +51,7 @@ export const globalOptions: readonly GlobalOption[] = [
 	{
 		flags: '--query <EXPR>',
 		group: 'Output',
-		summary:
-			'a JMESPath expression over what json prints, whatever the environment or a profile names; -o tsv for bare values',
+		summary: 'a JMESPath expression over what json prints, whatever a profile says; -o tsv: bare values',
 	},
 	{ flags: '--no-header', group: 'Output', summary: 'no header line' },
 	{ flags: '--no-truncate', group: 'Output', summary: 'never shorten a cell' },

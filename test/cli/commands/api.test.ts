@@ -344,7 +344,7 @@ describe('a dry run on a database of this machine', () => {
 		[3, 'PUT', '/sub/lists/9/', '{"name": "N", "email_reason": "r"}'],
 		[3, 'PATCH', '/sub/lists/9/', '{"name": "N"}'],
 		[5, 'POST', '/sub/lists/', '{"name": ""}'],
-		[5, 'PUT', '/sub/lists/1/', '{"name": "N"}'],
+		[5, 'PUT', '/sub/lists/1/', '{"name": ""}'],
 		[5, 'POST', '/sub/lists/', 'no json'],
 		[5, 'DELETE', '/sub/lists/'],
 		[3, 'POST', '/nowhere/', '{}'],

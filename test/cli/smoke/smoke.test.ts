@@ -68,7 +68,10 @@ describe('smoke on a database', () => {
 			['--cleanup-only', '--full'],
 			'--cleanup-only checks nothing: it goes without --full, --only, --skip and --send-to',
 		],
-		[['--report-file', '/nowhere/at/all.xml'], /^--report-file \/nowhere\/at\/all\.xml: the folder/],
+		[
+			['--report-file', '/nowhere/at/all.xml'],
+			/^--report-file \/nowhere\/at\/all\.xml cannot be written: there is no folder/,
+		],
 	])('refuses %j before anything is asked', async (words, message) => {
 		const result = await project.run(['smoke', ...words, '-o', 'json']);
 		expect({ code: result.code, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });

@@ -62,12 +62,12 @@ async function goOn(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode
 		return deliver(cx, campaign, before);
 	}
 	const sentence = `the campaign "${name}" is finished: ${progressOf(before, null)}`;
-	await concludeResults(campaign);
 	const outcome = { kind: 'settled', reason: null, counts: asDelivered(before), warnings: [] } as const;
 	const end = { waiting: 0, campaign: { name, sentence } };
 	// The sentence is the answer: it stands above the card.
 	const code = await concludeDelivery(cx, outcome, end);
 	await showFinished(cx, campaign, status);
+	await concludeResults(campaign);
 	return codeOf(cx, code, status);
 }
 

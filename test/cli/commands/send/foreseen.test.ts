@@ -202,7 +202,7 @@ it('headers, names and addresses take no variables, so that no value makes them 
 it('a public URL that leaves no room for the link to unsubscribe is refused', async () => {
 	const url = `https://mail.example.com/${'a'.repeat(800)}`;
 	expect(await project.run(['engine', 'settings', 'set', 'public_url', url])).toMatchObject({
-		code: 5,
+		code: 2,
 		stderr: expect.stringContaining('Enter a URL of at most 800 characters.'),
 	});
 });
