@@ -53,8 +53,8 @@ export function forServerPrograms(url: string): { url: string; schema: string } 
 }
 
 /**
- * Whether it would be a new file. What a server has is known when it is opened, and why a file cannot be looked at: a link
- * that leads nowhere, a folder that lets nobody in or a broken disk are no sign that there is none.
+ * Whether it would be a new file: the system says that there is none (ENOENT). A link to a missing file, a folder without
+ * permission and a failing disk are not that: opening the file tells the error. Of a server opening tells what it has.
  */
 export function isMissingFile(url: string): boolean {
 	return !isPostgres(url) && isMissing(url);

@@ -63,7 +63,7 @@ export async function plan(
 	options: SessionOptions,
 	selection: Selection,
 ): Promise<Planned[]> {
-	return planChecks(await workshopOf(cx, options, createLedger()), selection);
+	return planChecks(await checkContextOf(cx, options, createLedger()), selection);
 }
 
 /** Runs the checks, cleans up, and reports; never throws for a fault of the deployment. */
@@ -76,7 +76,7 @@ export async function runSmoke(
 	const started = cx.clock.now();
 	const ledger = createLedger();
 	const { signal, names } = options;
-	const planned = planChecks(await workshopOf(cx, options, ledger), selection);
+	const planned = planChecks(await checkContextOf(cx, options, ledger), selection);
 	const progress = cx.progress('checking', planned.length);
 	let done = 0;
 	let checks: ChecksRun;
@@ -113,7 +113,7 @@ export async function runCleanup(cx: CommandContext, options: SessionOptions): P
 	const start = monotonicMicros();
 	const started = cx.clock.now();
 	const call = await callerOf(cx, options.signal);
-	const context = await workshopOf(cx, options, createLedger());
+	const context = await checkContextOf(cx, options, createLedger());
 	const gates = await runChecks({ ...checking(call, options.signal), planned: planGates(context) });
 	const swept = gates.results.length > 0 ? nothing : await sweep(call, options.signal);
 	const checks = [...gates.results, ...swept.checks];
@@ -162,7 +162,7 @@ async function callerOf(cx: CommandContext, signal: AbortSignal): Promise<Caller
 	return createCaller({ exchange, retries: cx.settings.retries.value, signal, token, clock: cx.clock });
 }
 
-async function workshopOf(
+async function checkContextOf(
 	cx: CommandContext,
 	{ names, mail, signal }: SessionOptions,
 	ledger: Ledger,

@@ -60,7 +60,7 @@ export type ActivationChange =
 /**
  * `is_active: true` clears the reason and lifts an unsubscription or a reason that has passed; a hard bounce or a
  * complaint refuses. False keeps the reason of an inactive subscriber, and gives none to others. The default of a PUT is
- * that of a creation: it lifts nothing, for nobody has said so (api-decisions 14).
+ * that of a creation: it lifts no suppression, which takes an explicit `is_active: true` (api-decisions 14).
  */
 export function changeActivation(options: {
 	stored: Activation;
