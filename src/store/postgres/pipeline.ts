@@ -1,7 +1,8 @@
 /**
  * Statements on one connection, in the order in which they are asked. Those that are asked before the event loop turns
- * go together and cost one round trip; a text that is repeated is parsed once. Nothing is prepared by name, so a pooler
- * may give the next transaction another server's session.
+ * go together and cost one round trip; a text that is repeated is parsed once. The server begins with a large one while
+ * the next are prepared here. Nothing is prepared by name, so a pooler may give the next transaction another server's
+ * session.
  *
  * Messages: PostgreSQL, 55.2.3 "Extended Query".
  */
@@ -33,8 +34,12 @@ interface Question {
 	fail(error: unknown): void;
 }
 
+/** Octets of values from which a statement does not wait for those asked with it. */
+const largeOctets = 32 * 1024;
+
 export function createPipeline(client: ClientBase): Pipeline {
-	let waiting: Question[] = [];
+	/** Takes what is asked before the event loop turns. */
+	let open: RoundTrip | null = null;
 	let trips = 0;
 	let ended = 0;
 	const onEnd = () => {
@@ -42,28 +47,42 @@ export function createPipeline(client: ClientBase): Pipeline {
 	};
 	/** What made the server refuse the rest of the transaction. */
 	let cause: unknown = null;
-	const send = () => {
-		const questions = waiting;
-		waiting = [];
+	const begin = (): RoundTrip => {
+		const trip = new RoundTrip(onEnd);
 		trips += 1;
-		client.query(new RoundTrip(questions, onEnd));
+		// Answers arrive together, and all that follows from them is asked before the next tick.
+		nextTick(() => {
+			open = null;
+			trip.end();
+			trip.start(client);
+		});
+		return trip;
 	};
 	return {
 		ask: (text, values = []) =>
 			new Promise((answer, fail) => {
-				// Answers arrive together, and all that follows from them is asked before the next tick.
-				if (waiting.length === 0) nextTick(send);
+				const trip = open ?? begin();
+				open = trip;
 				if (text.startsWith('BEGIN')) cause = null;
 				const explain = (error: unknown) => {
 					if (cause === null || !isAborted(error)) cause = error;
 					fail(cause);
 				};
-				waiting.push({ text, values, answer, fail: explain });
+				trip.add({ text, values, answer, fail: explain });
+				if (octetsOf(values) >= largeOctets) trip.start(client);
 			}),
 		get underWay() {
 			return ended < trips ? trips : null;
 		},
 	};
+}
+
+/** Texts by their characters. */
+function octetsOf(values: readonly SqlValue[]): number {
+	return values.reduce<number>((sum, value) => {
+		if (typeof value === 'string') return sum + value.length;
+		return value instanceof Uint8Array ? sum + value.byteLength : sum;
+	}, 0);
 }
 
 /** The end of a transaction that a statement before it had spoilt: the server undoes it, and calls that no error. */
@@ -82,30 +101,62 @@ interface Column {
 
 /** As pg's client drives it: `submit`, then one call for each message of the server. */
 class RoundTrip implements Submittable {
-	readonly #questions: readonly Question[];
+	readonly #questions: Question[] = [];
 	readonly #onEnd: () => void;
 	readonly #answers: Answer[] = [];
 	#columns: readonly Column[] = [];
 	#rows: unknown[][] = [];
+	#isStarted = false;
+	/** Once it is the turn of this round trip. */
+	#connection: Connection | null = null;
+	#isEnded = false;
+	/** Questions that are on their way. */
+	#sent = 0;
+	#parsed: string | null = null;
 
-	constructor(questions: readonly Question[], onEnd: () => void) {
-		this.#questions = questions;
+	constructor(onEnd: () => void) {
 		this.#onEnd = onEnd;
 	}
 
+	/** Behind the round trips that the client has been given. */
+	start(client: ClientBase): void {
+		if (this.#isStarted) return;
+		this.#isStarted = true;
+		client.query(this);
+	}
+
+	add(question: Question): void {
+		this.#questions.push(question);
+		this.#send();
+	}
+
+	/** Nothing is added behind. */
+	end(): void {
+		this.#isEnded = true;
+		this.#send();
+	}
+
 	submit(connection: Connection): void {
+		this.#connection = connection;
+		this.#send();
+	}
+
+	/** What is not on its way yet. */
+	#send(): void {
+		const connection = this.#connection;
+		if (connection === null) return;
 		connection.stream.cork();
-		let parsed: string | null = null;
-		for (const { text, values } of this.#questions) {
-			const isNew = text !== parsed;
+		for (const { text, values } of this.#questions.slice(this.#sent)) {
+			const isNew = text !== this.#parsed;
 			if (isNew) connection.parse({ name: '', text, types: [] }, true);
 			connection.bind({ values: values.map(toWire) }, true);
 			// Repeated texts have the columns of the first.
 			if (isNew) connection.describe({ type: 'P', name: '' }, true);
 			connection.execute(null, true);
-			parsed = text;
+			this.#parsed = text;
 		}
-		connection.sync();
+		this.#sent = this.#questions.length;
+		if (this.#isEnded) connection.sync();
 		connection.stream.uncork();
 	}
 

@@ -66,4 +66,52 @@ describePostgres('a write without an answer', (server) => {
 		});
 		expect(count).toBe(2);
 	});
+
+	it('is under way before the next is asked, if it is large', async () => {
+		const { database } = await open();
+		const clock = (sql: Sql, given: string) =>
+			sql.number('SELECT 1000 * extract(epoch from clock_timestamp()) + length(CAST(? AS TEXT)) * 0', given);
+		const large = 'x'.repeat(200_000);
+		let asked = 0;
+		const [first, second] = await database.write(({ sql }) =>
+			sql.together([
+				() => clock(sql, large),
+				() => {
+					// The server needs a moment, in which this process does something else.
+					const until = performance.now() + 500;
+					while (performance.now() < until);
+					asked = Date.now();
+					return clock(sql, large);
+				},
+			]),
+		);
+		expect(first).toBeLessThan(asked);
+		expect(second).toBeGreaterThan(first);
+	});
+
+	it('loses nothing of large and small ones that are asked together', async () => {
+		const { database, names } = await open();
+		const large = Array.from({ length: 5 }, (_, at) => `${at}`.repeat(100_000));
+		await database.write(async ({ sql }) => {
+			for (const name of large) {
+				put(sql, name);
+				put(sql, name.slice(0, 2));
+			}
+			await sql.together(large.map((name) => () => sql.number('SELECT length(?)', name)));
+		});
+		expect((await names()).map(({ name }) => name).toSorted()).toEqual(
+			[...large, ...large.map((name) => name.slice(0, 2)), 'taken'].toSorted(),
+		);
+	});
+
+	it('undoes large ones before one that fails, with its error', async () => {
+		const { database, names } = await open();
+		const failing = database.write(async ({ sql }) => {
+			put(sql, 'a'.repeat(100_000));
+			put(sql, 'taken');
+			put(sql, 'b'.repeat(100_000));
+		});
+		await expect(failing).rejects.toMatchObject(refused);
+		expect(await names()).toEqual([{ name: 'taken' }]);
+	});
 });

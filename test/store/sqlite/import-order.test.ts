@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { orderByRank, rankOf } from '../../../src/store/core/imports/batch-rows.js';
+import { chunksByRank, rankOf } from '../../../src/store/core/imports/batch-rows.js';
 
 const rank = (key: string) => rankOf((place) => (place < key.length ? key.charCodeAt(place) : 0));
 
@@ -24,15 +24,19 @@ it('gives a key one rank, whether it is looked at as a text or as its octets', (
 	);
 });
 
-it('keeps rows of one rank in their order, and forgets none', () => {
+it('keeps rows of one rank in their order and in one chunk, and forgets none', () => {
 	fc.assert(
 		fc.property(
 			fc.array(fc.constantFrom('a', 'b', 'é', '', '~~~~~', 'abcdef'), { maxLength: 200 }),
-			(keys) => {
-				const wanted = keys
-					.map((_, index) => index)
-					.sort((a, b) => rank(keys[a] ?? '') - rank(keys[b] ?? '') || a - b);
-				expect([...orderByRank(keys.length, (index) => rank(keys[index] ?? ''))]).toEqual(wanted);
+			fc.integer({ min: 1, max: 50 }),
+			(keys, size) => {
+				const rankAt = (index: number) => rank(keys[index] ?? '');
+				const wanted = keys.map((_, index) => index).sort((a, b) => rankAt(a) - rankAt(b) || a - b);
+				const chunks = chunksByRank(keys.length, rankAt, size).map((chunk) => [...chunk]);
+				expect(chunks.flat()).toEqual(wanted);
+				expect(chunks.slice(0, -1).every((chunk) => chunk.length >= size)).toBe(true);
+				const ranks = chunks.flatMap((chunk) => [...new Set(chunk.map(rankAt))]);
+				expect(new Set(ranks).size).toBe(ranks.length);
 			},
 		),
 	);

@@ -116,15 +116,29 @@ export function rankOf(codeAt: (place: number) => number): number {
 }
 
 /**
- * Yields the numbers 0 … `count` − 1 by rank. Numbers of one rank, so all rows of one key, keep their order. Throws
- * `RangeError` for more rows than `maxOrderedRows`.
+ * The numbers 0 … `count` − 1 by rank, in chunks of at least `size` (the last may be smaller) that have no rank in
+ * common, so no key. Numbers of one rank, so all rows of one key, keep their order. Throws `RangeError` for more rows
+ * than `maxOrderedRows`.
  */
-export function* orderByRank(
+export function chunksByRank(
 	count: number,
 	rankAt: (index: number) => number,
-): Generator<number, void, undefined> {
+	size: number,
+): readonly Uint32Array[] {
 	if (count > maxOrderedRows) throw new RangeError(`${count} rows at once`);
 	const order = new Float64Array(count);
 	for (let index = 0; index < count; index += 1) order[index] = rankAt(index) * maxOrderedRows + index;
-	for (const ranking of order.sort()) yield ranking % maxOrderedRows;
+	order.sort();
+	const chunks: Uint32Array[] = [];
+	for (let from = 0; from < count; ) {
+		let to = Math.min(from + size, count);
+		while (to < count && rankIn(order, to) === rankIn(order, to - 1)) to += 1;
+		chunks.push(Uint32Array.from(order.subarray(from, to), (ranking) => ranking % maxOrderedRows));
+		from = to;
+	}
+	return chunks;
+}
+
+function rankIn(order: Float64Array, place: number): number {
+	return Math.floor((order[place] ?? 0) / maxOrderedRows);
 }

@@ -15,7 +15,7 @@ import { findList } from '../lists.js';
 import { parseRecord, parseStored } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { takeSubscriberIds } from '../subscribers.js';
-import { type BatchRows, orderByRank, type RowSlice } from './batch-rows.js';
+import { type BatchRows, chunksByRank, type RowSlice } from './batch-rows.js';
 import { type ImportRun, importRows, openImportRun, type RowOutcome, type RowPlace } from './run.js';
 
 interface SessionRow {
@@ -252,17 +252,25 @@ export async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportP
 		const { part, index } = find(number);
 		return part.rows.rank(index);
 	};
-	let rows: PlacedRow[] = [];
-	for (const number of orderByRank(count, rankAt)) {
+	const place = (number: number): PlacedRow => {
 		const { part, index } = find(number);
 		// Spelled out, as the spread of a row costs as much as its insert.
-		rows.push({ part, index, id: firstId + number });
-		if (rows.length < mostAtOnce) continue;
-		await putRows(sql, run, rows);
-		rows = [];
-	}
-	await putRows(sql, run, rows);
+		return { part, index, id: firstId + number };
+	};
+	const chunks = chunksByRank(count, rankAt, mostAtOnce);
+	await sql.together(chunks.map((numbers) => async () => await putChunk(sql, run, numbers, place)));
 	for (const { rejects } of parts) rejects.sort((a, b) => a.row - b.row);
+}
+
+/** Rows that share an address with no row outside of them. */
+async function putChunk(
+	sql: Sql,
+	run: ImportRun,
+	numbers: Uint32Array,
+	place: (number: number) => PlacedRow,
+): Promise<void> {
+	for (let from = 0; from < numbers.length; from += mostAtOnce)
+		await putRows(sql, run, Array.from(numbers.subarray(from, from + mostAtOnce), place));
 }
 
 interface Numbered {
