@@ -5,7 +5,7 @@ import type { RunOptions } from './frame/context.js';
 import { printError } from './frame/error-output.js';
 import { Interrupted, UsageError } from './frame/errors.js';
 import { type ExitCode, exits } from './frame/exit.js';
-import { globalFlags, operands, peek } from './frame/globals.js';
+import { globalFlags, isMachine, operands, peek } from './frame/globals.js';
 import { didYouMean, fitHelp, rootHelp } from './frame/help.js';
 import { createIo, type Io, type IoParts } from './frame/io.js';
 import { loadNode, tree } from './tree.js';
@@ -50,15 +50,28 @@ export async function main(options: MainOptions = {}): Promise<number> {
 }
 
 async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
-	const { io } = options;
 	const [word] = operands(argv);
-	if (argv.includes('--version') && word === undefined) return say(io, `${__VERSION__}\n`);
-	const isOverview = argv.length === 0 || argv.includes('-h') || argv.includes('--help');
-	if (word === undefined && isOverview) return say(io, fitHelp(rootHelp(tree), io.stdout));
-	const entry = tree.find(({ name }) => name === (word ?? 'help'));
-	if (entry === undefined) throw (await misplacedOption(argv)) ?? (await unknownCommand(word ?? ''));
+	if (word === undefined) return dispatchBare(argv, options);
+	const entry = tree.find(({ name }) => name === word);
+	if (entry === undefined) throw (await misplacedOption(argv)) ?? (await unknownCommand(word));
 	const { invoke } = await import('./frame/invoke.js');
-	return invoke(entry, word === undefined ? ['help', ...argv] : argv, options);
+	return invoke(entry, argv, options);
+}
+
+/** Options without a command: the version and the overview, which load no command where a person reads them. */
+async function dispatchBare(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
+	const { io } = options;
+	const isVersion = argv.includes('--version');
+	const isOverview = argv.length === 0 || argv.includes('-h') || argv.includes('--help');
+	const isText = !isMachine(peek(argv, isVersion ? io.env : {}).format);
+	if (isText && isVersion) return say(io, `${__VERSION__}\n`);
+	if (isText && isOverview) return say(io, fitHelp(rootHelp(tree), io.stdout));
+	const name = isVersion ? 'version' : 'help';
+	const others = argv.filter((one) => !['--version', '-h', '--help'].includes(one));
+	const entry = tree.find((one) => one.name === name);
+	if (entry === undefined) throw new Error(`there is no command ${name}`);
+	const { invoke } = await import('./frame/invoke.js');
+	return invoke(entry, [name, ...others], options);
 }
 
 async function say(io: Io, text: string): Promise<ExitCode> {

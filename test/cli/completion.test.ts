@@ -162,3 +162,14 @@ describe('names', () => {
 		expect(await words({ run }, 'lists', 'get', '.')).toBe('');
 	});
 });
+
+it('a script for a shell is no JSON: refused where that is asked for, and not where the environment sets it', async () => {
+	for (const format of ['json', 'ndjson'])
+		expect(await cli(['completion', 'bash', '-o', format])).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: expect.stringContaining('completion bash prints a shell script: it goes without -o json'),
+		});
+	const script = await cli(['completion', 'bash']);
+	expect(await cli(['completion', 'bash'], { env: { MAILCTL_OUTPUT: 'json' } })).toEqual(script);
+});

@@ -41,7 +41,7 @@ describe('the command line', () => {
 			['lists'],
 			['lists', '--help'],
 			['lists', 'create', '-h'],
-			['-o', 'json', 'lists'],
+			['-o', 'tsv', 'lists'],
 		]) {
 			const { code, stdout, stderr } = await cli(argv);
 			expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -50,11 +50,9 @@ describe('the command line', () => {
 	});
 
 	it.each([
-		[['--help', '-o', 'json']],
-		[['-o', 'json', '--help']],
-		[['--json', '--help']],
+		[['--help', '-o', 'tsv']],
 		[['-q', '--help']],
-		[['-h', '-o', 'json']],
+		[['-h', '-o', 'table']],
 		[['-p', 'prod', '-h']],
 	])('prints its overview for %j too', async (argv) => {
 		expect(await cli(argv)).toEqual(await cli(['--help']));
@@ -63,7 +61,84 @@ describe('the command line', () => {
 	it('prints its version', async () => {
 		expect((await cli(['--version'])).stdout).toBe('0.0.0-test\n');
 		expect((await cli(['version'])).stdout).toBe('0.0.0-test\n');
-		expect(JSON.parse((await cli(['version', '--json'])).stdout).version).toBe('0.0.0-test');
+		const described = await cli(['version', '--json']);
+		expect(JSON.parse(described.stdout).version).toBe('0.0.0-test');
+		for (const argv of [
+			['--version', '-o', 'json'],
+			['--json', '--version'],
+		])
+			expect(await cli(argv)).toEqual(described);
+		expect(await cli(['--version'], { env: { MAILCTL_OUTPUT: 'json' } })).toEqual(described);
+		expect((await cli(['--version', '-o', 'ndjson'])).stdout).toMatch(/^\{"version":"0\.0\.0-test",.*\}\n$/);
+	});
+
+	it('describes a command for a machine, as its help does for a person', async () => {
+		const { stdout } = await cli(['help', 'subscribers', 'list', '-o', 'json']);
+		const described = JSON.parse(stdout);
+		expect(described).toMatchObject({
+			name: 'subscribers list',
+			aliases: ['ls'],
+			arguments: [],
+			writes: false,
+			commands: [],
+		});
+		const option = (flag: string) =>
+			described.options.find(({ flags }: { flags: string[] }) => flags.includes(flag));
+		expect(option('--list')).toEqual({
+			flags: ['-l', '--list'],
+			summary: expect.any(String),
+			value: 'list',
+			required: true,
+			repeated: false,
+			values: null,
+			default: null,
+			environment: ['MAILCTL_LIST'],
+		});
+		expect(option('--inactive')).toMatchObject({ flags: ['--active', '--inactive'], value: null });
+		for (const argv of [
+			['subscribers', 'list', '--help', '-o', 'json'],
+			['--json', 'subscribers', 'list', '-h'],
+			['subscribers', 'ls', '--help', '--json'],
+		])
+			expect(await cli(argv)).toEqual({ code: 0, stdout, stderr: '' });
+		const line = await cli(['subscribers', 'list', '--help', '-o', 'ndjson']);
+		expect(line.stdout.split('\n')).toHaveLength(2);
+		expect(JSON.parse(line.stdout)).toEqual(described);
+		const summary = await cli(['help', 'subscribers', 'list', '--query', 'summary', '-o', 'tsv']);
+		expect(summary.stdout).toBe(`${described.summary}\n`);
+	});
+
+	it('describes a group with its commands, all of them, and a topic', async () => {
+		const send = JSON.parse((await cli(['send', '--help', '--json'])).stdout);
+		expect(send.options.find(({ flags }: { flags: string[] }) => flags.includes('--preview'))).toMatchObject({
+			value: 'WORD',
+			values: ['text', 'html', 'browser'],
+		});
+		expect(send.options.some(({ flags }: { flags: string[] }) => flags.includes('--job'))).toBe(false);
+		expect(send.commands.map(({ name }: { name: string }) => name)).toEqual([
+			...['send status', 'send resume', 'send cancel'],
+		]);
+		const whole = await cli(['help', '-o', 'json']);
+		for (const argv of [
+			['--help', '-o', 'json'],
+			['-o', 'json', '-h'],
+			['-o', 'json'],
+		])
+			expect(await cli(argv)).toEqual(whole);
+		const all = JSON.parse(whole.stdout);
+		expect(all.commands.map(({ name }: { name: string }) => name)).toEqual(tree.map(({ name }) => name));
+		expect(all.commands.find(({ name }: { name: string }) => name === 'send')).toEqual(send);
+		expect(all.options[0]).toMatchObject({
+			...{ flags: ['-p', '--profile'], value: 'NAME', environment: ['MAILCTL_PROFILE'] },
+		});
+		const topic = JSON.parse((await cli(['help', 'exit-codes', '-o', 'json'])).stdout);
+		expect(topic).toEqual({ topic: 'exit-codes', text: (await cli(['help', 'exit-codes'])).stdout });
+	});
+
+	it('leaves help a text where the environment or a profile sets the format', async () => {
+		const env = { MAILCTL_OUTPUT: 'json' };
+		for (const argv of [['help'], ['--help'], ['help', 'lists'], ['lists', '--help'], ['lists']])
+			expect(await cli(argv, { env })).toEqual(await cli(argv));
 	});
 
 	it.each([

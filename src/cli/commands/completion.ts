@@ -6,6 +6,7 @@ import { readConfig } from '../config/config.js';
 import { chooseTarget } from '../config/target.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
 import type { RawGlobals } from '../frame/globals.js';
 import { clean } from '../render/clean.js';
 
@@ -86,7 +87,11 @@ function scriptFor(shell: Shell, title: string) {
 		description: `${scripts[shell].load}\n\n${about}`,
 		examples: [`mailctl completion ${shell}`],
 		reach: [],
-		run: (cx) => cx.out.raw(scripts[shell].text),
+		run: async (cx) => {
+			if (cx.asksForJson)
+				throw new UsageError(`completion ${shell} prints a shell script: it goes without -o json`);
+			await cx.out.raw(scripts[shell].text);
+		},
 	});
 }
 

@@ -1,7 +1,8 @@
 /** `mailctl help [topic | command…]`. */
-import { command as describe, isCommand } from '../frame/command.js';
+import { type Command, type CommandGroup, command as describe, isCommand } from '../frame/command.js';
+import { describeAll, describeNode } from '../frame/description.js';
 import { UsageError } from '../frame/errors.js';
-import { commandHelp, didYouMean, fitHelp, fitTopic, groupHelp, rootHelp } from '../frame/help.js';
+import { didYouMean, fitHelp, fitTopic, nodeHelp, rootHelp } from '../frame/help.js';
 import { topicNames } from '../frame/topic-names.js';
 import { loadNode, tree } from '../tree.js';
 
@@ -12,19 +13,33 @@ export const command = describe({
 	summary: 'help on a topic or a command',
 	description: `Topics: ${topicNames.join(', ')}.`,
 	args: [{ name: 'topic', summary: 'a topic, or the words of a command', optional: true, many: true }],
-	examples: ['mailctl help exit-codes', 'mailctl help lists create'],
+	output:
+		'the command with all its commands: {"name", "aliases", "summary", "description", "arguments", "options", "output", ' +
+		'"exit_codes", "examples", "writes", "commands"}; of a topic {"topic", "text"}',
+	examples: ['mailctl help exit-codes', 'mailctl help lists create', 'mailctl help lists create -o json'],
 	run: async (cx, { args: { topic: words } }) => {
 		const screen = cx.io.stdout;
 		const topic = words.length === 1 ? topicNames.find((one) => one === words[0]) : undefined;
-		if (topic === undefined) return cx.out.page(fitHelp(await helpOn(words), screen));
-		const { topicText } = await import('../frame/topics.js');
-		return cx.out.page(fitTopic(topicText(topic), screen));
+		if (topic !== undefined) {
+			const { topicText } = await import('../frame/topics.js');
+			const text = topicText(topic);
+			return cx.asksForJson ? cx.out.document({ topic, text }) : cx.out.page(fitTopic(text, screen));
+		}
+		const found = await findNode(words);
+		if (cx.asksForJson) return cx.out.document(await described(found));
+		return cx.out.page(fitHelp(found === null ? rootHelp(tree) : nodeHelp(found.node, found.path), screen));
 	},
 });
 
-async function helpOn(words: readonly string[]): Promise<string> {
+interface Found {
+	node: Command | CommandGroup;
+	path: readonly string[];
+}
+
+/** null: no words. Throws `UsageError` for those of no command. */
+async function findNode(words: readonly string[]): Promise<Found | null> {
 	const [word] = words;
-	if (word === undefined) return rootHelp(tree);
+	if (word === undefined) return null;
 	const entry = tree.find(({ name }) => name === word);
 	if (entry === undefined) {
 		const near = didYouMean(word, [...topicNames, ...tree.map(({ name }) => name)]);
@@ -41,5 +56,10 @@ async function helpOn(words: readonly string[]): Promise<string> {
 		node = child;
 		path.push(node.name);
 	}
-	return isCommand(node) ? commandHelp(node, path) : groupHelp(node, path);
+	return { node, path };
+}
+
+async function described(found: Found | null): Promise<object> {
+	if (found !== null) return describeNode(found.node, found.path);
+	return describeAll(await Promise.all(tree.map(loadNode)));
 }

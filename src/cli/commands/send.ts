@@ -39,16 +39,9 @@ import {
 	sendOptions,
 	settled,
 } from './send/options.js';
-import {
-	addresseeOf,
-	compose,
-	foreseen,
-	showDryRun,
-	showPreview,
-	showRequest,
-	wantsPreview,
-} from './send/preview.js';
+import { addresseeOf, compose, foreseen, showDryRun, showRequest, wantsPreview } from './send/preview.js';
 import { isShown, notAmong, shownKey } from './send/preview-as.js';
+import { previewAnswer, showPreview } from './send/preview-output.js';
 import { leftOf } from './send/report.js';
 import {
 	assertHonoured,
@@ -85,10 +78,16 @@ const self = command({
 		'sender, subject and text; the message is shown before it leaves, and the command that does the same is printed.',
 	options: sendOptions,
 	optionGroups: sendOptionGroups,
-	columns: [...columns, ...answer('messages', 'result', 'messages_created'), ...campaignAnswer],
+	columns: [
+		...columns,
+		...answer('messages', 'result', 'messages_created'),
+		...campaignAnswer,
+		...previewAnswer,
+	],
 	writes: true,
 	output:
-		'the service’s answer: {"messages": [{"to", "id"}], "result", "messages_created"}; of a campaign {"name", "id", "state"} and its counts',
+		'the service’s answer: {"messages": [{"to", "id"}], "result", "messages_created"}; of a campaign {"name", "id", "state"} and its counts; ' +
+		'with --preview {"from", "to", "subject", "text", "html", "attachments", "missing", "findings", "recipients", "rejected"}',
 	exits: [3, 5, 6, 9, 12, 13, 14, 130],
 	examples: [
 		'mailctl send --from news@example.com --to ann@example.com --subject Hello --text "Hi #name#" --context name=Ann',
@@ -111,7 +110,7 @@ const self = command({
 
 async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | undefined> {
 	const options = settled(given, { isDryRun: cx.dryRun });
-	await assertMeant(options);
+	await assertMeant(cx, options);
 	await assertTables(options);
 	await assertHonoured(cx, { ...options, isJob: isJob(options) });
 	// A look and a trial begin no campaign, whose beginning reads them.
@@ -166,7 +165,7 @@ export const group: CommandGroup = {
 /** Before any question: what no answer could mend. */
 async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void> {
 	const options = settled(given, { isDryRun: cx.dryRun });
-	await assertMeant(options);
+	await assertMeant(cx, options);
 	assertOneContent(options);
 	if (options.to.length > 0 && !isJob(options)) assertRecipients(options);
 	if (options.list.length > 0) {
@@ -183,8 +182,8 @@ async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void
 }
 
 /** Options that contradict each other, or have no effect. */
-async function assertMeant(options: SendOptions): Promise<void> {
-	assertOutputs(options);
+async function assertMeant(cx: CommandContext, options: SendOptions): Promise<void> {
+	assertOutputs(cx, options);
 	await assertKey(options);
 	assertOneAudience(options);
 	assertEffective(options);
@@ -270,7 +269,8 @@ async function look(
 	const to = request.to.find((one) => isShown(key, one));
 	if (to === undefined) throw notAmong(options, 'the --to');
 	const composed = await compose(cx, prepared, await addresseeOf(cx, prepared, to));
-	if (wantsPreview(options)) await showPreview(cx, composed, options);
+	const counts = async () => ({ recipients: request.to.length, rejected: 0 });
+	if (wantsPreview(options)) await showPreview(cx, { composed, prepared, counts }, options);
 	else
 		await showDryRun(cx, composed, `send "${composed.subject}" to ${request.to.join(', ')}`, {
 			send: request,

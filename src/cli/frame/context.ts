@@ -48,6 +48,8 @@ export interface CommandContext extends Diagnostics, Prompts {
 	readonly signal: AbortSignal;
 	/** Milliseconds until `--deadline`; undefined without one. */
 	leftMs(): number | undefined;
+	/** The command line itself asks for `json` or `ndjson`; not the environment, and no profile. */
+	readonly asksForJson: boolean;
 	readonly quiet: boolean;
 	readonly dryRun: boolean;
 	/** Opens the target on first use. */
@@ -200,6 +202,7 @@ export async function createContext(
 		sources,
 		signal,
 		leftMs,
+		asksForJson: settings.output.origin.level === 'flag' && isMachine(out.format),
 		quiet: globals.quiet === true,
 		dryRun: globals.dryRun === true,
 		connection: link.open,

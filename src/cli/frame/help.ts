@@ -8,6 +8,7 @@ import {
 	type Command,
 	type CommandGroup,
 	flagOf,
+	isCommand,
 	type OptionSpec,
 	offFlagOf,
 } from './command.js';
@@ -16,12 +17,15 @@ import { exitMeanings } from './exit.js';
 import { type GlobalOption, globalOptions, optionGroups } from './globals.js';
 import { topicNames } from './topic-names.js';
 
+/** What the program is for. */
+export const purpose = 'administer a mailing service, or the embedded engine, from the command line';
+
 const globalLine = 'Global options: mailctl help options';
 
 /** `mailctl --help`. */
 export function rootHelp(entries: readonly TreeEntry[]): string {
 	return page([
-		'mailctl: administer a mailing service, or the embedded engine, from the command line',
+		`mailctl: ${purpose}`,
 		section('Usage', ['mailctl <command> [options]']),
 		section('Commands', pairs(entries.map(({ name, summary }) => [name, summary]))),
 		section(
@@ -77,12 +81,17 @@ export function fitTopic(text: string, { isTTY, columns }: Screen): string {
 	return isTTY ? refitLines(text, Math.min(columns, 120)) : text;
 }
 
+/** The page of a group or of a command. */
+export function nodeHelp(node: Command | CommandGroup, path: readonly string[]): string {
+	return isCommand(node) ? commandHelp(node, path) : groupHelp(node, path);
+}
+
 /** `path`: the words of the group, without `mailctl`. Lists the command without a verb, and no hidden verbs. */
-export function groupHelp(group: CommandGroup, path: readonly string[]): string {
+function groupHelp(group: CommandGroup, path: readonly string[]): string {
 	const name = `mailctl ${path.join(' ')}`;
 	const rows = group.commands
 		.filter((one) => !('hidden' in one && one.hidden === true))
-		.map((one): [string, string] => ['kind' in one ? usageWords(one) : one.name, one.summary]);
+		.map((one): [string, string] => [isCommand(one) ? usageWords(one) : one.name, one.summary]);
 	const self = group.self === undefined ? examplesOf(group) : details(group.self);
 	return page([
 		`${name}: ${group.summary}`,
@@ -98,7 +107,7 @@ export function groupHelp(group: CommandGroup, path: readonly string[]): string 
 }
 
 /** `path` as for `groupHelp`. Lines are as long as they come: `fitHelp` breaks them. */
-export function commandHelp(command: Command, path: readonly string[]): string {
+function commandHelp(command: Command, path: readonly string[]): string {
 	return page([
 		`mailctl ${path.join(' ')}: ${command.summary}`,
 		...paragraphs(command.description),
@@ -185,7 +194,8 @@ export function optionSummary(spec: OptionSpec): string {
 	return notes.length === 0 ? spec.summary : `${spec.summary} [${notes.join('; ')}]`;
 }
 
-function placeholder(spec: OptionSpec): string {
+/** `FILE`: what stands for the value of the option. */
+export function placeholder(spec: OptionSpec): string {
 	if (spec.placeholder !== undefined) return spec.placeholder;
 	const words: Partial<Record<OptionSpec['kind'], string>> = {
 		integer: 'N',

@@ -3,7 +3,7 @@ import type { TreeEntry } from '../tree.js';
 import type { Command, CommandGroup } from './command.js';
 import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
-import { argWord, optionSummary, optionWords, tail } from './help.js';
+import { argWord, optionSummary, optionWords, purpose, tail } from './help.js';
 
 export interface ManPage {
 	/** `mailctl-lists.1`. */
@@ -21,7 +21,7 @@ function mainPage(entries: readonly TreeEntry[], version: string): string {
 	return lines(
 		heading('mailctl', version),
 		'.SH NAME',
-		'mailctl \\- administer a mailing service, or the embedded engine, from the command line',
+		`mailctl \\- ${roff(purpose)}`,
 		'.SH SYNOPSIS',
 		'.B mailctl',
 		'.I command',

@@ -8,10 +8,10 @@ import { type Command, type CommandGroup, flagOf, isCommand, type OptionSpec, of
 import { mailctl } from './command-line.js';
 import { UsageError } from './errors.js';
 import { globalOptions, type RawGlobals } from './globals.js';
-import { commandHelp, didYouMean, groupHelp } from './help.js';
+import { didYouMean, nodeHelp } from './help.js';
 
 export type Parsed =
-	| { kind: 'help'; text: string }
+	| { kind: 'help'; node: Command | CommandGroup; path: readonly string[] }
 	| {
 			kind: 'run';
 			command: Command;
@@ -29,7 +29,7 @@ export function parse(node: Command | CommandGroup, argv: readonly string[]): Pa
 	if (argv.some((word) => word.includes('\0'))) throw new UsageError('an argument has a NUL in it');
 	let result: Parsed | null = null;
 	const program = silent(new Parser('mailctl'));
-	program.helpInformation = () => helpOf(node, [node.name]);
+	program.helpInformation = () => nodeHelp(node, [node.name]);
 	for (const { flags, summary } of globalOptions) program.addOption(once(new Option(flags, summary)));
 	const words = joinValues(argv, follow(node, argv).nodes);
 	program.addCommand(
@@ -66,7 +66,7 @@ function build(node: Command | CommandGroup, above: readonly string[], done: (fo
 	const path = [...above, node.name];
 	const parser = silent(new Parser(node.name));
 	parser.aliases([...(node.aliases ?? [])]);
-	parser.helpInformation = () => helpOf(node, path);
+	parser.helpInformation = () => nodeHelp(node, path);
 	const self = isCommand(node) ? node : node.self;
 	if (self !== undefined) accept(parser, self, path, done);
 	if (!isCommand(node)) for (const child of node.commands) parser.addCommand(build(child, path, done));
@@ -118,7 +118,7 @@ function once(option: Option): Option {
 function explain(error: CommanderError, node: Command | CommandGroup, argv: readonly string[]): Parsed {
 	if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help') {
 		const { node: found, path } = follow(node, argv);
-		return { kind: 'help', text: helpOf(found, path) };
+		return { kind: 'help', node: found, path };
 	}
 	const { sentence, near, unknown } = saidByCommander(error);
 	const { node: found, path } = follow(node, argv);
@@ -184,10 +184,6 @@ function follow(
 		path.push(next.name);
 	}
 	return { node: found, nodes, path };
-}
-
-function helpOf(node: Command | CommandGroup, path: readonly string[]): string {
-	return isCommand(node) ? commandHelp(node, path) : groupHelp(node, path);
 }
 
 /**

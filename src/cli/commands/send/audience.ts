@@ -15,7 +15,6 @@ import {
 	type Person,
 	personVariables,
 } from '../../../engine/rules/meta.js';
-import type { ComposedMessage } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import type { Foreseen } from '../../verbs/dry-run.js';
@@ -23,7 +22,8 @@ import { walk } from '../../verbs/listing.js';
 import { subscribersByKey } from '../subscribers/walk.js';
 import { cannotBeSent, type Finding, type Findings } from './findings.js';
 import type { SendOptions } from './options.js';
-import { showDryRun, showPreview, showRequest, wantsPreview } from './preview.js';
+import { type Composed, showDryRun, showRequest, wantsPreview } from './preview.js';
+import { type PreviewCounts, showPreview } from './preview-output.js';
 import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
 /** What is found of an audience, read row by row. */
@@ -117,9 +117,9 @@ interface Plan {
 	options: SendOptions;
 	/** A sentence about something with that subject. */
 	what: (subject: string) => string;
-	plan: Foreseen;
+	plan: Foreseen & PreviewCounts;
 	/** The first recipient's message, or the call that asks for it; null: there is no recipient. */
-	first: { request: () => SendRequest; message: () => Promise<ComposedMessage> } | null;
+	first: { request: () => SendRequest; message: () => Promise<Composed> } | null;
 }
 
 /** A dry run shows the first message where there is one and it can be known. */
@@ -135,7 +135,8 @@ export async function showPlan(
 		return showRequest(cx, { request, what: what(`"${prepared.request.subject}"`), plan });
 	}
 	const composed = await first.message();
-	if (wantsPreview(options)) return showPreview(cx, composed, options);
+	const counts = async () => ({ recipients: plan.recipients, rejected: plan.rejected });
+	if (wantsPreview(options)) return showPreview(cx, { composed, prepared, counts }, options);
 	return showDryRun(cx, composed, what(`"${composed.subject}"`), plan);
 }
 

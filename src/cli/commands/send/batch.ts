@@ -31,11 +31,11 @@ import {
 	compose,
 	foreseeing,
 	sendTrial,
-	showPreview,
 	showRequest,
 	wantsPreview,
 } from './preview.js';
 import { notAmong, shownKey } from './preview-as.js';
+import { countsOf, showPreview } from './preview-output.js';
 import { assertExpected } from './report.js';
 import { findTemplate, isMadeElsewhere, type Prepared } from './request.js';
 import { addressesOfRequest, assertRowOptions, rowCampaign } from './rows.js';
@@ -153,10 +153,14 @@ async function look(cx: CommandContext, sending: Sending): Promise<ExitCode | un
 	const prepared = await prepareFirst(cx, first, files);
 	await assertAcceptable(cx, first.request);
 	if (isWhole(cx, options)) return dryRun(cx, sending, { found, first, prepared });
-	await warnOfFindings(cx, { findings: found.findings, of: recipients + rejected }, options);
+	const told = { findings: found.findings, of: recipients + rejected };
+	await warnOfFindings(cx, told, options);
 	const addressee = await addresseeOf(cx, prepared, shownOf(first, options));
-	if (wantsPreview(options) || options.testTo === undefined)
-		return showPreview(cx, await compose(cx, prepared, addressee), options).then(() => undefined);
+	if (wantsPreview(options) || options.testTo === undefined) {
+		const composed = await compose(cx, prepared, addressee);
+		const counts = async () => countsOf((await isStream(file)) ? null : told);
+		return showPreview(cx, { composed, prepared, counts }, options).then(() => undefined);
+	}
 	assertAllowed(cx, [options.testTo]);
 	await assertCanDeliver(cx, options);
 	return sendTrial(cx, { prepared, addressee, to: options.testTo, options });

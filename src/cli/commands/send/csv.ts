@@ -43,10 +43,10 @@ import {
 	assertAcceptable,
 	compose,
 	sendTrial,
-	showPreview,
 	wantsPreview,
 } from './preview.js';
 import { isShown, notAmong, shownKey } from './preview-as.js';
+import { countsOf, showPreview } from './preview-output.js';
 import { assertExpected } from './report.js';
 import { type Prepared, prepare, specOf, withContext } from './request.js';
 import { assertRowOptions, rowCampaign } from './rows.js';
@@ -283,7 +283,9 @@ async function preview(cx: CommandContext, sending: TableSending): Promise<void>
 	await warnOfContent(cx, prepared);
 	const found = { findings, of: recipients + rejected };
 	await warnOfFindings(cx, found, options);
-	await showPreview(cx, await composeFor(cx, withNamed(prepared, found), first), options);
+	const composed = await composeFor(cx, withNamed(prepared, found), first);
+	const counts = async () => countsOf(isFirstEnough ? null : found);
+	await showPreview(cx, { composed, prepared, counts }, options);
 }
 
 async function composeFor(cx: CommandContext, prepared: Prepared, row: Recipient) {

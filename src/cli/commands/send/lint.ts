@@ -5,6 +5,7 @@ import { ApiError, isForbidden } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
 import { suggest } from '../../../api/suggest.js';
 import { hasDefault, usedVariables, variableNames } from '../../../api/variables.js';
+import type { ContentFinding } from '../../../content/lint.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { counted } from '../../render/plurals.js';
@@ -32,10 +33,20 @@ export async function warnOfContent(
 	if (warnedOf.get(cx) === text) return;
 	warnedOf.set(cx, text);
 	const { warnOfFindings } = await import('../../verbs/content-warnings.js');
-	// A service of others has an unsubscribe link of its own.
-	const bulk = prepared.request.type === 'BULK' && !(await isMadeElsewhere(cx));
-	await warnOfFindings(cx, content, { bulk });
+	await warnOfFindings(cx, content, { bulk: await wantsLink(cx, prepared) });
 	await warnOfNames(cx, prepared, to);
+}
+
+/** What `warnOfContent` says of the content alone. */
+export async function findingsIn(cx: CommandContext, prepared: Prepared): Promise<ContentFinding[]> {
+	if (isOpaque(prepared)) return [];
+	const { contentFindings } = await import('../../../content/lint.js');
+	return contentFindings(contentOf(prepared), { bulk: await wantsLink(cx, prepared) });
+}
+
+/** The body is to have a link to unsubscribe: a service of others has one of its own. */
+async function wantsLink(cx: CommandContext, { request }: Prepared): Promise<boolean> {
+	return request.type === 'BULK' && !(await isMadeElsewhere(cx));
 }
 
 /** So many addresses are looked up, each of them in all lists, and so many without a name are told. */

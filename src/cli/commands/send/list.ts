@@ -1,5 +1,6 @@
 /** `send --list`: the subscribers of lists as the recipients of a campaign, staged beside the data. */
 
+import type { ListCounts } from '../../../api/campaigns.js';
 import type { CampaignSpec, Reject } from '../../../api/capabilities.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -14,7 +15,8 @@ import { composeFor, dryRun, firstSelected, foreseeFindings, type ListSending } 
 import { linted, warnOfContent, warnOfLinks } from './lint.js';
 import { assertListOptions, type SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
-import { asSubscriber, assertAcceptable, sendTrial, showPreview, wantsPreview } from './preview.js';
+import { asSubscriber, assertAcceptable, sendTrial, wantsPreview } from './preview.js';
+import { countsOf, type PreviewCounts, showPreview } from './preview-output.js';
 import type { CampaignRun, RunOptions } from './release.js';
 import { type Prepared, prepare, specOf } from './request.js';
 import { type ResultsHow, readFindings, writeResults, writeRowResults } from './results.js';
@@ -88,7 +90,7 @@ export async function lookAtList(
 	const { lists, first } = found?.forecast ?? (await foreseeLists(cx, selection, sending.spec));
 	const person =
 		first && (await (await cx.api()).subscribers(first.list.id).get(first.id, { signal: cx.signal }));
-	const count = lists.reduce((sum, { staged, suppressed }) => sum + staged + suppressed, 0);
+	const count = recipientsOf(lists);
 	if (first !== null && person !== null) return { count, first: { list: first.list, person }, found };
 	// Everyone lacks a value: the first shows which.
 	return { count, first: found?.findings.rejected ? await firstSelected(cx, sending) : null, found };
@@ -103,7 +105,27 @@ async function preview(cx: CommandContext, sending: ListSending): Promise<void> 
 	const found = await foreseeFindings(cx, sending);
 	if (found !== null) await warnOfFindings(cx, found, options);
 	const named = found === null ? prepared : withNamed(prepared, found);
-	await showPreview(cx, await composeFor(cx, named, first), options);
+	const composed = await composeFor(cx, named, first);
+	const counts = () => previewCounts(cx, sending, found);
+	await showPreview(cx, { composed, prepared, counts }, options);
+}
+
+/** Where no value can be missing, the recipients are counted alone. */
+async function previewCounts(
+	cx: CommandContext,
+	{ selection, list, spec }: ListSending,
+	found: Found | null,
+): Promise<PreviewCounts> {
+	if (found !== null) return countsOf(found);
+	if (Object.keys(selection.audience).length === 0)
+		return { recipients: list.active_subscribers_count, rejected: 0 };
+	const { lists } = await foreseeLists(cx, selection, { ...spec, strict_vars: false });
+	return { recipients: recipientsOf(lists), rejected: 0 };
+}
+
+/** Before suppression. */
+function recipientsOf(lists: readonly ListCounts[]): number {
+	return lists.reduce((sum, { staged, suppressed }) => sum + staged + suppressed, 0);
 }
 
 /** To an address of one's own: with the first subscriber's variables, in no campaign. */

@@ -1,5 +1,6 @@
 /** Options of `send`: parameters of the service document, those of mailctl, and how to deliver. */
 import { flagOf, type OptionValues } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
 
@@ -246,10 +247,13 @@ export function assertListOptions(options: SendOptions): void {
 	if (options.encoding !== undefined) throw new UsageError('--encoding goes with --csv only');
 }
 
-/** Throws `UsageError` for two that print. */
-export function assertOutputs({ eml, preview }: SendOptions): void {
-	if (eml === '-' && preview !== undefined)
+/** Throws `UsageError` for two that print, and for a message where JSON is asked for. */
+export function assertOutputs({ asksForJson }: CommandContext, { eml, preview }: SendOptions): void {
+	if (eml !== '-') return;
+	if (preview !== undefined)
 		throw new UsageError('--eml - and --preview both print on standard output; give one');
+	if (asksForJson)
+		throw new UsageError('--eml - prints a message: it goes without -o json; --eml FILE goes with it');
 }
 
 /** Throws `UsageError` for recipients of two kinds. */

@@ -6,7 +6,8 @@
 import { randomUUID } from 'node:crypto';
 import { emailKey, parseAddress } from '../../../api/address.js';
 import type { Call } from '../../../api/api.js';
-import { invalid, isForbidden, systemReason } from '../../../api/errors.js';
+import type { AttachedFile } from '../../../api/attachments.js';
+import { invalid, isForbidden } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import type { Subscriber } from '../../../api/records.js';
@@ -14,12 +15,12 @@ import { refusal } from '../../../api/refusals.js';
 import { usedVariables, variableNames } from '../../../api/variables.js';
 import type { ComposedMessage } from '../../frame/composition.js';
 import type { CommandContext } from '../../frame/context.js';
-import { CliError, UsageError } from '../../frame/errors.js';
+import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { cleanLines } from '../../render/clean.js';
-import { type Foreseen, unchecked } from '../../verbs/dry-run.js';
+import type { Foreseen } from '../../verbs/dry-run.js';
 import { walk } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import { findInAllLists } from '../subscribers/walk.js';
@@ -86,12 +87,18 @@ async function verifiedSenders(cx: CommandContext): Promise<ReadonlySet<string> 
 	}
 }
 
+/** A finished message, and what is still to be warned of. */
+export interface Composed extends ComposedMessage {
+	/** Those of `missing` that no warning has named. */
+	unnamed: readonly string[];
+}
+
 /** The finished message. Throws `UsageError` where only the service knows what it says. */
 export async function compose(
 	cx: CommandContext,
 	prepared: Prepared,
 	{ to, values }: Addressee,
-): Promise<ComposedMessage> {
+): Promise<Composed> {
 	const { request } = prepared;
 	if (isOpaque(prepared))
 		throw new UsageError(
@@ -111,20 +118,20 @@ export async function compose(
 	});
 	for (const warning of composed.warnings) await cx.warn(warning);
 	const { named = [] } = prepared;
-	return { ...composed, missing: composed.missing.filter((name) => !named.includes(name)) };
+	return { ...composed, unnamed: composed.missing.filter((name) => !named.includes(name)) };
 }
 
 /** A dry run: machines get the plan and the message, a person its headers and what it says; both a line of each file. */
 export async function showDryRun(
 	cx: CommandContext,
-	composed: ComposedMessage,
+	composed: Composed,
 	what: string,
 	plan: Foreseen,
 ): Promise<void> {
 	await sayWhatIsOpen(cx, composed);
 	const message = composed.withoutFiles.toString('latin1');
-	const attachments = composed.files?.map(({ bytes, ...file }) => ({ ...file, size: bytes.length }));
-	await cx.wouldDo(what, { ...plan, message, ...(attachments !== undefined && { attachments }) });
+	const attachments = filesOf(composed);
+	await cx.wouldDo(what, { ...plan, message, ...(attachments.length > 0 && { attachments }) });
 	if (!isTable(cx.out.format)) return;
 	const [head = ''] = composed.withoutFiles.toString('latin1').split('\r\n\r\n', 1);
 	const lines = [head.replaceAll('\r\n', '\n'), '', composed.text.trimEnd(), ...filesBelow(composed)];
@@ -132,72 +139,26 @@ export async function showDryRun(
 }
 
 /** What goes with it, for a person. */
-function filesBelow({ files = [] }: ComposedMessage): string[] {
-	if (files.length === 0) return [];
-	return ['', ...attachmentLines(files.map((file) => ({ ...file, size: file.bytes.length })))];
+export function filesBelow(composed: ComposedMessage): string[] {
+	const files = filesOf(composed);
+	return files.length === 0 ? [] : ['', ...attachmentLines(files)];
+}
+
+/** What goes with it, without the bytes. */
+export function filesOf({ files = [] }: ComposedMessage): AttachedFile[] {
+	return files.map(({ bytes, ...file }) => ({ ...file, size: bytes.length }));
 }
 
 /** Of what stays as `#name#` in the message. */
-export function warnOfMissing(cx: CommandContext, { missing }: ComposedMessage): Promise<void> {
-	if (missing.length === 0) return Promise.resolve();
-	return cx.warn(`no value for ${missing.map((name) => `#${name}#`).join(', ')}`);
+export function warnOfMissing(cx: CommandContext, { unnamed }: Composed): Promise<void> {
+	if (unnamed.length === 0) return Promise.resolve();
+	return cx.warn(`no value for ${unnamed.map((name) => `#${name}#`).join(', ')}`);
 }
 
-async function sayWhatIsOpen(cx: CommandContext, composed: ComposedMessage): Promise<void> {
+/** Variables without a value, and parts that only the deployment can make. */
+export async function sayWhatIsOpen(cx: CommandContext, composed: Composed): Promise<void> {
 	await warnOfMissing(cx, composed);
 	if (composed.standsIn !== null) await cx.note(composed.standsIn);
-}
-
-/** Writes what `--eml` and `--preview` ask for. */
-export async function showPreview(
-	cx: CommandContext,
-	composed: ComposedMessage,
-	{ preview, eml }: Pick<SendOptions, 'preview' | 'eml'>,
-): Promise<void> {
-	if (preview === 'html' && composed.html === null)
-		throw new UsageError('--preview html: the message has no HTML', { hint: '--preview text' });
-	await sayWhatIsOpen(cx, composed);
-	if ((await cx.connection()).local === null) await cx.note(unchecked);
-	if (eml !== undefined && eml !== '-') await writeNew(eml, composed.raw);
-	if (eml === '-')
-		await cx.out.raw(
-			cx.io.stdout.isTTY ? cleanLines(composed.raw.toString('utf8').replaceAll('\r\n', '\n')) : composed.raw,
-		);
-	if (eml !== undefined && eml !== '-') await cx.note(`wrote ${eml}`);
-	if (preview === undefined) return;
-	await sayWhoseItIs(cx, composed);
-	if (preview === 'browser') {
-		const { openInBrowser } = await import('./browser.js');
-		const page = await openInBrowser(cx, composed);
-		const how = page.opened ? 'opened in a browser' : 'no browser to open here; the message is in';
-		return cx.out.document(page, `${how}: ${page.file}`);
-	}
-	const below = filesBelow(composed).join('\n');
-	const withFiles = below === '' ? composed.text : `${composed.text.trimEnd()}\n${below}\n`;
-	const part = preview === 'html' ? (composed.html ?? '') : withFiles;
-	const text = cx.io.stdout.isTTY ? cleanLines(part) : part;
-	await cx.out.raw(text.endsWith('\n') ? text : `${text}\n`);
-}
-
-/** Its headers for a person, beside the part; on a terminal a blank line follows. */
-async function sayWhoseItIs(cx: CommandContext, { from, to, subject }: ComposedMessage): Promise<void> {
-	const lines = [`From: ${from}`, `To: ${to}`, `Subject: ${subject}`];
-	await cx.note([...lines, ...(cx.io.stdout.isTTY ? [''] : [])]);
-}
-
-async function writeNew(path: string, bytes: Buffer): Promise<void> {
-	const { rm, writeFile } = await import('node:fs/promises');
-	await writeFile(path, bytes, { flag: 'wx', mode: 0o600 }).catch(async (cause: unknown) => {
-		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-		if (code === 'EEXIST') throw new UsageError(`--eml: ${path} is there already`, { cause });
-		// Half a file would be in the way of the next try.
-		await rm(path, { force: true }).catch(() => undefined);
-		const { otherDisk, refusalOf } = await import('../../../tables/output-file.js');
-		throw new CliError('disk', 74, `--eml: ${path} cannot be written: ${systemReason(cause)}`, {
-			...(refusalOf(cause, path)?.code === 'disk_full' && { hint: otherDisk }),
-			cause,
-		});
-	});
 }
 
 /** A dry run: machines get the plan with the request, a person reads it. */

@@ -3,8 +3,9 @@ import { chmod, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openerOf, pageOf } from '../../../../src/cli/commands/send/browser.js';
+import { withValues } from '../../../support/cli.js';
 import { eventually } from '../../../support/eventually.js';
-import { makeProject, type Project } from '../../../support/project.js';
+import { errorOf, makeProject, type Project } from '../../../support/project.js';
 import { fill, smallDisk } from '../../../support/small-disk.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
@@ -82,6 +83,91 @@ describe('--preview-as', () => {
 					unknown,
 				);
 		}
+	});
+});
+
+describe('a preview with -o json', () => {
+	const hello = [
+		...['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--to', 'bob@example.com'],
+		...['--subject', 'For #name#', '--text', 'Hi #city#', '--html', '<p>Hi</p><img src="a.png">'],
+		...['--context', 'name=Ann'],
+	];
+	const document = {
+		from: 'news@example.com',
+		to: 'ann@example.com',
+		subject: 'For Ann',
+		text: 'Hi #city#',
+		html: '<p>Hi</p><img src="a.png">',
+		attachments: [],
+		missing: ['city'],
+		findings: [{ kind: 'no_alt', count: 1, first: { text: 'src="a.png"', line: 1 } }],
+		recipients: 2,
+		rejected: 0,
+	};
+
+	it('is one document with what the preview shows', async () => {
+		const part = { ...document, html: expect.stringContaining('<p>Hi</p>') };
+		for (const look of ['text', 'html'])
+			expect(await project.json([...hello, '--preview', look])).toEqual(part);
+		expect(await project.json([...hello, '--preview-as', 'bob@example.com'])).toEqual({
+			...part,
+			to: 'bob@example.com',
+		});
+		const { stdout } = await project.run([...hello, '--preview', 'text', '-o', 'ndjson']);
+		expect(stdout.split('\n')).toEqual([expect.stringMatching(/^\{.*\}$/), '']);
+		expect(JSON.parse(stdout)).toEqual(part);
+		const read = [...hello, '--preview', 'text'];
+		expect(await project.json([...read, '--fields', 'subject,findings'])).toEqual({
+			subject: 'For Ann',
+			findings: document.findings,
+		});
+		expect((await project.run([...read, '--query', 'subject', '-o', 'tsv'])).stdout).toBe('For Ann\n');
+	});
+
+	it('has the files, and that of --eml', async () => {
+		const file = await project.file('a.txt', 'hello');
+		const eml = join(project.folder, 'ann.eml');
+		expect(await project.json([...hello, '--attach', file, '--eml', eml])).toMatchObject({
+			attachments: [{ name: 'a.txt', type: 'text/plain', size: 5, sha256: expect.stringMatching(/^2cf24d/) }],
+			eml,
+		});
+		expect(await readFile(eml, 'utf8')).toContain('Subject: For Ann');
+	});
+
+	it('counts recipients of a list, a table and a batch', async () => {
+		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked']);
+		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
+		for (const [email, ...more] of [['ann@example.com', '--meta', 'city=Oslo'], ['bob@example.com']] as const)
+			await project.json(['subscribers', 'create', '-l', '1', '--email', email, ...more]);
+		const list = [...news, '--list', '1', '--preview', 'text'];
+		expect(await project.json(list)).toMatchObject({ recipients: 2, rejected: 0 });
+		expect(await project.json([...list, '--where', 'meta.city=Oslo'])).toMatchObject({ recipients: 1 });
+		const city = withValues(list, { '--text': 'Hi #city#' });
+		const lacking = { to: 'ann@example.com', text: 'Hi Oslo', recipients: 1, rejected: 1 };
+		expect(await project.json(city)).toMatchObject(lacking);
+		expect(await project.json([...city, '-n', '--skip-invalid'], { code: 9 })).toMatchObject(lacking);
+		const csv = await project.file('p.csv', 'email\nann@example.com\nbob@example.com\nbob@example.com\n');
+		const table = [...news, '--preview', 'text', '--csv'];
+		expect(await project.json([...table, csv])).toMatchObject({ recipients: 2, rejected: 1 });
+		const rows = { stdin: 'email\nann@example.com\nbob@example.com\n' };
+		expect(await project.json([...table, '-'], rows)).toMatchObject({ recipients: null, rejected: null });
+		const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'Hi' };
+		const batch = await project.file('b.ndjson', `${JSON.stringify(request)}\n`);
+		expect(await project.json(['send', '--batch', batch, '--preview', 'text'])).toMatchObject({
+			...{ to: 'ann@example.com', subject: 'S', text: 'Hi', html: null, missing: [] },
+			...{ recipients: 1, rejected: 0 },
+		});
+	});
+
+	it('refuses a message on standard output, unless the environment sets the format', async () => {
+		const eml = [...hello, '--eml', '-'];
+		expect(await project.run([...eml, '-o', 'json'])).toMatchObject({ code: 2, stdout: '' });
+		const refused = errorOf(await project.run([...eml, '--json']));
+		expect(refused['message']).toBe(
+			'--eml - prints a message: it goes without -o json; --eml FILE goes with it',
+		);
+		const { code, stdout } = await project.run(eml, { env: { MAILCTL_OUTPUT: 'json' } });
+		expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Subject: For Ann\r\n') });
 	});
 });
 

@@ -1,0 +1,156 @@
+/** What commands take and print, for machines: made from the descriptions of the commands, as the help is. */
+
+import { jsonLine } from '../render/clean.js';
+import {
+	type ArgSpec,
+	type Command,
+	type CommandGroup,
+	flagsOf,
+	isCommand,
+	type OptionSpec,
+	type OptionSpecs,
+} from './command.js';
+import { exitMeanings } from './exit.js';
+import { formats, type GlobalOption, globalOptions } from './globals.js';
+import { placeholder, purpose } from './help.js';
+import { type Io, printPage } from './io.js';
+
+/** A group that is a command as well has arguments, options and `commands`. */
+interface Description {
+	/** `lists create`, as it is typed behind `mailctl`; `mailctl` for the whole. */
+	name: string;
+	aliases: readonly string[];
+	summary: string;
+	/** Paragraphs; null: the summary says it all. */
+	description: string | null;
+	arguments: readonly DescribedArgument[];
+	options: readonly DescribedOption[];
+	/** What `-o json` prints; null: nothing of its own. */
+	output: string | null;
+	/** Those worth naming, beyond 0, 1 and 2. */
+	exit_codes: readonly { code: number; meaning: string }[];
+	examples: readonly string[];
+	/** True: it changes something. */
+	writes: boolean;
+	commands: readonly Description[];
+}
+
+interface DescribedArgument {
+	name: string;
+	summary: string;
+	required: boolean;
+	/** It takes the rest of the words. */
+	repeated: boolean;
+	/** The only values there are; null: any. */
+	values: readonly string[] | null;
+}
+
+interface DescribedOption {
+	/** Each way to give it: `-l`, `--list`; both halves of an option that is on or off. */
+	flags: readonly string[];
+	summary: string;
+	/** The placeholder of its value; null: it takes none. */
+	value: string | null;
+	required: boolean;
+	repeated: boolean;
+	/** The only values there are; null: any. */
+	values: readonly string[] | null;
+	/** null: none, or one that the summary tells. */
+	default: string | number | null;
+	/** Variables that say the same. */
+	environment: readonly string[];
+}
+
+/** `path`: the words of the command, without `mailctl`. Without what is hidden; with all sub-commands. */
+export function describeNode(node: Command | CommandGroup, path: readonly string[]): Description {
+	const self = isCommand(node) ? node : node.self;
+	const commands = isCommand(node) ? [] : node.commands.filter((one) => !isHidden(one));
+	return {
+		name: path.join(' '),
+		aliases: node.aliases ?? [],
+		summary: node.summary,
+		description: node.description ?? self?.description ?? null,
+		arguments: (self?.args ?? []).map(describeArgument),
+		options: describeOptions(self?.options ?? {}),
+		output: self?.output ?? null,
+		exit_codes: (self?.exits ?? []).map((code) => ({ code, meaning: exitMeanings[code] })),
+		examples: node.examples ?? self?.examples ?? [],
+		writes: self?.writes === true,
+		commands: commands.map((one) => describeNode(one, [...path, one.name])),
+	};
+}
+
+/** All commands, and the options that each of them takes. */
+export function describeAll(nodes: readonly (Command | CommandGroup)[]): Description {
+	return {
+		name: 'mailctl',
+		aliases: [],
+		summary: purpose,
+		description: null,
+		arguments: [],
+		options: globalOptions.filter(({ hidden }) => hidden !== true).map(describeGlobal),
+		output: null,
+		exit_codes: Object.entries(exitMeanings).map(([code, meaning]) => ({ code: Number(code), meaning })),
+		examples: [],
+		writes: false,
+		commands: nodes.map((node) => describeNode(node, [node.name])),
+	};
+}
+
+/** In place of a page of help, without a command that runs: one document, of `ndjson` one line. */
+export function printDescription(
+	io: Io,
+	description: Description,
+	{ format, pager }: { format: 'json' | 'ndjson'; pager: boolean },
+): Promise<void> {
+	if (format === 'ndjson') return io.stdout.write(jsonLine(description));
+	return printPage(io, `${JSON.stringify(description, null, 2)}\n`, pager);
+}
+
+function isHidden(node: Command | CommandGroup): boolean {
+	return isCommand(node) && node.hidden === true;
+}
+
+function describeArgument({ name, summary, optional, many, choices }: ArgSpec): DescribedArgument {
+	return {
+		name,
+		summary,
+		required: optional !== true,
+		repeated: many === true,
+		values: choices ?? null,
+	};
+}
+
+function describeOptions(options: OptionSpecs): DescribedOption[] {
+	return Object.entries(options).flatMap(([key, spec]) =>
+		spec.hidden === true ? [] : [describeOption(key, spec)],
+	);
+}
+
+function describeOption(key: string, spec: OptionSpec): DescribedOption {
+	const { summary, short, env, kind } = spec;
+	return {
+		flags: [...(short === undefined ? [] : [`-${short}`]), ...flagsOf(key, spec)],
+		summary,
+		value: kind === 'flag' || kind === 'tri' ? null : placeholder(spec),
+		required: spec.required === true,
+		repeated: kind === 'list' || kind === 'choices' || kind === 'pairs',
+		values: 'choices' in spec ? spec.choices : null,
+		default: ('default' in spec ? spec.default : null) ?? null,
+		environment: env === undefined ? [] : [env],
+	};
+}
+
+function describeGlobal({ flags, summary, environment }: GlobalOption): DescribedOption {
+	const names: readonly string[] = flags.match(/--?[a-z][a-z-]*/g) ?? [];
+	return {
+		flags: names,
+		summary,
+		value: /<(.+)>/.exec(flags)?.[1] ?? null,
+		required: false,
+		repeated: false,
+		values: names.includes('--output') ? formats : null,
+		default: null,
+		environment: environment?.split(', ') ?? [],
+	};
+}
