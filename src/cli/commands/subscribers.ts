@@ -7,7 +7,7 @@ import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/plurals.js';
 import { addressFault, searching } from '../verbs/address-faults.js';
-import { withMetaColumns } from '../verbs/field-names.js';
+import { sortByVariable, withMetaColumns } from '../verbs/field-names.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { isRecordId } from '../verbs/resolve.js';
 import { activate, create, deactivate, remove, update } from './subscribers/change.js';
@@ -49,6 +49,7 @@ const list = command({
 	],
 	run: async (cx, { options }) => {
 		const columns = await withMetaColumns(cx, subscriberColumns);
+		const sort = await sortByVariable(cx, options.sort, subscriberColumns);
 		const { list } = await inList(cx, options);
 		const subscribers = await subscribersByKey(await cx.api(), list.id);
 		const filter: SubscriberFilter = {
@@ -57,7 +58,7 @@ const list = command({
 		};
 		const { matcherOf } = await import('./subscribers/matching.js');
 		const matches = await matcherOf(cx, options.where);
-		const { sort, limit, all } = options;
+		const { limit, all } = options;
 		// The service knows no filter by meta: these rows are picked here, from all pages.
 		const match = matches === null ? undefined : 'where';
 		await listRows(

@@ -5,7 +5,7 @@ import type { Field } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
 import type { Column, Columns } from '../render/columns.js';
 import { parseFields, unknownField } from '../render/fields.js';
-import { walk } from './listing.js';
+import { unknownColumn, walk } from './listing.js';
 
 /** `meta.city`: a field in a condition and in `--fields`. */
 export function metaName(variable: string): string {
@@ -33,6 +33,35 @@ export function variableOf(fields: readonly Field[], text: string): string | nul
 	return found.length === 1 ? (found[0]?.variable ?? null) : null;
 }
 
+/** null: this token may not read them, or the service has none. */
+function readableFields(cx: CommandContext): Promise<Field[] | null> {
+	return readFields(cx).catch((error: unknown) => {
+		if (error instanceof ApiError && error.http !== null && error.http.status < 500) return null;
+		throw error;
+	});
+}
+
+/**
+ * `--sort` with the variable of the field that its `meta.X` names; without one, no field is asked for. Throws and reads
+ * as `withMetaColumns` does.
+ */
+export async function sortByVariable<T>(
+	cx: CommandContext,
+	sort: string | undefined,
+	columns: Columns<T>,
+): Promise<string | undefined> {
+	const [, sign = '', typed] = /^(-?)meta\.(.+)$/.exec(sort ?? '') ?? [];
+	const fields = typed === undefined ? null : await readableFields(cx);
+	if (typed === undefined || fields === null) return sort;
+	const variable = variableOf(fields, typed);
+	if (variable === null) throw unknownColumn(metaName(typed), validNames(columns, fields));
+	return `${sign}${metaName(variable)}`;
+}
+
+function validNames<T>(columns: Columns<T>, fields: readonly Field[]): string[] {
+	return [...columns.map(({ key }) => key), ...fields.map(({ variable }) => metaName(variable))];
+}
+
 /**
  * With a column for each `meta.X` of `--fields`; without any, no field is asked for. Throws `UsageError` for a field that
  * is not there. Where fields cannot be read, X is taken for a variable.
@@ -41,18 +70,12 @@ export async function withMetaColumns<T>(cx: CommandContext, columns: Columns<T>
 	const named = (parseFields(cx.globals.fields) ?? []).filter((one) => /^meta\../.test(one));
 	const whole = columns.find(({ key }) => key === 'meta');
 	if (named.length === 0 || whole === undefined) return columns;
-	const fields = await readFields(cx).catch((error: unknown) => {
-		if (error instanceof ApiError && error.http !== null && error.http.status < 500) return null;
-		throw error;
-	});
+	const fields = await readableFields(cx);
 	if (fields === null) return columns;
 	const more = named.map((key): Column<T> => {
 		const typed = key.slice('meta.'.length);
 		const variable = variableOf(fields, typed);
-		if (variable === null) {
-			const valid = [...columns.map((one) => one.key), ...fields.map((one) => metaName(one.variable))];
-			throw unknownField(key, valid);
-		}
+		if (variable === null) throw unknownField(key, validNames(columns, fields));
 		return {
 			key,
 			header: typed.toUpperCase(),

@@ -98,12 +98,11 @@ function orderBy<T>(sort: string, columns: Columns<T>): (a: T, b: T) => number {
 	const descending = sort.startsWith('-');
 	const key = descending ? sort.slice(1) : sort;
 	const column = findColumn(columns, key);
-	if (column === undefined) {
-		const keys = columns.map((one) => one.key);
-		throw new UsageError(`--sort: there is no column "${key}"`, {
-			hint: `${didYouMean(key, keys) ?? ''} valid: ${keys.join(', ')}`.trim(),
-		});
-	}
+	if (column === undefined)
+		throw unknownColumn(
+			key,
+			columns.map((one) => one.key),
+		);
 	const direction = descending ? -1 : 1;
 	const collator = new Intl.Collator('en', { sensitivity: 'base', numeric: true });
 	return (a, b) => {
@@ -111,6 +110,13 @@ function orderBy<T>(sort: string, columns: Columns<T>): (a: T, b: T) => number {
 		if (typeof left === 'number' && typeof right === 'number') return direction * (left - right);
 		return direction * collator.compare(String(left ?? ''), String(right ?? ''));
 	};
+}
+
+/** The refusal of `--sort` by what is not there. */
+export function unknownColumn(key: string, valid: readonly string[]): UsageError {
+	return new UsageError(`--sort: there is no column "${key}"`, {
+		hint: `${didYouMean(key, valid) ?? ''} valid: ${valid.join(', ')}`.trim(),
+	});
 }
 
 /** The beginning of a day of the command line, as on the wire: days are those of the reader's zone. */

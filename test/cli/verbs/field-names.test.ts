@@ -68,6 +68,25 @@ describe('a field of subscribers', () => {
 		);
 	});
 
+	it.each(['meta.city', 'meta.Home town', 'meta.home TOWN'])('is what --sort %s goes by', async (name) => {
+		const emails = async (sort: string, ...more: string[]) =>
+			(await shown('list', ...inList, '--sort', sort, ...more)).stdout;
+		expect(await emails(name, '--fields', 'email')).toBe('ann@example.com\nbob@example.com\n');
+		expect(await emails(`-${name}`, '--fields', 'email')).toBe('bob@example.com\nann@example.com\n');
+		const [header] = (await emails(name, '-o', 'csv')).split('\r\n');
+		expect(header).not.toContain('meta.');
+	});
+
+	it('that is unknown is refused by --sort', async () => {
+		expect(await shown('list', ...inList, '--sort', '-meta.citty')).toMatchObject({
+			code: 2,
+			stdout: '',
+			stderr: expect.stringMatching(
+				/^error: --sort: there is no column "meta\.citty"\nhint: did you mean meta\.city\? valid: .*meta\.plan\n$/,
+			),
+		});
+	});
+
 	it('is taken as it is where a service tells no fields', async () => {
 		const person = { id: 1, list_id: 1, email: 'ann@example.com', name: '', is_active: true };
 		const list = { id: 1, name: 'Readers', email_reason: 'r' };

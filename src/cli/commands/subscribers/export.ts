@@ -12,7 +12,7 @@ import {
 	exportOptions,
 	exportRecords,
 } from '../../verbs/exporting.js';
-import { walk } from '../../verbs/listing.js';
+import { readFields, variableOf } from '../../verbs/field-names.js';
 import { filterOf, filterOptions, inList, listOption } from './lookup.js';
 import { matcherOf } from './matching.js';
 import { walkSubscribers } from './walk.js';
@@ -74,14 +74,14 @@ async function* matching(
 /** Those that `--fields` names, or all that an import needs. */
 async function columnsOf(cx: CommandContext): Promise<readonly PeopleColumn[]> {
 	const { allColumns, usualColumns } = await import('../../../tables/write-people.js');
-	const api = await cx.api();
-	const variables: string[] = [];
-	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) variables.push(variable);
+	const fields = await readFields(cx);
+	const variables = fields.map(({ variable }) => variable);
 	const named = parseFields(cx.globals.fields);
 	if (named === null) return usualColumns(variables);
 	const all = allColumns(variables);
 	return named.map((name) => {
-		const isField = (one: PeopleColumn) => one.kind === 'field' && name === `meta.${one.variable}`;
+		const variable = variableOf(fields, name.replace(/^meta\./, ''));
+		const isField = (one: PeopleColumn) => one.kind === 'field' && one.variable === variable;
 		const found = all.find((one) => one.name === name) ?? all.find(isField);
 		if (found !== undefined) return found;
 		throw unknownField(

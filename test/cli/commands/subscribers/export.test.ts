@@ -124,6 +124,9 @@ describe('mailctl subscribers export', () => {
 	it('takes other columns by name, and says which there are', async () => {
 		const some = await project.run(words('--fields', 'id,meta.city,source,meta'));
 		expect(some.stdout).toBe('id,city,source,meta\n1,Oslo,IMPORT,\n2,,IMPORT,"{""age"":7}"\n');
+		await project.json(['fields', 'update', 'city', '--name', 'Home town']);
+		for (const named of ['Home town', 'meta.Home town', 'meta.HOME TOWN', 'city'])
+			expect((await project.run(words('--fields', `id,${named}`))).stdout).toBe('id,city\n1,Oslo\n2,\n');
 		const json = await project.run(words('--fields', 'email,city', '--format', 'ndjson'));
 		expect(json.stdout.split('\n')[1]).toBe('{"email":"bob@example.com","meta":{}}');
 		const { code, stderr } = await project.run(words('--fields', 'cite'));
