@@ -43,8 +43,7 @@ export const reportOptions = {
 	chart: {
 		kind: 'choice',
 		choices: ['bars', 'line', 'spark', 'heat', 'none'],
-		default: 'bars',
-		summary: 'the picture; heat: opens by weekday and hour',
+		summary: 'the picture (bars); heat: opens by weekday and hour',
 	},
 	save: { kind: 'path', summary: 'write it: .html, .svg, .png, .csv, .json or .md' },
 	excel: { kind: 'flag', summary: 'with --save F.csv: as Excel reads it' },
@@ -83,6 +82,7 @@ export async function runReport(
 	assertRange(options);
 	const test = options.failIf === undefined ? null : parseTest(options.failIf);
 	const saving = savingOf(options);
+	assertDrawn(cx, options);
 	return watched(cx, options.watch, (cx) => lookAt(cx, options, { test, saving, show }));
 }
 
@@ -91,6 +91,14 @@ function assertRange({ from, to, last }: Pick<ReportRun, 'from' | 'to' | 'last'>
 		throw new UsageError('--last and --from both say where the report begins; give one');
 	if (from !== undefined && to !== undefined && from > to)
 		throw new UsageError(`--from ${from} is after --to ${to}`);
+}
+
+/** Throws `UsageError` for a chart that is asked for beside JSON, which has none. */
+function assertDrawn({ asksForJson }: CommandContext, { chart = 'none', save }: ReportRun): void {
+	if (chart === 'none' || save !== undefined || !asksForJson) return;
+	throw new UsageError(`--chart ${chart}: JSON holds no chart`, {
+		hint: 'leave --chart out, or --save FILE.svg draws it',
+	});
 }
 
 /** For `report` and `campaigns report`: prints a report, in a form of its own. */
@@ -285,7 +293,12 @@ export async function printReport(
 	const zone = beside.details?.time_zone ?? (await zoneOf(cx, result));
 	// A service of others may count as it likes; it names no zone either.
 	const withMachines = zone !== null && !options.human;
-	const shown = { chart: options.chart, title: titleOf(options), withMachines, human: options.human };
+	const shown = {
+		chart: options.chart ?? 'bars',
+		title: titleOf(options),
+		withMachines,
+		human: options.human,
+	};
 	const lines = renderReport(result, { ...shown, ...beside, width, unicode, colours, zone });
 	await cx.out.page(`${lines.join('\n')}\n`);
 }

@@ -79,7 +79,7 @@ function scopeOf({ chart, days, detailed }: SavedReport): string {
 	const range = first === undefined ? '' : first === last ? first : `${first} to ${last}`;
 	const zone = detailed === null ? '' : ` (${detailed.details.time_zone})`;
 	const top = chart === 'heat' ? mostOf(detailed?.details.week ?? []) : 0;
-	return `${range}${zone}${top === 0 ? '' : `; the darkest hour: ${counted(top, 'open')}`}`;
+	return `${range}${zone}${top === 0 ? '' : `; darkest: ${counted(top, 'open')} in one hour of the week`}`;
 }
 
 /** Programs that make a PNG or a PDF of it know attributes, and neither custom properties nor media. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pngOf } from '../../../src/cli/commands/report/png.js';
 import { hasChromium, launchChromium, picture } from '../../support/chromium.js';
-import { makeProject, type Project } from '../../support/project.js';
+import { errorOf, makeProject, type Project } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 import { track } from '../../support/tracked.js';
 import { typing } from '../../support/typing.js';
@@ -81,7 +81,7 @@ describe('a saved report', () => {
 		expect(new Set([bars, line, heat]).size).toBe(3);
 		expect(heat).toMatch(/: opens by weekday and hour<.*>Mon<.*>Sun</s);
 		expect(bars).toContain('>2026-11-07 (UTC)<');
-		expect(heat).toContain('>2026-11-07 (UTC); the darkest hour: 1 open<');
+		expect(heat).toContain('>2026-11-07 (UTC); darkest: 1 open in one hour of the week<');
 	});
 
 	it('says so where the chart is of opens and nobody opened', async () => {
@@ -122,6 +122,11 @@ describe('a saved report', () => {
 		[['--save', 'r.xlsx'], 'the name says no form of a report'],
 		[['--save', 'r.html', '--excel'], '--excel goes with a file that ends in .csv'],
 		[['--save', 'r.csv', '--chart', 'heat'], '--chart heat: a .csv file holds no chart'],
+		[
+			['--save', 'r.csv', '--chart', 'bars'],
+			'--chart bars: a .csv file holds no chart\nhint: leave --chart out, or end the file in .html, .svg, .png\n',
+		],
+		[['--save', 'r.json', '--chart', 'bars'], '--chart bars: a .json file holds no chart'],
 		[['--save', 'r.md', '--chart', 'line'], '--chart line: a .md file holds no chart'],
 		[['--save', 'r.svg', '--chart', 'none'], '--chart none: a .svg file is the chart'],
 		[
@@ -135,6 +140,20 @@ describe('a saved report', () => {
 		const { code, stderr } = await project.run(['report', ...more, ...now]);
 		expect(code).toBe(2);
 		expect(stderr).toContain(message);
+	});
+
+	it('refuses a chart where JSON is asked for, which holds none', async () => {
+		const json = (...more: string[]) => project.run(['report', ...more, '-o', 'json', ...now]);
+		const refused = await json('--chart', 'line');
+		expect(refused).toMatchObject({ code: 2, stdout: '' });
+		expect(errorOf(refused)).toMatchObject({
+			message: '--chart line: JSON holds no chart',
+			hint: 'leave --chart out, or --save FILE.svg draws it',
+		});
+		expect((await json('--chart', 'none')).code).toBe(0);
+		expect((await json('--chart', 'line', '--save', path('drawn.svg'))).code).toBe(0);
+		const env = { MAILCTL_OUTPUT: 'json' };
+		expect((await project.run(['report', '--chart', 'line', ...now], { env })).code).toBe(0);
 	});
 
 	it('of days without a message is a page too, with the lists', async () => {

@@ -14,14 +14,16 @@ import type { ReportRun } from '../report.js';
 const formats = ['html', 'svg', 'png', 'csv', 'json', 'md'] as const;
 type Format = (typeof formats)[number];
 
-/** What a file may show; `bars` goes without saying, so it asks nothing of a table. */
-const charts: Readonly<Record<Format, readonly ReportRun['chart'][]>> = {
+type Chart = NonNullable<ReportRun['chart']>;
+
+/** What a file may show; the first goes without saying. */
+const charts: Readonly<Record<Format, readonly [Chart, ...Chart[]]>> = {
 	html: ['bars', 'line', 'heat', 'none'],
 	svg: ['bars', 'line', 'heat'],
 	png: ['bars', 'line', 'heat'],
-	csv: ['bars', 'none'],
-	json: ['bars', 'none'],
-	md: ['bars', 'none'],
+	csv: ['none'],
+	json: ['none'],
+	md: ['none'],
 };
 
 /** Where a report goes; null: to standard output. */
@@ -34,7 +36,7 @@ export interface Saving {
 }
 
 /** Throws `UsageError` before anything is asked of the service. */
-export function savingOf({ save, excel, force, watch, chart }: ReportRun): Saving | null {
+export function savingOf({ save, excel, force, watch, chart: asked }: ReportRun): Saving | null {
 	if (save === undefined) {
 		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} goes with --save FILE`);
 		return null;
@@ -47,15 +49,19 @@ export function savingOf({ save, excel, force, watch, chart }: ReportRun): Savin
 			hint: `end it in ${formats.map((one) => `.${one}`).join(', ')}`,
 		});
 	if (excel && format !== 'csv') throw new UsageError('--excel goes with a file that ends in .csv');
-	if (chart === 'spark' || !charts[format].includes(chart)) throw new UsageError(refusalOf(format, chart));
+	const chart = asked ?? charts[format][0];
+	if (chart === 'spark' || !charts[format].includes(chart)) throw cannotHold(format, chart);
 	return { path: save, format, chart, isExcel: excel, force };
 }
 
-function refusalOf(format: Format, chart: ReportRun['chart']): string {
+function cannotHold(format: Format, chart: Chart): UsageError {
 	const held = charts[format].filter((one) => one !== 'none');
-	if (held.length === 1) return `--chart ${chart}: a .${format} file holds no chart`;
-	if (chart === 'none') return `--chart none: a .${format} file is the chart`;
-	return `--chart ${chart} is for a terminal; a .${format} file holds ${held.join(', ')}`;
+	if (held.length === 0)
+		return new UsageError(`--chart ${chart}: a .${format} file holds no chart`, {
+			hint: 'leave --chart out, or end the file in .html, .svg, .png',
+		});
+	if (chart === 'none') return new UsageError(`--chart none: a .${format} file is the chart`);
+	return new UsageError(`--chart ${chart} is for a terminal; a .${format} file holds ${held.join(', ')}`);
 }
 
 /** Reads what is missing, writes the file, and says so. Throws `TableError` for a file that is there, and `Declined`. */
