@@ -1,17 +1,19 @@
 /** `mailctl sink`: a local mail server that shows, keeps and counts its mails. */
 import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { domainOf, emailKey, isEmailAddress } from '../../api/address.js';
 import { formatDateTime } from '../../api/datetime.js';
 import { systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
-import type { MailSink, SinkMail } from '../connect/mail-sink.js';
-import { command } from '../frame/command.js';
+import type { MailSink, MailSinkOptions, SinkMail } from '../connect/mail-sink.js';
+import { command, flagOf } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { clean } from '../render/clean.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/plurals.js';
+import { noAddress } from '../verbs/address-faults.js';
 import { createInbox, type Inbox, showArrivals } from '../verbs/inbox.js';
 import { cannotListen } from '../verbs/listening.js';
 
@@ -43,18 +45,27 @@ const sink = command({
 	summary: 'a local mail server that shows and counts what arrives',
 	description:
 		'Takes mail of any sender for any recipient, with any login, and delivers none of it: for first steps and for CI. ' +
+		'What --refuse names it answers with 550 5.1.1, as a mail server that has no such mailbox: the message bounces. What --defer ' +
+		'names gets 451 4.3.0, and the message is tried again later. Neither counts as a mail that came. ' +
 		'It has no TLS: with a login, a URL for it is smtp://USER@127.0.0.1:2525?tls=never. ' +
 		'With --count it ends with 0 after so many mails; when --wait is over first, with 12.',
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'the address to listen on; 0.0.0.0 for all' },
 		port: { kind: 'integer', min: 0, max: 65_535, default: 2525, summary: 'the port; 0 takes a free one' },
 		dir: { kind: 'path', placeholder: 'DIR', summary: 'keep each mail there, as a file .eml' },
+		refuse: { kind: 'list', placeholder: 'ADDRESS', summary: 'a recipient that bounces; @DOMAIN: all of it' },
+		defer: {
+			kind: 'list',
+			placeholder: 'ADDRESS',
+			summary: 'a recipient that is put off; @DOMAIN: all of it',
+		},
 		count: { kind: 'integer', min: 1, summary: 'end after so many mails' },
 		wait: { kind: 'duration', summary: 'end after so long; exit 12 when fewer came than --count (1)' },
 	},
 	examples: [
 		'mailctl sink',
 		'mailctl sink --port 2525 --dir ./mails --count 10 --wait 1m -o json',
+		'mailctl sink --refuse bob@example.com --defer @slow.example',
 		'mailctl engine init --smtp smtp://127.0.0.1:2525',
 	],
 	output: 'an array of {"time", "from", "to", "subject", "message_id", "bytes", "file"}',
@@ -63,11 +74,20 @@ const sink = command({
 	// It is a mail server, and works on no database or deployment.
 	reach: [],
 	async run(cx, { options }) {
-		const { host, port, count, wait, dir = null } = options;
-		if (cx.dryRun) return cx.wouldDo('listen for mails', { listen: port, with: { host, dir, count } });
+		const { host, port, count, wait, dir = null, refuse, defer } = options;
+		const refusal = refusalsOf(options);
+		const own = { host, dir, count, refuse, defer };
+		if (cx.dryRun) return cx.wouldDo('listen for mails', { listen: port, with: own });
 		if (dir !== null) await makeFolder(dir);
 		const inbox = createInbox<Arrived>(cx, { most: count, wait });
-		const server = await open({ host, port }, receiver(cx, inbox, dir));
+		const server = await open({
+			...{ host, port, take: receiver(cx, inbox, dir) },
+			refusal: (to) => {
+				const kind = refusal(to);
+				if (kind !== null) void cx.note(`${replies[kind].said} ${to}`);
+				return kind && replies[kind];
+			},
+		});
 		try {
 			const url = `smtp://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
 			await cx.note(`listening on ${url}`);
@@ -105,15 +125,37 @@ async function makeFolder(dir: string): Promise<void> {
 	}
 }
 
-async function open(
-	{ host, port }: { host: string; port: number },
-	take: (mail: SinkMail) => Promise<void>,
-): Promise<MailSink> {
+const replies = {
+	refuse: { code: 550, text: '5.1.1 No such mailbox here', said: 'refused' },
+	defer: { code: 451, text: '4.3.0 Not now, try again later', said: 'put off' },
+} as const;
+type Reply = keyof typeof replies;
+
+/** By recipient; null: it is taken. Throws `UsageError` for what is neither an address nor `@DOMAIN`. */
+function refusalsOf(named: Readonly<Record<Reply, readonly string[]>>): (to: string) => Reply | null {
+	const known = new Map<string, Reply>();
+	for (const kind of ['refuse', 'defer'] as const)
+		for (const text of named[kind]) {
+			const key = keyOf(text, kind);
+			if ((known.get(key) ?? kind) !== kind)
+				throw new UsageError(`--refuse and --defer both name ${text}; give it once`);
+			known.set(key, kind);
+		}
+	return (to) => known.get(emailKey(to)) ?? known.get(`@${domainOf(to)}`) ?? null;
+}
+
+function keyOf(text: string, kind: Reply): string {
+	if (text.startsWith('@') && isEmailAddress(`any${text}`)) return `@${domainOf(text)}`;
+	if (!isEmailAddress(text)) throw new UsageError(`${flagOf(kind)}: ${noAddress(text)}, and no @DOMAIN`);
+	return emailKey(text);
+}
+
+async function open(options: MailSinkOptions & { host: string; port: number }): Promise<MailSink> {
 	const { startMailSink } = await import('../connect/mail-sink.js');
 	try {
-		return await startMailSink({ host, port, take });
+		return await startMailSink(options);
 	} catch (cause) {
-		throw cannotListen(cause, { host, port });
+		throw cannotListen(cause, options);
 	}
 }
 

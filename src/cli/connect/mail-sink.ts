@@ -17,8 +17,17 @@ export interface MailSinkOptions {
 	host?: string;
 	/** 0, the default: any free one. */
 	port?: number;
+	/** The refusal of a recipient; null: it is taken. All are unless this is given. */
+	refusal?: (to: string) => Refusal | null;
 	/** Called before the client gets its 250. On a rejection the client gets a 451, and may try again. */
 	take: (mail: SinkMail) => void | Promise<void>;
+}
+
+/** A reply to RCPT. */
+export interface Refusal {
+	code: number;
+	/** With its enhanced code (RFC 3463). */
+	text: string;
 }
 
 /** A sink that listens; the caller closes it. */
@@ -32,12 +41,13 @@ export interface MailSink {
 const mostBytes = 100 * 1024 * 1024;
 
 /**
- * Takes mail of any sender for any recipient, with any login or none, without TLS. Rejects with the error of `listen`
+ * Takes mail of any sender, with any login or none, without TLS. Rejects with the error of `listen`
  * (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`).
  */
 export async function startMailSink({
 	host = '127.0.0.1',
 	port = 0,
+	refusal = () => null,
 	take,
 }: MailSinkOptions): Promise<MailSink> {
 	const server = new SMTPServer({
@@ -49,6 +59,10 @@ export async function startMailSink({
 		size: mostBytes,
 		logger: false,
 		closeTimeout: 1_000,
+		onRcptTo: ({ address }, _session, accept) => {
+			const refused = refusal(address);
+			accept(refused && reply(refused.code, refused.text));
+		},
 		onData: (stream, { envelope: { mailFrom, rcptTo } }, accept) => {
 			const chunks: Buffer[] = [];
 			stream.on('data', (chunk: Buffer) => {

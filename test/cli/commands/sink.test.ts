@@ -6,6 +6,7 @@ import { createTransport } from 'nodemailer';
 import { describe, expect, it } from 'vitest';
 import { Interrupted } from '../../../src/cli/frame/errors.js';
 import { type CliOptions, cli } from '../../support/cli.js';
+import { said } from '../../support/project.js';
 
 /** Starts `mailctl sink` on a free port; `port` is known once it listens. */
 function start(argv: readonly string[], options: CliOptions = {}) {
@@ -112,6 +113,47 @@ describe('mailctl sink', () => {
 		const { code, stdout } = await running;
 		expect(code).toBe(130);
 		expect(JSON.parse(stdout)).toHaveLength(1);
+	});
+
+	it('refuses and puts off the addresses and domains that it is told', async () => {
+		const refusing = [
+			'--refuse',
+			'Bob@example.com',
+			'--refuse',
+			'@gone.example',
+			'--defer',
+			'cy@example.com',
+		];
+		const { running, port } = start([...refusing, '--count', '1', '-o', 'json']);
+		const at = await port;
+		const answers = { responseCode: 550, response: expect.stringMatching(/^550 5\.1\.1 /) };
+		for (const to of ['BOB@example.com', 'eve@gone.example'])
+			await expect(mail(at, { to })).rejects.toMatchObject(answers);
+		await expect(mail(at, { to: 'cy@example.com' })).rejects.toMatchObject({
+			responseCode: 451,
+			response: expect.stringMatching(/^451 4\.3\.0 /),
+		});
+		await mail(at, { to: ['bob@example.com', 'ann@example.com', 'ann@sub.gone.example'] });
+		const { code, stdout, stderr } = await running;
+		expect(code).toBe(0);
+		expect(JSON.parse(stdout)).toEqual([
+			expect.objectContaining({ to: ['ann@example.com', 'ann@sub.gone.example'] }),
+		]);
+		expect(said({ stderr })).toEqual(
+			expect.arrayContaining([{ note: 'refused BOB@example.com' }, { note: 'put off cy@example.com' }]),
+		);
+	});
+
+	it.each([
+		[['--refuse', 'bob'], '--refuse: "bob" is no e-mail address: it has no @, and no @DOMAIN'],
+		[['--defer', '@'], '--defer: "@" is no e-mail address'],
+		[
+			['--refuse', 'a@example.com', '--defer', 'A@example.com'],
+			'--refuse and --defer both name A@example.com',
+		],
+	])('takes no %j', async (words, message) => {
+		const { code, stderr } = await cli(['sink', '--port', '0', ...words]);
+		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
 	});
 
 	it('refuses a port that is taken, an address of others and a folder that is none', async () => {
