@@ -46,10 +46,19 @@ export function campaignState({
 	return is_finished ? 'finished' : 'sending';
 }
 
+/**
+ * True: it is of send calls alone (`send --bulk --to`), and its name is its UUID. It is released as a whole, takes no
+ * rows, and is in no list of campaigns: `CampaignFilter` finds it by `id` alone.
+ */
+export function isOfCalls({ id, key }: Pick<CampaignStatus, 'id' | 'key'>): boolean {
+	return id === key;
+}
+
 /** All given conditions must hold; absent = any. */
 export interface CampaignFilter {
 	/** The one of that name. */
 	key?: string;
+	/** By itself it may be that of send calls: see `isOfCalls`. */
 	id?: Uuid;
 	state?: CampaignState;
 	/** Released, or else opened, at or after, `YYYY-MM-DDTHH:MM:SS.ffffff`. */
@@ -237,10 +246,11 @@ export interface ListCounts extends AcceptCounts {
 	reasons: readonly (LeavingOut & { count: number })[];
 }
 
-/** A subscriber that a campaign left out. */
+/** A subscriber of its lists, or a recipient of a send call with its UUID, that a campaign left out. */
 export interface LeftOutPerson extends LeavingOut {
 	to: string;
-	list_id: number;
+	/** Null: of a call without a list. */
+	list_id: number | null;
 }
 
 /** A part of what a campaign would be; `next`: pass it as `after` for the rest; null at the end. */
@@ -295,7 +305,10 @@ export interface Audiences {
 	): Promise<AudiencePart>;
 	/** `invalid` on `at` for the past and for no time, on `window` for no window. */
 	plan(request: TimingRequest, call?: Call): Promise<PlannedTiming>;
-	/** Subscribers that the lists of a campaign have and that got no message, at most 1,000 a call. */
+	/**
+	 * Subscribers that the lists of a campaign have and that got no message, and recipients that send calls with its UUID
+	 * left out; at most 1,000 a call.
+	 */
 	leftOut(
 		id: Uuid,
 		request: { after?: number; limit?: number },

@@ -3,6 +3,7 @@ import { basename, extname } from 'node:path';
 import type { Call } from '../api/api.js';
 import {
 	type CampaignOpening,
+	isOfCalls,
 	type RecipientBatch,
 	type RequestsSpec,
 	type ResultsRequest,
@@ -13,8 +14,10 @@ import { dayOf, type Micros, parseDateTime } from '../api/datetime.js';
 import { ApiError, invalid, notFound } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
 import { campaignFields, normalizeTiming, requestsFields } from '../api/messages.js';
+import type { Uuid } from '../api/records.js';
 import { texts } from '../api/schema/texts.js';
 import type { CampaignAck, OpenCampaign } from '../store/campaigns.js';
+import type { Command } from '../store/operations.js';
 import { assertAudience, assertKept, settledTiming } from './audiences.js';
 import { assertBatch, checkedRequests } from './campaign-requests.js';
 import { opaqueContent, refusalBeside, resolveContent } from './contents.js';
@@ -37,18 +40,21 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 			const now = clock.now();
 			const part = call?.forMs === undefined ? {} : { for_ms: call.forMs };
 			const adding = { campaign, list_id, now, ...part, ...seenBy(call) };
-			return found(await store.writes.addListToCampaign(adding, call));
+			const ack = await store.writes.addListToCampaign(adding, call);
+			if (ack === null) throw await unknownCampaign(context, campaign, call);
+			return ack;
 		},
 		put: async (campaign, batch, call) => {
 			const rows = { ...checkedBatch(batch), now: clock.now() };
-			return acknowledged(await store.writes.putCampaignBatch({ campaign, ...rows, ...seenBy(call) }));
+			return await putBatch(context, { campaign, ...rows }, call);
 		},
 		putRequests: async (campaign, batch, call) => {
 			const rows = { ...(await checkedRequests(context, campaign, batch)), now: clock.now() };
-			return acknowledged(await store.writes.putCampaignBatch({ campaign, ...rows, ...seenBy(call) }));
+			return await putBatch(context, { campaign, ...rows }, call);
 		},
 		complete: async (campaign, { position }, call) => {
 			const outcome = await store.writes.completeCampaign({ campaign, position, ...seenBy(call) });
+			if (outcome.kind === 'not_found') throw await unknownCampaign(context, campaign, call);
 			if (outcome.kind !== 'complete') throw refusalOf(outcome);
 		},
 		release: async (campaign, { expect_count }, call) => {
@@ -58,7 +64,7 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 				case 'released':
 					return;
 				case 'not_found':
-					throw notFound();
+					throw await unknownCampaign(context, campaign, call);
 				case 'incomplete':
 					throw new ApiError('conflict', 'The list was not read to its end; nothing was released.');
 				case 'canceled':
@@ -211,17 +217,35 @@ function checkedBatch({ first, recipients }: RecipientBatch) {
 	return { first, rows: checked(parseRecipients(recipients)) };
 }
 
-function acknowledged(outcome: CampaignAck): Ack<AcceptCounts> {
+async function putBatch(
+	context: CampaignContext,
+	batch: Command<'putCampaignBatch'>,
+	call: Call | undefined,
+): Promise<Ack<AcceptCounts>> {
+	const outcome = await context.store.writes.putCampaignBatch({ ...batch, ...seenBy(call) });
 	if (outcome.kind === 'acknowledged') return outcome.ack;
+	if (outcome.kind === 'not_found') throw await unknownCampaign(context, batch.campaign, call);
 	throw refusalOf(outcome);
 }
 
-function refusalOf(outcome: Exclude<CampaignAck, { kind: 'acknowledged' }>): ApiError {
+/** To a change of one that the store did not find. */
+async function unknownCampaign(
+	{ store, clock }: CampaignContext,
+	id: Uuid,
+	call: Call | undefined,
+): Promise<ApiError> {
+	const known = await store.reads.campaignStatus({ id, now: clock.now(), ...seenBy(call) });
+	if (known === null || !isOfCalls(known)) return notFound();
+	return new ApiError(
+		'conflict',
+		'This campaign was released by the send call that made it: it can be canceled, and takes no recipients.',
+	);
+}
+
+function refusalOf(outcome: Exclude<CampaignAck, { kind: 'acknowledged' | 'not_found' }>): ApiError {
 	switch (outcome.kind) {
 		case 'gap':
 			return new ApiError('conflict', `The next row of this campaign is ${outcome.position}.`);
-		case 'not_found':
-			return notFound();
 		case 'closed':
 			return new ApiError('conflict', `This campaign is ${outcome.state}: it takes no more recipients.`);
 		case 'other_rows':

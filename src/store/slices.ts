@@ -116,19 +116,33 @@ async function addInSlices(
 
 /**
  * Cancels in one step, then removes messages that were only staged and would never be sent. After an interruption the
- * rest reads as canceled. With `forget` the campaign goes then, too.
+ * rest reads as canceled. With `forget` the campaign goes then, too. Messages of send calls are canceled one by one.
  */
 async function cancelInSlices(
 	{ step, isTrial }: Steps,
 	command: Command<'cancelCampaign'>,
 ): Promise<CampaignCanceled> {
 	const outcome = await step('cancelCampaign', command);
-	if (outcome.kind !== 'canceled') return outcome;
 	const limit = isTrial ? allRows : sliceSize;
+	if (outcome.kind === 'not_found') return await cancelCallsInSlices(step, { ...command, limit });
+	if (outcome.kind !== 'canceled') return outcome;
 	const slice = { campaign: command.campaign, limit };
 	while ((await step('dropStaged', slice)) === limit);
 	if (command.forget) await step('forgetCampaign', command);
 	return outcome;
+}
+
+/** A repeated call ends what was broken off. */
+async function cancelCallsInSlices(
+	step: Step,
+	command: Command<'cancelCampaign'> & { limit: number },
+): Promise<CampaignCanceled> {
+	for (let after = 0; ; ) {
+		const slice = await step('cancelCalls', { ...command, after });
+		if (slice.kind !== 'canceled') return slice;
+		if (slice.next === null) return { kind: 'canceled' };
+		after = slice.next;
+	}
 }
 
 /**

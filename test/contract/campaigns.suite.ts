@@ -253,6 +253,82 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await (await campaigns()).status(released)).toMatchObject({ messages: { canceled: 1 } });
 		});
 
+		describe('of send calls alone', () => {
+			const sendBulk = async (to: readonly string[], more: object = {}) => {
+				let id = '';
+				const request = { from: subject.sender, type: 'BULK', to, subject: 'S', text_body: 'T', ...more };
+				await subject.api.send(request as Parameters<typeof subject.api.send>[0], {
+					onAccepted: ({ campaign }) => {
+						id = campaign ?? '';
+					},
+				});
+				return id;
+			};
+
+			it('are known by their UUID, which is their name, and listed by nothing else', async () => {
+				const gone = `${unique('gone')}@example.com`;
+				await (await need(subject.api, 'suppressions')).put([{ email: gone, reason: 'UNSUBSCRIBED' }]);
+				const id = await sendBulk(['a@example.com', gone, 'b@example.com']);
+				const { results } = await (await campaigns()).page({ id });
+				expect(results).toEqual([
+					{
+						...{ id, key: id, state: 'released', is_finished: false },
+						counts: { staged: 2, suppressed: 1, rejected: 0 },
+						...{ position: 0, is_complete: true, type: 'BULK', subject: 'S', list_id: null, source: null },
+						...{ requests: false, date_created: expect.stringMatching(/^\d{4}-/) },
+						...{ date_released: results[0]?.date_created, figures: { ...none, created: 2 } },
+					},
+				]);
+				expect((await (await campaigns()).page({ key: id })).results).toEqual([]);
+				const all = (await (await campaigns()).page({ page_size: 1_000 })).results;
+				expect(all.map((one) => one.id)).not.toContain(id);
+				expect(await (await campaigns()).status(id)).toEqual({
+					...{ id, key: id, state: 'released', is_finished: false },
+					...{ messages: { queued: 2 }, counts: { staged: 2, suppressed: 1, rejected: 0 } },
+				});
+				const told = await (await campaigns()).results(id, {});
+				expect(told.results.map(({ to, state }) => [to, state])).toEqual([
+					['a@example.com', 'queued'],
+					['b@example.com', 'queued'],
+				]);
+				const first = await (await campaigns()).results(id, { limit: 1 });
+				expect(await (await campaigns()).results(id, { after: first.next ?? 0 })).toEqual({
+					...{ results: told.results.slice(1), next: null },
+				});
+				expect(await (await need(subject.api, 'audiences')).leftOut(id, {})).toEqual({
+					results: [{ to: gone, list_id: null, code: 'suppressed', detail: 'UNSUBSCRIBED' }],
+					next: null,
+				});
+				const person = await (await need(subject.api, 'people')).get(gone);
+				expect(person.left_out).toMatchObject([{ campaign: id, key: id, code: 'suppressed' }]);
+			});
+
+			it('are canceled, and take nothing that is for campaigns with rows', async () => {
+				const id = await sendBulk(['a@example.com']);
+				const released = {
+					code: 'conflict',
+					message:
+						'This campaign was released by the send call that made it: it can be canceled, and takes no recipients.',
+				};
+				const { id: list } = await subject.api.lists.create({ name: unique('list'), email_reason: 'r' });
+				const recipients = [{ to: 'b@example.com' }];
+				for (const change of [
+					async () => (await campaigns()).put(id, { first: 0, recipients }),
+					async () => (await campaigns()).complete(id, { position: 0 }),
+					async () => (await campaigns()).addList(id, list),
+					async () => (await campaigns()).release(id, { expect_count: 1 }),
+				])
+					await expect(change()).rejects.toMatchObject(released);
+				await expect((await campaigns()).cancel(id, { forget: true })).rejects.toMatchObject({
+					...{ code: 'conflict', message: 'This campaign was released; nothing was canceled.' },
+				});
+				await (await campaigns()).cancel(id);
+				expect(await (await campaigns()).status(id)).toMatchObject({
+					...{ state: 'released', is_finished: true, messages: { canceled: 1 } },
+				});
+			});
+		});
+
 		describe('of send requests', () => {
 			const opened = async () => {
 				const job = unique('job');

@@ -2,6 +2,7 @@
 import { describe } from 'vitest';
 import { describeAttachments } from './store/attachments.js';
 import { describeBounces } from './store/bounces.js';
+import { describeCalls } from './store/calls.js';
 import { describeCampaignBatches } from './store/campaign-batches.js';
 import { describeCampaigns } from './store/campaigns.js';
 import { describeCompositions } from './store/compositions.js';
@@ -44,6 +45,7 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeMessagePages(open);
 		describeCampaigns(open);
 		describeCampaignBatches(open);
+		describeCalls(open);
 		describeImports(open);
 		describeFigures(open);
 		describeErasures(open);

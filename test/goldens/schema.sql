@@ -1,4 +1,4 @@
-PRAGMA user_version = 32;
+PRAGMA user_version = 33;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -67,10 +67,12 @@ CREATE TABLE "campaign_acks" (
 
 -- index sqlite_autoindex_campaign_acks_1, made by SQLite
 
-CREATE TABLE campaign_left_out (
+CREATE TABLE "campaign_left_out" (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
-	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
-	list_id INTEGER NOT NULL,
+	campaign_seq INTEGER REFERENCES campaigns (seq),
+	submission_seq INTEGER REFERENCES submissions (seq),
+	campaign TEXT,
+	list_id INTEGER,
 	to_email TEXT NOT NULL,
 	to_key TEXT NOT NULL,
 	code TEXT NOT NULL,
@@ -79,7 +81,11 @@ CREATE TABLE campaign_left_out (
 
 CREATE INDEX left_out_of_address ON campaign_left_out (to_key);
 
+CREATE INDEX left_out_of_calls ON campaign_left_out (campaign, id) WHERE campaign IS NOT NULL;
+
 CREATE INDEX left_out_of_campaign ON campaign_left_out (campaign_seq, id);
+
+CREATE INDEX left_out_of_submission ON campaign_left_out (submission_seq) WHERE submission_seq IS NOT NULL;
 
 CREATE TABLE "campaign_lists" (
 	campaign_seq INTEGER NOT NULL REFERENCES "campaigns" (seq),

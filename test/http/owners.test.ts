@@ -127,6 +127,22 @@ describe('what a token with the scope send has sent', () => {
 		});
 	});
 
+	it('is unknown to another such token where it is of send calls alone', async () => {
+		const id = '6f3c5a1e-8d4b-4c2a-9e7f-000000000001';
+		const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 's', text_body: 'b' };
+		await apiOf('shop').send({ ...request, campaign_unique_id: id });
+		const others = await of('news', 'campaigns');
+		for (const [what, ask] of everything(others, id))
+			await expect(ask(), what).rejects.toMatchObject(notFound);
+		expect((await others.page({ id })).results).toEqual([]);
+		const campaigns = await of('shop', 'campaigns');
+		expect((await campaigns.page({ id })).results).toMatchObject([{ id, counts: { staged: 1 } }]);
+		expect((await campaigns.results(id, {})).results).toHaveLength(1);
+		expect((await (await of('office', 'campaigns')).page({ id })).results).toHaveLength(1);
+		await campaigns.cancel(id);
+		expect(await campaigns.status(id)).toMatchObject({ messages: { canceled: 1 } });
+	});
+
 	it('takes no list of another token that may read', async () => {
 		const list = await apiOf('admin').lists.create({ name: 'News', email_reason: 'asked' });
 		const { id } = await openOf('shop');

@@ -1,5 +1,6 @@
 /** Messages: the outcome for each recipient of each submission. */
 
+import { isOfCalls } from '../../api/campaigns.js';
 import { type MessageFilter, type Messages, need } from '../../api/capabilities.js';
 import { type MessageDetail, messageStates, type Uuid } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
@@ -57,7 +58,8 @@ async function sayDeleted(cx: CommandContext, messages: Messages, id: Uuid): Pro
 	if (deleted === undefined) return;
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;
 	const found = campaigns && (await lookUpCampaign(campaigns, id, { signal: cx.signal }));
-	if (found === undefined || found.date_dropped !== undefined) await cx.note(deletedText(deleted, cx.times));
+	if (found === undefined || isOfCalls(found) || found.date_dropped !== undefined)
+		await cx.note(deletedText(deleted, cx.times));
 }
 
 /** A UUID is one of a campaign on any deployment that keeps messages; a name is looked up. */

@@ -86,7 +86,7 @@ function openingBody(
 export function audiences(perform: Perform): Extensions['audiences'] {
 	const reasons = within('reasons', listOf(record({ code: 'text', count: 'count' })));
 	const part = every(within('counts', every(acceptCounts, reasons)), record({ next: 'position' }));
-	const person = record({ to: 'text', list_id: 'id', code: 'text' });
+	const person = record({ to: 'text', list_id: 'position', code: 'text' });
 	return {
 		foresee: (body, { list_id, after = 0 }, call) =>
 			perform(

@@ -2,7 +2,7 @@
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { dropExpiredAttachments } from './attachments.js';
 import { dropBodies } from './retention/bodies.js';
-import { dropEvents, dropMessages, dropOfCampaigns } from './retention/messages.js';
+import { dropEvents, dropLeftOut, dropMessages, dropOfCampaigns } from './retention/messages.js';
 import type { Sql } from './sql.js';
 import { dropDeliveries } from './webhooks/webhooks.js';
 
@@ -33,6 +33,7 @@ export const expiries: readonly Expiry[] = [
 	{ drop: whileFull(dropHeartbeats), slice: 1_000 },
 	{ drop: dropEvents, slice: 2_000 },
 	{ drop: dropOfCampaigns, slice: 1_000 },
+	{ drop: whileFull(dropLeftOut), slice: 1_000 },
 	{ drop: dropMessages, slice: 200 },
 	{ drop: dropBodies, slice: 20 },
 ];

@@ -33,9 +33,10 @@ async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['
 		date_erased: dateOf(await erasedAt(sql, email_key)),
 		left_out: [
 			...(await leftOutByName(sql, email_key)),
+			...(await leftOutOfCalls(sql, email_key)),
 			...(await leftOutOfLists(sql, email_key)),
 			...(await leftOutOf(sql, email_key, forms)),
-		],
+		].sort(newestFirst),
 		copies: await copiesOf(sql, email_key, forms),
 		date_sender: dateOf(
 			(await sql.get<{ at: Micros }>('SELECT created_at AS at FROM senders WHERE email_key = ?', email_key))
@@ -53,6 +54,11 @@ async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['
 		messages + old_messages > 0 ||
 		Object.values(lists).some(({ length }) => length > 0);
 	return { email: email_key, ...found, is_known };
+}
+
+function newestFirst(one: LeftOut, other: LeftOut): number {
+	if (one.date_created === other.date_created) return 0;
+	return one.date_created > other.date_created ? -1 : 1;
 }
 
 function dateOf(at: Micros | undefined): string | null {
@@ -134,6 +140,27 @@ async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> 
 		const error = sayLeftOut({ code, detail }, names);
 		return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
 	});
+}
+
+/** Of send calls: a campaign that no row has is known by its UUID alone. */
+async function leftOutOfCalls(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
+	const rows = await sql.all<
+		Pick<LeftOut, 'campaign' | 'key' | 'code'> & { detail: string | null; at: Micros }
+	>(
+		// left_out_of_address
+		`SELECT o.campaign, coalesce(g.key, o.campaign) AS key, s.created_at AS at, o.code, o.detail
+		FROM campaign_left_out o
+		JOIN submissions s ON s.seq = o.submission_seq
+		LEFT JOIN campaigns g ON g.id = o.campaign
+		WHERE o.to_key = ?
+		ORDER BY o.id DESC
+		LIMIT ${most}`,
+		email_key,
+	);
+	return rows.map(({ campaign, key, code, detail, at }) => ({
+		...{ campaign, key, state: 'released', date_created: formatDateTime(at), code },
+		error: sayLeftOut({ code, detail }, { list: String, campaign: String }),
+	}));
 }
 
 /**

@@ -7,10 +7,11 @@ import type { SendResult, Uuid } from '../../api/records.js';
 import type { SuppressionReason } from '../../api/suppressions.js';
 import { noSuch, unverifiedSender } from '../../engine/rules/errors.js';
 import { type Person, personVariables } from '../../engine/rules/meta.js';
-import { isWanted } from '../../engine/rules/subscription.js';
+import { isWanted, stopping } from '../../engine/rules/subscription.js';
 import type { Operations } from '../operations.js';
 import type { Acceptance, IdempotencyKey, Submission } from '../submissions.js';
 import { attachmentErrors, nameAttachments } from './attachments.js';
+import { keepLeftOut, type UnwantedRecipient } from './campaigns/left-out.js';
 import { createTally, type Tally } from './figures/tally.js';
 import { findEarlier, rememberKey } from './idempotency.js';
 import { findList } from './lists.js';
@@ -207,9 +208,15 @@ async function accept(
 	// Every bulk call is a campaign of its own, unless it joins one.
 	const campaign = submission.campaign ?? (type === 'BULK' ? id : null);
 	const submission_seq = await writeSubmission(sql, { ...submission, campaign }, null);
+	const unwanted: UnwantedRecipient[] = [];
 	const wanted = recipients.flatMap(({ id: uuid, to, to_key }, at): NewMessage[] => {
 		const { person, reasons } = people[at] ?? nobody;
-		if (!isWanted(type, { reasons, is_active: person?.is_active ?? null })) return [];
+		const { is_active = null, disable_reason = null } = person ?? {};
+		const placed = { to, to_key, list_id: person?.list_id ?? list_id };
+		if (!isWanted(type, { reasons, is_active })) {
+			unwanted.push({ ...placed, reason: stopping(type, reasons), disable_reason });
+			return [];
+		}
 		const { name = '', meta = {} } = person ?? {};
 		const known = { email: to, name, email_reason: person?.email_reason ?? email_reason, meta };
 		return [
@@ -217,9 +224,7 @@ async function accept(
 				uuid,
 				submission_seq,
 				lane: type === 'BULK' ? lanes.bulk : lanes.transactional,
-				to,
-				to_key,
-				list_id: person?.list_id ?? list_id,
+				...placed,
 				subscriber_id: person?.subscriber_id ?? null,
 				variables: personVariables(known, variables, context),
 				state: 'queued',
@@ -237,6 +242,7 @@ async function accept(
 	sql.writeAll(intoMessages, wanted.map(messageValues));
 	tally.write();
 	countMessages(sql, wanted.length);
+	if (campaign !== null) keepLeftOut(sql, { submission_seq, campaign }, unwanted);
 	if (key !== null) rememberKey(sql, key, { submission: id, campaign, answer, now });
 	return { kind: 'accepted', answer, submission: id, campaign };
 }
@@ -273,6 +279,7 @@ export interface KnownPerson extends Person {
 	subscriber_id: number;
 	list_id: number;
 	is_active: boolean;
+	disable_reason: string | null;
 }
 
 interface PersonRow {
@@ -281,6 +288,7 @@ interface PersonRow {
 	email: string;
 	name: string;
 	is_active: number;
+	disable_reason: string | null;
 	meta: string;
 	email_reason: string;
 }
@@ -296,7 +304,7 @@ export async function findPerson(
 ): Promise<KnownPerson | null> {
 	const [row, another] = await sql.all<PersonRow>(
 		// subscribers_by_key (email_key, list_id)
-		`SELECT s.id, s.list_id, ${emailColumn}, s.name, s.is_active, s.meta, l.email_reason
+		`SELECT s.id, s.list_id, ${emailColumn}, s.name, s.is_active, s.disable_reason, s.meta, l.email_reason
 		FROM subscribers s
 		JOIN lists l ON l.id = s.list_id
 		WHERE s.email_key = ? AND s.list_id = coalesce(?, s.list_id)
@@ -305,10 +313,8 @@ export async function findPerson(
 		list_id,
 	);
 	if (row === undefined || another !== undefined) return null;
-	const { id, name, email, email_reason } = row;
-	const is_active = row.is_active === 1;
-	const meta = parseRecord(row.meta);
-	return { subscriber_id: id, list_id: row.list_id, email, name, email_reason, is_active, meta };
+	const { id, is_active, meta, ...person } = row;
+	return { subscriber_id: id, ...person, is_active: is_active === 1, meta: parseRecord(meta) };
 }
 
 /** The accepted envelope, without copies that may not be sent. */

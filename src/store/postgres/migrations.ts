@@ -22,6 +22,7 @@ import { emailOnce } from './migrations/0029-email-once.js';
 import { bouncedFigures } from './migrations/0030-bounced-figures.js';
 import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
 import { deletedJoined } from './migrations/0032-deleted-joined.js';
+import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
 import type { Place } from './place.js';
 import { assertKind } from './servers.js';
 
@@ -45,6 +46,7 @@ export const migrations: readonly Migration[] = [
 	bouncedFigures,
 	statesOfCampaigns,
 	deletedJoined,
+	leftOutOfCalls,
 ];
 
 /** From this version on PostgreSQL has a sequence in place of the row of ids. */

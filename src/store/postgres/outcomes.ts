@@ -91,6 +91,7 @@ const repeats: Readonly<
 	findImportAnswer: 'again',
 	putImportSlices: 'again',
 	dropStaged: 'again',
+	cancelCalls: 'again',
 	forgetCampaign: 'again',
 	leaseSlice: 'again',
 	wakeHeldSlice: 'again',

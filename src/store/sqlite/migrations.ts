@@ -37,6 +37,7 @@ import { emailOnce } from './migrations/0029-email-once.js';
 import { bouncedFigures } from './migrations/0030-bounced-figures.js';
 import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
 import { deletedJoined } from './migrations/0032-deleted-joined.js';
+import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -76,6 +77,7 @@ export const allMigrations: readonly Migration[] = [
 	bouncedFigures,
 	statesOfCampaigns,
 	deletedJoined,
+	leftOutOfCalls,
 ];
 
 /** The schema this version reads and writes. */

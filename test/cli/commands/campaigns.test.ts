@@ -131,6 +131,75 @@ describe('mailctl campaigns', () => {
 		expect(stdout).toContain('MESSAGES         3 sent; 1 joined by send --to\n');
 	});
 
+	it('of a single call are known by its UUID: what became of it, who was left out, what was canceled', async () => {
+		await project.json(['suppressions', 'add', 'dan@example.com', '--reason', 'UNSUBSCRIBED', '--yes']);
+		const bulk = [...single, '--to', 'dan@example.com', '--bulk', '--yes'];
+		const { stderr } = await project.run(bulk);
+		const id = /[\da-f]{8}-[\da-f-]{27}/.exec(stderr)?.[0] ?? '';
+		expect(stderr).toContain(`campaign ${id}`);
+		expect(await project.json(['campaigns', 'get', id])).toMatchObject({
+			...{ name: id, id, state: 'finished', type: 'BULK', subject: 'S', list_id: null, source: null },
+			...{ recipients: 2, staged: 1, suppressed: 1, rejected: 0, rows: 2, is_complete: true },
+			...{ sent: 1, opened: 0, bounced: 0, messages: { sent: 1 } },
+		});
+		expect(await project.json(['campaigns', 'results', id.toUpperCase()])).toEqual([
+			expect.objectContaining({ to: 'cid@example.com', state: 'sent', campaign_unique_id: id }),
+			{
+				...{ line: null, to: 'dan@example.com', id: null, state: 'suppressed', code: 'suppressed' },
+				...{ text: 'suppressed (UNSUBSCRIBED)', attempts: 0, campaign_unique_id: id },
+			},
+		]);
+		expect(await project.json(['campaigns', 'results', id, '--only', 'left-out'])).toHaveLength(1);
+		expect(await project.json(['campaigns', 'report', id])).toMatchObject({ total: { sent: 1 } });
+		expect(await project.json(['campaigns', 'links', id])).toEqual([]);
+		const compared = await project.json(['campaigns', 'compare', id, id]);
+		expect(compared).toMatchObject({ compared: [{ name: id, figures: { sent: 1 } }, { name: id }] });
+		expect(await project.json(['campaigns', 'list'])).toEqual([]);
+		const why = await project.json(['why', 'dan@example.com']);
+		expect(why).toMatchObject({
+			left_out: [{ campaign: id, key: id, code: 'suppressed', error: 'suppressed (UNSUBSCRIBED)' }],
+		});
+		const page = (await project.run(['why', 'dan@example.com'])).stdout;
+		expect(page).toMatch(new RegExp(`^ +\\S+ \\S+ ${id}: suppressed \\(UNSUBSCRIBED\\)$`, 'm'));
+	});
+
+	it('of a single call are canceled while it waits, and refused to resume', async () => {
+		const { stderr } = await project.run([
+			...single,
+			'--to',
+			'dan@example.com',
+			'--bulk',
+			'--yes',
+			'--no-wait',
+		]);
+		const id = /[\da-f]{8}-[\da-f-]{27}/.exec(stderr)?.[0] ?? '';
+		expect(await project.json(['campaigns', 'get', id])).toMatchObject({
+			...{ state: 'sending', messages: { queued: 2 } },
+		});
+		const resumed = await project.run(['campaigns', 'resume', id]);
+		expect(resumed).toMatchObject({ code: 2, stderr: expect.stringContaining('released by a single call') });
+		const canceled = await project.run(['campaigns', 'cancel', id, '--yes', '-o', 'json']);
+		expect(JSON.parse(canceled.stdout)).toMatchObject({
+			...{ name: id, state: 'finished', messages: { canceled: 2 } },
+		});
+		const again = await project.run(['campaigns', 'cancel', id, '--yes']);
+		expect(again).toMatchObject({
+			code: 0,
+			stderr: expect.stringContaining('nothing to cancel: 0 sent, 2 canceled'),
+		});
+		expect(sink.received).toEqual([]);
+	});
+
+	it('with rows may be begun with the UUID of a call, which joins it then', async () => {
+		const { stderr } = await project.run([...single, '--bulk', '--yes']);
+		const id = /[\da-f]{8}-[\da-f-]{27}/.exec(stderr)?.[0] ?? '';
+		const { name } = (await project.json([...agreed, '--campaign', id])) as Sent;
+		expect(name).toMatch(/^spring-news-/);
+		expect(await project.json(['campaigns', 'get', id])).toMatchObject({
+			...{ name, id, staged: 2, joined: 1, messages: { sent: 3 } },
+		});
+	});
+
 	it('say of days without events which days have some', async () => {
 		const { name } = (await project.json([...agreed, '--again', '--campaign', 'of days'])) as Sent;
 		const words = ['campaigns', 'report', name, '--last', '7d', '--now', '2027-01-01T12:00:00Z'];

@@ -281,13 +281,59 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await messageIds(store)).toEqual([]);
 		expect(await status()).toEqual(before);
 		expect(await store.reads.checkCounts({})).toEqual(nothingWrong);
-		// A send call has a campaign of its own, which is in no list.
-		expect(await count('SELECT count(*) FROM deleted_joined')).toBe(2);
+		// A send call has a campaign of its own, whose states are kept beside them.
+		const joined = 'SELECT count(*) FROM deleted_joined';
+		expect(await count(`${joined} WHERE campaign = '${campaign}'`)).toBe(2);
+		expect(await count(joined)).toBe(3);
 		await run("DELETE FROM deleted_states WHERE state = 'bounced'");
 		await store.writes.repairCounts({});
 		expect(await store.reads.checkCounts({})).toEqual(nothingWrong);
 		const repaired = { sent: 2, bounced: 1, failed: 1, canceled: 2 };
 		expect(await status()).toEqual({ ...before, messages: repaired });
+	});
+
+	it('keeps the states of a campaign of send calls, to the client that made all of them too', async () => {
+		const { store, expire } = await open();
+		await verify(store);
+		const campaign = newUuid();
+		await send(store, ['x@example.org', 'y@example.org'], { ...bulk, campaign, owner: 'shop' });
+		await deliver(store, { kind: 'sent', reply: accepted250 });
+		await deliver(store, { kind: 'bounced', reply: unknown550, suppress: false });
+		const status = async (more: object = {}) =>
+			await store.reads.campaignStatus({ id: campaign, now: noon, ...more });
+		const before = await status();
+		expect(before).toMatchObject({ counts: { staged: 2 }, messages: { bounced: 1, sent: 1 } });
+		await keep(store, { keep_messages: '30d' });
+		await expire(noon + 31 * day);
+		expect(await messageIds(store)).toEqual([]);
+		expect(await status()).toEqual(before);
+		expect(await status({ only_of: 'shop' })).toEqual(before);
+		await send(store, ['z@example.org'], { ...bulk, campaign, owner: 'news' });
+		expect(await status({ only_of: 'news' })).toMatchObject({ messages: { queued: 1 } });
+		expect(await status({ only_of: 'shop' })).toMatchObject({ messages: {} });
+		expect(await status()).toMatchObject({ messages: { bounced: 1, queued: 1, sent: 1 } });
+	});
+
+	it('deletes by age who was left out of send calls, one after the other', async () => {
+		const { store, expire, count } = await open();
+		await verify(store);
+		const campaign = newUuid();
+		const gone = { email_key: 'gone@example.org', reason: 'UNSUBSCRIBED', list_id: null } as const;
+		await store.writes.putSuppressions({
+			rows: [{ ...gone, source: 'API', created_at: noon, expires_at: null }],
+			now: noon,
+		});
+		await send(store, ['gone@example.org'], { ...bulk, campaign });
+		await send(store, ['gone@example.org'], { ...bulk, campaign, now: noon + 20 * day });
+		const kept = () => count('SELECT count(*) FROM campaign_left_out');
+		expect(await kept()).toBe(2);
+		await expire(noon + 31 * day);
+		expect(await kept()).toBe(2);
+		await keep(store, { keep_messages: '30d' });
+		await expire(noon + 31 * day);
+		expect(await kept()).toBe(1);
+		await expire(noon + 51 * day);
+		expect(await kept()).toBe(0);
 	});
 
 	it('gives a database that has deleted messages before the states that their figures tell', async () => {

@@ -115,6 +115,18 @@ describePostgres('round trips', (server) => {
 		expect(Object.fromEntries(Object.entries(counted).filter(([, trips]) => trips > request))).toEqual({});
 	});
 
+	it('of a send call do not grow with those that it leaves out', async () => {
+		const { store, tripsOf } = await open();
+		await verify(store);
+		await suppress(store, people(50));
+		const accept = (type: 'TRANSACTIONAL' | 'BULK') =>
+			store.writes.acceptSubmission({ ...submissionOf(people(100), { type }), key: null });
+		// What stops bulk mail does not stop the other.
+		const all = await tripsOf(() => accept('TRANSACTIONAL'));
+		expect(await tripsOf(() => accept('BULK'))).toBe(all);
+		expect((await store.reads.getPerson({ email_key: 'p0@example.org' })).left_out).toHaveLength(1);
+	});
+
 	it('do not grow with the number of messages that are leased, settled and read', async () => {
 		const [few, many] = await Promise.all([10, 200].map((count) => tripsOfSending(count)));
 		expect(many).toEqual(few);

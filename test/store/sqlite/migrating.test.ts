@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { DeliveryOutcome } from '../../../src/engine/rules/outcomes.js';
 import { openStore } from '../../../src/store/open.js';
 import { first } from '../../../src/store/sqlite/migrations/0001-first.js';
-import { migrate, schemaVersion } from '../../../src/store/sqlite/migrations.js';
+import { allMigrations, migrate, schemaVersion } from '../../../src/store/sqlite/migrations.js';
 import {
 	accepted250,
 	busy451,
@@ -124,6 +124,28 @@ describe('a database from before figures by link, hour and bounce', () => {
 		again.close();
 		rmSync(folder, { recursive: true, force: true });
 	});
+});
+
+it('keeps whom campaigns left out before send calls did', () => {
+	const db = new Database(':memory:');
+	const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
+	const until = (version: number) => allMigrations.filter((each) => each.version <= version);
+	migrate(db, { path: ':memory:', me, now: noon }, until(32));
+	db.pragma('foreign_keys = ON');
+	db.exec(`
+		INSERT INTO campaigns (seq, id, key, spec, strict_vars, state, created_at)
+		VALUES (7, '${staged}', 'job', '{}', 0, 'staged', ${noon});
+		INSERT INTO campaign_left_out (id, campaign_seq, list_id, to_email, to_key, code, detail)
+		VALUES (3, 7, 1, 'A@example.org', 'a@example.org', 'inactive', NULL)`);
+	migrate(db, { path: ':memory:', me, now: noon }, until(33));
+	expect(db.prepare('SELECT * FROM campaign_left_out').all()).toEqual([
+		{
+			...{ id: 3, campaign_seq: 7, submission_seq: null, campaign: null, list_id: 1 },
+			...{ to_email: 'A@example.org', to_key: 'a@example.org', code: 'inactive', detail: null },
+		},
+	]);
+	expect(db.pragma('foreign_key_check')).toEqual([]);
+	db.close();
 });
 
 describe('a database of schema 1 with campaigns in it', () => {

@@ -50,6 +50,8 @@ export const list = command({
 	name: 'list',
 	aliases: ['ls'],
 	summary: 'list campaigns, newest first',
+	description:
+		'A single call (send --bulk --to) is in no list: get, results, report, links and cancel know it by its UUID.',
 	options: { ...filterOptions, watch: watchOption },
 	columns: listColumns,
 	output: listed,

@@ -1,7 +1,7 @@
 /** `campaigns resume`: goes on from wherever the campaign was broken off. */
 
 import { basename } from 'node:path';
-import type { Campaign } from '../../../api/campaigns.js';
+import { type Campaign, isOfCalls } from '../../../api/campaigns.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -64,6 +64,7 @@ export const resume = command({
 			args.campaign === undefined
 				? await chooseUnfinished(cx, place.campaigns)
 				: await findCampaign(cx, place.campaigns, args.campaign);
+		if (isOfCalls(campaign)) throw ofCalls(campaign);
 		if (campaign.state === 'staged' && !cx.dryRun) {
 			await place.hold(campaign.key);
 			// The process that had it may have released it by now.
@@ -84,6 +85,13 @@ export const resume = command({
 		return runCampaign(cx, run);
 	},
 });
+
+/** Whatever sends takes its messages with all others. */
+function ofCalls({ id, is_finished }: Campaign): UsageError {
+	return new UsageError(`the campaign ${id} was released by a single call: there is nothing to go on with`, {
+		...(!is_finished && { hint: [mailctl('worker'), ' sends what is due'] }),
+	});
+}
 
 /** Of the earlier run, where it is a command that sends now too. */
 async function keptRate(

@@ -6,6 +6,7 @@ import {
 	type CampaignOpening,
 	type CampaignSession,
 	campaignState,
+	isOfCalls,
 	type RequestsSpec,
 	repeatedKey,
 	type Timing,
@@ -152,7 +153,9 @@ export async function beginCampaign(
 	await assertCanDeliver(cx, options);
 	const { campaign, again } = options;
 	if (campaign !== undefined) assertName(campaign);
-	const there = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
+	const found = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
+	// Send calls alone have its UUID: one with rows is begun beside them, and they join it.
+	const there = found !== undefined && isOfCalls(found) ? undefined : found;
 	if (there === undefined && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
 		throw new UsageError(`--campaign ${campaign} is none that is there; a new one of --batch has a name`);
 	// One that is staged is what an earlier run of the same command left.

@@ -4,7 +4,7 @@
  */
 
 import { open, stat } from 'node:fs/promises';
-import type { Campaign, CampaignResult } from '../../../api/campaigns.js';
+import { type Campaign, type CampaignResult, isOfCalls } from '../../../api/campaigns.js';
 import { type Campaigns, need } from '../../../api/capabilities.js';
 import { systemReason } from '../../../api/errors.js';
 import { iterateSlices } from '../../../api/pages.js';
@@ -199,13 +199,14 @@ export async function writeRowResults(
 	await writeLines(cx, path, lines(), how);
 }
 
-/** Of any campaign: by its rows, or the messages to its list where the service tells of them. */
+/** Of any campaign: by its rows, or its messages and who was left out, where it has a list or is of send calls alone. */
 export async function* resultLines(
 	cx: CommandContext,
 	{ campaigns, isForeign }: CampaignPlace,
-	{ id, list_id, position }: Campaign,
+	campaign: Campaign,
 ): AsyncGenerator<ResultLine> {
-	if (!isForeign && list_id !== null && position === 0) {
+	const { id, list_id, position } = campaign;
+	if (!isForeign && ((list_id !== null && position === 0) || isOfCalls(campaign))) {
 		for await (const message of messagesOf(cx, { campaign: id })) yield lineOf(message);
 		for await (const { to, code, text } of leftOutPeople(cx, id, signalOfEnd(cx))) {
 			const state = leftOutStates.get(code) ?? 'left_out';

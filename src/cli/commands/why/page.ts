@@ -77,7 +77,9 @@ function suppressionLine(
 function leftOutLine({ key, campaign, date_created, code, error }: LeftOut, times: Times): string {
 	// Most errors begin with the word that the code is.
 	const why = error === null || error.startsWith(code) ? (error ?? code) : `${code}, ${error}`;
-	return `${times.text(date_created)} ${key} (${campaign}): ${why}`;
+	// Send calls alone have no other name.
+	const named = key === campaign ? key : `${key} (${campaign})`;
+	return `${times.text(date_created)} ${named}: ${why}`;
 }
 
 /** A page that fits a screen tells the history of the newest message, and of those that did not leave. */

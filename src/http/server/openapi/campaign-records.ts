@@ -102,7 +102,7 @@ export const campaignSchemas: Readonly<Record<string, JsonSchema>> = {
 		next: { type: ['integer', 'null'] },
 	}),
 	LeftOutPeople: record({
-		results: listOf(record({ to: text, list_id: id, ...leavingOut })),
+		results: listOf(record({ to: text, list_id: { type: ['integer', 'null'] }, ...leavingOut })),
 		next: { type: ['integer', 'null'] },
 	}),
 	CampaignFigures: record({

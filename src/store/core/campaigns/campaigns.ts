@@ -18,13 +18,14 @@ import { openingOf, planOf } from '../campaign-windows.js';
 import { figuresOf } from '../figures/daily.js';
 import { createTally } from '../figures/tally.js';
 import { findList } from '../lists.js';
-import { countByState, countJoined } from '../messages/messages.js';
+import { countByState } from '../messages/messages.js';
 import { loseLeases } from '../queue-lanes.js';
 import { flag, parseStored } from '../rows.js';
 import { findSender } from '../senders.js';
 import type { Sql } from '../sql.js';
 import { insertSubmission } from '../submissions.js';
 import { dropAcks, findAck, putBatch } from './batches.js';
+import { callsStatus, cancelCalls, countJoined, findCalls } from './calls.js';
 import { dropStaged, forget } from './dropping.js';
 import { sliceLeftOut } from './left-out.js';
 import { addPeople, isListOpen } from './listed-people.js';
@@ -49,10 +50,14 @@ export function createCampaigns(sql: Sql) {
 	return {
 		campaignStatus: async ({ id, now, ...seen }) => {
 			const row = await findCampaign(sql, id, seen);
-			return row === null ? null : await status(sql, row, now);
+			return row === null ? await callsStatus(sql, id, seen) : await status(sql, row, now);
 		},
 		foreseeAudience: (command) => foreseeList(sql, command),
-		sliceLeftOut: (command) => sliceLeftOut(sql, command),
+		sliceLeftOut: async (command) => {
+			const row = await findCampaign(sql, command.id, command);
+			if (row === null && (await findCalls(sql, command.id, command)) === null) return null;
+			return await sliceLeftOut(sql, row?.seq ?? null, command);
+		},
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: async (command) => {
 			const row = await findCampaign(sql, command.campaign, command);
@@ -97,6 +102,7 @@ export function createCampaigns(sql: Sql) {
 			if (row.courier === 'api') await loseLeases(sql, { lane: row.seq, owner: null, now });
 			return { kind: 'canceled' };
 		},
+		cancelCalls: (command) => cancelCalls(sql, command),
 		keepCampaignRate: async ({ campaign, rate }) => {
 			sql.write('UPDATE campaigns SET rate = ? WHERE id = ?', rate, campaign);
 		},
@@ -296,7 +302,7 @@ async function joinedTo(
 	{ id, released_at, staged }: CampaignRow,
 ): Promise<CampaignStatus['messages'] | null> {
 	const { created } = await figuresOf(sql, id);
-	return created > (released_at === null ? 0 : staged) ? await countJoined(sql, id) : null;
+	return created > (released_at === null ? 0 : staged) ? await countJoined(sql, id, {}) : null;
 }
 
 /** Of its one content; requests have their own. */

@@ -11,6 +11,7 @@ import { planOf, seenState } from '../campaign-windows.js';
 import { figuresOf } from '../figures/daily.js';
 import { parseStored, selectPage } from '../rows.js';
 import type { Insertion, Sql, SqlValue } from '../sql.js';
+import { callsCampaign, sliceCalls } from './calls.js';
 import {
 	type CampaignRow,
 	campaignColumns,
@@ -87,7 +88,8 @@ export async function sliceResults(
 		'SELECT seq, owner FROM campaigns WHERE id = ?',
 		id,
 	);
-	if (campaign === undefined || !isSeen(campaign, seen)) return null;
+	if (campaign === undefined) return await sliceCalls(sql, { id, after, limit, only, ...seen });
+	if (!isSeen(campaign, seen)) return null;
 	const findings = only === 'findings' ? "AND r.code IS NOT NULL AND r.code <> 'suppressed'" : '';
 	const rows = await sql.all<ResultRow>(
 		`SELECT r.n, r.line, coalesce(r.to_email, m.to_email, '') AS to_email, m.uuid,
@@ -187,8 +189,21 @@ function conditions({ key, id, state, since_at, only_of, now }: Command<'pageCam
 	return { where: parts.join(' AND '), values };
 }
 
-/** Campaigns as they are listed. */
+/** Campaigns as they are listed; a UUID by itself may be that of send calls. */
 export async function pageCampaigns(
+	sql: Sql,
+	command: Command<'pageCampaigns'>,
+): ReturnType<Operations['pageCampaigns']> {
+	const listed = await pageListed(sql, command);
+	const { id, key, state, since_at, page, page_size, ordering: _, now: __, ...seen } = command;
+	if (id === undefined || listed.count > 0) return listed;
+	if (key !== undefined || state !== undefined || since_at !== undefined) return listed;
+	const campaign = await callsCampaign(sql, id, seen);
+	if (campaign === null) return listed;
+	return { count: 1, results: page === 1 && page_size > 0 ? [campaign] : [] };
+}
+
+async function pageListed(
 	sql: Sql,
 	command: Command<'pageCampaigns'>,
 ): ReturnType<Operations['pageCampaigns']> {

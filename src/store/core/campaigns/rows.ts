@@ -14,6 +14,7 @@ import type { Micros } from '../../../api/datetime.js';
 import type { Uuid } from '../../../api/records.js';
 import type { CheckedBatch } from '../../../api/row-texts.js';
 import type { Courier } from '../../../engine/rules/request-rows.js';
+import type { CampaignCanceled } from '../../campaigns.js';
 import type { Command } from '../../operations.js';
 import type { Leased } from '../../queue.js';
 import type { ImportAck, Seen } from '../../store.js';
@@ -27,6 +28,21 @@ export interface StageSlice {
 	limit: number;
 	only_of?: string;
 }
+
+/** One slice of the cancellation of send calls: their messages behind `after`, 0 at first, of which those that wait are canceled. */
+export interface CancelCalls {
+	campaign: Uuid;
+	forget?: boolean;
+	after: number;
+	limit: number;
+	now: Micros;
+	only_of?: string;
+}
+
+/** `next`: where the next slice begins; null: that was the last. */
+export type CallsCanceled =
+	| { kind: 'canceled'; next: number | null }
+	| Exclude<CampaignCanceled, { kind: 'canceled' }>;
 
 export interface StagedSlice {
 	position: number;
@@ -63,6 +79,8 @@ export interface Slices {
 	}): Promise<Ack<ImportCounts>[]>;
 	/** For `cancelCampaign`: removes what was never released; returns the most rows of one kind. */
 	dropStaged(command: { campaign: Uuid; limit: number }): Promise<number>;
+	/** For `cancelCampaign`, where send calls alone have its UUID. */
+	cancelCalls(command: CancelCalls): Promise<CallsCanceled>;
 	/** Of `cancelCampaign`, behind `dropStaged`: deletes one that was never released. */
 	forgetCampaign(command: { campaign: Uuid }): Promise<void>;
 	/**

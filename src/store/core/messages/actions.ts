@@ -99,6 +99,20 @@ export function cancelWaitingOfSubscriber(sql: Sql, person: { id: number; email_
 	);
 }
 
+/**
+ * Cancels those of these messages that wait, and those whose lease has ended. One that is leased is being sent: its
+ * outcome will be recorded.
+ */
+export function cancelUnlessSent(sql: Sql, ids: readonly number[], now: Micros): void {
+	if (ids.length === 0) return;
+	sql.write(
+		`${cancel}
+		WHERE ${sql.dialect.oneOf('id')} AND wake_at IS NOT NULL AND (state <> 'leased' OR wake_at <= ?)`,
+		JSON.stringify(ids),
+		now,
+	);
+}
+
 /** Cancels one message. `why`: the reason shown afterwards; null keeps the last reply of a server. */
 export function cancelMessage(sql: Sql, id: number, why: string | null): void {
 	sql.write(`${cancel}, last_reply = coalesce(?, last_reply) WHERE id = ?`, why, id);

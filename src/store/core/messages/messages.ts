@@ -14,7 +14,7 @@ import { attachmentsOf } from '../attachments.js';
 import { attemptsOf } from '../attempts.js';
 import { countStates, leavesAt, seenState, type WaitingLane, waitingLanes } from '../campaign-windows.js';
 import { type CampaignRow, seenRows } from '../campaigns/rows.js';
-import { deletedJoined, deletedStates } from '../retention/sums.js';
+import { deletedStates } from '../retention/sums.js';
 import { type MessageRow, parseStored, parseTexts, parseUsed, readEnvelope, toMessage } from '../rows.js';
 import type { Sql, SqlValue } from '../sql.js';
 import { messageCount } from '../submissions.js';
@@ -65,24 +65,13 @@ export async function countByState(
 	return sumsOf([...rows, ...deleted]);
 }
 
-function sumsOf(rows: readonly { state: MessageState; count: number }[]) {
+/** States that come in several parts. */
+export function sumsOf(
+	rows: readonly { state: MessageState; count: number }[],
+): Partial<Record<MessageState, number>> {
 	const counts = new Map<MessageState, number>();
 	for (const { state, count } of rows) counts.set(state, (counts.get(state) ?? 0) + count);
 	return Object.fromEntries(counts);
-}
-
-/** As `countByState`, of the messages of send calls that joined the campaign. Walks all of its submissions. */
-export async function countJoined(sql: Sql, campaign: Uuid): Promise<Partial<Record<MessageState, number>>> {
-	const rows = await sql.all<{ state: MessageState; count: number }>(
-		// submissions_of_campaign, messages_of_submission
-		`SELECT ${seenState} AS state, count(*) AS count
-		FROM ${joined}
-		WHERE s.campaign = ? AND s.campaign_seq IS NULL
-		GROUP BY 1
-		ORDER BY 1`,
-		campaign,
-	);
-	return sumsOf([...rows, ...(await deletedJoined(sql, campaign))]);
 }
 
 interface WholeCampaign extends Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'> {}

@@ -74,6 +74,33 @@ export async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired):
 	return { next: null };
 }
 
+/** Who was left out by send calls, in the order of the calls: theirs go by age, as their messages do. */
+export async function dropLeftOut(
+	sql: Sql,
+	{ now, limit }: { now: Micros; limit: number },
+): Promise<{ changes: number }> {
+	const { messages: before } = await cutoffs(sql, now);
+	if (before === null) return { changes: 0 };
+	return await sql.run(
+		// left_out_of_submission
+		`DELETE FROM campaign_left_out
+		WHERE id IN (
+			SELECT o.id
+			FROM (
+				SELECT id, submission_seq
+				FROM campaign_left_out
+				WHERE submission_seq IS NOT NULL
+				ORDER BY submission_seq
+				LIMIT ?
+			) o
+			JOIN submissions s ON s.seq = o.submission_seq
+			WHERE s.created_at <= ?
+		)`,
+		limit,
+		before,
+	);
+}
+
 /** Ends where a whole slice is too young: ids follow the time, but for a clock that was set. */
 export async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 	const { now, limit, after } = command;

@@ -8,10 +8,10 @@ import { countedRows } from '../figures/daily.js';
 import { bouncedRows, clickedRows } from '../figures/detail.js';
 import type { Sql } from '../sql.js';
 
-/** A campaign's own messages, and those of send calls with its UUID: of them what leaves is over, so that its state is its own. */
+/** A campaign's own messages, and those of send calls with a UUID, whether a campaign has it or not. */
 const sumsOfStates = [
-	{ table: 'deleted_states', of: 'g.seq = s.campaign_seq' },
-	{ table: 'deleted_joined', of: 'g.id = s.campaign AND s.campaign_seq IS NULL' },
+	{ table: 'deleted_states', campaign: 'g.id', where: 'g.id IS NOT NULL' },
+	{ table: 'deleted_joined', campaign: 's.campaign', where: 's.campaign IS NOT NULL AND g.id IS NULL' },
 ] as const;
 
 /** Before the messages go, in the same transaction. `ids`: a JSON array of theirs. */
@@ -52,14 +52,14 @@ export function addToSums(sql: Sql, ids: string): void {
 		ON CONFLICT (tag, campaign, sent, soft, hard) DO UPDATE SET count = deleted_bounced.count + excluded.count`,
 		ids,
 	);
-	for (const { table, of } of sumsOfStates)
+	for (const { table, campaign, where } of sumsOfStates)
 		sql.write(
 			`INSERT INTO ${table} (campaign, state, count)
-			SELECT g.id, ${seenState}, count(*)
+			SELECT ${campaign}, ${seenState}, count(*)
 			FROM messages m
 			JOIN submissions s ON s.seq = m.submission_seq
-			JOIN campaigns g ON ${of}
-			WHERE ${sql.dialect.oneOf('m.id')}
+			LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+			WHERE ${sql.dialect.oneOf('m.id')} AND ${where}
 			GROUP BY 1, 2
 			ON CONFLICT (campaign, state) DO UPDATE SET count = ${table}.count + excluded.count`,
 			ids,
@@ -84,12 +84,22 @@ export async function deletedStates(
 	);
 }
 
-/** As `deletedStates`, of messages that joined the campaign. */
+/** As `deletedStates`, of send calls with the UUID: they have no owner any more, so a client sees those of its own campaign alone. */
 export async function deletedJoined(
 	sql: Sql,
 	campaign: Uuid,
+	seen: Seen = {},
 ): Promise<{ state: MessageState; count: number }[]> {
-	return await sql.all('SELECT state, count FROM deleted_joined WHERE campaign = ? ORDER BY state', campaign);
+	const client = seen.only_of ?? null;
+	return await sql.all(
+		`SELECT state, count
+		FROM deleted_joined
+		WHERE campaign = ? AND (CAST(? AS TEXT) IS NULL OR NOT EXISTS (
+			SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?
+		))
+		ORDER BY state`,
+		...[campaign, client, campaign, client],
+	);
 }
 
 /** Of a campaign `g` that has lost messages: how many of them there were. */

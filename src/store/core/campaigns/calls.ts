@@ -1,0 +1,190 @@
+/**
+ * A campaign of send calls alone: no row of `campaigns` has its UUID, which is its name, too. All of it is read from its
+ * submissions, so that a client with a call for each recipient makes neither campaigns nor lanes. What a client sees of it
+ * are its own calls.
+ */
+import type { Campaign, CampaignResult, CampaignResults } from '../../../api/campaigns.js';
+import type { CampaignStatus } from '../../../api/capabilities.js';
+import { formatDateTime, type Micros } from '../../../api/datetime.js';
+import { maxRecipients } from '../../../api/messages.js';
+import type { MessageState, Uuid } from '../../../api/records.js';
+import type { Command } from '../../operations.js';
+import type { Seen } from '../../store.js';
+import { attachmentsOf } from '../attachments.js';
+import { figuresOf } from '../figures/daily.js';
+import { cancelUnlessSent } from '../messages/actions.js';
+import { sumsOf } from '../messages/messages.js';
+import { deletedJoined } from '../retention/sums.js';
+import type { Sql } from '../sql.js';
+import { type CallsCanceled, type CancelCalls, seenRows } from './rows.js';
+
+/** The first call, and what the newest has. */
+interface Calls {
+	first_at: Micros;
+	type: 'TRANSACTIONAL' | 'BULK';
+	list_id: number | null;
+	content_sha256: string;
+	subject: string | null;
+}
+
+/** Null: no call names the UUID, or none that is seen, or a campaign has it. */
+export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls | null> {
+	const own = seenRows('s.owner', seen);
+	const calls = await sql.get<Calls>(
+		// submissions_of_campaign, from either end
+		`SELECT s.type, s.list_id, s.content_sha256, nullif(c.subject, '') AS subject, (
+			SELECT s.created_at
+			FROM submissions s
+			WHERE s.campaign = ? AND ${own.where}
+			ORDER BY s.seq
+			LIMIT 1
+		) AS first_at
+		FROM submissions s
+		JOIN contents c ON c.sha256 = s.content_sha256
+		WHERE s.campaign = ? AND ${own.where} AND NOT EXISTS (SELECT 1 FROM campaigns WHERE id = s.campaign)
+		ORDER BY s.seq DESC
+		LIMIT 1`,
+		...[id, ...own.values],
+		...[id, ...own.values],
+	);
+	return calls ?? null;
+}
+
+/** As `campaignStatus`. */
+export async function callsStatus(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignStatus | null> {
+	const calls = await findCalls(sql, id, seen);
+	if (calls === null) return null;
+	const attachments = await attachmentsOf(sql, calls.content_sha256);
+	return { ...(await stand(sql, id, seen)), ...(attachments.length > 0 && { attachments }) };
+}
+
+/** As `pageCampaigns` has it. */
+export async function callsCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<Campaign | null> {
+	const calls = await findCalls(sql, id, seen);
+	if (calls === null) return null;
+	const { messages: _, ...standing } = await stand(sql, id, seen);
+	const { type, subject, list_id, first_at } = calls;
+	const date = formatDateTime(first_at);
+	return {
+		...standing,
+		...{ position: 0, is_complete: true, type, subject, list_id, source: null, requests: false },
+		...{ date_created: date, date_released: date },
+		figures: await figuresOf(sql, id),
+	};
+}
+
+/** By state, of the messages of send calls with the UUID of a campaign, or with one of their own. Walks all of them. */
+export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignStatus['messages']> {
+	const own = seenRows('s.owner', seen);
+	const rows = await sql.all<{ state: MessageState; count: number }>(
+		// submissions_of_campaign, messages_of_submission
+		`SELECT m.state, count(*) AS count
+		FROM submissions s
+		JOIN messages m ON m.submission_seq = s.seq
+		WHERE s.campaign = ? AND s.campaign_seq IS NULL AND ${own.where}
+		GROUP BY 1
+		ORDER BY 1`,
+		id,
+		...own.values,
+	);
+	return sumsOf([...rows, ...(await deletedJoined(sql, id, seen))]);
+}
+
+const waitingStates: readonly MessageState[] = ['staged', 'queued', 'leased', 'deferred'];
+
+/** Each call released its messages. */
+async function stand(sql: Sql, id: Uuid, seen: Seen) {
+	const own = seenRows('s.owner', seen);
+	const messages = await countJoined(sql, id, seen);
+	const suppressed = await sql.number(
+		// left_out_of_calls
+		`SELECT count(*)
+		FROM campaign_left_out o
+		JOIN submissions s ON s.seq = o.submission_seq
+		WHERE o.campaign = ? AND ${own.where}`,
+		id,
+		...own.values,
+	);
+	const staged = Object.values(messages).reduce((sum, count) => sum + count, 0);
+	const is_finished = waitingStates.every((state) => messages[state] === undefined);
+	const counts = { staged, suppressed, rejected: 0 };
+	return { id, key: id, state: 'released' as const, is_finished, messages, counts };
+}
+
+/** A place among the messages of all calls, as one number: the call, and how many of its messages are before the place. */
+const width = maxRecipients + 1;
+
+interface Place {
+	seq: number;
+	before: number;
+}
+
+interface PlacedRow {
+	seq: number;
+	id: number;
+}
+
+/** `columns` of a message `m`; in the order of the calls, and of the messages of each. */
+async function slice<Row>(
+	sql: Sql,
+	columns: string,
+	{ id, after, limit, ...seen }: { id: Uuid; after: number; limit: number } & Seen,
+): Promise<{ rows: (Row & PlacedRow)[]; next: number | null }> {
+	const own = seenRows('s.owner', seen);
+	const from: Place = { seq: Math.floor(after / width), before: after % width };
+	const rows = await sql.all<Row & PlacedRow>(
+		// submissions_of_campaign (campaign, seq), messages_of_submission
+		`SELECT s.seq, m.id, ${columns}
+		FROM submissions s
+		CROSS JOIN messages m
+		WHERE s.campaign = ? AND s.seq >= ? AND m.submission_seq = s.seq AND ${own.where}
+		ORDER BY s.seq, m.id
+		LIMIT ? OFFSET ?`,
+		id,
+		from.seq,
+		...own.values,
+		Math.min(limit, Number.MAX_SAFE_INTEGER - 1) + 1,
+		from.before,
+	);
+	const shown = rows.slice(0, limit);
+	const last = shown.at(-1);
+	if (last === undefined || rows.length <= limit) return { rows: shown, next: null };
+	const ofLast = shown.filter(({ seq }) => seq === last.seq).length;
+	const before = ofLast + (last.seq === from.seq ? from.before : 0);
+	return { rows: shown, next: last.seq * width + before };
+}
+
+/** As `sliceCampaignResults`. Addresses without a message are in `sliceLeftOut`. */
+export async function sliceCalls(
+	sql: Sql,
+	{ only, ...command }: Command<'sliceCampaignResults'>,
+): Promise<CampaignResults | null> {
+	if ((await findCalls(sql, command.id, command)) === null) return null;
+	if (only === 'findings') return { results: [], next: null };
+	const columns = 'm.to_email AS "to", m.uuid, m.state, m.last_reply AS text, m.attempts';
+	const { rows, next } = await slice<
+		Pick<CampaignResult, 'to' | 'state' | 'text' | 'attempts'> & { uuid: Uuid }
+	>(sql, columns, command);
+	return {
+		results: rows.map(({ to, uuid, state, text, attempts }) => ({
+			...{ line: null, to, id: uuid, state, code: null, text, attempts },
+		})),
+		next,
+	};
+}
+
+/** One slice; see `Slices`. */
+export async function cancelCalls(
+	sql: Sql,
+	{ campaign: id, forget: isForgotten = false, now, ...command }: CancelCalls,
+): Promise<CallsCanceled> {
+	if ((await findCalls(sql, id, command)) === null) return { kind: 'not_found' };
+	if (isForgotten) return { kind: 'released' };
+	const { rows, next } = await slice(sql, 'm.state', { id, ...command });
+	cancelUnlessSent(
+		sql,
+		rows.map((row) => row.id),
+		now,
+	);
+	return { kind: 'canceled', next };
+}

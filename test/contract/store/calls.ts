@@ -1,0 +1,316 @@
+/** Campaigns of send calls alone: no row has their UUID, and all that is told of them comes from their submissions. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/store/store.js';
+import type { Submission } from '../../../src/store/submissions.js';
+import {
+	accepted250,
+	busy451,
+	campaignOf,
+	deliver,
+	fixedClock,
+	hour,
+	lease,
+	newList,
+	newSubscriber,
+	newUuid,
+	noon,
+	type OpenEmpty,
+	plainContent,
+	send,
+	stateOf,
+	unknown550,
+	verify,
+} from './fixture.js';
+
+const moment = '2026-03-10T12:00:00.000000';
+const none = {
+	...{ created: 0, sent: 0, opened: 0, machine_opened: 0, clicked: 0, machine_clicked: 0 },
+	...{ unsubscribed: 0, softbounced: 0, hardbounced: 0 },
+};
+
+export function describeCalls(open: OpenEmpty): void {
+	describe('a campaign of send calls', () => {
+		let store: Store;
+		let list_id: number;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			list_id = await newList(store);
+			return () => store.close();
+		});
+		const suppress = (address: string) =>
+			store.writes.putSuppressions({
+				rows: [
+					{
+						...{ email_key: address, reason: 'UNSUBSCRIBED', list_id: null, source: 'API' },
+						...{ created_at: noon, expires_at: null },
+					},
+				],
+				now: noon,
+			});
+		const sendBulk = async (to: readonly string[], more: Partial<Submission> = {}) => {
+			const { campaign } = await send(store, to, { type: 'BULK', ...more });
+			if (campaign === null) throw new Error('a bulk call without a campaign');
+			return campaign;
+		};
+		const pageOf = (id: string, more: object = {}) =>
+			store.reads.pageCampaigns({ id, page: 1, page_size: 9, now: noon, ...more });
+		const statusOf = (id: string, more: object = {}) =>
+			store.reads.campaignStatus({ id, now: noon, ...more });
+		const resultsOf = (id: string, more: object = {}) =>
+			store.reads.sliceCampaignResults({ id, after: 0, limit: 100, only: null, ...more });
+		const leftOutOf = (id: string, more: object = {}) =>
+			store.reads.sliceLeftOut({ id, after: 0, limit: 100, ...more });
+
+		it('is known by its UUID, with its messages by state, and listed nowhere else', async () => {
+			const id = await sendBulk(['a@example.org', 'b@example.org', 'c@example.org']);
+			expect(await pageOf(id)).toEqual({
+				count: 1,
+				results: [
+					{
+						...{ id, key: id, state: 'released', is_finished: false },
+						counts: { staged: 3, suppressed: 0, rejected: 0 },
+						...{ position: 0, is_complete: true, type: 'BULK', subject: 'Hi', list_id: null, source: null },
+						...{ requests: false, date_created: moment, date_released: moment },
+						figures: { ...none, created: 3 },
+					},
+				],
+			});
+			await deliver(store, { kind: 'sent', reply: accepted250 });
+			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
+			await lease(store);
+			expect(await statusOf(id)).toEqual({
+				...{ id, key: id, state: 'released', is_finished: false },
+				messages: { deferred: 1, leased: 1, sent: 1 },
+				counts: { staged: 3, suppressed: 0, rejected: 0 },
+			});
+			for (const filter of [{}, { key: id }, { id, state: 'sending' as const }, { id, since_at: noon }])
+				expect(await store.reads.pageCampaigns({ ...filter, page: 1, page_size: 9, now: noon })).toEqual({
+					count: 0,
+					results: [],
+				});
+			expect(await pageOf(id, { page: 2 })).toEqual({ count: 1, results: [] });
+		});
+
+		it('is finished once none of its messages waits', async () => {
+			const id = await sendBulk(['a@example.org', 'b@example.org']);
+			await deliver(store, { kind: 'sent', reply: accepted250 });
+			await deliver(store, { kind: 'bounced', reply: unknown550, suppress: false });
+			expect(await statusOf(id)).toMatchObject({ is_finished: true, messages: { bounced: 1, sent: 1 } });
+			expect((await pageOf(id)).results).toMatchObject([
+				{ is_finished: true, figures: { created: 2, sent: 1 } },
+			]);
+		});
+
+		it('is all the calls that name its UUID, and tells type, subject and list of the newest', async () => {
+			const campaign = newUuid();
+			await send(store, ['a@example.org'], { campaign, type: 'TRANSACTIONAL' });
+			const content = { ...plainContent, subject: 'Second' };
+			const more = { campaign, content, content_sha256: 'hash of the second', list_id, now: noon + hour };
+			await sendBulk(['a@example.org', 'b@example.org'], more);
+			await sendBulk(['z@example.org']);
+			expect((await pageOf(campaign)).results).toMatchObject([
+				{
+					...{ type: 'BULK', subject: 'Second', list_id, counts: { staged: 3 } },
+					...{ date_created: moment, date_released: moment },
+				},
+			]);
+		});
+
+		it('gives way to a campaign that is opened with its UUID, which it joins', async () => {
+			const id = await sendBulk(['a@example.org']);
+			await store.writes.openCampaign({ ...campaignOf('named'), id });
+			expect((await pageOf(id)).results).toMatchObject([{ key: 'named', state: 'staged' }]);
+			expect(await statusOf(id)).toMatchObject({ key: 'named', messages: {}, joined: { queued: 1 } });
+		});
+
+		it('tells what became of each message, in order and in parts', async () => {
+			const campaign = newUuid();
+			await sendBulk(['a@example.org', 'b@example.org', 'c@example.org'], { campaign });
+			await sendBulk(['z@example.org']);
+			await sendBulk(['d@example.org', 'a@example.org'], { campaign });
+			const sent = await deliver(store, { kind: 'sent', reply: accepted250 });
+			const whole = await resultsOf(campaign);
+			expect(whole?.results.map(({ to, state, attempts }) => [to, state, attempts])).toEqual([
+				['a@example.org', 'sent', 1],
+				['b@example.org', 'queued', 0],
+				['c@example.org', 'queued', 0],
+				['d@example.org', 'queued', 0],
+				['a@example.org', 'queued', 0],
+			]);
+			expect(whole?.results[0]).toEqual({
+				...{ line: null, to: 'a@example.org', id: sent, state: 'sent', code: null },
+				...{ text: '250 2.0.0 Ok: queued', attempts: 1 },
+			});
+			expect(whole?.next).toBeNull();
+			for (const limit of [1, 2, 3, 4]) {
+				const parts: unknown[] = [];
+				let after: number | null = 0;
+				while (after !== null) {
+					const part: Awaited<ReturnType<typeof resultsOf>> = await resultsOf(campaign, { after, limit });
+					expect(part?.results.length).toBeLessThanOrEqual(limit);
+					parts.push(...(part?.results ?? []));
+					after = part?.next ?? null;
+				}
+				expect(parts).toEqual(whole?.results);
+			}
+			expect(await resultsOf(campaign, { only: 'findings' })).toEqual({ results: [], next: null });
+		});
+
+		it('keeps by name who was left out of it, and why', async () => {
+			await newSubscriber(store, list_id, 'idle@example.org', { is_active: false });
+			await suppress('gone@example.org');
+			const to = ['Gone@example.org', 'a@example.org', 'idle@example.org'];
+			const id = await sendBulk(to, { list_id });
+			const results = [
+				{ to: 'Gone@example.org', list_id, code: 'suppressed', detail: 'UNSUBSCRIBED' },
+				{ to: 'idle@example.org', list_id, code: 'inactive', detail: null },
+			];
+			expect(await leftOutOf(id)).toEqual({ results, next: null });
+			const first = await leftOutOf(id, { limit: 1 });
+			expect(first).toEqual({ results: results.slice(0, 1), next: expect.any(Number) });
+			expect(await leftOutOf(id, { limit: 1, after: first?.next ?? 0 })).toEqual({
+				...{ results: results.slice(1), next: null },
+			});
+			expect(await statusOf(id)).toMatchObject({ counts: { staged: 1, suppressed: 2, rejected: 0 } });
+			const person = await store.reads.getPerson({ email_key: 'gone@example.org' });
+			expect(person.left_out).toEqual([
+				{
+					...{ campaign: id, key: id, state: 'released', date_created: moment, code: 'suppressed' },
+					error: 'suppressed (UNSUBSCRIBED)',
+				},
+			]);
+		});
+
+		it('is there when everybody was left out, and finished', async () => {
+			await suppress('gone@example.org');
+			const id = await sendBulk(['gone@example.org']);
+			expect(await statusOf(id)).toEqual({
+				...{ id, key: id, state: 'released', is_finished: true, messages: {} },
+				counts: { staged: 0, suppressed: 1, rejected: 0 },
+			});
+			expect(await resultsOf(id)).toEqual({ results: [], next: null });
+			expect(await leftOutOf(id)).toMatchObject({
+				results: [{ to: 'gone@example.org', list_id: null, code: 'suppressed' }],
+			});
+		});
+
+		it('keeps whom a call left out that joins a named campaign, beside those of its lists', async () => {
+			await newSubscriber(store, list_id, 'idle@example.org', { is_active: false });
+			const named = campaignOf('named');
+			await store.writes.openCampaign(named);
+			await store.writes.addListToCampaign({ campaign: named.id, list_id, now: noon });
+			await suppress('gone@example.org');
+			await sendBulk(['gone@example.org', 'a@example.org'], { campaign: named.id });
+			const whole = await leftOutOf(named.id);
+			expect(whole?.results.map(({ to, code }) => [to, code])).toEqual([
+				['idle@example.org', 'inactive'],
+				['gone@example.org', 'suppressed'],
+			]);
+			const first = await leftOutOf(named.id, { limit: 1 });
+			const rest = await leftOutOf(named.id, { limit: 1, after: first?.next ?? 0 });
+			expect([first?.results, rest?.results].flat()).toEqual(whole?.results);
+			expect(rest?.next).toBeNull();
+			const person = await store.reads.getPerson({ email_key: 'gone@example.org' });
+			expect(person.left_out).toMatchObject([{ campaign: named.id, key: 'named', code: 'suppressed' }]);
+		});
+
+		it('keeps nobody of a call without a campaign', async () => {
+			await store.writes.putSuppressions({
+				rows: [
+					{
+						...{ email_key: 'bad@example.org', reason: 'HARDBOUNCED', list_id: null, source: 'API' },
+						...{ created_at: noon, expires_at: null },
+					},
+				],
+				now: noon,
+			});
+			await send(store, ['bad@example.org']);
+			expect((await store.reads.getPerson({ email_key: 'bad@example.org' })).left_out).toEqual([]);
+		});
+
+		it('forgets a person who is erased', async () => {
+			await suppress('gone@example.org');
+			const id = await sendBulk(['gone@example.org', 'a@example.org']);
+			const fresh = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url') };
+			await store.writes.erasePerson({ email_key: 'gone@example.org', fresh, now: noon });
+			expect(await leftOutOf(id)).toEqual({ results: [], next: null });
+		});
+
+		it('cancels what waits, leaves what is being sent, and counts as finished then', async () => {
+			const campaign = newUuid();
+			await sendBulk(['a@example.org', 'b@example.org', 'c@example.org'], { campaign });
+			await sendBulk(['d@example.org', 'e@example.org'], { campaign });
+			const other = await sendBulk(['z@example.org']);
+			await deliver(store, { kind: 'sent', reply: accepted250 });
+			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
+			const [leased] = await lease(store, { max: 1 });
+			expect(await store.writes.cancelCampaign({ campaign, now: noon })).toEqual({ kind: 'canceled' });
+			expect(await statusOf(campaign)).toMatchObject({
+				...{ state: 'released', is_finished: false, messages: { canceled: 3, leased: 1, sent: 1 } },
+			});
+			expect((await lease(store)).map(({ to }) => to)).toEqual(['z@example.org']);
+			const settlement = { message: leased?.message ?? '', fence: leased?.fence ?? 0, at: noon };
+			expect(
+				await store.queue.settle({
+					settlements: [{ ...settlement, outcome: { kind: 'sent', reply: accepted250 } }],
+				}),
+			).toEqual(['recorded']);
+			expect(await statusOf(campaign)).toMatchObject({
+				...{ is_finished: true, messages: { canceled: 3, sent: 2 } },
+			});
+			expect(await store.writes.cancelCampaign({ campaign, now: noon })).toEqual({ kind: 'canceled' });
+			expect(await statusOf(other)).toMatchObject({ messages: { leased: 1 } });
+		});
+
+		it('cancels what a worker held that has died', async () => {
+			const campaign = await sendBulk(['a@example.org']);
+			const [leased] = await lease(store);
+			await store.writes.cancelCampaign({ campaign, now: noon + 2 * hour });
+			expect(await stateOf(store, leased?.message ?? '')).toBe('canceled');
+			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
+		});
+
+		it('cancels slice by slice, whatever its size', async () => {
+			const campaign = newUuid();
+			const people = (from: number) => Array.from({ length: 999 }, (_, at) => `p${from + at}@example.org`);
+			for (const from of [0, 1_000, 2_000]) await sendBulk(people(from), { campaign });
+			await store.writes.cancelCampaign({ campaign, now: noon });
+			expect(await statusOf(campaign)).toMatchObject({ messages: { canceled: 2_997 } });
+			expect(await lease(store)).toEqual([]);
+		});
+
+		it('is not forgotten: it was released', async () => {
+			const campaign = await sendBulk(['a@example.org']);
+			expect(await store.writes.cancelCampaign({ campaign, forget: true, now: noon })).toEqual({
+				kind: 'released',
+			});
+			expect(await statusOf(campaign)).toMatchObject({ messages: { queued: 1 } });
+		});
+
+		it('is to a client its own calls alone, and unknown without any', async () => {
+			const campaign = newUuid();
+			await suppress('gone@example.org');
+			await sendBulk(['a@example.org', 'gone@example.org'], { campaign, owner: 'shop' });
+			await sendBulk(['b@example.org', 'c@example.org'], { campaign, owner: 'news' });
+			const [shop, news, desk] = ['shop', 'news', 'desk'].map((only_of) => ({ only_of }));
+			expect(await statusOf(campaign, shop)).toMatchObject({ counts: { staged: 1, suppressed: 1 } });
+			expect(await statusOf(campaign, news)).toMatchObject({ counts: { staged: 2, suppressed: 0 } });
+			expect(await statusOf(campaign)).toMatchObject({ counts: { staged: 3, suppressed: 1 } });
+			expect((await pageOf(campaign, news)).results).toMatchObject([{ counts: { staged: 2 } }]);
+			expect((await resultsOf(campaign, news))?.results.map(({ to }) => to)).toEqual([
+				...['b@example.org', 'c@example.org'],
+			]);
+			expect(await leftOutOf(campaign, news)).toEqual({ results: [], next: null });
+			expect((await leftOutOf(campaign, shop))?.results).toHaveLength(1);
+			expect(await statusOf(campaign, desk)).toBeNull();
+			expect(await pageOf(campaign, desk)).toEqual({ count: 0, results: [] });
+			expect(await resultsOf(campaign, desk)).toBeNull();
+			expect(await leftOutOf(campaign, desk)).toBeNull();
+			const cancel = { campaign, now: noon };
+			expect(await store.writes.cancelCampaign({ ...cancel, ...desk })).toEqual({ kind: 'not_found' });
+			expect(await store.writes.cancelCampaign({ ...cancel, ...news })).toEqual({ kind: 'canceled' });
+			expect(await statusOf(campaign)).toMatchObject({ messages: { canceled: 2, queued: 1 } });
+		});
+	});
+}
