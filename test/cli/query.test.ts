@@ -80,8 +80,17 @@ describe('--query', () => {
 		expect(JSON.parse(changed.stdout)).toMatchObject({ id: 3, name: 'Changed' });
 	});
 
-	it('leaves errors, help and bytes as they are', async () => {
+	it('leaves errors as they are', async () => {
 		expect(await asked('id', 'lists', 'get', '99')).toMatchObject({ code: 3, stdout: '' });
-		expect((await asked('id', 'help', 'exit-codes')).stdout).toContain('130');
+	});
+
+	it('reads what help says for machines', async () => {
+		expect((await asked('topic', 'help', 'exit-codes')).stdout).toBe('"exit-codes"\n');
+		for (const words of [
+			['help', 'lists', 'get'],
+			['lists', 'get', '--help'],
+		])
+			expect((await asked('name', ...words)).stdout).toBe('"lists get"\n');
+		expect((await asked('commands[0].name', 'lists')).stdout).toBe('"lists list"\n');
 	});
 });

@@ -1,6 +1,5 @@
 /** What commands take and print, for machines: made from the descriptions of the commands, as the help is. */
 
-import { jsonLine } from '../render/clean.js';
 import {
 	type ArgSpec,
 	type Command,
@@ -13,7 +12,6 @@ import {
 import { exitMeanings } from './exit.js';
 import { formats, type GlobalOption, globalOptions } from './globals.js';
 import { placeholder, purpose } from './help.js';
-import { type Io, printPage } from './io.js';
 
 /** A group that is a command as well has arguments, options and `commands`. */
 interface Description {
@@ -95,16 +93,6 @@ export function describeAll(nodes: readonly (Command | CommandGroup)[]): Descrip
 		writes: false,
 		commands: nodes.map((node) => describeNode(node, [node.name])),
 	};
-}
-
-/** In place of a page of help, without a command that runs: one document, of `ndjson` one line. */
-export function printDescription(
-	io: Io,
-	description: Description,
-	{ format, pager }: { format: 'json' | 'ndjson'; pager: boolean },
-): Promise<void> {
-	if (format === 'ndjson') return io.stdout.write(jsonLine(description));
-	return printPage(io, `${JSON.stringify(description, null, 2)}\n`, pager);
 }
 
 function isHidden(node: Command | CommandGroup): boolean {

@@ -3,7 +3,7 @@
 import { loadNode, type TreeEntry } from '../tree.js';
 import type { RunOptions } from './context.js';
 import type { ExitCode } from './exit.js';
-import { peek } from './globals.js';
+import { isFormat, isMachine, type RawGlobals } from './globals.js';
 import { fitHelp, nodeHelp } from './help.js';
 import { printPage } from './io.js';
 import { parse } from './parse.js';
@@ -17,13 +17,17 @@ export async function invoke(
 ): Promise<ExitCode> {
 	const parsed = parse(await loadNode(entry), argv);
 	if (parsed.kind === 'run') return run(parsed, options);
+	const { node, path, globals } = parsed;
+	if (wantsJson(globals)) {
+		const { command } = await import('../commands/help.js');
+		return run({ kind: 'run', command, path: ['help'], words: path, options: {}, globals }, options);
+	}
 	const { io } = options;
-	const pager = !argv.includes('--no-pager');
-	// A format of the environment does not take a person's help away.
-	const { format } = peek(argv, {});
-	if (format === 'json' || format === 'ndjson') {
-		const { describeNode, printDescription } = await import('./description.js');
-		await printDescription(io, describeNode(parsed.node, parsed.path), { format, pager });
-	} else await printPage(io, fitHelp(nodeHelp(parsed.node, parsed.path), io.stdout), pager);
+	await printPage(io, fitHelp(nodeHelp(node, path), io.stdout), globals.pager !== false);
 	return 0;
+}
+
+/** A format of the environment does not take a person's help away. */
+function wantsJson({ json, output = '', query }: RawGlobals): boolean {
+	return json === true || query !== undefined || (isFormat(output) && isMachine(output));
 }

@@ -11,7 +11,7 @@ import { globalOptions, type RawGlobals } from './globals.js';
 import { didYouMean, nodeHelp } from './help.js';
 
 export type Parsed =
-	| { kind: 'help'; node: Command | CommandGroup; path: readonly string[] }
+	| { kind: 'help'; node: Command | CommandGroup; path: readonly string[]; globals: RawGlobals }
 	| {
 			kind: 'run';
 			command: Command;
@@ -41,7 +41,9 @@ export function parse(node: Command | CommandGroup, argv: readonly string[]): Pa
 		program.parse(words, { from: 'user' });
 	} catch (error) {
 		if (!(error instanceof CommanderError)) throw error;
-		return explain(error, node, words);
+		if (error.code !== 'commander.helpDisplayed' && error.code !== 'commander.help')
+			throw explained(error, node, words);
+		return { kind: 'help', ...follow(node, words), globals: program.opts<RawGlobals>() };
 	}
 	if (result === null) throw new UsageError('no command given', { hint: mailctl('--help') });
 	return result;
@@ -115,23 +117,21 @@ function once(option: Option): Option {
 	});
 }
 
-function explain(error: CommanderError, node: Command | CommandGroup, argv: readonly string[]): Parsed {
-	if (error.code === 'commander.helpDisplayed' || error.code === 'commander.help') {
-		const { node: found, path } = follow(node, argv);
-		return { kind: 'help', node: found, path };
-	}
+function explained(error: CommanderError, node: Command | CommandGroup, argv: readonly string[]): UsageError {
 	const { sentence, near, unknown } = saidByCommander(error);
 	const { node: found, path } = follow(node, argv);
-	if (unknown !== undefined && !isCommand(found)) throw unknownCommand(unknown, found, path);
+	if (unknown !== undefined && !isCommand(found)) return unknownCommand(unknown, found, path);
 	// A group that is a command as well takes no words: one that is there was meant for a command.
 	const word = argv.slice(argv.indexOf(node.name) + 1).find((one) => !one.startsWith('-'));
 	if (error.code === 'commander.excessArguments' && !isCommand(found) && word !== undefined)
-		throw unknownCommand(word, found, path);
+		return unknownCommand(word, found, path);
 	const flag = /^unknown option '([^'=]*)/.exec(sentence)?.[1] ?? '';
 	const secret = secretHint(flag);
 	const meant = near ?? (isCommand(found) ? longerThan(flag, found) : undefined);
 	const other = meant === undefined ? mailctl(...path, '--help') : `did you mean ${meant}?`;
-	throw new UsageError(secret === null ? sentence : sentence.replace(/=.*/s, "'"), { hint: secret ?? other });
+	return new UsageError(secret === null ? sentence : sentence.replace(/=.*/s, "'"), {
+		hint: secret ?? other,
+	});
 }
 
 /** The options that the unknown one is a beginning of: `--text` of `--text-file`. */
