@@ -3,7 +3,6 @@
  * lock, a disk or a scan. Only for files: a database in memory has one thread for both.
  */
 
-import type { Worker } from 'node:worker_threads';
 import { StoreError } from '../api/errors.js';
 import { assertFile, isPrivate, type OpenOptions } from '../store/open.js';
 import type { Run } from '../store/operations.js';
@@ -16,8 +15,11 @@ export interface ThreadedOptions extends OpenOptions {
 	/** A thread has ended unexpectedly: the store is unusable, every call rejects. Called once. */
 	onFailure?: (error: StoreError) => void;
 	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
-	spawn?: (name: string) => Worker;
+	spawn?: typeof spawnThread;
 }
+
+/** V8's default lets the young generation of a busy thread grow to 48 MiB, of which rows and answers need a few. */
+const resourceLimits = { maxYoungGenerationSizeMb: 12 };
 
 /**
  * Rejects as `openStore` does. Every later read sees an acknowledged write. Commands carry their own `now`; heartbeats
@@ -32,7 +34,7 @@ export async function openThreadedStore(url: string, options: ThreadedOptions): 
 		if (failure === null) onFailure?.(error);
 		failure ??= error;
 	};
-	const start = (name: string) => openChannel(spawn('store'), { name, onFailure: fail });
+	const start = (name: string) => openChannel(spawn('store', { resourceLimits }), { name, onFailure: fail });
 	const writer = start('writing thread');
 	const reader = isPrivate(url) ? writer : start('reading thread');
 	const channels = [...new Set([reader, writer])];

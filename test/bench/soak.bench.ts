@@ -21,6 +21,12 @@ const clients = 8;
 const recipients = 10;
 const pages = 2;
 const opens = 5;
+/** As packaging sets it. */
+const packagedEnv = {
+	MALLOC_ARENA_MAX: '2',
+	MALLOC_MMAP_THRESHOLD_: '131072',
+	MALLOC_TRIM_THRESHOLD_: '131072',
+};
 
 export const bench: Bench = {
 	subject: `a server at a quarter of its capacity for ${minutes} min; MINUTES CHART SAMPLES`,
@@ -32,7 +38,7 @@ export const bench: Bench = {
 		place.run('engine', 'init', '--smtp', `smtp://127.0.0.1:${sink.port}`, '-q');
 		place.run('engine', 'settings', 'set', 'public_url', 'https://mail.example.org', '-q');
 		const keyring = await trackingKeys(place);
-		const server = await serve(place);
+		const server = await serve({ ...place, env: { ...place.env, ...packagedEnv } });
 		const load = createLoad(server, keyring);
 		try {
 			const capacity = await fullSpeed(load, sink);
