@@ -8,7 +8,7 @@ import type { KeysFor, SigningKey } from './dkim/sign.js';
 import type { Mail } from './smtp/conversation.js';
 
 /** What all mails of a run share, as plain data. */
-export interface MailGround {
+export interface ComposingSettings {
 	publicUrl: string | null;
 	/** Of links and return paths, newest first. */
 	keys: readonly StoredKey[];

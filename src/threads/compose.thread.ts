@@ -11,8 +11,8 @@ import type { Leased } from '../store/queue.js';
 import type { ComposedAhead, ComposingAnswer, ComposingJob, ComposingOrder } from './composing.js';
 
 // Put there by the side that starts it.
-const { ground, slabs } = workerData as ComposingOrder;
-const { publicUrl, keys, bounceAddress } = ground;
+const { settings, slabs } = workerData as ComposingOrder;
+const { publicUrl, keys, bounceAddress } = settings;
 const verp = bounceAddress === null ? null : createVerp(bounceAddress, keys);
 const returnPath: ComposerOptions['returnPath'] =
 	verp === null ? undefined : ({ message }) => verp.addressFor(message);

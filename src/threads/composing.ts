@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import type { Uuid } from '../api/records.js';
-import type { Ahead, MailGround, MailSource } from '../delivery/compose-ahead.js';
+import type { Ahead, ComposingSettings, MailSource } from '../delivery/compose-ahead.js';
 import type { KeysFor } from '../delivery/dkim/sign.js';
 import type { Mail } from '../delivery/smtp/conversation.js';
 import type { Leased } from '../store/queue.js';
@@ -18,7 +18,7 @@ export interface ComposingThreads extends Ahead {
 
 /** What a thread begins with. */
 export interface ComposingOrder {
-	ground: MailGround;
+	settings: ComposingSettings;
 	slabs: readonly SharedArrayBuffer[];
 }
 
@@ -60,7 +60,7 @@ export function createComposingThreads(options: ComposingOptions): ComposingThre
 }
 
 export interface ComposingOptions {
-	ground: MailGround;
+	settings: ComposingSettings;
 	keysFor: KeysFor;
 	/** Those of the machine when absent. */
 	cores?: number;
@@ -104,10 +104,10 @@ class Composing implements ComposingThreads {
 	#isClosed = false;
 	#idle: NodeJS.Timeout | null = null;
 
-	constructor({ ground, keysFor, cores = availableParallelism(), spawn = spawnThread }: ComposingOptions) {
+	constructor({ settings, keysFor, cores = availableParallelism(), spawn = spawnThread }: ComposingOptions) {
 		this.keysFor = keysFor;
 		this.#startWorker = (slabs) =>
-			spawn('compose', { workerData: { ground, slabs } satisfies ComposingOrder, resourceLimits });
+			spawn('compose', { workerData: { settings, slabs } satisfies ComposingOrder, resourceLimits });
 		this.#most = cores < 2 ? 0 : Math.min(cores, mostThreads);
 	}
 

@@ -40,7 +40,7 @@ const signing: SigningKey[] = [
 	{ selector: 'r', type: 'rsa', key: generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey },
 	{ selector: 'e', type: 'ed25519', key: generateKeyPairSync('ed25519').privateKey },
 ].map((key) => ({ domain: 'example.com', ...key }) as SigningKey);
-const ground = {
+const settings = {
 	publicUrl: 'https://mail.example.org',
 	keys: [{ id: 7, secret: Buffer.alloc(32, 1).toString('base64url'), created_at: 1 }],
 	bounceAddress: 'bounces@example.com',
@@ -53,7 +53,7 @@ afterEach(async () => {
 });
 
 function threads(options: Partial<ComposingOptions> = {}): ComposingThreads & { taken(): number } {
-	const made = createComposingThreads({ ground, keysFor, cores: 2, ...options });
+	const made = createComposingThreads({ settings, keysFor, cores: 2, ...options });
 	endings.push(() => made.close());
 	let taken = 0;
 	return {
@@ -70,12 +70,12 @@ function threads(options: Partial<ComposingOptions> = {}): ComposingThreads & { 
 }
 
 function composerWith(ahead?: ComposingThreads): Composer {
-	const verp = createVerp(ground.bounceAddress, ground.keys);
+	const verp = createVerp(settings.bounceAddress, settings.keys);
 	return createComposer({
 		reads: { getSubmission: async () => submission, getAttachment: async () => null },
 		contents: createContentCache({ askHtml: readHere, maxBytes: 1e6 }),
-		publicUrl: ground.publicUrl,
-		keyring: keyringOf(ground.keys),
+		publicUrl: settings.publicUrl,
+		keyring: keyringOf(settings.keys),
 		returnPath: ({ message }) => verp?.addressFor(message) ?? '',
 		sign: createSigner(keysFor),
 		...(ahead && { ahead }),

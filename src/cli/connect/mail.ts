@@ -144,7 +144,7 @@ async function deliver(
 	const { bounceAddress } = settings;
 	const publicUrl = linkBaseOf(settings);
 	const verp = bounceAddress === null ? null : createVerp(bounceAddress, keys);
-	const ahead = createComposingThreads({ ground: { publicUrl, keys, bounceAddress }, keysFor });
+	const ahead = createComposingThreads({ settings: { publicUrl, keys, bounceAddress }, keysFor });
 	const connections = options.connections ?? 5;
 	const pool = createPool({
 		settings: server,

@@ -3,7 +3,7 @@ import { isRecord } from '../../api/json.js';
 import type { CommandContext } from '../frame/context.js';
 import { unexpected } from './assertions.js';
 import type { Answer } from './caller.js';
-import type { Ledger } from './ledger.js';
+import type { CreatedRecords } from './created-records.js';
 import { Broken, type Probe, Skipped } from './model.js';
 import type { RunNames } from './names.js';
 
@@ -23,7 +23,7 @@ export const unknownId = 2_147_483_647;
 
 export interface CheckContext {
 	readonly names: RunNames;
-	readonly ledger: Ledger;
+	readonly records: CreatedRecords;
 	/** There is a token to be refused. */
 	readonly hasToken: boolean;
 	/** `--send-to` and `--from`. */
@@ -39,18 +39,18 @@ export interface CheckContext {
 export type CheckContextOptions = Omit<CheckContext, 'list' | 'variable'>;
 
 /**
- * For one run. Its list and its field are made by the first check that needs them, once, whatever comes of it; the
- * ledger knows them, so that the clean-up deletes them.
+ * For one run. Its list and its field are made by the first check that needs them, once, whatever comes of it, and
+ * are among its records, which the clean-up deletes.
  */
 export function createCheckContext(options: CheckContextOptions): CheckContext {
 	let list: Promise<Made> | null = null;
 	let isTold = false;
 	let variable: Promise<string | null> | null = null;
-	const { names, ledger } = options;
+	const { names, records } = options;
 	return {
 		...options,
 		list: async (probe) => {
-			list ??= makeList(probe, ledger, `${names.list}-subscribers`);
+			list ??= makeList(probe, records, `${names.list}-subscribers`);
 			const made = await list;
 			if (made.kind === 'made') return made.id;
 			// The first check that needs the list fails, so that the fault is reported once; the others are skipped.
@@ -59,7 +59,7 @@ export function createCheckContext(options: CheckContextOptions): CheckContext {
 			throw new Broken(`no list could be made: ${made.why}`);
 		},
 		variable: (probe) => {
-			variable ??= makeField(probe, ledger, `${names.variable}_meta`);
+			variable ??= makeField(probe, records, `${names.variable}_meta`);
 			return variable;
 		},
 	};
@@ -82,9 +82,9 @@ export function slot<T>(maker: string): { set(value: T): void; get(): T } {
 }
 
 /** Reads the list again: subscribers are put only into a list with the run's name. */
-async function makeList(probe: Probe, ledger: Ledger, name: string): Promise<Made> {
+async function makeList(probe: Probe, records: CreatedRecords, name: string): Promise<Made> {
 	const body = { name, email_reason: 'a check of this deployment' };
-	const answer = await ledger.create(probe, 'list', { method: 'POST', path: paths.lists, body });
+	const answer = await records.create(probe, 'list', { method: 'POST', path: paths.lists, body });
 	const id = idOf(answer);
 	if (id === null) return { kind: 'failed', why: unexpected(answer, 201) };
 	const stored = await probe.call({ method: 'GET', path: paths.list(id) });
@@ -92,9 +92,9 @@ async function makeList(probe: Probe, ledger: Ledger, name: string): Promise<Mad
 	return { kind: 'failed', why: `list ${id}, said to be the new one, has another name` };
 }
 
-async function makeField(probe: Probe, ledger: Ledger, variable: string): Promise<string | null> {
+async function makeField(probe: Probe, records: CreatedRecords, variable: string): Promise<string | null> {
 	const body = { variable, name: 'Smoke' };
-	const answer = await ledger.create(probe, 'field', { method: 'POST', path: paths.fields, body });
+	const answer = await records.create(probe, 'field', { method: 'POST', path: paths.fields, body });
 	return idOf(answer) === null ? null : variable;
 }
 

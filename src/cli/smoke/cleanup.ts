@@ -1,7 +1,7 @@
 /** Deletes the records of runs, and nothing else: each name is read again before the deletion. */
 import { isRecord } from '../../api/json.js';
 import type { Answer, Caller } from './caller.js';
-import type { Ledger } from './ledger.js';
+import type { CreatedRecords } from './created-records.js';
 import type { Kind, Leftover, Probe } from './model.js';
 import { isOfRun, type KindOfThing, kinds } from './names.js';
 import { walkPages, withQuery } from './pages.js';
@@ -60,14 +60,14 @@ export async function removeThing(call: Caller, thing: Thing, run: string | null
 /** Everything of one run; by its ids where they are known, by its name where a creation was not answered. */
 export async function cleanUp(
 	call: Caller,
-	ledger: Ledger,
+	records: CreatedRecords,
 	run: { id: string; nameOf: NameOf },
 ): Promise<Leftover[]> {
 	const leftovers: Leftover[] = [];
 	// Lists last made go first; subscribers go with their list.
 	for (const { kind } of kinds) {
-		const known = ledger.made(kind).map((id) => ({ kind, id, name: run.nameOf(kind) }));
-		const sought = ledger.isUncertain(kind) ? await seek(call, run, kind) : [];
+		const known = records.made(kind).map((id) => ({ kind, id, name: run.nameOf(kind) }));
+		const sought = records.isUncertain(kind) ? await seek(call, run, kind) : [];
 		if (!Array.isArray(sought)) leftovers.push(sought);
 		const more = Array.isArray(sought) ? sought.filter(({ id }) => known.every((one) => one.id !== id)) : [];
 		for (const thing of [...known, ...more]) {

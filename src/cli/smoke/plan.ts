@@ -21,11 +21,11 @@ export interface Selection {
 }
 
 /** All other checks need these two, so they run even when their groups are not selected. */
-const gates = new Set(['connection.reachable', 'auth.token']);
+const preconditions = new Set(['connection.reachable', 'auth.token']);
 
 export interface Planned {
 	check: Check;
-	/** False: a gate that was not selected; reported only when it does not pass. */
+	/** False: a precondition that was not selected; reported only when it does not pass. */
 	isAsked: boolean;
 }
 
@@ -44,13 +44,15 @@ export function planChecks(context: CheckContext, selection: Selection): Planned
 		.filter(({ need }) => isPossible(need, selection))
 		.flatMap((check) => {
 			const isAsked = asked.includes(check.group);
-			return isAsked || gates.has(check.id) ? [{ check, isAsked }] : [];
+			return isAsked || preconditions.has(check.id) ? [{ check, isAsked }] : [];
 		});
 }
 
 /** The two alone, for a clean-up that needs to know whether the deployment answers. */
-export function planGates(context: CheckContext): Planned[] {
-	return allChecks(context).flatMap((check) => (gates.has(check.id) ? [{ check, isAsked: false }] : []));
+export function planPreconditions(context: CheckContext): Planned[] {
+	return allChecks(context).flatMap((check) =>
+		preconditions.has(check.id) ? [{ check, isAsked: false }] : [],
+	);
 }
 
 function isPossible(need: Check['need'], { full, sends }: Selection): boolean {

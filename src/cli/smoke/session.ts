@@ -6,7 +6,7 @@ import { exits } from '../frame/exit.js';
 import { type Caller, createCaller, delayed } from './caller.js';
 import { type CheckContext, createCheckContext, paths } from './check-context.js';
 import { cleanUp, findThings, type Thing } from './cleanup.js';
-import { createLedger, type Ledger } from './ledger.js';
+import { type CreatedRecords, trackCreatedRecords } from './created-records.js';
 import {
 	Broken,
 	type CheckResult,
@@ -17,7 +17,7 @@ import {
 	type SmokeReport,
 } from './model.js';
 import { kinds, type RunNames } from './names.js';
-import { type Planned, planChecks, planGates, type Selection } from './plan.js';
+import { type Planned, planChecks, planPreconditions, type Selection } from './plan.js';
 import { type ChecksRun, runChecks } from './run.js';
 import { cleaned, messageOf, nothing, since, sweep } from './sweep.js';
 
@@ -63,7 +63,7 @@ export async function plan(
 	options: SessionOptions,
 	selection: Selection,
 ): Promise<Planned[]> {
-	return planChecks(await checkContextOf(cx, options, createLedger()), selection);
+	return planChecks(await checkContextOf(cx, options, trackCreatedRecords()), selection);
 }
 
 /** Runs the checks, cleans up, and reports; never throws for a fault of the deployment. */
@@ -74,9 +74,9 @@ export async function runSmoke(
 ): Promise<Finished> {
 	const start = monotonicMicros();
 	const started = cx.clock.now();
-	const ledger = createLedger();
+	const records = trackCreatedRecords();
 	const { signal, names } = options;
-	const planned = planChecks(await checkContextOf(cx, options, ledger), selection);
+	const planned = planChecks(await checkContextOf(cx, options, records), selection);
 	const progress = cx.progress('checking', planned.length);
 	let done = 0;
 	let checks: ChecksRun;
@@ -100,7 +100,7 @@ export async function runSmoke(
 		progress.stop();
 	}
 	const { results, deviations, halted, missing, leftOut } = checks;
-	const cleanup = ledger.isEmpty() ? null : await cleanedUp(cx, options, ledger);
+	const cleanup = records.isEmpty() ? null : await cleanedUp(cx, options, records);
 	const all = cleanup === null ? results : [...results, cleanup.result];
 	const leftovers = cleanup?.leftovers ?? [];
 	const whole = { checks: all, deviations, leftovers };
@@ -113,13 +113,16 @@ export async function runCleanup(cx: CommandContext, options: SessionOptions): P
 	const start = monotonicMicros();
 	const started = cx.clock.now();
 	const call = await callerOf(cx, options.signal);
-	const context = await checkContextOf(cx, options, createLedger());
-	const gates = await runChecks({ ...checking(call, options.signal), planned: planGates(context) });
-	const swept = gates.results.length > 0 ? nothing : await sweep(call, options.signal);
-	const checks = [...gates.results, ...swept.checks];
+	const context = await checkContextOf(cx, options, trackCreatedRecords());
+	const preconditions = await runChecks({
+		...checking(call, options.signal),
+		planned: planPreconditions(context),
+	});
+	const swept = preconditions.results.length > 0 ? nothing : await sweep(call, options.signal);
+	const checks = [...preconditions.results, ...swept.checks];
 	const whole = { checks, deviations: [], leftovers: swept.leftovers };
 	const report = await reportOf(cx, { run: options.names.id, started, start, ...whole });
-	const { halted, missing, leftOut } = gates;
+	const { halted, missing, leftOut } = preconditions;
 	return { report, halted, missing, leftOut, isElsewhere: false };
 }
 
@@ -139,14 +142,14 @@ export async function findLeftovers(cx: CommandContext, signal: AbortSignal): Pr
 async function cleanedUp(
 	cx: CommandContext,
 	{ names, signal }: SessionOptions,
-	ledger: Ledger,
+	records: CreatedRecords,
 ): Promise<{ result: CheckResult; leftovers: Leftover[] }> {
 	const start = monotonicMicros();
 	const patience = delayed(signal, cleanupGraceMs);
 	try {
 		const nameOf = (kind: Kind) => ({ list: names.list, field: names.variable, webhook: names.url })[kind];
 		const call = await callerOf(cx, patience.signal);
-		const leftovers = await cleanUp(call, ledger, { id: names.id, nameOf });
+		const leftovers = await cleanUp(call, records, { id: names.id, nameOf });
 		const whys = leftovers.map(({ kind, id, name, why }) => `${kind} ${id ?? '?'} "${name}": ${why}`);
 		const fault = whys.length === 0 ? null : whys.join('\n');
 		const result = cleaned('all', 'everything the run made is deleted', start, fault);
@@ -165,12 +168,12 @@ async function callerOf(cx: CommandContext, signal: AbortSignal): Promise<Caller
 async function checkContextOf(
 	cx: CommandContext,
 	{ names, mail, signal }: SessionOptions,
-	ledger: Ledger,
+	records: CreatedRecords,
 ): Promise<CheckContext> {
 	const { target } = cx.dryRun ? { target: null } : await cx.connection();
 	// The owner of a database needs no token.
 	const hasToken = target?.kind !== 'remote' || target.token !== null;
-	return createCheckContext({ names, mail, signal, ledger, hasToken, connection: cx.connection });
+	return createCheckContext({ names, mail, signal, records, hasToken, connection: cx.connection });
 }
 
 function checking(call: Caller, signal: AbortSignal) {

@@ -10,7 +10,7 @@ import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf } from '../operations.js';
 import type { Queue, Settlement } from '../queue.js';
-import { groundOfTrials, inSlices, leaseInSlices, type Steps } from '../slices.js';
+import { inSlices, leaseInSlices, type Steps, trialSetup } from '../slices.js';
 import type { ImportAck, Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
 import { createDatabaseClock, type DatabaseClock } from './clock.js';
@@ -75,12 +75,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const me: ProcessIdentity = { id: randomUUID(), role, host: hostname(), pid: process.pid };
 	const upkeep = isTrial ? null : startUpkeep(database, { me, clock });
 	const outcomes = createOutcomes(clock);
-	const ground: { name: string; command: unknown }[] = [];
+	const setup: { name: string; command: unknown }[] = [];
 	// Leases are alone while a limit is set.
 	const leasing: Habit = { isAlone: false };
 	const write = async (name: string, command: unknown) => {
 		const operate = async ({ core }: Session) => {
-			for (const earlier of ground) await carryOut(core, earlier.name, earlier.command);
+			for (const earlier of setup) await carryOut(core, earlier.name, earlier.command);
 			return await carryOut(core, name, command);
 		};
 		const means = isTrial
@@ -96,7 +96,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	};
 	const groundable = async (name: string, command: unknown) => {
 		const answer = await write(name, command);
-		if (isTrial && groundOfTrials.has(name)) ground.push({ name, command });
+		if (isTrial && trialSetup.has(name)) setup.push({ name, command });
 		return answer;
 	};
 	// Each answer is that of the operation of the same name.

@@ -9,7 +9,7 @@ import { heartbeatEveryMicros, type LiveProcess, type ProcessIdentity } from '..
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf, type Run } from '../operations.js';
 import type { Queue } from '../queue.js';
-import { createSliceSize, groundOfTrials, inSlices, leaseInSlices, type Steps } from '../slices.js';
+import { createSliceSize, inSlices, leaseInSlices, type Steps, trialSetup } from '../slices.js';
 import type { Store, Writes } from '../store.js';
 import { type KeptClock, keepClock, pullForward } from './clock-steps.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
@@ -254,7 +254,7 @@ interface WriteParts {
 function createWrites(parts: WriteParts): Writes {
 	const { core, writer, importLine, stagingSize, kept, eventDelayMs, findOthers, overwritten } = parts;
 	const write: Run = (name, command) =>
-		writer.write(() => carryOut(core, name, timely(kept, command)), { isGround: groundOfTrials.has(name) });
+		writer.write(() => carryOut(core, name, timely(kept, command)), { isSetup: trialSetup.has(name) });
 	const plain = driverOf('writes', write);
 	return {
 		...plain,

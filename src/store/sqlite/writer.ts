@@ -28,7 +28,7 @@ export interface WriteOptions {
 	 */
 	group?: 'shared' | 'bulk';
 	/** In a trial all later groups repeat it first: it was undone, and they build on it. */
-	isGround?: boolean;
+	isSetup?: boolean;
 }
 
 export interface WriterOptions {
@@ -83,7 +83,7 @@ export function createWriter(options: WriterOptions): Writer {
 	const room = createLogRoom(db, path);
 	const pending: Pending[] = [];
 	/** For a trial. */
-	const ground: (() => void)[] = [];
+	const setup: (() => void)[] = [];
 	let timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
 	let dueAt = Number.POSITIVE_INFINITY;
 	let isClosed = false;
@@ -165,7 +165,7 @@ export function createWriter(options: WriterOptions): Writer {
 	 */
 	const runGroup = (succeeded: Pending[], failed: (() => void)[], pace: Pace) => {
 		const end = performance.now() + pace.maxGroupMs;
-		for (const again of ground) again();
+		for (const again of setup) again();
 		for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
 			const operation = next;
 			if (operation.isBulk) {
@@ -201,7 +201,7 @@ export function createWriter(options: WriterOptions): Writer {
 	};
 
 	return {
-		write: <R>(operate: () => R, { maxDelayMs = 0, group = 'shared', isGround = false }: WriteOptions = {}) =>
+		write: <R>(operate: () => R, { maxDelayMs = 0, group = 'shared', isSetup = false }: WriteOptions = {}) =>
 			new Promise<R>((resolve, reject) => {
 				if (isClosed) return reject(new StoreError('io', `${path} is closed`));
 				let result: { value: R } | null = null;
@@ -211,7 +211,7 @@ export function createWriter(options: WriterOptions): Writer {
 						result = { value: operate() };
 					},
 					resolve: () => {
-						if (isGround && options.isTrial) ground.push(operate);
+						if (isSetup && options.isTrial) setup.push(operate);
 						if (result !== null) resolve(result.value);
 					},
 					reject,

@@ -25,7 +25,7 @@ export interface Resource {
 	mark: string;
 	/** The path of its collection. */
 	path(probe: Probe): Promise<string>;
-	/** POSTs by way of the ledger, so that the clean-up knows the record. */
+	/** POSTs by `CreatedRecords`, so that the clean-up knows the record. */
 	post(probe: Probe, ask: Ask): Promise<Answer>;
 	create(probe: Probe): Promise<Creation>;
 	/** The body of the PATCH; every other key must stay. */

@@ -7,7 +7,7 @@ import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 
 /** In the order of `crudChecks`. The document does not make variables unique: taking one twice is a deviation. */
-export function fieldChecks({ names, ledger }: CheckContext): Check[] {
+export function fieldChecks({ names, records }: CheckContext): Check[] {
 	const base = { group: 'fields', one: 'field', shape: fieldShape, path: async () => paths.fields } as const;
 	const body = { variable: names.variable, name: 'Smoke' };
 	const replaced = { variable: `${names.variable}_replaced`, name: 'Smoke, replaced' };
@@ -15,7 +15,7 @@ export function fieldChecks({ names, ledger }: CheckContext): Check[] {
 		{
 			...base,
 			mark: 'variable',
-			post: (probe, ask) => ledger.create(probe, 'field', ask),
+			post: (probe, ask) => records.create(probe, 'field', ask),
 			create: async () => ({ body, expected: body }),
 			patch: { variable: `${names.variable}_patched` },
 			replace: { body: replaced, expected: replaced },

@@ -7,7 +7,7 @@ import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 
 /** In the order of `crudChecks`. The list stays empty, so its three counters must be 0. */
-export function listChecks({ names, ledger }: CheckContext): Check[] {
+export function listChecks({ names, records }: CheckContext): Check[] {
 	const base = { group: 'lists', one: 'list', shape: listShape, path: async () => paths.lists } as const;
 	const body = { name: names.list, email_reason: 'a check of this deployment' };
 	const replaced = { name: `${names.list}-replaced`, email_reason: 'a check, replaced' };
@@ -20,7 +20,7 @@ export function listChecks({ names, ledger }: CheckContext): Check[] {
 		{
 			...base,
 			mark: 'name',
-			post: (probe, ask) => ledger.create(probe, 'list', ask),
+			post: (probe, ask) => records.create(probe, 'list', ask),
 			create: async () => ({ body, expected: { ...body, ...none } }),
 			patch: { name: `${names.list}-patched` },
 			replace: { body: replaced, expected: { ...replaced, ...none } },

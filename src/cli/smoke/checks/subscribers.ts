@@ -11,7 +11,7 @@ import { filterChecks, ownFilterCheck } from './filters.js';
 /** One more than a page of ten, which is not uncommon. */
 const manySubscribers = 11;
 
-/** In the order of `crudChecks`. Subscribers are in the run’s own list and are deleted with it, without a ledger. */
+/** In the order of `crudChecks`. Subscribers are in the run’s own list and are deleted with it, untracked. */
 export function subscriberChecks(context: CheckContext): Check[] {
 	const { names } = context;
 	const base = { group: 'subscribers', one: 'subscriber', shape: subscriberShape } as const;

@@ -12,7 +12,7 @@ import { collectionChecks } from './collections.js';
 import { crudChecks } from './crud.js';
 
 /** In the order of `crudChecks`. Where an unresolvable name is refused, `create` and its dependents are skipped. */
-export function webhookChecks({ names, ledger }: CheckContext): Check[] {
+export function webhookChecks({ names, records }: CheckContext): Check[] {
 	const path = async () => paths.webhooks;
 	const base = { group: 'webhooks', one: 'webhook', shape: webhookShape, path } as const;
 	const secret = { login: 'smoke', password: names.id };
@@ -23,7 +23,7 @@ export function webhookChecks({ names, ledger }: CheckContext): Check[] {
 		{
 			...base,
 			mark: 'url',
-			post: (probe, ask) => ledger.create(probe, 'webhook', ask),
+			post: (probe, ask) => records.create(probe, 'webhook', ask),
 			create: async () => ({ body, expected: body }),
 			patch: { url: `${names.url}-patched` },
 			replace: { body: replaced, expected: replaced, decided: none },

@@ -3,7 +3,7 @@ import { isRecord } from '../../api/json.js';
 import type { Answer, Ask } from './caller.js';
 import { Denied, type Kind, type Probe } from './model.js';
 
-export interface Ledger {
+export interface CreatedRecords {
 	/** A POST that creates a record; the run deletes the record at its end. */
 	create(probe: Pick<Probe, 'call'>, kind: Kind, ask: Ask): Promise<Answer>;
 	/** Ids that were answered. */
@@ -18,7 +18,7 @@ export interface Ledger {
  * Empty, for one run. A kind is uncertain while its POST is out, and for good after one that was answered by neither an
  * id nor a 4xx.
  */
-export function createLedger(): Ledger {
+export function trackCreatedRecords(): CreatedRecords {
 	const known: Record<Kind, Set<number>> = { list: new Set(), field: new Set(), webhook: new Set() };
 	const uncertain = new Set<Kind>();
 	return {
