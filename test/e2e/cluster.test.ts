@@ -56,8 +56,15 @@ function lists(text: string, word: string): string[][] {
 	);
 }
 
+interface Service {
+	image: string;
+	command: string[];
+	environment: Record<string, string>;
+	healthcheck?: { test: string[]; start_period?: string };
+	tmpfs?: string[];
+}
 interface Compose {
-	services: Record<string, { image: string; command: string[]; environment: Record<string, string> }>;
+	services: Record<string, Service>;
 }
 
 const missing =
@@ -91,6 +98,21 @@ describe('the cluster', () => {
 			// The driver of PostgreSQL reads its own.
 			expect(Object.keys(environment).filter((one) => !['PGPASSWORD', ...known].includes(one))).toEqual([]);
 			expect(readPlace(environment['MAILCTL_DB'] ?? '').listen).toBe('database:5432');
+		}
+	});
+
+	it.each(['compose.yaml', '../compose.yaml'])('%s asks each service what it can answer', async (file) => {
+		const { services } = parseYaml(await read(file), { merge: true }) as Compose; // what is ours of it is checked below
+		for (const [name, { image, command, healthcheck, tmpfs = [] }] of Object.entries(services)) {
+			// PostgreSQL makes a new database before it answers.
+			if (healthcheck?.test.includes('pg_isready')) expect(healthcheck.start_period).toBe('2m');
+			if (image !== 'mailctl') continue;
+			// The image's check asks a server.
+			if (command[0] === 'worker')
+				expect([name, healthcheck?.test]).toEqual([name, ['CMD', 'mailctl', 'engine', 'status']]);
+			// What is the user's in the image stays so: a tmpfs is root's.
+			for (const place of tmpfs.filter((one) => one !== '/tmp'))
+				expect(place).toMatch(/^\/(data|home\/node):uid=1000,gid=1000,mode=0700$/);
 		}
 	});
 
