@@ -134,7 +134,7 @@ function describeGlobal({ flags, summary, environment }: GlobalOption): Describe
 	return {
 		flags: names,
 		summary,
-		value: /<(.+)>/.exec(flags)?.[1] ?? null,
+		value: /<([^<>]+)>/.exec(flags)?.[1] ?? null,
 		required: false,
 		repeated: false,
 		values: names.includes('--output') ? formats : null,

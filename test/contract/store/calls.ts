@@ -1,5 +1,6 @@
 /** Campaigns of send calls alone: no row has their UUID, and all that is told of them comes from their submissions. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Uuid } from '../../../src/api/records.js';
 import type { Store } from '../../../src/store/store.js';
 import type { Submission } from '../../../src/store/submissions.js';
 import {
@@ -122,6 +123,21 @@ export function describeCalls(open: OpenEmpty): void {
 			await store.writes.openCampaign({ ...campaignOf('named'), id });
 			expect((await pageOf(id)).results).toMatchObject([{ key: 'named', state: 'staged' }]);
 			expect(await statusOf(id)).toMatchObject({ key: 'named', messages: {}, joined: { queued: 1 } });
+		});
+
+		it('gives way to no campaign of a client where another one has called', async () => {
+			const [own, both] = [newUuid(), newUuid()];
+			await sendBulk(['a@example.org'], { campaign: own, owner: 'news' });
+			for (const owner of ['shop', 'news'])
+				await sendBulk([`${owner}@example.org`], { campaign: both, owner });
+			const open = (id: Uuid) =>
+				store.writes.openCampaign({ ...campaignOf(`of ${id}`), id, owner: 'news', only_of: 'news' });
+			expect(await open(both)).toMatchObject({
+				kind: 'refused',
+				errors: { campaign_unique_id: [{ code: 'unique' }] },
+			});
+			expect(await statusOf(both, { only_of: 'shop' })).toMatchObject({ messages: { queued: 1 } });
+			expect(await open(own)).toMatchObject({ kind: 'opened' });
 		});
 
 		it('tells what became of each message, in order and in parts', async () => {

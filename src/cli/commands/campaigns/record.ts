@@ -5,6 +5,7 @@ import {
 	type CampaignFigures,
 	type CampaignMessages,
 	campaignState,
+	isOfCalls,
 } from '../../../api/campaigns.js';
 import type { CampaignStatus } from '../../../api/capabilities.js';
 import { isForbidden } from '../../../api/errors.js';
@@ -61,8 +62,9 @@ function toldBy({ created: _, sent: __, softbounced, hardbounced, ...figures }: 
 }
 
 /** Messages of `send --to` that joined it. */
-function joinedTo({ figures, counts, date_released }: Campaign): number {
-	if (figures === null) return 0;
+function joinedTo(campaign: Campaign): number {
+	const { figures, counts, date_released } = campaign;
+	if (figures === null || isOfCalls(campaign)) return 0;
 	return Math.max(0, figures.created - (date_released === null ? 0 : counts.staged));
 }
 

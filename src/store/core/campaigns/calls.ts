@@ -50,6 +50,18 @@ export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls |
 	return calls ?? null;
 }
 
+/** Whether a campaign with the UUID would take calls of others away from them. `client` undefined: it may. */
+export async function hasCallsOfOthers(sql: Sql, id: Uuid, client: string | undefined): Promise<boolean> {
+	if (client === undefined) return false;
+	const found = await sql.number(
+		// submissions_of_campaign
+		'SELECT EXISTS (SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?)',
+		id,
+		client,
+	);
+	return found === 1;
+}
+
 /** As `campaignStatus`. */
 export async function callsStatus(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignStatus | null> {
 	const calls = await findCalls(sql, id, seen);

@@ -25,7 +25,7 @@ import { findSender } from '../senders.js';
 import type { Sql } from '../sql.js';
 import { insertSubmission } from '../submissions.js';
 import { dropAcks, findAck, putBatch } from './batches.js';
-import { callsStatus, cancelCalls, countJoined, findCalls } from './calls.js';
+import { callsStatus, cancelCalls, countJoined, findCalls, hasCallsOfOthers } from './calls.js';
 import { dropStaged, forget } from './dropping.js';
 import { sliceLeftOut } from './left-out.js';
 import { addPeople, isListOpen } from './listed-people.js';
@@ -141,7 +141,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 /** Senders and lists of a service are not in this database. */
 async function errorsOf(
 	sql: Sql,
-	{ id, submission, courier = 'smtp', is_trial = false }: OpenCampaign,
+	{ id, submission, courier = 'smtp', is_trial = false, only_of }: OpenCampaign,
 ): Promise<FieldErrors | null> {
 	const isOurs = courier === 'smtp';
 	if (isOurs && submission !== null && (await findSender(sql, submission.from_key)) === null)
@@ -151,7 +151,8 @@ async function errorsOf(
 	// Before a check nothing is uploaded.
 	const lacking = is_trial ? null : await attachmentErrors(sql, submission?.content.attachments);
 	if (lacking !== null) return lacking;
-	if ((await findCampaign(sql, id, {})) === null) return null;
+	const isTaken = (await findCampaign(sql, id, {})) !== null || (await hasCallsOfOthers(sql, id, only_of));
+	if (!isTaken) return null;
 	return { campaign_unique_id: [{ code: 'unique', message: 'Another job is this campaign already.' }] };
 }
 
