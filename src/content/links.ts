@@ -70,7 +70,7 @@ export function isTrackable(
 }
 
 /** A message's own pages: a click on them is an event of its own kind, or none. */
-const ownPages = new Set(['unsubscribe_url', 'view_url']);
+export const ownPages: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
 /** Null for a target that is never a link: another scheme, a relative reference, an own page. */
 function dependence(target: LinkTarget): Link['depends'] | null {

@@ -9,7 +9,7 @@ import { canonicalJson } from '../api/json.js';
 import type { StoredParts } from '../api/messages.js';
 import type { Template, Uuid } from '../api/records.js';
 import { refusal } from '../api/refusals.js';
-import { canParseUrl } from '../api/schema/url.js';
+import { isLoopbackUrl } from '../api/schema/url.js';
 import { referencePattern, usedVariables } from '../api/variables.js';
 import { cidFaults } from '../content/attachments.js';
 import { contentSha256 } from '../content/hash.js';
@@ -156,7 +156,7 @@ async function lookUp(
 		list_id === null ? null : store.reads.getList({ id: list_id }),
 		readSettings(store),
 	]);
-	const leadsNowhere = type === 'BULK' && settings.publicUrl === null && !isLoopbackSmtp(settings.smtpUrl);
+	const leadsNowhere = type === 'BULK' && settings.publicUrl === null && !isLoopbackUrl(settings.smtpUrl);
 	const errors = {
 		...(from_key !== undefined && sender === null && unverifiedSender),
 		...(template_unique_id !== null && template === null && unknownTemplate),
@@ -173,13 +173,6 @@ const unknownTemplate: FieldErrors = {
 const needsPublicUrl: FieldErrors = {
 	type: [refusal('public_url_required')],
 };
-
-/** True when mail does not leave this machine: a trial, whose links may point here too. */
-export function isLoopbackSmtp(smtpUrl: string | null): boolean {
-	if (smtpUrl === null || !canParseUrl(smtpUrl)) return false;
-	const host = new URL(smtpUrl).hostname.replace(/^\[|\]$/g, '');
-	return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
-}
 
 /** The key of a call, with what it stands for. An embedded database has one owner; a server's clients have keys of their own. */
 export function idempotencyKey(request: object, call: Call | undefined): IdempotencyKey | null {

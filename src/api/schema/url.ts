@@ -49,3 +49,10 @@ export function canParseUrl(text: string, base?: string): boolean {
 		return false;
 	}
 }
+
+/** Whether its host is this machine: a trial, whose mail does not leave it, so that links may point here too. */
+export function isLoopbackUrl(url: string | null): boolean {
+	if (url === null || !canParseUrl(url)) return false;
+	const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+	return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}

@@ -6,6 +6,7 @@ import type { Content } from '../../api/content.js';
 import { microsPerMs } from '../../api/datetime.js';
 import { invalid } from '../../api/errors.js';
 import type { Uuid } from '../../api/records.js';
+import { isLoopbackUrl } from '../../api/schema/url.js';
 import { createContentCache } from '../../content/cache.js';
 import { createVerp } from '../../delivery/bounces/verp.js';
 import { addressOf, type ContentCache, createComposer } from '../../delivery/composer.js';
@@ -16,7 +17,6 @@ import { createPool, type PoolOptions } from '../../delivery/smtp/pool.js';
 import { normalSmtpUrl, parseSmtpUrl, type SmtpSettings } from '../../delivery/smtp/settings.js';
 import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../../delivery/worker.js';
-import { isLoopbackSmtp } from '../../engine/contents.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
 import { createComposingThreads } from '../../threads/composing.js';
 import { createInliner } from '../../threads/inliner.js';
@@ -108,7 +108,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 
 /** A trial on this machine has links that point to this machine; elsewhere no public URL means no links. */
 function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | null {
-	return publicUrl ?? (isLoopbackSmtp(smtpUrl) ? linkBase : null);
+	return publicUrl ?? (isLoopbackUrl(smtpUrl) ? linkBase : null);
 }
 
 /**

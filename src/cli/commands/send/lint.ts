@@ -3,6 +3,7 @@
 import { parseMailbox } from '../../../api/address.js';
 import { ApiError, isForbidden } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
+import { isLoopbackUrl } from '../../../api/schema/url.js';
 import { suggest } from '../../../api/suggest.js';
 import { hasDefault, usedVariables, variableNames } from '../../../api/variables.js';
 import type { ContentFinding } from '../../../content/lint.js';
@@ -89,18 +90,31 @@ export async function warnOfLinks(
 	cx: CommandContext,
 	options: { bulk: boolean; list?: string | undefined },
 ): Promise<void> {
+	if (options.bulk) return warnOfPublicUrl(cx, 'links to unsubscribe');
+	if (options.list !== undefined)
+		await cx.hint('with --transactional these mails carry no List-Unsubscribe header');
+}
+
+/** The same of mail that is no bulk mail: links to its pages, and those of its HTML, whose clicks are counted. */
+export async function warnOfOwnLinks(cx: CommandContext, prepared: Prepared): Promise<void> {
 	const { local } = await cx.connection();
-	if (!options.bulk) {
-		if (options.list !== undefined)
-			await cx.hint('with --transactional these mails carry no List-Unsubscribe header');
-		return;
-	}
+	if (local === null || isOpaque(prepared)) return;
+	const { findLinks, ownPages } = await import('../../../content/links.js');
+	// To another mail server it leaves without such links.
+	if (!isLoopbackUrl((await local.settings.get())['smtp_url'] ?? null)) return;
+	const content = contentOf(prepared);
+	const hasPages = variableNames(usedVariables(content)).some((name) => ownPages.has(name));
+	if (hasPages || findLinks(content.html ?? '').length > 0) await warnOfPublicUrl(cx, 'links of this mail');
+}
+
+async function warnOfPublicUrl(cx: CommandContext, links: string): Promise<void> {
+	const { local } = await cx.connection();
 	const content = warnedOf.get(cx) ?? '';
 	if (local === null || warnedOfLinks.get(cx) === content) return;
 	if ((await local.settings.get())['public_url'] !== undefined) return;
 	warnedOfLinks.set(cx, content);
 	await cx.warn(
-		'links to unsubscribe point to this machine: no other machine can follow them',
+		`${links} point to this machine: no other machine can follow them`,
 		mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
 	);
 }

@@ -11,7 +11,7 @@ import { counted } from '../../render/plurals.js';
 import { assertAllowed } from './audience.js';
 import { assertCanDeliver } from './deliver.js';
 import { type Found, withNamed } from './findings.js';
-import { linted, warnOfContent, warnOfLinks } from './lint.js';
+import { linted, warnOfContent, warnOfLinks, warnOfOwnLinks } from './lint.js';
 import { type SendOptions, settled } from './options.js';
 import { type Addressee, addresseeOf, asSubscriber, compose, sendTrial, warnOfMissing } from './preview.js';
 import { askBody, askSubject } from './questions.js';
@@ -46,13 +46,22 @@ export async function decide(cx: CommandContext, guided: Guided): Promise<number
 		const rejected = options.skipInvalid ? 0 : (found?.findings.rejected ?? 0);
 		if (rejected > 0) await cx.note(`as it is, it cannot be sent to ${counted(rejected, 'recipient')}`);
 		last = await cx.choose('What now?', stepsOf(options, { count, isPlannable, isTestable, rejected }));
-		if (last === 'send') return count;
+		if (last === 'send') {
+			if (options.to.length > 0) await agree(cx, prepared, options.to);
+			return count;
+		}
 		if (last === 'later') {
 			guided.options = { ...options, at: await askTime(cx) };
 			return count;
 		}
 		await take(cx, guided, last, { look, shown });
 	}
+}
+
+/** A campaign asks the same once it is staged. */
+function agree(cx: CommandContext, { request: { subject } }: Prepared, to: readonly string[]): Promise<void> {
+	const mail = subject === undefined ? '' : ` "${subject}"`;
+	return cx.confirm({ kind: 'mild', what: `send${mail} to ${counted(to.length, 'recipient')}` });
 }
 
 interface Situation {
@@ -241,7 +250,7 @@ async function preview(
 	if (look !== null && named !== undefined) {
 		await show(cx, { ...look, prepared: named });
 		await warnOfContent(cx, named, to);
-		if (bulk) await warnOfLinks(cx, { bulk });
+		await (bulk ? warnOfLinks(cx, { bulk }) : warnOfOwnLinks(cx, named));
 	}
 	if (found === null || found.findings.rejected === 0) return;
 	for (const line of found.findings.lines(found.of)) await cx.warn(skipInvalid ? `left out: ${line}` : line);

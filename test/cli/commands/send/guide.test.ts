@@ -160,6 +160,7 @@ describe('send that is left', () => {
 			[
 				['Subject:', 'News'],
 				['❯ send it to 1 recipient', removed],
+				['(y/N)', 'y'],
 			],
 		);
 		await sink.close();
@@ -240,6 +241,7 @@ describe('send with something given', () => {
 				['❯ Markdown from a file', ''],
 				['File:', letter],
 				['❯ send it to 1 recipient', ''],
+				['(y/N)', 'y'],
 			],
 		);
 		await sink.close();
@@ -359,6 +361,7 @@ describe('send with something given', () => {
 			[
 				['Subject:', 'News'],
 				['❯ send it to 1 recipient', ''],
+				['(y/N)', 'y'],
 			],
 		);
 		expect(code).toBe(0);
@@ -385,6 +388,7 @@ describe('send with something given', () => {
 			[
 				['Subject:', 'News'],
 				['❯ send it to 1 recipient', ''],
+				['(y/N)', 'y'],
 			],
 		);
 		await sink.close();
@@ -394,6 +398,45 @@ describe('send with something given', () => {
 	});
 
 	const whole = ['--to', 'bob@example.com', '--subject', 'News', '--text', 'Hi'];
+
+	it('to some addresses asks like a campaign, and Enter alone sends nothing', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const mail = ['--to', 'bob@example.com', '--to', 'cy@example.com', '--subject', 'News', '--text', 'Hi'];
+		const question = 'This will send "News" to 2 recipients. Go on? (y/N)';
+		const declined = await guided(mail, [
+			['❯ send it to 2 recipients', ''],
+			[question, ''],
+		]);
+		expect([declined.code, sink.received]).toEqual([130, []]);
+		expect(declined.shown).toMatch(
+			/declined, nothing was changed\nhint: go on with: mailctl .* --text Hi\n$/,
+		);
+		const agreed = await guided(mail, [
+			['❯ send it to 2 recipients', ''],
+			[question, 'y'],
+		]);
+		await sink.close();
+		expect([agreed.code, sink.received.map(({ to }) => to)]).toEqual([
+			0,
+			[['bob@example.com'], ['cy@example.com']],
+		]);
+		expect(agreed.shown).toMatch(/the same without questions: mailctl .* --text Hi\n/);
+	});
+
+	it.each([
+		['a page of its own', ['--text', 'Hi #view_url#'], true],
+		['a counted link', ['--html', '<a href="https://example.com/">x</a>'], true],
+		['none of the service', ['--text', 'https://example.com/'], false],
+	])('warns of links to this machine in mail to addresses with %s', async (_, content, isWarned) => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const mail = ['--to', 'bob@example.com', '--subject', 'News', ...content];
+		const { shown } = await guided(mail, [['What now?', '\x03', 'all']]);
+		await sink.close();
+		const warning = 'warning: links of this mail point to this machine: no other machine can follow them\n';
+		expect(shown.includes(warning)).toBe(isWarned);
+	});
 
 	it('takes the only sender, list and template without a question', async () => {
 		const sink = await startSmtpSink();
@@ -477,6 +520,7 @@ describe('send with something given', () => {
 				['What now?', down.repeat(2), 'all'],
 				['❯ read', removed],
 				['nothing was read', rewritten('Other')],
+				['(y/N)', 'y'],
 			],
 		);
 		await sink.close();
