@@ -411,6 +411,7 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 		]);
 		expect(shown).toContain('\n  Hello\n');
 		expect(end).toBe('130');
+		expect(shown.replaceAll(/\s+/g, ' ')).toContain(': write the text, save and quit to go on editing');
 		expect(shown).toContain("--text $'Hello");
 	});
 

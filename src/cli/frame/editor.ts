@@ -43,6 +43,8 @@ async function writeText(
 			const asked = `${question.replace(/:$/, '')}, Enter opens this editor:`;
 			const editor = known ?? ((await line({ question: asked, initial: usual })).trim() || usual);
 			known = null;
+			const opens = `opens ${editor}: write the text, save and quit to go on`;
+			await io.stderr.write(`${await fitSentences(clean(opens), io.stderr)}\n`);
 			const fault = await edit(editor, file, { io, signal });
 			if (fault === null) usual = editor;
 			const text = await readDraft(file);

@@ -11,6 +11,8 @@ export interface Line {
 	question: string;
 	/** What Enter alone answers. */
 	initial?: string;
+	/** `initial` stands in the line, to be changed there. */
+	isEdited?: boolean;
 	/** Why the answer cannot be taken; it is asked again then, what was typed stays. */
 	check?: (text: string) => Promise<string | null>;
 }
@@ -84,10 +86,11 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 		...marks,
 		style: { answer: answer(message), keysHelpTip: () => keysOf(first, look) },
 	});
-	const askLine: Questions['line'] = async ({ question, initial, ...line }) => {
+	const askLine: Questions['line'] = async ({ question, initial, isEdited = false, ...line }) => {
 		const message = await fitted(question);
 		const theme = asking(message);
-		const options = { message, theme, ...(initial !== undefined && { default: initial }) };
+		const prefill = isEdited ? ('editable' as const) : ('tab' as const);
+		const options = { message, theme, prefill, ...(initial !== undefined && { default: initial }) };
 		return asked((streams) =>
 			prompts.input({ ...options, ...checked({ question, ...line }, streams) }, streams),
 		);

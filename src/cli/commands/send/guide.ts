@@ -22,6 +22,7 @@ import { type SendOptions, sendOptions, settled } from './options.js';
 import { askBody, askSender, askSubject, type BodySource, sayVariables } from './questions.js';
 import { hasBody } from './request.js';
 import { decide, type Guided } from './review.js';
+import { fixedTime } from './timing.js';
 
 /** True: recipients, the sender, a subject or a body are missing. */
 export function isTooLittle(options: SendOptions): boolean {
@@ -51,6 +52,7 @@ export async function guideSend<T>(
 		await sayPaused(cx);
 	}
 	try {
+		if (given.at !== undefined) guided.options = { ...given, at: await fixedTime(cx, given.at) };
 		guided.options = await withAudience(cx, guided.options);
 		guided.options = { ...guided.options, from: guided.options.from ?? (await askSender(cx)) };
 		guided.options = await withContent(cx, guided.options);

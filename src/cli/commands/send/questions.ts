@@ -65,7 +65,7 @@ async function named(cx: CommandContext, sender: string): Promise<string> {
 
 export function askSubject(cx: CommandContext, initial?: string): Promise<string> {
 	const check = async (text: string) => (text.trim() === '' ? 'a subject is needed' : null);
-	return cx.ask('Subject:', { check, ...(initial !== undefined && { initial }) });
+	return cx.ask('Subject:', { check, ...(initial !== undefined && { initial, isEdited: true }) });
 }
 
 /** So many fields are named. */

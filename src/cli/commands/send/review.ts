@@ -16,7 +16,7 @@ import { type SendOptions, settled } from './options.js';
 import { type Addressee, addresseeOf, asSubscriber, compose, sendTrial, warnOfMissing } from './preview.js';
 import { askBody, askSubject } from './questions.js';
 import { isMadeElsewhere, isOpaque, type Prepared, prepare } from './request.js';
-import { whyNotAt } from './timing.js';
+import { fixedTime, whyNotAt, zoneOfTimes } from './timing.js';
 
 /** How far the questions are. */
 export interface Guided {
@@ -116,9 +116,9 @@ async function canPlan(cx: CommandContext, { to, at, in: wait, window }: SendOpt
 }
 
 async function askTime(cx: CommandContext): Promise<string> {
-	const when = 'When, by the clock of the database (2026-12-01 09:00, tomorrow 9:00):';
+	const when = `When, by the clock of ${await zoneOfTimes(cx)} (2026-12-01 09:00, tomorrow 9:00):`;
 	const check = async (text: string) => (text.trim() === '' ? 'a time is needed' : whyNotAt(cx, text.trim()));
-	return (await cx.ask(when, { check })).trim();
+	return fixedTime(cx, (await cx.ask(when, { check })).trim());
 }
 
 /** Carries a step out behind which the message is shown again. */

@@ -53,6 +53,20 @@ export async function whyNotAt(cx: CommandContext, at: string): Promise<string |
 	}
 }
 
+/** The zone whose clock `--at` and `--window` follow. */
+export async function zoneOfTimes(cx: CommandContext): Promise<string> {
+	const audiences = await need(await cx.api(), 'audiences', '--at');
+	return (await audiences.plan({}, { signal: cx.signal })).time_zone;
+}
+
+/** The time of `--at` in words that mean the same on another day: `2026-12-01T09:00` for `tomorrow 9:00`. */
+export async function fixedTime(cx: CommandContext, at: string): Promise<string> {
+	if (!/^(today|tomorrow)\b/i.test(at.trim())) return at;
+	const audiences = await need(await cx.api(), 'audiences', '--at');
+	const timing = await audiences.plan({ at }, { signal: cx.signal });
+	return sayTime(timing.starts_at, timing).replace(' ', 'T');
+}
+
 /** The field that is refused, and why; any other error is thrown again. */
 function refusalOf(error: unknown): { path: string; message: string } {
 	const [first] =

@@ -144,7 +144,7 @@ describe('send that is left', () => {
 		]);
 		await sink.close();
 		expect(shown).toMatch(
-			/declined, nothing was changed\nhint: go on with: mailctl .* --subject News .*--at 'tomorrow 9:00'\n$/,
+			/declined, nothing was changed\nhint: go on with: mailctl .* --subject News .*--at \d{4}-\d\d-\d\dT09:00\n$/,
 		);
 	});
 
@@ -198,10 +198,27 @@ describe('send at a later time', () => {
 		);
 		expect(shown).toMatch(new RegExp(`released: 1 recipient\n${plan}\n`));
 		expect(stdout).toBe('');
-		expect(shown.replaceAll(/\s/g, '')).toContain("--at'tomorrow9:00'--yes");
+		const [, day] = /planned for (\S+) 09:00/.exec(shown) ?? [];
+		expect(shown.replaceAll(/\s/g, '')).toContain(`--at${day}T09:00--yes`);
 		expect(JSON.parse((await run(['campaigns', 'list', '-o', 'json'])).stdout)).toMatchObject([
 			{ state: 'planned' },
 		]);
+	});
+
+	it('names the zone of the database in its question', async () => {
+		const sink = await startSmtpSink();
+		const { guided, json } = await withList(sink);
+		await json(['engine', 'settings', 'set', 'time_zone', 'Europe/Oslo']);
+		const { shown } = await guided(
+			['--list', '1', '--subject', 'News', '--text', 'Hi'],
+			[
+				['❯ send it to 1 recipient', down, 'all'],
+				['❯ send it at a later time', ''],
+				['When, by the clock of Europe/Oslo (2026-12-01 09:00, tomorrow 9:00):', '\x03', 'all'],
+			],
+		);
+		await sink.close();
+		expect(shown).toContain('declined');
 	});
 
 	it('is not offered for some addresses', async () => {
@@ -610,6 +627,32 @@ describe('send with something given', () => {
 		await sink.close();
 		expect([code, shown]).toEqual([3, expect.stringContaining('did you mean Readers?')]);
 		expect(shown).not.toContain('go on with');
+	});
+
+	it('prints the moment of a day that was given in words', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const words = ['--list', '1', '--subject', 'News', '--text', 'Hi', '--at', 'Tomorrow 9:00'];
+		const { shown } = await guided(words, [['What now?', '\x03', 'all']], 200);
+		await sink.close();
+		expect(shown).toMatch(/go on with: mailctl .* --at \d{4}-\d\d-\d\dT09:00\n$/);
+	});
+
+	it('has the subject in the line where it is changed', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const { shown } = await guided(
+			['--list', '1', '--subject', 'Newz', '--text', 'Hi'],
+			[
+				['What now?', down.repeat(4), 'all'],
+				['❯ change the subject', ''],
+				['Subject: Newz', '\x7fs for #name#'],
+				['What now?', '\x03', 'all'],
+			],
+			160,
+		);
+		await sink.close();
+		expect(shown).toContain(" --subject 'News for #name#' ");
 	});
 
 	it('tells all warnings again with the message that was changed', async () => {
