@@ -13,6 +13,7 @@ import { exits } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
+import { replyOf } from '../verbs/smtp-reply.js';
 import { backup } from './engine/backup.js';
 import { bounces } from './engine/bounces.js';
 import { check } from './engine/check.js';
@@ -175,7 +176,7 @@ const smtpTest = command({
 		const server = `${test.host}:${test.port}`;
 		if (test.ok) return cx.out.document(test, `${server} takes mail from here (${test.duration_ms} ms)`);
 		if (cx.out.format === 'json') await cx.out.document(test);
-		const reply = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : (test.reply ?? 'no answer');
+		const reply = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : replyOf(test);
 		throw new CliError('smtp', exits.network, `${server}: ${reply}`, {
 			hint: howToMend(timeout.aborted ? null : remedy),
 			retryable: true,

@@ -183,7 +183,7 @@ describe('the mail server', () => {
 			{
 				level: 'problem',
 				message:
-					'127.0.0.1:9 takes no mail from here: connect ECONNREFUSED 127.0.0.1:9: no program takes connections there',
+					'127.0.0.1:9 takes no mail from here: connect ECONNREFUSED: no program takes connections there',
 				fix: `mailctl --db ${db} engine init --smtp smtp://USER@HOST:587`,
 			},
 		]);

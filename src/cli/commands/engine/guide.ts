@@ -11,6 +11,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { noAddress } from '../../verbs/address-faults.js';
 import { matching } from '../../verbs/choices.js';
+import { replyOf } from '../../verbs/smtp-reply.js';
 
 export interface Guided {
 	sender: string;
@@ -32,10 +33,14 @@ interface Server {
 export async function guideInit(cx: CommandContext): Promise<Guided> {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') throw onlyLocal('engine init');
-	const now = !isMissingFile(target.url) ? await (await cx.local()).settings.get({ reveal: true }) : {};
-	await cx.note(`Sets up ${shownDatabase(target.url)}. Ctrl-C leaves everything as it is.`);
-	const check = async (text: string) => noAddress(text, 'mailbox');
-	const sender = (await cx.ask('Sender address:', { check })).trim();
+	const isThere = !isMissingFile(target.url);
+	const now = isThere ? await (await cx.local()).settings.get({ reveal: true }) : {};
+	await cx.note(
+		isThere
+			? `${shownDatabase(target.url)} is there already: Enter keeps what is set. Ctrl-C leaves everything as it is.`
+			: `Sets up ${shownDatabase(target.url)}. Ctrl-C leaves everything as it is.`,
+	);
+	const sender = await askSender(cx, isThere);
 	const server = await askServer(cx, now);
 	const url = await checkOf('url');
 	const known = now['public_url'];
@@ -56,6 +61,17 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 		keep_messages: kept,
 	};
 	return { sender, values, command: commandOf(sender, values) };
+}
+
+/** Another one than the first that is there is added to those. */
+async function askSender(cx: CommandContext, isThere: boolean): Promise<string> {
+	const senders = isThere ? (await (await cx.api()).capabilities()).ext.senders : undefined;
+	const first = (await senders?.page({ page_size: 1 }, { signal: cx.signal }))?.results[0];
+	const typed = await cx.ask('Sender address:', {
+		check: async (text) => noAddress(text, 'mailbox'),
+		...(first !== undefined && { initial: first.email }),
+	});
+	return typed.trim();
 }
 
 /** What the DNS still lacks for the senders; `doctor` says the same. */
@@ -192,7 +208,7 @@ async function tryServer(cx: CommandContext, { url, password, ca }: Server): Pro
 	cx.signal.throwIfAborted();
 	const server = `${test.host}:${test.port}`;
 	if (!test.ok) {
-		const reply = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : (test.reply ?? 'no answer');
+		const reply = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : replyOf(test);
 		return `${server}: ${reply}${remedyOf(test)}`;
 	}
 	await cx.note(`${server} takes mail from here (${test.duration_ms} ms)`);

@@ -1,6 +1,7 @@
 /** The mail server: whether it lets a worker in, and the certificate it shows. No mail is sent. */
 import type { Clock } from '../../../api/datetime.js';
 import type { SmtpTest } from '../../frame/connection.js';
+import { replyOf } from '../../verbs/smtp-reply.js';
 import { judgeCertificate, lookAtCertificate } from '../certificate.js';
 import type { ContentsCheck } from '../contents-checks.js';
 import type { InspectedSmtp } from '../inspection.js';
@@ -47,7 +48,7 @@ function judgeTest(
 ): Verdict {
 	const server = `${host}:${port}`;
 	if (isIn) return ok(`${server} lets ${user ?? 'this machine'} in (${duration_ms} ms)`);
-	const said = reply ?? 'no answer';
+	const said = replyOf({ host, port, reply });
 	const mend = remedy === 'login' ? ['engine', 'init', '--smtp-password-file', 'FILE'] : otherServer;
 	return problem(`${server} takes no mail from here: ${said}`, line(...mend));
 }

@@ -47,7 +47,7 @@ describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns
 		await sink.close();
 		expect(result.code).toBe(0);
 		const text = result.stderr.replaceAll(/\s+/g, ' ');
-		expect(text).toContain('127.0.0.1:1: connect ECONNREFUSED');
+		expect(text).toContain('127.0.0.1:1: connect ECONNREFUSED: no program takes connections there');
 		expect(text).toContain('takes mail from here');
 		expect(text.replaceAll(' ', '')).toContain(
 			`engine init --sender news@example.com --smtp ${url} --public-url https://mail.example.com --time-zone Europe/Oslo --keep-messages 400d`.replaceAll(
@@ -63,6 +63,46 @@ describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns
 			]),
 		);
 	});
+});
+
+it.each([
+	40, 80, 120,
+])('engine init on a database that is there keeps it by Enter, at %i columns', async (columns) => {
+	const sink = await startSmtpSink();
+	const url = `smtp://127.0.0.1:${sink.port}`;
+	const { run } = await guided(
+		[
+			sender,
+			['Mail server', url],
+			['Public URL', 'https://mail.example.com'],
+			['Time zone', 'osl', 'all'],
+			['❯ Europe/Oslo', ''],
+			['How long', ''],
+		],
+		120,
+	);
+	const kept = async () => [
+		(await run(['engine', 'settings', 'get', '-o', 'json'])).stdout,
+		(await run(['senders', 'list', '-o', 'name'])).stdout,
+	];
+	const before = await kept();
+	const again = await typing(
+		[
+			['Sender address: (news@example.com)', ''],
+			['Mail server', ''],
+			['Public URL', ''],
+			['Time zone', ''],
+			['How long', ''],
+		],
+		(options) => run(['engine', 'init'], options),
+		columns,
+	);
+	await sink.close();
+	expect(again.code).toBe(0);
+	expect(again.stderr.replaceAll(/\s+/g, ' ')).toContain(
+		'news.db is there already: Enter keeps what is set. Ctrl-C leaves everything as it is.',
+	);
+	expect(await kept()).toEqual(before);
 });
 
 it('engine init tells a fix of several steps a line each', async () => {
