@@ -312,6 +312,7 @@ describe('the queue', () => {
 				fix: [
 					'cancel what was sent after the backup, then send again:',
 					`mailctl --db ${db} messages list --status queued`,
+					`mailctl --db ${db} messages list --status deferred`,
 					`mailctl --db ${db} messages cancel UUID`,
 					`mailctl --db ${db} engine queue resume`,
 				].join('\n'),

@@ -18,7 +18,7 @@ export const restore = command({
 	description:
 		'The backup is read from end to end first, and brought up to date. A database that is there is kept beside the new ' +
 		'one, as FILE.db.before-restore-TIME; it must not be in use. The queue of the restored one is paused: what was sent ' +
-		'since the backup waits in it again. Who was erased since in the database that it replaces is erased in it again. Look through `messages list --status queued`, cancel what has left, then ' +
+		'since the backup waits in it again. Who was erased since in the database that it replaces is erased in it again. Look through `messages list --status queued` and `--status deferred`, cancel what has left, then ' +
 		'`engine queue resume`. What was being sent at the moment of the backup is `uncertain`. Wrapped secrets want their ' +
 		'key (MAILCTL_KEY_FILE), which is in no backup.',
 	args: [{ name: 'file', summary: 'a file of `engine backup`', of: 'file', ask: 'Backup:' }],
@@ -96,7 +96,12 @@ export const restore = command({
 		await cx.hint([
 			...(waiting === 0
 				? []
-				: [mailctl('messages', 'list', '--status', 'queued'), ', cancel what has left, then ']),
+				: [
+						mailctl('messages', 'list', '--status', 'queued'),
+						' and ',
+						mailctl('messages', 'list', '--status', 'deferred'),
+						', cancel what has left, then ',
+					]),
 			mailctl('engine', 'queue', 'resume'),
 		]);
 	},

@@ -85,6 +85,7 @@ export function stepsOf(cause: PauseCause, line: Line): string[] {
 			return [
 				'cancel what was sent after the backup, then send again:',
 				line('messages', 'list', '--status', 'queued'),
+				line('messages', 'list', '--status', 'deferred'),
 				line('messages', 'cancel', 'UUID'),
 				resume,
 			];
