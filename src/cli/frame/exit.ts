@@ -161,11 +161,7 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	},
 	read_only: {
 		exit: exits.disk,
-		hint: [
-			'the file, its folder and its disk have to be writable by this user: ',
-			mailctl('doctor'),
-			' says which is not',
-		],
+		hint: 'run mailctl as the owner of the database, or make the file, its folder and its disk writable for this user',
 	},
 	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again: it overwrites that' },
 	denied: { exit: exits.authentication },

@@ -40,7 +40,7 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	}
 	if (!endsTransaction(error)) return error;
 	if (code.startsWith('SQLITE_READONLY') || (code.startsWith('SQLITE_CANTOPEN') && isReadOnly(file)))
-		return new StoreError('read_only', `${path}: the database file is read-only`, { cause: error });
+		return new StoreError('read_only', `${path}: ${readOnlyReason(file)}`, { cause: error });
 	const { code: fault, reason } = code.startsWith('SQLITE_CORRUPT')
 		? damageOf(file)
 		: ({ code: 'io', reason: ioReason(code) } as const);
@@ -64,6 +64,14 @@ function hasRoom(path: string): boolean {
 function isReadOnly(file: string): boolean {
 	const { R_OK, W_OK } = constants;
 	return allows(file, R_OK) && !(allows(file, W_OK) && allows(dirname(file), W_OK));
+}
+
+/** SQLite writes the file, and makes its log in the folder. */
+function readOnlyReason(file: string): string {
+	const { W_OK } = constants;
+	return allows(file, W_OK) && !allows(dirname(file), W_OK)
+		? 'this user may not write to its folder'
+		: 'the database file is read-only';
 }
 
 function allows(path: string, mode: number): boolean {

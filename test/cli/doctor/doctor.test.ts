@@ -129,7 +129,7 @@ describe('doctor changes nothing', () => {
 });
 
 /** Root may write to any file, but not to one that is mounted to be read only. False: it cannot be done here. */
-function makeReadOnly(file: string): boolean {
+function makeReadOnly(file: string, but?: string): boolean {
 	if (process.getuid?.() !== 0) {
 		const { mode } = statSync(file);
 		onTestFinished(() => chmodSync(file, mode));
@@ -138,7 +138,11 @@ function makeReadOnly(file: string): boolean {
 	}
 	if (runProgram('mount', ['--bind', file, file]).status !== 0) return false;
 	onTestFinished(() => void runProgram('umount', ['-l', file]));
-	return runProgram('mount', ['-o', 'remount,bind,ro', file]).status === 0;
+	if (runProgram('mount', ['-o', 'remount,bind,ro', file]).status !== 0) return false;
+	if (but === undefined) return true;
+	if (runProgram('mount', ['--bind', but, but]).status !== 0) return false;
+	onTestFinished(() => void runProgram('umount', ['-l', but]));
+	return runProgram('mount', ['-o', 'remount,bind,rw', but]).status === 0;
 }
 
 describe('the file of a database', () => {
@@ -208,6 +212,18 @@ describe('the file of a database', () => {
 		]);
 		const { code, stderr } = await project.run(['lists', 'list']);
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
+	});
+
+	it('that is writable in a folder that is not names the folder, in doctor and in an error', async ({
+		skip,
+	}) => {
+		if (!makeReadOnly(project.folder, project.db)) return skip('nothing can be mounted here');
+		const says = `${project.db}: this user may not write to its folder`;
+		expect(await found('database.file', [], 11)).toMatchObject([{ level: 'problem', message: says }]);
+		expect(await project.run(['lists', 'list'])).toMatchObject({
+			code: 74,
+			stderr: expect.stringContaining(`error: ${says}\nhint: run mailctl as the owner of the database`),
+		});
 	});
 
 	it('of a newer schema is a problem: mailctl is to be upgraded', async () => {

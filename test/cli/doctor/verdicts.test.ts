@@ -40,7 +40,7 @@ it('a database that may not be written to is read where its log has begun, and i
 	expect(whatIsLeft({ journalMode: 'delete' })).toBe('no command can open the database, to read it neither');
 	const { hint } = classify(new StoreError('read_only', 'news.db: the database file is read-only'));
 	expect(hintText(hint ?? '', unnamed)).toBe(
-		'the file, its folder and its disk have to be writable by this user: mailctl doctor says which is not',
+		'run mailctl as the owner of the database, or make the file, its folder and its disk writable for this user',
 	);
 });
 
