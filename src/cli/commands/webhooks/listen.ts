@@ -6,7 +6,7 @@ import { shownUrl } from '../../../api/quote.js';
 import { type Webhook, webhookTypes } from '../../../api/records.js';
 import { canParseUrl } from '../../../api/schema/url.js';
 import { command, type FileSource } from '../../frame/command.js';
-import { mailctl } from '../../frame/command-line.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
@@ -108,6 +108,7 @@ export const listen = command({
 				await register(cx, { url, types, made });
 				if (options.test) await sendTest(cx, made, inbox);
 				else await hintTest(cx, made);
+				if (!(options.test && once)) await hintSender(cx);
 			} else
 				await cx.hint(
 					`only a webhook whose URL leads to ${receiver.url} is received here; --register makes one for as long as this runs, and --test with it sends a test`,
@@ -119,13 +120,31 @@ export const listen = command({
 			await receiver.close();
 		}
 		if (cx.signal.aborted) throw cx.signal.reason;
-		if (inbox.count === 0)
-			throw new CliError('nothing_received', exits.outOfTime, 'no notification came within --wait', {
-				retryable: true,
-			});
+		if (inbox.count === 0) throw await nothingCame(cx);
 		return exits.done;
 	},
 });
+
+async function hintSender(cx: CommandContext): Promise<void> {
+	const sends = await missingSender(cx);
+	if (sends !== null && !isMachine(cx.out.format)) await cx.hint(sends);
+}
+
+async function nothingCame(cx: CommandContext): Promise<CliError> {
+	const hint = await missingSender(cx);
+	return new CliError('nothing_received', exits.outOfTime, 'no notification came within --wait', {
+		retryable: true,
+		...(hint !== null && { hint }),
+	});
+}
+
+/** On a database of this machine: what sends notifications, where no such process runs. */
+async function missingSender(cx: CommandContext): Promise<Hint | null> {
+	const { local } = await cx.connection();
+	if (local === null || (await local.queue.hasWorker())) return null;
+	const [serve, worker] = [mailctl('serve'), mailctl('worker')];
+	return ['notifications are sent while ', serve, ' or ', worker, ' runs on this database'];
+}
 
 /** For people: a machine's format holds a hint back, and a test is of use only while this waits. */
 async function hintTest(cx: CommandContext, [hook]: readonly Webhook[]): Promise<void> {
