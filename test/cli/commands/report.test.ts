@@ -66,6 +66,10 @@ describe('mailctl report', () => {
 			`${none}; the last ones are of 2026-11-07: ${reports} --last 7d --event SENT `,
 		);
 		expect(await at(project, ...now)).toBe('');
+		const piped = (...words: string[]) => project.run(['report', ...later, ...words]);
+		expect(await piped()).toMatchObject({ stderr: expect.stringContaining(`${none}; the last ones`) });
+		expect(await piped('-q')).toMatchObject({ stderr: '' });
+		expect(await piped('-o', 'json')).toMatchObject({ stderr: '' });
 		expect(await at(project, ...later, '-q')).toBe('');
 		const empty = await makeProject();
 		expect((await at(empty, ...now)).replaceAll(/\s+/g, ' ')).toBe(

@@ -3,6 +3,7 @@ import { addDays, type Day, daysBetween, parseWireDate } from '../../../api/date
 import type { Report } from '../../../api/records.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
+import { isMachine } from '../../frame/globals.js';
 
 /** What is counted. */
 interface Counted {
@@ -20,10 +21,10 @@ interface Asked {
 	today(): Promise<Day>;
 }
 
-/** For people, where the days that were asked for have no events. */
+/** Where the days that were asked for have no events; on stderr, so also beside a pipe. */
 export async function hintLastEvents(cx: CommandContext, counted: Counted, asked: Asked): Promise<void> {
 	const { format } = cx.out;
-	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
+	const isForPeople = !isMachine(format) && cx.globals.fields === undefined;
 	const isEmpty = Object.values(asked.result.total).every((figure) => Number(figure) === 0);
 	if (!isForPeople || counted.watch !== undefined || !isEmpty) return;
 	const { ext } = await (await cx.api()).capabilities();
