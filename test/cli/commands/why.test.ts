@@ -30,6 +30,25 @@ describe('mailctl why', () => {
 
 	const why = async (...words: string[]) => project.run(['why', ...words, ...later, '-o', 'table']);
 
+	it('says when the next attempt of a deferred message is, and what the last one was answered', async () => {
+		const slow = await startFaultServer({
+			on: (phase) => (phase === 'RCPT' ? { answer: '451 4.7.1 Greylisted' } : undefined),
+		});
+		const other = await makeProject({ smtp: slow.port });
+		const words = ['send', '--from', 'news@example.com', '--subject', 'Slow', '--text', 'Hi', ...now];
+		await other.run([...words, '--to', 'ann@example.com']);
+		await slow.close();
+		const last = async (at: string) =>
+			/The last message.*/.exec((await other.run(['why', 'ann@example.com', '--now', at])).stdout)?.[0];
+		const put = 'attempt 1 was put off: 451 4.7.1 Greylisted.';
+		expect(await last('2026-11-03T10:00:05Z')).toMatch(
+			/^The last message, "Slow" of 2026-11-03, waits for attempt 2 at 2026-11-03 10:\d\d UTC; attempt 1 was put off: 451 4.7.1 Greylisted\.$/,
+		);
+		expect(await last('2026-11-04T10:00:00Z')).toBe(
+			`The last message, "Slow" of 2026-11-03, is due for attempt 2; ${put}`,
+		);
+	});
+
 	it.each([
 		'why',
 		'subscribers find',

@@ -182,6 +182,17 @@ function isStopped(
 	return type === 'BULK' && subscribers.some(isOf) && !active.some(isOf);
 }
 
+/** Of a message that was put off: when its next attempt is; what was said to the one before comes after it. */
+function nextAttempt(
+	{ attempts, due_at }: Pick<PersonMessage, 'attempts' | 'due_at'>,
+	{ now, times }: { now: WireDateTime; times: Times },
+): string {
+	const next = `attempt ${attempts + 1}`;
+	const waits =
+		due_at !== null && due_at > now ? `waits for ${next} at ${times.moment(due_at)}` : `is due for ${next}`;
+	return attempts === 0 ? waits : `${waits}; attempt ${attempts} was put off`;
+}
+
 /** The outcome of the newest message. */
 function lastSentence(
 	{ subject, state, date_created, date_sent, due_at, last_reply, attempts }: PersonMessage,
@@ -201,7 +212,7 @@ function lastSentence(
 			if (due_at !== null && due_at > now) return `${what} is planned for ${times.moment(due_at)}.`;
 			return `${what} is due and waits for its first delivery.`;
 		case 'deferred':
-			return `${what} waits for its next attempt after ${attempts}${said}.`;
+			return `${what} ${nextAttempt({ attempts, due_at }, { now, times })}${said}.`;
 		case 'bounced':
 			return `${what} bounced${said}.`;
 		case 'failed':
