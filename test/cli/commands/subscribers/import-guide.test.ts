@@ -140,7 +140,16 @@ it('calls a column of days dates, however they are written', async () => {
 		[['❯ a new field, Seit', '']],
 		80,
 	);
-	expect(shown).toContain('(dates: 03.04.2021, 12.12.2022)');
+	expect(shown).toContain('(dates: 03.04.2021 · 12.12.2022)');
+});
+
+it('tells numbers with a decimal comma apart', async () => {
+	const { shown } = await guided(
+		'E-Mail;Score\nann@example.com;1.234,50\nbob@example.com;0,5\n',
+		[['❯ a new field, Score', '']],
+		80,
+	);
+	expect(shown).toContain('(numbers: 1.234,50 · 0,5)');
 });
 
 it('shortens a header as long as a page', async () => {
@@ -241,7 +250,7 @@ describe.each([40, 80, 120])('subscribers import on a terminal of %i columns', (
 		);
 		expect(code).toBe(0);
 		expect(shown).toContain('"Kontakt" holds e-mail addresses');
-		expect(shown.replaceAll(/\s+/g, '')).toContain('(numbers:12.5,30)');
+		expect(shown.replaceAll(/\s+/g, '')).toContain('(numbers:12.5·30)');
 		expect(await json(['subscribers', 'get', 'ann@example.com', '-l', '1'])).toMatchObject({
 			meta: { city: 'Oslo', umsatz: '12.5' },
 		});

@@ -202,7 +202,7 @@ async function askTarget(cx: CommandContext, { column, cells, fields, isFree }: 
 	const { variableOf } = await import('../../../../tables/column-names.js');
 	const variable = variableOf(column);
 	const examples = [...new Set(cells)].slice(0, 3).map((cell) => shorten(cell, longestCell));
-	const what = cells.length === 0 ? 'no values' : `${kindOf(cells)}: ${examples.join(', ')}`;
+	const what = cells.length === 0 ? 'no values' : `${kindOf(cells)}: ${examples.join(' · ')}`;
 	const target = await cx.choose(`What is the column "${shown(column)}" (${what})?`, [
 		...(variable === null || !isFree(variable)
 			? []
