@@ -258,7 +258,7 @@ async function describeMail({ raw, to }: SinkMail): Promise<string[]> {
 		`From: ${mail.from?.name ?? ''} <${mail.from?.address ?? ''}>`,
 		`To: ${to.join(', ')}`,
 		`Subject: ${mail.subject ?? ''}`,
-		`Parts: text ${(mail.text ?? '').length} characters, HTML ${(mail.html ?? '').length} characters with its CSS inlined`,
+		`Parts: text ${numberText((mail.text ?? '').length)} characters, HTML ${numberText((mail.html ?? '').length)} characters with its CSS inlined`,
 		'',
 		...text.slice(0, 12),
 		...(text.length > 12 ? ['…'] : []),
