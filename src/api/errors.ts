@@ -46,6 +46,11 @@ export function systemReason(error: unknown): string {
 	return getSystemErrorMap().get(errno)?.[1] ?? String(error.code);
 }
 
+/** The reason in a text of OpenSSL, `wrong version number`; any other text as it is. */
+export function tlsReason(text: string): string {
+	return /error:[0-9A-F]{8}:[^:\n]*:[^:\n]*:([^:\n]+)/.exec(text)?.[1] ?? text;
+}
+
 /** Why there is no connection to a host, by the code of Node's error; null for any other, whose text has to do. */
 export function whyUnreachable(code: string): string | null {
 	return unreachable.get(code) ?? null;
@@ -73,8 +78,12 @@ export interface ApiErrorOptions {
 	unanswered?: boolean;
 	/** Of a token that lacks a right. */
 	scopes?: Scopes;
+	misdirected?: Misdirection;
 	cause?: unknown;
 }
+
+/** A sign that something else than the service answers there: a port that may speak TLS, a web page. */
+export type Misdirection = 'tls' | 'page';
 
 /** The scopes that a call takes, all of one of these sets (`admin` is always enough), and those that its token has. */
 export interface Scopes {
@@ -92,6 +101,8 @@ export class ApiError extends Error {
 	readonly unanswered: boolean;
 	/** Null: no such refusal, or a service that names none. */
 	readonly scopes: Scopes | null;
+	/** Null: no such sign. */
+	readonly misdirected: Misdirection | null;
 
 	constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
 		super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -101,6 +112,7 @@ export class ApiError extends Error {
 		this.retryAfterMs = options.retryAfterMs ?? null;
 		this.unanswered = options.unanswered ?? false;
 		this.scopes = options.scopes ?? null;
+		this.misdirected = options.misdirected ?? null;
 	}
 }
 

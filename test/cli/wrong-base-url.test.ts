@@ -67,7 +67,7 @@ describe('a base URL with the wrong path', () => {
 				check: 'service.answers',
 				level: 'problem',
 				message: 'it has no /sub/lists/: this is not the service, or its base URL has a path',
-				fix: `${served.url} answers as a mailctl server: the base URL is that`,
+				fix: `${served.url} answers as a mailctl server: the base URL is that:\nmailctl --base-url ${served.url} doctor`,
 			},
 			{
 				check: 'service.kind',

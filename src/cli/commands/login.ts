@@ -181,6 +181,8 @@ async function tryToken(cx: CommandContext, baseUrl: string, token: string): Pro
 async function untried(cx: CommandContext, baseUrl: string, error: unknown): Promise<unknown> {
 	const unstored = 'nothing was stored; --no-check stores a token without trying it';
 	if (!(error instanceof ApiError)) return hinted(error, [unstored]);
+	const doctor = mailctl('--base-url', baseUrl, 'doctor');
+	const { wrongBaseHints } = await import('../connect/wrong-base.js');
 	const cause = error;
 	if (error.code === 'not_found') {
 		const http = error.http !== null && { http: error.http };
@@ -189,14 +191,13 @@ async function untried(cx: CommandContext, baseUrl: string, error: unknown): Pro
 		return hinted(new ApiError('bad_answer', text, { cause, ...http }), hints);
 	}
 	if (error.code === 'network') {
-		const look: Hint = [
-			'look at the host and the port, and whether the service runs: ',
-			mailctl('doctor', '--base-url', baseUrl),
-		];
-		const hint = joinHints([look, unstored]);
+		const look: Hint = ['look at the host and the port, and whether the service runs: ', doctor];
+		const likely = wrongBaseHints(error, baseUrl, doctor);
+		const hint = joinHints([...(likely.length > 0 ? likely : [look]), unstored]);
 		return new CliError('network', exits.network, error.message, { hint, retryable: true, cause });
 	}
-	if (error.code !== 'not_authenticated') return hinted(error, [unstored]);
+	if (error.code !== 'not_authenticated')
+		return hinted(error, [...wrongBaseHints(error, baseUrl, doctor), unstored]);
 	// The token was asked for, or given: that of a profile was not sent.
 	const settings = { ...cx.settings, target: { ...cx.settings.target, profile: null } };
 	return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);

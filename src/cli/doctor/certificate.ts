@@ -116,8 +116,8 @@ function firstNameOf({ subject, subjectaltname }: PeerCertificate): string {
 	return name === '' ? String(subject?.CN ?? 'the server') : name;
 }
 
-/** Typed as an error; in fact the code of one, a text. */
-function distrustOf(error: unknown): Distrust {
+/** By the code of Node's error; `authorizationError` is typed as an error, and is that code in fact. */
+export function distrustOf(error: unknown): Distrust {
 	const text = error instanceof Error ? error.message : String(error);
 	return distrusts[text] ?? { says: text.toLowerCase().replaceAll('_', ' '), because: 'other' };
 }

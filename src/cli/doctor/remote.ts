@@ -7,6 +7,7 @@ import { hintText, mailctl, unnamed } from '../frame/command-line.js';
 import type { Connection, Target } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
+import { lookAtCertificate } from './certificate.js';
 import { configChecks } from './checks/config.js';
 import { connectionChecks } from './checks/connection.js';
 import { machineChecks } from './checks/machine.js';
@@ -48,6 +49,9 @@ export async function remoteChecks(
 			...serviceChecks(
 				{
 					...{ exchange, hasToken, clock: cx.clock, login, replace, whyPaused: pauseOf(api) },
+					baseUrl: target.baseUrl,
+					move: (to) => moveLine(cx, target.baseUrl, to),
+					speaksTls: (signal) => speaksTls(baseUrl, signal),
 					serverAtOrigin: (signal) => serverAtOrigin(cx, target.baseUrl, signal),
 				},
 				environment,
@@ -92,6 +96,27 @@ function pauseOf(api: Api): (signal: AbortSignal) => Promise<string | null> {
 function isGiven({ settings, globals, io, paths }: CommandContext): boolean {
 	const { level } = tokenOrigin(settings, globals, io.env, paths);
 	return level === 'flag' || level === 'environment';
+}
+
+/** A stored token stays with its origin: at another one it takes a login. */
+function moveLine({ settings }: CommandContext, from: string, to: string): string {
+	const { profile } = settings.target;
+	if (profile === null) return hintText(mailctl('--base-url', to, 'doctor'), unnamed);
+	const named = ['--profile', profile];
+	const isSame = new URL(from).origin === new URL(to).origin;
+	const move = isSame
+		? mailctl('config', 'set', ...named, 'base-url', to)
+		: mailctl('login', ...named, '--base-url', to);
+	return hintText(move, unnamed);
+}
+
+async function speaksTls({ hostname, port }: URL, signal: AbortSignal): Promise<boolean> {
+	const host = hostname.replace(/^\[|\]$/g, '');
+	const seen = lookAtCertificate({ host, port: Number(port || 80), ca: null, signal });
+	return seen.then(
+		() => true,
+		() => false,
+	);
 }
 
 function loginLine({ settings }: CommandContext, baseUrl: string): string {

@@ -1,5 +1,7 @@
 /** How long one question to another machine may take. */
 
+import { tlsReason } from '../../api/errors.js';
+
 /** Milliseconds; short enough that a machine that is silent does not hold up the report. */
 const usualMs = 5_000;
 /** Of mail servers: many keep strangers waiting before they greet them, and hang up on those who do not wait. */
@@ -21,5 +23,5 @@ export function timeoutAfter(
 /** The text of an error; of several tried addresses the first error is enough. */
 export function firstError(error: unknown): string {
 	if (error instanceof AggregateError && error.errors.length > 0) return firstError(error.errors[0]);
-	return error instanceof Error ? error.message : String(error);
+	return error instanceof Error ? tlsReason(error.message) : String(error);
 }

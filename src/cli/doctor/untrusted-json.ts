@@ -19,6 +19,11 @@ export function isPage({ body }: WireResponse): boolean {
 	return isRecord(json) && typeof json['count'] === 'number' && Array.isArray(json['results']);
 }
 
+/** A page for people, of any kind. */
+export function isWebPage({ body }: WireResponse): boolean {
+	return /^\s*</.test(new TextDecoder().decode(body.subarray(0, 1_000)));
+}
+
 /** The parsed JSON; null also for other content. */
 export function jsonOf(body: Uint8Array): unknown {
 	try {

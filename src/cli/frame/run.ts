@@ -70,7 +70,7 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 			? error
 			: hinted(error, [
 					...refusedToken(error, parsed, cx),
-					...(await wrongBase(error, settings)),
+					...(await wrongBase(error, parsed, settings)),
 					...takeHints(),
 				]);
 	} finally {
@@ -92,21 +92,14 @@ function refusedToken(error: unknown, { globals }: Run, { settings, io }: Comman
 	return code === 'not_authenticated' && hint === null ? [refusedTokenHint(settings, globals, io.env)] : [];
 }
 
-/** The hint where a path that every deployment has is not there: the base URL is that of something else. */
-async function wrongBase(error: unknown, settings: Settings): Promise<Hint[]> {
-	const { code, hint, http } = classify(error);
-	if (code !== 'not_found' || hint !== null || http === null) return [];
+/** The hint where the base URL seems to be that of something else; a command that administers profiles has its own. */
+async function wrongBase(error: unknown, { command }: Run, settings: Settings): Promise<Hint[]> {
+	const cause = error instanceof CliError ? error.cause : error;
+	if (!(cause instanceof ApiError) || command.profiles === true) return [];
 	const target = settings.target.target();
-	const { isFixedPath } = await import('../connect/fixed-paths.js');
-	if (target.kind !== 'remote' || !isFixedPath(http.path)) return [];
-	const asked = new URL(http.path, target.baseUrl).href;
-	return [
-		[
-			`${http.method} ${asked} answered ${http.status}: is the base URL right? `,
-			mailctl('doctor'),
-			' looks at it',
-		],
-	];
+	if (target.kind !== 'remote') return [];
+	const { wrongBaseHints } = await import('../connect/wrong-base.js');
+	return wrongBaseHints(error, target.baseUrl, mailctl('doctor'));
 }
 
 /** Names the command in the refusal of an extension: users know commands, not extensions. */

@@ -2,9 +2,10 @@
  * Checks answers as far as the commands rely on them, and returns them unchanged, with unknown keys. Throws `ApiError`
  * `bad_answer` for anything else.
  */
-import { ApiError } from '../../api/errors.js';
+import { ApiError, type Misdirection } from '../../api/errors.js';
 import { isRecord, readJson } from '../../api/json.js';
 import { quote } from '../../api/quote.js';
+import { pageText } from './errors.js';
 import type { Success } from './request.js';
 
 /** A check of one value: returns what is missing, or null. */
@@ -14,17 +15,18 @@ export type Check = (value: unknown) => string | null;
 export function decode<T>(success: Success, check: Check): T {
 	const body = readJson(success.answer.body);
 	if (body.kind === 'empty') throw badAnswer(success, 'has no body');
+	if (body.kind === 'invalid') assertNoPage(success);
 	if (body.kind === 'invalid') throw badAnswer(success, `${body.fault}: ${excerpt(success)}`);
 	const fault = check(body.value);
 	if (fault !== null) throw badAnswer(success, fault);
 	return body.value as T; // checked by `check`
 }
 
-/** The answer to a deletion is ignored, unless it is an HTML page: that comes from a program in the service's place. */
+/** Refuses an HTML page, which comes from a program in the service's place. The answer to a deletion is ignored else. */
 export function assertNoPage(success: Success): void {
 	const { body } = success.answer;
 	if (/^\s*</.test(body.toString('utf8', 0, 1_000)))
-		throw badAnswer(success, `is a page: ${excerpt(success)}`);
+		throw badAnswer(success, `is a web page, not JSON: ${titleOf(success)}`, 'page');
 }
 
 /** Our own servers answer 204 where there is no result; any other success is not theirs. */
@@ -34,15 +36,24 @@ export function assertNothing(success: Success): void {
 }
 
 /** `fault` continues "The answer". */
-export function badAnswer({ answer, requested }: Success, fault: string): ApiError {
+export function badAnswer(
+	{ answer, requested }: Success,
+	fault: string,
+	misdirected?: Misdirection,
+): ApiError {
 	const { status } = answer;
 	return new ApiError('bad_answer', `The answer ${fault} (${requested.method} ${requested.path}).`, {
 		http: { status, method: requested.method, path: requested.path },
+		...(misdirected !== undefined && { misdirected }),
 	});
 }
 
 function excerpt({ answer, requested }: Success): string {
 	return quote(answer.body.toString('utf8', 0, 400), requested.secrets).slice(0, 80);
+}
+
+function titleOf({ answer, requested }: Success): string {
+	return `"${quote(pageText(answer.body).slice(0, 400), requested.secrets).slice(0, 80)}"`;
 }
 
 /** An object whose named keys have these kinds; other keys are not checked. */

@@ -91,7 +91,7 @@ function textOf(body: unknown): string | null {
 }
 
 /** The title of an HTML page, else its text; plain text as it is. */
-function pageText(bytes: Buffer): string {
+export function pageText(bytes: Buffer): string {
 	const text = bytes.subarray(0, 16_384).toString('utf8');
 	if (!/^\s*(<!doctype html|<html|<head|<body|<h1)/i.test(text)) return text;
 	const title = /<(title|h1)[^<>]*>([^<]{1,1000})/i.exec(text)?.[2]?.trim() ?? '';

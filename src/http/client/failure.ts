@@ -1,5 +1,5 @@
 /** Failures on the way to an answer, by what may be done about them. */
-import { ApiError, whyUnreachable } from '../../api/errors.js';
+import { ApiError, tlsReason, whyUnreachable } from '../../api/errors.js';
 
 /**
  * `unsendable`: the request cannot be expressed in HTTP; `unreachable`: no connection, nothing was written;
@@ -20,33 +20,47 @@ export class TransportFailure extends Error {
 	override readonly name = 'TransportFailure';
 	readonly kind: FailureKind;
 	readonly written: boolean;
+	/** It may be the answer of a port that speaks TLS. */
+	readonly mayBeTls: boolean;
 
-	constructor(kind: FailureKind, message: string, { written, cause }: { written: boolean; cause?: unknown }) {
+	constructor(
+		kind: FailureKind,
+		message: string,
+		{ written, mayBeTls = false, cause }: { written: boolean; mayBeTls?: boolean; cause?: unknown },
+	) {
 		super(message, { cause });
 		this.kind = kind;
 		this.written = written;
+		this.mayBeTls = mayBeTls;
 	}
 }
 
 /** The error for callers of the Api: `bad_answer` when there was any answer, else `network`. */
 export function toApiError(failure: TransportFailure): ApiError {
-	const options = { cause: failure.cause };
-	if (failure.kind === 'garbled' || failure.kind === 'too_large')
-		return new ApiError('bad_answer', failure.message, { ...options, unanswered: failure.written });
-	return new ApiError('network', failure.message, { ...options, unanswered: failure.written });
+	const { kind, message, written, mayBeTls, cause } = failure;
+	const options = { cause, unanswered: written, ...(mayBeTls && { misdirected: 'tls' as const }) };
+	return new ApiError(
+		kind === 'garbled' || kind === 'too_large' ? 'bad_answer' : 'network',
+		message,
+		options,
+	);
 }
 
 /** The target, and the way to it: ` through the proxy host:port` or nothing. */
 export interface Way {
 	origin: string;
 	through: string;
+	/** Nothing readable has come from there yet. */
+	isUnheard: boolean;
 }
 
 /** Translates an error of undici, of Node's sockets or of TLS by its code. */
-export function toFailure(error: Error, { origin, through }: Way, written: boolean): TransportFailure {
+export function toFailure(error: Error, way: Way, written: boolean): TransportFailure {
+	const { origin, through } = way;
 	const code = codeOf(error);
+	const mayBeTls = written && isFirstFromHttp(way) && endsAsTlsDoes(error);
 	const tell = (kind: FailureKind, text: string) =>
-		new TransportFailure(kind, text, { written, cause: error });
+		new TransportFailure(kind, text, { written, mayBeTls, cause: error });
 	const said = saidByProxy(error);
 	// The proxy did not pass the request on.
 	if (said === 'authenticate')
@@ -64,7 +78,8 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 		return tell('unreachable', `no connection to ${origin}${through} in time`);
 	if (code === 'ERR_SSL_WRONG_VERSION_NUMBER')
 		return tell('untrusted', `${origin} does not speak TLS: is it http://?`);
-	if (isTrustProblem(code)) return tell('untrusted', `${origin} is not trusted: ${error.message} (${code})`);
+	if (isTrustProblem(code))
+		return tell('untrusted', `${origin} is not trusted: ${tlsReason(error.message)} (${code})`);
 	if (code.startsWith('UND_ERR_PRX') || said === 'refused')
 		return tell('untrusted', `no connection to ${origin}${through}: ${error.message}`);
 	if (/^HPE_|^HTTPParserError$|^UND_ERR_HEADERS_OVERFLOW$/.test(code))
@@ -94,6 +109,21 @@ export function isPermanent({ kind, written, cause }: TransportFailure): boolean
 	if (kind === 'timeout') return !written;
 	if (kind !== 'unreachable') return kind !== 'cut';
 	return cause instanceof Error && ['ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT'].includes(codeOf(cause));
+}
+
+/** The first request of all to an `http:` origin, with no proxy in between. */
+function isFirstFromHttp({ origin, through, isUnheard }: Way): boolean {
+	return isUnheard && through === '' && origin.startsWith('http://');
+}
+
+/**
+ * A TLS server answers a request in the clear with an alert (RFC 8446 s.5.1 and s.6: content type 21, version 3.x), or
+ * closes before any octet. undici keeps what it could not parse in `data`, and the count of octets in `socket`.
+ */
+function endsAsTlsDoes(error: Error): boolean {
+	if ('data' in error) return String(error.data).startsWith('\x15\x03');
+	const { socket } = error as { socket?: { bytesRead?: unknown } | null }; // read only where it is there
+	return socket?.bytesRead === 0 || codeOf(error) === 'ECONNRESET';
 }
 
 /** Each of several addresses has its own error. */

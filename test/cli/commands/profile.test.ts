@@ -111,7 +111,7 @@ describe('mailctl login', () => {
 		expect([code, stderr]).toEqual([
 			6,
 			`error: cannot connect to ${closed}: no program takes connections there (ECONNREFUSED)\n` +
-				`hint: look at the host and the port, and whether the service runs: mailctl doctor --base-url ${closed}\n` +
+				`hint: look at the host and the port, and whether the service runs: mailctl --base-url ${closed} doctor\n` +
 				'hint: nothing was stored; --no-check stores a token without trying it\n',
 		]);
 	});

@@ -42,20 +42,20 @@ async function asked(text: string, { status = 200, paths = {} as Record<string, 
 
 describe('what answers as if it were the service', () => {
 	it.each([
-		['a page for people', '<html><title>Welcome</title></html>'],
+		['a page for people', '<html><title>Welcome</title></html>', 'a web page'],
 		['nothing at all', ''],
 		['an object of something else', '{"status": "ok"}'],
 		['a list without its count', '{"results": []}'],
 		['a count without its list', '{"count": 0, "results": {}}'],
 		['a bare list', '[]'],
-	])('with %s is not it, and its 200 says nothing about the token', async (_, text) => {
+	])('with %s is not it, and its 200 says nothing about the token', async (_, text, what = 'something else than lists') => {
 		const { code, of } = await asked(text);
 		expect({ code, answers: of('service.answers'), token: of('service.token') }).toEqual({
 			code: 11,
 			answers: {
 				check: 'service.answers',
 				level: 'problem',
-				message: 'it is not this service: /sub/lists/ answers 200 with something else than lists',
+				message: `it is not this service: /sub/lists/ answers 200 with ${what}`,
 				fix: 'look at the base URL',
 			},
 			token: {
@@ -118,6 +118,78 @@ it('a redirect to a place without end is named by its beginning', async () => {
 	const server = createServer((_, response) => response.writeHead(302, { location }).end());
 	const { of } = await doctor(`http://127.0.0.1:${await listening(server)}`, ['--only', 'service']);
 	expect(of('service.answers')?.message).toBe(`it redirects to ${location.slice(0, 99)}…`);
+});
+
+describe('a redirect', () => {
+	const fix = async (location: (origin: string) => string, base = '') => {
+		let origin = '';
+		const server = createServer((_, response) =>
+			response.writeHead(301, { location: location(origin) }).end(),
+		);
+		origin = `http://127.0.0.1:${await listening(server)}`;
+		return (await doctor(origin + base, ['--only', 'service'])).of('service.answers')?.fix;
+	};
+
+	it.each([
+		['https://mail.example.com:8443/sub/lists/?page_size=1', 'https://mail.example.com:8443'],
+		['https://mail.example.com/api/v2/sub/lists/', 'https://mail.example.com/api/v2'],
+		['https://mail.example.com/', 'https://mail.example.com'],
+	])('to %s names the base URL and how to give it', async (location, base) => {
+		expect(await fix(() => location)).toBe(`the base URL is ${base}:\nmailctl --base-url ${base} doctor`);
+	});
+
+	it.each([
+		'https://mail.example.com/login?next=/sub/lists/',
+		'https://user:password@mail.example.com/sub/lists/',
+		'ftp://mail.example.com/sub/lists/',
+		'/sub/lists/',
+		'http://[',
+	])('to %s names none', async (location) => {
+		expect(await fix(() => location)).toBe('look at the base URL');
+	});
+
+	it('below the same host is read with its path', async () => {
+		expect(await fix(() => '/api/sub/lists/?page_size=1', '/old')).toMatch(
+			/^the base URL is http:\/\/127.0.0.1:\d+\/api:\nmailctl --base-url http:\S+\/api doctor$/,
+		);
+	});
+});
+
+it('a stored base URL is mended by a command for its profile', async () => {
+	const home = await makeHome();
+	const server = createServer((_, response) =>
+		response.writeHead(301, { location: '/api/sub/lists/' }).end(),
+	);
+	const origin = `http://127.0.0.1:${await listening(server)}`;
+	const env = { HOME: home, MAILCTL_TOKEN: 't' };
+	await cli(['login', `${origin}/old`, '--profile', 'prod', '--no-check'], { env });
+	const { stdout } = await cli(['doctor', '-p', 'prod', '--only', 'service', '-o', 'json'], {
+		env: { HOME: home },
+	});
+	expect(JSON.parse(stdout)[0]).toMatchObject({
+		check: 'service.answers',
+		fix: `the base URL is ${origin}/api:\nmailctl config set --profile prod base-url ${origin}/api`,
+	});
+	const words = ['config', 'set', '--profile', 'prod', 'base-url', `${origin}/api`];
+	expect((await cli(words, { env: { HOME: home } })).code).toBe(0);
+});
+
+it('http:// to a port that speaks TLS is told for certain', async () => {
+	const { cert, key } = await makeCertificates(['IP:127.0.0.1']);
+	const host = `127.0.0.1:${await listening(createTlsServer({ cert, key }))}`;
+	const { of } = await doctor(`http://${host}`, ['--only', 'service']);
+	expect(of('service.answers')).toEqual({
+		check: 'service.answers',
+		level: 'problem',
+		message: `${host} speaks TLS, and the base URL is http://`,
+		fix: `the base URL is https://${host}:\nmailctl --base-url https://${host} doctor`,
+	});
+});
+
+it('https:// to a port without TLS is told in words', async () => {
+	const host = `127.0.0.1:${await listening(createServer(() => {}))}`;
+	const { of } = await doctor(`https://${host}`, ['--only', 'connection']);
+	expect(of('connection.certificate')?.message).toMatch(/^no TLS with 127.0.0.1:\d+: [a-z0-9 ]+$/);
 });
 
 describe('the way to a deployment', () => {

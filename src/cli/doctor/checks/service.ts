@@ -7,8 +7,9 @@ import { causeOf } from '../../../api/pauses.js';
 import type { WireExchange, WireResponse } from '../../../api/wire.js';
 import { spanText } from '../../render/units.js';
 import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
+import { listsPath, movedBase } from '../origin.js';
 import { firstError } from '../timeouts.js';
-import { descriptionOf, isPage, jsonOf, short, textOf } from '../untrusted-json.js';
+import { descriptionOf, isPage, isWebPage, jsonOf, short, textOf } from '../untrusted-json.js';
 import { stepsOf } from './queue.js';
 
 /** How a deployment is asked. */
@@ -23,12 +24,21 @@ export interface ServiceOptions {
 	replace: string;
 	/** The reason of a mailctl server for sending nothing; null: it sends. Rejects where it does not answer that. */
 	whyPaused: (signal: AbortSignal) => Promise<string | null>;
+	baseUrl: string;
+	/** The command that gives another base URL. */
+	move: (baseUrl: string) => string;
+	/** Whether TLS works where a request in the clear was cut off. */
+	speaksTls: (signal: AbortSignal) => Promise<boolean>;
 	/** The root of the host, if a mailctl server answers there; null: it is the base URL itself, or none does. */
 	serverAtOrigin: (signal: AbortSignal) => Promise<string | null>;
 }
 
+type Place = Pick<ServiceOptions, 'baseUrl' | 'move'>;
+
 /** The answer of a deployment, or the reason for its silence. */
-type Heard = { kind: 'answer'; response: WireResponse; at: Micros } | { kind: 'silence'; why: string };
+type Heard =
+	| { kind: 'answer'; response: WireResponse; at: Micros }
+	| { kind: 'silence'; why: string; mayBeTls: boolean };
 
 /** `service.…`; each path is requested once for all checks. */
 export function serviceChecks(service: ServiceOptions, environment: CheckEnvironment): Check[] {
@@ -39,12 +49,13 @@ export function serviceChecks(service: ServiceOptions, environment: CheckEnviron
 			const response = await service.exchange(request);
 			return { kind: 'answer', response, at: service.clock.now() };
 		} catch (error) {
-			return { kind: 'silence', why: whyOf(error, request.signal) };
+			const mayBeTls = error instanceof ApiError && error.misdirected === 'tls';
+			return { kind: 'silence', why: whyOf(error, request.signal), mayBeTls };
 		}
 	});
 	// Without the token, which this request does not need.
 	const root = () => ask('/', null);
-	const lists = () => ask('/sub/lists/?page_size=1', undefined);
+	const lists = () => ask(`${listsPath}?page_size=1`, undefined);
 	const isOurs = async () => {
 		const heard = await root();
 		return heard.kind === 'answer' && descriptionOf(heard.response) !== null;
@@ -72,11 +83,13 @@ export function serviceChecks(service: ServiceOptions, environment: CheckEnviron
 	return [
 		{
 			name: 'service.answers',
-			run: asked(async () =>
-				(await isElsewhere())
-					? judgeAbsence(await service.serverAtOrigin(timeout()))
-					: judgeAnswer(await lists()),
-			),
+			run: asked(async () => {
+				if (await isElsewhere()) return judgeAbsence(await service.serverAtOrigin(timeout()), service);
+				const heard = await lists();
+				if (heard.kind === 'answer') return judgeAnswer(heard.response, service);
+				if (heard.mayBeTls && (await service.speaksTls(timeout()))) return judgeTlsPort(service);
+				return problem(heard.why, 'look at the base URL, and whether the service runs');
+			}),
 		},
 		{
 			name: 'service.kind',
@@ -109,39 +122,54 @@ export function serviceChecks(service: ServiceOptions, environment: CheckEnviron
 	];
 }
 
-function judgeAnswer(heard: Heard): Verdict {
-	if (heard.kind === 'silence')
-		return problem(heard.why, 'look at the base URL, and whether the service runs');
-	const { status, headers } = heard.response;
+function judgeTlsPort({ baseUrl, move }: Place): Verdict {
+	const { host } = new URL(baseUrl);
+	const secure = baseUrl.replace(/^http:/i, 'https:');
+	return problem(
+		`${host} speaks TLS, and the base URL is http://`,
+		`the base URL is ${secure}:\n${move(secure)}`,
+	);
+}
+
+function judgeRedirect(location: string | undefined, { baseUrl, move }: Place): Verdict {
+	const moved = location === undefined ? null : movedBase(baseUrl, location);
+	// Of a remote text no more than its beginning is shown, and half a URL is none.
+	const isWhole = moved !== null && short(moved) === moved;
+	return problem(
+		`it redirects to ${short(location ?? 'another place')}`,
+		isWhole ? `the base URL is ${moved}:\n${move(moved)}` : 'look at the base URL',
+	);
+}
+
+function judgeAnswer(response: WireResponse, place: Place): Verdict {
+	const { status, headers } = response;
 	if (status >= 500)
 		return problem(
 			`it answers ${status}: the service itself has failed`,
 			'try again later, or look into its log',
 		);
-	if (status >= 300 && status < 400)
-		return problem(
-			`it redirects to ${short(headers['location'] ?? 'another place')}`,
-			'give that place as the base URL',
-		);
-	if (status === 404) return judgeAbsence(null);
+	if (status >= 300 && status < 400) return judgeRedirect(headers['location'], place);
+	if (status === 404) return judgeAbsence(null, place);
 	if (status === 429) return warning('it answers 429: it is asked too often just now', 'try again later');
 	// A refusal shows that the server knows tokens.
 	if (status === 401 || status === 403) return ok(`it answers ${status}`);
 	if (status >= 400)
 		return problem(`it answers ${status} to a call that every such service takes`, 'look at the base URL');
-	if (!isPage(heard.response))
+	if (!isPage(response))
 		return problem(
-			`it is not this service: /sub/lists/ answers ${status} with something else than lists`,
+			`it is not this service: ${listsPath} answers ${status} with ${isWebPage(response) ? 'a web page' : 'something else than lists'}`,
 			'look at the base URL',
 		);
 	return ok(`it answers ${status}`);
 }
 
 /** `origin`: where a mailctl server answers in its place. */
-function judgeAbsence(origin: string | null): Verdict {
+function judgeAbsence(origin: string | null, { move }: Place): Verdict {
 	return problem(
-		'it has no /sub/lists/: this is not the service, or its base URL has a path',
-		origin === null ? 'look at the base URL' : `${origin} answers as a mailctl server: the base URL is that`,
+		`it has no ${listsPath}: this is not the service, or its base URL has a path`,
+		origin === null
+			? 'look at the base URL'
+			: `${origin} answers as a mailctl server: the base URL is that:\n${move(origin)}`,
 	);
 }
 

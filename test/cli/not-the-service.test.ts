@@ -1,0 +1,99 @@
+/** A base URL at which something else answers than the service: a port that speaks TLS, or a page for people. */
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeCertificates } from '../support/certificates.js';
+import { cli } from '../support/cli.js';
+
+const open: Server[] = [];
+afterAll(() => {
+	for (const server of open) server.close();
+});
+
+async function portOf(server: Server): Promise<number> {
+	server.listen(0, '127.0.0.1');
+	await once(server, 'listening');
+	open.push(server);
+	return (server.address() as AddressInfo).port;
+}
+
+function run(words: string, url: string) {
+	return cli([...words.split(' '), '--retries', '0'], { env: { MAILCTL_BASE_URL: url, MAILCTL_TOKEN: 't' } });
+}
+
+const send = 'send --from news@example.com --to a@example.com --subject s --text t';
+
+describe('http:// to a port that speaks TLS', () => {
+	let port: number;
+	beforeAll(async () => {
+		const { cert, key } = await makeCertificates(['IP:127.0.0.1']);
+		port = await portOf(createTlsServer({ cert, key }));
+	});
+
+	it.each(['lists list', 'report', 'login --no-input'])('is asked about by mailctl %s', async (words) => {
+		const { code, stderr } = await run(words, `http://127.0.0.1:${port}`);
+		expect(code).toBe(6);
+		expect(stderr).toContain(`hint: the port may speak TLS: is it https://127.0.0.1:${port}? mailctl `);
+	});
+
+	it('is asked about where an alert comes in place of a closed connection', async () => {
+		const alerting = createTcpServer((socket) => {
+			socket.on('error', () => {});
+			socket.once('data', () => socket.end(Buffer.from([0x15, 3, 1, 0, 2, 2, 0x46])));
+		});
+		const { stderr } = await run('lists list', `http://127.0.0.1:${await portOf(alerting)}`);
+		expect(stderr).toContain('hint: the port may speak TLS: is it https://');
+	});
+
+	it('is not suspected where a part of an answer came', async () => {
+		const cutting = createTcpServer((socket) => {
+			socket.on('error', () => {});
+			socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'));
+		});
+		const { code, stderr } = await run('lists list', `http://127.0.0.1:${await portOf(cutting)}`);
+		expect([code, stderr]).toEqual([6, expect.not.stringContaining('TLS')]);
+	});
+});
+
+describe('a web page in place of the service', () => {
+	const page = '<!DOCTYPE html>\n<html><head><title>Welcome</title></head><body>Hello</body></html>';
+	const answer: RequestListener = (_, response) =>
+		response.writeHead(200, { 'content-type': 'text/html' }).end(page);
+	let url: string;
+	beforeAll(async () => {
+		url = `http://127.0.0.1:${await portOf(createServer(answer))}`;
+	});
+
+	it.each([
+		['lists list', '/sub/lists/'],
+		['report', '/stat/reports/events-report/'],
+		['login --no-input', '/sub/lists/'],
+	])('is called that by mailctl %s', async (words, path) => {
+		const { code, stderr } = await run(words, url);
+		expect(code).toBe(7);
+		expect(stderr).toContain(`error: The answer is a web page, not JSON: "Welcome" (GET ${path}).\n`);
+		expect(stderr).toContain(`hint: GET ${url}${path} answered with a web page: is the base URL right?`);
+	});
+
+	it('leaves it open whether a send happened, and says what answered', async () => {
+		const { code, stderr } = await run(send, url);
+		expect(code).toBe(13);
+		expect(stderr).toContain('it may or may not have been sent: The answer is a web page, not JSON');
+		expect(stderr).toContain('hint: look at the report or ask a recipient before you send it again\n');
+		expect(stderr).toContain(`POST ${url}/message/send/ answered with a web page: is the base URL right?`);
+	});
+});
+
+it('a certificate of an unknown authority is mended by naming that', async () => {
+	const { cert, key } = await makeCertificates(['IP:127.0.0.1']);
+	const url = `https://127.0.0.1:${await portOf(createTlsServer({ cert, key }))}`;
+	for (const words of ['login --no-input', 'lists list']) {
+		const { code, stderr } = await run(words, url);
+		expect([code, stderr]).toEqual([
+			6,
+			expect.stringContaining('hint: --ca-cert FILE names an authority of your own\n'),
+		]);
+	}
+});
