@@ -97,3 +97,37 @@ it('a certificate of an unknown authority is mended by naming that', async () =>
 		]);
 	}
 });
+
+describe('mailctl smoke where another service answers', () => {
+	it.each<[string, RequestListener, string]>([
+		[
+			'a page for every path',
+			(_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Hello</html>'),
+			'GET /sub/lists/ answered 200 with a web page',
+		],
+		[
+			'a page that says that nothing is there',
+			(_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<html>None</html>'),
+			'GET /sub/lists/ answered 404',
+		],
+		[
+			'a redirect',
+			(_, response) => response.writeHead(302, { location: 'https://mail.example.com/' }).end(),
+			'GET /sub/lists/ answered 302 and redirects to https://mail.example.com/',
+		],
+	])('with %s fails once and skips the rest', async (_, listener, what) => {
+		const url = `http://127.0.0.1:${await portOf(createServer(listener))}`;
+		const { code, stdout, stderr } = await run('smoke -o json', url);
+		const [first, ...rest] = JSON.parse(stdout).checks as { id: string; outcome: string; detail: string }[];
+		expect(code).toBe(11);
+		expect(first).toMatchObject({
+			id: 'connection.reachable',
+			outcome: 'fail',
+			detail: `this is not the service: ${what}`,
+		});
+		expect(new Set(rest.map(({ outcome, detail }) => `${outcome}: ${detail}`))).toEqual(
+			new Set(['skip: it is not this service']),
+		);
+		expect(stderr).toContain(`${url} has no lists: is the base URL right?`);
+	});
+});

@@ -118,7 +118,7 @@ async function publish(cx: CommandContext, options: SmokeOptions, report: SmokeR
  * failed checks (11). Thrown, so that machines read it on stderr too.
  */
 function concluded(
-	{ report, halted, isElsewhere }: Finished,
+	{ report, halted }: Finished,
 	{ signal, rights }: { signal: AbortSignal; rights: Hint | null },
 ): ExitCode {
 	const { counts, checks, leftovers } = report;
@@ -127,14 +127,16 @@ function concluded(
 	if (leftovers.length === 0 && signal.aborted) throw signal.reason;
 	if (halted?.why === 'unreachable')
 		throw new CliError('network', exits.network, halted.message, { retryable: true });
-	if (halted !== null) throw new CliError('not_authenticated', exits.authentication, halted.message);
+	if (halted?.why === 'refused')
+		throw new CliError('not_authenticated', exits.authentication, halted.message);
 	if (counts.failed === 0) return exits.done;
 	const failed = checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
 	const sweeping: Hint[] =
 		leftovers.length > 0 ? [[mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']] : [];
-	const wrongBase: Hint[] = isElsewhere
-		? [[`${report.target} has no lists: is the base URL right? `, mailctl('doctor'), ' looks at it']]
-		: [];
+	const wrongBase: Hint[] =
+		halted?.why === 'elsewhere'
+			? [[`${report.target} has no lists: is the base URL right? `, mailctl('doctor'), ' looks at it']]
+			: [];
 	const hints = [...wrongBase, ...(rights === null ? [] : [rights]), ...sweeping];
 	throw new CliError(
 		'smoke_failed',

@@ -57,7 +57,7 @@ export class Denied extends Broken {
 /** The scopes of a mailctl server; other services have rights of their own. */
 export type Right = 'read' | 'send' | 'admin';
 
-/** Nothing further can be checked: no answer at all, or the token is refused. */
+/** Nothing further can be checked: no answer at all, another service's answer, or the token is refused. */
 export class Halted extends Broken {
 	override readonly name = 'Halted';
 	readonly why: HaltReason;
@@ -66,7 +66,7 @@ export class Halted extends Broken {
 		this.why = why;
 	}
 }
-export type HaltReason = 'unreachable' | 'refused';
+export type HaltReason = 'unreachable' | 'elsewhere' | 'refused';
 
 /** The check does not apply here; the message is the reason. */
 export class Skipped extends Error {

@@ -66,8 +66,14 @@ interface Ended {
 function stopped({ signal, whyStopped }: ChecksOptions, { halted }: ChecksRun): string | null {
 	if (signal.aborted) return whyStopped();
 	if (halted === null) return null;
-	return halted.why === 'unreachable' ? 'there is no answer' : 'the token is refused';
+	return whyHalted[halted.why];
 }
+
+const whyHalted: Readonly<Record<HaltReason, string>> = {
+	unreachable: 'there is no answer',
+	elsewhere: 'it is not this service',
+	refused: 'the token is refused',
+};
 
 /** `told`: groups that have failed for a right, so that one missing right is one failure of its group. */
 async function runCheck(

@@ -4,7 +4,7 @@ import type { CommandContext } from '../frame/context.js';
 import { CliError, DeadlinePassed } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { type Caller, createCaller, delayed } from './caller.js';
-import { type CheckContext, createCheckContext, paths } from './check-context.js';
+import { type CheckContext, createCheckContext } from './check-context.js';
 import { cleanUp, findThings, type Thing } from './cleanup.js';
 import { type CreatedRecords, trackCreatedRecords } from './created-records.js';
 import {
@@ -35,8 +35,6 @@ export interface Finished {
 	missing: ReadonlySet<Right>;
 	/** The checks that were left out for it. */
 	leftOut: readonly CheckResult[];
-	/** What every deployment has is not there: the base URL is that of something else. */
-	isElsewhere: boolean;
 }
 
 /**
@@ -80,16 +78,10 @@ export async function runSmoke(
 	const progress = cx.progress('checking', planned.length);
 	let done = 0;
 	let checks: ChecksRun;
-	let isElsewhere = false;
 	const call = await callerOf(cx, signal);
-	const watched: Caller = async (ask) => {
-		const answer = await call(ask);
-		isElsewhere ||= ask.path === paths.lists && answer.status === 404;
-		return answer;
-	};
 	try {
 		checks = await runChecks({
-			...checking(watched, signal),
+			...checking(call, signal),
 			planned,
 			onResult: () => {
 				done += 1;
@@ -105,7 +97,7 @@ export async function runSmoke(
 	const leftovers = cleanup?.leftovers ?? [];
 	const whole = { checks: all, deviations, leftovers };
 	const report = await reportOf(cx, { run: names.id, started, start, ...whole });
-	return { report, halted, missing, leftOut, isElsewhere };
+	return { report, halted, missing, leftOut };
 }
 
 /** `--cleanup-only`: the leftovers of any run, each a check of its own. */
@@ -123,7 +115,7 @@ export async function runCleanup(cx: CommandContext, options: SessionOptions): P
 	const whole = { checks, deviations: [], leftovers: swept.leftovers };
 	const report = await reportOf(cx, { run: options.names.id, started, start, ...whole });
 	const { halted, missing, leftOut } = preconditions;
-	return { report, halted, missing, leftOut, isElsewhere: false };
+	return { report, halted, missing, leftOut };
 }
 
 /** The records that `--cleanup-only` would delete. Throws exit 11 for an unreadable collection. */

@@ -1,10 +1,11 @@
 /** Checks that the deployment answers, what service it is, and that it checks tokens. */
 import { ApiError } from '../../../api/errors.js';
-import { expectRefusal, expectStatus, said } from '../assertions.js';
+import { expectObject, expectRefusal, said } from '../assertions.js';
+import type { Answer } from '../caller.js';
 import { type CheckContext, paths } from '../check-context.js';
 import { type Check, Halted, type Probe, Skipped } from '../model.js';
 
-/** The first is a gate (see `planChecks`): without an answer it throws `Halted`, and nothing else is checked. */
+/** The first is a gate (see `planChecks`): without an answer of the service it throws `Halted`, and nothing else is checked. */
 export function connectionChecks(context: CheckContext): Check[] {
 	return [
 		{
@@ -14,7 +15,11 @@ export function connectionChecks(context: CheckContext): Check[] {
 			need: 'read',
 			judgesRefusals: true,
 			run: async (probe) => {
-				const { status } = await reach(probe);
+				const answer = await reach(probe);
+				const other = otherThanLists(answer);
+				if (other !== null)
+					throw new Halted('elsewhere', `this is not the service: ${said(answer)} ${other}`);
+				const { status } = answer;
 				return status >= 500 ? `with ${status}` : undefined;
 			},
 		},
@@ -89,7 +94,8 @@ export function authChecks(context: CheckContext): Check[] {
 				if (isRefused && !hasToken)
 					throw new Halted('refused', `${said(answer)} ${answer.status}, and there is no token to give`);
 				if (isRefused) throw new Halted('refused', `${said(answer)} ${answer.status} to the token given`);
-				await expectStatus({ ...probe, call: async () => answer }, { method: 'GET', path: paths.lists }, 200);
+				const answered: Probe = { ...probe, call: async () => answer };
+				await expectObject(answered, { method: 'GET', path: paths.lists }, 200);
 				return undefined;
 			},
 		},
@@ -104,7 +110,15 @@ async function isOurs({ connection }: CheckContext): Promise<boolean> {
 	return (await api.capabilities()).service !== 'unknown';
 }
 
-async function reach(probe: Probe): Promise<{ status: number }> {
+/** What no deployment answers to a question for its lists; null: a deployment may answer so. */
+function otherThanLists({ status, headers, text, json }: Answer): string | null {
+	if (status >= 300 && status < 400) return `${status} and redirects to ${headers['location'] ?? 'nowhere'}`;
+	if (status === 404) return '404';
+	if (status >= 500 || json !== undefined) return null;
+	return /^\s*</.test(text) ? `${status} with a web page` : null;
+}
+
+async function reach(probe: Probe): Promise<Answer> {
 	try {
 		// A host that never answers must not use up the deadline.
 		return await probe.call({ method: 'GET', path: paths.lists, retries: 1 });
