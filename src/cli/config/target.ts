@@ -180,6 +180,7 @@ function localTarget(url: string, from: string): Target {
 /** Throws `UsageError` for an invalid base URL. */
 export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {
 	const url = canParseUrl(text) ? new URL(text) : null;
+	if (url === null) assertPort(text, from);
 	if (url === null || !/^https?:$/.test(url.protocol))
 		throw new UsageError(`${from}: "${shownUrl(text)}" is no http or https URL`, schemeHint(text));
 	if (url.username !== '' || url.password !== '')
@@ -189,6 +190,13 @@ export function remoteTarget(text: string, from: string): Extract<Target, { kind
 	if (url.search !== '' || url.hash !== '')
 		throw new UsageError(`${from}: a base URL has no query and no fragment`);
 	return { kind: 'remote', baseUrl: text, token: null };
+}
+
+/** Throws `UsageError` for a port that no host has. */
+function assertPort(text: string, from: string): void {
+	const port = /^https?:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/i.exec(text.trim())?.[1];
+	if (port !== undefined && Number(port) > 65_535)
+		throw new UsageError(`${from}: there is no port ${port.slice(0, 20)}: the highest is 65535`);
 }
 
 /** A host without its scheme is the likeliest slip; `mailctl serve` on this machine has no TLS by default. */
