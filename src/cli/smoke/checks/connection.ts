@@ -5,7 +5,7 @@ import type { Answer } from '../caller.js';
 import { type CheckContext, paths } from '../check-context.js';
 import { type Check, Halted, type Probe, Skipped } from '../model.js';
 
-/** The first is a gate (see `planChecks`): without an answer of the service it throws `Halted`, and nothing else is checked. */
+/** The first is a precondition (see `planChecks`): without an answer of the service it throws `Halted`, and nothing else is checked. */
 export function connectionChecks(context: CheckContext): Check[] {
 	return [
 		{

@@ -28,7 +28,7 @@ export interface UnwantedRecipient {
 	disable_reason: string | null;
 }
 
-/** Of a send call with a campaign; nobody costs nothing. */
+/** Of a send call with a campaign. Without people nothing is written. */
 export function keepLeftOut(
 	sql: Sql,
 	call: { submission_seq: number; campaign: Uuid },
