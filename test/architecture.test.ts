@@ -28,10 +28,10 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{ files: /^content\//, may: [/^content\//, /^api\//] },
 	{
 		files:
-			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
+			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|imports|maintenance|operations|errors|moving|url)\.ts$/,
 		may: [
 			/^api\//,
-			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
+			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|imports|maintenance|operations|errors|moving|url)\.ts$/,
 			/^engine\/rules\//,
 		],
 	},
@@ -39,7 +39,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 		files: /^store\/core\//,
 		may: [
 			/^store\/core\//,
-			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
+			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|imports|maintenance|operations|errors|moving|url)\.ts$/,
 			/^api\//,
 			/^engine\/rules\//,
 		],
@@ -47,7 +47,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{
 		files: /^store\/(slices\.ts$|(sqlite|postgres)\/)/,
 		may: [
-			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
+			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|imports|maintenance|operations|errors|moving|url)\.ts$/,
 			/^store\/(slices\.ts$|(sqlite|postgres|core)\/)/,
 			/^api\//,
 			/^engine\/rules\//,
@@ -66,7 +66,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^engine\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
+			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|imports|maintenance|operations|errors|moving|url)\.ts$/,
 		],
 	},
 	{
@@ -75,7 +75,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^delivery\//,
 			/^api\//,
 			/^content\//,
-			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|row-imports|maintenance|operations|errors|moving|url)\.ts$/,
+			/^store\/(store|field-errors|messages|subscribers|submissions|keys|campaigns|queue|notifications|bounces|suppressions|reports|imports|maintenance|operations|errors|moving|url)\.ts$/,
 			/^engine\/rules\//,
 		],
 	},

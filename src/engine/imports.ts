@@ -2,7 +2,7 @@
 import type { ImportBatch, Imports } from '../api/capabilities.js';
 import { ApiError, invalid, notFound } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
-import type { ImportAck } from '../store/store.js';
+import type { ImportAck } from '../store/imports.js';
 import { type EngineContext, found } from './context.js';
 
 /** A batch is one transaction and one request body, which must be bounded. */

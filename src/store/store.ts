@@ -5,14 +5,7 @@
  */
 
 import type { AttachedFile, StoredBytes } from '../api/attachments.js';
-import type {
-	Ack,
-	ImportBatch,
-	ImportCounts,
-	ImportSpec,
-	MessageScope,
-	Session,
-} from '../api/capabilities.js';
+import type { MessageScope } from '../api/capabilities.js';
 import type { Clock, Micros } from '../api/datetime.js';
 import type { DeliveryFilter, WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
 import type { FieldErrors } from '../api/errors.js';
@@ -34,18 +27,17 @@ import type {
 	Uuid,
 	Webhook,
 } from '../api/records.js';
-import type { CheckedBatch } from '../api/row-texts.js';
 import type { ReturnedReport } from '../engine/rules/reported-recipients.js';
 import type { ReportOutcome } from './bounces.js';
 import type { CampaignReads, CampaignWrites } from './campaigns.js';
 import type { FieldErrorReads } from './field-errors.js';
+import type { ImportWrites, RowImportReads, RowImportWrites } from './imports.js';
 import type { KeyWanted, StoredDkimKey, StoredKey, StoredToken } from './keys.js';
 import type { MaintenanceReads, MaintenanceWrites } from './maintenance.js';
 import type { MessageLists } from './messages.js';
 import type { DeliveryConditions, NotificationWrites } from './notifications.js';
 import type { Leased, LimitHold, LimitWait, Queue, QueuePause, QueueState, QueueWorker } from './queue.js';
 import type { ReportReads } from './reports.js';
-import type { RowImportReads, RowImportWrites } from './row-imports.js';
 import type { Acceptance, IdempotencyKey, OldMessage, StoredSubmission, Submission } from './submissions.js';
 import type { SubscriberLists } from './subscribers.js';
 import type { SuppressionReads, SuppressionWrites } from './suppressions.js';
@@ -208,6 +200,7 @@ export interface Writes
 		NotificationWrites,
 		SuppressionWrites,
 		CampaignWrites,
+		ImportWrites,
 		RowImportWrites {
 	/**
 	 * `unless_named`: the first one that has the name, where one has, and `was_there`; what was added under the `key` is new
@@ -288,21 +281,6 @@ export interface Writes
 
 	acceptSubmission(c: Submission & { key: IdempotencyKey | null }): Promise<Acceptance>;
 
-	/** The same key reopens an unfinished session. `null`: no such list. `conflict`: the key stands for another spec. */
-	openImport(c: {
-		id: Uuid;
-		key: string;
-		spec: ImportSpec;
-		now: Micros;
-	}): Promise<Session | 'conflict' | null>;
-	/**
-	 * Shapes are checked already; rules that need stored state are checked here, row by row. A large batch may take
-	 * several commits, the position with each: an interrupted batch that is put again continues, and its answer covers all
-	 * of its rows. Batches put before the answer to an earlier one are taken in order.
-	 */
-	putImportBatch(c: { session: Uuid; batch: ImportBatch | CheckedBatch; now: Micros }): Promise<ImportAck>;
-	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
-
 	/** A person's change to one message; `engine/rules/message-actions.ts` says from which states. */
 	changeMessage(c: { id: Uuid; action: MessageAction; now: Micros } & Seen): Promise<MessageChange>;
 
@@ -320,12 +298,6 @@ export type MessageAction = 'cancel' | 'retry';
 
 /** `why` continues "The message …". */
 export type MessageChange = { kind: 'changed' } | { kind: 'not_found' } | { kind: 'refused'; why: string };
-
-export type ImportAck =
-	| { kind: 'acknowledged'; ack: Ack<ImportCounts> }
-	| { kind: 'gap'; position: number }
-	| { kind: 'not_found' }
-	| { kind: 'list_gone' };
 
 /** Something that happened to a message after it was sent. Unknown messages are skipped. */
 export interface TrackedEvent {

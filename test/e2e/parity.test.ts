@@ -96,6 +96,9 @@ function settled(text: string, { folder, target }: Side): string {
 		text
 			.replace(/"raw_base64": ?"([^"]*)"/g, (_, raw: string) => Buffer.from(raw, 'base64').toString('latin1'))
 			.replaceAll(`mailctl ${target.join(' ')} `, 'mailctl {target} ')
+			// A hint on a database of this machine alone: a server has workers of its own.
+			.replace(/"notifications are sent while [^;"]* on this database(?:; (?=[^"])|(?="))/g, '"')
+			.replace(/("hint":)""/g, '$1null')
 			.replaceAll(folder, '{folder}')
 			// Signed where the keys are; filled in by the deployment elsewhere.
 			.replace(/List-Unsubscribe: <[^<>]*>/g, 'List-Unsubscribe: <{link}>')

@@ -122,7 +122,7 @@ async function lookAt(
 		const { hintLastEvents } = await import('./report/last-events.js');
 		const ask = (from: Day) =>
 			fetchReport(cx, { ...options, campaign, from, to: undefined, last: undefined });
-		await hintLastEvents(cx, options, { result, ask, today: () => today(cx) });
+		await hintLastEvents(cx, options, { result, ask });
 	} else {
 		const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(saving.format);
 		const detailed = await readForChart(cx, options, result, campaign, hasLists);

@@ -2,8 +2,8 @@
 import type { Clock } from '../../api/datetime.js';
 import { jobFiles } from '../../jobs/job-files.js';
 import type { KeepImport, KeptImport } from '../../jobs/kept-import.js';
+import type { RowImport } from '../../store/imports.js';
 import { openStore } from '../../store/open.js';
-import type { RowImport } from '../../store/row-imports.js';
 import type { Store } from '../../store/store.js';
 
 export interface KeptWhere {

@@ -1,4 +1,5 @@
 /** A base URL with a path too many: the root of its host is asked whether the service is there. */
+import { canParseUrl } from '../../api/schema/url.js';
 import type { CommandContext } from '../frame/context.js';
 import { descriptionOf } from './untrusted-json.js';
 
@@ -8,15 +9,16 @@ export const listsPath = '/sub/lists/';
 /** The base URL that a redirect of `listsPath` leads to; null: another place, or the same one. */
 export function movedBase(baseUrl: string, location: string): string | null {
 	const base = new URL(baseUrl);
-	const asked = new URL(base.pathname.replace(/\/*$/, listsPath), base);
-	if (!URL.canParse(location, asked.href)) return null;
+	const prefixOfBase = base.pathname.replace(/(?<!\/)\/+$/, '');
+	const asked = new URL(prefixOfBase + listsPath, base);
+	if (!canParseUrl(location, asked.href)) return null;
 	const { protocol, username, password, origin, pathname } = new URL(location, asked);
 	if (!/^https?:$/.test(protocol) || username !== '' || password !== '') return null;
 	const prefix = pathname.replace(/\/sub\/lists\/?$/, '');
 	const isHostAlone = pathname === '/' && origin !== base.origin;
 	if (prefix === pathname && !isHostAlone) return null;
 	const moved = origin + (isHostAlone ? '' : prefix);
-	return moved === baseUrl.replace(/\/*$/, '') ? null : moved;
+	return moved === base.origin + prefixOfBase ? null : moved;
 }
 
 /** Without a token. The origin where a mailctl server answers; null: none does, or the base URL has no path. */

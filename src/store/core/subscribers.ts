@@ -81,15 +81,16 @@ const intoSubscribers: Insertion = {
 };
 
 /**
- * With ids that were taken. False for one whose list has the address already, where nothing changes. The caller updates
- * the counters.
+ * With ids that were taken. False for one whose list has the address already, where nothing changes; with `areNew` the
+ * database refuses the statement there, and need not look before each insert. The caller updates the counters.
  */
 export async function insertSubscribers(
 	sql: Sql,
 	rows: readonly (NewSubscriber & { id: number })[],
+	areNew = false,
 ): Promise<boolean[]> {
 	const made = await sql.insertAll(
-		intoSubscribers,
+		areNew ? { ...intoSubscribers, conflict: '' } : intoSubscribers,
 		rows.map((row) => {
 			const values = newSubscriberValues(row);
 			values.push(row.id);

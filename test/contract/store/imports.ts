@@ -158,6 +158,36 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await all()).filter(({ name }) => name === 'Second')).toEqual([]);
 		});
 
+		it('takes whom it meets behind batches of new rows alone, twice in one batch too', async () => {
+			await newSubscriber(store, list_id, 'old@example.org');
+			const { id } = await session();
+			const batches = [['a', 'b'], ['c', 'd'], ['e', 'old', 'a', 'f'], ['g', 'g'], ['h']];
+			const counts = [];
+			let first = 0;
+			for (const names of batches) {
+				const outcome = await put(
+					id,
+					'email name',
+					names.map((name) => [`${name}@example.org`, 'N']),
+					first,
+				);
+				if (outcome.kind !== 'acknowledged') throw new Error(outcome.kind);
+				const { created, updated, duplicate } = outcome.ack.counts;
+				counts.push([created, updated, duplicate, outcome.ack.rejects.map(({ row }) => row)]);
+				first += names.length;
+			}
+			expect(counts).toEqual([
+				[2, 0, 0, []],
+				[2, 0, 0, []],
+				[2, 1, 1, [6]],
+				[1, 0, 1, [9]],
+				[1, 0, 0, []],
+			]);
+			const names = ['old', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+			expect((await all()).map(({ email }) => email)).toEqual(names.map((name) => `${name}@example.org`));
+			expect((await store.reads.getList({ id: list_id }))?.active_subscribers_count).toBe(names.length);
+		});
+
 		it('gives the same answer to the same batch, and refuses a gap', async () => {
 			const { id } = await session();
 			const first = await put(id, 'email', [['a@example.org'], ['bad']]);

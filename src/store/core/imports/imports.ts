@@ -7,8 +7,8 @@ import { canonicalJson } from '../../../api/json.js';
 import type { Uuid } from '../../../api/records.js';
 import { importedReason } from '../../../api/suppressions.js';
 import type { ImportRow } from '../../../engine/rules/import-rows.js';
+import type { ImportAck } from '../../imports.js';
 import type { Command, Operations } from '../../operations.js';
-import type { ImportAck } from '../../store.js';
 import type { ImportSlice, Slices } from '../campaigns/rows.js';
 import { moveCounters } from '../list-counters.js';
 import { findList } from '../lists.js';
@@ -51,11 +51,11 @@ export function createImports(sql: Sql, { batchRows, isTrial }: ImportParts) {
 	const parts = { batchRows, trials };
 	return {
 		openImport: (command) => openImport(sql, command, trials),
-		putImportBatch: async ({ session, batch, now }) => {
+		putImportBatch: async ({ session, batch, now, expects_new }) => {
 			const answer = await findAnswer(sql, { session, first: batch.first, ahead: 0 });
 			if (answer !== null) return answer;
 			const slices = [{ batch, from: 0, limit: Number.POSITIVE_INFINITY }];
-			const [ack] = await putSlices(sql, parts, { session, slices, now });
+			const [ack] = await putSlices(sql, parts, { session, slices, now, expects_new });
 			if (ack === undefined) throw new Error('a batch without an answer');
 			return { kind: 'acknowledged', ack };
 		},
@@ -139,22 +139,32 @@ async function findAck(sql: Sql, seq: number, first: number): Promise<Ack<Import
 	return row === undefined ? null : (parseStored(row.ack) as Ack<ImportCounts>);
 }
 
+type PutSlices = Parameters<Slices['putImportSlices']>[0] & Pick<Command<'putImportBatch'>, 'expects_new'>;
+
 async function putSlices(
 	sql: Sql,
 	{ batchRows, trials }: { batchRows: BatchRows; trials: Trials | null },
-	{ session: id, slices, now }: Parameters<Slices['putImportSlices']>[0],
+	{ session: id, slices, now, expects_new = false }: PutSlices,
 ): Promise<Ack<ImportCounts>[]> {
 	const session = await findSession(sql, id);
 	if (session === null) throw new Error('an import that was never begun');
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
-	const run = await openImportRun(sql, { seq: session.seq, spec: readSpec(session), now, standing });
+	const expectsNew = expects_new && wereNew(readCounts(session.counts));
+	const run = await openImportRun(sql, {
+		...{ seq: session.seq, spec: readSpec(session), now, standing, expectsNew },
+	});
 	const parts = slices.map((slice) => openPart(batchRows, run, slice));
 	await putParts(sql, run, parts);
 	moveCounters(sql, session.list_id, run.moved, run.now);
 	const { acks, ...sum } = await keepAcks(sql, session, parts);
 	if (progress !== undefined) Object.assign(progress, sum);
 	return acks;
+}
+
+/** Whether rows were put, and none of them met a subscriber. */
+function wereNew({ created, updated, unchanged, duplicate }: ImportCounts): boolean {
+	return created > 0 && updated + unchanged + duplicate === 0;
 }
 
 async function keepAcks(

@@ -37,6 +37,8 @@ export interface ImportRun {
 	moved: { active: number; inactive: number };
 	/** Addresses that stand in this import by rows that were undone; null: no row was undone. */
 	standing: AddressSet | null;
+	/** A row that meets a subscriber makes the database refuse the transaction. */
+	expectsNew: boolean;
 }
 
 export type RowOutcome =
@@ -45,10 +47,12 @@ export type RowOutcome =
 
 const created: RowOutcome = { kind: 'created' };
 
+type Begun = Pick<ImportRun, 'seq' | 'spec' | 'now' | 'standing' | 'expectsNew'>;
+
 /** Begins one transaction of the import `seq`: reads once what each row would otherwise look up. */
 export async function openImportRun(
 	sql: Sql,
-	{ standing, seq, spec, now }: Pick<ImportRun, 'seq' | 'spec' | 'now' | 'standing'>,
+	{ standing, seq, spec, now, expectsNew }: Begun,
 ): Promise<ImportRun> {
 	const [known, isAnySuppressed, scope, isErased] = await sql.together([
 		() => knownVariables(sql),
@@ -57,7 +61,7 @@ export async function openImportRun(
 		() => openErased(sql),
 	]);
 	return {
-		...{ seq, spec, now, known, isErased, standing },
+		...{ seq, spec, now, known, isErased, standing, expectsNew },
 		hasSuppressions: isAnySuppressed,
 		unsubscribeScope: scope,
 		moved: { active: 0, inactive: 0 },
@@ -144,7 +148,8 @@ function mayBeUnknown(row: ImportRow, { unknown }: RowPlace): boolean {
 async function importPlain(sql: Sql, run: ImportRun, rows: readonly PlacedRow[]): Promise<RowOutcome[]> {
 	if (rows.length === 0) return [];
 	const made = rows.map(({ row, place }) => newSubscriber(run, row, place.id, nothingStands));
-	const isNew = await insertSubscribers(sql, made);
+	const areNew = run.expectsNew && new Set(made.map(({ email_key }) => email_key)).size === made.length;
+	const isNew = await insertSubscribers(sql, made, areNew);
 	const outcomes: RowOutcome[] = rows.map(() => created);
 	const met = new Map<string, number[]>();
 	for (const [at, { is_active, email_key }] of made.entries()) {
