@@ -482,6 +482,24 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 	});
 });
 
+describe.skipIf(!canRun).each([40, 80, 120])('the question for a list at %i columns', (columns) => {
+	it('takes none without active subscribers', () => {
+		const { at } = filled();
+		const { shown, end } = at(
+			columns,
+			['send'],
+			[
+				['some addresses', '\\r'],
+				['(0 active)', 'indeed'],
+				['indeed', '\\r'],
+				['indeed', '\\x03'],
+			],
+		);
+		expect(end).toBe('130');
+		expect(shown).not.toContain('What is to be sent?');
+	});
+});
+
 describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at %i columns', (columns) => {
 	it('does the same: engine init', () => {
 		const { at, asPrinted, mailctl, db } = workplace();

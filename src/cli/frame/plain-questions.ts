@@ -17,10 +17,13 @@ export function plainQuestions(io: Io, signal: AbortSignal): Questions {
 			await say(`> ${clean(reason)}\n`);
 		}
 	};
-	const pick = async <T>(choices: readonly Choice<T>[], typed: string): Promise<T | undefined> =>
-		choices[Number(typed) - 1]?.value ?? choices.find(({ name }) => name === typed)?.value;
+	const pick = async <T>(choices: readonly Choice<T>[], typed: string): Promise<T | undefined> => {
+		const found = choices[Number(typed) - 1] ?? choices.find(({ name }) => name === typed);
+		return found?.disabled === undefined ? found?.value : undefined;
+	};
 	const list = async <T>(choices: readonly Choice<T>[]) => {
-		for (const [at, { name }] of choices.entries()) await say(`  ${at + 1}) ${clean(name)}\n`);
+		for (const [at, { name, disabled }] of choices.entries())
+			await say(`  ${at + 1}) ${clean(name)}${disabled === undefined ? '' : ` ${disabled}`}\n`);
 	};
 	return {
 		line: (one) => line(one),
@@ -83,7 +86,8 @@ async function searched<T>({
 		if (picked !== undefined) return picked;
 		const found = await source(typed);
 		const [only] = found;
-		if (found.length === 1 && only !== undefined && typed !== '') return only.value;
+		if (found.length === 1 && only?.disabled === undefined && only !== undefined && typed !== '')
+			return only.value;
 		if (found.length === 0) await say('> nothing matches\n');
 		else choices = found;
 	}

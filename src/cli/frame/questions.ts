@@ -20,6 +20,10 @@ export interface Line {
 export interface Choice<T> {
 	name: string;
 	value: T;
+	/** Stands for a name that finds no room. */
+	short?: string;
+	/** Why it cannot be chosen, behind its name: `(0 active)`. */
+	disabled?: string;
 }
 
 /** The choices that match what is typed, in the order to show them. */
@@ -61,10 +65,11 @@ async function richQuestions(io: Io, signal: AbortSignal, look: Look): Promise<Q
 	const { isTTY, columns } = io.stderr;
 	// Long lines would be broken inside words.
 	const fitted = (text: string) => fitSentences(clean(text), { isTTY, columns: columns - markCells });
-	const shown = <T>({ name, value }: Choice<T>): Choice<T> => ({
-		name: shorten(clean(name), columns - 1 - markCells),
-		value,
-	});
+	const shown = <T>({ name, value, short = name, disabled }: Choice<T>): Choice<T> => {
+		const room = columns - 1 - markCells - (disabled === undefined ? 0 : widthOf(disabled) + 1);
+		const fitting = widthOf(clean(name)) <= room ? name : short;
+		return { name: shorten(clean(fitting), room), value, ...(disabled !== undefined && { disabled }) };
+	};
 	const checked = ({ check }: Line, { whileBusy }: Streams) => {
 		if (check === undefined) return {};
 		const validate = async (text: string) => {

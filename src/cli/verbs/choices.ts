@@ -12,7 +12,7 @@ import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import type { Choice, Source } from '../frame/questions.js';
-import { counted } from '../render/plurals.js';
+import { counted, numberText } from '../render/plurals.js';
 import { walk } from './listing.js';
 import { isRecordId, resolveList } from './resolve.js';
 
@@ -36,7 +36,7 @@ interface Records {
 	hint: Hint;
 }
 
-/** `known`: options of the command. Throws `UsageError` where there is nothing to choose from. */
+/** `known`: options of the command; `active`: of lists, those with active subscribers alone can be chosen. Throws `UsageError` where there is nothing to choose from. */
 export async function choicesOf(
 	cx: CommandContext,
 	of: RecordKind,
@@ -109,7 +109,7 @@ async function recordsOf(
 		case 'list':
 			return {
 				choices: choosing((await cx.api()).lists, signal, (list) => ({
-					name: withSize(list),
+					...(known['active'] === true ? asRecipients(list) : withSize(list)),
 					value: known['by'] === 'name' ? list.name : String(list.id),
 					names: [list.name],
 					id: String(list.id),
@@ -173,9 +173,17 @@ async function recordsOf(
 	}
 }
 
-/** `Readers (12 active subscribers)`. */
-export function withSize({ name, active_subscribers_count }: List): string {
-	return `${name} (${counted(active_subscribers_count, 'active subscriber')})`;
+/** `Readers (12 active subscribers)`; `Readers (12)` where that finds no room. */
+function withSize({ name, active_subscribers_count: count }: List): { name: string; short: string } {
+	return {
+		name: `${name} (${counted(count, 'active subscriber')})`,
+		short: `${name} (${numberText(count)})`,
+	};
+}
+
+/** The same of a list that is sent to: without active subscribers it cannot be chosen. */
+export function asRecipients(list: List): Omit<Choice<never>, 'value'> {
+	return list.active_subscribers_count > 0 ? withSize(list) : { name: list.name, disabled: '(0 active)' };
 }
 
 async function ofThisMachine(

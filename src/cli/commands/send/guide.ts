@@ -14,7 +14,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { Declined } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import type { Choice } from '../../frame/questions.js';
-import { choicesOf, withSize } from '../../verbs/choices.js';
+import { asRecipients, choicesOf } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/markdown.js';
 import { isRecordId, orNull, wordOfList } from '../../verbs/resolve.js';
 import { assertCanDeliver } from './deliver.js';
@@ -120,12 +120,16 @@ async function withAudience(cx: CommandContext, options: SendOptions): Promise<S
 	const kind =
 		count === 0
 			? 'addresses'
-			: await cx.choose('To whom?', [
-					{ name: only === null ? 'the subscribers of a list' : `the list ${withSize(only)}`, value: 'list' },
-					{ name: 'some addresses', value: 'addresses' },
-				]);
+			: await cx.choose(
+					'To whom?',
+					[
+						{ ...(only === null ? { name: 'the subscribers of a list' } : theList(only)), value: 'list' },
+						{ name: 'some addresses', value: 'addresses' },
+					],
+					only?.active_subscribers_count === 0 ? 'addresses' : 'list',
+				);
 	if (kind === 'list') {
-		const search = async () => cx.search('Which list:', await choicesOf(cx, 'list', {}));
+		const search = async () => cx.search('Which list:', await choicesOf(cx, 'list', { active: true }));
 		return { ...options, list: [await namedList(cx, only === null ? await search() : only)] };
 	}
 	const isAddress = await checkOf('address');
@@ -140,6 +144,11 @@ async function withAudience(cx: CommandContext, options: SendOptions): Promise<S
 		},
 	});
 	return { ...options, to: words(typed) };
+}
+
+function theList(list: List): Omit<Choice<never>, 'value'> {
+	const { name, short, ...rest } = asRecipients(list);
+	return { ...rest, name: `the list ${name}`, ...(short !== undefined && { short: `the list ${short}` }) };
 }
 
 /** As the printed command has it. `chosen`: its id, or what was typed in place of one. */

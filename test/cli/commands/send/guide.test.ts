@@ -481,7 +481,16 @@ describe('send with something given', () => {
 		await json(['lists', 'update', '1', '--name', 'Quarterly letters to the members in Oslo']);
 		const { shown } = await guided([], [['❯ the list Quarterly let', '\x03', 'all']], 40);
 		await sink.close();
-		expect(shown).toContain('❯ the list Quarterly lette… subscriber)\n');
+		expect(shown).toContain('❯ the list Quarterly lette… in Oslo (1)\n');
+	});
+
+	it('does not offer the only list where it has no active subscribers', async () => {
+		const sink = await startSmtpSink();
+		const { guided, json } = await withList(sink);
+		await json(['subscribers', 'delete', 'ann@example.com', '-l', '1', '--yes']);
+		const { shown } = await guided([], [['❯ some addresses', '\x03', 'all']], 40);
+		await sink.close();
+		expect(shown).toContain('- the list Readers (0 active)\n');
 	});
 
 	it('names the only sender as the pages do', async () => {

@@ -206,7 +206,7 @@ async function askTarget(cx: CommandContext, { column, cells, fields, isFree }: 
 	const target = await cx.choose(`What is the column "${shown(column)}" (${what})?`, [
 		...(variable === null || !isFree(variable)
 			? []
-			: [{ name: `a new field, ${variable}`, value: variable }]),
+			: [{ name: `a new field, ${variable}`, short: `new: ${variable}`, value: variable }]),
 		{ name: 'a new field, named by you', value: another },
 		{ name: 'leave it out', value: '-' },
 		...fields
