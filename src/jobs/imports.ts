@@ -6,7 +6,7 @@
 import type { Call } from '../api/api.js';
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
 import { addImportCounts } from '../api/counts.js';
-import { ApiError } from '../api/errors.js';
+import { ApiError, StoreError } from '../api/errors.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
 import type { Mapping } from '../tables/map-columns.js';
 import { type Batch, bundledBatch, columnsOf, EarlierAnswers, packedBatch } from './import-batches.js';
@@ -65,7 +65,10 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	const run = new ImportRun(job, session);
 	const resumedAt = session.position;
 	if (resumedAt > 0) job.onResumed?.({ ...run.totals });
-	const end = await run.work();
+	const end = await run.work().catch(async (error: unknown) => {
+		if (error instanceof StoreError) await run.countStored();
+		throw error;
+	});
 	if (end !== 'end') return { outcome: end, isComplete: false, totals: run.totals, resumedAt };
 	const totals = await run.finish();
 	const outcome = hasTooManyErrors(job.maxErrors, totals, 'end') ? 'too_many_errors' : 'done';
@@ -194,6 +197,16 @@ class ImportRun {
 		const rows = this.#flight.reduce((sum, { batch }) => sum + batch.count, 0);
 		const size = this.#flight.reduce((sum, { batch }) => sum + batch.size, 0);
 		return rows > maxRowsInFlight || size > maxSizeInFlight;
+	}
+
+	/** A database may have committed a part of a batch before it failed: no answer tells of that. */
+	async countStored(): Promise<void> {
+		const { imports, key, spec } = this.#job;
+		const session = await imports.open(key, spec).catch(() => null);
+		if (session?.id !== this.#id || session.counts === undefined) return;
+		const all = addImportCounts(session.counts, this.#local);
+		this.totals = { read: sum(all), ...all };
+		this.#job.onProgress?.({ ...this.totals });
 	}
 
 	/** The session's counts and the rows refused here; those of a new session must be the acknowledged ones. */

@@ -17,10 +17,8 @@ export function plainQuestions(io: Io, signal: AbortSignal): Questions {
 			await say(`> ${clean(reason)}\n`);
 		}
 	};
-	const pick = async <T>(choices: readonly Choice<T>[], typed: string): Promise<T | undefined> => {
-		const found = choices[Number(typed) - 1] ?? choices.find(({ name }) => name === typed);
-		return found?.disabled === undefined ? found?.value : undefined;
-	};
+	const pick = <T>(choices: readonly Choice<T>[], typed: string): Choice<T> | undefined =>
+		choices[Number(typed) - 1] ?? choices.find(({ name }) => name === typed);
 	const list = async <T>(choices: readonly Choice<T>[]) => {
 		for (const [at, { name, disabled }] of choices.entries())
 			await say(`  ${at + 1}) ${clean(name)}${disabled === undefined ? '' : ` ${disabled}`}\n`);
@@ -35,10 +33,12 @@ export function plainQuestions(io: Io, signal: AbortSignal): Questions {
 		one: async (question, choices, initial) => {
 			await list(choices);
 			const preset = choices.findIndex(({ value }) => value === initial) + 1;
-			const check = async (typed: string) =>
-				(await pick(choices, typed)) === undefined ? `a number from 1 to ${choices.length}` : null;
+			const check = async (typed: string) => {
+				const picked = pick(choices, typed);
+				return picked === undefined ? `a number from 1 to ${choices.length}` : reasonAgainst(picked);
+			};
 			const typed = await line({ question, check, ...(preset > 0 && { initial: String(preset) }) });
-			return (await pick(choices, typed)) as never;
+			return pick(choices, typed)?.value as never;
 		},
 		search: (question, source) => searched({ question, source, list, pick, line, say }),
 		text: async ({ question, initial, check }) => {
@@ -60,6 +60,11 @@ export function plainQuestions(io: Io, signal: AbortSignal): Questions {
 	};
 }
 
+/** Why it cannot be chosen; null: it can. */
+function reasonAgainst({ name, disabled }: Choice<unknown>): string | null {
+	return disabled === undefined ? null : `${name} cannot be chosen ${disabled}`;
+}
+
 /** What is typed narrows the choices, until a number or a whole name picks one. */
 async function searched<T>({
 	question,
@@ -72,7 +77,7 @@ async function searched<T>({
 	question: string;
 	source: Source<T>;
 	list: (choices: readonly Choice<T>[]) => Promise<void>;
-	pick: (choices: readonly Choice<T>[], typed: string) => Promise<T | undefined>;
+	pick: (choices: readonly Choice<T>[], typed: string) => Choice<T> | undefined;
 	line: (line: Line) => Promise<string>;
 	say: (text: string) => Promise<void>;
 }): Promise<T> {
@@ -82,13 +87,13 @@ async function searched<T>({
 		if (choices.length > mostShown)
 			await say(`  and ${choices.length - mostShown} more: type a part of the name\n`);
 		const typed = await line({ question });
-		const picked = await pick(choices, typed);
-		if (picked !== undefined) return picked;
-		const found = await source(typed);
-		const [only] = found;
-		if (found.length === 1 && only?.disabled === undefined && only !== undefined && typed !== '')
-			return only.value;
-		if (found.length === 0) await say('> nothing matches\n');
+		const named = pick(choices, typed);
+		const found = named === undefined ? await source(typed) : [named];
+		const picked = found.length === 1 && typed !== '' ? found[0] : undefined;
+		const reason = picked === undefined ? null : reasonAgainst(picked);
+		if (picked !== undefined && reason === null) return picked.value;
+		if (reason !== null) await say(`> ${clean(reason)}\n`);
+		else if (found.length === 0) await say('> nothing matches\n');
 		else choices = found;
 	}
 }

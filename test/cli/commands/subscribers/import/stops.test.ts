@@ -46,6 +46,7 @@ function afterBatches(batches: number, happens: () => Promise<void> | void): Con
 		const watched: Imports = {
 			...plain,
 			put: async (...args) => {
+				if (batches === 0) await happens();
 				const ack = await imports.put(...args);
 				put += 1;
 				if (put === batches) await happens();
@@ -87,10 +88,14 @@ describe('an import that is stopped', () => {
 		expect(await project.json(words(path, '--resume'), { code: 9 })).toMatchObject({ read: 12 });
 	});
 
+	const goOn =
+		'free some space first; what was acknowledged stays; run the same command with --resume to go on';
+
 	it.each([
-		[1, 'free some space, then run the command again'],
-		[2, 'free some space first; what was acknowledged stays; run the same command with --resume to go on'],
-	] as const)('by a full disk of its own at batch %i has one hint', async (at, hint) => {
+		[0, 'free some space, then run the command again'],
+		[1, goOn],
+		[2, goOn],
+	] as const)('by a full disk of its own behind batch %i has one hint', async (at, hint) => {
 		const path = await project.file('people.csv', people(12));
 		const full = new StoreError('disk_full', 'the disk of the database is full');
 		const stopped = await project.run(words(path, '--batch-size', '3'), {
@@ -98,6 +103,16 @@ describe('an import that is stopped', () => {
 		});
 		expect(stopped.code).toBe(74);
 		expect(stopped.stderr.match(/^hint: .*$/gm)).toEqual([`hint: ${hint}`]);
+	});
+
+	it('by a full disk counts what was committed of a batch without an answer', async () => {
+		const path = await project.file('people.csv', people(12));
+		const full = new StoreError('disk_full', 'the disk of the database is full');
+		const stopped = await project.run([...words(path, '--batch-size', '3'), '-o', 'json'], {
+			connect: afterBatches(2, () => Promise.reject(full)),
+		});
+		expect(JSON.parse(stopped.stdout)).toMatchObject({ created: await count() });
+		expect(await count()).toBe(4);
 	});
 
 	it('from standard input without a name is not told to go on with --resume, which is refused', async () => {
