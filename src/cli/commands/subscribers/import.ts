@@ -25,7 +25,7 @@ import {
 import { isRecordId } from '../../verbs/resolve.js';
 import { creating, offerList } from '../lists/offer.js';
 import { createFields, emailAt, mapColumns, sayColumns } from './import/columns.js';
-import { brokenOff, endImport, wayOn } from './import/end.js';
+import { brokenOff, endImport, sayNoRows, wayOn } from './import/end.js';
 import { assertOptions, type ImportOptions, importOptions, parseMaxErrors } from './import/options.js';
 import { batchRowsAt, importsOf, type Place, pacedImports, sayReasonsLeftOut } from './import/place.js';
 import { begin, type IdentifiedJob, type Identity, identify } from './import/resume.js';
@@ -64,9 +64,11 @@ export const subscriberImport = command({
 			rate: options.rate === undefined ? null : parseRate(options.rate),
 		};
 		const rejectsPath = await rejectsPathOf(cx, file, options.rejects);
-		const found = await listOf(cx, isOnce, options);
+		// A file that is not there is told first; what comes once waits for a list that is.
+		const early = isOnce ? await listOf(cx, isOnce, options) : undefined;
 		const table = await openImport(cx, file, options);
 		try {
+			const found = early === undefined ? await listOf(cx, isOnce, options) : early;
 			if (cx.canAsk && !isOnce) {
 				const { guideColumns } = await import('./import/guide.js');
 				options = await guideColumns(cx, file, options);
@@ -175,6 +177,7 @@ async function putRows(
 			isForeign: foreign !== null,
 		});
 	if (foreign !== null) await sayReasonsLeftOut(cx, foreign.reasonsLeftOut);
+	if (result.isComplete) await sayNoRows(cx, job.file, result.totals);
 	const goOn = wayOn(job.isOnce, options);
 	const written = { path: rejects.path, asked: job.rejectsPath };
 	return endImport(cx, { ...result, rejects: written, options, maxErrors: options.maxErrors, goOn });

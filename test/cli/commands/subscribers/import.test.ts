@@ -46,6 +46,22 @@ describe('mailctl subscribers import', () => {
 		...more,
 	});
 
+	it('warns of a file that holds a header alone, and does no harm', async () => {
+		const path = await project.file('people.csv', 'email,name\n');
+		for (const more of [[], ['--dry-run']]) {
+			const { code, stderr } = await project.run(words(path, ...more));
+			expect({ code, stderr }).toEqual({
+				code: 0,
+				stderr: expect.stringContaining(`warning: ${path} has no rows: nothing was there to import\n`),
+			});
+		}
+	});
+
+	it('names a file that is not there before a list that is not', async () => {
+		const { code, stderr } = await project.run(['subscribers', 'import', 'gone.csv', '-l', 'Nobody']);
+		expect({ code, stderr }).toEqual({ code: 2, stderr: 'error: gone.csv: no such file\n' });
+	});
+
 	it('counts every row once, writes the refused ones into a file that imports again', async () => {
 		const path = await project.file(
 			'people.csv',

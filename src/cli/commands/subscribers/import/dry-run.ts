@@ -19,7 +19,7 @@ import { counted, numberText } from '../../../render/plurals.js';
 import { tallySentence } from '../../../verbs/importing.js';
 import { maxPlanned, sayPlannedRejects, withAddressFaults } from '../../../verbs/rejects.js';
 import { createFields, emailAt } from './columns.js';
-import { sayOtherReasons, tooManyErrors } from './end.js';
+import { sayNoRows, sayOtherReasons, tooManyErrors } from './end.js';
 import { foreignBatchRows, sayReasonsLeftOut } from './place.js';
 import type { IdentifiedJob } from './resume.js';
 
@@ -57,6 +57,7 @@ export async function dryRun(cx: CommandContext, job: DryRun): Promise<void> {
 		left_out: mapping.ignored,
 		create_fields: mapping.newFields,
 	});
+	await sayNoRows(cx, file, totals);
 	await sayFirstRow(cx, first.found());
 	await sayPlannedRejects(cx, rejects, counts.rejected);
 	await sayOtherReasons(cx, other_reasons);

@@ -6,7 +6,7 @@ import type { CommandContext } from '../../../frame/context.js';
 import { CliError } from '../../../frame/errors.js';
 import { classify, type ExitCode, exits } from '../../../frame/exit.js';
 import { counted, numberText } from '../../../render/plurals.js';
-import { tallySentence } from '../../../verbs/importing.js';
+import { importName, tallySentence } from '../../../verbs/importing.js';
 import { type OptionsAgain, rejectsSentence } from '../../../verbs/rejects.js';
 
 export interface ImportEnd extends ImportResult {
@@ -32,6 +32,11 @@ export async function endImport(cx: CommandContext, end: ImportEnd): Promise<Exi
 	}
 	if (outcome === 'too_many_errors') throw tooManyErrors(end, end.maxErrors);
 	return totals.rejected === 0 ? exits.done : exits.partly;
+}
+
+/** Warns of a file that holds a header alone: an export that failed looks so. */
+export async function sayNoRows(cx: CommandContext, file: string, { read }: ImportTotals): Promise<void> {
+	if (read === 0) await cx.warn(`${importName(file)} has no rows: nothing was there to import`);
 }
 
 /** Warns of reasons that do not stop mail to the address. */
