@@ -7,7 +7,7 @@ import { chooseTarget } from '../config/target.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import type { RawGlobals } from '../frame/globals.js';
+import { isMachine, type RawGlobals } from '../frame/globals.js';
 import { clean } from '../render/clean.js';
 
 const about =
@@ -88,7 +88,7 @@ function scriptFor(shell: Shell, title: string) {
 		examples: [`mailctl completion ${shell}`],
 		reach: [],
 		run: async (cx) => {
-			if (cx.asksForJson)
+			if (isMachine(cx.askedFormat))
 				throw new UsageError(`completion ${shell} prints a shell script: it goes without -o json`);
 			await cx.out.raw(scripts[shell].text);
 		},

@@ -2,6 +2,7 @@
 import { type Command, type CommandGroup, command as describe, isCommand } from '../frame/command.js';
 import { describeAll, describeNode } from '../frame/description.js';
 import { UsageError } from '../frame/errors.js';
+import { isMachine } from '../frame/globals.js';
 import { didYouMean, fitHelp, fitTopic, nodeHelp, rootHelp } from '../frame/help.js';
 import { topicNames } from '../frame/topic-names.js';
 import { loadNode, tree } from '../tree.js';
@@ -23,10 +24,12 @@ export const command = describe({
 		if (topic !== undefined) {
 			const { topicText } = await import('../frame/topics.js');
 			const text = topicText(topic);
-			return cx.asksForJson ? cx.out.document({ topic, text }) : cx.out.page(fitTopic(text, screen));
+			return isMachine(cx.askedFormat)
+				? cx.out.document({ topic, text })
+				: cx.out.page(fitTopic(text, screen));
 		}
 		const found = await findNode(words);
-		if (cx.asksForJson) return cx.out.document(await described(found));
+		if (isMachine(cx.askedFormat)) return cx.out.document(await described(found));
 		return cx.out.page(fitHelp(found === null ? rootHelp(tree) : nodeHelp(found.node, found.path), screen));
 	},
 });

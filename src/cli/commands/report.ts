@@ -11,6 +11,7 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
+import { isTable } from '../frame/globals.js';
 import { parseDays } from '../frame/values.js';
 import { hasColor, paint } from '../render/color.js';
 import { type Columns, column } from '../render/columns.js';
@@ -93,10 +94,10 @@ function assertRange({ from, to, last }: Pick<ReportRun, 'from' | 'to' | 'last'>
 		throw new UsageError(`--from ${from} is after --to ${to}`);
 }
 
-/** Throws `UsageError` for a chart that is asked for beside JSON, which has none. */
-function assertDrawn({ asksForJson }: CommandContext, { chart = 'none', save }: ReportRun): void {
-	if (chart === 'none' || save !== undefined || !asksForJson) return;
-	throw new UsageError(`--chart ${chart}: JSON holds no chart`, {
+/** Throws `UsageError` for a chart that is asked for beside a format without one. */
+function assertDrawn({ askedFormat }: CommandContext, { chart = 'none', save }: ReportRun): void {
+	if (chart === 'none' || save !== undefined || askedFormat === null || isTable(askedFormat)) return;
+	throw new UsageError(`--chart ${chart}: ${askedFormat.toUpperCase()} holds no chart`, {
 		hint: 'leave --chart out, or --save FILE.svg draws it',
 	});
 }
@@ -282,6 +283,9 @@ export async function printReport(
 	if (!isForPeople(cx)) {
 		const isWire = format === 'ndjson';
 		await cx.out.rows(isWire ? result.data : await withDayTexts(result.data), reportColumns, { all: true });
+		const { chart = 'none' } = options;
+		if (chart !== 'none' && !isTable(format))
+			await cx.hint('-o table draws the chart where no terminal is, too');
 		return;
 	}
 	const { renderReport } = await import('../render/report.js');

@@ -48,8 +48,8 @@ export interface CommandContext extends Diagnostics, Prompts {
 	readonly signal: AbortSignal;
 	/** Milliseconds until `--deadline`; undefined without one. */
 	leftMs(): number | undefined;
-	/** The command line itself asks for `json` or `ndjson`; not the environment, and no profile. */
-	readonly asksForJson: boolean;
+	/** What `-o` of the command line asks for; null: nothing, though the environment or a profile may. */
+	readonly askedFormat: Format | null;
 	readonly quiet: boolean;
 	readonly dryRun: boolean;
 	/** Opens the target on first use. */
@@ -202,7 +202,7 @@ export async function createContext(
 		sources,
 		signal,
 		leftMs,
-		asksForJson: settings.output.origin.level === 'flag' && isMachine(out.format),
+		askedFormat: settings.output.origin.level === 'flag' ? out.format : null,
 		quiet: globals.quiet === true,
 		dryRun: globals.dryRun === true,
 		connection: link.open,

@@ -142,7 +142,7 @@ describe('a saved report', () => {
 		expect(stderr).toContain(message);
 	});
 
-	it('refuses a chart where JSON is asked for, which holds none', async () => {
+	it('refuses a chart where a format is asked for that holds none', async () => {
 		const json = (...more: string[]) => project.run(['report', ...more, '-o', 'json', ...now]);
 		const refused = await json('--chart', 'line');
 		expect(refused).toMatchObject({ code: 2, stdout: '' });
@@ -152,6 +152,11 @@ describe('a saved report', () => {
 		});
 		expect((await json('--chart', 'none')).code).toBe(0);
 		expect((await json('--chart', 'line', '--save', path('drawn.svg'))).code).toBe(0);
+		const rows = await project.run(['report', '--chart', 'bars', '-o', 'tsv', ...now]);
+		expect(rows).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('error: --chart bars: TSV holds no chart\n'),
+		});
 		const env = { MAILCTL_OUTPUT: 'json' };
 		expect((await project.run(['report', '--chart', 'line', ...now], { env })).code).toBe(0);
 	});

@@ -2,6 +2,7 @@
 import { flagOf, type OptionValues } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { isMachine } from '../../frame/globals.js';
 import { answer } from '../../render/columns.js';
 
 export const sendOptions = {
@@ -248,11 +249,11 @@ export function assertListOptions(options: SendOptions): void {
 }
 
 /** Throws `UsageError` for two that print, and for a message where JSON is asked for. */
-export function assertOutputs({ asksForJson }: CommandContext, { eml, preview }: SendOptions): void {
+export function assertOutputs({ askedFormat }: CommandContext, { eml, preview }: SendOptions): void {
 	if (eml !== '-') return;
 	if (preview !== undefined)
 		throw new UsageError('--eml - and --preview both print on standard output; give one');
-	if (asksForJson)
+	if (isMachine(askedFormat))
 		throw new UsageError('--eml - prints a message: it goes without -o json; --eml FILE goes with it');
 }
 
