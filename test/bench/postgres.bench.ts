@@ -418,8 +418,8 @@ async function tripsOfOperations(server: OwnPostgres): Promise<BenchRow[]> {
 		await operate();
 		const trips = proxy.trips() - before;
 		rows.push({
-			...{ what: `round trips of ${name}`, limit: 'the goal', limitMedian: '3' },
-			...{ oursMedian: String(trips), ratio: trips / 3, goal: '≤ 1' },
+			...{ what: `round trips of ${name}`, limit: 'the goal, where a request waits', limitMedian: '3' },
+			...{ oursMedian: String(trips), ratio: trips / 3, goal: /^(lease|settle) /.test(name) ? '–' : '≤ 1' },
 		});
 	}
 	await store.close();

@@ -168,7 +168,9 @@ it('a script for a shell is no JSON: refused where that is asked for, and not wh
 		expect(await cli(['completion', 'bash', '-o', format])).toEqual({
 			code: 2,
 			stdout: '',
-			stderr: expect.stringContaining('completion bash prints a shell script: it goes without -o json'),
+			stderr: expect.stringContaining(
+				'completion bash prints a shell script: it goes without -o json and --query',
+			),
 		});
 	const script = await cli(['completion', 'bash']);
 	expect(await cli(['completion', 'bash'], { env: { MAILCTL_OUTPUT: 'json' } })).toEqual(script);

@@ -49,12 +49,12 @@ const lack = vi.hoisted(() => ({ of: null as string | null }));
 
 vi.mock('../../src/store/postgres/holds.js', async (original) => {
 	const actual = await original<typeof import('../../src/store/postgres/holds.js')>();
-	const holdText: typeof actual.holdText = (schema, holds) =>
-		actual.holdText(
+	const takeHolds: typeof actual.takeHolds = (schema, holds) =>
+		actual.takeHolds(
 			schema,
 			holds.map((hold) => (hold.level === lack.of ? { ...hold, isAlone: false } : hold)),
 		);
-	return { ...actual, holdText };
+	return { ...actual, takeHolds };
 });
 
 vi.mock('../../src/store/postgres/sql.js', async (original) => {

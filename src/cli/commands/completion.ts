@@ -89,7 +89,9 @@ function scriptFor(shell: Shell, title: string) {
 		reach: [],
 		run: async (cx) => {
 			if (isMachine(cx.askedFormat))
-				throw new UsageError(`completion ${shell} prints a shell script: it goes without -o json`);
+				throw new UsageError(
+					`completion ${shell} prints a shell script: it goes without -o json and --query`,
+				);
 			await cx.out.raw(scripts[shell].text);
 		},
 	});

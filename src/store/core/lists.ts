@@ -61,13 +61,13 @@ export function createLists(sql: Sql) {
 			return record === null ? { kind: 'not_found' } : { kind: 'written', record };
 		},
 		deleteList: async ({ id, now }) => {
-			if ((await findList(sql, id)) === null) return false;
+			if (!(await hasList(sql, id))) return false;
 			await emptyList(sql, id);
 			await widenToAllLists(sql, { list_id: id, now });
 			sql.write('DELETE FROM lists WHERE id = ?', id);
 			return true;
 		},
-		clearList: async ({ id }) => ((await findList(sql, id)) === null ? null : await emptyList(sql, id)),
+		clearList: async ({ id }) => ((await hasList(sql, id)) ? await emptyList(sql, id) : null),
 		dropSubscribers: (command) => dropSubscribers(sql, command),
 	} satisfies Partial<Operations & Emptying>;
 }
@@ -82,7 +82,7 @@ async function dropSubscribers(
 	sql: Sql,
 	{ list_id, limit, isFirst }: Parameters<Emptying['dropSubscribers']>[0],
 ): Promise<number> {
-	if (isFirst && (await findList(sql, list_id)) === null) return 0;
+	if (isFirst && !(await hasList(sql, list_id))) return 0;
 	if (isFirst) cancelWaitingOfList(sql, list_id);
 	const gone = await sql.tuples<[is_active: number, created_at: Micros]>(
 		`DELETE FROM subscribers
@@ -104,6 +104,11 @@ async function dropSubscribers(
 /** Null: no such list. Its counters are those of the caller’s transaction. */
 export async function findList(sql: Sql, id: number): Promise<ListRow | null> {
 	return (await sql.get<ListRow>(`SELECT ${columns} FROM lists WHERE id = ?`, id)) ?? null;
+}
+
+/** Without its counters, which are sums. */
+export async function hasList(sql: Sql, id: number): Promise<boolean> {
+	return (await sql.get('SELECT id FROM lists WHERE id = ?', id)) !== undefined;
 }
 
 async function findNamed(sql: Sql, name: string): Promise<ListRow | null> {

@@ -11,7 +11,7 @@ import type { SubscriberPatch } from '../store.js';
 import { isErased } from './erasures.js';
 import { knownVariables } from './fields.js';
 import { type CountSubscribers, counterMove, createFilteredCounts, moveCounters } from './list-counters.js';
-import { findList } from './lists.js';
+import { findList, hasList } from './lists.js';
 import { cancelWaitingOfSubscriber } from './messages/actions.js';
 import { carryUnsubscription, liftSuppressions } from './recipients.js';
 import {
@@ -135,11 +135,11 @@ async function readSlice<Records>(
 	const { where, values } = conditions(sql, list_id, filter);
 	// subscribers_of_list (list_id, id)
 	const query = `SELECT ${shownColumns} FROM subscribers WHERE ${where} AND id > ? ORDER BY id LIMIT ?`;
-	const [list, records] = await sql.together([
-		() => findList(sql, list_id),
+	const [isKnown, records] = await sql.together([
+		() => hasList(sql, list_id),
 		() => read(sql, query, [...values, after, limit]),
 	]);
-	return list === null ? null : records;
+	return isKnown ? records : null;
 }
 
 function countOf(active: number, inactive: number, isActive: boolean | undefined): number {
@@ -176,14 +176,14 @@ async function createSubscriber(
 ): ReturnType<Operations['createSubscriber']> {
 	const meta = input.meta ?? {};
 	const email_key = emailKey(input.email);
-	const [list, there, known, erased, lasting] = await sql.together([
-		() => findList(sql, list_id),
+	const [isKnown, there, known, erased, lasting] = await sql.together([
+		() => hasList(sql, list_id),
 		() => findByAddress(sql, list_id, email_key),
 		() => knownVariables(sql),
 		() => isErased(sql, email_key),
 		() => findLasting(sql, { address: email_key, list_id }),
 	]);
-	if (list === null) return { kind: 'not_found' };
+	if (!isKnown) return { kind: 'not_found' };
 	if (there !== null && if_exists !== undefined) {
 		if (if_exists === 'skip') return await written(sql, list_id, there);
 		const { email: _, meta: merge_meta, ...given } = input;
@@ -211,17 +211,15 @@ async function createSubscriber(
 	};
 	const { before, value } = sql.dialect.newSubscriberId;
 	if (before !== null) sql.write(before);
-	sql.write(
+	moveCounters(sql, list_id, counterMove(null, start.is_active), now);
+	const id = await sql.insert(
+		'id',
 		`INSERT INTO subscribers (id, ${newNames}) VALUES (${value}, ${newPlaces})`,
 		...newSubscriberValues(row),
 	);
-	moveCounters(sql, list_id, counterMove(null, start.is_active), now);
-	const record = await sql.get<SubscriberRow>(
-		`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
-		email_key,
-		list_id,
-	);
-	return record === undefined ? { kind: 'not_found' } : { kind: 'written', record: toSubscriber(record) };
+	if (id === null) throw new Error('a subscriber without an id');
+	const stored = { ...row, id, is_active: flag(start.is_active), is_email_verified: 0, opt_in_signed: null };
+	return { kind: 'written', record: toSubscriber(stored) };
 }
 
 async function patchSubscriber(

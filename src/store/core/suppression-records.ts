@@ -13,7 +13,7 @@ import { foldCase } from '../../engine/rules/case-folding.js';
 import { refusalOf } from '../../engine/rules/suppressions.js';
 import type { Command, Operations } from '../operations.js';
 import { openErased } from './erasures.js';
-import { findList } from './lists.js';
+import { hasList } from './lists.js';
 import { type Recipients, readRecipients, type WantedSuppression } from './recipients.js';
 import { selectPage } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
@@ -166,8 +166,8 @@ function wantedOf(
 const erased = { code: 'erased', error: `email: ${refusalTexts.erased}` };
 
 async function missingLists(sql: Sql, lists: readonly number[]): Promise<Set<number>> {
-	const found = await sql.together(lists.map((list) => async () => await findList(sql, list)));
-	return new Set(lists.filter((_, at) => found[at] === null));
+	const found = await sql.together(lists.map((list) => async () => await hasList(sql, list)));
+	return new Set(lists.filter((_, at) => found[at] === false));
 }
 
 /** Rejects a list that does not exist: suppressions of a deleted list apply to all lists. */

@@ -85,17 +85,16 @@ export function holdsOf(operation: string, command: unknown): readonly Hold[] {
 	return holds?.(command) ?? projectAlone;
 }
 
-/** The statement that takes them, each once. */
-export function holdText(schema: string, holds: readonly Hold[]): string {
+/** The calls that take them, each once. */
+export function takeHolds(schema: string, holds: readonly Hold[]): readonly string[] {
 	const each = new Map(
 		holds
 			.map((hold) => ({ ...hold, at: levels.indexOf(hold.level) }))
 			.toSorted((one, other) => one.at - other.at || one.bucket - other.bucket)
 			.map((hold) => [`${hold.level} ${hold.bucket}`, hold]),
 	);
-	const locks = [...each].map(([name, { isAlone }]) => {
+	return [...each].map(([name, { isAlone }]) => {
 		const take = isAlone ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared';
 		return `${take}(hashtextextended('mailctl ${schema} ${name}', 0))`;
 	});
-	return `SELECT ${locks.join(', ')}`;
 }

@@ -17,7 +17,7 @@ import { attachmentErrors, attachmentsOf } from '../attachments.js';
 import { openingOf, planOf } from '../campaign-windows.js';
 import { figuresOf } from '../figures/daily.js';
 import { createTally } from '../figures/tally.js';
-import { findList } from '../lists.js';
+import { hasList } from '../lists.js';
 import { countByState } from '../messages/messages.js';
 import { loseLeases } from '../queue-lanes.js';
 import { flag, parseStored } from '../rows.js';
@@ -147,7 +147,7 @@ async function errorsOf(
 	if (isOurs && submission !== null && (await findSender(sql, submission.from_key)) === null)
 		return unverifiedSender;
 	const list_id = isOurs ? (submission?.list_id ?? null) : null;
-	if (list_id !== null && (await findList(sql, list_id)) === null) return noSuch('list_id', list_id);
+	if (list_id !== null && !(await hasList(sql, list_id))) return noSuch('list_id', list_id);
 	// Before a check nothing is uploaded.
 	const lacking = is_trial ? null : await attachmentErrors(sql, submission?.content.attachments);
 	if (lacking !== null) return lacking;

@@ -11,7 +11,7 @@ import type { CheckedAudience } from '../../../api/messages.js';
 import { type Condition, isCondition, parseCondition } from '../../../api/schema/conditions.js';
 import { meets } from '../../../engine/rules/conditions.js';
 import type { Command, Operations } from '../../operations.js';
-import { findList } from '../lists.js';
+import { findList, hasList } from '../lists.js';
 import { emailColumn, type ListRow, parseRecord, parseStored, type SubscriberRow } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { openSuppressions } from '../suppressions.js';
@@ -124,7 +124,7 @@ export async function foreseeList(
 	sql: Sql,
 	{ audience, list_id, after, limit, time_zone, ...terms }: Command<'foreseeAudience'>,
 ): ReturnType<Operations['foreseeAudience']> {
-	if ((await findList(sql, list_id)) === null) return null;
+	if (!(await hasList(sql, list_id))) return null;
 	const reasonsAgainst = await openSuppressions(sql, terms.now);
 	const expansion = await expand(sql, {
 		audience,

@@ -11,7 +11,7 @@ import type { ImportAck } from '../../imports.js';
 import type { Command, Operations } from '../../operations.js';
 import type { ImportSlice, Slices } from '../campaigns/rows.js';
 import { moveCounters } from '../list-counters.js';
-import { findList } from '../lists.js';
+import { hasList } from '../lists.js';
 import { parseRecord, parseStored } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { takeSubscriberIds } from '../subscribers.js';
@@ -82,7 +82,7 @@ async function findAnswer(
 	if (row.finished_at !== null) return { kind: 'not_found' };
 	const position = row.position + ahead;
 	if (first !== position) return { kind: 'gap', position };
-	return (await findList(sql, row.list_id)) === null ? { kind: 'list_gone' } : null;
+	return (await hasList(sql, row.list_id)) ? null : { kind: 'list_gone' };
 }
 
 async function openImport(
@@ -90,7 +90,7 @@ async function openImport(
 	{ id, key, spec, now }: Command<'openImport'>,
 	trials: Trials | null,
 ): ReturnType<Operations['openImport']> {
-	if ((await findList(sql, spec.list_id)) === null) return null;
+	if (!(await hasList(sql, spec.list_id))) return null;
 	const known = await sql.get<SessionRow>(
 		// imports_unfinished
 		`SELECT ${columns} FROM imports WHERE key = ? AND finished_at IS NULL`,
