@@ -16,10 +16,12 @@ export function createSubscribers(
 ): Crud<Subscriber, SubscriberInput, SubscriberFilter> {
 	const { store, clock } = context;
 	const { reads, writes } = store;
-	const fieldErrors = (id: number | null) => (patch: SubscriberPatch) =>
-		reads.fieldErrors({ kind: 'subscriber', list_id, id, patch, now: clock.now() });
+	// Of a bad shape alone: the write itself finds the list and the subscriber.
+	const fieldErrors = (id: number | null) => async (patch: SubscriberPatch) => {
+		found(id === null ? await reads.getList({ id: list_id }) : await reads.getSubscriber({ list_id, id }));
+		return reads.fieldErrors({ kind: 'subscriber', list_id, id, patch, now: clock.now() });
+	};
 	const change = async (id: number, input: unknown, mode: 'replace' | 'patch') => {
-		found(await reads.getSubscriber({ list_id, id }));
 		const isDefault = mode === 'replace' && !(isRecord(input) && Object.hasOwn(input, 'is_active'));
 		const activation = isDefault ? { is_active: 'default' as const } : {};
 		const given = await checkedBeside(subscriberFields.parse(input, mode), (good) =>
@@ -32,7 +34,6 @@ export function createSubscribers(
 		page: (request) => readSubscribers(context, list_id, request, reads.pageSubscribers),
 		get: async (id) => found(await reads.getSubscriber({ list_id, id })),
 		create: async (input) => {
-			found(await reads.getList({ id: list_id }));
 			const value = await checkedBeside(subscriberFields.parse(input, 'create'), fieldErrors(null));
 			return written(await writes.createSubscriber({ list_id, input: value, now: clock.now() }));
 		},
@@ -58,17 +59,17 @@ export function readSubscribers<Results>(
 export function createSubscribersPlus({ store, clock }: EngineContext): SubscribersPlus {
 	return {
 		merge: async (list_id, id, { patch, set, unset }) => {
-			found(await store.reads.getSubscriber({ list_id, id }));
 			const parsed = subscriberFields.parse({ ...patch, meta: set }, 'patch');
-			const value = await checkedBeside(parsed, ({ meta, ...good }) =>
-				store.reads.fieldErrors({
+			const value = await checkedBeside(parsed, async ({ meta, ...good }) => {
+				found(await store.reads.getSubscriber({ list_id, id }));
+				return store.reads.fieldErrors({
 					kind: 'subscriber',
 					list_id,
 					id,
 					patch: { ...good, ...(meta !== undefined && { merge_meta: meta }) },
 					now: clock.now(),
-				}),
-			);
+				});
+			});
 			const { meta, ...rest } = value;
 			return written(
 				await store.writes.patchSubscriber({
@@ -80,8 +81,9 @@ export function createSubscribersPlus({ store, clock }: EngineContext): Subscrib
 			);
 		},
 		add: async (list_id, subscriber, { if_exists }) => {
-			found(await store.reads.getList({ id: list_id }));
-			const { email } = checked(subscriberFields.parse(subscriber, 'create'));
+			const parsed = subscriberFields.parse(subscriber, 'create');
+			if (parsed.kind === 'invalid') found(await store.reads.getList({ id: list_id }));
+			const { email } = checked(parsed);
 			// Without the defaults of a creation: missing values keep the stored ones.
 			const input = { ...checked(subscriberFields.parse(subscriber, 'patch')), email };
 			return written(await store.writes.createSubscriber({ list_id, input, if_exists, now: clock.now() }));
