@@ -66,7 +66,8 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	const resumedAt = session.position;
 	if (resumedAt > 0) job.onResumed?.({ ...run.totals });
 	const end = await run.work().catch(async (error: unknown) => {
-		if (error instanceof StoreError) await run.countStored();
+		// One that cannot be reached does not answer that either.
+		if (error instanceof StoreError && error.code !== 'unreachable') await run.countStored();
 		throw error;
 	});
 	if (end !== 'end') return { outcome: end, isComplete: false, totals: run.totals, resumedAt };

@@ -284,8 +284,7 @@ export async function printReport(
 		const isWire = format === 'ndjson';
 		await cx.out.rows(isWire ? result.data : await withDayTexts(result.data), reportColumns, { all: true });
 		const { chart = 'none' } = options;
-		if (chart !== 'none' && !isTable(format))
-			await cx.hint('-o table draws the chart where no terminal is, too');
+		if (chart !== 'none' && !isTable(format)) await cx.hint('-o table draws the chart, into a pipe too');
 		return;
 	}
 	const { renderReport } = await import('../render/report.js');

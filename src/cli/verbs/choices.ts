@@ -36,7 +36,10 @@ interface Records {
 	hint: Hint;
 }
 
-/** `known`: options of the command; `active`: of lists, those with active subscribers alone can be chosen. Throws `UsageError` where there is nothing to choose from. */
+/**
+ * `known`: options of the command; with `active`, a list without active subscribers cannot be chosen. Throws `UsageError`
+ * where there is nothing to choose from.
+ */
 export async function choicesOf(
 	cx: CommandContext,
 	of: RecordKind,

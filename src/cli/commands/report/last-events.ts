@@ -37,7 +37,7 @@ export async function hintLastEvents(cx: CommandContext, counted: Counted, asked
 	if (hint !== null) await cx.hint(hint);
 }
 
-/** The longest report of a deployment (api-decisions 35). Its today may be a day before or behind that of UTC. */
+/** The longest report of a deployment (api-decisions 35), whose today is a day from that of UTC at most. */
 const mostDays = 366;
 
 /** The ranges that are named: the first that reaches the last day with events. */
