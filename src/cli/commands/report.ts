@@ -44,7 +44,7 @@ export const reportOptions = {
 	chart: {
 		kind: 'choice',
 		choices: ['bars', 'line', 'spark', 'heat', 'none'],
-		summary: 'the picture (bars); heat: opens by weekday and hour',
+		summary: 'the picture (bars); heat: opens of people by weekday and hour',
 	},
 	save: { kind: 'path', summary: 'write it: .html, .svg, .png, .csv, .json or .md' },
 	excel: { kind: 'flag', summary: 'with --save F.csv: as Excel reads it' },
@@ -146,7 +146,7 @@ async function showReport(
 	const all = { ...options, human: false };
 	const detailed =
 		options.chart === 'heat'
-			? await readForChart(cx, options, result, campaign)
+			? await readForChart(cx, all, result, campaign)
 			: isForPeople(cx) && result.data.length <= mostCounted
 				? await readDetails(cx, all, result, campaign)
 				: null;
@@ -172,7 +172,9 @@ async function readForChart(
 	if (options.chart === 'heat') await need(await cx.api(), 'reports', '--chart heat');
 	const detailed = await readDetails(cx, options, result, campaign, lists);
 	if (options.chart === 'heat' && detailed === null)
-		throw new UsageError('--chart heat is for all messages: without --event, --tag and --human');
+		throw new UsageError(
+			'--chart heat shows opens of all messages, by people: without --event and --tag, and saved without --human',
+		);
 	return detailed;
 }
 

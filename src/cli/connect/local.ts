@@ -151,10 +151,12 @@ async function openLocal(
 	const options = { clock, mode, role, keys, isTrial } as const;
 	const beginWait = onWait === null ? undefined : () => onWait().end;
 	const stop = role === 'cli' ? signal : undefined;
-	if (isPostgres(target.url))
-		return await openOnServer(target, { ...options, warn, stop, onWait: beginWait });
+	const lockTimeoutMs = Math.min(opening.lockMs ?? mostLockTimeoutMs, mostLockTimeoutMs);
+	if (isPostgres(target.url)) {
+		const waits = role === 'cli' ? { lockTimeoutMs } : {};
+		return await openOnServer(target, { ...options, ...waits, warn, stop, onWait: beginWait });
+	}
 	if (role === 'cli' || role === 'worker') {
-		const lockTimeoutMs = Math.min(opening.lockMs ?? mostLockTimeoutMs, mostLockTimeoutMs);
 		const heard = { onLocked: beginWait, ...(onCreated !== undefined && { onCreated }) };
 		return { store: await openStore(target.url, { ...options, ...heard, lockTimeoutMs }), isMade: false };
 	}

@@ -26,7 +26,7 @@ export const plainColours: ChartColours = { sent: (text) => text, opened: (text)
 
 /** In place of a picture of nothing. */
 export const noEvents = 'no events';
-export const noOpens = 'no opens';
+export const noOpens = 'no opens by people';
 
 /** More days than this are drawn a week a row: a chart should fit a screen. */
 const maxDailyRows = 31;

@@ -89,7 +89,7 @@ describe('a saved report', () => {
 		for (const name of ['no-opens.html', 'no-opens.svg']) {
 			await project.json(['report', '--save', path(name), ...days]);
 			const text = await readFile(path(name), 'utf8');
-			expect(text).toMatch(/opens by weekday and hour.*>no opens</s);
+			expect(text).toMatch(/opens by weekday and hour.*>no opens by people</s);
 			expect(text).not.toContain('>Mon<');
 		}
 	});
@@ -133,7 +133,10 @@ describe('a saved report', () => {
 			['--save', 'r.html', '--chart', 'spark'],
 			'--chart spark is for a terminal; a .html file holds bars, line, heat',
 		],
-		[['--save', 'r.html', '--chart', 'heat', '--human'], '--chart heat is for all messages'],
+		[
+			['--save', 'r.html', '--chart', 'heat', '--human'],
+			'--chart heat shows opens of all messages, by people',
+		],
 		[['--excel'], '--excel goes with --save FILE'],
 		[['--force'], '--force goes with --save FILE'],
 	])('refuses %j', async (more, message) => {

@@ -233,7 +233,7 @@ describe('mailctl report', () => {
 
 	it('says that nobody opened what was sent, in place of a heat map', async () => {
 		const { stdout } = await project.run(['report', '--chart', 'heat', ...now], { columns: 80 });
-		expect(stdout.trimEnd().split('\n').slice(-2)).toEqual(['', 'no opens']);
+		expect(stdout.trimEnd().split('\n').slice(-2)).toEqual(['', 'no opens by people']);
 	});
 
 	describe('with opens, clicks and bounces', () => {

@@ -37,7 +37,8 @@ export const listen = command({
 		'Answers 204, or 401 to what the secret did not sign, or what --forward-to answered. The secret is that of the ' +
 		'deployment, if it is ours, or comes from --secret-file; without one nothing is checked. With --register a ' +
 		'temporary webhook of each --type is made, and removed in the end, on Ctrl-C too; those that a killed run has left ' +
-		'are named by the next one, unless they had a --url.',
+		'are named by the next one, unless they had a --url. A deployment sends to this machine while its setting ' +
+		'allow_private_webhooks is true.',
 	options: {
 		port: {
 			kind: 'integer',

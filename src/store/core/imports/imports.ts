@@ -150,10 +150,10 @@ async function putSlices(
 	if (session === null) throw new Error('an import that was never begun');
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
-	const expectsNew = expects_new && wereNew(readCounts(session.counts));
-	const run = await openImportRun(sql, {
-		...{ seq: session.seq, spec: readSpec(session), now, standing, expectsNew },
-	});
+	const spec = readSpec(session);
+	// With `error` a row that meets a subscriber is counted among the rejected ones, which many things are.
+	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew(readCounts(session.counts));
+	const run = await openImportRun(sql, { seq: session.seq, spec, now, standing, expectsNew });
 	const parts = slices.map((slice) => openPart(batchRows, run, slice));
 	await putParts(sql, run, parts);
 	moveCounters(sql, session.list_id, run.moved, run.now);
