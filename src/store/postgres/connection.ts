@@ -176,10 +176,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 		return session;
 	};
 	// In each transaction: the connection may be another server's session the next time, behind a pooler.
-	const beginRead = [server.begin.read, `SET LOCAL search_path = ${place.schema}`];
+	const beginRead = [server.begin.read, `SET LOCAL search_path = "${place.schema}"`];
 	const set = (name: string, value: string | number) => `set_config('${name}', '${value}', TRUE)`;
 	const settings = [
-		set('search_path', place.schema),
+		set('search_path', `"${place.schema}"`),
 		set('lock_timeout', lockTimeoutMs),
 		// A machine that is gone holds up the others for less time than they wait.
 		set('idle_in_transaction_session_timeout', Math.ceil(lockTimeoutMs / 2)),

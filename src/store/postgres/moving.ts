@@ -59,7 +59,7 @@ export function movablePostgres(url: string): Movable {
 			own = mark;
 			await write(async (session) => {
 				const { sql, client } = session;
-				if (schema !== 'public') await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+				if (schema !== 'public') await client.query(`CREATE SCHEMA IF NOT EXISTS "${schema}"`);
 				if ((await readVersion(sql, { name, server }, { mayBeMarked: true })) === 0)
 					await migrate(session, { name, server, now });
 				await shutTables(session, mark);

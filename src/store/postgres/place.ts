@@ -47,6 +47,7 @@ export function readPlace(text: string): Place {
 	assertParameters(url.searchParams, refuse);
 	const schema = url.searchParams.get('schema') ?? 'public';
 	const pool = url.searchParams.get('pool');
+	if (schema.startsWith('pg_')) throw refuse(`names a schema of the server itself: ${schema}`);
 	if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema))
 		throw refuse(`names a schema that is none: ${JSON.stringify(schema)} (a-z, 0-9 and _)`);
 	if (pool !== null && !/^[1-9]\d{0,2}$/.test(pool))

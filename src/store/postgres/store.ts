@@ -189,7 +189,7 @@ async function prepare(database: Database, { url, mode, place, clock, keys }: Op
 	if (found === 0 && mode === 'existing') throw new DatabaseMissing(shownDatabase(url));
 	if (found === schemaVersion) return;
 	const makeSchema = async ({ sql }: Session) => {
-		if (schema !== 'public') await sql.run(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+		if (schema !== 'public') await sql.run(`CREATE SCHEMA IF NOT EXISTS "${schema}"`);
 	};
 	const now = clock.now();
 	if (server.migratesAtOnce)

@@ -37,6 +37,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 			[with_(withPassword, (place) => (place.pathname = '/nothing')), 'not_a_database', /createdb/],
 			[with_(withPassword, (place) => (place.username = 'nobody_here')), 'denied', /user or the password/],
 			[`${withPassword}?schema=A-b`, 'bad_url', /schema/],
+			[`${withPassword}?schema=pg_x`, 'bad_url', /a schema of the server itself: pg_x/],
 			[`${withPassword}?shema=x`, 'bad_url', /unknown parameter \?shema=; did you mean schema\?/],
 			[`${withPassword}?target_session_attr=any`, 'bad_url', /did you mean target_session_attrs\?/],
 			[`${withPassword}?sslmode=disable&zzz=geheim`, 'bad_url', /unknown parameter \?zzz=$/],
