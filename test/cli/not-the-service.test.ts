@@ -128,7 +128,7 @@ describe('mailctl smoke where another service answers', () => {
 		expect(new Set(rest.map(({ outcome, detail }) => `${outcome}: ${detail}`))).toEqual(
 			new Set(['skip: it is not this service']),
 		);
-		expect(stderr).toContain(`${url} has no lists: is the base URL right?`);
+		expect(stderr).toContain(`is ${url} the right base URL? mailctl doctor looks at it`);
 	});
 });
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Finding } from '../../src/cli/doctor/model.js';
-import { cli } from '../support/cli.js';
+import { cli, makeHome } from '../support/cli.js';
 import { type ServedEngine, serveEngine } from '../support/served-engine.js';
 
 describe('a base URL with the wrong path', () => {
@@ -25,10 +25,37 @@ describe('a base URL with the wrong path', () => {
 		['report', 'GET', '/stat/reports/events-report/'],
 		['send --from news@example.com --to a@example.com --subject s --text t', 'POST', '/message/send/'],
 	])('is asked about by mailctl %s, with what was asked', async (words, method, path) => {
+		const foreign = createServer((_, response) => response.writeHead(404).end()).listen(0, '127.0.0.1');
+		await once(foreign, 'listening');
+		const url = `http://127.0.0.1:${(foreign.address() as AddressInfo).port}`;
+		const env = { MAILCTL_BASE_URL: `${url}//wrong`, MAILCTL_TOKEN: 't' };
+		const { code, stderr } = await cli(words.split(' '), { env });
+		foreign.close();
+		expect(code).toBe(3);
+		expect(stderr).toContain(
+			`hint: ${method} ${url}//wrong${path} answered 404: is the base URL right? mailctl doctor looks at it\n`,
+		);
+	});
+
+	it.each([
+		'lists list',
+		'report',
+		'send --from news@example.com --to a@example.com --subject s --text t',
+	])('is told by mailctl %s with the right one, where a mailctl server answers at the root of the host', async (words) => {
 		const { code, stderr } = await run(words, '/wrong');
 		expect(code).toBe(3);
 		expect(stderr).toContain(
-			`hint: ${method} ${served.url}/wrong${path} answered 404: is the base URL right? mailctl doctor looks at it\n`,
+			`hint: ${served.url} answers as a mailctl server: the base URL is that: mailctl --base-url ${served.url} doctor\n`,
+		);
+	});
+
+	it('is told with the command that mends the profile', async () => {
+		const home = await makeHome();
+		const env = { HOME: home, MAILCTL_TOKEN: served.token };
+		await cli(['login', `${served.url}/wrong`, '--profile', 'prod', '--no-check'], { env });
+		const { stderr } = await cli(['-p', 'prod', 'lists', 'list'], { env: { HOME: home } });
+		expect(stderr).toContain(
+			`the base URL is that: mailctl config set --profile prod base-url ${served.url}\n`,
 		);
 	});
 
@@ -47,7 +74,7 @@ describe('a base URL with the wrong path', () => {
 		const { error } = JSON.parse((await run('fields list -o json', '/wrong')).stderr);
 		const http = { status: 404, method: 'GET', path: '/wrong/sub/fields/' };
 		expect(error).toMatchObject({ code: 'not_found', exit_code: 3, message: 'Not found.', http });
-		expect(error.hint).toContain(`${served.url}/wrong/sub/fields/ answered 404: is the base URL right?`);
+		expect(error.hint).toContain(`${served.url} answers as a mailctl server`);
 	});
 
 	it.each([
@@ -78,12 +105,12 @@ describe('a base URL with the wrong path', () => {
 		]);
 	});
 
-	it('is told by mailctl login with the right one', async () => {
-		const words = ['login', `${served.url}/api`];
-		const { code, stderr } = await cli(words, { env: { MAILCTL_TOKEN: served.token } });
+	it('is told by mailctl login with the right one, and with where its token comes from', async () => {
+		const words = ['login', `${served.url}/api`, '-p', 'prod', '--token-stdin'];
+		const { code, stderr } = await cli(words, { stdin: served.token });
 		expect(code).toBe(7);
 		expect(stderr).toContain(
-			`hint: ${served.url} answers as a mailctl server: the base URL is that: mailctl login ${served.url}\n`,
+			`hint: ${served.url} answers as a mailctl server: the base URL is that: mailctl login --base-url ${served.url} -p prod --token-stdin\n`,
 		);
 	});
 
@@ -91,7 +118,7 @@ describe('a base URL with the wrong path', () => {
 		const { code, stderr } = await run('smoke', '/api');
 		expect(code).toBe(11);
 		expect(stderr).toContain(
-			`hint: ${served.url}/api has no lists: is the base URL right? mailctl doctor looks at it\n`,
+			`hint: ${served.url} answers as a mailctl server: the base URL is that: mailctl --base-url ${served.url} doctor\n`,
 		);
 		expect((await run('smoke', '')).stderr).not.toContain('base URL');
 	});

@@ -3,13 +3,14 @@
 import { ApiError } from '../../api/errors.js';
 import { isMissingFile } from '../../store/url.js';
 import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
-import { newName } from '../config/profiles.js';
+import { longestName, newName } from '../config/profiles.js';
 import { confirmProtected } from '../config/protection.js';
+import { tokenOrigin } from '../config/settings.js';
 import { builtIn, remoteTarget } from '../config/target.js';
 import { checkToken, givenToken, refusedTokenHint } from '../config/token.js';
 import { refusalOf } from '../frame/asking.js';
 import { command, reachOptions } from '../frame/command.js';
-import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
+import { type Hint, joinHints, mailctl, type OwnCommand, targetWords } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits, hinted } from '../frame/exit.js';
@@ -131,7 +132,12 @@ function nameOf({ profiles, profile }: ConfigFile, baseUrl: string): string {
 	if (profile !== null && same.includes(profile)) return profile;
 	const { hostname } = new URL(baseUrl);
 	const [first] = same;
-	const name = first ?? hostname.replace(/^\[|\]$/g, '').replaceAll(':', '-');
+	const name =
+		first ??
+		hostname
+			.replace(/^[^A-Za-z0-9]+|\]$/g, '')
+			.replaceAll(':', '-')
+			.slice(0, longestName);
 	if (first === undefined && Object.hasOwn(profiles, name))
 		throw takenName(name, profiles[name]?.baseUrl, baseUrl);
 	return name;
@@ -181,31 +187,40 @@ async function tryToken(cx: CommandContext, baseUrl: string, token: string): Pro
 async function untried(cx: CommandContext, baseUrl: string, error: unknown): Promise<unknown> {
 	const unstored = 'nothing was stored; --no-check stores a token without trying it';
 	if (!(error instanceof ApiError)) return hinted(error, [unstored]);
-	const doctor = mailctl('--base-url', baseUrl, 'doctor');
-	const { wrongBaseHints } = await import('../connect/wrong-base.js');
+	const { rightBaseHints, wrongBaseHints } = await import('../connect/wrong-base.js');
+	const { serverAtOrigin } = await import('../doctor/origin.js');
+	const ways = {
+		doctor: mailctl('--base-url', baseUrl, 'doctor'),
+		serverAtOrigin: () => serverAtOrigin(cx, baseUrl, cx.signal),
+		moveTo: (to: string) => loginAt(cx, to),
+	};
 	const cause = error;
 	if (error.code === 'not_found') {
 		const http = error.http !== null && { http: error.http };
 		const text = `${baseUrl} has no lists: it is not the base URL of a deployment`;
-		const hints = [...(await atOrigin(cx, baseUrl)), unstored];
+		const hints = [...(await rightBaseHints(ways)), unstored];
 		return hinted(new ApiError('bad_answer', text, { cause, ...http }), hints);
 	}
 	if (error.code === 'network') {
-		const look: Hint = ['look at the host and the port, and whether the service runs: ', doctor];
-		const likely = wrongBaseHints(error, baseUrl, doctor);
+		const look: Hint = ['look at the host and the port, and whether the service runs: ', ways.doctor];
+		const likely = await wrongBaseHints(error, baseUrl, ways);
 		const hint = joinHints([...(likely.length > 0 ? likely : [look]), unstored]);
 		return new CliError('network', exits.network, error.message, { hint, retryable: true, cause });
 	}
 	if (error.code !== 'not_authenticated')
-		return hinted(error, [...wrongBaseHints(error, baseUrl, doctor), unstored]);
-	// The token was asked for, or given: that of a profile was not sent.
+		return hinted(error, [...(await wrongBaseHints(error, baseUrl, ways)), unstored]);
+	// That of a profile was not sent.
 	const settings = { ...cx.settings, target: { ...cx.settings.target, profile: null } };
-	return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);
+	const { globals, io, paths } = cx;
+	const isTyped = tokenOrigin(settings, globals, io.env, paths).level === 'default';
+	const hint = isTyped
+		? 'was it copied whole? a mailctl server shows a token once, at engine tokens create'
+		: refusedTokenHint(settings, globals, io.env);
+	return hinted(error, [hint, unstored]);
 }
 
-async function atOrigin(cx: CommandContext, baseUrl: string): Promise<Hint[]> {
-	const { serverAtOrigin } = await import('../doctor/origin.js');
-	const origin = await serverAtOrigin(cx, baseUrl, cx.signal);
-	if (origin === null) return [];
-	return [[`${origin} answers as a mailctl server: the base URL is that: `, mailctl('login', origin)]];
+/** This login at another base URL. */
+function loginAt({ globals }: CommandContext, baseUrl: string): OwnCommand {
+	const words = targetWords({ ...globals, baseUrl });
+	return mailctl('login', ...words, ...(globals.tokenStdin === true ? ['--token-stdin'] : []));
 }

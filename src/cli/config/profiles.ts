@@ -25,15 +25,18 @@ export function spokenOf(cx: CommandContext, named: string | undefined): string 
 	return given ?? readConfig(cx.paths).profile ?? builtIn;
 }
 
+/** Characters of a profile's name. */
+export const longestName = 64;
+
 /** A name that is free to be given. Throws `UsageError`. */
 export function newName({ profiles }: ConfigFile, name: string): string {
 	if (name === builtIn)
 		throw new UsageError(`"${builtIn}" is the built-in profile: the database of this machine`, {
 			hint: 'give another name',
 		});
-	if (!/^[A-Za-z0-9][\w.@:-]{0,63}$/.test(name))
+	if (!/^[A-Za-z0-9][\w.@:-]*$/.test(name) || name.length > longestName)
 		throw new UsageError(`"${name}" is no name of a profile`, {
-			hint: 'letters, digits, . _ - @ :, at most 64',
+			hint: `letters, digits, . _ - @ :, at most ${longestName}`,
 		});
 	if (Object.hasOwn(profiles, name))
 		throw new UsageError(`there is a profile "${name}" already`, {

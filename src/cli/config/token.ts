@@ -2,12 +2,13 @@
  * The API token (from a file, standard input, the environment or the profile, never from an argument), and `--ca-cert`,
  * a certificate authority of the user.
  */
-import { type Hint, mailctl } from '../frame/command-line.js';
+import { canParseUrl } from '../../api/schema/url.js';
+import { type Hint, mailctl, shellWord } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
 import { UsageError } from '../frame/errors.js';
 import type { RawGlobals } from '../frame/globals.js';
 import type { Sources } from '../frame/sources.js';
-import { findPaths, originOf, type Paths, readToken } from './config.js';
+import { findPaths, originOf, type Paths, readConfig, readToken } from './config.js';
 import { type Env, type Settings, tokenOrigin } from './settings.js';
 
 /** The target with its token; a profile's token goes to that profile's own target only. */
@@ -52,8 +53,7 @@ export function refusedTokenHint(settings: Settings, globals: RawGlobals, env: E
 	const paths = findPaths(env);
 	const { level, name } = tokenOrigin(settings, globals, env, paths);
 	const { profile } = settings.target;
-	if (level === 'default')
-		return ['give a token that is valid there: MAILCTL_TOKEN, --token-file or ', mailctl('login')];
+	if (level === 'default') return missingTokenHint(settings, paths);
 	if (level === 'profile')
 		return [
 			`the token is that of ${name}; `,
@@ -69,6 +69,27 @@ export function refusedTokenHint(settings: Settings, globals: RawGlobals, env: E
 	return hasOther
 		? `the token came from ${place}; ${without} that of profile ${profile} is sent`
 		: `the token came from ${place}: give one there that is valid`;
+}
+
+/** A base URL of its own gets no token of a profile: the profile has to be named. */
+function missingTokenHint({ target: choice }: Settings, paths: Paths): Hint {
+	const target = choice.target();
+	const { profile } = choice;
+	const names = profile === null && target.kind === 'remote' ? profilesOf(target.baseUrl, paths) : [];
+	const name = names.find((one) => isStored(paths, one));
+	if (name !== undefined)
+		return [
+			`no token goes to a URL of ${choice.origin.name ?? '--base-url'} by itself; `,
+			`profile ${name} has one for it: give --profile ${shellWord(name)} in its place`,
+		];
+	const named = profile === null ? [] : ['--profile', profile];
+	return ['give a token that is valid there: MAILCTL_TOKEN, --token-file or ', mailctl('login', ...named)];
+}
+
+function profilesOf(baseUrl: string, paths: Paths): string[] {
+	const href = (url: string) => (canParseUrl(url) ? new URL(url).href.replace(/(?<!\/)\/+$/, '') : null);
+	const { profiles } = readConfig(paths);
+	return Object.keys(profiles).filter((name) => href(profiles[name]?.baseUrl ?? '') === href(baseUrl));
 }
 
 /** A file that cannot be read is none here: it was not needed for this call. */

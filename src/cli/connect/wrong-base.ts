@@ -5,11 +5,21 @@ import { distrustOf } from '../doctor/certificate.js';
 import type { Hint, OwnCommand } from '../frame/command-line.js';
 import { classify } from '../frame/exit.js';
 
-/** Empty for all other errors. `doctor` is the command that looks at the base URL. */
-export function wrongBaseHints(error: unknown, baseUrl: string, doctor: OwnCommand): Hint[] {
+/** What the hints lead to. */
+export interface Ways {
+	/** The command that looks at the base URL. */
+	doctor: OwnCommand;
+	/** See `serverAtOrigin`. */
+	serverAtOrigin: () => Promise<string | null>;
+	/** The command that goes to another base URL. */
+	moveTo: (baseUrl: string) => OwnCommand;
+}
+
+/** Empty for all other errors. */
+export async function wrongBaseHints(error: unknown, baseUrl: string, ways: Ways): Promise<Hint[]> {
 	const cause = error instanceof Error && !(error instanceof ApiError) ? error.cause : error;
 	if (!(cause instanceof ApiError)) return [];
-	const looks: Hint = [doctor, ' looks at it'];
+	const looks: Hint = [ways.doctor, ' looks at it'];
 	if (cause.misdirected === 'tls') {
 		const secure = baseUrl.replace(/^http:/i, 'https:');
 		return [[`the port may speak TLS: is it ${secure}? `, looks]];
@@ -17,12 +27,23 @@ export function wrongBaseHints(error: unknown, baseUrl: string, doctor: OwnComma
 	if (isUnknownAuthority(cause)) return ['--ca-cert FILE names an authority of your own'];
 	const { http } = cause;
 	if (http === null) return [];
-	const asked = `${http.method} ${new URL(http.path, baseUrl).href}`;
-	if (cause.misdirected === 'page')
-		return [[`${asked} answered with a web page: is the base URL right? `, looks]];
+	const isPage = cause.misdirected === 'page';
 	const { code, hint } = classify(error);
-	if (code !== 'not_found' || hint !== null || !isFixedPath(http.path)) return [];
-	return [[`${asked} answered ${http.status}: is the base URL right? `, looks]];
+	if (!isPage && (code !== 'not_found' || hint !== null || !isFixedPath(http.path))) return [];
+	const right = await rightBaseHints(ways);
+	if (right.length > 0) return right;
+	const answer = isPage ? 'with a web page' : String(http.status);
+	// A path that begins with // names no host here.
+	const asked = `${http.method} ${new URL(baseUrl).origin}${http.path}`;
+	return [[`${asked} answered ${answer}: is the base URL right? `, looks]];
+}
+
+/** Empty where no mailctl server is found at the root of the host. */
+export async function rightBaseHints({ serverAtOrigin, moveTo }: Omit<Ways, 'doctor'>): Promise<Hint[]> {
+	const origin = await serverAtOrigin();
+	return origin === null
+		? []
+		: [[`${origin} answers as a mailctl server: the base URL is that: `, moveTo(origin)]];
 }
 
 function isUnknownAuthority({ cause }: ApiError): boolean {

@@ -1,5 +1,6 @@
 /** A base URL with a path too many: the root of its host is asked whether the service is there. */
 import { canParseUrl } from '../../api/schema/url.js';
+import { mailctl, type OwnCommand, targetWords } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { descriptionOf } from './untrusted-json.js';
 
@@ -37,4 +38,18 @@ export async function serverAtOrigin(
 	} finally {
 		await close();
 	}
+}
+
+/** The command that goes to another base URL. A stored token stays with its origin: at another one it takes a login. */
+export function moveTo(
+	{ settings, globals }: Pick<CommandContext, 'settings' | 'globals'>,
+	from: string,
+	to: string,
+): OwnCommand {
+	const { profile } = settings.target;
+	if (profile === null) return mailctl(...targetWords({ ...globals, baseUrl: to }), 'doctor');
+	const named = ['--profile', profile];
+	return new URL(from).origin === new URL(to).origin
+		? mailctl('config', 'set', ...named, 'base-url', to)
+		: mailctl('login', ...named, '--base-url', to);
 }

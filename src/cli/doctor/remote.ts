@@ -13,7 +13,7 @@ import { connectionChecks } from './checks/connection.js';
 import { machineChecks } from './checks/machine.js';
 import { serviceChecks } from './checks/service.js';
 import { type Check, type CheckEnvironment, ok, problem, type Verdict } from './model.js';
-import { serverAtOrigin } from './origin.js';
+import { moveTo, serverAtOrigin } from './origin.js';
 
 type RemoteTarget = Extract<Target, { kind: 'remote' }>;
 
@@ -50,7 +50,7 @@ export async function remoteChecks(
 				{
 					...{ exchange, hasToken, clock: cx.clock, login, replace, whyPaused: pauseOf(api) },
 					baseUrl: target.baseUrl,
-					move: (to) => moveLine(cx, target.baseUrl, to),
+					move: (to) => hintText(moveTo(cx, target.baseUrl, to), unnamed),
 					speaksTls: (signal) => speaksTls(baseUrl, signal),
 					serverAtOrigin: (signal) => serverAtOrigin(cx, target.baseUrl, signal),
 				},
@@ -96,18 +96,6 @@ function pauseOf(api: Api): (signal: AbortSignal) => Promise<string | null> {
 function isGiven({ settings, globals, io, paths }: CommandContext): boolean {
 	const { level } = tokenOrigin(settings, globals, io.env, paths);
 	return level === 'flag' || level === 'environment';
-}
-
-/** A stored token stays with its origin: at another one it takes a login. */
-function moveLine({ settings }: CommandContext, from: string, to: string): string {
-	const { profile } = settings.target;
-	if (profile === null) return hintText(mailctl('--base-url', to, 'doctor'), unnamed);
-	const named = ['--profile', profile];
-	const isSame = new URL(from).origin === new URL(to).origin;
-	const move = isSame
-		? mailctl('config', 'set', ...named, 'base-url', to)
-		: mailctl('login', ...named, '--base-url', to);
-	return hintText(move, unnamed);
 }
 
 async function speaksTls({ hostname, port }: URL, signal: AbortSignal): Promise<boolean> {

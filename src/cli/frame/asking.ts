@@ -33,7 +33,7 @@ export async function askFor(
 }
 
 /** The reason of the refusal, without the flag: the question names what is wanted. */
-export function refusalOf(check: () => void): string | null {
+export function refusalOf(check: () => unknown): string | null {
 	try {
 		check();
 		return null;

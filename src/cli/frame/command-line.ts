@@ -146,8 +146,8 @@ const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile
 /** Commands of the machine that owns the database. */
 export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
 
-/** Never a token itself, and no address with a password in it. */
-function targetWords({
+/** The options that name the target. Never a token itself, and no address with a password in it. */
+export function targetWords({
 	db,
 	baseUrl,
 	profile,

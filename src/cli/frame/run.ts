@@ -70,7 +70,7 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 			? error
 			: hinted(error, [
 					...refusedToken(error, parsed, cx),
-					...(await wrongBase(error, parsed, settings)),
+					...(await wrongBase(error, parsed, cx)),
 					...takeHints(),
 				]);
 	} finally {
@@ -93,13 +93,19 @@ function refusedToken(error: unknown, { globals }: Run, { settings, io }: Comman
 }
 
 /** The hint where the base URL seems to be that of something else; a command that administers profiles has its own. */
-async function wrongBase(error: unknown, { command }: Run, settings: Settings): Promise<Hint[]> {
+async function wrongBase(error: unknown, { command }: Run, cx: CommandContext): Promise<Hint[]> {
 	const cause = error instanceof CliError ? error.cause : error;
 	if (!(cause instanceof ApiError) || command.profiles === true) return [];
-	const target = settings.target.target();
+	const target = cx.settings.target.target();
 	if (target.kind !== 'remote') return [];
+	const { baseUrl } = target;
 	const { wrongBaseHints } = await import('../connect/wrong-base.js');
-	return wrongBaseHints(error, target.baseUrl, mailctl('doctor'));
+	const { moveTo, serverAtOrigin } = await import('../doctor/origin.js');
+	return wrongBaseHints(error, baseUrl, {
+		doctor: mailctl('doctor'),
+		serverAtOrigin: () => serverAtOrigin(cx, baseUrl, cx.signal),
+		moveTo: (to) => moveTo(cx, baseUrl, to),
+	});
 }
 
 /** Names the command in the refusal of an extension: users know commands, not extensions. */

@@ -60,7 +60,8 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 		if (isClean) await cx.note('earlier runs have left nothing');
 		const rights = rightsHint(finished, full);
 		if (finished.report.counts.failed === 0 && rights !== null) await cx.warn(leftOutText(finished), rights);
-		return concluded(finished, { signal: deadline.signal, rights });
+		const wrongBase = finished.halted?.why === 'elsewhere' ? await rightBase(cx, finished.report) : [];
+		return concluded(finished, { signal: deadline.signal, rights, wrongBase });
 	} finally {
 		deadline.stop();
 	}
@@ -119,7 +120,7 @@ async function publish(cx: CommandContext, options: SmokeOptions, report: SmokeR
  */
 function concluded(
 	{ report, halted }: Finished,
-	{ signal, rights }: { signal: AbortSignal; rights: Hint | null },
+	{ signal, rights, wrongBase }: { signal: AbortSignal; rights: Hint | null; wrongBase: readonly Hint[] },
 ): ExitCode {
 	const { counts, checks, leftovers } = report;
 	// Returned: behind an aborted signal a thrown error would give way to the signal's own.
@@ -133,10 +134,6 @@ function concluded(
 	const failed = checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
 	const sweeping: Hint[] =
 		leftovers.length > 0 ? [[mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']] : [];
-	const wrongBase: Hint[] =
-		halted?.why === 'elsewhere'
-			? [[`${report.target} has no lists: is the base URL right? `, mailctl('doctor'), ' looks at it']]
-			: [];
 	const hints = [...wrongBase, ...(rights === null ? [] : [rights]), ...sweeping];
 	throw new CliError(
 		'smoke_failed',
@@ -144,6 +141,19 @@ function concluded(
 		`${failed.length} of ${checks.length} checks failed: ${failed.join(', ')}`,
 		hints.length > 0 ? { hint: joinHints(hints) } : {},
 	);
+}
+
+/** The hint where something else answers: the base URL that is right, or the command that looks at this one. */
+async function rightBase(cx: CommandContext, { target }: SmokeReport): Promise<Hint[]> {
+	const { rightBaseHints } = await import('../connect/wrong-base.js');
+	const { moveTo, serverAtOrigin } = await import('../doctor/origin.js');
+	const hints = await rightBaseHints({
+		serverAtOrigin: () => serverAtOrigin(cx, target, cx.signal),
+		moveTo: (to) => moveTo(cx, target, to),
+	});
+	return hints.length > 0
+		? hints
+		: [[`is ${target} the right base URL? `, mailctl('doctor'), ' looks at it']];
 }
 
 /** `23 of 29 checks were not made (lists, report): the token lacks the scopes read and admin`. */

@@ -268,7 +268,8 @@ describe('mailctl campaigns', () => {
 			return stripVTControlCharacters(stderr);
 		};
 		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
-		const way = /hint: no process sends at the moment:\s+mailctl .*worker\s+sends what is due/;
+		const way =
+			/hint: no process sends at the moment:\s+mailctl [^:]*campaigns\s+resume one\s+sends the\s+rest/;
 		expect(await shown('list')).toMatch(way);
 		expect(await shown('get', 'one')).toMatch(way);
 		expect(await project.run(['campaigns', 'list', '-o', 'json'])).toMatchObject({ stderr: '' });
@@ -285,10 +286,14 @@ describe('mailctl campaigns', () => {
 		expect(await shown('list')).not.toContain('no process sends');
 		db.exec('DELETE FROM processes');
 		db.close();
+		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
+		expect(await shown('list')).toMatch(
+			/hint: no process sends at the moment:\s+mailctl [^:]*worker\s+--drain\s+sends what is\s+due/,
+		);
 		await project.run(['engine', 'queue', 'pause', '--yes']);
 		expect(await shown('list')).toMatch(/hint: the queue is paused:\s+mailctl .*queue resume/);
 		await project.run(['engine', 'queue', 'resume']);
-		await project.json(['campaigns', 'resume']);
+		for (const name of ['one', 'two']) await project.json(['campaigns', 'resume', name]);
 		expect(await shown('list')).not.toContain('hint:');
 	});
 

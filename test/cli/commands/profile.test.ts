@@ -167,6 +167,16 @@ describe('mailctl login', () => {
 				'give a token that is valid there: MAILCTL_TOKEN, --token-file or mailctl login',
 			],
 			[
+				['lists', 'list', '--base-url', `${url}/`],
+				{},
+				'no token goes to a URL of --base-url by itself; profile prod has one for it: give --profile prod in its place',
+			],
+			[
+				['lists', 'list'],
+				{ MAILCTL_BASE_URL: url },
+				'no token goes to a URL of MAILCTL_BASE_URL by itself; profile prod has one for it: give --profile prod in its place',
+			],
+			[
 				['login', '-p', 'prod'],
 				{ MAILCTL_TOKEN: 'bad' },
 				'the token came from MAILCTL_TOKEN: give one there that is valid',
@@ -176,6 +186,30 @@ describe('mailctl login', () => {
 			const kept = argv[0] === 'login' ? unstored : '';
 			expect([code, stderr]).toEqual([4, `error: Invalid token.\nhint: ${hint}\n${kept}`]);
 		}
+	});
+
+	it('says of a typed token that is refused where one comes from', async () => {
+		const home = await homeWith({ profiles: { prod: { baseUrl: url } } }, { tokens: { prod: 'good' } });
+		const { code, stderr } = await typed(home, ['login', url], [['API token', 'bad']]);
+		expect([code, stderr]).toEqual([
+			4,
+			expect.stringContaining(
+				'hint: was it copied whole? a mailctl server shows a token once, at engine tokens create\n',
+			),
+		]);
+	});
+
+	it.each([
+		['http://[::1]:8080', '1'],
+		['http://[2001:db8::1]', '2001-db8--1'],
+		[`https://${'a'.repeat(60)}.example.com`, `${'a'.repeat(60)}.exa`],
+	])('makes a name of a profile from %s', async (baseUrl, name) => {
+		const home = await makeHome();
+		const { code } = await run(home, ['login', baseUrl, '--token-stdin'], { stdin: 'good' });
+		expect([code, await readFileOf(home, 'config.json')]).toMatchObject([
+			0,
+			{ profiles: { [name]: { baseUrl } } },
+		]);
 	});
 
 	it('tells a line of a table from a token, without repeating it', async () => {

@@ -1,9 +1,9 @@
 /** `campaigns list`, `campaigns get`: which campaigns there are, and where each stands. */
 
-import { type Campaign, type CampaignFilter, campaignStates } from '../../../api/campaigns.js';
-import type { Campaigns } from '../../../api/capabilities.js';
+import { type Campaign, type CampaignFilter, campaignStates, isOfCalls } from '../../../api/campaigns.js';
+import type { CampaignStatus, Campaigns } from '../../../api/capabilities.js';
 import { command } from '../../frame/command.js';
-import { mailctl } from '../../frame/command-line.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
@@ -98,24 +98,34 @@ async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<
 		...(since !== undefined && { since: beginningOf(cx, since) }),
 		...(state !== undefined && { state }),
 	};
-	let isAnyDue = false;
-	const onDue = () => {
-		isAnyDue = true;
+	const due: Campaign[] = [];
+	const onDue = (campaign: Campaign) => {
+		due.push(campaign);
 	};
 	const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, onDue });
 	await listRows(cx, how, { columns: listColumns, rows });
-	if (isAnyDue) await saySenderless(cx);
+	if (due.length > 0) await saySenderless(cx, due);
 }
 
-/** Where messages wait on a database of this machine and no process sends: what does, for a person. */
-async function saySenderless(cx: CommandContext): Promise<void> {
+/** Where messages of these wait on a database of this machine and no process sends: what does, for a person. */
+async function saySenderless(
+	cx: CommandContext,
+	due: readonly Pick<CampaignStatus, 'id' | 'key'>[],
+): Promise<void> {
 	if (isMachine(cx.out.format)) return;
 	const { local } = await cx.connection();
 	if (local === null || (await local.queue.hasWorker())) return;
 	const { paused } = await local.status();
 	if (paused?.kind === 'manual')
 		await cx.hint(['the queue is paused: ', mailctl('engine', 'queue', 'resume')]);
-	else await cx.hint(['no process sends at the moment: ', mailctl('worker'), ' sends what is due']);
+	else await cx.hint(['no process sends at the moment: ', wayToSend(due)]);
+}
+
+/** As an interrupted `send` says it; that of a single call has no name to resume. */
+function wayToSend([first, ...others]: Parameters<typeof saySenderless>[1]): Hint {
+	const isOne = first !== undefined && others.length === 0 && !isOfCalls(first);
+	if (isOne) return [mailctl('campaigns', 'resume', first.key), ' sends the rest'];
+	return [mailctl('worker', '--drain'), ' sends what is due'];
 }
 
 /** Its hours may be over for today. */
@@ -128,7 +138,7 @@ function records(
 	cx: CommandContext,
 	campaigns: Campaigns,
 	filter: CampaignFilter,
-	{ limit, onDue }: { limit: number | undefined; onDue: () => void },
+	{ limit, onDue }: { limit: number | undefined; onDue: (campaign: Campaign) => void },
 ): Walk<CampaignRecord> {
 	const { signal } = cx;
 	const all = walk(campaigns, filter, { signal, limit });
@@ -137,7 +147,7 @@ function records(
 			const { figures, id } = campaign;
 			const messages = figures === null ? (await campaigns.status(id, { signal })).messages : {};
 			const record = recordOf(campaign, sentOf(campaign, { messages }));
-			if (isDue(record, campaign)) onDue();
+			if (isDue(record, campaign)) onDue(campaign);
 			yield record;
 		}
 	}
@@ -160,7 +170,7 @@ export async function showCampaign(
 	const status = await campaigns.status(campaign.id, { signal: cx.signal });
 	const detail = detailOf(campaign, status);
 	await showDetail(cx, detail);
-	if (isDue(detail, status)) await saySenderless(cx);
+	if (isDue(detail, status)) await saySenderless(cx, [status]);
 	if (status.state !== 'staged') return detail;
 	const { source, is_complete, key } = campaign;
 	const piped = !is_complete && source !== null && placeToTell(source) !== undefined;

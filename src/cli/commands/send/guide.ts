@@ -115,18 +115,21 @@ function isAboutCampaign(hint: Hint | null): boolean {
 async function withAudience(cx: CommandContext, options: SendOptions): Promise<SendOptions> {
 	if (options.to.length > 0 || options.list.length > 0 || options.csv !== undefined) return options;
 	const { lists } = await cx.api();
-	const { count, results } = await lists.page({ page_size: 1 }, { signal: cx.signal });
+	const { count, results } = await lists.page({ page_size: 100 }, { signal: cx.signal });
 	const only = count === 1 ? (results[0] ?? null) : null;
+	const isWithoutReaders =
+		count === results.length && results.every((list) => list.active_subscribers_count === 0);
+	const some = { name: 'the subscribers of a list', ...(isWithoutReaders && { disabled: '(0 active)' }) };
 	const kind =
 		count === 0
 			? 'addresses'
 			: await cx.choose(
 					'To whom?',
 					[
-						{ ...(only === null ? { name: 'the subscribers of a list' } : theList(only)), value: 'list' },
+						{ ...(only === null ? some : theList(only)), value: 'list' },
 						{ name: 'some addresses', value: 'addresses' },
 					],
-					only?.active_subscribers_count === 0 ? 'addresses' : 'list',
+					isWithoutReaders ? 'addresses' : 'list',
 				);
 	if (kind === 'list') {
 		const search = async () => cx.search('Which list:', await choicesOf(cx, 'list', { active: true }));

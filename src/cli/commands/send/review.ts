@@ -1,12 +1,13 @@
 /** The guided `send`: the message as its first recipient gets it, and what is done with it: changed, tested, sent. */
 
 import { parseAddress } from '../../../api/address.js';
-import { checkOf } from '../../frame/asking.js';
+import { checkOf, refusalOf } from '../../frame/asking.js';
 import type { FileSource } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined } from '../../frame/errors.js';
 import { classify, type ExitCode, exits } from '../../frame/exit.js';
 import { inputName, isStream } from '../../frame/sources.js';
+import { parseDuration } from '../../frame/values.js';
 import { counted } from '../../render/plurals.js';
 import { assertAllowed } from './audience.js';
 import { assertCanDeliver } from './deliver.js';
@@ -41,7 +42,7 @@ export async function decide(cx: CommandContext, guided: Guided): Promise<number
 		const shown = settled({ ...options, ...guided.files }, { isDryRun: cx.dryRun });
 		const prepared = await prepare(cx, shown);
 		const { count, look, found } = await audienceOf(cx, prepared, shown);
-		if (last !== 'test') await preview(cx, look, { found, options: shown });
+		if (last !== 'test' && last !== 'later') await preview(cx, look, { found, options: shown });
 		const isTestable = look !== null;
 		const rejected = options.skipInvalid ? 0 : (found?.findings.rejected ?? 0);
 		if (rejected > 0) await cx.note(`as it is, it cannot be sent to ${counted(rejected, 'recipient')}`);
@@ -51,7 +52,9 @@ export async function decide(cx: CommandContext, guided: Guided): Promise<number
 			return count;
 		}
 		if (last === 'later') {
-			guided.options = { ...options, at: await askTime(cx) };
+			const time = await askTime(cx);
+			if (time === null) continue;
+			guided.options = { ...options, ...time };
 			return count;
 		}
 		await take(cx, guided, last, { look, shown });
@@ -115,10 +118,28 @@ async function canPlan(cx: CommandContext, { to, at, in: wait, window }: SendOpt
 	return (await (await cx.api()).capabilities()).ext.audiences !== undefined;
 }
 
-async function askTime(cx: CommandContext): Promise<string> {
-	const when = `When, by the clock of ${await zoneOfTimes(cx)} (2026-12-01 09:00, tomorrow 9:00):`;
-	const check = async (text: string) => (text.trim() === '' ? 'a time is needed' : whyNotAt(cx, text.trim()));
-	return fixedTime(cx, (await cx.ask(when, { check })).trim());
+/** Null: Enter alone leads back. */
+async function askTime(cx: CommandContext): Promise<Partial<Pick<SendOptions, 'at' | 'in'>> | null> {
+	const zone = await zoneOfTimes(cx);
+	const when = `When, by the clock of ${zone} (2026-12-01 09:00, tomorrow 9:00, in 2h; Enter goes back):`;
+	const check = async (text: string) => {
+		const tooLong = refusalOf(() => waitOf(text));
+		if (tooLong !== null) return tooLong;
+		return text.trim() === '' || waitOf(text) !== null ? null : whyNotAt(cx, text.trim());
+	};
+	const typed = (await cx.ask(when, { check })).trim();
+	const wait = waitOf(typed);
+	if (typed === '') return null;
+	return wait === null ? { at: await fixedTime(cx, typed) } : { in: wait };
+}
+
+/** `in 2h`, `30 minutes`: milliseconds; null: it is no wait. Throws `UsageError` for one that is too long. */
+function waitOf(text: string): number | null {
+	const [, amount, unit = ''] =
+		/^(?:in\s+)?(\d{1,9}(?:\.\d{1,3})?)\s*(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?)$/i.exec(
+			text.trim(),
+		) ?? [];
+	return amount === undefined ? null : parseDuration(`${amount}${unit.charAt(0).toLowerCase()}`, '--in');
 }
 
 /** Carries a step out behind which the message is shown again. */

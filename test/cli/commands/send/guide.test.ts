@@ -214,11 +214,67 @@ describe('send at a later time', () => {
 			[
 				['❯ send it to 1 recipient', down, 'all'],
 				['❯ send it at a later time', ''],
-				['When, by the clock of Europe/Oslo (2026-12-01 09:00, tomorrow 9:00):', '\x03', 'all'],
+				['When, by the clock of Europe/Oslo (2026-12-01 09:00, tomorrow 9:00, in 2h', '\x03', 'all'],
 			],
 		);
 		await sink.close();
 		expect(shown).toContain('declined');
+	});
+
+	it.each([
+		['in 2h', '2h'],
+		['90 Minutes', '90m'],
+		['1 day', '1d'],
+	])('may be %s from now', async (typed, word) => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const { code, shown } = await guided(
+			['--list', '1', '--subject', 'News', '--text', 'Hi'],
+			[
+				['❯ send it to 1 recipient', down, 'all'],
+				['❯ send it at a later time', ''],
+				['When, by the clock', typed],
+				['(y/N)', 'y'],
+			],
+		);
+		await sink.close();
+		expect([code, sink.received]).toEqual([0, []]);
+		expect(shown).toContain('planned for ');
+		expect(shown.replaceAll(/\s+/g, ' ')).toContain(` --in ${word} `);
+	});
+
+	it.each(['in 25d', 'in 2 moons'])('is asked for again where %s is none', async (typed) => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const { shown } = await guided(
+			['--list', '1', '--subject', 'News', '--text', 'Hi'],
+			[
+				['❯ send it to 1 recipient', down, 'all'],
+				['❯ send it at a later time', ''],
+				['When, by the clock', typed],
+				['> ', '\x03', 'all'],
+			],
+		);
+		await sink.close();
+		expect(shown).toContain('declined');
+	});
+
+	it('leads back where none is typed, without the message again', async () => {
+		const sink = await startSmtpSink();
+		const { guided } = await withList(sink);
+		const { code, shown } = await guided(
+			['--list', '1', '--subject', 'News', '--text', 'Hi'],
+			[
+				['❯ send it to 1 recipient', down, 'all'],
+				['❯ send it at a later time', ''],
+				['When, by the clock', ''],
+				['❯ send it to 1 recipient', ''],
+				['(y/N)', 'y'],
+			],
+		);
+		await sink.close();
+		expect([code, sink.received.length]).toEqual([0, 1]);
+		expect(shown.split('Subject: News')).toHaveLength(2);
 	});
 
 	it('is not offered for some addresses', async () => {
@@ -491,6 +547,16 @@ describe('send with something given', () => {
 		const { shown } = await guided([], [['❯ some addresses', '\x03', 'all']], 40);
 		await sink.close();
 		expect(shown).toContain('- the list Readers (0 active)\n');
+	});
+
+	it('offers no lists where none has active subscribers', async () => {
+		const sink = await startSmtpSink();
+		const { guided, json } = await withList(sink);
+		await json(['subscribers', 'delete', 'ann@example.com', '-l', '1', '--yes']);
+		await json(['lists', 'create', '--name', 'Writers', '--email-reason', 'r']);
+		const { shown } = await guided([], [['❯ some addresses', '\x03', 'all']], 40);
+		await sink.close();
+		expect(shown).toContain('- the subscribers of a list (0 active)\n');
 	});
 
 	it('names the only sender as the pages do', async () => {
