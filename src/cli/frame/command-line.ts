@@ -3,6 +3,7 @@ import { isMissingFile, shownDatabase } from '../../store/url.js';
 import type { Paths } from '../config/config.js';
 import type { Settings } from '../config/settings.js';
 import { flagOf, type OptionSpec, type OptionSpecs, offFlagOf } from './command.js';
+import type { Target } from './connection.js';
 import type { RawGlobals } from './globals.js';
 import { durationWord } from './values.js';
 
@@ -25,14 +26,17 @@ export function namedTarget(
 	{ target }: Settings,
 	{ database }: Pick<Paths, 'database'>,
 ): NamedTarget {
-	const ofProfile = target.profile === null ? undefined : target.settings.baseUrl;
-	const baseUrl = globals.baseUrl ?? ofProfile;
+	const baseUrl = target.profile === null ? baseUrlOf(target.target()) : target.settings.baseUrl;
 	const isHere = baseUrl !== undefined && ofThisMachine.test(baseUrl) && !isMissingFile(database);
 	return {
 		words: targetWords(globals),
 		isRemote: baseUrl !== undefined,
 		...(isHere && { ofMachine: ['-p', 'local'] }),
 	};
+}
+
+function baseUrlOf(target: Target): string | undefined {
+	return target.kind === 'remote' ? target.baseUrl : undefined;
 }
 
 const ofThisMachine = /^https?:\/\/(localhost|127\.[\d.]+|\[::1\])(:|\/|$)/i;

@@ -38,7 +38,8 @@ export const listen = command({
 		'deployment, if it is ours, or comes from --secret-file; without one nothing is checked. With --register a ' +
 		'temporary webhook of each --type is made, and removed in the end, on Ctrl-C too; those that a killed run has left ' +
 		'are named by the next one, unless they had a --url. A deployment sends to this machine while its setting ' +
-		'allow_private_webhooks is true.',
+		'allow_private_webhooks is true: --register sets it after a yes, in a database of this machine, and in the default ' +
+		'one where the deployment serves that.',
 	options: {
 		port: {
 			kind: 'integer',

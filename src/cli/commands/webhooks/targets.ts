@@ -1,6 +1,7 @@
 /** Where a webhook may not lead to a URL: the way out. */
-import { type Hint, mailctl } from '../../frame/command-line.js';
-import type { Connection } from '../../frame/connection.js';
+import type { Api } from '../../../api/api.js';
+import { type Hint, mailctl, namedTarget } from '../../frame/command-line.js';
+import type { Connection, LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import type { Refused } from '../../verbs/refusals.js';
@@ -23,10 +24,44 @@ export function allowPrivateTargets(local: Connection['local']): Hint {
 	return local === null ? [command, ', on the machine that owns the database,'] : command;
 }
 
-/** Allows private targets by consent, on a database of this machine that refuses them. Throws `UsageError` where a script gives none. */
+/**
+ * Allows private targets by consent, on a database of this machine that refuses them, or on the default one where this
+ * deployment serves it. Throws `UsageError` where a script gives none.
+ */
 export async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
-	const { local } = await cx.connection();
-	if (local === null) return;
+	const { api, local } = await cx.connection();
+	if (local !== null) return agree(cx, local);
+	const served = await servedHere(cx, api);
+	if (served === null) return;
+	try {
+		await agree(cx, served.local);
+	} finally {
+		await served.close();
+	}
+}
+
+/** The default database, where a deployment at a URL of this machine serves it: both have the same secrets. */
+async function servedHere(
+	cx: CommandContext,
+	api: Api,
+): Promise<{ local: LocalEngine; close(): Promise<void> } | null> {
+	if (namedTarget(cx.globals, cx.settings, cx.paths).ofMachine === undefined) return null;
+	const target = { kind: 'local', url: cx.paths.database, create: false } as const;
+	const { api: own, local, close } = await cx.connectTo(target);
+	const [theirs, ours] = await Promise.all([secretsOf(cx, api), secretsOf(cx, own)]);
+	if (local !== null && theirs !== null && theirs === ours) return { local, close };
+	await close();
+	return null;
+}
+
+/** Null: the deployment tells none, or not to this token. */
+async function secretsOf({ signal }: CommandContext, api: Api): Promise<string | null> {
+	const { deliveries } = (await api.capabilities()).ext;
+	const secrets = await deliveries?.secrets({ signal }).catch(() => null);
+	return secrets == null ? null : secrets.map(({ secret }) => secret).join(' ');
+}
+
+async function agree(cx: CommandContext, local: LocalEngine): Promise<void> {
 	if ((await local.settings.get())[setting] === 'true') return;
 	const why =
 		`This database refuses webhooks to private addresses, such as that of this machine. The setting ${setting} allows ` +

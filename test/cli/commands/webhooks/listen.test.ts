@@ -1,4 +1,6 @@
+import { mkdir, symlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/api/datetime.js';
@@ -7,7 +9,9 @@ import { unregister } from '../../../../src/cli/commands/webhooks/registration.j
 import { hintText } from '../../../../src/cli/frame/command-line.js';
 import type { CommandContext } from '../../../../src/cli/frame/context.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
+import { cli, makeHome } from '../../../support/cli.js';
 import { makeProject, type Project } from '../../../support/project.js';
+import { type ServedEngine, serveEngine } from '../../../support/served-engine.js';
 import { type NotifiedTarget, startTarget } from '../../../support/target.js';
 import { typing } from '../../../support/typing.js';
 
@@ -266,6 +270,50 @@ describe('a receiver of notifications on this machine', () => {
 			const agreed = await project.run([...words, '--yes']);
 			expect([agreed.code, agreed.stderr]).toEqual([12, expect.stringContaining('registered webhooks')]);
 			expect(await setting()).toBe('true\n');
+		});
+	});
+
+	describe('with --register, from a deployment on this machine that refuses private addresses', () => {
+		let served: ServedEngine;
+		beforeEach(async () => {
+			served = await serveEngine();
+		});
+		afterEach(() => served.close());
+		const words = [
+			'webhooks',
+			'listen',
+			'--register',
+			'--test',
+			'--once',
+			'--type',
+			'OPENED',
+			'--wait',
+			'1m',
+		];
+		/** The default database of the home, and the deployment as the target. */
+		const homeWith = async (database: string) => {
+			const home = await makeHome();
+			await mkdir(join(home, '.local/share/mailctl'), { recursive: true });
+			await symlink(database, join(home, '.local/share/mailctl/mailctl.db'));
+			return { HOME: home, MAILCTL_BASE_URL: served.url, MAILCTL_TOKEN: served.token };
+		};
+
+		it('asks a person to allow them where it serves the default database, and goes on', async () => {
+			const env = await homeWith(served.db);
+			const { code, stderr } = await typing([['Set it to true?', 'y']], (options) =>
+				cli(words, { ...options, env }),
+			);
+			expect(stderr).toContain('registered webhook 1 (OPENED)');
+			expect(stderr).toMatch(/hint: mailctl -p local engine settings unset allow_private_webhooks/);
+			expect(code).toBe(0);
+		});
+
+		it('leaves another default database alone', async () => {
+			const env = await homeWith(project.db);
+			await project.json(['engine', 'settings', 'unset', 'allow_private_webhooks']);
+			const { code, stderr } = await cli([...words, '--yes'], { env });
+			expect([code, stderr]).toEqual([5, expect.stringContaining('allow_private_webhooks')]);
+			expect((await project.run(['engine', 'settings', 'get', 'allow_private_webhooks'])).stdout).toBe('\n');
 		});
 	});
 
