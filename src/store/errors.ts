@@ -1,4 +1,5 @@
-/** Errors in the name of a database. Failures of an open database are `StoreError`, which the API knows. */
+/** Errors in the name or the place of a database. Other failures are `StoreError`, which the API knows. */
+import { StoreError } from '../api/errors.js';
 
 /** The database does not exist; nothing was created. */
 export class DatabaseMissing extends Error {
@@ -6,6 +7,16 @@ export class DatabaseMissing extends Error {
 	readonly path: string;
 	constructor(path: string) {
 		super(`there is no database at ${path}`);
+		this.path = path;
+	}
+}
+
+/** This user may not write the database: it cannot be made there, or is read-only. */
+export class DatabaseUnwritable extends StoreError {
+	override readonly name = 'DatabaseUnwritable';
+	readonly path: string;
+	constructor(code: 'io' | 'read_only', path: string, reason: string, options: { cause?: unknown } = {}) {
+		super(code, reason, options);
 		this.path = path;
 	}
 }

@@ -52,6 +52,8 @@ export interface TableErrorOptions {
 	hint?: string;
 	/** Listed one a line. */
 	details?: readonly unknown[];
+	/** The path that this user may not write: what opens it is looked for where the error is told. */
+	unwritten?: string;
 	cause?: unknown;
 }
 
@@ -61,12 +63,14 @@ export class TableError extends Error {
 	readonly code: TableFault;
 	readonly hint: string | null;
 	readonly details: readonly unknown[] | null;
+	readonly unwritten: string | null;
 
 	constructor(code: TableFault, message: string, options: TableErrorOptions = {}) {
 		super(message, 'cause' in options ? { cause: options.cause } : undefined);
 		this.code = code;
 		this.hint = options.hint ?? null;
 		this.details = options.details ?? null;
+		this.unwritten = options.unwritten ?? null;
 	}
 }
 

@@ -123,10 +123,9 @@ async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
 		const refusal = refusalOf(cause, path);
 		if (refusal === null) throw cause;
 		const { code, why } = refusal;
-		const hint = code === 'disk_full' ? otherDisk : null;
 		throw new TableError(code, `${path} cannot be written: ${why}`, {
 			cause,
-			...(hint !== null && { hint }),
+			...(code === 'disk_full' ? { hint: otherDisk } : { unwritten: path }),
 		});
 	}
 }

@@ -221,6 +221,7 @@ function noFolder(path: string, cause: unknown): TableError {
 	return new TableError(code, `the rejects file ${path} cannot be written: ${why}`, {
 		cause,
 		hint: '--rejects FILE names another place',
+		unwritten: path,
 	});
 }
 

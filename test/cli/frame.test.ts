@@ -182,6 +182,11 @@ describe('the command line', () => {
 			'formats: table, wide, tsv, csv, json, ndjson, markdown, name',
 		],
 		[
+			['lists', 'list', '-o', 'lists.csv'],
+			'"lists.csv" is no output format',
+			'formats: table, wide, tsv, csv, json, ndjson, markdown, name; "> FILE" writes the output to a file',
+		],
+		[
 			['--list', '3', 'subscribers', 'list'],
 			'--list stands before its command: only options of all commands may',
 			'mailctl subscribers list --list 3',

@@ -19,6 +19,7 @@ import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import { systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
 import { ConfigError } from '../frame/errors.js';
+import { unwritableHint } from '../frame/unwritable.js';
 import {
 	type ConfigFile,
 	originOf,
@@ -200,8 +201,16 @@ function makeFolder(paths: Paths): void {
 		// A folder made by another program, or under an odd umask, may be open to all.
 		chmodSync(paths.folder, 0o700);
 	} catch (cause) {
-		throw new ConfigError(`${paths.folder} cannot be written: ${systemReason(cause)}`, { cause });
+		throw unwritable(paths.folder, cause);
 	}
+}
+
+function unwritable(path: string, cause: unknown): ConfigError {
+	const hint = unwritableHint(path, 'XDG_CONFIG_HOME names another folder above that of mailctl');
+	return new ConfigError(`${path} cannot be written: ${systemReason(cause)}`, {
+		...(hint !== null && { hint }),
+		cause,
+	});
 }
 
 /** Sets the given keys and leaves others alone; `null` removes one. */
@@ -220,7 +229,7 @@ async function save(paths: Paths, file: string, values: Readonly<Record<string, 
 		const merged = Object.entries({ ...conf.store, ...values });
 		conf.store = Object.fromEntries(merged.filter(([, value]) => value !== null));
 	} catch (cause) {
-		throw new ConfigError(`${file} cannot be written: ${systemReason(cause)}`, { cause });
+		throw unwritable(file, cause);
 	}
 }
 
@@ -261,7 +270,7 @@ function taken(file: string): boolean {
 	} catch (cause) {
 		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 		if (code === 'EEXIST') return false;
-		throw new ConfigError(`${file} cannot be written: ${systemReason(cause)}`, { cause });
+		throw unwritable(file, cause);
 	}
 }
 

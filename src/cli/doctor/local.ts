@@ -87,6 +87,8 @@ function isReadable(paths: Paths): boolean {
 	}
 }
 
+const unjudged: ReadonlySet<string> = new Set(['not_a_database', 'read_only']);
+
 /** A device or a folder, named by mistake, holds no secrets: no hint to change its mode. */
 function secretsOf(
 	found: Inspected,
@@ -95,8 +97,9 @@ function secretsOf(
 ): { secrets: string[][]; folder: string | null } {
 	const others = [[`${found.path}.token`], ...(keyFile === null ? [] : [[keyFile]])];
 	if (isPostgres(found.path)) return { secrets: others.slice(1), folder: null };
-	const isNone = found.kind === 'missing' || (found.kind === 'closed' && found.code === 'not_a_database');
-	if (isNone) return { secrets: others, folder: null };
+	// Of one that this user may only read, `database.file` says all that this user can do.
+	const isUnjudged = found.kind === 'closed' && unjudged.has(found.code);
+	if (found.kind === 'missing' || isUnjudged) return { secrets: others, folder: null };
 	return { secrets: [files, ...others], folder: dirname(files[0] ?? resolve(found.path)) };
 }
 

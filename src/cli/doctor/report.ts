@@ -62,7 +62,7 @@ function fixLine(fix: string, { width }: TextOptions): string {
 }
 
 function isProse(fix: string): boolean {
-	return !/^(mailctl|chmod|chown) /.test(fix) && !/ IN [A-Z]+ /.test(fix);
+	return !/^(mailctl|chmod|chown|install) /.test(fix) && !/ IN [A-Z]+ /.test(fix);
 }
 
 function markOf(level: Level, { unicode, paint }: TextOptions): { plain: string; painted: string } {
@@ -85,9 +85,21 @@ function skippedLines(findings: readonly Finding[], options: TextOptions): strin
 		byReason.set(message, names);
 	}
 	return [...byReason].flatMap(([reason, names]) => {
-		const line = `${markOf('skipped', options).plain} ${clean(reason)}: ${names.join(', ')}`;
+		const which =
+			names.length > mostNamed ? `${names.length} checks of ${groupsOf(names)}` : names.join(', ');
+		const line = `${markOf('skipped', options).plain} ${clean(reason)}: ${which}`;
 		return wrapWords(line, options.width - 1).map((text) => options.paint.dim(text));
 	});
+}
+
+/** Beyond, checks without an answer would be in the way of those with one. */
+const mostNamed = 8;
+
+/** `database, smtp and dns`, in the order of the checks. */
+function groupsOf(names: readonly string[]): string {
+	const groups = [...new Set(names.map((name) => name.split('.')[0] ?? name))];
+	const last = groups.pop() ?? '';
+	return groups.length === 0 ? last : `${groups.join(', ')} and ${last}`;
 }
 
 function of(count: number, word: string): string {

@@ -11,12 +11,13 @@ import {
 	systemReason,
 } from '../../api/errors.js';
 import { JobError, type JobFault } from '../../jobs/errors.js';
-import { DatabaseMissing, UnsupportedDatabase } from '../../store/errors.js';
+import { DatabaseMissing, DatabaseUnwritable, UnsupportedDatabase } from '../../store/errors.js';
 import { DatabaseMarked } from '../../store/moving.js';
 import { isPostgres } from '../../store/url.js';
 import { TableError } from '../../tables/finding.js';
 import { type Hint, joinHints, mailctl, system } from './command-line.js';
 import { CliError, NoSmtp } from './errors.js';
+import { readOnlyHint, unwritableHint } from './unwritable.js';
 
 export const exits = {
 	done: 0,
@@ -275,7 +276,8 @@ function fromNamedError(error: Error): Complaint | null {
 
 function fromStoreError(error: StoreError): Complaint {
 	const found = complaint(error.code, storeCodes[error.code], error.message);
-	return error instanceof DatabaseMarked ? { ...found, hint: hintOfMarked(error) } : found;
+	if (error instanceof DatabaseMarked) return { ...found, hint: hintOfMarked(error) };
+	return error instanceof DatabaseUnwritable ? { ...found, hint: hintOfUnwritable(error) } : found;
 }
 
 /** Null: the message names the command that goes on. */
@@ -297,9 +299,15 @@ function hintOfMarked({ database, mark, wanted }: DatabaseMarked): Hint | null {
 	]);
 }
 
-function fromTableError({ code, message, hint, details }: TableError): Complaint {
+function hintOfUnwritable({ code, path }: DatabaseUnwritable): Hint | null {
+	return code === 'read_only' ? readOnlyHint(path) : unwritableHint(path, '--db PATH names another place');
+}
+
+function fromTableError({ code, message, hint, details, unwritten }: TableError): Complaint {
 	const exit = code === 'disk' || code === 'disk_full' ? exits.disk : exits.usage;
-	return { ...complaint(code, { exit }, message), hint, details };
+	const place =
+		unwritten === null ? null : unwritableHint(unwritten, hint ?? 'name a file in another folder');
+	return { ...complaint(code, { exit }, message), hint: place ?? hint, details };
 }
 
 const addonMessage = `SQLite (better-sqlite3) is not installed for Node.js ${process.versions.node}`;

@@ -162,7 +162,11 @@ export function isFormat(text: string): text is Format {
 /** Throws `UsageError`, which names the formats. */
 export function parseFormat(text: string): Format {
 	if (isFormat(text)) return text;
-	throw new UsageError(`"${text}" is no output format`, { hint: `formats: ${formats.join(', ')}` });
+	const isFile = /\/|\.\w+$/.test(text);
+	const elsewhere = isFile ? '; "> FILE" writes the output to a file' : '';
+	throw new UsageError(`"${text}" is no output format`, {
+		hint: `formats: ${formats.join(', ')}${elsewhere}`,
+	});
 }
 
 /** JSON, which programs read: there are no prompts then. `null` (unsettled) is no such format. */

@@ -40,12 +40,15 @@ export async function backupSqlite(options: BackupOptions): Promise<BackedUp> {
 	const { path, into, name } = options;
 	const file = fileAt(path);
 	let db: Database.Database | null = null;
+	let isRead = false;
 	try {
 		db = openUntouched(file);
 		assertOurs(db, path);
+		beginSnapshot(db);
+		isRead = true;
 		await copyTo(db, options);
 	} catch (error) {
-		throw isOfCopy(error) ? translateFailure(error, name) : translateFailure(error, path);
+		throw isRead && isOfCopy(error) ? translateFailure(error, name) : translateFailure(error, path, file);
 	} finally {
 		db?.close();
 	}
@@ -70,7 +73,7 @@ export function isInUse(copy: string): boolean {
 	}
 }
 
-/** A full disk is an error of the copy: the database is not written. */
+/** A full disk is an error of the copy: the database is not written, and could be read. */
 function isOfCopy(error: unknown): boolean {
 	return (
 		error instanceof Database.SqliteError && /^SQLITE_(FULL|READONLY|CANTOPEN|IOERR_WRITE)/.test(error.code)
@@ -81,9 +84,12 @@ function isOfCopy(error: unknown): boolean {
  * SQLite's own copying starts over whenever another process has written, and never ends beside a busy one. Within one
  * open snapshot it does not see their writes.
  */
-async function copyTo(db: Database.Database, { into, signal, onProgress }: BackupOptions): Promise<void> {
+function beginSnapshot(db: Database.Database): void {
 	db.exec('BEGIN');
 	db.prepare('SELECT count(*) FROM sqlite_schema').get();
+}
+
+async function copyTo(db: Database.Database, { into, signal, onProgress }: BackupOptions): Promise<void> {
 	await db.backup(into, {
 		progress: ({ totalPages, remainingPages }) => {
 			signal.throwIfAborted();

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreError, systemReason } from '../../api/errors.js';
-import { DatabaseMissing } from '../errors.js';
+import { DatabaseMissing, DatabaseUnwritable } from '../errors.js';
 import { isMissingFile } from '../url.js';
 import { isBusy, translateFailure } from './failures.js';
 import { assertOurs } from './migrations.js';
@@ -97,7 +97,7 @@ function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 		onCreated?.();
 	} catch (error) {
 		if (error instanceof Error && 'code' in error && error.code === 'EEXIST' && existsSync(path)) return;
-		throw new StoreError('io', `cannot create ${path}: ${systemReason(error)}`, {
+		throw new DatabaseUnwritable('io', path, `cannot create ${path}: ${systemReason(error)}`, {
 			cause: error,
 		});
 	}

@@ -4,6 +4,7 @@ import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
+import { DatabaseUnwritable } from '../errors.js';
 
 /** The result code of an error that came from SQLite; null for any other. */
 export function sqliteCode(error: unknown): string | null {
@@ -40,7 +41,7 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	}
 	if (!endsTransaction(error)) return error;
 	if (code.startsWith('SQLITE_READONLY') || (code.startsWith('SQLITE_CANTOPEN') && isReadOnly(file)))
-		return new StoreError('read_only', `${path}: ${readOnlyReason(file)}`, { cause: error });
+		return new DatabaseUnwritable('read_only', file, `${path}: ${readOnlyReason(file)}`, { cause: error });
 	const { code: fault, reason } = code.startsWith('SQLITE_CORRUPT')
 		? damageOf(file)
 		: ({ code: 'io', reason: ioReason(code) } as const);

@@ -58,6 +58,18 @@ warn settings.public-url
 		);
 	});
 
+	it('names the groups of many checks that are skipped for one reason', () => {
+		const names = ['a', 'b', 'c'].flatMap((one) =>
+			['database', 'smtp', 'dns'].map((group) => `${group}.${one}`),
+		);
+		const many = names.map(
+			(check) => ({ check, level: 'skipped', message: 'it is closed', fix: null }) as const,
+		);
+		expect(textReport('news.db', many, { width: 80, unicode: true, paint })).toContain(
+			'\n– it is closed: 9 checks of database, smtp and dns\n',
+		);
+	});
+
 	it('spells out what would move the cursor', () => {
 		const hostile: Finding = { check: 'dns.spf', level: 'ok', message: 'v=spf1 \x1b[2J', fix: null };
 		expect(textReport('news.db', [hostile], { width: 80, unicode: true, paint })).toContain(

@@ -6,6 +6,7 @@ import type { ContentFinding } from '../../../content/lint.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { isMachine } from '../../frame/globals.js';
+import { unwritableHint } from '../../frame/unwritable.js';
 import { cleanLines } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
 import { unchecked } from '../../verbs/dry-run.js';
@@ -123,8 +124,10 @@ async function writeNew(path: string, bytes: Buffer): Promise<void> {
 		// Half a file would be in the way of the next try.
 		await rm(path, { force: true }).catch(() => undefined);
 		const { otherDisk, refusalOf } = await import('../../../tables/output-file.js');
+		const isFull = refusalOf(cause, path)?.code === 'disk_full';
+		const hint = isFull ? otherDisk : unwritableHint(path, 'name a file in another folder');
 		throw new CliError('disk', 74, `--eml: ${path} cannot be written: ${systemReason(cause)}`, {
-			...(refusalOf(cause, path)?.code === 'disk_full' && { hint: otherDisk }),
+			...(hint !== null && { hint }),
 			cause,
 		});
 	});

@@ -14,7 +14,7 @@ import { createOutputFile } from '../../../tables/output-file.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
-import { hinted } from '../../frame/exit.js';
+import { classify, hinted } from '../../frame/exit.js';
 import { csvCell } from '../../render/cells.js';
 import { rowError } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
@@ -273,7 +273,8 @@ export async function assertResults(path: string | undefined, of: ResultsOf): Pr
 	} catch (cause) {
 		const what =
 			cause instanceof TableError ? cause.message : `${path} cannot be written: ${systemReason(cause)}`;
-		throw new UsageError(`${flag}: ${what}${end}`, { cause });
+		const { hint } = classify(cause);
+		throw new UsageError(`${flag}: ${what}${end}`, { ...(hint !== null && { hint }), cause });
 	}
 }
 

@@ -3,6 +3,8 @@ import { constants } from 'node:fs';
 import { access, realpath, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
+import { eachHint, hintText, unnamed } from '../../frame/command-line.js';
+import { readOnlyHint } from '../../frame/unwritable.js';
 import { momentText } from '../../render/times.js';
 import { gibibyte, mebibyte, sizeText, spanText } from '../../render/units.js';
 import { noContents } from '../contents-checks.js';
@@ -63,12 +65,18 @@ async function judgeFile(found: Inspected, line: Line): Promise<Verdict> {
 				line('engine', 'init', '--sender', 'ADDRESS', '--smtp', 'smtp://USER@HOST:587'),
 			);
 		case 'closed':
-			return problem(found.message, found.code === 'read_only' ? writableFix : closedFix(found.code));
+			return problem(
+				found.message,
+				found.code === 'read_only' ? await writableFix(found.path) : closedFix(found.code),
+			);
 		case 'open': {
 			const locked = await findReadOnly(found.path);
 			return locked === null
 				? ok(`${found.path}, ${sizeText(found.database.bytes.file)}`)
-				: problem(`this user may not write to ${locked}: ${whatIsLeft(found.database)}`, writableFix);
+				: problem(
+						`this user may not write to ${locked}: ${whatIsLeft(found.database)}`,
+						await writableFix(found.path),
+					);
 		}
 	}
 }
@@ -80,8 +88,10 @@ export function whatIsLeft({ journalMode }: Pick<InspectedDatabase, 'journalMode
 		: 'no command can open the database, to read it neither';
 }
 
-const writableFix =
-	'run mailctl as the owner of the database, or look at the permissions of the file, its folder and its disk';
+async function writableFix(path: string): Promise<string> {
+	const hints = eachHint(readOnlyHint(await realpath(path)));
+	return hints.map((hint) => hintText(hint, unnamed)).join('\n');
+}
 
 /** The file, or the folder that takes its log; null: both can be written to. */
 async function findReadOnly(path: string): Promise<string | null> {

@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { systemReason } from '../../../api/errors.js';
 import { refusalOf } from '../../../tables/output-file.js';
 import { CliError, UsageError } from '../../frame/errors.js';
+import { unwritableHint } from '../../frame/unwritable.js';
 
 /** `W_OK` of POSIX: may be written. */
 const writable = 2;
@@ -16,7 +17,11 @@ export async function assertWritable(path: string): Promise<void> {
 		await access(folder, writable);
 	} catch (cause) {
 		const why = refusalOf(cause, path)?.why ?? systemReason(cause);
-		throw new UsageError(`--report-file ${path} cannot be written: ${why}`, { cause });
+		const hint = unwritableHint(path, 'name a file in another folder');
+		throw new UsageError(`--report-file ${path} cannot be written: ${why}`, {
+			...(hint !== null && { hint }),
+			cause,
+		});
 	}
 	const found = await stat(path).catch(() => null);
 	if (found?.isDirectory() === true) throw new UsageError(`--report-file ${path} is a folder`);
