@@ -35,7 +35,7 @@ export async function startNameServer(zones: Record<string, Zone> = {}): Promise
 function answer(query: Buffer, zones: Readonly<Record<string, Zone>>): Buffer {
 	const { name, end } = readName(query);
 	const type = query.readUInt16BE(end);
-	const zone = zones[name.toLowerCase()];
+	const zone = zoneOf(name.toLowerCase(), zones);
 	const found = zone === undefined ? [] : dataOf(zone, types[type]);
 	const header = Buffer.alloc(12);
 	query.copy(header, 0, 0, 2);
@@ -53,6 +53,12 @@ function answer(query: Buffer, zones: Readonly<Record<string, Zone>>): Buffer {
 		return Buffer.concat([head, data]);
 	});
 	return Buffer.concat([header, query.subarray(12, end + 4), ...records]);
+}
+
+/** A name with other names below it exists (RFC 8020). */
+function zoneOf(name: string, zones: Readonly<Record<string, Zone>>): Zone | undefined {
+	const isAbove = Object.keys(zones).some((other) => other.endsWith(`.${name}`));
+	return zones[name] ?? (isAbove ? {} : undefined);
 }
 
 function readName(query: Buffer): { name: string; end: number } {

@@ -3,7 +3,7 @@
 import { domainOf } from '../../../api/address.js';
 import type { ContentsCheck } from '../contents-checks.js';
 import type { Looked, Names } from '../dns.js';
-import type { PublishedKey } from '../inspection.js';
+import type { DatabaseContents, PublishedKey } from '../inspection.js';
 import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
 import { isLoopback } from './connection.js';
 import { domainsOf, parentsOf } from './domains.js';
@@ -22,18 +22,23 @@ export function dnsChecks(
 		);
 	return [
 		{
+			name: 'dns.domain',
+			run: asked(async (contents) => {
+				const uses = await usesOf(contents);
+				return each(uses.domains, async (domain) => [
+					judgeExistence(domain, await names.txt(domain), { uses, line }),
+				]);
+			}),
+		},
+		{
 			name: 'dns.dkim',
-			run: asked(async ({ senders, settings, dkimKeys }) => {
+			run: asked(async ({ senders, dkimKeys }) => {
 				const keys = await dkimKeys();
 				const signed = keys.map(({ domain }) => domain);
-				const { bounceAddress } = await settings();
 				return each(domainsOf(await senders(), signed), async (domain) => {
+					if (await isGone(domain, names)) return [unlooked(domain)];
 					const own = keys.filter((key) => key.domain === domain);
-					if (own.length > 0 || !(await isGone(domain, names)))
-						return lookAtKeys(domain, { own, names, line });
-					// That of the return path is told below.
-					const isTold = bounceAddress === null || domainOf(bounceAddress) === domain;
-					return [isTold ? unlooked(domain) : gone(domain, otherSender(domain, await senders(), line))];
+					return lookAtKeys(domain, { own, names, line });
 				});
 			}),
 		},
@@ -43,13 +48,7 @@ export function dnsChecks(
 				// Receivers look at the domain of the return path (RFC 7208 s.2.4).
 				const { bounceAddress } = await settings();
 				const paths = bounceAddress === null ? await senders() : [bounceAddress];
-				const another = (domain: string) =>
-					bounceAddress === null
-						? otherSender(domain, paths, line)
-						: line('engine', 'settings', 'set', 'bounce_address', 'ADDRESS');
-				return each(domainsOf(paths), async (domain) => [
-					judgeSpf(domain, await names.txt(domain), another(domain)),
-				]);
+				return each(domainsOf(paths), async (domain) => [judgeSpf(domain, await names.txt(domain))]);
 			}),
 		},
 		{
@@ -60,10 +59,7 @@ export function dnsChecks(
 		},
 		{
 			name: 'dns.bounces',
-			run: asked(async ({ settings }) => {
-				const another = line('engine', 'settings', 'set', 'bounce_address', 'ADDRESS');
-				return lookAtBounces((await settings()).bounceAddress, { names, another });
-			}),
+			run: asked(async ({ settings }) => lookAtBounces((await settings()).bounceAddress, names)),
 		},
 		{
 			name: 'dns.public-url',
@@ -82,6 +78,47 @@ async function each(
 	const found = await Promise.all(domains.slice(0, mostDomains).map(judge));
 	const left = domains.length - mostDomains;
 	return left > 0 ? [...found.flat(), skipped(`${left} more domains were not asked about`)] : found.flat();
+}
+
+/** The parts of this database that name domains. */
+interface Uses {
+	senders: readonly string[];
+	bounceAddress: string | null;
+	keys: readonly PublishedKey[];
+	/** Of all of them, each once. */
+	domains: readonly string[];
+}
+
+async function usesOf({ senders, settings, dkimKeys }: DatabaseContents): Promise<Uses> {
+	const { bounceAddress } = await settings();
+	const [from, keys] = [await senders(), await dkimKeys()];
+	const addresses = bounceAddress === null ? from : [bounceAddress, ...from];
+	const signed = keys.map(({ domain }) => domain);
+	return { senders: from, bounceAddress, keys, domains: domainsOf(addresses, signed) };
+}
+
+function judgeExistence(domain: string, looked: Looked, { uses, line }: { uses: Uses; line: Line }): Verdict {
+	if (looked.kind === 'failed') return unasked(looked);
+	if (!isNoName(looked)) return ok(`${domain} exists`);
+	const isThere = (address: string) => domainOf(address) === domain;
+	const senders = uses.senders.filter(isThere).slice(0, mostDomains);
+	const returns = [uses.bounceAddress].filter((address) => address !== null).filter(isThere);
+	const keys = uses.keys.filter((key) => key.domain === domain);
+	const isUsed = senders.length + returns.length > 0;
+	const harm = [
+		isUsed ? 'receivers that check it refuse mail from there' : 'nothing is signed for it',
+		...returns.map((address) => `bounces to ${address} are lost`),
+	].join(', ');
+	const steps = [
+		'register it and publish its zone, or use another domain:',
+		...(senders.length === 0 ? [] : [line('senders', 'add', 'ADDRESS')]),
+		...senders.map((address) => line('senders', 'remove', address)),
+		...returns.map(() => line('engine', 'settings', 'set', 'bounce_address', 'ADDRESS')),
+		...keys.map(({ selector }) =>
+			line('engine', 'dkim', 'remove', '--domain', domain, '--selector', selector),
+		),
+	];
+	return problem(`${domain} does not exist (is it misspelled?): ${harm}`, steps.join('\n'));
 }
 
 async function lookAtKeys(
@@ -120,10 +157,9 @@ function tagOf(record: string, tag: string): string | undefined {
 	return tags.find((part) => part.startsWith(`${tag}=`))?.slice(tag.length + 1);
 }
 
-/** `another`: the way to an address of another domain. */
-function judgeSpf(domain: string, looked: Looked, another: string): Verdict {
+function judgeSpf(domain: string, looked: Looked): Verdict {
 	if (looked.kind === 'failed') return unasked(looked);
-	if (looked.kind === 'none' && !looked.isName) return gone(domain, another);
+	if (isNoName(looked)) return unlooked(domain);
 	const records = looked.kind === 'none' ? [] : looked.records.filter((text) => /^v=spf1( |$)/i.test(text));
 	if (records.length > 1)
 		return problem(
@@ -138,21 +174,13 @@ function judgeSpf(domain: string, looked: Looked, another: string): Verdict {
 	);
 }
 
-/** No record of a domain mends it before the domain itself is there. */
+/** No record of a domain mends it before the domain itself is there, as `dns.domain` says. */
 async function isGone(domain: string, names: Names): Promise<boolean> {
-	const looked = await names.txt(domain);
+	return isNoName(await names.txt(domain));
+}
+
+function isNoName(looked: Looked): boolean {
 	return looked.kind === 'none' && !looked.isName;
-}
-
-/** A sender of another domain, in the place of those of this one. */
-function otherSender(domain: string, senders: readonly string[], line: Line): string {
-	const own = senders.filter((address) => domainsOf([address]).includes(domain)).slice(0, mostDomains);
-	const removals = own.map((address) => line('senders', 'remove', address));
-	return [line('senders', 'add', 'ADDRESS'), ...removals].join('\n');
-}
-
-function gone(domain: string, another: string): Verdict {
-	return problem(`${domain} does not exist: receivers that check it refuse mail from there`, another);
 }
 
 function unlooked(domain: string): Verdict {
@@ -177,10 +205,7 @@ async function lookForPolicy(domain: string, names: Names): Promise<Verdict[]> {
 	];
 }
 
-async function lookAtBounces(
-	address: string | null,
-	{ names, another }: { names: Names; another: string },
-): Promise<Verdict> {
+async function lookAtBounces(address: string | null, names: Names): Promise<Verdict> {
 	if (address === null) return skipped('no bounce address is set');
 	const domain = domainOf(address);
 	const mx = await names.mx(domain);
@@ -194,7 +219,7 @@ async function lookAtBounces(
 	const host = await names.addresses(domain);
 	if (host.kind === 'failed') return unasked(host);
 	if (host.kind === 'found') return ok(`bounces to ${address} arrive at ${domain} itself`);
-	if (!host.isName) return problem(`${domain} does not exist: bounces to ${address} are lost`, another);
+	if (!host.isName) return unlooked(domain);
 	return problem(
 		`${domain} has neither an MX record nor an address: bounces to ${address} are lost`,
 		mxLine(domain),
