@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canParseUrl } from '../../src/api/schema/url.js';
+import { canParseUrl, isLoopback, isLoopbackUrl } from '../../src/api/schema/url.js';
 
 /** More than V8 waits for before it optimizes a call. */
 const often = 50_000;
@@ -20,4 +20,22 @@ describe('whether a text is a URL', () => {
 		for (let at = 0; at < often; at += 1) if (canParseUrl(text, base) !== is) others.add(at);
 		expect([...others].slice(0, 3)).toEqual([]);
 	});
+});
+
+it.each<[string, boolean]>([
+	...['http://localhost', 'http://news.localhost:8080', 'https://127.9.9.9', 'http://2130706433'].map(
+		(url): [string, boolean] => [url, true],
+	),
+	...['http://[::1]:8080', 'http://[::ffff:127.0.0.1]:8080', 'smtp://LocalHost:25'].map(
+		(url): [string, boolean] => [url, true],
+	),
+	...['http://example.com', 'http://[::ffff:10.0.0.1]', 'http://127.0.0.1.example.com', 'localhost'].map(
+		(url): [string, boolean] => [url, false],
+	),
+])('%s is this machine: %s', (url, is) => {
+	expect(isLoopbackUrl(url)).toBe(is);
+});
+
+it('an address without brackets is this machine, too', () => {
+	expect(['::1', '::ffff:7f00:1', '::2'].map(isLoopback)).toEqual([true, true, false]);
 });

@@ -52,7 +52,13 @@ export function canParseUrl(text: string, base?: string): boolean {
 
 /** Whether its host is this machine: a trial, whose mail does not leave it, so that links may point here too. */
 export function isLoopbackUrl(url: string | null): boolean {
-	if (url === null || !canParseUrl(url)) return false;
-	const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
-	return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+	return url !== null && canParseUrl(url) && isLoopback(new URL(url).hostname.toLowerCase());
+}
+
+/** As a URL writes hosts, in lower case: names (RFC 6761 s.6.3), IPv4 in four numbers, IPv6 with its brackets or without. */
+export function isLoopback(hostname: string): boolean {
+	if (hostname === 'localhost' || hostname.endsWith('.localhost')) return true;
+	return (
+		/^127(\.\d{1,3}){3}$/.test(hostname) || /^\[?::(1|ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4})\]?$/.test(hostname)
+	);
 }

@@ -140,10 +140,10 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 		await cx.note(`made an API token with all rights: ${newTokenFile}`);
 		await cx.hint(mailctl('login', url, '--token-file', newTokenFile));
 	}
-	if (publicUrl === url) {
+	if (publicUrl === null) {
 		await cx.warn(
 			`links in mails point to ${url}: set the URL that recipients reach`,
-			'mailctl engine settings set public_url https://mail.example.com',
+			mailctl('engine', 'settings', 'set', 'public_url', 'https://mail.example.com'),
 		);
 	}
 	if (server.bounceSmtp !== null) await cx.note(`taking bounces at ${server.bounceSmtp}`);

@@ -109,7 +109,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	);
 	return {
 		url: server.url,
-		publicUrl: (await readSettings(store)).publicUrl ?? server.url,
+		publicUrl: (await readSettings(store)).publicUrl,
 		failed,
 		newTokenFile,
 		bounceSmtp: bounceSmtp?.address ?? null,

@@ -1,4 +1,5 @@
 /** Hints: the next command, spelled for a shell and on the target of this call, so that it can be pasted. */
+import { isLoopbackUrl } from '../../api/schema/url.js';
 import { isMissingFile, shownDatabase } from '../../store/url.js';
 import type { Paths } from '../config/config.js';
 import type { Settings } from '../config/settings.js';
@@ -27,7 +28,7 @@ export function namedTarget(
 	{ database }: Pick<Paths, 'database'>,
 ): NamedTarget {
 	const baseUrl = target.profile === null ? baseUrlOf(target.target()) : target.settings.baseUrl;
-	const isHere = baseUrl !== undefined && ofThisMachine.test(baseUrl) && !isMissingFile(database);
+	const isHere = baseUrl !== undefined && isLoopbackUrl(baseUrl) && !isMissingFile(database);
 	return {
 		words: targetWords(globals),
 		isRemote: baseUrl !== undefined,
@@ -38,8 +39,6 @@ export function namedTarget(
 function baseUrlOf(target: Target): string | undefined {
 	return target.kind === 'remote' ? target.baseUrl : undefined;
 }
-
-const ofThisMachine = /^https?:\/\/(localhost|127\.[\d.]+|\[::1\])(:|\/|$)/i;
 
 /** A next step: a text, a `mailctl` command, a sequence of both, joined as they stand, or several steps. */
 export type Hint = string | OwnCommand | readonly Hint[] | SeveralHints;

@@ -185,8 +185,8 @@ export interface ServeOptions {
 export interface RunningServer {
 	/** Where it listens; no slash at the end. */
 	url: string;
-	/** Where links of mails begin. */
-	publicUrl: string;
+	/** Where links of mails begin, as it is set; null: at `url`. */
+	publicUrl: string | null;
 	/** Resolves with the error after which no request is answered; else never. */
 	failed: Promise<Error>;
 	/** `host:port` of the mail server for bounces; `null`: none. */

@@ -156,13 +156,14 @@ async function rightBase(cx: CommandContext, { target }: SmokeReport): Promise<H
 		: [[`is ${target} the right base URL? `, mailctl('doctor'), ' looks at it']];
 }
 
-/** `23 of 29 checks were not made (lists, report): the token lacks the scopes read and admin`. */
+/** `4 of the 13 skipped checks (webhooks) need …`: the count of the summary, and how much of it is for rights. */
 function leftOutText({ report, missing, leftOut }: Finished): string {
-	const all = report.checks.length;
 	const about = [...new Set(leftOut.map(({ group }) => group))].join(', ');
-	const scopes = [...missing].join(' and ');
-	const were = leftOut.length === 1 ? 'was' : 'were';
-	return `${leftOut.length} of ${counted(all, 'check')} ${were} not made (${about}): the token lacks ${missing.size === 1 ? 'the scope' : 'the scopes'} ${scopes}`;
+	const scopes = `${missing.size === 1 ? 'the scope' : 'the scopes'} ${[...missing].join(' and ')}`;
+	const all = report.counts.skipped;
+	if (leftOut.length === all) return `${counted(all, 'check')} (${about}) skipped: the token lacks ${scopes}`;
+	const need = leftOut.length === 1 ? 'needs' : 'need';
+	return `${leftOut.length} of the ${all} skipped checks (${about}) ${need} ${scopes}, which the token lacks; the report says why each was skipped`;
 }
 
 /** The way out where the token lacks rights for checks; null: it has them all. */

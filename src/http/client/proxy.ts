@@ -1,5 +1,5 @@
 /** Selects the proxies of a call: `--proxy`, else the environment; loopback is never proxied. */
-import { canParseUrl } from '../../api/schema/url.js';
+import { canParseUrl, isLoopback } from '../../api/schema/url.js';
 
 /** For EnvHttpProxyAgent; an empty text means none. */
 export interface ProxyChoice {
@@ -62,10 +62,4 @@ export function throughText({ httpProxy, httpsProxy, noProxy }: ProxyChoice): st
 	return isOne && canParseUrl(url)
 		? ` through the proxy ${new URL(url).host}`
 		: ', which may go through a proxy';
-}
-
-/** As a URL writes hosts: lower case, IPv4 in four numbers, IPv6 in brackets. */
-export function isLoopback(hostname: string): boolean {
-	if (hostname === 'localhost' || hostname.endsWith('.localhost')) return true;
-	return /^127(\.\d+){3}$/.test(hostname) || /^\[::(1|ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4})\]$/.test(hostname);
 }

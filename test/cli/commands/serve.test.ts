@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { cli, makeHome } from '../../support/cli.js';
 import { makeProject } from '../../support/project.js';
+import { freePort } from '../../support/refusing-server.js';
 
 describe('mailctl serve', () => {
 	it.each([
@@ -39,6 +40,29 @@ describe('the start of mailctl serve', () => {
 		const path = `${HOME}/.local/share/mailctl/mailctl.db.token`;
 		expect(stderr).toMatch(/hint: mailctl login http:\/\/127\.0\.0\.1:\d+ --token-file \S+\n/);
 		expect(stderr).toContain(` --token-file ${path}\n`);
+	});
+});
+
+describe('where links of mails point to', () => {
+	const words = ['--deadline', '2s'];
+
+	it('is warned of where no public URL is set, with the way to set one', async () => {
+		const { run, db } = await makeProject({ smtp: 2525 });
+		const { stderr } = await run(['serve', '--port', '0', ...words]);
+		expect(stderr).toMatch(/^warning: links in mails point to http:\/\/127\.0\.0\.1:\d+: set /m);
+		expect(stderr).toContain(
+			`hint: mailctl --db ${db} engine settings set public_url https://mail.example.com\n`,
+		);
+	});
+
+	it('is nothing to warn of where it was set, be it the address it listens on', async () => {
+		const { run, json } = await makeProject({ smtp: 2525 });
+		const port = await freePort();
+		const url = `http://127.0.0.1:${port}`;
+		await json(['engine', 'settings', 'set', 'public_url', url]);
+		const { stderr } = await run(['serve', '--port', String(port), ...words]);
+		expect(stderr).toContain(`listening on ${url}\n`);
+		expect(stderr).not.toContain('links in mails');
 	});
 });
 

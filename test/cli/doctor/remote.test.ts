@@ -279,6 +279,12 @@ describe('doctor with a configuration that cannot be read', () => {
 });
 
 describe('doctor where the way leads nowhere', () => {
+	it('finds no clear text that leaves this machine in an address of IPv4 written as one of IPv6', async () => {
+		const only = ['--only', 'connection', '--offline'];
+		const { levels } = await doctor('http://[::ffff:127.0.0.1]:9', 't', only);
+		expect(levels).toMatchObject({ 'connection.url': 'ok' });
+	});
+
 	it('says so once for each step, and skips what stands behind it', async () => {
 		const { code, levels } = await doctor('http://127.0.0.1:9', 't', [
 			'--skip',

@@ -2,6 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
 import type { Clock } from '../../../api/datetime.js';
+import { isLoopback } from '../../../api/schema/url.js';
 import { judgeCertificate, lookAtCertificate } from '../certificate.js';
 import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
 import { firstError } from '../timeouts.js';
@@ -74,11 +75,6 @@ function judgeUrl({ baseUrl, isInsecure }: Pick<WayOptions, 'baseUrl' | 'isInsec
 		`plain http to ${baseUrl.host}: the token and all data go in the clear`,
 		`use https://${baseUrl.host}`,
 	);
-}
-
-/** Names of this machine as URLs have them. */
-export function isLoopback(hostname: string): boolean {
-	return /^(localhost|.*\.localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/.test(hostname);
 }
 
 async function lookUp(host: string): Promise<Verdict> {

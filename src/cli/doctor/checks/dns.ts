@@ -1,11 +1,11 @@
 /** The DNS records of the sender domains, as receivers of the mail see them. */
 
 import { domainOf } from '../../../api/address.js';
+import { isLoopback } from '../../../api/schema/url.js';
 import type { ContentsCheck } from '../contents-checks.js';
 import type { Looked, Names } from '../dns.js';
 import type { DatabaseContents, PublishedKey } from '../inspection.js';
 import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
-import { isLoopback } from './connection.js';
 import { domainsOf, parentsOf } from './domains.js';
 
 type Line = CheckEnvironment['line'];

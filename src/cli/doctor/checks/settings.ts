@@ -1,9 +1,9 @@
 /** The settings of a database: those missing before mail can go out, and those that should not be used. */
 import { isTimeZone } from '../../../api/datetime.js';
+import { isLoopback } from '../../../api/schema/url.js';
 import type { ContentsCheck } from '../contents-checks.js';
 import type { InspectedSettings, InspectedSmtp } from '../inspection.js';
 import { type Check, type CheckEnvironment, ok, problem, type Verdict, warning } from '../model.js';
-import { isLoopback } from './connection.js';
 
 type Line = CheckEnvironment['line'];
 
