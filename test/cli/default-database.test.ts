@@ -40,7 +40,7 @@ describe('the default database', () => {
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		expect(run.code).toBe(code);
-		expect(run.stderr).toContain(`warning: there is no database at ${path} yet: read as an empty one\n`);
+		expect(run.stderr).toContain(`warning: there is no database at ${path}: read as an empty one\n`);
 		expect(existsSync(join(HOME, '.local'))).toBe(false);
 	});
 
@@ -67,7 +67,7 @@ describe('the default database', () => {
 		const HOME = await makeHome();
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
-		expect(run.stderr).toContain(`warning: there is no database at ${path} yet: read as an empty one\n`);
+		expect(run.stderr).toContain(`warning: there is no database at ${path}: read as an empty one\n`);
 		expect([run.code, existsSync(join(HOME, '.local'))]).toEqual([code, false]);
 	});
 
@@ -95,7 +95,7 @@ describe('the default database', () => {
 		const file = join(HOME, 'gone.csv');
 		await writeFile(file, 'email\nnobody\n');
 		const run = await cli(['suppressions', 'import', file], { env: { HOME } });
-		expect(run.stderr).toContain('yet: read as an empty one\n');
+		expect(run.stderr).toContain(': read as an empty one\n');
 		expect([run.code, existsSync(join(HOME, '.local/share'))]).toEqual([9, false]);
 	});
 
@@ -112,10 +112,8 @@ describe('the default database', () => {
 		const { code, stdout, stderr } = await cli(['lists', 'list', '-o', 'json']);
 		expect([code, stdout]).toEqual([0, '[]\n']);
 		const { warning, hint } = JSON.parse(stderr);
-		expect(warning).toMatch(/^there is no database at .*mailctl\.db yet: read as an empty one$/);
-		expect(hint).toMatch(
-			/mailctl engine init makes it.*--base-url URL or mailctl login is for a deployment/s,
-		);
+		expect(warning).toMatch(/^there is no database at .*mailctl\.db: read as an empty one$/);
+		expect(hint).toBe('mailctl engine init makes it; mailctl login URL is for a deployment');
 	});
 
 	it('is not made by an erasure, which a script would take for done', async () => {
@@ -124,7 +122,32 @@ describe('the default database', () => {
 		const run = await cli(['subscribers', 'erase', address, '--confirm', address], { env: { HOME } });
 		expect([run.code, run.stdout, existsSync(join(HOME, '.local'))]).toEqual([2, '', false]);
 		expect(run.stderr).toMatch(/^error: there is no database at .*mailctl\.db\n/);
-		expect(run.stderr).toContain('hint: --base-url URL or mailctl login is for a deployment\n');
+		expect(run.stderr).toContain(
+			'hint: mailctl engine init makes it; mailctl login URL is for a deployment\n',
+		);
+	});
+
+	it.each([
+		'why ann@example.com',
+		'smoke',
+		'engine backup copy.db',
+		'engine check',
+	])('is wanted by mailctl %s, which says what makes it', async (line) => {
+		const HOME = await makeHome();
+		const path = join(HOME, '.local/share/mailctl/mailctl.db');
+		expect(await cli(line.split(' '), { env: { HOME } })).toEqual({
+			code: 2,
+			stdout: '',
+			stderr:
+				`error: there is no database at ${path}\n` +
+				'hint: mailctl engine init makes it; mailctl login URL is for a deployment\n',
+		});
+	});
+
+	it('has no secrets to count, which is said', async () => {
+		const { code, stdout, stderr } = await cli(['engine', 'secrets', 'status']);
+		expect([code, stdout]).toEqual([0, '']);
+		expect(stderr).toContain('warning: there is no database at ');
 	});
 
 	it('is not made by a guided import that is left', async () => {
@@ -148,7 +171,9 @@ describe('the default database', () => {
 		const run = await cli(['smoke'], { env: { HOME } });
 		expect([run.code, run.stdout, existsSync(join(HOME, '.local'))]).toEqual([2, '', false]);
 		expect(run.stderr).toMatch(/^error: there is no database at .*mailctl\.db\n/);
-		expect(run.stderr).toContain('hint: --base-url URL or mailctl login is for a deployment\n');
+		expect(run.stderr).toContain(
+			'hint: mailctl engine init makes it; mailctl login URL is for a deployment\n',
+		);
 	});
 
 	it.each([
@@ -159,7 +184,7 @@ describe('the default database', () => {
 		const HOME = await makeHome();
 		const words = [...line.split(' '), '--watch', '1s', '--deadline', '1s'];
 		const { stderr } = await cli(words, { env: { HOME } });
-		expect(stderr.split('yet: read as an empty one\n')).toHaveLength(2);
+		expect(stderr.split(': read as an empty one\n')).toHaveLength(2);
 		expect(existsSync(join(HOME, '.local/share'))).toBe(false);
 	});
 
@@ -167,7 +192,7 @@ describe('the default database', () => {
 		const env = { HOME: await makeHome() };
 		let made: Promise<unknown> | null = null;
 		const heard = (text: string) => {
-			if (text.includes('yet: read as an empty one')) made ??= cli(['engine', 'queue', 'pause'], { env });
+			if (text.includes(': read as an empty one')) made ??= cli(['engine', 'queue', 'pause'], { env });
 		};
 		const line = ['engine', 'queue', 'stats', '--watch', '1s', '--deadline', '6s'];
 		const { stdout } = await cli(line, { env, heard });

@@ -7,7 +7,6 @@ import type { ExitCode } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 import { groups } from '../smoke/model.js';
 import { reporterNames } from '../smoke/reporters/reporters.js';
-import { assertThere } from '../verbs/resolve.js';
 
 const smoke = command({
 	name: 'smoke',
@@ -57,7 +56,7 @@ const smoke = command({
 		if (cx.globals.fields !== undefined && (options.reporter ?? options.reportFile) !== undefined)
 			throw new UsageError('--fields does not go with --reporter and --report-file: their form is fixed');
 		// A database that is made for the checks would pass them all.
-		await assertThere(cx);
+		await cx.connection();
 		await assertAllowedToChange(cx, options);
 		const { smokeCommand } = await import('../smoke/command.js');
 		return smokeCommand(cx, options);

@@ -10,7 +10,6 @@ import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
 import type { Times } from '../render/times.js';
 import { assertAddress, byPart, searching } from '../verbs/address-faults.js';
-import { assertThere } from '../verbs/resolve.js';
 import { deletedText } from './messages/shown.js';
 import { answerOf } from './why/answer.js';
 import { type Held, readHeld, withFilledSubjects } from './why/held.js';
@@ -33,7 +32,7 @@ export const command = describe({
 	examples: ['mailctl why ann@example.com', 'mailctl why ann@example.com --all -o json'],
 	run: async (cx, { args, options }) => {
 		assertAddress(args.address, { hint: searching(args.address.trim()) });
-		await assertThere(cx);
+		await cx.connection();
 		const held = await readHeld(cx, args.address, options.all ? null : sinceOf(cx));
 		if (!held.isKnown) throw unknown(held, cx.times);
 		const seen = withFilledSubjects(held);

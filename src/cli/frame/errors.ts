@@ -63,7 +63,10 @@ export class NoSmtp extends Error {
 	}
 }
 
-/** A command for a database of this machine, called for a deployment. `path`: `engine backup`. `here`: the same on the default database, where that is there. */
+/**
+ * A command for a database of this machine, called for a deployment. `path`: `engine backup`. `here`: the same on the
+ * default database, or what makes that.
+ */
 export function onlyLocal(path: string, here: OwnCommand | null = null): UsageError {
 	return new UsageError(`${path} works on a database of this machine, and this goes to a deployment`, {
 		hint:

@@ -259,8 +259,7 @@ function fromNamedError(error: Error): Complaint | null {
 	const { message } = error;
 	const ofMachine = (code: keyof typeof machineCodes, said = message) =>
 		complaint(code, machineCodes[code], said);
-	if (error instanceof DatabaseMissing)
-		return { ...ofMachine('database_missing'), hint: mailctl('engine', 'init', '--db', error.path) };
+	if (error instanceof DatabaseMissing) return ofMachine('database_missing');
 	if (error instanceof UnsupportedDatabase) return ofMachine('unsupported_database');
 	if (error instanceof NoSmtp) return ofMachine('no_smtp');
 	if (error instanceof MissingExtension) return ofMachine('missing_extension');

@@ -3,12 +3,20 @@ import type { Wait } from '../../api/backoff.js';
 import { isMissingFile, isPostgres } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { readTokenOf } from '../config/token.js';
-import { mailctl } from './command-line.js';
+import { type Hint, mailctl } from './command-line.js';
 import type { Connect, ConnectDependencies, Connection, RemoteOptions, Target } from './connection.js';
 import type { Diagnostics } from './diagnostics.js';
 import type { RawGlobals } from './globals.js';
 import type { Io } from './io.js';
 import type { Sources } from './sources.js';
+
+/** The ways on from a default database that was not made. */
+export const noDatabaseHint: Hint = [
+	mailctl('engine', 'init'),
+	' makes it; ',
+	mailctl('login', 'URL'),
+	' is for a deployment',
+];
 
 export interface LinkParts {
 	connect: Connect | null;
@@ -103,11 +111,7 @@ export function linker(settings: Settings, parts: LinkParts) {
 	};
 	// Where a profile or a base URL was forgotten, an empty answer would look like that of the service.
 	const tellMissing = (path: string) =>
-		parts.diagnostics.warn(
-			`there is no database at ${path} yet: read as an empty one`,
-			[mailctl('engine', 'init'), ' makes it'],
-			['--base-url URL or ', mailctl('login'), ' is for a deployment, --db PATH for another database'],
-		);
+		parts.diagnostics.warn(`there is no database at ${path}: read as an empty one`, noDatabaseHint);
 	const told = (tell: (path: string) => Promise<void>) => async (connection: Connection) => {
 		if (connection.local?.isNew === true) await tell(connection.local.path);
 		return connection;

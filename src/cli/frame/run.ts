@@ -4,6 +4,7 @@ import { MissingExtension } from '../../api/capabilities.js';
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import { ApiError, mayHaveHappened, StoreError } from '../../api/errors.js';
 import { withoutPassword } from '../../api/quote.js';
+import { DatabaseMissing } from '../../store/errors.js';
 import { isMissingFile } from '../../store/url.js';
 import { type ConfigFile, findPaths, type Paths, readConfig } from '../config/config.js';
 import { protectProfile } from '../config/protection.js';
@@ -26,6 +27,7 @@ import { CliError, DeadlinePassed, OutputClosed, UsageError } from './errors.js'
 import { classify, type ExitCode, exits, hinted } from './exit.js';
 import { isMachine, type RawGlobals } from './globals.js';
 import { type CommandInput, type Missing, readInput } from './input.js';
+import { noDatabaseHint } from './link.js';
 
 /**
  * The command’s own code, 0 without one, or 8 under `--exit-empty` when all its lists were empty. Rejects with the
@@ -70,6 +72,7 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 			? error
 			: hinted(error, [
 					...refusedToken(error, parsed, cx),
+					...missingDatabase(error, cx),
 					...(await wrongBase(error, parsed, cx)),
 					...takeHints(),
 				]);
@@ -90,6 +93,12 @@ function asker(cx: CommandContext) {
 function refusedToken(error: unknown, { globals }: Run, { settings, io }: CommandContext): Hint[] {
 	const { code, hint } = classify(error);
 	return code === 'not_authenticated' && hint === null ? [refusedTokenHint(settings, globals, io.env)] : [];
+}
+
+/** The way to a database: the default one may be missing because a deployment was meant. */
+function missingDatabase(error: unknown, { paths }: CommandContext): Hint[] {
+	if (!(error instanceof DatabaseMissing)) return [];
+	return [error.path === paths.database ? noDatabaseHint : mailctl('engine', 'init', '--db', error.path)];
 }
 
 /** The hint where the base URL seems to be that of something else; a command that administers profiles has its own. */
@@ -130,9 +139,9 @@ function targetOf({ command, globals }: Run, settings: Settings, paths: Paths): 
 	return command.profiles === true ? unnamed : namedTarget(globals, settings, paths);
 }
 
-/** The same on the default database; null where that is missing. */
+/** The same on the default database, or what makes that where it is missing. */
 function onThisMachine(parsed: Run, { database }: Paths): OwnCommand | null {
-	if (isMissingFile(database)) return null;
+	if (isMissingFile(database)) return mailctl('-p', 'local', 'engine', 'init');
 	const { command, words, options } = parsed;
 	const args = command.args.map(({ name, many }, at) => [name, many === true ? words.slice(at) : words[at]]);
 	const same = sameCommand(parsed, { args: Object.fromEntries(args), options });

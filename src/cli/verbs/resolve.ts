@@ -4,11 +4,9 @@ import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
 import { ApiError } from '../../api/errors.js';
 import type { Field, List, Sender, Template } from '../../api/records.js';
-import { DatabaseMissing } from '../../store/errors.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
-import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
-import { exits, hinted } from '../frame/exit.js';
+import { exits } from '../frame/exit.js';
 import { didYouMean } from '../frame/help.js';
 import { walk } from './listing.js';
 
@@ -21,16 +19,6 @@ export const byOption = {
 	choices: ['id', 'name'],
 	summary: 'what <list> is, when unclear',
 } as const;
-
-/** For commands with `createsDatabase: false` that work on deployments too: which of them may have been meant is told. */
-export async function assertThere(cx: CommandContext): Promise<void> {
-	try {
-		await cx.connection();
-	} catch (error) {
-		if (!(error instanceof DatabaseMissing)) throw error;
-		throw hinted(error, [['--base-url URL or ', mailctl('login'), ' is for a deployment']]);
-	}
-}
 
 /** Exit 3 with did-you-mean for an unknown one; exit 2 listing the ids when several bear the name. */
 export async function resolveList(

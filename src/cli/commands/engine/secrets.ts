@@ -1,5 +1,6 @@
 /** `mailctl engine secrets`: whether those of the database are wrapped by a key that is not in it. */
 
+import { isMissingFile } from '../../../store/url.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { SecretCount } from '../../frame/connection.js';
@@ -28,8 +29,10 @@ const status = command({
 	examples: ['mailctl engine secrets status'],
 	run: async (cx) => {
 		const target = cx.settings.target.target();
-		// Throws that there is no database.
+		// Throws for a deployment.
 		if (target.kind !== 'local') return void (await cx.local());
+		// Tells that the default database is not there.
+		if (target.create && isMissingFile(target.url)) await cx.local();
 		const { countSecrets } = await import('../../connect/secrets.js');
 		await cx.out.rows(await countSecrets(target, cx.clock), columns, { all: true });
 	},

@@ -7,7 +7,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/plurals.js';
 import { assertAddress } from '../../verbs/address-faults.js';
-import { assertThere, missing, orNull } from '../../verbs/resolve.js';
+import { missing, orNull } from '../../verbs/resolve.js';
 import { findInAllLists } from './walk.js';
 
 export const subscriberErase = command({
@@ -31,7 +31,7 @@ export const subscriberErase = command({
 	run: async (cx, { args, options }) => {
 		const { address: email } = assertAddress(args.email);
 		// Of a new database every address would be erased, where a script has lost that of its people.
-		await assertThere(cx);
+		await cx.connection();
 		const erasures = await need(await cx.api(), 'erasures');
 		return options.lift ? lift(cx, erasures, email) : erase(cx, erasures, email);
 	},

@@ -199,7 +199,7 @@ describe('mailctl engine tokens', () => {
 			code: 2,
 			stderr:
 				`error: ${path.join(' ')} works on a database of this machine, and this goes to a deployment\n` +
-				'hint: give --db PATH, or --profile local for the default database of this machine\n',
+				'hint: for the default database of this machine: mailctl -p local engine init; for another one give --db PATH\n',
 		});
 	});
 
