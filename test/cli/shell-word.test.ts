@@ -36,6 +36,10 @@ describe.skipIf(!isInstalled('bash'))('a word of a command', () => {
 		);
 	});
 
+	it('shows line breaks and tabs as people know them', () => {
+		expect(shellWord("a\nb\tc\r'\\n")).toBe("$'a\\nb\\tc\\r\\'\\\\n'");
+	});
+
 	it('shows no control and nothing that turns the line around', () => {
 		expect(shellWord('a\x1b[31m\u202eb')).toBe("$'a\\x1b[31m\\U0000202eb'");
 	});

@@ -355,7 +355,7 @@ describe.skipIf(!canRun)('a text where no cursor moves', () => {
 		);
 		expect(end).toBe('130');
 		expect(shown).toContain('\nHello\nAnn\na dot at once keeps it\n');
-		expect(shown).toContain(String.raw`--text $'Hello\x0aAnn\x0a'`);
+		expect(shown).toContain(String.raw`--text $'Hello\nAnn\n'`);
 	});
 });
 
