@@ -83,7 +83,7 @@ export async function runReport(
 	assertRange(options);
 	const test = options.failIf === undefined ? null : parseTest(options.failIf);
 	const saving = savingOf(options);
-	assertDrawn(cx, options);
+	await assertDrawn(cx, options);
 	return watched(cx, options.watch, (cx) => lookAt(cx, options, { test, saving, show }));
 }
 
@@ -94,12 +94,19 @@ function assertRange({ from, to, last }: Pick<ReportRun, 'from' | 'to' | 'last'>
 		throw new UsageError(`--from ${from} is after --to ${to}`);
 }
 
-/** Throws `UsageError` for a chart that is asked for beside a format without one. */
-function assertDrawn({ askedFormat }: CommandContext, { chart = 'none', save }: ReportRun): void {
-	if (chart === 'none' || save !== undefined || askedFormat === null || isTable(askedFormat)) return;
-	throw new UsageError(`--chart ${chart}: ${askedFormat.toUpperCase()} holds no chart`, {
-		hint: 'leave --chart out, or --save FILE.svg draws it',
-	});
+/**
+ * Throws `UsageError` for a chart that is asked for beside a format without one; a format of the environment or a profile is
+ * older than the question, and leaves the chart out with a warning.
+ */
+async function assertDrawn(cx: CommandContext, { chart = 'none', save }: ReportRun): Promise<void> {
+	const { askedFormat, out, settings } = cx;
+	const { level, name } = settings.output.origin;
+	if (chart === 'none' || save !== undefined || level === 'default' || isTable(out.format)) return;
+	const says = `--chart ${chart}: ${out.format.toUpperCase()} holds no chart`;
+	if (askedFormat !== null)
+		throw new UsageError(says, { hint: 'leave --chart out, or --save FILE.svg draws it' });
+	const from = level === 'profile' ? `of the profile ${name}` : `of ${name}`;
+	await cx.warn(`${says}; the format is that ${from}`, '-o table shows it, or --save FILE.svg draws it');
 }
 
 /** For `report` and `campaigns report`: prints a report, in a form of its own. */

@@ -161,7 +161,14 @@ describe('a saved report', () => {
 			stderr: expect.stringContaining('error: --chart bars: TSV holds no chart\n'),
 		});
 		const env = { MAILCTL_OUTPUT: 'json' };
-		expect((await project.run(['report', '--chart', 'line', ...now], { env })).code).toBe(0);
+		const older = await project.run(['report', '--chart', 'line', ...now], { env });
+		expect(older.code).toBe(0);
+		expect(JSON.parse(older.stderr)).toEqual({
+			warning: '--chart line: JSON holds no chart; the format is that of MAILCTL_OUTPUT',
+			hint: '-o table shows it, or --save FILE.svg draws it',
+		});
+		const quiet = await project.run(['report', '--chart', 'none', ...now], { env });
+		expect(quiet).toMatchObject({ code: 0, stderr: '' });
 	});
 
 	it('of days without a message is a page too, with the lists', async () => {
