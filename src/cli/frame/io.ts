@@ -1,12 +1,15 @@
 /** The process's streams as values, so that a command can be run by a test as well as by a shell. */
 import type { Readable, Writable } from 'node:stream';
-import { OutputClosed } from './errors.js';
+import { CliError, OutputClosed } from './errors.js';
 
 export interface OutStream {
 	readonly isTTY: boolean;
 	/** Cells a line holds; 80 when unknown. */
 	readonly columns: number;
-	/** Resolves when the stream took it (back-pressure). Throws `OutputClosed` on stdout when the reader is gone. */
+	/**
+	 * Resolves when the stream took it (back-pressure). On stdout it throws `OutputClosed` when the reader is gone, and exit 74
+	 * for any other failure.
+	 */
 	write(text: string | Uint8Array): Promise<void>;
 	readonly raw: Writable;
 }
@@ -89,13 +92,24 @@ function outStream(
 				turnedAt = performance.now();
 			}
 			if (lost === null || need === 'optional') return;
-			throw isClosedPipe(lost) ? new OutputClosed() : lost;
+			throw isClosedPipe(lost) ? new OutputClosed() : await unwritten(lost);
 		},
 	};
 }
 
 function written(raw: Writable, text: string | Uint8Array): Promise<Error | null> {
 	return new Promise((resolve) => raw.write(text, (error) => resolve(error ?? null)));
+}
+
+/** In a file or a device. */
+async function unwritten(cause: Error): Promise<CliError> {
+	const { systemReason } = await import('../../api/errors.js');
+	const { refusalOf } = await import('../../tables/output-file.js');
+	const { code, why } = refusalOf(cause, '') ?? { code: 'disk', why: systemReason(cause) };
+	return new CliError('disk', 74, `standard output cannot be written: ${why}`, {
+		...(code === 'disk_full' && { hint: 'free some space, or write it to another disk' }),
+		cause,
+	});
 }
 
 function isClosedPipe(error: Error): boolean {
