@@ -82,8 +82,8 @@ export interface ApiErrorOptions {
 	cause?: unknown;
 }
 
-/** A sign that something else than the service answers there: a port that may speak TLS, a web page. */
-export type Misdirection = 'tls' | 'page';
+/** A sign that something else than the service answers there: a port that may speak TLS, or no HTTP at all, or a web page. */
+export type Misdirection = 'tls' | 'protocol' | 'page';
 
 /** The scopes that a call takes, all of one of these sets (`admin` is always enough), and those that its token has. */
 export interface Scopes {

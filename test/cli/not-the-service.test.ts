@@ -57,6 +57,56 @@ describe('http:// to a port that speaks TLS', () => {
 	});
 });
 
+describe('a server that speaks another protocol', () => {
+	const greeting = '220 mail.example.com ESMTP\r\n';
+	let url: string;
+	beforeAll(async () => {
+		const server = createTcpServer((socket) => {
+			socket.on('error', () => {});
+			socket.write(greeting);
+			socket.on('data', () => socket.write('500 5.5.1 Error: command not recognized\r\n'));
+		});
+		url = `http://127.0.0.1:${await portOf(server)}`;
+	});
+
+	it.each(['lists list', 'report', 'login --no-input'])('is told as such by mailctl %s', async (words) => {
+		const { code, stderr } = await run(words, url);
+		expect(code).toBe(7);
+		expect(stderr).toContain(`error: what answers at ${url} does not speak HTTP\n`);
+		expect(stderr).toContain(`hint: is ${url} the right base URL? mailctl `);
+	});
+
+	it('is told before a message leaves', async () => {
+		expect(await run(send, url)).toMatchObject({
+			code: 7,
+			stderr: `error: What this service is cannot be learnt: what answers at ${url} does not speak HTTP\nhint: is ${url} the right base URL? mailctl doctor looks at it\n`,
+		});
+	});
+
+	it('ends mailctl smoke at its first check', async () => {
+		const { code, stdout, stderr } = await run('smoke -o json', url);
+		const [first, ...rest] = JSON.parse(stdout).checks as { outcome: string; detail: string }[];
+		expect(code).toBe(11);
+		expect(first).toMatchObject({
+			outcome: 'fail',
+			detail: `this is not the service: what answers at ${url} does not speak HTTP`,
+		});
+		expect(new Set(rest.map(({ outcome }) => outcome))).toEqual(new Set(['skip']));
+		expect(stderr).toContain(`is ${url} the right base URL? mailctl doctor looks at it`);
+	});
+
+	it('is not suspected behind an answer in HTTP', async () => {
+		const broken = createTcpServer((socket) => {
+			socket.on('error', () => {});
+			socket.on('data', () => socket.end('HTTP/1.1 200 OK\r\nno header\r\n\r\n'));
+		});
+		const at = `http://127.0.0.1:${await portOf(broken)}`;
+		const { code, stderr } = await run('lists list', at);
+		expect(code).toBe(7);
+		expect(stderr).toMatch(/^error: what \S+ answered is not HTTP \(Invalid header token\)\n$/);
+	});
+});
+
 describe('a web page in place of the service', () => {
 	const page = '<!DOCTYPE html>\n<html><head><title>Welcome</title></head><body>Hello</body></html>';
 	const answer: RequestListener = (_, response) =>

@@ -24,6 +24,7 @@ export async function wrongBaseHints(error: unknown, baseUrl: string, ways: Ways
 		const secure = baseUrl.replace(/^http:/i, 'https:');
 		return [[`the port may speak TLS: is it ${secure}? `, looks]];
 	}
+	if (cause.misdirected === 'protocol') return [[`is ${baseUrl} the right base URL? `, looks]];
 	if (isUnknownAuthority(cause)) return ['--ca-cert FILE names an authority of your own'];
 	const { http } = cause;
 	if (http === null) return [];

@@ -1,5 +1,5 @@
 /** Failures on the way to an answer, by what may be done about them. */
-import { ApiError, tlsReason, whyUnreachable } from '../../api/errors.js';
+import { ApiError, type Misdirection, tlsReason, whyUnreachable } from '../../api/errors.js';
 
 /**
  * `unsendable`: the request cannot be expressed in HTTP; `unreachable`: no connection, nothing was written;
@@ -20,25 +20,29 @@ export class TransportFailure extends Error {
 	override readonly name = 'TransportFailure';
 	readonly kind: FailureKind;
 	readonly written: boolean;
-	/** It may be the answer of a port that speaks TLS. */
-	readonly mayBeTls: boolean;
+	/** Null: no sign that something else than the service answers there. */
+	readonly misdirected: Misdirection | null;
 
 	constructor(
 		kind: FailureKind,
 		message: string,
-		{ written, mayBeTls = false, cause }: { written: boolean; mayBeTls?: boolean; cause?: unknown },
+		{
+			written,
+			misdirected = null,
+			cause,
+		}: { written: boolean; misdirected?: Misdirection | null; cause?: unknown },
 	) {
 		super(message, { cause });
 		this.kind = kind;
 		this.written = written;
-		this.mayBeTls = mayBeTls;
+		this.misdirected = misdirected;
 	}
 }
 
 /** The error for callers of the Api: `bad_answer` when there was any answer, else `network`. */
 export function toApiError(failure: TransportFailure): ApiError {
-	const { kind, message, written, mayBeTls, cause } = failure;
-	const options = { cause, unanswered: written, ...(mayBeTls && { misdirected: 'tls' as const }) };
+	const { kind, message, written, misdirected, cause } = failure;
+	const options = { cause, unanswered: written, ...(misdirected !== null && { misdirected }) };
 	return new ApiError(
 		kind === 'garbled' || kind === 'too_large' ? 'bad_answer' : 'network',
 		message,
@@ -58,9 +62,9 @@ export interface Way {
 export function toFailure(error: Error, way: Way, written: boolean): TransportFailure {
 	const { origin, through } = way;
 	const code = codeOf(error);
-	const mayBeTls = written && isFirstFromHttp(way) && endsAsTlsDoes(error);
+	const misdirected = written && way.isUnheard && through === '' ? misdirectionOf(error, origin) : null;
 	const tell = (kind: FailureKind, text: string) =>
-		new TransportFailure(kind, text, { written, mayBeTls, cause: error });
+		new TransportFailure(kind, text, { written, misdirected, cause: error });
 	const said = saidByProxy(error);
 	// The proxy did not pass the request on.
 	if (said === 'authenticate')
@@ -83,7 +87,12 @@ export function toFailure(error: Error, way: Way, written: boolean): TransportFa
 	if (code.startsWith('UND_ERR_PRX') || said === 'refused')
 		return tell('untrusted', `no connection to ${origin}${through}: ${error.message}`);
 	if (/^HPE_|^HTTPParserError$|^UND_ERR_HEADERS_OVERFLOW$/.test(code))
-		return tell('garbled', `what ${origin} answered is not HTTP (${code})`);
+		return tell(
+			'garbled',
+			misdirected === null
+				? `what ${origin} answered is not HTTP (${parserReason(error) ?? code})`
+				: `what answers at ${origin} does not speak HTTP`,
+		);
 	if (written) return tell('cut', `${origin} cut the connection before its answer was whole (${code})`);
 	const why = whyUnreachable(code);
 	return tell(
@@ -111,9 +120,15 @@ export function isPermanent({ kind, written, cause }: TransportFailure): boolean
 	return cause instanceof Error && ['ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT'].includes(codeOf(cause));
 }
 
-/** The first request of all to an `http:` origin, with no proxy in between. */
-function isFirstFromHttp({ origin, through, isUnheard }: Way): boolean {
-	return isUnheard && through === '' && origin.startsWith('http://');
+/** By the answer to the first request of all, with no proxy in between. */
+function misdirectionOf(error: Error, origin: string): Misdirection | null {
+	if (origin.startsWith('http://') && endsAsTlsDoes(error)) return 'tls';
+	return parserReason(error)?.startsWith('Expected HTTP/') === true ? 'protocol' : null;
+}
+
+/** What undici's parser found: undici 7.30 tells it by this text alone. */
+function parserReason({ message }: Error): string | null {
+	return /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(message)?.[1] ?? null;
 }
 
 /**

@@ -59,7 +59,7 @@ function decides(status: number): boolean {
 }
 
 /** Nothing was requested but this, so nothing can have happened. */
-function undecided({ code, message, http, retryAfterMs, cause }: ApiError): ApiError {
+function undecided({ code, message, http, retryAfterMs, misdirected, cause }: ApiError): ApiError {
 	return new ApiError(
 		code === 'invalid' ? 'network' : code,
 		`What this service is cannot be learnt: ${message}`,
@@ -67,6 +67,7 @@ function undecided({ code, message, http, retryAfterMs, cause }: ApiError): ApiE
 			cause,
 			...(http !== null && { http }),
 			...(retryAfterMs !== null && { retryAfterMs }),
+			...(misdirected !== null && { misdirected }),
 		},
 	);
 }

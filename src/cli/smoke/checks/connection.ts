@@ -124,6 +124,8 @@ async function reach(probe: Probe): Promise<Answer> {
 		return await probe.call({ method: 'GET', path: paths.lists, retries: 1 });
 	} catch (error) {
 		if (error instanceof ApiError && error.code === 'network') throw new Halted('unreachable', error.message);
+		if (error instanceof ApiError && error.misdirected === 'protocol')
+			throw new Halted('elsewhere', `this is not the service: ${error.message}`);
 		throw error;
 	}
 }
