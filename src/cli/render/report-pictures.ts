@@ -7,18 +7,18 @@ import { escapeHtml } from '../../api/html.js';
 import type { ListGrowth, ReportDetails } from '../../api/reports.js';
 import { noOpens } from './chart.js';
 import { clean } from './clean.js';
-import { counted } from './plurals.js';
+import { counted, numberText } from './plurals.js';
 import type { SavedReport } from './saved-report.js';
 
 use([BarChart, HeatmapChart, LineChart, GridComponent, LegendComponent, VisualMapComponent, SVGRenderer]);
 
 const light = {
 	...{ ink: '#1b1f24', soft: '#57606a', line: '#d0d7de', paper: '#fff' },
-	...{ sent: '#0550ae', opened: '#b35900', clicked: '#116329' },
+	...{ sent: '#0550ae', sentBars: '#8fb0db', opened: '#b35900', clicked: '#116329' },
 };
 const dark: typeof light = {
 	...{ ink: '#e6edf3', soft: '#9da7b1', line: '#3d444d', paper: '#0d1117' },
-	...{ sent: '#6cb6ff', opened: '#f0a35e', clicked: '#6bc46d' },
+	...{ sent: '#6cb6ff', sentBars: '#3a638c', opened: '#f0a35e', clicked: '#6bc46d' },
 };
 const onPaper = { ...light, ink: '#000', soft: '#444', line: '#bbb' };
 
@@ -73,13 +73,22 @@ export function pictureOf(saved: SavedReport): string {
 /** Of the title and the line below it. */
 const headHeight = 44;
 
-/** `2026-11-01 to 2026-11-07 (Europe/Oslo)`; of a heat map the scale too. */
+/** `2026-11-01 to 2026-11-07 (Europe/Oslo)`, with the sums of what is drawn, or the scale of a heat map. */
 function scopeOf({ chart, days, detailed }: SavedReport): string {
 	const [first, last] = [days[0]?.date, days.at(-1)?.date];
 	const range = first === undefined ? '' : first === last ? first : `${first} to ${last}`;
 	const zone = detailed === null ? '' : ` (${detailed.details.time_zone})`;
-	const top = chart === 'heat' ? mostOf(detailed?.details.week ?? []) : 0;
+	if (chart !== 'heat') return `${range}${zone}: ${sumsOf(days)}`;
+	const top = mostOf(detailed?.details.week ?? []);
 	return `${range}${zone}${top === 0 ? '' : `; darkest: ${counted(top, 'open')} in one hour of the week`}`;
+}
+
+/** `2,398 sent, 653 opened, 124 clicked`. */
+function sumsOf(days: SavedReport['days']): string {
+	const told = (['sent', 'opened', 'clicked'] as const).filter((name) => days.some((day) => name in day));
+	return told
+		.map((name) => `${numberText(days.reduce((sum, day) => sum + (day[name] ?? 0), 0))} ${name}`)
+		.join(', ');
 }
 
 /** Programs that make a PNG or a PDF of it know attributes, and neither custom properties nor media. */
@@ -103,7 +112,12 @@ function daysPicture({ days }: SavedReport, sent: Course['type']): string {
 	const hasClicks = days.some(({ clicked }) => clicked !== undefined);
 	const clicks: Course = { name: 'clicked', type: 'line', values: days.map(({ clicked = 0 }) => clicked) };
 	return courses(labels, [
-		{ name: 'sent', type: sent, values: days.map(({ sent }) => sent) },
+		{
+			name: 'sent',
+			colour: sent === 'bar' ? 'sentBars' : 'sent',
+			type: sent,
+			values: days.map(({ sent }) => sent),
+		},
 		{ name: 'opened', type: 'line', values: days.map(({ opened }) => opened) },
 		...(hasClicks ? [clicks] : []),
 	]);
@@ -197,7 +211,7 @@ function courses(labels: readonly string[], series: readonly Course[], height = 
 			data: [...values],
 			barMaxWidth: 36,
 			showSymbol: labels.length < 2,
-			itemStyle: { color: `var(--${colour})`, opacity: name === 'sent' && type === 'bar' ? 0.45 : 1 },
+			itemStyle: { color: `var(--${colour})` },
 			lineStyle: { color: `var(--${colour})`, width: 2 },
 			emphasis: { disabled: true },
 		})),

@@ -80,7 +80,7 @@ describe('a saved report', () => {
 		);
 		expect(new Set([bars, line, heat]).size).toBe(3);
 		expect(heat).toMatch(/: opens by weekday and hour<.*>Mon<.*>Sun</s);
-		expect(bars).toContain('>2026-11-07 (UTC)<');
+		expect(bars).toMatch(/>2026-11-07 \(UTC\): \d+ sent, 1 opened, \d+ clicked</);
 		expect(heat).toContain('>2026-11-07 (UTC); darkest: 1 open in one hour of the week<');
 	});
 
