@@ -19,7 +19,7 @@ import { readMarkdown } from '../../verbs/markdown.js';
 import { isRecordId, orNull, wordOfList } from '../../verbs/resolve.js';
 import { assertCanDeliver } from './deliver.js';
 import { type SendOptions, sendOptions, settled } from './options.js';
-import { askBody, askSender, askSubject, type BodySource, sayVariables } from './questions.js';
+import { askBody, askPath, askSender, askSubject, type BodySource, sayVariables } from './questions.js';
 import { hasBody } from './request.js';
 import { decide, type Guided } from './review.js';
 import { fixedTime } from './timing.js';
@@ -120,17 +120,16 @@ async function withAudience(cx: CommandContext, options: SendOptions): Promise<S
 	const isWithoutReaders =
 		count === results.length && results.every((list) => list.active_subscribers_count === 0);
 	const some = { name: 'the subscribers of a list', ...(isWithoutReaders && { disabled: '(0 active)' }) };
-	const kind =
-		count === 0
-			? 'addresses'
-			: await cx.choose(
-					'To whom?',
-					[
-						{ ...(only === null ? some : theList(only)), value: 'list' },
-						{ name: 'some addresses', value: 'addresses' },
-					],
-					isWithoutReaders ? 'addresses' : 'list',
-				);
+	const kind = await cx.choose(
+		'To whom?',
+		[
+			...(count === 0 ? [] : [{ ...(only === null ? some : theList(only)), value: 'list' }]),
+			{ name: 'some addresses', value: 'addresses' },
+			{ name: 'the rows of a table (CSV)', value: 'csv' },
+		],
+		isWithoutReaders ? 'addresses' : 'list',
+	);
+	if (kind === 'csv') return { ...options, csv: await askPath(cx, 'Table:') };
 	if (kind === 'list') {
 		const search = async () => cx.search('Which list:', await choicesOf(cx, 'list', { active: true }));
 		return { ...options, list: [await namedList(cx, only === null ? await search() : only)] };

@@ -95,6 +95,10 @@ export async function askBody(
 		const check = async (text: string) => (text.trim() === '' ? 'a text is needed' : null);
 		return { text: await cx.askText('Text:', { check, ...(initial !== undefined && { initial }) }) };
 	}
-	const path = (await cx.ask('File:', { check: await checkOf('file') })).trim();
-	return { [source]: cx.sources.file(path, flagOf(source)) };
+	return { [source]: cx.sources.file(await askPath(cx, 'File:'), flagOf(source)) };
+}
+
+/** Of a file that is there. */
+export async function askPath(cx: CommandContext, question: string): Promise<string> {
+	return (await cx.ask(question, { check: await checkOf('file') })).trim();
 }

@@ -277,7 +277,7 @@ async function preview(
 	for (const line of found.findings.lines(found.of)) await cx.warn(skipInvalid ? `left out: ${line}` : line);
 	// A name that is no variable's is to be mended.
 	const name = found.findings.variables.find((one) => !look?.prepared.named?.includes(one));
-	if (name !== undefined && !skipInvalid) await cx.hint(`a default is for those without: #${name}|friend#`);
+	if (name !== undefined && !skipInvalid) await cx.hint(`a default is for those without: #${name}|TEXT#`);
 }
 
 /** As text. A service of others makes its messages by itself. */

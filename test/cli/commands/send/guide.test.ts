@@ -549,6 +549,30 @@ describe('send with something given', () => {
 		expect(shown).toContain('- the list Readers (0 active)\n');
 	});
 
+	it('sends to the rows of a table that is asked for, and its command has the file', async () => {
+		const sink = await startSmtpSink();
+		const { guided, file, text } = await withList(sink);
+		const table = await file('people.csv', 'email,name\nbob@example.com,Bob\neve@example.com,Eve\n');
+		const { code, shown } = await guided(
+			[],
+			[
+				['❯ the list Readers', `${down}${down}`, 'all'],
+				['❯ the rows of a table', ''],
+				['Table:', `${table}x`],
+				['no such file', '\x15' + table],
+				...ofContent(text),
+				['❯ send it to 2 recipients', ''],
+				['(y/N)', 'y'],
+			],
+		);
+		await sink.close();
+		expect([code, sink.received.map(({ to }) => to[0]).sort()]).toEqual([
+			0,
+			['bob@example.com', 'eve@example.com'],
+		]);
+		expect(shown.replaceAll(/\s/g, '')).toContain(`--csv${table}`);
+	});
+
 	it('offers no lists where none has active subscribers', async () => {
 		const sink = await startSmtpSink();
 		const { guided, json } = await withList(sink);
@@ -779,7 +803,7 @@ describe('send with something given', () => {
 		]);
 		expect([code, sink.received.map(({ to }) => to)]).toEqual([9, [['bob@example.com']]]);
 		expect(shown).toContain('warning: ann@example.com: no value for #city#.\n');
-		expect(shown).toContain('hint: a default is for those without: #city|friend#\n');
+		expect(shown).toContain('hint: a default is for those without: #city|TEXT#\n');
 		expect(shown).toContain('warning: left out: ann@example.com: no value for #city#.\n');
 		expect(shown).toMatch(/first of them:\n\s+bob@example\.com\n(?!\s+ann)/);
 		expect(shown).toContain('--skip-invalid --yes --expect-count 1');
@@ -854,7 +878,7 @@ describe('send with something given', () => {
 		expect(stripVTControlCharacters(result.stderr)).toMatch(
 			/asked for it: mailctl --db \S+ engine init\n.*first try: mailctl sink\n/,
 		);
-		const look = await typing([['Addresses:', '\x03', 'all']], (options) =>
+		const look = await typing([['❯ some addresses', '\x03', 'all']], (options) =>
 			run(['send', '--preview', 'text'], options),
 		);
 		expect(look.code).toBe(130);
