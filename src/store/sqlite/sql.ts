@@ -38,9 +38,9 @@ const dialect: Dialect = {
 		// A third of the time of strftime().
 		time: (column) => {
 			const seconds = `replace(datetime(${column} / 1000000, 'unixepoch'), ' ', 'T')`;
-			return `coalesce('"' || ${seconds} || '.' || substr('000000' || ${column}, -6) || '"', 'null')`;
+			return `iif(${column} IS NULL, 'null', format('"%s.%06d"', ${seconds}, ${column} % 1000000))`;
 		},
-		json: (column) => `json(${column})`,
+		json: (column) => `iif(${column} = '{}', '{}', json(${column}))`,
 	},
 	oneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
 	table: (columns, alias) => {

@@ -53,6 +53,11 @@ export interface WriterOptions {
 export interface Pace {
 	/** How long a group may go on taking operations. */
 	maxGroupMs: number;
+	/**
+	 * How many times the cost of a group, its commit above all, its operations may take. What waits then comes into the next
+	 * one, and whoever asked has the answers meanwhile. Infinity when absent.
+	 */
+	maxGroupCosts?: number;
 	/** After a group that took longer than a request may wait, how long this process does not ask for the lock. */
 	pauseMs: number;
 }
@@ -89,6 +94,10 @@ export function createWriter(options: WriterOptions): Writer {
 	let isClosed = false;
 	let isFlushing = false;
 	let heldMs = 0;
+	/** Of the operations of the last group, in milliseconds. */
+	let workedMs = 0;
+	/** What a group costs beside its operations, in milliseconds: of the last ones, the latest most. */
+	let costMs = Number.POSITIVE_INFINITY;
 	let idle: (() => void)[] = [];
 
 	const schedule = (delayMs: number) => {
@@ -112,6 +121,7 @@ export function createWriter(options: WriterOptions): Writer {
 	};
 
 	const tryGroup = (deadline: number, delayMs: number) => {
+		const asked = performance.now();
 		try {
 			room.prepare();
 			begin.run();
@@ -131,7 +141,10 @@ export function createWriter(options: WriterOptions): Writer {
 		const pace = options.pace();
 		const began = performance.now();
 		commitGroup(pace);
-		heldMs = performance.now() - began;
+		const ended = performance.now();
+		heldMs = ended - began;
+		const cost = ended - asked - workedMs;
+		costMs = Number.isFinite(costMs) ? costMs + (cost - costMs) / 8 : cost;
 		// SQLite's lock is no queue: a process that releases it and asks again at once starves all others.
 		if (pace.pauseMs === 0 || heldMs <= longGroupMs) return done();
 		options.afterLongGroup();
@@ -143,7 +156,9 @@ export function createWriter(options: WriterOptions): Writer {
 		const failed: (() => void)[] = [];
 		try {
 			options.beforeGroup();
+			const began = performance.now();
 			runGroup(succeeded, failed, pace);
+			workedMs = performance.now() - began;
 			room.assertFits();
 			commit.run();
 		} catch (error) {
@@ -164,7 +179,8 @@ export function createWriter(options: WriterOptions): Writer {
 	 * rejected with them.
 	 */
 	const runGroup = (succeeded: Pending[], failed: (() => void)[], pace: Pace) => {
-		const end = performance.now() + pace.maxGroupMs;
+		const { maxGroupMs, maxGroupCosts = Number.POSITIVE_INFINITY } = pace;
+		const end = performance.now() + Math.min(maxGroupMs, maxGroupCosts * costMs);
 		for (const again of setup) again();
 		for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
 			const operation = next;

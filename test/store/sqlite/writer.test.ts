@@ -8,12 +8,14 @@ describe('the writer', () => {
 	let writer: Writer;
 	let groups: number;
 	let maxGroupMs: number;
+	let maxGroupCosts: number;
 	let beforeGroup: () => void;
 	beforeEach(() => {
 		db = new Database(':memory:');
 		db.exec('CREATE TABLE t (x UNIQUE)');
 		groups = 0;
 		maxGroupMs = 1_000;
+		maxGroupCosts = Number.POSITIVE_INFINITY;
 		beforeGroup = () => {
 			groups += 1;
 		};
@@ -21,7 +23,7 @@ describe('the writer', () => {
 			db,
 			path: 'test.db',
 			lockTimeoutMs: 100,
-			pace: () => ({ maxGroupMs, pauseMs: 0 }),
+			pace: () => ({ maxGroupMs, maxGroupCosts, pauseMs: 0 }),
 			beforeGroup: () => beforeGroup(),
 			afterLongGroup: () => undefined,
 			random: () => 0.5,
@@ -107,6 +109,23 @@ describe('the writer', () => {
 		maxGroupMs = 0;
 		await Promise.all([insert(1), insert(2), insert(3)]);
 		expect(groups).toBe(3);
+	});
+
+	it('ends a group that takes longer than its commit is worth, and answers before the next', async () => {
+		maxGroupCosts = 4;
+		await insert(0);
+		const order: string[] = [];
+		const operation = async (number: number) => {
+			await writer.write(() => {
+				order.push(`run ${number}`);
+				const until = performance.now() + 20;
+				while (performance.now() < until);
+			});
+			order.push(`answered ${number}`);
+		};
+		await Promise.all(Array.from({ length: 20 }, (_, number) => operation(number)));
+		expect(order.indexOf('answered 0')).toBeLessThan(order.indexOf('run 19'));
+		expect(groups).toBeGreaterThan(2);
 	});
 
 	it('lets an operation that may wait join one that may not', async () => {
