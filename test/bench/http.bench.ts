@@ -8,10 +8,10 @@ import { openStore } from '../../src/store/open.js';
 import { send } from '../contract/store/fixture.js';
 import { type Bench, type BenchRow, median } from './bench.js';
 import { singleCommits, syncMs } from './disk.js';
-import { bareServer, newPlace, type Place, peopleFile, type Running, serve } from './server.js';
+import { bareServer, leastServer, newPlace, type Place, peopleFile, type Running, serve } from './server.js';
 import { hasWrk, requestsPerSecond } from './wrk.js';
 
-const rounds = 7;
+const rounds = Number(process.env['ROUNDS'] ?? 7);
 const seconds = 2;
 const nothing = '(q, r) => { r.writeHead(200, { "Content-Length": 0 }); r.end(); }';
 const gif = `(q, r) => {
@@ -21,7 +21,7 @@ const gif = `(q, r) => {
 }`;
 
 export const bench: Bench = {
-	subject: `requests a second, median of ${rounds} × ${seconds} s in turn`,
+	subject: `requests a second, median of ${rounds} × ${seconds} s in turn; ROUNDS`,
 	run: async () => {
 		if (!hasWrk) return [missing('page of 100 subscribers'), missing('POST subscriber'), missing('pixel')];
 		const place = newPlace();
@@ -30,7 +30,11 @@ export const bench: Bench = {
 		const tokens = await pixelTokens(place);
 		const server = await serve(place, '--no-worker');
 		try {
-			return [await pages(server), await posts(server, place), await pixels(server, { place, tokens })];
+			return [
+				...(await pages(server, place)),
+				...(await posts(server, place)),
+				await pixels(server, { place, tokens }),
+			];
 		} finally {
 			await server.stop();
 			place.remove();
@@ -38,47 +42,67 @@ export const bench: Bench = {
 	},
 };
 
-async function pages({ url, token }: Running): Promise<BenchRow> {
+async function pages({ url, token }: Running, place: Place): Promise<BenchRow[]> {
 	const bare = await bareServer(nothing);
+	const least = await leastServer(place);
 	const headers = { 'X-Secure-Token': token };
-	const load = { connections: 16, seconds };
+	const path = '/sub/lists/1/subscribers/?page=3';
+	const pagesOf = (base: string) =>
+		requestsPerSecond({ connections: 16, seconds, headers, url: `${base}${path}` });
 	const samples = await inTurn(
-		() => requestsPerSecond({ ...load, url: bare.url }),
-		() => requestsPerSecond({ ...load, headers, url: `${url}/sub/lists/1/subscribers/?page=3` }),
+		() => pagesOf(bare.url),
+		() => pagesOf(url),
+		() => pagesOf(least.url),
 	);
 	await bare.stop();
-	return row('page of 100 subscribers', 'node:http answering nothing', samples, '≥ 0.035');
+	await least.stop();
+	const limit = 'node:http answering nothing';
+	return [
+		row('page of 100 subscribers', limit, samples, '≥ 0.035'),
+		row(leastOf('page'), limit, { ...samples, ours: samples.least }, '–'),
+	];
 }
 
-async function posts({ url, token }: Running, { folder }: Place): Promise<BenchRow> {
+async function posts({ url, token }: Running, place: Place): Promise<BenchRow[]> {
+	const { folder } = place;
+	const least = await leastServer(place);
 	const headers = { 'X-Secure-Token': token, 'Content-Type': 'application/json' };
 	const waits: number[] = [];
 	let round = 0;
-	const samples = await inTurn(
-		async () => {
-			waits.push(syncMs(folder));
-			return singleCommits(folder, seconds);
-		},
-		() => {
-			round += 1;
-			const lua = `
+	const postsTo = (base: string) => {
+		round += 1;
+		const lua = `
 local id = 0
 request = function()
 	id = id + 1
 	return wrk.format('POST', nil, nil, '{"email":"w${round}-' .. id .. '@example.org"}')
 end`;
-			const script = { folder, lua };
-			return requestsPerSecond({
-				url: `${url}/sub/lists/2/subscribers/`,
-				connections: 32,
-				seconds,
-				headers,
-				script,
-			});
+		return requestsPerSecond({
+			url: `${base}/sub/lists/2/subscribers/`,
+			connections: 32,
+			seconds,
+			headers,
+			script: { folder, lua },
+		});
+	};
+	const samples = await inTurn(
+		async () => {
+			waits.push(syncMs(folder));
+			return singleCommits(folder, seconds);
 		},
+		() => postsTo(url),
+		() => postsTo(least.url),
 	);
+	await least.stop();
 	const limit = `single FULL commits (fdatasync ${median(waits).toFixed(2)} ms)`;
-	return row('POST subscriber, 32 clients', limit, samples, '≥ 5');
+	return [
+		row('POST subscriber, 32 clients', limit, samples, '≥ 5'),
+		row(leastOf('POST'), limit, { ...samples, ours: samples.least }, '–'),
+	];
+}
+
+function leastOf(what: string): string {
+	return `the same ${what}, of a server without checks`;
 }
 
 async function pixels(
@@ -123,16 +147,20 @@ async function pixelTokens(place: Place): Promise<string[]> {
 interface Samples {
 	limit: number[];
 	ours: number[];
+	/** Of `leastServer`. */
+	least: number[];
 }
 
 async function inTurn(
 	limit: () => number | Promise<number>,
 	ours: () => number | Promise<number>,
+	least?: () => Promise<number>,
 ): Promise<Samples> {
-	const samples: Samples = { limit: [], ours: [] };
+	const samples: Samples = { limit: [], ours: [], least: [] };
 	for (let round = 0; round < rounds; round++) {
 		samples.limit.push(await limit());
 		samples.ours.push(await ours());
+		if (least !== undefined) samples.least.push(await least());
 	}
 	return samples;
 }

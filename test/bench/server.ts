@@ -72,6 +72,15 @@ export async function bareServer(answer: string): Promise<Omit<Running, 'token'>
 	return { url: `http://127.0.0.1:${port}`, child, stop: () => ended(child) };
 }
 
+/** See least-server.mjs. */
+export async function leastServer({ path }: Place): Promise<Omit<Running, 'token'>> {
+	const port = await freePort();
+	const file = join(process.cwd(), 'test/bench/least-server.mjs');
+	const child = spawn(process.execPath, [file, String(port), path], { stdio: 'inherit' });
+	await listening(port);
+	return { url: `http://127.0.0.1:${port}`, child, stop: () => ended(child) };
+}
+
 export async function freePort(): Promise<number> {
 	const server = createServer();
 	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

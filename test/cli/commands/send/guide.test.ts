@@ -559,7 +559,7 @@ describe('send with something given', () => {
 				['❯ the list Readers', `${down}${down}`, 'all'],
 				['❯ the rows of a table', ''],
 				['Table:', `${table}x`],
-				['no such file', '\x15' + table],
+				['no such file', `\x15${table}`],
 				...ofContent(text),
 				['❯ send it to 2 recipients', ''],
 				['(y/N)', 'y'],
