@@ -45,7 +45,7 @@ export async function decide(cx: CommandContext, guided: Guided): Promise<number
 		if (last !== 'test' && last !== 'later') await preview(cx, look, { found, options: shown });
 		const isTestable = look !== null;
 		const rejected = options.skipInvalid ? 0 : (found?.findings.rejected ?? 0);
-		if (rejected > 0) await cx.note(`as it is, it cannot be sent to ${counted(rejected, 'recipient')}`);
+		await sayWhoIsNot(cx, options, { count, rejected });
 		last = await cx.choose('What now?', stepsOf(options, { count, isPlannable, isTestable, rejected }));
 		if (last === 'send') {
 			if (options.to.length > 0) await agree(cx, prepared, options.to);
@@ -59,6 +59,17 @@ export async function decide(cx: CommandContext, guided: Guided): Promise<number
 		}
 		await take(cx, guided, last, { look, shown });
 	}
+}
+
+async function sayWhoIsNot(
+	cx: CommandContext,
+	{ csv }: SendOptions,
+	{ count, rejected }: Pick<Situation, 'count' | 'rejected'>,
+): Promise<void> {
+	if (rejected > 0) return cx.note(`as it is, it cannot be sent to ${counted(rejected, 'recipient')}`);
+	if (count !== 0) return;
+	const none = csv === undefined ? 'there is no active subscriber' : `${inputName(csv)} has no row`;
+	await cx.warn(`${none} to send it to`);
 }
 
 /** A campaign asks the same once it is staged. */
@@ -82,7 +93,7 @@ function stepsOf(
 ): { name: string; value: Step }[] {
 	// Standard input can be read once.
 	const files = [textFile, htmlFile, markdownFile].filter((one) => one !== undefined && one.path !== null);
-	const isAllowed = rejected === 0;
+	const isAllowed = rejected === 0 && count !== 0;
 	const others = count === null ? 'the others' : counted(count, 'other', 'others');
 	const test = { name: 'send a test mail to yourself', value: 'test' as const };
 	const steps: { name: string; value: Step; isThere: boolean }[] = [

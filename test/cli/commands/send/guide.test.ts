@@ -814,6 +814,35 @@ describe('send with something given', () => {
 		expect(none.shown).not.toMatch(/leave out|send it/);
 	});
 
+	it('says why no row of a table can be sent to, and offers no sending', async () => {
+		const sink = await startSmtpSink();
+		const { guided, file, json } = await withList(sink);
+		const mail = ['--from', 'news@example.com', '--text', 'Hi'];
+		const look = async (...more: string[]) =>
+			(
+				await guided(
+					[...mail, ...more],
+					[
+						['Subject:', 'News'],
+						['What now?', '\x03'],
+					],
+				)
+			).shown;
+		const faulty = await look('--csv', await file('faulty.csv', 'email\nann\nbob@\nann@example.com,b\n'));
+		expect(faulty).toContain('warning: line 2: ann: to: Enter a valid email address: it has no @\n');
+		expect(faulty).toContain('line 3: bob@: to: Enter a valid email address: nothing stands after @\n');
+		expect(faulty).toContain('warning: line 4: ann@example.com: 2 cells where the header has 1\n');
+		expect(faulty).toContain('as it is, it cannot be sent to 3 recipients\n');
+		expect(await look('--csv', await file('none.csv', 'email\n'))).toMatch(
+			/warning: \S*none\.csv has no row to send it to\n/,
+		);
+		await json(['subscribers', 'update', '-l', '1', 'ann@example.com', '--inactive']);
+		const inactive = await look('--list', '1');
+		expect(inactive).toContain('warning: there is no active subscriber to send it to\n');
+		for (const shown of [faulty, inactive]) expect(shown).not.toMatch(/send it (to \d|at)|leave out/);
+		await sink.close();
+	});
+
 	it('asks whether another variable was meant, and proposes no default for one that is none', async () => {
 		const sink = await startSmtpSink();
 		const { guided, json } = await withList(sink);
