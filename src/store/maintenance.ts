@@ -47,14 +47,15 @@ export interface MaintenanceReads {
 export interface MaintenanceWrites {
 	/**
 	 * For the copy of a database that takes its place, on which no other process works: messages whose delivery was under
-	 * way become `uncertain`, and the queue is paused. `backup`: its file and time. `waiting`: messages that would be sent once it is resumed. `erasures`:
-	 * of the original, null where they cannot be read; `erased`: persons who are in the copy and were erased since.
+	 * way become `uncertain`, and the queue is paused where any were, or messages wait or are staged. `backup`: its file and
+	 * time. `waiting`: messages that would be sent once it is resumed. `erasures`: of the original, null where they cannot
+	 * be read; `erased`: persons who are in the copy and were erased since. `queue`: a pause of the backup stays.
 	 */
 	settleRestored(c: {
 		backup: string;
 		erasures: StoredErasures | null;
 		now: Micros;
-	}): Promise<{ uncertain: number; waiting: number; erased: number }>;
+	}): Promise<{ uncertain: number; waiting: number; erased: number; queue: 'open' | 'paused' }>;
 	/** Corrects what `checkCounts` finds, and answers it. */
 	repairCounts(c: Record<never, never>): Promise<CountCheck>;
 }
