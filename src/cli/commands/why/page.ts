@@ -62,8 +62,24 @@ function subscriberLine(
 	const why =
 		disable_reason === null ? '' : ` (${disable_reason}${since ? ` ${times.text(since.date_created)}` : ''})`;
 	const state = is_active ? 'active' : `inactive${why}`;
-	return `${list_name} (list ${list_id}, subscriber ${id}): ${state}, ${source} ${times.text(date_created)}`;
+	return `${list_name} (list ${list_id}, subscriber ${id}): ${state}, ${byText(source)}, ${times.text(date_created)}`;
 }
+
+/** The source of a subscriber or a suppression; a service may have words of its own. */
+function byText(source: string): string {
+	return `by ${sources[source] ?? source}`;
+}
+
+const sources: Readonly<Record<string, string>> = {
+	RECIPIENT: 'the recipient',
+	DELIVERY: 'a delivery',
+	BOUNCE: 'a bounce report',
+	COMPLAINT: 'a complaint',
+	API: 'a call or a command',
+	IMPORT: 'an import',
+	FORM: 'a form',
+	APP: 'an application',
+};
 
 function suppressionLine(
 	{ reason, list_id, source, date_created, expires_at }: Suppression,
@@ -71,7 +87,7 @@ function suppressionLine(
 ): string {
 	const of = list_id === null ? 'all lists' : `list ${names.get(list_id) ?? list_id}`;
 	const until = expires_at === null ? '' : `, until ${times.text(expires_at)}`;
-	return `${reason} of ${of}, by ${source}, ${times.text(date_created)}${until}`;
+	return `${reason} of ${of}, ${byText(source)}, ${times.text(date_created)}${until}`;
 }
 
 function leftOutLine({ key, campaign, date_created, code, error }: LeftOut, times: Times): string {
