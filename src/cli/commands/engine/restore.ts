@@ -73,9 +73,10 @@ export const restore = command({
 			onRemoved: (name) => cx.note(`removed ${name}, which one that was killed had left`),
 		}).finally(() => progress?.stop());
 		const duration_ms = Math.round(performance.now() - began);
-		const { kept, uncertain, waiting, erased, queue } = restored;
+		const { queue, ...others } = restored;
+		const { kept, uncertain, waiting, erased } = others;
 		await cx.out.document(
-			{ database: place, file, newest, ...restored, duration_ms },
+			{ database: place, file, newest, ...others, queue, duration_ms },
 			`restored ${place} from ${withRecord(file, newest, cx.times)}: ${recordsOf(restored)}${kept === null ? '' : `; the old one is ${kept}`}`,
 		);
 		if (uncertain > 0)
