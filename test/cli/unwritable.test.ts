@@ -155,7 +155,7 @@ it.skipIf(!canRun)('a folder that is missing is made by a command, where the one
 		code: 2,
 		stdout: '',
 		stderr:
-			"error: no ne/such/x.html cannot be written: there is no folder no ne/such\nhint: mkdir -p 'no ne/such'\n",
+			"error: no ne/such/x.html cannot be written: there is no folder no ne/such\nhint: mkdir -p 'no ne/such'\nhint: or name a file in another folder\n",
 	});
 	expect(mailctl('report', '--save', 'people.csv/x.html').stderr).toBe(
 		'error: people.csv/x.html cannot be written: people.csv is no folder\n',

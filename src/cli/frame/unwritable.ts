@@ -18,7 +18,7 @@ export function unwritableHint(path: string, elsewhere: string): Hint | null {
 	if (there.found?.isDirectory() !== true) return null;
 	const code = refusal(there.path, constants.W_OK | constants.X_OK);
 	if (code !== null) return opening(there.path, { found: there.found, code, elsewhere });
-	return there.path === folder ? null : system('mkdir', '-p', folder);
+	return there.path === folder ? null : joinHints([system('mkdir', '-p', folder), `or ${elsewhere}`]);
 }
 
 /**

@@ -510,6 +510,18 @@ describe('mailctl subscribers import', () => {
 		expect(await project.json(words(await project.file('people.csv', 'email,name\n')))).toEqual(counts({}));
 	});
 
+	it('says what no option ignores before columns that nothing explains', async () => {
+		const { run, json, file } = await makeProject();
+		await json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		const path = await file('people.csv', 'shoe,name,hat\n43,Ann,red\n');
+		const { stderr } = await run(['subscribers', 'import', path, '-l', '1']);
+		expect(stderr.match(/no email column|unknown column "\w+"/g)).toEqual([
+			'no email column',
+			'unknown column "shoe"',
+			'unknown column "hat"',
+		]);
+	});
+
 	it('names the option for another place where the rejects cannot be written', async () => {
 		const { run, json, file, folder } = await makeProject();
 		await json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
@@ -518,7 +530,7 @@ describe('mailctl subscribers import', () => {
 		expect(await run(['subscribers', 'import', path, '-l', '1', '--rejects', rejects])).toMatchObject({
 			code: 2,
 			stderr: expect.stringMatching(
-				/error: the rejects file .* cannot be written: there is no folder \S+\/none\nhint: --rejects FILE names another place\n$/,
+				/error: the rejects file .* cannot be written: there is no folder \S+\/none\nhint: mkdir -p \S+\/none\nhint: or --rejects FILE names another place\n$/,
 			),
 		});
 	});

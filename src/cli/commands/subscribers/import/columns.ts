@@ -59,8 +59,10 @@ async function refused(
 		emails,
 	}: { fields: readonly Field[]; header: readonly string[]; emails: readonly string[] },
 ): Promise<UsageError> {
+	// Unknown columns are ignored by an option, what else is wrong is not.
+	const ordered = findings.toSorted((one, other) => rankOf(one) - rankOf(other));
 	// A duplicate unknown name has two findings.
-	const details = [...new Set(findings.map(detail))];
+	const details = [...new Set(ordered.map(detail))];
 	const more = details.length - maxShown;
 	// No other finding on such a line would help.
 	const headless = findings.find(({ code }) => code === 'no_header');
@@ -72,6 +74,10 @@ async function refused(
 		details: more > 0 ? [...details.slice(0, maxShown), `and ${more} more`] : details,
 		hint: hintFor(findings, fields, { joined: await joinedName(findings, header), emails }),
 	});
+}
+
+function rankOf({ code }: HeaderFinding): number {
+	return code === 'unknown' ? 1 : 0;
 }
 
 function detail({ message, suggestions }: HeaderFinding): string {
