@@ -342,7 +342,7 @@ describe('the queue', () => {
 	])('that the mail server holds up (%s) names what it said and the steps', async (reason, what, first) => {
 		const pause = { kind: 'fault', reason, now: systemClock.now() } as const;
 		await withStore((store) =>
-			store.queue.pause({ ...pause, retry_at: systemClock.now() + 60 * microsPerSecond }),
+			store.queue.pause({ ...pause, retry_at: systemClock.now() + 3_600 * microsPerSecond }),
 		);
 		const [told] = await found(db, 'queue.paused');
 		expect(told).toMatchObject({
@@ -354,7 +354,7 @@ describe('the queue', () => {
 		});
 		expect(told?.message).toMatch(/^the mail server takes no mail since .* UTC: /);
 		expect(told?.message).toContain(`: ${reason}; the next try is in `);
-		expect(told?.message).toMatch(/ (59 seconds|1 minute), if a worker or a server runs$/);
+		expect(told?.message).toMatch(/ (59 minutes|1 hour), if a worker or a server runs$/);
 		const { stdout } = await cli(['doctor', '--db', db, '--only', 'queue'], { columns: 80 });
 		expect(stdout).toContain(
 			`\n    ${what}\n    mailctl --db ${db} ${first}\n    mailctl --db ${db} engine smtp-test\n`,
