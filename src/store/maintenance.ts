@@ -47,15 +47,14 @@ export interface MaintenanceReads {
 export interface MaintenanceWrites {
 	/**
 	 * For the copy of a database that takes its place, on which no other process works: messages whose delivery was under
-	 * way become `uncertain`, and the queue is paused where any were, or messages wait or are staged. `backup`: its file and
-	 * time. `waiting`: messages that would be sent once it is resumed. `erasures`: of the original, null where they cannot
-	 * be read; `erased`: persons who are in the copy and were erased since. `queue`: a pause of the backup stays.
+	 * way become `uncertain`, and the queue is paused. `backup`: its file and time. `waiting`: messages that would be sent once it is resumed. `erasures`:
+	 * of the original, null where they cannot be read; `erased`: persons who are in the copy and were erased since.
 	 */
 	settleRestored(c: {
 		backup: string;
 		erasures: StoredErasures | null;
 		now: Micros;
-	}): Promise<{ uncertain: number; waiting: number; erased: number; queue: 'open' | 'paused' }>;
+	}): Promise<{ uncertain: number; waiting: number; erased: number }>;
 	/** Corrects what `checkCounts` finds, and answers it. */
 	repairCounts(c: Record<never, never>): Promise<CountCheck>;
 }

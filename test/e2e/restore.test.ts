@@ -74,14 +74,15 @@ describe('engine restore', () => {
 			uncertain: 0,
 			waiting: 0,
 			erased: 0,
-			queue: 'open',
+			queue: 'paused',
 			duration_ms: expect.any(Number),
 		});
 		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 10 });
 		expect(look(join(folder, kept))).toMatchObject({ sound: 'ok', subscribers: 11 });
 		expect([modeOf(db), modeOf(join(folder, kept))]).toEqual(['600', '600']);
 		expect(json('doctor', '--only', 'database').ok ?? true).toBe(true);
-		expect(json('engine', 'status').paused, 'nothing waits').toBe(null);
+		const why = json('engine', 'status').paused.reason;
+		expect(why, 'nothing waits').toMatch(/^restored from copy\.db of [\d: -]+ UTC$/);
 	});
 
 	it.each([
@@ -217,40 +218,6 @@ describe('engine restore', () => {
 			'first@example.com': 'uncertain',
 			'second@example.com': 'sent',
 		});
-	});
-
-	it('pauses no queue in which nothing waits, and says so', async () => {
-		const { folder, json, run } = await makeProject({ smtp: 2525 });
-		const copy = join(folder, 'copy.db');
-		await json(['engine', 'backup', copy]);
-		const { stderr } = await run(['engine', 'restore', copy, ...agreed]);
-		expect(stderr).toContain('nothing waits to be sent: the queue is open\n');
-		expect(stderr).not.toContain('engine queue resume');
-		expect(await json(['engine', 'queue', 'stats'])).toMatchObject({ paused: null });
-	});
-
-	it('leaves a pause of the backup as it was', async () => {
-		const { folder, json, run } = await makeProject({ smtp: 2525 });
-		const copy = join(folder, 'copy.db');
-		await json(['engine', 'queue', 'pause', '--reason', 'a new mail server']);
-		await json(['engine', 'backup', copy]);
-		const { stderr } = await run(['engine', 'restore', copy, ...agreed]);
-		expect(stderr).toContain('the queue is paused, and nothing waits in it\n');
-		expect(await json(['engine', 'queue', 'stats'])).toMatchObject({
-			paused: { kind: 'manual', reason: 'a new mail server' },
-		});
-	});
-
-	it('pauses a queue for what is staged alone, which a person can release', async () => {
-		const { folder, json, run } = await makeProject({ smtp: 2525 });
-		const copy = join(folder, 'copy.db');
-		await json(['lists', 'create', '--name', 'News', '--email-reason', 'r']);
-		await json(['subscribers', 'create', '--list', 'News', '--email', 'ann@example.com']);
-		const send = ['send', '--from', 'news@example.com', '--list', 'News', '--subject', 'S', '--text', 'T'];
-		// Another count is expected, so that it stays staged.
-		await run([...send, '--campaign', 'news', '--transactional', '--yes', '--expect-count', '9']);
-		await json(['engine', 'backup', copy]);
-		expect(await json(['engine', 'restore', copy, ...agreed])).toMatchObject({ queue: 'paused', waiting: 0 });
 	});
 
 	it('wants the word, which -y is not', async () => {
@@ -430,13 +397,7 @@ describe('engine restore', () => {
 	it.skipIf(!hasStrace)(
 		'killed or failing at any moment leaves the old database or the restored one, whole (needs strace)',
 		async () => {
-			const { folder, db, env, json } = workplace(2_000);
-			// What waits keeps the restored queue paused.
-			json('engine', 'init', '--smtp', 'smtp://127.0.0.1:2525');
-			const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
-			json('send', ...mail, '--to', 'ann@example.com', '--no-wait');
-			json('engine', 'backup', 'copy.db');
-			json('subscribers', 'create', '--list', 'Readers', '--email', 'last@example.com');
+			const { folder, db, env } = backedUp(2_000);
 			copyFileSync(db, join(folder, 'master.db'));
 			const words = [programPath, 'engine', 'restore', 'copy.db', ...agreed];
 			const place = { env, cwd: folder };

@@ -1,4 +1,4 @@
-/** A backup put into the place of a database: checked first, with its queue paused where mail waits, and the old one kept beside it. */
+/** A backup put into the place of a database: checked first, with its queue paused, and the old one kept beside it. */
 
 import { existsSync, realpathSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -157,8 +157,6 @@ export interface Restored extends BackedUp {
 	 * as there was no database, or a damaged or older one.
 	 */
 	erased: number | null;
-	/** Paused: something waits, is staged or was being sent, or it was paused in the backup. */
-	queue: 'open' | 'paused';
 }
 
 /**
@@ -211,12 +209,12 @@ function appeared(error: unknown, place: string): unknown {
 	});
 }
 
-/** The copy becomes a database of this version, in one file, whose queue is paused where mail could leave. */
+/** The copy becomes a database of this version whose queue is paused, in one file. */
 async function settle(
 	copy: string,
 	{ plan, file, clock, env, warn }: RestoreRequest,
 	original: Pick<OutOfUse, 'erasures'>,
-): Promise<Pick<Restored, 'subscribers' | 'uncertain' | 'waiting' | 'erased' | 'queue'>> {
+): Promise<Pick<Restored, 'subscribers' | 'uncertain' | 'waiting' | 'erased'>> {
 	const keys = readWrappingKeys(env, warn);
 	forgetProcesses(copy, plan.place);
 	const store = await openStore(copy, { clock, mode: 'existing', keys });

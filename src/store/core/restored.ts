@@ -38,12 +38,9 @@ export async function settleRestored(
 	);
 	const states = countStates(await waitingLanes(sql, null));
 	const waiting = (states.get('queued') ?? 0) + (states.get('deferred') ?? 0);
-	// What is staged may be released by a person who does not know that it was sent since.
-	const mayLeave = waiting + (states.get('staged') ?? 0) + leased.length > 0;
-	const { pause, queuePauses } = createQueuePauses(sql);
-	if (mayLeave) await pause({ kind: 'manual', reason: restoredReason(backup, waiting), retry_at: null, now });
-	const isOpen = (await queuePauses()).length === 0;
-	return { uncertain: leased.length, waiting, erased, queue: isOpen ? 'open' : 'paused' };
+	const reason = restoredReason(backup, waiting);
+	await createQueuePauses(sql).pause({ kind: 'manual', reason, retry_at: null, now });
+	return { uncertain: leased.length, waiting, erased };
 }
 
 /** The erasures of a database, for a backup that takes its place. */

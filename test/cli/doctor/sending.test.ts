@@ -322,11 +322,13 @@ describe('the queue', () => {
 		expect(stdout).toContain('paused by engine restore since');
 	});
 
-	it('that a restore has left open, as nothing waits in it, is fine', async () => {
+	it('that a restore has paused without a message that waits goes on at once', async () => {
 		const { db: empty } = await makeProject({ smtp: 2525 });
 		await cli(['engine', 'backup', `${empty}.backup`, '--db', empty]);
 		await cli(['engine', 'restore', `${empty}.backup`, '--db', empty, '--confirm', 'restore']);
-		expect(await found(empty, 'queue.paused')).toMatchObject([{ level: 'ok' }]);
+		expect(await found(empty, 'queue.paused')).toMatchObject([
+			{ fix: `mailctl --db ${empty} engine queue resume` },
+		]);
 	});
 
 	const login = 'give the login that the mail server wants, try it, then send again:';

@@ -2,7 +2,6 @@
 
 import { stat } from 'node:fs/promises';
 import { forServerPrograms, isPostgres } from '../../../store/url.js';
-import type { Restored } from '../../connect/restore.js';
 import { command } from '../../frame/command.js';
 import { type Hint, mailctl, system } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -18,7 +17,7 @@ export const restore = command({
 	summary: 'put a backup in the place of the database',
 	description:
 		'The backup is read from end to end first, and brought up to date. A database that is there is kept beside the new ' +
-		'one, as FILE.db.before-restore-TIME; it must not be in use. Where mail waits or is staged in it its queue is paused: what was sent ' +
+		'one, as FILE.db.before-restore-TIME; it must not be in use. The queue of the restored one is paused: what was sent ' +
 		'since the backup waits in it again. Who was erased since in the database that it replaces is erased in it again. Look through `messages list --status queued` and `--status deferred`, cancel what has left, then ' +
 		'`engine queue resume`. What was being sent at the moment of the backup is `uncertain`. Wrapped secrets want their ' +
 		'key (MAILCTL_KEY_FILE), which is in no backup.',
@@ -73,10 +72,9 @@ export const restore = command({
 			onRemoved: (name) => cx.note(`removed ${name}, which one that was killed had left`),
 		}).finally(() => progress?.stop());
 		const duration_ms = Math.round(performance.now() - began);
-		const { queue, ...others } = restored;
-		const { kept, uncertain, waiting, erased } = others;
+		const { kept, uncertain, waiting, erased } = restored;
 		await cx.out.document(
-			{ database: place, file, newest, ...others, queue, duration_ms },
+			{ database: place, file, newest, ...restored, queue: 'paused', duration_ms },
 			`restored ${place} from ${withRecord(file, newest, cx.times)}: ${recordsOf(restored)}${kept === null ? '' : `; the old one is ${kept}`}`,
 		);
 		if (uncertain > 0)
@@ -84,14 +82,17 @@ export const restore = command({
 				`${counted(uncertain, 'message')} may or may not have been sent when the backup was made, and ${uncertain === 1 ? 'is' : 'are'} not sent again`,
 			);
 		await sayErased(cx, { place, isReplaced: old !== null, erased });
-		await cx.note(queueText(restored));
+		const waits =
+			waiting === 0
+				? 'and nothing waits in it'
+				: `and ${counted(waiting, 'message')} ${waiting === 1 ? 'waits' : 'wait'} in it, what was sent since the backup too`;
+		await cx.note(`the queue is paused, ${waits}`);
 		// A move to another machine: the backup has all of them. After the loss of a disk it may lack some.
 		if (old === null)
 			await cx.hint([
 				'persons who were erased since the backup, if any, are in it: ',
 				mailctl('subscribers', 'erase', 'ADDRESS'),
 			]);
-		if (queue === 'open') return;
 		await cx.hint([
 			...(waiting === 0
 				? []
@@ -105,13 +106,6 @@ export const restore = command({
 		]);
 	},
 });
-
-function queueText({ waiting, queue }: Pick<Restored, 'waiting' | 'queue'>): string {
-	if (queue === 'open') return 'nothing waits to be sent: the queue is open';
-	if (waiting === 0) return 'the queue is paused, and nothing waits in it';
-	const waits = `${counted(waiting, 'message')} ${waiting === 1 ? 'waits' : 'wait'}`;
-	return `the queue is paused, and ${waits} in it, what was sent since the backup too`;
-}
 
 /** What is known of persons who were erased since the backup; where there was no database it is nothing. */
 async function sayErased(
