@@ -238,7 +238,10 @@ describe('the default database', () => {
 			await mkdir(join(HOME, '.local'));
 			await symlink('/proc/self/fd', join(HOME, '.local/share'));
 			const run = await cli(['engine', 'queue', 'pause'], { env: { HOME } });
-			expect([run.code, run.stderr]).toEqual([74, expect.stringMatching(/^error: cannot create .*\n$/)]);
+			expect([run.code, run.stderr]).toEqual([
+				74,
+				expect.stringMatching(/^error: cannot create .*\n(hint: .*\n)*$/),
+			]);
 		},
 	);
 

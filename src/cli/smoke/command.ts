@@ -1,6 +1,8 @@
 /** `mailctl smoke`: dry run, run, report, exit code. */
 
 import { randomBytes } from 'node:crypto';
+import { shownDatabase } from '../../store/url.js';
+import { readConfig } from '../config/config.js';
 import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
@@ -51,6 +53,7 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	try {
 		const file = options.reportFile;
 		if (file !== undefined && file !== '-') await assertWritable(file);
+		await warnOfNoDeployment(cx);
 		if (cx.dryRun) return await tell(cx, options, () => plan(cx, session, selection), session.signal);
 		const finished = options.cleanupOnly
 			? await runCleanup(cx, session)
@@ -65,6 +68,20 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	} finally {
 		deadline.stop();
 	}
+}
+
+/** Whoever has logged in to a deployment may mean that. */
+async function warnOfNoDeployment({ settings, paths, warn }: CommandContext): Promise<void> {
+	const { target } = settings;
+	const chosen = target.target();
+	if (chosen.kind !== 'local' || target.origin.level !== 'default') return;
+	const { profiles } = readConfig(paths);
+	const name = Object.keys(profiles).find((one) => profiles[one]?.baseUrl !== undefined);
+	if (name === undefined) return;
+	await warn(
+		`no deployment is checked, but the database ${shownDatabase(chosen.url)}`,
+		mailctl('--profile', name, 'smoke'),
+	);
 }
 
 /** `--dry-run`: the checks that would run, or the records that would be deleted. */

@@ -2,7 +2,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { cli } from '../../support/cli.js';
+import { cli, makeHome } from '../../support/cli.js';
 import { errorOf, makeProject, type Project } from '../../support/project.js';
 
 let project: Project;
@@ -20,6 +20,23 @@ describe('smoke on a database', () => {
 		expect(await project.json(['lists', 'list'])).toEqual([]);
 		expect(await project.json(['fields', 'list'])).toEqual([]);
 		expect(await project.json(['webhooks', 'list'])).toEqual([]);
+	});
+
+	it('warns whoever has logged in to a deployment that it is not the one', async () => {
+		const env = { HOME: await makeHome() };
+		const only = ['smoke', '--only', 'auth'];
+		await cli(['engine', 'init'], { env });
+		expect((await cli(only, { env })).stderr).not.toContain('warning');
+		const login = ['login', 'https://mail.example.com', '--profile', 'prod', '--no-check'];
+		await cli(login, { env: { ...env, MAILCTL_TOKEN: 't' } });
+		const { code, stderr } = await cli(only, { env });
+		expect([code, stderr]).toEqual([
+			0,
+			expect.stringMatching(
+				/warning: no deployment is checked, but the database \S+mailctl\.db\nhint: mailctl --profile prod smoke\n/,
+			),
+		]);
+		expect((await project.run(only)).stderr).not.toContain('warning');
 	});
 
 	it('answers one document with -o json', async () => {

@@ -229,7 +229,8 @@ async function agree(cx: CommandContext, campaign: CampaignRun, counts: AcceptCo
 	if (options.expectCount !== undefined && cx.globals.yes === true) return;
 	const shown = await campaign.sample(options.sample ?? shownSample);
 	// One a line: a terminal would break them anywhere.
-	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`)]);
+	const more = shown.length < counts.staged ? ['  …'] : [];
+	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`), ...more]);
 	const what = `send${subject === null ? '' : ` "${subject}"`} to ${counted(counts.staged, 'recipient')}`;
 	const plan = sayStart(status.plan, cx.times);
 	await cx.confirm({ kind: 'mild', what: plan === null ? what : `${what}, ${plan}` });

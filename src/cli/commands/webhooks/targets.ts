@@ -1,5 +1,7 @@
 /** Where a webhook may not lead to a URL: the way out. */
+
 import type { Api } from '../../../api/api.js';
+import { shownDatabase } from '../../../store/url.js';
 import { type Hint, mailctl, namedTarget } from '../../frame/command-line.js';
 import type { Connection, LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -20,8 +22,9 @@ export async function urlHint(cx: CommandContext): Promise<(refused: Refused) =>
 
 /** The command that lets notifications go to private addresses, on the database that this call is about. */
 export function allowPrivateTargets(local: Connection['local']): Hint {
-	const command = mailctl('engine', 'settings', 'set', setting, 'true');
-	return local === null ? [command, ', on the machine that owns the database,'] : command;
+	const words = ['engine', 'settings', 'set', setting, 'true'];
+	if (local !== null) return mailctl(...words);
+	return [mailctl('--db', 'DATABASE', ...words), ', on the database that the deployment serves,'];
 }
 
 /**
@@ -29,12 +32,12 @@ export function allowPrivateTargets(local: Connection['local']): Hint {
  * deployment serves it. Throws `UsageError` where a script gives none.
  */
 export async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
-	const { api, local } = await cx.connection();
-	if (local !== null) return agree(cx, local);
+	const { api, local, target } = await cx.connection();
+	if (local !== null) return agree(cx, local, target.kind === 'local' ? target.url : '');
 	const served = await servedHere(cx, api);
 	if (served === null) return;
 	try {
-		await agree(cx, served.local);
+		await agree(cx, served.local, cx.paths.database);
 	} finally {
 		await served.close();
 	}
@@ -61,10 +64,10 @@ async function secretsOf({ signal }: CommandContext, api: Api): Promise<string |
 	return secrets == null ? null : secrets.map(({ secret }) => secret).join(' ');
 }
 
-async function agree(cx: CommandContext, local: LocalEngine): Promise<void> {
+async function agree(cx: CommandContext, local: LocalEngine, url: string): Promise<void> {
 	if ((await local.settings.get())[setting] === 'true') return;
 	const why =
-		`This database refuses webhooks to private addresses, such as that of this machine. The setting ${setting} allows ` +
+		`The database ${shownDatabase(url)} refuses webhooks to private addresses, such as that of this machine. The setting ${setting} allows ` +
 		'them, for all its webhooks, until it is unset.';
 	if (cx.globals.yes !== true && !cx.canAsk)
 		throw new UsageError(`this will set ${setting} to true`, { hint: 'add --yes to agree' });

@@ -350,6 +350,17 @@ describe('subscribers import at a terminal', () => {
 		});
 	});
 
+	it('asks nothing about a file without addresses', async () => {
+		const { json, file, run } = await makeProject();
+		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const path = await file('people.csv', 'Vorname,Nachname\nAnn,Lee\n');
+		const { code, stderr } = await typing([], (options) =>
+			run(['subscribers', 'import', path, '-l', '1'], options),
+		);
+		expect([code, stderr]).toEqual([2, expect.stringContaining('no email column')]);
+		expect(stderr).not.toContain('What are the columns');
+	});
+
 	it('prints no command that would be refused', async () => {
 		const { json, file, run } = await makeProject();
 		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);

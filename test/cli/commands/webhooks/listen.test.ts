@@ -303,6 +303,7 @@ describe('a receiver of notifications on this machine', () => {
 			const { code, stderr } = await typing([['Set it to true?', 'y']], (options) =>
 				cli(words, { ...options, env }),
 			);
+			expect(stderr).toMatch(/\/mailctl\.db\s+refuses webhooks to private addresses/);
 			expect(stderr).toContain('registered webhook 1 (OPENED)');
 			expect(stderr).toMatch(/hint: mailctl -p local engine settings unset allow_private_webhooks/);
 			expect(code).toBe(0);
@@ -312,7 +313,12 @@ describe('a receiver of notifications on this machine', () => {
 			const env = await homeWith(project.db);
 			await project.json(['engine', 'settings', 'unset', 'allow_private_webhooks']);
 			const { code, stderr } = await cli([...words, '--yes'], { env });
-			expect([code, stderr]).toEqual([5, expect.stringContaining('allow_private_webhooks')]);
+			expect([code, stderr.replaceAll(/\s+/g, ' ')]).toEqual([
+				5,
+				expect.stringContaining(
+					'mailctl --db DATABASE engine settings set allow_private_webhooks true, on the database that the deployment serves,',
+				),
+			]);
 			expect((await project.run(['engine', 'settings', 'get', 'allow_private_webhooks'])).stdout).toBe('\n');
 		});
 	});

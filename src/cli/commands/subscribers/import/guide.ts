@@ -38,10 +38,12 @@ export async function guideColumns(
 	const fields: Field[] = [];
 	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
 	const found = await withEmail(cx, { sampled, fields, file }, options);
+	const isWrong = (findings: readonly HeaderFinding[]) => findings.some(({ code }) => !answerable.has(code));
+	// No answer would be of use.
+	if (isWrong(await findingsOf(sampled.header, fields, found))) return found;
 	const named = await withName(cx, { sampled, fields }, found);
-	const findings = await findingsOf(sampled.header, fields, named);
-	const open = findings.filter(({ code }) => code === 'unknown' || code === 'bad_field_name');
-	const isUnclear = open.length > mostQuestions || findings.some(({ code }) => !answerable.has(code));
+	const open = await findingsOf(sampled.header, fields, named);
+	const isUnclear = open.length > mostQuestions || isWrong(open);
 	return isUnclear ? named : withRest(cx, { sampled, fields, open }, named);
 }
 
