@@ -130,6 +130,9 @@ function section(title: string, rows: readonly Row[], { width }: Pick<ChartOptio
 	return rows.length === 0 ? [] : ['', title, ...table(rows, { width })];
 }
 
+/** A text that finds less room in its line has one of its own. */
+const leastText = 20;
+
 /** Columns two blanks apart, below a margin of two; closer on a terminal that is too narrow for that. */
 function table(rows: readonly Row[], { width }: Pick<ChartOptions, 'width'>): string[] {
 	const cells = rows.map((row) =>
@@ -143,15 +146,16 @@ function table(rows: readonly Row[], { width }: Pick<ChartOptions, 'width'>): st
 		Math.max(...cells.map((row) => widthOf(row[at]?.text ?? ''))),
 	);
 	const lines = ({ margin, gap }: { margin: string; gap: string }) =>
-		cells.map((row) => {
+		cells.flatMap((row) => {
 			const numbers = row.slice(0, -1).map(({ text, align }, at) => pad(text, widths[at] ?? 0, align));
 			const before = margin + [...numbers, ''].join(gap);
 			const last = row.at(-1) ?? { text: '', align: 'left' };
 			// The last text gives way alone: from the middle of a whole line a number would go.
-			const isText = last.align === 'left';
-			const end = isText
-				? shorten(last.text, width - widthOf(before))
-				: pad(last.text, widths.at(-1) ?? 0, 'right');
+			const room = width - widthOf(before);
+			if (last.align === 'left' && room < leastText && widthOf(last.text) > room)
+				return [before.trimEnd(), `  ${shorten(last.text, width - 2)}`];
+			const end =
+				last.align === 'left' ? shorten(last.text, room) : pad(last.text, widths.at(-1) ?? 0, 'right');
 			return `${before}${end}`.trimEnd();
 		});
 	const wide = widths.reduce((total, one) => total + one + 2, 0);

@@ -25,7 +25,8 @@ it.each([
 		[
 			'links, the most clicked first',
 			'PEOPLE CLICKS    SHARE MACHINES LINK',
-			'     1      2 100.00 %        0 https:/…',
+			'     1      2 100.00 %        0',
+			'  https://www.example.com/a…vember/first',
 		],
 	],
 	[
@@ -36,7 +37,7 @@ it.each([
 			'     1      2 100.00 %        0 https://www.example.com/articles…/november/first',
 		],
 	],
-])('a link is shortened by itself at %i columns, and each number stays below its name', (width, lines) => {
+])('a link is shortened by itself at %i columns, or has its own line, and each number stays below its name', (width, lines) => {
 	const shown = renderDetails({ details, links: [link], isOfDays: false }, {
 		width,
 		unicode: true,
