@@ -45,8 +45,8 @@ const smoke = command({
 	output: '{"run", "target", "started", "duration_ms", "checks", "deviations", "leftovers", "counts"}',
 	exits: [4, 6, 11, 12],
 	examples: [
-		'mailctl smoke --base-url https://mail.example.com --token-file token.txt --only connection',
 		'mailctl smoke',
+		'mailctl smoke --base-url https://mail.example.com --token-file token.txt --only connection',
 		'mailctl smoke --full --reporter junit --report-file smoke.xml',
 		'mailctl smoke --only lists --only report -o json',
 		'mailctl smoke --full --send-to sink@example.com --from news@example.com',
