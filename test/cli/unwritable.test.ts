@@ -7,6 +7,7 @@ import {
 	mkdirSync,
 	mkdtempSync,
 	rmSync,
+	symlinkSync,
 	writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -162,7 +163,18 @@ it.skipIf(!canRun)('a folder that is missing is made by a command, where the one
 	);
 });
 
+it.skipIf(!canRun)('a folder that is called like an option is none in the command', () => {
+	expect(mailctl('report', '--save=-x/y.svg').stderr).toContain('\nhint: mkdir -p ./-x\n');
+});
+
 describe.skipIf(!canRun)('a database that may only be read', () => {
+	it('is looked at where a link leads, whose log is the one that counts', () => {
+		symlinkSync(at('own', 'news.db'), at('data', 'link.db'));
+		expect(mailctl('lists', 'list', '--db', at('data', 'link.db')).stderr).toContain(
+			`\nhint: chmod u+w ${at('own', 'news.db')} ${at('own')}\n`,
+		);
+	});
+
 	it('is told with what opens it and with a way to read a copy', () => {
 		const db = at('own', 'news.db');
 		const stderr = [

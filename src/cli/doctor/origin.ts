@@ -22,7 +22,10 @@ export function movedBase(baseUrl: string, location: string): string | null {
 	return moved === base.origin + prefixOfBase ? null : moved;
 }
 
-/** Without a token. The origin where a mailctl server answers; null: none does, or the base URL has no path. */
+/** The answer is worth a hint and no wait. */
+const longestWaitMs = 2_000;
+
+/** Without a token. The origin where a mailctl server answers; null: none does at once, or the base URL has no path. */
 export async function serverAtOrigin(
 	cx: Pick<CommandContext, 'connectTo'>,
 	baseUrl: string,
@@ -32,7 +35,8 @@ export async function serverAtOrigin(
 	if (pathname === '/') return null;
 	const { exchange, close } = await cx.connectTo({ kind: 'remote', baseUrl: origin, token: null });
 	try {
-		return descriptionOf(await exchange({ method: 'GET', path: '/', token: null, signal })) && origin;
+		const soon = AbortSignal.any([signal, AbortSignal.timeout(longestWaitMs)]);
+		return descriptionOf(await exchange({ method: 'GET', path: '/', token: null, signal: soon })) && origin;
 	} catch {
 		return null;
 	} finally {

@@ -1,5 +1,5 @@
 /** What to do where this user may not write a file: its place is looked at, and the command that opens it is named. */
-import { accessSync, constants, type Stats, statSync } from 'node:fs';
+import { accessSync, constants, realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Hint, joinHints, system } from './command-line.js';
 
@@ -18,14 +18,18 @@ export function unwritableHint(path: string, elsewhere: string): Hint | null {
 	if (there.found?.isDirectory() !== true) return null;
 	const code = refusal(there.path, constants.W_OK | constants.X_OK);
 	if (code !== null) return opening(there.path, { found: there.found, code, elsewhere });
-	return there.path === folder ? null : joinHints([system('mkdir', '-p', folder), `or ${elsewhere}`]);
+	return there.path === folder
+		? null
+		: joinHints([system('mkdir', '-p', operand(folder)), `or ${elsewhere}`]);
 }
 
 /**
  * For a database that can be read and not written. A copy has no log that would have to come with it, and modes of its own:
  * that of a file which its owner may not write would stay.
  */
-export function readOnlyHint(path: string): Hint {
+export function readOnlyHint(named: string): Hint {
+	// SQLite keeps its log beside the file that a link leads to.
+	const path = pathOf(named);
 	const closed = [path, dirname(path)].flatMap((one) => {
 		const [found, code] = [statOf(one), refusal(one, constants.W_OK)];
 		return found === null || code === null
@@ -36,16 +40,24 @@ export function readOnlyHint(path: string): Hint {
 	const hasLog = ['-wal', '-journal'].some((suffix) => statOf(path + suffix) !== null);
 	return joinHints([
 		'run mailctl as the owner of the database, or make the file, its folder and its disk writable for this user: it keeps a log there even to read',
-		...(isOpened ? [system('chmod', 'u+w', ...closed.map(({ one }) => one))] : []),
+		...(isOpened ? [system('chmod', 'u+w', ...closed.map(({ one }) => operand(one)))] : []),
 		...(hasLog
 			? []
 			: [
 					[
-						system('install', '-m', '600', path, 'COPY.db'),
+						system('install', '-m', '600', operand(path), 'COPY.db'),
 						' makes a copy that can be read, by --db COPY.db',
 					],
 				]),
 	]);
+}
+
+function pathOf(named: string): string {
+	try {
+		return realpathSync(named);
+	} catch {
+		return named;
+	}
 }
 
 /** The folder, or the closest above it that is there. */
@@ -62,11 +74,16 @@ function opening(
 	if (code === 'EROFS') return `the file system of ${named} is read-only; ${elsewhere}`;
 	if (isOwnAndClosed(found)) {
 		const rights = (found.mode & 0o100) === 0 && found.isDirectory() ? 'u+wx' : 'u+w';
-		return joinHints([['to write there: ', system('chmod', rights, named)], `or ${elsewhere}`]);
+		return joinHints([['to write there: ', system('chmod', rights, operand(named))], `or ${elsewhere}`]);
 	}
 	if (isOwn(found)) return `this user may not write to ${named}; ${elsewhere}`;
 	const owner = found.uid === 0 ? 'root' : 'another user';
 	return `${named} belongs to ${owner}, and this user may not write to it; ${elsewhere}`;
+}
+
+/** No option of a command, whatever it begins with. */
+function operand(path: string): string {
+	return path.startsWith('-') ? `./${path}` : path;
 }
 
 function isOwn({ uid }: Stats): boolean {

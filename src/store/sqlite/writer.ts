@@ -122,6 +122,7 @@ export function createWriter(options: WriterOptions): Writer {
 
 	const tryGroup = (deadline: number, delayMs: number) => {
 		const asked = performance.now();
+		workedMs = 0;
 		try {
 			room.prepare();
 			begin.run();

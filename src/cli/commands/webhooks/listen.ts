@@ -92,7 +92,7 @@ export const listen = command({
 				with: { register, type, ...(test && { test }) },
 			});
 		}
-		if (options.register && publicUrl === null) await agreeToPrivateTargets(cx);
+		const takeBack = options.register && publicUrl === null ? await agreeToPrivateTargets(cx) : null;
 		const secrets = await secretsOf(cx, api, secret);
 		const { once, wait } = options;
 		const inbox = createInbox<Received>(cx, {
@@ -107,7 +107,10 @@ export const listen = command({
 				await nameLeftovers(cx, new URL(receiver.url).port);
 				const url = publicUrl?.href ?? temporaryUrl(receiver.url);
 				const types = options.type.length > 0 ? options.type : webhookTypes;
-				await register(cx, { url, types, made });
+				await register(cx, { url, types, made }).catch(async (error: unknown) => {
+					await takeBack?.();
+					throw error;
+				});
 				if (options.test) await sendTest(cx, made, inbox);
 				else await hintTest(cx, made);
 				if (!(options.test && once)) await hintSender(cx);

@@ -29,18 +29,30 @@ export function allowPrivateTargets(local: Connection['local']): Hint {
 
 /**
  * Allows private targets by consent, on a database of this machine that refuses them, or on the default one where this
- * deployment serves it. Throws `UsageError` where a script gives none.
+ * deployment seems to serve it: a copy has its secrets too, so what is returned takes the consent back where the
+ * deployment refuses all the same. Throws `UsageError` where a script gives none.
  */
-export async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
+export async function agreeToPrivateTargets(cx: CommandContext): Promise<() => Promise<void>> {
 	const { api, local, target } = await cx.connection();
-	if (local !== null) return agree(cx, local, target.kind === 'local' ? target.url : '');
-	const served = await servedHere(cx, api);
-	if (served === null) return;
+	if (local !== null) {
+		await agree(cx, local, target.kind === 'local' ? target.url : '');
+		return async () => undefined;
+	}
+	// A default database that cannot be opened is of no use to this deployment.
+	const served = await servedHere(cx, api).catch(() => null);
+	if (served === null) return async () => undefined;
 	try {
-		await agree(cx, served.local, cx.paths.database);
+		const isSet = await agree(cx, served.local, cx.paths.database);
+		return async () => (isSet ? takeBack(cx) : undefined);
 	} finally {
 		await served.close();
 	}
+}
+
+async function takeBack(cx: CommandContext): Promise<void> {
+	const { local, close } = await cx.connectTo({ kind: 'local', url: cx.paths.database, create: false });
+	await local?.settings.set({ [setting]: null }).finally(close);
+	await cx.note(`${setting} is unset again: the deployment serves another database`);
 }
 
 /** The default database, where a deployment at a URL of this machine serves it: both have the same secrets. */
@@ -51,7 +63,7 @@ async function servedHere(
 	if (namedTarget(cx.globals, cx.settings, cx.paths).ofMachine === undefined) return null;
 	const target = { kind: 'local', url: cx.paths.database, create: false } as const;
 	const { api: own, local, close } = await cx.connectTo(target);
-	const [theirs, ours] = await Promise.all([secretsOf(cx, api), secretsOf(cx, own)]);
+	const [theirs, ours] = await Promise.all([secretsOf(cx, api), secretsOf(cx, own).catch(() => null)]);
 	if (local !== null && theirs !== null && theirs === ours) return { local, close };
 	await close();
 	return null;
@@ -64,8 +76,9 @@ async function secretsOf({ signal }: CommandContext, api: Api): Promise<string |
 	return secrets == null ? null : secrets.map(({ secret }) => secret).join(' ');
 }
 
-async function agree(cx: CommandContext, local: LocalEngine, url: string): Promise<void> {
-	if ((await local.settings.get())[setting] === 'true') return;
+/** False: they are allowed already. */
+async function agree(cx: CommandContext, local: LocalEngine, url: string): Promise<boolean> {
+	if ((await local.settings.get())[setting] === 'true') return false;
 	const why =
 		`The database ${shownDatabase(url)} refuses webhooks to private addresses, such as that of this machine. The setting ${setting} allows ` +
 		'them, for all its webhooks, until it is unset.';
@@ -74,4 +87,5 @@ async function agree(cx: CommandContext, local: LocalEngine, url: string): Promi
 	if (cx.globals.yes !== true) await cx.agree(why, 'Set it to true?');
 	await local.settings.set({ [setting]: 'true' });
 	await cx.hint([mailctl('engine', 'settings', 'unset', setting), ' refuses them again']);
+	return true;
 }

@@ -309,6 +309,27 @@ describe('a receiver of notifications on this machine', () => {
 			expect(code).toBe(0);
 		});
 
+		it('takes it back where the default database is a copy of the one that is served', async () => {
+			const copy = `${served.db}.copy`;
+			expect((await cli(['engine', 'backup', copy, '--db', served.db])).code).toBe(0);
+			const { code, stderr } = await cli([...words, '--yes'], { env: await homeWith(copy) });
+			expect([code, stderr]).toEqual([
+				5,
+				expect.stringContaining('allow_private_webhooks is unset again: the deployment serves another'),
+			]);
+			const setting = await cli(['engine', 'settings', 'get', 'allow_private_webhooks', '--db', copy]);
+			expect(setting.stdout).toBe('\n');
+		});
+
+		it('needs no default database that can be opened', async () => {
+			const open = await serveEngine({ settings: { allow_private_webhooks: 'true' } });
+			const env = await homeWith(await project.file('damaged.db', 'garbage '.repeat(100)));
+			const target = { MAILCTL_BASE_URL: open.url, MAILCTL_TOKEN: open.token };
+			const { code } = await cli(words, { env: { ...env, ...target } });
+			await open.close();
+			expect(code).toBe(0);
+		});
+
 		it('leaves another default database alone', async () => {
 			const env = await homeWith(project.db);
 			await project.json(['engine', 'settings', 'unset', 'allow_private_webhooks']);
