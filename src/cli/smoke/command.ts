@@ -70,7 +70,7 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	}
 }
 
-/** Whoever has logged in to a deployment may mean that. */
+/** A person with a profile of a deployment may mean that one. */
 async function warnOfNoDeployment({ settings, paths, warn }: CommandContext): Promise<void> {
 	const { target } = settings;
 	const chosen = target.target();

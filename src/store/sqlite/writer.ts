@@ -55,7 +55,7 @@ export interface Pace {
 	maxGroupMs: number;
 	/**
 	 * How many times the cost of a group, its commit above all, its operations may take. What waits then comes into the next
-	 * one, and whoever asked has the answers meanwhile. Infinity when absent.
+	 * one, and callers of this one have their answers meanwhile. Infinity when absent.
 	 */
 	maxGroupCosts?: number;
 	/** After a group that took longer than a request may wait, how long this process does not ask for the lock. */
