@@ -52,7 +52,7 @@ export async function agreeToPrivateTargets(cx: CommandContext): Promise<() => P
 async function takeBack(cx: CommandContext): Promise<void> {
 	const { local, close } = await cx.connectTo({ kind: 'local', url: cx.paths.database, create: false });
 	await local?.settings.set({ [setting]: null }).finally(close);
-	await cx.note(`${setting} is unset again: the deployment serves another database`);
+	await cx.note(`${setting} is unset again: the deployment has not taken the webhook`);
 }
 
 /** The default database, where a deployment at a URL of this machine serves it: both have the same secrets. */

@@ -315,7 +315,9 @@ describe('a receiver of notifications on this machine', () => {
 			const { code, stderr } = await cli([...words, '--yes'], { env: await homeWith(copy) });
 			expect([code, stderr]).toEqual([
 				5,
-				expect.stringContaining('allow_private_webhooks is unset again: the deployment serves another'),
+				expect.stringContaining(
+					'allow_private_webhooks is unset again: the deployment has not taken the webhook',
+				),
 			]);
 			const setting = await cli(['engine', 'settings', 'get', 'allow_private_webhooks', '--db', copy]);
 			expect(setting.stdout).toBe('\n');
