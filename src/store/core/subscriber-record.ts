@@ -79,8 +79,7 @@ export async function encodeSubscribers(
 	query: string,
 	values: readonly SqlValue[],
 ): Promise<EncodedSubscribers> {
-	const json = `'[' || coalesce(string_agg(${jsonOf(sql.dialect)}, ','), '') || ']'`;
-	const read = `SELECT ${json}, count(*), max(id) FROM (${query}) AS people`;
+	const read = `${selectJson(sql.dialect)} FROM (${query}) AS people`;
 	try {
 		const [row] = await sql.tuples<[json: string, length: number, last: number | null]>(read, ...values);
 		const [text, length, last] = row ?? ['[]', 0, null];
@@ -93,9 +92,16 @@ export async function encodeSubscribers(
 /** Words of SQLite and PostgreSQL. */
 const isMalformed = /malformed JSON|invalid input syntax for type json/;
 
-/** The same JSON as `JSON.stringify` makes of the record. */
-function jsonOf({ json }: Dialect): string {
+const selects = new WeakMap<Dialect, string>();
+
+/** The array as its text, its length and the last id; of a record the same JSON as `JSON.stringify` makes. */
+function selectJson(dialect: Dialect): string {
+	const known = selects.get(dialect);
+	if (known !== undefined) return known;
 	const places = Object.keys(members).map((key) => `"${key}":%s`);
-	const cells = Object.values(members).map(([column, form]) => json[form](column));
-	return `format('{${places.join(',')}}', ${cells.join(', ')})`;
+	const cells = Object.values(members).map(([column, form]) => dialect.json[form](column));
+	const record = `format('{${places.join(',')}}', ${cells.join(', ')})`;
+	const select = `SELECT '[' || coalesce(string_agg(${record}, ','), '') || ']', count(*), max(id)`;
+	selects.set(dialect, select);
+	return select;
 }

@@ -22,7 +22,7 @@ const busyTimeoutMs = 1_000;
 export function openSqliteReader({ path, keys }: { path: string; keys: readonly WrappingKey[] }): Reader {
 	const db = openConnection({ path, mode: 'existing', role: 'reader', busyTimeoutMs });
 	return {
-		reads: createReads({ db, path, core: createCore(createSql(db, keys)) }),
+		reads: createReads({ db, path, core: createCore(createSql(db, keys)), inSnapshot: turnSnapshots(db) }),
 		close: async () => {
 			db.close();
 		},
@@ -33,28 +33,49 @@ interface ReadingConnection {
 	db: Database.Database;
 	path: string;
 	core: Core;
+	/** Absent: one for each read. */
+	inSnapshot?: InSnapshot;
 }
+
+/** Several statements of one read see one state, whatever other processes commit between them. */
+type InSnapshot = <R>(read: () => R) => R;
 
 /** A walk of thousands of reads would otherwise let nothing else happen in its thread: no signal, no line of progress. */
 const longestTurnMs = 50;
 
 /** The core's reads as promises. */
-export function createReads(connection: ReadingConnection): Reads {
+export function createReads({ db, path, core, inSnapshot = snapshots(db) }: ReadingConnection): Reads {
 	let turnBegan = 0;
 	return driverOf('reads', async (name, command) => {
 		if (performance.now() - turnBegan > longestTurnMs) {
 			await setImmediate();
 			turnBegan = performance.now();
 		}
-		return inSnapshot(connection, () => carryOut(connection.core, name, command));
+		try {
+			return inSnapshot(() => carryOut(core, name, command));
+		} catch (error) {
+			throw isBusy(error) || endsTransaction(error) ? translateFailure(error, path) : error;
+		}
 	});
 }
 
-/** Several statements of one read see one state, whatever other processes commit between them. */
-function inSnapshot<R>({ db, path }: ReadingConnection, read: () => R): R {
-	try {
-		return db.transaction(read).deferred();
-	} catch (error) {
-		throw isBusy(error) || endsTransaction(error) ? translateFailure(error, path) : error;
-	}
+function snapshots(db: Database.Database): InSnapshot {
+	const transact = db.transaction((read: () => unknown) => read());
+	return (read) => transact.deferred(read) as ReturnType<typeof read>;
+}
+
+/** One for all reads of a turn of the event loop, on a connection that only reads: beginning one costs as much as a row. */
+function turnSnapshots(db: Database.Database): InSnapshot {
+	const begin = db.prepare('BEGIN');
+	const commit = db.prepare('COMMIT');
+	const end = () => {
+		if (db.inTransaction) commit.run();
+	};
+	return (read) => {
+		if (!db.inTransaction) {
+			begin.run();
+			process.nextTick(end);
+		}
+		return read();
+	};
 }
