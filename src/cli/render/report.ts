@@ -70,11 +70,16 @@ export function renderReport(
 					`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
 				)
 			: renderDetails(parted, options)),
-		...(withMachines && parted === null && Number(total.opened) > 0
+		...(withMachines && parted === null && Number(total.opened) > 0 && mayCountMachines(details)
 			? ['', ...wrap('opens and clicks by machines count, too: --human leaves them out', options.width)]
 			: []),
 		...(chart === 'none' ? [] : ['', ...pictureOf(chart)]),
 	];
+}
+
+/** A service that tells no details may have counted some. */
+function mayCountMachines(details: ReportDetails | null): boolean {
+	return details === null || details.total.machine_opened + details.total.machine_clicked > 0;
 }
 
 /** Label, count and share. A service that tells no details tells no count of the rest either. */

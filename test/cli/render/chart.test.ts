@@ -153,6 +153,25 @@ describe('the head of a report', () => {
 		expect(renderReport(report, { ...options, withMachines: true }).at(-1)).toBe(said);
 		expect(renderReport(report, options)).not.toContain(said);
 	});
+
+	it.each([
+		[1, 0, true],
+		[0, 1, true],
+		[0, 0, false],
+	])('says it of %s opens and %s clicks by machines: %s', (machine_opened, machine_clicked, isSaid) => {
+		const of = {
+			created: 4,
+			sent: 4,
+			opened: 2,
+			clicked: 1,
+			unsubscribed: 0,
+			softbounced: 0,
+			hardbounced: 0,
+		};
+		const details = { total: { ...of, machine_opened, machine_clicked } } as never;
+		const lines = renderReport(report, { ...options, withMachines: true, details });
+		expect(lines.some((line) => line.startsWith('opens and clicks by machines'))).toBe(isSaid);
+	});
 });
 
 describe('the spark line', () => {
