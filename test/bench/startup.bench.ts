@@ -7,17 +7,19 @@ import { join } from 'node:path';
 import { runProgram } from '../support/run-program.js';
 import { type Bench, type BenchRow, median } from './bench.js';
 
-const rounds = 25;
+const rounds = Number(process.env['ROUNDS'] ?? 25);
 const bin = join(process.cwd(), 'bin/mailctl.js');
+const least = join(process.cwd(), 'test/bench/least-command.cjs');
 
 export const bench: Bench = {
-	subject: `CPU seconds (user + system) of a whole process, median of ${rounds}`,
+	subject: `CPU seconds (user + system) of a whole process, median of ${rounds}; ROUNDS`,
 	run: async () => {
 		const home = mkdtempSync(join(tmpdir(), 'mailctl-bench-'));
 		const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: '', XDG_DATA_HOME: '' };
 		const mailctl = (...words: string[]) => cpuSeconds([bin, ...words], env);
 		mailctl('lists', 'create', '--name', 'News', '--email-reason', 'asked');
-		const server = await startServer(env, home);
+		const database = join(home, '.local/share/mailctl/mailctl.db');
+		const server = await startServer(env, database);
 		const remote = ['--base-url', server.url, '--token-file', server.tokenFile];
 		const samples = {
 			empty: [] as number[],
@@ -25,6 +27,8 @@ export const bench: Bench = {
 			version: [] as number[],
 			list: [] as number[],
 			remote: [] as number[],
+			leastList: [] as number[],
+			leastRemote: [] as number[],
 		};
 		for (let i = 0; i < rounds; i++) {
 			samples.empty.push(cpuSeconds(['-e', '0'], env));
@@ -32,6 +36,8 @@ export const bench: Bench = {
 			samples.version.push(mailctl('--version'));
 			samples.list.push(mailctl('lists', 'list', '-o', 'tsv'));
 			samples.remote.push(mailctl(...remote, 'lists', 'list', '-o', 'tsv'));
+			samples.leastList.push(cpuSeconds([least, '--db', database, 'lists', 'list', '-o', 'tsv'], env));
+			samples.leastRemote.push(cpuSeconds([least, ...remote, 'lists', 'list', '-o', 'tsv'], env));
 		}
 		await server.stop();
 		rmSync(home, { recursive: true });
@@ -47,13 +53,14 @@ export const bench: Bench = {
 			row('--help', samples.help, '≤ 1.35'),
 			row('--version', samples.version, '≤ 1.35'),
 			row('lists list -o tsv (local)', samples.list, '≤ 1.7'),
+			row('the same (local), of a program without checks', samples.leastList, '–'),
 			row('lists list -o tsv (remote)', samples.remote, '≤ 2.2'),
+			row('the same (remote), of a program without checks', samples.leastRemote, '–'),
 		];
 	},
 };
 
-async function startServer(env: NodeJS.ProcessEnv, home: string) {
-	const database = join(home, '.local/share/mailctl/mailctl.db');
+async function startServer(env: NodeJS.ProcessEnv, database: string) {
 	const child = spawn(process.execPath, [bin, 'serve', '--db', database, '--port', '0'], {
 		env,
 		stdio: ['ignore', 'ignore', 'pipe'],
