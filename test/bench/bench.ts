@@ -16,6 +16,11 @@ export interface Bench {
 	run(): Promise<BenchRow[]>;
 }
 
+/** The row of the smallest program of the same design (`least-*`), beside that of ours. */
+export function leastOf(what: string): string {
+	return `the same ${what}, of a program without checks`;
+}
+
 export function median(values: readonly number[]): number {
 	const sorted = [...values].sort((a, b) => a - b);
 	return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;

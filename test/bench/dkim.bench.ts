@@ -3,9 +3,9 @@ import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:cry
 import { cpus } from 'node:os';
 import { promisify } from 'node:util';
 import { isInstalled } from '../support/run-program.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, leastOf, median } from './bench.js';
 import { syncMs } from './disk.js';
-import { leastOf, stageLeast } from './least.js';
+import { stageLeast } from './least.js';
 import { type Subject, sendWithWorker, stage, startSink, textOf } from './send.bench.js';
 import { newPlace } from './server.js';
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProgram } from '../support/run-program.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, leastOf, median } from './bench.js';
 import { newPlace, type Place, serve } from './server.js';
 
 const rows = Number(process.env['EXPORT_ROWS'] ?? 1_000_000);
@@ -147,7 +147,7 @@ function row(what: string, runs: readonly Run[], limit: readonly number[]): Benc
 }
 
 const names: Readonly<Record<string, string>> = {
-	least: 'the same csv, of a program without checks',
+	least: leastOf('csv'),
 	remote: 'csv, from a server',
-	leastRemote: 'the same csv from a server, of a program without checks',
+	leastRemote: leastOf('csv from a server'),
 };

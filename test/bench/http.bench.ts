@@ -6,7 +6,7 @@ import { systemClock } from '../../src/api/datetime.js';
 import { keyringOf, signToken } from '../../src/delivery/tracking/tokens.js';
 import { openStore } from '../../src/store/open.js';
 import { send } from '../contract/store/fixture.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, leastOf, median } from './bench.js';
 import { singleCommits, syncMs } from './disk.js';
 import { bareServer, leastServer, newPlace, type Place, peopleFile, type Running, serve } from './server.js';
 import { hasWrk, requestsPerSecond } from './wrk.js';
@@ -99,10 +99,6 @@ end`;
 		row('POST subscriber, 32 clients', limit, samples, '≥ 5'),
 		row(leastOf('POST'), limit, { ...samples, ours: samples.least }, '–'),
 	];
-}
-
-function leastOf(what: string): string {
-	return `the same ${what}, of a server without checks`;
 }
 
 async function pixels(

@@ -10,10 +10,6 @@ import type { Place } from './server.js';
 const program = join(process.cwd(), 'bin/mailctl.js');
 const sender = join(process.cwd(), 'test/bench/least-sender.mjs');
 
-export function leastOf(what: string): string {
-	return `the same ${what}, of a sender without checks`;
-}
-
 /** Sends the messages that are staged there, of which nothing is sent yet; all of it mails a second, as of the worker. */
 export type SendWithLeast = () => Promise<number>;
 

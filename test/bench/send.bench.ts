@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled } from '../support/run-program.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, leastOf, median } from './bench.js';
 import { syncMs } from './disk.js';
-import { leastOf, stageLeast } from './least.js';
+import { stageLeast } from './least.js';
 import { freePort, listening, newPlace, type Place, peopleFile } from './server.js';
 
 const rounds = Number(process.env['ROUNDS'] ?? 5);

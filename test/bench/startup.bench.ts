@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProgram } from '../support/run-program.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, leastOf, median } from './bench.js';
 
 const rounds = Number(process.env['ROUNDS'] ?? 25);
 const bin = join(process.cwd(), 'bin/mailctl.js');
@@ -53,9 +53,9 @@ export const bench: Bench = {
 			row('--help', samples.help, '≤ 1.35'),
 			row('--version', samples.version, '≤ 1.35'),
 			row('lists list -o tsv (local)', samples.list, '≤ 1.7'),
-			row('the same (local), of a program without checks', samples.leastList, '–'),
+			row(leastOf('(local)'), samples.leastList, '–'),
 			row('lists list -o tsv (remote)', samples.remote, '≤ 2.2'),
-			row('the same (remote), of a program without checks', samples.leastRemote, '–'),
+			row(leastOf('(remote)'), samples.leastRemote, '–'),
 		];
 	},
 };

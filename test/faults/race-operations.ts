@@ -178,7 +178,7 @@ export const sharing: Readonly<Record<string, Racing>> = {
 		}),
 	acceptSubmission: (_, racer) =>
 		call('acceptSubmission', { ...(fresh[racer] ?? submissionOf([])), key: null }),
-	// Together all that are due: two that lease at once may each take from the lane before the other one's turn.
+	// Together all that are due: where several lease at once, the lane of the last ones is left open.
 	lease: () => call('lease', { owner: 'other', now: noon, until: noon + hour, max: 6, scope: null }),
 	renew: ({ leased, expired }) =>
 		call('renew', {

@@ -92,6 +92,7 @@ export async function encodeSubscribers(
 /** Words of SQLite and PostgreSQL. */
 const isMalformed = /malformed JSON|invalid input syntax for type json/;
 
+/** Of each dialect: every page and slice asks with the same words. */
 const selects = new WeakMap<Dialect, string>();
 
 /** The array as its text, its length and the last id; of a record the same JSON as `JSON.stringify` makes. */

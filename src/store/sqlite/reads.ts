@@ -9,7 +9,7 @@ import { type Core, carryOut, createCore } from './core.js';
 import { endsTransaction, isBusy, translateFailure } from './failures.js';
 import { createSql } from './sql.js';
 
-/** Only reads; each sees what was committed before it. */
+/** Only reads; each sees what was committed before its turn of the event loop, as questions of another thread want. */
 export interface Reader {
 	readonly reads: Reads;
 	close(): Promise<void>;
@@ -64,7 +64,7 @@ function snapshots(db: Database.Database): InSnapshot {
 	return (read) => transact.deferred(read) as ReturnType<typeof read>;
 }
 
-/** One for all reads of a turn of the event loop, on a connection that only reads: beginning one costs as much as a row. */
+/** One for all reads of a turn of the event loop: a snapshot costs more than a short read. */
 function turnSnapshots(db: Database.Database): InSnapshot {
 	const begin = db.prepare('BEGIN');
 	const commit = db.prepare('COMMIT');
