@@ -60,14 +60,19 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 				mayFollow = true;
 				follow();
 			},
-			following: () => following,
+			takeFollowing: () => {
+				const taken = following;
+				// Where the collector takes an old slice for a living one, it would take all that follow for living ones.
+				following = null;
+				return taken;
+			},
 		};
 	};
 	for (let begun: Begun<K, S> | null = begin(from); begun !== null; ) {
 		begun.mayFollow();
 		const slice: S = await begun.slice;
 		yield slice;
-		const following: Begun<K, S> | null = begun.following();
+		const following: Begun<K, S> | null = begun.takeFollowing();
 		if (slice.next === null) return;
 		if (following?.key === slice.next) begun = following;
 		else {
@@ -82,8 +87,8 @@ interface Begun<K, S> {
 	slice: Promise<S>;
 	/** From now on what follows is read as soon as it is known. */
 	mayFollow(): void;
-	/** Null: it is not read yet. */
-	following(): Begun<K, S> | null;
+	/** Once; null: it is not read yet. */
+	takeFollowing(): Begun<K, S> | null;
 }
 
 /** At most `limit` rows, without reading more pages than necessary. */
