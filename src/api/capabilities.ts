@@ -25,7 +25,7 @@ import type {
 	Timing,
 } from './campaigns.js';
 import type { Deliveries } from './deliveries.js';
-import type { Exports } from './exports.js';
+import type { Exports, Tuples } from './exports.js';
 import type { FieldsPlus } from './fields.js';
 import type { SenderInput, TemplateInput } from './inputs.js';
 import type { ListsPlus } from './lists.js';
@@ -68,6 +68,7 @@ export interface Extensions {
 	fields: FieldsPlus;
 	erasures: Erasures;
 	exports: Exports;
+	tuples: Tuples;
 	deliveries: Deliveries;
 	suppressions: Suppressions;
 	people: People;

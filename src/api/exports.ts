@@ -19,19 +19,59 @@ export interface Exports {
 	slice(listId: number, request: ExportRequest, call?: Call): Promise<SubscriberSlice>;
 }
 
+/** The keys of a tuple, in the order of its values: those that an import sets, or all. */
+export const tupleKeys = {
+	imported: ['email', 'name', 'is_active', 'disable_reason', 'meta'],
+	all: [
+		'id',
+		'list_id',
+		'email',
+		'name',
+		'is_active',
+		'disable_reason',
+		'is_email_verified',
+		'meta',
+		'source',
+		'opt_in_signed',
+		'date_created',
+	],
+} as const satisfies Readonly<Record<string, readonly (keyof Subscriber)[]>>;
+
+export type TupleKeys = keyof typeof tupleKeys;
+
+export const tupleKeyNames: readonly TupleKeys[] = ['imported', 'all'];
+
+/** The values of a record. */
+export type SubscriberTuple = readonly unknown[];
+
+export interface TupleRequest extends ExportRequest {
+	keys: TupleKeys;
+}
+
+export interface TupleSlice {
+	results: SubscriberTuple[];
+	next: number | null;
+}
+
+/** Reading a list of any size without its keys: a million tuples take half the time of as many records. */
+export interface Tuples {
+	/** As `slice` of the exports. */
+	slice(listId: number, request: TupleRequest, call?: Call): Promise<TupleSlice>;
+}
+
 /**
  * Subscribers as a store reads them for a server. As the text that the database writes, they reach the socket from the
  * thread that reads without an object for each.
  */
 export interface EncodedSubscribers {
-	/** An array of records. */
+	/** An array of records, or of tuples. */
 	json: string;
 	length: number;
 	/** The id of the last one; null: there is none. */
 	last: number | null;
 }
 
-/** An array of records within an answer, as its JSON. */
+/** An array of records or tuples within an answer, as its JSON. */
 export class Encoded {
 	readonly json: string;
 	readonly length: number;
@@ -42,14 +82,17 @@ export class Encoded {
 	}
 }
 
+export interface EncodedSlice {
+	results: Encoded;
+	next: number | null;
+}
+
 /** Reads for a server, with the errors of those that they stand for. */
 export interface EncodedReads {
 	/** As `page` of the subscribers of a list. */
 	page(listId: number, request: PageRequest & SubscriberFilter): Promise<Page<Subscriber, Encoded>>;
 	/** As `slice` of the exports. */
-	slice(
-		listId: number,
-		request: ExportRequest,
-		call?: Call,
-	): Promise<{ results: Encoded; next: number | null }>;
+	slice(listId: number, request: ExportRequest, call?: Call): Promise<EncodedSlice>;
+	/** As `slice` of the tuples. */
+	tuples(listId: number, request: TupleRequest, call?: Call): Promise<EncodedSlice>;
 }

@@ -9,7 +9,7 @@ import { createCampaigns } from './campaigns.js';
 import type { EngineContext } from './context.js';
 import { createDeliveries } from './deliveries.js';
 import { createErasures } from './erasures.js';
-import { createEncodedReads, createExports } from './exports.js';
+import { createEncodedReads, createExports, createTuples } from './exports.js';
 import { createFields, createFieldsPlus } from './fields.js';
 import { createImports } from './imports.js';
 import { createLists, createListsPlus } from './lists.js';
@@ -44,6 +44,7 @@ export function createEngine(context: EngineContext): Engine {
 		fields: createFieldsPlus(context),
 		erasures: createErasures(context),
 		exports: createExports(context),
+		tuples: createTuples(context),
 		deliveries: createDeliveries(context),
 		suppressions: createSuppressions(context),
 		people: createPeople(context),

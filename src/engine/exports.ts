@@ -1,8 +1,16 @@
 /** Reading all subscribers of a list by key. */
 
+import type { Call } from '../api/api.js';
 import { invalid } from '../api/errors.js';
-import type { ExportRequest, Exports } from '../api/exports.js';
-import { Encoded, type EncodedReads } from '../api/exports.js';
+import {
+	Encoded,
+	type EncodedReads,
+	type EncodedSlice,
+	type EncodedSubscribers,
+	type ExportRequest,
+	type Exports,
+	type Tuples,
+} from '../api/exports.js';
 import { texts } from '../api/schema/texts.js';
 import type { Command } from '../store/operations.js';
 import { type EngineContext, found } from './context.js';
@@ -21,6 +29,17 @@ export function createExports({ store }: Pick<EngineContext, 'store'>): Exports 
 	};
 }
 
+/** The same as tuples. */
+export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
+	return {
+		slice: async (list_id, { keys, ...request }) => {
+			const command = { ...checkedRequest(list_id, request), keys };
+			const { tuples, last } = found(await store.reads.sliceSubscriberTuples(command));
+			return { results: tuples, next: tuples.length < command.limit ? null : last };
+		},
+	};
+}
+
 /** The reads of a server, which hands them on as they are. */
 export function createEncodedReads(context: EngineContext): EncodedReads {
 	const { reads } = context.store;
@@ -32,12 +51,24 @@ export function createEncodedReads(context: EngineContext): EncodedReads {
 			}),
 		slice: async (list_id, request, call) => {
 			const command = checkedRequest(list_id, request);
-			const slice = found(await reads.encodeSubscriberSlice(command));
-			const next = slice.length < command.limit ? null : slice.last;
-			call?.onNext?.(next);
-			return { results: new Encoded(slice), next };
+			return encodedSlice(await reads.encodeSubscriberSlice(command), command, call);
+		},
+		tuples: async (list_id, { keys, ...request }, call) => {
+			const command = { ...checkedRequest(list_id, request), keys };
+			return encodedSlice(await reads.encodeSubscriberTuples(command), command, call);
 		},
 	};
+}
+
+function encodedSlice(
+	read: EncodedSubscribers | null,
+	{ limit }: { limit: number },
+	call: Call | undefined,
+): EncodedSlice {
+	const slice = found(read);
+	const next = slice.length < limit ? null : slice.last;
+	call?.onNext?.(next);
+	return { results: new Encoded(slice), next };
 }
 
 function checkedRequest(

@@ -181,6 +181,11 @@ export const routes = {
 		query: [...subscriberFilters, 'after', 'limit'],
 	}),
 
+	/** Tuples in place of records; `keys` says which values. */
+	'ext.tuples.slice': get('/ext/lists/{list_id}/tuples/', 'read', {
+		query: [...subscriberFilters, 'keys', 'after', 'limit'],
+	}),
+
 	/** Body `{email}`: an address in a path would appear in every log. */
 	'ext.erasures.erase': post(erasures, 'admin', { body: 'json' }),
 	/** Body `{email}`. */

@@ -1,5 +1,5 @@
-/** Subscribers as lists show them: by page and by key, as records and as their JSON. */
-import type { EncodedSubscribers } from '../api/exports.js';
+/** Subscribers as lists show them: by page and by key, as records, as tuples and as their JSON. */
+import type { EncodedSubscribers, SubscriberTuple, TupleKeys } from '../api/exports.js';
 import type { Subscriber, SubscriberFilter } from '../api/records.js';
 import type { PageOf, Slice } from './store.js';
 
@@ -13,6 +13,10 @@ interface ChosenSlice extends Chosen {
 	limit: number;
 }
 
+interface ChosenTuples extends ChosenSlice {
+	keys: TupleKeys;
+}
+
 /** `null`: no such list. */
 export interface SubscriberLists {
 	pageSubscribers(c: PageOf & Chosen): Promise<Slice<Subscriber> | null>;
@@ -22,4 +26,8 @@ export interface SubscriberLists {
 	sliceSubscribers(c: ChosenSlice): Promise<Subscriber[] | null>;
 	/** The same, for a server. */
 	encodeSubscriberSlice(c: ChosenSlice): Promise<EncodedSubscribers | null>;
+	/** As `sliceSubscribers`; null for `last`: there is none. */
+	sliceSubscriberTuples(c: ChosenTuples): Promise<{ tuples: SubscriberTuple[]; last: number | null } | null>;
+	/** The same, for a server. */
+	encodeSubscriberTuples(c: ChosenTuples): Promise<EncodedSubscribers | null>;
 }

@@ -36,8 +36,12 @@ export function guardFormula(cell: string): string {
 
 const formulaSigns = '=+-@\uff1d\uff0b\uff0d\uff20';
 
-/** A leading BOM would be taken for the file's; some readers keep leading and trailing blanks only in quotes. */
-function formatCell(cell: string, delimiter: string): string {
+/**
+ * Quoted where necessary. A leading BOM would be taken for the file's; some readers keep leading and trailing blanks only
+ * in quotes.
+ */
+export function formatCell(cell: string, delimiter = ','): string {
+	if (cell === '') return cell;
 	const isPlain = !/["\r\n]|^[\s\uFEFF]|\s$/.test(cell) && !cell.includes(delimiter);
 	return isPlain ? cell : `"${cell.replaceAll('"', '""')}"`;
 }

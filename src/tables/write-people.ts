@@ -3,9 +3,10 @@
  * before the first row. Values without a cell form (numbers, null, empty texts, keys without a field) go into the last
  * column, `meta`, as the JSON of an object.
  */
+import { type SubscriberTuple, type TupleKeys, tupleKeys } from '../api/exports.js';
 import type { Subscriber } from '../api/records.js';
 import { isRejectColumn } from './finding.js';
-import { formatCsvRow } from './write-csv.js';
+import { formatCell, formatCsvRow } from './write-csv.js';
 
 /** A column of the record, a field of the project, or the rest of meta. */
 export type PeopleColumn =
@@ -14,6 +15,7 @@ export type PeopleColumn =
 	| { kind: 'meta'; name: 'meta' };
 
 type RecordKey = Exclude<keyof Subscriber, 'meta'>;
+type Meta = Subscriber['meta'];
 
 const usual: readonly RecordKey[] = ['email', 'name', 'is_active', 'disable_reason'];
 /** They cannot be set, so an import skips them; an export has them only by name. */
@@ -42,28 +44,68 @@ export function formatHeader(columns: readonly PeopleColumn[]): string {
 	return formatCsvRow(columns.map(({ name }) => name));
 }
 
-/** One row of the table. `guard` changes a cell once more before it is written. */
-export function csvFormat(
-	columns: readonly PeopleColumn[],
-	guard: (cell: string) => string = (cell) => cell,
-): (person: Subscriber) => string {
-	const cells = columns.map((column) => cellIn(column, variablesOf(columns)));
-	return (person) => formatCsvRow(cells.map((cell) => guard(cell(person))));
+/** Which values the rows of these columns are made of. */
+export function keysOf(columns: readonly PeopleColumn[]): TupleKeys {
+	const isImported = columns.every(
+		({ kind, name }) => kind !== 'record' || usual.some((key) => key === name),
+	);
+	return isImported ? 'imported' : 'all';
 }
 
 /**
- * One line of JSON without its end: the record's keys, and the fields under `meta`. Joined from pieces: an object for
- * each person cost as much as reading them.
+ * One row of the table, of a tuple of `keysOf(columns)`. `guard` changes a cell once more before it is written. One loop
+ * over plain places: with a function a column and an array a row, an export took a tenth more.
  */
-export function jsonFormat(columns: readonly PeopleColumn[]): (person: Subscriber) => string {
+export function csvFormat(
+	columns: readonly PeopleColumn[],
+	guard: (cell: string) => string = (cell) => cell,
+): (tuple: SubscriberTuple) => string {
+	const places = placesOf(columns);
+	const metaAt = tupleKeys[keysOf(columns)].indexOf('meta');
 	const own = variablesOf(columns);
-	const keys = columns.flatMap((column) => (column.kind === 'record' ? [column.name] : []));
+	const valueAt = (tuple: SubscriberTuple, place: number | string | null): unknown => {
+		if (typeof place === 'number') return tuple[place];
+		const meta = tuple[metaAt] as Meta;
+		return place === null ? restOf(meta, own) : textOf(meta, place);
+	};
+	return (tuple) => {
+		let line = '';
+		for (const place of places) {
+			const value = valueAt(tuple, place) ?? '';
+			// Numbers and flags need no quotes.
+			line += `${typeof value === 'string' ? formatCell(guard(value)) : value},`;
+		}
+		// A blank line would be skipped.
+		return line === ',' ? '""\n' : `${line.slice(0, -1)}\n`;
+	};
+}
+
+/** Where a column is in the tuple, the variable of a field in its meta, or null for the rest of meta. */
+function placesOf(columns: readonly PeopleColumn[]): (number | string | null)[] {
+	const keys: readonly string[] = tupleKeys[keysOf(columns)];
+	return columns.map((column) => {
+		if (column.kind === 'record') return keys.indexOf(column.name);
+		return column.kind === 'field' ? column.variable : null;
+	});
+}
+
+/**
+ * One line of JSON without its end, of a tuple of `keysOf(columns)`: the record's keys, and the fields under `meta`.
+ * Joined from pieces: an object for each person cost as much as reading them.
+ */
+export function jsonFormat(columns: readonly PeopleColumn[]): (tuple: SubscriberTuple) => string {
+	const keys: readonly string[] = tupleKeys[keysOf(columns)];
+	const metaAt = keys.indexOf('meta');
+	const own = variablesOf(columns);
+	const named = columns.flatMap(({ kind, name }) =>
+		kind === 'record' ? [{ name, at: keys.indexOf(name) }] : [],
+	);
 	const hasRest = columns.some(({ kind }) => kind === 'meta');
 	const hasMeta = hasRest || own.size > 0;
-	return (person) => {
-		const parts = keys.map((key) => `"${key}":${JSON.stringify(person[key] ?? null)}`);
-		if (hasMeta)
-			parts.push(`"meta":{${metaParts(person, own, hasRest ? othersOf(person, own) : []).join(',')}}`);
+	return (tuple) => {
+		const parts = named.map(({ name, at }) => `"${name}":${JSON.stringify(tuple[at] ?? null)}`);
+		const meta = tuple[metaAt] as Meta;
+		if (hasMeta) parts.push(`"meta":{${metaParts(meta, own, hasRest ? othersOf(meta, own) : []).join(',')}}`);
 		return `{${parts.join(',')}}`;
 	};
 }
@@ -83,34 +125,30 @@ function variablesOf(columns: readonly PeopleColumn[]): ReadonlySet<string> {
 	return new Set(columns.flatMap((column) => (column.kind === 'field' ? [column.variable] : [])));
 }
 
-/** The cell of a person in this column. */
-function cellIn(column: PeopleColumn, own: ReadonlySet<string>): (person: Subscriber) => string {
-	switch (column.kind) {
-		case 'record':
-			return (person) => String(person[column.name] ?? '');
-		case 'field':
-			return (person) => textOf(person, column.variable) ?? '';
-		case 'meta':
-			return (person) => restOf(person, own);
-	}
-}
-
-/** Null: it has no cell form. */
-function textOf({ meta }: Subscriber, variable: string): string | null {
-	const value = Object.hasOwn(meta, variable) ? meta[variable] : null;
+/** Null: it has no cell form. What an object inherits is no text. */
+function textOf(meta: Meta, variable: string): string | null {
+	const value = meta[variable];
 	return typeof value === 'string' && value !== '' ? value : null;
 }
 
-function restOf(person: Subscriber, own: ReadonlySet<string>): string {
+function restOf(meta: Meta, own: ReadonlySet<string>): string {
+	if (isSaid(meta, own)) return '';
 	const unsaid = [...own].filter(
-		(variable) => Object.hasOwn(person.meta, variable) && textOf(person, variable) === null,
+		(variable) => Object.hasOwn(meta, variable) && textOf(meta, variable) === null,
 	);
-	const rest = metaParts(person, unsaid, othersOf(person, own));
-	return rest.length === 0 ? '' : `{${rest.join(',')}}`;
+	return `{${metaParts(meta, unsaid, othersOf(meta, own)).join(',')}}`;
+}
+
+/** Whether the cells of its fields say all of it. */
+function isSaid(meta: Meta, own: ReadonlySet<string>): boolean {
+	for (const variable in meta) {
+		if (!own.has(variable) || textOf(meta, variable) === null) return false;
+	}
+	return true;
 }
 
 /** In the order of the columns, then by name: the same subscribers give the same bytes whatever their input was. */
-function metaParts({ meta }: Subscriber, first: Iterable<string>, others: readonly string[]): string[] {
+function metaParts(meta: Meta, first: Iterable<string>, others: readonly string[]): string[] {
 	const parts: string[] = [];
 	for (const variable of [...first, ...others]) {
 		if (Object.hasOwn(meta, variable))
@@ -120,7 +158,7 @@ function metaParts({ meta }: Subscriber, first: Iterable<string>, others: readon
 }
 
 /** Keys of meta without a column of their own. */
-function othersOf({ meta }: Subscriber, own: ReadonlySet<string>): string[] {
+function othersOf(meta: Meta, own: ReadonlySet<string>): string[] {
 	return Object.keys(meta)
 		.filter((variable) => !own.has(variable))
 		.sort();

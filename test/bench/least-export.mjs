@@ -58,12 +58,12 @@ function cell(text) {
 	return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Slices of a thousand by key; the next one is asked for before this one is read, its key is in a header. */
+/** Slices of a thousand tuples by key; the next one is asked for before this one is read, its key is in a header. */
 async function copyFrom(url, token) {
 	const { Pool } = await import('undici');
 	const pool = new Pool(url);
 	const ask = async (after) => {
-		const path = `/ext/lists/1/subscribers/?after=${after}&limit=1000`;
+		const path = `/ext/lists/1/tuples/?after=${after}&limit=1000`;
 		const { statusCode, headers, body } = await pool.request({
 			method: 'GET',
 			path,
@@ -78,7 +78,7 @@ async function copyFrom(url, token) {
 		// The request leaves before this answer is read.
 		for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
 		const lines = JSON.parse(text).results.map(
-			({ email, name, is_active, disable_reason, meta: { city, age } }) =>
+			([email, name, is_active, disable_reason, { city, age }]) =>
 				`${cell(email)},${cell(name)},${is_active ? 1 : 0},${disable_reason ?? ''},${cell(city ?? '')},${cell(age ?? '')}\n`,
 		);
 		writeSync(file, lines.join(''));

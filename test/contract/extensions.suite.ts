@@ -4,6 +4,7 @@ import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
 import { type CampaignSpec, type Extensions, need } from '../../src/api/capabilities.js';
+import { tupleKeyNames, tupleKeys } from '../../src/api/exports.js';
 import type { KeySlice, Message } from '../../src/api/records.js';
 import type { Subject } from './api.suite.js';
 
@@ -413,6 +414,26 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await expect(exports.slice(list.id, { after: -1, limit: 1 })).rejects.toMatchObject({
 					code: 'invalid',
 				});
+			});
+
+			it('read it as tuples, which are the values of those records', async () => {
+				const [exports, tuples, list] = [await ext('exports'), await ext('tuples'), await newList()];
+				for (const name of ['a', '"b", \u2028 <é>', 'c'])
+					await api.subscribers(list.id).create({ email: `${name.charCodeAt(0)}@example.com`, name });
+				for (const keys of tupleKeyNames) {
+					for (const after of [0, 1_000_000]) {
+						const request = { after, limit: 2, is_active: true };
+						const { results, next } = await exports.slice(list.id, request);
+						expect(await tuples.slice(list.id, { ...request, keys })).toEqual({
+							results: results.map((record) => tupleKeys[keys].map((key) => record[key])),
+							next,
+						});
+					}
+				}
+				const request = { after: 0, limit: 1, keys: 'all' } as const;
+				await expect(tuples.slice(999_999, request)).rejects.toMatchObject({ code: 'not_found' });
+				const refused = { ...request, after: -1 };
+				await expect(tuples.slice(list.id, refused)).rejects.toMatchObject({ code: 'invalid' });
 			});
 		});
 

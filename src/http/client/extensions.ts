@@ -1,9 +1,7 @@
 /** The extensions over their routes; only those that a deployment announces are called. */
 import { randomUUID } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import type { Extensions } from '../../api/capabilities.js';
 import type { Deliveries, SigningSecret, StoppedWebhook } from '../../api/deliveries.js';
-import type { SubscriberSlice } from '../../api/exports.js';
 import type { Suppressions } from '../../api/suppressions.js';
 import { headerNames } from '../errors.js';
 import { ackOf, audiences, campaigns, type Perform } from './campaigns.js';
@@ -19,8 +17,9 @@ import {
 	within,
 } from './decode.js';
 import { encodeQuery } from './encode.js';
+import { exportsOf, tuplesOf } from './exports.js';
 import { type Endpoint, type OperationRequest, requestOperation } from './request.js';
-import { mendMeta, pageQuery, report, subscriberCheck } from './resources.js';
+import { pageQuery, report } from './resources.js';
 
 const addedList = record({ is_new: 'boolean', list: 'object' });
 const listDetails = record({ id: 'id', public_name: 'link' });
@@ -185,6 +184,7 @@ export function extensions(endpoint: Endpoint): Extensions {
 			lift: (email, call) => performEmpty({ operation: 'ext.erasures.lift', body: { email }, call }),
 		},
 		exports: exportsOf(endpoint),
+		tuples: tuplesOf(endpoint),
 		deliveries: deliveries(perform),
 		suppressions: suppressions(perform),
 		people: people(perform),
@@ -200,27 +200,6 @@ function attachments(perform: Perform): Extensions['attachments'] {
 			perform({ operation: 'ext.attachments.put', values: { sha256 }, body, call }, stored),
 	};
 }
-
-function exportsOf(endpoint: Endpoint): Extensions['exports'] {
-	const check = every(within('results', listOf(subscriberCheck)), record({ next: 'position' }));
-	return {
-		slice: async (list_id, request, call) => {
-			const query = encodeQuery({ ...request });
-			const what: OperationRequest = { operation: 'ext.exports.slice', values: { list_id }, query, call };
-			const success = await requestOperation(endpoint, what);
-			const next = success.answer.headers[headerNames.next.toLowerCase()];
-			if (call?.onNext !== undefined && next !== undefined && /^\d{1,15}$/.test(next)) {
-				call.onNext(Number(next));
-				// The request for it leaves before this answer is read: undici looks at an idle connection for a turn first.
-				for (let turn = 0; turn < 2; turn += 1) await setImmediate();
-			}
-			const slice = decode<SubscriberSlice>(success, check);
-			return { ...slice, results: slice.results.map(mendMeta) };
-		},
-	};
-}
-
-/** Carries out an operation, checks its answer and decodes it. */
 
 function imports(perform: Perform): Extensions['imports'] {
 	return {

@@ -1,15 +1,22 @@
 /** Every route as one call of the `Api`: decode, one call, encode. The Api checks the values. */
 import type { Api, Call, Crud } from '../../api/api.js';
-import { type CampaignFilter, campaignStates, type ResultsRequest } from '../../api/campaigns.js';
-import type { CampaignSpec, Extensions, MessageFilter, MessageScope } from '../../api/capabilities.js';
-import type { DeliveryFilter } from '../../api/deliveries.js';
-import { invalid } from '../../api/errors.js';
+import type { CampaignSpec, Extensions } from '../../api/capabilities.js';
 import type { EncodedReads } from '../../api/exports.js';
 import { withoutExactNumbers } from '../../api/json.js';
 import type { ReportQuery } from '../../api/records.js';
-import { texts } from '../../api/schema/texts.js';
-import type { SuppressionFilter, SuppressionRow } from '../../api/suppressions.js';
+import type { SuppressionRow } from '../../api/suppressions.js';
 import type { Operation } from '../routes.js';
+import {
+	campaignFilter,
+	deliveryFilter,
+	exportRequest,
+	keysOf,
+	messageFilter,
+	resultsRequest,
+	scopeOf,
+	subscriberFilter,
+	suppressionFilter,
+} from './filters.js';
 import {
 	addBody,
 	campaignOpening,
@@ -118,9 +125,11 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.fields.countUses': async ({ ext }, { ids, call }) => ({
 		count: await ext.fields.countUses(id(ids, 'id'), call),
 	}),
-	'ext.exports.slice': ({ encoded }, { ids, query, call }) => {
-		const [after, limit] = [query.integer('after') ?? 0, query.integer('limit') ?? 1000];
-		return encoded.slice(id(ids, 'list_id'), { ...subscriberFilter(query), after, limit }, call);
+	'ext.exports.slice': ({ encoded }, { ids, query, call }) =>
+		encoded.slice(id(ids, 'list_id'), exportRequest(query), call),
+	'ext.tuples.slice': ({ encoded }, { ids, query, call }) => {
+		const request = { ...exportRequest(query), keys: keysOf(query) };
+		return encoded.tuples(id(ids, 'list_id'), request, call);
 	},
 	'ext.erasures.erase': ({ ext }, { body, call }) =>
 		ext.erasures.erase(parseBody(erasureBody, body).email, call),
@@ -264,17 +273,6 @@ function uuid(uuids: OperationInput['uuids'], name = 'uuid'): string {
 	return value;
 }
 
-function subscriberFilter(query: Query) {
-	const contains = query.filter('email__icontains');
-	const exact = query.filter('email__exact');
-	const is_active = query.boolean('is_active');
-	return {
-		...(contains !== undefined && { email__icontains: contains }),
-		...(exact !== undefined && { email__exact: exact }),
-		...(is_active !== undefined && { is_active }),
-	};
-}
-
 /** The spec is stored as it is given, and compared when the campaign is opened again. */
 function openingOf(body: unknown) {
 	const { key = null, ...opening } = parseBody(campaignOpening, body);
@@ -283,64 +281,6 @@ function openingOf(body: unknown) {
 	return { key, spec: unchecked<CampaignSpec>(spec), opening };
 }
 
-/** A state of no such name filters nothing, as django-filter has it (api-decisions 9). */
-function campaignFilter(query: Query): CampaignFilter {
-	const [key, id] = [query.text('key'), query.filter('id')];
-	const state = campaignStates.find((one) => one === query.filter('state'));
-	return {
-		...givenFilters(query, ['since']),
-		...(key !== undefined && { key }),
-		...(id !== undefined && { id: id.toLowerCase() }),
-		...(state !== undefined && { state }),
-		...orderingOf(query),
-	};
-}
-
-/** An order of no such name orders nothing, as django-filter has it (api-decisions 9). */
-function orderingOf(query: Query): { ordering?: '-date_created' } {
-	return query.filter('ordering') === '-date_created' ? { ordering: '-date_created' } : {};
-}
-
-function messageFilter(query: Query): MessageFilter {
-	const given = givenFilters(query, ['status', 'to', 'campaign_unique_id', 'tag', 'since']);
-	return { ...given, ...orderingOf(query) };
-}
-
-function givenFilters(query: Query, names: readonly string[]): Record<string, string> {
-	const values = names.map((name) => [name, query.filter(name)] as const);
-	return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
-}
-
-function resultsRequest(query: Query): ResultsRequest {
-	const after = query.integer('after');
-	const limit = query.integer('limit');
-	return {
-		...(after !== undefined && Number.isSafeInteger(after) && { after }),
-		...(limit !== undefined && Number.isSafeInteger(limit) && { limit }),
-		...(query.text('only') === 'findings' && { only: 'findings' as const }),
-	};
-}
-
-function scopeOf(query: Query): MessageScope {
-	const submission = query.filter('submission');
-	const campaign = query.filter('campaign');
-	if (submission !== undefined) return { submission };
-	if (campaign !== undefined) return { campaign };
-	throw invalid({ submission: [{ code: 'required', message: texts.required }] });
-}
-
-/** The engine checks the words. */
-function deliveryFilter(query: Query): DeliveryFilter {
-	const given = { ...givenFilters(query, ['state', 'since']), ...orderingOf(query) };
-	return given as DeliveryFilter;
-}
-
 function rowsOf(body: unknown): readonly SuppressionRow[] {
 	return unchecked(parseBody(suppressionRows, body).rows);
-}
-
-function suppressionFilter(query: Query): SuppressionFilter {
-	const given = givenFilters(query, ['email__icontains', 'email__exact', 'reason', 'source']);
-	const list_id = query.integer('list_id');
-	return unchecked({ ...given, ...(list_id !== undefined && { list_id }) });
 }

@@ -3,6 +3,7 @@
 import type { Envelope } from '../../api/content.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
+import { isRecord } from '../../api/json.js';
 import type {
 	DeliveryAttempt,
 	Field,
@@ -229,10 +230,6 @@ export function parseRecord(text: string): Record<string, unknown> {
 	const value = parseStored(text);
 	if (!isRecord(value)) throw damaged(new TypeError('a stored object is none'));
 	return value;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** As `parseRecord`, where all values are texts. */

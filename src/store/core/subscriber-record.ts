@@ -1,8 +1,14 @@
-/** The record of a subscriber, made of its row: as an object, and as JSON that the database writes. */
+/** The record of a subscriber, made of its row: as an object, as a tuple, and as JSON that the database writes. */
 import { formatDateTime, type Micros } from '../../api/datetime.js';
-import type { EncodedSubscribers } from '../../api/exports.js';
+import {
+	type EncodedSubscribers,
+	type SubscriberTuple,
+	type TupleKeys,
+	tupleKeys,
+} from '../../api/exports.js';
+import { isRecord } from '../../api/json.js';
 import type { Subscriber } from '../../api/records.js';
-import { damaged, emailColumn, parseRecord, type SubscriberRow } from './rows.js';
+import { damaged, emailColumn, parseRecord, parseStored, type SubscriberRow } from './rows.js';
 import type { Dialect, Form, Sql, SqlValue } from './sql.js';
 
 /** Every key in the order of the wire, with its column and the form there. The other columns are internal. */
@@ -25,7 +31,7 @@ const columns = Object.values(members).map(([column]) => column);
 /** The columns of a record, in the order of a tuple. */
 export const shownColumns = columns.map((column) => (column === 'email' ? emailColumn : column)).join(', ');
 
-type SubscriberTuple = readonly [
+type RowTuple = readonly [
 	id: number,
 	list_id: number,
 	email: string,
@@ -45,17 +51,17 @@ export async function readSubscribers(
 	query: string,
 	values: readonly SqlValue[],
 ): Promise<Subscriber[]> {
-	return (await sql.tuples<SubscriberTuple>(query, ...values)).map(recordOf);
+	return (await sql.tuples<RowTuple>(query, ...values)).map(recordOf);
 }
 
 /** The record of a whole row. Throws when the stored meta is no object. */
 export function toSubscriber(row: SubscriberRow): Subscriber {
 	// In the order of the table above.
-	return recordOf(columns.map((column) => row[column]) as unknown as SubscriberTuple);
+	return recordOf(columns.map((column) => row[column]) as unknown as RowTuple);
 }
 
 /** Written out: by the table above, reading and making a million records takes an eighth more. */
-function recordOf(tuple: SubscriberTuple): Subscriber {
+function recordOf(tuple: RowTuple): Subscriber {
 	const [id, list_id, email, name, is_active, disable_reason, is_email_verified, meta, source] = tuple;
 	const opt_in_signed = tuple[9];
 	return {
@@ -74,16 +80,49 @@ function recordOf(tuple: SubscriberTuple): Subscriber {
 }
 
 /** As `readSubscribers`, as their JSON. Throws when a stored meta is no JSON. */
-export async function encodeSubscribers(
+export function encodeSubscribers(
 	sql: Sql,
 	query: string,
 	values: readonly SqlValue[],
 ): Promise<EncodedSubscribers> {
-	const read = `${selectJson(sql.dialect)} FROM (${query}) AS people`;
+	return encode(sql, `${selectRecords(sql.dialect)} FROM (${query}) AS people`, values);
+}
+
+/** As `encodeSubscribers`, of their values alone. */
+export function tupleEncoder(keys: TupleKeys) {
+	return (sql: Sql, query: string, values: readonly SqlValue[]): Promise<EncodedSubscribers> => {
+		const cells = tupleKeys[keys].map((key) => jsonOf(sql.dialect, key));
+		return encode(
+			sql,
+			`${selectArray(`[${cells.map(() => '%s').join(',')}]`, cells)} FROM (${query}) AS people`,
+			values,
+		);
+	};
+}
+
+/**
+ * As `readSubscribers`, of their values alone. They cross from the database as one text, in which a stored meta stands as
+ * it is: as tuples of the driver they take a quarter more. Throws when a stored meta is no object.
+ */
+export function tupleReader(keys: TupleKeys) {
+	return async (sql: Sql, query: string, values: readonly SqlValue[]) => {
+		const cells = tupleKeys[keys].map((key) => (key === 'meta' ? 'meta' : jsonOf(sql.dialect, key)));
+		const read = `${selectArray(`[${cells.map(() => '%s').join(',')}]`, cells)} FROM (${query}) AS people`;
+		const { json, length, last } = await encode(sql, read, values);
+		const tuples = parseStored(json) as SubscriberTuple[];
+		const metaAt = cells.indexOf('meta');
+		const isWhole = (tuple: SubscriberTuple) => tuple.length === cells.length && isRecord(tuple[metaAt]);
+		if (tuples.length !== length || !tuples.every(isWhole))
+			throw damaged(new TypeError('a stored meta is no object'));
+		return { tuples, last };
+	};
+}
+
+async function encode(sql: Sql, read: string, values: readonly SqlValue[]): Promise<EncodedSubscribers> {
 	try {
 		const [row] = await sql.tuples<[json: string, length: number, last: number | null]>(read, ...values);
-		const [text, length, last] = row ?? ['[]', 0, null];
-		return { json: text, length, last };
+		const [json, length, last] = row ?? ['[]', 0, null];
+		return { json, length, last };
 	} catch (error) {
 		throw error instanceof Error && isMalformed.test(error.message) ? damaged(error) : error;
 	}
@@ -95,14 +134,26 @@ const isMalformed = /malformed JSON|invalid input syntax for type json/;
 /** Of each dialect: every page and slice asks with the same words. */
 const selects = new WeakMap<Dialect, string>();
 
-/** The array as its text, its length and the last id; of a record the same JSON as `JSON.stringify` makes. */
-function selectJson(dialect: Dialect): string {
+/** Of a record the same JSON as `JSON.stringify` makes. */
+function selectRecords(dialect: Dialect): string {
 	const known = selects.get(dialect);
 	if (known !== undefined) return known;
-	const places = Object.keys(members).map((key) => `"${key}":%s`);
-	const cells = Object.values(members).map(([column, form]) => dialect.json[form](column));
-	const record = `format('{${places.join(',')}}', ${cells.join(', ')})`;
-	const select = `SELECT '[' || coalesce(string_agg(${record}, ','), '') || ']', count(*), max(id)`;
+	const keys = Object.keys(members) as (keyof Subscriber)[];
+	const form = `{${keys.map((key) => `"${key}":%s`).join(',')}}`;
+	const select = selectArray(
+		form,
+		keys.map((key) => jsonOf(dialect, key)),
+	);
 	selects.set(dialect, select);
 	return select;
+}
+
+/** An array as its text, its length and the last id. */
+function selectArray(form: string, cells: readonly string[]): string {
+	return `SELECT '[' || coalesce(string_agg(format('${form}', ${cells.join(', ')}), ','), '') || ']', count(*), max(id)`;
+}
+
+function jsonOf(dialect: Dialect, key: keyof Subscriber): string {
+	const [column, form] = members[key];
+	return dialect.json[form](column);
 }

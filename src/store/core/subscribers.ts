@@ -26,7 +26,14 @@ import {
 	subscriberColumns,
 } from './rows.js';
 import type { Insertion, Sql, SqlValue } from './sql.js';
-import { encodeSubscribers, readSubscribers, shownColumns, toSubscriber } from './subscriber-record.js';
+import {
+	encodeSubscribers,
+	readSubscribers,
+	shownColumns,
+	toSubscriber,
+	tupleEncoder,
+	tupleReader,
+} from './subscriber-record.js';
 import { findLasting, findSuppressions } from './suppressions.js';
 
 /**
@@ -43,6 +50,8 @@ export function createSubscribers(sql: Sql) {
 		},
 		sliceSubscribers: (command) => readSlice(sql, command, readSubscribers),
 		encodeSubscriberSlice: (command) => readSlice(sql, command, encodeSubscribers),
+		sliceSubscriberTuples: (command) => readSlice(sql, command, tupleReader(command.keys)),
+		encodeSubscriberTuples: (command) => readSlice(sql, command, tupleEncoder(command.keys)),
 		createSubscriber: (command) => createSubscriber(sql, command),
 		patchSubscriber: (command) => patchSubscriber(sql, command),
 		deleteSubscriber: async ({ list_id, id }) => {
@@ -105,7 +114,7 @@ const newPlaces = Object.keys(newSubscriberColumns)
 	.map(() => '?')
 	.join(', ');
 
-/** Reads the records of a query for `shownColumns`, as they are or as their JSON. */
+/** Reads the records of a query for `shownColumns`, as they are or as a text. */
 type ReadRecords<Records> = (sql: Sql, query: string, values: readonly SqlValue[]) => Promise<Records>;
 
 async function readPage<Records>(

@@ -31,6 +31,8 @@ const sources: {
 	getSubscriber: 'primary',
 	sliceSubscribers: 'replica',
 	encodeSubscriberSlice: 'replica',
+	sliceSubscriberTuples: 'replica',
+	encodeSubscriberTuples: 'replica',
 	pageFields: 'primary',
 	getField: 'primary',
 	countFieldUses: 'primary',

@@ -40,7 +40,8 @@ const dialect: Dialect = {
 			const seconds = `replace(datetime(${column} / 1000000, 'unixepoch'), ' ', 'T')`;
 			return `iif(${column} IS NULL, 'null', format('"%s.%06d"', ${seconds}, ${column} % 1000000))`;
 		},
-		json: (column) => `iif(${column} = '{}', '{}', json(${column}))`,
+		// Stored as `JSON.stringify` made it: json() would make it once more, and fails here where it is none.
+		json: (column) => `iif(json_valid(${column}), ${column}, json(${column}))`,
 	},
 	oneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
 	table: (columns, alias) => {

@@ -60,10 +60,12 @@ describe('a row that is damaged', () => {
 		[
 			'subscribers',
 			'meta',
-			['/sub/lists/1/subscribers/', '/sub/lists/1/subscribers/1/'],
+			['/sub/lists/1/subscribers/', '/sub/lists/1/subscribers/1/', '/ext/lists/1/tuples/'],
 			[
 				['subscribers', 'list', '-l', '1', '-o', 'json'],
 				['subscribers', 'get', '1', '-l', '1'],
+				['subscribers', 'export', '-l', '1'],
+				['subscribers', 'export', '-l', '1', '--format', 'ndjson', '--fields', 'id'],
 			],
 		],
 	] as const)('of %s is 74 by api, and by every command that reads it', async (table, column, paths, commands) => {

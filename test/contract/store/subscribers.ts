@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { type TupleKeys, tupleKeyNames, tupleKeys } from '../../../src/api/exports.js';
 import type { Subscriber, SubscriberFilter } from '../../../src/api/records.js';
 import type { Store } from '../../../src/store/store.js';
 import { fixedClock, newField, newList, newSubscriber, noon, type OpenEmpty, recordOf } from './fixture.js';
@@ -91,26 +92,8 @@ export function describeSubscribers(open: OpenEmpty): void {
 			expect(await store.reads.sliceSubscribers({ list_id: 9, after: 0, limit: 2, filter: {} })).toBeNull();
 		});
 
-		it('encodes pages and slices as the JSON of their records, whatever these hold', async () => {
-			const names = ['city', '__proto__', '10', '2', '"', '\\', 'ø'];
-			for (const variable of names) await newField(store, variable);
-			const odd = [
-				'',
-				' ',
-				'"\\/\b\f\n\r\t',
-				'\u0001\u001f\u007f\u0085',
-				"'%s%",
-				'é😀\u2028\u2029\ufeff',
-				'{}[]',
-			];
-			const values = [...odd, '\ud800', null, true, 2 ** 53, 2 ** 60, -0, 1e21, 1e-7, 0.1];
-			for (const [at, value] of values.entries()) {
-				const meta = Object.fromEntries(names.map((name) => [name, value]));
-				const input = { email: `p${at}@example.org`, name: odd[at] ?? 'Ann', meta: at === 1 ? {} : meta };
-				const now = at === 0 ? noon : noon + at * 86_399_999_989;
-				await store.writes.createSubscriber({ list_id, input, now });
-			}
-			await store.writes.patchSubscriber({ list_id, id: 2, patch: { is_active: false }, now: noon });
+		it('encodes pages, slices and tuples as the JSON of their records, whatever these hold', async () => {
+			await addOdd(store, list_id);
 			for (const filter of [{}, { is_active: false }, { email__icontains: 'p1' }, { email__exact: 'p9' }]) {
 				const page = { list_id, filter, page: 2, page_size: 3 };
 				const records = await store.reads.pageSubscribers(page);
@@ -121,10 +104,19 @@ export function describeSubscribers(open: OpenEmpty): void {
 				const slice = { list_id, filter, after: 0, limit: 100 };
 				const people = (await store.reads.sliceSubscribers(slice)) ?? [];
 				expect(await store.reads.encodeSubscriberSlice(slice)).toEqual(encoded(people));
+				for (const keys of tupleKeyNames) {
+					const { tuples, ...written } = inTuples(people, keys);
+					const command = { ...slice, keys };
+					expect(await store.reads.sliceSubscriberTuples(command)).toEqual({ tuples, last: written.last });
+					expect(await store.reads.encodeSubscriberTuples(command)).toEqual(written);
+				}
 			}
 			const nowhere = { list_id: 9, filter: {} };
 			expect(await store.reads.encodeSubscriberPage({ ...nowhere, page: 1, page_size: 1 })).toBeNull();
-			expect(await store.reads.encodeSubscriberSlice({ ...nowhere, after: 0, limit: 1 })).toBeNull();
+			const slice = { ...nowhere, after: 0, limit: 1 };
+			expect(await store.reads.encodeSubscriberSlice(slice)).toBeNull();
+			expect(await store.reads.sliceSubscriberTuples({ ...slice, keys: 'all' })).toBeNull();
+			expect(await store.reads.encodeSubscriberTuples({ ...slice, keys: 'all' })).toBeNull();
 		});
 
 		it('replaces, merges and unsets meta, even under hostile names', async () => {
@@ -168,6 +160,34 @@ export function describeSubscribers(open: OpenEmpty): void {
 			expect((await newSubscriber(store, list_id, 'ann@example.org')).id).toBeGreaterThan(id);
 		});
 	});
+}
+
+/** People with odd names and values, one of them inactive. */
+async function addOdd(store: Store, list_id: number): Promise<void> {
+	const names = ['city', '__proto__', '10', '2', '"', '\\', 'ø'];
+	for (const variable of names) await newField(store, variable);
+	const odd = [
+		'',
+		' ',
+		'"\\/\b\f\n\r\t',
+		'\u0001\u001f\u007f\u0085',
+		"'%s%",
+		'é😀\u2028\u2029\ufeff',
+		'{}[]',
+	];
+	const values = [...odd, '\ud800', null, true, 2 ** 53, 2 ** 60, -0, 1e21, 1e-7, 0.1];
+	for (const [at, value] of values.entries()) {
+		const meta = Object.fromEntries(names.map((name) => [name, value]));
+		const input = { email: `p${at}@example.org`, name: odd[at] ?? 'Ann', meta: at === 1 ? {} : meta };
+		const now = at === 0 ? noon : noon + at * 86_399_999_989;
+		await store.writes.createSubscriber({ list_id, input, now });
+	}
+	await store.writes.patchSubscriber({ list_id, id: 2, patch: { is_active: false }, now: noon });
+}
+
+function inTuples(people: readonly Subscriber[], keys: TupleKeys) {
+	const tuples = people.map((person) => tupleKeys[keys].map((key) => person[key]));
+	return { ...encoded(people), tuples, json: JSON.stringify(tuples) };
 }
 
 function encoded(people: readonly Subscriber[]) {

@@ -153,10 +153,27 @@ describe('who asks', () => {
 		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true, true]);
 	});
 
+	it('gives tuples of the keys that are asked for, and refuses a word that names none', async () => {
+		await wire('POST', '/sub/lists/', { body: { name: 'L', email_reason: 'r' } });
+		await wire('POST', '/sub/lists/1/subscribers/', { body: { email: 'a@example.com' } });
+		const first = await wire('GET', '/ext/lists/1/tuples/?limit=1');
+		expect(first.text).toBe('{"results":[["a@example.com","",true,null,{}]],"next":1}');
+		expect(first.headers.get('x-next')).toBe('1');
+		const last = await wire('GET', '/ext/lists/1/tuples/?keys=all&after=1');
+		expect({ text: last.text, next: last.headers.get('x-next') }).toEqual({
+			text: '{"results":[],"next":null}',
+			next: null,
+		});
+		expect(await wire('GET', '/ext/lists/1/tuples/?keys=none')).toMatchObject({
+			status: 400,
+			text: '{"keys":["\\"none\\" is not a valid choice."]}',
+		});
+	});
+
 	it('needs no token to see who we are and how we are', async () => {
 		expect(await wire('GET', '/', { token: null })).toMatchObject({
 			status: 200,
-			text: '{"service":"mailctl","version":"1.2.3","extensions":["attachments","audiences","campaigns","deliveries","erasures","exports","fields","imports","lists","messages","people","reports","senders","subscribers","suppressions","templates"]}',
+			text: '{"service":"mailctl","version":"1.2.3","extensions":["attachments","audiences","campaigns","deliveries","erasures","exports","fields","imports","lists","messages","people","reports","senders","subscribers","suppressions","templates","tuples"]}',
 		});
 		expect(await wire('GET', '/healthz', { token: null })).toMatchObject({
 			status: 200,

@@ -1,4 +1,5 @@
 /** `subscribers export`: a list as a file that imports again, or on standard output. */
+import type { SubscriberTuple, TupleKeys } from '../../../api/exports.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
 import type { PeopleColumn } from '../../../tables/write-people.js';
 import { command } from '../../frame/command.js';
@@ -15,7 +16,7 @@ import {
 import { readFields, variableOf } from '../../verbs/field-names.js';
 import { filterOf, filterOptions, inList, listOption } from './lookup.js';
 import { matcherOf } from './matching.js';
-import { walkSubscribers } from './walk.js';
+import { tupleOf, walkSubscribers, walkTuples } from './walk.js';
 
 export const subscriberExport = command({
 	name: 'export',
@@ -47,10 +48,13 @@ export const subscriberExport = command({
 		const columns = await columnsOf(cx);
 		const filter = filterOf(options);
 		const matches = await matcherOf(cx, options.where);
-		const pieces = walkSubscribers(cx, list, filter);
+		const { keys, ...written } = await writing(columns, to);
 		return exportRecords(cx, to, {
-			...(await writing(columns, to)),
-			pieces: matches === null ? pieces : matching(pieces, matches),
+			...written,
+			pieces:
+				matches === null
+					? walkTuples(cx, list, { ...filter, keys })
+					: matching(walkSubscribers(cx, list, filter), keys, matches),
 			total: matches === null ? expected(list, filter) : null,
 			noun: 'subscriber',
 			answer: { list_id: list.id },
@@ -59,16 +63,17 @@ export const subscriberExport = command({
 });
 
 async function writing(columns: readonly PeopleColumn[], { format, guard }: Destination) {
-	const { csvFormat, formatHeader, jsonFormat } = await import('../../../tables/write-people.js');
+	const { csvFormat, formatHeader, jsonFormat, keysOf } = await import('../../../tables/write-people.js');
 	const line = format === 'csv' ? csvFormat(columns, guard) : jsonFormat(columns);
-	return { header: formatHeader(columns), line };
+	return { header: formatHeader(columns), line, keys: keysOf(columns) };
 }
 
 async function* matching(
 	pieces: AsyncIterable<readonly Subscriber[]>,
+	keys: TupleKeys,
 	matches: (person: Subscriber) => boolean,
-): AsyncGenerator<readonly Subscriber[]> {
-	for await (const piece of pieces) yield piece.filter(matches);
+): AsyncGenerator<readonly SubscriberTuple[]> {
+	for await (const piece of pieces) yield piece.filter(matches).map((person) => tupleOf(person, keys));
 }
 
 /** Those that `--fields` names, or all that an import needs. */

@@ -2,7 +2,13 @@
 
 import { emailKey } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
-import type { SubscriberSlice } from '../../../api/exports.js';
+import {
+	type SubscriberSlice,
+	type SubscriberTuple,
+	type TupleKeys,
+	type TupleSlice,
+	tupleKeys,
+} from '../../../api/exports.js';
 import { iterateSlices } from '../../../api/pages.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -50,6 +56,31 @@ export async function* walkSubscribers(
 		return exports.slice(list.id, { ...filter, after, limit: pieceSize }, { signal, onNext });
 	});
 	for await (const { results } of slices) yield results;
+}
+
+/** As `walkSubscribers`, as tuples: asked for where the deployment has them, made of records elsewhere. */
+export async function* walkTuples(
+	cx: CommandContext,
+	list: List,
+	{ keys, ...filter }: SubscriberFilter & { keys: TupleKeys },
+): AsyncGenerator<readonly SubscriberTuple[]> {
+	const { tuples } = (await (await cx.api()).capabilities()).ext;
+	const { signal } = cx;
+	if (tuples === undefined) {
+		for await (const people of walkSubscribers(cx, list, filter))
+			yield people.map((one) => tupleOf(one, keys));
+		return;
+	}
+	const slices = iterateSlices<number, TupleSlice>(0, async (after, onNext) => {
+		signal.throwIfAborted();
+		return tuples.slice(list.id, { ...filter, keys, after, limit: pieceSize }, { signal, onNext });
+	});
+	for await (const { results } of slices) yield results;
+}
+
+/** The values of a record. */
+export function tupleOf(person: Subscriber, keys: TupleKeys): SubscriberTuple {
+	return tupleKeys[keys].map((key) => person[key]);
 }
 
 /** Everybody with this address: one for each list it is in. */

@@ -109,6 +109,7 @@ export const bodiesOf: Readonly<Record<Operation, Bodies>> = {
 	'ext.subscribers.clear': gives('Deleted'),
 	'ext.fields.countUses': gives('Count'),
 	'ext.exports.slice': gives('SubscriberSlice'),
+	'ext.tuples.slice': gives('TupleSlice'),
 	'ext.deliveries.page': { input: null, output: pageOf('WebhookDelivery') },
 	'ext.deliveries.get': gives('WebhookDeliveryDetail'),
 	'ext.deliveries.replay': takes('ReplayBody', 'Replayed'),

@@ -1,4 +1,5 @@
 /** The API as an OpenAPI 3.1 document, made from the table of routes, the validators and the records. */
+import { tupleKeyNames } from '../../../api/exports.js';
 import { messageStates } from '../../../api/records.js';
 import { reportQuery } from '../../../api/reports.js';
 import type { JsonSchema } from '../../../api/schema/field.js';
@@ -85,6 +86,13 @@ function ownText(operation: Operation, { scope, method }: Route): string {
 		: ' Without admin, what other tokens sent is not there.';
 }
 
+const nextHeader = {
+	[headerNames.next]: {
+		description: 'The same as next, before the body is read; absent where nothing follows.',
+		schema: { type: 'integer' },
+	},
+};
+
 const answerHeaders: Readonly<Partial<Record<Operation, object>>> = {
 	send: {
 		[headerNames.campaign]: {
@@ -97,12 +105,8 @@ const answerHeaders: Readonly<Partial<Record<Operation, object>>> = {
 			schema: { const: 'true' },
 		},
 	},
-	'ext.exports.slice': {
-		[headerNames.next]: {
-			description: 'The same as next, before the body is read; absent where nothing follows.',
-			schema: { type: 'integer' },
-		},
-	},
+	'ext.exports.slice': nextHeader,
+	'ext.tuples.slice': nextHeader,
 };
 
 function headerParameters(operation: Operation): object[] {
@@ -152,6 +156,7 @@ function querySchemas(): Readonly<Record<string, JsonSchema>> {
 		submission: { type: 'string', format: 'uuid' },
 		campaign: { type: 'string', format: 'uuid' },
 		only: { type: 'string', enum: ['findings'] },
+		keys: { type: 'string', enum: [...tupleKeyNames], default: 'imported' },
 	};
 }
 

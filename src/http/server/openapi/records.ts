@@ -171,6 +171,10 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		results: { type: 'array', items: ref('Subscriber') },
 		next: { type: ['integer', 'null'] },
 	}),
+	TupleSlice: record({
+		results: { type: 'array', items: { type: 'array' } },
+		next: { type: ['integer', 'null'] },
+	}),
 	Erasure: record({ subscribers: count, messages: count, canceled: count, suppressions: count }),
 	Session: {
 		type: 'object',

@@ -195,9 +195,13 @@ describe('mailctl subscribers export', () => {
 	it('reads a server of ours by key, to the same bytes', async () => {
 		const server = await startServer(project.db);
 		const target = ['--base-url', server.baseUrl, '--token-file', server.tokenFile];
-		const remote = await cli([...words(), ...target]);
+		const forms = [[], ['--safe-csv'], ['--format', 'ndjson'], ['--fields', 'id,date_created,age,email']];
+		const remote: string[] = [];
+		for (const form of forms) remote.push((await cli([...words(...form), ...target])).stdout);
 		await server.stop();
-		expect(remote.stdout).toBe((await project.run(words())).stdout);
+		const local: string[] = [];
+		for (const form of forms) local.push((await project.run(words(...form))).stdout);
+		expect(remote).toEqual(local);
 	});
 });
 
