@@ -76,7 +76,7 @@ describe('doctor on a mailctl server', () => {
 			},
 		});
 		expect(findings.find(({ check }) => check === 'service.kind')?.message).toMatch(
-			/^mailctl \S+ with attachments, audiences, campaigns, deliveries, .*templates$/,
+			/^mailctl \S+ with attachments, audiences, campaigns, deliveries, .*templates, tuples$/,
 		);
 	});
 
