@@ -38,8 +38,17 @@ const sources = readdirSync('src', { recursive: true })
 
 /** What commands share, in one chunk with the frame: one file is read faster than the dozen it would be cut into. */
 const apart = /^cli\/(frame\/(invoke|topics|connection)|config\/config-write)\.ts$/;
-const small =
-	/^(content\/hash|(store|jobs)\/errors?|cli\/render\/columns|engine\/rules\/(complaints|meta|recipient-rows|request-rows|row-place))\.ts$/;
+/** Most commands load them, and each would be a chunk of its own. */
+const small = new RegExp(
+	`^(${[
+		'content/(hash|attachments|message-size|style-values|urls|fill-variables)',
+		'engine/(settings|rules/[\\w-]+)',
+		'(store|jobs)/errors?',
+		'store/(operations|slices)',
+		'delivery/dkim/keys',
+		'cli/(connect/wrapping-keys|render/columns|commands/lists/offer)',
+	].join('|')})\\.ts$`,
+);
 const shared = sources.filter((file) => {
 	const path = relative(root, file);
 	const isOfCli = /^cli\/(tree\.ts$|(frame|config|verbs)\/)/.test(path) && !apart.test(path);
@@ -64,9 +73,14 @@ const sourcesAsCommonJs = {
 
 const frame = resolve('src/cli/frame/invoke.ts');
 const local = resolve('src/cli/connect/local.ts');
-/** Only the local engine asks for these. */
-const afterLocal =
-	/\/(connect\/(backup|exchange|ingest|mail|notify|serve|wrapping)|threads\/threaded-store)\.ts$/;
+/** The local engine asks for these, or they are for a database as it is: they need most of what it is made of. */
+const afterLocal = new RegExp(
+	`/(${[
+		'connect/(backup|check|doctor|exchange|foreign-campaigns|imports|ingest|mail|migrate|notify|restore|secrets|serve)',
+		'store/sqlite/moving',
+		'threads/threaded-store',
+	].join('|')})\\.ts$`,
+);
 
 /**
  * Splitting makes a chunk for each set of entries that share a module, and each chunk costs Node a third of a millisecond
