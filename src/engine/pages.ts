@@ -5,7 +5,7 @@
 import type { PageRequest } from '../api/api.js';
 import { ApiError } from '../api/errors.js';
 import type { Page } from '../api/records.js';
-import type { PageOf } from '../store/store.js';
+import type { PageOf, Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
 import { readSettings } from './settings.js';
 
@@ -64,7 +64,7 @@ async function linker(
 	request: PageRequest,
 	place: PagePlace,
 ): Promise<(page: number) => string> {
-	const { linkBase } = await readSettings(store);
+	const linkBase = await linkBaseOf(store);
 	const filters = Object.entries(place.filters ?? {}).filter(([, value]) => value !== undefined);
 	return (page) => {
 		const query = new URLSearchParams();
@@ -74,6 +74,18 @@ async function linker(
 		const text = query.toString();
 		return `${linkBase}${place.path}${text === '' ? '' : `?${text}`}`;
 	};
+}
+
+/** Pages of one turn of the event loop ask once: of a server at work several come together. */
+const asked = new WeakMap<Store, Promise<string>>();
+
+function linkBaseOf(store: Store): Promise<string> {
+	const known = asked.get(store);
+	if (known !== undefined) return known;
+	const asking = readSettings(store).then(({ linkBase }) => linkBase);
+	asked.set(store, asking);
+	setImmediate(() => asked.delete(store));
+	return asking;
 }
 
 function wireValue(value: string | number | boolean | undefined): string {
