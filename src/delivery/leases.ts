@@ -12,6 +12,8 @@ export interface Leases {
 	readonly size: number;
 	/** Of these, messages not begun. */
 	readonly waiting: number;
+	/** The next one has to leave before its window ends. */
+	readonly isNextTimed: boolean;
 	/** False: this run held it already. */
 	take(leased: Leased, end: Micros): boolean;
 	/** The next messages to begin together; empty when there are none, or their leases ended while they waited. */
@@ -52,6 +54,9 @@ export function createLeases(options: Options): Leases {
 		},
 		get waiting() {
 			return waiting.length;
+		},
+		get isNextTimed() {
+			return waiting[0]?.leave_by !== undefined;
 		},
 		/**
 		 * A lease that ended while this process slept may come back to this run. The message is then in flight already,

@@ -2,7 +2,6 @@
  * One run of the worker. A single loop decides what happens next from plain state (buffer, in flight, fault); every
  * change of the state calls `wake`. At most `maxHeld` messages are leased at a time, so memory is bounded.
  */
-
 import { backoff } from '../api/backoff.js';
 import { noDeliveries } from '../api/counts.js';
 import { microsPerMs } from '../api/datetime.js';
@@ -144,7 +143,8 @@ export class Run {
 		const { window, mostTogether } = this.#courier;
 		// A group may not be leased completely yet.
 		if (this.#leases.waiting === 0 || !(this.#isDry || this.#leases.hasWhole(mostTogether))) return false;
-		return this.#breaker.isProbing ? window.inFlight === 0 : window.isFree(this.#outcomes.unsettled);
+		if (this.#breaker.isProbing) return window.inFlight === 0;
+		return window.isFree(this.#outcomes.unsettled, this.#leases.isNextTimed);
 	}
 
 	/** Nothing more begins. */

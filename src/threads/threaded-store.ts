@@ -1,6 +1,6 @@
 /**
- * The store for a process that answers requests: one thread writes, another reads, and this one never waits for a
- * lock, a disk or a scan. Only for files: a database in memory has one thread for both.
+ * The store for a process that answers requests, or sends: one thread writes, another reads, and this one never waits
+ * for a lock, a disk or a scan. Only for files: a database in memory has one thread for both.
  */
 
 import { StoreError } from '../api/errors.js';
@@ -14,6 +14,8 @@ import { spawnThread } from './spawn.js';
 export interface ThreadedOptions extends OpenOptions {
 	/** A thread has ended unexpectedly: the store is unusable, every call rejects. Called once. */
 	onFailure?: (error: StoreError) => void;
+	/** One does both, for a process that reads little. */
+	isOneThread?: boolean;
 	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
 	spawn?: typeof spawnThread;
 }
@@ -28,7 +30,7 @@ const resourceLimits = { maxYoungGenerationSizeMb: 12 };
  */
 export async function openThreadedStore(url: string, options: ThreadedOptions): Promise<Store> {
 	assertFile(url);
-	const { onFailure, spawn = spawnThread, clock: _, ...opening } = options;
+	const { onFailure, isOneThread = false, spawn = spawnThread, clock: _, ...opening } = options;
 	let failure: StoreError | null = null;
 	const fail = (error: StoreError) => {
 		if (failure === null) onFailure?.(error);
@@ -36,7 +38,7 @@ export async function openThreadedStore(url: string, options: ThreadedOptions): 
 	};
 	const start = (name: string) => openChannel(spawn('store', { resourceLimits }), { name, onFailure: fail });
 	const writer = start('writing thread');
-	const reader = isPrivate(url) ? writer : start('reading thread');
+	const reader = isOneThread || isPrivate(url) ? writer : start('reading thread');
 	const channels = [...new Set([reader, writer])];
 	try {
 		await open(writer, { role: 'writer', url, options: { upkeep: 'apart', ...opening } });

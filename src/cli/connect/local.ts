@@ -1,5 +1,6 @@
 /** The embedded engine on a database of this machine. Mail is composed and sent by parts that load when first needed. */
 import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { StoreError } from '../../api/errors.js';
 import { createEngine, type Engine } from '../../engine/engine.js';
@@ -141,7 +142,10 @@ async function normalValues(values: Readonly<Record<string, string | null>>) {
 	return Object.fromEntries(normal);
 }
 
-/** `serve` must never wait for the disk where it answers: its store works in threads. */
+/**
+ * `serve` must never wait for the disk where it answers, nor a worker where it sends: their store works in threads. A
+ * worker's log is copied back by its commits.
+ */
 async function openLocal(
 	target: LocalTarget,
 	opening: Opening & Pick<OpenOptions, 'onCreated'>,
@@ -156,13 +160,16 @@ async function openLocal(
 		const waits = role === 'cli' ? { lockTimeoutMs } : {};
 		return await openOnServer(target, { ...options, ...waits, warn, stop, onWait: beginWait });
 	}
-	if (role === 'cli' || role === 'worker') {
+	const isWorker = role === 'worker';
+	const isApart = !isTrial && !isMissingFile(target.url) && availableParallelism() > 1;
+	if (role === 'cli' || (isWorker && !isApart)) {
 		const heard = { onLocked: beginWait, ...(onCreated !== undefined && { onCreated }) };
 		return { store: await openStore(target.url, { ...options, ...heard, lockTimeoutMs }), isMade: false };
 	}
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	const onFailure = (error: StoreError) => presence.storeFailed(error);
-	return { store: await openThreadedStore(target.url, { ...options, onFailure }), isMade: false };
+	const how = isWorker ? ({ isOneThread: true, upkeep: 'with_commits', lockTimeoutMs } as const) : {};
+	return { store: await openThreadedStore(target.url, { ...options, ...how, onFailure }), isMade: false };
 }
 
 /** Beside the database; of one without a file, in the folder of this program's data. */
@@ -243,10 +250,16 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 			const [mailer, { watchClock }] = await Promise.all([lazy.mailer(), import('./clock-watch.js')]);
 			const { warn } = parts;
 			const watch = watchClock(parts, ({ text }) => warn(text));
-			try {
+			const failed = new Promise<never>((_, reject) => {
+				parts.presence.storeFailed = reject;
+			});
+			const deliver = async () => {
 				if (options.scope !== null) return await mailer.deliver(options);
 				const { createNotifier, notifyBeside } = await import('./notify.js');
 				return await notifyBeside(createNotifier(parts), { options, warn }, () => mailer.deliver(options));
+			};
+			try {
+				return await Promise.race([deliver(), failed]);
 			} finally {
 				watch.stop();
 			}

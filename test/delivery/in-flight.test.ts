@@ -1,0 +1,75 @@
+// How many messages may be under way at once.
+import { describe, expect, it } from 'vitest';
+import { createInFlight } from '../../src/delivery/in-flight.js';
+
+/** Two connections, and a clock that stands. */
+function started() {
+	let now = 0;
+	const window = createInFlight(2, () => now);
+	const begun: ReturnType<typeof window.enter>[] = [];
+	const fill = (isTimed = false) => {
+		while (window.isFree(0, isTimed)) {
+			const slot = window.enter();
+			slot.hold(1_000);
+			begun.push(slot);
+		}
+		return window.inFlight;
+	};
+	const pass = (ms: number) => {
+		now += ms;
+	};
+	return { window, fill, pass, leave: () => begun.shift()?.leave() };
+}
+
+/** So many are answered, each after this time. */
+function answer({ fill, pass, leave }: ReturnType<typeof started>, count: number, ms: number): void {
+	for (let n = 0; n < count; n += 1) {
+		fill();
+		pass(ms);
+		leave();
+	}
+}
+
+describe('messages under way', () => {
+	it('are three a connection at first, and twenty where they are answered at once', () => {
+		const flow = started();
+		expect(flow.fill()).toBe(6);
+		answer(flow, 6, 0);
+		expect(flow.fill()).toBe(40);
+	});
+
+	it('are as many as are answered in twenty milliseconds', () => {
+		const flow = started();
+		answer(flow, 6, 1);
+		expect(flow.fill()).toBe(20);
+		answer(flow, 30, 100);
+		for (let n = 0; n < 40; n += 1) flow.leave();
+		expect(flow.fill()).toBe(6);
+	});
+
+	it('are three a connection where they have to leave before an hour', () => {
+		const flow = started();
+		answer(flow, 6, 0);
+		for (let n = 0; n < 6; n += 1) flow.leave();
+		expect(flow.fill(true)).toBe(6);
+		expect(flow.fill()).toBe(40);
+	});
+
+	it('are no more than a crash may repeat, with those whose outcomes are not stored', () => {
+		const flow = started();
+		answer(flow, 6, 0);
+		expect(flow.window.isFree(96)).toBe(true);
+		expect(flow.window.isFree(97)).toBe(false);
+		expect(flow.window.isFree(102)).toBe(false);
+	});
+
+	it('take 16 MiB at the most, and one while its size is unknown', () => {
+		const { window } = started();
+		const first = window.enter();
+		expect(window.isFree(0)).toBe(false);
+		first.hold(10 * 1024 * 1024);
+		expect(window.isFree(0)).toBe(false);
+		first.leave();
+		expect(window.isFree(0)).toBe(true);
+	});
+});
