@@ -8,6 +8,8 @@ import { microsPerSecond, systemClock } from '../../src/api/datetime.js';
 import { createContentCache } from '../../src/content/cache.js';
 import { createPool } from '../../src/delivery/smtp/pool.js';
 import { createWorker } from '../../src/delivery/worker.js';
+import { isPostgres } from '../../src/store/url.js';
+import { openThreadedStore } from '../../src/threads/threaded-store.js';
 import { plainSettings } from './delivery.js';
 import { openAt } from './queued-database.js';
 import { readHere } from './read-here.js';
@@ -15,7 +17,11 @@ import { readHere } from './read-here.js';
 const [path = '', port = '', leaseMs = '400', minutes = '0', poison = ''] = process.argv.slice(2);
 const ahead = { now: () => systemClock.now() + Number(minutes) * 60 * microsPerSecond };
 const clock = minutes === '0' ? systemClock : ahead;
-const store = await openAt(path, { clock, mode: 'existing', role: 'worker' });
+const opening = { clock, mode: 'existing', role: 'worker' } as const;
+// As `mailctl worker` opens it.
+const store = isPostgres(path)
+	? await openAt(path, opening)
+	: await openThreadedStore(path, { ...opening, isOneThread: true, upkeep: 'with_commits' });
 const pool = createPool({ settings: plainSettings(Number(port)) });
 const worker = createWorker({
 	queue: store.queue,
