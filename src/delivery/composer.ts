@@ -1,6 +1,5 @@
 /** Turns a leased message into the bytes and the envelope for the server. Caches submissions between messages. */
-import { domainToASCII } from 'node:url';
-import { type EmailKey, emailKey } from '../api/address.js';
+import { domainOf, type EmailKey, emailKey } from '../api/address.js';
 import type { Content, Envelope } from '../api/content.js';
 import { microsPerMs } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
@@ -161,13 +160,7 @@ export function addressOf(mailbox: string): string {
 
 /** `uuid@domain of the sender`: the same on every attempt, so that a repeat is recognisable. */
 export function messageIdOf(message: Uuid, from: string): string {
-	const domain = from.slice(from.lastIndexOf('@') + 1);
-	return `${message}@${isAsciiName(domain) ? domain : domainToASCII(domain) || domain}`;
-}
-
-/** As `domainToASCII` would return it, which costs a microsecond; an end in figures may be an IPv4 address. */
-function isAsciiName(domain: string): boolean {
-	return /^[a-z0-9.-]+\.[a-z]+$/.test(domain);
+	return `${message}@${domainOf(from)}`;
 }
 
 /** Throws where the content cannot be joined with the values of the recipient. */
