@@ -24,7 +24,7 @@ const mostBytes = 16 * 1024 * 1024;
 /**
  * On a connection with PIPELINING one message waits for its answer, the envelope of the next has left with its body,
  * and a third is ready for the moment of the answer. More of them wait where the server answers quickly: a hundred in
- * place of fifteen send 1.3 times as many, for the thread that sends works on without a turn to the one that stores.
+ * place of fifteen send 1.3 times as many: with fifteen the thread that sends was idle for a sixth of the time.
  */
 const perConnection = { least: 3, most: 20 };
 /** What waits is answered within this time, at the rate at which the last ones were: a stop or a pause waits for it. */

@@ -58,7 +58,7 @@ async function pages({ url, token }: Running, place: Place): Promise<BenchRow[]>
 	await least.stop();
 	const limit = 'node:http answering nothing';
 	return [
-		row('page of 100 subscribers', limit, samples, '≥ 0.035'),
+		row('page of 100 subscribers', limit, samples, '≥ 0.06'),
 		row(leastOf('page'), limit, { ...samples, ours: samples.least }, '–'),
 	];
 }
@@ -96,7 +96,7 @@ end`;
 	await least.stop();
 	const limit = `single FULL commits (fdatasync ${median(waits).toFixed(2)} ms)`;
 	return [
-		row('POST subscriber, 32 clients', limit, samples, '≥ 5'),
+		row('POST subscriber, 32 clients', limit, samples, '≥ 1.5'),
 		row(leastOf('POST'), limit, { ...samples, ours: samples.least }, '–'),
 	];
 }
