@@ -4,6 +4,8 @@ import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../../src/api/datetime.js';
 import type { Meta } from '../../../../src/api/records.js';
+import { connect } from '../../../../src/cli/connect.js';
+import type { Connect } from '../../../../src/cli/frame/connection.js';
 import { openStore } from '../../../../src/store/open.js';
 import { cli } from '../../../support/cli.js';
 import { makeProject, type Project } from '../../../support/project.js';
@@ -190,6 +192,20 @@ describe('mailctl subscribers export', () => {
 		expect(stdout).toBe("email,name,city\n'-y@example.com,'+1,a=b\n");
 		const refused = await project.run(words('--safe-csv', '--format', 'json'));
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('goes with csv') });
+	});
+
+	it('makes the same of records where an older server has no tuples', async () => {
+		const older: Connect = async (target, dependencies) => {
+			const connection = await connect(target, dependencies);
+			const { ext, ...rest } = await connection.api.capabilities();
+			const { tuples: _, ...others } = ext;
+			const capabilities = async () => ({ ...rest, ext: others });
+			return { ...connection, api: { ...connection.api, capabilities } };
+		};
+		for (const form of [[], ['--format', 'json'], ['--fields', 'id,date_created,meta']]) {
+			const { stdout } = await project.run(words(...form));
+			expect(await project.run(words(...form), { connect: older })).toMatchObject({ code: 0, stdout });
+		}
 	});
 
 	it('reads a server of ours by key, to the same bytes', async () => {
