@@ -46,12 +46,16 @@ async function newProject(smtp: number, bounceAddress: string): Promise<Project>
 }
 
 /** Makes `to` and `cc` subscribers and sends them one mail; gives the exit code of `send`. */
-export async function sendTo(project: Project, to: string, cc: readonly string[] = []): Promise<number> {
+export async function sendTo(
+	project: Project,
+	to: string,
+	{ cc = [], options = [] }: { cc?: readonly string[]; options?: readonly string[] } = {},
+): Promise<number> {
 	for (const email of [to, ...cc])
 		await project.json(['subscribers', 'create', '-l', 'Readers', '--email', email]);
 	const copies = cc.flatMap((email) => ['--cc', email]);
 	const mail = ['--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hello'];
-	return (await project.run(['send', ...mail, '--to', to, ...copies])).code;
+	return (await project.run(['send', ...mail, '--to', to, ...copies, ...options])).code;
 }
 
 /** The only message to an address, with its attempts. */
