@@ -1,5 +1,6 @@
 /** Reading all subscribers of a list by key. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Call } from '../api/api.js';
 import { invalid } from '../api/errors.js';
 import {
@@ -9,9 +10,14 @@ import {
 	type EncodedSubscribers,
 	type ExportRequest,
 	type Exports,
+	type SubscriberTuple,
+	type TupleKeys,
 	type Tuples,
+	tupleKeys,
 } from '../api/exports.js';
+import { isRecord } from '../api/json.js';
 import { texts } from '../api/schema/texts.js';
+import { damaged } from '../store/errors.js';
 import type { Command } from '../store/operations.js';
 import { type EngineContext, found } from './context.js';
 import { readSubscribers } from './subscribers.js';
@@ -29,15 +35,39 @@ export function createExports({ store }: Pick<EngineContext, 'store'>): Exports 
 	};
 }
 
-/** The same as tuples. */
+/** The same as tuples, parsed from the text that the database writes of them. */
 export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
 	return {
-		slice: async (list_id, { keys, ...request }) => {
-			const command = { ...checkedRequest(list_id, request), keys };
-			const { tuples, last } = found(await store.reads.sliceSubscriberTuples(command));
-			return { results: tuples, next: tuples.length < command.limit ? null : last };
+		slice: async (list_id, { keys, ...request }, call) => {
+			const command = { ...checkedRequest(list_id, request), keys, isChecked: true } as const;
+			const read = found(await store.reads.encodeSubscriberTuples(command));
+			const next = nextOf(read, command.limit);
+			if (call?.onNext !== undefined) {
+				call.onNext(next);
+				// What follows is asked for before this text is read: another thread may read it.
+				await nextTurn();
+			}
+			return { results: parseTuples(read, keys), next };
 		},
 	};
+}
+
+/** Throws `StoreError` where a stored meta is no object. */
+function parseTuples({ json, length }: EncodedSubscribers, keys: TupleKeys): SubscriberTuple[] {
+	const tuples = parsed(json) as SubscriberTuple[];
+	const { length: width } = tupleKeys[keys];
+	const metaAt = tupleKeys[keys].indexOf('meta');
+	const isWhole = (tuple: SubscriberTuple) => tuple.length === width && isRecord(tuple[metaAt]);
+	if (tuples.length === length && tuples.every(isWhole)) return tuples;
+	throw damaged(new TypeError('a stored meta is no object'));
+}
+
+function parsed(json: string): unknown {
+	try {
+		return JSON.parse(json);
+	} catch (cause) {
+		throw damaged(cause);
+	}
 }
 
 /** The reads of a server, which hands them on as they are. */
@@ -66,9 +96,14 @@ function encodedSlice(
 	call: Call | undefined,
 ): EncodedSlice {
 	const slice = found(read);
-	const next = slice.length < limit ? null : slice.last;
+	const next = nextOf(slice, limit);
 	call?.onNext?.(next);
 	return { results: new Encoded(slice), next };
+}
+
+/** The key that the next slice follows; null: this is the last. */
+function nextOf({ length, last }: EncodedSubscribers, limit: number): number | null {
+	return length < limit ? null : last;
 }
 
 function checkedRequest(

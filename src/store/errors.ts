@@ -1,4 +1,4 @@
-/** Errors in the name or the place of a database. Other failures are `StoreError`, which the API knows. */
+/** Errors in the name or the place of a database, and of a row. Other failures are `StoreError`, which the API knows. */
 import { StoreError } from '../api/errors.js';
 
 /** The database does not exist; nothing was created. */
@@ -29,4 +29,11 @@ export class UnsupportedDatabase extends Error {
 		super(`this command works on a SQLite file; ${scheme} has its own programs for it (pg_dump, pg_restore)`);
 		this.scheme = scheme;
 	}
+}
+
+/** A row holds what this program did not write there. */
+export function damaged(cause: unknown): StoreError {
+	return new StoreError('io', 'a row of the database is damaged: it holds JSON that cannot be read', {
+		cause,
+	});
 }

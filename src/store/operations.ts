@@ -28,7 +28,6 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		getSubscriber: true,
 		sliceSubscribers: true,
 		encodeSubscriberSlice: true,
-		sliceSubscriberTuples: true,
 		encodeSubscriberTuples: true,
 		pageFields: true,
 		getField: true,

@@ -66,6 +66,33 @@ export async function openThreadedStore(url: string, options: ThreadedOptions): 
 	};
 }
 
+/**
+ * A connection that only reads, in a thread of its own, beside a store that is open. Rejects as `openReader` does.
+ * `onFailure`: the thread has ended unexpectedly, every call rejects.
+ */
+export async function openThreadedReader(
+	url: string,
+	{ onFailure, spawn = spawnThread, ...options }: Pick<ThreadedOptions, 'keys' | 'onFailure' | 'spawn'>,
+): Promise<Pick<Store, 'reads' | 'close'>> {
+	assertFile(url);
+	const channel = openChannel(spawn('store', { resourceLimits }), {
+		name: 'reading thread',
+		onFailure: (error) => onFailure?.(error),
+	});
+	try {
+		await open(channel, { role: 'reader', url, options: { mode: 'existing', ...options } });
+	} catch (error) {
+		await channel.end();
+		throw error;
+	}
+	return {
+		reads: remoteReads((method, command, means) =>
+			channel.call({ part: 'reads', method, command }, means?.signal),
+		),
+		close: () => closeAll([channel], () => false),
+	};
+}
+
 async function open(channel: Channel, command: OpenCommand): Promise<void> {
 	await channel.call({ part: 'thread', method: 'open', command });
 }

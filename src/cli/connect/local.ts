@@ -28,6 +28,7 @@ import type { LocalParts, Presence } from './parts.js';
 import { localQueue } from './queue.js';
 import { localStatus } from './status.js';
 import { localTokens } from './tokens.js';
+import { withWalkReader } from './walk-reader.js';
 import { readWrappingKeys } from './wrapping-keys.js';
 
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
@@ -164,7 +165,9 @@ async function openLocal(
 	const isApart = !isTrial && !isMissingFile(target.url) && availableParallelism() > 1;
 	if (role === 'cli' || (isWorker && !isApart)) {
 		const heard = { onLocked: beginWait, ...(onCreated !== undefined && { onCreated }) };
-		return { store: await openStore(target.url, { ...options, ...heard, lockTimeoutMs }), isMade: false };
+		const store = await openStore(target.url, { ...options, ...heard, lockTimeoutMs });
+		const isShared = role === 'cli' && !isTrial;
+		return { store: isShared ? withWalkReader(store, { url: target.url, keys }) : store, isMade: false };
 	}
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	const onFailure = (error: StoreError) => presence.storeFailed(error);

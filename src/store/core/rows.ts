@@ -2,7 +2,6 @@
 
 import type { Envelope } from '../../api/content.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
-import { StoreError } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import type {
 	DeliveryAttempt,
@@ -15,6 +14,7 @@ import type {
 	Webhook,
 	WebhookType,
 } from '../../api/records.js';
+import { damaged } from '../errors.js';
 import type { PageOf } from '../store.js';
 import type { Columns, Sql, SqlValue } from './sql.js';
 
@@ -216,13 +216,6 @@ export function parseStored(text: string): unknown {
 	} catch (cause) {
 		throw damaged(cause);
 	}
-}
-
-/** A row holds what this program did not write there. */
-export function damaged(cause: unknown): StoreError {
-	return new StoreError('io', 'a row of the database is damaged: it holds JSON that cannot be read', {
-		cause,
-	});
 }
 
 /** As `parseStored`, an object. */

@@ -1,14 +1,9 @@
 /** The record of a subscriber, made of its row: as an object, as a tuple, and as JSON that the database writes. */
 import { formatDateTime, type Micros } from '../../api/datetime.js';
-import {
-	type EncodedSubscribers,
-	type SubscriberTuple,
-	type TupleKeys,
-	tupleKeys,
-} from '../../api/exports.js';
-import { isRecord } from '../../api/json.js';
+import { type EncodedSubscribers, type TupleKeys, tupleKeys } from '../../api/exports.js';
 import type { Subscriber } from '../../api/records.js';
-import { damaged, emailColumn, parseRecord, parseStored, type SubscriberRow } from './rows.js';
+import { damaged } from '../errors.js';
+import { emailColumn, parseRecord, type SubscriberRow } from './rows.js';
 import type { Dialect, Form, Sql, SqlValue } from './sql.js';
 
 /** Every key in the order of the wire, with its column and the form there. The other columns are internal. */
@@ -88,33 +83,17 @@ export function encodeSubscribers(
 	return encode(sql, `${selectRecords(sql.dialect)} FROM (${query}) AS people`, values);
 }
 
-/** As `encodeSubscribers`, of their values alone. */
-export function tupleEncoder(keys: TupleKeys) {
+/** As `encodeSubscribers`, of their values alone. `isChecked`: a stored meta stands in it as it is. */
+export function tupleEncoder({ keys, isChecked = false }: { keys: TupleKeys; isChecked?: boolean }) {
 	return (sql: Sql, query: string, values: readonly SqlValue[]): Promise<EncodedSubscribers> => {
-		const cells = tupleKeys[keys].map((key) => jsonOf(sql.dialect, key));
+		const cells = tupleKeys[keys].map((key) =>
+			key === 'meta' && isChecked ? 'meta' : jsonOf(sql.dialect, key),
+		);
 		return encode(
 			sql,
 			`${selectArray(`[${cells.map(() => '%s').join(',')}]`, cells)} FROM (${query}) AS people`,
 			values,
 		);
-	};
-}
-
-/**
- * As `readSubscribers`, of their values alone. They cross from the database as one text, in which a stored meta stands as
- * it is: as tuples of the driver they take a quarter more. Throws when a stored meta is no object.
- */
-export function tupleReader(keys: TupleKeys) {
-	return async (sql: Sql, query: string, values: readonly SqlValue[]) => {
-		const cells = tupleKeys[keys].map((key) => (key === 'meta' ? 'meta' : jsonOf(sql.dialect, key)));
-		const read = `${selectArray(`[${cells.map(() => '%s').join(',')}]`, cells)} FROM (${query}) AS people`;
-		const { json, length, last } = await encode(sql, read, values);
-		const tuples = parseStored(json) as SubscriberTuple[];
-		const metaAt = cells.indexOf('meta');
-		const isWhole = (tuple: SubscriberTuple) => tuple.length === cells.length && isRecord(tuple[metaAt]);
-		if (tuples.length !== length || !tuples.every(isWhole))
-			throw damaged(new TypeError('a stored meta is no object'));
-		return { tuples, last };
 	};
 }
 

@@ -32,7 +32,6 @@ import {
 	shownColumns,
 	toSubscriber,
 	tupleEncoder,
-	tupleReader,
 } from './subscriber-record.js';
 import { findLasting, findSuppressions } from './suppressions.js';
 
@@ -50,8 +49,7 @@ export function createSubscribers(sql: Sql) {
 		},
 		sliceSubscribers: (command) => readSlice(sql, command, readSubscribers),
 		encodeSubscriberSlice: (command) => readSlice(sql, command, encodeSubscribers),
-		sliceSubscriberTuples: (command) => readSlice(sql, command, tupleReader(command.keys)),
-		encodeSubscriberTuples: (command) => readSlice(sql, command, tupleEncoder(command.keys)),
+		encodeSubscriberTuples: (command) => readSlice(sql, command, tupleEncoder(command)),
 		createSubscriber: (command) => createSubscriber(sql, command),
 		patchSubscriber: (command) => patchSubscriber(sql, command),
 		deleteSubscriber: async ({ list_id, id }) => {

@@ -31,7 +31,6 @@ const sources: {
 	getSubscriber: 'primary',
 	sliceSubscribers: 'replica',
 	encodeSubscriberSlice: 'replica',
-	sliceSubscriberTuples: 'replica',
 	encodeSubscriberTuples: 'replica',
 	pageFields: 'primary',
 	getField: 'primary',
