@@ -1,36 +1,53 @@
 /** A long walk through a list: from a point on a thread reads, while the process makes lines of what it has read. */
+import { statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import type { WrappingKey } from '../../store/keys.js';
-import { isPrivate } from '../../store/open.js';
+import { databaseFile, isPrivate } from '../../store/open.js';
 import type { Reads, Store } from '../../store/store.js';
 import { isPostgres } from '../../store/url.js';
+import type { spawnThread } from '../../threads/spawn.js';
+
+interface WalkOptions {
+	url: string;
+	/** That decrypt secrets. */
+	keys: readonly WrappingKey[];
+	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
+	spawn?: typeof spawnThread;
+}
 
 /** Of a thousand rows: a shorter walk ends before a thread is there. */
 const worthwhileSlices = 20;
 
-/** The same store, whose `encodeSubscriberTuples` goes to a thread once it was called so often. */
-export function withWalkReader(store: Store, { url, keys }: WalkOptions): Store {
+/**
+ * The same store, whose `encodeSubscriberTuples` goes to a thread once it was called so often. For a store that was
+ * opened just now. A thread that ends, or finds another file under that name, is no fault: the store reads on by itself.
+ */
+export function withWalkReader(store: Store, { url, ...options }: WalkOptions): Store {
 	if (isPostgres(url) || isPrivate(url) || availableParallelism() < 2) return store;
+	const file = identityOf(url);
+	const isSameFile = () => file !== null && identityOf(url) === file;
 	let slices = 0;
 	let reader: Pick<Store, 'reads' | 'close'> | null = null;
+	let hasFailed = false;
 	let starting: Promise<void> | null = null;
-	/** What is read does not depend on who reads it. */
-	const here = () => {
-		reader = null;
-	};
 	const start = async () => {
+		if (!isSameFile()) return;
 		const { openThreadedReader } = await import('../../threads/threaded-store.js');
-		reader = await openThreadedReader(url, { keys, onFailure: here });
+		const onFailure = () => {
+			hasFailed = true;
+		};
+		const opened = await openThreadedReader(url, { ...options, onFailure });
+		if (isSameFile()) reader = opened;
+		else await opened.close();
 	};
 	const encodeSubscriberTuples: Reads['encodeSubscriberTuples'] = async (command) => {
 		slices += 1;
-		if (slices === worthwhileSlices) starting = start().catch(here);
-		const used = reader;
-		if (used === null) return store.reads.encodeSubscriberTuples(command);
+		if (slices === worthwhileSlices) starting = start().catch(() => undefined);
+		if (reader === null || hasFailed) return store.reads.encodeSubscriberTuples(command);
 		try {
-			return await used.reads.encodeSubscriberTuples(command);
+			return await reader.reads.encodeSubscriberTuples(command);
 		} catch (error) {
-			if (reader === used) throw error;
+			if (!hasFailed) throw error;
 			return store.reads.encodeSubscriberTuples(command);
 		}
 	};
@@ -39,14 +56,19 @@ export function withWalkReader(store: Store, { url, keys }: WalkOptions): Store 
 		reads: { ...store.reads, encodeSubscriberTuples },
 		close: async () => {
 			await starting;
-			await reader?.close();
+			// The thread only reads: nothing is lost with it.
+			await reader?.close().catch(() => undefined);
 			await store.close();
 		},
 	};
 }
 
-interface WalkOptions {
-	url: string;
-	/** That decrypt secrets. */
-	keys: readonly WrappingKey[];
+/** Null: there is none, or it cannot be told. */
+function identityOf(url: string): string | null {
+	try {
+		const { dev, ino } = statSync(databaseFile(url));
+		return `${dev} ${ino}`;
+	} catch {
+		return null;
+	}
 }

@@ -334,7 +334,7 @@ function sayOfPath(error: Error): string | null {
  */
 const refusedCodes = new Set(['EACCES', 'EEXIST', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR', 'EPERM']);
 
-const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EMFILE', 'ENFILE']);
+const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EFBIG', 'EMFILE', 'ENFILE']);
 
 function complaint(code: string, { exit, retryable = false, hint }: Meaning, message: string): Complaint {
 	return { code, exit, message, hint: hint ?? null, details: null, http: null, retryable };

@@ -1,0 +1,78 @@
+// A long walk reads in a thread, from a point on and while there is one; what is read is the same.
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../../src/api/datetime.js';
+import { withWalkReader } from '../../../src/cli/connect/walk-reader.js';
+import { openStore } from '../../../src/store/open.js';
+import { spawnThread } from '../../../src/threads/spawn.js';
+import { eventually } from '../../support/eventually.js';
+
+/** A list of one. `read` says who has read it; `workers` are the threads that were started. */
+async function openWalk(onWorker: (worker: Worker) => void = () => undefined) {
+	const url = join(await mkdtemp(join(tmpdir(), 'mailctl-walk-')), 'mail.db');
+	const store = await openStore(url, { clock: systemClock, mode: 'create' });
+	const now = systemClock.now();
+	await store.writes.createList({ input: { name: 'Readers', email_reason: 'asked' }, now });
+	await store.writes.createSubscriber({ list_id: 1, input: { email: 'ann@example.org' }, now });
+	const workers: Worker[] = [];
+	let here = 0;
+	const counted: typeof store.reads.encodeSubscriberTuples = (command) => {
+		here += 1;
+		return store.reads.encodeSubscriberTuples(command);
+	};
+	const spawn: typeof spawnThread = (name, options) => {
+		const worker = spawnThread(name, options);
+		workers.push(worker);
+		onWorker(worker);
+		return worker;
+	};
+	const reads = { ...store.reads, encodeSubscriberTuples: counted };
+	const walked = withWalkReader({ ...store, reads }, { url, keys: [], spawn });
+	onTestFinished(() => walked.close());
+	const slice = { list_id: 1, filter: {}, after: 0, limit: 10, keys: 'imported' } as const;
+	const read = async () => {
+		const before = here;
+		expect(await walked.reads.encodeSubscriberTuples(slice)).toMatchObject({
+			json: '[["ann@example.org","",true,null,{}]]',
+		});
+		return here === before ? 'thread' : 'process';
+	};
+	return { read, workers, walked };
+}
+
+describe('a walk', () => {
+	it('reads in a thread from the twentieth slice on', async () => {
+		const { read, workers } = await openWalk();
+		for (let slice = 1; slice < 20; slice += 1) expect(await read()).toBe('process');
+		expect(workers).toEqual([]);
+		await eventually(async () => expect(await read()).toBe('thread'));
+		expect(workers).toHaveLength(1);
+	});
+
+	it('reads on in the process when its thread ends', async () => {
+		const { read, workers, walked } = await openWalk();
+		await eventually(async () => expect(await read()).toBe('thread'));
+		const ended = workers[0]?.terminate();
+		expect(await read()).toBe('process');
+		await ended;
+		expect(await read()).toBe('process');
+		await walked.close();
+	});
+
+	it('reads on in the process when its thread ends as soon as it is open', async () => {
+		const ended: Promise<number>[] = [];
+		const { read, walked } = await openWalk((worker) => {
+			worker.once('message', () => ended.push(worker.terminate()));
+		});
+		await eventually(async () => {
+			await read();
+			expect(ended).toHaveLength(1);
+		});
+		await ended[0];
+		expect(await read()).toBe('process');
+		await walked.close();
+	});
+});

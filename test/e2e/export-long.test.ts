@@ -1,0 +1,71 @@
+// A long export: another file under the name of its database, and a file that may not grow.
+import { once } from 'node:events';
+import { copyFile, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { programPath, startProgram } from '../support/cli.js';
+import { makeProject } from '../support/project.js';
+import { runProgram } from '../support/run-program.js';
+
+const words = ['subscribers', 'export', '-l', '1', '--format', 'csv', '--fields', 'email,name'];
+
+async function projectOf(count: number) {
+	const project = await makeProject();
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'asked']);
+	const rows = Array.from({ length: count }, (_, row) => `r${row}@example.org,old`);
+	const table = `email,name\n${rows.join('\n')}\n`;
+	await project.json(['subscribers', 'import', await project.file('readers.csv', table), '-l', '1']);
+	return { ...project, table };
+}
+
+it('has the people of the database that was opened, whatever takes its name', async () => {
+	const { db, folder, table } = await projectOf(60_000);
+	const other = join(folder, 'other.db');
+	const own = new Database(db);
+	own.pragma('wal_checkpoint(TRUNCATE)');
+	await copyFile(db, other);
+	own.close();
+	const another = new Database(other);
+	another.exec("UPDATE subscribers SET name = 'new'");
+	another.close();
+
+	// A pipe that is not read keeps it before the twentieth thousand, behind which a thread opens the name.
+	const program = startProgram(['--db', db, ...words], { HOME: folder });
+	const ended = once(program, 'close');
+	await once(program.stdout, 'readable');
+	await rename(db, `${db}.old`);
+	await rename(other, db);
+	expect(await text(program.stdout)).toBe(table);
+	expect(await ended).toEqual([0, null]);
+});
+
+it('ends with 74 where its file may not grow, and leaves none', async () => {
+	const { db, folder } = await projectOf(60_000);
+	const limited = `trap '' XFSZ; ulimit -f 400; exec "$@"`;
+	const file = join(folder, 'out.csv');
+	const { status, stderr } = runProgram(
+		'bash',
+		[
+			'-c',
+			limited,
+			'limited',
+			process.execPath,
+			programPath,
+			'--db',
+			db,
+			'subscribers',
+			'export',
+			file,
+			'-l',
+			'1',
+		],
+		{ env: { PATH: process.env['PATH'], HOME: folder } },
+	);
+	expect({ status, stderr }).toEqual({
+		status: 74,
+		stderr: expect.stringMatching(/^error: .*out\.csv cannot be written/),
+	});
+	expect((await readdir(folder)).filter((name) => name.includes('out.csv'))).toEqual([]);
+});
