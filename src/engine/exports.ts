@@ -1,6 +1,5 @@
 /** Reading all subscribers of a list by key. */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Call } from '../api/api.js';
 import { invalid } from '../api/errors.js';
 import {
@@ -45,7 +44,7 @@ export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
 			if (call?.onNext !== undefined) {
 				call.onNext(next);
 				// What follows is asked for before this text is read: another thread may read it.
-				await nextTurn();
+				await new Promise((resolve) => setImmediate(resolve));
 			}
 			return { results: parseTuples(read, keys), next };
 		},
