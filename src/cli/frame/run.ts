@@ -281,7 +281,8 @@ async function watchEnd(settings: Settings, interrupts: AbortSignal): Promise<{ 
 		if (watched !== null) started.push(watched);
 	};
 	if (deadline !== null) await start(new DeadlinePassed(deadline.text), deadline.ms);
-	const onInterrupt = () => void start(interrupts.reason, 0);
+	// A program that was replaced while it ran may not have that file any more: it ends by itself all the same.
+	const onInterrupt = () => void start(interrupts.reason, 0).catch(() => undefined);
 	interrupts.addEventListener('abort', onInterrupt, { once: true });
 	return {
 		stop: () => {
