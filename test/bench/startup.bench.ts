@@ -52,9 +52,9 @@ export const bench: Bench = {
 		return [
 			row('--help', samples.help, '≤ 1.35'),
 			row('--version', samples.version, '≤ 1.35'),
-			row('lists list -o tsv (local)', samples.list, '≤ 1.7'),
+			row('lists list -o tsv (local)', samples.list, '≤ 1.45'),
 			row(leastOf('(local)'), samples.leastList, '–'),
-			row('lists list -o tsv (remote)', samples.remote, '≤ 2.2'),
+			row('lists list -o tsv (remote)', samples.remote, '≤ 1.7'),
 			row(leastOf('(remote)'), samples.leastRemote, '–'),
 		];
 	},

@@ -1,6 +1,6 @@
 // A long walk reads in a thread, from a point on and while there is one; what is read is the same.
 import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -43,7 +43,7 @@ async function openWalk(onWorker: (worker: Worker) => void = () => undefined) {
 	return { read, workers, walked };
 }
 
-describe('a walk', () => {
+describe.runIf(availableParallelism() > 1)('a walk', () => {
 	it('reads in a thread from the twentieth slice on', async () => {
 		const { read, workers } = await openWalk();
 		for (let slice = 1; slice < 20; slice += 1) expect(await read()).toBe('process');
