@@ -16,7 +16,7 @@ import {
 } from '../api/exports.js';
 import { isRecord } from '../api/json.js';
 import { texts } from '../api/schema/texts.js';
-import { damaged } from '../store/errors.js';
+import { damaged, parseStored } from '../store/errors.js';
 import type { Command } from '../store/operations.js';
 import { type EngineContext, found } from './context.js';
 import { readSubscribers } from './subscribers.js';
@@ -53,20 +53,12 @@ export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
 
 /** Throws `StoreError` where a stored meta is no object. */
 function parseTuples({ json, length }: EncodedSubscribers, keys: TupleKeys): SubscriberTuple[] {
-	const tuples = parsed(json) as SubscriberTuple[];
+	const tuples = parseStored(json) as SubscriberTuple[];
 	const { length: width } = tupleKeys[keys];
 	const metaAt = tupleKeys[keys].indexOf('meta');
 	const isWhole = (tuple: SubscriberTuple) => tuple.length === width && isRecord(tuple[metaAt]);
 	if (tuples.length === length && tuples.every(isWhole)) return tuples;
 	throw damaged(new TypeError('a stored meta is no object'));
-}
-
-function parsed(json: string): unknown {
-	try {
-		return JSON.parse(json);
-	} catch (cause) {
-		throw damaged(cause);
-	}
 }
 
 /** The reads of a server, which hands them on as they are. */

@@ -37,3 +37,12 @@ export function damaged(cause: unknown): StoreError {
 		cause,
 	});
 }
+
+/** Parses JSON that this program wrote. Throws `StoreError` `io` for any other text: then the database is damaged. */
+export function parseStored(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch (cause) {
+		throw damaged(cause);
+	}
+}

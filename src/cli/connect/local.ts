@@ -166,8 +166,8 @@ async function openLocal(
 	if (role === 'cli' || (isWorker && !isApart)) {
 		const heard = { onLocked: beginWait, ...(onCreated !== undefined && { onCreated }) };
 		const store = await openStore(target.url, { ...options, ...heard, lockTimeoutMs });
-		const isShared = role === 'cli' && !isTrial;
-		return { store: isShared ? withWalkReader(store, { url: target.url, keys }) : store, isMade: false };
+		const mayWalk = role === 'cli' && !isTrial;
+		return { store: mayWalk ? withWalkReader(store, { url: target.url, keys }) : store, isMade: false };
 	}
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	const onFailure = (error: StoreError) => presence.storeFailed(error);

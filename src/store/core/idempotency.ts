@@ -1,8 +1,8 @@
 /** Idempotency keys of calls: each has its answer for 24 hours (docs/api-decisions.md). */
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { SendResult, Uuid } from '../../api/records.js';
+import { parseStored } from '../errors.js';
 import type { Acceptance, IdempotencyKey } from '../submissions.js';
-import { parseStored } from './rows.js';
 import type { Sql } from './sql.js';
 
 interface KeyRow {

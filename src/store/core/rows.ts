@@ -14,7 +14,7 @@ import type {
 	Webhook,
 	WebhookType,
 } from '../../api/records.js';
-import { damaged } from '../errors.js';
+import { damaged, parseStored } from '../errors.js';
 import type { PageOf } from '../store.js';
 import type { Columns, Sql, SqlValue } from './sql.js';
 
@@ -207,15 +207,6 @@ export interface AttemptRow extends Omit<DeliveryAttempt, 'at'> {
 /** `code` and `enhanced` are null where no server sent them. */
 export function toAttempt({ number, at, outcome, phase, code, enhanced, text }: AttemptRow): DeliveryAttempt {
 	return { number, at: formatDateTime(at), outcome, phase, code, enhanced, text };
-}
-
-/** Parses JSON that this program wrote. Throws `StoreError` `io` for any other text: then the database is damaged. */
-export function parseStored(text: string): unknown {
-	try {
-		return JSON.parse(text);
-	} catch (cause) {
-		throw damaged(cause);
-	}
 }
 
 /** As `parseStored`, an object. */

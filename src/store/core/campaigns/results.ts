@@ -6,10 +6,11 @@ import type { CheckedAudience } from '../../../api/messages.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import type { DeliveryOutcome } from '../../../engine/rules/outcomes.js';
 import type { Courier } from '../../../engine/rules/request-rows.js';
+import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import { planOf, seenState } from '../campaign-windows.js';
 import { figuresOf } from '../figures/daily.js';
-import { parseStored, selectPage } from '../rows.js';
+import { selectPage } from '../rows.js';
 import type { Insertion, Sql, SqlValue } from '../sql.js';
 import { callsCampaign, sliceCalls } from './calls.js';
 import {

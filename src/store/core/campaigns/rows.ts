@@ -15,11 +15,11 @@ import type { Uuid } from '../../../api/records.js';
 import type { CheckedBatch } from '../../../api/row-texts.js';
 import type { Courier } from '../../../engine/rules/request-rows.js';
 import type { CampaignCanceled } from '../../campaigns.js';
+import { parseStored } from '../../errors.js';
 import type { ImportAck } from '../../imports.js';
 import type { Command } from '../../operations.js';
 import type { Leased } from '../../queue.js';
 import type { Seen } from '../../store.js';
-import { parseStored } from '../rows.js';
 
 /** One bounded part of an expansion; see `addListToCampaign`. */
 export interface StageSlice {

@@ -14,7 +14,8 @@ import {
 import type { RecipientRow } from '../../../engine/rules/recipient-rows.js';
 import { isWanted, stopping } from '../../../engine/rules/subscription.js';
 import type { RequestedRow } from '../../campaigns.js';
-import { parseStored, parseTexts, parseUsed } from '../rows.js';
+import { parseStored } from '../../errors.js';
+import { parseTexts, parseUsed } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { findPerson, insertMessages, type KnownPerson, type NewMessage } from '../submissions.js';
 import { openSuppressions, type ReasonsAgainst } from '../suppressions.js';

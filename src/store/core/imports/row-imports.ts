@@ -1,8 +1,8 @@
 /** Imports row by row on a service: acknowledged batches, and what rows of the next batch were about to do. */
 import type { Ack, ImportCounts } from '../../../api/capabilities.js';
 import { addImportCounts } from '../../../api/counts.js';
+import { parseStored } from '../../errors.js';
 import type { RowImport, RowImportReads, RowImportWrites, RowIntent } from '../../imports.js';
-import { parseStored } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { noCounts } from './imports.js';
 

@@ -6,9 +6,9 @@
 import type { MessageScope } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import { limitSettings, parseLimits, rateLimit, type SendLimit } from '../../../engine/rules/limits.js';
+import { parseStored } from '../../errors.js';
 import type { Operations } from '../../operations.js';
 import { isOpenNow } from '../campaign-windows.js';
-import { parseStored } from '../rows.js';
 import type { Sql } from '../sql.js';
 
 /** A setting that users cannot set. */
