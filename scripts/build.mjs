@@ -114,36 +114,71 @@ const entries = {
 };
 
 /**
- * Built-in modules that few calls use, loaded by the first call of one of their functions: `node:crypto` is 3 ms of a short command, `node:child_process` 2.5, `node:readline` 0.6.
+ * Built-in modules that few calls use, loaded by the first call of one of their functions: `node:crypto` is 3 ms of a
+ * short command, `node:child_process` 2.5 (commander asks for it, too), `node:readline` 0.6.
  */
 const lazyBuiltins = {
 	name: 'lazy-builtins',
 	setup({ onResolve, onLoad }) {
-		onResolve(
-			{ filter: /^node:(crypto|child_process|fs\/promises|net|readline)$/ },
-			({ path, importer, kind }) =>
-				kind !== 'dynamic-import' && importer.startsWith(root)
-					? { path, namespace: 'lazy', sideEffects: false }
-					: undefined,
-		);
-		onLoad({ filter: /./, namespace: 'lazy' }, ({ path }) => {
-			// Functions only: asking for a class or a constant fails the build.
-			const functions = Object.entries(process.getBuiltinModule(path))
-				.filter(([name, value]) => typeof value === 'function' && /^[a-z]\w*$/.test(name))
-				.map(([name]) => `export const ${name} = (...words) => load().${name}(...words);`);
-			return {
-				contents: [`const load = () => process.getBuiltinModule('${path}');`, ...functions].join('\n'),
-			};
+		const filter = /^node:(crypto|child_process|fs\/promises|net|readline)$/;
+		onResolve({ filter }, ({ path, importer, kind }) => {
+			if (/\bnode_modules\/commander\//.test(importer)) return { path, namespace: 'lazy-required' };
+			return kind !== 'dynamic-import' && importer.startsWith(root)
+				? { path, namespace: 'lazy', sideEffects: false }
+				: undefined;
 		});
+		const load = (path) => `const load = () => process.getBuiltinModule('${path}');`;
+		const call = (name) => `(...words) => load().${name}(...words)`;
+		// Functions only: asking for a class or a constant fails the build.
+		const functions = (path) =>
+			Object.entries(process.getBuiltinModule(path))
+				.filter(([name, value]) => typeof value === 'function' && /^[a-z]\w*$/.test(name))
+				.map(([name]) => name);
+		onLoad({ filter: /./, namespace: 'lazy' }, ({ path }) => ({
+			contents: [load(path), ...functions(path).map((name) => `export const ${name} = ${call(name)};`)].join(
+				'\n',
+			),
+		}));
+		onLoad({ filter: /./, namespace: 'lazy-required' }, ({ path }) => ({
+			contents: `${load(path)}\nmodule.exports = {${functions(path).map((name) => `${name}: ${call(name)}`)}};`,
+		}));
 	},
 };
 
-/** pg asks for its native twin where a variable says so; the package has none. */
-const withoutNative = {
-	name: 'without-native',
+/**
+ * pg asks for its native twin where a variable says so, and the package has none. undici's HTTP/2 is switched off
+ * (`http/client/transport.ts`), and would load four dozen of Node's own modules.
+ */
+const withoutUnused = {
+	name: 'without-unused',
 	setup({ onResolve, onLoad }) {
-		onResolve({ filter: /^pg-native$/ }, ({ path }) => ({ path, namespace: 'none' }));
+		onResolve({ filter: /^(pg-native|\.\/client-h2\.js)$/ }, ({ path }) => ({ path, namespace: 'none' }));
 		onLoad({ filter: /./, namespace: 'none' }, () => ({ contents: '' }));
+	},
+};
+
+/**
+ * The JavaScript of better-sqlite3: from the package its dozen files take 4 ms. The addon beside it may be of another
+ * version than this build's (Node.js 22 has 13), and then the package's own is loaded.
+ */
+const sqlite = {
+	name: 'sqlite',
+	setup({ onResolve, onLoad }) {
+		const { version: its } = JSON.parse(readFileSync('node_modules/better-sqlite3/package.json', 'utf8'));
+		if (!its.startsWith('12.')) return;
+		onResolve({ filter: /^better-sqlite3$/ }, ({ path, namespace }) =>
+			namespace === 'sqlite' ? { path, external: true } : { path, namespace: 'sqlite' },
+		);
+		onResolve({ filter: /^bindings$/ }, ({ path }) => ({ path, namespace: 'addon' }));
+		onLoad({ filter: /./, namespace: 'sqlite' }, () => ({
+			contents: `const { version } = require('better-sqlite3/package.json');
+				module.exports = version === '${its}' ? require('./node_modules/better-sqlite3') : require('better-sqlite3');`,
+			resolveDir: '.',
+		}));
+		// The package looks for its addon from the file that asks.
+		onLoad({ filter: /./, namespace: 'addon' }, () => ({
+			contents: "module.exports = () => require('better-sqlite3/build/Release/better_sqlite3.node');",
+		}));
 	},
 };
 
@@ -173,7 +208,7 @@ const { metafile: ofProgram } = await build({
 	outbase: 'src',
 	splitting: true,
 	format: 'esm',
-	plugins: [entries, sourcesAsCommonJs, syncTwin, lazyBuiltins, withoutNative],
+	plugins: [entries, sourcesAsCommonJs, syncTwin, lazyBuiltins, sqlite, withoutUnused],
 });
 // A thread is one file of its own: sharing chunks with it would cut the program's into more.
 const { metafile: ofThreads } = await build({
@@ -184,7 +219,7 @@ const { metafile: ofThreads } = await build({
 	outbase: 'src',
 	format: 'cjs',
 	supported: { 'dynamic-import': false },
-	plugins: [sourcesAsCommonJs, syncTwin, lazyBuiltins],
+	plugins: [sourcesAsCommonJs, syncTwin, lazyBuiltins, sqlite],
 });
 
 /**
@@ -194,6 +229,10 @@ const { metafile: ofThreads } = await build({
 // Below a package of type "module" esbuild would take the default export of a chunk for the chunk itself.
 writeFileSync(join(modules, 'package.json'), '{}\n');
 const chunks = readdirSync(modules, { recursive: true }).filter((name) => name.endsWith('.js'));
+for (const name of chunks) {
+	const path = join(modules, name);
+	writeFileSync(path, withPlainExports(readFileSync(path, 'utf8'), name));
+}
 await build({
 	entryPoints: chunks.map((name) => join(modules, name)),
 	outdir: out,
@@ -207,9 +246,25 @@ await build({
 	sourcemap: 'linked',
 	sourcesContent: false,
 	logLevel: 'warning',
+	logOverride: { 'commonjs-variable-in-esm': 'silent' },
 });
 rmSync(modules, { recursive: true });
 writeFileSync(`${out}/package.json`, '{ "type": "commonjs" }\n');
+
+/**
+ * esbuild defines each export of a chunk as a getter, and copies it: 3 ms for the hundreds that the frame shares. Chunks
+ * import each other in no ring and change no export once they have run, so one assignment at the end does it.
+ */
+function withPlainExports(code, name) {
+	// A module whose exports get their values when it is asked for.
+	if (code.includes('__esm(')) throw new Error(`${name}: a CommonJS file requires an ES module`);
+	return code.replace(/\bexport\{([^}]*)\};(?=\n\/\/# sourceMappingURL=\S+\n$)/, (statement, list) => {
+		// esbuild marks these, and reads the mark.
+		if (/\bdefault\b/.test(list)) return statement;
+		const properties = list.split(',').map((one) => one.split(' as ').reverse().join(':'));
+		return `module.exports={${properties}};`;
+	});
+}
 
 /** The licences of the packages in the bundle, each of which asks for its text beside a copy. */
 function licences(inputs) {

@@ -178,7 +178,7 @@ async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void
 	const bodies = ['textFile', 'htmlFile', 'markdownFile', 'contextFile'] as const;
 	const paths = bodies.map((key) => [options[key]?.path ?? '-', flagOf(key)] as const);
 	for (const [path, flag] of [...paths, ...options.attach.map((path) => [path, '--attach'] as const)])
-		if (path !== '-') await assertFile(path, flag);
+		if (path !== '-') assertFile(path, flag);
 }
 
 /** Options that contradict each other, or have no effect. */

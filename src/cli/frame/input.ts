@@ -106,17 +106,17 @@ function askAfterFiles(
 	return async (missing) => {
 		for (const [at, { of, name }] of args.entries()) {
 			const word = of === 'file' && name === 'file' ? raw.words[at] : undefined;
-			if (word !== undefined) await assertNoUnknownColumns(word, null);
+			if (word !== undefined) assertNamedFile(word, null);
 		}
 		for (const [key, { kind }] of Object.entries(options))
 			if (kind === 'file' && typeof raw.options[key] === 'string')
-				await assertNoUnknownColumns(raw.options[key], flagOf(key));
+				assertNamedFile(raw.options[key], flagOf(key));
 		return ask(missing);
 	};
 }
 
-async function assertNoUnknownColumns(path: string, flag: string | null): Promise<void> {
-	if (path !== '' && inputName(path) !== '-') await assertFile(path, flag);
+function assertNamedFile(path: string, flag: string | null): void {
+	if (path !== '' && inputName(path) !== '-') assertFile(path, flag);
 }
 
 async function readArgs(

@@ -1,5 +1,6 @@
 /** The process's streams as values, so that a command can be run by a test as well as by a shell. */
 import type { Readable, Writable } from 'node:stream';
+import { type Micros, microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import { CliError, OutputClosed } from './errors.js';
 
 export interface OutStream {
@@ -65,7 +66,7 @@ export async function printPage({ stdout, env }: Io, text: string, isPaged: bool
 }
 
 /** How long a stream is written to without a turn of the loop. */
-const maxTurnMs = 20;
+const maxTurn: Micros = 20 * microsPerMs;
 
 /** A lost stderr is no reason to stop working; a lost stdout is. */
 function outStream(
@@ -73,7 +74,7 @@ function outStream(
 	need: 'required' | 'optional',
 ): OutStream {
 	let lost: Error | null = null;
-	let turnedAt = performance.now();
+	let turnedAt = monotonicMicros();
 	raw.on('error', (error: Error) => {
 		lost ??= error;
 	});
@@ -87,9 +88,9 @@ function outStream(
 			if (lost === null) lost = await written(raw, text);
 			// A file takes all at once, and SQLite answers at once: without a turn of the loop neither signals nor the
 			// deadline are heard before the command is done.
-			if (performance.now() - turnedAt > maxTurnMs) {
+			if (monotonicMicros() - turnedAt > maxTurn) {
 				await new Promise((resolve) => setImmediate(resolve));
-				turnedAt = performance.now();
+				turnedAt = monotonicMicros();
 			}
 			if (lost === null || need === 'optional') return;
 			throw isClosedPipe(lost) ? new OutputClosed() : await unwritten(lost);

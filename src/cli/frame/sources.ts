@@ -1,6 +1,8 @@
 /** Files, `@FILE` and `-` as values: opened when read, and standard input given to one reader only. */
+import { readFileSync, type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+import { utf8Fault } from '../../tables/encoding.js';
 import type { TableSource } from '../../tables/source.js';
 import { sizeText } from '../render/units.js';
 import type { ContentSource, FileSource } from './command.js';
@@ -88,11 +90,16 @@ function streamSource(name: string, stream: Readable): FileSource {
 	return { name, path: null, bytes, text: async () => decode(await bytes(), name) };
 }
 
+/** Read at once: a stream takes a short command, which has a token to read, 3 ms. */
+const smallBytes = 64 * 1024;
+
 function fileSource(path: string, flag: string, signal: AbortSignal): FileSource {
 	const bytes = async (most?: number) => {
-		await assertFile(path, flag);
-		const { fileStream } = await import('../../tables/file-stream.js');
+		const found = statFile(path, flag);
 		try {
+			const isSmall = found.size > 0 && found.size <= Math.min(smallBytes, most ?? smallBytes);
+			if (found.isFile() && isSmall) return readFileSync(path);
+			const { fileStream } = await import('../../tables/file-stream.js');
 			return await readAll(await fileStream(path, signal), path, most);
 		} catch (error) {
 			// The error of a stream that was ended says nothing.
@@ -104,9 +111,19 @@ function fileSource(path: string, flag: string, signal: AbortSignal): FileSource
 }
 
 /** Throws `UsageError` where nothing is, and `FolderGiven`. `flag`: null for an argument. */
-export async function assertFile(path: string, flag: string | null): Promise<void> {
-	const found = await stat(path).catch((error: unknown) => refuse(error, path, flag));
+export function assertFile(path: string, flag: string | null): void {
+	statFile(path, flag);
+}
+
+function statFile(path: string, flag: string | null): Stats {
+	let found: Stats;
+	try {
+		found = statSync(path);
+	} catch (error) {
+		return refuse(error, path, flag);
+	}
 	if (found.isDirectory()) throw new FolderGiven(`${named(path, flag)} is a directory`);
+	return found;
 }
 
 function named(path: string, flag: string | null): string {
@@ -122,8 +139,7 @@ function refuse(error: unknown, path: string, flag: string | null): never {
 }
 
 /** UTF-8, without its byte order mark, or an error: a silent replacement character would end up in mails. */
-async function decode(bytes: Buffer, name: string): Promise<string> {
-	const { utf8Fault } = await import('../../tables/encoding.js');
+function decode(bytes: Buffer, name: string): string {
 	const fault = utf8Fault(bytes);
 	if (fault !== null) throw new UsageError(`${name} ${fault}`);
 	return new TextDecoder().decode(bytes);

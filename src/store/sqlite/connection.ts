@@ -1,7 +1,6 @@
 /** Opens a SQLite file in the one way this project uses: every pragma is set and, where it matters, read back. */
 
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, type Stats, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreError, systemReason } from '../../api/errors.js';
@@ -34,7 +33,6 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 		db = new Database(options.path, {
 			fileMustExist: options.path !== memoryPath,
 			timeout: options.busyTimeoutMs,
-			nativeBinding: addonPath(),
 		});
 		const connection = db;
 		whileBusy(options.busyTimeoutMs, () => setPragmas(connection, options));
@@ -42,18 +40,6 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 	} catch (error) {
 		db?.close();
 		throw translateFailure(error, options.path);
-	}
-}
-
-/**
- * The path where npm builds the addon: naming it saves the package its search. Undefined: it is elsewhere, and is
- * searched for.
- */
-function addonPath(): string | undefined {
-	try {
-		return createRequire(import.meta.url).resolve('better-sqlite3/build/Release/better_sqlite3.node');
-	} catch {
-		return undefined;
 	}
 }
 

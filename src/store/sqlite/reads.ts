@@ -1,6 +1,7 @@
 /** Reads of a connection, each in a snapshot of its own; and a connection that does nothing else. */
 import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
+import { type Micros, microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import type { WrappingKey } from '../keys.js';
 import { driverOf } from '../operations.js';
 import type { Reads } from '../store.js';
@@ -41,15 +42,15 @@ interface ReadingConnection {
 type InSnapshot = <R>(read: () => R) => R;
 
 /** A walk of thousands of reads would otherwise let nothing else happen in its thread: no signal, no line of progress. */
-const longestTurnMs = 50;
+const longestTurn: Micros = 50 * microsPerMs;
 
 /** The core's reads as promises. */
 export function createReads({ db, path, core, inSnapshot = snapshots(db) }: ReadingConnection): Reads {
 	let turnBegan = 0;
 	return driverOf('reads', async (name, command) => {
-		if (performance.now() - turnBegan > longestTurnMs) {
+		if (monotonicMicros() - turnBegan > longestTurn) {
 			await setImmediate();
-			turnBegan = performance.now();
+			turnBegan = monotonicMicros();
 		}
 		try {
 			return inSnapshot(() => carryOut(core, name, command));
