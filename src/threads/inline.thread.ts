@@ -3,7 +3,7 @@
  * all of it slow, so it has a thread that can be ended.
  */
 import { parentPort } from 'node:worker_threads';
-import juice from 'juice';
+import type juice from 'juice';
 import { planInlining } from '../content/inline-plan.js';
 import { type HtmlQuestion, readHtml } from '../content/read-html.js';
 import type { InlineAnswer } from './inliner.js';
@@ -22,23 +22,30 @@ const options: juice.Options = {
 };
 
 /** juice would keep too little of a style sheet: no pseudo-elements, no @supports, nothing of `media="print"`. */
-function inlined(html: string): string {
+function inlined(html: string, { inlineContent }: typeof juice): string {
 	try {
 		const plan = planInlining(html);
-		return plan === null ? html : juice.inlineContent(plan.html, plan.css, options);
+		return plan === null ? html : inlineContent(plan.html, plan.css, options);
 	} catch (error) {
 		const why = error instanceof Error ? error.message : String(error);
 		throw new Error(`the CSS or the HTML could not be read (${why})`);
 	}
 }
 
-function answer(question: HtmlQuestion): InlineAnswer {
+/** juice is half of what this thread needs to start, so it is loaded for the first style sheet. */
+async function inlinerFor({ inline }: HtmlQuestion): Promise<(html: string) => string> {
+	if (!inline) return (html) => html;
+	const { default: loaded } = await import('juice');
+	return (html) => inlined(html, loaded);
+}
+
+async function answer(question: HtmlQuestion): Promise<InlineAnswer> {
 	try {
-		return { kind: 'read', read: readHtml(question, inlined) };
+		return { kind: 'read', read: readHtml(question, await inlinerFor(question)) };
 	} catch (error) {
 		return { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
 	}
 }
 
-parentPort?.on('message', (question: HtmlQuestion) => parentPort?.postMessage(answer(question)));
+parentPort?.on('message', async (question: HtmlQuestion) => parentPort?.postMessage(await answer(question)));
 parentPort?.postMessage({ kind: 'ready' } satisfies InlineAnswer);

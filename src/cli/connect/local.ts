@@ -172,7 +172,12 @@ async function openLocal(
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	const onFailure = (error: StoreError) => presence.storeFailed(error);
 	const how = isWorker ? ({ isOneThread: true, upkeep: 'with_commits', lockTimeoutMs } as const) : {};
-	return { store: await openThreadedStore(target.url, { ...options, ...how, onFailure }), isMade: false };
+	// The thread takes as long to start as reading what sends mail does.
+	const [store] = await Promise.all([
+		openThreadedStore(target.url, { ...options, ...how, onFailure }),
+		import('./mail.js'),
+	]);
+	return { store, isMade: false };
 }
 
 /** Beside the database; of one without a file, in the folder of this program's data. */
