@@ -127,7 +127,7 @@ const lazyBuiltins = {
 				? { path, namespace: 'lazy', sideEffects: false }
 				: undefined;
 		});
-		const load = (path) => `const load = () => process.getBuiltinModule('${path}');`;
+		const load = (path) => `let known; const load = () => (known ??= process.getBuiltinModule('${path}'));`;
 		const call = (name) => `(...words) => load().${name}(...words)`;
 		// Functions only: asking for a class or a constant fails the build.
 		const functions = (path) =>
