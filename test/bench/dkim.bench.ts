@@ -11,7 +11,7 @@ import { newPlace } from './server.js';
 
 const connections = 5;
 const rounds = Number(process.env['ROUNDS'] ?? 5);
-const messages = 10_000;
+const messages = 50_000;
 const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
 
 const subject: Subject = {
