@@ -23,6 +23,12 @@ export interface MailSource {
 	keys: readonly SigningKey[];
 }
 
+/** A mail whose octets may be written over once it is released: that is called once, when nothing reads them any more. */
+export interface LentMail {
+	mail: Mail;
+	release(): void;
+}
+
 /** Composes in other threads. */
 export interface Ahead {
 	/** In the order in which they are taken. */
@@ -31,7 +37,7 @@ export interface Ahead {
 	 * The mail of a message, once; those expected before it are forgotten. Null: it is not composed, and may be one that
 	 * cannot be.
 	 */
-	take(message: Uuid): Mail | Promise<Mail | null> | null;
+	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
 	/** The keys for a sender. */
 	keysFor: KeysFor;
 }

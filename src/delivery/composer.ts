@@ -10,7 +10,7 @@ import type { CompiledContent, Recipient } from '../content/types.js';
 import type { Leased, Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 import type { StoredSubmission } from '../store/submissions.js';
-import { type Ahead, composeAhead, type MailSource } from './compose-ahead.js';
+import { type Ahead, composeAhead, type LentMail, type MailSource } from './compose-ahead.js';
 import type { SignMail } from './dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from './files.js';
 import { localReply } from './reply.js';
@@ -50,7 +50,9 @@ export interface Composer {
 	expect(messages: readonly Leased[]): void;
 }
 
-type Composed = { kind: 'mail'; mail: Mail } | { kind: 'unsendable'; conversation: Conversation };
+type Composed =
+	| { kind: 'mail'; mail: Mail; release?: LentMail['release'] }
+	| { kind: 'unsendable'; conversation: Conversation };
 
 /** Larger messages are composed with care: it costs two writes, and few are that large. */
 const largeBytes = 1024 * 1024;
@@ -67,8 +69,8 @@ export function createComposer(options: ComposerOptions): Composer {
 		!message.is_suspect && isSmall(submission, message);
 	return {
 		async compose(message) {
-			const mail = (await ahead?.take(message.message)) ?? null;
-			if (mail !== null) return { kind: 'mail', mail };
+			const lent = (await ahead?.take(message.message)) ?? null;
+			if (lent !== null) return { kind: 'mail', ...lent };
 			const submission = await submissions.get(message.submission);
 			if (submission === null) return unsendable('its submission is gone');
 			if (submission.is_dropped) return unsendable('its text was deleted: keep_bodies');

@@ -1,13 +1,14 @@
 /**
  * Threads that compose and sign mails before they are asked for. Mails come back in memory that both sides share: a few
- * slabs for each thread, which are written over and over.
+ * slabs for each thread, which are written over and over. A mail is read where it lies until it is released.
  */
 import { availableParallelism } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import type { Uuid } from '../api/records.js';
-import type { Ahead, ComposingSettings, MailSource } from '../delivery/compose-ahead.js';
+import type { Ahead, ComposingSettings, LentMail, MailSource } from '../delivery/compose-ahead.js';
 import type { KeysFor } from '../delivery/dkim/sign.js';
 import type { Mail } from '../delivery/smtp/conversation.js';
+import { sliceBytes } from '../delivery/smtp/dialogue.js';
 import type { Leased } from '../store/queue.js';
 import { spawnThread } from './spawn.js';
 
@@ -44,7 +45,9 @@ const worthwhile = 300;
 const tooLate = 100;
 const mostThreads = 4;
 /** For one thread: it composes into one while mails are taken from the other. */
-const slabsEach = 2;
+const jobsAhead = 2;
+/** The others have mails that are under way: a hundred, in jobs of twenty. */
+const slabsEach = 6;
 const slabBytes = 512 * 1024;
 const perJob = 20;
 const idleMs = 10_000;
@@ -77,7 +80,7 @@ interface Expected {
 	mail: ComposedAhead | undefined;
 	/** Its place in the slab. */
 	from: number;
-	waiter: ((mail: Mail | null) => void) | null;
+	waiter: ((mail: LentMail | null) => void) | null;
 }
 
 interface Job {
@@ -88,6 +91,8 @@ interface Job {
 	expected: readonly Expected[];
 	/** Mails not taken or forgotten yet. */
 	left: number;
+	/** Mails taken and not released. */
+	lent: number;
 }
 
 class Composing implements ComposingThreads {
@@ -126,7 +131,7 @@ class Composing implements ComposingThreads {
 		this.#hand();
 	}
 
-	take(message: Uuid): Mail | Promise<Mail | null> | null {
+	take(message: Uuid): LentMail | Promise<LentMail | null> | null {
 		const one = this.#expected.get(message);
 		if (one === undefined) return null;
 		for (const earlier of this.#expected.keys()) {
@@ -135,7 +140,7 @@ class Composing implements ComposingThreads {
 		}
 		if (one.mail === undefined) this.#wasLate();
 		if (one.job === null || one.mail !== undefined) {
-			const mail = mailOf(one);
+			const mail = this.#lend(one);
 			this.#forget(message);
 			return mail;
 		}
@@ -191,14 +196,36 @@ class Composing implements ComposingThreads {
 	#answered(job: Job): void {
 		for (const one of job.expected) {
 			if (one.waiter === null) continue;
-			one.waiter(mailOf(one));
+			one.waiter(this.#lend(one));
 			this.#leave(job);
 		}
+	}
+
+	/** Null: it was not composed. A copy where a socket may keep its octets, or where no other slab is left. */
+	#lend({ job, mail, from }: Expected): LentMail | null {
+		if (job === null || mail == null) return null;
+		const { length, ...envelope } = mail;
+		const octets = job.lane.octets(job.slab, from, length);
+		if (length > sliceBytes || mail.rest !== undefined || !job.lane.hasSpare)
+			return { mail: { ...envelope, bytes: Buffer.from(octets) }, release: () => undefined };
+		job.lent += 1;
+		const release = () => {
+			job.lent -= 1;
+			this.#takeBack(job);
+		};
+		return { mail: { ...envelope, bytes: octets }, release };
 	}
 
 	#leave(job: Job): void {
 		job.left -= 1;
 		if (job.left > 0) return;
+		job.lane.endTaking();
+		this.#takeBack(job);
+		this.#hand();
+	}
+
+	#takeBack(job: Job): void {
+		if (job.left > 0 || job.lent > 0) return;
 		job.lane.takeBack(job);
 		this.#hand();
 	}
@@ -215,13 +242,6 @@ class Composing implements ComposingThreads {
 	}
 }
 
-/** A copy, for the slab is written over. */
-function mailOf({ job, mail, from }: Expected): Mail | null {
-	if (job === null || mail == null) return null;
-	const { length, ...envelope } = mail;
-	return { ...envelope, bytes: Buffer.from(job.lane.octets(job.slab, from, length)) };
-}
-
 interface LaneEvents {
 	onReady: () => void;
 	onAnswer: (job: Job) => void;
@@ -234,6 +254,8 @@ class Lane {
 	readonly #slabs = Array.from({ length: slabsEach }, () => new SharedArrayBuffer(slabBytes));
 	readonly #jobs = new Map<number, Job>();
 	#given = 0;
+	/** Jobs of which mails are to be taken. */
+	#ahead = 0;
 	/** Slabs without a job. */
 	readonly #spare = this.#slabs.map((_, index) => index);
 	#source: MailSource | null = null;
@@ -262,14 +284,19 @@ class Lane {
 	}
 
 	get isFree(): boolean {
-		return this.#isReady && this.#spare.length > 0;
+		return this.#isReady && this.#ahead < jobsAhead && this.#spare.length > 0;
+	}
+
+	get hasSpare(): boolean {
+		return this.#spare.length > 0;
 	}
 
 	give(expected: readonly Expected[]): void {
 		const [slab, source] = [this.#spare.shift(), expected[0]?.source];
 		if (slab === undefined || source === undefined) return;
 		this.#given += 1;
-		const job = { number: this.#given, lane: this, slab, expected, left: expected.length };
+		this.#ahead += 1;
+		const job = { number: this.#given, lane: this, slab, expected, left: expected.length, lent: 0 };
 		for (const one of expected) one.job = job;
 		this.#jobs.set(job.number, job);
 		const messages = expected.map(({ message }) => message);
@@ -296,11 +323,16 @@ class Lane {
 		return job;
 	}
 
-	octets(slab: number, from: number, length: number): Uint8Array {
-		return new Uint8Array(this.#slabs[slab] ?? new SharedArrayBuffer(0), from, length);
+	octets(slab: number, from: number, length: number): Buffer {
+		return Buffer.from(this.#slabs[slab] ?? new SharedArrayBuffer(0), from, length);
 	}
 
-	/** Its mails are taken or forgotten. The thread composes one job after the other, so another one may have its slab. */
+	/** All mails of a job are taken or forgotten. */
+	endTaking(): void {
+		this.#ahead -= 1;
+	}
+
+	/** And released. The thread composes one job after the other, so another one may have its slab. */
 	takeBack({ number, slab }: Job): void {
 		this.#jobs.delete(number);
 		this.#spare.push(slab);

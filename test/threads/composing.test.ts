@@ -82,6 +82,17 @@ function composerWith(ahead?: ComposingThreads): Composer {
 	});
 }
 
+type Composed = Awaited<ReturnType<Composer['compose']>>;
+
+function unlent({ ...composed }: Composed): Composed {
+	if (composed.kind === 'mail') delete composed.release;
+	return composed;
+}
+
+function release(composed: Composed): void {
+	if (composed.kind === 'mail') composed.release?.();
+}
+
 let count = 0;
 function leased(more: Partial<Leased> = {}): Leased {
 	count += 1;
@@ -134,7 +145,36 @@ describe('mails composed ahead', () => {
 			composer.expect(messages);
 			await turn();
 			const mails = await Promise.all(messages.map((message) => composer.compose(message)));
-			expect(mails).toEqual(await Promise.all(messages.map((message) => here.compose(message))));
+			expect(mails.map(unlent)).toEqual(await Promise.all(messages.map((message) => here.compose(message))));
+			for (const mail of mails) release(mail);
+		});
+	});
+
+	it('stay as they are until they are released, however many are composed meanwhile', async () => {
+		const ahead = threads();
+		const composer = composerWith(ahead);
+		const here = composerWith();
+		const kept: { message: Leased; mail: Composed }[] = [];
+		let composed = 0;
+		await whileComposing(ahead, 3_000, async () => {
+			const messages = batch();
+			composer.expect(messages);
+			await turn();
+			for (const message of messages) {
+				const mail = await composer.compose(message);
+				// As those of a slow server: one in fifty is on its way for long, more than there are slabs for.
+				if (composed++ % 50 === 0) kept.push({ message, mail });
+				else release(mail);
+			}
+		});
+		for (const { message, mail } of kept) expect(unlent(mail)).toEqual(await here.compose(message));
+		// All slabs have a mail that is kept. Once they are released, the thread composes on.
+		for (const { mail } of kept) release(mail);
+		await whileComposing(ahead, 500, async () => {
+			const messages = batch();
+			composer.expect(messages);
+			await turn();
+			for (const message of messages) release(await composer.compose(message));
 		});
 	});
 
@@ -148,7 +188,11 @@ describe('mails composed ahead', () => {
 			composer.expect(messages);
 			for (const [at, message] of messages.entries()) {
 				if (at % 7 === 1) again.push(message);
-				else if (at % 3 !== 2) expect(await composer.compose(message)).toEqual(await here.compose(message));
+				else if (at % 3 !== 2) {
+					const mail = await composer.compose(message);
+					expect(unlent(mail)).toEqual(await here.compose(message));
+					release(mail);
+				}
 			}
 		});
 	});

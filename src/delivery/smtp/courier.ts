@@ -9,7 +9,7 @@ import { createSharedBytes } from '../files.js';
 import { createInFlight } from '../in-flight.js';
 import { classify, formatReply } from '../reply.js';
 import { nextAttempt } from '../schedule.js';
-import type { Conversation, Mail } from './conversation.js';
+import type { Conversation } from './conversation.js';
 import type { SmtpPool } from './pool.js';
 
 export interface SmtpCourierOptions {
@@ -22,24 +22,26 @@ export interface SmtpCourierOptions {
 	connections: number;
 }
 
+type Mailed = Extract<Awaited<ReturnType<Composer['compose']>>, { kind: 'mail' }>;
+
 /** Outcomes are recorded in groups: a repeat after a crash has the same Message-ID. */
 export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	const { composer, pool, clock, random, connections } = options;
 	let isCutting = false;
 	const shared = createSharedBytes();
-	const converse = async (mail: Mail, tell: Telling) => {
+	const converse = async ({ mail, release }: Mailed, tell: Telling) => {
 		const { bytes, rest = [] } = mail;
 		tell.holds(bytes.length + shared.hold(rest));
 		try {
 			return await pool.send(mail);
 		} finally {
 			shared.release(rest);
+			release?.();
 		}
 	};
 	const carry = async (message: Leased, tell: Telling) => {
 		const composed = await composer.compose(message);
-		const conversation =
-			composed.kind === 'mail' ? await converse(composed.mail, tell) : composed.conversation;
+		const conversation = composed.kind === 'mail' ? await converse(composed, tell) : composed.conversation;
 		const outcome = judge(message, conversation, { now: clock.now(), random, isCutting });
 		// A message that cannot be composed says nothing about the server.
 		if (outcome.kind !== 'released' && conversation.kind !== 'unsendable') tell.worked();

@@ -61,8 +61,8 @@ export function createDialogue(options: DialogueOptions): Dialogue {
 
 /** The limit of a reply without an end; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
 const maxReplyBytes = 64 * 1024;
-/** Bodies are written in pieces, so that a large one waits in one place and not in the socket's queue too. */
-const sliceBytes = 64 * 1024;
+/** A larger body is written in pieces, and waits here, not in the socket's queue too. Others are copied, then written. */
+export const sliceBytes = 64 * 1024;
 
 interface Entry {
 	transaction: Transaction;
