@@ -252,8 +252,10 @@ rmSync(modules, { recursive: true });
 writeFileSync(`${out}/package.json`, '{ "type": "commonjs" }\n');
 
 /**
- * esbuild defines each export of a chunk as a getter, and copies it: 3 ms for the hundreds that the frame shares. Chunks
- * import each other in no ring and change no export once they have run, so one assignment at the end does it.
+ * esbuild defines each export of a chunk as a getter, and copies it: 3 ms for the hundreds that the frame shares. One
+ * assignment at the end does it, for no export changes once its chunk has run (a test looks at the sources), and chunks
+ * import each other in no ring: esbuild puts files that the same entries reach into one chunk, and what a file imports is
+ * reached by all that reach the file.
  */
 function withPlainExports(code, name) {
 	// A module whose exports get their values when it is asked for.

@@ -162,13 +162,14 @@ describe('mails composed ahead', () => {
 			await turn();
 			for (const message of messages) {
 				const mail = await composer.compose(message);
-				// As those of a slow server: one in fifty is on its way for long, more than there are slabs for.
+				// As those of a slow server: one in fifty is on its way for long, more than there are slabs for. The last slab of a
+				// thread is not kept.
 				if (composed++ % 50 === 0) kept.push({ message, mail });
 				else release(mail);
 			}
 		});
 		for (const { message, mail } of kept) expect(unlent(mail)).toEqual(await here.compose(message));
-		// All slabs have a mail that is kept. Once they are released, the thread composes on.
+		// Their slabs are used again.
 		for (const { mail } of kept) release(mail);
 		await whileComposing(ahead, 500, async () => {
 			const messages = batch();
