@@ -11,9 +11,9 @@ export class ByteSink {
 	#bytes: Buffer;
 	#length = 0;
 
-	/** `expected` octets: a little more than the last message of its kind makes it one piece from the start. */
-	constructor(expected: number) {
-		this.#bytes = Buffer.allocUnsafe(expected);
+	/** Writes into this memory, and into larger one where it does not suffice. */
+	constructor(memory: Buffer) {
+		this.#bytes = memory;
 	}
 
 	/** ASCII only: other characters are cut to their lowest eight bits. */

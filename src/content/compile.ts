@@ -113,11 +113,11 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 			const link = links[position];
 			return link === undefined ? null : targetUrl(link.target, variables);
 		},
-		join: (envelope, recipient) => {
+		join: (envelope, recipient, memory = Buffer.allocUnsafe(expected)) => {
 			const { variables, tracking } = recipient;
 			refuseOversize(variables, tracking);
 			const body = tracking === null ? writePlain() : writeTracked();
-			const out = new ByteSink(expected);
+			const out = new ByteSink(memory);
 			out.text(writeFields(writeSubject(variables), envelope, recipient));
 			body.write(out, { variables, tracking: tracking && escapedTracking(tracking) });
 			const message = out.take();

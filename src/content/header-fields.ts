@@ -35,14 +35,12 @@ export function customField(name: string, value: string): string {
 /** A field of addresses (`Name <a@b>` or `a@b`, one per string); nothing for an empty list. */
 export function addressField(name: string, addresses: readonly string[]): string {
 	if (addresses.length === 0) return '';
-	const tokens = addresses.flatMap((address, index) => {
-		const words = addressTokens(address);
-		return index === addresses.length - 1 ? words : [...words.slice(0, -1), `${words.at(-1)},`];
-	});
-	return `${name}:${fold(
-		tokens.map((token) => ` ${token}`),
-		name.length + 1,
-	)}\r\n`;
+	const tokens: string[] = [];
+	for (const address of addresses) {
+		if (tokens.length > 0) tokens.push(`${tokens.pop()},`);
+		for (const word of addressTokens(address)) tokens.push(` ${word}`);
+	}
+	return `${name}:${fold(tokens, name.length + 1)}\r\n`;
 }
 
 /** A field with one token that must not be folded (Message-ID, a URL in angle brackets). */
@@ -100,10 +98,11 @@ function fold(tokens: readonly string[], startColumn: number): string {
 /** The unbreakable pieces of one address: words of the name, then the address. */
 function addressTokens(written: string): string[] {
 	refuseBreaks('of an address', written);
-	const match = /^(.*?)<([^<>]*)>\s*$/s.exec(written);
+	const match = written.includes('<') ? /^(.*?)<([^<>]*)>\s*$/s.exec(written) : null;
 	const address = asciiAddress((match?.[2] ?? written).trim());
-	const name = unquote((match?.[1] ?? '').trim());
-	return name === '' ? [match ? `<${address}>` : address] : [...phrase(name), `<${address}>`];
+	if (match === null) return [address];
+	const name = unquote((match[1] ?? '').trim());
+	return name === '' ? [`<${address}>`] : [...phrase(name), `<${address}>`];
 }
 
 /** The domain in punycode (RFC 5891); a local part beyond ASCII would need SMTPUTF8 on every hop. */

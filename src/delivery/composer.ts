@@ -3,7 +3,6 @@ import { domainOf, type EmailKey, emailKey } from '../api/address.js';
 import type { Content, Envelope } from '../api/content.js';
 import { microsPerMs } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
-import { variableNames } from '../api/variables.js';
 import { bytesOf } from '../content/content-memory.js';
 import { type ContentSize, contentSize, isSurelyWithin } from '../content/message-size.js';
 import type { CompiledContent, Recipient } from '../content/types.js';
@@ -165,26 +164,20 @@ export function messageIdOf(message: Uuid, from: string): string {
 	return `${message}@${domainOf(from)}`;
 }
 
-/** Throws where the content cannot be joined with the values of the recipient. */
+/** Throws where the content cannot be joined with the values of the recipient. `memory`: as for `join`. */
 export function toMail(
 	options: LinkOptions & Pick<ComposerOptions, 'returnPath'> & { files: ReadonlyMap<string, Buffer> },
 	compiled: CompiledContent,
 	submission: StoredSubmission,
 	message: Leased,
+	memory?: Buffer,
 ): Mail {
 	const envelope = withoutCopies(submission.envelope, message.stopped_copies);
 	const from = addressOf(envelope.from);
 	const links = messageLinks(options, message.message);
 	const isBulk = submission.type === 'BULK';
-	const pages =
-		links === null
-			? {}
-			: usedLinks(
-					links,
-					isBulk
-						? ['unsubscribe_url', ...variableNames(compiled.variables)]
-						: variableNames(compiled.variables),
-				);
+	const references = isBulk ? ['unsubscribe_url', ...compiled.variables] : compiled.variables;
+	const pages = links === null ? {} : usedLinks(links, references);
 	const recipient: Recipient = {
 		to: message.to,
 		messageId: messageIdOf(message.message, from),
@@ -193,18 +186,24 @@ export function toMail(
 		tracking: submission.content.html === null ? null : links && trackingOf(links, compiled.links),
 		listUnsubscribeUrl: isBulk ? (pages.unsubscribe_url ?? null) : null,
 	};
-	const bytes = compiled.join(envelope, recipient);
+	const bytes = compiled.join(envelope, recipient, memory);
 	const rest = compiled.rest(options.files, recipient);
 	const to = addressOf(message.to);
-	const copies = new Set([...envelope.cc, ...envelope.bcc].map(addressOf));
-	copies.delete(to);
 	return {
 		from: options.returnPath?.(message, submission) ?? from,
 		to,
-		copies: [...copies],
+		copies: copiesOf(envelope, to),
 		bytes,
 		...(rest.length > 0 && { rest }),
 	};
+}
+
+/** Each once, and none to the recipient. */
+function copiesOf({ cc, bcc }: Envelope, to: string): string[] {
+	if (cc.length + bcc.length === 0) return [];
+	const copies = new Set([...cc, ...bcc].map(addressOf));
+	copies.delete(to);
+	return [...copies];
 }
 
 /** Removes copies to addresses with a hard bounce or complaint since the message was accepted. */

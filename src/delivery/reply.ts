@@ -1,16 +1,78 @@
 /**
- * SMTP replies (RFC 5321 s.4.2) with their enhanced codes (RFC 3463): read, and classified by a table. The text is
+ * SMTP replies (RFC 5321 s.4.2) with their enhanced codes (RFC 3463): read, parsed, and classified by a table. The text is
  * untrusted.
  */
 import type { Reply, SmtpPhase } from '../engine/rules/outcomes.js';
 import type { Conversation } from './smtp/conversation.js';
+
+export interface ReplyReader {
+	/**
+	 * The replies that a chunk completes, continuation lines joined by LF, without CRs. A line without a code is a reply
+	 * of its own, to be classified elsewhere.
+	 */
+	read(chunk: Buffer): readonly string[];
+	/** A reply has exceeded the limit: further data is of no use. */
+	readonly isTooLarge: boolean;
+	/** The last line without a line end, if it begins as a refusal: some servers hang up in the middle of it. */
+	lastWords(): string | null;
+}
+
+/** `maxBytes` bounds one reply. */
+export function createReplyReader(maxBytes: number): ReplyReader {
+	// Bytes as latin1, so that a character split by a packet is whole again when it is decoded.
+	let rest = '';
+	/** The lines of a reply so far, with their LFs. */
+	let begun = '';
+	/** The reply that a line completes; null while it goes on. Empty lines between replies are ignored. */
+	const add = (line: string): string | null => {
+		begun += line.endsWith('\r') ? line.slice(0, -1) : line;
+		if (isContinued(line)) {
+			begun += '\n';
+			return null;
+		}
+		const reply = begun;
+		begun = '';
+		return reply === '' ? null : decoded(reply);
+	};
+	return {
+		read(chunk) {
+			const text = chunk.toString('latin1');
+			const replies: string[] = [];
+			let from = 0;
+			// The chunk alone is searched: all of a line without an end for each packet takes quadratic time.
+			for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', from)) {
+				const reply = add(rest + text.slice(from, end));
+				if (reply !== null) replies.push(reply);
+				rest = '';
+				from = end + 1;
+			}
+			rest += text.slice(from);
+			return replies;
+		},
+		get isTooLarge() {
+			return rest.length + begun.length > maxBytes;
+		},
+		lastWords() {
+			const words = begun + rest;
+			return /^[45]\d{2}(?:[ -]|$)/.test(words) ? decoded(words) : null;
+		},
+	};
+}
+
+function isContinued(line: string): boolean {
+	return line[3] === '-' && /^\d{3}/.test(line);
+}
+
+function decoded(latin1: string): string {
+	return /[\x80-\xff]/.test(latin1) ? Buffer.from(latin1, 'latin1').toString('utf8') : latin1;
+}
 
 /** The characters of a reply that are kept. */
 const maxText = 500;
 
 /** Parses a raw reply with its continuation lines. A text without a code has `code` null. */
 export function parseReply(phase: SmtpPhase, raw: string): Reply {
-	const lines = raw.split(/\r?\n/);
+	const lines = raw.includes('\n') ? raw.split(/\r?\n/) : [raw];
 	const code = /^([2-5]\d{2})(?:[ -]|$)/.exec(lines[0] ?? '')?.[1];
 	if (code === undefined) return { phase, code: null, enhanced: null, text: cleanText(raw) };
 	const texts = lines.map((line) => line.replace(/^\d{3}[ -]?/, ''));

@@ -24,7 +24,6 @@ import {
 	type Idle,
 	type Rate,
 	type WakeUp,
-	waitForTurn,
 	watchMs,
 } from './wake-up.js';
 import type { RunOptions, RunRequest, RunResult } from './worker.js';
@@ -67,16 +66,17 @@ export class Run {
 		this.#settings = settings;
 		this.#courier = courier;
 		this.#request = request;
-		this.#rate = settings.rate === undefined ? null : createRate(settings.rate, settings.clock);
 		this.#maxHeld = 2 * courier.leaseBatch + courier.mostUnderWay;
 		this.#leases = createLeases(settings);
 		this.#wakeUp = createWakeUp({ sleep: settings.sleep, isAborted: () => this.#isAborted });
 		this.#endOfRun = createEndOfRun({ ...settings, request });
+		const sleep = (ms: number) => this.#wakeUp.sleep(ms);
+		this.#rate = createRate({ ...settings, sleep, isOver: () => this.#isOver });
 		this.#deadline = createDeadline(settings, request, () => this.#wakeUp.wake());
 		this.#breaker = createBreaker(settings);
 		this.#idleWaits = createIdle({
 			breaker: this.#breaker,
-			sleep: (ms) => this.#wakeUp.sleep(ms),
+			sleep,
 			isAborted: () => this.#isAborted,
 			onEvent: settings.onEvent,
 		});
@@ -129,8 +129,10 @@ export class Run {
 			}
 			if (this.#deadline.isNear) this.#releaseBuffer('drain');
 			this.#fill(Math.max(2 * this.#settings.connections, this.#courier.mostTogether));
-			if (this.#mayStart) await this.#startNext();
-			else if (this.#courier.window.inFlight > 0 || this.#isLeasing) await this.#wakeUp.change();
+			if (this.#mayStart) {
+				await this.#rate?.waitForTurn(this.#leases.sizeOfNext(this.#courier.mostTogether));
+				this.#startNext();
+			} else if (this.#courier.window.inFlight > 0 || this.#isLeasing) await this.#wakeUp.change();
 			else if (!(await this.#idle())) return this.#result('done', null);
 		}
 	}
@@ -197,12 +199,8 @@ export class Run {
 		this.#hasMore = this.#isDry && leased.length > 0;
 	}
 
-	async #startNext(): Promise<void> {
+	#startNext(): void {
 		const { mostTogether, window } = this.#courier;
-		const messages = this.#leases.sizeOfNext(mostTogether);
-		const sleep = (ms: number) => this.#wakeUp.sleep(ms);
-		const isOver = () => this.#isOver;
-		await waitForTurn(this.#rate, { messages, clock: this.#settings.clock, sleep, isOver });
 		if (this.#isOver) return;
 		const group = this.#leases.next(mostTogether);
 		if (group.length === 0) return;

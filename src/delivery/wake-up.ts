@@ -218,38 +218,37 @@ export function createDeadline(
 
 /** Spaces sends: at most this many a second, without a burst after a pause. */
 export interface Rate {
-	/** Takes the next turn for this many messages, and returns the milliseconds to wait for it. */
-	take(messages: number): number;
+	/**
+	 * Takes the next turn for this many messages and waits for it, however often a sleep ends early: a wake-up for new work
+	 * must not shorten the wait.
+	 */
+	waitForTurn(messages: number): Promise<void>;
 }
 
-interface Waiting {
-	messages: number;
+interface RateOptions {
+	/** Messages a second. */
+	rate?: number | undefined;
 	clock: Clock;
 	sleep: (ms: number) => Promise<void>;
+	/** Nothing begins any more: a wait ends. */
 	isOver: () => boolean;
 }
 
-/** Waits for the next turn, however often a sleep ends early: a wake-up for new work must not shorten the wait. */
-export async function waitForTurn(
-	rate: Rate | null,
-	{ messages, clock, sleep, isOver }: Waiting,
-): Promise<void> {
-	const turn = steadyOf(clock) + (rate?.take(messages) ?? 0) * microsPerMs;
-	for (let now = steadyOf(clock); now < turn && !isOver(); now = steadyOf(clock))
-		await sleep((turn - now) / microsPerMs);
-}
-
-/** A token bucket that holds a tenth of a second's turns, so that a coarse timer does not lower the rate. */
-export function createRate(perSecond: number, clock: Clock): Rate {
-	const spacing = microsPerSecond / perSecond;
+/**
+ * A token bucket that holds a tenth of a second's turns, so that a coarse timer does not lower the rate. Null: messages
+ * leave as fast as they can.
+ */
+export function createRate({ rate, clock, sleep, isOver }: RateOptions): Rate | null {
+	if (rate === undefined) return null;
+	const spacing = microsPerSecond / rate;
 	const saved = microsPerSecond / 10;
 	let next: Micros = steadyOf(clock);
 	return {
-		take(messages) {
-			const now = steadyOf(clock);
-			const turn = Math.max(next, now - saved);
+		waitForTurn: async (messages) => {
+			const turn = Math.max(next, steadyOf(clock) - saved);
 			next = turn + messages * spacing;
-			return Math.max(0, (turn - now) / microsPerMs);
+			for (let now = steadyOf(clock); now < turn && !isOver(); now = steadyOf(clock))
+				await sleep((turn - now) / microsPerMs);
 		},
 	};
 }

@@ -23,7 +23,8 @@ const shared = {
 	files: new Map<string, Buffer>(),
 };
 
-type Compose = (message: Leased) => Mail;
+/** Into this memory, if there is room. */
+type Compose = (message: Leased, memory: Buffer) => Mail;
 
 /** For the mails of one submission. Rejects where its content cannot be compiled. */
 async function composerOf({ submission, read, keys: signing }: MailSource): Promise<Compose> {
@@ -31,6 +32,7 @@ async function composerOf({ submission, read, keys: signing }: MailSource): Prom
 		if (read === null) throw new Error('the HTML was not read');
 		return read;
 	});
+	if (signing.length === 0) return (message, memory) => toMail(shared, compiled, submission, message, memory);
 	return (message) => {
 		const mail = toMail(shared, compiled, submission, message);
 		return { ...mail, bytes: signMessageHere(mail.bytes, signing) };
@@ -43,23 +45,22 @@ let composer: Promise<Compose> | null = null;
 async function answer({ number, slab, messages, source }: ComposingJob): Promise<void> {
 	if (source !== undefined) composer = composerOf(source);
 	const compose = await composer?.catch(() => null);
-	const room = new Uint8Array(slabs[slab] ?? new SharedArrayBuffer(0));
-	let length = 0;
+	let room = Buffer.from(slabs[slab] ?? new SharedArrayBuffer(0));
 	const mails = messages.map((message): ComposedAhead => {
-		const mail = compose == null ? null : composed(compose, message);
-		if (mail === null || length + mail.bytes.length > room.length) return null;
-		room.set(mail.bytes, length);
-		length += mail.bytes.length;
-		const { bytes, ...envelope } = mail;
-		return { ...envelope, length: bytes.length };
+		const mail = compose == null ? null : composed(compose, message, room);
+		if (mail === null || mail.bytes.length > room.length) return null;
+		const { from, to, copies, bytes } = mail;
+		if (bytes.buffer !== room.buffer) room.set(bytes);
+		room = room.subarray(bytes.length);
+		return { from, to, copies, length: bytes.length };
 	});
 	post({ kind: 'composed', number, mails });
 }
 
 /** Null: it cannot be composed. The other side finds out why when it does it itself. */
-function composed(compose: Compose, message: Leased): Mail | null {
+function composed(compose: Compose, message: Leased, memory: Buffer): Mail | null {
 	try {
-		return compose(message);
+		return compose(message, memory);
 	} catch {
 		return null;
 	}

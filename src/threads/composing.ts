@@ -33,7 +33,7 @@ export interface ComposingJob {
 }
 
 /** The octets lie in the slab, one mail after the other. Null: it was not composed. */
-export type ComposedAhead = (Omit<Mail, 'bytes'> & { length: number }) | null;
+export type ComposedAhead = (Pick<Mail, 'from' | 'to' | 'copies'> & { length: number }) | null;
 
 export type ComposingAnswer =
 	| { kind: 'ready' }
@@ -206,7 +206,7 @@ class Composing implements ComposingThreads {
 		if (job === null || mail == null) return null;
 		const { length, ...envelope } = mail;
 		const octets = job.lane.octets(job.slab, from, length);
-		if (length > sliceBytes || mail.rest !== undefined || !job.lane.hasSpare)
+		if (length > sliceBytes || !job.lane.hasSpare)
 			return { mail: { ...envelope, bytes: Buffer.from(octets) }, release: () => undefined };
 		job.lent += 1;
 		const release = () => {

@@ -3,13 +3,13 @@ import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../api/datetime.js';
 import { openReader, openStore } from '../store/open.js';
 import type { Means, Store } from '../store/store.js';
-import { type Answer, type OpenCommand, type Operation, servedWrites } from './remote.js';
+import { type Answer, type OpenCommand, type Operation, servedQueue, servedWrites } from './remote.js';
 import { formatFailure, Stopped } from './thread-errors.js';
 
 type Run = (command: unknown, means?: Means) => Promise<unknown>;
 
 /** The open connection's parts by name; empty before it is open. */
-let parts: Partial<Pick<Store, 'queue' | 'close'> & { reads: object; writes: object }> = {};
+let parts: Partial<Pick<Store, 'close'> & { queue: object; reads: object; writes: object }> = {};
 let answers: Answer[] = [];
 /** Earlier operations begin before later ones, `close` last. */
 let turn: Promise<void> = Promise.resolve();
@@ -65,7 +65,7 @@ const threadOperations: Record<string, Run> = {
 		if (role === 'reader') parts = await openReader(url, options);
 		else {
 			const opened = await openStore(url, { ...options, clock: systemClock });
-			parts = { ...opened, writes: servedWrites(opened.writes) };
+			parts = { ...opened, queue: servedQueue(opened.queue), writes: servedWrites(opened.writes) };
 		}
 	},
 	stop: async (id) => {

@@ -4,6 +4,7 @@
  * a mail.
  */
 import type { SmtpPhase } from '../../engine/rules/outcomes.js';
+import { createReplyReader } from '../reply.js';
 import type { Conversation, Mail } from './conversation.js';
 import {
 	createTransaction,
@@ -170,9 +171,11 @@ class PipelinedDialogue implements Dialogue {
 		switch (move) {
 			case 'go_on':
 				return;
-			case 'write_body':
-				this.#unwritten = { ...wirePieces(entry.transaction.mail), entry };
+			case 'write_body': {
+				const { bytes, rest } = wirePieces(entry.transaction.mail);
+				this.#unwritten = { bytes, rest, entry };
 				return;
+			}
 			case 'end_empty':
 				this.#isHeld = false;
 				this.#finish(entry);
@@ -286,64 +289,4 @@ class PipelinedDialogue implements Dialogue {
 function isWelcome(addressee: 'reset' | 'empty_body' | 'quit', raw: string): boolean {
 	if (addressee === 'empty_body') return !raw.startsWith('421');
 	return addressee === 'reset' && raw.startsWith('2');
-}
-
-export interface ReplyReader {
-	/**
-	 * The replies that a chunk completes, continuation lines joined by LF, without CRs. A line without a code is a reply
-	 * of its own, to be classified elsewhere.
-	 */
-	read(chunk: Buffer): readonly string[];
-	/** A reply has exceeded the limit: further data is of no use. */
-	readonly isTooLarge: boolean;
-	/** The last line without a line end, if it begins as a refusal: some servers hang up in the middle of it. */
-	lastWords(): string | null;
-}
-
-/** `maxBytes` bounds one reply. */
-export function createReplyReader(maxBytes: number): ReplyReader {
-	// Bytes as latin1, so that a character split by a packet is whole again when it is decoded.
-	let rest = '';
-	/** The lines of a reply so far, with their LFs. */
-	let begun = '';
-	/** The reply that a line completes; null while it goes on. Empty lines between replies are ignored. */
-	const add = (line: string): string | null => {
-		begun += line.endsWith('\r') ? line.slice(0, -1) : line;
-		if (isContinued(line)) {
-			begun += '\n';
-			return null;
-		}
-		const reply = begun;
-		begun = '';
-		return reply === '' ? null : decoded(reply);
-	};
-	return {
-		read(chunk) {
-			const text = chunk.toString('latin1');
-			// A line without an end is only collected: searching all of it for each packet takes quadratic time.
-			const lines = text.includes('\n') ? (rest + text).split('\n') : [rest + text];
-			rest = lines.pop() ?? '';
-			const replies: string[] = [];
-			for (const line of lines) {
-				const reply = add(line);
-				if (reply !== null) replies.push(reply);
-			}
-			return replies;
-		},
-		get isTooLarge() {
-			return rest.length + begun.length > maxBytes;
-		},
-		lastWords() {
-			const words = begun + rest;
-			return /^[45]\d{2}(?:[ -]|$)/.test(words) ? decoded(words) : null;
-		},
-	};
-}
-
-function isContinued(line: string): boolean {
-	return line[3] === '-' && /^\d{3}/.test(line);
-}
-
-function decoded(latin1: string): string {
-	return /[\x80-\xff]/.test(latin1) ? Buffer.from(latin1, 'latin1').toString('utf8') : latin1;
 }

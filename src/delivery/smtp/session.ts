@@ -147,7 +147,7 @@ class SmtpSession implements Session {
 			isWritten: () => socket.writableLength === 0,
 			close: () => this.#close(),
 			onWait: (phase) => (phase === null ? this.#deadline.clear() : this.#awaitPhase(phase)),
-			onTrace: (entry) => this.#tell(entry),
+			onTrace: this.#options.onTrace && ((entry) => this.#tell(entry)),
 			hide: (text) => redact(text, this.#secrets),
 		});
 		socket.removeAllListeners('data');

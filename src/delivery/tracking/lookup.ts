@@ -2,7 +2,6 @@
 import type { AttachedFile } from '../../api/attachments.js';
 import type { Clock } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import { variableNames } from '../../api/variables.js';
 import { placeFiles, withImages } from '../../content/attachments.js';
 import type { CompiledContent } from '../../content/types.js';
 import type { Reads, Writes } from '../../store/store.js';
@@ -129,8 +128,5 @@ function filled(
 	message: TrackedMessage,
 ): Record<string, string> {
 	const links = messageLinks(options, message.id);
-	return recipientVariables(
-		links === null ? {} : usedLinks(links, variableNames(compiled.variables)),
-		message.variables,
-	);
+	return recipientVariables(links === null ? {} : usedLinks(links, compiled.variables), message.variables);
 }

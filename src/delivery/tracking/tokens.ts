@@ -10,6 +10,7 @@
  */
 import { createCipheriv, createHash, hash, timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';
+import { variableName } from '../../api/variables.js';
 import type { Tracking } from '../../content/types.js';
 
 /** o = opened (pixel), c = clicked, u = unsubscribe, v = view in a browser. */
@@ -210,12 +211,14 @@ export function publicLinks(links: MessageLinks): PublicLinks {
 	return { unsubscribe_url: pageUrl(links, 'u'), view_url: pageUrl(links, 'v') };
 }
 
-/** Only the named ones of the public links: each costs a signature, and most messages use one. */
-export function usedLinks(links: MessageLinks, names: readonly string[]): Partial<PublicLinks> {
-	return {
-		...(names.includes('unsubscribe_url') && { unsubscribe_url: pageUrl(links, 'u') }),
-		...(names.includes('view_url') && { view_url: pageUrl(links, 'v') }),
-	};
+/** Only those of the public links that are referred to: each costs a signature, and most messages use one. */
+export function usedLinks(links: MessageLinks, references: readonly string[]): Partial<PublicLinks> {
+	const isUsed = (name: keyof PublicLinks) =>
+		references.some((reference) => variableName(reference) === name);
+	const pages: Partial<PublicLinks> = {};
+	if (isUsed('unsubscribe_url')) pages.unsubscribe_url = pageUrl(links, 'u');
+	if (isUsed('view_url')) pages.view_url = pageUrl(links, 'v');
+	return pages;
 }
 
 /** `{publicUrl}/o/{token}.gif`, and `/c/{token}` for each of so many links. */
@@ -232,10 +235,14 @@ export function trackingOf({ publicUrl, keyring, message }: MessageLinks, links:
  * replace the built-ins.
  */
 export function recipientVariables(
-	pages: Partial<PublicLinks>,
+	{ unsubscribe_url, view_url }: Partial<PublicLinks>,
 	variables: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	return { ...pages, ...variables };
+	// In this order: a spread behind another one takes V8 twice the time.
+	const all: Record<string, string> = { ...variables };
+	if (unsubscribe_url !== undefined) all['unsubscribe_url'] ??= unsubscribe_url;
+	if (view_url !== undefined) all['view_url'] ??= view_url;
+	return all;
 }
 
 function pageUrl({ publicUrl, keyring, message }: MessageLinks, purpose: 'u' | 'v'): string {
@@ -243,5 +250,5 @@ function pageUrl({ publicUrl, keyring, message }: MessageLinks, purpose: 'u' | '
 }
 
 function withoutSlash(url: string): string {
-	return url.replace(/(?<!\/)\/+$/, '');
+	return url.endsWith('/') ? url.replace(/(?<!\/)\/+$/, '') : url;
 }

@@ -7,7 +7,7 @@ import { joinVariables } from '../../engine/rules/meta.js';
 import type { Leased } from '../queue.js';
 import { senderDomain } from './limits/limits.js';
 import { parseTexts, parseUsed, readEnvelope } from './rows.js';
-import type { Sql } from './sql.js';
+import type { Sql, SqlValue } from './sql.js';
 import { stoppedCopies } from './submissions.js';
 
 export interface DueRow {
@@ -35,16 +35,47 @@ export interface DueRow {
 const columns = `m.id, m.uuid, m.submission_seq, m.to_email, m.to_key, m.list_id, m.subscriber_id, m.variables,
 	m.attempts, m.fence, m.called, m.lease_owner, m.state, m.wake_at, m.due_at, m.created_at, p.is_active, p.disable_reason`;
 
-/** Selects due messages with their subscribers. The limit goes before the join. */
-export function withSubscribers(
-	{ dialect: { skipLocked } }: Sql,
-	messages: string,
-	...order: string[]
-): string {
-	return `SELECT ${columns}
-		FROM (SELECT * FROM messages ${messages} ORDER BY ${order.join(', ')} LIMIT ? ${skipLocked}) m
+/** Of these columns, in their order. */
+type DueTuple = readonly [
+	...ids: [id: number, uuid: string, submission_seq: number],
+	...to: [to_email: string, to_key: string, list_id: number | null, subscriber_id: number | null],
+	...[variables: string, attempts: number, fence: number, called: number | null, lease_owner: string | null],
+	...[state: MessageState, wake_at: Micros, due_at: Micros, created_at: Micros],
+	...subscriber: [is_active: number | null, disable_reason: string | null],
+];
+
+/** Due messages with their subscribers, at most `limit`, of what `messages` names: its values go before the limit. */
+export async function readDue(
+	sql: Sql,
+	{ messages, order, values }: { messages: string; order: readonly string[]; values: readonly SqlValue[] },
+	limit: number,
+): Promise<DueRow[]> {
+	// The limit goes before the join.
+	const tuples = await sql.tuples<DueTuple>(
+		`SELECT ${columns}
+		FROM (SELECT * FROM messages ${messages} ORDER BY ${order.join(', ')} LIMIT ? ${sql.dialect.skipLocked}) m
 		LEFT JOIN subscribers p ON p.id = m.subscriber_id
-		ORDER BY ${order.map((column) => `m.${column}`).join(', ')}`;
+		ORDER BY ${order.map((column) => `m.${column}`).join(', ')}`,
+		...values,
+		limit,
+	);
+	return tuples.map(rowOf);
+}
+
+function rowOf(tuple: DueTuple): DueRow {
+	const [id, uuid, submission_seq, to_email, to_key, list_id, subscriber_id, variables, attempts, fence] =
+		tuple;
+	return {
+		...{ id, uuid, submission_seq, to_email, to_key, list_id, subscriber_id, variables, attempts, fence },
+		called: tuple[10],
+		lease_owner: tuple[11],
+		state: tuple[12],
+		wake_at: tuple[13],
+		due_at: tuple[14],
+		created_at: tuple[15],
+		is_active: tuple[16],
+		disable_reason: tuple[17],
+	};
 }
 
 /** What the messages of a submission share. */

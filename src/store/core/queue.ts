@@ -6,7 +6,7 @@ import type { Command, Operations } from '../operations.js';
 import type { Leased, Settlement } from '../queue.js';
 import type { Slices } from './campaigns/rows.js';
 import { fatalSettlement, openCompositions } from './compositions.js';
-import { type DueRow, readShared, type Shared, toLeased, withSubscribers } from './due-messages.js';
+import { type DueRow, readDue, readShared, type Shared, toLeased } from './due-messages.js';
 import {
 	type Candidate,
 	type Limiter,
@@ -136,11 +136,14 @@ async function leaseSubmission(
 	if (row === undefined) return [];
 	if (row.campaign_seq !== null) return null;
 	return await takeUntilFull(sql, command, command.max, (limit) =>
-		sql.all<DueRow>(
-			// messages_of_submission
-			withSubscribers(sql, 'WHERE submission_seq = ? AND +wake_at <= ?', 'id'),
-			row.seq,
-			command.now,
+		// messages_of_submission
+		readDue(
+			sql,
+			{
+				messages: 'WHERE submission_seq = ? AND +wake_at <= ?',
+				values: [row.seq, command.now],
+				order: ['id'],
+			},
 			limit,
 		),
 	);
@@ -148,16 +151,14 @@ async function leaseSubmission(
 
 async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): Promise<Leased[]> {
 	return await takeUntilFull(sql, command, max, (limit) =>
-		sql.all<DueRow>(
-			// messages_due (lane, wake_at, id): staged rows of other campaigns are never looked at.
-			withSubscribers(
-				sql,
-				`${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`,
-				'wake_at',
-				'id',
-			),
-			lane,
-			command.now,
+		// messages_due (lane, wake_at, id): staged rows of other campaigns are never looked at.
+		readDue(
+			sql,
+			{
+				messages: `${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`,
+				values: [lane, command.now],
+				order: ['wake_at', 'id'],
+			},
 			limit,
 		),
 	);
