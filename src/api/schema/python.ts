@@ -68,6 +68,8 @@ export function toText(value: unknown): string {
  * is no integer, or one outside the range of numbers.
  */
 export function parseInteger(text: string): number | null {
+	// Nearly all of them.
+	if (/^[0-9]{1,15}$/.test(text)) return Number(text);
 	const match = /^([+-]?)(\p{Nd}+(?:_\p{Nd}+)*)$/u.exec(trimWhitespace(text));
 	const digits = match?.[2]?.replaceAll('_', '');
 	if (digits === undefined || digits.length > 4_300) return null;

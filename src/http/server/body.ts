@@ -2,6 +2,7 @@
  * The body of a request: read from its socket within the limits of memory and time, parsed as DRF's JSONParser does
  * (api-decisions 2).
  */
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../../api/errors.js';
 import { parseJsonBody } from '../../api/json.js';
@@ -62,16 +63,13 @@ function unsupported(type: string): ApiError {
 }
 
 function decode(bytes: Uint8Array): string {
-	try {
-		// A byte order mark stays and is then no JSON, as in DRF.
-		return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-	} catch (error) {
-		throw parseError('The text is not UTF-8.', error);
-	}
+	if (!isUtf8(bytes)) throw parseError('The text is not UTF-8.');
+	// A byte order mark stays and is then no JSON, as in DRF.
+	return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 }
 
-function parseError(tail: string, cause?: unknown): ApiError {
-	return new ApiError('parse_error', `JSON parse error - ${tail}`, { cause });
+function parseError(tail: string): ApiError {
+	return new ApiError('parse_error', `JSON parse error - ${tail}`);
 }
 
 /** Reads the body of one request from its socket. */

@@ -100,9 +100,8 @@ async function answer(options: Settled, exchange: Exchange): Promise<HttpRespons
 		await assertList(options, path);
 		throw methodNotAllowed(method);
 	}
-	const ids = readIds(path.values);
-	if (ids === null) throw notFound();
-	return perform(options, exchange, { operation, query, principal, ids, allow });
+	if (path.ids === null) throw notFound();
+	return perform(options, exchange, { operation, query, principal, ids: path.ids, allow });
 }
 
 interface Performed {
@@ -116,25 +115,21 @@ interface Performed {
 async function perform(api: ExtendedApi, request: HttpRequest, performed: Performed): Promise<HttpResponse> {
 	const { operation, query, ids, allow } = performed;
 	const route: Route = routes[operation];
-	const body =
-		route.body === undefined ? {} : await readBody(api, request, { ...performed, size: route.body });
+	const body = route.body === undefined ? {} : await readBody(api, request, performed, route.body);
 	const headers: Headers = { ...allow };
 	const call = callOf(request, performed, headers);
-	const value = await operations[operation](api, { ...ids, query, body, call });
+	const value = await operations[operation](api, { ids: ids.ids, uuids: ids.uuids, query, body, call });
 	return route.success === 204 ? empty(204, headers) : json(route.success, value, headers);
 }
 
 /** The options of the call; its results for headers are added to `headers`. */
 function callOf(request: HttpRequest, { operation, principal }: Performed, answered: Headers): Call {
-	const key = routes[operation].isKeyed === true ? idempotencyKey(request.headers) : undefined;
-	return {
+	const call: Call = {
 		client: principal.name,
-		...(!seesAll(principal, routes[operation]) && { ownOnly: true as const }),
 		// Made where it is asked for: most operations never do.
 		get signal() {
 			return request.signal;
 		},
-		...(key !== undefined && { idempotencyKey: key }),
 		onAccepted: ({ campaign, submission, replayed }) => {
 			if (campaign !== null) answered[headerNames.campaign] = campaign;
 			if (submission !== null) answered[headerNames.submission] = submission;
@@ -144,6 +139,10 @@ function callOf(request: HttpRequest, { operation, principal }: Performed, answe
 			if (next !== null) answered[headerNames.next] = String(next);
 		},
 	};
+	if (!seesAll(principal, routes[operation])) call.ownOnly = true;
+	const key = routes[operation].isKeyed === true ? idempotencyKey(request.headers) : undefined;
+	if (key !== undefined) call.idempotencyKey = key;
+	return call;
 }
 
 function idempotencyKey(headers: HttpRequest['headers']): string | undefined {
@@ -157,7 +156,8 @@ function idempotencyKey(headers: HttpRequest['headers']): string | undefined {
 async function readBody(
 	api: ExtendedApi,
 	request: HttpRequest,
-	{ operation, query, ids, size }: Performed & { size: BodySize },
+	{ operation, query, ids }: Performed,
+	size: BodySize,
 ): Promise<unknown> {
 	try {
 		return await (size === 'file' ? readFile(request) : readJson(request, size));

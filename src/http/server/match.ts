@@ -33,6 +33,8 @@ export interface ApiPath {
 	allow: string;
 	/** Decoded parts by the name of their placeholder. */
 	values: Readonly<Record<string, string>>;
+	/** Null: one of these cannot be an id. */
+	ids: PathIds | null;
 }
 
 /** A path beside the API: the identity, state and capabilities of the service. */
@@ -44,7 +46,7 @@ export interface ServicePath {
 
 export type ServicePathName = (typeof openPaths)[keyof typeof openPaths] | typeof metricsPath;
 
-/** Ids of a path, or null when one of them cannot be one. */
+/** Ids of a path. */
 export interface PathIds {
 	ids: Record<string, number>;
 	/** UUIDs and hashes, in lower case. */
@@ -98,12 +100,13 @@ function findPath(path: string): ApiPath | ServicePath | null {
 	if (isServicePath(path)) return { kind: 'service', name: path, allow: readOnly };
 	const parts = decodeParts(path);
 	if (parts === null) return null;
-	for (const { parts: wanted, names, ...row } of table.get(parts.length) ?? []) {
-		if (!wanted.every((part, index) => part === null || part === parts[index])) continue;
-		const values = names.map(([name, index]) => [name, parts[index] ?? '']);
-		return { kind: 'api', ...row, values: Object.fromEntries(values) };
-	}
-	return null;
+	const fits = (part: string | null, index: number) => part === null || part === parts[index];
+	const row = table.get(parts.length)?.find(({ parts: wanted }) => wanted.every(fits));
+	if (row === undefined) return null;
+	const { template, operations, allow } = row;
+	const values: Record<string, string> = {};
+	for (const [name, index] of row.names) values[name] = parts[index] ?? '';
+	return { kind: 'api', template, operations, allow, values, ids: readIds(values) };
 }
 
 function operationOf({ operations: here }: ApiPath, method: string): Operation | null {
@@ -116,7 +119,7 @@ function operationOf({ operations: here }: ApiPath, method: string): Operation |
 
 /** Words of the table, integers and UUIDs: no token is one of these. */
 function isHarmless(path: Match['path']): boolean {
-	return path !== null && (path.kind === 'service' || readIds(path.values) !== null);
+	return path !== null && (path.kind === 'service' || path.ids !== null);
 }
 
 /** An unknown path may contain a token: only words are shown, and none of public pages. */
@@ -220,7 +223,10 @@ export interface Query {
 
 /** `text` without its `?`; never throws. */
 export function parseQuery(text: string): Query {
-	const values = text === '' ? none : collect(new URLSearchParams(text));
+	return text === '' ? noQuery : queryOf(collect(new URLSearchParams(text)));
+}
+
+function queryOf(values: ReadonlyMap<string, string[]>): Query {
 	const last = (name: string) => values.get(name)?.at(-1);
 	return {
 		text: last,
@@ -239,7 +245,7 @@ export function parseQuery(text: string): Query {
 	};
 }
 
-const none: ReadonlyMap<string, string[]> = new Map();
+const noQuery = queryOf(new Map());
 
 function filterOf(name: string, text: string | undefined): string | undefined {
 	if (text?.includes('\0') === true)
