@@ -34,7 +34,6 @@ export interface PublicRequest {
 	method: string;
 	/** Without the query; not decoded. */
 	path: string;
-	query: URLSearchParams;
 	headers: Readonly<Record<string, string | undefined>>;
 	/** Reads the form: a page without a form does not wait for one. Throws as `ReadBody`. Absent = none. */
 	body?(): Promise<Uint8Array | null>;

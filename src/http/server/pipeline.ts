@@ -174,24 +174,23 @@ export type UnknownRequest = Pick<HttpRequest, 'method' | 'target' | 'headers'>;
 const maxFormBytes = 64 * 1024;
 
 export function createRouter({ handler, publicPages, limits, slots, metrics, log }: RouterOptions): Router {
-	const askPages = async (pages: PublicHandler, exchange: SocketExchange, page: Page) => {
+	const askPages = async (pages: PublicHandler, exchange: SocketExchange, page: string) => {
 		const { body: read } = exchange;
 		const body = async () => (typeof read === 'function' ? read(maxFormBytes, limits.formTimeoutMs) : read);
 		try {
-			return await pages(Object.assign(publicRequest(exchange, page, exchange.ip), { body }));
+			return await pages({ ...publicRequest(exchange, page, exchange.ip), body });
 		} catch (error) {
 			const known = asApiError(error);
-			if (known === null || isStorageFailure(known))
-				log.failed(exchange, error, { path: maskToken(page.path) });
+			if (known === null || isStorageFailure(known)) log.failed(exchange, error, { path: maskToken(page) });
 			if (known !== null) return shownOn(page, exchange, errorResponse(known));
 			const answer = json(500, { detail: 'A server error occurred.' }, { 'X-Error-Code': 'server_error' });
 			return shownOn(page, exchange, answer);
 		}
 	};
 	/** A reader of mail gets a page in place of what is for programs, where it helps to try again. */
-	const shownOn = (page: Page | null, exchange: SocketExchange, answer: HttpResponse): HttpResponse => {
+	const shownOn = (page: string | null, exchange: SocketExchange, answer: HttpResponse): HttpResponse => {
 		if (page === null || publicPages?.unavailable === undefined || answer.status < 500) return answer;
-		exchange.shownPath = maskToken(page.path);
+		exchange.shownPath = maskToken(page);
 		return publicPages.unavailable(publicRequest(exchange, page, exchange.ip));
 	};
 	return {
@@ -204,9 +203,9 @@ export function createRouter({ handler, publicPages, limits, slots, metrics, log
 			if (page !== null && publicPages !== null) {
 				const finish = metrics?.begin();
 				const response = await askPages(publicPages, exchange, page);
-				finish?.(page.path.slice(0, 3), response?.status ?? 404);
+				finish?.(page.slice(0, 3), response?.status ?? 404);
 				if (response !== null) {
-					exchange.shownPath = maskToken(page.path);
+					exchange.shownPath = maskToken(page);
 					return response;
 				}
 			}
@@ -217,7 +216,7 @@ export function createRouter({ handler, publicPages, limits, slots, metrics, log
 			const page = publicPath(request.target);
 			if (page !== null && publicPages !== null) {
 				const answered = await publicPages(publicRequest(request, page, ip)).catch(() => null);
-				if (answered !== null) return Object.assign(exchange, { answered, shownPath: maskToken(page.path) });
+				if (answered !== null) return Object.assign(exchange, { answered, shownPath: maskToken(page) });
 			}
 			return Object.assign(exchange, { answered: await handler(exchange) });
 		},
@@ -228,8 +227,8 @@ export function createRouter({ handler, publicPages, limits, slots, metrics, log
 			if (page === null || refuseEarly(incoming, limits) !== null) return null;
 			const response = publicPages.synchronously(publicRequest(exchange, page, exchange.ip));
 			if (response === null) return null;
-			metrics?.begin()(page.path.slice(0, 3), response.status);
-			exchange.shownPath = maskToken(page.path);
+			metrics?.begin()(page.slice(0, 3), response.status);
+			exchange.shownPath = maskToken(page);
 			return response;
 		},
 	};
@@ -251,35 +250,15 @@ function hasBody({ headers }: IncomingMessage): boolean {
 	return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
-/** The address of a page that mails link to. */
-interface Page {
-	path: string;
-	/** Without the question mark. */
-	search: string;
-}
-
-/** Null: it is not the address of one. */
-function publicPath(target: string): Page | null {
+/** The path, without a query, of a page that mails link to; null: it is not the address of one. */
+function publicPath(target: string): string | null {
 	if (!/^\/[ocuv]\//.test(target)) return null;
 	const at = target.indexOf('?');
-	const path = at < 0 ? target : target.slice(0, at);
-	return { path, search: at < 0 ? '' : target.slice(at + 1) };
+	return at < 0 ? target : target.slice(0, at);
 }
 
-function publicRequest(
-	{ method, headers }: UnknownRequest,
-	{ path, search }: Page,
-	ip: string | null,
-): PublicRequest {
-	return {
-		method,
-		path,
-		get query() {
-			return new URLSearchParams(search);
-		},
-		headers,
-		ip,
-	};
+function publicRequest({ method, headers }: UnknownRequest, path: string, ip: string | null): PublicRequest {
+	return { method, path, headers, ip };
 }
 
 /** A path for the log: a token follows its first letters. */

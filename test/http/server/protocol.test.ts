@@ -624,11 +624,10 @@ describe('public pages', () => {
 		const seen: unknown[] = [];
 		await start({
 			server: {
-				publicPages: async ({ path, method, query, body, ip }) => {
+				publicPages: async ({ path, method, body, ip }) => {
 					seen.push({
 						path,
 						method,
-						query: query.get('a'),
 						body: String((await body?.()) ?? ''),
 						ip,
 					});
@@ -648,11 +647,10 @@ describe('public pages', () => {
 			text: detail('Not found.'),
 		});
 		expect(seen.slice(0, 2)).toEqual([
-			{ path: '/u/secretsecret', method: 'GET', query: '1', body: '', ip: '127.0.0.1' },
+			{ path: '/u/secretsecret', method: 'GET', body: '', ip: '127.0.0.1' },
 			{
 				path: '/u/secretsecret',
 				method: 'POST',
-				query: null,
 				body: 'List-Unsubscribe=One-Click',
 				ip: '127.0.0.1',
 			},
