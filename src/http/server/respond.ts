@@ -18,7 +18,7 @@ const jsonHeaders: Headers = {
 /** DRF's JSON: compact, in UTF-8, except for the two line ends that older JavaScript did not accept in strings. */
 export function json(status: number, value: unknown, headers: Headers = {}): HttpResponse {
 	const body = encode(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
-	return { status, headers: { ...jsonHeaders, ...headers }, body };
+	return { status, headers: Object.assign({ ...jsonHeaders }, headers), body };
 }
 
 function encode(value: unknown): string {

@@ -197,15 +197,14 @@ async function createSubscriber(
 		const patch = { ...given, ...(merge_meta !== undefined && { merge_meta: { ...merge_meta } }) };
 		return await patchSubscriber(sql, { list_id, id: there, patch, now });
 	}
-	const complaints = {
-		...checkMeta(meta, known),
-		...(there !== null && duplicateAddress),
-		...(erased && erasedComplaint),
-	};
+	const complaints = checkMeta(meta, known) ?? {};
+	if (there !== null) Object.assign(complaints, duplicateAddress);
+	if (erased) Object.assign(complaints, erasedComplaint);
 	if (Object.keys(complaints).length > 0) return { kind: 'refused', errors: complaints };
-	const start = startActivation(input.is_active ?? true, lasting);
+	const { is_active, disable_reason } = startActivation(input.is_active ?? true, lasting);
 	const row: NewSubscriber = {
-		...start,
+		is_active,
+		disable_reason,
 		list_id,
 		email: input.email,
 		email_key,
@@ -218,15 +217,15 @@ async function createSubscriber(
 	};
 	const { before, value } = sql.dialect.newSubscriberId;
 	if (before !== null) sql.write(before);
-	moveCounters(sql, list_id, counterMove(null, start.is_active), now);
+	moveCounters(sql, list_id, counterMove(null, is_active), now);
 	const id = await sql.insert(
 		'id',
 		`INSERT INTO subscribers (id, ${newNames}) VALUES (${value}, ${newPlaces})`,
 		...newSubscriberValues(row),
 	);
 	if (id === null) throw new Error('a subscriber without an id');
-	const stored = { ...row, id, is_active: flag(start.is_active), is_email_verified: 0, opt_in_signed: null };
-	return { kind: 'written', record: toSubscriber(stored) };
+	const stored = { id, is_active: flag(is_active), is_email_verified: 0, opt_in_signed: null };
+	return { kind: 'written', record: toSubscriber(Object.assign({}, row, stored)) };
 }
 
 async function patchSubscriber(
