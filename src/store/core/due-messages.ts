@@ -37,11 +37,24 @@ const columns = `m.id, m.uuid, m.submission_seq, m.to_email, m.to_key, m.list_id
 
 /** Of these columns, in their order. */
 type DueTuple = readonly [
-	...ids: [id: number, uuid: string, submission_seq: number],
-	...to: [to_email: string, to_key: string, list_id: number | null, subscriber_id: number | null],
-	...[variables: string, attempts: number, fence: number, called: number | null, lease_owner: string | null],
-	...[state: MessageState, wake_at: Micros, due_at: Micros, created_at: Micros],
-	...subscriber: [is_active: number | null, disable_reason: string | null],
+	id: number,
+	uuid: string,
+	submission_seq: number,
+	to_email: string,
+	to_key: string,
+	list_id: number | null,
+	subscriber_id: number | null,
+	variables: string,
+	attempts: number,
+	fence: number,
+	called: number | null,
+	lease_owner: string | null,
+	state: MessageState,
+	wake_at: Micros,
+	due_at: Micros,
+	created_at: Micros,
+	is_active: number | null,
+	disable_reason: string | null,
 ];
 
 /** Due messages with their subscribers, at most `limit`, of what `messages` names: its values go before the limit. */
@@ -63,10 +76,17 @@ export async function readDue(
 }
 
 function rowOf(tuple: DueTuple): DueRow {
-	const [id, uuid, submission_seq, to_email, to_key, list_id, subscriber_id, variables, attempts, fence] =
-		tuple;
 	return {
-		...{ id, uuid, submission_seq, to_email, to_key, list_id, subscriber_id, variables, attempts, fence },
+		id: tuple[0],
+		uuid: tuple[1],
+		submission_seq: tuple[2],
+		to_email: tuple[3],
+		to_key: tuple[4],
+		list_id: tuple[5],
+		subscriber_id: tuple[6],
+		variables: tuple[7],
+		attempts: tuple[8],
+		fence: tuple[9],
 		called: tuple[10],
 		lease_owner: tuple[11],
 		state: tuple[12],
