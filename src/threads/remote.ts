@@ -55,7 +55,7 @@ export function servedWrites(writes: Writes): Omit<Writes, 'recordEvents'> & { r
 export function remoteQueue(run: Run): Queue {
 	return {
 		...driverOf('queue', run),
-		// Of all that threads tell each other these are by far the most, and JSON takes half the time of a copy.
+		// Of all that threads tell each other these are by far the most, and JSON takes 0.6 to 0.7 of the time of a copy.
 		lease: async (command) => JSON.parse(String(await run('lease', command))) as Leased[],
 		settle: (command) => run('settle', JSON.stringify(command)) as ReturnType<Queue['settle']>,
 	};

@@ -126,7 +126,7 @@ async function perform(api: ExtendedApi, request: HttpRequest, performed: Perfor
 function callOf(request: HttpRequest, { operation, principal }: Performed, answered: Headers): Call {
 	const call: Call = {
 		client: principal.name,
-		// Made where it is asked for: most operations never do.
+		// Made where it is asked for: most operations never do. Its own, for some operations spread the call.
 		get signal() {
 			return request.signal;
 		},

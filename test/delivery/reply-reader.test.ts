@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createReplyReader } from '../../../src/delivery/reply.js';
+import { createReplyReader } from '../../src/delivery/reply.js';
 
 const read = (...chunks: string[]) => {
 	const reader = createReplyReader(100);
