@@ -105,7 +105,8 @@ export function overlayVariables(
 	used: Used,
 	given: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	return Object.fromEntries([...Object.entries(known), ...pick(used, given)]);
+	const own = pick(used, given);
+	return own.length === 0 ? { ...known } : Object.fromEntries([...Object.entries(known), ...own]);
 }
 
 /** The values for a worker: a message's own variables over the context of all, used ones only. */

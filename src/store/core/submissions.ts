@@ -174,16 +174,17 @@ export async function messageCount(sql: Sql): Promise<number> {
 }
 
 /** In the order of the columns. */
-function messageValues({ to, variables, now, ...message }: NewMessage): SqlValue[] {
+function messageValues(message: NewMessage): SqlValue[] {
+	const { now } = message;
 	return [
 		message.uuid,
 		message.submission_seq,
 		message.lane,
-		to,
+		message.to,
 		message.to_key,
 		message.list_id,
 		message.subscriber_id,
-		JSON.stringify(variables),
+		JSON.stringify(message.variables),
 		message.state,
 		now,
 		now,

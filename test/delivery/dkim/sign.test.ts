@@ -1,5 +1,6 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { relaxedHeader } from '../../../src/delivery/dkim/canonical.js';
 import {
 	decodeKey,
 	generateKey,
@@ -120,13 +121,13 @@ describe('the published example of RFC 8463', () => {
 		const key = createPrivateKey({ key: Buffer.from(pkcs8, 'hex'), format: 'der', type: 'pkcs8' });
 		const signature = await signFields(
 			{ type: 'ed25519', key },
-			[
+			relaxedHeader([
 				'From: Joe SixPack <joe@football.example.com>',
 				'To: Suzie Q <suzie@shopping.example.net>',
 				'Subject: Is dinner ready?',
 				'Date: Fri, 11 Jul 2003 21:00:37 -0700 (PDT)',
 				'Message-ID: <20030712040037.46341.5F8J@football.example.com>',
-			],
+			]),
 			[
 				'DKIM-Signature: v=1; a=ed25519-sha256; c=relaxed/relaxed;',
 				' d=football.example.com; i=@football.example.com;',

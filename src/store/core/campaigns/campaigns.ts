@@ -29,8 +29,9 @@ import { dropAcks, findAck, putBatch } from './batches.js';
 import { callsStatus, cancelCalls, countJoined, findCalls, hasCallsOfOthers } from './calls.js';
 import { dropStaged, forget } from './dropping.js';
 import { sliceLeftOut } from './left-out.js';
+import { listCounts } from './list-counts.js';
 import { addPeople, isListOpen } from './listed-people.js';
-import { foreseeList, listCounts, stageList } from './lists.js';
+import { foreseeList, stageList } from './lists.js';
 import { pageCampaigns, sliceResults } from './results.js';
 import {
 	type CampaignRow,

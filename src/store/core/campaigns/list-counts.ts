@@ -1,6 +1,9 @@
-/** Subscribers of a list, counted by what becomes of them in a campaign and why. */
+/** Subscribers of a list, counted by what becomes of them in a campaign and why; kept with how far the list was read. */
 import type { LeavingOut, ListCounts } from '../../../api/campaigns.js';
 import { withoutValueOf, withoutValueText } from '../../../api/refusals.js';
+import { parseStored } from '../../errors.js';
+import type { Sql } from '../sql.js';
+import type { CampaignRow } from './rows.js';
 import type { Verdict } from './staging.js';
 
 /** Of one subscriber. */
@@ -76,4 +79,52 @@ export function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts
 		...(left_out > 0 && { left_out }),
 		reasons,
 	};
+}
+
+/** How far a list was read for a campaign, and its counts so far; null: not begun. */
+export async function placeOf(
+	sql: Sql,
+	campaign_seq: number,
+	list_id: number,
+): Promise<{ after_id: number; counts: ListCounts | null } | null> {
+	const row = await sql.get<{ after_id: number; counts: string | null }>(
+		'SELECT after_id, counts FROM campaign_lists WHERE campaign_seq = ? AND list_id = ?',
+		campaign_seq,
+		list_id,
+	);
+	return row === undefined ? null : { after_id: row.after_id, counts: readCounts(row.counts) };
+}
+
+function readCounts(text: string | null): ListCounts | null {
+	// Written by keepPlace and by nothing else.
+	return text === null ? null : (parseStored(text) as ListCounts);
+}
+
+export function keepPlace(
+	sql: Sql,
+	campaign_seq: number,
+	{ after_id, counts }: { after_id: number; counts: ListCounts },
+): void {
+	sql.write(
+		`INSERT INTO campaign_lists (campaign_seq, list_id, after_id, counts)
+		VALUES (?, ?, ?, ?)
+		ON CONFLICT (campaign_seq, list_id) DO UPDATE SET after_id = excluded.after_id, counts = excluded.counts`,
+		campaign_seq,
+		counts.list_id,
+		after_id,
+		JSON.stringify(counts),
+	);
+}
+
+/** In the order in which the lists were given; those of before this was kept are missing. */
+export async function listCounts(
+	sql: Sql,
+	{ seq }: Pick<CampaignRow, 'seq'>,
+	order: readonly number[],
+): Promise<ListCounts[]> {
+	return (
+		await sql.all<{ counts: string | null }>('SELECT counts FROM campaign_lists WHERE campaign_seq = ?', seq)
+	)
+		.flatMap(({ counts }) => readCounts(counts) ?? [])
+		.sort((a, b) => order.indexOf(a.list_id) - order.indexOf(b.list_id));
 }

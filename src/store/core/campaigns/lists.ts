@@ -4,19 +4,18 @@
  * answers to batches; who is left out is kept by name, apart from the results: a client that may send reads those, and may
  * not read a list.
  */
-import type { AudiencePart, LeavingOut, ListCounts } from '../../../api/campaigns.js';
+import type { AudiencePart, LeavingOut } from '../../../api/campaigns.js';
 import type { Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { CheckedAudience } from '../../../api/messages.js';
 import { type Condition, isCondition, parseCondition } from '../../../api/schema/conditions.js';
 import { meets } from '../../../engine/rules/conditions.js';
-import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import { findList, hasList } from '../lists.js';
 import { emailColumn, type ListRow, parseRecord, type SubscriberRow } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { openSuppressions } from '../suppressions.js';
-import { createCounts, leavingOut, type Outcome, sumOf } from './list-counts.js';
+import { createCounts, keepPlace, leavingOut, type Outcome, placeOf, sumOf } from './list-counts.js';
 import { type CampaignRow, maxListedRejects, readFromLists, type StagedSlice } from './rows.js';
 import {
 	addToCounts,
@@ -35,6 +34,18 @@ type ListedRow = Pick<
 	SubscriberRow,
 	'id' | 'list_id' | 'email' | 'email_key' | 'name' | 'is_active' | 'disable_reason' | 'meta' | 'created_at'
 >;
+
+type ListedTuple = [
+	id: number,
+	list_id: number,
+	email: string,
+	email_key: string,
+	name: string,
+	is_active: number,
+	disable_reason: string | null,
+	meta: string,
+	created_at: number,
+];
 
 const personColumns = `id, list_id, ${emailColumn}, email_key, name, is_active, disable_reason, meta, created_at`;
 
@@ -175,7 +186,7 @@ async function nextPeople(
 	sql: Sql,
 	{ list_id, after, limit }: { list_id: number; after: number; limit: number },
 ): Promise<ListedRow[]> {
-	return await sql.all<ListedRow>(
+	const tuples = await sql.tuples<ListedTuple>(
 		`SELECT ${personColumns}
 		FROM subscribers
 		WHERE list_id = ? AND id > ?
@@ -185,6 +196,22 @@ async function nextPeople(
 		after,
 		limit,
 	);
+	return tuples.map(rowOf);
+}
+
+/** In the order of the columns. */
+function rowOf([
+	id,
+	list_id,
+	email,
+	email_key,
+	name,
+	is_active,
+	disable_reason,
+	meta,
+	created_at,
+]: ListedTuple): ListedRow {
+	return { id, list_id, email, email_key, name, is_active, disable_reason, meta, created_at };
 }
 
 /** Of a subscriber of one of the lists; those before it come first. */
@@ -279,51 +306,4 @@ function keepLeftOut(sql: Sql, campaign_seq: number, person: ListedRow | undefin
 		why.code,
 		why.detail,
 	);
-}
-
-async function placeOf(
-	sql: Sql,
-	campaign_seq: number,
-	list_id: number,
-): Promise<{ after_id: number; counts: ListCounts | null } | null> {
-	const row = await sql.get<{ after_id: number; counts: string | null }>(
-		'SELECT after_id, counts FROM campaign_lists WHERE campaign_seq = ? AND list_id = ?',
-		campaign_seq,
-		list_id,
-	);
-	return row === undefined ? null : { after_id: row.after_id, counts: readCounts(row.counts) };
-}
-
-function readCounts(text: string | null): ListCounts | null {
-	// Written by keepPlace and by nothing else.
-	return text === null ? null : (parseStored(text) as ListCounts);
-}
-
-function keepPlace(
-	sql: Sql,
-	campaign_seq: number,
-	{ after_id, counts }: { after_id: number; counts: ListCounts },
-): void {
-	sql.write(
-		`INSERT INTO campaign_lists (campaign_seq, list_id, after_id, counts)
-		VALUES (?, ?, ?, ?)
-		ON CONFLICT (campaign_seq, list_id) DO UPDATE SET after_id = excluded.after_id, counts = excluded.counts`,
-		campaign_seq,
-		counts.list_id,
-		after_id,
-		JSON.stringify(counts),
-	);
-}
-
-/** In the order in which the lists were given; those of before this was kept are missing. */
-export async function listCounts(
-	sql: Sql,
-	{ seq }: Pick<CampaignRow, 'seq'>,
-	order: readonly number[],
-): Promise<ListCounts[]> {
-	return (
-		await sql.all<{ counts: string | null }>('SELECT counts FROM campaign_lists WHERE campaign_seq = ?', seq)
-	)
-		.flatMap(({ counts }) => readCounts(counts) ?? [])
-		.sort((a, b) => order.indexOf(a.list_id) - order.indexOf(b.list_id));
 }

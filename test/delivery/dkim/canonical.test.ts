@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { relaxedBody, relaxedField, signedFields, splitMessage } from '../../../src/delivery/dkim/sign.js';
+import {
+	relaxedBody,
+	relaxedField,
+	signedFields,
+	splitMessage,
+} from '../../../src/delivery/dkim/canonical.js';
 
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 const relaxed = (text: string) => relaxedBody(latin1(text)).toString('latin1');
