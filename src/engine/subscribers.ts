@@ -47,12 +47,14 @@ export function createSubscribers(
 export function readSubscribers<Results>(
 	context: EngineContext,
 	list_id: number,
-	{ page, page_size, query: _, ...filter }: PageRequest & SubscriberFilter,
+	request: PageRequest & SubscriberFilter,
 	read: (command: Command<'pageSubscribers'>) => Promise<{ count: number; results: Results } | null>,
 ): Promise<Page<Subscriber, Results>> {
-	const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
+	const { page: _, page_size: _size, query: _query, ...filter } = request;
 	const place = { path: `/sub/lists/${list_id}/subscribers/`, filters: { ...filter } };
-	return readPage(context, request, place, async (slice) => found(await read({ ...slice, list_id, filter })));
+	return readPage(context, request, place, async ({ page, page_size }) =>
+		found(await read({ page, page_size, list_id, filter })),
+	);
 }
 
 /** Our extensions of the document about subscribers. */

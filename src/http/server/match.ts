@@ -324,7 +324,9 @@ async function readLast<Results extends { length: number }>(
 
 /** Base and path of a link are the Api's; its query is the request's with another page. */
 function relink<Results>(query: Query, page: Page<unknown, Results>): Page<unknown, Results> {
-	return { ...page, next: link(query, page.next), previous: link(query, page.previous) };
+	const { count, results, cursor } = page;
+	const [next, previous] = [link(query, page.next), link(query, page.previous)];
+	return { count, next, previous, results, ...(cursor !== undefined && { cursor }) };
 }
 
 function link(query: Query, url: string | null): string | null {
