@@ -331,8 +331,9 @@ function relink<Results>(query: Query, page: Page<unknown, Results>): Page<unkno
 
 function link(query: Query, url: string | null): string | null {
 	if (url === null) return null;
-	const { origin, pathname, searchParams } = new URL(url);
-	const number = searchParams.get('page');
+	const at = url.indexOf('?');
+	const place = at === -1 ? url : url.slice(0, at);
+	const number = at === -1 ? null : new URLSearchParams(url.slice(at)).get('page');
 	const text = query.withPage(number === null ? null : Number(number));
-	return `${origin}${pathname}${text === '' ? '' : `?${text}`}`;
+	return text === '' ? place : `${place}?${text}`;
 }

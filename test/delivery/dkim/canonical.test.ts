@@ -35,6 +35,24 @@ describe('relaxed canonicalization', () => {
 		expect(relaxed(body)).toBe(expected);
 	});
 
+	it.each([
+		['A:x', 'a:x'],
+		['A: x', 'a:x'],
+		['A:  x', 'a:x'],
+		['A:\tx', 'a:x'],
+		['A: x ', 'a:x'],
+		['A: x\t', 'a:x'],
+		['A: x  y', 'a:x y'],
+		['A: x\ty', 'a:x y'],
+		['A:\r\n x', 'a:x'],
+		['A: x\r\n y', 'a:x y'],
+		['A :', 'a:'],
+		['A: ', 'a:'],
+		['A: \t ', 'a:'],
+	])('makes of the field %j %j', (field, expected) => {
+		expect(relaxedField(field)).toBe(expected);
+	});
+
 	it('does not depend on how a field is folded or spelled', () => {
 		expect(relaxedField('SUBJECT  :  a\r\n\tb \t c ')).toBe('subject:a b c');
 	});
