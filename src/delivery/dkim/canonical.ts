@@ -93,17 +93,17 @@ export function signedFields(fields: readonly HeaderField[]): SignedFields {
 	return signed;
 }
 
-const tabOrGap = /[\t\r]| {2}| $/;
+const unrelaxed = /^ |[\t\r]| {2}| $/;
 
 /**
  * RFC 6376 s.3.4.2: name in lower case, unfolded, every run of white space one blank, none at the ends. Without the
  * line end.
  */
 export function relaxedField(text: string): string {
-	const colon = text.indexOf(':');
-	const name = text.slice(0, colon).trimEnd().toLowerCase();
-	const value = text.slice(text[colon + 1] === ' ' ? colon + 2 : colon + 1);
-	if (value[0] !== ' ' && !tabOrGap.test(value)) return `${name}:${value}`;
+	const name = nameOf(text).toLowerCase();
+	const start = text.indexOf(':') + 1;
+	const value = text.slice(text[start] === ' ' ? start + 1 : start);
+	if (!unrelaxed.test(value)) return `${name}:${value}`;
 	const unfolded = value.replace(/\r\n/g, '').replace(/[ \t]+/g, ' ');
 	return `${name}:${unfolded.replace(/^ | $/g, '')}`;
 }
