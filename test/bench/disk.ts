@@ -1,5 +1,6 @@
 // What the disk under a database can do: printed beside whatever is durable.
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { median } from './bench.js';
@@ -21,6 +22,47 @@ export function syncMs(folder: string): number {
 	closeSync(file);
 	rmSync(path);
 	return median(times);
+}
+
+export interface DiskProbe {
+	/** Milliseconds that each commit since the last call would have waited for the disk alone. */
+	takeWaits(): number[];
+	stop(): Promise<void>;
+}
+
+/** What the log of a busy server gets in one commit. */
+const probeBytes = 10 * 8192;
+const probeEveryMs = 50;
+
+/** Writes over what a file holds every 50 ms, and waits for the disk: one after another, as commits do. */
+export async function startDiskProbe(folder: string): Promise<DiskProbe> {
+	const path = join(folder, 'probe');
+	const file = await open(path, 'w');
+	const data = Buffer.alloc(probeBytes, 1);
+	let waits: number[] = [];
+	let last: Promise<void> = Promise.resolve();
+	const write = async (due: number) => {
+		await file.write(data, 0, data.length, 0);
+		await file.datasync();
+		waits.push(performance.now() - due);
+	};
+	const timer = setInterval(() => {
+		const due = performance.now();
+		last = last.then(() => write(due));
+	}, probeEveryMs);
+	return {
+		takeWaits: () => {
+			const taken = waits;
+			waits = [];
+			return taken;
+		},
+		stop: async () => {
+			clearInterval(timer);
+			await last;
+			await file.close();
+			rmSync(path);
+		},
+	};
 }
 
 /** Rows a second, each in a commit of its own that waits for the disk (WAL, FULL). */

@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/open.js';
 import { type CountingSink, startCountingSink } from '../support/counting-sink.js';
 import { arrived, memoryOf, orderMail } from '../support/soak.js';
 import { type Bench, type BenchRow, median } from './bench.js';
-import { syncMs } from './disk.js';
+import { type DiskProbe, startDiskProbe, syncMs } from './disk.js';
 import { newPlace, type Place, peopleFile, type Running, serve } from './server.js';
 import { drawSamples, type SoakSample } from './soak-chart.js';
 
@@ -40,9 +40,11 @@ export const bench: Bench = {
 		const keyring = await trackingKeys(place);
 		const server = await serve({ ...place, env: { ...place.env, ...packagedEnv } });
 		const load = createLoad(server, keyring);
+		const disk = await startDiskProbe(place.folder);
 		try {
 			const capacity = await fullSpeed(load, sink);
-			const samples = await steady({ load, server, place, perSecond: capacity / 4 });
+			disk.takeWaits();
+			const samples = await steady({ load, disk, server, place, perSecond: capacity / 4 });
 			await arrived(sink, load.accepted());
 			await server.stop();
 			place.run('engine', 'check', '-q');
@@ -54,6 +56,7 @@ export const bench: Bench = {
 			);
 		} finally {
 			load.close();
+			await disk.stop();
 			await server.stop();
 			sink.close();
 			place.remove();
@@ -170,6 +173,7 @@ async function fullSpeed(load: Load, sink: CountingSink): Promise<number> {
 /** Begins so many rounds a second, whether or not the last have ended; a sample a minute. */
 async function steady(at: {
 	load: Load;
+	disk: DiskProbe;
 	server: Running;
 	place: Place;
 	perSecond: number;
@@ -199,7 +203,7 @@ async function steady(at: {
 }
 
 function sampleOf(
-	{ load, server, place }: { load: Load; server: Running; place: Place },
+	{ load, disk, server, place }: { load: Load; disk: DiskProbe; server: Running; place: Place },
 	minute: number,
 ): SoakSample {
 	const { pid } = server.child;
@@ -216,6 +220,7 @@ function sampleOf(
 		postMs: p99(waits.post),
 		pageMs: p99(waits.page),
 		openMs: p99(waits.open),
+		diskMs: p99(disk.takeWaits()),
 	};
 }
 
@@ -255,5 +260,6 @@ function rowsOf(samples: readonly SoakSample[], limit: string): BenchRow[] {
 		row('POST subscriber, p99', 'postMs', 'ms'),
 		row('page of 100, p99', 'pageMs', 'ms'),
 		row('pixel, p99', 'openMs', 'ms'),
+		row('80 KiB to the disk, without us, p99', 'diskMs', 'ms'),
 	];
 }
