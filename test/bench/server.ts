@@ -22,7 +22,9 @@ export function newPlace(): Place {
 	if (!existsSync('dist')) throw new Error('dist/ is missing: npm run build');
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-bench-'));
 	const path = join(folder, 'bench.db');
-	const env = { PATH: process.env['PATH'], HOME: folder, MAILCTL_DB: path };
+	// NODE_OPTIONS are for profiles (docs/performance.md).
+	const { PATH, NODE_OPTIONS } = process.env;
+	const env = { PATH, NODE_OPTIONS, HOME: folder, MAILCTL_DB: path };
 	const run = (...words: string[]) => {
 		const { status, stderr } = runProgram(process.execPath, [program, ...words], { env });
 		if (status !== 0) throw new Error(`mailctl ${words.join(' ')} ended with ${status}: ${stderr}`);
