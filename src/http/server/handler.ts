@@ -2,7 +2,7 @@
  * The API without sockets: an exchange is matched, authenticated, decoded, answered by one call of the Api, and encoded.
  * Order and texts are DRF's.
  */
-import type { Call } from '../../api/api.js';
+import type { Accepted, Call } from '../../api/api.js';
 import { type Clock, formatDateTime, systemClock } from '../../api/datetime.js';
 import { ApiError, invalid, notFound } from '../../api/errors.js';
 import { idempotencyKeyRule } from '../../api/messages.js';
@@ -117,32 +117,40 @@ async function perform(api: ExtendedApi, request: HttpRequest, performed: Perfor
 	const route: Route = routes[operation];
 	const body = route.body === undefined ? {} : await readBody(api, request, performed, route.body);
 	const headers: Headers = { ...allow };
-	const call = callOf(request, performed, headers);
+	const call = new ServedCall(request, performed, headers);
 	const value = await operations[operation](api, { ids: ids.ids, uuids: ids.uuids, query, body, call });
 	return route.success === 204 ? empty(204, headers) : json(route.success, value, headers);
 }
 
-/** The options of the call; its results for headers are added to `headers`. */
-function callOf(request: HttpRequest, { operation, principal }: Performed, answered: Headers): Call {
-	const call: Call = {
-		client: principal.name,
-		// Made where it is asked for: most operations never do. Its own, for some operations spread the call.
-		get signal() {
-			return request.signal;
-		},
-		onAccepted: ({ campaign, submission, replayed }) => {
+/** The options of one call. Its results for headers are added to `answered`. */
+class ServedCall implements Call {
+	readonly client: string;
+	ownOnly?: true;
+	idempotencyKey?: string;
+	readonly onAccepted: (accepted: Accepted) => void;
+	readonly onNext: (next: number | null) => void;
+	readonly #request: HttpRequest;
+
+	constructor(request: HttpRequest, { operation, principal }: Performed, answered: Headers) {
+		this.#request = request;
+		this.client = principal.name;
+		if (!seesAll(principal, routes[operation])) this.ownOnly = true;
+		const key = routes[operation].isKeyed === true ? idempotencyKey(request.headers) : undefined;
+		if (key !== undefined) this.idempotencyKey = key;
+		this.onAccepted = ({ campaign, submission, replayed }) => {
 			if (campaign !== null) answered[headerNames.campaign] = campaign;
 			if (submission !== null) answered[headerNames.submission] = submission;
 			if (replayed) answered[headerNames.idempotencyReplayed] = 'true';
-		},
-		onNext: (next) => {
+		};
+		this.onNext = (next) => {
 			if (next !== null) answered[headerNames.next] = String(next);
-		},
-	};
-	if (!seesAll(principal, routes[operation])) call.ownOnly = true;
-	const key = routes[operation].isKeyed === true ? idempotencyKey(request.headers) : undefined;
-	if (key !== undefined) call.idempotencyKey = key;
-	return call;
+		};
+	}
+
+	/** Made where it is asked for: most operations never do. */
+	get signal(): AbortSignal | undefined {
+		return this.#request.signal;
+	}
 }
 
 function idempotencyKey(headers: HttpRequest['headers']): string | undefined {

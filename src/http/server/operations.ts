@@ -144,11 +144,11 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.imports.finish': ({ ext }, { uuids, call }) => ext.imports.finish(uuid(uuids), call),
 	'ext.campaigns.open': ({ ext }, { body, call }) => {
 		const { key, spec, opening } = openingOf(body);
-		return ext.campaigns.open(key, spec, { ...call, ...opening });
+		return ext.campaigns.open(key, spec, Object.assign(call, opening));
 	},
 	'ext.campaigns.check': ({ ext }, { body, call }) => {
 		const { key, spec, opening } = openingOf(body);
-		return ext.campaigns.check(key, spec, { ...call, ...opening });
+		return ext.campaigns.check(key, spec, Object.assign(call, opening));
 	},
 	'ext.campaigns.put': ({ ext }, { uuids, ids, body, call }) =>
 		ext.campaigns.put(uuid(uuids), { ...parseBody(recipientBatch, body), first: id(ids, 'first') }, call),
@@ -163,12 +163,12 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.campaigns.addList': ({ ext }, { uuids, ids, query, call }) => {
 		const forMs = query.integer('for_ms');
 		const part = forMs === undefined ? {} : { forMs };
-		return ext.campaigns.addList(uuid(uuids), id(ids, 'list_id'), { ...call, ...part });
+		return ext.campaigns.addList(uuid(uuids), id(ids, 'list_id'), Object.assign(call, part));
 	},
 	'ext.campaigns.release': ({ ext }, { uuids, body, call }) =>
 		ext.campaigns.release(uuid(uuids), parseBody(releaseBody, body), call),
 	'ext.campaigns.cancel': ({ ext }, { uuids, query, call }) =>
-		ext.campaigns.cancel(uuid(uuids), { ...call, forget: query.boolean('forget') ?? false }),
+		ext.campaigns.cancel(uuid(uuids), Object.assign(call, { forget: query.boolean('forget') ?? false })),
 	'ext.campaigns.page': ({ ext }, { query, call }) => {
 		const filter = campaignFilter(query);
 		return readPage(query, (page) => ext.campaigns.page({ ...page, ...filter }, call));
