@@ -70,13 +70,15 @@ export function csvFormat(
 	};
 	return (tuple) => {
 		let line = '';
+		let comma = '';
 		for (const place of places) {
 			const value = valueAt(tuple, place) ?? '';
 			// Numbers and flags need no quotes.
-			line += `${typeof value === 'string' ? formatCell(guard(value)) : value},`;
+			line += `${comma}${typeof value === 'string' ? formatCell(guard(value)) : value}`;
+			comma = ',';
 		}
 		// A blank line would be skipped.
-		return line === ',' ? '""\n' : `${line.slice(0, -1)}\n`;
+		return line === '' ? '""\n' : `${line}\n`;
 	};
 }
 
