@@ -86,6 +86,7 @@ const intoSubscribers: Insertion = {
 	id: 'id',
 	conflict: 'ON CONFLICT (email_key, list_id) DO NOTHING',
 };
+const intoNewSubscribers: Insertion = { ...intoSubscribers, conflict: '' };
 
 /**
  * With ids that were taken. False for one whose list has the address already, where nothing changes; with `areNew` the
@@ -97,7 +98,7 @@ export async function insertSubscribers(
 	areNew = false,
 ): Promise<boolean[]> {
 	const made = await sql.insertAll(
-		areNew ? { ...intoSubscribers, conflict: '' } : intoSubscribers,
+		areNew ? intoNewSubscribers : intoSubscribers,
 		rows.map((row) => {
 			const values = newSubscriberValues(row);
 			values.push(row.id);
