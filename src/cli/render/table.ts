@@ -181,6 +181,31 @@ export function squeeze(
 }
 
 async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layout): Promise<string> {
+	const fill = await lineOf(shown.map(({ fitted }) => Math.max(1, fitted)));
+	const line = (cell: (one: Fitted<T>) => string, mark: (text: string) => string) =>
+		fill(
+			shown.map((one) => {
+				const width = Math.max(1, one.fitted);
+				return mark(pad(shorten(cell(one), width), width, one.column.align));
+			}),
+		);
+	let text = layout.header ? line(({ column }) => column.header, layout.strong) : '';
+	for (let row = 0; row < count; row += 1)
+		text += line(
+			({ cells }) => cells[row] ?? '',
+			(cell) => cell,
+		);
+	return text;
+}
+
+/**
+ * cli-table3 measures with an old width table, takes colours for text, and compares each cell of a table with all
+ * others. So it lays out one line of stand-ins of the columns' widths (a private-use character, one cell everywhere), in
+ * which the finished cells of each row take their places.
+ */
+const standIn = '\ue000';
+
+async function lineOf(widths: readonly number[]): Promise<(cells: readonly string[]) => string> {
 	const { default: Table } = await import('cli-table3');
 	const none = {
 		top: '',
@@ -203,35 +228,10 @@ async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layou
 		chars: none,
 		style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
 	});
-	const finished: string[] = [];
-	const add = (cell: (one: Fitted<T>) => string, mark: (text: string) => string) => {
-		drawn.push(
-			shown.map((one) => {
-				const width = Math.max(1, one.fitted);
-				finished.push(mark(pad(shorten(cell(one), width), width, one.column.align)));
-				return standIn.repeat(width);
-			}),
-		);
-	};
-	if (layout.header) add(({ column }) => column.header, layout.strong);
-	for (let row = 0; row < count; row += 1)
-		add(
-			({ cells }) => cells[row] ?? '',
-			(text) => text,
-		);
-	return `${substitute(drawn.toString(), finished)}\n`;
-}
-
-/**
- * cli-table3 measures with an old width table and takes colours for text, so it lays out stand-ins of the right width
- * (a private-use character, one cell everywhere); the finished cells then take their places, in the same order.
- */
-const standIn = '\ue000';
-
-function substitute(drawn: string, finished: readonly string[]): string {
-	let next = 0;
-	const text = drawn.replace(/\ue000+/g, () => finished[next++] ?? '');
-	return text.split('\n').map(withoutLastSpaces).join('\n');
+	drawn.push(widths.map((width) => standIn.repeat(width)));
+	const [first = '', ...behind] = drawn.toString().split(/\ue000+/);
+	return (cells) =>
+		`${withoutLastSpaces(behind.reduce((line, between, at) => `${line}${cells[at] ?? ''}${between}`, first))}\n`;
 }
 
 /** An expression that looks for spaces before a line's end tries anew at each space of a cell. */

@@ -34,7 +34,12 @@ export interface TimesOptions {
 }
 
 /** For one call. The zone is found out with the first time that is shown. */
-export function createTimes({ zone, clock, isRead }: TimesOptions): Times {
+export function createTimes({ zone: findZone, clock, isRead }: TimesOptions): Times {
+	let found: string | undefined;
+	const zone = () => {
+		found ??= findZone();
+		return found;
+	};
 	const offsets = new Set<string>();
 	let isNamed = false;
 	const shown = (time: string, length: number) => {

@@ -31,3 +31,23 @@ describe('a cell of 100,000 characters', () => {
 		}
 	});
 });
+
+describe('a table of 20,000 rows', () => {
+	const rows = Array.from({ length: 20_000 }, (_, at) => ({
+		email: `p${at}@example.com`,
+		name: `Person ${at}`,
+	}));
+
+	it('has one header, and columns of one width', async () => {
+		const { text } = await table(rows, columns, layout);
+		const [header, ...lines] = text.trimEnd().split('\n');
+		expect(header).toBe('EMAIL               NAME');
+		expect(lines).toEqual(rows.map(({ email, name }) => `${email.padEnd(18)}  ${name}`));
+	});
+
+	it('takes time by its length', async () => {
+		const cpuMs = startCpuClock();
+		await table(rows, columns, layout);
+		expect(cpuMs()).toBeLessThan(5_000);
+	});
+});
