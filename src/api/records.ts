@@ -152,6 +152,22 @@ export interface Report {
 	data: { date: WireDate; opened: number; sent: number }[];
 }
 
+/** The events that a figure of the totals counts. */
+export const eventOfTotal: Readonly<Record<keyof ReportTotal, EventType>> = {
+	sent: 'SENT',
+	opened: 'OPENED',
+	opened_percent: 'OPENED',
+	redirected_percent: 'REDIRECTED',
+	unsubscribed_percent: 'UNSUBSCRIBED',
+	softbounced_percent: 'SOFTBOUNCED',
+	hardbounced_percent: 'HARDBOUNCED',
+};
+
+/** Whether a report of these events counts the figure; without any it counts all. A figure that it leaves out is 0. */
+export function isCounted(total: keyof ReportTotal, events: readonly EventType[]): boolean {
+	return events.length === 0 || events.includes(eventOfTotal[total]);
+}
+
 /** A message template (ours; api-decisions 23: its name is the subject). */
 export interface Template {
 	id: Uuid;

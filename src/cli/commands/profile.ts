@@ -40,10 +40,10 @@ const columns: Columns<Shown> = [
 	column('base_url', 'BASE URL'),
 	column('db', 'DATABASE'),
 	column('token', 'TOKEN'),
-	column('protected', 'PROTECTED', { wide: true }),
+	column('protected', 'PROTECTED'),
 ];
 
-const preferences = ['output', 'color', 'timeout', 'retries', 'list', 'allowRecipients'] as const;
+const preferences = ['output', 'color', 'timeout', 'retries', 'list', 'timeZone', 'allowRecipients'] as const;
 type Preferences = Record<(typeof preferences)[number], unknown>;
 
 const whole: Columns<Shown & Preferences> = [

@@ -81,7 +81,7 @@ export async function runReport(
 	show: ShowReport = (cx, result, campaign) => showReport(cx, options, result, campaign),
 ): Promise<ExitCode> {
 	assertRange(options);
-	const test = options.failIf === undefined ? null : parseTest(options.failIf);
+	const test = options.failIf === undefined ? null : parseTest(options.failIf, options.event);
 	const saving = savingOf(options);
 	await assertDrawn(cx, options);
 	return watched(cx, options.watch, (cx) => lookAt(cx, options, { test, saving, show }));
@@ -135,7 +135,8 @@ async function lookAt(
 		const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(saving.format);
 		const detailed = await readForChart(cx, options, result, campaign, hasLists);
 		const title = titleOf(options) ?? 'Report';
-		await saveReport(cx, saving, { title, report: result, detailed, isOfCampaign: campaign !== undefined });
+		const saved = { title, report: result, events: options.event, detailed };
+		await saveReport(cx, saving, saved, { isOfCampaign: campaign !== undefined });
 	}
 	if (test !== null && isTrue(test, result)) {
 		await cx.note(`${test.name} is ${String(result.total[test.name])}: ${options.failIf} is true`);
@@ -284,12 +285,14 @@ interface Beside {
 export async function printReport(
 	cx: CommandContext,
 	result: Report,
-	options: Pick<ReportRun, 'chart' | 'campaign' | 'human'>,
+	options: Pick<ReportRun, 'chart' | 'campaign' | 'human' | 'event'>,
 	beside: Beside = { details: null, parted: null },
 ): Promise<void> {
 	const { format } = cx.out;
 	if (format === 'json') return cx.out.document(result);
 	if (!isForPeople(cx)) {
+		if (options.event.length > 0)
+			await (await import('./report/last-events.js')).warnOfDays(cx, options.event);
 		const isWire = format === 'ndjson';
 		await cx.out.rows(isWire ? result.data : await withDayTexts(result.data), reportColumns, { all: true });
 		const { chart = 'none' } = options;
@@ -308,6 +311,7 @@ export async function printReport(
 	const shown = {
 		chart: options.chart ?? 'bars',
 		title: titleOf(options),
+		events: options.event,
 		withMachines,
 		human: options.human,
 	};

@@ -1,7 +1,7 @@
 /** The report as a person reads it: totals, then a picture. */
 
 import { parseWireDate } from '../../api/datetime.js';
-import type { Report } from '../../api/records.js';
+import { type EventType, isCounted, type Report } from '../../api/records.js';
 import type { ReportDetails } from '../../api/reports.js';
 import {
 	barChart,
@@ -22,7 +22,7 @@ export type Chart = 'bars' | 'line' | 'spark' | 'heat' | 'none';
 
 /**
  * Lines without their line ends; every text of the service is cleaned. `title`: null of a report on everything.
- * `withMachines`: it counts opens and clicks by machines, too; `human`: it leaves them out. `details`: counts and hours of
+ * `events`: those it counts, all without any. `withMachines`: it counts opens and clicks by machines, too; `human`: it leaves them out. `details`: counts and hours of
  * the same messages; `parted`: shown in place of the totals.
  */
 export function renderReport(
@@ -33,6 +33,7 @@ export function renderReport(
 		parted = null,
 		zone = null,
 		title = null,
+		events = [],
 		withMachines = false,
 		human = false,
 		...options
@@ -42,6 +43,7 @@ export function renderReport(
 		parted?: DetailedReport | null;
 		zone?: string | null;
 		title?: string | null;
+		events?: readonly EventType[];
 		withMachines?: boolean;
 		human?: boolean;
 	},
@@ -49,7 +51,8 @@ export function renderReport(
 	const days = parted === null ? daysOf(data) : peopleByDay(parted);
 	const [first, last] = [days[0]?.date, days.at(-1)?.date];
 	const range = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
-	const figures = figuresOf(total, details?.total ?? null, human);
+	const figures = figuresOf(total, details?.total ?? null, human).filter(({ of }) => isCounted(of, events));
+	const hasDays = isCounted('sent', events) || isCounted('opened', events);
 	const pictureOf = (chart: Exclude<Chart, 'none'>) => {
 		const week = details?.week ?? [];
 		if (chart === 'heat' && week.some(({ opened }) => opened > 0)) return heatChart(week, options);
@@ -60,20 +63,22 @@ export function renderReport(
 		if (chart === 'bars' && filled.length === 1) return barChart(filled, options);
 		return { bars: barChart, line: lineChart, spark: sparkChart }[chart](days, options);
 	};
-	const widest = Math.max(...figures.map(([, figure]) => figure.length));
+	const widest = Math.max(...figures.map(({ figure }) => figure.length), 0);
 	return [
 		...(title === null ? [] : [clean(title)]),
 		...headingOf(range, zone, options),
 		'',
 		...(parted === null
-			? figures.map(([label, figure, share]) =>
-					`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
-				)
+			? figures.length === 0
+				? [`  no figure of a report counts ${events.join(', ')}`]
+				: figures.map(({ label, figure, share }) =>
+						`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
+					)
 			: renderDetails(parted, options)),
 		...(withMachines && parted === null && Number(total.opened) > 0 && mayCountMachines(details)
 			? ['', ...wrap('opens and clicks by machines count, too: --human leaves them out', options.width)]
 			: []),
-		...(chart === 'none' ? [] : ['', ...pictureOf(chart)]),
+		...(chart === 'none' || !hasDays ? [] : ['', ...pictureOf(chart)]),
 	];
 }
 
@@ -87,16 +92,19 @@ function figuresOf(
 	total: Report['total'],
 	all: ReportDetails['total'] | null,
 	human: boolean,
-): (readonly [label: string, figure: string, share: string])[] {
+): { of: keyof Report['total']; label: string; figure: string; share: string }[] {
 	const clicked = all && all.clicked + (human ? 0 : all.machine_clicked);
 	const told = (figure: number | undefined | null) => (figure == null ? '' : count(figure));
+	const line = (of: keyof Report['total'], label: string, figure: string) => {
+		return { of, label, figure, share: of === 'sent' ? '' : shareOf(total[of]) };
+	};
 	return [
-		['sent', count(total.sent), ''],
-		['opened', count(total.opened), shareOf(total.opened_percent)],
-		['clicked', told(clicked), shareOf(total.redirected_percent)],
-		['unsubscribed', told(all?.unsubscribed), shareOf(total.unsubscribed_percent)],
-		['soft bounces', told(all?.softbounced), shareOf(total.softbounced_percent)],
-		['hard bounces', told(all?.hardbounced), shareOf(total.hardbounced_percent)],
+		line('sent', 'sent', count(total.sent)),
+		line('opened_percent', 'opened', count(total.opened)),
+		line('redirected_percent', 'clicked', told(clicked)),
+		line('unsubscribed_percent', 'unsubscribed', told(all?.unsubscribed)),
+		line('softbounced_percent', 'soft bounces', told(all?.softbounced)),
+		line('hardbounced_percent', 'hard bounces', told(all?.hardbounced)),
 	];
 }
 

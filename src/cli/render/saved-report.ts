@@ -1,6 +1,6 @@
 /** A report in a file: as a table for spreadsheets, as JSON, as Markdown. */
 import type { Micros } from '../../api/datetime.js';
-import type { List, Report } from '../../api/records.js';
+import { type EventType, isCounted, type List, type Report } from '../../api/records.js';
 import type { Figures, ListGrowth } from '../../api/reports.js';
 import { formatCsvRow } from '../../tables/write-csv.js';
 import { markdownCell } from './cells.js';
@@ -14,6 +14,8 @@ export interface SavedReport {
 	/** The picture asked for; `none`: a page without any. */
 	chart: 'bars' | 'line' | 'heat' | 'none';
 	report: Report;
+	/** Those it counts; all without any. */
+	events: readonly EventType[];
 	/** Null: the service does not tell them. */
 	detailed: DetailedReport | null;
 	/** The largest ones. */
@@ -99,7 +101,7 @@ export interface TotalLine {
 }
 
 /** The totals, the most that the service tells. */
-export function totalsOf({ report: { total }, detailed }: SavedReport): TotalLine[] {
+export function totalsOf({ report: { total }, events, detailed }: SavedReport): TotalLine[] {
 	const number = (value: number) => value.toLocaleString('en-US');
 	const line = (name: string, count: number | null, percent: unknown, machines: number | null = null) => ({
 		name,
@@ -108,14 +110,15 @@ export function totalsOf({ report: { total }, detailed }: SavedReport): TotalLin
 		machines: machines === null ? null : number(machines),
 	});
 	if (detailed === null) {
-		return [
-			line('sent', Number(total.sent), null),
-			line('opened', Number(total.opened), total.opened_percent),
-			line('clicked', null, total.redirected_percent),
-			line('unsubscribed', null, total.unsubscribed_percent),
-			line('soft bounces', null, total.softbounced_percent),
-			line('hard bounces', null, total.hardbounced_percent),
-		];
+		const lines = [
+			['sent', line('sent', Number(total.sent), null)],
+			['opened', line('opened', Number(total.opened), total.opened_percent)],
+			['redirected_percent', line('clicked', null, total.redirected_percent)],
+			['unsubscribed_percent', line('unsubscribed', null, total.unsubscribed_percent)],
+			['softbounced_percent', line('soft bounces', null, total.softbounced_percent)],
+			['hardbounced_percent', line('hard bounces', null, total.hardbounced_percent)],
+		] as const;
+		return lines.filter(([of]) => isCounted(of, events)).map(([, one]) => one);
 	}
 	const all = detailed.details.total;
 	const share = (part: number, whole: number) => (whole === 0 ? '0.00' : ((100 * part) / whole).toFixed(2));

@@ -491,12 +491,16 @@ describe('mailctl profile', () => {
 	it('adds a deployment or a database with its preferences', async () => {
 		const home = await makeHome();
 		const words = ['profile', 'add', 'p', '--db', '/p.db', '--protected', '--set', 'retries=5', '--use'];
+		words.push('--set', 'time-zone=europe/oslo');
 		const { code } = await run(home, [...words, '--allow-recipients', '*@example.com']);
 		expect(code).toBe(0);
 		expect(await readFileOf(home, 'config.json')).toEqual({
 			profile: 'p',
 			profiles: {
-				p: { db: '/p.db', retries: 5, protected: true, allowRecipients: ['*@example.com'] },
+				p: {
+					...{ db: '/p.db', retries: 5, protected: true, timeZone: 'Europe/Oslo' },
+					allowRecipients: ['*@example.com'],
+				},
 			},
 		});
 	});

@@ -114,6 +114,11 @@ describe('mailctl report', () => {
 		[['--event', 'read'], 2, '--event: "read" is not a choice'],
 		[['--fail-if', 'bounces>2'], 2, '--fail-if "bounces>2" is no test'],
 		[['--fail-if', 'sent'], 2, '--fail-if "sent" is no test'],
+		[
+			['--fail-if', 'clicked_percent>1', '--event', 'sent,opened'],
+			2,
+			'--fail-if tests redirected_percent, which --event SENT,OPENED leaves out',
+		],
 	])('refuses %j', async (words, code, message) => {
 		const result = await project.run(['report', ...words, ...now]);
 		expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
@@ -281,10 +286,23 @@ describe('mailctl report', () => {
 			const ofPeople = all.map((line) => line.replace('2   40', '1   20'));
 			expect((await figures('--chart', 'none')).slice(0, 6)).toEqual(all);
 			expect((await figures('--chart', 'none', '--human')).slice(0, 6)).toEqual(ofPeople);
-			// Of these the service tells shares alone.
-			expect(await figures('--chart', 'none', '--event', 'REDIRECTED')).toContain(
-				'  clicked           40.00 %',
-			);
+			// Of these the service tells shares alone, and nothing of the others; its days have neither.
+			const ofEvents = async (...words: string[]) =>
+				(await opened.run(['report', ...words, ...now], { columns: 80 })).stdout.split('\n').slice(1);
+			expect(await ofEvents('--event', 'REDIRECTED')).toEqual(['', '  clicked          40.00 %', '']);
+			expect((await ofEvents('--event', 'SENT,HARDBOUNCED')).slice(0, 4)).toEqual([
+				'',
+				'  sent          5',
+				'  hard bounces      20.00 %',
+				'',
+			]);
+			expect(await ofEvents('--event', 'CREATED')).toEqual([
+				'',
+				'  no figure of a report counts CREATED',
+				'',
+			]);
+			const rows = await opened.run(['report', '--event', 'REDIRECTED', ...now, '-o', 'csv']);
+			expect(rows.stderr).toContain('the days of a report have figures of SENT and OPENED alone');
 			const year = await opened.run(['report', '--last', '365d', '--chart', 'none'], { columns: 80 });
 			expect(year.stdout).toMatch(/ {2}clicked {11}\d+\.\d\d %/);
 		});

@@ -1,5 +1,5 @@
 /** `--fail-if`: a test of one figure of the totals. */
-import type { Report } from '../../../api/records.js';
+import { type EventType, eventOfTotal, isCounted, type Report } from '../../../api/records.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { didYouMean } from '../../frame/help.js';
@@ -25,8 +25,8 @@ const totalNames: readonly TotalName[] = [
 /** With the name that tables have for one of them. */
 const testable = [...totalNames, 'clicked_percent'];
 
-/** Throws `UsageError`. */
-export function parseTest(text: string): Test {
+/** Throws `UsageError`, also where the report leaves the events of the figure out. */
+export function parseTest(text: string, events: readonly EventType[]): Test {
 	const [, word, operator, value] = /^\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
 	const wanted = word === 'clicked_percent' ? 'redirected_percent' : word;
 	const name = totalNames.find((one) => one === wanted);
@@ -38,6 +38,10 @@ export function parseTest(text: string): Test {
 				`name, operator (> >= < <= == !=), number: 'hardbounced_percent>2'; names are ${totalNames.join(', ')}; clicked_percent is redirected_percent`,
 		});
 	}
+	if (!isCounted(name, events))
+		throw new UsageError(`--fail-if tests ${name}, which --event ${events.join(',')} leaves out`, {
+			hint: `add --event ${eventOfTotal[name]}, or leave --event out`,
+		});
 	return { name, operator, value: Number(value) };
 }
 

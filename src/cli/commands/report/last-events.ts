@@ -1,6 +1,6 @@
-/** Where a report without events points a person to: the last days that have some. */
+/** What is said beside a report that has nothing to show: where the last events are, and what its rows cannot tell. */
 import { addDays, type Day, dayOf, daysBetween, parseWireDate } from '../../../api/datetime.js';
-import type { Report } from '../../../api/records.js';
+import { type EventType, isCounted, type Report } from '../../../api/records.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { isMachine } from '../../frame/globals.js';
@@ -8,7 +8,7 @@ import { isMachine } from '../../frame/globals.js';
 /** What is counted. */
 interface Counted {
 	campaign: string | undefined;
-	event: readonly string[];
+	event: readonly EventType[];
 	tag: string | undefined;
 	human: boolean;
 	watch: number | undefined;
@@ -25,7 +25,7 @@ export async function hintLastEvents(cx: CommandContext, counted: Counted, asked
 	const { format } = cx.out;
 	const isForPeople = !isMachine(format) && cx.globals.fields === undefined;
 	const isEmpty = Object.values(asked.result.total).every((figure) => Number(figure) === 0);
-	if (!isForPeople || counted.watch !== undefined || !isEmpty) return;
+	if (!isForPeople || counted.watch !== undefined || !isEmpty || !hasDays(counted.event)) return;
 	const { ext } = await (await cx.api()).capabilities();
 	const look = ext.campaigns === undefined ? [] : [': ', mailctl('campaigns', 'list')];
 	// A service may refuse so many days: the report that was asked for stands without a hint.
@@ -35,6 +35,19 @@ export async function hintLastEvents(cx: CommandContext, counted: Counted, asked
 		() => null,
 	);
 	if (hint !== null) await cx.hint(hint);
+}
+
+/** A row a day has two figures, whatever is counted. */
+export async function warnOfDays(cx: CommandContext, events: readonly EventType[]): Promise<void> {
+	if (hasDays(events)) return;
+	await cx.warn(
+		`the days of a report have figures of SENT and OPENED alone, which --event ${events.join(',')} leaves out`,
+		'-o table and -o json have the totals',
+	);
+}
+
+function hasDays(events: readonly EventType[]): boolean {
+	return isCounted('sent', events) || isCounted('opened', events);
 }
 
 /** The longest report of a deployment (api-decisions 35), whose today is a day from that of UTC at most. */

@@ -68,19 +68,15 @@ function cannotHold(format: Format, chart: Chart): UsageError {
 export async function saveReport(
 	cx: CommandContext,
 	{ path, format, chart, isExcel, force }: Saving,
-	{
-		title,
-		report,
-		detailed,
-		isOfCampaign,
-	}: { title: string; report: Report; detailed: DetailedReport | null; isOfCampaign: boolean },
+	{ title, report, events, detailed }: Pick<SavedReport, 'title' | 'report' | 'events' | 'detailed'>,
+	{ isOfCampaign }: { isOfCampaign: boolean },
 ): Promise<void> {
 	const { createOutputFile } = await import('../../../tables/output-file.js');
 	const file = await createOutputFile(path, (await mayReplace(cx, path, force)) ? 'replace' : 'refuse');
 	try {
 		const lists = isOfCampaign || format !== 'html' ? [] : await largestLists(cx);
 		const days = daysOf(report, detailed);
-		const saved = { title, chart, report, detailed, lists, days, madeAt: cx.clock.now() };
+		const saved = { title, chart, report, events, detailed, lists, days, madeAt: cx.clock.now() };
 		await file.write(await contentOf(cx, saved, { format, isExcel }));
 		await file.finish();
 	} finally {
