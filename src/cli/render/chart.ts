@@ -170,7 +170,7 @@ export function heatChart(
 	};
 	const hours = Array.from({ length: 24 }, (_, hour) => hour);
 	return [
-		...wrap(`opens by weekday and hour, most in an hour: ${numberText(top)}`, width),
+		...wrap(`opens by people, by weekday and hour, most in an hour: ${numberText(top)}`, width),
 		...weekdays.map((name, at) => `${name} ${hours.map((hour) => cell(at + 1, hour)).join('')}`),
 		`    ${hours.map((hour) => (hour % 3 === 0 ? String(hour).padEnd(3 * cells) : '')).join('')}`.trimEnd(),
 	];

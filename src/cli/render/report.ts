@@ -76,7 +76,7 @@ export function renderReport(
 					)
 			: renderDetails(parted, options)),
 		...(withMachines && parted === null && Number(total.opened) > 0 && mayCountMachines(details)
-			? ['', ...wrap('opens and clicks by machines count, too: --human leaves them out', options.width)]
+			? ['', ...wrap('these opens and clicks are by machines, too: --human leaves them out', options.width)]
 			: []),
 		...(chart === 'none' || !hasDays ? [] : ['', ...pictureOf(chart)]),
 	];

@@ -313,7 +313,7 @@ describe('mailctl report', () => {
 			const none = (await lines('none')).trimEnd();
 			const heat = await lines('heat');
 			expect(heat.startsWith(none)).toBe(true);
-			expect(heat.slice(none.length)).toMatch(/^\n\nopens by weekday and hour[^\n]*\nMon /);
+			expect(heat.slice(none.length)).toMatch(/^\n\nopens by people, by weekday and hour[^\n]*\nMon /);
 		});
 	});
 

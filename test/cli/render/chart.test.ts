@@ -149,7 +149,7 @@ describe('the head of a report', () => {
 	});
 
 	it('says where opens by machines are counted', () => {
-		const said = 'opens and clicks by machines count, too: --human leaves them out';
+		const said = 'these opens and clicks are by machines, too: --human leaves them out';
 		expect(renderReport(report, { ...options, withMachines: true }).at(-1)).toBe(said);
 		expect(renderReport(report, options)).not.toContain(said);
 	});
@@ -170,7 +170,7 @@ describe('the head of a report', () => {
 		};
 		const details = { total: { ...of, machine_opened, machine_clicked } } as never;
 		const lines = renderReport(report, { ...options, withMachines: true, details });
-		expect(lines.some((line) => line.startsWith('opens and clicks by machines'))).toBe(isSaid);
+		expect(lines.some((line) => line.startsWith('these opens and clicks are by machines'))).toBe(isSaid);
 	});
 });
 

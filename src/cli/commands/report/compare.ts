@@ -24,7 +24,7 @@ interface Side {
 	rates: Rates;
 }
 
-/** In percent: bounces of messages attempted, `clicked_of_opened` of messages opened, the others of messages sent. */
+/** In percent of `baseOf`; 0 of nothing. */
 type Rates = Record<(typeof rateNames)[number], number>;
 const rateNames = [
 	...(['delivered', 'opened', 'clicked', 'clicked_of_opened', 'unsubscribed', 'complained'] as const),
@@ -116,17 +116,12 @@ async function sideOf(
 	who: Pick<Side, 'name' | 'id'>,
 ): Promise<Side> {
 	const { from, to, total } = await reports.details(query, { signal: cx.signal });
-	const { attempted, sent, opened } = total;
-	const rates: Rates = {
-		delivered: percentOf(total.delivered, attempted),
-		opened: percentOf(opened, sent),
-		clicked: percentOf(total.clicked, sent),
-		clicked_of_opened: percentOf(total.clicked, opened),
-		unsubscribed: percentOf(total.unsubscribed, sent),
-		complained: percentOf(total.complained, sent),
-		softbounced: percentOf(total.softbounced, attempted),
-		hardbounced: percentOf(total.hardbounced, attempted),
+	const rateOf = (name: (typeof rateNames)[number]) => {
+		const part = total[name === 'clicked_of_opened' ? 'clicked' : name];
+		return [name, percentOf(part, total[baseOf[name]])];
 	};
+	// Made of all names.
+	const rates = Object.fromEntries(rateNames.map(rateOf)) as Rates;
 	return { ...who, from, to, figures: total, rates };
 }
 
@@ -163,11 +158,12 @@ interface Measure {
 	key: string;
 	label: string;
 	value(side: Side): number;
-	isRate: boolean;
+	/** What it is a share of; null: it is a count. */
+	base: ((side: Side) => number) | null;
 }
 
 const measures: readonly Measure[] = [
-	{ key: 'sent', label: 'sent', value: ({ figures }) => figures.sent, isRate: false },
+	{ key: 'sent', label: 'sent', value: ({ figures }) => figures.sent, base: null },
 	...rateNames.map((key) => ({
 		key,
 		label:
@@ -175,9 +171,20 @@ const measures: readonly Measure[] = [
 				key as string
 			] ?? key,
 		value: ({ rates }: Side) => rates[key],
-		isRate: true,
+		base: ({ figures }: Side) => figures[baseOf[key]],
 	})),
 ];
+
+const baseOf: Record<(typeof rateNames)[number], 'sent' | 'attempted' | 'opened'> = {
+	delivered: 'attempted',
+	opened: 'sent',
+	clicked: 'sent',
+	clicked_of_opened: 'opened',
+	unsubscribed: 'sent',
+	complained: 'sent',
+	softbounced: 'attempted',
+	hardbounced: 'attempted',
+};
 
 /** The measure, a column for each side, and one for each difference: numbers alone for programs. */
 function columnsOf(sides: readonly Side[], isForPeople: boolean): Columns<Measure> {
@@ -189,9 +196,10 @@ function columnsOf(sides: readonly Side[], isForPeople: boolean): Columns<Measur
 				key: `side_${index + 1}`,
 				header: side.name,
 				align: 'right',
-				value: ({ value, isRate }) => {
+				value: ({ value, base }) => {
 					if (!isForPeople) return value(side);
-					return isRate ? shareText(value(side)) : numberText(value(side));
+					if (base === null) return numberText(value(side));
+					return base(side) === 0 ? ofNothing : shareText(value(side));
 				},
 			},
 			...(first === undefined || index === 0
@@ -201,15 +209,20 @@ function columnsOf(sides: readonly Side[], isForPeople: boolean): Columns<Measur
 							key: `difference_${index + 1}`,
 							header: 'DIFFERENCE',
 							align: 'right' as const,
-							value: ({ value, isRate }: Measure) => {
+							value: ({ value, base }: Measure) => {
 								const difference = roundedTo2(value(side) - value(first));
-								return isForPeople ? differenceText(difference, isRate) : difference;
+								if (!isForPeople) return difference;
+								const isOfNothing = base !== null && (base(side) === 0 || base(first) === 0);
+								return isOfNothing ? ofNothing : differenceText(difference, base !== null);
 							},
 						},
 					]),
 		]),
 	];
 }
+
+/** A rate without a base is none. */
+const ofNothing = '-';
 
 function differenceText(difference: number, isRate: boolean): string {
 	const sign = difference > 0 ? '+' : difference < 0 ? '-' : '';

@@ -71,8 +71,10 @@ async function forecast(cx: CommandContext, sending: ListSending): Promise<ExitC
 	for (const list of selection.lists) await assertListAllowed(cx, list);
 	const foreseen = await foreseeLists(cx, selection, spec);
 	const { staged, suppressed, rejected } = totalOf(foreseen.lists);
+	const left = sayReasons(reasonsOf(foreseen.lists), selection.names);
+	const leftOut = left === '' ? null : `left out: ${left}`;
 	if (staged + suppressed + rejected === 0 && options.expectCount !== 0)
-		throw new UsageError(noneOf(selection));
+		throw new UsageError(noneOf(selection), leftOut === null ? {} : { hint: leftOut });
 	const anyone = foreseen.first && {
 		list: foreseen.first.list,
 		person: await (await cx.api()).subscribers(foreseen.first.list.id).get(foreseen.first.id),
@@ -83,8 +85,7 @@ async function forecast(cx: CommandContext, sending: ListSending): Promise<ExitC
 	addOfLists(findings, { reasons: reasonsOf(foreseen.lists), errors: foreseen.findings });
 	await assertFindings(cx, { findings, recipients: staged + suppressed }, options);
 	for (const line of sayLists(foreseen.lists, selection)) await cx.note(line);
-	const left = sayReasons(reasonsOf(foreseen.lists), selection.names);
-	if (left !== '') await cx.note(`left out: ${left}`);
+	if (leftOut !== null) await cx.note(leftOut);
 	const plan = { suppressed, lists: foreseen.lists };
 	return conclude(cx, sending, { recipients: staged + suppressed, rejected, first, plan });
 }

@@ -182,9 +182,13 @@ export async function assertStaged(cx: CommandContext, campaign: CampaignRun): P
 async function assertSendable(cx: CommandContext, campaign: CampaignRun): Promise<AcceptCounts> {
 	const { place, id, options } = campaign;
 	// A campaign that was staged before goes on with what is there: its counts are those of all that was added.
-	const { counts } = await place.campaigns.status(id);
+	const status = await place.campaigns.status(id);
+	const { counts } = status;
 	const found = recipientsOf(counts);
-	if (found + counts.rejected === 0 && options.expectCount !== 0) throw new UsageError(campaign.noRecipients);
+	if (found + counts.rejected === 0 && options.expectCount !== 0) {
+		const [leftOut] = campaign.sayCounts?.(status) ?? [];
+		throw new UsageError(campaign.noRecipients, leftOut === undefined ? {} : { hint: leftOut });
+	}
 	if (counts.rejected > 0) await assertFindings(cx, campaign, found + counts.rejected);
 	return counts;
 }

@@ -62,10 +62,17 @@ describe('mailctl send to some people of some lists', () => {
 	});
 
 	it('leaves out every address of an excluded list, and those that do not meet a condition, by name', async () => {
-		const none = await project.run(send(1, '--list', 'Guests', '--where', 'meta.city=oslo'));
+		const ofNone = send(1, '--list', 'Guests', '--where', 'meta.city=oslo');
+		const none = await project.run(ofNone);
+		const hint = 'hint: left out: 3 not meta.city=oslo\n';
 		expect([none.code, none.stderr]).toEqual([
 			2,
-			'error: list 2 "Guests": no subscriber is left to send to; nothing was sent\n',
+			`error: list 2 "Guests": no subscriber is left to send to; nothing was sent\n${hint}`,
+		]);
+		const dry = await project.run([...ofNone, '--dry-run']);
+		expect([dry.code, dry.stderr]).toEqual([
+			2,
+			`error: list 2 "Guests": no subscriber is left to send to\n${hint}`,
 		]);
 		const run = await project.run([
 			...send(1, ...both, '--exclude-list', 'Staff', '--where', 'name~nn'),
