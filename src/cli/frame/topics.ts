@@ -113,7 +113,7 @@ On the embedded engine the command delivers the messages itself and waits; --no-
 On a mailctl server it waits until the server has sent them; other services do not say what becomes of a message.
 A send without an answer that can be read, or with a 408 or most of 5xx, is exit 13: it may have happened. Exit 14 says
 that the messages are accepted and queued and not sent yet: do not repeat the send. Both are never "retryable" in JSON
-errors.
+errors. A message that the mail server puts off is deferred: the exit code is 0, and mailctl worker tries it again.
 Exit 9 where no recipient gets the mail: all are suppressed or canceled.
 A crash in between repeats at most what was being sent, with the same Message-ID. An answer lost after the message
 was handed over leaves it uncertain: only an explicit retry sends it again.

@@ -93,12 +93,12 @@ function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages
 
 /** What was read: rows of a file, or the people of a list, who are put together and are all there once it is released. */
 function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
-	const { position, is_complete, counts, state, source } = campaign;
+	const { position, is_complete, counts, date_released, source } = campaign;
 	if (source !== null || position > 0) return { rows: position, is_complete };
 	const { staged, suppressed, rejected, left_out = 0 } = counts;
 	return {
 		rows: staged + suppressed + rejected + left_out,
-		is_complete: is_complete || state === 'released',
+		is_complete: is_complete || date_released !== null,
 	};
 }
 

@@ -583,6 +583,14 @@ describe('mailctl send --list', () => {
 		});
 	});
 
+	it('is told as whole once it is released, also where it is canceled then', async () => {
+		await project.json([...agreed('--job', 'december'), '--no-wait']);
+		const get = ['campaigns', 'get', 'december'];
+		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });
+		await project.json(['campaigns', 'cancel', 'december', '--yes']);
+		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });
+	});
+
 	it('is told as whole once it is finished', async () => {
 		await project.json(agreed('--job', 'november'));
 		expect(await project.json(['send', 'status', 'november'])).toMatchObject({
