@@ -1,8 +1,11 @@
 #!/usr/bin/env node
 // Checks the Node version before anything is loaded that an older one cannot parse, then hands over.
 const [major, minor] = process.versions.node.split('.').map(Number);
-if (major < 20 || (major === 20 && minor < 19)) {
-	process.stderr.write(`error: mailctl needs Node.js 20.19 or newer; this is ${process.versions.node}\n`);
+const isSupported = major === 20 ? minor >= 19 : major === 22 ? minor >= 3 : major > 22;
+if (!isSupported) {
+	process.stderr.write(
+		`error: mailctl needs Node.js 20.19 or 22.3, or newer; this is ${process.versions.node}\n`,
+	);
 	process.exitCode = 2;
 } else {
 	// Where it waits for what never comes, Node ends it: then its work is not known to be done.

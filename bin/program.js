@@ -31,10 +31,16 @@ function userCache({ XDG_CACHE_HOME: cache = '', HOME: home = '' }) {
 		if (!isAbsolute(base) || statSync(base).uid !== process.getuid?.()) return null;
 		const own = join(folder, 'mailctl/compiled');
 		mkdirSync(own, { recursive: true, mode: 0o700 });
-		return own;
+		return [folder, dirname(own), own].every(isOwn) ? own : null;
 	} catch {
 		return null;
 	}
+}
+
+/** Nobody else can put a file in it. */
+function isOwn(folder) {
+	const { uid, mode } = statSync(folder);
+	return uid === process.getuid() && (mode & 0o022) === 0;
 }
 
 /** Of one Node alone: V8 refuses code of another version, but not of another build of its own. */

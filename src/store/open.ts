@@ -1,6 +1,5 @@
-/** Opens a store on SQLite by its name: a path, `file:` URL or `:memory:`. */
+/** Opens a store on SQLite by its name: a path, or `:memory:`. */
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Clock } from '../api/datetime.js';
 import { UnsupportedDatabase } from './errors.js';
 import type { WrappingKey } from './keys.js';
@@ -122,6 +121,5 @@ export function assertFile(url: string): void {
 
 function sqlitePath(url: string): string {
 	if (url === memoryPath) return url;
-	if (url.startsWith('file:')) return fileURLToPath(url);
 	return resolve(url);
 }

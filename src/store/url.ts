@@ -12,7 +12,7 @@ export function isPostgres(url: string): boolean {
 /** `mysql` of `mysql://…`; null for a file, by its path or `file:` URL, and for PostgreSQL. */
 export function foreignScheme(url: string): string | null {
 	const [, scheme = null] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url) ?? [];
-	return isPostgres(url) || scheme === 'file' ? null : scheme;
+	return isPostgres(url) ? null : scheme;
 }
 
 /** What stands before the hosts, the hosts with commas between them, and what stands behind them. */

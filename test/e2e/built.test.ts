@@ -1,6 +1,6 @@
 // What only the built program can get wrong: packages that are loaded on demand, files that are shipped beside it.
 import { execFile } from 'node:child_process';
-import { cp, link, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, link, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -146,15 +146,26 @@ describe('the built program', () => {
 		async () => {
 			await mailctl(['--version']);
 			expect(await readdir(join(home, '.cache/mailctl/compiled'))).toHaveLength(1);
+			// What others can write to would be run.
+			const shared = join(home, 'shared');
+			await mkdir(join(shared, 'mailctl/compiled'), { recursive: true });
+			await chmod(join(shared, 'mailctl/compiled'), 0o777);
+			await mailctl(['--version'], { XDG_CACHE_HOME: shared });
+			expect(await readdir(join(shared, 'mailctl/compiled'))).toEqual([]);
 			for (const HOME of ['', '/nowhere']) expect(await mailctl(['--version'], { HOME })).toBe('0.1.0\n');
 		},
 	);
 
-	it('refuses an older Node in one line, before anything is loaded', async () => {
+	it.each([
+		'18.20.0',
+		'20.18.3',
+		'21.7.3',
+		'22.2.0',
+	])('refuses Node %s in one line, before anything is loaded', async (version) => {
 		const preload = join(home, 'old-node.cjs');
 		await writeFile(
 			preload,
-			"Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.0' } });",
+			`Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });`,
 		);
 		const refused = run(process.execPath, ['--require', preload, programPath, '--version'], {
 			env: { HOME: home },
@@ -162,7 +173,7 @@ describe('the built program', () => {
 		await expect(refused).rejects.toMatchObject({
 			code: 2,
 			stdout: '',
-			stderr: 'error: mailctl needs Node.js 20.19 or newer; this is 18.20.0\n',
+			stderr: `error: mailctl needs Node.js 20.19 or 22.3, or newer; this is ${version}\n`,
 		});
 	});
 

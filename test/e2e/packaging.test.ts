@@ -67,7 +67,7 @@ describe('the image', () => {
 			'node:20',
 			'node:20-slim',
 		]);
-		expect(engines.node).toBe('>=20.19');
+		expect(engines.node).toBe('^20.19 || >=22.3');
 		const [, last = ''] = file.split('\nFROM node:20-slim\n');
 		expect(last.indexOf('\nUSER node\n')).toBeGreaterThan(last.indexOf('\nRUN '));
 		expect(last).toContain('\nVOLUME /data\n');

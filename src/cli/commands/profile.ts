@@ -40,7 +40,7 @@ const columns: Columns<Shown> = [
 	column('base_url', 'BASE URL'),
 	column('db', 'DATABASE'),
 	column('token', 'TOKEN'),
-	column('protected', 'PROTECTED'),
+	column('protected', 'PROTECTED', { isOptional: true, value: (one) => (one.protected ? true : '') }),
 ];
 
 const preferences = ['output', 'color', 'timeout', 'retries', 'list', 'timeZone', 'allowRecipients'] as const;

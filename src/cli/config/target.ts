@@ -162,12 +162,15 @@ export function assertDatabaseName(text: string, from: string): void {
 	// As the path of a file it would be shown, with its password.
 	if (/^\s*(?:postgres(?:ql)?|pg)(?::|\/\/)/i.test(text) && !isPostgres(text))
 		throw new UsageError(`${from}: the URL of a database begins with postgres://`);
+	if (text === ':memory:')
+		throw new UsageError(`${from}: :memory: keeps nothing; name a file`, { hint: '--db news.db' });
+	if (/^file:/i.test(text))
+		throw new UsageError(`${from}: a file is named by its path, not by a URL`, { hint: '--db news.db' });
 	const scheme = foreignScheme(text);
 	if (scheme === null) return;
 	throw new UsageError(`${from}: ${scheme}:// names no database; it is a file or postgres://…`, {
 		hint:
-			didYouMean(scheme, ['postgres', 'postgresql', 'file']) ??
-			'--db news.db or --db postgres://USER@HOST/DATABASE',
+			didYouMean(scheme, ['postgres', 'postgresql']) ?? '--db news.db or --db postgres://USER@HOST/DATABASE',
 	});
 }
 

@@ -3,6 +3,7 @@ import { compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jm
 import { UsageError } from '../frame/errors.js';
 import type { OutStream } from '../frame/io.js';
 import { tsvCell } from './cells.js';
+import { cleanJsonLines } from './clean.js';
 
 /** How a result is written: as JSON, or an item a line, as JSON or as bare values. */
 export const queryFormats = ['json', 'ndjson', 'tsv'] as const;
@@ -55,7 +56,7 @@ export function openQuery(
 				await passOn();
 				return onMisfit(why);
 			}
-			await to.write(result);
+			await to.write(to.isTTY && format !== 'tsv' ? cleanJsonLines(result) : result);
 		},
 	};
 }

@@ -53,11 +53,14 @@ export interface PathIds {
 	uuids: Record<string, string>;
 }
 
+/** Path and query of a target. A proxy may send the whole URL (RFC 9112 s.3.2.2). */
+export function originForm(target: string): string {
+	return target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '');
+}
+
 /** Never throws. */
 export function matchRequest({ method, target: sent }: Pick<HttpRequest, 'method' | 'target'>): Match {
-	// A proxy may send the whole URL (RFC 9112 s.3.2.2).
-	const target = sent.replace(/^https?:\/\/[^/?#]*/i, '');
-	const [text = '', query = ''] = splitOnce(target, '?');
+	const [text = '', query = ''] = splitOnce(originForm(sent), '?');
 	const path = findPath(text);
 	return {
 		path,

@@ -11,6 +11,7 @@ import { type Connection, type Connections, closeLingering, type SocketExchange 
 import { createExchange, type Exchange, type Handler } from './exchange.js';
 import type { FileMemory } from './file-memory.js';
 import type { Budget, Limits, Slots } from './limits.js';
+import { originForm } from './match.js';
 import type { ParserErrors } from './parser-errors.js';
 import {
 	asApiError,
@@ -251,7 +252,8 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** The path, without a query, of a page that mails link to; null: it is not the address of one. */
-function publicPath(target: string): string | null {
+function publicPath(sent: string): string | null {
+	const target = originForm(sent);
 	if (!/^\/[ocuv]\//.test(target)) return null;
 	const at = target.indexOf('?');
 	return at < 0 ? target : target.slice(0, at);

@@ -17,6 +17,9 @@ it.each([
 	['18.20.0', 'problem'],
 	['20.18.3', 'problem'],
 	['20.19.0', 'ok'],
+	['21.7.3', 'problem'],
+	['22.2.0', 'problem'],
+	['22.3.0', 'ok'],
 	['24.1.0', 'ok'],
 ] as const)('Node.js %s is %s', (version, level) => {
 	expect(judgeNode(version).level).toBe(level);

@@ -8,6 +8,8 @@ it.each([
 	['json', ['lists', 'list']],
 	['json', ['lists', 'get', '1']],
 	['ndjson', ['lists', 'list']],
+	['json', ['lists', 'list', '--query', '[]']],
+	['ndjson', ['lists', 'list', '--query', '[]']],
 ])('%s of %j is harmless, and says the same', async (format, words) => {
 	const project = await makeProject();
 	await project.run(['lists', 'create', '--name', name, '--email-reason', 'r']);

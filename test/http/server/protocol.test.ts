@@ -586,6 +586,12 @@ describe('what HTTP allows', () => {
 		const wire = await open();
 		wire.write(get('http://elsewhere.example/sub/lists/?page=1'));
 		expect(await wire.read()).toMatchObject({ status: 200 });
+		await start({
+			server: { publicPages: async ({ path }) => ({ status: 200, headers: {}, body: path }) },
+		});
+		const reader = await open();
+		reader.write(get('http://elsewhere.example/u/token?a=1'));
+		expect(await reader.read()).toMatchObject({ status: 200, body: '/u/token' });
 		const old = await open();
 		old.write(`GET /sub/lists/ HTTP/1.0\r\n${token}\r\n`);
 		expect(await old.read()).toMatchObject({ status: 200 });

@@ -17,7 +17,7 @@ const columns: Columns<CampaignLink> = [
 	column('share', 'SHARE %', { align: 'right' }),
 	column('machine_people', 'MACHINES', count),
 	column('machine_clicks', 'MACHINE CLICKS', count),
-	column('position', 'POSITION', { align: 'right', wide: true }),
+	column('position', 'POSITION', { align: 'right', isOptional: true }),
 ];
 
 export const links = command({
