@@ -25,6 +25,7 @@ const apply: Command = command({
 	run: async (cx, { options: { file, prune } }) => {
 		const { readDeclaration } = await import('./apply/declared.js');
 		const { planSteps } = await import('./apply/plan.js');
+		const { printChanges } = await import('./apply/changes.js');
 		if (!cx.dryRun) await holdTarget(cx);
 		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
 		const changes = steps.map(({ change }) => change);
@@ -32,6 +33,7 @@ const apply: Command = command({
 		if (cx.dryRun) {
 			// On a database of this machine they are answered, and undone.
 			if ((await cx.connection()).local !== null) for (const step of steps) await step.make();
+			if (cx.out.format === 'table') await printChanges(cx, changes);
 			if (goes !== null) await cx.note(`This would ${goes}.`);
 			return cx.wouldDo(`${sentence(changes) ?? 'change nothing'} by ${file.name}`, {
 				apply: file.name,
@@ -41,7 +43,7 @@ const apply: Command = command({
 		if (goes !== null) await cx.confirm({ kind: 'mild', what: goes });
 		await agree(cx, 'apply', steps);
 		await carryOut(cx, steps);
-		await cx.out.rows(changes, changeColumns, { all: true });
+		await printChanges(cx, changes);
 		await cx.note(sentence(changes, pastVerbs) ?? 'nothing to change');
 	},
 });

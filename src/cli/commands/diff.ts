@@ -17,10 +17,11 @@ const diff: Command = command({
 	run: async (cx, { options: { file, prune } }): Promise<ExitCode> => {
 		const { readDeclaration } = await import('./apply/declared.js');
 		const { planSteps } = await import('./apply/plan.js');
+		const { printChanges } = await import('./apply/changes.js');
 		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
 		const { retentionIn } = await import('./apply/steps.js');
 		const changes = steps.map(({ change }) => change);
-		await cx.out.rows(changes, changeColumns, { all: true });
+		await printChanges(cx, changes);
 		const goes = await retentionIn(cx, changes);
 		if (goes !== null) await cx.note(`This would ${goes}.`);
 		return steps.length === 0 ? exits.done : exits.found;

@@ -288,3 +288,38 @@ it('is refused while another one works on the same target: names of lists are no
 	expect(await first).toMatchObject({ code: 0 });
 	expect(await project.json(['lists', 'list'])).toHaveLength(1);
 });
+
+it('shows a person what is there and what is wanted, from where they differ', async () => {
+	const project = await makeProject();
+	const text =
+		'lists:\n  - name: Shown\n    email_reason: You signed up on our site or at the fair in Bergen, where we met\nfields:\n  - variable: shown\n    name: Town\n';
+	const file = await project.file('shown.yaml', text);
+	const onTerminal = { columns: 80 };
+	const created = await project.run(['apply', '-f', file, '-n'], onTerminal);
+	expect(created.stdout).toBe(
+		`create field shown
+  variable: shown
+  name: Town
+create list Shown
+  name: Shown
+  email_reason: You signed up on our site or at the fair in Bergen, where we met
+`,
+	);
+	expect(created.stderr).toMatch(/^dry run: would create 1 field and 1 list by\s/);
+	await project.run(['apply', '-f', file]);
+	const changed = text
+		.replace('Bergen, where', 'Oslo, at the harbour, in the summer, where')
+		.replace('Town', 'City');
+	const other = await project.file('changed.yaml', changed);
+	const diff = await project.run(['diff', '-f', other], onTerminal);
+	expect([diff.code, diff.stdout]).toEqual([
+		11,
+		`update field shown
+  name: Town → City
+update list Shown
+  email_reason:
+    - You signed up on our site or at the fair in Bergen, where we met
+    + … at the fair in Oslo, at the harbour, in the summer, where we met
+`,
+	]);
+});

@@ -81,9 +81,13 @@ export function sentence(
 		const counts = [...new Set(kinds)].map((kind) =>
 			counted(kinds.filter((one) => one === kind).length, kind.slice(0, -1)),
 		);
-		return counts.length === 0 ? [] : [`${verbs[action]} ${counts.join(' and ')}`];
+		return counts.length === 0 ? [] : [`${verbs[action]} ${enumerated(counts)}`];
 	});
 	return parts.length === 0 ? null : parts.join(', ');
+}
+
+function enumerated(words: readonly string[]): string {
+	return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter((part) => part !== '').join(' and ');
 }
 
 const plainVerbs = { create: 'create', update: 'update', delete: 'delete' } as const;
