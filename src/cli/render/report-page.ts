@@ -1,13 +1,19 @@
 /** The report as one page without script or remote parts: for a screen in light and dark, a telephone, and paper. */
 import { createHash } from 'node:crypto';
-import { formatDateTime } from '../../api/datetime.js';
 import { escapeHtml } from '../../api/html.js';
 import type { ListGrowth } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { clean } from './clean.js';
 import { numberText, shareOf, shareText } from './plurals.js';
 import { chartOf, colours, growthPicture, hoursPicture, weekPicture } from './report-pictures.js';
-import { growthHeader, growthRow, growthTitle, type SavedReport, totalsOf } from './saved-report.js';
+import {
+	growthHeader,
+	growthRow,
+	growthTitle,
+	rangeText,
+	type SavedReport,
+	totalsOf,
+} from './saved-report.js';
 
 const style = `${colours}
 *{box-sizing:border-box}
@@ -53,7 +59,7 @@ export function pageOf(saved: SavedReport): string {
 <body>
 <main>
 <h1>${title}</h1>
-<p>${rangeText(saved)}</p>
+<p>${safe(rangeText(saved))}</p>
 ${totals(saved)}
 ${chart(saved)}
 ${detailed === null ? '' : detailSections(saved, detailed)}
@@ -78,13 +84,6 @@ ${dayTable(saved)}
 function chart(saved: SavedReport): string {
 	const drawn = chartOf(saved);
 	return drawn === null ? '' : picture(drawn.title, drawn.label, drawn.svg);
-}
-
-function rangeText({ days, detailed, madeAt }: SavedReport): string {
-	const [first, last] = [days[0]?.date ?? '', days.at(-1)?.date ?? ''];
-	const range = first === last ? first : `${first} to ${last}`;
-	const zone = detailed === null ? '' : `, time zone ${detailed.details.time_zone}`;
-	return safe(`${range}${zone}; made ${formatDateTime(madeAt).slice(0, 16).replace('T', ' ')} UTC`);
 }
 
 function totals(saved: SavedReport): string {

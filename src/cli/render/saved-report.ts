@@ -1,5 +1,5 @@
 /** A report in a file: as a table for spreadsheets, as JSON, as Markdown. */
-import type { Micros } from '../../api/datetime.js';
+import { formatDateTime, type Micros } from '../../api/datetime.js';
 import { type EventType, isCounted, type List, type Report } from '../../api/records.js';
 import type { Figures, ListGrowth } from '../../api/reports.js';
 import { formatCsvRow } from '../../tables/write-csv.js';
@@ -56,6 +56,8 @@ export function markdownOf(saved: SavedReport): string {
 	return [
 		`# ${markdownCell(title)}`,
 		'',
+		markdownCell(rangeText(saved)),
+		'',
 		...tableOf(
 			['measure', 'messages', '%'],
 			totalsOf(saved).map(({ name, count, percent }) => [name, count ?? '', percent ?? '']),
@@ -82,6 +84,14 @@ export function markdownOf(saved: SavedReport): string {
 		...(lists.length === 0 ? [] : ['', ...tableOf(growthHeader, lists.map(growthRow))]),
 		'',
 	].join('\n');
+}
+
+/** `2026-11-01 to 2026-11-30, time zone Europe/Oslo; made 2026-12-01 09:00 UTC`. */
+export function rangeText({ days, detailed, madeAt }: SavedReport): string {
+	const [first, last] = [days[0]?.date ?? '', days.at(-1)?.date ?? ''];
+	const range = first === last ? first : `${first} to ${last}`;
+	const zone = detailed === null ? '' : `, time zone ${detailed.details.time_zone}`;
+	return `${range}${zone}; made ${formatDateTime(madeAt).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 export const growthTitle = 'Growth of the lists';

@@ -52,6 +52,7 @@ describe('a saved report', () => {
 		const printed = await project.json(['campaigns', 'report', hostile, ...now]);
 		expect(JSON.parse(await saved('r.json'))).toEqual(printed);
 		const markdown = await saved('r.md');
+		expect(markdown.split('\n')[2]).toMatch(/^2026-11-07, time zone UTC; made 2026-.* UTC$/);
 		expect(markdown.split('\n')[0]).toBe(`# Campaign \\<img src=x onerror="alert(1)"\\>'\\&\\|`);
 		expect(markdown).toContain('| 2026-11-07 | 1 | 1 | 1 |');
 		expect(markdown).toContain('| link | people |');
