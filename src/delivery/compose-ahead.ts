@@ -66,7 +66,7 @@ export async function composeAhead(
 		if (source !== null) {
 			const { submission } = source;
 			const together = messages.slice(first, end).filter((each) => mayGo(submission, each));
-			ahead.expect(source, together);
+			if (together.length >= leastTogether) ahead.expect(source, together);
 		}
 		first = end;
 	}

@@ -66,8 +66,11 @@ export function createComposer(options: ComposerOptions): Composer {
 	const sourceOf = sourcesOf(options, submissions);
 	const isOrdinary = (submission: StoredSubmission, message: Leased) =>
 		!message.is_suspect && isSmall(submission, message);
+	/** Expected and not asked for. What was asked for while its submission was read would never be taken. */
+	const expected = new Set<Uuid>();
 	return {
 		async compose(message) {
+			expected.delete(message.message);
 			const lent = (await ahead?.take(message.message)) ?? null;
 			if (lent !== null) return { kind: 'mail', ...lent };
 			const submission = await submissions.get(message.submission);
@@ -77,9 +80,16 @@ export function createComposer(options: ComposerOptions): Composer {
 			return isOrdinary(submission, message) ? work() : withCare(message, work);
 		},
 		expect(messages) {
-			// What fails here is composed when it is asked for, and fails there.
-			if (ahead !== undefined)
-				composeAhead(ahead, messages, { sourceOf, mayGo: isOrdinary }).catch(() => undefined);
+			if (ahead === undefined) return;
+			for (const { message } of messages) expected.add(message);
+			const mayGo = (submission: StoredSubmission, message: Leased) =>
+				expected.has(message.message) && isOrdinary(submission, message);
+			composeAhead(ahead, messages, { sourceOf, mayGo })
+				// What fails here is composed when it is asked for, and fails there.
+				.catch(() => undefined)
+				.finally(() => {
+					for (const { message } of messages) expected.delete(message);
+				});
 		},
 	};
 }
