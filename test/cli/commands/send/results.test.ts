@@ -33,9 +33,10 @@ describe('mailctl send --results', () => {
 		const read = text(reader.stdout);
 		await project.json(send(pipe));
 		expect((await stat(pipe)).isFIFO()).toBe(true);
-		// Nothing came through a pipe that was replaced.
-		reader.kill();
+		// It ends with what was written; through a pipe that was replaced nothing comes.
+		const stuck = setTimeout(() => reader.kill(), 5_000);
 		expect(await read).toMatch(header);
+		clearTimeout(stuck);
 	});
 
 	it('names the way to the results where the disk is full', async () => {
