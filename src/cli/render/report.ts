@@ -22,8 +22,8 @@ export type Chart = 'bars' | 'line' | 'spark' | 'heat' | 'none';
 
 /**
  * Lines without their line ends; every text of the service is cleaned. `title`: null of a report on everything.
- * `events`: those it counts, all without any. `withMachines`: it counts opens and clicks by machines, too; `human`: it leaves them out. `details`: counts and hours of
- * the same messages; `parted`: shown in place of the totals.
+ * `events`: those it counts, all without any. `withMachines`: it counts opens and clicks by machines, too; `human`: it
+ * leaves them out. `details`: counts and hours of the same messages; `parted`: shown in place of the totals.
  */
 export function renderReport(
 	{ total, data }: Report,

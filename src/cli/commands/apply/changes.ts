@@ -15,7 +15,7 @@ export async function printChanges(cx: CommandContext, changes: readonly Change[
 }
 
 /** Lines of `width` cells at most, where a name needs no more. */
-export function linesOf({ action, kind, name, changes }: Change, width: number): string[] {
+function linesOf({ action, kind, name, changes }: Change, width: number): string[] {
 	const values = Object.entries(changes).flatMap(([key, { from, to }]) => {
 		const [old, wanted] = [textOf(from), textOf(to)];
 		const given = [old, wanted].filter((text) => text !== null);
