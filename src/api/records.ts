@@ -168,6 +168,11 @@ export function isCounted(total: keyof ReportTotal, events: readonly EventType[]
 	return events.length === 0 || events.includes(eventOfTotal[total]);
 }
 
+/** Whether the days of a report of these events have a figure: theirs are of what was sent and opened. */
+export function hasDays(events: readonly EventType[]): boolean {
+	return isCounted('sent', events) || isCounted('opened', events);
+}
+
 /** A message template (ours; api-decisions 23: its name is the subject). */
 export interface Template {
 	id: Uuid;

@@ -1,7 +1,7 @@
 /** The report as a person reads it: totals, then a picture. */
 
 import { parseWireDate } from '../../api/datetime.js';
-import { type EventType, isCounted, type Report } from '../../api/records.js';
+import { type EventType, hasDays, isCounted, type Report } from '../../api/records.js';
 import type { ReportDetails } from '../../api/reports.js';
 import {
 	barChart,
@@ -52,7 +52,6 @@ export function renderReport(
 	const [first, last] = [days[0]?.date, days.at(-1)?.date];
 	const range = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
 	const figures = figuresOf(total, details?.total ?? null, human).filter(({ of }) => isCounted(of, events));
-	const hasDays = isCounted('sent', events) || isCounted('opened', events);
 	const pictureOf = (chart: Exclude<Chart, 'none'>) => {
 		const week = details?.week ?? [];
 		if (chart === 'heat' && week.some(({ opened }) => opened > 0)) return heatChart(week, options);
@@ -78,7 +77,7 @@ export function renderReport(
 		...(withMachines && parted === null && Number(total.opened) > 0 && mayCountMachines(details)
 			? ['', ...wrap('these opens and clicks are by machines, too: --human leaves them out', options.width)]
 			: []),
-		...(chart === 'none' || !hasDays ? [] : ['', ...pictureOf(chart)]),
+		...(chart === 'none' || !hasDays(events) ? [] : ['', ...pictureOf(chart)]),
 	];
 }
 

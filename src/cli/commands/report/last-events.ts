@@ -1,6 +1,6 @@
 /** What is said beside a report that has nothing to show: where the last events are, and what its rows cannot tell. */
 import { addDays, type Day, dayOf, daysBetween, parseWireDate } from '../../../api/datetime.js';
-import { type EventType, isCounted, type Report } from '../../../api/records.js';
+import { type EventType, hasDays, type Report } from '../../../api/records.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { isMachine } from '../../frame/globals.js';
@@ -44,10 +44,6 @@ export async function warnOfDays(cx: CommandContext, events: readonly EventType[
 		`the days of a report have figures of SENT and OPENED alone, which --event ${events.join(',')} leaves out`,
 		'-o table and -o json have the totals',
 	);
-}
-
-function hasDays(events: readonly EventType[]): boolean {
-	return isCounted('sent', events) || isCounted('opened', events);
 }
 
 /** The longest report of a deployment (api-decisions 35), whose today is a day from that of UTC at most. */
