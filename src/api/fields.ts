@@ -7,7 +7,13 @@ import { fieldSet } from './schema.js';
 export const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** Variables of every message. */
-export const builtInVariables = ['email', 'name', 'unsubscribe_url', 'view_url', 'email_reason'] as const;
+export const builtInVariables: readonly string[] = [
+	'email',
+	'name',
+	'unsubscribe_url',
+	'view_url',
+	'email_reason',
+];
 
 /** The last one names no variable, but an assignment to it would change an object's prototype instead of its keys. */
 export const reservedNames: ReadonlySet<string> = new Set([...builtInVariables, '__proto__']);

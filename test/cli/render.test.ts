@@ -6,7 +6,6 @@ import { csvCell, markdownCell, tsvCell } from '../../src/cli/render/cells.js';
 import { clean } from '../../src/cli/render/clean.js';
 import { hasColor } from '../../src/cli/render/color.js';
 import { linesOf } from '../../src/cli/render/lines.js';
-import { describe as describeProgress } from '../../src/cli/render/progress.js';
 import { card, squeeze, table } from '../../src/cli/render/table.js';
 import { createTimes } from '../../src/cli/render/times.js';
 import { pad, shorten, widthOf, wrap } from '../../src/cli/render/width.js';
@@ -191,23 +190,5 @@ describe('colour', () => {
 		expect(hasColor({ isTTY: false }, 'auto', {})).toBe(false);
 		expect(hasColor({ isTTY: false }, 'auto', { CLICOLOR_FORCE: '1' })).toBe(true);
 		expect(hasColor({ isTTY: false }, 'auto', { FORCE_COLOR: '0', CLICOLOR_FORCE: '1' })).toBe(false);
-	});
-});
-
-describe('progress', () => {
-	it('says how far, how fast and how long', () => {
-		expect(describeProgress({ label: 'importing', total: 5000 }, 1200, 3000, '3 rejected')).toBe(
-			'importing 1,200 of 5,000 · 24% · 400/s · 10s left · 3 rejected',
-		);
-		expect(describeProgress({ label: 'reading', total: null }, 5, 0)).toBe('reading 5');
-	});
-
-	it('is as fast as this run, whatever earlier ones had done', () => {
-		const staging = { label: 'staging', total: null, before: 62_000 };
-		expect(describeProgress(staging, 62_000, 1_000)).toBe('staging 62,000');
-		expect(describeProgress(staging, 64_000, 1_000)).toBe('staging 64,000 · 2,000/s');
-		expect(describeProgress({ ...staging, total: 70_000 }, 64_000, 1_000)).toBe(
-			'staging 64,000 of 70,000 · 91% · 2,000/s · 3s left',
-		);
 	});
 });

@@ -127,6 +127,16 @@ describe('a command at a terminal', () => {
 		expect(stderr).toMatch(gone);
 	});
 
+	it('shows what a check of the database is at, and leaves nothing of it', async () => {
+		const { run, db } = await makeProject();
+		const { code, stderr } = await run(['engine', 'check'], { columns: 200 });
+		expect(code).toBe(0);
+		expect(stderr).toContain(`reading ${db}`);
+		expect(stderr).toContain(`counting anew what ${db} counts`);
+		expect(stderr.replace(`${db} is sound and its counts add up\n`, '')).toMatch(gone);
+		expect((await run(['engine', 'check'])).stderr).not.toContain('reading');
+	});
+
 	it('waits for a database that another process holds no longer than --timeout says', async () => {
 		const project = await makeProject();
 		const other = new Database(project.db);

@@ -1,6 +1,7 @@
 /** Message templates: bodies kept by name; the name is the subject of their mails. */
 
 import { need } from '../../api/capabilities.js';
+import { builtInVariables } from '../../api/fields.js';
 import type { Template } from '../../api/records.js';
 import { type CommandGroup, command, type FileSource, flagOf } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
@@ -171,8 +172,9 @@ const render = command({
 			{ subject, text: text_body || null, html: html_body || null, disable_inline: true },
 			options.context,
 		);
-		if (rendered.missing.length > 0)
-			await cx.warn(`no value for ${rendered.missing.map((name) => `#${name}#`).join(', ')}`);
+		// A mail has these by itself, but a name only where its person has one.
+		const missing = rendered.missing.filter((name) => name === 'name' || !builtInVariables.includes(name));
+		if (missing.length > 0) await cx.warn(`no value for ${missing.map((name) => `#${name}#`).join(', ')}`);
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) return cx.out.document(rendered);
 		if (options.part === 'html' && rendered.html === null)
 			throw new UsageError(`the template ${template.name} has no HTML`, { hint: '--part text' });

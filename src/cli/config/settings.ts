@@ -6,7 +6,7 @@ import { canParseUrl } from '../../api/schema/url.js';
 import { shownDatabase } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
 import { type Format, isMachine, isOn, parseFormat, type RawGlobals } from '../frame/globals.js';
-import { parseInteger, parseLimit, parseMoment, parseTimeZone } from '../frame/values.js';
+import { durationWord, parseInteger, parseLimit, parseMoment, parseTimeZone } from '../frame/values.js';
 import { type ConfigFile, type Paths, type Profile, readToken } from './config.js';
 import { chooseTarget, type TargetChoice } from './target.js';
 
@@ -197,7 +197,7 @@ export function explain(settings: Settings, globals: RawGlobals, env: Env, paths
 		row('token', ...maskedToken(tokenOrigin(settings, globals, env, paths))),
 		row('output', output.value, output.origin),
 		row('color', color.value, color.origin),
-		row('timeout', `${timeoutMs.value}ms`, timeoutMs.origin),
+		row('timeout', durationWord(timeoutMs.value), timeoutMs.origin),
 		row('deadline', deadline.value?.text ?? null, deadline.origin),
 		row('retries', retries.value, retries.origin),
 		row('input', input.value, input.origin),

@@ -63,9 +63,9 @@ export interface CommandContext extends Diagnostics, Prompts {
 	local(): Promise<LocalEngine>;
 	/**
 	 * For a long read. On a database of this machine nothing hears of a signal meanwhile: Ctrl-C and SIGTERM end the process
-	 * at once, with their own status.
+	 * at once, with their own status. `doing`: what a terminal shows meanwhile, such as `reading news.db`.
 	 */
-	killable<T>(work: () => Promise<T>): Promise<T>;
+	killable<T>(work: () => Promise<T>, doing?: string): Promise<T>;
 	/**
 	 * For a long write in one transaction. PostgreSQL undoes it at a signal, and the command says so; SQLite lets none be heard
 	 * meanwhile, as `killable`, and what is not committed is undone.
@@ -181,11 +181,16 @@ export async function createContext(
 	});
 	const names = createNameRecorder(paths.names);
 	const endings: (() => Promise<void>)[] = [];
-	const killable: CommandContext['killable'] = async (work) => {
+	const killable: CommandContext['killable'] = async (work, doing) => {
 		const isLocal = (await link.open()).local !== null;
 		if (!isLocal || signal.aborted) return work();
 		signals?.release();
-		return work().finally(() => signals?.hold());
+		const progress = doing === undefined ? null : diagnostics.progress(doing, null);
+		progress?.update(null);
+		return work().finally(() => {
+			progress?.stop();
+			signals?.hold();
+		});
 	};
 	const cx: CommandContext = {
 		...diagnostics,

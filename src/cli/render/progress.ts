@@ -3,8 +3,8 @@ import { numberText } from './plurals.js';
 import type { StatusLine } from './status-line.js';
 
 export interface Progress {
-	/** `done` so far; `note` such as "3 rejected" stands at the end. */
-	update(done: number, note?: string): void;
+	/** `done` so far; null: one step, of which nothing is counted. `note` such as "3 rejected" stands at the end. */
+	update(done: number | null, note?: string): void;
 	/** Removes the line. Call it in a `finally`. */
 	stop(): void;
 }
@@ -22,6 +22,10 @@ export interface ProgressOptions {
 
 const terminalEveryMs = 100;
 const lineEveryMs = 10_000;
+/** A rate is that of the last half minute: work begins slowly, and is held up. */
+const rateOfMs = 30_000;
+/** The rate of less time says nothing. */
+const leastRateMs = 1_000;
 
 /** A terminal’s line changes ten times a second at most; elsewhere the first comes after 10 s. Nothing when quiet. */
 export function createProgress(stderr: StatusLine, options: ProgressOptions): Progress {
@@ -30,12 +34,21 @@ export function createProgress(stderr: StatusLine, options: ProgressOptions): Pr
 	const everyMs = stderr.canRewrite ? terminalEveryMs : lineEveryMs;
 	// A terminal shows the first line at once, a log only work that takes long.
 	let last = stderr.canRewrite ? Number.NEGATIVE_INFINITY : start;
+	let since = { at: start, done: options.before };
+	const later: (typeof since)[] = [];
+	/** Of a second. */
+	const rateOf = (done: number, now: number) => {
+		while (later[0] !== undefined && later[0].at <= now - rateOfMs) since = later.shift() ?? since;
+		later.push({ at: now, done });
+		const ms = now - since.at;
+		return ms < leastRateMs ? 0 : (Math.max(0, done - since.done) * 1_000) / ms;
+	};
 	return {
 		update(done, note) {
 			const now = options.elapsedMs();
 			if (now - last < everyMs) return;
 			last = now;
-			const line = describe(options, done, now - start, note);
+			const line = done === null ? options.label : describe(options, done, rateOf(done, now), note);
 			if (stderr.canRewrite) stderr.stand(line);
 			else void options.say(line);
 		},
@@ -45,14 +58,13 @@ export function createProgress(stderr: StatusLine, options: ProgressOptions): Pr
 	};
 }
 
-/** `importing 1,200 of 5,000 · 24% · 400/s · 9s left · 3 rejected`. */
-export function describe(
-	{ label, total, before = 0 }: { label: string; total: number | null; before?: number },
+/** `importing 1,200 of 5,000 · 24% · 400/s · 9s left · 3 rejected`; `rate` is that of a second, 0: unknown. */
+function describe(
+	{ label, total }: Pick<ProgressOptions, 'label' | 'total'>,
 	done: number,
-	elapsedMs: number,
+	rate: number,
 	note = '',
 ): string {
-	const rate = elapsedMs > 0 ? (Math.max(0, done - before) * 1000) / elapsedMs : 0;
 	const parts = [`${label} ${numberText(done)}${total === null ? '' : ` of ${numberText(total)}`}`];
 	if (total !== null && total > 0) parts.push(`${Math.floor((Math.min(done, total) * 100) / total)}%`);
 	if (rate > 0) parts.push(`${rate < 10 ? rate.toFixed(1) : numberText(Math.round(rate))}/s`);

@@ -2,14 +2,14 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { ImportTotals } from '../../jobs/imports.js';
-import { type RejectedRow, TableError } from '../../tables/finding.js';
+import { duplicateCode, type RejectedRow, TableError } from '../../tables/finding.js';
 import type { Table } from '../../tables/read-table.js';
 import { nextRejectsPath } from '../../tables/rejects-names.js';
 import type { RejectsOptions } from '../../tables/write-rejects.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { isStream } from '../frame/sources.js';
-import { counted } from '../render/plurals.js';
+import { counted, numberText } from '../render/plurals.js';
 import { rowError } from './address-faults.js';
 import { holdAlone, importName } from './importing.js';
 
@@ -59,20 +59,52 @@ export async function foreseeRejects(cx: CommandContext, options: RejectsOptions
 	});
 }
 
-/** Shows the first rejected rows of a plan below its table of counts; `rejected` is how many there are in all. */
-export async function sayPlannedRejects(
-	cx: CommandContext,
-	rejects: readonly Omit<RejectedRow, 'cells'>[],
-	rejected: number,
-): Promise<void> {
-	if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
-	for (const { line, code, error } of rejects.slice(0, maxPlanned))
-		await cx.note(`line ${line}: ${error} (${code})`);
-	if (rejected > maxPlanned) await cx.note(`and ${counted(rejected - maxPlanned, 'more rejected row')}`);
+/** The most rejected rows of a plan that are shown one by one. */
+const maxPlanned = 20;
+/** The most kinds of them that a person is told. */
+const maxKinds = 5;
+/** Errors may quote what they refuse: more of them than this are counted together. */
+const maxErrors = 1_000;
+
+/** Rejected rows that have the same error. */
+interface RejectKind {
+	code: string;
+	error: string;
+	rows: number;
 }
 
-/** The most rejected rows of a plan that are shown one by one. */
-export const maxPlanned = 20;
+/** The rejected rows of a plan: the first of them, and how many there are of each kind. Duplicates are none. */
+export class PlannedRejects {
+	readonly first: Omit<RejectedRow, 'cells'>[] = [];
+	readonly #kinds = new Map<string, RejectKind>();
+	#all = 0;
+
+	add({ line, code, error }: Omit<RejectedRow, 'cells'>): void {
+		if (code === duplicateCode) return;
+		this.#all += 1;
+		if (this.first.length < maxPlanned) this.first.push({ line, code, error });
+		const known = this.#kinds.get(error);
+		if (known !== undefined) known.rows += 1;
+		else if (this.#kinds.size < maxErrors) this.#kinds.set(error, { code, error, rows: 1 });
+	}
+
+	/** The most frequent first. */
+	kinds(): RejectKind[] {
+		return [...this.#kinds.values()].sort((a, b) => b.rows - a.rows);
+	}
+
+	/** Shows the first rows below the plan's table of counts, and of more than these the kinds. */
+	async say(cx: CommandContext): Promise<void> {
+		if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
+		for (const { line, code, error } of this.first) await cx.note(`line ${line}: ${error} (${code})`);
+		if (this.#all <= maxPlanned) return;
+		await cx.note(`and ${counted(this.#all - maxPlanned, 'more rejected row')}; in all:`);
+		const kinds = this.kinds().slice(0, maxKinds);
+		for (const { code, error, rows } of kinds) await cx.note(`${numberText(rows)} × ${error} (${code})`);
+		const others = kinds.reduce((left, { rows }) => left - rows, this.#all);
+		if (others > 0) await cx.note(`${numberText(others)} with other errors`);
+	}
+}
 
 /** Options of an import that define its cells, and have to be given with its rejects file again. */
 export interface OptionsAgain {

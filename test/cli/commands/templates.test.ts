@@ -96,6 +96,16 @@ describe('mailctl templates', () => {
 		).toBe('Hi Ann\n');
 	});
 
+	it('want no value for what every mail has', async () => {
+		const text = await project.file(
+			'links.txt',
+			'#email# #town# #unsubscribe_url# #view_url# #email_reason#',
+		);
+		await project.json(['templates', 'create', '--name', 'Links', '--text-file', text]);
+		const { stderr } = await project.run(['templates', 'render', 'Links']);
+		expect(stderr).toBe('warning: no value for #town#\n');
+	});
+
 	it('without HTML have no such part to render', async () => {
 		const text = await project.file('plain.txt', 'Hi');
 		await project.json(['templates', 'create', '--name', 'Plain', '--text-file', text]);

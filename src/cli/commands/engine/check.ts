@@ -34,9 +34,12 @@ export const check = command({
 		if (target.kind !== 'local') throw onlyLocal('engine check');
 		const database = shownDatabase(target.url);
 		const { counts } = await cx.local();
-		const orphans = await cx.killable(() => readWhole(target.url));
+		const orphans = await cx.killable(() => readWhole(target.url), `reading ${database}`);
 		if (repair) await confirmChange(cx, 'engine check --repair');
-		const found = await cx.killable(() => (repair ? counts.repair() : counts.check()));
+		const found = await cx.killable(
+			() => (repair ? counts.repair() : counts.check()),
+			`counting anew what ${database} counts`,
+		);
 		const wrong = found.lists.length + found.figures + found.campaigns.length;
 		if (cx.dryRun) {
 			const what = repair ? `correct ${counted(wrong, 'count')} of ${database}` : `check ${database}`;

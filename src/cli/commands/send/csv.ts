@@ -213,7 +213,9 @@ async function checker(
 	const isStrict = options.strictVars ?? true;
 	const shared = sharedBy(prepared);
 	const given = [...Object.keys(shared.context), ...table.columns.variables.map(({ name }) => name)];
-	const open = (shared.used ?? []).filter((name) => !given.includes(name) && !isBuiltIn(name));
+	const open = (shared.used ?? []).filter(
+		(name) => !given.includes(name) && !builtInVariables.includes(name),
+	);
 	// Other deployments get all values with the call, which has those of the row alone.
 	const hasValue = isStrict && isOurs ? await readFieldValues(cx, open) : () => false;
 	const met = new AddressSet();
@@ -238,10 +240,6 @@ function personOf(email: string, { isOurs }: { isOurs: boolean }): Person {
 
 function addressOf({ to }: Recipient): string {
 	return parseAddress(to)?.address ?? to;
-}
-
-function isBuiltIn(name: string): boolean {
-	return builtInVariables.some((builtIn) => builtIn === name);
 }
 
 /** How many rows can be sent to, what speaks against the others, and the message of the first; nothing is written. */

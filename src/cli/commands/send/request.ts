@@ -340,9 +340,6 @@ export function openVariables(
 	context: Readonly<Record<string, string>>,
 ): string[] {
 	return usedVariables(content).filter(
-		(name) =>
-			!hasDefault(name) &&
-			!Object.hasOwn(context, name) &&
-			!builtInVariables.some((builtIn) => builtIn === name),
+		(name) => !hasDefault(name) && !Object.hasOwn(context, name) && !builtInVariables.includes(name),
 	);
 }

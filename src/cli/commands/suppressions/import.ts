@@ -3,7 +3,7 @@
 import { need } from '../../../api/capabilities.js';
 import { suppressionReasons } from '../../../api/suppressions.js';
 import type { ImportTotals } from '../../../jobs/imports.js';
-import { duplicateCode, type RejectedRow } from '../../../tables/finding.js';
+import type { RejectedRow } from '../../../tables/finding.js';
 import type { Table } from '../../../tables/read-table.js';
 import type { SuppressionMapping } from '../../../tables/suppression-columns.js';
 import type { RejectsFile } from '../../../tables/write-rejects.js';
@@ -28,9 +28,9 @@ import {
 	holdRejects,
 	layoutOfRejects,
 	type OptionsAgain,
+	PlannedRejects,
 	rejectsPathOf,
 	rejectsSentence,
-	sayPlannedRejects,
 } from '../../verbs/rejects.js';
 import { expiresOption, parseExpires } from './filters.js';
 import { type ImportRows, type Ways, walkRows } from './import-rows.js';
@@ -120,15 +120,14 @@ async function mapColumns(
 
 async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<undefined> {
 	const shown: Omit<RejectedRow, 'cells'>[] = [];
-	// Apart: a file may begin with more duplicates than are shown.
-	const rejected: Omit<RejectedRow, 'cells'>[] = [];
+	const rejects = new PlannedRejects();
 	const totals = emptyTally();
 	const ways: Ways = {
 		take: (rows) => job.suppressions.check(rows, { signal: cx.signal }),
 		refuse: async (rows) => {
 			for (const { cells: _, ...rest } of rows) {
 				if (shown.length < maxShown) shown.push(rest);
-				if (rejected.length < maxShown && rest.code !== duplicateCode) rejected.push(rest);
+				rejects.add(rest);
 			}
 		},
 	};
@@ -139,8 +138,9 @@ async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<
 		import: importName(file),
 		...totals,
 		rejects: shown,
+		reject_kinds: rejects.kinds(),
 	});
-	await sayPlannedRejects(cx, rejected, totals.rejected);
+	await rejects.say(cx);
 	return undefined;
 }
 

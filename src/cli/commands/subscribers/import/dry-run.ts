@@ -10,14 +10,14 @@ import { subscriberFields } from '../../../../api/subscribers.js';
 import { cellsOf, originalsOf, type ReadBundles } from '../../../../jobs/import-bundles.js';
 import type { ImportJob, ImportResult, MaxErrors } from '../../../../jobs/imports.js';
 import type { WritableApi } from '../../../../jobs/single-imports.js';
-import { duplicateCode, type RejectedRow, type TableRow } from '../../../../tables/finding.js';
+import type { TableRow } from '../../../../tables/finding.js';
 import { mappedName } from '../../../../tables/joined-columns.js';
 import type { Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { counted, numberText } from '../../../render/plurals.js';
 import { tallySentence } from '../../../verbs/importing.js';
-import { maxPlanned, sayPlannedRejects, withAddressFaults } from '../../../verbs/rejects.js';
+import { PlannedRejects, withAddressFaults } from '../../../verbs/rejects.js';
 import { createFields, emailAt } from './columns.js';
 import { sayNoRows, sayOtherReasons, tooManyErrors } from './end.js';
 import { foreignBatchRows, sayReasonsLeftOut } from './place.js';
@@ -48,7 +48,7 @@ export async function dryRun(cx: CommandContext, job: DryRun): Promise<void> {
 		...counts,
 		unchecked,
 		other_reasons,
-		rejects,
+		rejects: rejects.first,
 		first_row: first.found(),
 		format,
 		encoding,
@@ -56,17 +56,16 @@ export async function dryRun(cx: CommandContext, job: DryRun): Promise<void> {
 		columns: Object.fromEntries(mapping.columns.map((column) => [mappedName(header, column), column.target])),
 		left_out: mapping.ignored,
 		create_fields: mapping.newFields,
+		reject_kinds: rejects.kinds(),
 	});
 	await sayNoRows(cx, file, totals);
 	await sayFirstRow(cx, first.found());
-	await sayPlannedRejects(cx, rejects, counts.rejected);
+	await rejects.say(cx);
 	await sayOtherReasons(cx, other_reasons);
 	await place.explain(counts.created);
 	if (result.outcome === 'too_many_errors')
 		await cx.warn(`the import ends with 9, ${tooManyErrors(result, job.options.maxErrors).message}`);
 }
-
-type Reject = Omit<RejectedRow, 'cells'>;
 
 async function run(
 	cx: CommandContext,
@@ -76,10 +75,10 @@ async function run(
 		maxErrors,
 		...job
 	}: DryRun & Pick<ImportJob, 'rows'> & Pick<Place, 'imports' | 'batchRows'>,
-): Promise<{ result: ImportResult; rejects: Reject[] }> {
+): Promise<{ result: ImportResult; rejects: PlannedRejects }> {
 	const { runImport } = await import('../../../../jobs/imports.js');
 	const { imports, rows, batchRows, readBundles } = job;
-	const rejects: Reject[] = [];
+	const rejects = new PlannedRejects();
 	const progress = cx.progress('comparing', null);
 	const result = await runImport({
 		imports,
@@ -93,8 +92,7 @@ async function run(
 		...(maxErrors !== null && { maxErrors }),
 		onProgress: ({ read }) => progress.update(read),
 		onReject: async (refused) => {
-			for (const { line, code, error } of withAddressFaults(refused, emailAt(mapping)))
-				if (rejects.length < maxPlanned && code !== duplicateCode) rejects.push({ line, code, error });
+			for (const row of withAddressFaults(refused, emailAt(mapping))) rejects.add(row);
 		},
 		signal: cx.signal,
 	}).finally(() => progress.stop());

@@ -163,6 +163,42 @@ describe('mailctl subscribers import --dry-run', () => {
 		);
 	});
 
+	it('says of many rejected rows how many there are of each kind', async () => {
+		const rows = (count: number, row: string) => `${row}\n`.repeat(count);
+		const path = await project.file(
+			'people.csv',
+			`email\n${rows(4, 'a@example..com')}${rows(30, 'nobody')}${rows(2, 'x@example.com,y')}${rows(3, 'ann@example.com')}`,
+		);
+		const { stderr } = await project.run([...words(path, '-n'), '-o', 'table']);
+		expect(stderr).toContain(
+			[
+				'and 16 more rejected rows; in all:',
+				'30 × email: Enter a valid email address: it has no @ (invalid)',
+				'4 × email: Enter a valid email address: the domain has two dots in a row (invalid)',
+				'2 × 2 cells where the header has 1 (too_many_cells)',
+				'',
+			].join('\n'),
+		);
+		expect(await project.json(words(path, '-n'))).toMatchObject({
+			rejected: 36,
+			duplicate: 2,
+			reject_kinds: [
+				{ code: 'invalid', rows: 30 },
+				{ code: 'invalid', rows: 4 },
+				{ code: 'too_many_cells', error: '2 cells where the header has 1', rows: 2 },
+			],
+		});
+	});
+
+	it('counts rows with one of very many errors together', async () => {
+		const rows = Array.from({ length: 1_200 }, (_, at) => `a@example.com,${','.repeat(at)}\n`);
+		const path = await project.file('wide.csv', `email\n${rows.join('')}`);
+		const { stderr } = await project.run([...words(path, '-n'), '-o', 'table']);
+		expect(stderr).toContain('1,195 with other errors\n');
+		const plan = (await project.json(words(path, '-n'))) as { reject_kinds: unknown[] };
+		expect(plan.reject_kinds).toHaveLength(1_000);
+	});
+
 	it('shows the first row as it was decoded, so that a wrong code page is seen', async () => {
 		const bytes = Buffer.from('email;name\nann@example.com;Zo\xeb\n', 'latin1');
 		const path = await project.file('people.csv', bytes);
