@@ -1,6 +1,6 @@
 /** The events report: daily figures in the document's shape. */
 import { percentOf } from '../api/counts.js';
-import { addDays, type Clock, dayOf, formatWireDate } from '../api/datetime.js';
+import { addDays, type Clock, dayOf, daysBetween, formatWireDate } from '../api/datetime.js';
 import type { EventType, Report, ReportQuery, ReportTotal } from '../api/records.js';
 import {
 	type CheckedReport,
@@ -118,7 +118,6 @@ function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]
 }
 
 function eachDay(from: Day, to: Day): Day[] {
-	const days: Day[] = [];
-	for (let day = from; day <= to; day = addDays(day, 1)) days.push(day);
-	return days;
+	// By their number: behind 9999-12-31 comes a text that is before it.
+	return Array.from({ length: daysBetween(from, to) + 1 }, (_, at) => addDays(from, at));
 }

@@ -561,6 +561,15 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
+			it.each([
+				['31.12.9999', '25.12.9999'],
+				['07.01.0001', '01.01.0001'],
+				['01.01.0001', '26.12.0000'],
+			])('ends, also on %s', async (date_to, first) => {
+				const dates = (await api.report({ date_to })).data.map(({ date }) => date);
+				expect([dates[0], ...dates.slice(6)]).toEqual([first, date_to]);
+			});
+
 			it('takes the seven days that end at date_to, when it is alone', async () => {
 				const { data } = await api.report({ date_to: '07.01.2024' });
 				expect(data.map(({ date }) => date)).toEqual([1, 2, 3, 4, 5, 6, 7].map((day) => `0${day}.01.2024`));

@@ -83,6 +83,10 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			expect(told).toMatchObject({ hours: [], week: [{ created: 1 }], bounces: { domains: [], codes: [] } });
 			const days = { date_from: '01.02.2020', date_to: '03.02.2020' };
 			expect(await details(days)).toMatchObject({ from: '2020-02-01', to: '2020-02-03', total: { sent: 0 } });
+			expect(await details({ date_to: '31.12.9999' })).toMatchObject({
+				to: '9999-12-31',
+				total: { sent: 0 },
+			});
 			await expect(
 				details({ campaign_unique_id: '77777777-0000-4000-8000-00000000000f' }),
 			).rejects.toMatchObject({ code: 'not_found' });

@@ -122,12 +122,13 @@ function quarterOrNever(at: Micros | null): number {
 export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): readonly [number, number] {
 	return [
 		from <= '1970-01-01' ? 0 : firstQuarterOf(from, zone),
-		to >= '9999-12-31' ? Number.MAX_SAFE_INTEGER : firstQuarterOf(addDays(to, 1), zone) - 1,
+		// The day after the last one has five digits in its year; in any zone it has begun within two days of UTC.
+		to >= '9999-12-31' ? midnightOf(to) + 2 * perDay : firstQuarterOf(addDays(to, 1), zone) - 1,
 	];
 }
 
 function firstQuarterOf(day: Day, zone: string): number {
-	const midnight = (Date.parse(day) * microsPerMs) / quarterHour;
+	const midnight = midnightOf(day);
 	// A day of any zone begins within those of UTC around it.
 	let [before, from] = [midnight - perDay, midnight + perDay];
 	while (from - before > 1) {
@@ -136,6 +137,11 @@ function firstQuarterOf(day: Day, zone: string): number {
 		else from = middle;
 	}
 	return from;
+}
+
+/** In UTC. */
+function midnightOf(day: Day): number {
+	return (Date.parse(day) * microsPerMs) / quarterHour;
 }
 
 /** The day of a quarter of an hour. */
