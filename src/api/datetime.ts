@@ -83,7 +83,7 @@ export function parseDateTime(text: string): Micros | null {
 	const [, day = '', time = '', fraction = ''] = match ?? [];
 	if (!isDay(day) || time > '23:59:59' || !/^\d\d:[0-5]\d:[0-5]\d$/.test(time)) return null;
 	const at = Date.parse(`${day}T${time}Z`) * microsPerMs + Number(fraction.padEnd(6, '0'));
-	return Math.min(at, latest);
+	return Math.min(at, lastMoment);
 }
 
 /** Of the wire, which names no zone: with the `Z` of UTC. A text that is no time stays as it is. */
@@ -92,7 +92,7 @@ export function withZone(time: string): string {
 }
 
 /** The last number before the year 10000, which would need five digits: numbers that large lie 32 apart. */
-const latest: Micros = Date.parse('9999-12-31T23:59:59Z') * microsPerMs + 999_968;
+export const lastMoment: Micros = Date.parse('9999-12-31T23:59:59Z') * microsPerMs + 999_968;
 
 /** The day at that moment in that zone (IANA name). Throws a RangeError for a zone that `isTimeZone` refuses. */
 export function dayOf(at: Micros, timeZone: string): Day {
@@ -179,9 +179,10 @@ export function parseWireDate(text: string): Day | null {
 	return isDay(day) ? day : null;
 }
 
-/** The day `count` days later, or earlier when negative. */
+/** The day `count` days later, or earlier when negative; 9999-12-31 at most, for such days compare as texts. */
 export function addDays(day: Day, count: number): Day {
-	return new Date(Date.parse(day) + count * msPerDay).toISOString().slice(0, 10);
+	const at = Math.min(Date.parse(day) + count * msPerDay, lastMoment / microsPerMs);
+	return new Date(at).toISOString().slice(0, 10);
 }
 
 /** Whole days from `from` to `to`; 0 for the same day. */

@@ -1,6 +1,6 @@
 /** To whom a campaign to lists goes, and when: checked, foreseen, and told afterwards. */
 import type { AudiencePart, Audiences, Campaign, PlannedTiming, TimingRequest } from '../api/campaigns.js';
-import { formatDateTime, isTimeZone, type Micros, microsPerMs } from '../api/datetime.js';
+import { formatDateTime, isTimeZone, lastMoment, type Micros, microsPerMs } from '../api/datetime.js';
 import { ApiError, type FieldError, type FieldErrors, invalid } from '../api/errors.js';
 import { type CheckedAudience, type CheckedTiming, campaignFields } from '../api/messages.js';
 import type { Uuid } from '../api/records.js';
@@ -82,7 +82,8 @@ function plan(
 		throw invalid({ window: [refused(`"${window}" is no window, such as 09:00-18:00.`)] });
 	const local = at === undefined ? null : parseLocalTime(at, { now, timeZone });
 	if (local?.kind === 'invalid') throw invalid({ at: [refused(local.message)] });
-	const starts = local?.at ?? (in_ms === undefined ? null : now + in_ms * microsPerMs);
+	const asked = local?.at ?? (in_ms === undefined ? null : now + in_ms * microsPerMs);
+	const starts = asked === null ? null : Math.min(asked, lastMoment);
 	if (local !== null && local.at <= now)
 		throw invalid({ at: [refused(`"${at}" is in the past (${formatDateTime(local.at).slice(0, 19)}Z).`)] });
 	const opens = hours === null ? (starts ?? now) : opening(hours, timeZone, starts ?? now);

@@ -243,6 +243,14 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			});
 
 			it.each([
+				{ in_ms: Number.MAX_SAFE_INTEGER },
+				{ at: '9999-12-31T23:59:00-12:00' },
+				{ at: '9999-12-31 23:59', window: '09:00-10:00' },
+			])('have four digits in the year of %j', async (request) => {
+				expect((await audiences.plan(request)).opens_at).toBe('9999-12-31T23:59:59.999968');
+			});
+
+			it.each([
 				['at', { at: '2026-03-10 12:59' }],
 				['at', { at: 'today 13:00' }],
 				['at', { at: 'soon' }],

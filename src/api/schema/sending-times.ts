@@ -5,6 +5,7 @@ import {
 	type Day,
 	dayOf,
 	type LocalMoment,
+	lastMoment,
 	type Micros,
 	microsPerDay,
 	microsPerMs,
@@ -57,7 +58,7 @@ export function opening(window: Window, timeZone: string, at: Micros): Micros {
 	if (isOpen(window, timeZone, at)) return at;
 	const opens = momentsFrom(at, window.from, timeZone).filter((one) => isOpen(window, timeZone, one));
 	// Met by no zone: the next day at the same time.
-	return Math.min(...opens, at + daysAhead * microsPerDay);
+	return Math.min(...opens, at + daysAhead * microsPerDay, lastMoment);
 }
 
 /** The first moment after `at` that is outside the window, or at which a window over the whole day ends. */
@@ -66,7 +67,7 @@ export function closing(window: Window, timeZone: string, at: Micros): Micros {
 	const closes = momentsFrom(at, window.to, timeZone).filter(
 		(one) => isWhole || !isOpen(window, timeZone, one),
 	);
-	return Math.min(...closes, at + daysAhead * microsPerDay);
+	return Math.min(...closes, at + daysAhead * microsPerDay, lastMoment);
 }
 
 /** Enough for a day that a zone leaves out. */
