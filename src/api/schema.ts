@@ -107,9 +107,15 @@ function refuseBody(body: unknown): { kind: 'invalid'; errors: FieldErrors } {
 function describe(fields: Fields, mode: ParseMode): JsonSchema {
 	const entries = Object.entries(fields);
 	const names = entries.filter(([, field]) => field.presence === 'required').map(([name]) => name);
+	const schemaOf = ({ schema }: Fields[string]): JsonSchema => {
+		if (mode !== 'patch') return schema;
+		// What is not named stays: a client that fills a default in would change it.
+		const { default: _, ...rest } = schema;
+		return rest;
+	};
 	return {
 		type: 'object',
-		properties: Object.fromEntries(entries.map(([name, field]) => [name, field.schema])),
+		properties: Object.fromEntries(entries.map(([name, field]) => [name, schemaOf(field)])),
 		...(mode !== 'patch' && names.length > 0 && { required: names }),
 	};
 }

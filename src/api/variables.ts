@@ -58,3 +58,21 @@ export function variableValue(reference: string, variables: Readonly<Record<stri
 	const value = variableValue(reference.slice(0, bar), variables);
 	return value === null || value.trim() === '' ? reference.slice(bar + 1) : value;
 }
+
+/**
+ * One line, for a header: a line break becomes one space (so that words stay apart), other control characters are
+ * removed. U+2028 and U+2029 are line breaks to some readers.
+ */
+export function oneLine(value: string): string {
+	if (!/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(value)) return value;
+	return value.replace(/[\r\n\u0085\u2028\u2029]+|\t/g, ' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '');
+}
+
+/** The subject as its recipient reads it. */
+export function filledSubject(subject: string, variables: Readonly<Record<string, string>>): string {
+	const filled = subject.replace(referencePattern(), (hashed, reference: string) => {
+		const value = variableValue(reference, variables);
+		return value === null ? hashed : oneLine(value);
+	});
+	return oneLine(filled).trim();
+}

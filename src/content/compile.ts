@@ -1,7 +1,7 @@
 /** Compiles a content once, so that a message for one recipient takes a few string joins. */
 import type { Attachment } from '../api/attachments.js';
 import type { Content } from '../api/content.js';
-import { usedVariables } from '../api/variables.js';
+import { oneLine, usedVariables } from '../api/variables.js';
 import { placeFiles } from './attachments.js';
 import { ByteSink } from './byte-sink.js';
 import { bytesOf, type ContentMemory, contentMemory } from './content-memory.js';
@@ -10,7 +10,6 @@ import {
 	fillSlot,
 	htmlValue,
 	normalLineEnds,
-	oneLine,
 	parseTemplate,
 	renderTemplate,
 	type Template,

@@ -94,12 +94,3 @@ export function htmlValue(value: string): string {
 export function normalLineEnds(text: string): string {
 	return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
 }
-
-/**
- * One line, for a header: a line break becomes one space (so that words stay apart), other control characters are
- * removed. U+2028 and U+2029 are line breaks to some readers.
- */
-export function oneLine(value: string): string {
-	if (!/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(value)) return value;
-	return value.replace(/[\r\n\u0085\u2028\u2029]+|\t/g, ' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '');
-}

@@ -3,8 +3,8 @@ import type { Content } from '../api/content.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import { maxSubjectLength } from '../api/messages.js';
 import { countCodePoints } from '../api/schema/python.js';
-import { variablesIn, variableValue } from '../api/variables.js';
-import { htmlValue, oneLine, parseTemplate, renderTemplate, type Variables } from './fill-variables.js';
+import { oneLine, variablesIn, variableValue } from '../api/variables.js';
+import { htmlValue, parseTemplate, renderTemplate, type Variables } from './fill-variables.js';
 
 /** Octets of text and HTML with their values, before transfer encoding. Anything larger is no mail. */
 export const maxJoinedBytes = 16 * 1024 * 1024;

@@ -1,8 +1,9 @@
 /** The finished message: header fields, then one part or two alternatives, and the files with them. */
 import type { Envelope } from '../api/content.js';
+import { oneLine } from '../api/variables.js';
 import { fileFields, type Placed, type PlacedFile } from './attachments.js';
 import type { ByteSink } from './byte-sink.js';
-import { oneLine, renderTemplate, type Template } from './fill-variables.js';
+import { renderTemplate, type Template } from './fill-variables.js';
 import { addressField, customField, dateField, tokenField, unstructuredField } from './header-fields.js';
 import type { BodyValues, Part } from './part.js';
 import type { Recipient } from './types.js';

@@ -209,7 +209,10 @@ describe('a field set', () => {
 			},
 			required: ['a'],
 		});
-		expect(pair.jsonSchema('patch')).not.toHaveProperty('required');
+		expect(pair.jsonSchema('patch')).toEqual({
+			type: 'object',
+			properties: { a: { type: 'string', minLength: 1 }, b: { type: 'boolean' }, c: { type: 'integer' } },
+		});
 	});
 
 	test('never throws, whatever it is given', () => {

@@ -486,7 +486,11 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					...more,
 				};
 				const { messages } = await api.send(request);
-				const mail = await parsed(messages[0]?.id ?? '');
+				const id = messages[0]?.id ?? '';
+				const mail = await parsed(id);
+				const [listed] = (await (await ext('messages')).page({ ordering: '-date_created' })).results;
+				const { subject: told } = await (await ext('messages')).get(id);
+				expect([told, listed?.subject]).toEqual([mail.subject, mail.subject]);
 				return [mail.subject, mail.text?.trim()];
 			};
 

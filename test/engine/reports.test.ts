@@ -72,7 +72,7 @@ const happen = (
 			{
 				message: message ?? '',
 				type,
-				at: now,
+				at: moment,
 				link,
 				machine,
 				ip: null,
@@ -209,6 +209,26 @@ describe('the details of a report', () => {
 			left: 1,
 			active: 2,
 		});
+	});
+
+	it('have all four quarters of each hour', async () => {
+		moment = Date.UTC(2026, 9, 22, 10, 5) * 1000;
+		const minutes = [5, 20, 35, 50, 70];
+		const messages = await sendTo(minutes.map((minute) => `at${minute}@example.com`));
+		for (const [at, message] of messages.entries()) {
+			moment = Date.UTC(2026, 9, 22, 10, 5 + (minutes[at] ?? 0)) * 1000;
+			await happen(message, 'OPENED');
+		}
+		const { hours, week } = await engine.ext.reports.details({ campaign_unique_id: campaign });
+		moment = now;
+		expect(hours).toMatchObject([
+			{ date: '2026-10-22T10:00', sent: 5, opened: 4 },
+			{ date: '2026-10-22T11:00', sent: 0, opened: 1 },
+		]);
+		expect(week).toMatchObject([
+			{ weekday: 4, hour: 10, sent: 5, opened: 4 },
+			{ weekday: 4, hour: 11, sent: 0, opened: 1 },
+		]);
 	});
 
 	it('show the first 72 hours, across a change of the clocks too', async () => {

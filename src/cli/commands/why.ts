@@ -12,7 +12,7 @@ import type { Times } from '../render/times.js';
 import { assertAddress, byPart, searching } from '../verbs/address-faults.js';
 import { deletedText } from './messages/shown.js';
 import { answerOf } from './why/answer.js';
-import { type Held, readHeld, withFilledSubjects } from './why/held.js';
+import { type Held, readHeld } from './why/held.js';
 import { pageOf } from './why/page.js';
 
 /** Older messages are shown under `--all`. */
@@ -35,13 +35,12 @@ export const command = describe({
 		await cx.connection();
 		const held = await readHeld(cx, args.address, options.all ? null : sinceOf(cx));
 		if (!held.isKnown) throw unknown(held, cx.times);
-		const seen = withFilledSubjects(held);
-		const { sentences, next } = answerOf(seen, { now: formatDateTime(cx.clock.now()), times: cx.times });
+		const { sentences, next } = answerOf(held, { now: formatDateTime(cx.clock.now()), times: cx.times });
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) {
 			await cx.out.document(documentOf(held, sentences));
 		} else {
 			const shown = { days: options.all ? null : shownDays, times: cx.times };
-			const text = pageOf(seen, sentences, shown).map(clean).join('\n');
+			const text = pageOf(held, sentences, shown).map(clean).join('\n');
 			await cx.out.page(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);

@@ -17,8 +17,8 @@ of JSON:
 Signature: headers webhook-id, webhook-timestamp and webhook-signature, as
 Standard Webhooks has them. One secret (whsec_…) signs for the whole database:
 mailctl webhooks secret -o name prints it, --rotate makes a new one; the old
-one signs too for 24 hours more. Basic auth is sent as well where the webhook
-has it.
+one signs too for 24 hours more, unless another new one is made meanwhile.
+Basic auth is sent as well where the webhook has it.
 
 Schedule: 2xx is success. Anything else, a redirect too, is tried again: at
 once, after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 hours, each within 15

@@ -125,9 +125,14 @@ function failed({ recipients }: DeliveryReport): ReportedAddress[] {
 		.map(({ address, original_address, hard, reply_code, status, diagnostic }) => ({
 			addresses: [...new Set([address, original_address ?? address].map(emailKey))],
 			hard,
-			smtp_code: reply_code === null ? status : String(reply_code),
+			smtp_code: reply_code === null || saysMore(status) ? status : String(reply_code),
 			diagnostic,
 		}));
+}
+
+/** As in what a mail server answers itself, the enhanced code is told; `5.0.0` says nothing (RFC 3463 s.3.1). */
+function saysMore(status: string | null): boolean {
+	return status !== null && !status.endsWith('.0.0');
 }
 
 /** A message of ours, and how it was found. */

@@ -14,6 +14,7 @@ import type {
 	Webhook,
 	WebhookType,
 } from '../../api/records.js';
+import { filledSubject } from '../../api/variables.js';
 import { damaged, parseStored } from '../errors.js';
 import type { PageOf } from '../store.js';
 import type { Columns, Sql, SqlValue } from './sql.js';
@@ -158,11 +159,26 @@ export function toSender({ created_at, ...row }: SenderRow): Sender {
 	return { ...row, date_created: formatDateTime(created_at) };
 }
 
+/** Of a message `m` with its submission `s` and content `c`; null where its subject has none. */
+export const variablesOfSubject = `CASE WHEN c.subject LIKE '%#%' THEN m.variables END AS own_variables,
+	CASE WHEN c.subject LIKE '%#%' THEN s.context END AS shared_variables`;
+
+/** The subject of a message as its recipient reads it; `own` and `shared` variables as they are stored. */
+export function subjectOf(
+	subject: string,
+	{ to, own, shared }: { to: string; own: string | null; shared: string | null },
+): string {
+	if (own === null || shared === null || !subject.includes('#')) return subject;
+	return filledSubject(subject, { email: to, ...parseTexts(shared), ...parseTexts(own) });
+}
+
 export interface MessageRow {
 	uuid: string;
 	to_email: string;
 	envelope: string;
 	subject: string;
+	own_variables: string | null;
+	shared_variables: string | null;
 	type: 'TRANSACTIONAL' | 'BULK';
 	tag: string | null;
 	campaign: string | null;
@@ -186,7 +202,11 @@ export function toMessage(row: MessageRow): Message {
 		id: row.uuid,
 		to: row.to_email,
 		from: String(parseRecord(row.envelope)['from']),
-		subject: row.subject,
+		subject: subjectOf(row.subject, {
+			to: row.to_email,
+			own: row.own_variables,
+			shared: row.shared_variables,
+		}),
 		type: row.type,
 		tag: row.tag,
 		campaign_unique_id: row.campaign,

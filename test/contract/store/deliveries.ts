@@ -11,6 +11,7 @@ import {
 	hour,
 	noon,
 	type OpenEmpty,
+	plainContent,
 	recordOf,
 	send,
 	unknown550,
@@ -90,6 +91,21 @@ export function describeDeliveries(open: OpenEmpty): void {
 					diagnostic: null,
 				},
 			});
+		});
+
+		it('have the subject as it was read', async () => {
+			await hookOf('OPENED');
+			const message = await sent({
+				content: { ...plainContent, subject: ' Hi #name|friend# at #email# of #city#: #x# ' },
+				content_sha256: 'hash of a content with variables',
+				variables: ['name|friend', 'email', 'city', 'x'],
+				context: { city: 'Oslo\nNorway' },
+			});
+			await opened(message);
+			const [told] = await lease({ now: noon + hour });
+			expect(JSON.parse(told?.payload ?? '').message.subject).toBe(
+				'Hi friend at ann@example.org of Oslo Norway: #x#',
+			);
 		});
 
 		it('tell of a bounce at the lease’s settlement what the server said', async () => {

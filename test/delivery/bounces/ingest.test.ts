@@ -61,12 +61,22 @@ describe('a mail that came back', () => {
 					{
 						addresses: ['ann@inner.example.org', 'ann@example.org'],
 						hard: true,
-						smtp_code: '550',
+						smtp_code: '5.1.1',
 						diagnostic: '550 5.1.1 unknown',
 					},
 				],
 			},
 		]);
+	});
+
+	it.each([
+		['Status: 5.0.0\nDiagnostic-Code: smtp; 550 no such user', '550'],
+		['Status: 5.0.0', '5.0.0'],
+		['Status: 5.2.2\nDiagnostic-Code: smtp; 552 full', '5.2.2'],
+	])('tells of %j the code that says more', async (fields, smtp_code) => {
+		const { asked, ingest } = store(recorded);
+		await ingest(dsn(status.replace(/Status:.*/s, `${fields}\n`)), message);
+		expect(asked).toMatchObject([{ recipients: [{ smtp_code }] }]);
 	});
 
 	it('is matched by the return path within what was returned, in any case', async () => {

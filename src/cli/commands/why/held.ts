@@ -3,7 +3,6 @@ import { emailKey } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
 import type { ListedSubscriber, Person, PersonMessage } from '../../../api/people.js';
 import type { List } from '../../../api/records.js';
-import { oneLine, parseTemplate, renderTemplate } from '../../../content/fill-variables.js';
 import type { CommandContext } from '../../frame/context.js';
 import { walk } from '../../verbs/listing.js';
 import { findInAllLists } from '../subscribers/walk.js';
@@ -36,17 +35,6 @@ export async function readHeld(cx: CommandContext, address: string, since: strin
 		before = slice.next;
 	}
 	return { email, isKnown, subscribers, told: { ...told, recent } };
-}
-
-/** The subjects as the person read them: a message keeps that of its content, and the values beside it. */
-export function withFilledSubjects(held: Held): Held {
-	const { told } = held;
-	if (told === null) return held;
-	const recent = told.recent.map((one) => ({
-		...one,
-		subject: renderTemplate(parseTemplate(one.subject), one.variables, oneLine),
-	}));
-	return { ...held, told: { ...told, recent } };
 }
 
 /** By the service document alone. */

@@ -142,9 +142,12 @@ async function weekOf(sql: Sql, scope: string, spans: readonly Span[]): Promise<
 	return week;
 }
 
-/** Hours since 1970 by the clocks of the zone, and hours of the week: that day was a Thursday. */
-const localHour = '(quarter + ?) / 4';
-const weekHour = '((quarter + ?) / 4 + 72) % 168';
+/**
+ * Hours since 1970 by the clocks of the zone, and hours of the week: that day was a Thursday. The cast: to SQLite every
+ * number of JavaScript is a REAL one, whose quotient has a fraction.
+ */
+const localHour = 'CAST((quarter + ?) / 4 AS BIGINT)';
+const weekHour = `(${localHour} + 72) % 168`;
 
 async function countHours(
 	sql: Sql,

@@ -10,7 +10,7 @@ import type { Command, Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
 import { leavesAt, seenState } from '../campaign-windows.js';
 import { seenRows } from '../campaigns/rows.js';
-import { type MessageRow, span, toMessage } from '../rows.js';
+import { type MessageRow, span, toMessage, variablesOfSubject } from '../rows.js';
 import type { Sql, SqlValue } from '../sql.js';
 import { messageCount } from '../submissions.js';
 
@@ -20,7 +20,7 @@ const mostCounted = 100_000;
 /** Of a message `m` with its submission `s`, content `c` and campaign `g`. */
 export const messageColumns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
 	${seenState} AS state, m.attempts, ${leavesAt('m.due_at')} AS due_at, coalesce(g.released_at, m.created_at) AS created_at,
-	m.sent_at, m.last_reply`;
+	m.sent_at, m.last_reply, ${variablesOfSubject}`;
 
 type Filter = Command<'pageMessages'>['filter'];
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Micros } from '../../../api/datetime.js';
 import { formatNotification } from '../../../api/notifications.js';
 import type { EventType, Uuid } from '../../../api/records.js';
-import { readEnvelope } from '../rows.js';
+import { readEnvelope, subjectOf } from '../rows.js';
 import type { Insertion, Sql, SqlValue } from '../sql.js';
 
 /** The facts about an event in a webhook delivery; absent = null. */
@@ -66,8 +66,17 @@ interface SubmissionRow {
 	seq: number;
 	envelope: string;
 	subject: string;
+	context: string;
 	tag: string | null;
 	campaign: Uuid | null;
+}
+
+interface MessageRow {
+	id: number;
+	uuid: Uuid;
+	to_email: string;
+	submission_seq: number;
+	variables: string;
 }
 
 type About = Parameters<typeof formatNotification>[0]['message'];
@@ -76,13 +85,13 @@ async function readMessages(sql: Sql, ids: readonly number[]): Promise<ReadonlyM
 	const wanted = JSON.stringify(ids);
 	const [messages, submissions] = await sql.together([
 		() =>
-			sql.all<{ id: number; uuid: Uuid; to_email: string; submission_seq: number }>(
-				`SELECT id, uuid, to_email, submission_seq FROM messages WHERE ${sql.dialect.oneOf('id')}`,
+			sql.all<MessageRow>(
+				`SELECT id, uuid, to_email, submission_seq, variables FROM messages WHERE ${sql.dialect.oneOf('id')}`,
 				wanted,
 			),
 		() =>
 			sql.all<SubmissionRow>(
-				`SELECT s.seq, s.envelope, c.subject, s.tag, s.campaign
+				`SELECT s.seq, s.envelope, c.subject, s.context, s.tag, s.campaign
 				FROM submissions s
 				JOIN contents c ON c.sha256 = s.content_sha256
 				WHERE s.seq IN (SELECT submission_seq FROM messages WHERE ${sql.dialect.oneOf('id')})`,
@@ -90,16 +99,17 @@ async function readMessages(sql: Sql, ids: readonly number[]): Promise<ReadonlyM
 			),
 	]);
 	const known = new Map(
-		submissions.map(({ seq, envelope, subject, tag, campaign }) => [
+		submissions.map(({ seq, envelope, subject, context, tag, campaign }) => [
 			seq,
-			{ from: readEnvelope(envelope).from, subject, tag, campaign_unique_id: campaign },
+			{ subject, context, about: { from: readEnvelope(envelope).from, tag, campaign_unique_id: campaign } },
 		]),
 	);
 	return new Map(
-		messages.map(({ id, uuid, to_email, submission_seq: seq }) => {
+		messages.map(({ id, uuid, to_email: to, submission_seq: seq, variables: own }) => {
 			const submission = known.get(seq);
 			if (submission === undefined) throw new Error(`submission ${seq} of a message is missing`);
-			return [id, { id: uuid, to: to_email, ...submission }];
+			const { context: shared, about } = submission;
+			return [id, { id: uuid, to, subject: subjectOf(submission.subject, { to, own, shared }), ...about }];
 		}),
 	);
 }
