@@ -257,8 +257,39 @@ describe('the command line', () => {
 		const lists = [someList(1)];
 		await cli(['lists', 'update', '1', '--name', '-next'], { connect: connectTo(lists) });
 		expect(lists[0]?.name).toBe('-next');
-		const forgotten = await cli(['lists', 'update', '1', '--name', '--json'], { connect: connectTo(lists) });
-		expect(forgotten.code).toBe(2);
+	});
+
+	it.each([
+		['lists', 'update', '1', '--name', '--quiet'],
+		['lists', 'list', '--match', '--limit'],
+		['lists', 'list', '--match', '--limit', '5'],
+		['lists', 'list', '--match', '--limit=5'],
+		['lists', 'list', '--profile', '--all'],
+		['send', '--list', '1', '--from', 'a@example.com', '--subject', 's', '--text', '--preview', 'text'],
+		[
+			'send',
+			'--list',
+			'1',
+			'--from',
+			'a@example.com',
+			'--subject',
+			's',
+			'--text',
+			'--test-to',
+			'me@example.com',
+		],
+	])('takes no option for a value that is missing: %j', async (...words) => {
+		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
+		expect(code).toBe(2);
+		expect(stderr).toMatch(
+			/error: --[a-z]+ has no value: --[a-z-]+ is an option\nhint: --[a-z]+=VALUE takes/,
+		);
+	});
+
+	it('takes a value that looks like an option where it is joined to its own', async () => {
+		const lists = [someList(1)];
+		await cli(['lists', 'update', '1', '--name=--json'], { connect: connectTo(lists) });
+		expect(lists[0]?.name).toBe('--json');
 	});
 
 	it('ends with 12 when --deadline has passed', async () => {

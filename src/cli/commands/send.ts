@@ -11,7 +11,7 @@ import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { isTable } from '../frame/globals.js';
 import { assertFile, inputName } from '../frame/sources.js';
-import { parseRate } from '../frame/values.js';
+import { paced, parseRate } from '../frame/values.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { explained, type Refused } from '../verbs/refusals.js';
 import { cancel } from './campaigns/cancel.js';
@@ -329,7 +329,12 @@ async function deliverAccepted(
 ): Promise<ExitCode> {
 	await warnOfLinks(cx, { bulk: options.bulk });
 	const ids = answer.messages.map(({ id }) => id);
-	const summary = await deliverNow(cx, scope, answer.messages_created, { ...options, ids });
+	const summary = await deliverNow(cx, scope, answer.messages_created, {
+		...options,
+		rate: undefined,
+		...paced(options.rate),
+		ids,
+	});
 	if (options.results !== undefined) {
 		await writeResults(cx, options.results, { ids });
 	}

@@ -5,7 +5,7 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { DeadlinePassed, NoSmtp } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { parseRate } from '../frame/values.js';
+import { paced } from '../frame/values.js';
 import { numberText } from '../render/plurals.js';
 import { queuePaused } from '../verbs/refusals.js';
 import { limitedUntil, sentenceOf } from './send/report.js';
@@ -28,7 +28,7 @@ export async function workOff(
 	cx: CommandContext,
 	{ until, stopping, rate, connections }: WorkOptions,
 ): Promise<ExitCode> {
-	const paced = rate === undefined ? {} : { rate: parseRate(rate) };
+	const pace = paced(rate);
 	const engine = await cx.local();
 	if ((await engine.settings.get())['smtp_url'] === undefined) throw new NoSmtp();
 	if (cx.dryRun) {
@@ -42,7 +42,7 @@ export async function workOff(
 			until,
 			signal: cx.signal,
 			leftMs: cx.leftMs(),
-			...paced,
+			...pace,
 			...(connections !== undefined && { connections }),
 			onWaiting: (reason, ms) => {
 				void cx.warn(`${pauseSentence(reason)}; next try in ${Math.ceil(ms / 1000)} s`);

@@ -49,6 +49,9 @@ export interface ConfigFile {
 	profiles: Readonly<Record<string, Profile>>;
 }
 
+/** Of `--retries`, too. */
+export const maxRetries = 100;
+
 type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === 'string' && value !== '';
 
@@ -62,7 +65,10 @@ export const profileKeys: Readonly<Record<keyof Profile, { check: Check; is: str
 		is: 'auto, always or never',
 	},
 	timeout: { check: isText, is: 'a duration' },
-	retries: { check: (value) => Number.isInteger(value) && Number(value) >= 0, is: 'a whole number' },
+	retries: {
+		check: (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maxRetries,
+		is: `a whole number from 0 to ${maxRetries}`,
+	},
 	timeZone: { check: isText, is: 'a time zone' },
 	list: { check: isText, is: 'a list’s id or name' },
 	protected: { check: (value) => typeof value === 'boolean', is: 'true or false' },

@@ -7,7 +7,7 @@ import { shownDatabase } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
 import { type Format, isMachine, isOn, parseFormat, type RawGlobals } from '../frame/globals.js';
 import { durationWord, parseInteger, parseLimit, parseMoment, parseTimeZone } from '../frame/values.js';
-import { type ConfigFile, type Paths, type Profile, readToken } from './config.js';
+import { type ConfigFile, maxRetries, type Paths, type Profile, readToken } from './config.js';
 import { chooseTarget, type TargetChoice } from './target.js';
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -174,7 +174,7 @@ function parseColor(text: string, from: string): ColorMode {
 }
 
 function parseRetries(text: string, from: string): number {
-	return parseInteger(text, from, { max: 100 });
+	return parseInteger(text, from, { max: maxRetries });
 }
 
 export interface Explained {

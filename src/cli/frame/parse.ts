@@ -188,8 +188,8 @@ function follow(
 
 /**
  * Joins each of the command's own options with its value: `--sort -name` becomes `--sort=-name`, which would otherwise
- * be read as `-n` (a dry run!) and rubbish. A word that is exactly a flag stays a flag, so that a forgotten value is
- * noticed: `--name --json`. The form for such a value is `--name=--json`.
+ * be read as `-n` (a dry run!) and rubbish. An option in the place of a value says that the value is missing: with
+ * `--text $BODY --preview text` and an empty variable a mail would leave that was to be looked at. Throws `UsageError`.
  */
 export function joinValues(argv: readonly string[], commands: readonly (Command | CommandGroup)[]): string[] {
 	const { valued, known } = flagsOf(commands);
@@ -198,7 +198,12 @@ export function joinValues(argv: readonly string[], commands: readonly (Command 
 		const word = argv[at] ?? '';
 		if (word === '--') return [...joined, ...argv.slice(at)];
 		const value = argv[at + 1];
-		if (!valued.has(word) || value === undefined || known.has(value)) {
+		const takesValue = valued.has(word) || globalValued.has(word);
+		if (takesValue && value !== undefined && known.has(value.replace(/^(--[a-z-]+)=.*/s, '$1')))
+			throw new UsageError(`${word} has no value: ${value.replace(/=.*/s, '')} is an option`, {
+				hint: `${word}=VALUE takes a value that looks like one`,
+			});
+		if (!valued.has(word) || value === undefined) {
 			joined.push(word);
 			// The value of a global option is none of ours, whatever it looks like.
 			if (globalValued.has(word) && value !== undefined) joined.push(value);

@@ -54,6 +54,11 @@ export function parseRate(text: string): number {
 	throw new UsageError(`--rate "${text}" is less than one in ${slowestDays} days`);
 }
 
+/** `--rate` as an option of what sends, in messages a second; nothing where it is not given. */
+export function paced(rate: string | undefined): { rate?: number } {
+	return rate === undefined ? {} : { rate: parseRate(rate) };
+}
+
 /** A whole number; `min` and `max` included. */
 export function parseInteger(
 	text: string,

@@ -644,6 +644,20 @@ describe('mailctl profile', () => {
 		expect((await typed(home, ['profile', 'remove', 'trial'], [['Go on?', 'y']])).code).toBe(0);
 	});
 
+	it.each([
+		['retries', '101'],
+		['retries', '1e3'],
+		['timeout', '0s'],
+		['timeout', '30d'],
+		['output', 'xml'],
+		['timeZone', 'Mars/Base'],
+	])('keeps no value that no command could read: %s %s', async (key, value) => {
+		const home = await makeHome();
+		const { code, stderr } = await run(home, ['config', 'set', key, value]);
+		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(key) });
+		expect((await run(home, ['config', 'list'])).code).toBe(0);
+	});
+
 	it('mends a default profile that is not there', async () => {
 		const home = await homeWith({ profile: 'gone', profiles: {} });
 		const { stderr } = await run(home, ['profile', 'list']);

@@ -44,7 +44,7 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 				campaign,
 				wait: waits,
 				waitTimeout: stallMs,
-				rate: rate === undefined ? undefined : String(rate),
+				rate,
 				connections,
 			}),
 	};

@@ -11,7 +11,6 @@ import type { DeliveryScope, DeliverySummary } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
-import { parseRate } from '../../frame/values.js';
 import { numberText } from '../../render/plurals.js';
 import { doNotRepeat, queuePaused } from '../../verbs/refusals.js';
 import type { SendOptions } from './options.js';
@@ -48,7 +47,9 @@ export async function assertCanDeliver(
 }
 
 /** How to deliver, and where to look when that takes too long. */
-type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections' | 'campaign'> & {
+type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'connections' | 'campaign'> & {
+	/** Messages a second. */
+	rate?: number | undefined;
 	/** The messages of a submission. */
 	ids?: readonly Uuid[];
 };
@@ -118,7 +119,7 @@ async function deliver(
 			signal,
 			leftMs: cx.leftMs(),
 			stallMs: options.waitTimeout ?? defaultWaitMs,
-			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
+			...(options.rate !== undefined && { rate: options.rate }),
 			...(options.connections !== undefined && { connections: options.connections }),
 			onProgress,
 			onLimited: (until) => {

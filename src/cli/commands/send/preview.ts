@@ -277,7 +277,7 @@ export async function sendTrial(
 	if (submission === null) return exits.done;
 	const scope = { submission };
 	return afterAcceptance(cx, null, async () => {
-		const summary = await deliverNow(cx, scope, 1, { ...options, campaign: undefined });
+		const summary = await deliverNow(cx, scope, 1, { ...options, rate: undefined, campaign: undefined });
 		return concludeDelivery(cx, summary, { waiting: leftOf(1, summary?.counts ?? null), campaign: null });
 	});
 }

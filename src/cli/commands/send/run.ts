@@ -6,7 +6,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
-import { parseRate } from '../../frame/values.js';
+import { paced } from '../../frame/values.js';
 import { lookUpCampaign } from '../campaigns/find.js';
 import { detailOf, showDetail } from '../campaigns/record.js';
 import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './deliver.js';
@@ -140,7 +140,7 @@ function deliveryOf(
 		signal: cx.signal,
 		stallMs: options.waitTimeout ?? defaultWaitMs,
 		waits: options.wait !== false,
-		...(options.rate !== undefined && { rate: parseRate(options.rate) }),
+		...paced(options.rate),
 		...(options.connections !== undefined && { connections: options.connections }),
 		...(options.retryUnknown && { retriesUnknown: true }),
 	};

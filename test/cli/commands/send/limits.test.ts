@@ -106,6 +106,17 @@ describe('limits on sending', () => {
 		expect(there.stderr).toMatch(held);
 	});
 
+	it.each(['100/h', '7/m', '3599/h'])('of a campaign may be %s', async (rate) => {
+		const { sink } = await startWitness();
+		const project = await makeProject({ smtp: sink.port });
+		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
+		const words = ['--list', '1', '--campaign', 'c', '--yes', '--expect-count', '1', '--rate', rate];
+		const { code } = await project.run([...message.slice(0, -1), ...words]);
+		await sink.close();
+		expect({ code, received: sink.received.length }).toEqual({ code: 0, received: 1 });
+	});
+
 	it('are as exact for the rate of two workers together', async () => {
 		const { sink, mostIn } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
