@@ -185,10 +185,9 @@ export async function createContext(
 		const isLocal = (await link.open()).local !== null;
 		if (!isLocal || signal.aborted) return work();
 		signals?.release();
-		const progress = doing === undefined ? null : diagnostics.progress(doing, null);
-		progress?.update(null);
+		if (doing !== undefined) diagnostics.stand(doing);
 		return work().finally(() => {
-			progress?.stop();
+			if (doing !== undefined) diagnostics.stand(null);
 			signals?.hold();
 		});
 	};
@@ -241,6 +240,7 @@ export async function createContext(
 		} finally {
 			await link.close();
 			await end();
+			stderr.close();
 		}
 	};
 	return { cx, listed, takeHints, close };

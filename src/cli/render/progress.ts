@@ -3,8 +3,8 @@ import { numberText } from './plurals.js';
 import type { StatusLine } from './status-line.js';
 
 export interface Progress {
-	/** `done` so far; null: one step, of which nothing is counted. `note` such as "3 rejected" stands at the end. */
-	update(done: number | null, note?: string): void;
+	/** `done` so far; `note` such as "3 rejected" stands at the end. */
+	update(done: number, note?: string): void;
 	/** Removes the line. Call it in a `finally`. */
 	stop(): void;
 }
@@ -48,7 +48,7 @@ export function createProgress(stderr: StatusLine, options: ProgressOptions): Pr
 			const now = options.elapsedMs();
 			if (now - last < everyMs) return;
 			last = now;
-			const line = done === null ? options.label : describe(options, done, rateOf(done, now), note);
+			const line = describe(options, done, rateOf(done, now), note);
 			if (stderr.canRewrite) stderr.stand(line);
 			else void options.say(line);
 		},

@@ -11,6 +11,8 @@ export interface StatusLine extends OutStream {
 	wait(line: string | null): void;
 	/** When something was last written or shown here, by `elapsedMs`. */
 	saidAt(): number;
+	/** Takes the line away for good: what is still waited for is told no more. */
+	close(): void;
 	/** The other stream of the terminal: what it writes takes a line that waits away. */
 	beside(stream: OutStream): OutStream;
 }
@@ -29,7 +31,9 @@ export function withStatusLine(
 	let waiting: string | null = null;
 	let shown: string | null = null;
 	let saidAt = Number.NEGATIVE_INFINITY;
+	let isClosed = false;
 	const show = () => {
+		if (isClosed) return;
 		const before = shown;
 		// Our own words: a unit is a cell, and measuring graphemes is not loaded for them.
 		shown = (standing ?? waiting)?.slice(0, stream.columns - 1) ?? null;
@@ -56,6 +60,12 @@ export function withStatusLine(
 		},
 		wait,
 		saidAt: () => saidAt,
+		close: () => {
+			standing = null;
+			waiting = null;
+			show();
+			isClosed = true;
+		},
 		beside: (other: OutStream) =>
 			writingTo(other, (text) => {
 				saidAt = elapsedMs();

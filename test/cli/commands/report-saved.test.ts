@@ -95,6 +95,19 @@ describe('a saved report', () => {
 		}
 	});
 
+	it.each([
+		['report', '--save', 'dry.html', '--force'],
+		['campaigns', 'results', hostile, '--save', 'dry.csv'],
+	])('is not written by a dry run: %s %s %s', async (...command) => {
+		const name = command.find((word) => word.startsWith('dry.')) ?? '';
+		const words = command.map((word) => (word === name ? path(name) : word));
+		if (words.includes('--force')) await writeFile(path(name), 'mine');
+		const before = await readdir(project.folder);
+		expect(await project.json([...words, '-n', ...now])).toMatchObject({ dry_run: true, export: path(name) });
+		expect(await readdir(project.folder)).toEqual(before);
+		if (words.includes('--force')) expect(await readFile(path(name), 'utf8')).toBe('mine');
+	});
+
 	it('replaces no file without --force, and leaves none behind', async () => {
 		await writeFile(path('mine.html'), 'mine');
 		const again = ['campaigns', 'report', hostile, '--save', path('mine.html'), ...now];

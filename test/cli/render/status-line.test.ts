@@ -27,6 +27,16 @@ describe('the one line that is rewritten', () => {
 		);
 	});
 
+	it('is gone for good once it is closed, whatever is still waited for', async () => {
+		const { line, text } = terminal();
+		line.wait('waiting');
+		line.close();
+		line.wait('waiting');
+		line.stand('sending 1 of 3');
+		await line.write('error: no\n');
+		expect(text()).toBe('\r\x1b[Kwaiting\r\x1b[Kerror: no\n');
+	});
+
 	it('fits the terminal, and nothing is written where none stands', async () => {
 		const { line, text } = terminal();
 		line.stand(null);

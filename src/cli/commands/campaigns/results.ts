@@ -56,7 +56,8 @@ export const results = command({
 		await assertResults(save, { inputs: [], marks: () => marksOf(place, campaign.id), flag: '--save' });
 		await sayWhatIsNotKept(cx, place, campaign, only);
 		const lines = selected(resultLines(cx, place, campaign), only);
-		if (save !== undefined) await writeLines(cx, save, lines, { isDropped: false, flag: '--save' });
+		if (save !== undefined && cx.dryRun) await cx.wouldDo(`write ${save}`, { export: save });
+		else if (save !== undefined) await writeLines(cx, save, lines, { isDropped: false, flag: '--save' });
 		else await cx.out.rows(lines, columns);
 	},
 });

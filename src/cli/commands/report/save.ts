@@ -78,6 +78,7 @@ export async function saveReport(
 		const days = daysOf(report, detailed);
 		const saved = { title, chart, report, events, detailed, lists, days, madeAt: cx.clock.now() };
 		await file.write(await contentOf(cx, saved, { format, isExcel }));
+		if (cx.dryRun) return await cx.wouldDo(`write ${path}`, { export: path, with: { format } });
 		await file.finish();
 	} finally {
 		await file.discard();
