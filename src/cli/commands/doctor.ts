@@ -27,7 +27,7 @@ const doctor = command({
 		},
 	},
 	columns,
-	diagnoses: true,
+	needsNoConfig: true,
 	output: 'an array of {"check", "level": "ok" | "warning" | "problem" | "skipped", "message", "fix"}',
 	exits: [11, 12],
 	examples: [

@@ -193,8 +193,8 @@ interface Described {
 	reach?: readonly ReachOption[];
 	/** Of a group that is of the machine with the database, it runs anywhere. */
 	needsNoDatabase?: true;
-	/** Diagnoses the configuration: it runs where that is unreadable, as if there were none. */
-	diagnoses?: true;
+	/** It runs where the configuration is unreadable, as if there were none. */
+	needsNoConfig?: true;
 	/** How consent is asked for; the command itself calls `cx.confirm`. */
 	severity?: 'mild' | 'severe';
 	/**

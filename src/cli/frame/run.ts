@@ -125,7 +125,7 @@ function named(error: unknown, path: readonly string[]): unknown {
 
 /** Commands that administer profiles work without a usable profile, and select none by themselves. */
 function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
-	const config = command.diagnoses === true ? readIfSound(paths, globals, env) : readConfig(paths);
+	const config = command.needsNoConfig === true ? readIfSound(paths, globals, env) : readConfig(paths);
 	if (command.profiles !== true) return resolveSettings(globals, env, config, paths);
 	const others = { ...globals };
 	for (const key of ['profile', 'baseUrl', 'db'] as const) delete others[key];
@@ -148,7 +148,7 @@ function onThisMachine(parsed: Run, { database }: Paths): OwnCommand | null {
 	return same && mailctl('-p', 'local', ...same.command);
 }
 
-/** A named profile needs a valid configuration; without a name `doctor` reports the fault itself. */
+/** A named profile needs a valid configuration. */
 function readIfSound(paths: Paths, globals: RawGlobals, env: Env): ConfigFile {
 	try {
 		return readConfig(paths);

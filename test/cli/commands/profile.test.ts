@@ -645,6 +645,20 @@ describe('mailctl profile', () => {
 	});
 
 	it.each([
+		'help',
+		'help exit-codes',
+		'version',
+		'commands',
+		'completion bash',
+		'lists list --help',
+		'lists list --help -o json',
+		'help lists -o json',
+	])('takes nothing away from what needs none: %s', async (line) => {
+		const home = await homeWith('{broken');
+		expect(await run(home, line.split(' '))).toMatchObject({ code: 0, stderr: '' });
+	});
+
+	it.each([
 		['retries', '101'],
 		['retries', '1e3'],
 		['timeout', '0s'],
