@@ -23,9 +23,10 @@ export class JsonNumber {
 		return isSame(this.text, value) ? floatText(value) : this.text;
 	}
 
-	/** As a number; null when digits would be lost. */
+	/** As a number; null when digits would be lost, or an integer would be written as a float: `1e+21`. */
 	toNumber(): number | null {
 		const value = Number(this.text);
+		if (this.isInteger && String(value).includes('e')) return null;
 		return isSame(this.text, value) ? value : null;
 	}
 }

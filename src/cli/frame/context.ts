@@ -307,8 +307,8 @@ function makeOut(
 		known: columns === 'own' || writes !== true ? [] : (columns ?? []).map(({ key }) => key),
 		header: globals.header !== false,
 		truncate: globals.truncate !== false,
-		// An expression reads the whole answer.
-		bare: globals.quiet === true && globals.query === undefined,
+		// An id alone is no JSON document, and an expression reads the whole answer.
+		bare: globals.quiet === true && !isMachine(format),
 		strong,
 		times,
 		show: (text: string) => printPage(io, text, globals.pager !== false),

@@ -109,13 +109,15 @@ export function parseMoment(text: string, flag: string): Micros {
 
 /** `k=v` pairs; the last of equal keys counts. Own keys only, so `__proto__` is a key like any other. */
 export function parsePairs(texts: readonly string[], flag: string): Record<string, string> {
-	return Object.fromEntries(
-		texts.map((text) => {
-			const at = text.indexOf('=');
-			if (at < 1) throw new UsageError(`${flag}: "${text}" is not KEY=VALUE`);
-			return [text.slice(0, at), text.slice(at + 1)];
-		}),
-	);
+	const pairs = new Map<string, string>();
+	for (const text of texts) {
+		const at = text.indexOf('=');
+		if (at < 1) throw new UsageError(`${flag}: "${text}" is not KEY=VALUE`);
+		const key = text.slice(0, at);
+		if (pairs.has(key)) throw new UsageError(`${flag} ${key} is given twice`);
+		pairs.set(key, text.slice(at + 1));
+	}
+	return Object.fromEntries(pairs);
 }
 
 /** A zone by its IANA name, without regard to case. */

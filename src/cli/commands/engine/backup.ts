@@ -36,6 +36,8 @@ export const backup = command({
 		const target = cx.settings.target.target();
 		if (target.kind !== 'local') throw onlyLocal('engine backup');
 		const file = args.file;
+		if (file === '-')
+			throw new UsageError('a backup is checked from end to end, and so needs a file of its own');
 		if (isPostgres(target.url)) throw notOfServers('engine backup', dumping(target.url, file));
 		await assertElsewhere(target.url, file);
 		const replaced = await isReplaced(cx, file, options.force);

@@ -30,10 +30,10 @@ const list = command({
 });
 
 const createColumns: Columns<NewApiToken> = [
-	column('name', 'NAME', { isName: true }),
+	column('name', 'NAME'),
 	column('scopes', 'SCOPES'),
 	column('date_created', 'CREATED', { time: 'text' }),
-	column('token', 'TOKEN', { isWhole: true }),
+	column('token', 'TOKEN', { isWhole: true, isName: true }),
 ];
 
 const create = command({

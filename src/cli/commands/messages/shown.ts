@@ -158,7 +158,7 @@ function reportLine({ at, event, code, diagnostic }: MessageReport, times: Times
 	return [`${times.text(at)} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');
 }
 
-/** Diagnostics mostly begin with the code. */
+/** Diagnostics mostly have the code: `550 5.1.1 …`, `550-5.1.1 …`. */
 function isIn(code: string | null, diagnostic: string | null): boolean {
-	return code !== null && diagnostic?.startsWith(code) === true;
+	return code !== null && diagnostic?.split(/[\s-]+/).includes(code) === true;
 }

@@ -116,7 +116,7 @@ describe('engine bounces ingest', () => {
 		});
 		expect(await project.json(['messages', 'list', '--status', 'bounced'])).toHaveLength(1);
 		expect(await reported()).toEqual([
-			{ at: expect.any(String), event: 'HARDBOUNCED', code: '550', diagnostic: '550 5.1.1 refused' },
+			{ at: expect.any(String), event: 'HARDBOUNCED', code: '5.1.1', diagnostic: '550 5.1.1 refused' },
 		]);
 		const [id = ''] = await messageIds();
 		const { stdout } = await project.run(['messages', 'get', id, '--no-color'], { columns: 120 });

@@ -69,10 +69,11 @@ describe('mailctl engine tokens', () => {
 			stdout: expect.stringMatching(/^mctl_[\w-]{43}\n$/),
 			stderr: '',
 		});
-		expect((await create('c', '-q', '-o', 'json')).stdout).toMatch(/^mctl_[\w-]{43}\n$/);
+		expect(JSON.parse((await create('c', '-q', '-o', 'json')).stdout)).toMatchObject({ name: 'c' });
+		expect((await create('f', '-o', 'name')).stdout).toMatch(/^mctl_[\w-]{43}\n$/);
 		expect((await create('d', '--fields', 'name,scopes', '-o', 'tsv')).stdout).toBe('d\tadmin\n');
 		expect(await create('e', '--fields', 'secret')).toMatchObject({ code: 2 });
-		expect(((await list()) as { name: string }[]).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd']);
+		expect(((await list()) as { name: string }[]).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'f', 'd']);
 	});
 
 	it('create refuses a name that a living token has; a revoked one’s may be used anew', async () => {
