@@ -138,6 +138,8 @@ export interface SendingProgress {
 	messages: Partial<Record<MessageState, number>>;
 	/** Why the mail server takes nothing at the moment; null = it does, or the reason is unknown here. */
 	paused: string | null;
+	/** False: no process sends at the moment; absent: a service that does not tell. */
+	has_worker?: boolean;
 }
 
 /** The outcome of each message. Throws `not_found`. */

@@ -117,6 +117,7 @@ export function createMessages(context: EngineContext): Messages {
 		progress: async (scope, call) => ({
 			messages: await store.reads.countMessages({ scope, ...seenBy(call) }),
 			paused: whyStopped(await store.reads.queuePauses(), clock.now()) ?? ports.whyPaused(),
+			has_worker: await store.reads.hasWorker({ now: clock.now() }),
 		}),
 		raw: async (id, call) => {
 			if (call?.ownOnly === true) found(await store.reads.getMessage({ id, ...seenBy(call) }));

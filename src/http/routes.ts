@@ -143,7 +143,7 @@ export const routes = {
 	'ext.messages.slice': get(`${messages}slice/`, 'read', {
 		query: ['status', 'to', 'campaign_unique_id', 'tag', 'since', 'ordering', 'cursor', 'limit'],
 	}),
-	/** The progress of a submission or a campaign: `{messages: {sent: 2, …}, paused: string|null}`. */
+	/** The progress of a submission or a campaign: `{messages: {sent: 2, …}, paused: string|null, has_worker: boolean}`. */
 	'ext.messages.progress': get(`${messages}progress/`, 'send', { query: ['submission', 'campaign'] }),
 	'ext.messages.get': get(message, 'read'),
 	/** Answers the changed message; 400 on `state` where its state does not allow it. */

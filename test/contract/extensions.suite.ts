@@ -900,7 +900,11 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await campaigns.put(id, { first: 0, recipients: [{ to: 'a@example.com' }] });
 				expect((await messages.progress({ campaign: id })).messages).toEqual({ staged: 1 });
 				await campaigns.release(id, { expect_count: 1 });
-				expect(await messages.progress({ campaign: id })).toEqual({ messages: { queued: 1 }, paused: null });
+				expect(await messages.progress({ campaign: id })).toEqual({
+					messages: { queued: 1 },
+					paused: null,
+					has_worker: false,
+				});
 				const unknown = '00000000-0000-4000-8000-000000000000';
 				for (const scope of [{ submission: unknown }, { campaign: unknown }]) {
 					expect((await messages.progress(scope)).messages).toEqual({});

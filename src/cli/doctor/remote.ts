@@ -1,6 +1,6 @@
 /** The checks of a deployment, from the outside. */
 import type { Api } from '../../api/api.js';
-import { need } from '../../api/capabilities.js';
+import { need, type SendingProgress } from '../../api/capabilities.js';
 import { tokenOrigin } from '../config/settings.js';
 import { refusedTokenHint } from '../config/token.js';
 import { hintText, mailctl, unnamed } from '../frame/command-line.js';
@@ -48,7 +48,7 @@ export async function remoteChecks(
 			...connectionChecks(way, environment),
 			...serviceChecks(
 				{
-					...{ exchange, hasToken, clock: cx.clock, login, replace, whyPaused: pauseOf(api) },
+					...{ exchange, hasToken, clock: cx.clock, login, replace, queue: queueOf(api) },
 					baseUrl: target.baseUrl,
 					move: (to) => hintText(moveTo(cx, target.baseUrl, to), unnamed),
 					speaksTls: (signal) => speaksTls(baseUrl, signal),
@@ -83,12 +83,11 @@ async function connectAnyhow(cx: CommandContext, asked: RemoteTarget): Promise<W
 	}
 }
 
-/** The pause of the queue, from the progress of a submission that does not exist: every scope has it. */
-function pauseOf(api: Api): (signal: AbortSignal) => Promise<string | null> {
+/** The state of the queue, from the progress of a submission that does not exist: every scope has it. */
+function queueOf(api: Api): (signal: AbortSignal) => Promise<SendingProgress> {
 	return async (signal) => {
 		const messages = await need(api, 'messages');
-		return (await messages.progress({ submission: '00000000-0000-4000-8000-000000000000' }, { signal }))
-			.paused;
+		return await messages.progress({ submission: '00000000-0000-4000-8000-000000000000' }, { signal });
 	};
 }
 

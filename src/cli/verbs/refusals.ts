@@ -144,13 +144,22 @@ export async function queuePaused(
 	const why = pauseSentence(reason);
 	const message = hasAccepted ? `${doNotRepeat}: ${why}` : why;
 	return new CliError(hasAccepted ? 'accepted_and_queued' : 'queue_paused', exits.queued, message, {
-		hint: isHeld ? await howToResume(cx) : hint,
+		hint: isHeld ? await onItsMachine(cx, ['nothing is lost: ', resumeQueue]) : hint,
 		retryable: !hasAccepted,
 	});
 }
 
-async function howToResume(cx: CommandContext): Promise<Hint> {
+export const resumeQueue = mailctl('engine', 'queue', 'resume');
+
+/** A command that a server keeps to the machine of its database. */
+export async function onItsMachine(cx: CommandContext, hint: Hint): Promise<Hint> {
 	const { local } = await cx.connection();
-	const hint = ['nothing is lost: ', mailctl('engine', 'queue', 'resume')];
 	return local !== null ? hint : [hint, ', on the machine that owns the database'];
+}
+
+export const noSender = 'no process sends at the moment: ';
+
+/** Of a server without its worker: what sends its mail. */
+export function senderless(cx: CommandContext): Promise<Hint> {
+	return onItsMachine(cx, [noSender, mailctl('worker')]);
 }

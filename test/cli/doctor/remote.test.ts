@@ -1,6 +1,6 @@
 // Deployments, looked at from the outside: a served engine, somebody else's service, and ways that lead nowhere.
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -55,7 +55,11 @@ describe('doctor on a mailctl server', () => {
 	afterAll(() => served.close());
 
 	it('finds nothing wrong with one that works', async () => {
-		const { code, levels, findings } = await doctor(served.url, served.token);
+		const project = await makeProject({ smtp: 1 });
+		const server = await startServer(project.db);
+		open.push(server.stop);
+		const token = (await readFile(server.tokenFile, 'utf8')).trim();
+		const { code, levels, findings } = await doctor(server.baseUrl, token);
 		expect({ code, levels }).toEqual({
 			code: 0,
 			levels: {
@@ -121,6 +125,19 @@ describe('doctor on a mailctl server', () => {
 		return { code, ...findings.find(({ check }) => check === 'service.queue') };
 	};
 	const there = 'on the machine of the server, with its --db or --profile:';
+
+	it('says that no process sends what it accepts', async () => {
+		const { code, findings } = await doctor(served.url, served.token, ['--only', 'service']);
+		expect({ code, queue: findings.find(({ check }) => check === 'service.queue') }).toEqual({
+			code: 0,
+			queue: {
+				check: 'service.queue',
+				level: 'warning',
+				message: 'no process sends at the moment: what it accepts waits',
+				fix: 'on the machine of the server, with its --db or --profile:\nmailctl worker',
+			},
+		});
+	});
 
 	it('says that its queue is paused, and why', async () => {
 		const project = await makeProject();

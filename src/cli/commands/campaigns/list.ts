@@ -2,6 +2,7 @@
 
 import { type Campaign, type CampaignFilter, campaignStates, isOfCalls } from '../../../api/campaigns.js';
 import type { CampaignStatus, Campaigns } from '../../../api/capabilities.js';
+import { isHeldReason, pauseSentence } from '../../../api/pauses.js';
 import { command } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -9,6 +10,7 @@ import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { isMachine } from '../../frame/globals.js';
 import { beginningOf, listOptions, listRows, type Walk, walk } from '../../verbs/listing.js';
+import { noSender, onItsMachine, resumeQueue, senderless } from '../../verbs/refusals.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 import { campaignPlace } from '../send/begin.js';
 import { placeToTell } from '../send/source.js';
@@ -107,18 +109,20 @@ async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<
 	if (due.length > 0) await saySenderless(cx, due);
 }
 
-/** Where messages of these wait on a database of this machine and no process sends: what does, for a person. */
+/** Where messages of these wait and nothing sends them: why, and what does, for a person. */
 async function saySenderless(
 	cx: CommandContext,
 	due: readonly Pick<CampaignStatus, 'id' | 'key'>[],
 ): Promise<void> {
-	if (isMachine(cx.out.format)) return;
+	const { messages } = (await (await cx.api()).capabilities()).ext;
+	if (isMachine(cx.out.format) || messages === undefined) return;
 	const { local } = await cx.connection();
-	if (local === null || (await local.queue.hasWorker())) return;
-	const { paused } = await local.status();
-	if (paused?.kind === 'manual')
-		await cx.hint(['the queue is paused: ', mailctl('engine', 'queue', 'resume')]);
-	else await cx.hint(['no process sends at the moment: ', wayToSend(due)]);
+	const campaign = due[0]?.id ?? '';
+	const { paused, has_worker } = await messages.progress({ campaign }, { signal: cx.signal });
+	if (isHeldReason(paused)) await cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
+	else if (has_worker === false)
+		await cx.hint(local === null ? await senderless(cx) : [noSender, wayToSend(due)]);
+	else if (paused !== null) await cx.warn(pauseSentence(paused));
 }
 
 /** As an interrupted `send` says it; that of a single call has no name to resume. */

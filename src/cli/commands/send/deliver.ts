@@ -12,7 +12,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { numberText } from '../../render/plurals.js';
-import { doNotRepeat, queuePaused } from '../../verbs/refusals.js';
+import { doNotRepeat, queuePaused, senderless } from '../../verbs/refusals.js';
 import type { SendOptions } from './options.js';
 import {
 	asDelivered,
@@ -110,6 +110,9 @@ async function deliver(
 			return await watchSending(messages, scope, {
 				signal,
 				stallMs: options.waitTimeout ?? defaultWaitMs,
+				onSenderless: () => {
+					void senderless(cx).then((hint) => cx.warn('nothing is sent', hint));
+				},
 				onProgress,
 			});
 		}

@@ -9,6 +9,8 @@ interface WatchOptions {
 	signal: AbortSignal;
 	/** Without a message settled for so long, it gives up; milliseconds. */
 	stallMs: number;
+	/** Once, where no process sends for a while: it may be started anew. */
+	onSenderless: () => void;
 	onProgress: (counts: DeliveryCounts) => void;
 }
 
@@ -22,10 +24,11 @@ const pausedMs = 5_000;
 export async function watchSending(
 	messages: Messages,
 	scope: Parameters<Messages['progress']>[0],
-	{ signal, stallMs, onProgress }: WatchOptions,
+	{ signal, stallMs, onSenderless, onProgress }: WatchOptions,
 ): Promise<DeliverySummary> {
 	let counts = asDelivered(outcomesOf({}));
 	let movedAt = performance.now();
+	let isToldSenderless = false;
 	const end = (kind: DeliverySummary['kind'], reason: string | null = null) => ({
 		kind,
 		reason,
@@ -46,6 +49,10 @@ export async function watchSending(
 		if (progress.paused !== null && still >= Math.min(pausedMs, stallMs))
 			return end('paused', progress.paused);
 		if (still >= stallMs) return end('stalled');
+		if (progress.has_worker === false && still >= pausedMs && !isToldSenderless) {
+			isToldSenderless = true;
+			onSenderless();
+		}
 		await wait(pause, undefined, { signal }).catch(() => undefined);
 	}
 }

@@ -1,5 +1,6 @@
 /** A deployment once it is reached: its kind, its answer to the token, its speed and its clock. */
 
+import type { SendingProgress } from '../../../api/capabilities.js';
 import { type Clock, type Micros, microsPerMs, microsPerSecond } from '../../../api/datetime.js';
 import { ApiError } from '../../../api/errors.js';
 import { isRecord } from '../../../api/json.js';
@@ -22,8 +23,8 @@ export interface ServiceOptions {
 	login: string;
 	/** The place of a wrong token, or the command that replaces it. */
 	replace: string;
-	/** The reason of a mailctl server for sending nothing; null: it sends. Rejects where it does not answer that. */
-	whyPaused: (signal: AbortSignal) => Promise<string | null>;
+	/** What a mailctl server says of its sending; rejects where it does not answer that. */
+	queue: (signal: AbortSignal) => Promise<SendingProgress>;
 	baseUrl: string;
 	/** The command that gives another base URL. */
 	move: (baseUrl: string) => string;
@@ -117,7 +118,7 @@ export function serviceChecks(service: ServiceOptions, environment: CheckEnviron
 		},
 		{
 			name: 'service.queue',
-			run: ofOurs(async () => judgeQueue(await service.whyPaused(timeout()).catch(silent))),
+			run: ofOurs(async () => judgeQueue(await service.queue(timeout()).catch(silent))),
 		},
 	];
 }
@@ -231,10 +232,16 @@ function judgeReady({ status, body }: WireResponse): Verdict {
 }
 
 /** Undefined: the server does not answer that. */
-function judgeQueue(why: unknown): Verdict {
-	if (why === undefined) return skipped('it does not tell how its queue is');
-	if (why === null) return ok('nothing holds its queue up');
-	const said = textOf(why) ?? 'it does not say why';
+function judgeQueue(queue: SendingProgress | undefined): Verdict {
+	if (queue === undefined) return skipped('it does not tell how its queue is');
+	const { paused, has_worker } = queue;
+	if (paused === null && has_worker === false)
+		return warning(
+			'no process sends at the moment: what it accepts waits',
+			[there, 'mailctl worker'].join('\n'),
+		);
+	if (paused === null) return ok('nothing holds its queue up');
+	const said = textOf(paused) ?? 'it does not say why';
 	const steps = stepsOf(causeOf(said), (...words) => ['mailctl', ...words].join(' '));
 	return problem(`its queue stands still: ${said}`, [there, ...steps].join('\n'));
 }

@@ -164,7 +164,7 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		text,
 	}),
 	RawMessage: record({ id: uuid, raw_base64: { type: 'string', contentEncoding: 'base64' } }),
-	SendingProgress: record({ messages: states, paused: textOrNull }),
+	SendingProgress: record({ messages: states, paused: textOrNull, has_worker: { type: 'boolean' } }),
 	Deleted: record({ deleted: count }),
 	Count: record({ count }),
 	SubscriberSlice: record({

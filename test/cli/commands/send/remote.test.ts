@@ -88,6 +88,15 @@ describe('send on a mailctl server', () => {
 		});
 	});
 
+	it('is told that no process of the server sends', async () => {
+		const { run } = await serve({ args: ['--no-worker'] });
+		const { code, stderr } = await run([...toAnn, '--wait-timeout', '7s', '-o', 'table']);
+		expect(code).toBe(12);
+		expect(stderr).toMatch(
+			/^warning: nothing is sent\nhint: no process sends at the moment: mailctl .*worker, on the machine that owns the\s+database\n/,
+		);
+	});
+
 	it('is exit 14 when the server cannot reach its mail server; nothing is lost', async () => {
 		const { project, run } = await serve({ smtp: 1 });
 		const { code, stderr } = await run([...toAnn, '-o', 'json']);
