@@ -63,7 +63,7 @@ describe('mailctl why', () => {
 		expect({ code, isHostile: stdout.includes('\x1b') }).toEqual({ code: 0, isHostile: false });
 		expect(stdout.replace(/[0-9a-f-]{36}/, 'ID')).toBe(
 			[
-				'ann@example.com gets no mail from list Readers: a hard bounce of 2026-11-03 suppressed the address: 550 5.1.1 No such user [31m.',
+				'ann@example.com gets no mail: a hard bounce of 2026-11-03 suppressed the address: 550 5.1.1 No such user [31m.',
 				'',
 				'Lists',
 				'  Readers (list 1, subscriber 1): inactive (HARDBOUNCED 2026-11-03 10:00), by a call or a command, 2026-11-03 10:00',

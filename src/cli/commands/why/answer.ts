@@ -29,11 +29,8 @@ export function answerOf(held: Held, { now, times }: { now: WireDateTime; times:
 	const ofAll = strongestOf(inForce.filter(({ list_id }) => list_id === null));
 	const last = told.recent[0];
 	if (ofAll !== undefined) {
-		const names = subscribers.map(({ list_name }) => list_name);
 		return {
-			sentences: [
-				`${email} gets ${noMail(ofAll, names)}: ${because(ofAll, { messages: told.recent, times })}`,
-			],
+			sentences: [`${email} gets ${noMail(ofAll)}: ${because(ofAll, { messages: told.recent, times })}`],
 			next: liftingOf(email, ofAll, subscribers),
 		};
 	}
@@ -82,9 +79,9 @@ function strongestOf(suppressions: readonly Suppression[]): Suppression | undefi
 	return [...suppressions].sort((a, b) => order.indexOf(a.reason) - order.indexOf(b.reason))[0];
 }
 
-function noMail({ reason }: Suppression, lists: readonly string[]): string {
-	const what = reason === 'COMPLAINED' || reason === 'HARDBOUNCED' ? 'no mail' : 'no bulk mail';
-	return lists.length === 1 ? `${what} from list ${lists[0]}` : what;
+/** Of one that is of all lists. */
+function noMail({ reason }: Suppression): string {
+	return reason === 'COMPLAINED' || reason === 'HARDBOUNCED' ? 'no mail' : 'no bulk mail of any list';
 }
 
 interface Seen {
