@@ -5,8 +5,9 @@ import { shownDatabase } from '../../store/url.js';
 import { readConfig } from '../config/config.js';
 import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { CliError } from '../frame/errors.js';
+import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
+import { isMachine } from '../frame/globals.js';
 import { hasColor, paint } from '../render/color.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/plurals.js';
@@ -44,15 +45,18 @@ const columns: Columns<CheckResult> = [
  * the error of `concluded` after the report.
  */
 export async function smokeCommand(cx: CommandContext, options: SmokeOptions): Promise<ExitCode> {
-	const { sendTo: to, from, full, only, skip } = options;
+	const { sendTo: to, from, full, only, skip, reporter, reportFile } = options;
+	if (isMachine(cx.askedFormat) && reporter !== undefined && reporter !== 'json' && !isFile(reportFile))
+		throw new UsageError(`-o ${cx.askedFormat} and --reporter ${reporter} cannot both be meant`, {
+			hint: '--report-file FILE takes the report, and standard output the other',
+		});
 	const mail = to === undefined || from === undefined ? null : { to, from };
 	const selection: Selection = { full, sends: mail !== null, only, skip };
 	const names = nameRun(cx.clock, () => randomBytes(3).toString('hex'));
 	const deadline = withDeadline(cx);
 	const session = { names, mail, signal: deadline.signal };
 	try {
-		const file = options.reportFile;
-		if (file !== undefined && file !== '-') await assertWritable(file);
+		if (isFile(reportFile)) await assertWritable(reportFile);
 		await warnOfNoDeployment(cx);
 		if (cx.dryRun) return await tell(cx, options, () => plan(cx, session, selection), session.signal);
 		const finished = options.cleanupOnly
@@ -107,11 +111,16 @@ async function tell(
 	return exits.done;
 }
 
+/** False: no report file, or standard output. */
+function isFile(path: string | undefined): path is string {
+	return path !== undefined && path !== '-';
+}
+
 /** To the file or to stdout; a format given without a reporter gets the checks as its rows. */
 async function publish(cx: CommandContext, options: SmokeOptions, report: SmokeReport): Promise<void> {
 	const asked = cx.settings.output.value;
 	const reporter = options.reporter ?? (asked === 'json' ? 'json' : 'text');
-	const file = options.reportFile === '-' ? undefined : options.reportFile;
+	const file = isFile(options.reportFile) ? options.reportFile : undefined;
 	const isChosen = cx.globals.fields !== undefined;
 	const isRows = asked !== null && asked !== 'json' && asked !== 'table' && asked !== 'wide';
 	if (file === undefined && options.reporter === undefined && (isRows || isChosen)) {

@@ -58,6 +58,8 @@ export async function destinationOf(
 	const path = file === undefined || file === '-' ? null : file;
 	const chosen = format ?? (path === null ? cx.out.format : formatOfName(path));
 	const found = formats.find((one) => one === chosen) ?? 'csv';
+	if (format === undefined && path === null && cx.askedFormat !== null && cx.askedFormat !== found)
+		throw new UsageError(`-o ${cx.askedFormat}: an export is ${formats.join(', ')}`);
 	if (safeCsv && found !== 'csv') throw new UsageError(`--safe-csv goes with csv, not with ${found}`);
 	const { guardFormula } = await import('../../tables/write-csv.js');
 	const guard = safeCsv ? guardFormula : (cell: string) => cell;

@@ -168,6 +168,15 @@ describe('smoke on a database', () => {
 		expect(await readFile(file, 'utf8')).toMatch(/^TAP version 14\n1\.\.3\n/);
 	});
 
+	it('takes no -o json beside another form of report for the same place', async () => {
+		for (const more of [[], ['--report-file', '-']]) {
+			const words = ['smoke', '--only', 'auth', '--reporter', 'tap', '-o', 'json', ...more];
+			const { code, stdout, stderr } = await project.run(words);
+			expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+			expect(JSON.parse(stderr).error.message).toBe('-o json and --reporter tap cannot both be meant');
+		}
+	});
+
 	it('says why its message is not sent where the mail server takes none', async () => {
 		const closed = await makeProject({ smtp: 1 });
 		const words = ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'];

@@ -138,6 +138,17 @@ describe('mailctl subscribers export', () => {
 		});
 	});
 
+	it('is refused in a form that it does not have, where that is asked for', async () => {
+		for (const format of ['tsv', 'table', 'markdown'])
+			expect(await project.run([...words(), '-o', format])).toMatchObject({
+				code: 2,
+				stdout: '',
+				stderr: `error: -o ${format}: an export is csv, ndjson, json\n`,
+			});
+		const { code, stdout } = await project.run(words(), { env: { MAILCTL_OUTPUT: 'table' } });
+		expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^email,/) });
+	});
+
 	it('puts a whole file into place, readable by its owner alone, in the format of its name', async () => {
 		const file = join(project.folder, 'out.ndjson');
 		expect(await project.json(words(file))).toEqual({ list_id: 1, file, format: 'ndjson', exported: 2 });
