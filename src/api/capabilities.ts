@@ -38,6 +38,7 @@ import type {
 	MessageState,
 	Page,
 	Sender,
+	SendingProgress,
 	Template,
 	Uuid,
 } from './records.js';
@@ -131,16 +132,6 @@ export interface MessageFilter {
 
 /** Selects messages: those of one submission, or of one campaign. */
 export type MessageScope = { submission: Uuid } | { campaign: Uuid };
-
-/** The progress of sending a scope. */
-export interface SendingProgress {
-	/** Messages by state; absent = 0. */
-	messages: Partial<Record<MessageState, number>>;
-	/** Why the mail server takes nothing at the moment; null = it does, or the reason is unknown here. */
-	paused: string | null;
-	/** False: no process sends at the moment; absent: a service that does not tell. */
-	has_worker?: boolean;
-}
 
 /** The outcome of each message. Throws `not_found`. */
 export interface Messages {

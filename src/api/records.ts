@@ -292,3 +292,12 @@ export interface DeliveryAttempt {
 	enhanced: string | null;
 	text: string;
 }
+
+/** The progress of sending a scope; `messages` by state, absent = 0. */
+export interface SendingProgress {
+	messages: Partial<Record<MessageState, number>>;
+	/** Why the mail server takes nothing at the moment; null = it does, or the reason is unknown here. */
+	paused: string | null;
+	/** False: no process sends at the moment; absent: a service that does not tell. */
+	has_worker?: boolean;
+}

@@ -11,7 +11,7 @@ import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { isTable } from '../frame/globals.js';
 import { assertFile, inputName } from '../frame/sources.js';
-import { paced, parseRate } from '../frame/values.js';
+import { paced } from '../frame/values.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { explained, type Refused } from '../verbs/refusals.js';
 import { cancel } from './campaigns/cancel.js';
@@ -187,7 +187,7 @@ async function assertMeant(cx: CommandContext, options: SendOptions): Promise<vo
 	await assertKey(options);
 	assertOneAudience(options);
 	assertEffective(options);
-	if (options.rate !== undefined) parseRate(options.rate);
+	paced(options.rate);
 }
 
 async function assertTables({ csv, batch }: SendOptions): Promise<void> {
@@ -329,12 +329,8 @@ async function deliverAccepted(
 ): Promise<ExitCode> {
 	await warnOfLinks(cx, { bulk: options.bulk });
 	const ids = answer.messages.map(({ id }) => id);
-	const summary = await deliverNow(cx, scope, answer.messages_created, {
-		...options,
-		rate: undefined,
-		...paced(options.rate),
-		ids,
-	});
+	const how = { ...options, rate: paced(options.rate).rate, ids };
+	const summary = await deliverNow(cx, scope, answer.messages_created, how);
 	if (options.results !== undefined) {
 		await writeResults(cx, options.results, { ids });
 	}

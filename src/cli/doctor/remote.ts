@@ -1,6 +1,7 @@
 /** The checks of a deployment, from the outside. */
 import type { Api } from '../../api/api.js';
-import { need, type SendingProgress } from '../../api/capabilities.js';
+import { need } from '../../api/capabilities.js';
+import type { SendingProgress } from '../../api/records.js';
 import { tokenOrigin } from '../config/settings.js';
 import { refusedTokenHint } from '../config/token.js';
 import { hintText, mailctl, unnamed } from '../frame/command-line.js';

@@ -1,10 +1,10 @@
 /** A deployment once it is reached: its kind, its answer to the token, its speed and its clock. */
 
-import type { SendingProgress } from '../../../api/capabilities.js';
 import { type Clock, type Micros, microsPerMs, microsPerSecond } from '../../../api/datetime.js';
 import { ApiError } from '../../../api/errors.js';
 import { isRecord } from '../../../api/json.js';
 import { causeOf } from '../../../api/pauses.js';
+import type { SendingProgress } from '../../../api/records.js';
 import type { WireExchange, WireResponse } from '../../../api/wire.js';
 import { spanText } from '../../render/units.js';
 import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
