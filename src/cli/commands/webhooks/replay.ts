@@ -6,6 +6,7 @@ import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import { UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
+import { counted } from '../../render/plurals.js';
 import { beginningOf } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import { deliveryId, findDelivery } from './deliveries.js';
@@ -62,5 +63,13 @@ export const replay = command({
 			{ replayed },
 			`${replayed} ${replayed === 1 ? 'delivery is' : 'deliveries are'} due now`,
 		);
+		if (named.length > 0) return;
+		const { count } = await log.page(id, { state: 'pending', page_size: 1 }, { signal: cx.signal });
+		const waiting = count - replayed;
+		if (waiting > 0)
+			await cx.hint([
+				`${counted(waiting, 'other waits', 'others wait')} for the next try; one that is named is due at once: `,
+				mailctl('webhooks', 'deliveries', String(id), '--state', 'pending'),
+			]);
 	},
 });
