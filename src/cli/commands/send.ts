@@ -187,6 +187,7 @@ async function assertMeant(cx: CommandContext, options: SendOptions): Promise<vo
 	await assertKey(options);
 	assertOneAudience(options);
 	assertEffective(options);
+	// Throws for one that cannot be meant, before anything is done.
 	paced(options.rate);
 }
 

@@ -4,7 +4,7 @@ import { shownUrl } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { foreignScheme, isPostgres, shownDatabase } from '../../store/url.js';
 import { type Command, flagOf, type ReachOption, reachOptions } from '../frame/command.js';
-import { type Hint, mailctl, type OwnCommand, ofTheMachine } from '../frame/command-line.js';
+import { type Hint, mailctl, ofTheMachine } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
 import { onlyLocal, UsageError } from '../frame/errors.js';
 import { parseFormat, type RawGlobals } from '../frame/globals.js';
@@ -76,7 +76,7 @@ export function checkReach(
 		globals,
 		target,
 		here,
-	}: { path: readonly string[]; globals: RawGlobals; target: TargetChoice; here: () => OwnCommand | null },
+	}: { path: readonly string[]; globals: RawGlobals; target: TargetChoice; here: () => Hint | undefined },
 ): void {
 	const given = reachOptions.filter((key) => globals[key] !== undefined);
 	const [useless] = given.filter((key) => reach?.includes(key) === false);

@@ -1,5 +1,5 @@
 /** Errors of the command line itself. All others come from the API, the store or the system. */
-import type { Hint, OwnCommand } from './command-line.js';
+import type { Hint } from './command-line.js';
 import type { ExitCode } from './exit.js';
 
 export interface CliErrorOptions {
@@ -64,15 +64,14 @@ export class NoSmtp extends Error {
 }
 
 /**
- * A command for a database of this machine, called for a deployment. `path`: `engine backup`. `here`: the same on the
- * default database, or what makes that.
+ * A command for a database of this machine, called for a deployment. `path`: `engine backup`. `hint`: where it runs.
  */
-export function onlyLocal(path: string, here: OwnCommand | null = null): UsageError {
+export function onlyLocal(
+	path: string,
+	hint: Hint = 'give --db PATH, or --profile local for the default database of this machine',
+): UsageError {
 	return new UsageError(`${path} works on a database of this machine, and this goes to a deployment`, {
-		hint:
-			here === null
-				? 'give --db PATH, or --profile local for the default database of this machine'
-				: ['for the default database of this machine: ', here, '; for another one give --db PATH'],
+		hint,
 	});
 }
 

@@ -139,13 +139,16 @@ function targetOf({ command, globals }: Run, settings: Settings, paths: Paths): 
 	return command.profiles === true ? unnamed : namedTarget(globals, settings, paths);
 }
 
-/** The same on the default database, or what makes that where it is missing. */
-function onThisMachine(parsed: Run, { database }: Paths): OwnCommand | null {
-	if (isMissingFile(database)) return mailctl('-p', 'local', 'engine', 'init');
-	const { command, words, options } = parsed;
+/** Where a command of the machine that owns the database runs: on the default database, if that is there or to be made. */
+function onThisMachine(parsed: Run, { database }: Paths): Hint | undefined {
+	const { command, path, words, options } = parsed;
+	if (isMissingFile(database) && path.join(' ') !== 'engine init')
+		return 'it runs on the machine that owns the database; for a database of this machine give --db PATH';
 	const args = command.args.map(({ name, many }, at) => [name, many === true ? words.slice(at) : words[at]]);
 	const same = sameCommand(parsed, { args: Object.fromEntries(args), options });
-	return same && mailctl('-p', 'local', ...same.command);
+	if (same === null) return undefined;
+	const here = mailctl('-p', 'local', ...same.command);
+	return ['for the default database of this machine: ', here, '; for another one give --db PATH'];
 }
 
 /** A named profile needs a valid configuration. */

@@ -200,7 +200,9 @@ describe('mailctl engine tokens', () => {
 			code: 2,
 			stderr:
 				`error: ${path.join(' ')} works on a database of this machine, and this goes to a deployment\n` +
-				'hint: for the default database of this machine: mailctl -p local engine init; for another one give --db PATH\n',
+				(words[0] === 'init'
+					? 'hint: for the default database of this machine: mailctl -p local engine init; for another one give --db PATH\n'
+					: 'hint: it runs on the machine that owns the database; for a database of this machine give --db PATH\n'),
 		});
 	});
 
