@@ -286,6 +286,18 @@ describe('the command line', () => {
 		);
 	});
 
+	it.each([
+		['send', '--to', 'a@example.com', '--strict-vars', '--no-strict-vars'],
+		['send', '--no-wait', '--to', 'a@example.com', '--wait'],
+		['subscribers', 'list', '--inactive', '--list', '1', '--active'],
+	])('takes no option and its opposite: %s %s %s %s', async (...words) => {
+		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
+		expect({ code, stderr }).toEqual({
+			code: 2,
+			stderr: expect.stringMatching(/^error: --[a-z-]+ and --(?:no-|in)[a-z-]+ cannot both be meant\n$/),
+		});
+	});
+
 	it('takes a value that looks like an option where it is joined to its own', async () => {
 		const lists = [someList(1)];
 		await cli(['lists', 'update', '1', '--name=--json'], { connect: connectTo(lists) });

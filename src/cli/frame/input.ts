@@ -8,7 +8,6 @@ import {
 	flagOf,
 	flagsOf,
 	type OptionSpec,
-	offFlagOf,
 	type RecordKind,
 	type TextForm,
 } from './command.js';
@@ -268,10 +267,8 @@ function readTri(
 ): boolean | undefined {
 	// Commander keeps `--no-x` under `x` itself, another word under its own name.
 	if (spec.off === undefined) return typeof raw[key] === 'boolean' ? raw[key] : undefined;
-	const on = raw[key] === true;
-	const off = raw[camel(spec.off)] === true;
-	if (on && off) throw new UsageError(`${flagOf(key)} and ${offFlagOf(key, spec)} cannot both be meant`);
-	return on ? true : off ? false : undefined;
+	if (raw[key] === true) return true;
+	return raw[camel(spec.off)] === true ? false : undefined;
 }
 
 type Repeated = Extract<OptionSpec, { kind: 'list' | 'choices' | 'pairs' }>;

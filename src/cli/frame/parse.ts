@@ -192,17 +192,16 @@ function follow(
  * `--text $BODY --preview text` and an empty variable a mail would leave that was to be looked at. Throws `UsageError`.
  */
 export function joinValues(argv: readonly string[], commands: readonly (Command | CommandGroup)[]): string[] {
-	const { valued, known } = flagsOf(commands);
+	const { valued, known, opposed } = flagsOf(commands);
+	const [both] = opposed.filter((names) => names.every((name) => argv.includes(name)));
+	if (both !== undefined) throw new UsageError(`${both.join(' and ')} cannot both be meant`);
 	const joined: string[] = [];
 	for (let at = 0; at < argv.length; at += 1) {
 		const word = argv[at] ?? '';
 		if (word === '--') return [...joined, ...argv.slice(at)];
 		const value = argv[at + 1];
 		const takesValue = valued.has(word) || globalValued.has(word);
-		if (takesValue && value !== undefined && known.has(value.replace(/^(--[a-z-]+)=.*/s, '$1')))
-			throw new UsageError(`${word} has no value: ${value.replace(/=.*/s, '')} is an option`, {
-				hint: `${word}=VALUE takes a value that looks like one`,
-			});
+		if (takesValue) assertNoOption(value, { known, of: word });
 		if (!valued.has(word) || value === undefined) {
 			joined.push(word);
 			// The value of a global option is none of ours, whatever it looks like.
@@ -214,6 +213,14 @@ export function joinValues(argv: readonly string[], commands: readonly (Command 
 		at += 1;
 	}
 	return joined;
+}
+
+function assertNoOption(value = '', { known, of }: { known: ReadonlySet<string>; of: string }): void {
+	const [flag = ''] = value.startsWith('--') ? value.split('=') : [value];
+	if (!known.has(flag)) return;
+	throw new UsageError(`${of} has no value: ${flag} is an option`, {
+		hint: `${of}=VALUE takes a value that looks like one`,
+	});
 }
 
 const globalFlags = globalOptions.map(({ flags }) => ({
@@ -231,6 +238,10 @@ function flagsOf(commands: readonly (Command | CommandGroup)[]) {
 	return {
 		known: new Set([...known, ...specs.flatMap(([key, spec]) => namesOf(key, spec))]),
 		valued: new Set(valued.flatMap(([key, spec]) => namesOf(key, spec))),
+		/** Of which the last one would win. */
+		opposed: specs.flatMap(([key, spec]) =>
+			spec.kind === 'tri' ? [[flagOf(key), offFlagOf(key, spec)]] : [],
+		),
 	};
 }
 
