@@ -66,7 +66,7 @@ describe.skipIf(noPostfix !== null)(title, () => {
 				type: 'HARDBOUNCED',
 				test: false,
 				message: { to: 'ann@example.org' },
-				data: { smtp_code: '550', diagnostic: expect.stringContaining('No such user here') },
+				data: { smtp_code: '5.1.1', diagnostic: expect.stringContaining('No such user here') },
 			});
 		} finally {
 			await target.close();
