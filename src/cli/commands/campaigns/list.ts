@@ -68,7 +68,8 @@ export const get = command({
 	args: [campaignArg],
 	options: { watch: watchOption },
 	columns: detailColumns,
-	output: 'the campaign as campaigns list has it, with "messages": {"sent": 2, "queued": 1, …}',
+	output:
+		'the campaign as campaigns list has it, with "messages": {"sent": 2, "queued": 1, …}, and of one to lists "audience": {"lists", "exclude_lists", "where", …}',
 	exits: [3],
 	examples: ['mailctl campaigns get november', 'mailctl campaigns get november -o json'],
 	run: (cx, { args, options }) => watched(cx, options.watch, (cx) => showNamed(cx, args.campaign)),

@@ -80,7 +80,13 @@ export function detailOf(campaign: Campaign, status: CampaignStatus) {
 	// The status is the later look of the two.
 	const record = recordOf({ ...campaign, ...status }, sentOf(campaign, status));
 	const { attachments } = status;
-	return { ...record, messages: messagesOf(status), ...(attachments !== undefined && { attachments }) };
+	const { audience } = campaign;
+	return {
+		...record,
+		messages: messagesOf(status),
+		...(attachments !== undefined && { attachments }),
+		...(audience !== undefined && { audience }),
+	};
 }
 
 /** Its own, and those that joined it. */
@@ -176,16 +182,23 @@ export const detailColumns: Columns<CampaignDetail> = [
 	},
 ];
 
-/** Prints it; a person reads the name of its list, where that is there. */
+/** Prints it; a person reads the names of its lists, where they are there. */
 export async function showDetail(cx: CommandContext, detail: CampaignDetail): Promise<void> {
-	const { list_id } = detail;
-	const list =
-		list_id === null || !isTable(cx.out.format)
-			? null
-			: await orNull((await cx.api()).lists.get(list_id, { signal: cx.signal })).catch(unlessForbidden);
+	const names = isTable(cx.out.format) ? await listNames(cx, detail) : [];
 	const named = (one: (typeof detailColumns)[number]) =>
-		list !== null && one.key === 'list_id' ? { ...one, value: () => list.name } : one;
+		names.length > 0 && one.key === 'list_id' ? { ...one, value: () => names.join(', ') } : one;
 	await cx.out.record(detail, detailColumns.map(named));
+}
+
+/** The id of one that was deleted, or that the token may not read. */
+async function listNames(cx: CommandContext, { list_id, audience }: CampaignDetail): Promise<string[]> {
+	const ids = audience?.lists ?? (list_id === null ? [] : [list_id]);
+	const { lists } = await cx.api();
+	const nameOf = async (id: number) => {
+		const list = await orNull(lists.get(id, { signal: cx.signal })).catch(unlessForbidden);
+		return list?.name ?? String(id);
+	};
+	return Promise.all(ids.map(nameOf));
 }
 
 /** A token may read campaigns and no lists. */

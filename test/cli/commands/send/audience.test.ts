@@ -95,6 +95,17 @@ describe('mailctl send to some people of some lists', () => {
 		expect(why.stdout).toContain('Campaign spring left it out: in excluded list "Staff".\n');
 	});
 
+	it('is told of a campaign afterwards: all its lists, and what chose from them', async () => {
+		const words = [...both, '--exclude-list', 'Staff', '--where', 'meta.city!=Bonn'];
+		await project.json(send(3, ...words, '--campaign', 'told'));
+		expect(await project.json(['campaigns', 'get', 'told'])).toMatchObject({
+			audience: { lists: [1, 2], exclude_lists: [3], where: ['meta.city!=Bonn'] },
+		});
+		const { stdout } = await project.run(['campaigns', 'get', 'told', '-o', 'table', '--no-color']);
+		const names = ((await project.json(['lists', 'list'])) as { name: string }[]).map(({ name }) => name);
+		expect(stdout).toMatch(new RegExp(`^LIST +${names[0]}, ${names[1]}$`, 'm'));
+	});
+
 	it('says in a dry run what the run will say, and writes nothing', async () => {
 		const words = [...both, '--exclude-list', 'Staff', '--where', 'meta.city!=Bonn'];
 		const dry = await project.run([...mail, ...words, '-n', '-o', 'json']);
