@@ -68,11 +68,9 @@ export function oneLine(value: string): string {
 	return value.replace(/[\r\n\u0085\u2028\u2029]+|\t/g, ' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '');
 }
 
-/** The subject as its recipient reads it. */
+/** The subject as its recipient reads it; a variable without a value and a default stays as it is written. */
 export function filledSubject(subject: string, variables: Readonly<Record<string, string>>): string {
-	const filled = subject.replace(referencePattern(), (hashed, reference: string) => {
-		const value = variableValue(reference, variables);
-		return value === null ? hashed : oneLine(value);
-	});
-	return oneLine(filled).trim();
+	const fill = (hashed: string, reference: string) => oneLine(variableValue(reference, variables) ?? hashed);
+	// One line first: a default may be broken, and variables are found in what is sent.
+	return oneLine(subject).replace(referencePattern(), fill).trim();
 }

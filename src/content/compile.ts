@@ -1,7 +1,7 @@
 /** Compiles a content once, so that a message for one recipient takes a few string joins. */
 import type { Attachment } from '../api/attachments.js';
 import type { Content } from '../api/content.js';
-import { oneLine, usedVariables } from '../api/variables.js';
+import { filledSubject, oneLine, usedVariables } from '../api/variables.js';
 import { placeFiles } from './attachments.js';
 import { ByteSink } from './byte-sink.js';
 import { bytesOf, type ContentMemory, contentMemory } from './content-memory.js';
@@ -135,7 +135,7 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 		preview: ({ variables }) => {
 			refuseOversize(variables, null);
 			return {
-				subject: renderTemplate(parseTemplate(oneLine(subject)), variables, oneLine),
+				subject: filledSubject(subject, variables),
 				text: text === null ? '' : renderTemplate(parseTemplate(text), variables, normalLineEnds),
 				html: html === null ? null : renderTemplate(parseTemplate(html, read?.guards), variables, htmlValue),
 			};

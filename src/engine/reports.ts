@@ -118,6 +118,6 @@ function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]
 }
 
 function eachDay(from: Day, to: Day): Day[] {
-	// By their number: behind 9999-12-31 comes a text that is before it.
+	// By their number: behind 9999-12-31 there is none.
 	return Array.from({ length: daysBetween(from, to) + 1 }, (_, at) => addDays(from, at));
 }

@@ -54,7 +54,7 @@ export function parseRate(text: string): number {
 	throw new UsageError(`--rate "${text}" is less than one in ${slowestDays} days`);
 }
 
-/** `--rate` as an option of what sends, in messages a second; nothing where it is not given. */
+/** `--rate` as an option of what sends, in messages a second; nothing where it is not given. Throws `UsageError`. */
 export function paced(rate: string | undefined): { rate?: number } {
 	return rate === undefined ? {} : { rate: parseRate(rate) };
 }
@@ -107,7 +107,7 @@ export function parseMoment(text: string, flag: string): Micros {
 	throw new UsageError(`${flag}: "${text}" is no time`, { hint: 'times: 2026-11-01T12:00:00Z' });
 }
 
-/** `k=v` pairs; the last of equal keys counts. Own keys only, so `__proto__` is a key like any other. */
+/** `k=v` pairs, each key once. Own keys only, so `__proto__` is a key like any other. Throws `UsageError`. */
 export function parsePairs(texts: readonly string[], flag: string): Record<string, string> {
 	const pairs = new Map<string, string>();
 	for (const text of texts) {

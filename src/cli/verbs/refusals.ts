@@ -149,6 +149,7 @@ export async function queuePaused(
 	});
 }
 
+/** Ends a pause, by hand or by a fault. */
 export const resumeQueue = mailctl('engine', 'queue', 'resume');
 
 /** A command that a server keeps to the machine of its database. */
@@ -157,6 +158,7 @@ export async function onItsMachine(cx: CommandContext, hint: Hint): Promise<Hint
 	return local !== null ? hint : [hint, ', on the machine that owns the database'];
 }
 
+/** Before what would send. */
 export const noSender = 'no process sends at the moment: ';
 
 /** Of a server without its worker: what sends its mail. */

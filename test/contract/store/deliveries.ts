@@ -96,7 +96,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 		it('have the subject as it was read', async () => {
 			await hookOf('OPENED');
 			const message = await sent({
-				content: { ...plainContent, subject: ' Hi #name|friend# at #email# of #city#: #x# ' },
+				content: { ...plainContent, subject: ' Hi #name|dear\nfriend# at #email# of #city#: #x# ' },
 				content_sha256: 'hash of a content with variables',
 				variables: ['name|friend', 'email', 'city', 'x'],
 				context: { city: 'Oslo\nNorway' },
@@ -104,7 +104,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			await opened(message);
 			const [told] = await lease({ now: noon + hour });
 			expect(JSON.parse(told?.payload ?? '').message.subject).toBe(
-				'Hi friend at ann@example.org of Oslo Norway: #x#',
+				'Hi dear friend at ann@example.org of Oslo Norway: #x#',
 			);
 		});
 

@@ -107,7 +107,7 @@ async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<
 	};
 	const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, onDue });
 	await listRows(cx, how, { columns: listColumns, rows });
-	if (due.length > 0) await saySenderless(cx, due);
+	await saySenderless(cx, due);
 }
 
 /** Where messages of these wait and nothing sends them: why, and what does, for a person. */
@@ -116,10 +116,10 @@ async function saySenderless(
 	due: readonly Pick<CampaignStatus, 'id' | 'key'>[],
 ): Promise<void> {
 	const { messages } = (await (await cx.api()).capabilities()).ext;
-	if (isMachine(cx.out.format) || messages === undefined) return;
+	const [first] = due;
+	if (isMachine(cx.out.format) || messages === undefined || first === undefined) return;
 	const { local } = await cx.connection();
-	const campaign = due[0]?.id ?? '';
-	const { paused, has_worker } = await messages.progress({ campaign }, { signal: cx.signal });
+	const { paused, has_worker } = await messages.progress({ campaign: first.id }, { signal: cx.signal });
 	if (isHeldReason(paused)) await cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
 	else if (has_worker === false)
 		await cx.hint(local === null ? await senderless(cx) : [noSender, wayToSend(due)]);
