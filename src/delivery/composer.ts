@@ -10,7 +10,7 @@ import type { Leased, Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 import type { StoredSubmission } from '../store/submissions.js';
 import { type Ahead, composeAhead, type LentMail, type MailSource } from './compose-ahead.js';
-import type { SignMail } from './dkim/sign.js';
+import { type KeysFor, signMessage } from './dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from './files.js';
 import { localReply } from './reply.js';
 import type { Conversation, Mail } from './smtp/conversation.js';
@@ -37,7 +37,7 @@ export interface ComposerOptions extends LinkOptions {
 	/** Records messages that may end this process; absent for a preview. */
 	queue?: Pick<Queue, 'beginComposing' | 'endComposing'>;
 	/** Absent: mails are not signed. */
-	sign?: SignMail;
+	keysFor?: KeysFor;
 	/** Absent: a mail is composed when it is asked for. */
 	ahead?: Ahead;
 }
@@ -61,7 +61,7 @@ export function createComposer(options: ComposerOptions): Composer {
 	const submissions = createSubmissions(options.reads);
 	const withCare = takeCare(options.queue);
 	const isSmall = measured();
-	const files = options.files ?? createEncodedFiles(options.reads);
+	const parts = { ...options, files: options.files ?? createEncodedFiles(options.reads) };
 	const { ahead } = options;
 	const sourceOf = sourcesOf(options, submissions);
 	const isOrdinary = (submission: StoredSubmission, message: Leased) =>
@@ -71,13 +71,15 @@ export function createComposer(options: ComposerOptions): Composer {
 	return {
 		async compose(message) {
 			expected.delete(message.message);
-			const lent = (await ahead?.take(message.message)) ?? null;
+			const taken = ahead?.take(message.message) ?? null;
+			const lent = taken instanceof Promise ? await taken : taken;
 			if (lent !== null) return { kind: 'mail', ...lent };
-			const submission = await submissions.get(message.submission);
+			const known = submissions.get(message.submission);
+			const submission = known instanceof Promise ? await known : known;
 			if (submission === null) return unsendable('its submission is gone');
 			if (submission.is_dropped) return unsendable('its text was deleted: keep_bodies');
-			const work = () => compose({ ...options, files }, submission, message);
-			return isOrdinary(submission, message) ? work() : withCare(message, work);
+			const work = () => compose(parts, submission, message);
+			return await (isOrdinary(submission, message) ? work() : withCare(message, work));
 		},
 		expect(messages) {
 			if (ahead === undefined) return;
@@ -123,7 +125,7 @@ async function compose(
 	let mail: Mail;
 	try {
 		const compiled = await options.contents.get(submission.content_sha256, submission.content);
-		mail = toMail({ ...options, files }, compiled, submission, message);
+		mail = toMail(options, compiled, { submission, message, files });
 	} catch (cause) {
 		// Content that cannot be compiled or joined will not improve, and must not stop other messages.
 		return unsendable(
@@ -131,8 +133,10 @@ async function compose(
 		);
 	}
 	// Last: any later change breaks the signature.
-	const bytes = await options.sign?.(mail.bytes, addressOf(submission.envelope.from), mail.rest);
-	return { kind: 'mail', mail: bytes === undefined ? mail : { ...mail, bytes } };
+	const keys = options.keysFor?.(addressOf(submission.envelope.from)) ?? [];
+	const known = keys instanceof Promise ? await keys : keys;
+	if (known.length === 0) return { kind: 'mail', mail };
+	return { kind: 'mail', mail: { ...mail, bytes: await signMessage(mail.bytes, known, mail.rest) } };
 }
 
 const noFiles: ReadonlyMap<string, Buffer> = new Map();
@@ -174,13 +178,20 @@ export function messageIdOf(message: Uuid, from: string): string {
 	return `${message}@${domainOf(from)}`;
 }
 
-/** Throws where the content cannot be joined with the values of the recipient. `memory`: as for `join`. */
+export interface MailParts {
+	submission: StoredSubmission;
+	message: Leased;
+	/** Encoded, by their hashes. */
+	files?: ReadonlyMap<string, Buffer>;
+	/** As for `join`. */
+	memory?: Buffer;
+}
+
+/** Throws where the content cannot be joined with the values of the recipient. */
 export function toMail(
-	options: LinkOptions & Pick<ComposerOptions, 'returnPath'> & { files: ReadonlyMap<string, Buffer> },
+	options: LinkOptions & Pick<ComposerOptions, 'returnPath'>,
 	compiled: CompiledContent,
-	submission: StoredSubmission,
-	message: Leased,
-	memory?: Buffer,
+	{ submission, message, files = noFiles, memory }: MailParts,
 ): Mail {
 	const envelope = withoutCopies(submission.envelope, message.stopped_copies);
 	const from = addressOf(envelope.from);
@@ -197,7 +208,7 @@ export function toMail(
 		listUnsubscribeUrl: isBulk ? (pages.unsubscribe_url ?? null) : null,
 	};
 	const bytes = compiled.join(envelope, recipient, memory);
-	const rest = compiled.rest(options.files, recipient);
+	const rest = compiled.rest(files, recipient);
 	const to = addressOf(message.to);
 	return {
 		from: options.returnPath?.(message, submission) ?? from,
@@ -231,8 +242,8 @@ function unsendable(text: string): { kind: 'unsendable'; conversation: Conversat
 }
 
 export interface Submissions {
-	/** Null: it is gone. A failure is not cached. */
-	get(id: Uuid): Promise<StoredSubmission | null>;
+	/** At once where it is cached. Null: it is gone. A failure is not cached. */
+	get(id: Uuid): StoredSubmission | Promise<StoredSubmission | null>;
 }
 
 const kept = 200;
@@ -249,21 +260,18 @@ export function createSubmissions(reads: Pick<Reads, 'getSubmission'>): Submissi
 		submissions.delete(oldest[0]);
 		used -= oldest[1].bytes;
 	};
-	return {
-		async get(id) {
-			const cached = submissions.get(id);
-			if (cached !== undefined) return cached.submission;
-			const submission = await reads.getSubmission({ id });
-			if (submission === null) return null;
-			const { subject, text, html } = submission.content;
-			const request = submission.call === undefined ? null : JSON.stringify(submission.call.request);
-			const bytes = bytesOf(subject, text, html) + bytesOf('', request, null);
-			// Read twice at the same time, it is cached once.
-			if (bytes > maxBytes || submissions.has(id)) return submission;
-			while (submissions.size >= kept || used + bytes > maxBytes) dropOldest();
-			submissions.set(id, { submission, bytes });
-			used += bytes;
-			return submission;
-		},
+	const read = async (id: Uuid) => {
+		const submission = await reads.getSubmission({ id });
+		if (submission === null) return null;
+		const { subject, text, html } = submission.content;
+		const request = submission.call === undefined ? null : JSON.stringify(submission.call.request);
+		const bytes = bytesOf(subject, text, html) + bytesOf('', request, null);
+		// Read twice at the same time, it is cached once.
+		if (bytes > maxBytes || submissions.has(id)) return submission;
+		while (submissions.size >= kept || used + bytes > maxBytes) dropOldest();
+		submissions.set(id, { submission, bytes });
+		used += bytes;
+		return submission;
 	};
+	return { get: (id) => submissions.get(id)?.submission ?? read(id) };
 }

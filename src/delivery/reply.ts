@@ -72,16 +72,18 @@ const maxText = 500;
 
 /** Parses a raw reply with its continuation lines. A text without a code has `code` null. */
 export function parseReply(phase: SmtpPhase, raw: string): Reply {
-	const lines = raw.includes('\n') ? raw.split(/\r?\n/) : [raw];
-	const code = /^([2-5]\d{2})(?:[ -]|$)/.exec(lines[0] ?? '')?.[1];
+	const [, code, enhanced = null] = beginningOf.exec(raw) ?? [];
 	if (code === undefined) return { phase, code: null, enhanced: null, text: cleanText(raw) };
-	const texts = lines.map((line) => line.replace(/^\d{3}[ -]?/, ''));
-	const enhanced = /^([245]\.\d{1,3}\.\d{1,3})(?:\s|$)/.exec(texts[0] ?? '')?.[1] ?? null;
-	const told = texts.map((text) =>
-		enhanced !== null && text.startsWith(enhanced) ? text.slice(enhanced.length) : text,
-	);
+	const lines = raw.includes('\n') ? raw.split(/\r?\n/) : [raw];
+	const told = lines.map((line) => {
+		const text = line.replace(/^\d{3}[ -]?/, '');
+		return enhanced !== null && text.startsWith(enhanced) ? text.slice(enhanced.length) : text;
+	});
 	return { phase, code: Number(code), enhanced, text: cleanText(told.join(' ')) };
 }
+
+/** Code and enhanced code. */
+const beginningOf = /^([2-5]\d{2})(?:[ -](?:([245]\.\d{1,3}\.\d{1,3})(?:\s|$))?|\r?\n|$)/;
 
 /** A local error, where the server did not reply. */
 export function localReply(phase: SmtpPhase, text: string): Reply {
@@ -99,6 +101,8 @@ export function formatReply({ phase, code, enhanced, text }: Reply): string {
  * One line of at most 500 characters without control characters and bidi overrides. Cut first: it may be a megabyte.
  */
 export function cleanText(text: string): string {
+	// Nearly all are one line of ASCII.
+	if (text.length <= maxText && !/[^ -~]| {2}/.test(text)) return text.trim();
 	return (
 		text
 			.slice(0, maxText * 2)

@@ -200,22 +200,23 @@ export class Run {
 	}
 
 	#startNext(): void {
-		const { mostTogether, window } = this.#courier;
-		if (this.#isOver) return;
-		const group = this.#leases.next(mostTogether);
-		if (group.length === 0) return;
-		const slot = window.enter();
+		const group = this.#isOver ? [] : this.#leases.next(this.#courier.mostTogether);
+		if (group.length > 0) void this.#deliver(group);
+	}
+
+	/** Never rejects. */
+	async #deliver(group: readonly Leased[]): Promise<void> {
+		const slot = this.#courier.window.enter();
 		const untold = new Map(group.map((message) => [message.message, message]));
-		this.#courier
-			.deliver(group, this.#telling(slot, untold))
-			.catch((error: unknown) => {
-				for (const message of untold.values()) this.#leases.putBack(message);
-				this.#onFault({ kind: 'store', error });
-			})
-			.finally(() => {
-				slot.leave();
-				this.#wakeUp.changed();
-			});
+		try {
+			await this.#courier.deliver(group, this.#telling(slot, untold));
+		} catch (error) {
+			for (const message of untold.values()) this.#leases.putBack(message);
+			this.#onFault({ kind: 'store', error });
+		} finally {
+			slot.leave();
+			this.#wakeUp.changed();
+		}
 	}
 
 	#telling(slot: Slot, untold: Map<Uuid, Leased>): Telling {

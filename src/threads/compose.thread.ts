@@ -20,7 +20,6 @@ const shared = {
 	publicUrl,
 	keyring: keyringOf(keys),
 	...(returnPath && { returnPath }),
-	files: new Map<string, Buffer>(),
 };
 
 /** Into this memory, if there is room. */
@@ -32,9 +31,10 @@ async function composerOf({ submission, read, keys: signing }: MailSource): Prom
 		if (read === null) throw new Error('the HTML was not read');
 		return read;
 	});
-	if (signing.length === 0) return (message, memory) => toMail(shared, compiled, submission, message, memory);
+	if (signing.length === 0)
+		return (message, memory) => toMail(shared, compiled, { submission, message, memory });
 	return (message) => {
-		const mail = toMail(shared, compiled, submission, message);
+		const mail = toMail(shared, compiled, { submission, message });
 		return { ...mail, bytes: signMessageHere(mail.bytes, signing) };
 	};
 }

@@ -34,9 +34,9 @@ const worker = createWorker({
 	keyring: null,
 	random: Math.random,
 	leaseMs: Number(leaseMs),
-	sign: async (bytes) => {
-		if (poison !== '' && bytes.includes(poison)) process.kill(process.pid, 'SIGKILL');
-		return bytes;
+	returnPath: ({ to }) => {
+		if (poison !== '' && to.includes(poison)) process.kill(process.pid, 'SIGKILL');
+		return 'news@example.com';
 	},
 });
 const result = await worker.run({ scope: null, until: minutes === '0' ? 'drained' : 'settled' });

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createContentCache } from '../../src/content/cache.js';
 import { createVerp } from '../../src/delivery/bounces/verp.js';
 import { type Composer, createComposer } from '../../src/delivery/composer.js';
-import { createSigner, type SigningKey } from '../../src/delivery/dkim/sign.js';
+import type { SigningKey } from '../../src/delivery/dkim/sign.js';
 import { keyringOf } from '../../src/delivery/tracking/tokens.js';
 import type { Leased } from '../../src/store/queue.js';
 import type { StoredSubmission } from '../../src/store/submissions.js';
@@ -77,7 +77,7 @@ function composerWith(ahead?: ComposingThreads): Composer {
 		publicUrl: settings.publicUrl,
 		keyring: keyringOf(settings.keys),
 		returnPath: ({ message }) => verp?.addressFor(message) ?? '',
-		sign: createSigner(keysFor),
+		keysFor,
 		...(ahead && { ahead }),
 	});
 }

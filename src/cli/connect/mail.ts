@@ -10,7 +10,7 @@ import { isLoopbackUrl } from '../../api/schema/url.js';
 import { createContentCache } from '../../content/cache.js';
 import { createVerp } from '../../delivery/bounces/verp.js';
 import { addressOf, type ContentCache, createComposer } from '../../delivery/composer.js';
-import { createKeyReader, createSigner, type KeysFor } from '../../delivery/dkim/sign.js';
+import { createKeyReader, type KeysFor, signMessage } from '../../delivery/dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from '../../delivery/files.js';
 import { formatReply } from '../../delivery/reply.js';
 import { createPool, type PoolOptions } from '../../delivery/smtp/pool.js';
@@ -66,7 +66,6 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	const contents = createContentCache({ askHtml: inliner.read, maxBytes: contentCacheBytes });
 	const files = createEncodedFiles(store.reads);
 	const keysFor = createKeyReader({ reads: store.reads, clock });
-	const sign = createSigner(keysFor);
 	const links = async () => {
 		const settings = await readSettings(store);
 		const keys = await trackingKeys(parts);
@@ -87,13 +86,13 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 				now: clock.now(),
 				askHtml: inliner.read,
 			});
-			return { ...composed, raw: await sign(composed.raw, addressOf(request.from)) };
+			return { ...composed, raw: await signMessage(composed.raw, await keysFor(addressOf(request.from))) };
 		},
 		render: (content, variables) => renderContent(content, variables, inliner.read),
 		renderMessage: async (id) => {
 			const found = await store.reads.getMessage({ id });
 			if (found === null) return null;
-			const composer = createComposer({ reads: store.reads, contents, files, sign, ...(await links()) });
+			const composer = createComposer({ reads: store.reads, contents, files, keysFor, ...(await links()) });
 			const composed = await composer.compose(found.rendering);
 			if (composed.kind === 'unsendable')
 				throw invalid({ state: [{ code: 'unsendable', message: composed.conversation.reply.text }] });
@@ -158,7 +157,7 @@ async function deliver(
 		reads: store.reads,
 		contents: warned(contents, warnings.add),
 		files,
-		sign: createSigner(keysFor),
+		keysFor,
 		ahead,
 		publicUrl,
 		keyring: keyringOf(keys),

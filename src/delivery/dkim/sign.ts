@@ -125,16 +125,11 @@ function folded(base64: string): string {
 	return lines.map((line) => `\r\n  ${line}`).join('');
 }
 
-/** Signs a finished message for the address in its From field; without a key of that domain it stays unchanged. */
-export type SignMail = (bytes: Buffer, from: string, rest?: readonly Buffer[]) => Promise<Buffer>;
-
-/** The keys that sign for an address in a From field. Rejects only when the store does. */
-export type KeysFor = (from: string) => Promise<readonly SigningKey[]>;
-
-/** Every key of the domain signs: RSA and Ed25519 together, and during a rotation the old one and the new. */
-export function createSigner(keysFor: KeysFor): SignMail {
-	return async (bytes, from, rest = []) => signMessage(bytes, await keysFor(from), rest);
-}
+/**
+ * The keys that sign for an address in a From field, at once where they are known. Every key of its domain does: RSA and
+ * Ed25519 together, and during a rotation the old one and the new. Rejects only when the store does.
+ */
+export type KeysFor = (from: string) => readonly SigningKey[] | Promise<readonly SigningKey[]>;
 
 /** Added or removed keys take effect after this time in every process. */
 const rereadAfter: Micros = 5 * microsPerSecond;
@@ -148,24 +143,28 @@ export function createKeyReader({
 	reads: Pick<Reads, 'listDkimKeys'>;
 	clock: Clock;
 }): KeysFor {
-	let keys: { at: Micros; byDomain: Promise<ReadonlyMap<string, readonly SigningKey[]>> } | null = null;
-	let known: readonly HeldKey[] = [];
+	let known: {
+		at: Micros;
+		keys: readonly HeldKey[];
+		byDomain: ReadonlyMap<string, readonly SigningKey[]>;
+	} | null = null;
+	let reading: Promise<void> | null = null;
 	const read = async () => {
-		known = (await reads.listDkimKeys()).map(
-			(stored) => known.find((key) => isSame(key, stored)) ?? heldKey(stored),
+		const at = steadyOf(clock);
+		const before = known?.keys ?? [];
+		const keys = (await reads.listDkimKeys()).map(
+			(stored) => before.find((key) => isSame(key, stored)) ?? heldKey(stored),
 		);
-		return groupByDomain(known);
+		known = { at, keys, byDomain: groupByDomain(keys) };
 	};
-	return async (from) => {
-		const now = steadyOf(clock);
-		if (keys === null || now - keys.at > rereadAfter) keys = { at: now, byDomain: read() };
-		const current = keys;
-		const byDomain = await current.byDomain.catch((error: unknown) => {
-			// A failure is not cached: the next message reads again.
-			if (keys === current) keys = null;
-			throw error;
+	const keysOf = (from: string) => known?.byDomain.get(domainOf(from)) ?? noKeys;
+	return (from) => {
+		if (known !== null && steadyOf(clock) - known.at <= rereadAfter) return keysOf(from);
+		// A failure is not cached: the next message reads again.
+		reading ??= read().finally(() => {
+			reading = null;
 		});
-		return byDomain.get(domainOf(from)) ?? noKeys;
+		return reading.then(() => keysOf(from));
 	};
 }
 

@@ -22,26 +22,12 @@ export interface SmtpCourierOptions {
 	connections: number;
 }
 
-type Mailed = Extract<Awaited<ReturnType<Composer['compose']>>, { kind: 'mail' }>;
-
 /** Outcomes are recorded in groups: a repeat after a crash has the same Message-ID. */
 export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	const { composer, pool, clock, random, connections } = options;
 	let isCutting = false;
 	const shared = createSharedBytes();
-	const converse = async ({ mail, release }: Mailed, tell: Telling) => {
-		const { bytes, rest = [] } = mail;
-		tell.holds(bytes.length + shared.hold(rest));
-		try {
-			return await pool.send(mail);
-		} finally {
-			shared.release(rest);
-			release?.();
-		}
-	};
-	const carry = async (message: Leased, tell: Telling) => {
-		const composed = await composer.compose(message);
-		const conversation = composed.kind === 'mail' ? await converse(composed, tell) : composed.conversation;
+	const report = (message: Leased, conversation: Conversation, tell: Telling) => {
 		const outcome = judge(message, conversation, { now: clock.now(), random, isCutting });
 		// A message that cannot be composed says nothing about the server.
 		if (outcome.kind !== 'released' && conversation.kind !== 'unsendable') tell.worked();
@@ -57,7 +43,18 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 		settles: 'in_groups',
 		expect: (messages) => composer.expect(messages),
 		deliver: async (group, tell) => {
-			for (const message of group) await carry(message, tell);
+			for (const message of group) {
+				const composed = await composer.compose(message);
+				if (composed.kind === 'unsendable') report(message, composed.conversation, tell);
+				else {
+					const { bytes, rest = [] } = composed.mail;
+					tell.holds(bytes.length + shared.hold(rest));
+					const conversation = await pool.send(composed.mail);
+					shared.release(rest);
+					composed.release?.();
+					report(message, conversation, tell);
+				}
+			}
 		},
 		halt: () => {
 			isCutting = true;

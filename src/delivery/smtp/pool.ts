@@ -63,10 +63,13 @@ class Pool implements SmtpPool {
 
 	async send(mail: Mail): Promise<Conversation> {
 		for (;;) {
-			const borrowed = await this.#borrow();
+			const borrowed = this.#findOpen() ?? (await this.#openOrWait());
+			if (borrowed === 'again') continue;
 			if (borrowed.kind === 'failed') return { kind: 'broken', reply: borrowed.reply, refusedCopies: [] };
-			const wasUsed = borrowed.session.tried > 0;
-			const conversation = await this.#sendOn(borrowed.session, mail);
+			const { session } = borrowed;
+			const wasUsed = session.tried > 0;
+			const conversation = await this.#sendOn(session, mail);
+			this.#giveBack(session);
 			// Each time an earlier message has ended with its connection, so this comes to an end.
 			if (conversation === null) continue;
 			return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
@@ -99,34 +102,43 @@ class Pool implements SmtpPool {
 		const opened = await this.#open();
 		if (opened.kind === 'failed') return { kind: 'broken', reply: opened.reply, refusedCopies: [] };
 		const conversation = await this.#sendOn(opened.session, mail);
+		this.#giveBack(opened.session);
 		return conversation ?? { kind: 'broken', reply: closedReply, refusedCopies: [] };
 	}
 
-	async #sendOn(session: Session, mail: Mail): Promise<Conversation | null> {
+	#sendOn(session: Session, mail: Mail): Promise<Conversation | null> {
 		const sending = session.send(mail);
 		// A waiting mail may follow this one on the connection.
 		if (this.#mayTakeMore(session)) this.#wake();
-		const conversation = await sending;
-		this.#giveBack(session);
-		return conversation;
+		return sending;
 	}
 
-	async #borrow(): Promise<Borrowed> {
-		for (;;) {
-			const idle = this.#takeIdle();
-			if (idle !== null) return { kind: 'session', session: idle };
-			if (this.#sessions.size + this.#opening < this.#limit) {
-				const opened = await this.#open();
-				if (opened.kind === 'open') return { kind: 'session', session: opened.session };
-				if (this.#sessions.size === 0 && this.#opening === 0) return { kind: 'failed', reply: opened.reply };
-				// Other connections work, so the server allows no more than these: share them.
-				if (this.#sessions.size > 0) this.#limit = this.#sessions.size;
-			}
-			const busy = this.#findRoom();
-			if (busy !== null) return { kind: 'session', session: busy };
-			const told = await new Promise<Borrowed | 'again'>((resolve) => this.#waiting.push(resolve));
-			if (told !== 'again') return told;
-		}
+	/** An idle connection; where no more may be opened, a place after a message under way. */
+	#findOpen(): Borrowed | null {
+		const session = this.#takeIdle() ?? (this.#mayOpen ? null : this.#findRoom());
+		return session && { kind: 'session', session };
+	}
+
+	get #mayOpen(): boolean {
+		return this.#sessions.size + this.#opening < this.#limit;
+	}
+
+	#openOrWait(): Promise<Borrowed | 'again'> {
+		return this.#mayOpen ? this.#openOne() : this.#wait();
+	}
+
+	async #openOne(): Promise<Borrowed | 'again'> {
+		const opened = await this.#open();
+		if (opened.kind === 'open') return { kind: 'session', session: opened.session };
+		if (this.#sessions.size === 0)
+			return this.#opening === 0 ? { kind: 'failed', reply: opened.reply } : this.#wait();
+		// Other connections work, so the server allows no more than these: share them.
+		this.#limit = this.#sessions.size;
+		return 'again';
+	}
+
+	#wait(): Promise<Borrowed | 'again'> {
+		return new Promise((resolve) => this.#waiting.push(resolve));
 	}
 
 	/**

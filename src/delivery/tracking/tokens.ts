@@ -99,14 +99,17 @@ const blockBytes = 16;
 
 function sign(keyring: Keyring, purpose: TokenPurpose, message: Uuid): { text: string; linkKey: Buffer } {
 	const key = keyring[0];
-	const token = Buffer.alloc(tokenBytes);
-	token.write(purpose, 0, 'latin1');
-	token.writeUInt32BE(key.id, 1);
-	token.write(message.replaceAll('-', ''), 5, 'hex');
-	const { mac, linkKey } = macOf(key, token);
-	mac.copy(token, signedBytes);
-	return { text: token.toString('base64url'), linkKey };
+	draft[0] = purpose.charCodeAt(0);
+	draft.writeUInt32BE(key.id, 1);
+	draft.write(message.replaceAll('-', ''), 5, 'hex');
+	const digest = key.mac(signedDraft);
+	draft.set(digest.subarray(0, macBytes), signedBytes);
+	return { text: draft.toString('base64url'), linkKey: digest.subarray(macBytes) };
 }
+
+/** The octets of the token that is being made: a buffer for each costs more than its mac. */
+const draft = Buffer.alloc(tokenBytes);
+const signedDraft = draft.subarray(0, signedBytes);
 
 function verify(
 	keyring: Keyring,
@@ -153,7 +156,7 @@ export type Mac = (message: Uint8Array) => Buffer;
 
 /**
  * HMAC-SHA256 (RFC 2104) for messages of exactly `length` octets, which are signed after the label: the purpose. By two
- * hashes over blocks prepared once for each key: 1.2 µs where node's Hmac takes 2.5, and without a stream for the
+ * hashes over blocks prepared once for each key: 0.8 µs where node's Hmac takes 2.5, and without a stream for the
  * garbage collector. A mail has four of them, an open one.
  */
 export function createMac(secret: Uint8Array, { label, length }: { label: string; length: number }): Mac {
@@ -165,9 +168,9 @@ export function createMac(secret: Uint8Array, { label, length }: { label: string
 	return (message) => {
 		if (message.length !== length) throw new RangeError(`not ${length} octets`);
 		inner.set(message, begin);
-		// By way of hex: node makes a short text faster than a buffer.
-		outer.write(hash('sha256', inner, 'hex'), hashBlockBytes, 'hex');
-		return Buffer.from(hash('sha256', outer, 'hex'), 'hex');
+		// By way of a text, a character for each octet: node makes a short one faster than a buffer.
+		outer.write(hash('sha256', inner, 'binary'), hashBlockBytes, 'latin1');
+		return Buffer.from(hash('sha256', outer, 'binary'), 'latin1');
 	};
 }
 
