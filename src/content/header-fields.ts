@@ -45,9 +45,10 @@ export function addressField(name: string, addresses: readonly string[]): string
 
 /** A field with one token that must not be folded (Message-ID, a URL in angle brackets). */
 export function tokenField(name: string, token: string): string {
-	refuseBreaks(name, token);
-	if (!/^[\x21-\x7e]{1,900}$/.test(token))
+	if (!/^[\x21-\x7e]{1,900}$/.test(token)) {
+		refuseBreaks(name, token);
 		throw new Error(`${name} is not printable ASCII of at most 900 characters.`);
+	}
 	return `${name}: ${token}\r\n`;
 }
 

@@ -3,6 +3,7 @@ import { domainOf, type EmailKey, emailKey } from '../api/address.js';
 import type { Content, Envelope } from '../api/content.js';
 import { microsPerMs } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
+import { withOwn } from '../api/variables.js';
 import { bytesOf } from '../content/content-memory.js';
 import { type ContentSize, contentSize, isSurelyWithin } from '../content/message-size.js';
 import type { CompiledContent, Recipient } from '../content/types.js';
@@ -14,13 +15,7 @@ import { type KeysFor, signMessage } from './dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from './files.js';
 import { localReply } from './reply.js';
 import type { Conversation, Mail } from './smtp/conversation.js';
-import {
-	type LinkOptions,
-	messageLinks,
-	recipientVariables,
-	trackingOf,
-	usedLinks,
-} from './tracking/tokens.js';
+import { type LinkOptions, messageLinks, trackingOf, usedLinks } from './tracking/tokens.js';
 
 /** Compiled contents by the hash of their source. */
 export interface ContentCache {
@@ -203,7 +198,7 @@ export function toMail(
 		to: message.to,
 		messageId: messageIdOf(message.message, from),
 		dateMs: Math.floor(message.created_at / microsPerMs),
-		variables: recipientVariables(pages, message.variables),
+		variables: withOwn(pages, message.variables),
 		tracking: submission.content.html === null ? null : links && trackingOf(links, compiled.links),
 		listUnsubscribeUrl: isBulk ? (pages.unsubscribe_url ?? null) : null,
 	};

@@ -47,6 +47,18 @@ export function createLeases(options: Options): Leases {
 		const end = waiting.findIndex((one, index) => index === most || one.call !== call);
 		return end === -1 ? waiting.length : end;
 	};
+	const isOurs = ({ message, leave_by }: Leased, now: Micros) => {
+		// Its window has ended: its lease runs out, and it leaves when the window opens again.
+		if (leave_by !== undefined && leave_by <= clock.now()) {
+			held.delete(message);
+			return false;
+		}
+		// After the machine slept for long, others may have leased the messages that wait here.
+		if ((held.get(message)?.end ?? 0) > now) return true;
+		held.delete(message);
+		onEvent?.({ kind: 'lost_lease', message, outcome: 'not begun' });
+		return false;
+	};
 	const leaseEnd = () => steadyOf(clock) + options.leaseMs * microsPerMs;
 	return {
 		get size() {
@@ -76,18 +88,12 @@ export function createLeases(options: Options): Leases {
 		},
 		next(most) {
 			const now = steadyOf(clock);
-			return waiting.splice(0, sizeOfNext(most)).filter(({ message, leave_by }) => {
-				// Its window has ended: its lease runs out, and it leaves when the window opens again.
-				if (leave_by !== undefined && leave_by <= clock.now()) {
-					held.delete(message);
-					return false;
-				}
-				// After the machine slept for long, others may have leased the messages that wait here.
-				if ((held.get(message)?.end ?? 0) > now) return true;
-				held.delete(message);
-				onEvent?.({ kind: 'lost_lease', message, outcome: 'not begun' });
-				return false;
-			});
+			const group: Leased[] = [];
+			for (let size = sizeOfNext(most); size > 0; size -= 1) {
+				const message = waiting.shift();
+				if (message !== undefined && isOurs(message, now)) group.push(message);
+			}
+			return group;
 		},
 		putBack: (message) => void waiting.push(message),
 		takeWaiting: () => waiting.splice(0),

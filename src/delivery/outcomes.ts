@@ -43,7 +43,7 @@ export function createOutcomeBatcher({
 	const writeGroup = async () => {
 		const settlements = pending
 			.slice(0, groupSize)
-			.map((each) => ({ ...each, fence: fenceOf(each.message) ?? each.fence }));
+			.map(({ message, fence, at, outcome }) => ({ message, fence: fenceOf(message) ?? fence, at, outcome }));
 		const settling = queue.settle({ settlements });
 		onWrite();
 		const results = await settling;

@@ -207,11 +207,11 @@ export class Run {
 	/** Never rejects. */
 	async #deliver(group: readonly Leased[]): Promise<void> {
 		const slot = this.#courier.window.enter();
-		const untold = new Map(group.map((message) => [message.message, message]));
+		const told = new Set<Uuid>();
 		try {
-			await this.#courier.deliver(group, this.#telling(slot, untold));
+			await this.#courier.deliver(group, this.#telling(slot, told));
 		} catch (error) {
-			for (const message of untold.values()) this.#leases.putBack(message);
+			for (const message of group) if (!told.has(message.message)) this.#leases.putBack(message);
 			this.#onFault({ kind: 'store', error });
 		} finally {
 			slot.leave();
@@ -219,10 +219,10 @@ export class Run {
 		}
 	}
 
-	#telling(slot: Slot, untold: Map<Uuid, Leased>): Telling {
+	#telling(slot: Slot, told: Set<Uuid>): Telling {
 		return {
 			settled: (message, outcome) => {
-				untold.delete(message.message);
+				told.add(message.message);
 				this.#settle(message, outcome);
 			},
 			holds: (bytes) => {

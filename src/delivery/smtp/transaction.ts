@@ -228,12 +228,9 @@ export type Envelope =
 
 /** `unsendable`: too large for this server, or an address that it does not support. */
 export function envelopeOf(mail: Mail, extensions: SmtpExtensions): Envelope {
-	const from = asciiDomain(mail.from);
-	const recipients = [mail.to, ...mail.copies].map(asciiDomain);
-	// Checked long before; a mistake here would become a command.
-	if (/[\r\n\0<>]/.test(from) || recipients.some((address) => /[\r\n\0<>]|^$/.test(address)))
-		return unsendable('an address holds a line break or an angle bracket, or is empty');
-	const isInternational = !(isPrintable(from) && recipients.every(isPrintable));
+	const addresses = addressesOf(mail);
+	if (addresses === null) return unsendable('an address holds a line break or an angle bracket, or is empty');
+	const { from, recipients, isInternational } = addresses;
 	if (isInternational && !extensions.has('SMTPUTF8'))
 		return unsendable('the address needs SMTPUTF8, which the server does not offer');
 	const size = extensions.get('SIZE');
@@ -252,6 +249,19 @@ export function envelopeOf(mail: Mail, extensions: SmtpExtensions): Envelope {
 function unsendable(text: string): Envelope {
 	const reply = localReply('mail', text);
 	return { kind: 'unsendable', conversation: { kind: 'unsendable', reply, refusedCopies: [] } };
+}
+
+/** As they stand in the commands. Null: one would break its command. */
+function addressesOf(
+	mail: Mail,
+): { from: string; recipients: readonly string[]; isInternational: boolean } | null {
+	const written = [mail.from, mail.to, ...mail.copies];
+	const isPlain = written.every((address) => /^[ -;=?-~]+$/.test(address));
+	const [from = '', ...recipients] = isPlain ? written : written.map(asciiDomain);
+	if (isPlain) return { from, recipients, isInternational: false };
+	// Checked long before; a mistake here would become a command.
+	if (/[\r\n\0<>]/.test(from) || recipients.some((address) => /[\r\n\0<>]|^$/.test(address))) return null;
+	return { from, recipients, isInternational: !(isPrintable(from) && recipients.every(isPrintable)) };
 }
 
 /** The domain in punycode, so that SMTPUTF8 is needed for the local part alone. */

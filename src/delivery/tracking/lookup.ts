@@ -2,13 +2,14 @@
 import type { AttachedFile } from '../../api/attachments.js';
 import type { Clock } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
+import { withOwn } from '../../api/variables.js';
 import { placeFiles, withImages } from '../../content/attachments.js';
 import type { CompiledContent } from '../../content/types.js';
 import type { Reads, Writes } from '../../store/store.js';
 import { type ContentCache, createSubmissions } from '../composer.js';
 import { createEventWriter } from './event-writer.js';
 import { type TrackedMessage, type TrackingPorts, unbranded } from './ports.js';
-import { type LinkOptions, messageLinks, recipientVariables, usedLinks } from './tokens.js';
+import { type LinkOptions, messageLinks, usedLinks } from './tokens.js';
 
 export interface TrackingOptions {
 	reads: Pick<
@@ -128,5 +129,5 @@ function filled(
 	message: TrackedMessage,
 ): Record<string, string> {
 	const links = messageLinks(options, message.id);
-	return recipientVariables(links === null ? {} : usedLinks(links, compiled.variables), message.variables);
+	return withOwn(links === null ? {} : usedLinks(links, compiled.variables), message.variables);
 }

@@ -233,21 +233,6 @@ export function trackingOf({ publicUrl, keyring, message }: MessageLinks, links:
 	return { openUrl, clickUrl: `${base}/c/${begin}`, clickEnds: ends };
 }
 
-/**
- * The values of a message's variables, in the mail and when one of its links is followed: the message's own values
- * replace the built-ins.
- */
-export function recipientVariables(
-	{ unsubscribe_url, view_url }: Partial<PublicLinks>,
-	variables: Readonly<Record<string, string>>,
-): Record<string, string> {
-	// In this order: a spread behind another one takes V8 twice the time.
-	const all: Record<string, string> = { ...variables };
-	if (unsubscribe_url !== undefined) all['unsubscribe_url'] ??= unsubscribe_url;
-	if (view_url !== undefined) all['view_url'] ??= view_url;
-	return all;
-}
-
 function pageUrl({ publicUrl, keyring, message }: MessageLinks, purpose: 'u' | 'v'): string {
 	return `${withoutSlash(publicUrl)}/${purpose}/${signToken(keyring, purpose, message)}`;
 }

@@ -3,6 +3,7 @@
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState } from '../../api/records.js';
+import { withOwn } from '../../api/variables.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import type { Leased } from '../queue.js';
 import { senderDomain } from './limits/limits.js';
@@ -174,7 +175,7 @@ export async function toLeased(
 		submission: submission.id,
 		to: row.to_email,
 		list_id: row.list_id,
-		variables: { ...submission.variables, ...parseTexts(row.variables) },
+		variables: withOwn(submission.variables, parseTexts(row.variables)),
 		attempts: row.attempts,
 		...(mayShare(row, submission) && { call: submission.id }),
 		...(submission.stopped.length > 0 && { stopped_copies: submission.stopped }),

@@ -238,7 +238,13 @@ export function parseRecord(text: string): Record<string, unknown> {
 
 /** As `parseRecord`, where all values are texts. */
 export function parseTexts(text: string): Record<string, string> {
-	return Object.fromEntries(Object.entries(parseRecord(text)).map(([key, value]) => [key, String(value)]));
+	const record = parseRecord(text);
+	if (hasOnlyTexts(record)) return record;
+	return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, String(value)]));
+}
+
+function hasOnlyTexts(record: Record<string, unknown>): record is Record<string, string> {
+	return Object.values(record).every((value) => typeof value === 'string');
 }
 
 /** A stored JSON array; any other JSON gives an empty one. */

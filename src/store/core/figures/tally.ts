@@ -50,15 +50,18 @@ export interface BouncedMessage {
 	hard: Micros | null;
 }
 
+export interface Figure {
+	at: Micros;
+	campaign: Uuid | null;
+	type: CountedType;
+	audience: Audience;
+	/** 1 unless given. */
+	by?: number;
+}
+
 /** Collects the counts of one operation, so that a hundred messages write one row for each figure. */
 export interface Tally {
-	add(figure: {
-		at: Micros;
-		campaign: Uuid | null;
-		type: CountedType;
-		audience: Audience;
-		by?: number;
-	}): void;
+	add(figure: Figure): void;
 	addClick(click: CountedClick): void;
 	addBounce(bounce: CountedBounce): void;
 	/** What is known of a message changes; it is counted once it has bounced. */
@@ -81,14 +84,28 @@ export async function createTally(sql: Sql, only: 'quarters' | null = null): Pro
 		if (soft === null && hard === null) return;
 		bounced.add([...[hard, soft, sent].map(quarterOrNever), campaign ?? '', tag ?? ''], [by]);
 	};
+	// Those of a hundred messages are mostly one: its keys cost more than to see that it is the same.
+	let last: (Omit<Figure, 'at' | 'by'> & { quarter: number; by: number }) | null = null;
+	const addLast = () => {
+		if (last === null) return;
+		const { quarter, campaign, type, audience, by } = last;
+		for (const scope of scopesOf(campaign)) {
+			if (type !== 'COMPLAINED' && only !== 'quarters')
+				days.add([scope, dayAt(quarter), type, audience], [by]);
+			quarters.add([scope, quarter, type, audience], [by]);
+		}
+		last = null;
+	};
 	return {
 		add: ({ at, campaign, type, audience, by = 1 }) => {
 			const quarter = Math.floor(at / quarterHour);
-			for (const scope of scopesOf(campaign)) {
-				if (type !== 'COMPLAINED' && only !== 'quarters')
-					days.add([scope, dayAt(quarter), type, audience], [by]);
-				quarters.add([scope, quarter, type, audience], [by]);
-			}
+			const isSame =
+				last?.quarter === quarter &&
+				last.campaign === campaign &&
+				last.type === type &&
+				last.audience === audience;
+			if (!isSame) addLast();
+			last = { quarter, campaign, type, audience, by: (last?.by ?? 0) + by };
 		},
 		addClick: ({ campaign, content, link, audience, messages }) =>
 			clicks.add([campaign, content, link, audience], [1, messages]),
@@ -102,6 +119,7 @@ export async function createTally(sql: Sql, only: 'quarters' | null = null): Pro
 			addBounced(after, 1);
 		},
 		write: () => {
+			addLast();
 			days.write(sql, addToDay);
 			quarters.write(sql, addToQuarter);
 			clicks.write(sql, addToLink);
