@@ -65,6 +65,7 @@ export interface Insertion {
 	key: string;
 	/** The column that the database numbers, or the key: then rows bring ids that no row of the table has. */
 	id: string;
+	/** What happens to a row that is there already. Empty: none is, or the database refuses the statement. */
 	conflict: string;
 }
 

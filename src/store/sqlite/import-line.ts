@@ -11,6 +11,7 @@ import type { ImportAck } from '../imports.js';
 import type { Command } from '../operations.js';
 import type { SliceSize } from '../slices.js';
 import type { Core } from './core.js';
+import { sqliteCode } from './failures.js';
 import type { Writer } from './writer.js';
 
 type PutCommand = Command<'putImportBatch'>;
@@ -23,6 +24,9 @@ export interface ImportLine {
 	 */
 	put(command: PutCommand): Promise<ImportAck>;
 }
+
+/** Fewer rows are not worth it: SQLite compiles all statements anew where foreign keys are not checked for a while. */
+const fewestExpected = 20_000;
 
 interface Waiting {
 	command: PutCommand;
@@ -43,6 +47,8 @@ interface Answered {
 export function createImportLine(core: Core, writer: Writer, size: SliceSize): ImportLine {
 	let line: Waiting[] = [];
 	let isRunning = false;
+	/** The session whose last transaction has met no subscriber. */
+	let unmet: string | null = null;
 	const refusals = createRefusals();
 
 	const run = async () => {
@@ -52,17 +58,23 @@ export function createImportLine(core: Core, writer: Writer, size: SliceSize): I
 	};
 
 	const turn = async (session: string) => {
+		const maxRows = Math.min(size.rows(), refusals.rows(), maxOrderedRows);
+		const expectsNew = unmet === session && maxRows >= fewestExpected;
+		unmet = null;
 		try {
-			const maxRows = Math.min(size.rows(), refusals.rows(), maxOrderedRows);
-			const { answered, rows, refused } = await writer.write(() => putNext(core, line, maxRows), {
-				group: 'bulk',
-			});
+			const { answered, rows, refused, isUnmet } = await writer.write(
+				() => putNext(core, line, { maxRows, expectsNew }),
+				{ group: expectsNew ? 'load' : 'bulk' },
+			);
+			if (isUnmet) unmet = session;
 			size.took(rows, writer.heldMs());
 			refusals.took(rows, refused);
 			const isAnswered = new Set(answered.map(({ waiting }) => waiting));
 			line = line.filter((waiting) => !isAnswered.has(waiting));
 			for (const { waiting, outcome } of answered) waiting.resolve(outcome);
 		} catch (error) {
+			// Undone: the next turn puts these rows again, and looks for each.
+			if (expectsNew && sqliteCode(error) === 'SQLITE_CONSTRAINT_UNIQUE') return;
 			const hit = line.filter(({ command }) => command.session === session);
 			line = line.filter(({ command }) => command.session !== session);
 			for (const waiting of hit) waiting.reject(error);
@@ -83,11 +95,11 @@ export function createImportLine(core: Core, writer: Writer, size: SliceSize): I
 function putNext(
 	core: Core,
 	line: readonly Waiting[],
-	maxRows: number,
-): { answered: Answered[]; rows: number; refused: number } {
+	{ maxRows, expectsNew }: { maxRows: number; expectsNew: boolean },
+): { answered: Answered[]; rows: number; refused: number; isUnmet: boolean } {
 	const { taken, answered, rows } = takeNext(core, line, maxRows);
 	const [head] = taken;
-	if (head === undefined) return { answered, rows: 0, refused: 0 };
+	if (head === undefined) return { answered, rows: 0, refused: 0, isUnmet: false };
 	const { session, now } = head.waiting.command;
 	const slices = taken.map(({ waiting, limit }) => ({
 		batch: waiting.command.batch,
@@ -95,14 +107,18 @@ function putNext(
 		limit,
 	}));
 	let refused = 0;
-	const acks = core.putImportSlices({ session, slices, now });
+	let met = 0;
+	let created = 0;
+	const acks = core.putImportSlices({ session, slices, now, expects_new: expectsNew });
 	for (const [index, { waiting }] of taken.entries()) {
 		const ack = acks[index];
 		if (ack === undefined) throw new Error('a batch without an answer');
 		refused += ack.rejects.length;
+		created += ack.counts.created;
+		met += ack.counts.updated + ack.counts.unchanged + ack.counts.duplicate;
 		if (settle(waiting, ack)) answered.push({ waiting, outcome: acknowledged(waiting) });
 	}
-	return { answered, rows, refused };
+	return { answered, rows, refused, isUnmet: created > 0 && met === 0 };
 }
 
 interface Taken {

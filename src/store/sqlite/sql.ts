@@ -80,6 +80,12 @@ function withUnseenLimits(text: string): string {
 	return text.replaceAll(/\bLIMIT \?/g, 'LIMIT (? + 0)');
 }
 
+/**
+ * Rows of one statement in a load: 0.88 of the time of one by one. Where foreign keys are checked it is twice the time,
+ * for SQLite copies each page of a statement that may fail halfway.
+ */
+const rowsTogether = 16;
+
 /** For one connection, whose owner closes it. `keys`: those of its secrets. */
 export function createSql(db: Database.Database, keys: readonly WrappingKey[] = []): Sql {
 	const prepare = (text: string) => db.prepare<SqlValue[], unknown>(withUnseenLimits(text));
@@ -100,18 +106,37 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		rawCache.set(text, fresh);
 		return fresh;
 	};
-	const insertions = new Map<Insertion, Database.Statement<SqlValue[], unknown>>();
-	const insertion = (into: Insertion) => {
-		const known = insertions.get(into);
-		if (known !== undefined) return known;
-		const { table, columns, conflict } = into;
-		const names = Object.keys(columns);
-		const fresh = statement(
-			`INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')}) ${conflict}`,
-		);
-		insertions.set(into, fresh);
-		return fresh;
+	const kept = (textOf: (into: Insertion, names: string, places: string) => string) => {
+		const known = new Map<Insertion, Database.Statement<SqlValue[], unknown>>();
+		return (into: Insertion) => {
+			const insert = known.get(into);
+			if (insert !== undefined) return insert;
+			const names = Object.keys(into.columns);
+			const fresh = statement(textOf(into, names.join(', '), names.map(() => '?').join(', ')));
+			known.set(into, fresh);
+			return fresh;
+		};
 	};
+	const insertion = kept(
+		({ table, conflict }, names, places) => `INSERT INTO ${table} (${names}) VALUES (${places}) ${conflict}`,
+	);
+	const insertionOfMany = kept(
+		({ table }, names, places) =>
+			`INSERT OR ROLLBACK INTO ${table} (${names}) VALUES ${Array(rowsTogether).fill(`(${places})`).join(', ')}`,
+	);
+	/** For a load (see `WriteOptions.group`). At a row that is there already SQLite undoes the transaction. */
+	const insertMany = (into: Insertion, rows: readonly (readonly SqlValue[])[]) => {
+		const insert = insertionOfMany(into);
+		let at = 0;
+		for (; at + rowsTogether <= rows.length; at += rowsTogether) {
+			const values: SqlValue[] = [];
+			for (let place = at; place < at + rowsTogether; place += 1)
+				for (const value of rows[place] ?? []) values.push(value);
+			insert.run(...values);
+		}
+		for (const values of rows.slice(at)) insertion(into).run(...values);
+	};
+	const isLoad = () => db.pragma('foreign_keys', { simple: true }) === 0;
 	// The row types are claims of each query about its own columns: STRICT tables and the tests hold them to it.
 	return {
 		dialect,
@@ -138,6 +163,11 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 			return changes === 1 ? Number(lastInsertRowid) : null;
 		},
 		insertAll: (into, rows) => {
+			const idAt = Object.keys(into.columns).indexOf(into.id);
+			if (into.conflict === '' && idAt !== -1 && isLoad()) {
+				insertMany(into, rows);
+				return rows.map((row) => Number(row[idAt]));
+			}
 			const insert = insertion(into);
 			return rows.map((row) => {
 				const { changes, lastInsertRowid } = insert.run(...row);

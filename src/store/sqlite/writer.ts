@@ -24,9 +24,11 @@ export interface WriteOptions {
 	maxDelayMs?: number;
 	/**
 	 * `bulk`: a group of its own, so that it needs no savepoint. Under a savepoint SQLite copies every page to memory
-	 * before its first change: most pages of an index for 100,000 unordered rows. `shared` when absent.
+	 * before its first change: most pages of an index for 100,000 unordered rows. `load`: a bulk one that has looked up
+	 * itself what its rows refer to. Foreign keys are not checked then, so that many new rows fit into one statement:
+	 * otherwise SQLite copies the pages of that one. `shared` when absent.
 	 */
-	group?: 'shared' | 'bulk';
+	group?: 'shared' | 'bulk' | 'load';
 	/** In a trial all later groups repeat it first: it was undone, and they build on it. */
 	isSetup?: boolean;
 }
@@ -63,7 +65,7 @@ export interface Pace {
 }
 
 interface Pending {
-	isBulk: boolean;
+	group: 'shared' | 'bulk' | 'load';
 	run(): void;
 	resolve(): void;
 	reject(error: unknown): void;
@@ -120,13 +122,19 @@ export function createWriter(options: WriterOptions): Writer {
 		endWait = undefined;
 	};
 
+	/** Outside any transaction. */
+	const checkReferences = (isOn: boolean) => db.pragma(`foreign_keys = ${isOn ? 'ON' : 'OFF'}`);
+
 	const tryGroup = (deadline: number, delayMs: number) => {
 		const asked = performance.now();
 		workedMs = 0;
+		const isLoad = pending[0]?.group === 'load';
 		try {
 			room.prepare();
+			if (isLoad) checkReferences(false);
 			begin.run();
 		} catch (error) {
+			if (isLoad) checkReferences(true);
 			if (isBusy(error) && performance.now() < deadline) {
 				endWait ??= options.onLocked?.();
 				const jittered = delayMs * (0.5 + options.random());
@@ -142,6 +150,7 @@ export function createWriter(options: WriterOptions): Writer {
 		const pace = options.pace();
 		const began = performance.now();
 		commitGroup(pace);
+		if (isLoad) checkReferences(true);
 		const ended = performance.now();
 		heldMs = ended - began;
 		const cost = ended - asked - workedMs;
@@ -185,7 +194,7 @@ export function createWriter(options: WriterOptions): Writer {
 		for (const again of setup) again();
 		for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
 			const operation = next;
-			if (operation.isBulk) {
+			if (operation.group !== 'shared') {
 				if (succeeded.length + failed.length > 0) pending.unshift(operation);
 				else runBulk(operation, succeeded);
 				return;
@@ -223,7 +232,7 @@ export function createWriter(options: WriterOptions): Writer {
 				if (isClosed) return reject(new StoreError('io', `${path} is closed`));
 				let result: { value: R } | null = null;
 				pending.push({
-					isBulk: group === 'bulk',
+					group,
 					run: () => {
 						result = { value: operate() };
 					},

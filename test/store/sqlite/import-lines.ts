@@ -42,6 +42,7 @@ export function startLine(size: SliceSize) {
 	});
 	return {
 		core,
+		db,
 		line: createImportLine(core, writer, size),
 		/** A batch of the session as it is put. */
 		put: (batch: ImportBatch | CheckedBatch) => ({ session: id, batch, now: noon }),

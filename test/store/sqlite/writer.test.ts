@@ -105,6 +105,22 @@ describe('the writer', () => {
 		expect(groups).toBe(4);
 	});
 
+	it('checks no foreign keys in a load, and checks them again after it, however it ends', async () => {
+		const areChecked = () => db.pragma('foreign_keys', { simple: true }) === 1;
+		db.pragma('foreign_keys = ON');
+		const load = (operate: () => unknown) => writer.write(operate, { group: 'load' });
+		expect(await load(areChecked)).toBe(false);
+		expect(await writer.write(areChecked)).toBe(true);
+		await expect(load(() => db.exec('INSERT OR ROLLBACK INTO t VALUES (1), (1)'))).rejects.toThrow('UNIQUE');
+		expect(areChecked()).toBe(true);
+		beforeGroup = () => {
+			throw new Error('damaged');
+		};
+		await expect(load(areChecked)).rejects.toThrow('damaged');
+		expect(areChecked()).toBe(true);
+		expect(rows()).toEqual([]);
+	});
+
 	it('begins another group when one has taken long', async () => {
 		maxGroupMs = 0;
 		await Promise.all([insert(1), insert(2), insert(3)]);

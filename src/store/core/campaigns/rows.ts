@@ -77,6 +77,8 @@ export interface Slices {
 		session: Uuid;
 		slices: readonly ImportSlice[];
 		now: Micros;
+		/** As for `putImportBatch`. */
+		expects_new?: boolean | undefined;
 	}): Promise<Ack<ImportCounts>[]>;
 	/** For `cancelCampaign`: removes what was never released; returns the most rows of one kind. */
 	dropStaged(command: { campaign: Uuid; limit: number }): Promise<number>;

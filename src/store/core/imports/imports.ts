@@ -140,12 +140,10 @@ async function findAck(sql: Sql, seq: number, first: number): Promise<Ack<Import
 	return row === undefined ? null : (parseStored(row.ack) as Ack<ImportCounts>);
 }
 
-type PutSlices = Parameters<Slices['putImportSlices']>[0] & Pick<Command<'putImportBatch'>, 'expects_new'>;
-
 async function putSlices(
 	sql: Sql,
 	{ batchRows, trials }: { batchRows: BatchRows; trials: Trials | null },
-	{ session: id, slices, now, expects_new = false }: PutSlices,
+	{ session: id, slices, now, expects_new = false }: Parameters<Slices['putImportSlices']>[0],
 ): Promise<Ack<ImportCounts>[]> {
 	const session = await findSession(sql, id);
 	if (session === null) throw new Error('an import that was never begun');
