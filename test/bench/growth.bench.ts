@@ -39,13 +39,13 @@ const subjects: readonly Subject[] = [
 	{ words: ['subscribers', 'stats', '-l', '1'], walks: 'the list' },
 	{ words: ['messages', 'list', ...limit] },
 	{ words: ['api', 'GET', '/ext/messages/', '--param', 'page=10000', '--param', 'page_size=10'] },
-	// The last of a million, as pages have them and as `messages list --all` reads them.
+	// The last of 200,000, as pages have them and as `messages list --all` reads them.
 	{
-		words: ['api', 'GET', '/ext/messages/', '--param', 'page=990', '--param', 'page_size=1000'],
+		words: ['api', 'GET', '/ext/messages/', '--param', 'page=190', '--param', 'page_size=1000'],
 		walks: 'all',
 	},
 	{
-		words: ['api', 'GET', '/ext/messages/slice/', '--param', 'cursor=0.989000', '--param', 'limit=1000'],
+		words: ['api', 'GET', '/ext/messages/slice/', '--param', 'cursor=0.189000', '--param', 'limit=1000'],
 	},
 	...['sent', 'bounced', 'uncertain', 'deferred', 'staged'].map((status) => ({
 		words: ['messages', 'list', '--status', status, ...limit],
