@@ -33,7 +33,7 @@ export const command = describe({
 	columns,
 	output: 'an array of {"command", "aliases", "summary", "arguments", "options", "writes"}',
 	examples: ['mailctl commands', 'mailctl commands -o json'],
-	needsNoConfig: true,
+	needsNoTarget: true,
 	run: async (cx) => {
 		const nodes = await Promise.all(tree.map(loadNode));
 		await cx.out.rows(

@@ -20,7 +20,7 @@ const words = command({
 	args: [{ name: 'word', summary: 'the words behind mailctl; a dot before the last one', many: true }],
 	hidden: true,
 	reach: [],
-	needsNoConfig: true,
+	needsNoTarget: true,
 	async run(cx, { args }) {
 		const { candidates, files } = await complete(joined(args.word), sourcesOf(cx, args.word));
 		if (files) return cx.out.raw(`${filesLine}\n`);
@@ -87,7 +87,7 @@ function scriptFor(shell: Shell, title: string) {
 		description: `${scripts[shell].load}\n\n${about}`,
 		examples: [`mailctl completion ${shell}`],
 		reach: [],
-		needsNoConfig: true,
+		needsNoTarget: true,
 		run: async (cx) => {
 			if (isMachine(cx.askedFormat))
 				throw new UsageError(

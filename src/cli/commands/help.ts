@@ -18,7 +18,7 @@ export const command = describe({
 		'the command with all its commands: {"name", "aliases", "summary", "description", "arguments", "options", "output", ' +
 		'"exit_codes", "examples", "writes", "commands"}; of a topic {"topic", "text"}',
 	examples: ['mailctl help exit-codes', 'mailctl help lists create', 'mailctl help lists create -o json'],
-	needsNoConfig: true,
+	needsNoTarget: true,
 	run: async (cx, { args: { topic: words } }) => {
 		const screen = cx.io.stdout;
 		const topic = words.length === 1 ? topicNames.find((one) => one === words[0]) : undefined;

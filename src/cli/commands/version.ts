@@ -9,7 +9,7 @@ export const command = describe({
 	summary: 'the version',
 	output: '{"version", "node", "platform"}',
 	examples: ['mailctl version', 'mailctl version -o json'],
-	needsNoConfig: true,
+	needsNoTarget: true,
 	run: async (cx) => {
 		const { format } = cx.out;
 		if (!isMachine(format) && cx.globals.fields === undefined) return cx.out.raw(`${__VERSION__}\n`);

@@ -195,6 +195,8 @@ interface Described {
 	needsNoDatabase?: true;
 	/** It runs where the configuration is unreadable, as if there were none. */
 	needsNoConfig?: true;
+	/** It runs whatever the configuration and the environment name as the target of the call. */
+	needsNoTarget?: true;
 	/** How consent is asked for; the command itself calls `cx.confirm`. */
 	severity?: 'mild' | 'severe';
 	/**

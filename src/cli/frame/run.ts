@@ -125,11 +125,19 @@ function named(error: unknown, path: readonly string[]): unknown {
 
 /** Commands that administer profiles work without a usable profile, and select none by themselves. */
 function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
+	const rest = { ...env, MAILCTL_PROFILE: undefined, MAILCTL_BASE_URL: undefined, MAILCTL_DB: undefined };
+	if (command.needsNoTarget === true) {
+		const config = readIfSound(paths, globals, rest);
+		try {
+			return resolveSettings(globals, env, config, paths);
+		} catch {
+			return resolveSettings(globals, rest, { ...config, profile: null }, paths);
+		}
+	}
 	const config = command.needsNoConfig === true ? readIfSound(paths, globals, env) : readConfig(paths);
 	if (command.profiles !== true) return resolveSettings(globals, env, config, paths);
 	const others = { ...globals };
 	for (const key of ['profile', 'baseUrl', 'db'] as const) delete others[key];
-	const rest = { ...env, MAILCTL_PROFILE: undefined, MAILCTL_BASE_URL: undefined, MAILCTL_DB: undefined };
 	const isThere = config.profile !== null && Object.hasOwn(config.profiles, config.profile);
 	return resolveSettings(others, rest, isThere ? config : { ...config, profile: null }, paths);
 }

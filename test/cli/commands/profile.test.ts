@@ -656,6 +656,8 @@ describe('mailctl profile', () => {
 	])('takes nothing away from what needs none: %s', async (line) => {
 		const home = await homeWith('{broken');
 		expect(await run(home, line.split(' '))).toMatchObject({ code: 0, stderr: '' });
+		const named = { HOME: home, MAILCTL_PROFILE: 'none', MAILCTL_BASE_URL: 'no url' };
+		expect(await cli(line.split(' '), { env: named })).toMatchObject({ code: 0, stderr: '' });
 	});
 
 	it.each([
