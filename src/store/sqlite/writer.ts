@@ -62,6 +62,8 @@ export interface Pace {
 	maxGroupCosts?: number;
 	/** After a group that took longer than a request may wait, how long this process does not ask for the lock. */
 	pauseMs: number;
+	/** The pause comes once groups have held the lock for so long together, and the log is left alone then. 0 when absent. */
+	pauseEveryMs?: number;
 }
 
 interface Pending {
@@ -96,6 +98,8 @@ export function createWriter(options: WriterOptions): Writer {
 	let isClosed = false;
 	let isFlushing = false;
 	let heldMs = 0;
+	/** Since the last pause. */
+	let heldTogetherMs = 0;
 	/** Of the operations of the last group, in milliseconds. */
 	let workedMs = 0;
 	/** What a group costs beside its operations, in milliseconds: of the last ones, the latest most. */
@@ -156,9 +160,12 @@ export function createWriter(options: WriterOptions): Writer {
 		const cost = ended - asked - workedMs;
 		costMs = Number.isFinite(costMs) ? costMs + (cost - costMs) / 8 : cost;
 		// SQLite's lock is no queue: a process that releases it and asks again at once starves all others.
-		if (pace.pauseMs === 0 || heldMs <= longGroupMs) return done();
-		options.afterLongGroup();
-		setTimeout(done, pace.pauseMs);
+		heldTogetherMs += heldMs;
+		const { pauseMs, pauseEveryMs = 0 } = pace;
+		if (pauseMs === 0 || heldMs <= longGroupMs || heldTogetherMs < pauseEveryMs) return done();
+		heldTogetherMs = 0;
+		if (pauseEveryMs === 0) options.afterLongGroup();
+		setTimeout(done, pauseMs);
 	};
 
 	const commitGroup = (pace: Pace) => {

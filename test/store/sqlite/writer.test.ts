@@ -7,15 +7,19 @@ describe('the writer', () => {
 	let db: Database.Database;
 	let writer: Writer;
 	let groups: number;
+	let copies: number;
 	let maxGroupMs: number;
 	let maxGroupCosts: number;
+	let pause: { pauseMs: number; pauseEveryMs?: number };
 	let beforeGroup: () => void;
 	beforeEach(() => {
 		db = new Database(':memory:');
 		db.exec('CREATE TABLE t (x UNIQUE)');
 		groups = 0;
+		copies = 0;
 		maxGroupMs = 1_000;
 		maxGroupCosts = Number.POSITIVE_INFINITY;
+		pause = { pauseMs: 0 };
 		beforeGroup = () => {
 			groups += 1;
 		};
@@ -23,9 +27,11 @@ describe('the writer', () => {
 			db,
 			path: 'test.db',
 			lockTimeoutMs: 100,
-			pace: () => ({ maxGroupMs, maxGroupCosts, pauseMs: 0 }),
+			pace: () => ({ maxGroupMs, maxGroupCosts, ...pause }),
 			beforeGroup: () => beforeGroup(),
-			afterLongGroup: () => undefined,
+			afterLongGroup: () => {
+				copies += 1;
+			},
 			random: () => 0.5,
 		});
 		return () => db.close();
@@ -142,6 +148,22 @@ describe('the writer', () => {
 		await Promise.all(Array.from({ length: 20 }, (_, number) => operation(number)));
 		expect(order.indexOf('answered 0')).toBeLessThan(order.indexOf('run 19'));
 		expect(groups).toBeGreaterThan(2);
+	});
+
+	it('leaves the lock alone for a moment each time it has held it for long', async () => {
+		pause = { pauseMs: 15, pauseEveryMs: 100 };
+		const gaps: number[] = [];
+		let endedAt = Number.NaN;
+		const work = () => {
+			gaps.push(performance.now() - endedAt);
+			const until = performance.now() + 30;
+			while (performance.now() < until);
+			endedAt = performance.now();
+		};
+		await Promise.all(Array.from({ length: 20 }, () => writer.write(work, { group: 'bulk' })));
+		// A timer may come a millisecond early.
+		expect(gaps.filter((gap) => gap >= 14).length).toBeGreaterThanOrEqual(4);
+		expect(copies).toBe(0);
 	});
 
 	it('lets an operation that may wait join one that may not', async () => {
