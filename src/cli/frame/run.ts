@@ -131,6 +131,7 @@ function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
 		try {
 			return resolveSettings(globals, env, config, paths);
 		} catch {
+			// The environment or the configuration names one that is not there; an option that does is refused here again.
 			return resolveSettings(globals, rest, { ...config, profile: null }, paths);
 		}
 	}
