@@ -66,6 +66,7 @@ export function createComposer(options: ComposerOptions): Composer {
 	return {
 		async compose(message) {
 			expected.delete(message.message);
+			// Here and below, what is there already is not awaited: docs/measurements.md, Sending.
 			const taken = ahead?.take(message.message) ?? null;
 			const lent = taken instanceof Promise ? await taken : taken;
 			if (lent !== null) return { kind: 'mail', ...lent };
