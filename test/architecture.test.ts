@@ -177,10 +177,6 @@ describe('the architecture', () => {
 		expect([...exported, ...renamed]).toEqual([]);
 	});
 
-	it('keeps files to one idea: none is longer than 350 lines', () => {
-		expect(files.filter((file) => read(file).split('\n').length > 351)).toEqual([]);
-	});
-
 	it('keeps folders to what one look takes in: none has more than 40 files', () => {
 		const folders = [...new Set(files.map((file) => dirname(file)))];
 		const size = (folder: string) => files.filter((file) => dirname(file) === folder).length;
