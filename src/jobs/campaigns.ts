@@ -130,7 +130,7 @@ function toRequest({ line, bytes, length, isCut }: Line): RequestRow {
 	if (isCut || length > maxRowsBytes - 1_024) return refused(line, 'row_too_long', 'longer than 4 MiB');
 	const text = decode(bytes);
 	if (text === null) return refused(line, 'encoding', 'not UTF-8');
-	const parsed = parseJson(line === 1 ? text.replace(/^\uFEFF/, '') : text, { numbers: 'exact' });
+	const parsed = parseJson(text, { numbers: 'exact' });
 	if (parsed.kind === 'invalid') return refused(line, 'bad_json', 'not a line of JSON that can be used');
 	return { line, request: withoutLongNumbers(parsed.value) };
 }

@@ -30,14 +30,19 @@ function isHeld({ encoding, bomBytes }: EncodingFound, prefix: Buffer, isWhole: 
 
 /** Why a file cannot be read as UTF-8, behind its name; null: it can. The line feed is in no character of several bytes. */
 export function utf8Fault(bytes: Buffer): string | null {
-	if (isUtf8(bytes)) return null;
-	const encoding = byMark(bytes)?.encoding ?? wideWithoutMark(bytes);
-	if (encoding?.startsWith('utf-16') === true) return 'is UTF-16: save it as UTF-8';
+	const wide = utf16Fault(bytes);
+	if (wide !== null || isUtf8(bytes)) return wide;
 	for (let line = 1, start = 0; ; line += 1) {
 		const end = bytes.indexOf(10, start);
 		if (end === -1 || !isUtf8(bytes.subarray(start, end))) return `is not UTF-8 text: line ${line} is not`;
 		start = end + 1;
 	}
+}
+
+/** The same of a file's first bytes, which may end within a character: it is UTF-16. */
+export function utf16Fault(prefix: Buffer): string | null {
+	const encoding = byMark(prefix)?.encoding ?? wideWithoutMark(prefix);
+	return encoding?.startsWith('utf-16') === true ? 'is UTF-16: save it as UTF-8' : null;
 }
 
 /** The byte order mark at the beginning, or null. */

@@ -31,7 +31,7 @@ export function parseBlock(block: TextBlock): Parsed {
 	// Checked together first; only an error leads to a check of each.
 	const isText = isUtf8(bytes.subarray(spans[0]?.begin ?? 0, spans.at(-1)?.end ?? 0));
 	const quoted = spans.filter(({ fault, isPlain }) => fault === null && !isPlain);
-	const joined = Buffer.concat(quoted.map(({ begin, end }) => bytes.subarray(begin, end)));
+	const joined = Buffer.concat(quoted.flatMap((span) => withoutGaps(bytes, span)));
 	const cells = cellsOf(joined, delimiter);
 	if (cells.length !== quoted.length) throw new Error(`${quoted.length} rows were read as ${cells.length}`);
 	let next = 0;
@@ -47,6 +47,11 @@ export function parseBlock(block: TextBlock): Parsed {
 		};
 	});
 	return { rows, ...rest };
+}
+
+function withoutGaps(bytes: Buffer, { begin, end, gaps }: RowSpan): Buffer[] {
+	const edges = [begin, ...gaps.flat(), end];
+	return edges.flatMap((edge, at) => (at % 2 === 0 ? [bytes.subarray(edge, edges[at + 1])] : []));
 }
 
 /** A row without quotes ends with its first line and has a cell between each two delimiters (RFC 4180, 2). */

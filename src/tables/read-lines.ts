@@ -1,4 +1,5 @@
 /** Lines of a stream of bytes, with constant memory. */
+import { byMark } from './encoding.js';
 import { maxRowBytes } from './finding.js';
 import { endOfLine } from './scan-rows.js';
 
@@ -15,7 +16,10 @@ export interface Line {
 
 const blockBytes = 64 * 1024;
 
-/** Lines end in LF, CR LF or CR, also mixed; blank lines are counted and left out. */
+/**
+ * Lines end in LF, CR LF or CR, also mixed; blank lines are counted and left out. A line may begin with a byte order mark,
+ * as in a file that was joined from several: it is left out too.
+ */
 export async function* readLines(
 	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): AsyncGenerator<Line, void, undefined> {
@@ -55,7 +59,8 @@ class LineSplitter {
 		else this.#keep(rest);
 	}
 
-	*#give(bytes: Buffer): Generator<Line> {
+	*#give(given: Buffer): Generator<Line> {
+		const bytes = given.subarray(byMark(given)?.encoding === 'utf-8' ? 3 : 0);
 		const line = this.#line;
 		this.#line += 1;
 		const cut = this.#cut;

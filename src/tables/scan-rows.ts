@@ -28,6 +28,8 @@ export interface RowSpan {
 	fault: QuoteFault | null;
 	/** No cell of it is in quotes. */
 	isPlain: boolean;
+	/** Blanks between a delimiter and a quote, which are no part of a cell: begin and end of each. */
+	gaps: readonly (readonly [begin: number, end: number])[];
 }
 
 export type QuoteFault = 'unclosed_quote' | 'stray_quote';
@@ -57,10 +59,10 @@ export function scanRows({
 	const mark = Buffer.from(delimiter);
 	const spans: RowSpan[] = [];
 	const next = { at: 0, line };
-	passBlankLines(bytes, next, isLast);
+	passBlankLines(bytes, next, { mark, isLast });
 	while (spans.length < limit && next.at < bytes.length) {
 		const { at: begin, line } = next;
-		const { end: rowEnd, fault, lines, isPlain } = scanRow(bytes, { begin, mark, isLast });
+		const { end: rowEnd, fault, lines, isPlain, gaps } = scanRow(bytes, { begin, mark, isLast });
 		const end = fault === null ? rowEnd : endOfFirstLine(bytes, begin, isLast);
 		const isCut = end === -1 || end - begin > maxRowBytes;
 		const named = fault && nameFault(fault, bytes.subarray(begin, isCut ? begin + maxRowBytes : end));
@@ -68,10 +70,10 @@ export function scanRows({
 			const isLong = bytes.length - begin > maxRowBytes;
 			return { spans, used: begin, line, long: isLong ? { fault: named } : null };
 		}
-		spans.push({ begin, end, line, fault: named, isPlain });
+		spans.push({ begin, end, line, fault: named, isPlain, gaps });
 		next.at = end;
 		next.line += fault === null ? lines : 1;
-		passBlankLines(bytes, next, isLast);
+		passBlankLines(bytes, next, { mark, isLast });
 	}
 	return { spans, used: next.at, line: next.line, long: null };
 }
@@ -121,13 +123,16 @@ export class LongRow {
 				this.#isCellStart = false;
 				if (!this.isQuoted) return { used: at, hasEnded: true };
 			} else if (byte === quote && this.#heedsQuotes) at += this.#quoteAt(bytes, at);
-			else {
-				const isMark = !this.isQuoted && isAt(bytes, at, this.#mark);
-				this.#isCellStart = isMark;
-				at += isMark ? this.#mark.length : 1;
-			}
+			else at += this.#textAt(bytes, at);
 		}
 		return { used: at, hasEnded: isLast };
+	}
+
+	/** The length of a delimiter, or 1. */
+	#textAt(bytes: Buffer, at: number): number {
+		const isMark = !this.isQuoted && isAt(bytes, at, this.#mark);
+		this.#isCellStart = isMark || (this.#isCellStart && isBlank(bytes[at], this.#mark));
+		return isMark ? this.#mark.length : 1;
 	}
 
 	/** The length of the quote in bytes. */
@@ -136,15 +141,27 @@ export class LongRow {
 		this.#isCellStart = false;
 		if (isOpening) this.isQuoted = true;
 		else if (this.isQuoted && bytes[at + 1] === quote) return 2;
-		else if (this.isQuoted && isCellEnd(bytes, at + 1, this.#mark)) this.isQuoted = false;
+		else if (this.isQuoted && (isBlank(bytes[at + 1], this.#mark) || isCellEnd(bytes, at + 1, this.#mark)))
+			this.isQuoted = false;
 		return 1;
 	}
 }
 
-/** A last CR stays where an LF may follow: they are one line end. */
-function passBlankLines(bytes: Buffer, next: { at: number; line: number }, isLast: boolean): void {
-	while (next.at < bytes.length && isLineEnd(bytes[next.at])) {
-		const end = behindLineEnd(bytes, next.at, isLast);
+/**
+ * Lines of blanks are no rows. A byte order mark begins each part of a file that was joined from several. A last CR
+ * stays where an LF may follow: they are one line end.
+ */
+function passBlankLines(
+	bytes: Buffer,
+	next: { at: number; line: number },
+	{ mark, isLast }: { mark: Buffer; isLast: boolean },
+): void {
+	for (;;) {
+		while (isAt(bytes, next.at, byteOrderMark)) next.at += byteOrderMark.length;
+		const at = afterBlanks(bytes, next.at, mark);
+		if (at === bytes.length && isLast) next.at = at;
+		if (at === bytes.length || !isLineEnd(bytes[at])) return;
+		const end = behindLineEnd(bytes, at, isLast);
 		if (end === -1) return;
 		next.at = end;
 		next.line += 1;
@@ -161,6 +178,7 @@ interface ScannedRow {
 	/** Line ends in it, the last one counted. */
 	lines: number;
 	isPlain: boolean;
+	gaps: [number, number][];
 }
 
 function scanRow(
@@ -173,23 +191,27 @@ function scanRow(
 	let isCellStart = true;
 	let isPlain = true;
 	let lines = 0;
+	let gaps = none;
 	while (at < stop) {
 		const byte = bytes[at];
 		if (isLineEnd(byte))
-			return { end: behindLineEnd(bytes, at, isLast), fault: null, lines: lines + 1, isPlain };
-		if (byte === quote) {
+			return { end: behindLineEnd(bytes, at, isLast), fault: null, lines: lines + 1, isPlain, gaps };
+		const start = isCellStart ? afterBlanks(bytes, at, mark) : at;
+		if (bytes[start] === quote) {
 			isPlain = false;
-			const end = isCellStart ? endOfQuotes(bytes, at, { stop, mark, isLast }) : 'opening';
-			if (typeof end === 'string') return { end: -1, fault: unlessCut(end), lines, isPlain };
-			lines += countLineEnds(bytes, at, end);
-			at = end;
+			const end = isCellStart ? endOfQuotes(bytes, start, { stop, mark, isLast }) : 'opening';
+			if (typeof end === 'string') return { end: -1, fault: unlessCut(end), lines, isPlain, gaps };
+			lines += countLineEnds(bytes, start, end);
+			gaps = withGap(gaps, at, start);
+			at = afterBlanks(bytes, end, mark);
+			gaps = withGap(gaps, end, at);
 			isCellStart = false;
 		} else {
 			isCellStart = byte === first && isAt(bytes, at, mark);
 			at += isCellStart ? mark.length : 1;
 		}
 	}
-	return { end: isLast && stop === bytes.length ? stop : -1, fault: null, lines, isPlain };
+	return { end: isLast && stop === bytes.length ? stop : -1, fault: null, lines, isPlain, gaps };
 }
 
 function unlessCut(found: Fault | 'cut'): Fault | null {
@@ -212,15 +234,39 @@ function endOfQuotes(
 	return isLast && stop === bytes.length ? 'open' : 'cut';
 }
 
-/** Returns `at` where the quote before it closes its cell. */
+/** Returns `at` where the quote before it closes its cell; blanks may follow. */
 function checkBehind(
 	bytes: Buffer,
 	at: number,
 	{ mark, isLast }: { mark: Buffer; isLast: boolean },
 ): number | 'cut' | 'closing' {
-	if (at === bytes.length) return isLast ? at : 'cut';
-	if (isCellEnd(bytes, at, mark)) return at;
-	return !isLast && at + mark.length > bytes.length && bytes[at] === mark[0] ? 'cut' : 'closing';
+	const end = afterBlanks(bytes, at, mark);
+	if (end === bytes.length) return isLast ? at : 'cut';
+	if (isCellEnd(bytes, end, mark)) return at;
+	return !isLast && end + mark.length > bytes.length && bytes[end] === mark[0] ? 'cut' : 'closing';
+}
+
+const none: [number, number][] = [];
+
+/** Most rows have none, and share one list. */
+function withGap(gaps: [number, number][], begin: number, end: number): [number, number][] {
+	if (begin === end) return gaps;
+	if (gaps === none) return [[begin, end]];
+	gaps.push([begin, end]);
+	return gaps;
+}
+
+const byteOrderMark = Buffer.from('\ufeff');
+
+function afterBlanks(bytes: Buffer, start: number, mark: Buffer): number {
+	let at = start;
+	while (isBlank(bytes[at], mark)) at += 1;
+	return at;
+}
+
+/** A tab may be the delimiter. */
+function isBlank(byte: number | undefined, mark: Buffer): boolean {
+	return (byte === 32 || byte === 9) && byte !== mark[0];
 }
 
 /** Offset after the line end at `at`; -1 where its line feed may follow in the next block. */

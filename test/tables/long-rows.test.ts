@@ -151,7 +151,8 @@ describe('the clock', () => {
 
 describe('where rows end', () => {
 	it('is where csv-parse ends them, for any text it has no complaint of', () => {
-		const piece = fc.constantFrom('"', '""', ',', '\n', '\r\n', '\r', 'a', 'é', ' ', ',"', '",', '"\n');
+		// No blanks: around quotes, and alone on a line, they mean nothing here, and csv-parse takes them for text.
+		const piece = fc.constantFrom('"', '""', ',', '\n', '\r\n', '\r', 'a', 'é', '-', ',"', '",', '"\n');
 		fc.assert(
 			fc.property(fc.array(piece, { maxLength: 30 }), fc.constantFrom(',', '§', 'é'), (pieces, delimiter) => {
 				const bytes = Buffer.from(pieces.join('').replaceAll(',', delimiter));

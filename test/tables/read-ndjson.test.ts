@@ -22,6 +22,7 @@ describe('lines of JSON', () => {
 		['CRLF', plain.replaceAll('\n', '\r\n')],
 		['CR', plain.replaceAll('\n', '\r')],
 		['blank lines, no line end', `\n\n${plain.replace('\n', '\n \r\n\n').trimEnd()}`],
+		['a mark within, from files that were joined', plain.replace('\n', '\n\ufeff\r\n\ufeff')],
 		['blanks between tokens', plain.replaceAll(':', ' : ').replaceAll('{', '  { ')],
 		['another order of keys', '{"email":"a@x","name":"Ann"}\n{"name":"Bob","email":"b@x"}\n'],
 	];

@@ -49,6 +49,10 @@ describe('files that are read', () => {
 		['mixed line ends', 'email,name\r\na@example.com,Ann\nb@example.com,Bob\r'],
 		['blank lines', '\n\nemail,name\n\n\na@example.com,Ann\r\n\r\nb@example.com,Bob\n\n'],
 		['no line end at the end', text.trimEnd()],
+		['a mark within, from files that were joined', text.replace('b@', '\ufeffb@')],
+		['a mark within, before a quote', text.replace('b@example.com', '\ufeff"b@example.com"')],
+		['lines of blanks', 'email,name\n  \na@example.com,Ann\n\ufeff\r\n \t\nb@example.com,Bob\n  '],
+		['blanks around quotes', text.replaceAll(/[^,\n]+/g, ' "$&"\t ')],
 		['quotes around everything', text.replaceAll(/[^,\n]+/g, '"$&"')],
 	];
 	it.each(accepted)('%s', async (_, bytes) => {
@@ -277,6 +281,8 @@ describe('rows that are findings, the rest going on', () => {
 			3,
 		],
 		['text behind a closing quote', `email,name\na@x,"Ann" B\n${ok}`, ['2 stray_quote'], 1],
+		['text behind a quote after blanks', `email,name\na@x,  "Ann"  B\n${ok}`, ['2 stray_quote'], 1],
+		['an open quote after blanks', `email,name\na@x, "Ann\nb@x,Bob\n`, ['2 unclosed_quote'], 1],
 		['a quote inside a cell', `email,name\na@x,5" pipe\n${ok}`, ['2 stray_quote'], 1],
 		['too few cells', `email,name\na@x\n${ok}`, ['2 too_few_cells'], 1],
 		['too many cells', `email,name\n\na@x,Doe,John\n${ok}`, ['3 too_many_cells'], 1],
@@ -299,7 +305,8 @@ describe('rows that are findings, the rest going on', () => {
 	});
 
 	it('gives the same rows wherever the chunks are cut', async () => {
-		const text = 'email,name\r\na@x,"A\r\nB"\r\nb@x,"Bob\r\nc@x,5" x\r\n\r\nd@x\r\ne@x,é😀\r\nf@x,"""q"""';
+		const text =
+			'email,name\r\na@x,"A\r\nB"\r\nb@x,"Bob\r\nc@x,5" x\r\n \r\nd@x\r\ne@x,é😀\r\n\ufefff@x,  """q"""  ';
 		const whole = await readTable(text, { delimiter: ',' });
 		expect(faultsOf(whole.rows)).toEqual(['4 unclosed_quote', '5 stray_quote', '7 too_few_cells']);
 		for (let chunk = 1; chunk < 40; chunk += 1) {

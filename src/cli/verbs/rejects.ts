@@ -1,6 +1,7 @@
 /** The rejects of every `import` verb: where the file is, who writes it, and how the command reports them. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { trimWhitespace } from '../../api/schema/python.js';
 import type { ImportTotals } from '../../jobs/imports.js';
 import { duplicateCode, type RejectedRow, TableError } from '../../tables/finding.js';
 import type { Table } from '../../tables/read-table.js';
@@ -46,7 +47,7 @@ export function layoutOfRejects(
 
 /** Rows whose errors say what is wrong with their addresses, too; these stand in the column `at`. */
 export function* withAddressFaults(rows: Iterable<RejectedRow>, at: number): Generator<RejectedRow> {
-	for (const row of rows) yield { ...row, error: rowError(row, (row.cells[at] ?? '').trim()) };
+	for (const row of rows) yield { ...row, error: rowError(row, trimWhitespace(row.cells[at] ?? '')) };
 }
 
 /** A dry run writes no rejects; where the import itself is refused, that is said. */

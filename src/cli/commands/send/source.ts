@@ -130,17 +130,28 @@ export async function openRequestRows(
 	input: Input,
 	attachments: readonly Attachment[] = [],
 ): Promise<OpenRows<RequestRow>> {
-	const [{ readBytes }, { readLines }, { requestRows }] = await Promise.all([
-		import('../../../tables/source.js'),
-		import('../../../tables/read-lines.js'),
-		import('../../../jobs/campaigns.js'),
-	]);
+	const [{ utf16Fault }, { readBytes, sourceName: nameOf }, { readLines }, { requestRows }] =
+		await Promise.all([
+			import('../../../tables/encoding.js'),
+			import('../../../tables/source.js'),
+			import('../../../tables/read-lines.js'),
+			import('../../../jobs/campaigns.js'),
+		]);
 	const bytes = readBytes(input.bytes, cx.signal);
 	const close = async () => {
 		await bytes.return();
 		await input.close();
 	};
-	const rows = requestRows(readLines(bytes));
+	const first = await bytes.next().catch(async (error: unknown) => {
+		await close();
+		throw error;
+	});
+	const fault = first.done ? null : utf16Fault(Buffer.from(first.value));
+	if (fault !== null) {
+		await close();
+		throw new UsageError(`${nameOf(input.bytes)} ${fault}`);
+	}
+	const rows = requestRows(readLines(joined(first.done ? [] : [first.value], bytes)));
 	if (attachments.length === 0) return { reading: { kind: 'batch' }, rows, close };
 	const reading = { kind: 'batch', attachments: JSON.stringify(attachments) };
 	return { reading, rows: mapped(rows, (row) => withAttachments(row, attachments)), close };
@@ -169,6 +180,11 @@ async function columnsOf(
 	const { ignored } = result.columns;
 	if (ignored.length > 0) await cx.note(`left out: ${shortNames(ignored).join(', ')}`);
 	return result.columns;
+}
+
+async function* joined<T>(first: readonly T[], rest: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+	yield* first;
+	yield* rest;
 }
 
 async function* mapped<A, B>(rows: AsyncIterable<A>, map: (row: A) => B): AsyncGenerator<B, void, undefined> {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import iconv from 'iconv-lite';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type CliResult, cli } from '../../../support/cli.js';
@@ -48,6 +49,18 @@ describe('mailctl send --batch', () => {
 	])('is refused where it cannot be read: %s', async (file, message) => {
 		const run = await project.run(batch(file, 1));
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(`error: ${message}\n`)]);
+	});
+
+	it.each(['utf-16le', 'utf-16be'])('is refused in %s, with and without its mark', async (encoding) => {
+		const line = JSON.stringify({ from, to: ['ann@example.com'], subject: 'A', text_body: 'Hi' });
+		for (const addBOM of [true, false]) {
+			const file = await project.file('wide.ndjson', iconv.encode(`${line}\r\n`, encoding, { addBOM }));
+			for (const more of [[], ['-n'], ['--test-to', 'me@example.com']]) {
+				const run = await project.run(batch(file, 1, ...more));
+				expect([run.code, run.stderr]).toEqual([2, 'error: wide.ndjson is UTF-16: save it as UTF-8\n']);
+			}
+		}
+		expect(sentTo()).toEqual([]);
 	});
 
 	it('lists what is wrong with its line and releases nothing', async () => {
