@@ -23,7 +23,7 @@ export function campaignIdentity(spec: CampaignSpec | RequestsSpec): string {
 
 /**
  * Equal for specs whose recipients get the same mail from the same rows. Values that recipients never see do not count:
- * the tag, the campaign, and whether a variable without a value refuses.
+ * the tag, the campaign, tracking, and whether a variable without a value refuses.
  */
 export function mailIdentity(spec: CampaignSpec | RequestsSpec): string {
 	return canonicalJson(identityOf(spec).seen);
@@ -52,23 +52,23 @@ interface Identity {
 }
 
 function identityOf(spec: CampaignSpec | RequestsSpec): Identity {
-	const rows = comparable(spec.source);
+	const { rows, ...how } = comparable(spec.source);
 	if ('requests' in spec) {
 		const parsed = requestsFields.parse(spec, 'create');
 		// A refused one is no campaign: it stays as it was written.
 		if (parsed.kind === 'invalid') return { seen: { ...spec }, unseen: {} };
 		const { requests, strict_vars } = parsed.value;
-		return { seen: { requests, rows }, unseen: { strict_vars } };
+		return { seen: { requests, rows }, unseen: { strict_vars, ...how } };
 	}
 	const parsed = campaignFields.parse(spec);
 	if (parsed.kind === 'invalid') return { seen: { ...spec }, unseen: {} };
 	// When it leaves is no part of what it is: a plan may be changed until the release.
 	const { strict_vars, audience, timing: _timing, list_id, ...content } = parsed.value;
-	const { tag } = content;
+	const { tag, disable_tracking } = content;
 	const people = peopleOf(audience);
 	return {
 		seen: { ...seenOf(content), list_id, rows, ...people },
-		unseen: { tag, strict_vars, lists: audience.lists },
+		unseen: { tag, strict_vars, lists: audience.lists, ...(disable_tracking && { disable_tracking }) },
 	};
 }
 
@@ -87,7 +87,8 @@ function peopleOf({ lists, ...conditions }: CheckedAudience): Readonly<Record<st
 }
 
 function seenOf(checked: CheckedContent): Readonly<Record<string, unknown>> {
-	const { from, from_key: _, envelope, tag: _tag, campaign_unique_id: _campaign, ...content } = checked;
+	const { from, from_key: _, envelope, tag: _tag, campaign_unique_id: _campaign, ...rest } = checked;
+	const { disable_tracking: _tracking, ...content } = rest;
 	const { reply_to, cc, bcc, headers } = envelope;
 	return {
 		...content,
@@ -103,11 +104,11 @@ function mailboxTexts(mailboxes: readonly string[]): string[] {
 	return mailboxes.map((text) => mailboxText(parseMailbox(text))).sort();
 }
 
-/** A moved file is the same file. */
-function comparable(source: CampaignSource | undefined): CampaignSource | null {
-	if (source === undefined) return null;
-	const { path: _, ...compared } = source;
-	return compared;
+/** A moved file is the same file, and recipients do not see whether a mail is tracked. */
+function comparable(source: CampaignSource | undefined): { rows: CampaignSource | null; track?: string } {
+	if (source === undefined) return { rows: null };
+	const { path: _, track, ...rows } = source;
+	return { rows, ...(track !== undefined && { track }) };
 }
 
 /** A domain has no case, while a name before the address is visible. */

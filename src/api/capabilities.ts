@@ -240,6 +240,7 @@ export interface CampaignSpec extends Audience, Timing {
 	reply_to?: readonly string[];
 	headers?: Readonly<Record<string, string>>;
 	disable_inline?: boolean;
+	disable_tracking?: boolean;
 	context?: Readonly<Record<string, string>>;
 	tag?: string;
 	campaign_unique_id?: Uuid;

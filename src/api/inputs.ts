@@ -45,6 +45,7 @@ export interface SendRequest {
 	bcc?: readonly string[];
 	headers?: Readonly<Record<string, string>>;
 	disable_inline?: boolean;
+	disable_tracking?: boolean;
 	context?: Readonly<Record<string, string>>;
 	tag?: string;
 	list_id?: number;

@@ -46,6 +46,8 @@ export interface CheckedContent {
 	html_body: string | null;
 	template_unique_id: Uuid | null;
 	disable_inline: boolean;
+	/** Absent: opens and clicks are counted. */
+	disable_tracking?: true;
 	context: Record<string, string>;
 	tag: string | null;
 	campaign_unique_id: Uuid | null;
@@ -106,6 +108,7 @@ const contentDeclaration = {
 	reply_to: withDefault(mailboxes, () => []),
 	headers: withDefault(headers(), () => ({})),
 	disable_inline: withDefault(boolean(), () => false),
+	disable_tracking: withDefault(boolean(), () => false),
 	context: withDefault(dict(char({ trim: 'off', rules: [notBlank] })), () => ({})),
 	tag: optional(char({ max: 255 })),
 	campaign_unique_id: optional(uuid()),
@@ -308,6 +311,7 @@ function normalizeContent(value: Declared, copies: Pick<CheckedSend, 'cc' | 'bcc
 		html_body: value.html_body ?? null,
 		template_unique_id: value.template_unique_id ?? null,
 		disable_inline: value.disable_inline,
+		...(value.disable_tracking && { disable_tracking: true }),
 		context: value.context,
 		tag: value.tag ?? null,
 		campaign_unique_id: value.campaign_unique_id ?? null,

@@ -278,9 +278,14 @@ export interface MessageDetail extends Message {
 	reports?: MessageReport[];
 	/** Limits that hold it back; none when it does not wait, or waits for something else. */
 	held_by?: MessageHold[];
+	/** `off`: it has no pixel, and its links lead straight to their targets. */
+	tracking?: Tracking;
 	/** In their order; absent: none. */
 	attachments?: readonly AttachedFile[];
 }
+
+/** Whether opens and clicks of a message are counted (ours). */
+export type Tracking = 'on' | 'off';
 
 /** One conversation, or attempt at one, with an SMTP server (ours). */
 export interface DeliveryAttempt {

@@ -95,7 +95,7 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 	const links = read?.links ?? [];
 	const size = contentSize({ subject, text, html });
 	const writeSubject = compileSubject(parseTemplate(oneLine(subject)));
-	// A content is tracked in all its messages or in none, so only one of the two is ever made.
+	// Usually a content is tracked in all its messages or in none, and only one of the two is made.
 	const writePlain = once(() => bodyOf(sources, held, 'plain'));
 	const writeTracked = once(() => bodyOf(sources, held, 'tracked'));
 	const writeFields = fieldWriter();

@@ -200,7 +200,7 @@ export function toMail(
 		messageId: messageIdOf(message.message, from),
 		dateMs: Math.floor(message.created_at / microsPerMs),
 		variables: withOwn(pages, message.variables),
-		tracking: submission.content.html === null ? null : links && trackingOf(links, compiled.links),
+		tracking: isTracked(submission) ? links && trackingOf(links, compiled.links) : null,
 		listUnsubscribeUrl: isBulk ? (pages.unsubscribe_url ?? null) : null,
 	};
 	const bytes = compiled.join(envelope, recipient, memory);
@@ -213,6 +213,10 @@ export function toMail(
 		bytes,
 		...(rest.length > 0 && { rest }),
 	};
+}
+
+function isTracked({ content, tracking }: StoredSubmission): boolean {
+	return content.html !== null && tracking !== 'off';
 }
 
 /** Each once, and none to the recipient. */

@@ -49,7 +49,8 @@ async function resolve(
 	const recipients = to.map(({ address, key }) => ({ to: address, to_key: key }));
 	try {
 		const resolved = await resolveContent(context, send);
-		const shared = { type, envelope, from_key, tag, list_id, context: send.context };
+		const tracking = send.disable_tracking ? 'off' : 'on';
+		const shared = { type, envelope, from_key, tag, tracking, list_id, context: send.context } as const;
 		// Identified by all its content: put again after a crash, or in another batch, it is the same submission.
 		const { to: _to, ...said } = send;
 		const id = messageUuid(campaign, canonicalJson(said));

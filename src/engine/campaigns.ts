@@ -184,7 +184,8 @@ async function openContent(context: CampaignContext, spec: CampaignSpec): Promis
 	const { type, envelope, from_key, tag, strict_vars, audience } = campaign;
 	if (isOurs) await assertAudience(store, audience);
 	const list_id = isOurs ? campaign.list_id : null;
-	const shared = { type, envelope, from_key, tag, list_id, context: campaign.context };
+	const tracking = campaign.disable_tracking ? 'off' : 'on';
+	const shared = { type, envelope, from_key, tag, tracking, list_id, context: campaign.context } as const;
 	return {
 		id: campaign.campaign_unique_id ?? newId(),
 		strict_vars,

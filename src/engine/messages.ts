@@ -32,6 +32,7 @@ export function createSend(
 			envelope: send.envelope,
 			from_key: send.from_key,
 			tag: send.tag,
+			tracking: send.disable_tracking ? 'off' : 'on',
 			content,
 			content_sha256,
 			variables,
@@ -67,7 +68,7 @@ async function checkedSend(context: EngineContext, request: SendRequest) {
 export function createMessages(context: EngineContext): Messages {
 	const { store, ports, clock } = context;
 	const get: Messages['get'] = async (id, call) => {
-		const { message, attempts, events, reports, attachments } = found(
+		const { message, attempts, events, reports, tracking, attachments } = found(
 			await store.reads.getMessage({ id, ...seenBy(call) }),
 		);
 		const held_by = (await store.reads.holdsOfMessage({ id, now: clock.now() })).map(toHold);
@@ -77,6 +78,7 @@ export function createMessages(context: EngineContext): Messages {
 			events,
 			reports,
 			held_by,
+			tracking,
 			...(attachments.length > 0 && { attachments }),
 		};
 	};

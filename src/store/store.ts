@@ -24,6 +24,7 @@ import type {
 	Sender,
 	Subscriber,
 	Template,
+	Tracking,
 	Uuid,
 	Webhook,
 } from '../api/records.js';
@@ -127,6 +128,7 @@ export interface Reads
 		attempts: DeliveryAttempt[];
 		events: MessageEvent[];
 		reports: MessageReport[];
+		tracking: Tracking;
 		rendering: Leased;
 		attachments: AttachedFile[];
 	} | null>;

@@ -3,7 +3,7 @@ import type { Content, Envelope } from '../api/content.js';
 import type { Micros } from '../api/datetime.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
-import type { SendResult, Uuid } from '../api/records.js';
+import type { SendResult, Tracking, Uuid } from '../api/records.js';
 
 /** `scope` keeps one client's keys apart from another's; `fingerprint` is a hash of the body. */
 export interface IdempotencyKey {
@@ -22,6 +22,8 @@ export interface Submission {
 	/** Compared with the verified senders again, inside the operation. */
 	from_key: string;
 	tag: string | null;
+	/** Absent: on. */
+	tracking?: Tracking;
 	content: Content;
 	content_sha256: string;
 	/**
@@ -50,6 +52,8 @@ export interface StoredSubmission {
 	envelope: Envelope;
 	tag: string | null;
 	campaign: Uuid | null;
+	/** Absent: on. */
+	tracking?: Tracking;
 	content: Content;
 	content_sha256: string;
 	/** Retention has deleted its texts and files: of its HTML the links are left. Absent: it has them. */

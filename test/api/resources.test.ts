@@ -152,6 +152,8 @@ describe('a send call', () => {
 			{ text_body: 'x'.repeat(2_097_153) },
 			{ text_body: ['Ensure this field has no more than 2097152 bytes.'] },
 		],
+		['no boolean', { disable_tracking: 'maybe' }, { disable_tracking: ['Must be a valid boolean.'] }],
+		['a null', { disable_tracking: null }, { disable_tracking: ['This field may not be null.'] }],
 		['a bad context', { context: { a: ['x'] } }, { context: { a: ['Not a valid string.'] } }],
 	])('is refused for %s', (_, change, expected) => {
 		expect(errorsOf(sendFields.parse({ ...send, ...change }))).toEqual(expected);

@@ -47,6 +47,34 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			expect(events).toMatchObject([{ type: 'CREATED', count: 1, link: null, machine: false }]);
 		});
 
+		it('tracks no message of a call or campaign that asks so, and says it (46)', async () => {
+			const messages = await ext('messages');
+			const campaigns = await ext('campaigns');
+			const html_body = '<a href="https://example.com/">x</a>';
+			const mail = { from: subject.sender, subject: 'Off', html_body };
+			for (const disable_tracking of [true, false]) {
+				const to = [`${unique('off')}@example.com`];
+				const { messages: sent } = await api.send({ ...mail, to, disable_tracking });
+				const { id } = await campaigns.open(unique('off'), {
+					...mail,
+					type: 'TRANSACTIONAL',
+					disable_tracking,
+				});
+				await campaigns.put(id, { first: 0, recipients: [{ to: `${unique('off')}@example.com` }] });
+				await campaigns.release(id, { expect_count: 1 });
+				const [row] = (await campaigns.results(id, {})).results;
+				const batch = await campaigns.open(unique('off'), { requests: true });
+				const requests = [
+					{ line: 1, request: { ...mail, to: [`${unique('off')}@example.com`], disable_tracking } },
+				];
+				await campaigns.putRequests(batch.id, { first: 0, requests });
+				const [requested] = (await campaigns.results(batch.id, {})).results;
+				const ids = [sent[0]?.id, row?.id, requested?.id];
+				const tracking = ids.map(async (one) => (await messages.get(one ?? '')).tracking);
+				expect(await Promise.all(tracking)).toEqual(Array(3).fill(disable_tracking ? 'off' : 'on'));
+			}
+		});
+
 		it('tells how the largest lists grew, when asked', async () => {
 			const { id, name } = await newList();
 			await api.subscribers(id).create({ email: 'growth@example.com' });

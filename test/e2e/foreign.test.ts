@@ -151,6 +151,7 @@ const table: Readonly<Record<string, Standing>> = {
 				'markdownFile',
 			],
 			...['context', 'contextFile', 'header', 'tag', 'bulk', 'transactional', 'disableInline'],
+			'track',
 			...['strictVars', 'maxRecipients'],
 			// A job is a ledger of this machine there: see send-foreign.test.ts.
 			...[

@@ -1,4 +1,4 @@
-PRAGMA user_version = 33;
+PRAGMA user_version = 34;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -525,7 +525,7 @@ CREATE TABLE submissions (
 	list_id INTEGER,
 	campaign_seq INTEGER REFERENCES "campaigns" (seq),
 	created_at INTEGER NOT NULL
-, owner TEXT, request TEXT) STRICT;
+, owner TEXT, request TEXT, tracking TEXT NOT NULL DEFAULT 'on') STRICT;
 
 -- index sqlite_autoindex_submissions_1, made by SQLite
 

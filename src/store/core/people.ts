@@ -241,12 +241,12 @@ async function sliceMessages(
 	for (const { id, uuid, variables } of shown) {
 		const found = await getMessage(sql, uuid, {});
 		if (found === null) continue;
-		const { message, attempts, events, reports } = found;
+		const { message, attempts, events, reports, tracking } = found;
 		const holds = await holdsOfMessage(sql, uuid, now);
 		const held_by = holds.map(({ until_at, ...limit }) => ({ ...limit, until: formatDateTime(until_at) }));
 		const more = { variables: parseTexts(variables), visits: await visitsOf(sql, id) };
 		results.push({
-			...{ ...message, delivery_attempts: attempts, events, reports, held_by, ...more },
+			...{ ...message, delivery_attempts: attempts, events, reports, held_by, tracking, ...more },
 			webhook_deliveries: await deliveriesOf(sql, id),
 		});
 	}

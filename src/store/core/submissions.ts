@@ -105,13 +105,14 @@ async function writeSubmission(
 	nameAttachments(sql, content_sha256, content.attachments);
 	return await sql.number(
 		`INSERT INTO submissions
-			(id, type, envelope, tag, campaign, content_sha256, context, variables, list_id, campaign_seq, owner, request, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			(id, type, envelope, tag, tracking, campaign, content_sha256, context, variables, list_id, campaign_seq, owner, request, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		RETURNING seq`,
 		submission.id,
 		submission.type,
 		JSON.stringify(submission.envelope),
 		submission.tag,
+		submission.tracking ?? 'on',
 		submission.campaign,
 		submission.content_sha256,
 		JSON.stringify(submission.context),

@@ -23,6 +23,7 @@ import { bouncedFigures } from './migrations/0030-bounced-figures.js';
 import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
 import { deletedJoined } from './migrations/0032-deleted-joined.js';
 import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
+import { tracking } from './migrations/0034-tracking.js';
 import type { Place } from './place.js';
 import { assertKind } from './servers.js';
 
@@ -47,6 +48,7 @@ export const migrations: readonly Migration[] = [
 	statesOfCampaigns,
 	deletedJoined,
 	leftOutOfCalls,
+	tracking,
 ];
 
 /** From this version on PostgreSQL has a sequence in place of the row of ids. */

@@ -38,6 +38,7 @@ import { bouncedFigures } from './migrations/0030-bounced-figures.js';
 import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
 import { deletedJoined } from './migrations/0032-deleted-joined.js';
 import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
+import { tracking } from './migrations/0034-tracking.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -78,6 +79,7 @@ export const allMigrations: readonly Migration[] = [
 	statesOfCampaigns,
 	deletedJoined,
 	leftOutOfCalls,
+	tracking,
 ];
 
 /** The schema this version reads and writes. */

@@ -24,7 +24,7 @@ const keyring: ComposerOptions['keyring'] = [trackingKey(1, Buffer.alloc(32, 1))
 const html = '<p>Hi #name#</p><a href="https://x.y/">x</a>';
 
 async function composed(
-	submission: Partial<Pick<StoredSubmission, 'type'>> & { html: string | null },
+	submission: Partial<Pick<StoredSubmission, 'type' | 'tracking'>> & { html: string | null },
 	options: Partial<ComposerOptions> = {},
 ) {
 	const content = { subject: 's', text: 'Hi, see https://x.y/', html: submission.html, disable_inline: true };
@@ -37,6 +37,7 @@ async function composed(
 		content,
 		content_sha256: contentSha256(content),
 		...(submission.type !== undefined && { type: submission.type }),
+		...(submission.tracking !== undefined && { tracking: submission.tracking }),
 	};
 	const composer = createComposer({
 		reads: { getSubmission: async () => stored, getAttachment: async () => null },
@@ -84,6 +85,15 @@ describe('a mail', () => {
 		const own = await composed({ html: '<a href="#view_url#">v</a>' });
 		delete message.variables['view_url'];
 		expect(own.html).toContain('<a href="https://own.example/">v</a>');
+	});
+
+	it('that is not tracked is as it was written, and unsubscribing and its page stay', async () => {
+		const page = '<a href="https://x.y/">x</a><a href="#unsubscribe_url#">u</a><a href="#view_url#">v</a>';
+		const mail = await composed({ html: page, type: 'BULK', tracking: 'off' });
+		expect(mail.html?.trim()).toMatch(
+			/^<a href="https:\/\/x\.y\/">x<\/a><a href="https:\/\/m\.test\/news\/u\/[\w-]{50}">u<\/a><a href="https:\/\/m\.test\/news\/v\/[\w-]{50}">v<\/a>$/,
+		);
+		expect(mail.raw).toMatch(/^List-Unsubscribe: <https:\/\/m\.test\/news\/u\/[\w-]{50}>\r$/m);
 	});
 
 	it('is the same on every attempt', async () => {

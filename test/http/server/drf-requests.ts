@@ -82,6 +82,7 @@ const good: Readonly<Record<string, readonly string[]>> = {
 	context: ['{"a":"b"}', '{"a":5}', '{"a":1.10}', '{"a":[]}'],
 	tag: ['"t"'],
 	disable_inline: ['true', '"off"'],
+	disable_tracking: ['true', '"maybe"'],
 };
 
 const resources = [
@@ -104,6 +105,7 @@ const sendFields = [
 	'context',
 	'tag',
 	'disable_inline',
+	'disable_tracking',
 ];
 
 const ids = [

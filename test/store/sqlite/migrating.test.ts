@@ -100,7 +100,7 @@ describe('a database from before figures by link, hour and bounce', () => {
 		db.exec('DROP TABLE campaign_left_out; ALTER TABLE campaign_lists DROP COLUMN counts');
 		for (const column of ['left_out', 'audience', 'starts_at', 'opens_at', 'send_window', 'time_zone'])
 			db.exec(`ALTER TABLE campaigns DROP COLUMN ${column}`);
-		db.exec('ALTER TABLE lists DROP COLUMN public_name');
+		db.exec('ALTER TABLE lists DROP COLUMN public_name; ALTER TABLE submissions DROP COLUMN tracking');
 		db.exec(
 			"CREATE INDEX messages_uncertain ON messages (lane) WHERE state = 'uncertain'; DROP INDEX messages_over_of_lane; ALTER TABLE campaigns DROP COLUMN is_again; ALTER TABLE campaigns DROP COLUMN rate",
 		);

@@ -183,6 +183,7 @@ class SendSerializer(serializers.Serializer):
     bcc = serializers.ListField(child=serializers.EmailField(), required=False)
     headers = serializers.DictField(child=serializers.CharField(), required=False)
     disable_inline = serializers.BooleanField(required=False)
+    disable_tracking = serializers.BooleanField(required=False)
     context = serializers.DictField(child=serializers.CharField(), required=False)
     tag = serializers.CharField(max_length=255, required=False)
 

@@ -22,7 +22,7 @@ import { assertResults, marksOf } from '../send/results.js';
 import { type CampaignRows, rowCampaign } from '../send/rows.js';
 import { assertConsent, runCampaign } from '../send/run.js';
 import { selectionOf } from '../send/selection.js';
-import { keptAttachments, keptColumns, known, openRequestRows, openTableRows } from '../send/source.js';
+import { keptAdditions, keptColumns, known, openRequestRows, openTableRows } from '../send/source.js';
 import { campaignArg, chooseUnfinished, findCampaign } from './find.js';
 
 export const resume = command({
@@ -175,7 +175,7 @@ function rowsOf(
 			throw otherContent(key, file);
 		}
 		if (source['kind'] === 'batch')
-			return { kind: 'batch', open: await openRequestRows(cx, input, keptAttachments(source)) };
+			return { kind: 'batch', open: await openRequestRows(cx, input, keptAdditions(source)) };
 		const how = { columns: keptColumns(source), encoding: source['encoding'] };
 		return { kind: 'csv', open: await openTableRows(cx, input, how) };
 	};

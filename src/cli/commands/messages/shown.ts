@@ -68,6 +68,7 @@ export const detailColumns: Columns<MessageDetail> = [
 		value: ({ held_by }: MessageDetail) => held_by,
 		lines: ({ held_by = [] }: MessageDetail, times) => held_by.map((one) => holdLine(one, times)),
 	},
+	column('tracking', 'TRACKING', { wide: true }),
 	{
 		key: 'attachments',
 		header: 'ATTACHED',

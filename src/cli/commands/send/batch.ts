@@ -61,11 +61,11 @@ export async function sendBatch(
 	if (!wantsPreview(options) && !cx.dryRun && options.testTo === undefined)
 		return begin(cx, { file, options, files });
 	if (!isWhole(cx, options))
-		return withRows(cx, { input: glance(cx, file, '--batch'), files }, (lines) =>
+		return withRows(cx, { input: glance(cx, file, '--batch'), files, options }, (lines) =>
 			look(cx, { lines, file, options, files }),
 		);
 	const input = await known(cx, file, '--batch');
-	return withRows(cx, { input, files }, async (lines) => {
+	return withRows(cx, { input, files, options }, async (lines) => {
 		const spec = requestsSpec(lines, input.origin, options);
 		if (await foreseeCampaign(cx, { options, of: sourceName(file), spec })) return undefined;
 		return look(cx, { lines, file, options, files });
@@ -79,10 +79,13 @@ function isWhole(cx: CommandContext, { testTo }: SendOptions): boolean {
 
 async function withRows<T>(
 	cx: CommandContext,
-	{ input, files }: { input: Input; files: readonly FileToSend[] },
+	{ input, files, options }: { input: Input; files: readonly FileToSend[]; options: SendOptions },
 	use: (lines: OpenRows<RequestRow>) => Promise<T>,
 ): Promise<T> {
-	const lines = await openRequestRows(cx, input, namedIn(files));
+	const lines = await openRequestRows(cx, input, {
+		attachments: namedIn(files),
+		track: options.track,
+	});
 	try {
 		return await use(lines);
 	} finally {
@@ -114,7 +117,7 @@ async function begin(
 	const beginning = await beginCampaign(cx, options, of);
 	const input = await known(cx, file, '--batch');
 	await uploadAttachments(cx, files);
-	return withRows(cx, { input, files }, (lines) =>
+	return withRows(cx, { input, files, options }, (lines) =>
 		open(cx, { lines, file, options, files }, beginning, input.origin),
 	);
 }

@@ -92,6 +92,11 @@ export const sendOptions = {
 		summary: 'send the same to the same recipients once more, within 24 h of the last time too',
 	},
 	disableInline: { kind: 'flag', summary: 'leave the CSS where it is' },
+	track: {
+		kind: 'choice',
+		choices: ['on', 'off'],
+		summary: 'off: no pixel and no rewritten links, so opens and clicks are not counted (on)',
+	},
 	strictVars: {
 		kind: 'tri',
 		summary: 'refuse variables without a value (on for bulk, --list, --csv and --batch)',
@@ -172,7 +177,7 @@ export const sendOptionGroups = {
 	Message: [
 		...(['subject', 'text', 'textFile', 'html', 'htmlFile', 'markdownFile', 'template', 'attach'] as const),
 		...(['context', 'contextFile', 'strictVars', 'disableInline', 'header', 'tag', 'bulk'] as const),
-		'transactional',
+		...(['transactional', 'track'] as const),
 	],
 	'Campaign and time': ['campaign', 'again', 'at', 'in', 'window', 'idempotencyKey'],
 	'Before it leaves': [

@@ -61,7 +61,7 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 		...(options.bcc.length > 0 && { bcc: options.bcc }),
 		...(Object.keys(headers).length > 0 && { headers }),
 		...(Object.keys(context).length > 0 && { context }),
-		...(options.disableInline && { disable_inline: true }),
+		...switchesOf(options),
 		...(options.tag !== undefined && { tag: options.tag }),
 		...(await campaignOf(cx, options)),
 	};
@@ -69,6 +69,13 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	await assertClear(contentOf(prepared));
 	await assertDefaultsKept(cx, prepared);
 	return prepared;
+}
+
+function switchesOf({ disableInline, track }: SendOptions) {
+	return {
+		...(disableInline && { disable_inline: true }),
+		...(track === 'off' && { disable_tracking: true }),
+	};
 }
 
 function withFiles({ request, template }: Prepared, files: readonly FileToSend[]): Prepared {

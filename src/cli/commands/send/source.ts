@@ -119,16 +119,22 @@ export function keptColumns({ columns = '' }: CampaignSource): CampaignColumns {
 	return JSON.parse(columns) as CampaignColumns;
 }
 
-/** The files that go with each request of a campaign: written by `openRequestRows` and by nothing else. */
-export function keptAttachments({ attachments = '[]' }: CampaignSource): readonly Attachment[] {
-	return JSON.parse(attachments) as readonly Attachment[];
+/** What options add to each request of a batch: files after its own, and `off`. */
+export interface AddedToRequests {
+	attachments: readonly Attachment[];
+	track?: string | undefined;
 }
 
-/** A line a send request; `attachments` go with each, after its own. */
+/** The same of a campaign: written by `openRequestRows` and by nothing else. */
+export function keptAdditions({ attachments = '[]', track }: CampaignSource): AddedToRequests {
+	return { attachments: JSON.parse(attachments) as readonly Attachment[], track };
+}
+
+/** A line a send request. */
 export async function openRequestRows(
 	cx: CommandContext,
 	input: Input,
-	attachments: readonly Attachment[] = [],
+	added: AddedToRequests,
 ): Promise<OpenRows<RequestRow>> {
 	const [{ utf16Fault }, { readBytes, sourceName: nameOf }, { readLines }, { requestRows }] =
 		await Promise.all([
@@ -152,17 +158,22 @@ export async function openRequestRows(
 		throw new UsageError(`${nameOf(input.bytes)} ${fault}`);
 	}
 	const rows = requestRows(readLines(joined(first.done ? [] : [first.value], bytes)));
-	if (attachments.length === 0) return { reading: { kind: 'batch' }, rows, close };
-	const reading = { kind: 'batch', attachments: JSON.stringify(attachments) };
-	return { reading, rows: mapped(rows, (row) => withAttachments(row, attachments)), close };
+	const { attachments, track } = added;
+	const reading = {
+		kind: 'batch',
+		...(attachments.length > 0 && { attachments: JSON.stringify(attachments) }),
+		...(track === 'off' && { track }),
+	};
+	return { reading, rows: mapped(rows, (row) => withAdditions(row, added)), close };
 }
 
-function withAttachments(row: RequestRow, attachments: readonly Attachment[]): RequestRow {
+function withAdditions(row: RequestRow, { attachments, track }: AddedToRequests): RequestRow {
 	if (!isRecord(row.request)) return row;
 	const own = row.request['attachments'];
+	const request = { ...row.request, ...(track === 'off' && { disable_tracking: true }) };
 	// Anything else than a list is refused where it is staged.
-	if (own !== undefined && !Array.isArray(own)) return row;
-	return { ...row, request: { ...row.request, attachments: [...(own ?? []), ...attachments] } };
+	if (attachments.length === 0 || (own !== undefined && !Array.isArray(own))) return { ...row, request };
+	return { ...row, request: { ...request, attachments: [...(own ?? []), ...attachments] } };
 }
 
 async function columnsOf(

@@ -44,6 +44,7 @@ const messageDetail = {
 	events: { type: 'array', items: ref('MessageEvent') },
 	reports: { type: 'array', items: ref('MessageReport') },
 	held_by: listOf(record({ setting: text, limit: text, domain: textOrNull, until: moment })),
+	tracking: { type: 'string', enum: ['on', 'off'] },
 	attachments: listOf(ref('AttachedFile')),
 };
 

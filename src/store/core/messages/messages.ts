@@ -4,7 +4,14 @@
 
 import type { MessageScope } from '../../../api/capabilities.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
-import type { EventType, MessageEvent, MessageReport, MessageState, Uuid } from '../../../api/records.js';
+import type {
+	EventType,
+	MessageEvent,
+	MessageReport,
+	MessageState,
+	Tracking,
+	Uuid,
+} from '../../../api/records.js';
 import { joinVariables } from '../../../engine/rules/meta.js';
 import { parseStored } from '../../errors.js';
 import type { Operations } from '../../operations.js';
@@ -152,13 +159,14 @@ interface RenderingRow {
 	variables: string;
 	used: string;
 	context: string;
+	tracking: Tracking;
 }
 
 /** Null where it is of another owner than `seen`, too. */
 export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Operations['getMessage']> {
 	const own = seenRows('s.owner', seen);
 	const row = await sql.get<MessageRow & RenderingRow & { courier: string | null }>(
-		`SELECT ${messageColumns}, g.courier, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context
+		`SELECT ${messageColumns}, g.courier, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context, s.tracking
 		FROM ${joined}
 		JOIN contents c ON c.sha256 = s.content_sha256
 		WHERE m.uuid = ? AND ${own.where}`,
@@ -171,6 +179,7 @@ export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType
 		attempts: await attemptsOf(sql, row),
 		events: await eventsOf(sql, row),
 		reports: await reportsOf(sql, row.id),
+		tracking: row.tracking,
 		rendering: rendering(row),
 		attachments: await attachmentsOf(sql, row.content_sha256),
 	};
@@ -267,6 +276,7 @@ interface SubmissionRow {
 	envelope: string;
 	tag: string | null;
 	campaign: string | null;
+	tracking: Tracking;
 	content_sha256: string;
 	subject: string;
 	text: string | null;
@@ -279,7 +289,7 @@ interface SubmissionRow {
 
 async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | null> {
 	const row = await sql.get<SubmissionRow>(
-		`SELECT s.id, s.type, s.envelope, s.tag, s.campaign, s.content_sha256,
+		`SELECT s.id, s.type, s.envelope, s.tag, s.campaign, s.tracking, s.content_sha256,
 			c.subject, c.text, c.html, c.disable_inline, c.dropped_at, s.request, g.requests
 		FROM submissions s
 		JOIN contents c ON c.sha256 = s.content_sha256
@@ -288,14 +298,14 @@ async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | n
 		id,
 	);
 	if (row === undefined) return null;
-	const { type, tag, campaign, content_sha256, subject, text, html } = row;
+	const { type, tag, campaign, tracking, content_sha256, subject, text, html } = row;
 	const files = (await attachmentsOf(sql, content_sha256)).map(({ size: _, ...file }) => file);
 	const content = {
 		...{ subject, text, html, disable_inline: row.disable_inline === 1 },
 		...(files.length > 0 && { attachments: files }),
 	};
 	const envelope = readEnvelope(row.envelope);
-	const stored = { id, type, envelope, tag, campaign, content, content_sha256, ...callOf(row) };
+	const stored = { id, type, envelope, tag, campaign, tracking, content, content_sha256, ...callOf(row) };
 	return row.dropped_at === null ? stored : { ...stored, is_dropped: true };
 }
 

@@ -87,6 +87,16 @@ describe('a send to a deployment by other hands', () => {
 		expect(foreign.writes).toEqual([]);
 	});
 
+	it('asks with --track off for messages that are not tracked, as such services know it', async () => {
+		for (const { words, send } of await sends()) {
+			const { code, stdout } = await run([...words, '--track', 'off', '-n', '-o', 'json']);
+			expect({ code, send: JSON.parse(stdout)['send'] }).toEqual({
+				code: 0,
+				send: { ...send, disable_tracking: true },
+			});
+		}
+	});
+
 	it('refuses --preview and --eml, which would show another message than the one that is sent', async () => {
 		for (const { words } of await sends())
 			for (const option of [
