@@ -30,7 +30,7 @@ export async function unsubscribe(
 	request: PublicRequest,
 	token: string,
 ): Promise<HttpResponse> {
-	let form: string | null = null;
+	let form: Form | null = null;
 	try {
 		const keyring = await ports.keyring();
 		const id = keyring && verifyToken(keyring, 'u', token);
@@ -42,7 +42,7 @@ export async function unsubscribe(
 		const reader = { address: maskedAddress(message.to), sender, list };
 		if (request.method !== 'POST') return unsubscribePage(presentation, reader);
 		form = await readForm(request);
-		const scope = scopeOf(request, form);
+		const { scope, isOneClick } = form;
 		// Answered only when it is durable: after this page no further campaign is sent.
 		await ports.record({
 			...trackedEvent({
@@ -55,7 +55,7 @@ export async function unsubscribe(
 			}),
 			...(scope === 'all' && { from_all_lists: true }),
 		});
-		if (isOneClick(request, form)) return oneClickAnswer();
+		if (isOneClick) return oneClickAnswer();
 		return unsubscribedPage(presentation, scope === 'all' ? { ...reader, list: null } : reader);
 	} catch (error) {
 		// An error of the request is answered by the server.
@@ -64,28 +64,27 @@ export async function unsubscribe(
 		const presentation = await presentationOf(ports, request);
 		if (request.method !== 'POST') return failedPage(presentation, null);
 		// The choice of the form is the choice of the page that tries again.
-		return failedPage(presentation, scopeOf(request, form ?? (await readForm(request))));
+		return failedPage(presentation, (form ?? (await readForm(request))).scope);
 	}
 }
 
-/** The choice of the form; the one click of a mail program, which shows no form, is for the list of the mail. */
-function scopeOf(request: PublicRequest, form: string): Scope {
-	if (isOneClick(request, form)) return 'list';
-	return new URLSearchParams(form).get('scope') === 'all' ? 'all' : 'list';
+interface Form {
+	/** What the page has as choice; the one click of a mail program, which shows no form, is for the list of the mail. */
+	scope: Scope;
+	/** The POST of a mail program, urlencoded or multipart, which shows no page. Any other POST is that of the form. */
+	isOneClick: boolean;
 }
 
-/** Read after the token was verified: a form for an unknown page takes no memory. Empty: no form. */
-async function readForm({ body }: PublicRequest): Promise<string> {
-	const bytes = (await body?.()) ?? null;
-	return bytes === null ? '' : Buffer.from(bytes).toString('latin1');
-}
-
-/** The POST of a mail program, urlencoded or multipart, which shows no page. Any other POST is that of the form. */
-function isOneClick({ headers }: PublicRequest, text: string): boolean {
+/** Read after the token was verified: a form for an unknown page takes no memory. */
+async function readForm({ headers, body }: PublicRequest): Promise<Form> {
+	const text = Buffer.from((await body?.()) ?? '').toString('latin1');
 	if (/^multipart\/form-data\b/i.test(headers['content-type'] ?? '')) {
-		return /name="?List-Unsubscribe"?\s/i.test(text) && text.includes('One-Click');
+		const isOneClick = /name="?List-Unsubscribe"?\s/i.test(text) && text.includes('One-Click');
+		return { scope: 'list', isOneClick };
 	}
-	return new URLSearchParams(text).get('List-Unsubscribe') === 'One-Click';
+	const fields = new URLSearchParams(text);
+	const isOneClick = fields.get('List-Unsubscribe') === 'One-Click';
+	return { scope: !isOneClick && fields.get('scope') === 'all' ? 'all' : 'list', isOneClick };
 }
 
 function oneClickAnswer(): HttpResponse {

@@ -44,7 +44,9 @@ async function readBytes({ body }: HttpRequest, maxBytes: number, kind?: 'file')
 
 /** 413 for a body over its limit. */
 function tooLarge(maxBytes: number): ApiError {
-	return new ApiError('too_large', `The request body is larger than ${maxBytes / 1024 / 1024} MiB.`);
+	const kib = maxBytes / 1024;
+	const size = kib < 1024 ? `${kib} KiB` : `${kib / 1024} MiB`;
+	return new ApiError('too_large', `The request body is larger than ${size}.`);
 }
 
 // As DRF compares media types: parameters are ignored, an asterisk matches anything, a missing type is no JSON.

@@ -2,6 +2,7 @@
  * The API without sockets: an exchange is matched, authenticated, decoded, answered by one call of the Api, and encoded.
  * Order and texts are DRF's.
  */
+import { createHash } from 'node:crypto';
 import type { Accepted, Call } from '../../api/api.js';
 import { type Clock, formatDateTime, systemClock } from '../../api/datetime.js';
 import { ApiError, invalid, notFound } from '../../api/errors.js';
@@ -65,7 +66,7 @@ export interface HandlerOptions extends ExtendedApi {
 
 /** The whole API. Never throws: an unexpected error is a 500 without details, and a line of the log. */
 export function createHandler(options: HandlerOptions): Handler {
-	const settled = { ...options, metrics: options.metrics ?? createMetrics() };
+	const settled: Settled = { ...options, metrics: options.metrics ?? createMetrics() };
 	return async (exchange) => {
 		const match = matchRequest(exchange);
 		exchange.match = match;
@@ -81,6 +82,8 @@ export function createHandler(options: HandlerOptions): Handler {
 
 interface Settled extends HandlerOptions {
 	metrics: Metrics;
+	/** `/openapi.json`, from the first request for it on: composing it costs milliseconds of CPU. */
+	document?: Promise<HttpResponse>;
 }
 
 /** Authentication, permission, throttling, then the list that a path lies under, then the method: DRF's order. */
@@ -255,13 +258,27 @@ async function answerService(
 			return json(200, { status: 'ok' });
 		case openPaths.ready:
 			return readiness(options);
-		case openPaths.openapi: {
-			const { describeApi } = await import('./openapi/document.js');
-			return json(200, describeApi(options.version));
-		}
+		case openPaths.openapi:
+			options.document ??= composeDocument(options.version);
+			return document(await options.document, exchange.headers['if-none-match']);
 		case metricsPath:
 			return figures(options);
 	}
+}
+
+async function composeDocument(version: string): Promise<HttpResponse> {
+	const { describeApi } = await import('./openapi/document.js');
+	const composed = json(200, describeApi(version), { 'Cache-Control': 'no-cache' });
+	const body = Buffer.from(composed.body ?? '');
+	const ETag = `"${createHash('sha256').update(body).digest('base64url')}"`;
+	return { status: 200, headers: { ...composed.headers, ETag }, body };
+}
+
+/** 304 where the client has it (RFC 9110 s.13.1.2; weak comparison). */
+function document(response: HttpResponse, known: string | undefined): HttpResponse {
+	const { ETag = '', 'Content-Type': _, ...headers } = response.headers;
+	const isKnown = known?.split(',').some((tag) => ['*', ETag].includes(tag.trim().replace(/^W\//, '')));
+	return isKnown === true ? { status: 304, headers: { ...headers, ETag }, body: null } : response;
 }
 
 /** `/metrics` needs a token with `read`, which Prometheus sends in a header of its own. */

@@ -171,8 +171,8 @@ export interface Router {
 
 export type UnknownRequest = Pick<HttpRequest, 'method' | 'target' | 'headers'>;
 
-/** Forms of one-click unsubscribing are short. */
-const maxFormBytes = 64 * 1024;
+/** Forms of one-click unsubscribing are short, and 64 KiB of fields take milliseconds to parse. */
+const maxFormBytes = 4 * 1024;
 
 export function createRouter({ handler, publicPages, limits, slots, metrics, log }: RouterOptions): Router {
 	const askPages = async (pages: PublicHandler, exchange: SocketExchange, page: string) => {

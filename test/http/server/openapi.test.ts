@@ -58,6 +58,24 @@ describe('the OpenAPI document', () => {
 		expect(answer.status).toBe(200);
 		expect(answer.body).toEqual(describeApi('1.2.3'));
 	});
+
+	it('is not sent again to a client that has it', async () => {
+		const deployment = await deploy();
+		const asked = (known?: string) =>
+			ask(deployment, 'GET', '/openapi.json', {
+				token: null,
+				headers: known === undefined ? {} : { 'If-None-Match': known },
+			});
+		const etag = (await asked()).headers.get('etag') ?? '';
+		const answers = await Promise.all([etag, `"other", W/${etag}`, '*', '"other"', 'x'].map(asked));
+		await deployment.close();
+		expect(etag).toMatch(/^"[\w-]{43}"$/);
+		expect(answers.map(({ status, text }) => [status, text.length > 0])).toEqual([
+			...[304, 304, 304].map((status) => [status, false]),
+			...[200, 200].map((status) => [status, true]),
+		]);
+		expect(answers.map(({ headers }) => headers.get('etag'))).toEqual(answers.map(() => etag));
+	});
 });
 
 function referencesIn(value: unknown): string[] {
