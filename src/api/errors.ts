@@ -219,7 +219,7 @@ const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCod
 	disk_full: ['storage_full', 'The disk of the service is full.'],
 	io: ['storage_failed', 'The disk of the service failed.'],
 	damaged: ['storage_failed', 'The database of the service is damaged.'],
-	read_only: ['storage_failed', 'The database of the service is read-only.'],
+	read_only: ['unavailable', 'The database of the service is read-only. Try again.'],
 	moved: ['storage_failed', 'The database of the service was moved to another place.'],
 	not_a_database: ['storage_failed', 'The database of the service is no database.'],
 	not_overwritten: [

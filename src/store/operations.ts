@@ -76,6 +76,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		linkFigures: true,
 		reportDetails: true,
 		getSettings: true,
+		takesWrites: true,
 		listTokens: true,
 		findToken: true,
 		listDkimKeys: true,

@@ -175,6 +175,8 @@ export interface Reads
 	/** Whether a process that sends, or could, was heard of in the last seconds; found at once however much waits. */
 	hasWorker(c: { now: Micros }): Promise<boolean>;
 	getSettings(): Promise<Record<string, string>>;
+	/** False: a standby, or a PostgreSQL server that was made read-only. */
+	takesWrites(): Promise<boolean>;
 	/** All tokens, revoked ones too, oldest first. */
 	listTokens(): Promise<StoredToken[]>;
 	/** By the hash of the secret; `null` for an unknown or revoked one. */

@@ -6,10 +6,13 @@ import { request } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
 import { isBuilt } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
+import { ask, describePostgres } from '../support/postgres.js';
 import { makeProject } from '../support/project.js';
+import { freePort } from '../support/refusing-server.js';
 import { type Serving, type ServingOptions, startServing } from '../support/serving.js';
 import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
@@ -42,6 +45,24 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect((await serving.fetch('/sub/lists/')).status).toBe(200);
 		expect((await serving.fetch('/sub/lists/', { token: null })).status).toBe(401);
 		expect((await serving.fetch('/sub/lists/', { token: 'wrong' })).status).toBe(401);
+	});
+
+	it('is ready only once its token is there', async () => {
+		const project = await makeProject();
+		const port = await freePort();
+		const lock = new Database(project.db);
+		const ready = () => fetch(`http://127.0.0.1:${port}/readyz`);
+		lock.exec('BEGIN IMMEDIATE');
+		const starting = serve({ project, port });
+		const early = await eventually(ready);
+		expect({ status: early.status, body: await early.json() }).toEqual({
+			status: 503,
+			body: { status: 'unavailable', detail: 'The server is starting.' },
+		});
+		lock.close();
+		await eventually(async () => expect((await ready()).status).toBe(200));
+		expect(existsSync(`${project.db}.token`)).toBe(true);
+		await starting;
 	});
 
 	it('makes no second token at its second start', async () => {
@@ -281,5 +302,43 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		const { cli } = await import('../support/cli.js');
 		expect(await cli(['--db', missing, 'serve', '--port', '0'])).toMatchObject({ code: 2 });
 		expect(existsSync(missing)).toBe(false);
+	});
+});
+
+describePostgres('mailctl serve on a server that is made read-only', (server) => {
+	it('asks to come later, and is not ready until writes are taken again', async () => {
+		const url = await server.createDatabase();
+		const serving = await serve({ project: await makeProject({ db: url }) });
+		const name = new URL(url).pathname.slice(1);
+		// The server has the setting on new connections.
+		const connections = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'mailctl%'`;
+		const create = () =>
+			serving.fetch('/sub/lists/', {
+				method: 'POST',
+				headers: json,
+				body: JSON.stringify({ name: 'A', email_reason: 'B' }),
+			});
+		await ask(url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`, connections);
+		await eventually(async () => {
+			const ready = await serving.fetch('/readyz', { token: null });
+			expect([ready.status, await ready.text()]).toEqual([
+				503,
+				'{"status":"unavailable","detail":"The database is read-only."}',
+			]);
+		});
+		const refused = await create();
+		expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toEqual([
+			...[503, '1'],
+			{ detail: 'The database of the service is read-only. Try again.' },
+		]);
+		expect((await serving.fetch('/sub/lists/')).status).toBe(200);
+		await ask(
+			url,
+			'SET default_transaction_read_only = off',
+			`ALTER DATABASE ${name} RESET ALL`,
+			connections,
+		);
+		await eventually(async () => expect((await serving.fetch('/readyz')).status).toBe(200));
+		expect((await create()).status).toBe(201);
 	});
 });

@@ -27,6 +27,8 @@ export interface ServingOptions {
 	project?: Project;
 	/** Port of a mail server on this machine. */
 	smtp?: number;
+	/** A free one when absent. */
+	port?: number;
 	args?: readonly string[];
 	/** Beside PATH, HOME and TERM. */
 	env?: Readonly<Record<string, string>>;
@@ -42,10 +44,10 @@ export async function startServing(options: ServingOptions = {}): Promise<Servin
 /** The same for a database that is there. */
 export async function serveDatabase(
 	db: string,
-	{ args = [], env = {} }: Pick<ServingOptions, 'args' | 'env'> = {},
+	{ port = 0, args = [], env = {} }: Pick<ServingOptions, 'port' | 'args' | 'env'> = {},
 ): Promise<Omit<Serving, 'project'>> {
 	const home = await mkdtemp(join(tmpdir(), 'mailctl-serving-'));
-	const child = spawn(process.execPath, [programPath, 'serve', '--db', db, '--port', '0', ...args], {
+	const child = spawn(process.execPath, [programPath, 'serve', '--db', db, '--port', String(port), ...args], {
 		env: { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'dumb', ...env },
 		stdio: ['ignore', 'pipe', 'pipe'],
 	});

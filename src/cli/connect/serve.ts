@@ -56,7 +56,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	// Counts requests of the API and the pages, and refused octets.
 	const metrics = createMetrics();
 	let lastWatched = Number.NEGATIVE_INFINITY;
-	let isLeaving = false;
+	let whyNot: string | null = 'The server is starting.';
 	const server = await serve({
 		handler: createHandler({
 			...waking(engine, wake),
@@ -72,7 +72,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 			gauges: () => gauges(parts),
 			ready: async () => {
 				lastWatched = performance.now();
-				return isLeaving ? 'The server is stopping.' : whyNotReady(parts);
+				return whyNot ?? whyNotReady(parts);
 			},
 			log: options.log,
 		}),
@@ -107,6 +107,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	const watch = watchClock(parts, ({ seconds, text }) =>
 		options.log({ event: 'clock_step', seconds, reason: text }),
 	);
+	whyNot = null;
 	return {
 		url: server.url,
 		publicUrl: (await readSettings(store)).publicUrl,
@@ -116,7 +117,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 		close: async () => {
 			watch.stop();
 			const bounces = bounceSmtp?.close({ graceMs: smtpGraceMs });
-			isLeaving = true;
+			whyNot = 'The server is stopping.';
 			const isWatched = performance.now() - lastWatched < watchedMs;
 			const leaving = {
 				acceptMs: options.trustProxy && isWatched ? leavingMs : 0,
@@ -157,15 +158,14 @@ function waking(engine: Engine, wake: () => void): { api: Engine; ext: Engine['e
 	return { api, ext: { ...ext, campaigns, messages } };
 }
 
-/** `null`: the database answers, and all its secrets are readable. */
+/** `null`: the database answers and takes writes, and all its secrets are readable. */
 async function whyNotReady({ store, keys }: ServeParts): Promise<string | null> {
 	const wanted = (await store.reads.secretCounts()).find(
 		({ key }) => key !== null && keys.every(({ id }) => id !== key),
 	);
 	if (wanted !== undefined)
 		return `The secrets of the database are wrapped with key ${wanted.key}, which this process was not started with.`;
-	await store.reads.getSettings();
-	return null;
+	return (await store.reads.takesWrites()) ? null : 'The database is read-only.';
 }
 
 async function gauges({ store, clock }: ServeParts): Promise<Record<string, number>> {

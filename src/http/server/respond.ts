@@ -76,8 +76,10 @@ export function asApiError(error: unknown): ApiError | null {
 }
 
 /** Errors whose cause is logged: the response names no file. */
-export const isStorageFailure = ({ code }: ApiError) =>
-	code === 'storage_failed' || code === 'not_overwritten';
+export const isStorageFailure = ({ code, cause }: ApiError) =>
+	code === 'storage_failed' ||
+	code === 'not_overwritten' ||
+	(cause instanceof StoreError && cause.code === 'read_only');
 
 /** Codes of the system and of SQLite that no store has turned into an error of its own. */
 const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);

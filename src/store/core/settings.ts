@@ -29,6 +29,7 @@ export function createSettings(sql: Sql) {
 			if ((await timeZone(sql)) !== zone) await sumDays(sql);
 			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) await startWaking(sql, now);
 		},
+		takesWrites: async () => (await sql.number(sql.dialect.isReadOnly)) === 0,
 		status: async () => ({
 			schema_version: await sql.number('SELECT max(version) FROM migrations'),
 			size_bytes: await sql.number(sql.dialect.databaseSize),

@@ -39,6 +39,8 @@ export interface Dialect {
 	newSubscriberIds: string;
 	/** The 16 octets of a UUID, given as text. */
 	uuidBytes(text: string): string;
+	/** Yields 1 where the server takes no writes at the moment, else 0. */
+	isReadOnly: string;
 	/** Yields the size of the database, in bytes. */
 	databaseSize: string;
 	/** Yields the bytes in it that hold nothing. */

@@ -80,6 +80,7 @@ const sources: {
 	linkFigures: 'replica',
 	reportDetails: 'replica',
 	getSettings: 'primary',
+	takesWrites: 'primary',
 	listTokens: 'primary',
 	findToken: 'primary',
 	listDkimKeys: 'primary',

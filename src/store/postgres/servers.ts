@@ -80,6 +80,7 @@ const servers: Readonly<Record<ServerKind, Server>> = {
 			},
 			newSubscriberIds:
 				"UPDATE id_sequences SET last = last + CAST(? AS BIGINT) WHERE name = 'subscribers' RETURNING last",
+			isReadOnly: `SELECT CAST(current_setting('default_transaction_read_only') = 'on' AS INT)`,
 			databaseSize: 'SELECT 0',
 			tableSizes: "SELECT 'messages' AS name, 0 AS bytes WHERE FALSE",
 			// Nothing tells whether data changed: each time it may have.

@@ -33,6 +33,8 @@ const dialect: Dialect = {
 	newSubscriberId: { before: null, value: "nextval('subscribers_id_seq')" },
 	newSubscriberIds: "SELECT max(nextval('subscribers_id_seq')) FROM generate_series(1, CAST(? AS BIGINT))",
 	uuidBytes: (text) => `decode(replace(${text}, '-', ''), 'hex')`,
+	// The transaction of a read is read-only anyway.
+	isReadOnly: `SELECT CAST(pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS INT)`,
 	databaseSize: 'SELECT pg_database_size(current_database())',
 	// The server gives room to rows that come.
 	freeSize: 'SELECT 0',

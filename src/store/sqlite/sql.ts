@@ -58,6 +58,7 @@ const dialect: Dialect = {
 	},
 	newSubscriberIds: "UPDATE id_sequences SET last = last + ? WHERE name = 'subscribers' RETURNING last",
 	uuidBytes: (text) => `unhex(replace(${text}, '-', ''))`,
+	isReadOnly: 'SELECT 0',
 	databaseSize: 'SELECT page_count * page_size FROM pragma_page_count, pragma_page_size',
 	freeSize: 'SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size',
 	// It reads every page, a quarter of a second for 128 MiB; of a larger database none, as the number of pages leads.

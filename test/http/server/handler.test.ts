@@ -434,6 +434,16 @@ describe('failures of the service', () => {
 		expect(answer).toMatchObject({ status: 507, text: '{"detail":"The disk of the service is full."}' });
 	});
 
+	it('are 503 with a time where the database takes no writes, and the log says which', async () => {
+		const answer = await failing(new StoreError('read_only', '/var/lib/news.db'));
+		expect(answer).toMatchObject({
+			status: 503,
+			text: '{"detail":"The database of the service is read-only. Try again."}',
+		});
+		expect(answer.headers.get('retry-after')).toBe('1');
+		expect(deployment.lines[0]).toMatchObject({ level: 'error', error: '/var/lib/news.db' });
+	});
+
 	const unknown = ['server_error', 'A server error occurred.'] as const;
 	const failed = (what: string) => ['storage_failed', what] as const;
 	it.each([
@@ -442,7 +452,6 @@ describe('failures of the service', () => {
 			failed('The disk of the service failed.'),
 		],
 		[new StoreError('damaged', '/var/lib/news.db'), failed('The database of the service is damaged.')],
-		[new StoreError('read_only', '/var/lib/news.db'), failed('The database of the service is read-only.')],
 		[
 			new StoreError('not_a_database', '/var/lib/news.db'),
 			failed('The database of the service is no database.'),
