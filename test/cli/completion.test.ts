@@ -97,13 +97,14 @@ describe('names', () => {
 		const project = await makeProject();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: project.folder } });
 		const at = ['--db', project.db];
-		for (const name of ['News', 'Notes', 'Novel'])
-			await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+		for (const name of ['News', 'Notes', 'Novel', '--yes'])
+			await project.json(['lists', 'create', `--name=${name}`, '--email-reason', 'r']);
 		await project.json(['lists', 'delete', 'Notes', '--confirm', 'Notes']);
 		await project.json(['lists', 'update', 'Novel', '--name', 'Nouvelle']);
 		const html = await project.file('welcome.html', '<p>Hi</p>');
 		await project.json(['templates', 'create', '--name', 'Welcome', '--html-file', html]);
 		expect(await words({ run }, ...at, 'send', '--list', '.n')).toBe('News\nNouvelle\n');
+		expect(await words({ run }, ...at, 'lists', 'delete', '.')).toBe('News\nNouvelle\n');
 		expect(await words({ run }, ...at, 'send', '--template', '.')).toBe('Welcome\n');
 		expect(await words({ run }, ...at, 'send', '--from', '.')).toBe('news@example.com\n');
 		expect(await words({ run }, 'send', '--list', '.n')).toBe('');

@@ -1,84 +1,180 @@
-/** Completion in the shells themselves; a shell that is missing skips its tests. */
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+/** Completion in the shells themselves, at a terminal; a shell that is missing skips its tests. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { cli, isBuilt, makeHome, programPath } from '../support/cli.js';
-import { isInstalled, runProgram } from '../support/run-program.js';
+import { Writable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { scripts } from '../../src/cli/completion/scripts.js';
+import { cli } from '../support/cli.js';
+import { eventually } from '../support/eventually.js';
+import { makeProject, type Project } from '../support/project.js';
+import { isInstalled } from '../support/run-program.js';
 
-let home: string;
+/** Each would run `touch ran`, or be another word, in a shell that takes it as it stands. */
+const names = [
+	'$(touch ran)',
+	'`touch ran`',
+	'"$(touch ran)"',
+	"'$(touch ran)'",
+	'";touch ran;"',
+	"';touch ran;'",
+	';touch ran',
+	'&touch ran',
+	'|touch ran',
+	'\\";touch ran;"',
+	"\\';touch ran;'",
+	'\\$(touch ran)',
+	'\\`touch ran`',
+	'\\\\$(touch ran)',
+	'$\\(touch ran)',
+	'<(touch ran)',
+	'>(touch ran)',
+	'>ran',
+	'$HOME $PATH',
+	'$((1+1)) $[1+1]',
+	'$\'\\x41\' $"b"',
+	'!! !touch !$',
+	'a!b"!c',
+	"Ann's letters",
+	'"quoted"',
+	"'quoted'",
+	'ends with \\',
+	'ends with "',
+	"ends with '",
+	'ends with $',
+	'ends with !',
+	'two  blanks',
+	'~ ~root =ls %1',
+	'* ? [a] {b,c}',
+	'# no comment',
+	'a:b=c@d,e/f',
+	'^a^b (c) <d> e&f|g',
+	'‘touch ran’ ‚ ‛ “b” „',
+	'Übergröße 中文 🎉',
+	'100 % + - _ . ~',
+];
+/** A Tab behind its number completes each. */
+const numbered = names.map((name, at) => `${at + 10}${name}`);
 
-/** Runs a script in a shell that finds `mailctl`; what it prints. */
-function inShell(shell: string, script: string): string[] {
-	const env = { HOME: home, PATH: `${join(home, 'bin')}:${process.env['PATH']}`, TERM: 'dumb' };
-	const { status, stdout, stderr } = runProgram(shell, [...(shell === 'zsh' ? ['-f'] : []), '-c', script], {
-		env,
-		cwd: home,
-	});
-	expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-	return stdout.split('\n').filter((line) => line !== '');
+/** Passes its words to the test, and prints the answer. */
+const standIn = `#!/bin/sh
+printf '%s\\0' "$#" "$@" >&3
+while IFS= read -r line <&4 && [ -n "$line" ]; do printf '%s\\n' "$line"; done
+`;
+
+let project: Project;
+
+/** A shell at a terminal, in which this process answers as `mailctl`: a program for each Tab would take minutes. */
+class Shell {
+	readonly #calls: string[][] = [];
+	readonly #env = {
+		HOME: project.folder,
+		MAILCTL_DB: project.db,
+		PATH: `${join(project.folder, 'bin')}:${process.env['PATH']}`,
+		TERM: 'xterm',
+		LANG: 'C.UTF-8',
+	};
+	#read = '';
+	readonly #script: ChildProcess;
+
+	constructor(command: string) {
+		this.#script = spawn('script', ['-qec', command, '/dev/null'], {
+			stdio: ['pipe', 'ignore', 'ignore', 'pipe', 'pipe'],
+			cwd: project.folder,
+			env: this.#env,
+		});
+		this.#script.stdio[3]?.on('data', (bytes) => void this.#hear(bytes));
+	}
+
+	async #hear(bytes: Buffer): Promise<void> {
+		this.#read += bytes;
+		const [count = '', ...words] = this.#read.split('\0');
+		if (words.length <= Number(count)) return;
+		this.#read = '';
+		const argv = words.slice(0, -1);
+		const isTab = argv[0] === 'completion';
+		if (!isTab) this.#calls.push(argv);
+		const { stdout } = isTab ? await cli(argv, { env: this.#env }) : { stdout: '' };
+		const answers = this.#script.stdio[4];
+		if (answers instanceof Writable) answers.write(`${stdout}\n`);
+	}
+
+	type(keys: string): void {
+		this.#script.stdin?.write(keys);
+	}
+
+	/** The words of the call that this line makes. */
+	async line(keys: string): Promise<string[]> {
+		this.type(`${keys}\r`);
+		return eventually(() => this.#calls.shift() ?? expect.fail(`no call of: ${keys}`));
+	}
+
+	async end(): Promise<void> {
+		this.#script.kill();
+		await once(this.#script, 'close');
+	}
 }
 
 beforeAll(async () => {
-	home = await makeHome();
-	await mkdir(join(home, 'bin'));
-	await symlink(programPath, join(home, 'bin/mailctl'));
-	const run = (...argv: string[]) => cli([...argv, '-q'], { env: { HOME: home } });
-	expect(await run('engine', 'init', '--sender', 'news@example.com')).toMatchObject({ code: 0 });
-	expect(await run('lists', 'create', '--name', "Ann's $(letters)", '--email-reason', 'r')).toMatchObject({
-		code: 0,
+	project = await makeProject();
+	await mkdir(join(project.folder, 'bin'));
+	await writeFile(join(project.folder, 'bin/mailctl'), standIn, { mode: 0o755 });
+	await project.file('people.csv', '');
+	for (const shell of ['bash', 'zsh', 'fish'])
+		await project.file(`script.${shell}`, (await cli(['completion', shell])).stdout);
+	for (const name of [...numbered, '60 $(touch ran) 1', '60 $(touch ran) 2', 'Red \u001b[31m'])
+		await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);
+});
+
+describe.skipIf(!isInstalled('script')).each([
+	['bash', 'bash --norc --noprofile -i', 'source script.bash', ['', "'", '"', "$'", '$"', '"10"\b\b\b"']],
+	['zsh', 'zsh -f -i', 'autoload -U compinit; compinit -u -D; source script.zsh', ['', "'", '"']],
+	['fish', 'fish --no-config -i', 'source script.fish', ['', "'", '"']],
+])('completion in %s', (_, command, loads, quotes) => {
+	let shell: Shell;
+	beforeAll(() => {
+		shell = new Shell(command);
+		shell.type(`${loads}\r`);
 	});
-	expect(await run('lists', 'create', '--name', 'Red \u001b[31m', '--email-reason', 'r')).toMatchObject({
-		code: 0,
+	afterAll(() => shell.end());
+
+	it.each([
+		['li\tlis\t', ['lists', 'list']],
+		['lists list --output=js\t', ['lists', 'list', '--output=json']],
+		['lists list -o ma\t', ['lists', 'list', '-o', 'markdown']],
+		['send --list 33A\t', ['send', '--list', "33Ann's letters"]],
+		['send --list=33A\t', ['send', "--list=33Ann's letters"]],
+		['send --list Red\t', ['send', '--list', 'Red']],
+		['subscribers import peo\t', ['subscribers', 'import', 'people.csv']],
+	])('makes of %j the words %j', async (keys, words) => {
+		expect(await shell.line(`mailctl ${keys}`)).toEqual(words);
+	});
+
+	it.each(quotes)('inserts a name as one word behind %j', async (quote) => {
+		const found: string[][] = [];
+		for (const name of numbered)
+			found.push(await shell.line(`mailctl lists get ${quote}${name.slice(0, 2)}\t`));
+		// The first Tab inserts what both names begin with.
+		for (const end of ['1', '2']) found.push(await shell.line(`mailctl lists get ${quote}60\t${end}\t`));
+		expect(found).toEqual(
+			[...numbered, '60 $(touch ran) 1', '60 $(touch ran) 2'].map((name) => ['lists', 'get', name]),
+		);
+		expect(existsSync(join(project.folder, 'ran'))).toBe(false);
 	});
 });
 
-describe.skipIf(!isBuilt)('completion', () => {
-	it.skipIf(!isInstalled('bash'))('works in bash', () => {
-		const lines = inShell(
-			'bash',
-			`source <(mailctl completion bash)
-			try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _mailctl; printf '%s\\n' "\${COMPREPLY[*]}"; }
-			try mailctl li
-			try mailctl lists up
-			try mailctl lists delete ''
-			try mailctl send --list '"ann'
-			try mailctl lists list --output = j
-			try mailctl lists list -o m`,
-		);
-		expect(lines).toEqual([
-			'lists',
-			'update',
-			"Ann\\'s\\ \\$\\(letters\\)",
-			"Ann's $(letters)",
-			'json',
-			'markdown',
-		]);
-	});
-
-	it.skipIf(!isInstalled('fish'))('works in fish', async () => {
-		await writeFile(join(home, 'people.csv'), '');
-		const lines = inShell(
-			'fish',
-			`mailctl completion fish | source
-			complete -C 'mailctl li'
-			complete -C 'mailctl lists delete '
-			complete -C 'mailctl lists list --output=j'
-			complete -C 'mailctl subscribers import peo'`,
-		);
-		expect(lines).toEqual(['lists\tmailing lists', "Ann's $(letters)", '--output=json', 'people.csv']);
-	});
-
-	it.skipIf(!isInstalled('zsh'))('works in zsh', () => {
-		const lines = inShell(
-			'zsh',
-			`compdef() { : }; compadd() { print -l -- \${(P)@[-1]} }; _files() { print files }
-			source <(mailctl completion zsh)
-			try() { words=("$@"); CURRENT=$#; _mailctl }
-			try mailctl li
-			try mailctl lists delete ''
-			try mailctl send --list "'ann"
-			try mailctl subscribers import ''`,
-		);
-		expect(lines).toEqual(['lists', "Ann's $(letters)", "Ann's $(letters)", 'files']);
-	});
+it('the script for PowerShell inserts a name as one word, whatever its quotes', () => {
+	const { text } = scripts.powershell;
+	const [, bare = '', quotes = ''] = /-match '(.+?)'.+ -replace '(.+?)', '\$0\$0'/.exec(text) ?? [];
+	for (const name of [...names, "‚'‛’‘", '‘;touch ran;‘', '@HOME', 'a,b', '–x', '--%', '$x', '(1)', 'a`b']) {
+		expect(name).not.toMatch(new RegExp(bare));
+		// The tokenizer of PowerShell: any of five marks ends a text in single quotes, and two of them stand for the second.
+		const inserted = `'${name.replace(new RegExp(quotes, 'g'), '$&$&')}'`;
+		const [, inside] = /^'((?:[^'‘-‛]|['‘-‛]['‘-‛])*)'$/.exec(inserted) ?? [];
+		expect(inside?.replace(/['‘-‛](['‘-‛])/g, '$1')).toBe(name);
+	}
+	for (const word of ['lists', '--output=json', 'news@example.com', 'keep_events', 'Übergröße'])
+		expect(word).toMatch(new RegExp(bare.replaceAll('\\w', '\\p{L}\\d_'), 'u'));
 });

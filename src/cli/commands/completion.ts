@@ -1,7 +1,7 @@
 /** `mailctl completion`: scripts for shells, and the words that these ask for. */
 import { complete, type NameSources } from '../completion/complete.js';
 import { nameKey, readNames } from '../completion/names.js';
-import { filesLine, type Shell, scripts } from '../completion/scripts.js';
+import { bashReply, filesLine, readBash, type Shell, scripts } from '../completion/scripts.js';
 import { readConfig } from '../config/config.js';
 import { chooseTarget } from '../config/target.js';
 import { type CommandGroup, command } from '../frame/command.js';
@@ -18,28 +18,41 @@ const words = command({
 	name: 'words',
 	summary: 'what may stand at the end of a command line',
 	args: [{ name: 'word', summary: 'the words behind mailctl; a dot before the last one', many: true }],
+	options: {
+		bash: {
+			kind: 'text',
+			placeholder: '.TEXT',
+			summary: 'end of the last word that bash replaces, behind a dot',
+		},
+	},
 	hidden: true,
 	reach: [],
 	needsNoTarget: true,
-	async run(cx, { args }) {
-		const { candidates, files } = await complete(joined(args.word), sourcesOf(cx, args.word));
+	async run(cx, { args, options: { bash } }) {
+		const words = bash === undefined ? joined(args.word) : joinedByBash(args.word);
+		const { candidates, files } = await complete(words, sourcesOf(cx, words));
 		if (files) return cx.out.raw(`${filesLine}\n`);
 		// A script reads lines, and a terminal shows them.
-		const lines = candidates
-			.filter(({ value }) => clean(value) === value)
-			.map(({ value, about }) => (about === '' ? value : `${value}\t${clean(about)}`));
+		const shown = candidates.filter(({ value }) => clean(value) === value);
+		const last = args.word.at(-1)?.slice(1) ?? '';
+		const lines =
+			bash === undefined
+				? shown.map(({ value, about }) => (about === '' ? value : `${value}\t${clean(about)}`))
+				: shown.flatMap(({ value }) => bashReply(value, last === '=' ? '' : last, bash.slice(1)) ?? []);
 		if (lines.length > 0) await cx.out.raw(`${lines.join('\n')}\n`);
 	},
 });
 
-/**
- * Words as a shell hands them over: bash parts `--output=js` at the equals sign, and offers the value alone behind it. A
- * last word that is in quotes has them still.
- */
+/** The last word may begin with the quote that the shell has open. */
 function joined(given: readonly string[]): string[] {
-	const before = given.slice(0, -1).filter((word) => word !== '=');
+	return [...given.slice(0, -1), (given.at(-1)?.slice(1) ?? '').replace(/^["'\u2018-\u201e]/, '')];
+}
+
+/** bash leaves quotes in, parts `--output=js` at the equals sign, and offers the value alone behind it. */
+function joinedByBash(given: readonly string[]): string[] {
 	const last = given.at(-1)?.slice(1) ?? '';
-	return [...before, last === '=' ? '' : last.replace(/^["']/, '')];
+	const words = [...given.slice(0, -1).filter((word) => word !== '='), last === '=' ? '' : last];
+	return words.map((word) => readBash(word).text);
 }
 
 function sourcesOf(cx: CommandContext, given: readonly string[]): NameSources {
@@ -48,8 +61,9 @@ function sourcesOf(cx: CommandContext, given: readonly string[]): NameSources {
 		names: async (kind) => {
 			try {
 				const target = chooseTarget(globalsOf(given), cx.io.env, config, cx.paths).target();
-				// Names are not unique.
-				return [...new Set(Object.values(readNames(cx.paths.names, nameKey(target))[kind]))].sort();
+				const names = Object.values(readNames(cx.paths.names, nameKey(target))[kind]);
+				// Names are not unique, and a command would take `--yes` for its option.
+				return [...new Set(names)].filter((name) => !name.startsWith('-')).sort();
 			} catch {
 				// A profile that is not there has no names.
 				return [];

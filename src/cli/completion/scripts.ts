@@ -8,7 +8,7 @@ export const filesLine = ':files';
 
 const bash = `# bash completion for mailctl
 _mailctl() {
-	local line value quoted
+	local line
 	local current="\${COMP_WORDS[COMP_CWORD]}"
 	COMPREPLY=()
 	while IFS= read -r line; do
@@ -16,23 +16,56 @@ _mailctl() {
 			compopt -o default
 			return
 		fi
-		value="\${line%%$'\\t'*}"
-		if [[ $current == [\\'\\"]* ]]; then
-			COMPREPLY+=("$value")
-		else
-			printf -v quoted %q "$value"
-			COMPREPLY+=("$quoted")
-		fi
-	done < <(mailctl completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" ".$current" 2>/dev/null)
+		COMPREPLY+=("$line")
+	done < <(mailctl completion words --bash=".$2" -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" ".$current" 2>/dev/null)
 }
 complete -F _mailctl mailctl
 `;
+
+/** A word as bash quotes it: its text, and the quote that is open at its end (`"`, `'`, `$'` or none). */
+export function readBash(word: string): { text: string; quote: string } {
+	let text = '';
+	let quote = '';
+	for (let at = 0; at < word.length; at += 1) {
+		const rest = word.slice(at);
+		const opening = quote === '' ? /^(?:\$?"|\$?')/.exec(rest)?.[0] : undefined;
+		if (opening !== undefined) {
+			quote = opening === '$"' ? '"' : opening;
+			at += opening.length - 1;
+		} else if (quote !== '' && rest[0] === quote.at(-1)) quote = '';
+		else if (rest[0] === '\\' && quote !== "'" && (quote !== '"' || /^\\[$`"\\]/.test(rest))) {
+			text += rest[1] ?? '';
+			at += 1;
+		} else text += rest[0];
+	}
+	return { text, quote };
+}
+
+/**
+ * What readline puts in place of `replaced`, the end of `word`, to make it `value`; null: nothing can. Readline inserts it
+ * raw, behind the quote that is open, and closes that unless the text ends in one.
+ */
+export function bashReply(value: string, word: string, replaced: string): string | null {
+	if (!word.endsWith(replaced)) return null;
+	const { text, quote } = readBash(word.slice(0, word.length - replaced.length));
+	if (!value.toLowerCase().startsWith(text.toLowerCase())) return null;
+	const rest = value.slice(text.length);
+	if (quote === '') return rest.replace(/[^\w@%+=:,./\u0080-\u{10ffff}-]/gu, '\\$&');
+	const quoted =
+		quote === '"'
+			? // bash expands history within double quotes, and keeps a backslash before its mark.
+				rest.replace(/[$`"\\]/g, '\\$&').replaceAll('!', `"\\!"`)
+			: quote === "'"
+				? rest.replaceAll("'", "'\\''")
+				: rest.replace(/['\\]/g, '\\$&');
+	return quoted.endsWith(quote.slice(-1)) ? quoted + quote.slice(-1) : quoted;
+}
 
 const zsh = `#compdef mailctl
 _mailctl() {
 	local line
 	local -a values shown
-	for line in "\${(@f)$(mailctl completion words -- "\${(@Q)words[2,CURRENT-1]}" ".\${(Q)words[CURRENT]}" 2>/dev/null)}"; do
+	for line in "\${(@f)$(mailctl completion words -- "\${(@Q)words[2,CURRENT-1]}" ".\${(Q)\${:-\${words[CURRENT]}\${compstate[quote]}}}" 2>/dev/null)}"; do
 		[[ -z $line ]] && continue
 		if [[ $line == '${filesLine}' ]]; then
 			_files
@@ -53,7 +86,11 @@ fi
 const fish = `# fish completion for mailctl
 function __mailctl_words
 	set -l words (commandline -opc)
-	set -l lines (mailctl completion words -- $words[2..-1] .(commandline -ct) 2>/dev/null)
+	set -l word
+	for quote in '' \\' \\"
+		set word (string unescape -- (commandline -ct)$quote); and break
+	end
+	set -l lines (mailctl completion words -- $words[2..-1] .$word 2>/dev/null)
 	if test "$lines" = '${filesLine}'
 		__fish_complete_path (commandline -ct)
 	else
@@ -71,7 +108,7 @@ Register-ArgumentCompleter -Native -CommandName mailctl -ScriptBlock {
 		if ($_ -eq '${filesLine}') { return }
 		$value, $about = $_ -split "\`t", 2
 		if (-not $about) { $about = $value }
-		$text = if ($value -match '[^\\w@.,:/+=-]') { "'" + ($value -replace "'", "''") + "'" } else { $value }
+		$text = if ($value -match '^[\\w./-][\\w@./:+=-]*$') { $value } else { "'" + ($value -replace '[\\u0027\\u2018-\\u201b]', '$0$0') + "'" }
 		[System.Management.Automation.CompletionResult]::new($text, $value, 'ParameterValue', $about)
 	}
 }
