@@ -225,6 +225,41 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(count).toBeLessThanOrEqual(260);
 		});
 
+		it.each<[string, Record<string, string>, number | undefined]>([
+			['a rate', {}, 2],
+			['send_limit', { send_limit: '2/10s' }, undefined],
+			['a limit per sender', { sender_domain_limits: '*=2/10s' }, undefined],
+			['a limit per domain', { recipient_domain_limits: 'a.test=2/10s' }, undefined],
+		])('count what a killed worker held until its lease is over and one window later: %s', async (_, values, perSecond) => {
+			await limit(values);
+			await send(store, people('a.test', 4));
+			const pace = perSecond === undefined ? {} : { perSecond };
+			const leaseAt = (now: Micros) =>
+				store.queue.lease({ owner: 'w', now, until: now + 60 * second, max: 100, scope: null, ...pace });
+			expect(await leaseAt(noon)).toHaveLength(2);
+			expect(await leaseAt(noon + 59 * second)).toEqual([]);
+			const left = noon + 60 * second + (perSecond === undefined ? 10 : 1) * second;
+			expect(await leaseAt(left + second)).toHaveLength(2);
+			expect(await leaseAt(left + second)).toEqual([]);
+		});
+
+		it('hold nothing back when the leases of a killed worker left the window', async () => {
+			await limit({ send_limit: '2/10s' });
+			const { answer } = await send(store, people('a.test', 4));
+			await lease(store);
+			const at = (now: Micros) =>
+				Promise.all([
+					store.reads.queueState({ now }).then(({ held }) => held),
+					store.reads.holdsOfMessage({ id: answer.messages[3]?.id ?? '', now }).then((each) => each.length),
+					store.reads.nextTurn({ scope: null, now, search: 'at_least' }),
+				]);
+			expect(await at(noon + second)).toEqual([2, 1, noon + 2 * second]);
+			const [held, holds, next] = await at(noon + hour + second);
+			expect([held, holds]).toEqual([2, 1]);
+			expect(next).toBeGreaterThanOrEqual(noon + hour + 10 * second);
+			expect(await at(noon + hour + 11 * second)).toEqual([0, 0, noon + hour + 11 * second]);
+		});
+
 		it.each([1, 2, 3])('are never passed in any window, whatever workers do (%i)', async (seed) => {
 			await limit({ send_limit: '20/10s', recipient_domain_limits: 'a.test=5/7s, *=9/3s' });
 			const random = randomFrom(seed);

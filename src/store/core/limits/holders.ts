@@ -5,10 +5,11 @@ import type { Micros } from '../../../api/datetime.js';
 import { type CountedLimit, limitOf, limitsOn, nameLimit, windowOf } from '../../../engine/rules/limits.js';
 import type { Operations } from '../../operations.js';
 import type { HoldingLimit, LimitHold, LimitWait, QueueState } from '../../queue.js';
-import { parseNames, readEnvelope } from '../rows.js';
+import { readEnvelope } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { senderDomain } from './limits.js';
 import { readLimits, wakesNow } from './turns.js';
+import { createUsed, readHolds, type UseRow } from './uses.js';
 
 /** Only reads, and only limits of the settings; the rate of a worker is not among them. */
 export function createLimitHolders(sql: Sql) {
@@ -29,15 +30,15 @@ interface Standing {
 }
 
 async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
-	const uses = new Map(
-		(
-			await sql.all<{ limit_key: string; count: number; until: Micros }>(
+	const [holds, uses] = await sql.together([
+		() => readHolds(sql),
+		() =>
+			sql.all<UseRow>(
 				'SELECT limit_key, sum(count) AS count, min(until) AS until FROM limit_uses WHERE until > ? GROUP BY limit_key',
 				now,
-			)
-		).map(({ limit_key, ...use }) => [limit_key, use]),
-	);
-	const holds = await countHolds(sql);
+			),
+	]);
+	const used = createUsed(sql, { holds, uses }, now);
 	const lines = new Map(
 		(
 			await sql.all<{ limit_key: string; next_turn: Micros }>(
@@ -47,34 +48,11 @@ async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
 		).map(({ limit_key, next_turn }) => [limit_key, next_turn]),
 	);
 	return {
-		isFull: ({ key, count }) => (uses.get(key)?.count ?? 0) + (holds.get(key) ?? 0) >= count,
-		roomAt: (key) => uses.get(key)?.until ?? now + windowOf(key),
+		isFull: ({ key, count }) => used.of(key) >= count,
+		roomAt: (key) => used.firstEnd(key) ?? now + windowOf(key),
 		lineEnd: (key) => lines.get(key) ?? null,
 		lines,
 	};
-}
-
-/**
- * As many rows as there are leased messages and messages that were last given back. A message that went back unsent is
- * removed only by the next lease (see `usedAt`), and holds nothing back until then.
- */
-async function countHolds(sql: Sql): Promise<Map<string, number>> {
-	const counts = new Map<string, number>();
-	const rows = await sql.all<{ limits: string }>(
-		`SELECT h.limits
-		FROM limit_holds h
-		LEFT JOIN messages m ON m.id = h.message_id
-		WHERE NOT coalesce(
-			m.state IN ('queued', 'deferred') AND m.fence = h.fence AND m.attempts <= h.attempts, FALSE
-		)
-		ORDER BY h.message_id`,
-	);
-	for (const { limits } of rows) {
-		// Written by the lease.
-		const keys = parseNames(limits);
-		for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
-	}
-	return counts;
 }
 
 interface MessageRow {

@@ -1,20 +1,19 @@
 /**
  * Limits on sending, shared by all processes: never more than N messages in any time of the window's length.
  *
- * A message counts from its lease, as a hold. It may be sent at any moment until it is settled, so it goes on counting
- * for one window after that, as a use. A crash leaves a hold behind, which counts until the message is leased again.
+ * A message counts from its lease, as a hold. It may be sent at any moment until it is settled or its lease is over, so
+ * it goes on counting for one window after that, as a use.
  * Uses are kept by slices of a 128th of the window.
  *
  * A message whose limit is used up is put back with a turn of its own (`wake_at`; `due_at` stays). A million messages
  * to one domain wake one by one as there is room, not all at each lease, and messages behind them do not wait.
  */
 import { domainOf } from '../../../api/address.js';
-import type { Micros } from '../../../api/datetime.js';
-import { type CountedLimit, limitsOn, type SendLimit } from '../../../engine/rules/limits.js';
+import { type Micros, microsPerSecond } from '../../../api/datetime.js';
+import { type CountedLimit, limitsOn, type SendLimit, windowOf } from '../../../engine/rules/limits.js';
 import type { Insertion, Sql } from '../sql.js';
 import {
 	askedKeys,
-	closeSettled,
 	createUsed,
 	type HoldRow,
 	keysAsJson,
@@ -81,18 +80,34 @@ export async function readLimitState(sql: Sql, now: Micros): Promise<LimitState>
 	return { holds, uses };
 }
 
+/** The limits that every message counts against. */
+function onEverything(limits: readonly SendLimit[]): CountedLimit[] {
+	return limitsOn(
+		limits.filter(({ scope }) => scope === 'all'),
+		{ sender: '', recipient: '' },
+	);
+}
+
+/** While a limit on everything is full of messages under way, any of them may go back unsent. */
+const lookAgainAfter: Micros = microsPerSecond;
+
+/** When a lease is worth another try, as far as the limits on everything go. */
+export async function nextRoom(sql: Sql, limits: readonly SendLimit[], now: Micros): Promise<Micros> {
+	const used = createUsed(sql, await readLimitState(sql, now), now);
+	const full = onEverything(limits).filter(({ key, count }) => used.of(key) >= count);
+	return Math.max(now, ...full.map(({ key }) => used.firstEnd(key) ?? now + lookAgainAfter));
+}
+
 /** `limits` is not empty. */
 export function openLimiter(
 	sql: Sql,
 	limits: readonly SendLimit[],
 	{ state, now }: { state: LimitState; now: Micros },
 ): Limiter {
-	const holds = closeSettled(sql, state.holds, now);
-	const used = createUsed(sql, { holds, uses: state.uses, now });
+	const used = createUsed(sql, state, now);
+	used.begin();
 	const lines = createLines(sql, used, now);
-	let room = Number.POSITIVE_INFINITY;
-	for (const limit of limitsOn(limits, { sender: '', recipient: '' }))
-		if (limit.key.startsWith('all ')) room = Math.min(room, limit.count - used.of(limit.key));
+	const room = Math.min(...onEverything(limits).map(({ key, count }) => count - used.of(key)));
 	let putBack = 0;
 	let isCut = false;
 	return {
@@ -116,8 +131,6 @@ export function openLimiter(
 			const taken: { candidate: (typeof candidates)[number]; keys: string[] }[] = [];
 			for (const { candidate, limits: own } of counted) {
 				if (taken.length >= most || putBack >= mostPutBack) break;
-				// Its lease ran out: the outcome is unknown, so it counts as sent just now.
-				used.addUses(holds.giveUp(candidate.id), now);
 				const full = own.filter(({ key, count }) => used.of(key) >= count);
 				if (full.length === 0) {
 					const names = own.map(({ key }) => key);
@@ -161,7 +174,8 @@ function createLines(sql: Sql, used: Used, now: Micros) {
 	const back = new Map<number, Micros>();
 	const turnOf = ({ key, count, window }: CountedLimit, line: number) => {
 		const name = `${line} ${key}`;
-		const turn = turns.get(name)?.next ?? Math.max(stored.get(name) ?? 0, used.firstRoom(key));
+		const turn =
+			turns.get(name)?.next ?? Math.max(stored.get(name) ?? 0, used.firstEnd(key) ?? now + windowOf(key));
 		turns.set(name, { key, line, next: turn + Math.ceil(window / count) });
 		return turn;
 	};

@@ -10,6 +10,7 @@ import { parseStored } from '../../errors.js';
 import type { Operations } from '../../operations.js';
 import { isOpenNow } from '../campaign-windows.js';
 import type { Sql } from '../sql.js';
+import { nextRoom } from './limits.js';
 
 /** A setting that users cannot set. */
 const placeName = 'waking_held';
@@ -59,7 +60,7 @@ export function createLimitTurns(sql: Sql) {
 			if (limits.length === 0) return null;
 			const isGlobal = limits.some((limit) => limit.scope === 'all');
 			if (isGlobal && (await wakesBefore(sql, scope, { condition: due, horizon: now, now })) !== null)
-				return (await nextEnd(sql, now)) ?? now;
+				return await nextRoom(sql, limits, now);
 			const lastTurn = await sql.number('SELECT coalesce(max(next_turn), 0) FROM limit_lines');
 			const horizon = Math.max(lastTurn, now);
 			return search === 'exactly' || (scope !== null && 'submission' in scope)
@@ -80,17 +81,6 @@ function lanesOf(scope: MessageScope | null): string {
 		? `SELECT 0 AS seq UNION ALL SELECT -1
 			UNION ALL SELECT seq FROM campaigns g WHERE has_open_work = 1 AND state = 'released' AND ${isOpenNow}`
 		: `SELECT seq FROM campaigns g WHERE state = 'released' AND ${isOpenNow} AND id = ?`;
-}
-
-/**
- * The earliest moment at which a limit has room again. A limit on everything puts nothing back: all due messages wait.
- */
-async function nextEnd(sql: Sql, now: Micros): Promise<Micros | null> {
-	const row = await sql.get<{ until: Micros | null }>(
-		"SELECT min(until) AS until FROM limit_uses WHERE limit_key >= 'all ' AND limit_key < 'all!' AND until > ?",
-		now,
-	);
-	return row?.until ?? null;
 }
 
 /** All waiting messages. */

@@ -22,23 +22,30 @@ export interface HoldRow {
 	state: string | null;
 	message_fence: number | null;
 	message_attempts: number | null;
+	/** The end of the lease, while the message is leased. */
+	wake_at: Micros | null;
 	last_at: Micros | null;
 }
 
-/** Messages that count and are not known to be settled. */
-export interface Holds {
-	/** Holds of messages that are still leased. */
+/** What holds count as at a moment. */
+interface Holds {
+	/** Limits of messages that are under way. */
 	readonly open: readonly string[][];
-	/** Holds of messages settled since, with the latest time at which they may have been sent. */
-	readonly closed: readonly { keys: string[]; at: Micros }[];
-	/** The limits of a message whose lease ran out; none when it has no hold. */
-	giveUp(message: number): string[];
+	/** Limits of messages that are settled, or whose lease is over, with the latest time at which they may have been sent. */
+	readonly uses: readonly Use[];
+	/** Messages whose holds are not open. */
+	readonly ended: readonly number[];
+}
+
+interface Use {
+	key: string;
+	at: Micros;
 }
 
 export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 	return await sql.all<HoldRow>(
 		`SELECT h.message_id, h.fence, h.attempts, h.limits,
-			m.state, m.fence AS message_fence, m.attempts AS message_attempts,
+			m.state, m.fence AS message_fence, m.attempts AS message_attempts, m.wake_at,
 			coalesce(m.sent_at, (SELECT max(a.at) FROM attempts a WHERE a.message_id = h.message_id)) AS last_at
 		FROM limit_holds h
 		LEFT JOIN messages m ON m.id = h.message_id
@@ -46,25 +53,33 @@ export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 	);
 }
 
-/** Deletes those of messages that were settled. */
-export function closeSettled(sql: Sql, rows: readonly HoldRow[], now: Micros): Holds {
-	const open = new Map<number, string[]>();
-	const closed: { keys: string[]; at: Micros }[] = [];
-	const gone: number[] = [];
+function sortHolds(rows: readonly HoldRow[], now: Micros): Holds {
+	const open: string[][] = [];
+	const uses: Use[] = [];
+	const ended: number[] = [];
 	for (const row of rows) {
 		// Written by writeHolds, below.
 		const keys = parseNames(row.limits);
-		if (row.state === 'leased' && row.message_fence === row.fence) {
-			open.set(row.message_id, keys);
-			continue;
-		}
 		const at = usedAt(row, now);
-		if (at !== null) closed.push({ keys, at });
-		gone.push(row.message_id);
+		if (at === 'open') open.push(keys);
+		else {
+			ended.push(row.message_id);
+			if (at !== null) uses.push(...keys.map((key) => ({ key, at })));
+		}
 	}
-	if (gone.length > 0)
-		sql.write(`DELETE FROM limit_holds WHERE ${sql.dialect.oneOf('message_id')}`, JSON.stringify(gone));
-	return { open: [...open.values()], closed, giveUp: (message) => open.get(message) ?? [] };
+	return { open, uses, ended };
+}
+
+/** The latest moment at which it may have been sent; null: it was given back unsent. */
+function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
+	const isSame = hold.message_fence === hold.fence;
+	// A worker that lost its lease begins nothing more.
+	if (hold.state === 'leased' && isSame)
+		return hold.wake_at === null || hold.wake_at > now ? 'open' : hold.wake_at;
+	// An attempt by a clock that was set back since is no use of the future.
+	if ((hold.message_attempts ?? 0) > hold.attempts) return Math.min(hold.last_at ?? now, now);
+	const waits = hold.state === 'queued' || hold.state === 'deferred';
+	return waits && isSame ? null : now;
 }
 
 /** A message, as it is before its lease. */
@@ -95,38 +110,28 @@ export function writeHolds(sql: Sql, taken: readonly { candidate: Held; keys: re
 	);
 }
 
-/** The latest moment at which it may have been sent; null: it was given back unsent. */
-function usedAt(hold: HoldRow, now: Micros): Micros | null {
-	// An attempt by a clock that was set back since is no use of the future.
-	if ((hold.message_attempts ?? 0) > hold.attempts) return Math.min(hold.last_at ?? now, now);
-	const waits = hold.state === 'queued' || hold.state === 'deferred';
-	return waits && hold.message_fence === hold.fence ? null : now;
-}
-
-/** Counts as used what was settled since the last call, by the clock that says `now`. */
+/** Stores what is over by the clock that says `now`. */
 export async function closeHolds(sql: Sql, now: Micros): Promise<void> {
-	const holds = closeSettled(sql, await readHolds(sql), now);
-	writeUses(sql, usesOf(holds), now);
+	const { ended, uses } = sortHolds(await readHolds(sql), now);
+	dropHolds(sql, ended);
+	writeUses(sql, uses, now);
 }
 
-interface Use {
-	key: string;
-	at: Micros;
-}
-
-function usesOf({ closed }: Holds): Use[] {
-	return closed.flatMap(({ keys, at }) => keys.map((key) => ({ key, at })));
+function dropHolds(sql: Sql, messages: readonly number[]): void {
+	if (messages.length > 0)
+		sql.write(`DELETE FROM limit_holds WHERE ${sql.dialect.oneOf('message_id')}`, JSON.stringify(messages));
 }
 
 /** The messages that count against each limit, as far as its key was read. */
 export interface Used {
-	read(keys: ReadonlySet<string>): Promise<void>;
 	of(key: string): number;
-	/** While every message that counts is leased, there is no room before a window has passed. */
-	firstRoom(key: string): Micros;
+	/** When the first of them leaves its window; null: all of them are under way. */
+	firstEnd(key: string): Micros | null;
+	read(keys: ReadonlySet<string>): Promise<void>;
 	addHold(keys: readonly string[]): void;
-	/** The hold itself is still open, so the count stays the same. */
-	addUses(keys: readonly string[], at: Micros): void;
+	/** Removes the holds that are over, before messages are leased again. */
+	begin(): void;
+	/** Stores what they count as. */
 	finish(): void;
 }
 
@@ -138,35 +143,37 @@ export function keysAsJson(keys: Iterable<string>): string {
 	return JSON.stringify([...keys].map((wanted) => ({ wanted })));
 }
 
-/** Counts those as used that were settled. `uses`: of the limits on everything, of which none is read later. */
+/** `uses`: stored ones; those of the limits on everything are among them, and are not read later. */
 export function createUsed(
 	sql: Sql,
-	{ holds, uses, now }: { holds: Holds; uses: readonly UseRow[]; now: Micros },
+	{ holds, uses }: { holds: readonly HoldRow[]; uses: readonly UseRow[] },
+	now: Micros,
 ): Used {
-	const closed = usesOf(holds);
-	writeUses(sql, closed, now);
-	const late: Use[] = [];
+	const sorted = sortHolds(holds, now);
 	const known = new Map<string, { count: number; until: Micros | null }>();
-	const held = new Map<string, number>();
-	for (const keys of holds.open) for (const key of keys) held.set(key, (held.get(key) ?? 0) + 1);
 	const standing = (key: string) => {
-		const found = known.get(key) ?? { count: held.get(key) ?? 0, until: null };
+		const found = known.get(key) ?? { count: 0, until: null };
 		known.set(key, found);
 		return found;
+	};
+	const addHold = (keys: readonly string[]) => {
+		for (const key of keys) standing(key).count += 1;
 	};
 	const addRow = ({ limit_key, count, until }: UseRow) => {
 		const found = standing(limit_key);
 		found.count += count;
 		found.until = Math.min(found.until ?? until, until);
 	};
+	for (const keys of sorted.open) addHold(keys);
 	for (const row of uses) addRow(row);
-	// The others are read behind their write.
-	for (const { key, at } of closed) {
+	for (const { key, at } of sorted.uses) {
 		const until = endOf(key, at);
-		if (key.startsWith('all ') && until > now) addRow({ limit_key: key, count: 1, until });
+		if (until > now) addRow({ limit_key: key, count: 1, until });
 	}
 	const read = new Set<string>();
 	return {
+		of: (key) => standing(key).count,
+		firstEnd: (key) => standing(key).until,
 		read: async (keys) => {
 			const fresh = [...keys].filter((key) => !key.startsWith('all ') && !read.has(key));
 			if (fresh.length === 0) return;
@@ -182,13 +189,9 @@ export function createUsed(
 			);
 			for (const row of rows) addRow(row);
 		},
-		of: (key) => standing(key).count,
-		firstRoom: (key) => standing(key).until ?? now + windowOf(key),
-		addHold: (keys) => {
-			for (const key of keys) standing(key).count += 1;
-		},
-		addUses: (keys, at) => void late.push(...keys.map((key) => ({ key, at }))),
-		finish: () => writeUses(sql, late, now),
+		addHold,
+		begin: () => dropHolds(sql, sorted.ended),
+		finish: () => writeUses(sql, sorted.uses, now),
 	};
 }
 
