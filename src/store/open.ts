@@ -1,6 +1,7 @@
 /** Opens a store on SQLite by its name: a path, or `:memory:`. */
 import { resolve } from 'node:path';
 import type { Clock } from '../api/datetime.js';
+import { processMark } from './core/this-process.js';
 import { UnsupportedDatabase } from './errors.js';
 import type { WrappingKey } from './keys.js';
 import { type BackedUp, type BackupOptions, backupSqlite, isInUse } from './sqlite/backup.js';
@@ -59,7 +60,7 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 		onCreated: options.onCreated,
 		role: options.role ?? 'cli',
 		// Unique is enough. An unguessable name would load node:crypto, 3 ms of every short command.
-		processId: `${process.pid}-${Math.random().toString(36).slice(2)}`,
+		processId: `${processMark()}/${process.pid}-${Math.random().toString(36).slice(2)}`,
 		lockTimeoutMs: options.lockTimeoutMs ?? mostLockTimeoutMs,
 		onLocked: options.onLocked,
 		eventDelayMs: options.eventDelayMs ?? 200,

@@ -14,7 +14,7 @@ export interface Queue {
 	 * back by a limit of the settings stays queued, costs no attempt and lets others pass (`Reads.nextTurn`).
 	 */
 	lease(c: {
-		/** `host:pid:…`, unique: a long-running process returns leases of dead processes when it opens the database. */
+		/** See `leaseOwner`; unique. Other processes of the machine end its leases once its process is gone. */
 		owner: string;
 		now: Micros;
 		until: Micros;

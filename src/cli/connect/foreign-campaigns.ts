@@ -2,8 +2,8 @@
  * Campaigns on a deployment that keeps none: the store of this machine plays that part, a database for each deployment. The
  * same engine stages them, the same queue leases their messages, and calls of the send API carry them.
  */
+
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { Api } from '../../api/api.js';
 import type { CampaignSession } from '../../api/campaigns.js';
 import type { AcceptCounts, Ack, CampaignStatus, Campaigns } from '../../api/capabilities.js';
@@ -20,6 +20,7 @@ import { jobFiles } from '../../jobs/job-files.js';
 import type { FileLock } from '../../jobs/lock.js';
 import { createPace, type Sleep } from '../../jobs/pace.js';
 import { peopleOfList } from '../../jobs/subscriber-pages.js';
+import { leaseOwner } from '../../store/core/this-process.js';
 import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile } from '../../store/url.js';
@@ -252,7 +253,7 @@ async function deliver(api: Api, desk: Desk, id: Uuid, how: ForeignDelivery): Pr
 			...runDefaults,
 			...{ queue, reads, clock, connections, ...paced },
 			alone: true,
-			owner: `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
+			owner: leaseOwner(randomUUID().slice(0, 8)),
 			onProgress: (now) =>
 				onProgress?.({
 					waiting: before.waiting,

@@ -1,7 +1,6 @@
 /** Composing and sending on the embedded engine: contents, links, connections and the worker, put together. */
 
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { Content } from '../../api/content.js';
 import { microsPerMs } from '../../api/datetime.js';
 import { invalid } from '../../api/errors.js';
@@ -18,6 +17,7 @@ import { normalSmtpUrl, parseSmtpUrl, type SmtpSettings } from '../../delivery/s
 import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../../delivery/worker.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
+import { leaseOwner } from '../../store/core/this-process.js';
 import { createComposingThreads } from '../../threads/composing.js';
 import { createInliner } from '../../threads/inliner.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/composition.js';
@@ -164,7 +164,7 @@ async function deliver(
 		...(verp !== null && { returnPath: ({ message }) => verp.addressFor(message) }),
 		pool,
 		clock,
-		owner: `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`,
+		owner: leaseOwner(randomUUID().slice(0, 8)),
 		random: Math.random,
 		connections,
 		...(options.rate !== undefined && { rate: options.rate }),

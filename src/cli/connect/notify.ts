@@ -1,6 +1,6 @@
 /** Notifications of the embedded engine: the loop that sends them, and tests at once. */
+
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { microsPerSecond } from '../../api/datetime.js';
 import { formatTestNotification } from '../../api/notifications.js';
@@ -9,6 +9,7 @@ import { formatSecret, signedHeaders } from '../../api/webhook-signatures.js';
 import { callWebhook } from '../../delivery/notifications/call.js';
 import { sendNotifications } from '../../delivery/notifications/sender.js';
 import { readSettings } from '../../engine/settings.js';
+import { leaseOwner } from '../../store/core/this-process.js';
 import type { DeliverOptions, DeliverySummary } from '../frame/connection.js';
 import { freshKey, type LocalParts } from './parts.js';
 
@@ -58,7 +59,7 @@ export function createNotifier({ store, clock }: NotifierParts): Notifier {
 		},
 		run: async ({ until, signal, log }) => {
 			await secrets();
-			const owner = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
+			const owner = leaseOwner(randomUUID().slice(0, 8));
 			await sendNotifications(
 				{
 					...{ writes: store.writes, clock, owner, random: Math.random, allowPrivate },

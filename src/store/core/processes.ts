@@ -2,6 +2,7 @@
 import type { Micros } from '../../api/datetime.js';
 import { microsPerSecond } from '../../api/datetime.js';
 import type { Sql } from './sql.js';
+import { isLost } from './this-process.js';
 
 /** The process of an older heartbeat is gone. */
 export const heartbeatFreshMicros: Micros = 15 * microsPerSecond;
@@ -40,15 +41,12 @@ export function endBeat(sql: Sql, me: ProcessIdentity): void {
 	sql.write('DELETE FROM processes WHERE id = ?', me.id);
 }
 
-/**
- * `findFresh`, where all processes are of this machine. A killed one is recognised by its pid, without waiting for its
- * heartbeat to grow old.
- */
+/** `findFresh` without processes that are certainly gone: they need not wait for a heartbeat to grow old. */
 export async function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): Promise<LiveProcess[]> {
-	return (await findFresh(sql, me, now)).filter((other) => other.host !== me.host || isRunning(other.pid));
+	return (await findFresh(sql, me, now)).filter((other) => !isLost(other));
 }
 
-/** Other processes with a fresh heartbeat. Containers may share a host's name and count their own pids. */
+/** Other processes with a fresh heartbeat. */
 export async function findFresh(sql: Sql, me: ProcessIdentity, now: Micros): Promise<LiveProcess[]> {
 	return await sql.all<LiveProcess>(
 		`SELECT id, role, host, pid, heartbeat_at
@@ -58,15 +56,4 @@ export async function findFresh(sql: Sql, me: ProcessIdentity, now: Micros): Pro
 		me.id,
 		now - heartbeatFreshMicros,
 	);
-}
-
-/** Only for processes of this machine. */
-export function isRunning(pid: number): boolean {
-	try {
-		process.kill(pid, 0);
-		return true;
-	} catch (error) {
-		// EPERM: it runs, as another user.
-		return error instanceof Error && 'code' in error && error.code === 'EPERM';
-	}
 }

@@ -1,7 +1,6 @@
 /**
  * The queue as a person sees it: how much waits, why, which processes work on it, and what holds it up for all of them.
  */
-import { hostname } from 'node:os';
 import type { Micros } from '../../api/datetime.js';
 import type { Operations } from '../operations.js';
 import type { DeferredDomain, QueuePause, QueueState, QueueWorker } from '../queue.js';
@@ -9,8 +8,9 @@ import { type WaitingLane, waitingLanes } from './campaign-windows.js';
 import { unfinishedMessages } from './compositions.js';
 import { holdingLimits } from './limits/holders.js';
 import { countAll, nextDue } from './messages/messages.js';
-import { heartbeatFreshMicros, isRunning } from './processes.js';
+import { heartbeatFreshMicros } from './processes.js';
 import type { Sql } from './sql.js';
+import { isLost } from './this-process.js';
 
 const mostDomains = 50;
 
@@ -101,20 +101,20 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 }
 
 /**
- * Processes that hold leases or could take some; owners are called `host:pid:…` (see `Queue.lease`). A killed process
- * of this machine is recognised by its pid, before its heartbeat is old.
+ * Processes that hold leases or could take some; owners are called `host:pid:…` (see `leaseOwner`). A killed process
+ * of this machine is known before its heartbeat is old.
  */
 async function findWorkers(sql: Sql, now: Micros, leases: readonly OwnedLeases[]): Promise<QueueWorker[]> {
 	const workers = new Map<string, QueueWorker>();
-	const known = await sql.all<{ role: string; host: string; pid: number; heard_at: Micros }>(
-		'SELECT role, host, pid, heartbeat_at AS heard_at FROM processes WHERE heartbeat_at > ? ORDER BY id',
+	const known = await sql.all<{ id: string; role: string; host: string; pid: number; heard_at: Micros }>(
+		'SELECT id, role, host, pid, heartbeat_at AS heard_at FROM processes WHERE heartbeat_at > ? ORDER BY id',
 		now - heartbeatFreshMicros,
 	);
-	const here = hostname();
-	for (const { role, host, pid, heard_at } of known) {
-		const isGone = host === here && !isRunning(pid);
-		workers.set(`${host}:${pid}`, { role: isGone ? null : role, host, pid, messages: 0, heard_at });
-	}
+	for (const { id, role, host, pid, heard_at } of known)
+		workers.set(`${host}:${pid}`, {
+			...{ role: isLost({ id, host, pid }) ? null : role, host, pid },
+			...{ messages: 0, heard_at },
+		});
 	for (const { lease_owner, count } of leases) {
 		const [host = '', pid = ''] = lease_owner.split(':');
 		const name = `${host}:${pid}`;

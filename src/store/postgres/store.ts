@@ -6,6 +6,7 @@ import { isBounce } from '../../engine/rules/outcomes.js';
 import { carryOut } from '../core/core.js';
 import { assertKeys } from '../core/keys.js';
 import { findFresh, type ProcessIdentity } from '../core/processes.js';
+import { processMark } from '../core/this-process.js';
 import { DatabaseMissing } from '../errors.js';
 import type { ImportAck } from '../imports.js';
 import type { WrappingKey } from '../keys.js';
@@ -74,7 +75,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		await database.close();
 		throw error;
 	}
-	const me: ProcessIdentity = { id: randomUUID(), role, host: hostname(), pid: process.pid };
+	const me: ProcessIdentity = {
+		id: `${processMark()}/${randomUUID()}`,
+		role,
+		host: hostname(),
+		pid: process.pid,
+	};
 	const upkeep = isTrial ? null : startUpkeep(database, { me, clock });
 	const outcomes = createOutcomes(clock);
 	const setup: { name: string; command: unknown }[] = [];

@@ -13,6 +13,7 @@ import {
 	heartbeatFreshMicros,
 	type ProcessIdentity,
 } from '../core/processes.js';
+import { reclaimLeases } from '../core/reclaim.js';
 import type { Sql } from '../core/sql.js';
 import type { DatabaseClock } from './clock.js';
 import type { Database } from './connection.js';
@@ -38,6 +39,8 @@ export function startUpkeep(
 			const now = clock.now();
 			const isLeader = await database.write(async ({ sql }) => {
 				beat(sql, me, now);
+				// A clone of a virtual machine has the same boot: what lives there was heard of.
+				await reclaimLeases(sql, { me, heardBefore: now - heartbeatFreshMicros, now });
 				return leads && (await lead(sql, { holder: me.id, now }));
 			});
 			expiry.follow({ isLeader, until: now + term });

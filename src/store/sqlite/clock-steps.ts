@@ -6,8 +6,9 @@
 
 import { readFileSync } from 'node:fs';
 import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
+import { longestLease } from '../core/reclaim.js';
+import { isRunning } from '../core/this-process.js';
 import { closeHolds, openLanes } from './core.js';
-import { isHere, longestLease } from './reclaim.js';
 import type { Sql } from './sql.js';
 
 /** A smaller difference is no step: the clock is slewed, and a lease may be that much shorter. */
@@ -193,3 +194,9 @@ const longWaiting = `SELECT id, due_at, state, lease_owner
 	WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ?
 	ORDER BY wake_at
 	LIMIT ${mostAtOnce}`;
+
+/** Whether the owner of a lease (`leaseOwner`) may run on this machine. */
+function isHere(owner: string, host: string): boolean {
+	const [ownHost, pid] = owner.split(':');
+	return ownHost === host && isRunning(Number(pid));
+}

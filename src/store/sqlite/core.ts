@@ -8,6 +8,7 @@ import * as expired from '../core/expired.js';
 import { assertKeys as assertKeysAsync, countSecrets as countSecretsAsync } from '../core/keys.js';
 import { closeHolds as closeHoldsAsync } from '../core/limits/uses.js';
 import * as processes from '../core/processes.js';
+import { reclaimLeases as reclaimLeasesAsync } from '../core/reclaim.js';
 import { storedErasures as storedErasuresAsync } from '../core/restored.js';
 import type { Sql as AsyncSql } from '../core/sql.js';
 import { openLanes as openLanesAsync } from '../core/submissions.js';
@@ -48,3 +49,4 @@ export const expiries = expired.expiries as unknown as readonly { drop: Twin<Dro
 export const beat = twin(processes.beat);
 export const endBeat = twin(processes.endBeat);
 export const findOthers = twin(processes.findOthers);
+export const reclaimLeases = twin(reclaimLeasesAsync);

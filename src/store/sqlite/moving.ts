@@ -8,11 +8,10 @@ import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../errors.js';
 import { type Found, type Movable, notMoved, type Row, type Table, type Value } from '../moving.js';
 import { makeFolder, openConnection } from './connection.js';
-import { countSecrets, findOthers } from './core.js';
+import { countSecrets, findOthers, reclaimLeases } from './core.js';
 import { translateFailure } from './failures.js';
 import { fileAt, openUntouched } from './inspect.js';
 import { assertOurs, eraseMark, migrate, readMark, schemaVersion, writeMark } from './migrations.js';
-import { reclaimLeases } from './reclaim.js';
 import { lockAlone } from './restore.js';
 import { createSql } from './sql.js';
 
@@ -101,7 +100,7 @@ export function movableSqlite(path: string): Movable {
 				assertOurs(alone, path, { mayBeMarked: true });
 				writeMark(alone, mark);
 				// No other process has the file open: their messages may go on at once.
-				reclaimLeases(createSql(alone), { host: me.host, now });
+				reclaimLeases(createSql(alone), { me, heardBefore: now, now });
 				alone.exec('COMMIT');
 				// Others may read the mark; a second move finds the lock.
 				if (!mark.isOver) alone.exec('BEGIN IMMEDIATE');

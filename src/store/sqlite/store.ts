@@ -13,12 +13,20 @@ import { createSliceSize, inSlices, leaseInSlices, type Steps, trialSetup } from
 import type { Store, Writes } from '../store.js';
 import { type KeptClock, keepClock, pullForward } from './clock-steps.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
-import { assertKeys, beat, type Core, carryOut, createCore, endBeat, findOthers } from './core.js';
+import {
+	assertKeys,
+	beat,
+	type Core,
+	carryOut,
+	createCore,
+	endBeat,
+	findOthers,
+	reclaimLeases,
+} from './core.js';
 import { isBusy, sqliteCode, translateFailure } from './failures.js';
 import { createImportLine, type ImportLine } from './import-line.js';
 import { migrate } from './migrations.js';
 import { createReads } from './reads.js';
-import { reclaimLeases } from './reclaim.js';
 import { createSql } from './sql.js';
 import { startUpkeep } from './upkeep.js';
 import { createWriter, type Writer, type WriterOptions } from './writer.js';
@@ -105,6 +113,8 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		if (!isBeat) return;
 		if (now < (lastBeat?.now ?? 0)) pullForward(sql, { host: me.host, now });
 		beat(sql, me, now);
+		// All processes of a file are of one machine.
+		reclaimLeases(sql, { me, heardBefore: now, now });
 		pace = findOthers(sql, me, now).length > 0 ? sharedPace : freePace;
 		db.pragma(`wal_autocheckpoint = ${pace.logPages}`);
 		lastBeat = { now, steady };
@@ -133,16 +143,12 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		writer,
 		createSliceSize(() => pace.maxSliceMs),
 	);
-	const reclaim = () => {
-		const free = () => {
-			const now = clock.now();
-			reclaimLeases(sql, { host: me.host, now });
-			// The clock may have been set back while no process had the database open.
-			pullForward(sql, { host: me.host, now });
-		};
-		writer.write(free).catch(() => undefined);
+	// The clock may have been set back while no process had the database open.
+	const begin = () => {
+		const pull = () => pullForward(sql, { host: me.host, now: clock.now() });
+		writer.write(pull).catch(() => undefined);
 	};
-	if (options.role !== 'cli') reclaim();
+	if (options.role !== 'cli') begin();
 	let isClosed = false;
 	return {
 		reads: createReads({ db, path, core }),
@@ -162,7 +168,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 						me.role = 'send';
 						lastBeat = null;
 						keepBeating();
-						reclaim();
+						begin();
 					})
 				: createQueue(core, writer, kept),
 		close: async () => {
@@ -177,7 +183,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 	};
 }
 
-/** What a command does before it sends, such as returning the leases of a killed one: writes keep their order. */
+/** What a command does before it sends: writes keep their order. */
 function atFirstLease(queue: Queue, begin: () => void): Queue {
 	let isDone = false;
 	return {
