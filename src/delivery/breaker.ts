@@ -15,8 +15,13 @@ export interface Breaker {
 	look(): Promise<Stop | null>;
 	/** The mail server refuses all mail: records this for all workers. Returns the wait in milliseconds. Never rejects. */
 	trip(reason: string): Promise<number>;
-	/** A server gave a reply about a message: the fault is over. */
-	worked(): void;
+	/**
+	 * A server gave a reply about a message: the fault is over. One that refuses the sender has to take a message
+	 * (`isSent`) first.
+	 */
+	worked(isSent: boolean): void;
+	/** The sender is refused. True: so often in a row that the queue pauses. Never rejects. */
+	refused(reason: string): Promise<boolean>;
 }
 
 /** `held`: until it is resumed. `elsewhere`: another worker met a fault; the next try is in `ms`. */
@@ -30,6 +35,9 @@ export interface BreakerOptions {
 
 const waits = { first: 1_000, longest: 300_000 };
 
+/** Refusals of the sender without a success between them (decision 45), of all processes together. */
+const mostRefusals = 5;
+
 /**
  * One for each run, which calls `look` before it begins and at times after. A fault that cannot be stored holds up this
  * run alone.
@@ -38,6 +46,8 @@ export function createBreaker({ queue, reads, clock }: BreakerOptions): Breaker 
 	let fault: QueuePause | null = null;
 	/** A server has replied to this run since its last fault: faults of other workers are then ignored. */
 	let hasWorked = false;
+	let refusals = 0;
+	let successes = 0;
 	return {
 		get isProbing() {
 			return fault !== null;
@@ -46,6 +56,7 @@ export function createBreaker({ queue, reads, clock }: BreakerOptions): Breaker 
 			const pauses = await reads.queuePauses();
 			const manual = pauses.find(({ kind }) => kind === 'manual');
 			fault = pauses.find(({ kind }) => kind === 'fault') ?? null;
+			refusals = pauses.find(({ kind }) => kind === 'refusal')?.faults ?? 0;
 			if (manual !== undefined) return { kind: 'held', reason: heldReason(manual.reason) };
 			const ms = ((fault?.retry_at ?? 0) - clock.now()) / microsPerMs;
 			if (fault === null || hasWorked || ms <= 0) return null;
@@ -62,11 +73,26 @@ export function createBreaker({ queue, reads, clock }: BreakerOptions): Breaker 
 			await queue.pause({ kind: 'fault', reason, retry_at, now }).catch(() => undefined);
 			return ms;
 		},
-		worked() {
+		async refused(reason) {
+			refusals += 1;
+			const now = clock.now();
+			const storing = queue
+				.pause({ kind: 'refusal', reason, retry_at: null, now })
+				.catch(() => ({ faults: 0 }));
+			if (refusals >= mostRefusals) return true;
+			const before = successes;
+			const { faults } = await storing;
+			if (successes === before) refusals = Math.max(refusals, faults);
+			return refusals >= mostRefusals;
+		},
+		worked(isSent) {
+			if (isSent) successes += 1;
+			else if (refusals >= mostRefusals) return;
 			hasWorked = true;
-			if (fault === null) return;
+			if (fault === null && !(isSent && refusals > 0)) return;
 			fault = null;
-			queue.resume({ kinds: ['fault'] }).catch(() => undefined);
+			if (isSent) refusals = 0;
+			queue.resume({ kinds: isSent ? ['fault', 'refusal'] : ['fault'] }).catch(() => undefined);
 		},
 	};
 }

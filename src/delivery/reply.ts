@@ -3,6 +3,7 @@
  * untrusted.
  */
 import type { Reply, SmtpPhase } from '../engine/rules/outcomes.js';
+import { aboutContent, aboutSender, notAboutAddress, senderCode, unknownAddress } from './reply-words.js';
 import type { Conversation } from './smtp/conversation.js';
 
 export interface ReplyReader {
@@ -117,10 +118,19 @@ export function cleanText(text: string): string {
 
 /**
  * `sent`: accepted. `hard`: the address is invalid, suppress it. `failed`: this message is refused, the address stays.
- * `deferred`: later. `uncertain`: accepted or not, unknown. `infrastructure`: our login, TLS, route or server; the
- * queue pauses and no message is affected.
+ * `content`: the same for what is in the message, which counts as no bounce. `sender`: the sender is refused, which is
+ * tried again and counts as no bounce; several in a row pause the queue. `deferred`: later. `uncertain`: accepted or not,
+ * unknown. `infrastructure`: our login, TLS, route or server; the queue pauses and no message is affected.
  */
-export type Verdict = 'sent' | 'hard' | 'failed' | 'deferred' | 'uncertain' | 'infrastructure';
+export type Verdict =
+	| 'sent'
+	| 'hard'
+	| 'failed'
+	| 'content'
+	| 'sender'
+	| 'deferred'
+	| 'uncertain'
+	| 'infrastructure';
 
 /** One row; an absent condition holds always. The first matching row decides. */
 export interface Rule {
@@ -128,36 +138,30 @@ export interface Rule {
 	phases?: readonly SmtpPhase[];
 	/** First digit of the code, or the whole code. */
 	codes?: readonly number[];
-	enhanced?: readonly string[];
-	/** Matched against the text where a row names its enhanced codes, or where the code is vague: none, x.0.0, x.1.0. */
+	/** Tested on `''` where the reply has none. */
+	enhanced?: RegExp;
+	/** Both tested on the text without addresses. */
 	text?: RegExp;
+	unless?: RegExp;
 	verdict: Verdict;
 	why: string;
 }
 
 const opening: readonly SmtpPhase[] = ['connect', 'tls', 'greeting', 'ehlo', 'auth'];
 
-/**
- * Server texts for an unknown mailbox. "Mailbox unavailable" is not among them: it is RFC 5321's own text for 550,
- * which also stands for refusals by policy.
- */
-const unknownUser =
-	/\b(?:unknown (?:user|recipient|mailbox|address)|(?:user|recipient|mailbox|address|account) (?:is )?(?:unknown|not found|does not exist|doesn't exist|no longer exists)|no such (?:user|recipient|mailbox|person|address|account)|(?:invalid|nonexistent) (?:recipient|mailbox|user)|user (?:is )?not known)\b/i;
+/** Replies that may be about the recipient: `answer` in a mail with one recipient alone. */
+const ofRecipient: readonly SmtpPhase[] = ['rcpt', 'answer'];
 
 /** Codes for an invalid address. */
-const addressCodes = ['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10', '5.2.1'];
+const addressCode = /^5\.(?:1\.(?:1|2|3|6|10)|2\.1)$/;
 
-/**
- * Servers also send an address code for problems of the sender, the moment or the message: the rate or volume of mail,
- * a reputation, a policy, a size, a full mailbox. Addresses are removed from the text first: they may contain any word.
- */
-const notAboutAddress =
-	/\b(?:at a rate|(?:sending|message|mail|receiv\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\w{0,3}|too (?:many|much|fast|frequent\w{0,2}|large|big|quickly)|throttl\w{1,3}|volume|reputation|policy|policies|prohibited|spam\w{0,8}|junk|unsolicited|phish\w{0,4}|virus|malware|suspicious|(?:black|block|deny)[ -]?list\w{0,3}|blocked|banned|dns[bw]l|rbl|spf|dkim|dmarc|(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \w{1,12}){0,2} (?:exceed\w{0,3}|limit\w{0,3})|size limit|storage|greylist\w{0,3}|temporar\w{1,5}|try (?:again|later)|again later|access denied|relay(?:ing)? (?:access )?(?:denied|not)|unable to relay|sender (?:address )?(?:rejected|denied|blocked|verif\w{1,8}|domain|not)|your (?:ip|server|host|domain|network)|reverse dns|authenticat\w{1,4}|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|content (?:rejected|filter|denied))\b|spamhaus|spamcop|barracudacentral|proofpoint\.com|сп[ао]м|スパム|迷惑メール|垃圾邮件/i;
+/** Codes that leave it to the words. */
+const vagueCode = /^$|^5\.(?:[013]\.0|4\.4|5\.0)$/;
 
 /**
  * A plain 550 at RCPT is "other 5xx": the code alone covers unknown mailboxes and refusals by policy alike. A wrong
  * suppression loses a reader for good, while a wrong soft bounce costs one more try by a later campaign. Its text
- * decides when it names an unknown user; the same for 551 and 553.
+ * decides when it names an unknown address; the same for 551 and 553, and for any code with 5.0.0 or 5.4.4.
  */
 export const rules: readonly Rule[] = [
 	{ kinds: ['accepted'], verdict: 'sent', why: '2xx after the final dot' },
@@ -177,82 +181,128 @@ export const rules: readonly Rule[] = [
 	{
 		kinds: ['refused'],
 		phases: ['mail', 'rcpt'],
-		enhanced: ['5.7.8', '4.7.8', '5.7.11', '5.7.14'],
+		enhanced: /^(?:[45]\.7\.8|5\.7\.1[14])$/,
 		verdict: 'infrastructure',
 		why: 'login',
 	},
 	{ kinds: ['refused'], codes: [4], verdict: 'deferred', why: 'transient' },
+	{ kinds: ['refused'], phases: ['mail'], codes: [5], verdict: 'sender', why: 'MAIL is refused' },
+	{
+		kinds: ['refused'],
+		codes: [5],
+		text: aboutSender,
+		verdict: 'sender',
+		why: 'the text is about the sender',
+	},
 	// RFC 5321 s.4.5.3.1.10: a plain 552 at RCPT means too many recipients and is to be read as 452.
 	{
 		kinds: ['refused'],
 		phases: ['rcpt'],
 		codes: [552],
-		enhanced: [''],
+		enhanced: /^$/,
 		verdict: 'deferred',
 		why: 'too many recipients',
 	},
 	{
 		kinds: ['refused'],
-		phases: ['rcpt'],
+		phases: ofRecipient,
 		codes: [5],
-		enhanced: addressCodes,
-		text: notAboutAddress,
-		verdict: 'failed',
-		why: 'an address code, but its text is about rate, volume, reputation, policy or size',
-	},
-	{
-		kinds: ['refused'],
-		phases: ['rcpt'],
-		codes: [5],
-		enhanced: addressCodes,
+		enhanced: addressCode,
+		unless: notAboutAddress,
 		verdict: 'hard',
 		why: 'an address code',
 	},
 	{
 		kinds: ['refused'],
-		phases: ['rcpt'],
+		phases: ofRecipient,
 		codes: [550, 551, 553],
-		text: unknownUser,
+		enhanced: vagueCode,
+		text: unknownAddress,
+		unless: notAboutAddress,
 		verdict: 'hard',
-		why: 'the text names an unknown user',
+		why: 'the text names an unknown address',
+	},
+	{
+		kinds: ['refused'],
+		phases: ofRecipient,
+		codes: [5],
+		enhanced: /^5\.(?:0\.0|4\.4)$/,
+		text: unknownAddress,
+		unless: notAboutAddress,
+		verdict: 'hard',
+		why: 'the text names an unknown address',
+	},
+	{
+		kinds: ['refused'],
+		phases: ['body', 'answer'],
+		codes: [5],
+		enhanced: /^$|^5\.(?:0\.0|6\.\d+|7\.(?:0|1|9|350))$/,
+		text: aboutContent,
+		verdict: 'content',
+		why: 'the text is about the content of the message',
+	},
+	{
+		kinds: ['refused'],
+		codes: [5],
+		enhanced: /^5\.7\.1$/,
+		text: unknownAddress,
+		verdict: 'failed',
+		why: 'a code for the sender, and a text about the address',
+	},
+	{ kinds: ['refused'], codes: [5], enhanced: senderCode, verdict: 'sender', why: 'a code for the sender' },
+	{
+		kinds: ['refused'],
+		codes: [5],
+		enhanced: addressCode,
+		text: notAboutAddress,
+		verdict: 'failed',
+		why: 'an address code, but its text is about rate, volume, reputation, policy or size',
 	},
 	{ kinds: ['refused'], codes: [5], verdict: 'failed', why: 'refused for good, the address may be fine' },
 	{ kinds: ['refused'], verdict: 'deferred', why: 'an answer out of place' },
 ];
 
-/** The verdict of the first matching rule; `broken` before the dot where no rule matches. */
-export function classify(conversation: Conversation): { verdict: Verdict; why: string } {
-	const rule = rules.find((candidate) => fits(candidate, conversation.kind, conversation.reply));
+/**
+ * The verdict of the first matching rule; `broken` before the dot where no rule matches. `isShared`: the mail has other
+ * recipients, so a refusal after the dot does not name one.
+ */
+export function classify(
+	{ kind, reply }: Pick<Conversation, 'kind' | 'reply'>,
+	isShared = false,
+): { verdict: Verdict; why: string } {
+	const said = {
+		...reply,
+		// qmail writes `(#5.1.1)` at the end.
+		enhanced: reply.enhanced ?? /\(#?([45]\.\d\.\d{1,3})\)/.exec(reply.text)?.[1] ?? '',
+		text: withoutAddresses(reply.text),
+	};
+	const rule = rules.find(
+		(one) =>
+			one.kinds.includes(kind) &&
+			(one.phases?.some((phase) => phase === said.phase) ?? true) &&
+			(one.codes?.some((code) => code === said.code || code === firstDigit(said)) ?? true) &&
+			(one.enhanced?.test(said.enhanced) ?? true) &&
+			(one.text?.test(said.text) ?? true) &&
+			!one.unless?.test(said.text) &&
+			!(isShared && one.verdict === 'hard' && said.phase === 'answer'),
+	);
 	return rule ?? { verdict: 'deferred', why: 'no rule' };
 }
 
-function fits(rule: Rule, kind: Conversation['kind'], reply: Reply): boolean {
-	return (
-		rule.kinds.includes(kind) &&
-		(rule.phases?.some((phase) => phase === reply.phase) ?? true) &&
-		(rule.codes?.some((code) => code === reply.code || code === firstDigit(reply)) ?? true) &&
-		(rule.enhanced?.includes(reply.enhanced ?? '') ?? true) &&
-		(rule.text === undefined || saysSo(rule, rule.text, reply))
-	);
-}
-
-function saysSo({ enhanced }: Rule, expected: RegExp, reply: Reply): boolean {
-	if (enhanced !== undefined) return expected.test(withoutAddresses(reply.text));
-	return isVague(reply.enhanced) && expected.test(reply.text);
-}
-
+/** They may contain any word. Apostrophes become plain ones. */
 function withoutAddresses(text: string): string {
 	return text
+		.replaceAll('’', "'")
 		.split(' ')
-		.filter((word) => !word.includes('@'))
+		.map((word) => (word.includes('@') ? word.slice(word.lastIndexOf('>') + 1 || word.length) : word))
 		.join(' ');
 }
 
-function firstDigit(reply: Reply): number {
+function firstDigit(reply: { code: number | null }): number {
 	return Math.floor((reply.code ?? 0) / 100);
 }
 
-/** Whether an enhanced code is vague (none, x.0.0, x.1.0), so that the text decides. */
+/** Whether an enhanced code is vague (none, x.0.0, x.1.0), so that another one tells more. */
 export function isVague(enhanced: string | null): boolean {
 	return enhanced === null || /^[245]\.(?:0\.0|1\.0)$/.test(enhanced);
 }

@@ -229,7 +229,11 @@ export class Run {
 				slot.hold(bytes);
 				this.#wakeUp.changed();
 			},
-			worked: () => this.#breaker.worked(),
+			worked: (isSent) => this.#breaker.worked(isSent),
+			refused: (reason) =>
+				void this.#breaker.refused(reason).then((isOver) => {
+					if (isOver) this.#onFault({ kind: 'courier', reason });
+				}),
 			failed: (reason) => this.#onFault({ kind: 'courier', reason }),
 		};
 	}

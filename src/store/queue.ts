@@ -59,20 +59,23 @@ export interface Queue {
 		retry_at: Micros | null;
 		now: Micros;
 	}): Promise<QueuePause>;
-	/** False: there was no pause of these kinds. */
+	/** False: there was no pause of these kinds; refusals are not one. */
 	resume(c: { kinds: readonly QueuePause['kind'][] }): Promise<boolean>;
 }
 
 /** Why nothing new begins, for every process that works on the queue. */
 export interface QueuePause {
-	/** `manual`: by a person. `fault`: login, TLS, connection, or a mail server that refuses all mail. */
-	kind: 'manual' | 'fault';
+	/**
+	 * `manual`: by a person. `fault`: login, TLS, connection, or a mail server that refuses all mail. `refusal` holds
+	 * nothing up: it counts refusals of the sender since the last message that was sent.
+	 */
+	kind: 'manual' | 'fault' | 'refusal';
 	/** A person's reason, which may be missing; for a fault, where it occurred and the reply. */
 	reason: string | null;
 	since: Micros;
 	/** When a running process tries the mail server again; null for `manual`. */
 	retry_at: Micros | null;
-	/** Faults in a row; 0 for `manual`. */
+	/** Faults or refusals in a row; 0 for `manual`. */
 	faults: number;
 }
 
@@ -88,7 +91,7 @@ export interface QueueState {
 	oldest_at: Micros | null;
 	/** When the next message is due, or a lease ends; null when there is none. */
 	next_due_at: Micros | null;
-	/** `manual` first. */
+	/** `manual` first, without `refusal`. */
 	pauses: readonly QueuePause[];
 	/** Processes that send or could; `messages` counts their leases. */
 	workers: readonly QueueWorker[];

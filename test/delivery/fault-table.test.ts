@@ -131,7 +131,7 @@ async function judge(row: Row, type: Type, pace: Pace): Promise<void> {
 	});
 	const result = await worker.run({ scope: null, until: 'settled' });
 	pool.abort();
-	await queue.resume({ kinds: ['fault'] });
+	await queue.resume({ kinds: ['fault', 'refusal'] });
 	if (row.expected.kind === 'paused') await heldUp(row.expected, id, result);
 	else await settled(row.expected, id, result.kind);
 	const suppressed = (await suppressions()) - before;
@@ -160,10 +160,11 @@ async function settled(
 	const { kind, phase, code, enhanced, text } = expected;
 	expect(ended).toBe('done');
 	const found = await store.reads.getMessage({ id });
-	expect(found?.message).toMatchObject({ state: kind, attempts: 1 });
+	const state = kind === 'uncounted' ? 'failed' : kind;
+	expect(found?.message).toMatchObject({ state, attempts: 1 });
 	expect(found?.attempts).toEqual([
 		{
-			...{ number: 1, at: '2026-03-10T12:00:00.000000', outcome: kind, phase, code, enhanced },
+			...{ number: 1, at: '2026-03-10T12:00:00.000000', outcome: state, phase, code, enhanced },
 			text: typeof text === 'string' ? text : expect.stringMatching(text),
 		},
 	]);
@@ -179,6 +180,7 @@ const events = {
 	sent: ['CREATED', 'SENT'],
 	deferred: ['CREATED'],
 	failed: ['CREATED', 'SOFTBOUNCED'],
+	uncounted: ['CREATED'],
 	bounced: ['CREATED', 'HARDBOUNCED'],
 	uncertain: ['CREATED'],
 };

@@ -4,10 +4,16 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import type { WorkerEvent } from '../../src/delivery/worker.js';
+import type { Queue } from '../../src/store/queue.js';
 import { testPool, testWorker } from '../support/delivery.js';
 import { eventually } from '../support/eventually.js';
 import { createMemoryQueue, type MemoryQueue } from '../support/memory-queue.js';
-import { type FaultScript, type FaultServer, startFaultServer } from '../support/smtp-fault.js';
+import {
+	type FaultPhase,
+	type FaultScript,
+	type FaultServer,
+	startFaultServer,
+} from '../support/smtp-fault.js';
 
 let server: FaultServer | undefined;
 let pool: SmtpPool | undefined;
@@ -69,6 +75,86 @@ describe('a queue that a person has paused', () => {
 		).toBe(true);
 		await memory.queue.resume({ kinds: ['manual'] });
 		await eventually(() => expect(own.bodies.length).toBeGreaterThan(sent));
+		await stop();
+	});
+});
+
+describe('a mail server that refuses the sender', () => {
+	const ways: [string, FaultPhase, string][] = [
+		['mail', 'MAIL', '553 5.7.1 Sender address rejected: not owned by user'],
+		['rcpt', 'RCPT', '554 Relay access denied'],
+		['rcpt', 'RCPT', '554 Service unavailable; Client host blocked using zen.spamhaus.org'],
+		['answer', 'dot', '554 Message rejected: Email address is not verified'],
+		['answer', 'dot', '554 5.2.252 SendAsDenied'],
+	];
+	it.each(ways)('at %s: the queue pauses, %s %s', async (name, phase, answer) => {
+		let isRefusing = true;
+		const { memory, pool: own } = await start(
+			{ on: (at) => (at === phase && isRefusing ? { answer } : undefined) },
+			60,
+		);
+		const run = () => testWorker(memory, own).run({ scope: null, until: 'settled' });
+		expect(await run()).toMatchObject({ kind: 'paused', reason: `${name}: ${answer}` });
+		expect(memory.pauses.get('fault')).toMatchObject({ reason: `${name}: ${answer}`, faults: 1 });
+		const { deferred = 0, queued = 0 } = memory.states();
+		// What connections had in hand at the fifth is tried, too.
+		expect([deferred + queued, deferred >= 5, deferred <= 20]).toEqual([60, true, true]);
+		// One message shows that it is so still.
+		expect((await run()).kind).toBe('paused');
+		expect(memory.states()).toEqual({ deferred: deferred + 1, queued: queued - 1 });
+		isRefusing = false;
+		expect((await run()).counts.sent).toBe(queued - 1);
+		expect(memory.pauses.size).toBe(0);
+	});
+
+	it('for some recipients stops nobody else', async () => {
+		let asked = 0;
+		const answer = '550 5.7.1 Not from you';
+		const { memory, pool: own } = await start(
+			{ on: (phase) => (phase === 'RCPT' && asked++ % 4 !== 0 ? { answer } : undefined) },
+			40,
+		);
+		const worker = testWorker(memory, own, { connections: 1 });
+		expect((await worker.run({ scope: null, until: 'settled' })).kind).toBe('done');
+		expect(memory.states()).toEqual({ sent: 10, deferred: 30 });
+	});
+
+	it('counts over workers and over other replies, until a message is sent', async () => {
+		const replies = ['550 5.7.1 No', '550 5.1.1 No such user', '451 4.7.1 Greylisted', '554 Relay denied'];
+		const { memory, pool: own } = await start(
+			{
+				on: (phase) => (phase === 'RCPT' ? { answer: replies.shift() ?? '553 Sender rejected' } : undefined),
+			},
+			20,
+		);
+		// Each takes one message, as processes that send one each do.
+		const run = async (owner: string) => {
+			let most = 1;
+			const lease: Queue['lease'] = (c) => memory.queue.lease({ ...c, max: most-- });
+			const worker = testWorker(memory, own, { queue: { ...memory.queue, lease }, owner });
+			return (await worker.run({ scope: null, until: 'settled' })).kind;
+		};
+		const ends: string[] = [];
+		for (let index = 0; index < 7; index += 1) ends.push(await run(`w${index}`));
+		expect(ends).toEqual(['done', 'done', 'done', 'done', 'done', 'done', 'paused']);
+		expect(memory.states()).toEqual({ bounced: 1, deferred: 6, queued: 13 });
+	});
+
+	it('is gone on with when a person resumes the queue, in a run that waits', async () => {
+		let isRefusing = true;
+		const { memory } = await start(
+			{ on: (phase) => (phase === 'MAIL' && isRefusing ? { answer: '553 No' } : undefined) },
+			30,
+		);
+		const sleep = (ms: number, signal: AbortSignal) =>
+			delay(Math.min(ms, 20), undefined, { signal }).catch(() => undefined);
+		const { events, stop } = endless(memory, { sleep });
+		await eventually(() =>
+			expect(events).toContainEqual({ kind: 'waiting', reason: 'mail: 553 No', ms: 1_000 }),
+		);
+		isRefusing = false;
+		await memory.queue.resume({ kinds: ['fault', 'refusal'] });
+		await eventually(() => expect(memory.states()).not.toHaveProperty('queued'));
 		await stop();
 	});
 });

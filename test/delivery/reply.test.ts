@@ -4,7 +4,7 @@ import type { Conversation } from '../../src/delivery/smtp/conversation.js';
 import type { SmtpPhase } from '../../src/engine/rules/outcomes.js';
 
 const judge = (kind: Conversation['kind'], phase: SmtpPhase, raw: string) =>
-	classify({ kind, reply: parseReply(phase, raw), refusedCopies: [] }).verdict;
+	classify({ kind, reply: parseReply(phase, raw) }).verdict;
 
 describe('the table', () => {
 	const cases: [Conversation['kind'], SmtpPhase, string, Verdict][] = [
@@ -33,7 +33,7 @@ describe('the table', () => {
 		['refused', 'rcpt', '556 5.1.10 x', 'hard'],
 		['refused', 'rcpt', '554 5.2.1 x', 'hard'],
 		['refused', 'rcpt', '550 5.1.11 x', 'failed'],
-		['refused', 'rcpt', '550 5.1.8 bad sender', 'failed'],
+		['refused', 'rcpt', '550 5.1.8 bad sender', 'sender'],
 		['refused', 'rcpt', '550 5.2.2 full', 'failed'],
 		['refused', 'rcpt', '550 5.7.1 user unknown to this relay', 'failed'],
 		['refused', 'rcpt', '550 mailbox unavailable', 'failed'],
@@ -44,12 +44,116 @@ describe('the table', () => {
 		['refused', 'rcpt', '551 User not local', 'failed'],
 		['refused', 'rcpt', '554 No such user here', 'failed'],
 		['refused', 'rcpt', '552 Too many recipients', 'deferred'],
-		['refused', 'mail', '550 5.1.1 x', 'failed'],
-		['refused', 'answer', '550 5.1.1 x', 'failed'],
+		['refused', 'mail', '550 5.1.1 x', 'sender'],
+		['refused', 'answer', '550 5.1.1 x', 'hard'],
 		['refused', 'answer', '452 4.3.1 x', 'deferred'],
 	];
 	it.each(cases)('%s at %s, "%s": %s', (kind, phase, raw, verdict) => {
 		expect(judge(kind, phase, raw)).toBe(verdict);
+	});
+
+	it.each([
+		...[
+			'553 5.7.1 Sender address rejected: not owned by user',
+			'501 no',
+			'550 5.1.1 User unknown',
+			'552 5.3.4 Too big',
+		],
+	])('takes "%s" to MAIL for a refusal of the sender', (raw) => {
+		expect(judge('refused', 'mail', raw)).toBe('sender');
+	});
+
+	const ofSender = [
+		'554 Message rejected: Email address is not verified. The following identities failed the check in region EU-WEST-1: a@b.example',
+		'554 5.2.252 SendAsDenied; a@b.example not allowed to send as c@d.example',
+		'550 5.7.60 SMTP; Client does not have permissions to send as this sender',
+		'554 Relay access denied',
+		'550 relay not permitted',
+		'553 sorry, that domain is not in my list of allowed rcpthosts (#5.7.1)',
+		'551 We do not relay',
+		'554 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org',
+		'550 Your IP is on our block list',
+		'554 IP 192.0.2.1 is listed by our DNSBL',
+		'550 5.7.26 Unauthenticated email from b.example is not accepted due to the domain’s DMARC policy',
+		'550-5.7.1 likely suspicious due to the very low reputation of the sending IP address',
+		'550 Sender verify failed',
+		'550 5.1.1 Sender address rejected: User unknown in virtual mailbox table',
+		'550 The from address does not match a verified Sender Identity',
+		'550 5.7.1 Unconfigured Sending Domain <b.example>',
+		'554 5.7.1 Access denied',
+		'550 5.7.509 no',
+		'503 This mail server requires authentication',
+		'550 SMTP AUTH is required for message submission on port 587',
+		'550 Access denied - Invalid HELO name',
+		'550 Domain b.example has exceeded the max emails per hour (100/100) allowed',
+		'550 5.4.5 Daily user sending limit exceeded',
+		'550 Sending suspended for this account',
+		'550 Absenderadresse nicht zugelassen',
+		'550 Die IP steht auf einer Sperrliste',
+		'550 Adresse de l’expéditeur refusée',
+		'550 Remitente no verificado',
+		'550 Mittente non autorizzato',
+		'550 Адрес отправителя отклонён',
+		'550 差出人アドレスが認証されていません',
+		'550 发件人地址未通过验证',
+	];
+	it.each(ofSender)('takes "%s" for a refusal of the sender, at RCPT and after the dot', (raw) => {
+		expect([judge('refused', 'rcpt', raw), judge('refused', 'answer', raw)]).toEqual(['sender', 'sender']);
+	});
+
+	it.each([
+		'550 5.7.1 Message content rejected, UBE',
+		'554 5.7.1 This message has been blocked because it looks like spam',
+		'554 5.7.1 Refused by local policy',
+		'550-5.7.1 [192.0.2.1] Our system has detected that this message is likely unsolicited mail.',
+		'552 5.7.0 Our system detected an illegal attachment on your message',
+		'554 Virus found',
+		'550 Письмо отклонено: спам',
+	])('takes "%s" after the dot for a refusal of the content', (raw) => {
+		expect(judge('refused', 'answer', raw)).toBe('content');
+	});
+
+	it.each([
+		'550 sorry, no mailbox here by that name (#5.1.1)',
+		'550 5.0.0 <a@b.example>... User unknown',
+		'550 5.4.4 Invalid domain',
+		'550 Host unknown',
+		'554 5.0.0 This user doesn’t have a b.example account',
+		'550 Recipient not found',
+		'550 5.1.0 Address unknown',
+		'550 User a (a@b.example) not listed in Domino Directory',
+		'550 5.5.0 Adresse destinataire invalide. Invalid recipient.',
+		'550 Empfänger unbekannt',
+		'550 Benutzer existiert nicht',
+		'550 Utilisateur inconnu',
+		'550 El usuario no existe',
+		'550 Usuário desconhecido',
+		'550 Utente sconosciuto',
+		'550 Gebruiker onbekend',
+		'550 Użytkownik nie istnieje',
+		'550 Пользователь не найден',
+		'550 宛先のユーザーは存在しません',
+		'550 用户不存在',
+		'550 존재하지 않는 사용자',
+	])('takes "%s" for an unknown address, at RCPT and after the dot of a mail to one', (raw) => {
+		const reply = parseReply('answer', raw);
+		expect(judge('refused', 'rcpt', raw)).toBe('hard');
+		expect(classify({ kind: 'refused', reply }).verdict).toBe('hard');
+		expect(classify({ kind: 'refused', reply }, true).verdict).not.toBe('hard');
+	});
+
+	it.each([
+		'550 Mailbox unavailable',
+		'550 User unknown or mailbox full',
+		'550 Recipient address rejected',
+		'550 5.4.1 <a@b.example>: Recipient address rejected: Access denied',
+		'550 User is not allowed to receive mail',
+		'550 This account has been disabled',
+		'550 5.0.0 Host not found, try again',
+		'550 5.2.2 Mailbox of user a does not exist any more or is over quota',
+		'550 Administrative prohibition',
+	])('takes "%s" for a refusal of this message alone', (raw) => {
+		expect(judge('refused', 'rcpt', raw)).toBe('failed');
 	});
 
 	it('judges a megabyte of hostile text', () => {

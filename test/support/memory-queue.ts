@@ -83,7 +83,7 @@ export function createMemoryQueue(c: {
 	const queue: Queue = {
 		pause: async ({ kind, reason, retry_at, now }) => {
 			const { since, faults } = pauses.get(kind) ?? { since: now, faults: 0 };
-			const pause = { kind, reason, retry_at, since, faults: kind === 'fault' ? faults + 1 : 0 };
+			const pause = { kind, reason, retry_at, since, faults: kind === 'manual' ? 0 : faults + 1 };
 			pauses.set(kind, pause);
 			return pause;
 		},

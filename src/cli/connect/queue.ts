@@ -14,7 +14,7 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }): Lo
 		countQueued: async () => (await store.reads.countWaiting()).queued ?? 0,
 		pause: async (reason) =>
 			toPause(await store.queue.pause({ kind: 'manual', reason, retry_at: null, now: clock.now() })),
-		resume: () => store.queue.resume({ kinds: ['manual', 'fault'] }),
+		resume: () => store.queue.resume({ kinds: ['manual', 'fault', 'refusal'] }),
 	};
 }
 
@@ -43,11 +43,12 @@ function toStats(state: QueueState): QueueStats {
 
 /** The pause to report; a pause by hand comes before a fault. */
 export function firstPause([paused]: readonly QueuePause[]): QueueStats['paused'] {
-	return paused === undefined ? null : toPause(paused);
+	return paused === undefined || paused.kind === 'refusal' ? null : toPause(paused);
 }
 
 function toPause({ kind, reason, since, retry_at, faults }: QueuePause): NonNullable<QueueStats['paused']> {
-	return { kind, reason, since: formatDateTime(since), retry_at: timeOf(retry_at), faults };
+	const shown = kind === 'manual' ? kind : 'fault';
+	return { kind: shown, reason, since: formatDateTime(since), retry_at: timeOf(retry_at), faults };
 }
 
 function timeOf(at: Micros | null): string | null {

@@ -95,7 +95,7 @@ class Caller implements ApiCourier {
 			if (again.length > 0) await this.#options.queue.setCalling({ fences: again.flat(), isCalling: false });
 			parts.unshift(...again);
 			if (this.#countUncertain(outcomes)) this.#stop(gone(), tell);
-			if (stop === null) tell.worked();
+			if (stop === null) tell.worked(true);
 		}
 	}
 

@@ -122,9 +122,10 @@ function complaining(address: string): ReportedAddress {
 function failed({ recipients }: DeliveryReport): ReportedAddress[] {
 	return recipients
 		.filter(({ action, form }) => action === 'failed' && form !== inReturnedOnly)
-		.map(({ address, original_address, hard, reply_code, status, diagnostic }) => ({
+		.map(({ address, original_address, hard, uncounted, reply_code, status, diagnostic }) => ({
 			addresses: [...new Set([address, original_address ?? address].map(emailKey))],
 			hard,
+			...(uncounted && { uncounted }),
 			smtp_code: reply_code === null || saysMore(status) ? status : String(reply_code),
 			diagnostic,
 		}));

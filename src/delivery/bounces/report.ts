@@ -25,8 +25,17 @@ export const inReturnedOnly = 'returned message';
 /** Why such a recipient is never a hard bounce. */
 export const notJudged = 'only the returned message names this address: noted, not judged';
 
+interface Verdict {
+	/** The address itself is invalid and is to be suppressed (decision 31); false for every action but `failed`. */
+	hard: boolean;
+	/** The sender or the content is refused: it is not a bounce of the address (decision 45). */
+	uncounted?: true;
+	/** The rule that decided, for people. */
+	why: string;
+}
+
 /** The outcome for one recipient. */
-export interface ReportedRecipient {
+export interface ReportedRecipient extends Verdict {
 	/** The mailbox that failed, as the reporting server names it (Final-Recipient, RFC 3464 s.2.3.2). */
 	address: string;
 	/** The address we sent to, where the report names it separately (Original-Recipient, RFC 3461 ORCPT); else null. */
@@ -40,10 +49,6 @@ export interface ReportedRecipient {
 	diagnostic: string | null;
 	/** The server that refused (Remote-MTA); null when unknown. */
 	remote_mta: string | null;
-	/** The address itself is invalid and is to be suppressed (decision 31); false for every action but `failed`. */
-	hard: boolean;
-	/** The rule that decided `hard`, for people. */
-	why: string;
 	/** How it was recognised: `RFC 3464`, or a name for the wording. */
 	form: string;
 	place: Place;
@@ -165,17 +170,19 @@ export interface Judged extends Codes {
 }
 
 /**
- * Decision 31, by the table for our own conversations, but by codes alone. A reply quoted in a report may concern the
- * message as well as the address, after DATA as well as at RCPT, and a wrong suppression loses a reader for good. A
- * report without a reply code is read as 550 or 450 by its status.
+ * Decision 31, by the table for our own conversations. A report without a reply code is read as 550 or 450 by its status.
  */
-export function judge({ action, reply_code, status, text }: Judged): { hard: boolean; why: string } {
+export function judge({ action, reply_code, status, text }: Judged): Verdict {
 	if (action !== 'failed') return { hard: false, why: `action ${action}: nothing bounced` };
-	if (isVague(status)) return { hard: false, why: 'no code says that the address is bad' };
-	const code = reply_code ?? Number(`${status?.[0]}50`);
-	const reply: Reply = { phase: 'rcpt', code, enhanced: status, text };
-	const { verdict, why } = classify({ kind: 'refused', reply, refusedCopies: [] });
-	return { hard: verdict === 'hard', why };
+	// A quoted reply may be one to RCPT or one after DATA.
+	const reply: Reply = {
+		...{ phase: 'answer', code: reply_code ?? Number(`${status?.[0] ?? 5}50`) },
+		...{ enhanced: status, text },
+	};
+	const { verdict, why } = classify({ kind: 'refused', reply });
+	if (verdict === 'sender' || verdict === 'content') return { hard: false, uncounted: true, why };
+	const isUntold = verdict === 'failed' && isVague(status);
+	return { hard: verdict === 'hard', why: isUntold ? 'no code says that the address is bad' : why };
 }
 
 /** The statement of a report about one recipient, before the verdict. */

@@ -27,10 +27,13 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	const { composer, pool, clock, random, connections } = options;
 	let isCutting = false;
 	const shared = createSharedBytes();
-	const report = (message: Leased, conversation: Conversation, tell: Telling) => {
-		const outcome = judge(message, conversation, { now: clock.now(), random, isCutting });
+	const report = (message: Leased, conversation: Conversation, tell: Telling, isShared = false) => {
+		const { verdict } = classify(conversation, isShared);
+		const outcome = judge(message, conversation, { now: clock.now(), random, isCutting, isShared });
 		// A message that cannot be composed says nothing about the server.
-		if (outcome.kind !== 'released' && conversation.kind !== 'unsendable') tell.worked();
+		if (verdict === 'sender') tell.refused(formatReply(conversation.reply));
+		else if (outcome.kind !== 'released' && conversation.kind !== 'unsendable')
+			tell.worked(verdict === 'sent');
 		if (outcome.kind === 'released' && outcome.why === 'infrastructure')
 			tell.failed(formatReply(conversation.reply));
 		tell.settled(message, outcome);
@@ -52,7 +55,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 					const conversation = await pool.send(composed.mail);
 					shared.release(rest);
 					composed.release?.();
-					report(message, conversation, tell);
+					report(message, conversation, tell, composed.mail.copies.length > 0);
 				}
 			}
 		},
@@ -71,10 +74,10 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 export function outcomeOf(
 	message: Pick<Leased, 'attempts' | 'created_at'>,
 	conversation: Conversation,
-	c: { now: Micros; random: () => number },
+	c: { now: Micros; random: () => number; isShared?: boolean },
 ): DeliveryOutcome {
 	const reply = replyWithCopies(conversation);
-	const { verdict } = classify(conversation);
+	const { verdict } = classify(conversation, c.isShared);
 	switch (verdict) {
 		case 'sent':
 			return { kind: 'sent', reply };
@@ -82,24 +85,29 @@ export function outcomeOf(
 			return { kind: 'bounced', reply, suppress: true };
 		case 'failed':
 			return { kind: 'failed', reply };
+		case 'content':
+			return { kind: 'failed', reply, uncounted: true };
 		case 'uncertain':
 			return { kind: 'uncertain', reply };
 		case 'infrastructure':
 			return { kind: 'released', why: 'infrastructure' };
 		case 'deferred':
-			return deferred(message, reply, c);
+		case 'sender':
+			return deferred(message, conversation, { ...c, reply });
 	}
 }
 
 function deferred(
 	message: Pick<Leased, 'attempts' | 'created_at'>,
-	reply: Reply,
-	c: { now: Micros; random: () => number },
+	conversation: Conversation,
+	{ reply, ...c }: { reply: Reply; now: Micros; random: () => number },
 ): DeliveryOutcome {
 	const next = nextAttempt({ ...c, attempts: message.attempts + 1, createdAt: message.created_at });
-	return next.kind === 'give_up'
-		? { kind: 'failed', reply }
-		: { kind: 'deferred', reply, due_at: next.due_at };
+	if (next.kind !== 'give_up') return { kind: 'deferred', reply, due_at: next.due_at };
+	// A transient refusal of the sender counts no more than a permanent one.
+	const permanent = { ...conversation.reply, code: 500 + ((conversation.reply.code ?? 0) % 100) };
+	const isSenders = classify({ kind: conversation.kind, reply: permanent }).verdict === 'sender';
+	return { kind: 'failed', reply, ...(isSenders && { uncounted: true }) };
 }
 
 function replyWithCopies({ reply, refusedCopies }: Conversation): Reply {
@@ -118,7 +126,7 @@ const stepBackMicros = 60 * microsPerSecond;
 export function judge(
 	message: Leased,
 	conversation: Conversation,
-	c: { now: Micros; random: () => number; isCutting: boolean },
+	c: { now: Micros; random: () => number; isCutting: boolean; isShared: boolean },
 ): DeliveryOutcome {
 	const { phase } = conversation.reply;
 	if (c.isCutting && conversation.kind === 'broken' && phase !== 'answer')

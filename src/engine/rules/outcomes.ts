@@ -7,7 +7,8 @@ export type DeliveryOutcome =
 	| { kind: 'deferred'; reply: Reply; due_at: Micros }
 	| { kind: 'uncertain'; reply: Reply }
 	| { kind: 'bounced'; reply: Reply; suppress: boolean }
-	| { kind: 'failed'; reply: Reply }
+	/** `uncounted`: for its content, or the sender: it is not a bounce of the address. */
+	| { kind: 'failed'; reply: Reply; uncounted?: true }
 	/** A service answered the call without making a message. */
 	| { kind: 'suppressed'; reply: Reply }
 	/** `due_at`: not before, so that another message is tried first; absent = unchanged. */
@@ -65,7 +66,12 @@ export function effectOf(
 		case 'suppressed':
 			return { ...final, state: 'canceled', reply: outcome.reply, event: null };
 		case 'failed':
-			return { ...final, state: 'failed', reply: outcome.reply, event: 'SOFTBOUNCED' };
+			return {
+				...final,
+				state: 'failed',
+				reply: outcome.reply,
+				event: outcome.uncounted ? null : 'SOFTBOUNCED',
+			};
 		case 'released':
 			return {
 				...final,
@@ -78,8 +84,8 @@ export function effectOf(
 }
 
 /** An event that may stop mail to the address. */
-export function isBounce({ kind }: DeliveryOutcome): boolean {
-	return kind === 'bounced' || kind === 'failed';
+export function isBounce(outcome: DeliveryOutcome): boolean {
+	return outcome.kind === 'bounced' || (outcome.kind === 'failed' && !outcome.uncounted);
 }
 
 /** `250 2.0.0 Ok`: a reply in one line; only the local reason where no server replied. */

@@ -22,6 +22,8 @@ export interface ReportedAddress {
 	addresses: readonly EmailKey[];
 	/** The address is invalid (decision 31). False for a complaint. */
 	hard: boolean;
+	/** The sender or the content was refused: it counts for nothing. */
+	uncounted?: true;
 	/** Reply code, else enhanced code; null when the report has neither. */
 	smtp_code: string | null;
 	/** One line of at most 500 characters; null without a text. */
@@ -82,6 +84,6 @@ function foundAt(
 	const telling = entries.find(({ hard }) => !hard) ?? entries[0];
 	// A complaint need not name an address; a bounce without an address does not count.
 	if (telling === undefined && kind === 'bounce') return [];
-	const { hard = false, smtp_code = null, diagnostic = null } = telling ?? {};
-	return [{ address, isTo: address === to, hard, smtp_code, diagnostic }];
+	const { addresses: _, ...told } = telling ?? { hard: false, smtp_code: null, diagnostic: null };
+	return [{ address, isTo: address === to, ...told }];
 }

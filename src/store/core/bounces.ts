@@ -53,7 +53,8 @@ async function recordReport(sql: Sql, report: ReturnedReport): Promise<ReportOut
 			if (effect === 'complaint') await countComplaint(sql, message, report);
 		},
 	]);
-	if (isAboutTo && effect === 'soft_bounce') await reportedSoftBounce(sql, message, report);
+	if (isAboutTo && effect === 'soft_bounce' && !changes[0]?.finding.uncounted)
+		await reportedSoftBounce(sql, message, report);
 	return { kind: 'recorded', effect, address };
 }
 
@@ -196,6 +197,7 @@ async function bounceMessage(sql: Sql, changes: readonly Change[]): Promise<void
 		const isHard = effect === 'hard_bounce';
 		if (isHard) setState(sql, change, { to: 'bounced', from: mayBounce });
 		else setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
+		if (finding.uncounted) continue;
 		events.push({
 			...{ message: report.message, type: isHard ? 'HARDBOUNCED' : 'SOFTBOUNCED', at: report.at },
 			...{ link: null, machine: false, ip: null, user_agent: null, url: null },

@@ -25,7 +25,7 @@ export function createQueueState(sql: Sql) {
 				messages: await countAll(sql, lanes),
 				...(await waiting(sql, lanes, now)),
 				next_due_at: await nextDue(sql, null),
-				pauses: await findPauses(sql),
+				pauses: (await findPauses(sql)).filter(({ kind }) => kind !== 'refusal'),
 				workers: await findWorkers(sql, now, isAny('leased') ? await leasesByOwner(sql) : []),
 				deferred: isAny('deferred') ? await deferredDomains(sql) : [],
 				unfinished: await unfinishedMessages(sql, now),
@@ -147,7 +147,7 @@ export function createQueuePauses(sql: Sql) {
 	return {
 		queuePauses: () => findPauses(sql),
 		pause: async ({ kind, reason, retry_at, now }) => {
-			const fault = kind === 'fault' ? 1 : 0;
+			const fault = kind === 'manual' ? 0 : 1;
 			const pause = await sql.get<QueuePause>(
 				// Of several workers that meet the same fault, the one with the longest wait has met it most often.
 				`INSERT INTO queue_pauses (${columns})
@@ -168,16 +168,18 @@ export function createQueuePauses(sql: Sql) {
 		},
 		resume: async ({ kinds }) => {
 			let changes = 0;
-			for (const kind of kinds)
-				changes += (await sql.run('DELETE FROM queue_pauses WHERE kind = ?', kind)).changes;
+			for (const kind of kinds) {
+				const deleted = await sql.run('DELETE FROM queue_pauses WHERE kind = ?', kind);
+				if (kind !== 'refusal') changes += deleted.changes;
+			}
 			return changes > 0;
 		},
 	} satisfies Partial<Operations>;
 }
 
-/** `manual` first. */
+/** `manual` first, `refusal` last. */
 export async function findPauses(sql: Sql): Promise<QueuePause[]> {
-	return await sql.all<QueuePause>(`SELECT ${columns} FROM queue_pauses ORDER BY kind DESC`);
+	return await sql.all<QueuePause>(`SELECT ${columns} FROM queue_pauses ORDER BY kind <> 'manual', kind`);
 }
 
 /** A person paused the queue: nothing is leased. */
@@ -187,5 +189,5 @@ export async function isHeld(sql: Sql): Promise<boolean> {
 
 /** Another mail server, or another password, may work where the last one failed. */
 export function forgetFault(sql: Sql): void {
-	sql.write("DELETE FROM queue_pauses WHERE kind = 'fault'");
+	sql.write("DELETE FROM queue_pauses WHERE kind <> 'manual'");
 }

@@ -70,6 +70,20 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
+		it('counts refusals of the sender, which hold nothing up and are forgotten with a fault', async () => {
+			const refuse = (reason: string) =>
+				store.queue.pause({ kind: 'refusal', reason, retry_at: null, now: noon });
+			await refuse('mail: 553 No');
+			expect(await refuse('mail: 554 No')).toMatchObject({ reason: 'mail: 554 No', faults: 2 });
+			await send(store, ['a@example.org']);
+			expect(await lease(store)).toHaveLength(1);
+			expect((await store.reads.queueState({ now: noon })).pauses).toEqual([]);
+			expect(await store.queue.resume({ kinds: ['fault', 'refusal'] })).toBe(false);
+			expect(await refuse('mail: 553 No')).toMatchObject({ faults: 1 });
+			await store.writes.putSettings({ values: { smtp_url: 'smtp://other.example' }, now: noon });
+			expect(await store.reads.queuePauses()).toEqual([]);
+		});
+
 		it('forgets a fault when another mail server is set, and keeps what a person said', async () => {
 			await fault('connect: refused', noon + hour);
 			await pause('by hand');

@@ -6,6 +6,7 @@ import {
 	day,
 	deliver,
 	eventOf,
+	figures,
 	fixedClock,
 	lease,
 	newList,
@@ -15,6 +16,7 @@ import {
 	type OpenEmpty,
 	releasedCampaign,
 	send,
+	stateOf,
 	unknown550,
 	verify,
 } from './fixture.js';
@@ -271,6 +273,25 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			expect(await activity(id)).toEqual([false, 'SOFTBOUNCED']);
 			await patch(id, true);
 			expect(await activity(id)).toEqual([true, null]);
+		});
+
+		it('counts no refusal of the sender or the content, from a server or in a report', async () => {
+			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
+			for (const days of [0, 2, 4, 6, 8, 10]) {
+				const at = noon + days * day;
+				await send(store, ['ann@example.org'], { now: at });
+				const message = await deliver(store, { kind: 'failed', reply: busy451, uncounted: true }, at);
+				await send(store, ['ann@example.org'], { now: at });
+				const returned = await deliver(store, { kind: 'sent', reply: accepted250 }, at);
+				const told = { hard: false, uncounted: true, smtp_code: '5.7.1', diagnostic: 'No' } as const;
+				await store.writes.recordReport({
+					...{ sha256: newUuid(), at, message: returned, matched: 'return_path', kind: 'bounce' },
+					recipients: [{ addresses: ['ann@example.org'], ...told }],
+				});
+				expect([await stateOf(store, message), await stateOf(store, returned)]).toEqual(['failed', 'failed']);
+			}
+			expect(await activity(id)).toEqual([true, null]);
+			expect((await figures(store)).join()).not.toContain('SOFTBOUNCED');
 		});
 
 		it('starts a run of soft bounces anew when a message arrives', async () => {

@@ -70,8 +70,8 @@ recipients. This is a permanent error. The following address(es) failed:
 To: zoe@example.org
 `,
 		expected: [
-			['ann@example.org', 'failed', null, 550, false],
-			['bob@example.org', 'failed', null, null, false],
+			['ann@example.org', 'failed', null, 550, true],
+			['bob@example.org', 'failed', null, null, true],
 		],
 	},
 	{
@@ -103,7 +103,7 @@ below could not be delivered to one or more destinations.
    ----- Unsent message follows -----
 To: zoe@example.org
 `,
-		expected: [['ann@nowhere.example.org', 'failed', null, 550, false]],
+		expected: [['ann@nowhere.example.org', 'failed', null, 550, true]],
 	},
 	{
 		name: 'Exchange of old',
@@ -129,7 +129,7 @@ ann@example.org
 
 To: zoe@example.org
 `,
-		expected: [['ann@example.org', 'failed', null, null, false]],
+		expected: [['ann@example.org', 'failed', null, null, true]],
 	},
 	{
 		name: 'Yahoo, a code and a colon',
@@ -153,7 +153,7 @@ Message headers follow.
 
 To: <zoe@example.org>
 `,
-		expected: [['ann@example.org', 'failed', null, 550, false]],
+		expected: [['ann@example.org', 'failed', null, 550, true]],
 	},
 	{
 		name: 'OpenSMTPD, a delay',
@@ -173,7 +173,7 @@ mail server.
     >>> RCPT TO:<ann@example.org>
     <<< 550 <ann@example.org>: User unknown
 `,
-		expected: [['ann@example.org', 'failed', null, 550, false]],
+		expected: [['ann@example.org', 'failed', null, 550, true]],
 	},
 	{
 		name: 'a mailbox that is full, in a sentence',
@@ -183,7 +183,7 @@ mail server.
 	{
 		name: 'in Russian, without a code',
 		body: 'Ваше письмо не может быть доставлено:\n\n  ann@example.org\n    нет такого пользователя\n',
-		expected: [['ann@example.org', 'failed', null, null, false]],
+		expected: [['ann@example.org', 'failed', null, null, true]],
 	},
 ];
 

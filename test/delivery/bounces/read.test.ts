@@ -118,13 +118,26 @@ describe('a delivery status (RFC 3464)', () => {
 		expect(report.recipients.map((one) => [one.action, one.hard])).toEqual([[action, hard]]);
 	});
 
-	it('words alone make no address bad, at whatever command they were said', () => {
+	it('its words decide behind a vague code, at whatever command they were said', () => {
 		const status = entry('Action: failed', 'Status: 5.0.0', 'Diagnostic-Code: smtp; 550 User unknown');
 		const notice =
 			'<ann@example.org>: host in.example.org said: 550 User unknown (in reply to RCPT TO command)';
-		const expected = [['ann@example.org', 'failed', '5.0.0', 550, false]];
+		const expected = [['ann@example.org', 'failed', '5.0.0', 550, true]];
 		expect(short(dsn(status, { notice }))).toEqual(expected);
 		expect(short(dsn(status))).toEqual(expected);
+	});
+
+	it('a refusal of the sender or the content is not a bounce', () => {
+		for (const said of [
+			'550 5.7.1 Rejected as spam',
+			'550 5.7.26 Unauthenticated email',
+			'554 Relay access denied',
+			'550 Unbekannter Absender',
+		]) {
+			const status = entry('Action: failed', 'Status: 5.0.0', `Diagnostic-Code: smtp; ${said}`);
+			const report = readReport(dsn(status));
+			expect(report).toMatchObject({ kind: 'bounce', recipients: [{ hard: false, uncounted: true }] });
+		}
 	});
 
 	it('an address in UTF-8 (RFC 6533), a local name, and recipients without a blank line between them', () => {

@@ -29,6 +29,12 @@ export const copies: readonly Row[] = [
 		),
 	},
 	{
+		name: '550 5.1.1 at dot, of a mail with copies',
+		script: at('dot', says('550 5.1.1 No such user')),
+		cc: ['c@example.net'],
+		expected: becomes('failed', 'answer', '550 5.1.1 No such user'),
+	},
+	{
 		name: 'copies that are taken where the recipient is not',
 		script: refusing('a', says('550 5.1.1 No such user')),
 		cc: ['c@example.net'],

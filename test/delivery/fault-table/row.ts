@@ -22,7 +22,8 @@ export interface Row {
 export type Expected =
 	/** The queue stands still; the message is as it was. */
 	| { kind: 'paused'; reason: RegExp }
-	| ({ kind: 'sent' | 'deferred' | 'failed' | 'bounced' | 'uncertain' } & Attempt);
+	/** `uncounted`: failed, and not a bounce. */
+	| ({ kind: 'sent' | 'deferred' | 'failed' | 'uncounted' | 'bounced' | 'uncertain' } & Attempt);
 
 /** The row of the attempts table. */
 export interface Attempt {

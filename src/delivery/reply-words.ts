@@ -1,0 +1,104 @@
+/**
+ * The words by which a server's text names the cause of a refusal, as data: the sender, the content of one message, or an
+ * address that does not exist. Texts come without addresses, which may contain any word.
+ */
+
+/** One expression of several. */
+const anyOf = (...parts: readonly string[]): RegExp => new RegExp(parts.join('|'), 'iu');
+
+/** A few words of the same sentence. */
+const few = (most: number): string => `(?:[ :,'"-]{1,3}[^\\s.;!?]{1,40}){0,${most}}[ :,'"-]{1,3}`;
+
+const refused =
+	"(?:reject|den(?:y|ied)|block|refus|invalid|verif|unverif|fail|forbid|prohibit|disallow|suspend|disabled|paused|exceed|reached|bad\\b|banned|unauthori|must\\b|required|mismatch|unresolv|limit|quota|not\\b|no permission|cannot|can't|isn't|doesn't|does not)";
+
+/**
+ * Relaying, block lists, authentication, verification, permission and limits of the sender (decision 45): every
+ * recipient would get the same reply. "Return to sender" is not about the sender.
+ */
+export const aboutSender = anyOf(
+	`\\brelay(?:ing|ed)?${few(3)}(?:denied|reject|refus|prohibit|disallow|forbid|restrict|disabled|not\\b|quota|limit|nicht|verboten|interdit|négad|запрещ)`,
+	"\\b(?:unable|not (?:allowed|permitted|authori[sz]ed|configured|able)|cannot|can't|refuse|failed|denied|credentials) (?:\\w{1,20} ){0,4}relay|\\b(?:do|does|will) not (?:\\w{1,20} )?relay|\\b(?:don't|won't|no|not an?|open) (?:open )?relay|rcpthosts|ретрансляц|中[継继繼]|릴레이",
+	'(?:black|block|deny|ban|drop)[ -]?list(?!ed (?:url|link))|\\b(?:rbl|dns[bw]l|rhsbl)\\b|\\.[bx]l\\.|spamhaus|spamcop|\\bsorbs\\b|barracudacentral|senderbase|senderscore|uceprotect|abuseat|proofpoint\\.com|blocked using|reputation|sperrliste|schwarze liste|liste noire|lista ne(?:g)?ra|zwarte lijst|czarn\\S{1,4} li|ч[её]рн\\S{1,4} спис|ブラックリスト|黑名[单單]|블랙리스트',
+	`\\b(?:client(?: host)?|ip(?: address)?|your (?:ip|host|server|mail ?server|domain|network|organi[sz]ation|isp|country|account|message rate))\\b${few(6)}(?:${refused}|listed|too many)`,
+	'\\b(?:invalid|banned|blocked|bad|unauthori[sz]ed) (?:sending )?ip\\b|traffic not accepted|from the following ip|your (?:sending )?(?:ip|host) (?:is|has)|adresse ip\\S{0,2}(?: \\S{1,20}){0,2} bloqu',
+	'authenticat|auth(?:entication)? (?:is )?(?:required|failed)|smtp auth|\\b(?:spf|dkim(?!-sig)|dmarc)\\b|\\bstarttls\\b|credentials|pop before smtp|authentifi|authentisi|autentic|autentific|uwierzytel|аутентификац|авторизац|認証|认证|認證|身份验证|인증',
+	`(?<!\\bto (?:the |its |original )?)\\b(?:sender'?s?|mail[ -]?from|from[ -](?:address|header|domain|field)|from:|envelope[ -](?:from|sender)|return[ -]path|originator|sending (?:domain|address|host|server|ip|mta|user|account|mailbox|identity)|outgoing|outbound)\\b${few(6)}${refused}`,
+	`\\b(?:bad|invalid|unknown|unverified|unauthori[sz]ed|illegal|forged|spoofed|blocked|rejected|refused|malformed|verify|unconfigured|unrout(?:e)?able|unresolvable|denied|banned)(?: \\S{1,20}){0,2} (?:sender|sending (?:domain|address)|mail from|from (?:address|header|domain))\\b`,
+	'\\bnot (?:allowed|permitted|authori[sz]ed|entitled|eligible|owned)(?: \\S{1,20})? (?:send|submit|use|mail|by|as|from)\\b|permissions? to (?:send|use|submit)|send[ -]?as[ -]?denied|\\bsend as\\b|\\b(?:sender|from|send\\w{0,4})\\b.{1,40} on behalf|not (?:own|belong)\\w{0,3} (?:by|to)\\b|must (?:equal|match) |allowed-?senders|sender signature',
+	'^(?!.*\\brecipient (?:address|verif)).*\\b(?:not (?:been |yet been )?verified|unverified|verification (?:failed|required)|identities failed)|\\bsandbox\\b',
+	'\\bsending (?:\\w{1,20} ){0,3}(?:suspended|paused|disabled|blocked|limits?|quota|rate)|\\b(?:daily|hourly|monthly) (?:\\w{1,20} ){0,3}(?:sending|message|e-?mail|mail|relay|user sending)s? (?:limit|quota)|emails? per (?:hour|day)|unusual sending',
+	'\\b(?:helo|ehlo)\\b|reverse (?:dns|lookup|hostname)|\\brdns\\b|\\bptr\\b',
+	'absender|expéditeur|expediteur|émetteur|remitente|remetente|mittente|afzender|nadawc|avsändar|afsender|avsender|lähettäj|odesílatel|odosielate|gönderen|feladó|отправител|відправник|送信者|送信元|差出人|发件人|發件人|寄件[者人]|发信人|발신자|보낸 ?사람',
+	"nicht (?:berechtigt|autorisiert)|keine berechtigung|(?:non|pas|n'êtes pas) autoris|no (?:está )?autorizad|não (?:está )?autorizad|non autorizzat|niet (?:geautoriseerd|gemachtigd)|nie (?:masz )?uprawn",
+);
+
+/** Enhanced codes for the sender: RFC 3463 s.3.2 and s.3.8; 5.2.252, 5.1.90 (Microsoft) and 5.4.5 (Google) are theirs. */
+export const senderCode = /^5\.(?:7\.\d+|1\.7|1\.8|1\.90|2\.252|4\.5)$/;
+
+/** Spam, viruses and policy: this message is refused for what is in it. */
+export const aboutContent =
+	/\b(?:spam\w{0,8}|junk|unsolicited|ube|uce|phish\w{0,4}|virus(?:es)?|malware|infected|suspicious|content|contains?|attachments?|policy|policies|urls?|links?|heuristic\w{0,2}|inappropriate|header|bulk)\b|спам|スパム|迷惑メール|垃圾|内容|內容|contenu|inhalt|contenido|conteúdo|contenuto|indésirable|pourriel|richtlinie|стоп-слов/i;
+
+/** A noun for the recipient, and in the same sentence that it does not exist: in both orders where a language has both. */
+const missing = (nouns: string, faults: string): string =>
+	`(?:${nouns})[^\\s.;!?@]{0,12}(?:${few(4)}| ?)(?:${faults})`;
+
+const recipient =
+	'\\b(?:user(?: ?name| id)?|recipient|mailbox|mail ?drop|person|address(?:ee)?|account|login|local[ -]part|e-?mail|alias)(?: address| account| name)?\\b';
+
+/** Server texts for a host or domain that does not exist. */
+const noHost =
+	"\\b(?:host|domain)(?: ?name)?(?:[ :]{1,2}(?:or domain name|of \\S{1,40}|[\\w.-]{1,40}))? (?:is |was |does )?(?:unknown|not found|not exist|doesn't exist|invalid)(?!,? try)|\\b(?:no such|unknown|non-?existent|invalid) (?:host|domain)\\b|couldn't find any host named|\\bnxdomain\\b|\\bunrout(?:e)?able address";
+
+/**
+ * Server texts for an address that does not exist. "Mailbox unavailable" is not among them: it is RFC 5321's own text for
+ * 550, which also stands for refusals by policy. "Disabled" and "inactive" are left to the codes.
+ */
+export const unknownAddress = anyOf(
+	`\\b(?:unknown|invalid|non-?exist[ea]nt|unrecogni[sz]ed|no such|bad destination) (?:local |destination )?(?:user|recipient|mailbox|address|account|person|e-?mail|alias|login|local[ -]part)`,
+	missing(
+		recipient,
+		"unknown|(?:is |was |are )?not (?:be )?(?:known|found|exist|recogni[sz]ed|listed|registered|valid\\b|a (?:valid|known|registered|local) (?:user|mailbox|address|recipient|e-?mail|account))|(?:does|do|did|could|can)(?: not|n't) (?:exist|be found)|cannot be found|can't be found|no longer (?:exist|valid|on server|here)|unrecogni[sz]ed|non-?existent",
+	),
+	"\\bno (?:such )?(?:mailbox|user|account|recipient|one|body|person|address)\\b(?: \\S{1,12}){0,3} (?:here|found|exists?|(?:by|with|of|under) (?:that|this) (?:name|address))|\\bno(?:body| one) here\\b|n(?:'t|ot) have an? (?:\\S{1,60} )?(?:account|mailbox|user)\\b|\\bnot (?:our customer|a (?:valid|known|registered) (?:user|mailbox|address|recipient|e-?mail|account))|recip(?:ient)?notfound",
+	noHost,
+	missing(
+		'empfänger|benutzer|nutzer|postfach|adresse|teilnehmer|konto',
+		'unbekannt|ungültig|nicht (?:gefunden|bekannt|vorhanden|existent)|existiert nicht|gibt es nicht',
+	),
+	'unbekannte[rns]? (?:empfänger|benutzer|nutzer|adress|postf)|kein(?:en?)? (?:solche[rns]? )?(?:postfach|benutzer|empfänger|nutzer)|existiert nicht',
+	missing(
+		'utilisateur|destinataire|bo[iî]te|compte|adresse',
+		"inconnu|invalide|inexistant|introuvable|n['’]existe (?:pas|plus)|non trouv",
+	),
+	'(?:utilisateur|destinataire) inconnu',
+	missing(
+		'usuario|destinatario|buz[oó]n|cuenta|direcci[oó]n|usu[aá]rio|destinat[aá]rio|caixa|conta|endere[cç]o|utente|casella|indirizzo',
+		'de[sz]conoci?d|desconhecid|sconosciut|inexistente|inesistente|inv[aá]lid|n(?:o|ão|ao|on) (?:exist|esist|(?:ha sido |foi |fue |è stat[oa] )?(?:encontrad|trovat)|v[aá]lid)',
+	),
+	'no existe (?:el |la |ese |este )?(?:usuario|destinatario|buz|cuenta|direcc)|não existe (?:o |este )?(?:usu|destin|conta)',
+	missing('gebruiker|ontvanger|postbus|adres|geadresseerde', 'onbekend|bestaat niet|niet gevonden'),
+	missing('użytkownik|odbiorc|skrzynk|adres|konto', 'nieznan|nie istnieje|nie znalezion|nie został'),
+	'nieznan\\S{1,3} (?:użytkownik|odbiorc|adres)|nie ma takiego (?:użytkownika|konta|adresu)|onbekende (?:gebruiker|ontvanger)',
+	missing('uživatel|příjemce|schránk|adresa', 'neexistuje|neznám|nenalezen'),
+	missing(
+		'användar|mottagar|modtager|bruger|bruker|mottaker|adress|käyttäjä|vastaanottaja|kullanıcı|alıcı|hesap|felhasznál|címzett',
+		'finns inte|okänd|findes ikke|ukendt|finnes ikke|ukjent|tuntematon|ei löydy|ei ole olemassa|bulunamadı|bilinmiyor|mevcut değil|ismeretlen|nem létezik',
+	),
+	missing(
+		'пользовател|получател|адрес|ящик|аккаунт|користувач',
+		'не (?:существу|найден|зарегистр|обнаруж|існує|знайден)|неизвест|невідом',
+	),
+	'(?:нет такого|неизвестн\\S{1,3}|несуществующ\\S{1,3}) (?:пользовател|получател|адрес|(?:почтов\\S{1,3} )?ящик)',
+	'(?:宛先|ユーザー?|アドレス|受信者|メールボックス)[^。]{0,20}(?:存在しま|存在しない|見つかりません|不明|ありません)',
+	'(?:用[户戶]|收件[人者]|[邮郵信]箱|地址|[账帐帳][号號户戶])[^。]{0,20}(?:不存在|未找到|找不到|[无無]效|未[知註注])',
+	'(?:사용자|수신자|받는 ?사람|계정|메일함|편지함|주소)[^.]{0,20}(?:없|존재하지|찾을 수|알 수)|존재하지 않는 (?:사용자|수신자|계정|메일)',
+);
+
+/**
+ * Servers also send an address code for problems of the moment or the message: the rate or volume of mail, a policy, a
+ * size, a full mailbox.
+ */
+export const notAboutAddress =
+	/\b(?:at a rate|(?:sending|message|mail|receiv\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\w{0,3}|too (?:many|much|fast|frequent\w{0,2}|large|big|quickly)|throttl\w{1,3}|volume|reputation|policy|policies|prohibited|spam\w{0,8}|junk|unsolicited|phish\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \w{1,12}){0,2} (?:exceed\w{0,3}|limit\w{0,3})|size limit|storage|greylist\w{0,3}|temporar\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:may|might) (?:be|have|not)|possibl[ey]|perhaps|probably|content (?:rejected|filter|denied))\b|сп[ао]м|スパム|迷惑メール|垃圾邮件/i;
