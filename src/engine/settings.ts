@@ -1,7 +1,8 @@
 /** The database's own settings: names, valid values, and defaults. */
 
 import { createPublicKey } from 'node:crypto';
-import { domainOf, parseAddress } from '../api/address.js';
+import { isIP } from 'node:net';
+import { domainOf, isEmailAddress, parseAddress } from '../api/address.js';
 import { daysIn, timeZoneNamed } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
@@ -39,6 +40,7 @@ export interface EngineSettings {
 	smtpPassword: string | null;
 	/** PEM; `null`: the authorities that this machine trusts. */
 	smtpCa: string | null;
+	smtpEhloName: string | null;
 	allowPrivateWebhooks: boolean;
 	/** `null`: bounces go to the sender of the message. */
 	bounceAddress: string | null;
@@ -60,6 +62,7 @@ export async function readSettings(store: Pick<Store, 'reads'>): Promise<EngineS
 		smtpUrl: value('smtp_url'),
 		smtpPassword: value('smtp_password'),
 		smtpCa: value('smtp_ca'),
+		smtpEhloName: value('smtp_ehlo_name'),
 		allowPrivateWebhooks: value('allow_private_webhooks') === 'true',
 		bounceAddress: value('bounce_address'),
 		unsubscribeScope: value('unsubscribe_scope') === 'all' ? 'all' : 'list',
@@ -148,6 +151,8 @@ function checkSetting(name: string, given: string | null): Checked {
 			return checkBounceAddress(value);
 		case 'smtp_ca':
 			return checkCertificates(value);
+		case 'smtp_ehlo_name':
+			return checkEhloName(value);
 		case 'send_limit':
 		case 'sender_domain_limits':
 		case 'recipient_domain_limits':
@@ -192,6 +197,15 @@ function checkCertificates(value: string): Checked {
 	});
 	if (certificates.length === 0 || !areReadable) return { problem: 'Must be certificates in PEM.' };
 	return { value: certificates.join('\n') };
+}
+
+/** RFC 5321 s.4.1.1.1: a domain, in ASCII here, or an address literal. */
+function checkEhloName(value: string): Checked {
+	const address = value.replace(/^\[(?:IPv6:)?|\]$/gi, '');
+	if (isIP(address) !== 0) return { value: isIP(address) === 4 ? `[${address}]` : `[IPv6:${address}]` };
+	return isEmailAddress(`x@${value}`)
+		? { value: domainOf(`x@${value}`) }
+		: { problem: 'Must be a host name with a dot, such as mail.example.com, or an address.' };
 }
 
 function checkLimits(name: keyof typeof limitSettings, value: string): Checked {

@@ -56,6 +56,9 @@ it.each([
 		'https://xn--bcher-kva.example/a%20b.png',
 	],
 	['page_logo_url', 'data:image/svg+xml;base64,PHN2Zy8+', 'data:image/svg+xml;base64,PHN2Zy8+'],
+	['smtp_ehlo_name', ' Mail.Bücher.example', 'mail.xn--bcher-kva.example'],
+	['smtp_ehlo_name', '192.0.2.1', '[192.0.2.1]'],
+	['smtp_ehlo_name', '[ipv6:2001:db8::1]', '[IPv6:2001:db8::1]'],
 ])('keeps %s %j as %j', async (name, given, kept) => {
 	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
 	await writeSettings({ store, clock: systemClock }, { [name]: given });
@@ -71,6 +74,10 @@ it.each([
 	['page_color', '#fff'],
 	['page_color', '#0b6e4f; } body { display: none'],
 	['page_color', '#0b6e4f\n#'],
+	['smtp_ehlo_name', 'mailhost'],
+	['smtp_ehlo_name', 'mail.example.com\r\nMAIL'],
+	['smtp_ehlo_name', 'https://mail.example.com'],
+	['smtp_ehlo_name', '[mail.example.com]'],
 	['page_logo_url', 'http://example.com/logo.png'],
 	['page_logo_url', 'javascript:alert(1)'],
 	['page_logo_url', 'logo.png'],

@@ -164,7 +164,7 @@ const smtpTest = command({
 	name: 'smtp-test',
 	summary: 'connect to the mail server and log in; nothing is sent',
 	description: 'Ends after --timeout (30s), however little the server says.',
-	output: '{"host", "port", "security", "user", "ok", "reply", "duration_ms"}',
+	output: '{"host", "port", "security", "user", "ok", "reply", "duration_ms", "ehlo_name"}',
 	exits: [6],
 	examples: ['mailctl engine smtp-test'],
 	run: async (cx) => {
@@ -174,7 +174,11 @@ const smtpTest = command({
 		const { remedy, ...test } = await engine.testSmtp(AbortSignal.any([cx.signal, timeout]));
 		cx.signal.throwIfAborted();
 		const server = `${test.host}:${test.port}`;
-		if (test.ok) return cx.out.document(test, `${server} takes mail from here (${test.duration_ms} ms)`);
+		if (test.ok)
+			return cx.out.document(
+				test,
+				`${server} takes mail from here (${test.duration_ms} ms, EHLO ${test.ehlo_name})`,
+			);
 		if (cx.out.format === 'json') await cx.out.document(test);
 		const reply = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : replyOf(test);
 		throw new CliError('smtp', exits.network, `${server}: ${reply}`, {
@@ -214,6 +218,8 @@ function howToMend(remedy: SmtpTest['remedy']): Hint {
 	if (remedy === 'tls_port') return settingUrl('smtps://USER@HOST:465');
 	if (remedy === 'smtp_ca') return [mailctl('engine', 'settings', 'set', 'smtp_ca', '-'), ' < ca.pem'];
 	if (remedy === 'smtp_url') return settingUrl('smtp://USER@HOST:587');
+	if (remedy === 'smtp_ehlo_name')
+		return mailctl('engine', 'settings', 'set', 'smtp_ehlo_name', 'mail.example.com');
 	if (remedy === 'login')
 		return [mailctl('engine', 'init', '--smtp-password-file', 'FILE'), ' sets the password'];
 	return [mailctl('engine', 'init', '--smtp', 'URL'), ' names another mail server'];

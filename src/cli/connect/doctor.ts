@@ -19,7 +19,7 @@ import type {
 	InspectedWebhook,
 	Retried,
 } from '../doctor/inspection.js';
-import { smtpOf, testSmtp } from './mail.js';
+import { firstSender, smtpOf, testSmtp } from './mail.js';
 
 export interface InspectOptions {
 	clock: Clock;
@@ -78,7 +78,7 @@ function contentsOf(
 		newest: async () => newest('records and heartbeats'),
 		clockStep: async () => clockStep(),
 		secrets: () => reads.secretCounts(),
-		settings: async () => toInspected(await readSettings({ reads })),
+		settings: async () => toInspected(reads, await readSettings({ reads })),
 		senders: async () => (await reads.pageSenders(atMost)).results.map(({ email }) => email),
 		dkimKeys: async () =>
 			(await reads.listDkimKeys()).map((key) => ({
@@ -102,18 +102,19 @@ function contentsOf(
 			);
 		},
 		lately: () => figuresOf(reads, clock),
-		testSmtp: async (signal) => testSmtp(smtpOf(await readSettings({ reads })), { trace, signal }),
+		testSmtp: async (signal) => {
+			const settings = smtpOf(await readSettings({ reads }), await firstSender(reads));
+			return testSmtp(settings, { trace, signal });
+		},
 	};
 }
 
-function toInspected(settings: EngineSettings): InspectedSettings {
+async function toInspected(reads: Reads, settings: EngineSettings): Promise<InspectedSettings> {
 	const { publicUrl, timeZone, bounceAddress, smtpUrl } = settings;
-	return { publicUrl, timeZone, bounceAddress, smtp: smtpUrl === null ? null : toSmtp(settings) };
-}
-
-function toSmtp(settings: EngineSettings): InspectedSettings['smtp'] {
-	const { host, port, security, user, password, ca } = smtpOf(settings);
-	return { host, port, security, user, hasPassword: password !== null, ca };
+	if (smtpUrl === null) return { publicUrl, timeZone, bounceAddress, smtp: null };
+	const { host, port, security, user, password, ca, name } = smtpOf(settings, await firstSender(reads));
+	const smtp = { host, port, security, user, hasPassword: password !== null, ca, ehloName: name };
+	return { publicUrl, timeZone, bounceAddress, smtp };
 }
 
 async function inspectWebhook(

@@ -12,12 +12,14 @@ import { addressOf, type ContentCache, createComposer } from '../../delivery/com
 import { createKeyReader, type KeysFor, signMessage } from '../../delivery/dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from '../../delivery/files.js';
 import { formatReply } from '../../delivery/reply.js';
+import { ehloName } from '../../delivery/smtp/ehlo-name.js';
 import { createPool, type PoolOptions } from '../../delivery/smtp/pool.js';
 import { normalSmtpUrl, parseSmtpUrl, type SmtpSettings } from '../../delivery/smtp/settings.js';
 import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../../delivery/worker.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
 import { leaseOwner } from '../../store/core/this-process.js';
+import type { Reads } from '../../store/store.js';
 import { createComposingThreads } from '../../threads/composing.js';
 import { createInliner } from '../../threads/inliner.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/composition.js';
@@ -73,7 +75,10 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	};
 	return {
 		deliver: async (options) => deliver(parts, { contents, files, keysFor }, options),
-		testSmtp: async (signal) => testSmtp(smtpOf(await readSettings(store)), { trace: parts.trace, signal }),
+		testSmtp: async (signal) => {
+			const settings = smtpOf(await readSettings(store), await firstSender(store.reads));
+			return testSmtp(settings, { trace: parts.trace, signal });
+		},
 		compose: async (request) => {
 			const options = await links();
 			const linksOf = (id: Uuid) => {
@@ -114,21 +119,27 @@ function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | 
  * How the mail server is reached. With a certificate authority of the user (`smtp_ca`) TLS is required: a stripped
  * STARTTLS must not undo the check. Throws `NoSmtp` and `invalid`.
  */
-export function smtpOf({
-	smtpUrl,
-	smtpPassword,
-	smtpCa,
-}: Pick<EngineSettings, 'smtpUrl' | 'smtpPassword' | 'smtpCa'>): SmtpSettings {
+export function smtpOf(
+	settings: Pick<EngineSettings, 'smtpUrl' | 'smtpPassword' | 'smtpCa' | 'smtpEhloName' | 'publicUrl'>,
+	sender: string | null,
+): SmtpSettings & { name: string } {
+	const { smtpUrl, smtpPassword, smtpCa } = settings;
 	if (smtpUrl === null) throw new NoSmtp();
 	const parsed = parseSmtpUrl(smtpUrl);
 	if (parsed.kind === 'error') throw invalid({ smtp_url: [{ code: 'invalid', message: parsed.message }] });
 	const { security } = parsed.settings;
 	return {
 		...parsed.settings,
+		name: ehloName(settings, sender),
 		password: smtpPassword,
 		ca: smtpCa,
 		security: smtpCa !== null && security === 'opportunistic' ? 'required' : security,
 	};
+}
+
+/** The address whose domain EHLO may say. A connection carries the mail of all senders, so the first one counts. */
+export async function firstSender(reads: Pick<Reads, 'pageSenders'>): Promise<string | null> {
+	return (await reads.pageSenders({ page: 1, page_size: 1 })).results[0]?.email ?? null;
 }
 
 async function deliver(
@@ -138,7 +149,7 @@ async function deliver(
 ): Promise<DeliverySummary> {
 	const { store, clock, trace } = parts;
 	const settings = await readSettings(store);
-	const server = smtpOf(settings);
+	const server = smtpOf(settings, await firstSender(store.reads));
 	const keys = await trackingKeys(parts);
 	const { bounceAddress } = settings;
 	const publicUrl = linkBaseOf(settings);
@@ -249,7 +260,7 @@ function tracedTo(trace: LocalParts['trace']): Pick<PoolOptions, 'onTrace'> {
 
 /** Connects, sends EHLO and logs in as a worker would, without mail. The signal aborts it. */
 export async function testSmtp(
-	settings: SmtpSettings,
+	settings: ReturnType<typeof smtpOf>,
 	{ trace, signal }: Pick<LocalParts, 'trace'> & { signal: AbortSignal },
 ): Promise<SmtpTest> {
 	const pool = createPool({
@@ -272,5 +283,6 @@ export async function testSmtp(
 		reply: refused === null ? null : formatReply(refused.reply),
 		remedy: refused?.remedy ?? null,
 		duration_ms: Math.round(performance.now() - began),
+		ehlo_name: settings.name,
 	};
 }

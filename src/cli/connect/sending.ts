@@ -1,10 +1,11 @@
 /** The sending worker of `serve`: a failure does not end it, and it follows settings that other processes change. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { noMailServer, stalledReason } from '../../api/pauses.js';
+import { ehloName } from '../../delivery/smtp/ehlo-name.js';
 import { readSettings } from '../../engine/settings.js';
 import type { Store } from '../../store/store.js';
 import type { DeliverOptions } from '../frame/connection.js';
-import type { Mailer } from './mail.js';
+import { firstSender, type Mailer } from './mail.js';
 
 export interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
 	store: Store;
@@ -99,6 +100,9 @@ async function runWith(
 
 /** The settings a run is made from; `null` without a mail server. */
 async function fingerprint(store: Store): Promise<string | null> {
-	const { smtpUrl, smtpPassword, smtpCa, publicUrl, bounceAddress } = await readSettings(store);
-	return smtpUrl === null ? null : JSON.stringify([smtpUrl, smtpPassword, smtpCa, publicUrl, bounceAddress]);
+	const settings = await readSettings(store);
+	const { smtpUrl, smtpPassword, smtpCa, publicUrl, bounceAddress } = settings;
+	if (smtpUrl === null) return null;
+	const name = ehloName(settings, await firstSender(store.reads));
+	return JSON.stringify([smtpUrl, smtpPassword, smtpCa, name, publicUrl, bounceAddress]);
 }

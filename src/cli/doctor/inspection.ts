@@ -69,6 +69,7 @@ export interface InspectedSmtp {
 	hasPassword: boolean;
 	/** PEM of the authorities that alone vouch for it; null: those this machine trusts. */
 	ca: string | null;
+	ehloName: string;
 }
 
 /** A key that signs, and the record that must be published for it. */

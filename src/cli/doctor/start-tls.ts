@@ -1,6 +1,5 @@
 /** Talks SMTP as far as STARTTLS (RFC 3207), for a look at the certificate behind it. */
 import { connect, type Socket } from 'node:net';
-import { hostname } from 'node:os';
 import { createInterface } from 'node:readline';
 
 /** Of all that a mail server may say before the handshake; four replies are a few hundred bytes. */
@@ -13,13 +12,14 @@ const mostBytes = 64 * 1024;
 export async function startTls(server: {
 	host: string;
 	port: number;
+	ehloName: string;
 	signal: AbortSignal;
 }): Promise<Socket | 'refused'> {
 	const socket = connect(server);
 	const talk = talkOn(socket);
 	try {
 		await talk.expect('220');
-		await talk.say(`EHLO ${hostname() || 'localhost'}`);
+		await talk.say(`EHLO ${server.ehloName}`);
 		const offers = await talk.expect('250');
 		if (!offers.some((offer) => /^starttls$/i.test(offer))) {
 			socket.end('QUIT\r\n');

@@ -305,9 +305,11 @@ export interface SmtpTest {
 	/** False: `reply` has the reason. */
 	ok: boolean;
 	reply: string | null;
-	/** The remedy: a port that speaks TLS, `smtp_url`, `smtp_ca` or the login; null where it is not known. */
-	remedy: 'tls_port' | 'smtp_url' | 'smtp_ca' | 'login' | null;
+	/** The remedy: a port that speaks TLS, a setting, or the login; null where it is not known. */
+	remedy: 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | null;
 	duration_ms: number;
+	/** What was said in EHLO. */
+	ehlo_name: string;
 }
 
 /** Opens a target. The composition root, or what stands in for it. */

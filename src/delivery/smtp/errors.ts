@@ -23,8 +23,8 @@ export function openingPhase(
 	return settings.security === 'implicit' ? 'tls' : 'greeting';
 }
 
-/** The remedy of a fault: a port that speaks TLS, the scheme or name in `smtp_url`, `smtp_ca`, or the login. */
-export type Remedy = 'tls_port' | 'smtp_url' | 'smtp_ca' | 'login';
+/** The remedy of a fault: a port that speaks TLS, the scheme or name in `smtp_url`, another setting, or the login. */
+export type Remedy = 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login';
 
 /** Why no session was opened. */
 export interface OpeningFailure {
@@ -63,7 +63,11 @@ export function replyOf(
 	const reply = typeof error.response === 'string' ? parseReply(phase, hide(error.response)) : null;
 	const local = (phase === 'connect' ? unconnected(error, settings) : null) ?? error.message;
 	const said = reply?.code === null || reply === null ? localReply(phase, hide(local)) : reply;
-	return { reply: said, remedy: phase === 'auth' ? 'login' : null };
+	if (phase !== 'ehlo' || settings.name === null)
+		return { reply: said, remedy: phase === 'auth' ? 'login' : null };
+	// Servers refuse a name without saying that it is the name.
+	const text = `${said.text} (to EHLO ${settings.name})`;
+	return { reply: { ...said, text }, remedy: 'smtp_ehlo_name' };
 }
 
 /** `connect CODE HOST:PORT: why`, with the address that was tried; null: the code says nothing about the way there. */

@@ -18,7 +18,7 @@ export interface SmtpSettings {
 	user: string | null;
 	/** Never part of a URL, a log line or an error. */
 	password: string | null;
-	/** The name in EHLO; `null` = this machine's. */
+	/** The name in EHLO; `null` = as nodemailer makes it of this machine's. */
 	name: string | null;
 	/** PEM certificates to trust instead of the system's; `null` = the system's. */
 	ca: string | null;

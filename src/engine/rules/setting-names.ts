@@ -9,6 +9,8 @@ export const settingNames = {
 	smtp_password: 'the password that goes with the user of smtp_url',
 	smtp_ca:
 		'certificates in PEM that alone vouch for the mail server, - < ca.pem; with them nothing is sent without TLS; without them the authorities this machine trusts do',
+	smtp_ehlo_name:
+		'the name said to the mail server in EHLO: mail.example.com; without one it is the name of this machine if that has a dot, else the domain of public_url or of the sender',
 	allow_private_webhooks: 'true lets notifications go to private and loopback addresses',
 	bounce_address:
 		'where bounces come back to, bounces@example.com: each message gets a return path bounces+TOKEN@example.com; without one they go to the sender',

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeCertificates } from '../../support/certificates.js';
@@ -289,7 +290,7 @@ describe('mailctl engine status and settings', () => {
 	it('refuse a setting that is none', async () => {
 		const project = await makeProject();
 		const valid =
-			'public_url, time_zone, smtp_url, smtp_password, smtp_ca, allow_private_webhooks, bounce_address, send_limit, sender_domain_limits, recipient_domain_limits, unsubscribe_scope, page_sender_name, page_logo_url, page_color, keep_messages, keep_events, keep_bodies, requests_per_second';
+			'public_url, time_zone, smtp_url, smtp_password, smtp_ca, smtp_ehlo_name, allow_private_webhooks, bounce_address, send_limit, sender_domain_limits, recipient_domain_limits, unsubscribe_scope, page_sender_name, page_logo_url, page_color, keep_messages, keep_events, keep_bodies, requests_per_second';
 		const words = [
 			['get', 'colour'],
 			['set', 'colour', 'red'],
@@ -323,6 +324,7 @@ describe('mailctl engine smtp-test', () => {
 			port: sink.port,
 			security: expect.any(String),
 			user: null,
+			ehlo_name: hostname().includes('.') ? hostname() : 'example.com',
 			ok: true,
 			reply: null,
 			duration_ms: expect.any(Number),
@@ -346,6 +348,46 @@ describe('mailctl engine smtp-test', () => {
 			),
 		});
 		await sink.close();
+	});
+
+	it('names itself by smtp_ehlo_name, as send does, and says so where the server refuses that', async () => {
+		const refusal = { answer: '421 4.7.0 Try again later', thenClose: true };
+		const server = await startFaultServer({
+			on: (phase, line) => (phase === 'EHLO' && line !== 'EHLO mail.example.org' ? refusal : undefined),
+		});
+		const project = await makeProject({ smtp: server.port });
+		await project.json(['engine', 'settings', 'set', 'smtp_ehlo_name', 'Web.example.org']);
+		const hint = `mailctl --db ${project.db} engine settings set smtp_ehlo_name mail.example.com`;
+		expect(await project.run(['engine', 'smtp-test'])).toMatchObject({
+			code: 6,
+			stderr: `error: 127.0.0.1:${server.port}: ehlo: 421 4.7.0 Try again later (to EHLO web.example.org)\nhint: ${hint}\n`,
+		});
+		const found = await project.json(['doctor', '--only', 'smtp'], { code: 11 });
+		expect((found as object[])[0]).toMatchObject({
+			check: 'smtp.login',
+			message: expect.stringContaining('(to EHLO web.example.org)'),
+			fix: hint,
+		});
+		const send = [
+			'send',
+			'--from',
+			'news@example.com',
+			'--to',
+			'a@example.com',
+			'--subject',
+			's',
+			'--text',
+			't',
+		];
+		expect(await project.run(send)).toMatchObject({
+			code: 14,
+			stderr: expect.stringContaining('4.7.0 Try again later (to EHLO web.example.org)'),
+		});
+		await project.json(['engine', 'settings', 'set', 'smtp_ehlo_name', 'mail.example.org']);
+		const tested = await project.run(['engine', 'smtp-test', '-o', 'table']);
+		expect(tested.stderr).toMatch(/takes mail from here \(\d+ ms, EHLO mail\.example\.org\)/);
+		expect(await project.run(send)).toMatchObject({ code: 0 });
+		await server.close();
 	});
 
 	it('is exit 6 with the server’s own words, exit 2 without a server', async () => {

@@ -90,7 +90,7 @@ describe('a mail server that says "go" to STARTTLS', () => {
 	it('and then nothing ends with the time it is given, and says so', async () => {
 		const controller = new AbortController();
 		const port = await offering(() => controller.abort(new Error('no answer within 15 s')));
-		const socket = await startTls({ host: '127.0.0.1', port, signal: controller.signal });
+		const socket = await startTls({ host: '127.0.0.1', port, ehloName, signal: controller.signal });
 		if (socket === 'refused') throw new Error('STARTTLS was offered');
 		const looking = lookAtCertificate({
 			...{ host: '127.0.0.1', port, ca: null, socket, signal: controller.signal },
@@ -100,6 +100,8 @@ describe('a mail server that says "go" to STARTTLS', () => {
 	});
 });
 
+const ehloName = 'mail.example.com';
+
 describe('a mail server whose answer has no end', () => {
 	it.each([
 		['in one line', '', '2'],
@@ -107,7 +109,7 @@ describe('a mail server whose answer has no end', () => {
 	])('%s is hung up on', async (_, greeting, piece) => {
 		const port = await endless(greeting, piece);
 		const { signal } = new AbortController();
-		await expect(startTls({ host: '127.0.0.1', port, signal })).rejects.toThrow(
+		await expect(startTls({ host: '127.0.0.1', port, ehloName, signal })).rejects.toThrow(
 			'the mail server says more than 64 KiB',
 		);
 	});

@@ -47,12 +47,24 @@ export const connecting: readonly Row[] = [
 		script: at('connect', saysAndLeaves('450 4.3.2 Later')),
 		expected: paused(/^greeting: 450 4\.3\.2 Later$/),
 	},
-	{ name: 'a drop at EHLO', script: at('EHLO', dropped), expected: paused(/^ehlo: /) },
+	{
+		name: 'a drop at EHLO',
+		script: at('EHLO', dropped),
+		expected: paused(/^ehlo: .* \(to EHLO client\.test\)$/),
+	},
 	{ name: 'silence at EHLO', script: at('EHLO', silent), expected: paused(/^ehlo: no answer within/) },
 	{ name: 'EHLO a byte at a time', script: at('EHLO', slow), expected: paused(/^ehlo: no answer within/) },
 	{ name: '5 MB for EHLO', script: at('EHLO', flood), expected: paused(/^ehlo: .*exceeds/) },
-	{ name: 'EHLO and HELO refused', script: at('EHLO', says('502 No')), expected: paused(/^ehlo: 502 No$/) },
-	{ name: '421 at EHLO', script: at('EHLO', saysAndLeaves('421 Bye')), expected: paused(/^ehlo: 421 Bye$/) },
+	{
+		name: 'EHLO and HELO refused',
+		script: at('EHLO', says('502 No')),
+		expected: paused(/^ehlo: 502 No \(to EHLO client\.test\)$/),
+	},
+	{
+		name: '421 at EHLO',
+		script: at('EHLO', saysAndLeaves('421 Bye')),
+		expected: paused(/^ehlo: 421 Bye \(to EHLO client\.test\)$/),
+	},
 	{
 		name: 'EHLO refused and HELO taken',
 		script: { on: (_, line) => (line.startsWith('EHLO') ? says('502 5.5.1 Old') : undefined) },

@@ -20,6 +20,13 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 		/^(\| (?:127\.0\.0\.1\t|\S+\t\S+\.db\t).*\t)\d+$/gm,
 		'$1<ms>',
 	],
+	[
+		'the name that smtp-test says, of this machine where it has a dot',
+		/^(\| 127\.0\.0\.1\t.*\t)\d+\t[\w.[\]-]+$/gm,
+		'$1<ms>\t<name>',
+	],
+	['the same in JSON', /("ehlo_name": ?")[^"]+/g, '$1<name>'],
+	['the same in a sentence, which may be wrapped', /\bEHLO(?: |\n\| +)[\w.[\]-]+/g, 'EHLO <name>'],
 	['digests of tables', /("rows": ?\d+,(?:\n\| +)?"sha256": ?")[0-9a-f]{64}/g, '$1<sha256>'],
 	['seconds of smoke', /\b\d+\.\d s\b/g, '<s> s'],
 	['seconds in JUnit', /( time=")\d+\.\d{3}"/g, '$1<s>"'],

@@ -1,5 +1,6 @@
 /** `engine init` at a terminal, with nothing given: asks for each setting. No database is made before the last answer. */
 
+import { parseMailbox } from '../../../api/address.js';
 import { daysIn } from '../../../api/datetime.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
 import { isMissingFile, shownDatabase } from '../../../store/url.js';
@@ -25,8 +26,9 @@ interface Server {
 	url: string;
 	/** Null: none is needed. */
 	password: string | null;
-	/** Its certificate authority; null: those of this machine. */
-	ca: string | null;
+	/** The settings that are there. */
+	now: Readonly<Record<string, string>>;
+	sender: string;
 }
 
 /** Settings that are there already are what Enter alone answers. Throws as prompts do. */
@@ -41,7 +43,7 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 			: `Sets up ${shownDatabase(target.url)}. Ctrl-C leaves everything as it is.`,
 	);
 	const sender = await askSender(cx, isThere);
-	const server = await askServer(cx, now);
+	const server = await askServer(cx, now, sender);
 	const url = await checkOf('url');
 	const known = now['public_url'];
 	const later = known === undefined ? ' (Enter: later)' : '';
@@ -113,6 +115,7 @@ export async function sayDns(cx: CommandContext): Promise<void> {
 async function askServer(
 	cx: CommandContext,
 	now: Readonly<Record<string, string>>,
+	sender: string,
 ): Promise<Record<string, string>> {
 	const { normalOf } = await import('../../connect/local.js');
 	let initial = now['smtp_url'];
@@ -126,7 +129,7 @@ async function askServer(
 		const url = await normalOf('smtp_url', typed);
 		const password = await askPassword(cx, url, now);
 		const values = { smtp_url: url, ...(password !== null && { smtp_password: password }) };
-		const next = await tryUntilDecided(cx, { url, password, ca: now['smtp_ca'] ?? null });
+		const next = await tryUntilDecided(cx, { url, password, now, sender });
 		if (next === 'keep') return values;
 		if (next === 'none') return {};
 		initial = url;
@@ -197,12 +200,14 @@ async function askRetention(
 }
 
 /** The reason why it takes no mail from here; null: it does. */
-async function tryServer(cx: CommandContext, { url, password, ca }: Server): Promise<string | null> {
+async function tryServer(cx: CommandContext, { url, password, now, sender }: Server): Promise<string | null> {
 	const { smtpOf, testSmtp } = await import('../../connect/mail.js');
 	const { value: timeoutMs } = cx.settings.timeoutMs;
 	const timeout = AbortSignal.timeout(timeoutMs);
 	const signal = AbortSignal.any([cx.signal, timeout]);
-	const settings = smtpOf({ smtpUrl: url, smtpPassword: password, smtpCa: ca });
+	const kept = { smtpCa: now['smtp_ca'] ?? null, smtpEhloName: now['smtp_ehlo_name'] ?? null };
+	const set = { smtpUrl: url, smtpPassword: password, ...kept, publicUrl: now['public_url'] ?? null };
+	const settings = smtpOf(set, parseMailbox(sender)?.key ?? null);
 	const progress = cx.progress(`trying ${settings.host}:${settings.port}`, null);
 	const test = await testSmtp(settings, { trace: cx.trace, signal }).finally(() => progress.stop());
 	cx.signal.throwIfAborted();
@@ -211,7 +216,7 @@ async function tryServer(cx: CommandContext, { url, password, ca }: Server): Pro
 		const reply = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : replyOf(test);
 		return `${server}: ${reply}${remedyOf(test)}`;
 	}
-	await cx.note(`${server} takes mail from here (${test.duration_ms} ms)`);
+	await cx.note(`${server} takes mail from here (${test.duration_ms} ms, EHLO ${test.ehlo_name})`);
 	return null;
 }
 

@@ -43,27 +43,31 @@ async function logIn(
 }
 
 function judgeTest(
-	{ host, port, user, ok: isIn, reply, remedy, duration_ms }: SmtpTest,
+	{ host, port, user, ehlo_name, ok: isIn, reply, remedy, duration_ms }: SmtpTest,
 	line: CheckEnvironment['line'],
 ): Verdict {
 	const server = `${host}:${port}`;
-	if (isIn) return ok(`${server} lets ${user ?? 'this machine'} in (${duration_ms} ms)`);
+	if (isIn) return ok(`${server} lets ${user ?? 'this machine'} in (${duration_ms} ms, EHLO ${ehlo_name})`);
 	const said = replyOf({ host, port, reply });
-	const mend = remedy === 'login' ? ['engine', 'init', '--smtp-password-file', 'FILE'] : otherServer;
-	return problem(`${server} takes no mail from here: ${said}`, line(...mend));
+	return problem(`${server} takes no mail from here: ${said}`, line(...(mend[remedy ?? ''] ?? otherServer)));
 }
+
+const mend: Readonly<Record<string, string[]>> = {
+	login: ['engine', 'init', '--smtp-password-file', 'FILE'],
+	smtp_ehlo_name: ['engine', 'settings', 'set', 'smtp_ehlo_name', 'mail.example.com'],
+};
 
 /** A hint to repeat the test would not help: this check is the test. */
 const otherServer = ['engine', 'init', '--smtp', 'smtp://USER@HOST:587'];
 
 async function judgeServer(
-	{ host, port, security, ca }: InspectedSmtp,
+	{ host, port, security, ca, ehloName }: InspectedSmtp,
 	{ clock, timeout, line }: Pick<CheckEnvironment, 'timeout' | 'line'> & { clock: Clock },
 ): Promise<Verdict> {
 	if (security === 'never') return skipped('TLS is not asked for (tls=never)');
 	const limit = timeout(mailServerMs);
 	try {
-		const socket = security === 'implicit' ? null : await startTls({ host, port, signal: limit });
+		const socket = security === 'implicit' ? null : await startTls({ host, port, ehloName, signal: limit });
 		if (socket === 'refused')
 			return security === 'opportunistic'
 				? ok(`${host}:${port} offers no TLS, and none is asked for`)
