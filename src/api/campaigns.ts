@@ -129,6 +129,9 @@ export interface CampaignResults {
 	next: number | null;
 }
 
+/** Of a batch. */
+export const maxBatchRows = 10_000;
+
 /** At most 4 MiB; `first` counts rows from 0, so a batch whose answer was lost is put again. */
 export interface RecipientBatch {
 	first: number;

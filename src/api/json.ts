@@ -29,6 +29,9 @@ export interface JsonOptions {
 /** Levels of nesting; `[]` has one. The limit keeps recursion over stored values safe. */
 export const maxJsonDepth = 32;
 
+/** Numbers that a double does not reproduce: each costs microseconds. */
+const maxExactNumbers = 50_000;
+
 /** Digits of an integer that Python reads (its `int_max_str_digits`). */
 const maxIntegerDigits = 4_300;
 
@@ -113,7 +116,8 @@ function walk(text: string, { numbers, maxValues = Number.POSITIVE_INFINITY }: J
 		else if (code === minus || isDigit(code)) {
 			const end = endOfNumber(text, at);
 			if (isTooLong(text, at, end)) return { fault: syntax, numbers: [] };
-			if (numbers === 'exact' && needsExactness(text, at, end)) exact.push([at, end]);
+			if (numbers === 'exact' && needsExactness(text, at, end) && exact.push([at, end]) > maxExactNumbers)
+				return { fault: tooMany(maxExactNumbers, 'numbers with a fraction or many digits'), numbers: [] };
 			at = end - 1;
 		} else if (code === comma || code >= leastBracket) {
 			const fault = judge(code);
@@ -150,8 +154,8 @@ function isTooLong(text: string, from: number, to: number): boolean {
 	return !/\D/.test(text.slice(digits, to));
 }
 
-function tooMany(maxValues: number): JsonFault {
-	return { code: 'syntax', message: `JSON holds more than ${maxValues} values.` };
+function tooMany(most: number, what = 'values'): JsonFault {
+	return { code: 'syntax', message: `JSON holds more than ${most} ${what}.` };
 }
 
 /** An invalid number stays unchanged, for the parser to refuse; so does one in the place of a key. */

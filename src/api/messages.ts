@@ -21,6 +21,8 @@ import { maxBodyBytes } from './templates.js';
 export const maxRecipients = 1000;
 /** Assumption: addresses of one cc, bcc or reply_to. */
 export const maxCopies = 100;
+/** Assumption: variables of one recipient. */
+export const maxVariables = 5000;
 /** RFC 5322 s.2.1.1. */
 export const maxSubjectLength = 998;
 
@@ -109,7 +111,7 @@ const contentDeclaration = {
 	headers: withDefault(headers(), () => ({})),
 	disable_inline: withDefault(boolean(), () => false),
 	disable_tracking: withDefault(boolean(), () => false),
-	context: withDefault(dict(char({ trim: 'off', rules: [notBlank] })), () => ({})),
+	context: withDefault(dict(char({ trim: 'off', rules: [notBlank] }), { max: maxVariables }), () => ({})),
 	tag: optional(char({ max: 255 })),
 	campaign_unique_id: optional(uuid()),
 	attachments: optional(attachments()),

@@ -1,3 +1,17 @@
+/** For a loop over many rows, awaited in each: other work of the thread has its turn every ten milliseconds. */
+export function createTurns(): () => Promise<void> | undefined {
+	let began = performance.now();
+	return () =>
+		performance.now() - began < 10
+			? undefined
+			: new Promise((resolve) =>
+					setImmediate(() => {
+						began = performance.now();
+						resolve();
+					}),
+				);
+}
+
 /** Resolves after `ms` milliseconds, or rejects with the signal's reason. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 	return new Promise((resolve, reject) => {

@@ -46,6 +46,8 @@ function checkObject(input: unknown): Checked<Meta> {
 	if (!isRecord(input)) {
 		return refuse('not_a_dict', `Expected a dictionary of items but got type "${typeName(input)}".`);
 	}
+	// Each has five octets at least: a quote, a quote, a colon, a digit, a comma.
+	if (Object.keys(input).length > maxMetaBytes / 5) return tooLarge();
 	const values: [string, MetaValue][] = [];
 	const errors: [string, FieldErrors[string]][] = [];
 	for (const [key, item] of Object.entries(input)) {

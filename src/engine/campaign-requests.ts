@@ -1,10 +1,11 @@
 /** Batches of a campaign: their maximum size, and send requests as rows that the store can stage. */
 
-import type { RequestBatch } from '../api/campaigns.js';
+import { maxBatchRows, type RequestBatch } from '../api/campaigns.js';
 import { ApiError, invalid } from '../api/errors.js';
 import { canonicalJson } from '../api/json.js';
 import type { Uuid } from '../api/records.js';
 import { texts } from '../api/schema/texts.js';
+import { createTurns } from '../api/sleep.js';
 import type { RequestedRow } from '../store/campaigns.js';
 import { opaqueContent, resolveContent } from './contents.js';
 import { type CampaignContext, checked } from './context.js';
@@ -14,12 +15,17 @@ import { type ParsedRequest, parseRequests, refusedRequest } from './rules/reque
 /** A batch is one transaction and one request body; octets of its JSON. */
 const maxBatchBytes = 4 * 1024 * 1024;
 
+/** Of the send requests of a batch together. */
+const maxBatchRecipients = 50_000;
+
 /** Throws `invalid` and `too_large`. */
-export function assertBatch(first: number, rows: object): void {
+export function assertBatch(first: number, rows: unknown): void {
 	if (!Number.isSafeInteger(first) || first < 0) {
 		throw invalid({ first: [{ code: 'invalid', message: texts.integer }] });
 	}
-	const size = Buffer.byteLength(JSON.stringify(rows));
+	if (Array.isArray(rows) && rows.length > maxBatchRows)
+		throw new ApiError('too_large', `A batch holds at most ${maxBatchRows} rows.`);
+	const size = Buffer.byteLength(JSON.stringify([rows]));
 	if (size > maxBatchBytes) throw new ApiError('too_large', 'A batch holds at most 4 MiB.');
 }
 
@@ -28,16 +34,20 @@ export async function checkedRequests(
 	context: CampaignContext,
 	campaign: Uuid,
 	{ first, requests }: RequestBatch,
-): Promise<{ first: number; rows: RequestedRow[] }> {
-	assertBatch(first, { requests });
-	const parsed = checked(parseRequests(requests, context.courier));
+): Promise<RequestedRow[]> {
+	const parsed = checked(await parseRequests(requests, context.courier));
+	const recipients = parsed.reduce((sum, row) => sum + (row.kind === 'request' ? row.send.to.length : 1), 0);
+	if (recipients > maxBatchRecipients)
+		throw new ApiError('too_large', `A batch holds at most ${maxBatchRecipients} recipients.`);
 	const rows: RequestedRow[] = [];
+	const turn = createTurns();
 	for (const [index, row] of parsed.entries()) {
+		await turn();
 		if (row.kind === 'rejected') rows.push(row);
 		else if (context.courier === 'api') rows.push(asGiven(context, row, { campaign, number: first + index }));
 		else rows.push(await resolve(context, campaign, row));
 	}
-	return { first, rows };
+	return rows;
 }
 
 async function resolve(

@@ -4,7 +4,6 @@ import type { Call } from '../api/api.js';
 import {
 	type CampaignOpening,
 	isOfCalls,
-	type RecipientBatch,
 	type RequestsSpec,
 	type ResultsRequest,
 	repeatedCampaign,
@@ -45,12 +44,12 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 			return ack;
 		},
 		put: async (campaign, batch, call) => {
-			const rows = { ...checkedBatch(batch), now: clock.now() };
-			return await putBatch(context, { campaign, ...rows }, call);
+			const check = async () => checked(await parseRecipients(batch.recipients));
+			return await putBatch(context, { campaign, first: batch.first, given: batch.recipients, check }, call);
 		},
 		putRequests: async (campaign, batch, call) => {
-			const rows = { ...(await checkedRequests(context, campaign, batch)), now: clock.now() };
-			return await putBatch(context, { campaign, ...rows }, call);
+			const check = () => checkedRequests(context, campaign, batch);
+			return await putBatch(context, { campaign, first: batch.first, given: batch.requests, check }, call);
 		},
 		complete: async (campaign, { position }, call) => {
 			const outcome = await store.writes.completeCampaign({ campaign, position, ...seenBy(call) });
@@ -213,20 +212,27 @@ function limitOf({ limit }: ResultsRequest): number {
 	return Math.min(limit, mostResults);
 }
 
-function checkedBatch({ first, recipients }: RecipientBatch) {
-	assertBatch(first, { recipients });
-	return { first, rows: checked(parseRecipients(recipients)) };
+interface GivenBatch extends Pick<Command<'putCampaignBatch'>, 'campaign' | 'first'> {
+	given: unknown;
+	check(): Promise<Command<'putCampaignBatch'>['rows']>;
 }
 
 async function putBatch(
 	context: CampaignContext,
-	batch: Command<'putCampaignBatch'>,
+	{ campaign, first, given, check }: GivenBatch,
 	call: Call | undefined,
 ): Promise<Ack<AcceptCounts>> {
-	const outcome = await context.store.writes.putCampaignBatch({ ...batch, ...seenBy(call) });
-	if (outcome.kind === 'acknowledged') return outcome.ack;
-	if (outcome.kind === 'not_found') throw await unknownCampaign(context, batch.campaign, call);
-	throw refusalOf(outcome);
+	assertBatch(first, given);
+	const put = async (rows: Command<'putCampaignBatch'>['rows']) => {
+		const batch = { campaign, first, rows, now: context.clock.now(), ...seenBy(call) };
+		const outcome = await context.store.writes.putCampaignBatch(batch);
+		if (outcome.kind === 'acknowledged') return outcome.ack;
+		if (outcome.kind === 'not_found') throw await unknownCampaign(context, campaign, call);
+		throw refusalOf(outcome);
+	};
+	// Without rows it changes nothing, and tells whether the campaign takes them or has them: checking them is long work.
+	const ack = await put([]);
+	return ack.position > first ? ack : await put(await check());
 }
 
 /** To a change of one that the store did not find. */

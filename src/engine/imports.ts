@@ -7,6 +7,7 @@ import { type EngineContext, found } from './context.js';
 
 /** A batch is one transaction and one request body, which must be bounded. */
 const maxBatchChars = 4 * 1024 * 1024;
+const maxBatchRows = 100_000;
 const plainColumns = new Set(['email', 'name', 'is_active', 'disable_reason', 'meta']);
 
 /** Import sessions of the database. */
@@ -52,6 +53,8 @@ function assertBatch({ first, columns, cells }: ImportBatch): void {
 	if (!columns.includes('email')) refuse('columns', 'The column "email" is required.');
 	if (new Set(columns).size !== columns.length) refuse('columns', 'A column is named twice.');
 	if (cells.length % columns.length !== 0) refuse('cells', 'The last row is not complete.');
+	if (cells.length > maxBatchRows * columns.length)
+		throw new ApiError('too_large', `A batch holds at most ${maxBatchRows} rows.`);
 	const size = cells.reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
 	if (size > maxBatchChars) throw new ApiError('too_large', 'A batch holds at most 4 MiB.');
 }

@@ -2,6 +2,7 @@
 import { emailKey } from '../api/address.js';
 import { ApiError, type FieldErrors, invalid, listFieldErrors } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
+import { createTurns } from '../api/sleep.js';
 import {
 	type NewSuppression,
 	rejectErrors,
@@ -84,7 +85,12 @@ async function each(
 	if (!Array.isArray(rows)) refuse('rows', 'Expected a list of items.');
 	if (rows.length > maxRows)
 		throw new ApiError('too_large', `A call holds at most ${maxRows.toLocaleString('en-US')} rows.`);
-	const parsed = rows.map((row) => suppressionRowFields.parse(row, 'create'));
+	const parsed = [];
+	const turn = createTurns();
+	for (const row of rows) {
+		await turn();
+		parsed.push(suppressionRowFields.parse(row, 'create'));
+	}
 	const good = parsed.flatMap((one, row) =>
 		one.kind === 'valid' ? [{ row, value: toNewSuppression(one.value) }] : [],
 	);

@@ -817,7 +817,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await reopen()).toMatchObject({ id, position: 0 });
 			});
 
-			it('may be ten thousand at once, but not more than 4 MiB', async () => {
+			it('may be ten thousand at once, but not more, nor more than 4 MiB', async () => {
 				const { campaigns, id } = await opened();
 				const recipients = Array.from({ length: 10_000 }, (_, n) => ({
 					to: `n${n}@example.com`,
@@ -827,6 +827,10 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					position: 10_000,
 					counts: { staged: 10_000, suppressed: 0, rejected: 0 },
 					rejects: [],
+				});
+				const many = [...recipients, ...recipients];
+				await expect(campaigns.put(id, { first: 10_000, recipients: many })).rejects.toMatchObject({
+					code: expect.stringMatching(/^(too_large|invalid)$/),
 				});
 				const large = [{ to: 'x@example.com', context: { name: 'x'.repeat(4 * 1024 * 1024) } }];
 				await expect(campaigns.put(id, { first: 10_000, recipients: large })).rejects.toMatchObject({

@@ -127,4 +127,38 @@ describe('a server that is reached directly', () => {
 			}
 		});
 	});
+
+	const unknown = '00000000-0000-4000-8000-000000000000';
+	const mail = { from: 'news@example.com', to: ['a@example.com'], subject: 'S', text_body: 'T' };
+	const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
+	const keys = (count: number) => Object.fromEntries(times(count, 'x').map((value, at) => [`k${at}`, value]));
+	const json = (value: unknown) => JSON.stringify(value);
+	it.each([
+		['PUT', `mailings/${unknown}/requests/0/`, json({ requests: times(100_000, { request: {} }) }), 400],
+		['PUT', `mailings/${unknown}/requests/0/`, json({ requests: times(10_000, { request: mail }) }), 404],
+		['PUT', 'mailings/REQUESTS/requests/0/', json({ requests: times(10_000, { request: mail }) }), 200],
+		['PUT', 'mailings/REQUESTS/requests/0/', `{"requests":[${'1.0,'.repeat(1_000_000)}1]}`, 400],
+		[
+			'PUT',
+			'mailings/REQUESTS/requests/0/',
+			json({ requests: times(250, { request: { ...mail, to: times(1_000, 'a@b.example') } }) }),
+			200,
+		],
+		['PUT', `imports/${unknown}/batches/0/`, json({ columns: ['email'], cells: times(800_000, null) }), 413],
+		['POST', '../message/send/', json({ ...mail, context: keys(190_000) }), 400],
+	])('serves others while %s %s takes many rows, with a token', async (method, path, body, status) => {
+		serving = await startServing();
+		const headers = { 'Content-Type': 'application/json' };
+		const opened = await serving.fetch('/ext/mailings/', {
+			...{ method: 'POST', headers, body: json({ key: 'k', requests: true }) },
+		});
+		const { id } = (await opened.json()) as { id: string };
+		const place = path.replace('REQUESTS', id);
+		await attack(async (enough) => {
+			while (!enough.aborted) {
+				const answer = await serving.fetch(`/ext/${place}`, { method, headers, body });
+				expect([answer.status, (await answer.text()).slice(0, 200)]).toEqual([status, expect.anything()]);
+			}
+		});
+	});
 });

@@ -1,12 +1,14 @@
 /** A batch of a campaign's recipients: a bad shape refuses the whole batch, a bad value only its row. */
 import { parseAddress } from '../../api/address.js';
 import { type FieldErrors, listFieldErrors } from '../../api/errors.js';
+import { maxVariables } from '../../api/messages.js';
 import { char } from '../../api/schema/char.js';
 import { dict } from '../../api/schema/containers.js';
 import { withDefault } from '../../api/schema/field.js';
 import { typeName } from '../../api/schema/python.js';
 import { texts } from '../../api/schema/texts.js';
 import { fieldSet, type Parsed, required } from '../../api/schema.js';
+import { createTurns } from '../../api/sleep.js';
 import { placeIn, type RefusedRow, type RowPlace, refusalOf, rowPlaceFields } from './row-place.js';
 
 /** One row of a campaign's batch after the check of its shape: a recipient, or the error. */
@@ -34,12 +36,12 @@ const ofValues: ReadonlySet<string> = new Set([
 // As in a send call: an empty name of a variable is an error.
 const declared = fieldSet({
 	to: char({ allowBlank: true }),
-	context: withDefault(dict(char({ allowBlank: true, trim: 'off' })), () => ({})),
+	context: withDefault(dict(char({ allowBlank: true, trim: 'off' }), { max: maxVariables }), () => ({})),
 	...rowPlaceFields,
 });
 
-/** One result for each recipient, in order. Pure: nothing stored is read. */
-export function parseRecipients(recipients: unknown): Parsed<RecipientRow[]> {
+/** One result for each recipient, in order. Nothing stored is read. */
+export async function parseRecipients(recipients: unknown): Promise<Parsed<RecipientRow[]>> {
 	if (recipients === undefined) return refuse([required]);
 	if (!Array.isArray(recipients)) {
 		const message = `Expected a list of items but got type "${typeName(recipients)}".`;
@@ -47,7 +49,9 @@ export function parseRecipients(recipients: unknown): Parsed<RecipientRow[]> {
 	}
 	const rows: RecipientRow[] = [];
 	const misshapen: [string, FieldErrors][] = [];
+	const turn = createTurns();
 	for (const [index, item] of recipients.entries()) {
+		await turn();
 		const parsed = parseRecipient(item);
 		if (parsed.kind === 'valid') rows.push(parsed.value);
 		else if (misshapen.length < maxListed) misshapen.push([String(index), parsed.errors]);

@@ -9,6 +9,7 @@ import { json } from '../../api/schema/containers.js';
 import { nullable, optional } from '../../api/schema/field.js';
 import { typeName } from '../../api/schema/python.js';
 import { fieldSet, type Parsed, required } from '../../api/schema.js';
+import { createTurns } from '../../api/sleep.js';
 import { hasDefault, variablesIn } from '../../api/variables.js';
 import { type RefusedRow, refusalOf, rowPlaceFields } from './row-place.js';
 
@@ -31,15 +32,17 @@ export type ParsedRequest =
 
 const declared = fieldSet({ request: optional(nullable(json())), ...rowPlaceFields });
 
-/** One result for each request, in order. Pure: nothing stored is read. */
-export function parseRequests(requests: unknown, courier: Courier): Parsed<ParsedRequest[]> {
+/** One result for each request, in order. Nothing stored is read. */
+export async function parseRequests(requests: unknown, courier: Courier): Promise<Parsed<ParsedRequest[]>> {
 	if (requests === undefined) return refuse([required]);
 	if (!Array.isArray(requests)) {
 		const message = `Expected a list of items but got type "${typeName(requests)}".`;
 		return refuse([{ code: 'not_a_list', message }]);
 	}
 	const rows: ParsedRequest[] = [];
+	const turn = createTurns();
 	for (const [index, item] of requests.entries()) {
+		await turn();
 		const parsed = parseRequest(item, courier);
 		if (parsed.kind === 'invalid') return refuse({ [index]: parsed.errors });
 		rows.push(parsed.value);

@@ -1,6 +1,6 @@
 /** Bodies of the extensions that the Api does not check itself: their shape is checked where they come in. */
 
-import { type RequestRow, sameMails } from '../../api/campaigns.js';
+import { maxBatchRows, type RequestRow, sameMails } from '../../api/campaigns.js';
 import type { Recipient } from '../../api/capabilities.js';
 import { invalid } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
@@ -48,11 +48,11 @@ const ofSource = {
 
 /** Addresses are checked row by row: a bad one is a reject, not an error of the batch. */
 export const recipientBatch = fieldSet({
-	recipients: list(recipient(), { max: 100_000 }),
+	recipients: list(recipient(), { max: maxBatchRows }),
 });
 
 /** Requests are checked row by row: a bad one is a reject, not an error of the batch. */
-export const requestBatch = fieldSet({ requests: list(requestRow(), { max: 100_000 }) });
+export const requestBatch = fieldSet({ requests: list(requestRow(), { max: maxBatchRows }) });
 
 export const completeBody = fieldSet({ position: integer({ min: 0 }) });
 
@@ -80,14 +80,14 @@ export const erasureBody = fieldSet({ email: email() });
 
 /** `patch` is that of a subscriber, its `meta` is ignored; `set` and `unset` change the stored meta. */
 export const mergeBody = fieldSet({
-	patch: withDefault(dict(nullable(json())), () => ({})),
-	set: withDefault(dict(nullable(json())), () => ({})),
+	patch: withDefault(dict(nullable(json()), { max: 1000 }), () => ({})),
+	set: withDefault(dict(nullable(json()), { max: 10_000 }), () => ({})),
 	unset: withDefault(list(char({ max: 255, trim: 'off' }), { max: 1000 }), () => []),
 });
 
 /** `subscriber` is the input of a subscriber, which the engine checks. */
 export const addBody = fieldSet({
-	subscriber: dict(nullable(json())),
+	subscriber: dict(nullable(json()), { max: 1000 }),
 	if_exists: choice(['skip', 'update']),
 });
 
