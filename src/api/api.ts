@@ -3,13 +3,22 @@
  * argument and result is plain data: no cursors, no streams, everything can be cloned.
  */
 import type { Capabilities } from './capabilities.js';
-import type { FieldInput, ListInput, SendRequest, SubscriberInput, WebhookInput } from './inputs.js';
+import type {
+	FieldInput,
+	ListInput,
+	SenderInput,
+	SendRequest,
+	SubscriberInput,
+	WebhookInput,
+} from './inputs.js';
 import type {
 	Field,
 	List,
+	LoggedEvent,
 	Page,
 	Report,
 	ReportQuery,
+	Sender,
 	SendResult,
 	Subscriber,
 	SubscriberFilter,
@@ -89,10 +98,14 @@ export interface Api {
 	readonly lists: Lists;
 	readonly fields: Crud<Field, FieldInput>;
 	readonly webhooks: Webhooks;
+	/** Addresses are unique without regard to case. Throws `NoSenders` where a deployment has none (api-decisions 48). */
+	readonly senders: Crud<Sender, SenderInput>;
 	/** The subscribers of one list; an unknown list is `not_found` at the first call, before input is validated. */
 	subscribers(listId: number): Crud<Subscriber, SubscriberInput, SubscriberFilter>;
 	/** Accepts one submission durably, all or nothing (api-decisions 20–29). */
 	send(request: SendRequest, call?: Call): Promise<SendResult>;
+	/** The events of a message, the oldest first (api-decisions 48). Throws `not_found`. */
+	events(message: Uuid, call?: Call): Promise<LoggedEvent[]>;
 	/** The events report by its documented parameters. */
 	report(query: ReportQuery, call?: Call): Promise<Report>;
 	/**

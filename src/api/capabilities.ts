@@ -27,7 +27,7 @@ import type {
 import type { Deliveries } from './deliveries.js';
 import type { Exports, Tuples } from './exports.js';
 import type { FieldsPlus } from './fields.js';
-import type { SenderInput, TemplateInput } from './inputs.js';
+import type { TemplateInput } from './inputs.js';
 import type { ListsPlus } from './lists.js';
 import type { Erasures, People } from './people.js';
 import type {
@@ -37,7 +37,6 @@ import type {
 	MessageDetail,
 	MessageState,
 	Page,
-	Sender,
 	SendingProgress,
 	Template,
 	Uuid,
@@ -63,7 +62,6 @@ export interface Extensions {
 	campaigns: Campaigns;
 	messages: Messages;
 	templates: Templates;
-	senders: Senders;
 	reports: ReportsPlus;
 	subscribers: SubscribersPlus;
 	fields: FieldsPlus;
@@ -91,6 +89,14 @@ export class MissingExtension extends Error {
 	}
 }
 
+/** A command needs `/senders/`, which this deployment answers with 404. */
+export class NoSenders extends Error {
+	override readonly name = 'NoSenders';
+	constructor() {
+		super('this deployment tells no senders');
+	}
+}
+
 /** The extension, or `MissingExtension` (exit 2) before anything is written. `wanted`: the option that needs it. */
 export async function need<K extends keyof Extensions>(
 	api: Api,
@@ -111,13 +117,6 @@ export interface Templates {
 	replace(id: Uuid, input: TemplateInput, call?: Call): Promise<Template>;
 	patch(id: Uuid, input: Partial<TemplateInput>, call?: Call): Promise<Template>;
 	delete(id: Uuid, call?: Call): Promise<void>;
-}
-
-/** Verified sender addresses. Throws `not_found` and `invalid`; addresses are unique without regard to case. */
-export interface Senders {
-	page(request: PageRequest, call?: Call): Promise<Page<Sender>>;
-	create(input: SenderInput, call?: Call): Promise<Sender>;
-	delete(id: number, call?: Call): Promise<void>;
 }
 
 /** All given conditions must hold; absent = any. `to` is compared as uniqueness is, `since` is the earliest creation. */

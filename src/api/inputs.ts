@@ -60,7 +60,9 @@ export interface TemplateInput {
 	html_body?: string;
 }
 
-/** A plain address, without a name. */
+/** Plain addresses, without a name. */
 export interface SenderInput {
-	email: string;
+	from_email: string;
+	full_name?: string;
+	reply_to_email?: string;
 }

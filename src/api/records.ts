@@ -183,10 +183,14 @@ export interface Template {
 	date_updated: WireDateTime;
 }
 
-/** A verified sender address (ours). */
+/** A sender address (api-decisions 48). Name and Reply-To are blank when there is none. */
 export interface Sender {
 	id: number;
-	email: string;
+	full_name: string;
+	from_email: string;
+	reply_to_email: string;
+	/** False: nothing may be sent from it yet. The engine has verified ones alone. */
+	is_verified: boolean;
 	date_created: WireDateTime;
 }
 
@@ -265,6 +269,15 @@ export interface MessageEvent {
 	/** The target of a REDIRECTED; null for other types, and where it is not stored any more. */
 	link: string | null;
 	/** A program did it, not a person. */
+	machine: boolean;
+}
+
+/** The same on the wire of `GET /message/events/{uuid}/` (api-decisions 48). */
+export interface LoggedEvent {
+	type: EventType;
+	date: WireDateTime;
+	count: number;
+	url: string | null;
 	machine: boolean;
 }
 

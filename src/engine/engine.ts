@@ -38,7 +38,6 @@ export function createEngine(context: EngineContext): Engine {
 		campaigns: createCampaigns({ ...context, courier: 'smtp' }),
 		messages: createMessages(context),
 		templates: createTemplates(context),
-		senders: createSenders(context),
 		reports: createReports(context),
 		subscribers: createSubscribersPlus(context),
 		fields: createFieldsPlus(context),
@@ -58,8 +57,13 @@ export function createEngine(context: EngineContext): Engine {
 		lists: createLists(context),
 		fields: createFields(context),
 		webhooks: createWebhooks(context),
+		senders: createSenders(context),
 		subscribers: (listId) => createSubscribers(context, listId),
 		send: createSend(context),
+		events: async (message, call) => {
+			const { events = [] } = await ext.messages.get(message, call);
+			return events.map(({ time, link, ...event }) => ({ ...event, date: time, url: link }));
+		},
 		foreseeSend: createForeseeSend(context),
 		report: ({ date_from, date_to, campaign_unique_id, event_types }) =>
 			createReport(context, {

@@ -72,9 +72,10 @@ const fields = '/sub/fields/';
 const field = '/sub/fields/{id}/';
 const webhooks = '/webhooks/';
 const webhook = '/webhooks/{id}/';
+const senders = '/senders/';
+const sender = '/senders/{id}/';
 const templates = '/ext/templates/';
 const template = '/ext/templates/{uuid}/';
-const senders = '/ext/senders/';
 const messages = '/ext/messages/';
 const message = '/ext/messages/{uuid}/';
 const imports = '/ext/imports/';
@@ -122,6 +123,15 @@ export const routes = {
 	'webhooks.delete': remove(webhook, 'admin'),
 	'webhooks.test': get(`${webhook}run_test/`, 'admin', { isUnsafe: true }),
 
+	// Not in the document: services of this API have both (api-decisions 48).
+	'senders.page': get(senders, 'read', { query: paging }),
+	'senders.create': post(senders, 'admin', { success: 201, body: 'json' }),
+	'senders.get': get(sender, 'read'),
+	'senders.replace': put(sender, 'admin'),
+	'senders.patch': patch(sender, 'admin'),
+	'senders.delete': remove(sender, 'admin'),
+	events: get('/message/events/{uuid}/', 'read'),
+
 	send: post('/message/send/', 'send', { body: 'json', isKeyed: true }),
 	report: get('/stat/reports/events-report/', 'read', { query: reportQuery }),
 
@@ -131,10 +141,6 @@ export const routes = {
 	'ext.templates.replace': put(template, 'admin'),
 	'ext.templates.patch': patch(template, 'admin'),
 	'ext.templates.delete': remove(template, 'admin'),
-
-	'ext.senders.page': get(senders, 'read', { query: paging }),
-	'ext.senders.create': post(senders, 'admin', { success: 201, body: 'json' }),
-	'ext.senders.delete': remove(`${senders}{id}/`, 'admin'),
 
 	'ext.messages.page': get(messages, 'read', {
 		query: ['status', 'to', 'campaign_unique_id', 'tag', 'since', 'ordering', ...paging],

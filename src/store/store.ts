@@ -9,7 +9,14 @@ import type { MessageScope } from '../api/capabilities.js';
 import type { Clock, Micros } from '../api/datetime.js';
 import type { DeliveryFilter, WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
 import type { FieldErrors } from '../api/errors.js';
-import type { FieldInput, ListInput, SubscriberInput, TemplateInput, WebhookInput } from '../api/inputs.js';
+import type {
+	FieldInput,
+	ListInput,
+	SenderInput,
+	SubscriberInput,
+	TemplateInput,
+	WebhookInput,
+} from '../api/inputs.js';
 import type { ListDetails, ListDetailsInput } from '../api/lists.js';
 import type { Erasure, Person, PersonMessages } from '../api/people.js';
 import type {
@@ -121,6 +128,7 @@ export interface Reads
 	findAttachment(c: { sha256: string; now: Micros }): Promise<StoredBytes | null>;
 	getAttachment(c: { sha256: string }): Promise<Uint8Array | null>;
 	pageSenders(c: PageOf): Promise<Slice<Sender>>;
+	getSender(c: { id: number }): Promise<Sender | null>;
 	/** Without regard to case; `null` when it is not verified. */
 	findSender(c: { email_key: string }): Promise<Sender | null>;
 	getMessage(c: { id: Uuid } & Seen): Promise<{
@@ -262,7 +270,10 @@ export interface Writes
 	deleteTemplate(c: { id: Uuid }): Promise<boolean>;
 	/** Of checked bytes. Deletes uploads whose time is over. */
 	putAttachment(c: { sha256: string; bytes: Uint8Array; now: Micros }): Promise<StoredBytes>;
-	createSender(c: { email: string; email_key: string; now: Micros }): Promise<Written<Sender>>;
+	/** The key is the address without regard to case, and unique (`refused` otherwise). */
+	createSender(c: SenderInput & { email_key: string; now: Micros }): Promise<Written<Sender>>;
+	/** With the key of a new address. */
+	patchSender(c: { id: number; patch: Partial<SenderInput>; email_key?: string }): Promise<Written<Sender>>;
 	deleteSender(c: { id: number }): Promise<boolean>;
 
 	/** `null` removes a setting. A new `time_zone` sums the daily figures anew in the same transaction. */

@@ -7,6 +7,7 @@ import { fieldFields } from '../../src/api/fields.js';
 import { listFields } from '../../src/api/lists.js';
 import { sendFields } from '../../src/api/messages.js';
 import type { Parsed, ParseMode } from '../../src/api/schema.js';
+import { senderFields } from '../../src/api/senders.js';
 import { subscriberFields } from '../../src/api/subscribers.js';
 import { webhookFields } from '../../src/api/webhooks.js';
 
@@ -24,6 +25,7 @@ const resources: [RegExp, { parse(body: unknown, mode: ParseMode): Parsed<unknow
 	[/^\/sub\/lists\/\d+\/subscribers\/(\d+\/)?$/, subscriberFields],
 	[/^\/sub\/fields\/(\d+\/)?$/, fieldFields],
 	[/^\/webhooks\/(\d+\/)?$/, webhookFields],
+	[/^\/senders\/(\d+\/)?$/, senderFields],
 	[/^\/message\/send\/$/, sendFields],
 ];
 

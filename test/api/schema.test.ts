@@ -157,7 +157,7 @@ describe('a field set', () => {
 		expectTypeOf<Infer<typeof pair>>().toEqualTypeOf<{ a: string; b: boolean; c?: number }>();
 		expectTypeOf<Infer<typeof listFields>>().toEqualTypeOf<ListInput>();
 		expectTypeOf<Infer<typeof fieldFields>>().toEqualTypeOf<FieldInput>();
-		expectTypeOf<Infer<typeof senderFields>>().toEqualTypeOf<SenderInput>();
+		expectTypeOf<Infer<typeof senderFields>>().toEqualTypeOf<Required<SenderInput>>();
 		expectTypeOf<Infer<typeof subscriberFields>>().toEqualTypeOf<Required<SubscriberInput>>();
 		expectTypeOf<Infer<typeof webhookFields>>().toEqualTypeOf<Required<WebhookInput>>();
 		expectTypeOf<Infer<typeof templateFields>>().toEqualTypeOf<Required<TemplateInput>>();

@@ -32,7 +32,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const { service, idempotentSend, ext: offered } = await api.capabilities();
 			expect({ service, idempotentSend }).toEqual({ service: 'mailctl', idempotentSend: true });
 			expect(Object.keys(offered)).toEqual(
-				expect.arrayContaining(['imports', 'campaigns', 'messages', 'templates', 'senders']),
+				expect.arrayContaining(['imports', 'campaigns', 'messages', 'templates']),
 			);
 		});
 
@@ -466,6 +466,65 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await expect(tuples.slice(999_999, request)).rejects.toMatchObject({ code: 'not_found' });
 				const refused = { ...request, after: -1 };
 				await expect(tuples.slice(list.id, refused)).rejects.toMatchObject({ code: 'invalid' });
+			});
+		});
+
+		describe('senders (48)', () => {
+			const none = { full_name: '', reply_to_email: '', is_verified: true };
+			const taken = { fields: { from_email: [{ code: 'unique' }] } };
+
+			it('are made, changed and deleted; an address is there once, in any case', async () => {
+				const { senders } = api;
+				const from_email = `${unique('Desk')}@example.com`;
+				const made = await senders.create({ from_email });
+				expect(made).toEqual({ ...made, ...none, from_email });
+				await expect(senders.create({ from_email: from_email.toUpperCase() })).rejects.toMatchObject(taken);
+				const both = { from_email: from_email.toLowerCase(), full_name: 'x'.repeat(256) };
+				await expect(senders.create(both)).rejects.toMatchObject({
+					fields: { ...taken.fields, full_name: [{ code: 'max_length' }] },
+				});
+				await expect(senders.patch(made.id, { from_email: subject.sender })).rejects.toMatchObject(taken);
+				const named = { full_name: 'The desk', reply_to_email: 'desk@example.org' };
+				expect(await senders.patch(made.id, named)).toEqual({ ...made, ...named });
+				const upper = { from_email: from_email.toUpperCase() };
+				expect(await senders.replace(made.id, upper)).toEqual({ ...made, ...upper });
+				expect(await senders.get(made.id)).toEqual({ ...made, ...upper });
+				expect((await senders.page({})).results).toContainEqual({ ...made, ...upper });
+				await senders.delete(made.id);
+				await expect(senders.get(made.id)).rejects.toMatchObject({ code: 'not_found' });
+				await expect(senders.patch(made.id, {})).rejects.toMatchObject({ code: 'not_found' });
+				await expect(senders.delete(made.id)).rejects.toMatchObject({ code: 'not_found' });
+			});
+
+			it.each(['a\r\nBcc: b@example.com', 'a\u0085b', 'a\u2028b'])('have no name %j', async (full_name) => {
+				await expect(api.senders.patch(1, { full_name })).rejects.toMatchObject({
+					fields: { full_name: [{ code: 'invalid', message: 'Enter a valid value.' }] },
+				});
+			});
+
+			it('send what they may: a new address from its creation on, an old one no more', async () => {
+				const from_email = `${unique('moved')}@example.com`;
+				const { id } = await api.senders.create({ from_email });
+				const mail = (from: string) => ({ from, to: ['a@example.com'], subject: 'S', text_body: 'T' });
+				await api.send(mail(from_email));
+				await api.senders.patch(id, { from_email: `new-${from_email}` });
+				await api.send(mail(`new-${from_email}`));
+				await expect(api.send(mail(from_email))).rejects.toMatchObject({
+					fields: { from: [{ code: 'not_verified' }] },
+				});
+			});
+		});
+
+		it('tells the events of a message, and of no unknown one (48)', async () => {
+			const mail = { from: subject.sender, to: ['events@example.com'], subject: 'S', text_body: 'T' };
+			const { messages } = await api.send(mail);
+			const id = messages[0]?.id ?? '';
+			const { date_created } = await (await ext('messages')).get(id);
+			expect(await api.events(id)).toEqual([
+				{ type: 'CREATED', date: date_created, count: 1, url: null, machine: false },
+			]);
+			await expect(api.events('77777777-0000-4000-8000-00000000000e')).rejects.toMatchObject({
+				code: 'not_found',
 			});
 		});
 

@@ -39,7 +39,7 @@ let people = 0;
 beforeAll(async () => {
 	folder = mkdtempSync(join(tmpdir(), 'mailctl-faults-'));
 	store = await openStore(join(folder, 'mail.db'), { clock, mode: 'create' });
-	await store.writes.createSender({ email: 'news@example.com', email_key: 'news@example.com', now });
+	await store.writes.createSender({ from_email: 'news@example.com', email_key: 'news@example.com', now });
 	const made = await store.writes.createList({ input: { name: 'News', email_reason: 'You asked' }, now });
 	if (made.kind !== 'written') throw new Error('no list');
 	list_id = made.record.id;

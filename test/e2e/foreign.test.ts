@@ -227,9 +227,9 @@ const table: Readonly<Record<string, Standing>> = {
 	'templates render': ours('templates', 'templates', 'render', uuid),
 	'templates push': ours('templates', 'templates', 'push', 'mails', '--prune', '-y'),
 	'templates pull': ours('templates', 'templates', 'pull', 'mails', '--force'),
-	'senders list': ours('senders', 'senders', 'list'),
-	'senders add': ours('senders', 'senders', 'add', 'a@example.com'),
-	'senders remove': ours('senders', 'senders', 'remove', 'a@example.com', '-y'),
+	'senders list': document(),
+	'senders add': document(),
+	'senders remove': document(),
 	'messages list': ours('messages', 'messages', 'list'),
 	'messages get': ours('messages', 'messages', 'get', uuid),
 	'messages raw': ours('messages', 'messages', 'raw', uuid),
@@ -331,6 +331,8 @@ const changes: Readonly<Record<string, Argv>> = {
 	'webhooks test': ['1'],
 	'webhooks listen': ['--wait', '10ms'],
 	send: single.slice(1),
+	'senders add': ['b@example.com'],
+	'senders remove': ['news@example.com'],
 };
 
 const commands = await allCommands();

@@ -13,7 +13,7 @@ describe('idempotency keys of several clients (29)', () => {
 		const target = { kind: 'local', url: join(folder, 'engine.db'), create: true } as const;
 		const { api, close } = await connect(target, dependencies());
 		onTestFinished(close);
-		await (await need(api, 'senders')).create({ email: 'news@example.com' });
+		await api.senders.create({ from_email: 'news@example.com' });
 		const send = async (subject: string, client?: string) => {
 			const accepted: { submission: string | null; replayed: boolean }[] = [];
 			const { messages } = await api.send(

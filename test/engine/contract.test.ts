@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { need } from '../../src/api/capabilities.js';
 import type { Clock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
 import { openStore } from '../../src/store/open.js';
@@ -28,7 +27,7 @@ async function open({
 		dependencies(clock === undefined ? {} : { clock }),
 	);
 	const sender = 'news@example.com';
-	await (await need(connection.api, 'senders')).create({ email: sender });
+	await connection.api.senders.create({ from_email: sender });
 	await connection.local?.settings.set({ public_url: 'https://mail.example.com', ...settings });
 	return {
 		api: connection.api,

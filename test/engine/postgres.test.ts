@@ -1,6 +1,5 @@
 /** The contract of the engine on PostgreSQL, and on the same as if it were a distributed database. */
 import { describe } from 'vitest';
-import { need } from '../../src/api/capabilities.js';
 import type { Clock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
 import { openPostgresStore } from '../../src/store/postgres/store.js';
@@ -37,7 +36,7 @@ function contractOf(name: string, createProject: () => Promise<string>): void {
 			dependencies(clock === undefined ? {} : { clock }),
 		);
 		const sender = 'news@example.com';
-		await (await need(connection.api, 'senders')).create({ email: sender });
+		await connection.api.senders.create({ from_email: sender });
 		await connection.local?.settings.set({ public_url: 'https://mail.example.com', ...settings });
 		return { api: connection.api, db, sender, close: () => connection.close() };
 	}

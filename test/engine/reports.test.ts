@@ -26,7 +26,7 @@ beforeEach(async () => {
 			whyPaused: () => null,
 		},
 	});
-	await engine.ext.senders.create({ email: 'news@example.com' });
+	await engine.senders.create({ from_email: 'news@example.com' });
 });
 afterEach(() => engine.close());
 

@@ -60,7 +60,7 @@ export async function setUp(target: Target): Promise<Project> {
 	await target('createField', { input: { variable: 'city', name: 'City' }, now: noon });
 	for (const at of ['1', '2', '3', '4'])
 		await target('createField', { input: { variable: `racer${at}`, name: at }, now: noon });
-	await target('createSender', { email: 'desk@example.org', email_key: 'desk@example.org', now: noon });
+	await target('createSender', { from_email: 'desk@example.org', email_key: 'desk@example.org', now: noon });
 	for (const [list_id, name] of [
 		[1, 'ann'],
 		[1, 'bob'],

@@ -1,4 +1,4 @@
-PRAGMA user_version = 34;
+PRAGMA user_version = 35;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
@@ -500,7 +500,7 @@ CREATE TABLE senders (
 	email_key TEXT NOT NULL UNIQUE,
 	key_version INTEGER NOT NULL DEFAULT 1,
 	created_at INTEGER NOT NULL
-) STRICT;
+, full_name TEXT NOT NULL DEFAULT '', reply_to_email TEXT NOT NULL DEFAULT '') STRICT;
 
 -- index sqlite_autoindex_senders_1, made by SQLite
 

@@ -5,7 +5,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { need } from '../../src/api/capabilities.js';
 import { connect } from '../../src/cli/connect.js';
 import { createClient } from '../../src/http/client/client.js';
 import { apiSuite, type Subject } from '../contract/api.suite.js';
@@ -56,7 +55,7 @@ describePostgres('two servers on one database', (server) => {
 			);
 			closings.unshift(() => connection.close());
 			if (token === null) {
-				await (await need(connection.api, 'senders')).create({ email: sender });
+				await connection.api.senders.create({ from_email: sender });
 				await connection.local?.settings.set({ public_url: 'https://mail.example.com' });
 			}
 			const running = await connection.local?.serve({

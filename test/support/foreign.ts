@@ -52,6 +52,15 @@ const webhook = {
 	date_created: created,
 };
 
+const sender = {
+	id: 1,
+	full_name: '',
+	from_email: 'news@example.com',
+	reply_to_email: '',
+	is_verified: true,
+	date_created: created,
+};
+
 const report = {
 	results: {
 		total: {
@@ -78,6 +87,8 @@ const answers: readonly (readonly [path: RegExp, body: object])[] = [
 	[/^\/sub\/fields\/1\/$/, field],
 	[/^\/webhooks\/$/, pageOf(webhook)],
 	[/^\/webhooks\/1\/$/, webhook],
+	[/^\/senders\/$/, pageOf(sender)],
+	[/^\/senders\/1\/$/, sender],
 	[/^\/stat\/reports\/events-report\/$/, report],
 ];
 

@@ -22,7 +22,7 @@ export async function createQueuedDatabase(
 ): Promise<{ path: string; ids: string[] }> {
 	const store = await openAt(path, { clock: systemClock, mode: 'create' });
 	const now = systemClock.now();
-	await store.writes.createSender({ email: 'news@example.com', email_key: 'news@example.com', now });
+	await store.writes.createSender({ from_email: 'news@example.com', email_key: 'news@example.com', now });
 	const content = { subject: 'Hi', text, html: null, disable_inline: true };
 	const recipients = Array.from({ length: count }, (_, index) => {
 		const to = `r${index}@example.net`;

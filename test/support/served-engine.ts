@@ -3,7 +3,6 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Api } from '../../src/api/api.js';
-import { need } from '../../src/api/capabilities.js';
 import type { Clock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
 import { dependencies } from './connect.js';
@@ -37,7 +36,7 @@ export async function serveEngine({
 		{ kind: 'local', url: db, create: true },
 		dependencies(clock === undefined ? {} : { clock }),
 	);
-	await (await need(connection.api, 'senders')).create({ email: sender });
+	await connection.api.senders.create({ from_email: sender });
 	await connection.local?.settings.set({ public_url: 'https://mail.example.com', ...settings });
 	const server = await connection.local?.serve({
 		host: '127.0.0.1',

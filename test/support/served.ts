@@ -61,7 +61,7 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 			whyPaused: () => null,
 		},
 	});
-	await engine.ext.senders.create({ email: 'news@example.com' });
+	await engine.senders.create({ from_email: 'news@example.com' });
 	const fresh = { id: 7, secret: randomBytes(32).toString('base64url') };
 	const keys = await store.writes.ensureKey({
 		purpose: 'tracking',

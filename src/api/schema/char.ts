@@ -35,9 +35,10 @@ export function char(options: CharOptions = {}): Field<string, 'required'> {
 }
 
 /** An address that Django's EmailValidator accepts, at most 254 characters. */
-export function email(): Field<string, 'required'> {
+export function email(options: Pick<CharOptions, 'allowBlank'> = {}): Field<string, 'required'> {
 	const message = texts.email;
 	return char({
+		...options,
 		max: maxAddressLength,
 		invalid: message,
 		rules: [(value) => (isEmailAddress(value) ? null : { code: 'invalid', message })],

@@ -12,6 +12,7 @@ export const texts = {
 	digits: 'Ensure that there are no more than 15 digits in total.',
 	email: 'Enter a valid email address.',
 	url: 'Enter a valid URL.',
+	value: 'Enter a valid value.',
 	uuid: 'Must be a valid UUID.',
 	json: 'Value must be valid JSON.',
 	/** Of the form this service gives its times. */

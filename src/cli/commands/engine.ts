@@ -1,7 +1,6 @@
 /** `mailctl engine`: the database of this machine and its mail server. */
 
-import type { Mailbox } from '../../api/address.js';
-import { need } from '../../api/capabilities.js';
+import { emailKey, type Mailbox } from '../../api/address.js';
 import type { Sender } from '../../api/records.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { type Command, type CommandGroup, command } from '../frame/command.js';
@@ -80,7 +79,7 @@ const init = command({
 		Object.assign(values, await pageNameOf(engine, mailbox));
 		await agreeToLess(cx, engine, values);
 		await explained(engine.settings.set(values), ofSettings(values));
-		const sender = mailbox === null ? null : await addSender(cx, mailbox.address);
+		const sender = mailbox === null ? null : await addSender(cx, mailbox);
 		// A dry run rolls everything back; invalid values are refused all the same.
 		const shown = await shownValues(engine, values);
 		if (cx.dryRun) {
@@ -242,7 +241,7 @@ function changeOf(path: string, changed: Readonly<Record<string, string | null>>
 	return `changed ${path}: ${values.join(', ')}`;
 }
 
-/** A name is for `send --from` and for the pages: a sender is an address. */
+/** Its name is the sender's, and for the pages. */
 async function senderOf(text: string): Promise<Mailbox> {
 	const [{ parseMailbox }, { noAddress }] = await Promise.all([
 		import('../../api/address.js'),
@@ -264,22 +263,22 @@ async function pageNameOf(
 	return isUsable ? { page_sender_name: mailbox.name } : {};
 }
 
-async function addSender(cx: CommandContext, email: string): Promise<Sender> {
-	const senders = await need(await cx.api(), 'senders');
+async function addSender(cx: CommandContext, { address, name }: Mailbox): Promise<Sender> {
+	const { senders } = await cx.api();
 	const find = async () => {
 		for await (const sender of walk(senders, {}, { signal: cx.signal })) {
-			if (sender.email.toLowerCase() === email.toLowerCase()) return sender;
+			if (emailKey(sender.from_email) === emailKey(address)) return sender;
 		}
 		return null;
 	};
 	const known = await find();
-	if (known !== null) return known;
-	return explained(senders.create({ email }, { signal: cx.signal }), { input: { email } }).catch(
-		async (error: unknown) => {
-			// Another process may have added it since.
-			const added = await find();
-			if (added === null) throw error;
-			return added;
-		},
-	);
+	if (known !== null)
+		return name === '' || name === known.full_name ? known : senders.patch(known.id, { full_name: name });
+	const input = { from_email: address, full_name: name };
+	return explained(senders.create(input, { signal: cx.signal }), { input }).catch(async (error: unknown) => {
+		// Another process may have added it since.
+		const added = await find();
+		if (added === null) throw error;
+		return added;
+	});
 }

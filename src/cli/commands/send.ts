@@ -297,7 +297,7 @@ function refuseStrict({ strictVars }: SendOptions): void {
 
 async function accept(cx: CommandContext, request: SendRequest, options: SendOptions): Promise<ExitCode> {
 	const api = await cx.api();
-	const { idempotentSend, ext } = await api.capabilities();
+	const { idempotentSend, service } = await api.capabilities();
 	// Ours keep the key, so that an unanswered call may be repeated; others would only see a strange header.
 	const key = idempotentSend ? (options.idempotencyKey ?? randomUUID()) : null;
 	let accepted: Accepted | null = null;
@@ -309,7 +309,7 @@ async function accept(cx: CommandContext, request: SendRequest, options: SendOpt
 		...(key !== null && { idempotencyKey: key }),
 	};
 	const sending = maybeSent(cx, api.send(request, call), key);
-	const hasSenders = ext.senders !== undefined;
+	const hasSenders = service === 'mailctl';
 	const hint = (refused: Refused) => sendHint(refused, { hasSenders });
 	const answer = await saidToBeUnsent(explained(sending, { input: request, hint }));
 	await print(cx, answer, request);

@@ -1,6 +1,5 @@
 /** Verified sender addresses: every message's `from` is one of them. */
 
-import { need } from '../../api/capabilities.js';
 import type { Sender } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
@@ -14,8 +13,11 @@ import { explained } from '../verbs/refusals.js';
 
 const columns: Columns<Sender> = [
 	column('id', 'ID', { align: 'right' }),
-	column('email', 'ADDRESS', { isKept: 'address', isName: true }),
+	column('from_email', 'ADDRESS', { isKept: 'address', isName: true }),
 	column('date_created', 'ADDED', { time: 'text', wide: true }),
+	column('full_name', 'NAME', { wide: true }),
+	column('reply_to_email', 'REPLY TO', { wide: true }),
+	column('is_verified', 'VERIFIED'),
 ];
 
 const list = command({
@@ -26,7 +28,7 @@ const list = command({
 	output: 'an array of senders',
 	columns,
 	async run(cx) {
-		const senders = await need(await cx.api(), 'senders');
+		const { senders } = await cx.api();
 		await cx.out.rows(walk(senders, {}, { signal: cx.signal }), columns, { all: true });
 	},
 });
@@ -42,20 +44,23 @@ const add = command({
 	columns,
 	async run(cx, { args }) {
 		assertAddress(args.address);
-		const senders = await need(await cx.api(), 'senders');
-		const input = { email: args.address };
+		const { senders } = await cx.api();
+		const input = { from_email: args.address };
 		if (cx.dryRun) {
+			// A deployment without `/senders/` says so here, too.
+			await senders.page({ page_size: 1 }, { signal: cx.signal });
 			const { senderFields } = await import('../../api/senders.js');
 			const { emailKey } = await import('../../api/address.js');
-			const isTaken = ({ email }: Sender) => emailKey(email) === emailKey(input.email);
-			const beside = () => notTaken(walk(senders, {}, { signal: cx.signal }), { field: 'email', isTaken });
+			const isTaken = ({ from_email }: Sender) => emailKey(from_email) === emailKey(args.address);
+			const walked = () => walk(senders, {}, { signal: cx.signal });
+			const beside = () => notTaken(walked(), { field: 'from_email', isTaken });
 			const how = { fields: senderFields, input, mode: 'create', beside } as const;
 			await foresee(cx, () => senders.create(input), how);
 			return cx.wouldDo(`add the sender ${args.address}`, { create: input });
 		}
 		const creating = explained(senders.create(input, { signal: cx.signal }), { input });
 		const created = await maybeCreated(creating, {
-			what: `the sender ${input.email}`,
+			what: `the sender ${args.address}`,
 			look: mailctl('senders', 'list'),
 			isUnique: true,
 		});
@@ -76,11 +81,11 @@ const remove = command({
 	severity: 'mild',
 	async run(cx, { args }) {
 		const sender = await find(cx, args.address);
-		if (cx.dryRun) return cx.wouldDo(`remove the sender ${sender.email}`, { delete: [sender.id] });
-		await cx.confirm({ kind: 'mild', what: `remove the sender ${sender.email}` });
-		const senders = await need(await cx.api(), 'senders');
+		if (cx.dryRun) return cx.wouldDo(`remove the sender ${sender.from_email}`, { delete: [sender.id] });
+		await cx.confirm({ kind: 'mild', what: `remove the sender ${sender.from_email}` });
+		const { senders } = await cx.api();
 		await senders.delete(sender.id, { signal: cx.signal });
-		await cx.out.document({ deleted: [sender.id] }, `removed the sender ${sender.email}`);
+		await cx.out.document({ deleted: [sender.id] }, `removed the sender ${sender.from_email}`);
 	},
 });
 

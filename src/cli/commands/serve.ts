@@ -1,6 +1,5 @@
 /** `mailctl serve`: the engine over HTTP, until it is stopped. */
 
-import { need } from '../../api/capabilities.js';
 import { command, type FileSource } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { LocalEngine, RunningServer } from '../frame/connection.js';
@@ -128,7 +127,7 @@ async function readTls(
 async function warnOfSilence(cx: CommandContext, { settings }: LocalEngine): Promise<void> {
 	if ((await settings.get())['smtp_url'] === undefined)
 		return cx.warn('no mail server is configured: mail waits', mailctl('engine', 'init'));
-	const senders = await need(await cx.api(), 'senders');
+	const { senders } = await cx.api();
 	const { count } = await senders.page({ page_size: 1 }, { signal: cx.signal });
 	if (count === 0)
 		await cx.warn('there is no sender: no mail is accepted', mailctl('senders', 'add', 'ADDRESS'));

@@ -101,20 +101,20 @@ function write(file: string, all: object): void {
 function listening(api: Api, told: Told): Api {
 	const lists = heard(api.lists, told.list, 'name');
 	const fields = heard(api.fields, told.field, 'variable');
+	const senders = heard(api.senders, told.sender, 'from_email');
 	const capabilities = async () => {
 		const { ext, ...more } = await api.capabilities();
-		const { templates, senders, campaigns } = ext;
+		const { templates, campaigns } = ext;
 		return {
 			...more,
 			ext: {
 				...ext,
 				...(templates !== undefined && { templates: heard(templates, told.template, 'name') }),
-				...(senders !== undefined && { senders: heard(senders, told.sender, 'email') }),
 				...(campaigns !== undefined && { campaigns: heard(campaigns, told.campaign, 'key') }),
 			},
 		};
 	};
-	const own: Partial<Api> = { lists, fields, capabilities };
+	const own: Partial<Api> = { lists, fields, senders, capabilities };
 	return new Proxy(api, {
 		get: (target, key) => (Object.hasOwn(own, key) ? Reflect.get(own, key) : bound(target, key)),
 	});

@@ -79,7 +79,7 @@ function contentsOf(
 		clockStep: async () => clockStep(),
 		secrets: () => reads.secretCounts(),
 		settings: async () => toInspected(reads, await readSettings({ reads })),
-		senders: async () => (await reads.pageSenders(atMost)).results.map(({ email }) => email),
+		senders: async () => (await reads.pageSenders(atMost)).results.map(({ from_email }) => from_email),
 		dkimKeys: async () =>
 			(await reads.listDkimKeys()).map((key) => ({
 				domain: key.domain,

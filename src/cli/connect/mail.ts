@@ -139,7 +139,7 @@ export function smtpOf(
 
 /** The address whose domain EHLO may say. A connection carries the mail of all senders, so the first one counts. */
 export async function firstSender(reads: Pick<Reads, 'pageSenders'>): Promise<string | null> {
-	return (await reads.pageSenders({ page: 1, page_size: 1 })).results[0]?.email ?? null;
+	return (await reads.pageSenders({ page: 1, page_size: 1 })).results[0]?.from_email ?? null;
 }
 
 async function deliver(

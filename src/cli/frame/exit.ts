@@ -1,5 +1,5 @@
 /** The one table from errors to exit codes. Scripts rely on it: numbers never change meaning. */
-import { MissingExtension } from '../../api/capabilities.js';
+import { MissingExtension, NoSenders } from '../../api/capabilities.js';
 import { formatDateTime } from '../../api/datetime.js';
 import {
 	ApiError,
@@ -262,7 +262,7 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error instanceof DatabaseMissing) return ofMachine('database_missing');
 	if (error instanceof UnsupportedDatabase) return ofMachine('unsupported_database');
 	if (error instanceof NoSmtp) return ofMachine('no_smtp');
-	if (error instanceof MissingExtension) return ofMachine('missing_extension');
+	if (error instanceof MissingExtension || error instanceof NoSenders) return ofMachine('missing_extension');
 	if (error instanceof StoreError) return fromStoreError(error);
 	if (error instanceof TableError) return fromTableError(error);
 	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);

@@ -151,10 +151,10 @@ async function recordsOf(
 			};
 		case 'sender':
 			return {
-				choices: choosing(await need(await cx.api(), 'senders'), signal, ({ id, email }) => ({
-					name: email,
-					value: email,
-					names: [email],
+				choices: choosing((await cx.api()).senders, signal, ({ id, from_email }) => ({
+					name: from_email,
+					value: from_email,
+					names: [from_email],
 					id: String(id),
 				})),
 				hint: mailctl('senders', 'add', 'ADDRESS'),

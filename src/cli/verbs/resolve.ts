@@ -62,8 +62,10 @@ export async function resolveField(api: Api, text: string, signal: AbortSignal):
 
 /** A sender by id or address, without regard to case. */
 export async function resolveSender(api: Api, text: string, signal: AbortSignal): Promise<Sender> {
-	const senders = walk(await need(api, 'senders'), {}, { signal });
-	return findBy('sender', text.toLowerCase(), senders, ({ id, email }) => [email.toLowerCase(), String(id)]);
+	return findBy('sender', text.toLowerCase(), walk(api.senders, {}, { signal }), ({ id, from_email }) => [
+		from_email.toLowerCase(),
+		String(id),
+	]);
 }
 
 /** A template by UUID or exact name. */

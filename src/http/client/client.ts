@@ -10,7 +10,7 @@ import { extensions } from './extensions.js';
 import { TransportFailure, toApiError } from './failure.js';
 import { createProbe } from './probe.js';
 import { type Endpoint, traceAnswer } from './request.js';
-import { fields, lists, report, sendMessage, subscribers, webhooks } from './resources.js';
+import { events, fields, lists, report, senders, sendMessage, subscribers, webhooks } from './resources.js';
 import { createTransport } from './transport.js';
 
 /** The deployment, the credentials, the way to it, and the streams for traces and warnings. */
@@ -69,8 +69,10 @@ export function createClient(options: ClientOptions): Client {
 			lists: lists(endpoint),
 			fields: fields(endpoint),
 			webhooks: webhooks(endpoint),
+			senders: senders(endpoint),
 			subscribers: (listId) => subscribers(endpoint, listId),
 			send: (request, call) => sendMessage(endpoint, capabilities, { request, call }),
+			events: (message, call) => events(endpoint, message, call),
 			report: (query, call) => report(endpoint, 'report', { query, call }),
 			capabilities,
 			close: transport.close,

@@ -24,7 +24,6 @@ import { pageQuery, report } from './resources.js';
 const addedList = record({ is_new: 'boolean', list: 'object' });
 const listDetails = record({ id: 'id', public_name: 'link' });
 const template = record({ id: 'text', name: 'text' });
-const sender = record({ id: 'id', email: 'text' });
 const message = record({ id: 'text', to: 'text', state: 'text' });
 const messageDetail = every(message, record({ delivery_attempts: 'array' }));
 const importCounts = record({
@@ -132,12 +131,6 @@ export function extensions(endpoint: Endpoint): Extensions {
 			patch: (uuid, body, call) =>
 				perform({ operation: 'ext.templates.patch', values: { uuid }, body, call }, template),
 			delete: (uuid, call) => performEmpty({ operation: 'ext.templates.delete', values: { uuid }, call }),
-		},
-		senders: {
-			page: (request, call) =>
-				perform({ operation: 'ext.senders.page', query: pageQuery(request), call }, pageOf(sender)),
-			create: (body, call) => perform({ operation: 'ext.senders.create', body, call }, sender),
-			delete: (id, call) => performEmpty({ operation: 'ext.senders.delete', values: { id }, call }),
 		},
 		reports: {
 			report: (query, call) => report(endpoint, 'ext.reports.report', { query, call }),

@@ -1,16 +1,20 @@
 /** The operations of the service document over HTTP: collections, sending, the report. */
 import { randomUUID } from 'node:crypto';
 import type { Accepted, Api, Call, Crud, PageRequest, Webhooks } from '../../api/api.js';
-import type { Capabilities } from '../../api/capabilities.js';
-import type { SendRequest } from '../../api/inputs.js';
+import { type Capabilities, NoSenders } from '../../api/capabilities.js';
+import { ApiError } from '../../api/errors.js';
+import type { SenderInput, SendRequest } from '../../api/inputs.js';
 import { isRecord, readJson } from '../../api/json.js';
 import {
+	type LoggedEvent,
 	type Page,
 	type Report,
 	type ReportQuery,
+	type Sender,
 	type SendResult,
 	type Subscriber,
 	type TestResult,
+	type Uuid,
 	webhookDefaults,
 } from '../../api/records.js';
 import { headerNames } from '../errors.js';
@@ -19,7 +23,7 @@ import { assertNoPage, type Check, decode, every, listOf, pageOf, record, within
 import { encodeQuery, encodeSend, encodeSubscriber, type QueryValues, withDefaults } from './encode.js';
 import { type Endpoint, requestOperation, type Success } from './request.js';
 
-type Resource = 'lists' | 'subscribers' | 'fields' | 'webhooks';
+type Resource = 'lists' | 'subscribers' | 'fields' | 'webhooks' | 'senders';
 
 interface Shape<T> {
 	resource: Resource;
@@ -89,6 +93,36 @@ export function webhooks(endpoint: Endpoint): Webhooks {
 				),
 			),
 	};
+}
+
+/** What services of this API have beside the document (api-decisions 48); some have none. */
+export function senders(endpoint: Endpoint): Api['senders'] {
+	const all = crud<Sender, SenderInput>(endpoint, {
+		resource: 'senders',
+		key: 'id',
+		check: record({ id: 'id', from_email: 'text' }),
+		defaults: { full_name: '', reply_to_email: '' },
+	});
+	const orNone = async <T>(answer: Promise<T>) =>
+		answer.catch((error: unknown) => {
+			throw error instanceof ApiError && error.code === 'not_found' ? new NoSenders() : error;
+		});
+	return {
+		...all,
+		// A page that is not there is of a collection that is.
+		page: (request, call) =>
+			(request.page ?? 1) > 1 || request.query !== undefined
+				? all.page(request, call)
+				: orNone(all.page(request, call)),
+		create: (input, call) => orNone(all.create(input, call)),
+	};
+}
+
+/** The events of one message. */
+export async function events(endpoint: Endpoint, uuid: Uuid, call: Call | undefined): Promise<LoggedEvent[]> {
+	const success = await requestOperation(endpoint, { operation: 'events', values: { uuid }, call });
+	const check = within('results', listOf(record({ type: 'text', date: 'text' })));
+	return decode<{ results: LoggedEvent[] }>(success, check).results;
 }
 
 function crud<T, In>(endpoint: Endpoint, shape: Shape<T>): Crud<T, In> {

@@ -61,11 +61,13 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	...crud('subscribers', 'id', ({ api }, { ids }) => api.subscribers(id(ids, 'list_id'))),
 	...crud('fields', 'id', ({ api }) => api.fields),
 	...crud('webhooks', 'id', ({ api }) => api.webhooks),
+	...crud('senders', 'id', ({ api }) => api.senders),
 	'subscribers.page': ({ encoded }, { ids, query }) => {
 		const filter = subscriberFilter(query);
 		return readPage(query, (page) => encoded.page(id(ids, 'list_id'), { ...filter, ...page }));
 	},
 	'webhooks.test': ({ api }, { ids, call }) => api.webhooks.test(id(ids, 'id'), call),
+	events: async ({ api }, { uuids, call }) => ({ results: await api.events(uuid(uuids), call) }),
 	send: ({ api }, { body, call }) => api.send(unchecked(body), call),
 	report: async ({ api }, { query, call }) => ({
 		results: await api.report(unchecked(query.reportQuery()), call),
@@ -80,9 +82,6 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.templates.patch': ({ ext }, { uuids, body, call }) =>
 		ext.templates.patch(uuid(uuids), unchecked(body), call),
 	'ext.templates.delete': ({ ext }, { uuids, call }) => ext.templates.delete(uuid(uuids), call),
-	'ext.senders.page': ({ ext }, { query, call }) => readPage(query, (page) => ext.senders.page(page, call)),
-	'ext.senders.create': ({ ext }, { body, call }) => ext.senders.create(unchecked(body), call),
-	'ext.senders.delete': ({ ext }, { ids, call }) => ext.senders.delete(id(ids, 'id'), call),
 	'ext.messages.page': ({ ext }, { query, call }) => {
 		const filter = messageFilter(query);
 		return readPage(query, (page) => ext.messages.page({ ...filter, ...page }, call));
@@ -235,7 +234,7 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	}),
 };
 
-type Resource = 'lists' | 'subscribers' | 'fields' | 'webhooks';
+type Resource = 'lists' | 'subscribers' | 'fields' | 'webhooks' | 'senders';
 type Verb = 'page' | 'create' | 'get' | 'replace' | 'patch' | 'delete';
 
 function crud<R extends Resource, T, In>(

@@ -150,13 +150,15 @@ export function toTemplate({ created_at, updated_at, ...row }: TemplateRow): Tem
 
 export interface SenderRow {
 	id: number;
-	email: string;
+	full_name: string;
+	from_email: string;
+	reply_to_email: string;
 	created_at: Micros;
 }
 
-/** `email` as it was given; the form for comparison is internal. */
+/** The address as it was given; the form for comparison is internal. */
 export function toSender({ created_at, ...row }: SenderRow): Sender {
-	return { ...row, date_created: formatDateTime(created_at) };
+	return { ...row, is_verified: true, date_created: formatDateTime(created_at) };
 }
 
 /** Of a message `m` with its submission `s` and content `c`; null where its subject has none. */

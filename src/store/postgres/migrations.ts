@@ -24,6 +24,7 @@ import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
 import { deletedJoined } from './migrations/0032-deleted-joined.js';
 import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
 import { tracking } from './migrations/0034-tracking.js';
+import { senderNames } from './migrations/0035-sender-names.js';
 import type { Place } from './place.js';
 import { assertKind } from './servers.js';
 
@@ -49,6 +50,7 @@ export const migrations: readonly Migration[] = [
 	deletedJoined,
 	leftOutOfCalls,
 	tracking,
+	senderNames,
 ];
 
 /** From this version on PostgreSQL has a sequence in place of the row of ids. */

@@ -48,6 +48,7 @@ const repeats: Readonly<
 	deleteTemplate: 'asks',
 	putAttachment: 'again',
 	createSender: 'asks',
+	patchSender: 'again',
 	deleteSender: 'asks',
 	putSettings: 'again',
 	ensureKey: 'again',

@@ -50,6 +50,7 @@ const sources: {
 	findAttachment: 'primary',
 	getAttachment: 'primary',
 	pageSenders: 'primary',
+	getSender: 'primary',
 	findSender: 'primary',
 	pageMessages: 'replica',
 	sliceMessages: 'replica',

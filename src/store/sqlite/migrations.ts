@@ -39,6 +39,7 @@ import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
 import { deletedJoined } from './migrations/0032-deleted-joined.js';
 import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
 import { tracking } from './migrations/0034-tracking.js';
+import { senderNames } from './migrations/0035-sender-names.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -80,6 +81,7 @@ export const allMigrations: readonly Migration[] = [
 	deletedJoined,
 	leftOutOfCalls,
 	tracking,
+	senderNames,
 ];
 
 /** The schema this version reads and writes. */

@@ -98,7 +98,7 @@ describe('apply and diff', () => {
 			cli(['--base-url', witness.baseUrl, ...words], { env: { ...env, MAILCTL_TOKEN: witness.token } });
 		const file = await write(ours + plain);
 		const { code, stderr } = await call(['apply', '-f', file]);
-		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('senders') });
+		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('templates') });
 		expect(await call(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 		await expectRoad(call, write, plain, 3);
 	});

@@ -146,7 +146,7 @@ const calls: Readonly<Record<string, readonly [words: readonly string[], says: o
 		},
 	],
 	'templates pull': [['other.d'], { pull: 'other.d', with: { templates: expect.anything() } }],
-	'senders add': [['b@example.com'], { create: { email: 'b@example.com' } }],
+	'senders add': [['b@example.com'], { create: { from_email: 'b@example.com' } }],
 	'senders remove': [['other@example.com'], { delete: [2] }],
 	'messages cancel': [['MESSAGE'], { cancel: ['MESSAGE'] }],
 	'messages retry': [['MESSAGE'], { retry: ['MESSAGE'] }],

@@ -33,7 +33,14 @@ describe('mailctl engine init', () => {
 				path: db,
 				created: true,
 				settings: { smtp_url: 'smtp://127.0.0.1:25' },
-				sender: { id: 1, email: 'news@example.com', date_created: '2026-11-01T10:00:00.000000' },
+				sender: {
+					id: 1,
+					full_name: '',
+					from_email: 'news@example.com',
+					reply_to_email: '',
+					is_verified: true,
+					date_created: '2026-11-01T10:00:00.000000',
+				},
 			},
 			said: [{ hint: `mailctl --db ${db} engine smtp-test tries the mail server` }],
 		});
@@ -43,7 +50,14 @@ describe('mailctl engine init', () => {
 		const { json } = await makeProject();
 		const file = await (await makeProject()).file('pass', 'hunter2\n');
 		await json(['engine', 'init', '--time-zone', 'Europe/Oslo']);
-		const again = ['engine', 'init', '--sender', 'NEWS@example.com', '--smtp', 'smtps://u@mail.example.com'];
+		const again = [
+			'engine',
+			'init',
+			'--sender',
+			'Our news <NEWS@example.com>',
+			'--smtp',
+			'smtps://u@mail.example.com',
+		];
 		expect(
 			await json([...again, '--smtp-password-file', file, '--public-url', 'https://m.example.com/']),
 		).toMatchObject({
@@ -54,7 +68,7 @@ describe('mailctl engine init', () => {
 				smtp_password: '********',
 				public_url: 'https://m.example.com',
 			},
-			sender: { id: 1, email: 'news@example.com' },
+			sender: { id: 1, from_email: 'news@example.com', full_name: 'Our news' },
 		});
 	});
 

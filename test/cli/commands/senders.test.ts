@@ -1,10 +1,20 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { cli } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
 
 describe('mailctl senders', () => {
 	let project: Project;
 	const now = ['--now', '2026-11-01T10:00:00Z'];
-	const news = { id: 1, email: 'news@example.com', date_created: '2026-11-01T10:00:00.000000' };
+	const news = {
+		id: 1,
+		full_name: '',
+		from_email: 'news@example.com',
+		reply_to_email: '',
+		is_verified: true,
+		date_created: '2026-11-01T10:00:00.000000',
+	};
 
 	beforeEach(async () => {
 		project = await makeProject({ sender: false });
@@ -31,7 +41,7 @@ describe('mailctl senders', () => {
 			'n@example.com\r\nBcc: x@example.com',
 			'error: "n@example.com\\r\\nBcc: x@example.com" is no e-mail address: it has a line break\n',
 		],
-		[5, 'news@example.com', 'error: email: This field must be unique. (news@example.com)\n'],
+		[5, 'news@example.com', 'error: from_email: This field must be unique. (news@example.com)\n'],
 	])('refuse with %i %j, quoting it', async (code, address, stderr) => {
 		expect(await project.run(['senders', 'add', address])).toEqual({ code, stdout: '', stderr });
 		expect((await project.run(['senders', 'add', address, '-n'])).code).toBe(code);
@@ -54,9 +64,28 @@ describe('mailctl senders', () => {
 	it('stay as they are in a dry run', async () => {
 		expect(await project.json(['senders', 'add', 'b@example.com', '-n'])).toEqual({
 			dry_run: true,
-			create: { email: 'b@example.com' },
+			create: { from_email: 'b@example.com' },
 		});
 		expect(await project.json(['senders', 'remove', '1', '-n'])).toEqual({ dry_run: true, delete: [1] });
 		expect(await project.json(['senders', 'list'])).toEqual([news]);
+	});
+
+	it.each([
+		['senders', 'list'],
+		['senders', 'add', 'a@example.com'],
+		['senders', 'add', 'a@example.com', '-n'],
+		['senders', 'remove', 'a@example.com', '-y'],
+		['send', '--from', 'a@example.com', '--to', 'b@example.com', '--subject', 'S', '--text', 'T', '-n'],
+	])('of a service that has no /senders/: %s %s %s %s', async (...words) => {
+		const service = createServer((_, response) => response.writeHead(404).end('<h1>Not Found</h1>'));
+		await new Promise<void>((listening) => service.listen(0, '127.0.0.1', listening));
+		const at = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+		const { code, stderr } = await cli(['--base-url', at, '--retries', '0', ...words], {
+			env: { HOME: project.folder, MAILCTL_TOKEN: 't' },
+		});
+		service.close();
+		// A dry run of a mail holds nothing against an address there.
+		if (words[0] === 'send') expect(code).toBe(0);
+		else expect([code, stderr]).toEqual([2, 'error: this deployment tells no senders\n']);
 	});
 });

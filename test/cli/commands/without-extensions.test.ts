@@ -227,7 +227,6 @@ describe('a field whose uses nobody counts', () => {
 describe('what such a deployment lacks', () => {
 	it.each([
 		['templates', ['templates', 'list']],
-		['senders', ['senders', 'add', 'a@example.com']],
 		['messages', ['messages', 'list']],
 	])('is exit 2 naming the command that needs %s', async (_, words) => {
 		const { code, stderr } = await project.run(words, { connect: stripped() });

@@ -47,7 +47,7 @@ export async function newSubscriber(
 }
 
 export async function verify(store: Store, email = 'desk@example.org'): Promise<void> {
-	await store.writes.createSender({ email, email_key: email, now: noon });
+	await store.writes.createSender({ from_email: email, email_key: email, now: noon });
 }
 
 let lastId = 0;

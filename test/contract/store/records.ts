@@ -61,9 +61,9 @@ export function describeRecords(open: OpenEmpty): void {
 		});
 
 		it('finds a sender by its key and takes it once', async () => {
-			const sender = { email: 'Desk@example.org', email_key: 'desk@example.org', now: noon };
+			const sender = { from_email: 'Desk@example.org', email_key: 'desk@example.org', now: noon };
 			expect(await store.writes.createSender(sender)).toMatchObject({
-				record: { id: 1, email: 'Desk@example.org' },
+				record: { id: 1, from_email: 'Desk@example.org', full_name: '' },
 			});
 			expect(await store.writes.createSender(sender)).toMatchObject({ kind: 'refused' });
 			expect(await store.reads.findSender({ email_key: 'desk@example.org' })).toMatchObject({ id: 1 });

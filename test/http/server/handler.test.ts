@@ -173,7 +173,7 @@ describe('who asks', () => {
 	it('needs no token to see who we are and how we are', async () => {
 		expect(await wire('GET', '/', { token: null })).toMatchObject({
 			status: 200,
-			text: '{"service":"mailctl","version":"1.2.3","extensions":["attachments","audiences","campaigns","deliveries","erasures","exports","fields","imports","lists","messages","people","reports","senders","subscribers","suppressions","templates","tuples"]}',
+			text: '{"service":"mailctl","version":"1.2.3","extensions":["attachments","audiences","campaigns","deliveries","erasures","exports","fields","imports","lists","messages","people","reports","subscribers","suppressions","templates","tuples"]}',
 		});
 		expect(await wire('GET', '/healthz', { token: null })).toMatchObject({
 			status: 200,

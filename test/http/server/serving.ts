@@ -51,7 +51,7 @@ export async function deploy(options: DeploymentOptions = {}): Promise<Deploymen
 		},
 	});
 	await keepListeningUrl({ store, clock }, 'http://testserver');
-	await engine.ext.senders.create({ email: 'news@example.com' });
+	await engine.senders.create({ from_email: 'news@example.com' });
 	for (const [scope, token] of Object.entries(tokens)) {
 		const sha256 = createHash('sha256').update(token).digest('hex');
 		await store.writes.createToken({ sha256, name: `${scope} token`, scopes: [scope], now: clock.now() });

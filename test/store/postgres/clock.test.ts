@@ -1,6 +1,5 @@
 /** Machines whose clocks differ work on one database by its server's clock. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { need } from '../../../src/api/capabilities.js';
 import { type Clock, microsPerSecond, systemClock } from '../../../src/api/datetime.js';
 import { connect } from '../../../src/cli/connect.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
@@ -88,7 +87,7 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		const machines = [await open(0), await open(10 * minute)];
 		const [first, second] = machines;
 		if (first?.local == null || second === undefined) throw new Error('both are local');
-		await (await need(first.api, 'senders')).create({ email: 'news@example.com' });
+		await first.api.senders.create({ from_email: 'news@example.com' });
 		await first.local.settings.set({ smtp_url: `smtp://127.0.0.1:${sink.port}` });
 		const mail = {
 			from: 'news@example.com',

@@ -1,6 +1,5 @@
 /** A server that is killed, and another one that is promoted in its place: what was acknowledged is there, once. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { need } from '../../../src/api/capabilities.js';
 import { systemClock } from '../../../src/api/datetime.js';
 import { connect } from '../../../src/cli/connect.js';
 import { inspectPostgres } from '../../../src/store/postgres/inspect.js';
@@ -65,7 +64,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		onTestFinished(() => connection.close());
 		const { api, local } = connection;
 		if (local === null) throw new Error('it is local');
-		await (await need(api, 'senders')).create({ email: 'news@example.com' });
+		await api.senders.create({ from_email: 'news@example.com' });
 		await local.settings.set({ smtp_url: `smtp://127.0.0.1:${sink.port}` });
 		const stopping = new AbortController();
 		const { signal } = stopping;

@@ -45,7 +45,7 @@ function startLists({ isTrial = false } = {}) {
 			};
 			core.createSubscriber({ list_id, input, now: noon + (person % 2) * hour });
 		}
-	core.createSender({ email: 'desk@example.org', email_key: 'desk@example.org', now: noon });
+	core.createSender({ from_email: 'desk@example.org', email_key: 'desk@example.org', now: noon });
 	const people = Array.from({ length: 5 }, (_, person) => `p${person}@l1.test`);
 	core.acceptSubmission({ ...submissionOf(people, { type: 'BULK', list_id: 1 }), key: null });
 	return {

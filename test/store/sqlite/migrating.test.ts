@@ -101,6 +101,8 @@ describe('a database from before figures by link, hour and bounce', () => {
 		for (const column of ['left_out', 'audience', 'starts_at', 'opens_at', 'send_window', 'time_zone'])
 			db.exec(`ALTER TABLE campaigns DROP COLUMN ${column}`);
 		db.exec('ALTER TABLE lists DROP COLUMN public_name; ALTER TABLE submissions DROP COLUMN tracking');
+		for (const column of ['full_name', 'reply_to_email'])
+			db.exec(`ALTER TABLE senders DROP COLUMN ${column}`);
 		db.exec(
 			"CREATE INDEX messages_uncertain ON messages (lane) WHERE state = 'uncertain'; DROP INDEX messages_over_of_lane; ALTER TABLE campaigns DROP COLUMN is_again; ALTER TABLE campaigns DROP COLUMN rate",
 		);

@@ -42,7 +42,7 @@ function startHeld() {
 		max,
 		scope: null,
 	});
-	core.createSender({ email: 'desk@example.org', email_key: 'desk@example.org', now: noon });
+	core.createSender({ from_email: 'desk@example.org', email_key: 'desk@example.org', now: noon });
 	core.acceptSubmission({ ...submissionOf(['d@b.test']), key: null });
 	const [deferred] = core.lease(lease(noon));
 	const reply = { ...accepted250, code: 451 };

@@ -5,10 +5,11 @@ LIST = {"name": "News", "email_reason": "You signed up"}
 PERSON = {"email": "new@example.com"}
 FIELD = {"variable": "town", "name": "Town"}
 HOOK = {"url": "https://example.com/hook", "type": "OPENED"}
+SENDER = {"from_email": "second@example.com", "full_name": "Second"}
 LETTER = {"from": "news@example.com", "to": ["a@example.com"], "subject": "Hi", "text_body": "Hello"}
-LISTS, FIELDS, HOOKS, SEND = "/sub/lists/", "/sub/fields/", "/webhooks/", "/message/send/"
+LISTS, FIELDS, HOOKS, SENDERS, SEND = "/sub/lists/", "/sub/fields/", "/webhooks/", "/senders/", "/message/send/"
 PEOPLE, REPORT = "/sub/lists/1/subscribers/", "/stat/reports/events-report/"
-LIST_1, PERSON_1, FIELD_1, HOOK_1 = LISTS + "1/", PEOPLE + "1/", FIELDS + "1/", HOOKS + "1/"
+LIST_1, PERSON_1, FIELD_1, HOOK_1, SENDER_1 = (path + "1/" for path in (LISTS, PEOPLE, FIELDS, HOOKS, SENDERS))
 WRONG = {"null": None, "list": ["x"], "object": {"a": 1}, "integer": 7, "float": 1.5, "true": True, "blank": "", "spaces": "  "}
 NUL = "a\0b"
 
@@ -30,7 +31,7 @@ NO_BODY = "our engine may word this as a parse error"
 FLOAT_TEXT = "JSON in JavaScript cannot tell 5.0 from 5"
 DISPLAY = "our engine takes a display name in from"
 
-UNIQUE_VARIABLE = "our engine says: This field must be unique."
+UNIQUE_FIELD = "our engine says: This field must be unique."
 LOCATION = "the witness takes the field named url for its own address, and answers it as Location; our engine sends none"
 REPR = "the witness prints the value as Python does"
 DIGITS = "the witness reads whatever Python reads as an integer; our engine takes decimal digits"
@@ -165,14 +166,14 @@ def fields():
     odd = {"65 long": "x" * 65, "with a space": "a b", "starting with a digit": "1a", "reserved": "email", "integer": 7}
     ask_each("create field", "POST", FIELDS, FIELD, "variable", odd, differs=NAME_OF_VARIABLE)
     ask_each("create field", "POST", FIELDS, FIELD, "name", wrong("null", "blank", "list", "integer") | {"256 long": "x" * 256})
-    ask("create field: duplicate variable", "POST", FIELDS, {**FIELD, "variable": "city"}, differs=UNIQUE_VARIABLE)
-    ask("create field: duplicate variable, padded", "POST", FIELDS, {**FIELD, "variable": " city "}, differs=UNIQUE_VARIABLE)
-    ask("create field: duplicate variable, blank name", "POST", FIELDS, {"variable": "city", "name": ""}, differs=UNIQUE_VARIABLE)
+    ask("create field: duplicate variable", "POST", FIELDS, {**FIELD, "variable": "city"}, differs=UNIQUE_FIELD)
+    ask("create field: duplicate variable, padded", "POST", FIELDS, {**FIELD, "variable": " city "}, differs=UNIQUE_FIELD)
+    ask("create field: duplicate variable, blank name", "POST", FIELDS, {"variable": "city", "name": ""}, differs=UNIQUE_FIELD)
     ask("create field: variable in other case", "POST", FIELDS, {**FIELD, "variable": "City"})
     ask("PUT field", "PUT", FIELD_1, {"variable": "city", "name": "x"})
     ask("PUT field: only variable", "PUT", FIELD_1, {"variable": "city"})
     ask("PATCH field: only variable", "PATCH", FIELD_1, {"variable": "town"})
-    ask("PATCH field: variable of another", "PATCH", FIELD_1, {"variable": "age"}, differs=UNIQUE_VARIABLE)
+    ask("PATCH field: variable of another", "PATCH", FIELD_1, {"variable": "age"}, differs=UNIQUE_FIELD)
     ask("get field", "GET", FIELD_1)
     ask("delete field", "DELETE", FIELD_1)
 
@@ -208,6 +209,28 @@ def hooks():
     ask("test notification: POST", "POST", HOOK_1 + "run_test/", {})
     ask("test notification: HEAD", "HEAD", HOOK_1 + "run_test/", differs=RUN_HEAD)
     ask("delete notification", "DELETE", HOOK_1)
+
+
+def senders():
+    ask("create sender", "POST", SENDERS, SENDER)
+    ask("create sender: nothing", "POST", SENDERS, {})
+    addresses = wrong("null", "blank", "list", "integer", "true") | {"no address": "x", "named": "A <a@example.com>", "padded": " a@example.com "}
+    ask_each("create sender", "POST", SENDERS, SENDER, "from_email", addresses)
+    ask_each("create sender", "POST", SENDERS, SENDER, "reply_to_email", addresses)
+    ask_each("create sender", "POST", SENDERS, SENDER, "full_name", wrong("null", "blank", "list", "integer") | {"256 long": "x" * 256, "NUL": NUL})
+    ask("create sender: not verified", "POST", SENDERS, {**SENDER, "is_verified": False})
+    taken = {"from_email": "news@example.com", "full_name": "x" * 256}
+    ask("create sender: duplicate and a long name", "POST", SENDERS, taken, differs=UNIQUE_FIELD)
+    ask("PUT sender", "PUT", SENDER_1, {"from_email": "news@example.com", "full_name": "News", "reply_to_email": "desk@example.com"})
+    ask("PUT sender: nothing", "PUT", SENDER_1, {})
+    ask("PATCH sender: only name", "PATCH", SENDER_1, {"full_name": "News"})
+    ask("PATCH sender: nothing", "PATCH", SENDER_1, {})
+    ask("get sender", "GET", SENDER_1)
+    ask("get sender: unknown", "GET", SENDERS + "99/")
+    ask("list senders", "GET", SENDERS)
+    ask("senders: PATCH", "PATCH", SENDERS, {})
+    ask("delete sender", "DELETE", SENDER_1)
+    ask("delete sender: unknown", "DELETE", SENDERS + "99/")
 
 
 def sending():
@@ -250,4 +273,4 @@ def sending():
     ask("send: GET", "GET", SEND)
 
 
-parts = [seed, lists, people, fields, hooks, sending]
+parts = [seed, lists, people, fields, hooks, senders, sending]

@@ -60,6 +60,13 @@ class Webhook(Record):
     password = models.CharField(max_length=255, blank=True, default="")
 
 
+class Sender(Record):
+    full_name = models.CharField(max_length=255, blank=True, default="")
+    from_email = models.EmailField(unique=True)
+    reply_to_email = models.EmailField(blank=True, default="")
+    is_verified = models.BooleanField(default=True)
+
+
 class Message(Record):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     to = models.EmailField()

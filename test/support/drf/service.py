@@ -83,7 +83,7 @@ class Pages(pagination.PageNumberPagination):
     max_page_size = options.max_page_size or None
 
 
-from records import Field, List, Message, Subscriber, Webhook  # noqa: E402
+from records import Field, List, Message, Sender, Subscriber, Webhook  # noqa: E402
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler  # noqa: E402
 from django.core.wsgi import get_wsgi_application  # noqa: E402
 from django.db import connection  # noqa: E402
@@ -171,6 +171,13 @@ class WebhookSerializer(serializers.ModelSerializer):
         fields = ["id", "url", "type", "is_auth_enabled", "login", "password", "date_created"]
 
 
+class SenderSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = Sender
+        read_only_fields = ["is_verified"]
+        fields = ["id", "full_name", "from_email", "reply_to_email", "is_verified", "date_created"]
+
+
 class SendSerializer(serializers.Serializer):
     type = serializers.ChoiceField(["TRANSACTIONAL", "BULK"], default="TRANSACTIONAL")
     to = serializers.ListField(child=serializers.EmailField(), allow_empty=False)
@@ -254,6 +261,11 @@ class Webhooks(viewsets.ModelViewSet):
         return Response({"result": True})
 
 
+class Senders(viewsets.ModelViewSet):
+    queryset = Sender.objects.all()
+    serializer_class = SenderSerializer
+
+
 class Send(views.APIView):
     def post(self, request):
         serializer = SendSerializer(data=request.data)
@@ -266,6 +278,15 @@ class Send(views.APIView):
                 "messages_created": len(messages),
             }
         )
+
+
+class Events(views.APIView):
+    """Whatever is accepted is sent at once."""
+
+    def get(self, request, message):
+        made = get_object_or_404(Message, pk=message).date_created
+        told = {"date": made, "count": 1, "url": None, "machine": False}
+        return Response({"results": [{"type": kind, **told} for kind in ("CREATED", "SENT")]})
 
 
 class EventsReport(views.APIView):
@@ -290,9 +311,11 @@ router.register("sub/lists", Lists)
 router.register(r"sub/lists/(?P<list_id>[^/.]+)/subscribers", Subscribers, basename="subscriber")
 router.register("sub/fields", Fields)
 router.register("webhooks", Webhooks)
+router.register("senders", Senders)
 urlpatterns = [
     path("", include(router.urls)),
     path("message/send/", Send.as_view()),
+    path("message/events/<uuid:message>/", Events.as_view()),
     path("stat/reports/events-report/", EventsReport.as_view()),
 ]
 
@@ -334,8 +357,9 @@ def stay_off_the_disk(connection, **_):
 
 def create_tables():
     with connection.schema_editor() as editor:
-        for model in (List, Subscriber, Field, Webhook, Message):
+        for model in (List, Subscriber, Field, Webhook, Sender, Message):
             editor.create_model(model)
+    Sender.objects.create(from_email=options.sender)
 
 
 class QuietHandler(WSGIRequestHandler):

@@ -40,20 +40,17 @@ export const resources: Readonly<
 		(api: Api, signal: AbortSignal, declared: readonly Declared[]) => Promise<Resource>
 	>
 > = {
-	senders: async (api, signal) => {
-		const senders = await need(api, 'senders', 'senders in the file');
-		return {
-			all: () =>
-				collect(walk(senders, {}, { signal }), ({ id, email }) => ({
-					name: email.toLowerCase(),
-					// One that differs in case alone is the same.
-					values: null,
-					delete: () => senders.delete(id, { signal }),
-					patch: async () => undefined,
-				})),
-			create: ({ email }) => senders.create({ email: String(email) }, { signal }),
-		};
-	},
+	senders: async ({ senders }, signal) => ({
+		all: () =>
+			collect(walk(senders, {}, { signal }), ({ id, from_email }) => ({
+				name: from_email.toLowerCase(),
+				// One that differs in case alone is the same.
+				values: null,
+				delete: () => senders.delete(id, { signal }),
+				patch: async () => undefined,
+			})),
+		create: ({ email }) => senders.create({ from_email: String(email) }, { signal }),
+	}),
 	fields: async ({ fields }, signal) => ({
 		all: () =>
 			collect(walk(fields, {}, { signal }), ({ id, variable, name }) => ({

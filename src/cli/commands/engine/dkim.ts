@@ -2,7 +2,6 @@
 
 import { domainToASCII } from 'node:url';
 import { domainOf } from '../../../api/address.js';
-import { need } from '../../../api/capabilities.js';
 import { refusalOf } from '../../frame/asking.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
@@ -157,10 +156,9 @@ async function show(cx: CommandContext, key: DkimKey): Promise<void> {
 
 /** A key is for exactly the domain of From: a sender of another one is not signed by it. */
 async function hasSender(cx: CommandContext, domain: string): Promise<boolean> {
-	const senders = await need(await cx.api(), 'senders');
-	for await (const { email } of walk(senders, {}, { signal: cx.signal })) {
-		const own = domainOf(email);
-		if (own === domain) return true;
+	const { senders } = await cx.api();
+	for await (const { from_email } of walk(senders, {}, { signal: cx.signal })) {
+		if (domainOf(from_email) === domain) return true;
 	}
 	return false;
 }

@@ -67,11 +67,11 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 
 /** Another one than the first that is there is added to those. */
 async function askSender(cx: CommandContext, isThere: boolean): Promise<string> {
-	const senders = isThere ? (await (await cx.api()).capabilities()).ext.senders : undefined;
+	const senders = isThere ? (await cx.api()).senders : undefined;
 	const first = (await senders?.page({ page_size: 1 }, { signal: cx.signal }))?.results[0];
 	const typed = await cx.ask('Sender address:', {
 		check: async (text) => noAddress(text, 'mailbox'),
-		...(first !== undefined && { initial: first.email }),
+		...(first !== undefined && { initial: first.from_email }),
 	});
 	return typed.trim();
 }

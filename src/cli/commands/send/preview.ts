@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { emailKey, parseAddress } from '../../../api/address.js';
 import type { Call } from '../../../api/api.js';
 import type { AttachedFile } from '../../../api/attachments.js';
+import { NoSenders } from '../../../api/capabilities.js';
 import { invalid, isForbidden } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
 import type { SendRequest } from '../../../api/inputs.js';
@@ -73,16 +74,16 @@ export async function foreseeing(cx: CommandContext): Promise<(request: SendRequ
 	};
 }
 
-/** A deployment tells them by its extension, to a token that may read; null: nothing is held against an address. */
+/** A deployment may tell them, to a token that may read; null: nothing is held against an address. */
 async function verifiedSenders(cx: CommandContext): Promise<ReadonlySet<string> | null> {
-	const { senders } = (await (await cx.api()).capabilities()).ext;
-	if (senders === undefined) return null;
+	const { senders } = await cx.api();
 	const verified = new Set<string>();
 	try {
-		for await (const { email } of walk(senders, {}, { signal: cx.signal })) verified.add(emailKey(email));
+		for await (const { from_email, is_verified } of walk(senders, {}, { signal: cx.signal }))
+			if (is_verified !== false) verified.add(emailKey(from_email));
 		return verified;
 	} catch (error) {
-		if (isForbidden(error)) return null;
+		if (isForbidden(error) || error instanceof NoSenders) return null;
 		throw error;
 	}
 }

@@ -1,6 +1,7 @@
 /** The sender, the subject and the body of a mail, asked of a person. */
 import { formatMailbox, parseMailbox } from '../../../api/address.js';
-import type { Senders } from '../../../api/capabilities.js';
+import type { Api } from '../../../api/api.js';
+import { NoSenders } from '../../../api/capabilities.js';
 import { checkOf } from '../../frame/asking.js';
 import { flagOf } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
@@ -15,10 +16,16 @@ import type { SendOptions } from './options.js';
 
 /** The only verified sender is taken without a question; among several one is chosen. */
 export async function askSender(cx: CommandContext): Promise<string> {
-	const { senders } = (await (await cx.api()).capabilities()).ext;
+	const { senders } = await cx.api();
 	const known: string[] = [];
-	if (senders !== undefined)
-		for await (const { email } of walk(senders, {}, { signal: cx.signal, limit: 2 })) known.push(email);
+	let isTold = true;
+	try {
+		for await (const { from_email } of walk(senders, {}, { signal: cx.signal, limit: 2 }))
+			known.push(from_email);
+	} catch (error) {
+		if (!(error instanceof NoSenders)) throw error;
+		isTold = false;
+	}
 	const [only] = known;
 	if (known.length > 1) return cx.search('From:', await choicesOf(cx, 'sender', {}));
 	if (only !== undefined) {
@@ -30,12 +37,12 @@ export async function askSender(cx: CommandContext): Promise<string> {
 	const from = await cx.ask('From:', {
 		check: async (text) => (text.trim() === '' ? 'a sender is needed' : isAddress(text)),
 	});
-	if (senders !== undefined) await addSender(cx, senders, from.trim());
+	if (isTold) await addSender(cx, senders, from.trim());
 	return from;
 }
 
 /** Nothing can be sent from another address: a person adds it, or the guide ends before the other questions. */
-async function addSender(cx: CommandContext, senders: Senders, from: string): Promise<void> {
+async function addSender(cx: CommandContext, senders: Api['senders'], from: string): Promise<void> {
 	const email = parseMailbox(from)?.address ?? from;
 	const add = mailctl('senders', 'add', email);
 	if (cx.dryRun)
@@ -47,7 +54,7 @@ async function addSender(cx: CommandContext, senders: Senders, from: string): Pr
 			? new Declined({ hint: ['nothing can be sent from another address: ', add] })
 			: error;
 	}
-	const input = { email };
+	const input = { from_email: email };
 	await explained(senders.create(input, { signal: cx.signal }), { input });
 	await cx.note(`added the sender ${email}`);
 }

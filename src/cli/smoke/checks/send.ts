@@ -1,7 +1,8 @@
 /** One message to one address, only where `--send-to` names it. Service document, "Send a message". */
+import { ApiError } from '../../../api/errors.js';
 import { isRecord } from '../../../api/json.js';
 import { pauseSentence } from '../../../api/pauses.js';
-import type { Message } from '../../../api/records.js';
+import type { LoggedEvent, Message } from '../../../api/records.js';
 import { sleep } from '../../../api/sleep.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { expectRecord, expectRecords, expectRefusal, expectStatus, objectOf } from '../assertions.js';
@@ -84,8 +85,8 @@ async function deliver(
 ): Promise<string | undefined> {
 	const { api, local } = await context.connection();
 	const { messages } = (await api.capabilities()).ext;
-	if (messages === undefined) throw new Skipped('the deployment does not tell what becomes of a message');
 	const call = { signal: context.signal };
+	if (messages === undefined) return followEvents(() => api.events(id, call), context.signal);
 	if (local !== null) {
 		if ((await local.settings.get())['smtp_url'] === undefined)
 			throw new Skipped('no mail server is configured; it is queued');
@@ -103,6 +104,26 @@ async function deliver(
 		await sleep(pollMs, context.signal);
 	}
 	throw new Broken(`the message is not on its way after ${(maxPolls * pollMs) / 1000} s`);
+}
+
+/** A deployment of others may tell the events of a message. */
+async function followEvents(
+	read: () => Promise<LoggedEvent[]>,
+	signal: AbortSignal,
+): Promise<string | undefined> {
+	for (let poll = 0; poll < maxPolls; poll += 1) {
+		const events = await read().catch((error: unknown) => {
+			if (error instanceof ApiError && error.code === 'not_found')
+				throw new Skipped('the deployment does not tell what becomes of a message');
+			throw error;
+		});
+		const types = events.map(({ type }) => type);
+		if (types.includes('SENT')) return undefined;
+		const bounce = types.find((type) => type === 'HARDBOUNCED' || type === 'SOFTBOUNCED');
+		if (bounce !== undefined) throw new Broken(`the message is ${bounce}`);
+		await sleep(pollMs, signal);
+	}
+	throw new Broken(`the message is not sent after ${(maxPolls * pollMs) / 1000} s`);
 }
 
 function isOnItsWay({ state }: Message): boolean {

@@ -135,7 +135,26 @@ export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
 		date_created: moment,
 		date_updated: moment,
 	}),
-	Sender: record({ id, email: { type: 'string', format: 'email' }, date_created: moment }),
+	Sender: record({
+		id,
+		full_name: text,
+		from_email: { type: 'string', format: 'email' },
+		reply_to_email: text,
+		is_verified: flag,
+		date_created: moment,
+	}),
+	LoggedEvents: record({
+		results: {
+			type: 'array',
+			items: record({
+				type: { type: 'string', enum: [...eventTypes] },
+				date: moment,
+				count,
+				url: textOrNull,
+				machine: flag,
+			}),
+		},
+	}),
 	Message: record(message),
 	MessageDetail: record(messageDetail, ['attachments']),
 	AttachedFile: record({ name: text, type: text, sha256: text, size: count, content_id: text }, [

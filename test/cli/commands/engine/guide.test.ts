@@ -201,7 +201,7 @@ it('engine init takes a server without its scheme and a sender with a name, in a
 	const run = (...words: string[]) => cli(['--db', db, ...words], { env: { HOME: folder } });
 	const { stdout } = await run('engine', 'init', ...given, '-o', 'json');
 	const settings = { smtp_url: `smtp://127.0.0.1:${sink.port}`, page_sender_name: 'Ann' };
-	expect(JSON.parse(stdout)).toMatchObject({ settings, sender: { email: 'news@example.com' } });
+	expect(JSON.parse(stdout)).toMatchObject({ settings, sender: { from_email: 'news@example.com' } });
 	expect((await run('engine', 'init', '--sender', 'Bob <news@example.com>', '-o', 'json')).stdout).toContain(
 		'"page_sender_name": "Ann"',
 	);
