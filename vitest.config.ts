@@ -3,14 +3,16 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { viteSyncTwin } from './scripts/sync-twin.mjs';
 
-/** Programs run by these tests, and killed. */
+/** These tests run programs, and kill them. */
 const programs = ['test/e2e/**/*.test.ts', 'test/faults/**/*.test.ts'];
+/** `npm test` leaves these out; `npm run test:all` runs them too. */
+const long = 'test/**/*.long.test.ts';
 
 /** These first: the longest files are theirs, and one that begins last would have the end of a run for itself. */
 class ProgramsFirst extends BaseSequencer {
 	override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
 		const sorted = await super.sort(files);
-		const isProgram = ({ project }: TestSpecification) => project.name === 'e2e';
+		const isProgram = ({ project }: TestSpecification) => project.name === 'e2e' || project.name === 'long';
 		return [...sorted.filter(isProgram), ...sorted.filter((file) => !isProgram(file))];
 	}
 }
@@ -44,10 +46,11 @@ export default defineConfig({
 					// A worker keeps what it has loaded and compiled from file to file: a fifth of the time. `--isolate` gives each
 					// file a process of its own, where one that crashes, or what one leaves to the next, is looked for.
 					isolate: false,
-					exclude: ['test/architecture.test.ts', ...programs],
+					exclude: ['test/architecture.test.ts', long, ...programs],
 				},
 			},
-			{ extends: true, test: { name: 'e2e', include: programs } },
+			{ extends: true, test: { name: 'e2e', include: programs, exclude: [long] } },
+			{ extends: true, test: { name: 'long', include: [long] } },
 		],
 	},
 });

@@ -50,11 +50,11 @@ export const bench: Bench = {
 			goal,
 		});
 		return [
-			row('--help', samples.help, '≤ 1.35'),
-			row('--version', samples.version, '≤ 1.35'),
-			row('lists list -o tsv (local)', samples.list, '≤ 1.45'),
+			row('--help', samples.help, '≤ 1.3'),
+			row('--version', samples.version, '≤ 1.3'),
+			row('lists list -o tsv (local)', samples.list, '≤ 2.1'),
 			row(leastOf('(local)'), samples.leastList, '–'),
-			row('lists list -o tsv (remote)', samples.remote, '≤ 1.7'),
+			row('lists list -o tsv (remote)', samples.remote, '≤ 2.4'),
 			row(leastOf('(remote)'), samples.leastRemote, '–'),
 		];
 	},
