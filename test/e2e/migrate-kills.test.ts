@@ -26,6 +26,26 @@ const calls = `${databaseCalls},write,writev`;
 
 const rows = 9_000;
 
+it.skipIf(!hasStrace)('leaves no second database in use where it is killed early', async () => {
+	const home = mkdtempSync(join(tmpdir(), 'mailctl-migrate-'));
+	const place = { env: { ...process.env, HOME: home } };
+	const works = async (db: string) => (await cli(['--db', db, 'lists', 'list', '-q'])).code === 0;
+	const newMove = async (at: number | string) => {
+		const [from, to] = [join(home, `from${at}.db`), join(home, `to${at}.db`)];
+		expect(await cli(['--db', from, 'engine', 'init', '-q'])).toMatchObject({ code: 0 });
+		return { from, to, words: [programPath, 'engine', 'migrate', '--from', from, '--to', to, '--yes'] };
+	};
+	const calls = 'fdatasync,fsync,link';
+	const { points, run } = await measurePoints({ calls }, (await newMove('')).words, place);
+	expect(run).toMatchObject({ code: 0 });
+	for (const [at, point] of points.slice(0, 5).entries()) {
+		const { from, to, words } = await newMove(at);
+		expect(await runNode(words, { ...point, does: 'KILL' }, place)).toMatchObject({ code: null });
+		expect((await works(from)) && (await works(to)), JSON.stringify(point)).toBe(false);
+		if (at === 4) expect(await runNode(words, null, place)).toMatchObject({ code: 0 });
+	}
+});
+
 describePostgres('a killed engine migrate', (server) => {
 	const home = mkdtempSync(join(tmpdir(), 'mailctl-migrate-'));
 	const place = { env: { ...process.env, HOME: home } };

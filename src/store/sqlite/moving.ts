@@ -1,18 +1,17 @@
 /** A SQLite file as one of the two databases of a move. */
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../errors.js';
-import { type Found, type Movable, notMoved, type Row, type Table, type Value } from '../moving.js';
-import { makeFolder, openConnection } from './connection.js';
+import { type Found, type Mark, type Movable, notMoved, type Row, type Table, type Value } from '../moving.js';
+import { openConnection } from './connection.js';
 import { countSecrets, findOthers, reclaimLeases } from './core.js';
 import { translateFailure } from './failures.js';
 import { fileAt, openUntouched } from './inspect.js';
 import { assertOurs, eraseMark, migrate, readMark, schemaVersion, writeMark } from './migrations.js';
-import { lockAlone } from './restore.js';
+import { lockAlone, secondName } from './restore.js';
 import { createSql } from './sql.js';
 
 /** Sees the processes of others alone: it has no heartbeat. */
@@ -77,8 +76,7 @@ export function movableSqlite(path: string): Movable {
 		look: (now) => told(() => look(path, now)),
 		begin: (mark, now) =>
 			told(() => {
-				// Marked already: a move was killed before it shut the source.
-				if (look(path, now)?.mark?.role !== 'copy') make(path, now);
+				if (look(path, now) === null) make(path, mark, now);
 				const alone = lock();
 				try {
 					const filled = filledTables(alone);
@@ -123,7 +121,7 @@ export function movableSqlite(path: string): Movable {
 				try {
 					const found = readMark(alone);
 					if (found?.role !== 'copy' || found.id !== mark.id) return;
-					for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true });
+					removeFile(path);
 				} finally {
 					alone.close();
 				}
@@ -197,14 +195,29 @@ export function movableSqlite(path: string): Movable {
 	};
 }
 
-function make(path: string, now: Micros): void {
-	makeFolder(dirname(path));
-	const fresh = openConnection({ path, role: 'writer', mode: 'create', busyTimeoutMs: 2_000 });
+/** The tables appear together with the mark: a kill never leaves an empty database that works beside the source. */
+function make(path: string, mark: Mark, now: Micros): void {
+	const isNew = !existsSync(path);
+	const file = isNew ? `${path}.begun` : path;
+	if (isNew) removeFile(file);
+	const fresh = openConnection({ path: file, role: 'writer', mode: 'create', busyTimeoutMs: 2_000 });
 	try {
-		migrate(fresh, { path, me, now });
+		fresh
+			.transaction(() => {
+				migrate(fresh, { path, me, now });
+				writeMark(fresh, mark);
+			})
+			.immediate();
+		fresh.pragma('journal_mode = DELETE');
 	} finally {
 		fresh.close();
 	}
+	if (isNew) secondName(file, path);
+	if (isNew) removeFile(file);
+}
+
+function removeFile(path: string): void {
+	for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true });
 }
 
 function look(path: string, now: Micros): Found | null {

@@ -161,8 +161,8 @@ function idleIn(file: string): Omit<ProcessIdentity, 'id'>[] {
 	}
 }
 
-/** Returns how to take the name away again. Where the file system has no links, the file itself is renamed. */
-function secondName(file: string, name: string): () => void {
+/** Gives a file a name that is free. Returns how to take it away again. Where the file system has no links, the file itself is renamed. */
+export function secondName(file: string, name: string): () => void {
 	try {
 		linkSync(file, name);
 		return () => rmSync(name, { force: true });
