@@ -2,6 +2,7 @@
  * One error for everything the service refuses or cannot do, in every implementation of `Api`. The HTTP server maps
  * `code` to a status and `fields` to DRF's body; the command line maps `code` to an exit code.
  */
+import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 
 /** Why a call failed, in every implementation; one HTTP status each. */
@@ -39,8 +40,17 @@ export interface FieldErrors {
 /** The field name of errors that concern several fields or the whole body. */
 export const nonFieldErrors = 'non_field_errors';
 
+/** A folder would be made below a home folder that is not there, such as /nonexistent of a system user. */
+class HomeMissing extends Error {}
+
+/** Throws where the folder to be made is the home folder itself. */
+export function assertNotHome(path: string): void {
+	if (path === homedir()) throw new HomeMissing(`the home folder ${path} does not exist`);
+}
+
 /** What the operating system says of a failed call, `read-only file system`; its code where it has no words for it. */
 export function systemReason(error: unknown): string {
+	if (error instanceof HomeMissing) return error.message;
 	if (!(error instanceof Error) || !('code' in error)) return String(error);
 	const errno = 'errno' in error ? Number(error.errno) : Number.NaN;
 	return getSystemErrorMap().get(errno)?.[1] ?? String(error.code);

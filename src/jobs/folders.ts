@@ -1,6 +1,7 @@
 /** Folders of the owner alone. */
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { assertNotHome } from '../api/errors.js';
 
 /**
  * Makes a folder (0700) and those above it; gives the topmost that was made, undefined where all were there. Throws what
@@ -16,6 +17,7 @@ export function makeFolders(path: string): string | undefined {
 		const isAboveMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
 		if (!isAboveMissing || above === path || statSync(above, { throwIfNoEntry: false }) !== undefined)
 			throw error;
+		assertNotHome(above);
 		const topmost = makeFolders(above);
 		mkdirSync(path, { mode: 0o700 });
 		return topmost;

@@ -6,6 +6,21 @@ import { describe, expect, it } from 'vitest';
 import { cli, makeHome } from '../support/cli.js';
 import { typing } from '../support/typing.js';
 
+it('a configuration that cannot be read is a warning where the database is named, and exit 78 elsewhere', async () => {
+	const HOME = await makeHome();
+	const config = join(HOME, '.config/mailctl/config.json');
+	await mkdir(config, { recursive: true });
+	const why = `${config} cannot be read: illegal operation on a directory`;
+	const env = { HOME, MAILCTL_OUTPUT: 'table' };
+	expect(await cli(['lists', 'list'], { env })).toEqual({ code: 78, stdout: '', stderr: `error: ${why}\n` });
+	const db = join(HOME, 'news.db');
+	const warned = { code: 0, stderr: expect.stringContaining(`warning: ${why}; its settings are ignored\n`) };
+	expect(await cli(['--db', db, 'engine', 'init'], { env })).toMatchObject(warned);
+	expect(await cli(['lists', 'list'], { env: { ...env, MAILCTL_DB: db } })).toMatchObject(warned);
+	const deployment = ['--base-url', 'http://127.0.0.1:9', 'lists', 'list'];
+	expect(await cli(deployment, { env: { ...env, MAILCTL_DB: db } })).toMatchObject({ code: 78 });
+});
+
 describe('the default database', () => {
 	it('is made by whatever command first changes something, which says so once', async () => {
 		const HOME = await makeHome();

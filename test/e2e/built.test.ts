@@ -1,5 +1,6 @@
 // What only the built program can get wrong: packages that are loaded on demand, files that are shipped beside it.
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, cp, link, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -55,6 +56,25 @@ async function linkFiles(from: string, to: string, unread: RegExp): Promise<void
 		else if (entry.isFile()) await link(path, copy).catch(() => cp(path, copy));
 	}
 }
+
+it('a home folder that is not there is never made, and a named database needs none', async () => {
+	const HOME = join(home, 'gone');
+	const news = ['--db', join(home, 'homeless.db')];
+	for (const [words, code] of [
+		[['engine', 'init'], 74],
+		[['config', 'set', 'output', 'json'], 78],
+		[[...news, 'engine', 'init', '--sender', 'news@example.com'], 0],
+		[[...news, 'lists', 'create', '--name', 'News', '--email-reason', 'r'], 0],
+		[[...news, 'subscribers', 'import', programPath, '-l', 'News'], 2],
+		[[...news, 'send', '--from', 'news@example.com', '--to', 'a@example.org', '--text', 'Hi', '-n'], 2],
+	] as const) {
+		const ended = await mailctl(words, { HOME }).then(
+			() => 0,
+			(error: { code: number }) => error.code,
+		);
+		expect([words, ended, existsSync(HOME)]).toEqual([words, code, false]);
+	}
+});
 
 describe('the built program', () => {
 	it('runs the demonstration, and shows one of the thousand mails that arrived', async () => {

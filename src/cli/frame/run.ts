@@ -23,7 +23,7 @@ import {
 	unnamed,
 } from './command-line.js';
 import { type CommandContext, createContext, type Run, type RunOptions } from './context.js';
-import { CliError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
+import { CliError, ConfigError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { classify, type ExitCode, exits, hinted } from './exit.js';
 import { isMachine, type RawGlobals } from './globals.js';
 import { type CommandInput, type Missing, readInput } from './input.js';
@@ -37,7 +37,8 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const { io, interrupts, signals, onSettled } = options;
 	const start = monotonicMicros();
 	const paths = findPaths(io.env);
-	const settings = settle(parsed, io.env, paths);
+	const unread: string[] = [];
+	const settings = settle(parsed, io.env, paths, unread);
 	const target = targetOf(parsed, settings, paths);
 	onSettled({ target, format: settings.output.value });
 	checkReach(parsed.command, {
@@ -51,6 +52,7 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const settled = { paths, settings, target, signal, leftMs: deadline.leftMs };
 	const { cx, listed, takeHints, close } = await createContext(parsed, options, settled);
 	try {
+		for (const why of unread) await cx.warn(`${why}; its settings are ignored`);
 		checkFields(parsed, cx);
 		const ask = cx.canAsk ? asker(cx) : null;
 		const { clock, sources } = cx;
@@ -124,7 +126,7 @@ function named(error: unknown, path: readonly string[]): unknown {
 }
 
 /** Commands that administer profiles work without a usable profile, and select none by themselves. */
-function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
+function settle({ command, globals }: Run, env: Env, paths: Paths, unread: string[]): Settings {
 	const rest = { ...env, MAILCTL_PROFILE: undefined, MAILCTL_BASE_URL: undefined, MAILCTL_DB: undefined };
 	if (command.needsNoTarget === true) {
 		const config = readIfSound(paths, globals, rest);
@@ -135,7 +137,10 @@ function settle({ command, globals }: Run, env: Env, paths: Paths): Settings {
 			return resolveSettings(globals, rest, { ...config, profile: null }, paths);
 		}
 	}
-	const config = command.needsNoConfig === true ? readIfSound(paths, globals, env) : readConfig(paths);
+	const config =
+		command.needsNoConfig === true
+			? readIfSound(paths, globals, env)
+			: readBeside(paths, globals, env, unread);
 	if (command.profiles !== true) return resolveSettings(globals, env, config, paths);
 	const others = { ...globals };
 	for (const key of ['profile', 'baseUrl', 'db'] as const) delete others[key];
@@ -166,6 +171,20 @@ function readIfSound(paths: Paths, globals: RawGlobals, env: Env): ConfigFile {
 		return readConfig(paths);
 	} catch (error) {
 		if (globals.profile !== undefined || env['MAILCTL_PROFILE']) throw error;
+		return { profile: null, profiles: {} };
+	}
+}
+
+/** A command whose database is named does without a configuration that this user may not read. */
+function readBeside(paths: Paths, globals: RawGlobals, env: Env, unread: string[]): ConfigFile {
+	try {
+		return readConfig(paths);
+	} catch (error) {
+		const { db, profile, baseUrl } = globals;
+		const isNamed = db !== undefined || (env['MAILCTL_DB'] && profile === undefined && baseUrl === undefined);
+		const isRefused = error instanceof ConfigError && error.cause instanceof Error && 'errno' in error.cause;
+		if (!isNamed || !isRefused) throw error;
+		unread.push(error.message);
 		return { profile: null, profiles: {} };
 	}
 }

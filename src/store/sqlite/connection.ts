@@ -3,7 +3,7 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { StoreError, systemReason } from '../../api/errors.js';
+import { assertNotHome, StoreError, systemReason } from '../../api/errors.js';
 import { DatabaseMissing, DatabaseUnwritable } from '../errors.js';
 import { isMissingFile } from '../url.js';
 import { isBusy, translateFailure } from './failures.js';
@@ -117,6 +117,7 @@ function closeToOthers(path: string): void {
 /** With 0700. Step by step: Node's recursive mkdir never returns where a folder cannot be created (/proc). */
 export function makeFolder(folder: string): void {
 	if (existsSync(folder)) return;
+	assertNotHome(folder);
 	makeFolder(dirname(folder));
 	try {
 		mkdirSync(folder, { mode: 0o700 });
