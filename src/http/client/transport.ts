@@ -275,13 +275,12 @@ async function decompress(body: Buffer, encoding: string, limit: { maxBytes: num
 	const name = encoding.trim().toLowerCase();
 	if (name === '' || name === 'identity' || body.length === 0) return body;
 	const { brotliDecompress, gunzip, inflate } = await import('node:zlib');
-	const decoders: Readonly<Record<string, Decode>> = {
-		gzip: gunzip,
-		'x-gzip': gunzip,
-		deflate: inflate,
-		br: brotliDecompress,
-	};
-	const decode = decoders[name];
+	const decode = new Map<string, Decode>([
+		['gzip', gunzip],
+		['x-gzip', gunzip],
+		['deflate', inflate],
+		['br', brotliDecompress],
+	]).get(name);
 	const refuse = (kind: 'garbled' | 'too_large', text: string, cause?: unknown) =>
 		new TransportFailure(kind, `${limit.origin}: ${text}`, { written: true, cause });
 	if (decode === undefined) throw refuse('garbled', 'the answer has an encoding that was not requested');

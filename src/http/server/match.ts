@@ -116,8 +116,7 @@ function operationOf({ operations: here }: ApiPath, method: string): Operation |
 	// HEAD of a GET with an effect would have the effect unintentionally (api-decisions 33).
 	if (method === 'HEAD')
 		return here.GET !== undefined && routes[here.GET].isUnsafe !== true ? here.GET : null;
-	// An unknown method is not one of these keys.
-	return here[method as Method] ?? null;
+	return Object.hasOwn(here, method) ? (here[method as Method] ?? null) : null;
 }
 
 /** Words of the table, integers and UUIDs: no token is one of these. */

@@ -451,6 +451,8 @@ describe('what is no request', () => {
 		'UNSUBSCRIBER',
 		'HTTP',
 		'b-1',
+		'__proto__',
+		'constructor',
 	])('answers the unknown method %s, behind a body too', async (method) => {
 		await start();
 		const wire = await open();
