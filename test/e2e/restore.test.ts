@@ -156,7 +156,7 @@ describe('engine restore', () => {
 		expect(far.stderr).toContain(
 			'hint: persons who were erased since the backup, if any, are in it: mailctl --db ',
 		);
-		writeFileSync(db, 'no database any more'.repeat(1_000));
+		writeFileSync(db, `SQLite format 3\0${'no database any more'.repeat(1_000)}`);
 		const near = run('engine', 'restore', 'copy.db', ...agreed);
 		expect([near.status, near.stderr]).toEqual([
 			0,
@@ -283,6 +283,9 @@ describe('engine restore', () => {
 		['another program’s database', 'other.db', 74, 'not one of mailctl'],
 		['a newer database', 'newer.db', 74, 'upgrade mailctl'],
 		['a damaged backup', 'damaged.db', 74, 'damaged'],
+		['a backup with a trigger', 'trigger.db', 74, 'has a trigger evil, which no backup of mailctl has'],
+		['a backup with a view', 'view.db', 74, 'has a view evil, which no backup of mailctl has'],
+		['a backup with a virtual table', 'virtual.db', 74, 'has a table evil, which no backup of mailctl has'],
 	])('refuses %s', (_, file, code, words) => {
 		const { folder, db, run } = backedUp(2_000);
 		const at = (name: string) => join(folder, name);
@@ -296,6 +299,16 @@ describe('engine restore', () => {
 		const newer = new Database(at('newer.db'));
 		newer.pragma('user_version = 999');
 		newer.close();
+		for (const [name, text] of [
+			['trigger.db', 'CREATE TRIGGER evil AFTER DELETE ON processes BEGIN DELETE FROM suppressions; END'],
+			['view.db', 'CREATE VIEW evil AS SELECT 1'],
+			['virtual.db', 'CREATE VIRTUAL TABLE evil USING fts5(x)'],
+		] as const) {
+			copyFileSync(at('copy.db'), at(name));
+			const changed = new Database(at(name));
+			changed.exec(text);
+			changed.close();
+		}
 		const bytes = readFileSync(at('copy.db'));
 		bytes.fill(0x5a, bytes.length - 3 * 8_192, bytes.length - 8_192);
 		writeFileSync(at('damaged.db'), bytes);
@@ -309,6 +322,18 @@ describe('engine restore', () => {
 		}
 		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 2_001 });
 		expect([...keptIn(folder), ...partsIn(folder)]).toEqual([]);
+	});
+
+	it('refuses to take the place of a file that is not a database', () => {
+		const { folder, run } = backedUp();
+		const letter = join(folder, 'letter.txt');
+		writeFileSync(letter, 'Dear Ann,\n');
+		for (const more of [['-n'], agreed])
+			expect(run('--db', letter, 'engine', 'restore', 'copy.db', ...more)).toMatchObject({
+				status: 74,
+				stderr: `error: ${letter} is not a database: move it away, or name another file by --db\n`,
+			});
+		expect(readFileSync(letter, 'utf8')).toBe('Dear Ann,\n');
 	});
 
 	it('replaces a damaged database, and keeps what is left of it with its log', () => {

@@ -1,6 +1,6 @@
 /** A backup put into the place of a database: checked first, with its queue paused, and the old one kept beside it. */
 
-import { existsSync, realpathSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, realpathSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
@@ -59,6 +59,9 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 				'newer_schema',
 				`${file} was written by a newer mailctl (schema ${found}, this one knows ${known}); upgrade mailctl`,
 			);
+		const foreign = readable(file, () => backup.findForeign());
+		if (foreign !== null)
+			throw new StoreError('not_a_database', `${file} has a ${foreign}, which no backup of mailctl has`);
 		return {
 			place,
 			old: oldAt(place, clock),
@@ -121,9 +124,26 @@ function oldAt(place: string, clock: Clock): RestorePlan['old'] {
 	} catch (error) {
 		if (error instanceof DatabaseMissing) return null;
 		if (error instanceof DatabaseMarked) throw new DatabaseMarked(place, error.mark, 'place');
+		if (!isDamaged(error)) throw error;
+		if (isOther(place))
+			throw new StoreError(
+				'not_a_database',
+				`${place} is not a database: move it away, or name another file by --db`,
+			);
 		// What is damaged is a reason to restore.
-		if (isDamaged(error)) return { state: 'damaged', usedBy: [], newest: null };
-		throw error;
+		return { state: 'damaged', usedBy: [], newest: null };
+	}
+}
+
+/** It neither begins as a SQLite file nor has a log beside it. */
+function isOther(place: string): boolean {
+	if (['-wal', '-journal'].some((suffix) => existsSync(place + suffix))) return false;
+	const fd = openSync(place, 'r');
+	try {
+		const head = Buffer.alloc(16);
+		return readSync(fd, head) > 0 && head.toString('latin1') !== 'SQLite format 3\0';
+	} finally {
+		closeSync(fd);
 	}
 }
 

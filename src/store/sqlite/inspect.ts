@@ -38,6 +38,8 @@ export interface Inspection {
 	 * `StoreError` where the disk failed to read.
 	 */
 	findDamage(how: 'quick' | 'whole'): string[];
+	/** A trigger, view or virtual table: this program makes none, and they run within its own statements. */
+	findForeign(): string | null;
 	/** Rows whose parent is missing, at most a few. */
 	findOrphans(): string[];
 	close(): void;
@@ -143,6 +145,11 @@ function inspectionOf(
 				throw translateFailure(error, path);
 			}
 		},
+		findForeign: () =>
+			sql.get<{ what: string }>(
+				`SELECT type || ' ' || name AS what FROM sqlite_schema
+				WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1`,
+			)?.what ?? null,
 		findOrphans: () => {
 			try {
 				const rows = db.prepare<[], { table: string; rowid: number | null; parent: string }>(
