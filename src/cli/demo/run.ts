@@ -1,6 +1,6 @@
 /** The steps of `mailctl demo`: each is a command as a person would type it, run in this process. */
 
-import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -177,7 +177,7 @@ class Demo {
 
 	async #keepMails(mails: readonly SinkMail[]): Promise<void> {
 		const folder = join(this.#folder, 'mails');
-		await mkdir(folder);
+		makeFolders(folder);
 		for (const { to, raw } of mails)
 			await writeFile(join(folder, `${(to[0] ?? 'nobody').replace(/[^\w.@+-]/g, '_')}.eml`), raw);
 	}

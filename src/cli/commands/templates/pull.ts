@@ -1,8 +1,9 @@
 /** `templates pull`: a directory as the templates of a deployment are. */
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { need } from '../../../api/capabilities.js';
 import type { Template } from '../../../api/records.js';
+import { makeFolders } from '../../../jobs/folders.js';
 import { createOutputFile } from '../../../tables/output-file.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -60,7 +61,7 @@ export async function pull(
 	const outcomes = pulled.map(outcomeOf);
 	if (cx.dryRun) return foretell(cx, 'pull', { directory, outcomes });
 	if (!force) await agree(cx, directory, pulled);
-	await mkdir(directory, { recursive: true }).catch((error: unknown) => refuseDirectory(error, directory));
+	makeDirectory(directory);
 	for (const one of pulled) {
 		cx.signal.throwIfAborted();
 		await write(directory, one);
@@ -201,10 +202,18 @@ async function agree(cx: CommandContext, directory: string, pulled: readonly Pul
 
 const mostNamed = 10;
 
+function makeDirectory(path: string): void {
+	try {
+		makeFolders(path);
+	} catch (error) {
+		refuseDirectory(error, path);
+	}
+}
+
 /** Each file is there whole or not at all. */
 async function write(directory: string, { folder, differences }: Pulled): Promise<void> {
 	const path = join(directory, folder);
-	await mkdir(path, { recursive: true }).catch((error: unknown) => refuseDirectory(error, path));
+	makeDirectory(path);
 	for (const { path, wanted, isThere } of differences) {
 		if (wanted === null) {
 			await rm(path, { force: true });

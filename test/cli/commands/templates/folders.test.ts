@@ -1,5 +1,5 @@
 // `templates pull` and `templates push`: a folder for each template, there and back without a difference.
-import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { cli } from '../../../support/cli.js';
@@ -70,6 +70,7 @@ describe('templates pull', () => {
 			'Welcome #name#/body.txt': 'Hi',
 			'Welcome #name#/subject.txt': 'Welcome #name#\n',
 		});
+		for (const folder of [mails, join(mails, 'Plain')]) expect((await stat(folder)).mode & 0o777).toBe(0o700);
 		expect(await project.json(['templates', 'pull', mails])).toEqual([
 			{ action: 'unchanged', name: 'Welcome #name#', folder: 'Welcome #name#', files: [] },
 			{ action: 'unchanged', name: 'Plain', folder: 'Plain', files: [] },
