@@ -26,7 +26,7 @@ export function withoutPassword(text: string): string {
 	// One slash is left of two where a URL was taken for a path. The second is a parameter that PostgreSQL takes. A quotation mark is the end of a value in JSON.
 	return text
 		.replace(/(:\/\/?[^\s/:"]*):[^\s/"]*@/g, '$1:********@')
-		.replace(/([?&]password=)[^\s&#"\\]*/gi, '$1********');
+		.replace(/([?&](?:ssl)?password=)[^\s&#"\\]*/gi, '$1********');
 }
 
 /**

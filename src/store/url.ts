@@ -30,13 +30,18 @@ export function urlsOf(url: string): string[] {
 /** For people: never the password of a server. */
 export function shownDatabase(url: string): string {
 	const scheme = isPostgres(url) ? 'postgres' : foreignScheme(url);
-	if (scheme === null) return url;
+	// A profile may hold what libpq and others take for a server.
+	if (scheme === null)
+		return url.replace(
+			/((?:password|pwd)\s*=\s*)('[^']*'|[^\s;&]*)|(?<=^[^\s/:@]+:)[^\s/@]+(?=@)/gi,
+			'$1********',
+		);
 	const urls = urlsOf(url);
 	if (!urls.every((one) => canParseUrl(one))) return `${scheme}://…`;
 	const [shown = new URL(url), ...others] = urls.map((one) => new URL(one));
 	shown.password = '';
 	// As PostgreSQL takes it too.
-	shown.searchParams.delete('password');
+	for (const name of ['password', 'sslpassword']) shown.searchParams.delete(name);
 	if (others.length === 0) return shown.href;
 	const [before, , after] = splitAtHosts(shown.href);
 	return `${before}${[shown, ...others].map(({ host }) => host).join(',')}${after}`;

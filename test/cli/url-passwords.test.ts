@@ -104,6 +104,21 @@ describe('a database of another kind', () => {
 			{},
 			'begins with postgres://',
 		],
+		...['--db', '--from'].flatMap((flag) =>
+			[
+				'host=db.example.com user=ann password=hunter2 dbname=mail',
+				'dbname=mail password = hunter2',
+				'Server=db;Database=mail;User Id=ann;Password=hunter2;',
+				'jdbc:postgresql://db/mail?user=ann&password=hunter2',
+				'ann:hunter2@db.example.com:5432/mail',
+			].map((named): [string[], Record<string, string>, string] => [
+				flag === '--db'
+					? ['lists', 'list', '--db', named]
+					: ['engine', 'migrate', '--from', named, '--to', 'y'],
+				{},
+				`${flag}: the URL of a database begins with postgres://`,
+			]),
+		),
 	])('is no path: %j', async (words, env, said) => {
 		const home = await makeHome();
 		await cli(['profile', 'add', 'p', '--db', 'x.db'], { env: { HOME: home } });
@@ -113,11 +128,16 @@ describe('a database of another kind', () => {
 		expect(existsSync('mysql:')).toBe(false);
 	});
 
-	it('in a profile of an earlier version is shown without its password, and refused', async () => {
+	it.each([
+		misspelt,
+		'host=db password=hunter2',
+		"dbname=mail password='hunter2 x'",
+		'ann:hunter2@db/mail',
+	])('in a profile of an earlier version is shown without its password, and refused: %s', async (db) => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
 		await mkdir(folder, { recursive: true, mode: 0o700 });
-		await writeFile(join(folder, 'config.json'), JSON.stringify({ profiles: { p: { db: misspelt } } }), {
+		await writeFile(join(folder, 'config.json'), JSON.stringify({ profiles: { p: { db } } }), {
 			mode: 0o600,
 		});
 		for (const [words, code] of [

@@ -160,8 +160,10 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 /** Refuses a URL of another kind of database: as the path of a file it would make folders. Throws `UsageError`. */
 export function assertDatabaseName(text: string, from: string): void {
 	// As the path of a file it would be shown, with its password.
-	if (/^\s*(?:postgres(?:ql)?|pg)(?::|\/\/)/i.test(text) && !isPostgres(text))
-		throw new UsageError(`${from}: the URL of a database begins with postgres://`);
+	if (!isPostgres(text) && likeServers.some((form) => form.test(text)))
+		throw new UsageError(`${from}: the URL of a database begins with postgres://`, {
+			hint: '--db postgres://USER@HOST/DATABASE',
+		});
 	if (text === ':memory:')
 		throw new UsageError(`${from}: :memory: keeps nothing; name a file`, { hint: '--db news.db' });
 	if (/^file:/i.test(text))
@@ -179,6 +181,15 @@ function localTarget(url: string, from: string): Target {
 	assertDatabaseName(url, from);
 	return { kind: 'local', url, create: false };
 }
+
+/** Names of a server in other forms: almost a URL, JDBC, user and password alone, keywords of libpq or ADO. */
+const likeServers = [
+	/^\s*(?:postgres(?:ql)?|pg)(?::|\/\/)/i,
+	/^\s*jdbc:/i,
+	/^[^\s/:@]+:[^\s/@]+@/,
+	/^\s*(?:host|hostaddr|port|dbname|user|service|sslmode|server|data source)\s*=/i,
+	/(?:^|[\s;])(?:password|pwd)\s*=/i,
+];
 
 /** Throws `UsageError` for an invalid base URL. */
 export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {

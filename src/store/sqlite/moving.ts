@@ -5,7 +5,15 @@ import Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../errors.js';
-import { type Found, type Mark, type Movable, notMoved, type Row, type Table, type Value } from '../moving.js';
+import {
+	type Found,
+	type Mark,
+	type Movable,
+	notMoved,
+	type Row,
+	type Table,
+	type Value,
+} from '../moving.js';
 import { openConnection } from './connection.js';
 import { countSecrets, findOthers, reclaimLeases } from './core.js';
 import { translateFailure } from './failures.js';
