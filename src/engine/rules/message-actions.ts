@@ -10,8 +10,8 @@ export type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'
 const inHands = refused('is in a worker’s hands at the moment');
 
 /**
- * `uncertain` is the only final state that can be left, and only by hand: only a person can find out whether the
- * message arrived. A failed or bounced message was refused by a server, and counts as such; it can only be sent anew.
+ * `uncertain` and `failed` are the final states that can be left, and only by hand: only a person can find out whether a
+ * message arrived, or that the cause of a refusal is mended. A bounced one went to a bad address.
  */
 const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>> = {
 	cancel: {
@@ -33,7 +33,7 @@ const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>
 		leased: inHands,
 		sent: refused('is sent'),
 		bounced: refused('has bounced'),
-		failed: refused('has failed for good'),
+		failed: to('queued'),
 		canceled: refused('was canceled'),
 	},
 };

@@ -6,11 +6,13 @@ import {
 	busy451,
 	campaignOf,
 	deliver,
+	figures,
 	fixedClock,
 	hour,
 	lease,
 	newList,
 	newSubscriber,
+	newUuid,
 	noon,
 	type OpenEmpty,
 	put,
@@ -68,7 +70,7 @@ const table: Readonly<Record<'cancel' | 'retry', Readonly<Record<MessageState, M
 			deferred: 'deferred',
 			sent: 'refused',
 			bounced: 'refused',
-			failed: 'refused',
+			failed: 'queued',
 			uncertain: 'queued',
 			canceled: 'refused',
 		},
@@ -103,6 +105,26 @@ export function describeMessageActions(open: OpenEmpty): void {
 			expect(await lease(store)).toEqual([]);
 			await act(deferred, 'retry');
 			expect(await lease(store)).toMatchObject([{ message: deferred, attempts: 1, fence: 2 }]);
+		});
+
+		it('sends again what a report said had failed, and counts it as sent once', async () => {
+			const id = await into.sent(store);
+			await store.writes.recordReport({
+				...{ sha256: newUuid(), at: noon, message: id, matched: 'return_path', kind: 'bounce' },
+				recipients: [
+					{ addresses: ['a@example.org'], hard: false, smtp_code: '5.2.2', diagnostic: '552 5.2.2 Full' },
+				],
+			});
+			expect(await stateOf(store, id)).toBe('failed');
+			await act(id, 'retry', noon + hour);
+			expect(await figures(store)).toEqual(['2026-03-10 CREATED 1', '2026-03-10 SOFTBOUNCED 1']);
+			await deliver(store, { kind: 'sent', reply: accepted250 }, noon + 2 * hour);
+			expect(await figures(store)).toContain('2026-03-10 SENT 1');
+			expect((await store.reads.checkCounts({})).figures).toBe(0);
+			expect((await store.reads.getMessage({ id }))?.attempts.map(({ at }) => at.slice(11, 16))).toEqual([
+				'12:00',
+				'14:00',
+			]);
 		});
 
 		it('sends an uncertain message again, and counts it as sent once', async () => {

@@ -2,6 +2,8 @@
 
 import { basename } from 'node:path';
 import { type Campaign, isOfCalls } from '../../../api/campaigns.js';
+import { need } from '../../../api/capabilities.js';
+import { ApiError } from '../../../api/errors.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -48,12 +50,17 @@ export const resume = command({
 		waitTimeout: sendOptions.waitTimeout,
 		results: sendOptions.results,
 		retryUnknown: sendOptions.retryUnknown,
+		failed: { kind: 'flag', summary: 'send again what failed, unless for a bad address' },
 	},
 	writes: true,
 	columns: campaignAnswer,
 	output: 'the campaign and its counts',
 	exits: [3, 6, 9, 12, 13, 14, 130],
-	examples: ['mailctl campaigns resume november', 'mailctl campaigns resume november --results november.csv'],
+	examples: [
+		'mailctl campaigns resume november',
+		'mailctl campaigns resume november --failed',
+		'mailctl campaigns resume november --results november.csv',
+	],
 	whenStopped: endOfSend,
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
 		assertWaits(options);
@@ -64,6 +71,10 @@ export const resume = command({
 			args.campaign === undefined
 				? await chooseUnfinished(cx, place.campaigns)
 				: await findCampaign(cx, place.campaigns, args.campaign);
+		if (options.failed) {
+			await retryFailed(cx, campaign);
+			campaign = await findCampaign(cx, place.campaigns, campaign.key);
+		}
 		if (isOfCalls(campaign)) throw ofCalls(campaign);
 		if (campaign.state === 'staged' && !cx.dryRun) {
 			await place.hold(campaign.key);
@@ -85,6 +96,30 @@ export const resume = command({
 		return runCampaign(cx, run);
 	},
 });
+
+/** Puts failed messages back into the queue; those of a page share commits. One that stays failed has lost its content or person. */
+async function retryFailed(cx: CommandContext, { id }: Campaign): Promise<void> {
+	const messages = await need(await cx.api(), 'messages', '--failed');
+	const size = 100;
+	const filter = { campaign_unique_id: id, status: 'failed', page_size: size } as const;
+	const { count } = await messages.page({ ...filter, page_size: 1 }, { signal: cx.signal });
+	if (count === 0) return;
+	if (cx.dryRun) return cx.note(`${counted(count, 'failed message')} would be sent again`);
+	const seen = new Set<string>();
+	let queued = 0;
+	for (let page = 1; ; ) {
+		const { results } = await messages.page({ ...filter, page }, { signal: cx.signal });
+		const fresh = results.filter((message) => !seen.has(message.id));
+		if (fresh.length === 0 && results.length < size) break;
+		if (fresh.length === 0) page += 1;
+		for (const message of fresh) seen.add(message.id);
+		const retried = await Promise.allSettled(fresh.map((message) => messages.retry(message.id)));
+		for (const one of retried)
+			if (one.status === 'fulfilled') queued += 1;
+			else if (!(one.reason instanceof ApiError && one.reason.code === 'invalid')) throw one.reason;
+	}
+	await cx.note(`${counted(queued, 'failed message')} queued again`);
+}
 
 /** Whatever sends takes its messages with all others. */
 function ofCalls({ id, is_finished }: Campaign): UsageError {

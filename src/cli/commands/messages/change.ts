@@ -26,9 +26,9 @@ export const cancel = command({
 
 export const retry = command({
 	...shared('retry'),
-	summary: 'make messages due now: deferred and uncertain ones',
+	summary: 'make messages due now: deferred, uncertain and failed ones',
 	description:
-		'It sends nothing itself: mailctl worker or mailctl serve does. A deferred message is due at once, with the attempts it has had. An uncertain one, whose answer was lost after it was handed over, goes back to the queue, and may arrive twice; only a person can decide that. What failed or bounced is final: send it anew.',
+		'It sends nothing itself: mailctl worker or mailctl serve does. A deferred message is due at once, with the attempts it has had. An uncertain one, whose answer was lost after it was handed over, goes back to the queue, and may arrive twice; only a person can decide that. A failed one is sent again, whatever refused it. What bounced went to a bad address and stays.',
 	examples: [`mailctl messages retry ${example}`],
 	run: (cx, { args }) => change(cx, 'retry', args.id),
 });

@@ -3,13 +3,14 @@
  * message cannot be changed: its outcome will be recorded.
  */
 import type { Micros } from '../../../api/datetime.js';
-import type { MessageState } from '../../../api/records.js';
+import type { MessageState, Uuid } from '../../../api/records.js';
 import { erasedAddress } from '../../../engine/rules/erasure.js';
 import { ruleOf } from '../../../engine/rules/message-actions.js';
 import type { Operations } from '../../operations.js';
 import { seenState } from '../campaign-windows.js';
 import { seenRows } from '../campaigns/rows.js';
 import { forgetCompositions } from '../compositions.js';
+import { createTally } from '../figures/tally.js';
 import type { Sql } from '../sql.js';
 
 interface ActedOn {
@@ -19,6 +20,9 @@ interface ActedOn {
 	state: MessageState;
 	campaign_state: string | null;
 	dropped_at: Micros | null;
+	sent_at: Micros | null;
+	tag: string | null;
+	campaign: Uuid | null;
 }
 
 /** Reads and changes in one transaction of the caller, by the visible state. */
@@ -27,7 +31,8 @@ export function createMessageActions(sql: Sql) {
 		changeMessage: async ({ id, action, now, ...seen }) => {
 			const own = seenRows('s.owner', seen);
 			const message = await sql.get<ActedOn>(
-				`SELECT m.id, m.lane, m.to_key, ${seenState} AS state, g.state AS campaign_state, c.dropped_at
+				`SELECT m.id, m.lane, m.to_key, ${seenState} AS state, g.state AS campaign_state, c.dropped_at,
+					m.sent_at, s.tag, s.campaign
 				FROM messages m
 				JOIN submissions s ON s.seq = m.submission_seq
 				JOIN contents c ON c.sha256 = s.content_sha256
@@ -46,10 +51,31 @@ export function createMessageActions(sql: Sql) {
 				return { kind: 'refused', why: 'is of a campaign that was canceled' };
 			else if (message.dropped_at !== null)
 				return { kind: 'refused', why: 'has no text any more: keep_bodies deleted it' };
-			else makeDue(sql, message, { state: rule.state, now });
+			else {
+				await forgetSending(sql, message);
+				makeDue(sql, message, { state: rule.state, now });
+			}
 			return { kind: 'changed' };
 		},
 	} satisfies Partial<Operations>;
+}
+
+/** A message that a report says did not arrive is sent anew: it counts as sent when that is done. */
+async function forgetSending(sql: Sql, { id, sent_at, tag, campaign }: ActedOn): Promise<void> {
+	if (sent_at === null) return;
+	const bounced = await sql.get<{ soft: Micros | null; hard: Micros | null }>(
+		`SELECT min(CASE type WHEN 'SOFTBOUNCED' THEN first_at END) AS soft,
+			min(CASE type WHEN 'HARDBOUNCED' THEN first_at END) AS hard
+		FROM message_firsts
+		WHERE message_id = ?`,
+		id,
+	);
+	const before = { tag, campaign, sent: sent_at, soft: null, hard: null, ...bounced };
+	const tally = await createTally(sql);
+	tally.add({ at: sent_at, campaign, type: 'SENT', audience: 'all', by: -1 });
+	tally.moveBounced(before, { ...before, sent: null });
+	tally.write();
+	sql.write('UPDATE messages SET sent_at = NULL WHERE id = ?', id);
 }
 
 /** A message that is already due keeps its place. */
