@@ -123,6 +123,13 @@ export interface CampaignResult {
 	attempts: number;
 }
 
+/** What servers said of messages in a state; `…` stands for the recipient. */
+export interface CommonReply {
+	state: MessageState;
+	reply: string;
+	count: number;
+}
+
 /** `next`: pass it as `after` for the rest; null at the end. */
 export interface CampaignResults {
 	results: readonly CampaignResult[];

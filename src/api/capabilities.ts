@@ -17,6 +17,7 @@ import type {
 	CampaignResults,
 	CampaignSession,
 	CampaignSource,
+	CommonReply,
 	ListAdding,
 	ListCounts,
 	RecipientBatch,
@@ -281,6 +282,8 @@ export interface CampaignStatus {
 	joined?: CampaignMessages;
 	/** Recipients found, staged or not. */
 	counts: AcceptCounts;
+	/** The five commonest replies for messages that failed, bounced or are deferred; absent: none. */
+	replies?: readonly CommonReply[];
 	/** When it may leave; absent: from its release on. */
 	plan?: CampaignPlan;
 	/** By list, in the order of the lists; absent: it has none. */

@@ -1,6 +1,7 @@
 /** Messages on their way to a mail server or a send API: leased, delivered outside any transaction, settled. */
 
 import type { EmailKey } from '../api/address.js';
+import type { CommonReply } from '../api/campaigns.js';
 import type { MessageScope } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { LimitName, MessageState, Uuid } from '../api/records.js';
@@ -97,6 +98,8 @@ export interface QueueState {
 	workers: readonly QueueWorker[];
 	/** Deferred messages by the domain of the recipient, the most first, at most 50 domains. */
 	deferred: readonly DeferredDomain[];
+	/** What servers said most of messages of seven days that failed, bounced or are deferred; at most five. */
+	replies: readonly CommonReply[];
 	/** Limits of the settings that hold messages back, the most first, at most 50; one that waits for several counts for each. */
 	limits: readonly HoldingLimit[];
 	/** Messages on which a worker ended, the latest first, at most 50; failed ones of seven days. */

@@ -1,4 +1,5 @@
 /** The database and its queue, as `engine status` and `engine queue stats` tell them. */
+import type { CommonReply } from '../../api/campaigns.js';
 import type { LimitName, Message } from '../../api/records.js';
 import type { RetentionForecast, Sizes } from '../../store/maintenance.js';
 
@@ -31,6 +32,8 @@ export interface QueueStats {
 	}[];
 	/** By domain, the most first, at most 50. */
 	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
+	/** What servers said most of messages of seven days that failed, bounced or are deferred. */
+	replies: readonly CommonReply[];
 	/** Limits that hold messages back, the most first, at most 50; `last`: the earliest time for the last of them. */
 	limits: readonly (LimitName & { messages: number; next: string; last: string })[];
 }

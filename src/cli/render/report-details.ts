@@ -1,16 +1,20 @@
 /** The report of a campaign as a person reads it: people and machines side by side, links, hours and bounces. */
+import type { CommonReply } from '../../api/campaigns.js';
 import { percentOf } from '../../api/counts.js';
 import type { CampaignLink, ReportDetails } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { type ChartOptions, sparkLines } from './chart.js';
 import { clean } from './clean.js';
 import { numberText, shareText } from './plurals.js';
+import { replyText } from './replies.js';
 import { pad, shorten, widthOf } from './width.js';
 
 export interface DetailedReport {
 	details: ReportDetails;
 	/** The most clicked ones, of the campaign's whole life. */
 	links: readonly CampaignLink[];
+	/** What servers said most of what did not arrive. */
+	replies: readonly CommonReply[];
 	/** The details are of some days, so that `links` count more than they do. */
 	isOfDays: boolean;
 }
@@ -19,7 +23,10 @@ export interface DetailedReport {
 type Row = readonly (string | number)[];
 
 /** Totals, and what stands behind them: lines without their line ends. Every text from outside is cleaned. */
-export function renderDetails({ details, links, isOfDays }: DetailedReport, options: ChartOptions): string[] {
+export function renderDetails(
+	{ details, links, replies, isOfDays }: DetailedReport,
+	options: ChartOptions,
+): string[] {
 	const linksTitle = `links${isOfDays ? ' over its whole life' : ''}, the most clicked first`;
 	return [
 		...table(totalRows(details), options),
@@ -27,6 +34,11 @@ export function renderDetails({ details, links, isOfDays }: DetailedReport, opti
 		...hourLines(details, options),
 		...section('bounces by domain', domainRows(details), options),
 		...section('bounces by reason', codeRows(details), options),
+		...section(
+			'commonest replies',
+			replies.map((one) => [replyText(one)]),
+			options,
+		),
 	];
 }
 

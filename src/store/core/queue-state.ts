@@ -1,7 +1,7 @@
 /**
  * The queue as a person sees it: how much waits, why, which processes work on it, and what holds it up for all of them.
  */
-import type { Micros } from '../../api/datetime.js';
+import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { Operations } from '../operations.js';
 import type { DeferredDomain, QueuePause, QueueState, QueueWorker } from '../queue.js';
 import { type WaitingLane, waitingLanes } from './campaign-windows.js';
@@ -9,6 +9,7 @@ import { unfinishedMessages } from './compositions.js';
 import { holdingLimits } from './limits/holders.js';
 import { countAll, nextDue } from './messages/messages.js';
 import { heartbeatFreshMicros } from './processes.js';
+import { commonReplies } from './replies.js';
 import type { Sql } from './sql.js';
 import { isLost } from './this-process.js';
 
@@ -28,6 +29,7 @@ export function createQueueState(sql: Sql) {
 				pauses: (await findPauses(sql)).filter(({ kind }) => kind !== 'refusal'),
 				workers: await findWorkers(sql, now, isAny('leased') ? await leasesByOwner(sql) : []),
 				deferred: isAny('deferred') ? await deferredDomains(sql) : [],
+				replies: await commonReplies(sql, 'created_at > ?', now - 7 * microsPerDay),
 				unfinished: await unfinishedMessages(sql, now),
 				...(await holdingLimits(sql, now, { from: joined(sql), onItsWay, domain: domain(sql) })),
 			};

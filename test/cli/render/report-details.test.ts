@@ -38,7 +38,7 @@ it.each([
 		],
 	],
 ])('a link is shortened by itself at %i columns, or has its own line, and each number stays below its name', (width, lines) => {
-	const shown = renderDetails({ details, links: [link], isOfDays: false }, {
+	const shown = renderDetails({ details, links: [link], replies: [], isOfDays: false }, {
 		width,
 		unicode: true,
 	} as Parameters<typeof renderDetails>[1]);

@@ -14,6 +14,7 @@ import { isTable } from '../../frame/globals.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
 import { numberText } from '../../render/plurals.js';
+import { replyText } from '../../render/replies.js';
 import { orNull } from '../../verbs/resolve.js';
 import { recipientsOf } from '../send/report.js';
 
@@ -79,11 +80,12 @@ export type CampaignDetail = ReturnType<typeof detailOf>;
 export function detailOf(campaign: Campaign, status: CampaignStatus) {
 	// The status is the later look of the two.
 	const record = recordOf({ ...campaign, ...status }, sentOf(campaign, status));
-	const { attachments } = status;
+	const { attachments, replies } = status;
 	const { audience } = campaign;
 	return {
 		...record,
 		messages: messagesOf(status),
+		...(replies !== undefined && { replies }),
 		...(attachments !== undefined && { attachments }),
 		...(audience !== undefined && { audience }),
 	};
@@ -166,6 +168,12 @@ export const detailColumns: Columns<CampaignDetail> = [
 		isCount: true,
 	},
 	{ key: 'messages', header: 'MESSAGES', value: messagesText },
+	{
+		key: 'replies',
+		header: 'REPLIES',
+		value: ({ replies }: CampaignDetail) => replies,
+		lines: ({ replies = [] }: CampaignDetail) => replies.map(replyText),
+	},
 	column('sent', 'SENT', { isCount: true }),
 	column('opened', 'OPENED', { isCount: true }),
 	column('machine_opened', 'MACHINE OPENED', { isCount: true }),

@@ -38,6 +38,8 @@ async function show(
 	const detailed = isWhole ? await readDetails(cx, options, result, campaign) : null;
 	if (detailed === null) return printReport(cx, result, options);
 	const links = detailed.links.slice(0, 5);
-	if (format === 'json') return cx.out.document({ ...result, details: detailed.details, links });
+	const { details, replies } = detailed;
+	if (format === 'json')
+		return cx.out.document({ ...result, details, links, ...(replies.length > 0 && { replies }) });
 	await printReport(cx, result, options, { details: detailed.details, parted: { ...detailed, links } });
 }

@@ -6,6 +6,7 @@ import type { QueueStats } from '../../frame/engine-state.js';
 import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
 import { counted, numberText } from '../../render/plurals.js';
+import { replyText } from '../../render/replies.js';
 import { fitSentences } from '../../render/sentences.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 import { workOff } from '../work-off.js';
@@ -16,9 +17,9 @@ const stats = command({
 	name: 'stats',
 	summary: 'show what waits, since when, and why',
 	description:
-		'`paused` is what keeps messages from being sent: "manual" until it is resumed, or "fault", a mail server that takes nothing (login, TLS, connection), tried again at "retry_at" by any process that sends. `due` are messages whose time has come, `held` how many of those the limits of the settings hold back, `workers` processes that send with the messages in their hands and when they were last heard of (`role` is null for one that is gone), `deferred` the domains that put messages off, the most first, with what they said last, `limits` the limits of the settings that hold messages back, with the time when the next of those and the last may go at the soonest (a message that waits for two limits counts for both; what a --rate of a worker holds back is not among them). It looks at every message that waits.',
+		'`paused` is what keeps messages from being sent: "manual" until it is resumed, or "fault", a mail server that takes nothing (login, TLS, connection), tried again at "retry_at" by any process that sends. `due` are messages whose time has come, `held` how many of those the limits of the settings hold back, `workers` processes that send with the messages in their hands and when they were last heard of (`role` is null for one that is gone), `deferred` the domains that put messages off, the most first, with what they said last, `replies` what servers said most of messages of the last seven days that failed, bounced or are deferred, `limits` the limits of the settings that hold messages back, with the time when the next of those and the last may go at the soonest (a message that waits for two limits counts for both; what a --rate of a worker holds back is not among them). It looks at every message that waits.',
 	output:
-		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "held", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages", "heard"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}]}',
+		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "held", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages", "heard"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "replies": [{"state", "reply", "count"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}]}',
 	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],
 	options: { watch: watchOption },
 	run: (cx, { options }) => watched(cx, options.watch, showStats),
@@ -107,6 +108,7 @@ function linesOf({
 	next_due,
 	workers,
 	deferred,
+	replies,
 	limits,
 }: QueueStats): string[] {
 	const states = Object.entries(messages).map(([state, count]) => `${numberText(count)} ${state}`);
@@ -122,6 +124,8 @@ function linesOf({
 			(one) =>
 				`  ${one.domain}: ${numberText(one.messages)}, next ${one.next_due}; ${one.last_reply ?? 'nothing said'}`,
 		),
+		...(replies.length === 0 ? [] : ['commonest replies of seven days:']),
+		...replies.map((one) => `  ${replyText(one)}`),
 		...(limits.length === 0 ? [] : ['held back by limits:']),
 		...limits.map(
 			(one) => `  ${limitLine(one)}: ${numberText(one.messages)}, next ${one.next}, last ${one.last}`,

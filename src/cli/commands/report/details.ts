@@ -13,7 +13,7 @@ export async function readDetails(
 	campaign: string | undefined,
 	lists = false,
 ): Promise<DetailedReport | null> {
-	const { reports } = (await (await cx.api()).capabilities()).ext;
+	const { reports, campaigns } = (await (await cx.api()).capabilities()).ext;
 	const isNarrowed = options.tag !== undefined || options.human || options.event.length > 0;
 	if (reports === undefined || isNarrowed) return null;
 	const [first, last] = [data[0]?.date, data.at(-1)?.date];
@@ -28,5 +28,6 @@ export async function readDetails(
 		call,
 	);
 	const links = campaign === undefined ? [] : (await reports.links(campaign, call)).results;
-	return { details, links, isOfDays: hasDays };
+	const status = campaign === undefined ? undefined : await campaigns?.status(campaign, call);
+	return { details, links, replies: status?.replies ?? [], isOfDays: hasDays };
 }

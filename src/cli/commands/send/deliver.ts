@@ -3,7 +3,7 @@
  * for, others tell nothing. How it ends is said here, and is the exit code.
  */
 
-import type { Messages } from '../../../api/capabilities.js';
+import type { CampaignStatus, Messages } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import type { MessageHold, Uuid } from '../../../api/records.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
@@ -12,6 +12,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { numberText } from '../../render/plurals.js';
+import { replyText } from '../../render/replies.js';
 import { doNotRepeat, queuePaused, senderless } from '../../verbs/refusals.js';
 import type { SendOptions } from './options.js';
 import {
@@ -231,6 +232,8 @@ function sayHold({ setting, limit, until }: MessageHold): string {
 interface CampaignEnd extends GoingOn {
 	/** How far it is. */
 	sentence: string;
+	/** Of what did not arrive. */
+	replies?: CampaignStatus['replies'];
 }
 
 /** Facts about a delivery beyond its own summary. */
@@ -257,6 +260,7 @@ export async function concludeDelivery(
 	// Where nothing went out, "sent 0" in front of the reason says nothing.
 	if (isSettled || Object.values(counts).some((count) => count > 0))
 		await cx.note((campaign?.sentence ?? sentenceOf(counts)) + (isSettled ? '' : stillQueued(waiting)));
+	for (const reply of campaign?.replies ?? []) await cx.note(replyText(reply));
 	const left = await leftBehind(cx, summary, campaign);
 	if (left !== null) throw left;
 	if (kind === 'stopped') await hintAtRest(cx, { waiting, campaign });

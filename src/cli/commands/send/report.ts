@@ -166,9 +166,17 @@ export async function senderAfter(cx: CommandContext): Promise<Hint> {
 
 /** The JSON of a campaign: the keys of `campaignAnswer`. */
 export function documentOf(campaign: CampaignStatus) {
-	const { id, key, counts, messages } = campaign;
+	const { id, key, counts, messages, replies } = campaign;
 	const recipients = recipientsOf(counts);
-	return { name: key, id, state: campaignState(campaign), recipients, ...counts, messages };
+	return {
+		name: key,
+		id,
+		state: campaignState(campaign),
+		recipients,
+		...counts,
+		messages,
+		...(replies && { replies }),
+	};
 }
 
 /** `3 recipients, 1 of them suppressed, 2 left out`. */

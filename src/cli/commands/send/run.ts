@@ -125,7 +125,11 @@ async function deliverReleased(
 	const all = outcomesOf(after.messages);
 	// Of one look, as what waits is: the sending process may have gone on since the last look at the delivery.
 	const sentence = before === null ? sentenceOf(all) : progressOf(all, before);
-	const end = { waiting: waitingOf(after.messages), campaign: { name, rate: options.rate, sentence } };
+	const { replies } = after;
+	const end = {
+		waiting: waitingOf(after.messages),
+		campaign: { name, rate: options.rate, sentence, replies },
+	};
 	return codeOf(cx, await concludeDelivery(cx, { ...outcome, counts: asDelivered(all) }, end), after);
 }
 

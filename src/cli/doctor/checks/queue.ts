@@ -5,6 +5,7 @@ import { causeOf, heldReason, type PauseCause, pausedBy } from '../../../api/pau
 import type { MessageState } from '../../../api/records.js';
 import type { QueueState } from '../../../store/queue.js';
 import { counted, numberText, shareText } from '../../render/plurals.js';
+import { replyText } from '../../render/replies.js';
 import { momentText } from '../../render/times.js';
 import { spanText, untilText } from '../../render/units.js';
 import type { ContentsCheck } from '../contents-checks.js';
@@ -32,6 +33,7 @@ export function queueChecks(
 		{ name: 'queue.workers', run: judged(judgeWorkers) },
 		{ name: 'queue.unfinished', run: judged(judgeUnfinished) },
 		{ name: 'queue.deferred', run: judged(judgeDeferred) },
+		{ name: 'queue.replies', run: judged(judgeReplies) },
 		{ name: 'queue.uncertain', run: judged(judgeUncertain) },
 		{ name: 'queue.bounced', run: ofContents(async ({ lately }) => judgeBounced(await lately(), line)) },
 	];
@@ -217,6 +219,13 @@ function judgeDeferred({ deferred }: QueueState, { line }: Around): Verdict | Ve
 		...shown,
 		warning(`${counted(more, 'other domain')} put mail off, too`, line('engine', 'queue', 'stats')),
 	];
+}
+
+/** Bad addresses are counted by `queue.bounced`. */
+function judgeReplies({ replies }: QueueState, { line }: Around): Verdict | Verdict[] {
+	const refused = replies.filter(({ state }) => state !== 'bounced');
+	if (refused.length === 0) return ok('no server refused or put off a message of seven days');
+	return refused.map((one) => warning(replyText(one), line('messages', 'list', '--status', one.state)));
 }
 
 function judgeUncertain({ messages }: QueueState, { line }: Around): Verdict {

@@ -32,12 +32,13 @@ export const campaignSchemas: Readonly<Record<string, JsonSchema>> = {
 			is_finished: { type: 'boolean' },
 			messages: states,
 			joined: states,
+			replies: listOf(record({ state: text, reply: text, count })),
 			counts: ref('AcceptCounts'),
 			plan: ref('CampaignPlan'),
 			lists: listOf(ref('ListCounts')),
 			attachments: listOf(ref('AttachedFile')),
 		},
-		['joined', 'plan', 'lists', 'attachments'],
+		['joined', 'replies', 'plan', 'lists', 'attachments'],
 	),
 	Campaign: record(
 		{

@@ -14,6 +14,7 @@ import { attachmentsOf } from '../attachments.js';
 import { figuresOf } from '../figures/daily.js';
 import { cancelUnlessSent } from '../messages/actions.js';
 import { sumsOf } from '../messages/messages.js';
+import { commonReplies } from '../replies.js';
 import { deletedJoined } from '../retention/sums.js';
 import type { Sql } from '../sql.js';
 import { type CallsCanceled, type CancelCalls, seenRows } from './rows.js';
@@ -67,7 +68,14 @@ export async function callsStatus(sql: Sql, id: Uuid, seen: Seen): Promise<Campa
 	const calls = await findCalls(sql, id, seen);
 	if (calls === null) return null;
 	const attachments = await attachmentsOf(sql, calls.content_sha256);
-	return { ...(await stand(sql, id, seen)), ...(attachments.length > 0 && { attachments }) };
+	const ofCalls =
+		'submission_seq IN (SELECT seq FROM submissions WHERE campaign = ? AND campaign_seq IS NULL)';
+	const replies = await commonReplies(sql, ofCalls, id);
+	return {
+		...(await stand(sql, id, seen)),
+		...(replies.length > 0 && { replies }),
+		...(attachments.length > 0 && { attachments }),
+	};
 }
 
 /** As `pageCampaigns` has it. */

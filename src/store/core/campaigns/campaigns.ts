@@ -21,6 +21,7 @@ import { createTally } from '../figures/tally.js';
 import { hasList } from '../lists.js';
 import { countByState } from '../messages/messages.js';
 import { loseLeases } from '../queue-lanes.js';
+import { commonReplies } from '../replies.js';
 import { flag } from '../rows.js';
 import { findSender } from '../senders.js';
 import type { Sql } from '../sql.js';
@@ -291,9 +292,11 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	const lists = await listCounts(sql, row, audienceOf(row).lists);
 	const attachments = await filesOf(sql, row);
 	const joined = await joinedTo(sql, row);
+	const replies = await commonReplies(sql, 'lane = ?', row.seq);
 	return {
 		...{ id, key, state, is_finished, messages, counts: countsOf(row), ...planOf(row, now) },
 		...(joined !== null && { joined }),
+		...(replies.length > 0 && { replies }),
 		...(lists.length > 0 && { lists }),
 		...(attachments.length > 0 && { attachments }),
 	};

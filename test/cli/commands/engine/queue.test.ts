@@ -28,6 +28,7 @@ describe('mailctl engine queue', () => {
 			next_due: null,
 			workers: [],
 			deferred: [],
+			replies: [],
 			limits: [],
 		});
 		await project.json([...send, '--to', 'a@slow.example', '--to', 'b@slow.example']);
@@ -41,11 +42,12 @@ describe('mailctl engine queue', () => {
 			next_due: time,
 			workers: [],
 			deferred: [{ domain: 'slow.example', messages: 2, next_due: time, last_reply: '451 4.7.1 Greylisted' }],
+			replies: [{ state: 'deferred', reply: '451 4.7.1 Greylisted', count: 2 }],
 			limits: [],
 		});
 		const shown = await project.run(['engine', 'queue', 'stats'], { columns: 120 });
 		expect(shown.stdout).toMatch(
-			/^the queue is open\n[\s\S]*slow\.example: 2, next .*451 4\.7\.1 Greylisted\n$/,
+			/^the queue is open\n[\s\S]*slow\.example: 2, next .*451 4\.7\.1 Greylisted\n[\s\S]*\n {2}2 deferred: 451 4\.7\.1 Greylisted\n$/,
 		);
 	});
 

@@ -1,0 +1,9 @@
+/** What servers said most, for people. */
+import type { CommonReply } from '../../api/campaigns.js';
+import { clean } from './clean.js';
+import { numberText } from './plurals.js';
+
+/** `200 deferred: 553 5.7.1 Sender address rejected`. */
+export function replyText({ state, reply, count }: CommonReply): string {
+	return `${numberText(count)} ${state}: ${clean(reply)}`;
+}

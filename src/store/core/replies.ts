@@ -1,0 +1,45 @@
+/** What servers said most of messages that did not arrive, or not yet. */
+import type { CommonReply } from '../../api/campaigns.js';
+import type { Sql } from './sql.js';
+
+/** Texts that are compared: further ones are rarer than all of these. */
+const mostTexts = 10_000;
+const mostReplies = 5;
+
+/**
+ * Of the messages that meet a condition. Replies that differ in their recipient or in numbers of the server are one; its
+ * commonest text stands for it.
+ */
+export async function commonReplies(
+	sql: Sql,
+	condition: string,
+	...values: readonly (string | number)[]
+): Promise<CommonReply[]> {
+	const selected = 'SELECT state, last_reply, to_email, to_key FROM messages';
+	const rows = await sql.all<CommonReply>(
+		// messages_over_of_lane, messages_due
+		`SELECT state, reply, count(*) AS count
+		FROM (
+			SELECT state, replace(replace(last_reply, to_email, '…'), to_key, '…') AS reply
+			FROM (
+				${selected}
+				WHERE ${condition} AND wake_at IS NULL AND state <> 'sent' AND state IN ('failed', 'bounced')
+				UNION ALL
+				${selected} WHERE ${condition} AND wake_at IS NOT NULL AND state = 'deferred'
+			) m
+			WHERE last_reply IS NOT NULL
+		) r
+		GROUP BY state, reply
+		ORDER BY 3 DESC, 2, 1
+		LIMIT ${mostTexts}`,
+		...values,
+		...values,
+	);
+	const found = new Map<string, CommonReply>();
+	for (const { state, reply, count } of rows) {
+		const words = reply.split(' ').filter((word) => word.length < 8 || !/\d/.test(word));
+		const name = `${state} ${words.join(' ')}`;
+		found.set(name, { state, reply, ...found.get(name), count: count + (found.get(name)?.count ?? 0) });
+	}
+	return [...found.values()].sort((one, other) => other.count - one.count).slice(0, mostReplies);
+}

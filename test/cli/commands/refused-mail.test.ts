@@ -1,0 +1,116 @@
+// Mail that a server refuses for the sender's sake or for its content: what is told, and how it is sent again.
+import { afterEach, describe, expect, it } from 'vitest';
+import { cli } from '../../support/cli.js';
+import { makeProject, type Project } from '../../support/project.js';
+import { startServer } from '../../support/running-server.js';
+import { type FaultPhase, type FaultServer, startFaultServer } from '../../support/smtp-fault.js';
+
+const opened: { close(): unknown }[] = [];
+afterEach(async () => {
+	for (const one of opened.splice(0).reverse()) await one.close();
+});
+
+/** A list of 12 and a mail server that refuses as long as `refusal` says so. */
+async function start() {
+	const refusal: { phase: FaultPhase; answer: string }[] = [];
+	const server: FaultServer = await startFaultServer({
+		on: (phase) => refusal.find((one) => one.phase === phase),
+	});
+	opened.push(server);
+	const project = await makeProject({ smtp: server.port });
+	await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
+	const rows = Array.from({ length: 12 }, (_, at) => `r${at}@example.com`);
+	await project.json([
+		'subscribers',
+		'import',
+		await project.file('p.csv', `email\n${rows.join('\n')}\n`),
+		'-l',
+		'L',
+	]);
+	return { project, refusal, server };
+}
+
+const words = [
+	'send',
+	'--from',
+	'news@example.com',
+	'--list',
+	'L',
+	'--campaign',
+	'c',
+	'--subject',
+	'S',
+	'--text',
+	'T',
+];
+const send = [...words, '--yes', '--expect-count', '12', '--connections', '1'];
+
+interface Told {
+	replies: { state: string; reply: string; count: number }[];
+}
+
+async function toldBy(project: Project, ...argv: string[]) {
+	return ((await project.json(argv)) as Told).replies;
+}
+
+describe('a refusal of the sender', () => {
+	it('pauses the queue, and every command that is asked says what the server said', async () => {
+		const { project, refusal } = await start();
+		refusal.push({ phase: 'MAIL', answer: '553 5.7.1 Sender address rejected: not owned by user' });
+		const { stderr, code } = await project.run(send);
+		const said = '553 5.7.1 Sender address rejected: not owned by user';
+		expect([code, stderr]).toEqual([14, expect.stringMatching(`\\d+ deferred: ${said}`)]);
+		const replies = await toldBy(project, 'campaigns', 'get', 'c');
+		expect(replies).toEqual([{ state: 'deferred', reply: said, count: expect.any(Number) }]);
+		expect(replies[0]?.count).toBeGreaterThanOrEqual(5);
+		expect(await toldBy(project, 'engine', 'queue', 'stats')).toEqual(replies);
+		expect(await toldBy(project, 'campaigns', 'report', 'c')).toEqual(replies);
+		expect((await project.run(['campaigns', 'report', 'c', '-o', 'table'])).stdout).toContain(said);
+		expect((await project.run(['doctor', '--only', 'queue'])).stdout).toContain(`deferred: ${said}`);
+		expect(await project.json(['engine', 'queue', 'stats'])).toMatchObject({
+			paused: { kind: 'fault', reason: `mail: ${said}` },
+		});
+		expect(await project.json(['report'])).toMatchObject({
+			total: { softbounced_percent: 0, hardbounced_percent: 0 },
+		});
+		refusal.length = 0;
+		expect(await project.json(['engine', 'queue', 'resume'])).toEqual({ resumed: true });
+		const waiting = await project.json(['messages', 'list', '--status', 'deferred', '--all']);
+		await project.json(['messages', 'retry', ...(waiting as { id: string }[]).map(({ id }) => id), '--yes']);
+		expect(await project.json(['campaigns', 'resume', 'c'])).toMatchObject({ messages: { sent: 12 } });
+	});
+});
+
+describe('what failed', () => {
+	const fail = async () => {
+		const { project, refusal, server } = await start();
+		refusal.push({ phase: 'dot', answer: '554 5.7.1 Message looks like spam, id 4711-0815-AB' });
+		expect((await project.run(send)).code).toBe(9);
+		expect(await project.json(['campaigns', 'get', 'c'])).toMatchObject({
+			messages: { failed: 12 },
+			softbounced: 0,
+		});
+		refusal.length = 0;
+		return { project, server };
+	};
+
+	it('is sent again by campaigns resume --failed, on this machine', async () => {
+		const { project, server } = await fail();
+		const { stderr } = await project.run(['campaigns', 'resume', 'c', '--failed', '--dry-run']);
+		expect(stderr).toContain('12 failed messages would be sent again');
+		expect(await project.json(['campaigns', 'resume', 'c', '--failed'])).toMatchObject({
+			messages: { sent: 12 },
+		});
+		expect(server.bodies).toHaveLength(24);
+	});
+
+	it('is sent again through a server', async () => {
+		const { project } = await fail();
+		const { baseUrl, token, stop } = await startServer(project.db);
+		opened.push({ close: stop });
+		const env = { MAILCTL_TOKEN: token, HOME: project.folder };
+		const argv = ['--base-url', baseUrl, 'campaigns', 'resume', 'c', '--failed', '-o', 'json'];
+		const { stdout, code } = await cli(argv, { env });
+		expect([code, JSON.parse(stdout)]).toMatchObject([0, { messages: { sent: 12 } }]);
+	});
+});
