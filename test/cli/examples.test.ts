@@ -73,6 +73,7 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl campaigns get november': [november],
 	'mailctl campaigns get november -o json': [november],
 	'mailctl campaigns resume november': [november],
+	'mailctl campaigns resume november --failed': [november],
 	'mailctl campaigns resume november --results november.csv': [november],
 	'mailctl campaigns report november': [november],
 	'mailctl campaigns report november --human -o json': [november],

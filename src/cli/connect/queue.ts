@@ -33,12 +33,12 @@ function toStats(state: QueueState): QueueStats {
 			next_due: formatDateTime(next_due_at),
 			last_reply,
 		})),
-		replies: state.replies,
 		limits: state.limits.map(({ next_at, last_at, ...limit }) => ({
 			...limit,
 			next: formatDateTime(next_at),
 			last: formatDateTime(last_at),
 		})),
+		replies: state.replies,
 	};
 }
 

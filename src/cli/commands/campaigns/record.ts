@@ -168,12 +168,6 @@ export const detailColumns: Columns<CampaignDetail> = [
 		isCount: true,
 	},
 	{ key: 'messages', header: 'MESSAGES', value: messagesText },
-	{
-		key: 'replies',
-		header: 'REPLIES',
-		value: ({ replies }: CampaignDetail) => replies,
-		lines: ({ replies = [] }: CampaignDetail) => replies.map(replyText),
-	},
 	column('sent', 'SENT', { isCount: true }),
 	column('opened', 'OPENED', { isCount: true }),
 	column('machine_opened', 'MACHINE OPENED', { isCount: true }),
@@ -187,6 +181,12 @@ export const detailColumns: Columns<CampaignDetail> = [
 		header: 'ATTACHED',
 		value: ({ attachments }: CampaignDetail) => attachments,
 		lines: ({ attachments }: CampaignDetail) => attachmentLines(attachments),
+	},
+	{
+		key: 'replies',
+		header: 'REPLIES',
+		value: ({ replies }: CampaignDetail) => replies,
+		lines: ({ replies = [] }: CampaignDetail) => replies.map(replyText),
 	},
 ];
 
