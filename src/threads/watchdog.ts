@@ -4,6 +4,9 @@ import { spawnThread } from './spawn.js';
 export interface Overdue {
 	/** Milliseconds from now. */
 	afterMs: number;
+	/** Milliseconds more where the main thread has set `heard` to 1 by then: it is not stuck. */
+	graceMs: number;
+	heard: Int32Array;
 	/** Written to standard error then, with its line end. */
 	text: string;
 	/** The signal that the process then sends itself; a handler in the main thread would not run. */
@@ -11,7 +14,7 @@ export interface Overdue {
 }
 
 /**
- * Ends the process after `afterMs`, unless it is stopped before. It does not keep the process alive. Null: the thread
+ * Ends the process after `afterMs`, or `graceMs` later, unless it is stopped before. It does not keep the process alive. Null: the thread
  * cannot be started.
  */
 export function startWatchdog(overdue: Overdue): { stop(): void } | null {

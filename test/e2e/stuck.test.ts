@@ -15,8 +15,9 @@ const watchdog = join(import.meta.dirname, '../../dist/threads/watchdog.thread.j
 
 describe.skipIf(!isBuilt)('a process whose main thread does not come back', () => {
 	it('is ended by its watchdog, which says why', async () => {
-		const workerData = { afterMs: 300, text: 'error: out of time: --deadline 1s\n', signal: 'SIGKILL' };
-		const script = `new (require('node:worker_threads').Worker)(${JSON.stringify(watchdog)}, { workerData: ${JSON.stringify(workerData)} });
+		const text = 'error: out of time: --deadline 1s\n';
+		const workerData = { afterMs: 300, graceMs: 0, heard: [0], text, signal: 'SIGALRM' };
+		const script = `new (require('node:worker_threads').Worker)(${JSON.stringify(watchdog)}, { workerData: { ...${JSON.stringify(workerData)}, heard: new Int32Array(1) } });
 			process.on('SIGTERM', () => {});
 			setTimeout(() => { for (;;); }, 100);`;
 		const child = spawn(process.execPath, ['-e', script]);
@@ -24,12 +25,29 @@ describe.skipIf(!isBuilt)('a process whose main thread does not come back', () =
 		child.stderr.on('data', (chunk) => {
 			stderr += String(chunk);
 		});
-		expect(await once(child, 'close')).toEqual([null, 'SIGKILL']);
+		expect(await once(child, 'close')).toEqual([null, 'SIGALRM']);
 		expect(stderr).toBe('error: out of time: --deadline 1s\n');
 	});
 });
 
 describe.skipIf(!isBuilt)('a command that is in SQLite for long', () => {
+	it('is ended by its deadline with 12', async () => {
+		const folder = mkdtempSync(join(tmpdir(), 'mailctl-stuck-'));
+		const env = { HOME: folder, MAILCTL_DB: join(folder, 'news.db') };
+		expect((await once(startProgram(['engine', 'init', '-q'], env), 'close'))[0]).toBe(0);
+		const db = new Database(env.MAILCTL_DB);
+		db.exec(`PRAGMA legacy_alter_table = ON; ALTER TABLE lists RENAME TO own_lists;
+			CREATE VIEW lists AS WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n)
+			SELECT own_lists.* FROM n JOIN own_lists ON n < 0`);
+		db.close();
+		const child = startProgram(['lists', 'list', '--deadline', '1s'], env);
+		let stderr = '';
+		child.stderr.on('data', (chunk) => {
+			stderr += String(chunk);
+		});
+		expect([await once(child, 'close'), stderr]).toEqual([[12, null], 'error: out of time: --deadline 1s\n']);
+	});
+
 	it('is ended by SIGTERM at once, and what it did is undone', async () => {
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-stuck-'));
 		const env = { HOME: folder, MAILCTL_DB: join(folder, 'news.db') };

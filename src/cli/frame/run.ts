@@ -48,7 +48,7 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	});
 	const deadline = startDeadline(settings);
 	const signal = AbortSignal.any([interrupts, deadline.signal]);
-	const watched = signals !== null ? await watchEnd(settings, interrupts) : null;
+	const watched = signals !== null ? await watchEnd(settings, interrupts, deadline.signal) : null;
 	const settled = { paths, settings, target, signal, leftMs: deadline.leftMs };
 	const { cx, listed, takeHints, close } = await createContext(parsed, options, settled);
 	try {
@@ -300,20 +300,29 @@ function isUnwritten(word: string): boolean {
  * Ends the process where neither the deadline nor a signal is heard, or the command does not end after it: SQLite and
  * regular expressions keep the only thread that hears of them.
  */
-async function watchEnd(settings: Settings, interrupts: AbortSignal): Promise<{ stop(): void }> {
+async function watchEnd(
+	settings: Settings,
+	interrupts: AbortSignal,
+	passed: AbortSignal,
+): Promise<{ stop(): void }> {
 	const { value: deadline } = settings.deadline;
 	const { value: format } = settings.output;
 	const started: { stop(): void }[] = [];
-	const start = async (reason: Error, beforeMs: number) => {
+	const start = async (reason: Error, { beforeMs, heard }: { beforeMs: number; heard: Int32Array }) => {
 		const { watch } = await import('../connect/watch.js');
-		const afterMs = beforeMs + graceMs + watchedMs;
 		// Without its thread the command runs without a watchdog.
-		const watched = watch(reason, { afterMs, format });
+		const watched = watch(reason, { afterMs: beforeMs + watchedMs, graceMs, heard, format });
 		if (watched !== null) started.push(watched);
 	};
-	if (deadline !== null) await start(new DeadlinePassed(deadline.text), deadline.ms);
+	const heard = new Int32Array(new SharedArrayBuffer(4));
+	const hear = () => void Atomics.store(heard, 0, 1);
+	passed.addEventListener('abort', hear, { once: true });
+	if (deadline !== null) await start(new DeadlinePassed(deadline.text), { beforeMs: deadline.ms, heard });
 	// A program that was replaced while it ran may not have that file any more: it ends by itself all the same.
-	const onInterrupt = () => void start(interrupts.reason, 0).catch(() => undefined);
+	const onInterrupt = () => {
+		hear();
+		void start(interrupts.reason, { beforeMs: 0, heard }).catch(() => undefined);
+	};
 	interrupts.addEventListener('abort', onInterrupt, { once: true });
 	return {
 		stop: () => {
