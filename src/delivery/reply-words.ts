@@ -18,7 +18,7 @@ const refused =
  */
 export const aboutSender = anyOf(
 	`\\brelay(?:ing|ed)?${few(3)}(?:denied|reject|refus|prohibit|disallow|forbid|restrict|disabled|not\\b|quota|limit|nicht|verboten|interdit|négad|запрещ)`,
-	"\\b(?:unable|not (?:allowed|permitted|authori[sz]ed|configured|able)|cannot|can't|refuse|failed|denied|credentials) (?:\\w{1,20} ){0,4}relay|\\b(?:do|does|will) not (?:\\w{1,20} )?relay|\\b(?:don't|won't|no|not an?|open) (?:open )?relay|rcpthosts|ретрансляц|中[継继繼]|릴레이",
+	"\\b(?:unable|not (?:allowed|permitted|authori[sz]ed|configured|able)|cannot|can't|refuse|failed|denied|credentials) (?:\\w{1,20} ){0,4}relay|\\b(?:do|does|will) not (?:\\w{1,20} )?relay|\\b(?:don't|won't|no|not an?|open) (?:open )?relay|rcpthosts|\\brelay non |relay?age (?:interdit|refus)|\\brelais (?:interdit|refus|non)|reenvío (?:denegad|no )|ретрансляц|中[継继繼]|릴레이",
 	'(?:black|block|deny|ban|drop)[ -]?list(?!ed (?:url|link))|\\b(?:rbl|dns[bw]l|rhsbl)\\b|\\.[bx]l\\.|spamhaus|spamcop|\\bsorbs\\b|barracudacentral|senderbase|senderscore|uceprotect|abuseat|proofpoint\\.com|blocked using|reputation|sperrliste|schwarze liste|liste noire|lista ne(?:g)?ra|zwarte lijst|czarn\\S{1,4} li|ч[её]рн\\S{1,4} спис|ブラックリスト|黑名[单單]|블랙리스트',
 	`\\b(?:client(?: host)?|ip(?: address)?|your (?:ip|host|server|mail ?server|domain|network|organi[sz]ation|isp|country|account|message rate))\\b${few(6)}(?:${refused}|listed|too many)`,
 	'\\b(?:invalid|banned|blocked|bad|unauthori[sz]ed) (?:sending )?ip\\b|traffic not accepted|from the following ip|your (?:sending )?(?:ip|host) (?:is|has)|adresse ip\\S{0,2}(?: \\S{1,20}){0,2} bloqu',
@@ -82,6 +82,8 @@ export const unknownAddress = anyOf(
 	missing('użytkownik|odbiorc|skrzynk|adres|konto', 'nieznan|nie istnieje|nie znalezion|nie został'),
 	'nieznan\\S{1,3} (?:użytkownik|odbiorc|adres)|nie ma takiego (?:użytkownika|konta|adresu)|onbekende (?:gebruiker|ontvanger)',
 	missing('uživatel|příjemce|schránk|adresa', 'neexistuje|neznám|nenalezen'),
+	'(?:okänd|ukendt|ukjent|tuntematon|neznám\\S|ismeretlen|bilinmeyen) (?:användar|mottagar|modtager|mottaker|bruger|bruker|vastaanottaja|käyttäjä|uživatel|příjemce|felhasznál|címzett|kullanıcı|alıcı)|böyle bir (?:kullanıcı|alıcı|adres|hesap) yok',
+	'(?:utilizator|destinatar|adresă)\\S{0,3} (?:necunoscut|inexistent)|άγνωστος (?:χρήστης|παραλήπτης)|ο χρήστης δεν υπάρχει|(?:המשתמש|הנמען|תיבת הדואר) (?:לא קיים|אינו קיים|לא קיימת|לא נמצא)|(?:المستخدم|المستلم|صندوق البريد) غير (?:موجود|معروف)',
 	missing(
 		'användar|mottagar|modtager|bruger|bruker|mottaker|adress|käyttäjä|vastaanottaja|kullanıcı|alıcı|hesap|felhasznál|címzett',
 		'finns inte|okänd|findes ikke|ukendt|finnes ikke|ukjent|tuntematon|ei löydy|ei ole olemassa|bulunamadı|bilinmiyor|mevcut değil|ismeretlen|nem létezik',
@@ -92,7 +94,7 @@ export const unknownAddress = anyOf(
 	),
 	'(?:нет такого|неизвестн\\S{1,3}|несуществующ\\S{1,3}) (?:пользовател|получател|адрес|(?:почтов\\S{1,3} )?ящик)',
 	'(?:宛先|ユーザー?|アドレス|受信者|メールボックス)[^。]{0,20}(?:存在しま|存在しない|見つかりません|不明|ありません)',
-	'(?:用[户戶]|收件[人者]|[邮郵信]箱|地址|[账帐帳][号號户戶])[^。]{0,20}(?:不存在|未找到|找不到|[无無]效|未[知註注])',
+	'(?:用[户戶]|收件[人者]|[邮郵信]箱|地址|[账帐帳][号號户戶])[^。]{0,20}(?:不存在|未找到|找不到|[无無]效|未[知註注])|[无無查]无?此(?:用[户戶]|人)',
 	'(?:사용자|수신자|받는 ?사람|계정|메일함|편지함|주소)[^.]{0,20}(?:없|존재하지|찾을 수|알 수)|존재하지 않는 (?:사용자|수신자|계정|메일)',
 );
 
@@ -101,4 +103,4 @@ export const unknownAddress = anyOf(
  * size, a full mailbox.
  */
 export const notAboutAddress =
-	/\b(?:at a rate|(?:sending|message|mail|receiv\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\w{0,3}|too (?:many|much|fast|frequent\w{0,2}|large|big|quickly)|throttl\w{1,3}|volume|reputation|policy|policies|prohibited|spam\w{0,8}|junk|unsolicited|phish\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \w{1,12}){0,2} (?:exceed\w{0,3}|limit\w{0,3})|size limit|storage|greylist\w{0,3}|temporar\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:may|might) (?:be|have|not)|possibl[ey]|perhaps|probably|content (?:rejected|filter|denied))\b|сп[ао]м|スパム|迷惑メール|垃圾邮件/i;
+	/\b(?:at a rate|(?:sending|message|mail|receiv\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\w{0,3}|too (?:many|much|fast|frequent\w{0,2}|large|big|quickly)|throttl\w{1,3}|volume|reputation|policy|policies|prohibited|spam\w{0,8}|junk|unsolicited|phish\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \w{1,12}){0,2} (?:exceed\w{0,3}|limit\w{0,3})|size limit|storage|greylist\w{0,3}|temporar\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:user|recipient|address|mailbox|account) (?:may|might|could) (?:be|have|not)|perhaps|content (?:rejected|filter|denied))\b|сп[ао]м|スパム|迷惑メール|垃圾邮件/i;

@@ -91,6 +91,7 @@ describe('the table', () => {
 		'550 Absenderadresse nicht zugelassen',
 		'550 Die IP steht auf einer Sperrliste',
 		'550 Adresse de l’expéditeur refusée',
+		'550 Relais refusé',
 		'550 Remitente no verificado',
 		'550 Mittente non autorizzato',
 		'550 Адрес отправителя отклонён',
@@ -134,6 +135,10 @@ describe('the table', () => {
 		'550 Пользователь не найден',
 		'550 宛先のユーザーは存在しません',
 		'550 用户不存在',
+		'550 查无此人',
+		'550 Okänd mottagare',
+		'550 Άγνωστος χρήστης',
+		'550 المستخدم غير موجود',
 		'550 존재하지 않는 사용자',
 	])('takes "%s" for an unknown address, at RCPT and after the dot of a mail to one', (raw) => {
 		const reply = parseReply('answer', raw);

@@ -84,6 +84,23 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
+		it('says what servers said most, without recipients and numbers of theirs', async () => {
+			const said = (text: string) => ({ phase: 'rcpt', code: 550, enhanced: '5.7.1', text }) as const;
+			for (const [index, to] of ['a@example.org', 'b@example.org', 'c@example.org'].entries()) {
+				await send(store, [to]);
+				const reply = said(`<${to}>: refused, id 2026-00${index}-XY`);
+				await deliver(store, { kind: 'failed', reply, uncounted: true });
+			}
+			await send(store, ['d@example.org']);
+			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
+			const { replies } = await store.reads.queueState({ now: noon });
+			expect(replies).toEqual([
+				{ state: 'failed', reply: '550 5.7.1 <…>: refused, id 2026-000-XY', count: 3 },
+				{ state: 'deferred', reply: '451 4.7.1 Try again later', count: 1 },
+			]);
+			expect((await store.reads.queueState({ now: noon + 24 * 8 * hour })).replies).toEqual([]);
+		});
+
 		it('forgets a fault when another mail server is set, and keeps what a person said', async () => {
 			await fault('connect: refused', noon + hour);
 			await pause('by hand');
