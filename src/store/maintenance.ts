@@ -82,26 +82,11 @@ export interface WrongCounter {
 	inactive: { kept: number; counted: number };
 }
 
-/** A server that `?replica=` names. */
-export interface ReplicaFacts {
-	host: string;
-	/** Why it could not be looked into; null: it was. */
-	failure: string | null;
-	/** It follows another server than the primary. */
-	isOther: boolean;
-	/** False: it takes writes itself. */
-	isReplica: boolean;
-	/** How long ago that was committed which it has last; 0: it has everything, `Infinity`: for an unknown time. */
-	behind: Micros;
-}
-
 /** The oldest PostgreSQL that serves: `pg_current_snapshot` came with it. */
 export const oldestPostgres = 13;
 
 /** The server of a database, as its settings and views tell (PostgreSQL manual, 20 and 28.2). `bytes`: the size of the database. */
 export interface ServerFacts {
-	/** As the URL has it. Of a distributed database versions and sizes, replicas and connections are unknown: 0, empty. */
-	kind: 'postgresql' | 'distributed';
 	/** `15.8`. */
 	version: string;
 	/** 15. */
@@ -115,8 +100,6 @@ export interface ServerFacts {
 	standbys: string;
 	/** Replicas that follow it now, waited for or not. */
 	replicas: number;
-	/** Those from which this URL reads. */
-	named: readonly ReplicaFacts[];
 	connections: number;
 	mostConnections: number;
 	isEncrypted: boolean;

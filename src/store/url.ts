@@ -53,7 +53,7 @@ export function forServerPrograms(url: string): { url: string; schema: string } 
 	if (!canParseUrl(first)) return { url: first, schema: 'public' };
 	const named = new URL(first);
 	const schema = named.searchParams.get('schema') ?? 'public';
-	for (const own of ['schema', 'pool', 'listen', 'replica', 'server']) named.searchParams.delete(own);
+	for (const own of ['schema', 'pool', 'listen']) named.searchParams.delete(own);
 	return { url: named.href, schema };
 }
 

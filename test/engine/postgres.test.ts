@@ -1,5 +1,4 @@
-/** The contract of the engine on PostgreSQL, and on the same as if it were a distributed database. */
-import { describe } from 'vitest';
+/** The contract of the engine on PostgreSQL. */
 import type { Clock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
 import { openPostgresStore } from '../../src/store/postgres/store.js';
@@ -11,18 +10,10 @@ import { peopleSuite } from '../contract/people.suite.js';
 import { fixedClock } from '../contract/store/fixture.js';
 import { suppressionsSuite } from '../contract/suppressions.suite.js';
 import { dependencies } from '../support/connect.js';
-import { asDistributed, describePostgres } from '../support/postgres.js';
+import { describePostgres } from '../support/postgres.js';
 
-describe.each([
-	['the engine on PostgreSQL', (url: string) => url],
-	['the engine on a distributed database', asDistributed],
-] as const)('%s', (name, urlOf) => {
-	describePostgres('the engine', (server) =>
-		contractOf(name, async () => urlOf(await server.createProject())),
-	);
-});
-
-function contractOf(name: string, createProject: () => Promise<string>): void {
+describePostgres('the engine', (server) => {
+	const name = 'the engine on PostgreSQL';
 	async function open({
 		clock,
 		settings = {},
@@ -30,7 +21,7 @@ function contractOf(name: string, createProject: () => Promise<string>): void {
 		clock?: Clock;
 		settings?: Record<string, string>;
 	} = {}): Promise<Subject & { db: string }> {
-		const db = await createProject();
+		const db = await server.createProject();
 		const connection = await connect(
 			{ kind: 'local', url: db, create: true },
 			dependencies(clock === undefined ? {} : { clock }),
@@ -51,4 +42,4 @@ function contractOf(name: string, createProject: () => Promise<string>): void {
 		const store = await openPostgresStore({ url: subject.db, clock: fixedClock, mode: 'existing' });
 		return { ...subject, store, close: () => store.close().then(subject.close) };
 	});
-}
+});

@@ -8,7 +8,7 @@ import { carryOut, createCore } from '../../src/store/sqlite/core.js';
 import { migrate } from '../../src/store/sqlite/migrations.js';
 import { createSql } from '../../src/store/sqlite/sql.js';
 import { fixedClock, noon } from '../contract/store/fixture.js';
-import { asDistributed, describePostgres } from '../support/postgres.js';
+import { describePostgres } from '../support/postgres.js';
 import {
 	alone,
 	type Call,
@@ -34,15 +34,6 @@ const pairs = [
 	...names.flatMap((one, at) => names.slice(at).map((other) => [one, other] as const)),
 	...Object.keys(alone).flatMap((one) => holders.map((other) => [one, other] as const)),
 ];
-
-/**
- * Without holds, where the server undoes what met. A list is deleted slice by slice, and between two of them a subscriber
- * may be created: only locks, which are given in the order of arrival, keep the racers of that pair from it.
- */
-const distributedPairs =
-	process.env['MAILCTL_DISTRIBUTED'] === undefined
-		? holders.map((one) => [one, one] as const)
-		: pairs.filter(([one, other]) => one !== 'deleteList' || other !== 'createSubscriber');
 
 /** What a test takes away: a level of holds, or locks of rows. */
 const lack = vi.hoisted(() => ({ of: null as string | null }));
@@ -72,8 +63,8 @@ describePostgres('writes at the same time', (server) => {
 	afterAll(orders.close);
 
 	/** On two stores; what came of it, and whether an order would have come to the same. */
-	async function race(one: string, other: string, urlOf = (url: string) => url) {
-		const url = new URL(urlOf(await server.createProject()));
+	async function race(one: string, other: string) {
+		const url = new URL(await server.createProject());
 		url.searchParams.set('pool', '4');
 		const open = () => openPostgresStore({ url: url.href, clock: fixedClock, mode: 'create' });
 		const stores = [await open(), await open()] as const;
@@ -97,11 +88,6 @@ describePostgres('writes at the same time', (server) => {
 
 	it.each(pairs)('%s and %s', async (one, other) => {
 		const { outcome, found, another } = await race(one, other);
-		expect(found ? outcome : another).toBe(outcome);
-	});
-
-	it.each(distributedPairs)('on a distributed database: %s and %s', async (one, other) => {
-		const { outcome, found, another } = await race(one, other, asDistributed);
 		expect(found ? outcome : another).toBe(outcome);
 	});
 

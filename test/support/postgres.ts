@@ -89,13 +89,6 @@ export async function copyDatabase(url: string): Promise<string> {
 	return await makeDatabase(server.href, new URL(url).pathname.slice(1));
 }
 
-/** The URL of the same database, which is then used as all distributed databases can be. */
-export function asDistributed(url: string): string {
-	const distributed = new URL(url);
-	distributed.searchParams.set('server', 'distributed');
-	return distributed.href;
-}
-
 async function startPostgres(): Promise<Postgres> {
 	return named === undefined ? await startOwn() : serverAt(named, async () => undefined);
 }

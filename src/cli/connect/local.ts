@@ -151,7 +151,7 @@ async function openLocal(
 	target: LocalTarget,
 	opening: Opening & Pick<OpenOptions, 'onCreated'>,
 ): Promise<{ store: Store; isMade: boolean }> {
-	const { clock, role, keys, presence, isTrial = false, onWait, warn, signal, onCreated } = opening;
+	const { clock, role, keys, presence, isTrial = false, onWait, signal, onCreated } = opening;
 	const mode = target.create ? 'create' : 'existing';
 	const options = { clock, mode, role, keys, isTrial } as const;
 	const beginWait = onWait === null ? undefined : () => onWait().end;
@@ -159,7 +159,7 @@ async function openLocal(
 	const lockTimeoutMs = Math.min(opening.lockMs ?? mostLockTimeoutMs, mostLockTimeoutMs);
 	if (isPostgres(target.url)) {
 		const waits = role === 'cli' ? { lockTimeoutMs } : {};
-		return await openOnServer(target, { ...options, ...waits, warn, stop, onWait: beginWait });
+		return await openOnServer(target, { ...options, ...waits, stop, onWait: beginWait });
 	}
 	const isWorker = role === 'worker';
 	const isApart = !isTrial && !isMissingFile(target.url) && availableParallelism() > 1;

@@ -6,7 +6,6 @@ import { type Core, createCore } from '../core/core.js';
 import type { Sql } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 import {
-	isDuplicate,
 	isLost,
 	isReadOnly,
 	isRefusedForNow,
@@ -35,8 +34,6 @@ export interface DatabaseOptions {
 	lockTimeoutMs: number;
 	/** Every write is undone after its answer. */
 	isTrial: boolean;
-	/** Another server answers what this one does not: it is asked once, and waited for a short time. */
-	isReplica?: boolean;
 }
 
 /** A core and the connection on which it works, for one transaction. */
@@ -145,12 +142,11 @@ interface Tries {
 
 /** Connects when it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
-	const { place, keys, lockTimeoutMs, isTrial, isReplica = false } = options;
-	const { server } = place;
+	const { place, keys, lockTimeoutMs, isTrial } = options;
 	const pools = createPools(place, options);
 	const rests = createReusableReads(pools);
 	// Looked into twice within the time for which a write waits.
-	const silenceMs = isReplica ? 1_000 : lockTimeoutMs / 4;
+	const silenceMs = lockTimeoutMs / 4;
 	let connections = Math.floor(Math.random() * shards);
 	const sessions = new WeakMap<PoolClient, OpenSession>();
 	const sessionOf = (client: PoolClient) => {
@@ -163,7 +159,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 			session.isAskedAlone = true;
 			if (session.isShared) throw new NotAlone();
 		};
-		const sql = createSql(pipeline, { keys, shard: connections % shards, alone, server });
+		const sql = createSql(pipeline, { keys, shard: connections % shards, alone });
 		const core = createCore(sql, { isTrial });
 		const session: OpenSession = {
 			...{ sql, client, pipeline, core },
@@ -176,7 +172,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 		return session;
 	};
 	// In each transaction: the connection may be another server's session the next time, behind a pooler.
-	const beginRead = [server.begin.read, `SET LOCAL search_path = "${place.schema}"`];
+	const beginRead = [
+		'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
+		`SET LOCAL search_path = "${place.schema}"`,
+	];
 	const set = (name: string, value: string | number) => `set_config('${name}', '${value}', TRUE)`;
 	const settings = [
 		set('search_path', `"${place.schema}"`),
@@ -186,8 +185,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 	];
 	// One statement costs the server less than four.
 	const beginWrite = (holds: readonly Hold[]) => [
-		server.begin.write,
-		`SELECT ${[...settings, ...(server.hasHolds ? takeHolds(place.schema, holds) : [])].join(', ')}`,
+		// Each statement sees what was committed before it began: the first begins once it has its holds.
+		'BEGIN ISOLATION LEVEL READ COMMITTED',
+		`SELECT ${[...settings, ...takeHolds(place.schema, holds)].join(', ')}`,
 	];
 
 	let wasReached = false;
@@ -195,7 +195,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 		session: OpenSession,
 		{ holds, operate, receipt, habit, fate }: Transaction<R>,
 	) => {
-		session.isShared = server.hasHolds && holds !== null && holds !== projectAlone;
+		session.isShared = holds !== null && holds !== projectAlone;
 		session.isAskedAlone = false;
 		// In the round trip of the first question, which fails with them.
 		for (const text of holds === null ? beginRead : beginWrite(holds))
@@ -260,14 +260,11 @@ export function openDatabase(options: DatabaseOptions): Database {
 		if (tried.stop?.aborted && !isUnsure)
 			throw new StoreError('stopped', `${place.name}: the change is undone`, { cause: tried.stop.reason });
 		if (error instanceof NotAlone) return alone;
-		// Without holds two may have found that there is no such row, and one of them was first to insert it.
-		const isRefused = isRefusedForNow(error) || (!server.hasHolds && isDuplicate(error));
-		const mayPass = isRefused
+		const mayPass = isRefusedForNow(error)
 			? tries < mostTries
 			: // A server that never answered is told at once.
 				isLost(error) && wasReached && performance.now() < deadline;
-		if (!mayPass || isReplica)
-			throw isUnsure ? uncertain(place.name, error) : translateFailure(error, place.name);
+		if (!mayPass) throw isUnsure ? uncertain(place.name, error) : translateFailure(error, place.name);
 		await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
 		// What may still be ending holds the project with others.
 		return isUnsure ? alone : tried;
@@ -290,9 +287,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 		await told.finally(() => client.release());
 	});
 	return {
-		notify: server.hasListen ? notifying.call : () => undefined,
+		notify: notifying.call,
 		listen: (onReady) =>
-			place.listen === 'off' || !server.hasListen
+			place.listen === 'off'
 				? null
 				: listen({ config: () => listenerOf(place, pools.current()), schema: place.schema }, onReady),
 		read: (operate) => transact({ holds: null, operate, receipt: null, habit: null, stop: null }),

@@ -22,14 +22,6 @@ export function isDuplicate(error: unknown): boolean {
 	return sqlState(error) === '23505';
 }
 
-/**
- * What a definition makes is there, or what it takes away is gone: duplicate_table, duplicate_column, duplicate_object,
- * undefined_column, undefined_object, and a second primary key.
- */
-export function isMadeAlready(error: unknown): boolean {
-	return /^(42P07|4270[134]|42710|42P16)$/.test(sqlState(error) ?? '');
-}
-
 /** The connection is gone, or the server is about to end it; or it does not know what it did (statement_completion_unknown). */
 export function isLost(error: unknown): boolean {
 	const state = sqlState(error);

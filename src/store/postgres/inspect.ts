@@ -11,8 +11,6 @@ import { shownDatabase } from '../url.js';
 import { openDatabase } from './connection.js';
 import { readVersion, schemaVersion } from './migrations.js';
 import { readPlace } from './place.js';
-import { inspectReplicas } from './replicas.js';
-import { assertServer } from './servers.js';
 
 export interface ServerInspection {
 	schema: { found: number; known: number };
@@ -36,6 +34,17 @@ interface Row {
 	now: Micros;
 }
 
+const facts = `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
+	pg_database_size(current_database()) AS bytes,
+	CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END AS read_only,
+	current_setting('synchronous_commit') AS synchronous_commit,
+	current_setting('synchronous_standby_names') AS standbys,
+	(SELECT count(*) FROM pg_stat_replication) AS replicas,
+	(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+	current_setting('max_connections')::int AS most,
+	coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), FALSE) AS encrypted,
+	floor(extract(epoch FROM clock_timestamp()) * 1000000) AS now`;
+
 /** Rejects with `DatabaseMissing` and `StoreError`. */
 export async function inspectPostgres(
 	url: string,
@@ -45,16 +54,10 @@ export async function inspectPostgres(
 	const options = { place, keys, size: 2, role: 'doctor', lockTimeoutMs: 5_000, isTrial: true };
 	const database = openDatabase(options);
 	try {
-		const found = await database.read(async ({ sql }) => {
-			const [version] = await sql.together([
-				() => readVersion(sql, place, { mayBeNewer: true }),
-				() => assertServer(sql, place.server, place.name),
-			]);
-			return version;
-		});
+		const found = await database.read(({ sql }) => readVersion(sql, place.name, { mayBeNewer: true }));
 		if (found === 0) throw new DatabaseMissing(shownDatabase(url));
 		const before = clock.now();
-		const row = await database.read(({ sql }) => sql.get<Row>(place.server.facts));
+		const row = await database.read(({ sql }) => sql.get<Row>(facts));
 		const after = clock.now();
 		if (row === undefined) throw new Error('the server tells nothing of itself');
 		return {
@@ -63,16 +66,14 @@ export async function inspectPostgres(
 				database.read(async ({ core }) => await carryOut(core, name, command)),
 			),
 			server: {
-				kind: place.server.kind,
 				...{ version: row.version, major: row.major, bytes: row.bytes },
 				isReadOnly: row.read_only === 'on',
 				...{ synchronousCommit: row.synchronous_commit, standbys: row.standbys },
 				replicas: row.replicas,
-				named: await inspectReplicas(database, options),
 				...{
 					connections: row.connections,
 					mostConnections: row.most,
-					isEncrypted: row.encrypted === 1 || (place.ssl !== false && place.server.kind === 'distributed'),
+					isEncrypted: row.encrypted === 1,
 				},
 				ahead: row.now - (before + after) / 2,
 			},

@@ -7,10 +7,8 @@ import { StoreError } from '../../api/errors.js';
 import type { Sql } from '../core/sql.js';
 import { oldestPostgres } from '../maintenance.js';
 import { DatabaseMarked, type Mark, markVersion, parseMark } from '../moving.js';
-import type { Database, Session } from './connection.js';
-import { isMadeAlready } from './failures.js';
+import type { Session } from './connection.js';
 import { first } from './migrations/0020-first.js';
-import { idSequences } from './migrations/0020-lists.js';
 import { processes } from './migrations/0021-processes.js';
 import { counted } from './migrations/0022-counted.js';
 import { listCounters } from './migrations/0023-list-counters.js';
@@ -26,7 +24,6 @@ import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
 import { tracking } from './migrations/0034-tracking.js';
 import { senderNames } from './migrations/0035-sender-names.js';
 import type { Place } from './place.js';
-import { assertKind } from './servers.js';
 
 export interface Migration {
 	readonly version: number;
@@ -53,12 +50,6 @@ export const migrations: readonly Migration[] = [
 	senderNames,
 ];
 
-/** From this version on PostgreSQL has a sequence in place of the row of ids. */
-const sequences = listCounters.version;
-
-/** Where a schema is kept: its name for people, and the kind of its server. */
-export type Kept = Pick<Place, 'name' | 'server'>;
-
 /** The schema this version reads and writes. */
 export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));
 
@@ -70,75 +61,16 @@ const ownRow = 'INSERT INTO migrations (version, name, applied_at) VALUES (?, ?,
 /** In the transaction of the caller, who holds the project. Throws `StoreError` "newer_schema" and "not_a_database". */
 export async function migrate(
 	{ sql, client }: Session,
-	{ now, ...kept }: Kept & { now: Micros },
+	{ name: database, now }: Pick<Place, 'name'> & { now: Micros },
 ): Promise<void> {
-	const from = await readVersion(sql, kept);
+	const from = await readVersion(sql, database);
 	if (from === schemaVersion) return;
-	if (from === 0) await assertEmpty(sql, kept.name);
+	if (from === 0) await assertEmpty(sql, database);
 	await sql.run(ownTable);
 	for (const { version, name, sql: text } of migrations.filter(({ version }) => version > from)) {
-		for (const definition of kept.server.definitions(text)) await client.query(definition);
+		await client.query(text);
 		await sql.run(ownRow, version, name, now);
 	}
-}
-
-/**
- * As `migrate`, in several transactions, each with the number of those that are done: the next process goes on where one
- * was killed, and of several at once one carries out each.
- */
-export async function migrateInSteps(
-	database: Pick<Database, 'write'>,
-	{ now, ...kept }: Kept & { now: Micros },
-): Promise<void> {
-	const texts = (sql: string) =>
-		kept.server.definitions(sql).map(
-			(text) =>
-				async ({ client }: Session) =>
-					void (await client.query(text)),
-		);
-	const steps = [
-		...texts(`${ownTable};\n`),
-		...migrations.flatMap(({ version, name, sql: text }) => [
-			...texts(text.replace(`${idSequences};\n`, '')),
-			async ({ sql }: Session) => void (await sql.run(ownRow, version, name, now)),
-		]),
-	];
-	const begin = async ({ sql, client }: Session) => {
-		if ((await sql.number(`SELECT to_regclass('id_sequences') IS NOT NULL`)) === 1) return true;
-		await assertEmpty(sql, kept.name);
-		await client.query(kept.server.definitions(`${idSequences};\n`).join());
-		sql.write("INSERT INTO id_sequences (name, last) VALUES ('migrations', 0)");
-		return true;
-	};
-	const next = async (session: Session) => {
-		const [done] = await session.sql.tuples<[number]>(
-			"SELECT last FROM id_sequences WHERE name = 'migrations'",
-		);
-		if (done === undefined) assertKind('postgresql', kept.server, kept.name);
-		const step = steps[done?.[0] ?? steps.length];
-		if (step === undefined) return true;
-		await step(session);
-		session.sql.write("UPDATE id_sequences SET last = last + 1 WHERE name = 'migrations'");
-		return false;
-	};
-	await untilOver(database, begin);
-	await untilOver(database, next);
-}
-
-/** Of steps in which another process was faster. */
-const mostTries = 100;
-
-async function untilOver(
-	database: Pick<Database, 'write'>,
-	operate: (session: Session) => Promise<boolean>,
-): Promise<void> {
-	for (let tries = 0; ; )
-		try {
-			if (await database.write(operate)) return;
-		} catch (error) {
-			tries += 1;
-			if (!isMadeAlready(error) || tries > mostTries) throw error;
-		}
 }
 
 /**
@@ -147,14 +79,14 @@ async function untilOver(
  */
 export async function readVersion(
 	sql: Sql,
-	{ name, server }: Kept,
+	name: string,
 	{ mayBeNewer = false, mayBeMarked = false }: { mayBeNewer?: boolean; mayBeMarked?: boolean } = {},
 ): Promise<number> {
 	// Many programs have a table of migrations; this one is ours alone.
-	const [row] = await sql.tuples<[isOurs: number, hasIds: number, runs: number]>(
-		`SELECT ${isTable('message_firsts')}, ${isTable('id_sequences')}, current_setting('server_version_num')::int`,
+	const [row] = await sql.tuples<[isOurs: number, runs: number]>(
+		`SELECT ${isTable('message_firsts')}, current_setting('server_version_num')::int`,
 	);
-	const [isOurs = 0, hasIds = 0, runs = 0] = row ?? [];
+	const [isOurs = 0, runs = 0] = row ?? [];
 	const major = Math.floor(runs / 10_000);
 	if (major < oldestPostgres && !mayBeNewer)
 		throw new StoreError(
@@ -169,7 +101,6 @@ export async function readVersion(
 		mark === null
 			? last
 			: await sql.number('SELECT max(version) FROM migrations WHERE version < ?', markVersion);
-	if (version >= sequences) assertKind(hasIds === 1 ? 'distributed' : 'postgresql', server, name);
 	if (version <= schemaVersion || mayBeNewer) return version;
 	throw new StoreError(
 		'newer_schema',

@@ -21,7 +21,7 @@ import { shownDatabase } from '../url.js';
 import { arrayOf } from './arrays.js';
 import { serverClock } from './clock.js';
 import { openDatabase, type Session } from './connection.js';
-import { type Kept, migrate, readMark, readVersion, schemaVersion } from './migrations.js';
+import { migrate, readMark, readVersion, schemaVersion } from './migrations.js';
 import { readPlace } from './place.js';
 
 /** Sees the processes of others alone: it has no heartbeat. */
@@ -30,13 +30,8 @@ const me = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 /** Connects when it is first used. Throws `StoreError` for a URL that names no database. */
 export function movablePostgres(url: string): Movable {
 	const place = readPlace(url);
-	const { schema, server } = place;
+	const { schema } = place;
 	const name = shownDatabase(url);
-	if (!server.hasTriggers)
-		throw new StoreError(
-			'not_a_database',
-			`${name} is a distributed database, which a move can neither shut nor fill: export and import its lists`,
-		);
 	const database = openDatabase({
 		...{ place, size: 2, role: 'migrate', keys: [], lockTimeoutMs: 10_000, isTrial: false },
 	});
@@ -54,14 +49,14 @@ export function movablePostgres(url: string): Movable {
 		name,
 		schema: schemaVersion,
 		keepsNul: false,
-		look: () => read((sql) => look(sql, { name, server })),
+		look: () => read((sql) => look(sql, name)),
 		begin: async (mark, now) => {
 			own = mark;
 			await write(async (session) => {
 				const { sql, client } = session;
 				if (schema !== 'public') await client.query(`CREATE SCHEMA IF NOT EXISTS "${schema}"`);
-				if ((await readVersion(sql, { name, server }, { mayBeMarked: true })) === 0)
-					await migrate(session, { name, server, now });
+				if ((await readVersion(sql, name, { mayBeMarked: true })) === 0)
+					await migrate(session, { name, now });
 				await shutTables(session, mark);
 				await assertUnused(sql, name);
 				const filled = await filledTables(sql);
@@ -94,7 +89,7 @@ export function movablePostgres(url: string): Movable {
 		clear: async (mark) => {
 			own = mark;
 			await write(async ({ sql, client }) => {
-				if ((await readVersion(sql, { name, server }, { mayBeMarked: true })) === 0) return;
+				if ((await readVersion(sql, name, { mayBeMarked: true })) === 0) return;
 				const known = await readMark(sql);
 				if (known?.role !== 'copy' || known.id !== mark.id) return;
 				const names = (await tablesOf(sql)).map((table) => `"${table.name}"`);
@@ -150,8 +145,8 @@ export function movablePostgres(url: string): Movable {
 	};
 }
 
-async function look(sql: Sql, kept: Kept): Promise<Found | null> {
-	const found = await readVersion(sql, kept, { mayBeMarked: true, mayBeNewer: true });
+async function look(sql: Sql, name: string): Promise<Found | null> {
+	const found = await readVersion(sql, name, { mayBeMarked: true, mayBeNewer: true });
 	if (found === 0) return null;
 	const identity = await sql.get<{ text: string }>(
 		`SELECT concat(pg_postmaster_start_time(), ' ', oid, ' ', current_schema()) AS text

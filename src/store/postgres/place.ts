@@ -5,31 +5,17 @@ import { StoreError } from '../../api/errors.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { suggest } from '../../api/suggest.js';
 import { urlsOf } from '../url.js';
-import { type Server, serverOf } from './servers.js';
-
-/** A server that follows the primary. */
-export interface Replica {
-	/** HOST:PORT, for people. */
-	host: string;
-	/** For the driver. */
-	url: string;
-	/** The primary may be here at another time: it is a host of the URL too. */
-	isHost: boolean;
-}
 
 /** A URL, read: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…`. */
 export interface Place {
 	/** For people: host, database and schema, never the password. */
 	name: string;
-	server: Server;
 	/** A project is a schema of the database. */
 	schema: string;
 	/** Null: the number that fits the role. */
 	pool: number | null;
 	/** HOST:PORT where it is heard that messages are ready: past a pooler. Null: the place itself; `off`: nowhere. */
 	listen: string | null;
-	/** Those that may answer reads. */
-	replicas: readonly Replica[];
 	/** What is left for the driver: one for each host. */
 	urls: readonly string[];
 	/** Of these the one that takes writes, wherever it is. */
@@ -52,12 +38,9 @@ export function readPlace(text: string): Place {
 		throw refuse(`names a schema that is none: ${JSON.stringify(schema)} (a-z, 0-9 and _)`);
 	if (pool !== null && !/^[1-9]\d{0,2}$/.test(pool))
 		throw refuse('has a ?pool= that is no number from 1 to 999');
-	const server = serverIn(url.searchParams, refuse);
 	const listen = url.searchParams.get('listen');
 	if (listen !== null && listen !== 'off' && !isHost(listen))
 		throw refuse('has a ?listen= that is neither off nor HOST:PORT');
-	const replicas = url.searchParams.get('replica')?.split(',') ?? [];
-	if (!replicas.every(isHost)) throw refuse('has a ?replica= that is not HOST:PORT, or several with commas');
 	const ssl = tlsOf(url.searchParams, refuse);
 	const wanted = url.searchParams.get('target_session_attrs') ?? (others.length > 0 ? 'read-write' : 'any');
 	const hostOf = (one: URL) => (one.host === '' ? (one.searchParams.get('host') ?? 'localhost') : one.host);
@@ -66,24 +49,13 @@ export function readPlace(text: string): Place {
 	const name = `PostgreSQL at ${host}${database === '' ? '' : `, database ${database}`}`;
 	return {
 		name: schema === 'public' ? name : `${name}, schema ${schema}`,
-		server,
 		schema,
 		pool: pool === null ? null : Number(pool),
 		listen,
-		replicas: replicas.map((replica) => replicaAt(replica, url, [url, ...others])),
 		urls: [url, ...others].map(driversUrl),
 		isPrimaryWanted: wanted !== 'any',
 		ssl,
 	};
-}
-
-function serverIn(params: URLSearchParams, refuse: (why: string) => StoreError): Server {
-	const kind = params.get('server');
-	const server = serverOf(kind);
-	if (server === undefined) throw refuse(`has ?server=${kind}; it is postgresql or distributed`);
-	if (server.kind === 'distributed' && params.has('replica'))
-		throw refuse('has ?replica=, and a distributed database has none to name');
-	return server;
 }
 
 /** Each `%XX` is of a character in UTF-8, and none is NUL, which ends a text on the way to the server. */
@@ -100,27 +72,7 @@ function isHost(text: string): boolean {
 	return /^(\[[\da-f:.]+\]|[^\s/@:?#%[\]]+)(:\d{1,5})?$/i.test(text) && canParseUrl(`postgres://${text}/`);
 }
 
-function replicaAt(host: string, url: URL, hosts: readonly URL[]): Replica {
-	const own = new URL(url);
-	own.host = host;
-	// A port stays where none is given.
-	if (!/:\d+$/.test(host)) own.port = '';
-	for (const name of ['host', 'port']) own.searchParams.delete(name);
-	const placeOf = ({ hostname, port }: URL) => `${hostname}:${port || 5432}`;
-	const isHost = hosts.some((one) => placeOf(one) === placeOf(own));
-	return { host, url: driversUrl(own), isHost };
-}
-
-const own = [
-	'server',
-	'schema',
-	'pool',
-	'listen',
-	'replica',
-	'sslmode',
-	'sslrootcert',
-	'target_session_attrs',
-];
+const own = ['schema', 'pool', 'listen', 'sslmode', 'sslrootcert', 'target_session_attrs'];
 
 /** Further ones: those that the driver reads, and those of libpq that hosted databases put in their URLs. */
 const parameters = [

@@ -15,7 +15,6 @@ export interface Pools {
 }
 
 const connectTimeoutMs = 10_000;
-const replicaTimeoutMs = 2_000;
 
 /** Ends what failed: the driver leaves a connection open whose login it cannot go on with, as without a password. */
 class Client extends pg.Client {
@@ -28,10 +27,7 @@ class Client extends pg.Client {
 }
 
 /** Connects when it is first used. `size`: connections at most. */
-export function createPools(
-	place: Place,
-	{ size, role, isReplica = false }: { size: number; role: string; isReplica?: boolean },
-): Pools {
+export function createPools(place: Place, { size, role }: { size: number; role: string }): Pools {
 	const idle = new Set<PoolClient>();
 	const configs = new WeakMap<PoolClient, ClientConfig>();
 	const hosts = place.urls.map((url) => {
@@ -39,7 +35,7 @@ export function createPools(
 			connectionString: url,
 			ssl: place.ssl,
 			application_name: `mailctl ${role}`,
-			connectionTimeoutMillis: isReplica ? replicaTimeoutMs : connectTimeoutMs / place.urls.length,
+			connectionTimeoutMillis: connectTimeoutMs / place.urls.length,
 			keepAlive: true,
 			keepAliveInitialDelayMillis: 10_000,
 		};

@@ -4,7 +4,6 @@ import type { Columns, Dialect, Insertion, Sql, SqlValue, Together } from '../co
 import type { WrappingKey } from '../keys.js';
 import { arrayOf } from './arrays.js';
 import type { Answer, Pipeline } from './pipeline.js';
-import { postgresql, type Server, type ServerKind } from './servers.js';
 
 const dialect: Dialect = {
 	position: 'strpos',
@@ -44,21 +43,18 @@ const dialect: Dialect = {
 	seenState: 'SELECT pg_current_snapshot()::text',
 };
 
-const numbered: Readonly<Record<ServerKind, Map<string, string>>> = {
-	postgresql: new Map(),
-	distributed: new Map(),
-};
+const numbered = new Map<string, string>();
 
 /** `?` becomes `$1`, `$2`, …; no text of the core has a question mark of another meaning. */
-function numberParameters(text: string, { kind, statement }: Server): string {
-	const known = numbered[kind].get(text);
+function numberParameters(text: string): string {
+	const known = numbered.get(text);
 	if (known !== undefined) return known;
 	let number = 0;
-	const fresh = statement(text).replace(/\?/g, () => {
+	const fresh = text.replace(/\?/g, () => {
 		number += 1;
 		return `$${number}`;
 	});
-	numbered[kind].set(text, fresh);
+	numbered.set(text, fresh);
 	return fresh;
 }
 
@@ -68,17 +64,14 @@ interface SqlOptions {
 	shard?: number;
 	/** Throws where the transaction does not hold the project alone. */
 	alone?: () => void;
-	/** PostgreSQL when absent. */
-	server?: Server;
 }
 
 /** For one connection, in the transaction that its owner has begun. */
 export function createSql(
 	pipeline: Pipeline,
-	{ keys = [], shard = 0, alone = () => undefined, server = postgresql }: SqlOptions = {},
+	{ keys = [], shard = 0, alone = () => undefined }: SqlOptions = {},
 ): Sql {
-	const ask = (text: string, values: readonly SqlValue[]) =>
-		pipeline.ask(numberParameters(text, server), values);
+	const ask = (text: string, values: readonly SqlValue[]) => pipeline.ask(numberParameters(text), values);
 	const askAll = async (into: Insertion, rows: readonly (readonly SqlValue[])[], returning = '') => {
 		const { text, values } = insertion(into, rows);
 		return await ask(`${text}${returning}`, values);
@@ -94,7 +87,7 @@ export function createSql(
 	const unwatched = (answer: Promise<unknown>) => void answer.catch(() => undefined);
 	// The row types are claims of each query about its own columns, as on SQLite.
 	return {
-		dialect: { ...dialect, ...server.dialect },
+		dialect,
 		secrets: secretsOf(keys),
 		shard,
 		alone,

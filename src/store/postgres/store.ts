@@ -20,11 +20,9 @@ import { type Database, type Habit, openDatabase, type Session } from './connect
 import { isDuplicate } from './failures.js';
 import { holdsOf } from './holds.js';
 import { type Listening, makesReady } from './listen.js';
-import { migrate, migrateInSteps, readVersion, schemaVersion } from './migrations.js';
+import { migrate, readVersion, schemaVersion } from './migrations.js';
 import { createOutcomes } from './outcomes.js';
 import { type Place, readPlace } from './place.js';
-import { openReplicas } from './replicas.js';
-import { assertServer } from './servers.js';
 import { startUpkeep } from './upkeep.js';
 
 export interface PostgresOptions {
@@ -44,8 +42,6 @@ export interface PostgresOptions {
 	stop?: AbortSignal | undefined;
 	/** Called where a transaction takes a while, whatever the server does; the result when that is over. */
 	onWait?: (() => () => void) | undefined;
-	/** What a person should know, while it works on. */
-	warn?: (text: string) => void;
 }
 
 /** What has happened outside the database is recorded to its end. */
@@ -66,9 +62,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
 	const parts = { place, size, role, keys, lockTimeoutMs, isTrial };
 	const database = telling(openDatabase(parts), options.onWait);
-	// A trial decides by what it reads.
-	const replicas =
-		isTrial || place.replicas.length === 0 ? null : openReplicas(database, parts, options.warn ?? ignore);
 	try {
 		await prepare(database, { ...options, clock, place, keys });
 	} catch (error) {
@@ -98,7 +91,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 					habit: name === 'leaseSlice' ? leasing : null,
 					stop: recorded.has(name) ? null : (options.stop ?? null),
 				};
-		const answer = await database.write(operate, means).finally(() => replicas?.wrote());
+		const answer = await database.write(operate, means);
 		if (!isTrial && makesReady(name)) database.notify();
 		return answer;
 	};
@@ -114,10 +107,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	let closing: Promise<void> | null = null;
 	return {
 		clock,
-		reads: driverOf('reads', (name, command) => {
-			const operate = ({ core }: Session) => carryOut(core, name, command) as Promise<unknown>;
-			return replicas === null ? database.read(operate) : replicas.read({ name, command }, operate);
-		}),
+		reads: driverOf('reads', (name, command) =>
+			database.read(({ core }) => carryOut(core, name, command) as Promise<unknown>),
+		),
 		writes: {
 			...driverOf('writes', groundable),
 			rewriteSecrets: (command) =>
@@ -129,7 +121,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 					{ stop: options.stop ?? null },
 				),
 			...inSlices(steps),
-			putImportBatch: inOrder(isTrial || !place.server.hasHolds ? putBatch : expectingNew(putBatch)),
+			putImportBatch: inOrder(isTrial ? putBatch : expectingNew(putBatch)),
 		} satisfies Writes,
 		queue: {
 			...driverOf('queue', write),
@@ -142,15 +134,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		onReady: listeners.add,
 		close: () => {
 			listeners.stop();
-			closing ??= Promise.resolve(upkeep?.end())
-				.then(() => replicas?.close())
-				.then(database.close);
+			closing ??= Promise.resolve(upkeep?.end()).then(database.close);
 			return closing;
 		},
 	};
 }
-
-function ignore(): void {}
 
 /** A transaction that is over sooner is no wait. */
 const shortMs = 100;
@@ -182,31 +170,18 @@ interface Opening extends Pick<PostgresOptions, 'url' | 'mode'> {
 }
 
 async function prepare(database: Database, { url, mode, place, clock, keys }: Opening): Promise<void> {
-	const { schema, server } = place;
+	const { schema, name } = place;
 	const found = await database.read(async ({ sql }) => {
-		const [, , version] = await sql.together([
-			() => clock.measure(sql),
-			() => assertServer(sql, server, place.name),
-			() => readVersion(sql, place),
-		]);
+		const [, version] = await sql.together([() => clock.measure(sql), () => readVersion(sql, name)]);
 		if (version === schemaVersion) await assertKeys(sql, keys);
 		return version;
 	});
 	if (found === 0 && mode === 'existing') throw new DatabaseMissing(shownDatabase(url));
 	if (found === schemaVersion) return;
-	const makeSchema = async ({ sql }: Session) => {
-		if (schema !== 'public') await sql.run(`CREATE SCHEMA IF NOT EXISTS "${schema}"`);
-	};
-	const now = clock.now();
-	if (server.migratesAtOnce)
-		await database.write(async (session) => {
-			await makeSchema(session);
-			await migrate(session, { ...place, now });
-		});
-	else {
-		await database.write(makeSchema);
-		await migrateInSteps(database, { ...place, now });
-	}
+	await database.write(async (session) => {
+		if (schema !== 'public') await session.sql.run(`CREATE SCHEMA IF NOT EXISTS "${schema}"`);
+		await migrate(session, { name, now: clock.now() });
+	});
 	await database.read(({ sql }) => assertKeys(sql, keys));
 }
 

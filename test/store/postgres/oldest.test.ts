@@ -8,7 +8,6 @@ import type { Verdict } from '../../../src/cli/doctor/model.js';
 import type { Sql } from '../../../src/store/core/sql.js';
 import { oldestPostgres } from '../../../src/store/maintenance.js';
 import { readVersion } from '../../../src/store/postgres/migrations.js';
-import { postgresql } from '../../../src/store/postgres/servers.js';
 
 const root = join(import.meta.dirname, '../../..');
 const last = oldestPostgres - 1;
@@ -16,12 +15,12 @@ const last = oldestPostgres - 1;
 /** A server that has nothing of ours. */
 function serverOf(number: number): Sql {
 	// What is read of it before anything else.
-	return { tuples: async () => [[0, 0, number]] } as unknown as Sql;
+	return { tuples: async () => [[0, number]] } as unknown as Sql;
 }
 
 /** Its first check, as `doctor` makes it. */
 async function checked(major: number): Promise<Verdict | undefined> {
-	const server = { kind: 'postgresql', version: `${major}.1`, major, bytes: 0, isReadOnly: false, named: [] };
+	const server = { version: `${major}.1`, major, bytes: 0, isReadOnly: false };
 	const found = { kind: 'server', database: { server } } as unknown as Inspected;
 	const verdict = await serverChecks(found, { line: (words) => words })[0]?.run();
 	return [verdict].flat()[0];
@@ -29,9 +28,9 @@ async function checked(major: number): Promise<Verdict | undefined> {
 
 describe('the oldest PostgreSQL', () => {
 	it('is taken, and one that is older is refused by name', async () => {
-		const kept = { name: 'postgres://db/mail', server: postgresql };
-		expect(await readVersion(serverOf(oldestPostgres * 10_000), kept)).toBe(0);
-		await expect(readVersion(serverOf(last * 10_000 + 22), kept)).rejects.toMatchObject({
+		const name = 'postgres://db/mail';
+		expect(await readVersion(serverOf(oldestPostgres * 10_000), name)).toBe(0);
+		await expect(readVersion(serverOf(last * 10_000 + 22), name)).rejects.toMatchObject({
 			code: 'not_a_database',
 			message: `postgres://db/mail runs version ${last} of PostgreSQL; mailctl needs ${oldestPostgres} or newer: upgrade the server`,
 		});

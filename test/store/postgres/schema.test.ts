@@ -5,8 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
-import { asDistributed, ask, describePostgres } from '../../support/postgres.js';
-import { startPostgresProxy } from '../../support/postgres-proxy.js';
+import { ask, describePostgres } from '../../support/postgres.js';
 
 interface Column {
 	table: string;
@@ -45,10 +44,8 @@ const postgresColumns = `SELECT c.relname AS "table", a.attname AS name,
 
 /** What only several machines need. */
 const ofPostgresAlone = ['leaders', 'outcomes'];
-/** Sequences take its place, but in a distributed database. */
+/** Sequences take its place. */
 const idRow = 'id_sequences';
-
-const indexes = `SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> '${idRow}' ORDER BY 1`;
 
 describePostgres('the schema on PostgreSQL', (server) => {
 	it('has the tables, columns, types and keys of the one on SQLite, and compares texts by their octets', async () => {
@@ -64,29 +61,5 @@ describePostgres('the schema on PostgreSQL', (server) => {
 		const own = ofSqlite().filter(({ table }) => table !== idRow);
 		expect(shared.map(shown)).toEqual(own.map(shown));
 		expect(rows.filter(({ type, collation }) => type === 'TEXT' && collation !== 'C').map(shown)).toEqual([]);
-
-		const other = await server.createDatabase();
-		const open = () => openPostgresStore({ url: asDistributed(other), clock: systemClock, mode: 'create' });
-		// Several at once; then one that goes on where another one lost its connection.
-		await Promise.all([open(), open(), open()].map(async (one) => (await one).close()));
-		const made = (await ask(other, postgresColumns)) as unknown as Column[];
-		expect(made.filter(({ table }) => table !== idRow).map(shown)).toEqual(rows.map(shown));
-		expect(made.some(({ table }) => table === idRow)).toBe(true);
-		expect(await ask(other, indexes)).toEqual(await ask(url, indexes));
-
-		const third = await server.createDatabase();
-		const proxy = await startPostgresProxy(third);
-		onTestFinished(proxy.close);
-		const through = {
-			url: asDistributed(proxy.url),
-			clock: systemClock,
-			mode: 'create',
-			lockTimeoutMs: 500,
-		} as const;
-		proxy.cutAt('INSERT INTO migrations', { times: 1_000 });
-		await expect(openPostgresStore(through)).rejects.toMatchObject({ code: 'unreachable' });
-		proxy.cutAt('nothing', { times: 0 });
-		await (await openPostgresStore(through)).close();
-		expect(await ask(third, indexes)).toEqual(await ask(url, indexes));
 	});
 });
