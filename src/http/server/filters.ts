@@ -1,11 +1,12 @@
 /** Queries of collections, as the requests of the Api: which rows, in which order, from where on. */
 import { type CampaignFilter, campaignStates, type ResultsRequest } from '../../api/campaigns.js';
 import type { MessageFilter, MessageScope } from '../../api/capabilities.js';
-import type { DeliveryFilter } from '../../api/deliveries.js';
+import { type DeliveryFilter, deliveryStates } from '../../api/deliveries.js';
 import { invalid } from '../../api/errors.js';
 import { type ExportRequest, type TupleKeys, tupleKeyNames } from '../../api/exports.js';
+import { messageStates } from '../../api/records.js';
 import { notAChoice, texts } from '../../api/schema/texts.js';
-import type { SuppressionFilter } from '../../api/suppressions.js';
+import { type SuppressionFilter, suppressionReasons, suppressionSources } from '../../api/suppressions.js';
 import type { Query } from './match.js';
 
 /** A thousand subscribers from the first on, if nothing else is asked for. */
@@ -14,13 +15,30 @@ export function exportRequest(query: Query): ExportRequest {
 	return { ...subscriberFilter(query), after, limit };
 }
 
-/** A word that is none is refused: another order of the values would not be seen. */
 export function keysOf(query: Query): TupleKeys {
-	const word = query.text('keys') ?? 'imported';
-	const found = tupleKeyNames.find((name) => name === word);
-	if (found !== undefined) return found;
-	throw invalid({ keys: [{ code: 'invalid_choice', message: notAChoice(word) }] });
+	return choicesOf(query, { keys: tupleKeyNames }).keys ?? 'imported';
 }
+
+/** Filters of ours that take one word of a set. Any other is refused, a blank one too: it would answer all rows. */
+function choicesOf<Sets extends Readonly<Record<string, readonly string[]>>>(
+	query: Query,
+	sets: Sets,
+): { [Name in keyof Sets]?: Sets[Name][number] } {
+	const given = Object.keys(sets).flatMap((name) =>
+		query.text(name) === undefined ? [] : [[name, query.filter(name) ?? ''] as const],
+	);
+	const wrong = given.filter(([name, word]) => !sets[name]?.includes(word));
+	if (wrong.length > 0)
+		throw invalid(
+			Object.fromEntries(
+				wrong.map(([name, word]) => [name, [{ code: 'invalid_choice', message: notAChoice(word) }]]),
+			),
+		);
+	// Checked above.
+	return Object.fromEntries(given) as { [Name in keyof Sets]?: Sets[Name][number] };
+}
+
+const ordering = ['date_created', '-date_created'] as const;
 
 /** What is blank or no truth value filters nothing (api-decisions 9). */
 export function subscriberFilter(query: Query) {
@@ -34,28 +52,20 @@ export function subscriberFilter(query: Query) {
 	};
 }
 
-/** A state of no such name filters nothing, as django-filter has it (api-decisions 9). */
 export function campaignFilter(query: Query): CampaignFilter {
 	const [key, id] = [query.text('key'), query.filter('id')];
-	const state = campaignStates.find((one) => one === query.filter('state'));
 	return {
 		...givenFilters(query, ['since']),
 		...(key !== undefined && { key }),
 		...(id !== undefined && { id: id.toLowerCase() }),
-		...(state !== undefined && { state }),
-		...orderingOf(query),
+		...choicesOf(query, { state: campaignStates, ordering }),
 	};
 }
 
-/** An order of no such name orders nothing, as django-filter has it (api-decisions 9). */
-function orderingOf(query: Query): { ordering?: '-date_created' } {
-	return query.filter('ordering') === '-date_created' ? { ordering: '-date_created' } : {};
-}
-
-/** The engine checks the words. */
+/** The engine checks the other words. */
 export function messageFilter(query: Query): MessageFilter {
-	const given = givenFilters(query, ['status', 'to', 'campaign_unique_id', 'tag', 'since']);
-	return { ...given, ...orderingOf(query) };
+	const given = givenFilters(query, ['to', 'campaign_unique_id', 'tag', 'since']);
+	return { ...given, ...choicesOf(query, { status: messageStates, ordering }) };
 }
 
 function givenFilters(query: Query, names: readonly string[]): Record<string, string> {
@@ -70,7 +80,7 @@ export function resultsRequest(query: Query): ResultsRequest {
 	return {
 		...(after !== undefined && Number.isSafeInteger(after) && { after }),
 		...(limit !== undefined && Number.isSafeInteger(limit) && { limit }),
-		...(query.text('only') === 'findings' && { only: 'findings' as const }),
+		...choicesOf(query, { only: ['findings'] as const }),
 	};
 }
 
@@ -83,15 +93,15 @@ export function scopeOf(query: Query): MessageScope {
 	throw invalid({ submission: [{ code: 'required', message: texts.required }] });
 }
 
-/** The engine checks the words. */
 export function deliveryFilter(query: Query): DeliveryFilter {
-	const given = { ...givenFilters(query, ['state', 'since']), ...orderingOf(query) };
-	return given as DeliveryFilter;
+	return { ...givenFilters(query, ['since']), ...choicesOf(query, { state: deliveryStates, ordering }) };
 }
 
-/** The engine checks the words. */
 export function suppressionFilter(query: Query): SuppressionFilter {
-	const given = givenFilters(query, ['email__icontains', 'email__exact', 'reason', 'source']);
 	const list_id = query.integer('list_id');
-	return { ...given, ...(list_id !== undefined && { list_id }) } as SuppressionFilter;
+	return {
+		...givenFilters(query, ['email__icontains', 'email__exact']),
+		...choicesOf(query, { reason: suppressionReasons, source: suppressionSources }),
+		...(list_id !== undefined && { list_id }),
+	};
 }

@@ -170,6 +170,30 @@ describe('who asks', () => {
 		});
 	});
 
+	it.each([
+		['/ext/messages/', 'status'],
+		['/ext/messages/slice/', 'status'],
+		['/ext/messages/', 'ordering'],
+		['/ext/mailings/', 'state'],
+		['/ext/mailings/', 'ordering'],
+		['/ext/suppressions/', 'reason'],
+		['/ext/suppressions/', 'source'],
+		['/ext/webhooks/1/deliveries/', 'state'],
+		['/ext/webhooks/1/deliveries/', 'ordering'],
+		['/ext/mailings/11111111-0000-4000-8000-000000000000/results/', 'only'],
+	])('refuses a word that %s?%s= does not know, and none', async (path, name) => {
+		for (const [word, quoted] of [
+			['bogus', '"bogus"'],
+			['', '""'],
+		]) {
+			const answer = await wire('GET', `${path}?${name}=${word}`);
+			expect({ status: answer.status, body: JSON.parse(answer.text) }).toEqual({
+				status: 400,
+				body: { [name]: [`${quoted} is not a valid choice.`] },
+			});
+		}
+	});
+
 	it('needs no token to see who we are and how we are', async () => {
 		expect(await wire('GET', '/', { token: null })).toMatchObject({
 			status: 200,
