@@ -11,7 +11,7 @@ import { maybeCreated } from '../verbs/changing.js';
 import { foresee } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
-import { authOptions, readAuth, withPassword } from './webhooks/auth.js';
+import { assertLogin, authOptions, readAuth, withPassword } from './webhooks/auth.js';
 import { deletion } from './webhooks/delete.js';
 import { deliveries } from './webhooks/deliveries.js';
 import { findWebhook } from './webhooks/find.js';
@@ -96,6 +96,7 @@ const create = command({
 	columns,
 	async run(cx, { options }) {
 		const given = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
+		assertLogin(given);
 		const input: WebhookInput = await withPassword(cx, given);
 		if (cx.dryRun) {
 			const { webhookFields } = await import('../../api/webhooks.js');
@@ -137,6 +138,7 @@ const update = command({
 			...(await readAuth(cx, options)),
 		};
 		const hook = await findWebhook(cx, args.id);
+		assertLogin(given, options.replace ? '' : hook.login);
 		// A PUT empties unnamed keys. A deployment that hides its passwords does not show whether one is set.
 		const change = options.replace || hook.password === '' ? await withPassword(cx, given) : given;
 		// A PUT is sent as given: the service refuses a missing field in its own words.

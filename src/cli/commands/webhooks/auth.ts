@@ -37,6 +37,14 @@ export async function readAuth(cx: CommandContext, options: AuthOptions): Promis
 	};
 }
 
+/** Throws `UsageError` where authorization is turned on without a login; `known`: that of the webhook. */
+export function assertLogin({ is_auth_enabled, login }: Partial<WebhookInput>, known = ''): void {
+	if (is_auth_enabled === true && (login ?? known) === '')
+		throw new UsageError('--auth without --login: HTTP authorization needs a user name', {
+			hint: '--login NAME --password-file FILE',
+		});
+}
+
 /**
  * The input for a webhook without a password yet. A login needs one, since its target would refuse every notification:
  * it is asked for. Throws `UsageError` where prompts are not possible.
