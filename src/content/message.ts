@@ -146,11 +146,11 @@ export function compileSubject(template: Template): (variables: Recipient['varia
 	return () => constant;
 }
 
-/** RFC 2369 and RFC 8058: the mail program may unsubscribe with one POST. */
+/** RFC 2369, and RFC 8058 over https alone: the mail program may unsubscribe with one POST. */
 function unsubscribeFields(url: string): string {
 	const link = tokenField('List-Unsubscribe', `<${url}>`);
 	if (url.includes('<') || url.includes('>')) throw new Error('The unsubscribe link holds an angle bracket.');
-	return `${link}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n`;
+	return /^https:/i.test(url) ? `${link}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n` : link;
 }
 
 /** `=_` never occurs in quoted-printable or base64; in a 7bit part, which is constant, its absence is checked. */

@@ -13,7 +13,7 @@ export interface Recipient {
 	variables: Readonly<Record<string, string>>;
 	/** The addresses that record opens and clicks; null: the HTML goes out as it is written. */
 	tracking: Tracking | null;
-	/** Set on BULK: List-Unsubscribe (RFC 2369) and List-Unsubscribe-Post (RFC 8058) carry it. */
+	/** Set on BULK: List-Unsubscribe (RFC 2369) and of an https one List-Unsubscribe-Post (RFC 8058) carry it. */
 	listUnsubscribeUrl: string | null;
 }
 

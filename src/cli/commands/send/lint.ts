@@ -90,7 +90,7 @@ export async function warnOfLinks(
 	cx: CommandContext,
 	options: { bulk: boolean; list?: string | undefined },
 ): Promise<void> {
-	if (options.bulk) return warnOfPublicUrl(cx, 'links to unsubscribe');
+	if (options.bulk) return warnOfPublicUrl(cx, { isBulk: true });
 	if (options.list !== undefined)
 		await cx.hint('with --transactional these mails carry no List-Unsubscribe header');
 }
@@ -104,17 +104,21 @@ export async function warnOfOwnLinks(cx: CommandContext, prepared: Prepared): Pr
 	if (!isLoopbackUrl((await local.settings.get())['smtp_url'] ?? null)) return;
 	const content = contentOf(prepared);
 	const hasPages = variableNames(usedVariables(content)).some((name) => ownPages.has(name));
-	if (hasPages || findLinks(content.html ?? '').length > 0) await warnOfPublicUrl(cx, 'links of this mail');
+	if (hasPages || findLinks(content.html ?? '').length > 0) await warnOfPublicUrl(cx, { isBulk: false });
 }
 
-async function warnOfPublicUrl(cx: CommandContext, links: string): Promise<void> {
+async function warnOfPublicUrl(cx: CommandContext, { isBulk }: { isBulk: boolean }): Promise<void> {
 	const { local } = await cx.connection();
 	const content = warnedOf.get(cx) ?? '';
 	if (local === null || warnedOfLinks.get(cx) === content) return;
-	if ((await local.settings.get())['public_url'] !== undefined) return;
+	const url = (await local.settings.get())['public_url'];
+	if (url !== undefined && (!isBulk || /^https:/i.test(url))) return;
 	warnedOfLinks.set(cx, content);
+	const links = isBulk ? 'links to unsubscribe' : 'links of this mail';
 	await cx.warn(
-		`${links} point to this machine: no other machine can follow them`,
+		url === undefined
+			? `${links} point to this machine: no other machine can follow them`
+			: 'public_url is http, so mail programs offer no unsubscribing with one click (List-Unsubscribe-Post)',
 		mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
 	);
 }

@@ -207,6 +207,7 @@ describe('what is sent', () => {
 	it.each(dkimVerifiers)('is signed by every key of its domain, for $name', async ({ missing, verify }) => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
+		await project.json(['engine', 'settings', 'set', 'public_url', 'https://m.example.com']);
 		await project.json(['engine', 'dkim', 'add', ...named('example.com', 's1')]);
 		await project.json(['engine', 'dkim', 'add', ...named('example.com', 'e1'), '--type', 'ed25519']);
 		await project.json(['engine', 'dkim', 'add', ...named('example.org', 's1')]);

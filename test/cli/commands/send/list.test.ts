@@ -89,10 +89,24 @@ describe('mailctl send --list', () => {
 	});
 
 	it.each([[[]], [['--bulk']]])('is bulk mail with List-Unsubscribe, with the options %j', async (words) => {
-		await project.json(agreed(...words));
+		await project.json(['engine', 'settings', 'set', 'public_url', 'https://m.example.com']);
+		const { stderr } = await project.run(agreed(...words));
+		expect(stderr).not.toContain('public_url');
 		expect(sink.received[0]?.raw.toString('latin1')).toMatch(
 			/^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r$/m,
 		);
+	});
+
+	it('offers no click to unsubscribe with where public_url is http, and warns once', async () => {
+		await project.json(['engine', 'settings', 'set', 'public_url', 'http://m.example.com']);
+		const { code, stderr } = await project.run(agreed());
+		expect({ code, warnings: stderr.split('public_url is http').length - 1 }).toEqual({
+			code: 0,
+			warnings: 1,
+		});
+		const mail = sink.received[0]?.raw.toString('latin1');
+		expect(mail).toMatch(/^List-Unsubscribe: <http:\/\/m\.example\.com\/u\//m);
+		expect(mail).not.toContain('List-Unsubscribe-Post');
 	});
 
 	it('is no bulk mail with --transactional, and says what that leaves out', async () => {
