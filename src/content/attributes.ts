@@ -12,6 +12,8 @@ export interface Segment {
 export interface Attribute {
 	/** Lower case, as is `name`. */
 	readonly tag: string;
+	/** The number of the tag, style elements not counted: inlining removes those. */
+	readonly tagIndex: number;
 	readonly name: string;
 	/** Of several attributes of one name in a tag only the first counts; the others are repeated. */
 	readonly isRepeated: boolean;
@@ -46,6 +48,7 @@ export function readMarkup(
 	let styleStart: number | null = null;
 	let bodyEnd: number | null = null;
 	let tag = '';
+	let tagIndex = 0;
 	let name = '';
 	let nameEnd = 0;
 	let names = new Set<string>();
@@ -54,6 +57,7 @@ export function readMarkup(
 		...ignoreAll,
 		onopentagname(start, end) {
 			tag = html.slice(start, end).toLowerCase();
+			if (tag !== 'style') tagIndex += 1;
 			names = new Set();
 		},
 		onopentagend(end) {
@@ -85,7 +89,7 @@ export function readMarkup(
 			const start = valueStart(html, nameEnd, isQuoted);
 			const end = isQuoted ? closing - 1 : closing;
 			if (isWanted(tag, name, html.slice(start, end))) {
-				attributes.push({ tag, name, isRepeated, isQuoted, start, end, segments });
+				attributes.push({ tag, tagIndex, name, isRepeated, isQuoted, start, end, segments });
 			}
 		},
 	};

@@ -24,6 +24,7 @@ import type { AskHtml, ReadHtml } from './read-html.js';
 import { escapedTracking, fillTracked, trackedTemplate } from './rewrite-links.js';
 import { noAlternative } from './text-alternative.js';
 import type { CompiledContent, Recipient } from './types.js';
+import { textGuards } from './value-guards.js';
 
 /**
  * Reads the HTML (elsewhere: see `AskHtml`), makes the text alternative, and encodes the constant parts. Failures are
@@ -134,9 +135,10 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 					}),
 		preview: ({ variables }) => {
 			refuseOversize(variables, null);
+			const plain = parseTemplate(text ?? '', textGuards(text ?? ''));
 			return {
 				subject: filledSubject(subject, variables),
-				text: text === null ? '' : renderTemplate(parseTemplate(text), variables, normalLineEnds),
+				text: renderTemplate(plain, variables, normalLineEnds),
 				html: html === null ? null : renderTemplate(parseTemplate(html, read?.guards), variables, htmlValue),
 			};
 		},
@@ -149,7 +151,7 @@ function bodyOf(
 	kind: 'plain' | 'tracked',
 ): MessageBody {
 	const parts = {
-		text: text === null ? null : plainPart(parseTemplate(text), 'plain', normalLineEnds),
+		text: text === null ? null : plainPart(parseTemplate(text, textGuards(text)), 'plain', normalLineEnds),
 		html: read === null ? null : kind === 'tracked' ? trackedPart(read) : plainHtml(read),
 	};
 	held.add((parts.text?.bytes ?? 0) + (parts.html?.bytes ?? 0));

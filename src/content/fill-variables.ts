@@ -6,7 +6,7 @@
 import { escapeHtml } from '../api/html.js';
 import { referencePattern, variableValue } from '../api/variables.js';
 import { loadsNothing } from './style-values.js';
-import { opensSafely } from './urls.js';
+import { opensSafely, percentEncoded } from './urls.js';
 import type { ValueGuard } from './value-guards.js';
 
 /** A place for a value. */
@@ -14,7 +14,7 @@ export interface Slot {
 	readonly kind: 'variable';
 	/** With its default, where it has one. */
 	readonly reference: string;
-	/** Set where the value determines the scheme of a link, or what a style loads. */
+	/** Set where the value determines the scheme of a link, or what a style loads, or is part of a query. */
 	readonly guard: Exclude<ValueGuard, 'fixed'> | null;
 }
 
@@ -45,8 +45,9 @@ export function parseTemplate(text: string, guards = noGuards, offset = 0): Temp
 		if (guard === 'fixed') continue;
 		const reference = match[1] ?? '';
 		literals.push(text.slice(from, match.index));
-		const slot: Slot = (guard === null && plain.get(reference)) || { kind: 'variable', reference, guard };
-		if (guard === null) plain.set(reference, slot);
+		const key = guard === 'query' ? `?${reference}` : guard === null ? reference : null;
+		const slot: Slot = (key !== null && plain.get(key)) || { kind: 'variable', reference, guard };
+		if (key !== null) plain.set(key, slot);
 		slots.push(slot);
 		from = match.index + match[0].length;
 	}
@@ -58,13 +59,14 @@ export function parseTemplate(text: string, guards = noGuards, offset = 0): Temp
 export function fillSlot(slot: Slot, variables: Variables, write: Escape): string {
 	const value = variableValue(slot.reference, variables);
 	if (value === null) return `#${slot.reference}#`;
+	if (slot.guard === 'query') return percentEncoded(value);
 	// A value comes from a subscriber's form. When it would turn the link into `javascript:`, `data:` or another unusual
 	// scheme, the link becomes `href="#"`. The same for a style that would load something.
 	return isHarmless(slot, value, variables) ? write(value) : '#';
 }
 
 function isHarmless({ guard }: Slot, value: string, variables: Variables): boolean {
-	if (guard === null) return true;
+	if (guard === null || guard === 'query') return true;
 	return guard === 'style' ? loadsNothing(value) : opensSafely(guard, value, variables);
 }
 

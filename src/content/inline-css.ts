@@ -1,6 +1,7 @@
 /** When CSS is inlined, and whether the result is safe to use. */
 
 import { variablesIn } from '../api/variables.js';
+import { readMarkup } from './attributes.js';
 import { findLinks } from './links.js';
 
 /** Larger documents go out as written. */
@@ -16,7 +17,7 @@ export function inlineStyles(
 	if (!/<style[\s>/]/i.test(html)) return { html, warnings: [] };
 	if (Buffer.byteLength(html) > maxInlineBytes) return asWritten(html, 'the HTML is larger than 2 MiB');
 	try {
-		const inlined = inlineCss(html);
+		const inlined = withPossibleAttributes(html, inlineCss(html));
 		if (inlined.length > maxInlinedLength) return asWritten(html, 'the HTML would become larger than 4 MiB');
 		if (!keepsVariables(html, inlined)) return asWritten(html, 'it would have changed the variables');
 		if (!keepsLinks(html, inlined)) return asWritten(html, 'it would have changed the links');
@@ -24,6 +25,36 @@ export function inlineStyles(
 	} catch (error) {
 		return asWritten(html, error instanceof Error ? error.message : String(error));
 	}
+}
+
+const size = /^\d+(?:\.\d+)?%?$/;
+/** Attributes that the inliner makes of styles, without a look at what they can have (`height: auto`). */
+const possible: ReadonlyMap<string, RegExp> = new Map([
+	['width', size],
+	['height', size],
+	['bgcolor', /^(?:#[\da-f]{3,8}|[a-z]+)$/i],
+	['align', /^(?:left|right|center|justify)$/i],
+	['valign', /^(?:top|middle|bottom|baseline)$/i],
+]);
+
+/** `after` with the author's own attributes, or none, in place of those with a value that they cannot have. */
+function withPossibleAttributes(before: string, after: string): string {
+	const read = (html: string) =>
+		readMarkup(html, (_tag, name) => possible.has(name)).attributes.filter(({ isRepeated }) => !isRepeated);
+	const own = new Map(
+		read(before).map(({ tagIndex, name, start, end }) => [`${tagIndex} ${name}`, before.slice(start, end)]),
+	);
+	let written = '';
+	let from = 0;
+	for (const { tagIndex, name, start, end } of read(after)) {
+		const value = own.get(`${tagIndex} ${name}`);
+		if (value === after.slice(start, end) || possible.get(name)?.test(after.slice(start, end))) continue;
+		// The inliner writes ` name="value"`.
+		const cut = value === undefined ? start - name.length - 3 : start;
+		written += after.slice(from, cut) + (value ?? '');
+		from = value === undefined ? end + 1 : end;
+	}
+	return written + after.slice(from);
 }
 
 /**

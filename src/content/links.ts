@@ -8,9 +8,16 @@ import { canParseUrl } from '../api/schema/url.js';
 import { variableName, variableValue } from '../api/variables.js';
 import { type Piece, piecesOf, readMarkup } from './attributes.js';
 import type { Variables } from './fill-variables.js';
+import { encodedIn, percentEncoded } from './urls.js';
 
 /** The target of a link: its parts as a browser reads them, entities decoded, variables by reference. */
-export type LinkTarget = readonly (string | { readonly reference: string })[];
+export type LinkTarget = readonly (string | Reference)[];
+
+interface Reference {
+	readonly reference: string;
+	/** Its value is percent-encoded; absent: it stands as it is. */
+	readonly isEncoded?: true;
+}
 
 /** A link and the offsets of its `href` value, quotes not included. */
 export interface Link {
@@ -45,10 +52,9 @@ export function findLinks(html: string): Link[] {
  */
 export function targetUrl(target: LinkTarget, variables: Variables): string | null {
 	if (!hasCleanValues(target, variables)) return null;
-	const written = target.map((piece) =>
-		typeof piece === 'string' ? piece : valueIn(piece.reference, variables),
-	);
-	const text = written.join('');
+	const text = target
+		.map((piece) => (typeof piece === 'string' ? piece : valueIn(piece, variables)))
+		.join('');
 	if (!canParseUrl(text)) return null;
 	const url = new URL(text);
 	return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : null;
@@ -89,10 +95,12 @@ function dependence(target: LinkTarget): Link['depends'] | null {
 
 /** Reads a URL as browsers do: blanks and controls around it are ignored, as are tabs and line breaks inside. */
 function cleanTarget(pieces: readonly Piece[]): LinkTarget {
-	const joined: (string | { reference: string })[] = [];
+	const joined: (string | Reference)[] = [];
+	const encoded = new Set<Piece>(encodedIn(pieces));
 	for (const piece of pieces) {
 		const last = joined.at(-1);
-		if ('reference' in piece) joined.push({ reference: piece.reference });
+		if ('reference' in piece)
+			joined.push({ reference: piece.reference, ...(encoded.has(piece) && { isEncoded: true }) });
 		else if (typeof last === 'string') joined[joined.length - 1] = last + piece.text;
 		else joined.push(piece.text);
 	}
@@ -117,11 +125,13 @@ function trimEnd(text: string): string {
 
 function hasCleanValues(target: LinkTarget, variables: Variables): boolean {
 	return target.every(
-		(piece) => typeof piece === 'string' || !/[\x00-\x1f\x7f-\x9f]/.test(valueIn(piece.reference, variables)),
+		(piece) => typeof piece === 'string' || !/[\x00-\x1f\x7f-\x9f]/.test(valueIn(piece, variables)),
 	);
 }
 
 /** As in the mail: a variable without a value stays as it is written. */
-function valueIn(reference: string, variables: Variables): string {
-	return variableValue(reference, variables) ?? `#${reference}#`;
+function valueIn({ reference, isEncoded }: Reference, variables: Variables): string {
+	const value = variableValue(reference, variables);
+	if (value === null) return `#${reference}#`;
+	return isEncoded ? percentEncoded(value) : value;
 }

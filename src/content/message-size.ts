@@ -36,6 +36,8 @@ export interface ContentSize {
 	readonly bytes: number;
 	readonly text: readonly (readonly [reference: string, times: number])[];
 	readonly html: readonly (readonly [reference: string, times: number])[];
+	/** Octets that a character of a value has at most: nine in the query of a URL, where there is any. */
+	readonly perCharacter: { readonly text: number; readonly html: number };
 }
 
 export function contentSize({
@@ -49,8 +51,11 @@ export function contentSize({
 		bytes: Buffer.byteLength(inText) + Buffer.byteLength(inHtml),
 		text: timesOf(inText),
 		html: timesOf(inHtml),
+		perCharacter: { text: mayEncode.test(inText) ? 9 : 3, html: mayEncode.test(inHtml) ? 9 : 6 },
 	};
 }
+
+const mayEncode = /[?&]|mailto:/i;
 
 /** Octets of text and HTML with these values; `more` octets are added. */
 export function joinedBytes(size: ContentSize, variables: Variables, more = 0): number {
@@ -103,13 +108,12 @@ function charactersOf(subject: string, variables: Variables): number {
 /** Whether a message has no more octets, by a bound from the lengths of values alone. */
 export function isSurelyWithin(
 	octets: number,
-	{ bytes, text, html }: ContentSize,
+	{ bytes, text, html, perCharacter }: ContentSize,
 	variables: Variables,
 ): boolean {
 	const times = ([reference, count]: readonly [string, number]) => count * lengthOf(reference, variables);
 	const sum = (all: ContentSize['text']) => all.reduce((total, each) => total + times(each), 0);
-	// A character has at most three octets, and an escaped one six.
-	return bytes + 3 * sum(text) + 6 * sum(html) <= octets;
+	return bytes + perCharacter.text * sum(text) + perCharacter.html * sum(html) <= octets;
 }
 
 function timesOf(text: string): [string, number][] {

@@ -44,7 +44,7 @@ export function readHtml(question: HtmlQuestion, inlineCss: (html: string) => st
 	const inlined = !inline
 		? { html: question.html, warnings: [] }
 		: inlineStyles(question.html, isDeep ? refuse : inlineCss);
-	const html = quoteAttributes(normalLineEnds(inlined.html));
+	const html = declaredUtf8(quoteAttributes(normalLineEnds(inlined.html)));
 	const text = alternative ? alternativeOf(html, isDeep) : { text: null, warnings: [] };
 	return {
 		html,
@@ -54,6 +54,25 @@ export function readHtml(question: HtmlQuestion, inlineCss: (html: string) => st
 		guards: valueGuards(html),
 		bodyEnd: readMarkup(html, () => false).bodyEnd ?? html.length,
 	};
+}
+
+/** The part is UTF-8: a saved or forwarded copy that declares another encoding would be garbled. */
+function declaredUtf8(html: string): string {
+	const { attributes } = readMarkup(
+		html,
+		(tag, name, value) =>
+			tag === 'meta' && (name === 'charset' || (name === 'content' && /charset\s{0,9}=/i.test(value))),
+	);
+	let written = '';
+	let from = 0;
+	for (const { name, start, end } of attributes) {
+		const value = html.slice(start, end);
+		const charset = name === 'charset' ? /.+/s : /(?<=charset\s{0,9}=\s{0,9}["']?)[\w.:-]{1,60}/i;
+		if (/utf-?8/i.test(charset.exec(value)?.[0] ?? 'utf-8')) continue;
+		written += html.slice(from, start) + value.replace(charset, 'utf-8');
+		from = end;
+	}
+	return written + html.slice(from);
 }
 
 function refuse(): never {

@@ -1,8 +1,13 @@
 /** The text part of a message whose author wrote only HTML. */
 import { compile, type HtmlToTextOptions } from 'html-to-text';
-import { referencePattern } from '../api/variables.js';
+import { oneLine, referencePattern } from '../api/variables.js';
 
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'];
+/** Without an entry here the converter runs their text together with what stands beside them. */
+const blocks =
+	'address caption center dd details dl dt fieldset figcaption figure hgroup legend option summary tr'.split(
+		' ',
+	);
 
 const options: HtmlToTextOptions = {
 	wordwrap: 78,
@@ -16,10 +21,33 @@ const options: HtmlToTextOptions = {
 			const alt: unknown = element.attribs?.['alt'];
 			builder.addInline(typeof alt === 'string' ? ` ${alt} ` : ' ');
 		},
+		cell: (element, walk, builder) => {
+			walk(element.children, builder);
+			builder.addInline(' ');
+		},
+		link: (element, walk, builder) => {
+			const href = readableHref(String(element.attribs?.['href'] ?? ''));
+			let text = '';
+			builder.pushWordTransform((word) => {
+				text += word;
+				return word;
+			});
+			walk(element.children, builder);
+			builder.popWordTransform();
+			// Words come without the blanks between them.
+			if (href === '' || text === href.replaceAll(' ', '')) return;
+			builder.addInline(text === '' ? href : ` [${href}]`, { noWordTransform: true });
+		},
 	},
 	selectors: [
 		...headings.map((selector) => ({ selector, options: { uppercase: false } })),
-		{ selector: 'a', options: { hideLinkHrefIfSameAsText: true, noAnchorUrl: true } },
+		...blocks.map((selector) => ({
+			selector,
+			format: 'block',
+			options: { leadingLineBreaks: 1, trailingLineBreaks: 1 },
+		})),
+		...['td', 'th'].map((selector) => ({ selector, format: 'cell' })),
+		{ selector: 'a', format: 'link' },
 		{ selector: 'img', format: 'alternative' },
 		{
 			selector: 'table.rows',
@@ -52,6 +80,22 @@ export function textAlternative(html: string): string {
 		.join('\n')
 		.replace(/\n{3,}/g, '\n\n')
 		.trim();
+}
+
+/** A target as a reader of plain text can use it: an address or a number alone, else a link without blanks. */
+function readableHref(href: string): string {
+	const url = href.replace(/[\t\r\n]/g, '').trim();
+	const [, address] = /^(?:mailto|tel):([^?]+)/i.exec(url) ?? [];
+	if (address !== undefined) return decoded(address);
+	return url.startsWith('#') ? '' : url.replace(/\s/g, '%20');
+}
+
+function decoded(text: string): string {
+	try {
+		return oneLine(decodeURIComponent(text)).trim();
+	} catch {
+		return text;
+	}
 }
 
 /** A document up to this size has no word that is expensive to wrap. */

@@ -39,3 +39,36 @@ export function hasSafeScheme(url: string): boolean {
 	// RFC 3986 s.4.2: a relative reference has no colon in its first segment.
 	return end === -1 || read[end] !== ':' || allowedScheme.test(read.slice(0, end));
 }
+
+/**
+ * The variables of a URL whose values are percent-encoded: those behind its `?`, and all of a `mailto:`. The query of a
+ * URL that begins with a variable shows in `&name=` too. `pieces` is the whole URL.
+ */
+export function encodedIn<R extends object>(pieces: readonly ({ readonly text: string } | R)[]): R[] {
+	const encoded: R[] = [];
+	let literal = '';
+	let isFirst = true;
+	let isEncoded = false;
+	for (const piece of pieces) {
+		if ('text' in piece) {
+			literal += piece.text;
+			continue;
+		}
+		isEncoded ||=
+			literal.includes('?') || (isFirst ? /^[\x00-\x20]*mailto:/i : /&[\w.~-]{1,100}=/).test(literal);
+		if (isEncoded) encoded.push(piece);
+		literal = '';
+		isFirst = false;
+	}
+	return encoded;
+}
+
+/** RFC 3986: unreserved characters stay. Line ends are CRLF, as forms and RFC 6068 have them. */
+export function percentEncoded(value: string): string {
+	if (/^[\w.~-]*$/.test(value)) return value;
+	const text = value.replace(/\r\n?|\n/g, '\r\n').replace(/\p{Cs}/gu, '\ufffd');
+	return encodeURIComponent(text).replace(
+		/[!'()*]/g,
+		(mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`,
+	);
+}

@@ -2,10 +2,10 @@
 import { hasDefault, referencePattern } from '../api/variables.js';
 import { type Attribute, type Markup, type Piece, piecesOf, readMarkup } from './attributes.js';
 import { mayLoad, type StyleGuard, styleGuards } from './style-values.js';
-import { schemeEnd, type UrlGuard } from './urls.js';
+import { encodedIn, schemeEnd, type UrlGuard } from './urls.js';
 
-/** The guard of a variable's value; `fixed`: it takes none. */
-export type ValueGuard = UrlGuard | StyleGuard;
+/** The guard of a variable's value; `fixed`: it takes none; `query`: it is percent-encoded. */
+export type ValueGuard = UrlGuard | StyleGuard | 'query';
 
 const urlAttributes = new Set(
 	(
@@ -40,6 +40,22 @@ function* cutReferences(html: string, attributes: readonly Attribute[]): Generat
 	}
 }
 
+/** The same for a plain text: only values in its URLs have one. */
+export function textGuards(text: string): Map<number, ValueGuard> {
+	const guards = new Map<number, ValueGuard>();
+	if (!text.includes('#')) return guards;
+	const reference = referencePattern().source;
+	const url = new RegExp(
+		`(?:https?://|mailto:|${reference}(?=[^\\s#<>"]*[?&][\\w.~-]+=))(?:${reference}|[^\\s<>"])*`,
+		'gi',
+	);
+	for (const { 0: found, index } of text.matchAll(url)) {
+		const pieces = piecesOf({ segments: [{ text: found, offset: index }] });
+		for (const { offset } of encodedIn(pieces)) guards.set(offset, 'query');
+	}
+	return guards;
+}
+
 /** A whole document in an attribute: no escaping makes a value safe there. */
 function fix({ segments }: Attribute, guards: Map<number, ValueGuard>): void {
 	for (const { text, offset } of segments) {
@@ -50,6 +66,7 @@ function fix({ segments }: Attribute, guards: Map<number, ValueGuard>): void {
 
 function guardUrl(attribute: Attribute, guards: Map<number, ValueGuard>): void {
 	const pieces = piecesOf(attribute);
+	for (const { offset } of encodedIn(pieces)) guards.set(offset, 'query');
 	const first = pieces.findIndex((piece) => 'reference' in piece);
 	const opening = pieces[first];
 	if (opening === undefined || !('reference' in opening)) return;

@@ -1,7 +1,9 @@
 // The text made from HTML reads like a text.
 import { describe, expect, it } from 'vitest';
+import { compileContent } from '../../src/content/compile.js';
 import { textAlternative } from '../../src/content/text-alternative.js';
-import { hasCorpora, templates } from './support.js';
+import { readHere } from '../support/read-here.js';
+import { content, hasCorpora, templates } from './support.js';
 
 describe('the text alternative', () => {
 	it.each([
@@ -21,6 +23,17 @@ describe('the text alternative', () => {
 		['<style>p{}</style><script>x</script><title>t</title><body>b</body>', 'b'],
 		['<ul><li>a</li><li>b</li></ul>', '* a\n * b'],
 		['<!--[if mso]>old<![endif]-->new', 'new'],
+		['<table><tr><th>A</th><th>B</th></tr><tr><td>2</td><td>19.90</td></tr></table>', 'A B\n2 19.90'],
+		['<dl><dt>Price</dt><dd>19.90</dd><dt>Tax</dt><dd>2</dd></dl>', 'Price\n19.90\nTax\n2'],
+		['<a href="mailto:a@e.example?subject=Hi%20there&amp;body=x">write</a>', 'write [a@e.example]'],
+		['<a href="MailTo:a%2Bb@e.example">a+b@e.example</a>', 'a+b@e.example'],
+		['<a href="mailto:?subject=Hi%20there">tell a friend</a>', 'tell a friend [mailto:?subject=Hi%20there]'],
+		['<a href="mailto:#email#?subject=x">you</a>', 'you [#email#]'],
+		['<a href="tel:+123">+123</a>, <a href="tel:+47%2022">+47 22</a>', '+123, +47 22'],
+		['<a href="tel:+123">call</a>', 'call [+123]'],
+		['<a href=" https://e.example/\t">b</a>', 'b [https://e.example/]'],
+		['<a href="https://e.example/a b c">c</a>', 'c [https://e.example/a%20b%20c]'],
+		['<a href="mailto:100%@e.example">c</a>', 'c [100%@e.example]'],
 		['', ''],
 	])('of %j is %j', (html, text) => {
 		expect(textAlternative(html)).toBe(text);
@@ -67,4 +80,19 @@ describe('the text alternative', () => {
 			}
 		},
 	);
+});
+
+it.each([
+	['<meta http-equiv="Content-Type" content="text/html; charset=iso-8859-1">', 'text/html; charset=utf-8'],
+	[
+		'<META CONTENT=text/html;charset=windows-1252 http-equiv=content-type>',
+		'CONTENT=text/html;charset=utf-8 ',
+	],
+	["<meta charset='latin1'>", "<meta charset='utf-8'>"],
+	['<meta charset="UTF-8"><meta content="charset">', '<meta charset="UTF-8"><meta content="charset">'],
+])('the encoding that %s declares is UTF-8 then, as the part is', async (meta, declared) => {
+	const html = `<head>${meta}</head><body>é</body>`;
+	const shown = (await compileContent(content({ html }), readHere)).preview({ variables: {} }).html ?? '';
+	expect(shown).toContain(declared);
+	expect(shown).not.toMatch(/iso-8859|windows|latin/);
 });

@@ -1,11 +1,12 @@
 // What counts as a variable, and what a value can and cannot do where it stands.
 import fc from 'fast-check';
 import { Parser } from 'htmlparser2';
+import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import { usedVariables } from '../../src/api/variables.js';
 import { compileContent } from '../../src/content/compile.js';
 import { readHere } from '../support/read-here.js';
-import { content, hostileValue } from './support.js';
+import { content, envelope, hostileValue, recipient } from './support.js';
 
 async function shown(html: string, variables: Record<string, string>): Promise<string | null> {
 	const compiled = await compileContent(content({ html }), readHere);
@@ -205,5 +206,33 @@ describe('a variable that opens a link', () => {
 			}),
 			{ numRuns: 500 },
 		);
+	});
+});
+
+describe('a value in a URL', () => {
+	const url = 'https://y.example/?a=b+c&d';
+	const variables = { name: 'Ann & Bob #1', email: 'a+b@example.org', url, note: "l\n(it's)" };
+	const name = 'Ann%20%26%20Bob%20%231';
+
+	it.each([
+		['https://x.example/?e=#email#&n=#name#', `https://x.example/?e=a%2Bb%40example.org&n=${name}`],
+		['https://x.example/#name#', 'https://x.example/Ann & Bob #1'],
+		['https://x.example/?n=x&m=#note#', 'https://x.example/?n=x&m=l%0D%0A%28it%27s%29'],
+		['https://x.example/?n=#missing|a b#', 'https://x.example/?n=a%20b'],
+		['https://x.example/?to=#url#', 'https://x.example/?to=https%3A%2F%2Fy.example%2F%3Fa%3Db%2Bc%26d'],
+		['https://x.example/?n=#gone#', 'https://x.example/?n=#gone#'],
+		['mailto:x@example.com?subject=#name#&body=b', `mailto:x@example.com?subject=${name}&body=b`],
+		['MAILTO:#email#', 'MAILTO:a%2Bb%40example.org'],
+		['#url#', url],
+		['#url#&n=#name#', `${url}&n=${name}`],
+		['tel:#name#', 'tel:Ann & Bob #1'],
+	])('is percent-encoded behind ? and in a mailto alone: %s', async (written, filled) => {
+		const amp = (text: string) => text.replaceAll('&', '&amp;');
+		for (const tag of ['a href', 'img src', 'form action'])
+			expect(await shown(`<${tag}="${amp(written)}">`, variables)).toBe(`<${tag}="${amp(filled)}">`);
+		const text = `Really? #name#: <${written}>, #name#`;
+		const compiled = await compileContent(content({ text }), readHere);
+		const mail = await PostalMime.parse(compiled.join(envelope(), recipient({ variables })));
+		expect(mail.text?.trim()).toBe(`Really? Ann & Bob #1: <${filled}>, Ann & Bob #1`);
 	});
 });

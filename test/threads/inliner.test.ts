@@ -46,6 +46,26 @@ describe('inlining', () => {
 		expect(one.warnings[0]).toMatch(/^CSS was not inlined: the CSS or the HTML could not be read/);
 	});
 
+	it.each([
+		['img height="170"', 'height: auto', '<img height="170">'],
+		['img width="170"', 'width: calc(100px - 2em)', '<img width="170">'],
+		['img', 'width: auto', '<img>'],
+		['img width="170"', 'width: 200px', '<img width="200">'],
+		['td bgcolor="#fff"', 'background-color: rgba(0,0,0,.5)', '<td bgcolor="#fff">'],
+		['td align="left"', 'text-align: start', '<td align="left">'],
+		['td valign="top"', 'vertical-align: 3px', '<td valign="top">'],
+		['td width="90"', 'width: 50%', '<td width="50%">'],
+	])('keeps what the author gave <%s> where an attribute cannot have %s', async (tag, css, kept) => {
+		const [name = ''] = tag.split(' ');
+		for (const [sheet, own] of [
+			[css, ''],
+			['color: red', ` style="${css}"`],
+		]) {
+			const html = await shown(`<style>${name} { ${sheet} }</style><${tag}${own}>`);
+			expect(html.replace(/ ?style="[^"]*"/, '').replace('</td>', '')).toBe(kept);
+		}
+	});
+
 	it('lets a style sheet use variables', async () => {
 		expect(await shown('<style>p { color: #brand# }</style><p>a</p><p>b</p>')).toBe(
 			'<p style="color: #brand#;">a</p><p style="color: #brand#;">b</p>',
