@@ -1,17 +1,16 @@
 # An image of mailctl: `serve` by default, any other command as the arguments of the container. docs/deploying.md
-FROM node:20 AS build
+FROM node:24 AS build
 WORKDIR /build
 # What is installed depends on these two alone, and stays in a layer of its own.
 COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts && npm rebuild better-sqlite3 esbuild
+RUN npm ci --ignore-scripts && npm rebuild esbuild
 COPY scripts scripts
 COPY src src
 COPY bin bin
 COPY tsconfig.json ./
-# What V8 compiled is of this image's Node, not of the next one's.
-RUN npm run build && rm -r dist/compiled-* && npm prune --omit=dev --ignore-scripts
+RUN npm run build && npm prune --omit=dev --ignore-scripts
 
-FROM node:20-slim
+FROM node:24-slim
 ENV NODE_ENV=production MAILCTL_DB=/data/mailctl.db
 # Memory that is freed goes back to the system: glibc keeps it otherwise once large pieces came and went.
 ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072

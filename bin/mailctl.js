@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 // Checks the Node version before anything is loaded that an older one cannot parse, then hands over.
 const [major, minor] = process.versions.node.split('.').map(Number);
-const isSupported = major === 20 ? minor >= 19 : major === 22 ? minor >= 3 : major > 22;
+const isSupported =
+	major === 20 ? minor >= 19 : major === 22 ? minor >= 14 : major === 23 ? minor >= 6 : major > 23;
 if (!isSupported) {
 	process.stderr.write(
-		`error: mailctl needs Node.js 20.19 or 22.3, or newer; this is ${process.versions.node}\n`,
+		`error: mailctl needs Node.js 20.19 or 22.14, or newer; this is ${process.versions.node}\n`,
 	);
 	process.exitCode = 2;
 } else if (process.argv.some((word) => /^--deadline(=|$)/.test(word)) && !process.env.MAILCTL_TIMED) {

@@ -1,5 +1,6 @@
 // Bundles src/ into dist/ with esbuild: one entry for the command line, one for each worker thread.
 // Splitting turns every `await import()` into its own chunk, so that `--help` loads commander and nothing else.
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
 	cpSync,
@@ -24,6 +25,48 @@ import { compiledFolder, loader } from '../bin/program.js';
 import { isTwin, synchronous, syncTwin } from './sync-twin.mjs';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+const sqliteVersion = () =>
+	JSON.parse(readFileSync('node_modules/better-sqlite3/package.json', 'utf8')).version;
+
+/** better-sqlite3 13 has binaries for Node-API 10, and ends an older Node with a segmentation fault. */
+if (Number(process.versions.napi) < 10 && Number.parseInt(sqliteVersion(), 10) >= 13) {
+	process.stderr.write(
+		`Node.js ${process.versions.node} needs better-sqlite3 12, which is compiled now: this takes about two minutes\n`,
+	);
+	const folder = resolve(process.execPath, '../..');
+	const hasHeaders = existsSync(join(folder, 'include/node/node.h'));
+	const words = [
+		'install',
+		'--no-save',
+		'--no-audit',
+		'--no-fund',
+		'--loglevel=error',
+		'better-sqlite3@12.11.1',
+	];
+	const { status, stderr } = spawnSync('npm', words, {
+		env: {
+			...process.env,
+			PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+			...(hasHeaders && { npm_config_nodedir: folder }),
+		},
+		encoding: 'utf8',
+		maxBuffer: 64 * 1024 * 1024,
+	});
+	if (status !== 0) {
+		const missing = ['c++', 'make', 'python3'].filter((name) => spawnSync(name, ['--version']).error);
+		const why =
+			missing.length > 0
+				? `needs ${missing.join(', ')}: apt-get install g++ make python3`
+				: hasHeaders || process.env.npm_config_nodedir
+					? `failed: ${stderr.trim().split('\n').slice(-20).join('\n')}`
+					: `needs the headers of Node.js, FOLDER/include/node/node.h: npm_config_nodedir=FOLDER npm ci`;
+		process.stderr.write(
+			`error: compiling better-sqlite3 12 ${why}\nNode.js 22.14 or newer compiles nothing\n`,
+		);
+		process.exit(1);
+	}
+}
+
 const threads = existsSync('src/threads')
 	? readdirSync('src/threads')
 			.filter((name) => name.endsWith('.thread.ts'))
@@ -158,21 +201,28 @@ const withoutUnused = {
 };
 
 /**
- * The JavaScript of better-sqlite3: from the package its dozen files take 4 ms. The addon beside it may be of another
- * version than this build's (Node.js 22 has 13), and then the package's own is loaded.
+ * The JavaScript of better-sqlite3 12: from the package its dozen files take 4 ms. The addon beside it may be of another
+ * version than this build's (Node.js 22 has 13), and then the package's own is loaded, unless it would end this Node.
  */
 const sqlite = {
 	name: 'sqlite',
 	setup({ onResolve, onLoad }) {
-		const { version: its } = JSON.parse(readFileSync('node_modules/better-sqlite3/package.json', 'utf8'));
-		if (!its.startsWith('12.')) return;
+		const its = sqliteVersion();
+		const own = its.startsWith('12.')
+			? `version === '${its}' ? require('./node_modules/better-sqlite3') : `
+			: '';
 		onResolve({ filter: /^better-sqlite3$/ }, ({ path, namespace }) =>
 			namespace === 'sqlite' ? { path, external: true } : { path, namespace: 'sqlite' },
 		);
 		onResolve({ filter: /^bindings$/ }, ({ path }) => ({ path, namespace: 'addon' }));
 		onLoad({ filter: /./, namespace: 'sqlite' }, () => ({
 			contents: `const { version } = require('better-sqlite3/package.json');
-				module.exports = version === '${its}' ? require('./node_modules/better-sqlite3') : require('better-sqlite3');`,
+				const { napi, node } = process.versions;
+				if (Number.parseInt(version, 10) >= 13 && Number(napi) < 10)
+					throw Object.assign(new Error(
+						'SQLite (better-sqlite3 ' + version + ') needs Node-API 10, and Node.js ' + node + ' has ' + napi
+					), { code: 'ERR_NODE_API' });
+				module.exports = ${own}require('better-sqlite3');`,
 			resolveDir: '.',
 		}));
 		// The package looks for its addon from the file that asks.

@@ -122,6 +122,25 @@ describe('the built program', () => {
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'its own' });
 	});
 
+	it('asks whether this Node can run SQLite before it is loaded', async () => {
+		const { sqlite, start } = await install('of-a-newer-node');
+		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
+		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '13.2.0' }));
+		await writeFile(join(sqlite, 'lib/index.js'), 'process.abort();');
+		const preload = join(home, 'node-api-9.cjs');
+		await writeFile(
+			preload,
+			"Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.0', napi: '9' } });",
+		);
+		for (const words of [['lists', 'list'], ['doctor'], ['engine', 'status'], ['serve', '--port', '0']])
+			await expect(start(words, '--require', preload)).rejects.toMatchObject({
+				code: 74,
+				stderr: expect.stringMatching(
+					/SQLite \(better-sqlite3 13\.2\.0\) needs Node-API 10, and Node\.js 20\.19\.0 has 9\b.*install mailctl again/s,
+				),
+			});
+	});
+
 	it('says how SQLite is installed where its binary, or all of it, is missing', async () => {
 		const { sqlite, list } = await install('no-binary');
 		const missing = {
@@ -180,7 +199,8 @@ describe('the built program', () => {
 		'18.20.0',
 		'20.18.3',
 		'21.7.3',
-		'22.2.0',
+		'22.13.1',
+		'23.5.0',
 	])('refuses Node %s in one line, before anything is loaded', async (version) => {
 		const preload = join(home, 'old-node.cjs');
 		await writeFile(
@@ -193,7 +213,7 @@ describe('the built program', () => {
 		await expect(refused).rejects.toMatchObject({
 			code: 2,
 			stdout: '',
-			stderr: `error: mailctl needs Node.js 20.19 or 22.3, or newer; this is ${version}\n`,
+			stderr: `error: mailctl needs Node.js 20.19 or 22.14, or newer; this is ${version}\n`,
 		});
 	});
 

@@ -64,14 +64,21 @@ describe('the image', () => {
 		const file = await read('Dockerfile');
 		const { engines } = JSON.parse(await read('package.json'));
 		expect([...file.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)).toEqual([
-			'node:20',
-			'node:20-slim',
+			'node:24',
+			'node:24-slim',
 		]);
-		expect(engines.node).toBe('^20.19 || >=22.3');
-		const [, last = ''] = file.split('\nFROM node:20-slim\n');
+		expect(engines.node).toBe('^20.19 || ^22.14 || >=23.6');
+		const [, last = ''] = file.split('\nFROM node:24-slim\n');
 		expect(last.indexOf('\nUSER node\n')).toBeGreaterThan(last.indexOf('\nRUN '));
 		expect(last).toContain('\nVOLUME /data\n');
 		expect(last).toContain('MAILCTL_DB=/data/mailctl.db');
+	});
+
+	// Else npm compiles it, although its package has the binaries.
+	it('takes the binaries of better-sqlite3 from its package', async () => {
+		const { packages } = JSON.parse(await read('package-lock.json'));
+		const { version, gypfile } = packages['node_modules/better-sqlite3'];
+		expect({ version, gypfile }).toEqual({ version: '13.2.0', gypfile: false });
 	});
 
 	it('starts a command that there is', async () => {

@@ -18,8 +18,10 @@ it.each([
 	['20.18.3', 'problem'],
 	['20.19.0', 'ok'],
 	['21.7.3', 'problem'],
-	['22.2.0', 'problem'],
-	['22.3.0', 'ok'],
+	['22.13.1', 'problem'],
+	['22.14.0', 'ok'],
+	['23.5.0', 'problem'],
+	['23.6.0', 'ok'],
 	['24.1.0', 'ok'],
 ] as const)('Node.js %s is %s', (version, level) => {
 	expect(judgeNode(version).level).toBe(level);
