@@ -143,7 +143,7 @@ const remove = command({
 	summary: 'delete a field',
 	description:
 		'Its values are removed from every subscriber: this reads all of them, a few thousand at a time, while others write. ' +
-		'What Ctrl-C broke off, the same command ends.',
+		'After Ctrl-C or a kill the field is still there, and some subscribers hold it: the same command goes on.',
 	args: [fieldArg],
 	examples: ['mailctl fields delete city --confirm city'],
 	columns: answer('deleted'),

@@ -185,6 +185,9 @@ const remove = command({
 	name: 'delete',
 	aliases: ['rm'],
 	summary: 'delete lists with their subscribers',
+	description:
+		'A few thousand subscribers are deleted at a time, while others write. ' +
+		'After Ctrl-C or a kill the list is still there with the rest of them: the same command goes on.',
 	args: [{ ...listArg, summary: 'ids or exact names', many: true }],
 	options: { by: byOption },
 	writes: true,
@@ -218,6 +221,9 @@ const remove = command({
 const clear = command({
 	name: 'clear',
 	summary: 'delete all subscribers of a list',
+	description:
+		'A few thousand subscribers are deleted at a time, while others write. ' +
+		'After Ctrl-C or a kill the list is still there with the rest of them: the same command goes on.',
 	args: [listArg],
 	options: { by: byOption },
 	writes: true,

@@ -25,7 +25,8 @@ function exitCodes(): string {
 		'',
 		'serve and worker end with 0 when they are told to stop. With -o json or ndjson an error is one JSON line on',
 		'stderr: {"error": {"code", "exit_code", "message", "http", "details", "hint", "retryable"}}. Where "retryable" is',
-		'true the same command may be run again as it is: never after a send that ended with 12, 13 or 14.',
+		'true the same command may be run again as it is: after "in_use" (2: another process works on the same job), and',
+		'never after a send that ended with 12, 13 or 14.',
 		'',
 	].join('\n');
 }

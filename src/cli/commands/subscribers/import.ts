@@ -156,7 +156,6 @@ async function putRows(
 ): Promise<ExitCode> {
 	const { table, mapping, spec, key, sha256, options, limits, rejects, foreign } = job;
 	await createFields(cx, mapping);
-	if (foreign === null && !options.resume) await forget(job.imports, key, spec);
 	const result = await run(cx, job, {
 		...(await paced(cx, job)),
 		rows: table.rows,
@@ -234,6 +233,7 @@ async function run(
 		progress.update(last?.read ?? 0, `waiting ${Math.ceil(ms / 1000)} s, ${why}`);
 	});
 	try {
+		if (foreign === null && !options.resume) await forget(job.imports, job.key, job.spec);
 		return await runImport({ ...job, onResumed, onProgress }).finally(() => progress.stop());
 	} catch (error) {
 		const goOn = wayOn(isOnce, options);

@@ -92,19 +92,18 @@ export async function brokenOff(
 ): Promise<unknown> {
 	const hasRows = totals !== null && totals.read > 0;
 	if (hasRows) await sayTotals(cx, totals);
-	const isGone = isNotFound(error) && (await isListGone(cx, list));
+	if (isNotFound(error) && (await isListGone(cx, list)))
+		return new CliError('not_found', exits.notFound, `list ${list.id} "${list.name}" was deleted meanwhile`, {
+			cause: error,
+			hint: hasRows ? 'what was imported into it was deleted with it' : 'nothing was imported',
+		});
 	if (hasRows && classify(error).exit === exits.disk) return ofTheDisk(error, goOn);
-	if (hasRows)
-		await cx.hint(
-			isGone
-				? `list ${list.id} "${list.name}" was deleted meanwhile, and what was imported into it with it`
-				: goOn,
-		);
+	if (hasRows) await cx.hint(goOn);
 	else if (isUnexplained(error))
 		await cx.hint(
 			isResumed ? goOn : 'nothing was acknowledged; once that is mended, run the same command again',
 		);
-	return isNotFound(error) && !isGone ? takenOver(error) : error;
+	return isNotFound(error) ? takenOver(error) : error;
 }
 
 /** The error with one hint: a disk is mended before the import goes on. */
@@ -119,6 +118,7 @@ function takenOver(cause: unknown): CliError {
 	const text = 'another run of the same import, on another machine or from another home, has begun it anew';
 	return new CliError('in_use', exits.usage, text, {
 		hint: 'wait until that one has ended: it imports the same rows',
+		retryable: true,
 		cause,
 	});
 }

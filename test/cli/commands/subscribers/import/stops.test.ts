@@ -261,9 +261,31 @@ describe('an import that is stopped', () => {
 			document: { read: 6, created: 4, rejected: 2 },
 			error: {
 				code: 'not_found',
-				message: 'The list of this import was deleted.',
-				hint: 'list 1 "Readers" was deleted meanwhile, and what was imported into it with it',
+				message: 'list 1 "Readers" was deleted meanwhile',
+				hint: 'what was imported into it was deleted with it',
 			},
+		});
+	});
+
+	it('by a list that is deleted before the first batch is exit 3, too', async () => {
+		const path = await project.file('people.csv', people(12));
+		const result = await project.run([...words(path), '-o', 'json'], {
+			connect: async (...target) => {
+				const connection = await connect(...target);
+				const { api } = connection;
+				const lists = Object.assign({}, api.lists, {
+					get: async (id: number) => {
+						const list = await api.lists.get(id);
+						await api.lists.delete(id);
+						return list;
+					},
+				});
+				return { ...connection, api: { ...api, lists } };
+			},
+		});
+		expect({ code: result.code, error: errorOf(result) }).toMatchObject({
+			code: 3,
+			error: { message: 'list 1 "Readers" was deleted meanwhile', hint: 'nothing was imported' },
 		});
 	});
 
