@@ -110,7 +110,8 @@ function firstOf(errors: FieldErrors): { code: string; error: string } {
 
 /** On other filters an unknown word finds nothing; here it is an error worth reporting. */
 function usable(filter: SuppressionFilter): SuppressionFilter {
-	const { reason, source } = filter;
+	const { reason, source, list_id } = filter;
+	if (list_id !== undefined && !Number.isSafeInteger(list_id)) refuse('list_id', texts.integer);
 	if (reason !== undefined && !suppressionReasons.includes(reason)) notOneOf('reason', reason);
 	if (source !== undefined && !suppressionSources.includes(source)) notOneOf('source', source);
 	return filter;
@@ -122,7 +123,7 @@ function notOneOf(name: string, value: string): never {
 }
 
 function readCursor(cursor: string): { email_key: string; reason: string; list_id: number | null } {
-	const [, reason, list, email_key] = /^([A-Z]+):(\d{0,15}):(.+)$/.exec(cursor) ?? [];
+	const [, reason, list, email_key] = /^([A-Z]+):(\d{0,15}):([^\0]+)$/.exec(cursor) ?? [];
 	if (reason === undefined || email_key === undefined) return refuse('cursor', 'Not a cursor of a slice.');
 	return { email_key, reason, list_id: list === '' ? null : Number(list) };
 }

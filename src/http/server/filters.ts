@@ -53,7 +53,7 @@ export function subscriberFilter(query: Query) {
 }
 
 export function campaignFilter(query: Query): CampaignFilter {
-	const [key, id] = [query.text('key'), query.filter('id')];
+	const [key, id] = [query.exact('key'), query.filter('id')];
 	return {
 		...givenFilters(query, ['since']),
 		...(key !== undefined && { key }),
@@ -73,7 +73,7 @@ function givenFilters(query: Query, names: readonly string[]): Record<string, st
 	return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
-/** The engine checks the numbers. */
+/** What is not a whole number is left out. */
 export function resultsRequest(query: Query): ResultsRequest {
 	const after = query.integer('after');
 	const limit = query.integer('limit');
@@ -98,7 +98,7 @@ export function deliveryFilter(query: Query): DeliveryFilter {
 }
 
 export function suppressionFilter(query: Query): SuppressionFilter {
-	const list_id = query.integer('list_id');
+	const list_id = query.filter('list_id') === undefined ? undefined : query.integer('list_id');
 	return {
 		...givenFilters(query, ['email__icontains', 'email__exact']),
 		...choicesOf(query, { reason: suppressionReasons, source: suppressionSources }),

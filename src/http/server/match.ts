@@ -209,6 +209,8 @@ function decodeParts(path: string): string[] | null {
 export interface Query {
 	/** The last value; `undefined` when absent. */
 	text(name: string): string | undefined;
+	/** The same for a text that is looked for as it is. Throws `invalid` for NUL. */
+	exact(name: string): string | undefined;
 	/** A filter by django-filter's rules: trimmed, and none when blank. Throws `invalid` for NUL. */
 	filter(name: string): string | undefined;
 	/**
@@ -232,6 +234,7 @@ function queryOf(values: ReadonlyMap<string, string[]>): Query {
 	const last = (name: string) => values.get(name)?.at(-1);
 	return {
 		text: last,
+		exact: (name) => withoutNul(name, last(name)),
 		filter: (name) => filterOf(name, last(name)),
 		integer: (name) => numberOf(last(name)),
 		boolean: (name) => booleans.get(last(name) ?? ''),
@@ -249,12 +252,13 @@ function queryOf(values: ReadonlyMap<string, string[]>): Query {
 
 const noQuery = queryOf(new Map());
 
+function withoutNul(name: string, text: string | undefined): string | undefined {
+	if (text?.includes('\0') !== true) return text;
+	throw invalid({ [name]: [{ code: 'null_characters_not_allowed', message: texts.nullCharacters }] });
+}
+
 function filterOf(name: string, text: string | undefined): string | undefined {
-	if (text?.includes('\0') === true)
-		throw invalid({
-			[name]: [{ code: 'null_characters_not_allowed', message: texts.nullCharacters }],
-		});
-	const trimmed = trimWhitespace(text ?? '');
+	const trimmed = trimWhitespace(withoutNul(name, text) ?? '');
 	return trimmed === '' ? undefined : trimmed;
 }
 

@@ -176,13 +176,14 @@ export const operations: Readonly<Record<Operation, Perform>> = {
 	'ext.campaigns.results': ({ ext }, { uuids, query, call }) =>
 		ext.campaigns.results(uuid(uuids), resultsRequest(query), call),
 	'ext.audiences.foresee': ({ ext }, { ids, query, body, call }) => {
-		const request = { list_id: id(ids, 'list_id'), after: query.integer('after') ?? 0 };
+		const { after = 0 } = resultsRequest(query);
+		const request = { list_id: id(ids, 'list_id'), after };
 		return ext.audiences.foresee(unchecked(openingOf(body).spec), request, call);
 	},
 	'ext.audiences.plan': ({ ext }, { body, call }) => ext.audiences.plan(parseBody(planBody, body), call),
 	'ext.audiences.leftOut': ({ ext }, { uuids, query, call }) => {
-		const after = query.integer('after') ?? 0;
-		return ext.audiences.leftOut(uuid(uuids), { after, limit: query.integer('limit') ?? 1_000 }, call);
+		const { after = 0, limit = 1_000 } = resultsRequest(query);
+		return ext.audiences.leftOut(uuid(uuids), { after, limit }, call);
 	},
 	'ext.attachments.find': ({ ext }, { uuids, call }) => ext.attachments.find(uuid(uuids, 'sha256'), call),
 	'ext.attachments.put': ({ ext }, { uuids, body, call }) =>

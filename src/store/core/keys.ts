@@ -87,7 +87,7 @@ export async function countSecrets(sql: Sql): Promise<Map<string | null, number>
 		secretColumns.map(
 			({ table, column, where }) =>
 				async () =>
-					await sql.tuples<[string]>(`SELECT ${column} FROM ${table} WHERE ${where}`),
+					await sql.tuples<[string]>(`SELECT ${column} FROM ${table} WHERE ${where} ORDER BY ${column}`),
 		),
 	);
 	for (const stored of found) {

@@ -176,7 +176,7 @@ async function leftOutOfLists(sql: Sql, email_key: EmailKey): Promise<LeftOut[]>
 			`SELECT g.id, g.key, g.state, g.created_at, b.is_active, (
 				SELECT s.reason FROM suppressions s
 				WHERE s.email_key = b.email_key AND s.list_id IN (0, b.list_id) AND s.created_at <= g.created_at
-				ORDER BY s.created_at LIMIT 1
+				ORDER BY s.created_at, s.reason, s.list_id LIMIT 1
 			) AS reason
 			FROM subscribers b
 			JOIN campaign_lists l ON l.list_id = b.list_id

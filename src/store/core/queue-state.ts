@@ -138,7 +138,8 @@ async function leasesByOwner(sql: Sql): Promise<OwnedLeases[]> {
 		`SELECT lease_owner, count(*) AS count
 		FROM messages ${sql.dialect.using('messages_due')}
 		WHERE wake_at IS NOT NULL AND state = 'leased' AND lease_owner IS NOT NULL
-		GROUP BY lease_owner`,
+		GROUP BY lease_owner
+		ORDER BY lease_owner`,
 	);
 }
 

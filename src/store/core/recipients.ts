@@ -304,7 +304,7 @@ export async function carryUnsubscription(
 		`SELECT ${storedColumns}
 		FROM suppressions
 		WHERE ${isAbout} AND reason = 'UNSUBSCRIBED' AND expires_at IS NULL
-		ORDER BY created_at`,
+		ORDER BY created_at, list_id`,
 		from,
 		list_id,
 	);

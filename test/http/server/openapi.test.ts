@@ -61,20 +61,14 @@ describe('the OpenAPI document', () => {
 
 	it('is not sent again to a client that has it', async () => {
 		const deployment = await deploy();
-		const asked = (known?: string) =>
-			ask(deployment, 'GET', '/openapi.json', {
-				token: null,
-				headers: known === undefined ? {} : { 'If-None-Match': known },
-			});
-		const etag = (await asked()).headers.get('etag') ?? '';
-		const answers = await Promise.all([etag, `"other", W/${etag}`, '*', '"other"', 'x'].map(asked));
+		const asked = (known: string) =>
+			ask(deployment, 'GET', '/openapi.json', { token: null, headers: { 'If-None-Match': known } });
+		const etag = (await asked('x')).headers.get('etag') ?? '';
+		const answers = await Promise.all([etag, `"other", W/${etag}`, '*', '"other"'].map(asked));
 		await deployment.close();
-		expect(etag).toMatch(/^"[\w-]{43}"$/);
-		expect(answers.map(({ status, text }) => [status, text.length > 0])).toEqual([
-			...[304, 304, 304].map((status) => [status, false]),
-			...[200, 200].map((status) => [status, true]),
-		]);
-		expect(answers.map(({ headers }) => headers.get('etag'))).toEqual(answers.map(() => etag));
+		expect(answers.map(({ status }) => status)).toEqual([304, 304, 304, 200]);
+		expect(answers.map(({ text }) => text === '')).toEqual([true, true, true, false]);
+		expect(new Set(answers.map(({ headers }) => headers.get('etag')))).toEqual(new Set([etag]));
 	});
 });
 

@@ -1,6 +1,6 @@
 /** A real engine behind a real server on a free port of this machine. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { systemClock } from '../../../src/api/datetime.js';
+import { type Clock, systemClock } from '../../../src/api/datetime.js';
 import { createEngine, type Engine } from '../../../src/engine/engine.js';
 import type { EnginePorts } from '../../../src/engine/ports.js';
 import { keepListeningUrl } from '../../../src/engine/settings.js';
@@ -8,7 +8,9 @@ import { createAuthenticator } from '../../../src/http/server/authenticate.js';
 import { createHandler, type HandlerOptions } from '../../../src/http/server/handler.js';
 import { type HttpServer, type ServerOptions, serve } from '../../../src/http/server/serve.js';
 import { openStore } from '../../../src/store/open.js';
+import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import type { Store } from '../../../src/store/store.js';
+import { isPostgres } from '../../../src/store/url.js';
 
 export const tokens = {
 	admin: 'mctl_admin-0123456789abcdefghijABCDEFGHIJ',
@@ -29,18 +31,24 @@ export interface DeploymentOptions {
 	handler?: Partial<HandlerOptions>;
 	server?: Partial<ServerOptions>;
 	ports?: Partial<EnginePorts>;
-	/** A file; absent: a database in memory. */
+	/** A file or URL; absent: a database in memory. */
 	database?: string;
+	clock?: Clock;
+	/** Random when absent. */
+	newId?: () => string;
 }
 
 /** An empty project with the sender news@example.com and a token of each scope. */
 export async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
-	const clock = systemClock;
-	const store = await openStore(options.database ?? ':memory:', { clock, mode: 'create' });
+	const clock = options.clock ?? systemClock;
+	const { database = ':memory:' } = options;
+	const store = isPostgres(database)
+		? await openPostgresStore({ url: database, clock, mode: 'create' })
+		: await openStore(database, { clock, mode: 'create' });
 	const engine = createEngine({
 		store,
 		clock,
-		newId: randomUUID,
+		newId: options.newId ?? randomUUID,
 		newSecret: () => randomBytes(32).toString('base64url'),
 		ports: {
 			checkTarget: async () => null,

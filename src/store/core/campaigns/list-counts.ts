@@ -122,9 +122,11 @@ export async function listCounts(
 	{ seq }: Pick<CampaignRow, 'seq'>,
 	order: readonly number[],
 ): Promise<ListCounts[]> {
-	return (
-		await sql.all<{ counts: string | null }>('SELECT counts FROM campaign_lists WHERE campaign_seq = ?', seq)
-	)
+	const rows = await sql.all<{ counts: string | null }>(
+		'SELECT counts FROM campaign_lists WHERE campaign_seq = ? ORDER BY list_id',
+		seq,
+	);
+	return rows
 		.flatMap(({ counts }) => readCounts(counts) ?? [])
 		.sort((a, b) => order.indexOf(a.list_id) - order.indexOf(b.list_id));
 }

@@ -38,7 +38,8 @@ export async function wrongLinks(sql: Sql): Promise<LinkKey[]> {
 			SELECT campaign, link, audience, -clicks, -messages FROM deleted_links
 		) l
 		GROUP BY campaign, link, audience
-		HAVING sum(clicks) <> 0 OR sum(messages) <> 0`,
+		HAVING sum(clicks) <> 0 OR sum(messages) <> 0
+		ORDER BY campaign, link, audience`,
 	);
 	return rows.map(({ campaign, link, audience }) => [campaign, link, audience]);
 }
@@ -86,7 +87,8 @@ export async function wrongBounces(sql: Sql): Promise<BounceKey[]> {
 			SELECT campaign, type, -count FROM deleted_bounces WHERE campaign <> ''
 		) b
 		GROUP BY scope, type
-		HAVING sum(count) <> 0`,
+		HAVING sum(count) <> 0
+		ORDER BY scope, type`,
 	);
 	return rows.map(({ scope, type }) => [scope, type]);
 }

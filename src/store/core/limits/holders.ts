@@ -144,7 +144,8 @@ export async function holdingLimits(
 			max(CASE WHEN m.wake_at > ? THEN m.wake_at END) AS last
 		FROM ${from}${isBySender ? ' JOIN submissions s ON s.seq = m.submission_seq' : ''}
 		WHERE ${onItsWay} AND m.state <> 'leased' AND (m.wake_at <= ? OR m.wake_at > m.due_at)
-		GROUP BY 1, 2`,
+		GROUP BY 1, 2
+		ORDER BY 1, 2`,
 		...[now, now, now, now, now],
 	);
 	const standing = await readStanding(sql, now);

@@ -65,7 +65,8 @@ export async function countByState(
 		`SELECT ${seenState} AS state, count(*) AS count
 		FROM ${joined}
 		WHERE ${where} AND ${own.where}
-		GROUP BY 1`,
+		GROUP BY 1
+		ORDER BY 1`,
 		...values,
 		...own.values,
 	);
@@ -73,13 +74,13 @@ export async function countByState(
 	return sumsOf([...rows, ...deleted]);
 }
 
-/** States that come in several parts. */
+/** States that come in several parts, in the order of their names. */
 export function sumsOf(
 	rows: readonly { state: MessageState; count: number }[],
 ): Partial<Record<MessageState, number>> {
 	const counts = new Map<MessageState, number>();
 	for (const { state, count } of rows) counts.set(state, (counts.get(state) ?? 0) + count);
-	return Object.fromEntries(counts);
+	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 interface WholeCampaign extends Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'> {}
