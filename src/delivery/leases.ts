@@ -23,8 +23,10 @@ export interface Leases {
 	/** Whether the next group is complete, however much is leased after it. */
 	hasWhole(most: number): boolean;
 	putBack(message: Leased): void;
-	/** Removes and returns all messages not begun, to be given back. */
-	takeWaiting(): Leased[];
+	/** The messages not begun. */
+	waitingFences(): Fence[];
+	/** Removes and returns messages not begun, to be given back: all, or some. */
+	takeWaiting(some?: ReadonlySet<Uuid>): Leased[];
 	/** The current fence of a message. */
 	fenceOf(message: Uuid): number | undefined;
 	forget(message: Uuid): void;
@@ -96,7 +98,13 @@ export function createLeases(options: Options): Leases {
 			return group;
 		},
 		putBack: (message) => void waiting.push(message),
-		takeWaiting: () => waiting.splice(0),
+		waitingFences: () => waiting.map(({ message }) => ({ message, fence: held.get(message)?.fence ?? 0 })),
+		takeWaiting(some) {
+			const all = waiting.splice(0);
+			if (some === undefined) return all;
+			waiting.push(...all.filter(({ message }) => !some.has(message)));
+			return all.filter(({ message }) => some.has(message));
+		},
 		fenceOf: (message) => held.get(message)?.fence,
 		forget: (message) => void held.delete(message),
 		leaseEnd,

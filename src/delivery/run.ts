@@ -101,6 +101,7 @@ export class Run {
 		const renewal = setInterval(() => this.#leases.renew(), this.#settings.leaseMs / 3);
 		const watch = setInterval(() => {
 			void this.#look();
+			void this.#giveBackRevoked();
 			// Another process may have queued a message, a retry may be due: neither waits for a slow server's answer.
 			if (this.#isDry && this.#courier.window.inFlight > 0) this.wake();
 		}, watchMs);
@@ -343,8 +344,17 @@ export class Run {
 		return this.#result('aborted', null);
 	}
 
-	#releaseBuffer(why: 'infrastructure' | 'drain'): void {
-		for (const message of this.#leases.takeWaiting()) this.#settle(message, { kind: 'released', why });
+	#releaseBuffer(why: 'infrastructure' | 'drain', some?: ReadonlySet<Uuid>): void {
+		for (const message of this.#leases.takeWaiting(some)) this.#settle(message, { kind: 'released', why });
+	}
+
+	/** What was canceled since it was leased, and not begun. */
+	async #giveBackRevoked(): Promise<void> {
+		const fences = this.#leases.waitingFences();
+		if (fences.length === 0) return;
+		// The next second asks a store again that cannot be read.
+		const revoked = await this.#settings.reads.revokedLeases({ fences }).catch(() => []);
+		if (revoked.length > 0) this.#releaseBuffer('drain', new Set(revoked));
 	}
 
 	#result(kind: RunResult['kind'], reason: string | null): RunResult {

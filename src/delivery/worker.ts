@@ -16,10 +16,10 @@ export interface RunRequest {
 	/** `null`: every message of the database. */
 	scope: MessageScope | null;
 	/**
-	 * `settled`: nothing is due now. `drained`: nothing waits at all, after waiting for deferred messages. `aborted`:
+	 * `settled`: nothing is due now. `idle`: no process has a message leased either. `drained`: nothing waits at all, after waiting for deferred messages. `aborted`:
 	 * until the signal; waits for the end of faults (1 s doubling to 5 min), also those of other workers, and of pauses.
 	 */
-	until: 'settled' | 'drained' | 'aborted';
+	until: 'settled' | 'idle' | 'drained' | 'aborted';
 	/** Ends gracefully: no more leases, messages in flight get 9 s, the rest goes back to the queue. */
 	signal?: AbortSignal;
 	/**
@@ -53,7 +53,7 @@ export type WorkerEvent =
 /** The parts of a run, for every courier. */
 export interface RunOptions {
 	queue: Queue;
-	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses'>;
+	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses' | 'revokedLeases'>;
 	clock: Clock;
 	/** Names this process in the leases; unique. */
 	owner: string;

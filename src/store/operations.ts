@@ -70,6 +70,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		holdsOfMessage: true,
 		limitWaits: true,
 		queuePauses: true,
+		revokedLeases: true,
 		queueState: true,
 		hasWorker: true,
 		reportFigures: true,

@@ -44,7 +44,16 @@ import type { KeyWanted, StoredDkimKey, StoredKey, StoredToken } from './keys.js
 import type { MaintenanceReads, MaintenanceWrites } from './maintenance.js';
 import type { MessageLists } from './messages.js';
 import type { DeliveryConditions, NotificationWrites } from './notifications.js';
-import type { Leased, LimitHold, LimitWait, Queue, QueuePause, QueueState, QueueWorker } from './queue.js';
+import type {
+	Fence,
+	Leased,
+	LimitHold,
+	LimitWait,
+	Queue,
+	QueuePause,
+	QueueState,
+	QueueWorker,
+} from './queue.js';
 import type { ReportReads } from './reports.js';
 import type { Acceptance, IdempotencyKey, OldMessage, StoredSubmission, Submission } from './submissions.js';
 import type { SubscriberLists } from './subscribers.js';
@@ -178,6 +187,8 @@ export interface Reads
 	limitWaits(c: { now: Micros }): Promise<LimitWait[]>;
 	/** The pauses of the queue, `manual` first; a `fault` whose `retry_at` has passed is the last one that occurred. */
 	queuePauses(): Promise<QueuePause[]>;
+	/** Messages that may not begin any more: canceled while they were leased, or leased by others. */
+	revokedLeases(c: { fences: readonly Fence[] }): Promise<Uuid[]>;
 	/** Walks everything that waits: for a person, not for a worker. */
 	queueState(c: { now: Micros }): Promise<QueueState>;
 	/** Whether a process that sends, or could, was heard of in the last seconds; found at once however much waits. */

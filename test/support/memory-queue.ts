@@ -21,7 +21,13 @@ export interface MemoryQueue {
 	readonly queue: Queue;
 	readonly reads: Pick<
 		Reads,
-		'getSubmission' | 'getAttachment' | 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses'
+		| 'getSubmission'
+		| 'getAttachment'
+		| 'nextDue'
+		| 'nextTurn'
+		| 'countMessages'
+		| 'queuePauses'
+		| 'revokedLeases'
 	>;
 	readonly pauses: ReadonlyMap<QueuePause['kind'], QueuePause>;
 	readonly rows: readonly Row[];
@@ -124,6 +130,7 @@ export function createMemoryQueue(c: {
 			getAttachment: async () => null,
 			getSubmission: async ({ id }) => (id === submission.id ? submission : null),
 			countMessages: async () => states(),
+			revokedLeases: async () => [],
 			queuePauses: async () => [...pauses.values()],
 			nextTurn: async () => null,
 			nextDue: async () => {

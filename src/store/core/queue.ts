@@ -1,6 +1,7 @@
 /** The queue's lease: which messages a worker may deliver, and for how long. `settle.ts` records the outcomes. */
 
 import type { Micros } from '../../api/datetime.js';
+import type { Uuid } from '../../api/records.js';
 import type { SendLimit } from '../../engine/rules/limits.js';
 import type { Command, Operations } from '../operations.js';
 import type { Leased, Settlement } from '../queue.js';
@@ -47,12 +48,25 @@ export function createQueue(sql: Sql) {
 				`UPDATE messages
 				SET wake_at = ?
 				FROM ${sql.dialect.table(fenceColumns, 'held')}
-				WHERE uuid = held.message AND fence = held.at_fence AND lease_owner = ? AND state = 'leased'`,
+				WHERE uuid = held.message AND fence = held.at_fence AND coalesce(lease_owner, ?) = ? AND state = 'leased'`,
 				until,
 				fencesAsJson(fences),
 				owner,
+				owner,
 			);
 		},
+		revokedLeases: async ({ fences }) =>
+			(
+				await sql.all<{ uuid: Uuid }>(
+					// The lane of a campaign's messages is its seq.
+					`SELECT m.uuid
+					FROM ${sql.dialect.table(fenceColumns, 'held')}
+					JOIN messages m ON m.uuid = held.message
+					LEFT JOIN campaigns g ON g.seq = m.lane
+					WHERE m.fence <> held.at_fence OR m.state <> 'leased' OR m.lease_owner IS NULL OR g.state = 'canceled'`,
+					fencesAsJson(fences),
+				)
+			).map(({ uuid }) => uuid),
 		settle: ({ settlements }) => settle(sql, settlements),
 	} satisfies Partial<Operations & Slices>;
 }
@@ -260,7 +274,8 @@ async function takeOne(
 		return null;
 	}
 	const why = await unwantedBecause(sql, row, submission.type, command.reasonsAgainst);
-	if (why !== null) {
+	// Canceled while it was leased, by a worker that gave no answer.
+	if (why !== null || (row.state === 'leased' && row.lease_owner === null)) {
 		cancelMessage(sql, row.id, why);
 		return null;
 	}

@@ -28,6 +28,7 @@ interface LeasedRow {
 	sent_at: Micros | null;
 	attempts: number;
 	due_at: Micros;
+	lease_owner: string | null;
 }
 
 /**
@@ -88,7 +89,7 @@ interface Recorded {
 async function findLeased(sql: Sql, settlements: readonly Settlement[]): Promise<LeasedRow[]> {
 	if (settlements.length === 0) return [];
 	return await sql.allOf<LeasedRow>(
-		`SELECT m.uuid, m.fence, m.id, m.to_key, s.tag, s.campaign, m.sent_at, m.attempts, m.due_at
+		`SELECT m.uuid, m.fence, m.id, m.to_key, s.tag, s.campaign, m.sent_at, m.attempts, m.due_at, m.lease_owner
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
 		WHERE m.uuid = ? AND m.fence = ? AND m.state = 'leased'
@@ -105,7 +106,12 @@ function recordedOf(settlements: readonly Settlement[], leased: readonly LeasedR
 		const name = `${settlement.fence} ${settlement.message}`;
 		const row = found.get(name);
 		found.delete(name);
-		return row === undefined ? [] : [{ settlement, row, effect: effectOf(settlement.outcome, row) }];
+		if (row === undefined) return [];
+		const effect = effectOf(settlement.outcome, row);
+		// Canceled while it was leased: it does not wait again.
+		if (row.lease_owner === null && effect.due_at !== null)
+			Object.assign(effect, { state: 'canceled', due_at: null });
+		return [{ settlement, row, effect }];
 	});
 }
 

@@ -163,6 +163,31 @@ describe('mailctl campaigns', () => {
 		expect(page).toMatch(new RegExp(`^ +\\S+ \\S+ ${id}: suppressed \\(UNSUBSCRIBED\\)$`, 'm'));
 	});
 
+	it('is canceled under a worker: nothing leaves once the command has returned', async () => {
+		const slow = await startSmtpSink({
+			onRcptTo: (_address, _session, callback) => void setTimeout(() => callback(), 30),
+		});
+		await project.json(['engine', 'settings', 'set', 'smtp_url', `smtp://127.0.0.1:${slow.port}`]);
+		const rows = Array.from({ length: 500 }, (_, at) => `r${at}@example.com`).join('\n');
+		await project.run(['subscribers', 'import', '-', '-l', '1', '--rejects', `${project.db}.csv`], {
+			stdin: `email\n${rows}\n`,
+		});
+		const send = [...words, '--yes', '--expect-count', '502', '--no-wait', '--campaign', 'big'];
+		await project.json(send);
+		const stop = new AbortController();
+		const working = project.run(['worker'], { interrupts: stop.signal });
+		await slow.until(30);
+		const canceled = await project.json(['campaigns', 'cancel', 'big', '--yes']);
+		const left = slow.received.length;
+		const { canceled: count = 0, sent = 0 } = (canceled as { messages: Record<string, number> }).messages;
+		expect([left, count + sent]).toEqual([sent, 502]);
+		expect(sent).toBeLessThan(502);
+		stop.abort();
+		await working;
+		expect(slow.received).toHaveLength(left);
+		await slow.close();
+	});
+
 	it('of a single call are canceled while it waits, and refused to resume', async () => {
 		const { stderr } = await project.run([
 			...single,

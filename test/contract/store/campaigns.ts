@@ -15,6 +15,7 @@ import {
 	newField,
 	newList,
 	newSubscriber,
+	newUuid,
 	noon,
 	type OpenEmpty,
 	put,
@@ -242,6 +243,37 @@ export function describeCampaigns(open: OpenEmpty): void {
 			await store.writes.cancelCampaign({ campaign, now: noon });
 			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
+		});
+
+		it.each<[string, (id: string) => Promise<unknown>]>([
+			['a campaign', (campaign) => store.writes.cancelCampaign({ campaign, now: noon })],
+			['send calls', (campaign) => store.writes.cancelCampaign({ campaign, now: noon })],
+			['a list', () => store.writes.deleteList({ id: list_id, now: noon })],
+			['a subscriber', () => store.writes.deleteSubscriber({ list_id, id: 1, now: noon })],
+		])('has leases of %s that goes revoked: what has not begun is not sent', async (what, cancel) => {
+			const campaign = what === 'send calls' ? newUuid() : await releasedCampaign(store, list_id, 'job');
+			if (what === 'send calls')
+				await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK', campaign });
+			const leased = await lease(store, { max: 2 });
+			const ids = leased.map(({ message }) => message);
+			const revoked = async () => (await store.reads.revokedLeases({ fences: leased })).toSorted();
+			expect(await revoked()).toEqual([]);
+			await cancel(campaign);
+			const gone = what === 'a subscriber' ? ids.slice(0, 1) : ids;
+			expect(await revoked()).toEqual(gone.toSorted());
+			await store.queue.renew({ owner: 'worker', fences: leased, now: noon, until: noon + 3 * hour });
+			expect(await lease(store, { now: noon + 2 * hour, owner: 'another' })).toHaveLength(
+				what === 'a subscriber' ? 1 : 0,
+			);
+			const sent = { kind: 'sent', reply: accepted250 } as const;
+			const back = { kind: 'released', why: 'drain' } as const;
+			const settlements = [
+				{ message: ids[0] ?? '', fence: 1, at: noon, outcome: what === 'a subscriber' ? back : sent },
+				{ message: ids[1] ?? '', fence: 1, at: noon, outcome: back },
+			];
+			expect(await store.queue.settle({ settlements })).toEqual(['recorded', 'recorded']);
+			const later = await lease(store, { now: noon + 2 * hour });
+			expect(later.map(({ message }) => message).filter((id) => gone.includes(id))).toEqual([]);
 		});
 
 		it('tells what joined it by its UUID apart, in its figures too, before and after its release', async () => {

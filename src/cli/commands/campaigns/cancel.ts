@@ -1,5 +1,6 @@
 /** `campaigns cancel`: drops what is staged, or what a released campaign has not sent. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Campaign, campaignState } from '../../../api/campaigns.js';
 import type { CampaignStatus, Campaigns } from '../../../api/capabilities.js';
 import { command } from '../../frame/command.js';
@@ -10,9 +11,15 @@ import { describe, outcomesOf, progressOf } from '../send/report.js';
 import { campaignArg, findCampaign } from './find.js';
 import { detailColumns, detailOf } from './record.js';
 
+/** For messages that are under way. */
+const longestWaitMs = 10_000;
+const pollMs = 200;
+
 export const cancel = command({
 	name: 'cancel',
 	summary: 'drop what is staged, or what a released campaign has not sent',
+	description:
+		'Waits up to 10 s for what is being sent, and says how many messages may still be sent after that.',
 	args: [campaignArg],
 	writes: true,
 	severity: 'mild',
@@ -41,6 +48,13 @@ async function cancelNamed(cx: CommandContext, text: string): Promise<void> {
 	if (state !== 'canceled') {
 		await cx.confirm({ kind: 'mild', what });
 		await campaigns.cancel(id, { signal: cx.signal });
+		// Each worker gives back within a second what it has not begun.
+		const end = performance.now() + longestWaitMs;
+		while (
+			performance.now() < end &&
+			openOf((await campaigns.status(id, { signal: cx.signal })).messages) > 0
+		)
+			await delay(pollMs, undefined, { signal: cx.signal });
 	}
 	await tell(({ messages }) => canceledOf(key, messages));
 }
@@ -57,11 +71,11 @@ function openOf({ staged = 0, queued = 0, deferred = 0, leased = 0 }: CampaignSt
 	return staged + queued + deferred + leased;
 }
 
-/** `2,277 canceled; 57,558 had been sent, 165 are being sent`. */
+/** `2,277 canceled; 57,558 had been sent, 5 may still be sent`. */
 function canceledOf(key: string, messages: CampaignStatus['messages']): string {
 	const { canceled = 0, accepted, sent = accepted ?? 0, leased = 0 } = messages;
 	if (canceled + sent + leased === 0) return `the campaign "${key}" is dropped; nothing of it was sent`;
-	const left = leased > 0 ? `, ${numberText(leased)} are being sent` : '';
+	const left = leased > 0 ? `, ${numberText(leased)} may still be sent` : '';
 	const had = accepted === undefined ? 'sent' : 'taken by the service';
 	return `${numberText(canceled)} canceled; ${numberText(sent)} had been ${had}${left}`;
 }

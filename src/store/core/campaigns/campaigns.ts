@@ -19,6 +19,7 @@ import { openingOf, planOf } from '../campaign-windows.js';
 import { figuresOf } from '../figures/daily.js';
 import { createTally } from '../figures/tally.js';
 import { hasList } from '../lists.js';
+import { cancelLost } from '../messages/actions.js';
 import { countByState } from '../messages/messages.js';
 import { loseLeases } from '../queue-lanes.js';
 import { commonReplies } from '../replies.js';
@@ -103,6 +104,7 @@ export function createCampaigns(sql: Sql) {
 			);
 			dropAcks(sql, row.seq);
 			if (row.courier === 'api') await loseLeases(sql, { lane: row.seq, owner: null, now });
+			cancelLost(sql, row.seq, now);
 			return { kind: 'canceled' };
 		},
 		cancelCalls: (command) => cancelCalls(sql, command),

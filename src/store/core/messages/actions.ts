@@ -1,6 +1,7 @@
 /**
- * Changes to waiting messages: one canceled or retried by a person, all of a list or an address canceled. A leased
- * message cannot be changed: its outcome will be recorded.
+ * Changes to waiting messages: one canceled or retried by a person, all of a list or an address canceled. A leased message
+ * that is canceled loses its owner and stays leased: its worker gives it back unless it has begun, and then its outcome is
+ * recorded.
  */
 import type { Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
@@ -99,9 +100,13 @@ function makeDue(
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
 }
 
-// "Waiting" is the partial index messages_due (wake_at IS NOT NULL) without leased messages.
-const cancel = `UPDATE messages SET state = 'canceled', wake_at = NULL, lease_owner = NULL`;
+/** Of rows that wait (messages_due); those with a lease that ends after the moment that is bound twice stay leased. */
+const cancelWaiting = `UPDATE messages
+	SET lease_owner = NULL,
+		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,
+		wake_at = CASE WHEN state = 'leased' AND wake_at > ? THEN wake_at END`;
 const isBulk = `submission_seq IN (SELECT seq FROM submissions WHERE type = 'BULK')`;
+const notSent = "last_reply = 'not sent: the subscriber was deleted'";
 
 /**
  * Cancels bulk mail to the subscribers of a list. Walks everything that waits: it is rare, and an index would cost
@@ -109,37 +114,45 @@ const isBulk = `submission_seq IN (SELECT seq FROM submissions WHERE type = 'BUL
  */
 export function cancelWaitingOfList(sql: Sql, list_id: number): void {
 	sql.write(
-		`${cancel}, last_reply = 'not sent: the subscriber was deleted'
-		WHERE wake_at IS NOT NULL AND state <> 'leased' AND list_id = ? AND +${isBulk}`,
-		list_id,
+		`${cancelWaiting}, ${notSent} WHERE wake_at IS NOT NULL AND list_id = ? AND +${isBulk}`,
+		...[0, 0, list_id],
 	);
 }
 
 /** Cancels bulk mail to one subscriber of a list; found by messages_of_address. */
 export function cancelWaitingOfSubscriber(sql: Sql, person: { id: number; email_key: string }): void {
 	sql.write(
-		`${cancel}, last_reply = 'not sent: the subscriber was deleted'
-		WHERE to_key = ? AND wake_at IS NOT NULL AND state <> 'leased' AND subscriber_id = ? AND +${isBulk}`,
-		person.email_key,
-		person.id,
+		`${cancelWaiting}, ${notSent}
+		WHERE to_key = ? AND wake_at IS NOT NULL AND subscriber_id = ? AND +${isBulk}`,
+		...[0, 0, person.email_key, person.id],
 	);
 }
 
-/**
- * Cancels those of these messages that wait, and those whose lease has ended. One that is leased is being sent: its
- * outcome will be recorded.
- */
+/** Cancels those of these messages that wait. */
 export function cancelUnlessSent(sql: Sql, ids: readonly number[], now: Micros): void {
 	if (ids.length === 0) return;
 	sql.write(
-		`${cancel}
-		WHERE ${sql.dialect.oneOf('id')} AND wake_at IS NOT NULL AND (state <> 'leased' OR wake_at <= ?)`,
-		JSON.stringify(ids),
-		now,
+		`${cancelWaiting} WHERE ${sql.dialect.oneOf('id')} AND wake_at IS NOT NULL`,
+		...[now, now, JSON.stringify(ids)],
+	);
+}
+
+/** Cancels those of a canceled campaign whose lease is over: no lease may follow that sweeps its lane. */
+export function cancelLost(sql: Sql, lane: number, now: Micros): void {
+	sql.write(
+		// messages_due (lane, wake_at)
+		`${cancelWaiting} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ? AND state = 'leased'`,
+		...[now, now, lane, now],
 	);
 }
 
 /** Cancels one message. `why`: the reason shown afterwards; null keeps the last reply of a server. */
 export function cancelMessage(sql: Sql, id: number, why: string | null): void {
-	sql.write(`${cancel}, last_reply = coalesce(?, last_reply) WHERE id = ?`, why, id);
+	sql.write(
+		`UPDATE messages
+		SET state = 'canceled', wake_at = NULL, lease_owner = NULL, last_reply = coalesce(?, last_reply)
+		WHERE id = ?`,
+		why,
+		id,
+	);
 }
