@@ -42,7 +42,13 @@ export async function enterWindow(
 	row: WindowRow,
 	now: Micros,
 ): Promise<{ isOpen: boolean; leave_by: Micros | null }> {
-	if (row.opens_at !== null && row.opens_at > now) return { isOpen: false, leave_by: null };
+	if (row.opens_at !== null && row.opens_at > now) {
+		const opens = openingOf(row, now);
+		// A clock that was ahead for a time has put it off too far.
+		if (opens === null || opens < row.opens_at)
+			sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', opens, row.seq);
+		if (opens !== null) return { isOpen: false, leave_by: null };
+	}
 	const window = windowOf(row);
 	if (window === null) return { isOpen: true, leave_by: null };
 	const timeZone = row.time_zone ?? 'UTC';

@@ -140,7 +140,11 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	sql.run('UPDATE limit_uses SET until = -(until + ?)', by);
 	sql.run('UPDATE limit_uses SET until = -until');
 	sql.run('UPDATE limit_lines SET next_turn = next_turn + ?', by);
-	sql.run('UPDATE campaigns SET last_leased_at = last_leased_at + ? WHERE has_open_work = 1', by);
+	// Zero is no time: nothing was leased.
+	sql.run(
+		'UPDATE campaigns SET last_leased_at = last_leased_at + ? WHERE has_open_work = 1 AND last_leased_at > 0',
+		by,
+	);
 	sql.run('UPDATE processes SET started_at = started_at + ?, heartbeat_at = heartbeat_at + ?', by, by);
 	// Kept for a day of elapsed time, not of clock time: a key forgotten sooner would let a repeated send go out again.
 	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', by);

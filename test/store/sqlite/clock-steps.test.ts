@@ -8,7 +8,7 @@ import type { Clock, Micros } from '../../../src/api/datetime.js';
 import { nextAttempt } from '../../../src/delivery/schedule.js';
 import { inspectStore, openStore } from '../../../src/store/open.js';
 import type { Store } from '../../../src/store/store.js';
-import { day, noon, send, verify } from '../../contract/store/fixture.js';
+import { campaignOf, day, newList, newSubscriber, noon, send, verify } from '../../contract/store/fixture.js';
 
 const hour: Micros = day / 24;
 const reply = { phase: 'rcpt', code: 450, enhanced: null, text: 'try later' } as const;
@@ -37,7 +37,34 @@ async function deferred(store: Store, wait: Micros): Promise<void> {
 	});
 }
 
+/** A campaign to one subscriber. */
+async function released(store: Store, timing: { starts_at?: Micros; window?: string }): Promise<string> {
+	await verify(store);
+	const list_id = await newList(store);
+	await newSubscriber(store, list_id, 'ann@example.org');
+	const whole = { starts_at: null, window: null, time_zone: 'UTC', ...timing };
+	const command = { ...campaignOf('job'), timing: whole };
+	await store.writes.openCampaign(command);
+	await store.writes.addListToCampaign({ campaign: command.id, list_id, now });
+	await store.writes.releaseCampaign({ campaign: command.id, expect_count: 1, now });
+	return command.id;
+}
+
 describe('a clock that was set back by days', () => {
+	it('does not put off a campaign that waits for an hour of the day', async () => {
+		const store = await open('worker');
+		await released(store, { window: '08:00-10:00' });
+		for (const [at, count] of [
+			[10 * day, 0],
+			[hour, 0],
+			[21 * hour, 1],
+		] as const) {
+			now = noon + at;
+			expect(await lease(store)).toHaveLength(count);
+		}
+		await store.close();
+	});
+
 	it('is noticed by whoever opens the database to send', async () => {
 		const before = await open('cli');
 		await deferred(before, 4 * hour);
@@ -157,6 +184,16 @@ describe('a clock that is set while a process runs', () => {
 			expect(await store.queue.settle({ settlements })).toEqual(['recorded']);
 			pass(5 * minute);
 			expect(await leaseFor(store, 'elsewhere:2:x')).toHaveLength(1);
+			await store.close();
+		});
+
+		it('a planned campaign stays planned', async () => {
+			const store = await begin();
+			const id = await released(store, { starts_at: noon + 7 * day });
+			now += step;
+			expect(await leaseFor(store, 'elsewhere:1:x')).toEqual([]);
+			const status = await store.reads.campaignStatus({ id, now });
+			expect(status?.plan).toMatchObject({ is_planned: true });
 			await store.close();
 		});
 
