@@ -143,7 +143,15 @@ export function createEndOfRun(options: {
 }): EndOfRun {
 	const { reads, clock, request, rate, onEvent } = options;
 	const { scope, until } = request;
-	const counts = async () => (scope === null ? {} : await reads.countMessages({ scope }));
+	/**
+	 * A message leased by another process is not settled: that process is sending it, or died and its lease runs out. In a
+	 * scope, a message queued for later is not either: a worker ended on it, and it waits a minute.
+	 */
+	const isSettled = async () => {
+		if (until === 'settled' && scope === null) return true;
+		const { leased = 0, queued = 0 } = await reads.countMessages({ scope });
+		return leased + (until === 'idle' ? 0 : queued) === 0;
+	};
 	const msUntil = (at: Micros) => Math.min(Math.max((at - clock.now()) / microsPerMs, 10), longestWaitMs);
 	let toldOf: Micros | null = null;
 	const tellLimit = (turn: Micros) => {
@@ -161,21 +169,13 @@ export function createEndOfRun(options: {
 				tellLimit(turn);
 				return until === 'aborted' ? Math.min(msUntil(turn), pollMs) : msUntil(turn);
 			}
-			/**
-			 * In a scope, a message leased by another process is not settled: that process is sending it, or died and its lease
-			 * runs out. Nor is a message queued for later: a worker ended on it, and it waits a minute. A send is not over
-			 * before.
-			 */
-			if (until === 'settled') {
-				const { leased = 0, queued = 0 } = await counts();
-				return leased + queued > 0 ? pollMs : null;
-			}
 			if (until === 'aborted') return pollMs;
+			if (until !== 'drained') return (await isSettled()) ? null : pollMs;
 			const due = await reads.nextDue({ scope });
 			return due === null ? null : msUntil(due);
 		},
 		isDue: async () => ((await reads.nextDue({ scope })) ?? Number.POSITIVE_INFINITY) <= clock.now(),
-		countCanceled: async () => (await counts()).canceled ?? 0,
+		countCanceled: async () => (scope === null ? 0 : ((await reads.countMessages({ scope })).canceled ?? 0)),
 	};
 }
 

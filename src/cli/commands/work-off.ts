@@ -3,7 +3,7 @@
 import { pauseSentence } from '../../api/pauses.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { DeadlinePassed, NoSmtp } from '../frame/errors.js';
+import { CliError, DeadlinePassed, NoSmtp } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { paced } from '../frame/values.js';
 import { numberText } from '../render/plurals.js';
@@ -20,8 +20,8 @@ export interface WorkOptions {
 }
 
 /**
- * Answers the counts on stdout, with how many are still queued. Throws `queue_paused` (exit 14), and a usage error
- * without a mail server. Where an early stop is a failure (`settled`), it ends with the code of the signal or of
+ * Answers the counts on stdout, with how many are still queued. Throws `queue_paused` and `not_drained` (exit 14), and a
+ * usage error without a mail server. Where an early stop is a failure (`settled`), it ends with the code of the signal or of
  * `--deadline`: the caller must not take the queue for drained.
  */
 export async function workOff(
@@ -60,7 +60,8 @@ export async function workOff(
 				progress.update(counts.sent, counts.deferred > 0 ? `${counts.deferred} deferred` : ''),
 		});
 		progress.stop();
-		const queued = await engine.queue.countQueued();
+		const { next, ...left } = await engine.queue.waiting();
+		const { queued } = left;
 		await cx.out.document(
 			{ ...summary.counts, queued },
 			`${sentenceOf(summary.counts)}${queued === 0 ? '' : `, still queued ${numberText(queued)}`}`,
@@ -73,6 +74,15 @@ export async function workOff(
 			await cx.hint(['what was not sent stays queued; ', mailctl('engine', 'queue', 'drain'), ' goes on']);
 			// Reports a missed deadline for each run with an end of its own.
 			if (stopping === 'fails' || cx.signal.reason instanceof DeadlinePassed) cx.signal.throwIfAborted();
+		}
+		const rest = Object.entries(left).filter(([, count]) => count > 0);
+		if (summary.kind === 'settled' && until === 'settled' && rest.length > 0) {
+			const what = rest.map(([state, count]) => `${numberText(count)} ${state}`).join(', ');
+			const when = next === null ? '' : `; the next may go at ${cx.times.moment(next)}`;
+			throw new CliError('not_drained', exits.queued, `not sent yet: ${what}${when}`, {
+				hint: [mailctl('worker'), ' waits for it'],
+				retryable: true,
+			});
 		}
 	} finally {
 		progress.stop();

@@ -7,12 +7,12 @@ const worker = command({
 	name: 'worker',
 	summary: 'send what is due',
 	description:
-		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due, as engine queue drain does. ' +
+		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due and no other process is sending, with 14 where something is left for later, as engine queue drain does. ' +
 		'On Ctrl-C or SIGTERM what is under way is finished within 10 s, the rest goes back to the queue, and it ends with 0; what is still `queued` is among the counts. ' +
 		'With --deadline nothing is begun in its last quarter (9 s at most), and what is under way at its end is cut. ' +
 		aboutRate,
 	options: {
-		drain: { kind: 'flag', summary: 'end when nothing is due' },
+		drain: { kind: 'flag', summary: 'end when nothing is due; 14 where something is left' },
 		...workOptions,
 	},
 	writes: true,

@@ -196,7 +196,7 @@ async function deliver(
 		const signals = [options.signal, stall.signal].filter((signal) => signal !== undefined);
 		const result = await worker.run({
 			scope: options.scope,
-			until: options.until === 'settled' ? 'settled' : 'aborted',
+			until: options.until === 'stopped' ? 'aborted' : options.scope === null ? 'idle' : 'settled',
 			...(options.leftMs !== undefined && { leftMs: options.leftMs }),
 			signal: AbortSignal.any(signals),
 		});

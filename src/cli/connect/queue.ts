@@ -11,7 +11,10 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }): Lo
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),
 		keepRate: (campaign, rate) => store.writes.keepCampaignRate({ campaign, rate }),
 		hasWorker: () => store.reads.hasWorker({ now: clock.now() }),
-		countQueued: async () => (await store.reads.countWaiting()).queued ?? 0,
+		waiting: async () => {
+			const { queued = 0, leased = 0, deferred = 0 } = await store.reads.countWaiting();
+			return { queued, leased, deferred, next: await store.reads.nextDue({ scope: null }) };
+		},
 		pause: async (reason) =>
 			toPause(await store.queue.pause({ kind: 'manual', reason, retry_at: null, now: clock.now() })),
 		resume: () => store.queue.resume({ kinds: ['manual', 'fault', 'refusal'] }),

@@ -135,7 +135,8 @@ export interface LocalEngine {
 	/** The messages that wait to be sent, for every process on this database. */
 	queue: {
 		stats(): Promise<QueueStats>;
-		countQueued(): Promise<number>;
+		/** What waits, and when the next of it may go: in microseconds since 1970. */
+		waiting(): Promise<{ queued: number; leased: number; deferred: number; next: number | null }>;
 		/** Whether a process that sends, or could, runs on this database. */
 		hasWorker(): Promise<boolean>;
 		/** For a later command that goes on with the campaign. */

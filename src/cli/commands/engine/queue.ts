@@ -64,7 +64,7 @@ const resume = command({
 const drain = command({
 	name: 'drain',
 	summary: 'send what is due, then end',
-	description: `What limits hold back is due, too: it is waited for, however long that takes, and messages that are put off stay for a later run. Once all was tried the queue is drained, exit 0, whatever became of each message: \`bounced\` and the others count that, \`queued\` what is still queued. Ctrl-C and SIGTERM end it before, with 130 and 143. ${aboutRate}`,
+	description: `What limits hold back is due, too: it is waited for, however long that takes, and messages that are put off stay for a later run. Once nothing waits the queue is drained, exit 0, whatever became of each message: \`bounced\` and the others count that. Where something waits for later (deferred, or of a campaign with a time) it ends with 14 and says until when. Ctrl-C and SIGTERM end it before, with 130 and 143. ${aboutRate}`,
 	options: workOptions,
 	writes: true,
 	role: 'worker',
