@@ -65,7 +65,10 @@ describe('a worker before a server that takes everything', () => {
 		expect(memory.states()).toEqual({ sent: 250 });
 	});
 
-	it('waits for what a process that died has leased, before a scope counts as settled', async () => {
+	it.each([
+		'a scope',
+		'everything',
+	])('waits for what a process that died has leased, before %s is over', async (what) => {
 		sink = await startSmtpSink();
 		pool = testPool(sink.port);
 		const memory = createMemoryQueue({ to: addresses(3) });
@@ -76,7 +79,11 @@ describe('a worker before a server that takes everything', () => {
 			sleep: async () => {
 				memory.row(0).until = 0;
 			},
-		}).run({ scope: { submission: memory.row(0).message.submission }, until: 'settled' });
+		}).run(
+			what === 'everything'
+				? { scope: null, until: 'idle' }
+				: { scope: { submission: memory.row(0).message.submission }, until: 'settled' },
+		);
 		expect((await run).counts.sent).toBe(3);
 		expect(memory.states()).toEqual({ sent: 3 });
 	});
