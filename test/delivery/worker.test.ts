@@ -72,6 +72,7 @@ describe('a worker before a server that takes everything', () => {
 		sink = await startSmtpSink();
 		pool = testPool(sink.port);
 		const memory = createMemoryQueue({ to: addresses(3) });
+		const { submission } = memory.row(0).message;
 		const now = systemClock.now();
 		await memory.queue.lease({ owner: 'dead', now, until: now + 3_600_000_000, max: 1, scope: null });
 		const run = testWorker(memory, pool, {
@@ -80,9 +81,7 @@ describe('a worker before a server that takes everything', () => {
 				memory.row(0).until = 0;
 			},
 		}).run(
-			what === 'everything'
-				? { scope: null, until: 'idle' }
-				: { scope: { submission: memory.row(0).message.submission }, until: 'settled' },
+			what === 'everything' ? { scope: null, until: 'idle' } : { scope: { submission }, until: 'settled' },
 		);
 		expect((await run).counts.sent).toBe(3);
 		expect(memory.states()).toEqual({ sent: 3 });

@@ -21,12 +21,7 @@ const processes = [
 	{ what: 'killed', id: `${place}/1/x`, pid: dead(), isGone: true },
 	{ what: 'killed, its pid is used again', id: `${place}/1/y`, pid: process.pid, isGone: true },
 	{ what: 'running', id: `${place}/${start}/z`, pid: process.pid, isGone: false },
-	{
-		what: 'of another container, of the same name',
-		id: `another-4026531836/1/x`,
-		pid: dead(),
-		isGone: false,
-	},
+	{ what: 'in another container', id: 'another-4026531836/1/x', pid: dead(), isGone: false },
 ];
 
 describeDatabases('leases', ({ kind, create }) => {
@@ -42,12 +37,7 @@ describeDatabases('leases', ({ kind, create }) => {
 		const now = clock.now();
 		const before = await openAt(db, { clock, mode: 'create' });
 		await verify(before);
-		const fresh = {
-			what: 'killed, heard of just now',
-			id: `${place}/2/x`,
-			pid: dead(),
-			isGone: kind === 'SQLite',
-		};
+		const fresh = { what: 'killed just now', id: `${place}/2/x`, pid: dead(), isGone: kind === 'SQLite' };
 		const all = [...processes, fresh];
 		const hook = { url: 'https://hooks.example.com/', is_auth_enabled: false, login: '', password: '' };
 		await before.writes.createWebhook({ input: { ...hook, type: 'OPENED' }, now });
@@ -56,17 +46,16 @@ describeDatabases('leases', ({ kind, create }) => {
 			const { answer } = await send(before, [`${at}@example.org`], { now, tag: what });
 			const leased = { owner, now, until: now + 2 * minute };
 			expect(await before.queue.lease({ ...leased, max: 1, scope: null })).toHaveLength(1);
-			await before.writes.recordEvents({
-				events: [eventOf(answer.messages[0]?.id ?? '', 'OPENED', { at: now })],
-			});
+			const opened = eventOf(answer.messages[0]?.id ?? '', 'OPENED', { at: now });
+			await before.writes.recordEvents({ events: [opened] });
 			const taken = await before.writes.leaseDeliveries({ ...leased, max: 1, each: 1, shares: [] });
 			expect(taken.deliveries).toHaveLength(1);
 		}
 		await before.close();
 		for (const { id, pid } of all) {
-			const heardAt = id === fresh.id ? now : now - minute;
+			const at = id === fresh.id ? now : now - minute;
 			await execute(
-				`INSERT INTO processes VALUES ('${id}', 'worker', '${hostname()}', ${pid}, ${heardAt}, ${heardAt})`,
+				`INSERT INTO processes VALUES ('${id}', 'worker', '${hostname()}', ${pid}, ${at}, ${at})`,
 			);
 		}
 
@@ -84,7 +73,6 @@ describeDatabases('leases', ({ kind, create }) => {
 			deliveries.push(...taken.deliveries);
 			expect(messages).toEqual(gone);
 		});
-		const called = deliveries.map(({ payload }) => JSON.parse(payload).message.tag);
-		expect(called).toEqual(gone);
+		expect(deliveries.map(({ payload }) => JSON.parse(payload).message.tag)).toEqual(gone);
 	});
 });

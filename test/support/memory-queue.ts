@@ -4,6 +4,7 @@ import type { Content, Envelope } from '../../src/api/content.js';
 import type { Micros } from '../../src/api/datetime.js';
 import type { MessageState } from '../../src/api/records.js';
 import type { CompiledContent } from '../../src/content/types.js';
+import type { RunOptions } from '../../src/delivery/worker.js';
 import type { DeliveryOutcome } from '../../src/engine/rules/outcomes.js';
 import type { Leased, Queue, QueuePause } from '../../src/store/queue.js';
 import type { Reads } from '../../src/store/store.js';
@@ -19,16 +20,7 @@ interface Row {
 
 export interface MemoryQueue {
 	readonly queue: Queue;
-	readonly reads: Pick<
-		Reads,
-		| 'getSubmission'
-		| 'getAttachment'
-		| 'nextDue'
-		| 'nextTurn'
-		| 'countMessages'
-		| 'queuePauses'
-		| 'revokedLeases'
-	>;
+	readonly reads: RunOptions['reads'] & Pick<Reads, 'getSubmission' | 'getAttachment'>;
 	readonly pauses: ReadonlyMap<QueuePause['kind'], QueuePause>;
 	readonly rows: readonly Row[];
 	states(): Partial<Record<MessageState, number>>;
