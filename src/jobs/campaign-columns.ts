@@ -1,7 +1,7 @@
 /** The columns of a table in a campaign: one is the address, the others are variables. Pure. */
 import { variablePattern } from '../api/fields.js';
 import { fold, variableOf } from '../tables/column-names.js';
-import type { HeaderFinding } from '../tables/header-findings.js';
+import { clean, type HeaderFinding } from '../tables/header-findings.js';
 import type { Place } from '../tables/joined-columns.js';
 import { mapHeader } from '../tables/map-columns.js';
 
@@ -65,7 +65,7 @@ function ownVariables(
 
 /** The column `Name` is the name in any case; a text with `#Name#` means it too. */
 function asWritten(column: string, target: string): string[] {
-	const plain = plainName(column);
+	const plain = clean(column);
 	if (recordColumn(plain) !== target || reserved.has(plain) || !isVariableName(plain)) return [];
 	return plain === target ? [] : [plain];
 }
@@ -77,7 +77,7 @@ interface Named {
 
 /** `First Name` gives `first_name`, as in an import that creates fields. */
 function fieldOf(column: string): Named | null {
-	const plain = plainName(column);
+	const plain = clean(column);
 	// As in an import: `EMAIL` is the address, and not a variable as well.
 	if (recordColumn(plain) !== null) return null;
 	const bare = plain.replace(/^meta\./i, '');
@@ -91,10 +91,6 @@ function fieldOf(column: string): Named | null {
 function recordColumn(column: string): 'email' | 'name' | null {
 	if (fold(column) === 'name') return 'name';
 	return mapHeader([column], { fields: [], unknown: 'ignore' }).kind === 'mapped' ? 'email' : null;
-}
-
-function plainName(column: string): string {
-	return column.replace(/^\uFEFF/, '').trim();
 }
 
 function targetOf(pair: string): Named | null {
@@ -124,7 +120,7 @@ export function misnamedVariables(
 	header: readonly string[],
 	{ variables }: Pick<CampaignColumns, 'variables'>,
 ): Misnamed[] {
-	const columns = new Map(header.map((name, index) => [fold(name), { name: plainName(name), index }]));
+	const columns = new Map(header.map((name, index) => [fold(name), { name: clean(name), index }]));
 	const given = new Set(variables.map(({ name }) => name));
 	const found = new Map<string, Misnamed>();
 	for (const written of texts.flatMap((text) => [...wordsIn(text, columns)])) {

@@ -4,7 +4,7 @@
  */
 import type { Ack, ImportCounts, Imports, Reject } from '../api/capabilities.js';
 import type { RejectedRow } from '../tables/finding.js';
-import type { Mapping } from '../tables/map-columns.js';
+import { batchColumns, type Mapping } from '../tables/map-columns.js';
 import {
 	type Bundle,
 	type BundledRow,
@@ -91,7 +91,7 @@ function found<T>(row: T | undefined): T {
 
 /** The targets of a batch's columns, in the order of the mapping: `email`, `name`, `meta.city`. */
 export function columnsOf({ columns }: Mapping): string[] {
-	return columns.map(({ target }) => target);
+	return batchColumns(columns).map(({ target }) => target);
 }
 
 function variablesOf(mapping: Mapping): string[] {

@@ -7,7 +7,8 @@ import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api
 import { texts } from '../api/schema/texts.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
 import { cellOf, type Place } from '../tables/joined-columns.js';
-import type { Mapping } from '../tables/map-columns.js';
+import type { MappedColumn, Mapping } from '../tables/map-columns.js';
+import { stateCells, stateOf, stateOfRow, wordState } from '../tables/states.js';
 
 export type Bundle = BundleOf<BundledRow[]>;
 
@@ -88,6 +89,13 @@ function convert(row: TableRow, mapping: Mapping): Converted {
 	if (again !== undefined) return rejected(row, code, again);
 	const nested = row.nested === undefined ? undefined : nestedIn(row.nested, mapping);
 	if (nested !== undefined) return rejected(row, nestedCode, `${nested}: ${noNesting(nested)}`);
+	const unknown = mapping.states?.find(
+		(column) => stateOf(original[column.index] ?? '', column) === 'unknown',
+	);
+	if (unknown !== undefined) {
+		const word = JSON.stringify((original[unknown.index] ?? '').slice(0, 60));
+		return rejected(row, 'invalid', `state: ${word} is not a known state: --state-words names it`);
+	}
 	const cells = cellsOf(original, mapping);
 	const bytes = rowBytes(cells);
 	if (bytes > maxBatchBytes) return rejected(row, 'row_too_long', 'the row is too long for a batch of 4 MiB');
@@ -173,9 +181,22 @@ class OpenBundle<Rows> implements BundleOf<Rows> {
 
 export type Cells = readonly (string | null)[];
 
-/** In the order of the mapping. An empty cell is `null`: the stored value stays. */
-export function cellsOf(row: readonly string[], { columns }: Mapping): Cells {
-	return columns.map((column) => cellOf(row, column) || null);
+/** In the order of the batch's columns. An empty cell is `null`: the stored value stays. */
+export function cellsOf(row: readonly string[], { columns, states }: Mapping): Cells {
+	const cellAt = (column: MappedColumn) => {
+		const cell = cellOf(row, column) || null;
+		const isReason = cell !== null && column.target === 'disable_reason';
+		// `enabled` has to be named where it is a state.
+		return isReason && (/^\s*enabled\s*$/i.test(cell) || wordState(cell) === 'active') ? null : cell;
+	};
+	if (states === undefined) return columns.map(cellAt);
+	const state = stateOfRow(row, states);
+	const given = state === null || state === 'unknown' ? [null, null] : stateCells[state];
+	const first = columns.find(({ target }) => target === 'state');
+	return columns.flatMap((column) => {
+		if (column.target !== 'state') return [cellAt(column)];
+		return column === first ? given : [];
+	});
 }
 
 /** Upper bound of the bytes a row takes in a batch's JSON. */

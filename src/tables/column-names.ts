@@ -9,109 +9,65 @@ export function fold(name: string): string {
 		.replace(/[\s\p{P}\p{Cf}]/gu, '');
 }
 
-/** Letters that Unicode does not decompose, as they are written without the mark. */
-const plainLetters: Readonly<Record<string, string>> = {
-	ß: 'ss',
-	æ: 'ae',
-	œ: 'oe',
-	ø: 'o',
-	ł: 'l',
-	đ: 'd',
-	ı: 'i',
-};
+/** Letters that Unicode does not decompose, and those of Greek and Cyrillic, each with its Latin ones. */
+const latinLetters: ReadonlyMap<string, string> = new Map(
+	(
+		'ßss æae œoe øo łl đd ıi ' +
+		'αa βv γg δd εe ζz ηi θth ιi κk λl μm νn ξx οo πp ρr σs ςs τt υy φf χch ψps ωo ' +
+		'аa бb вv гg дd еe жzh зz иi кk лl мm нn оo пp рr сs тt уu фf хkh цts чch шsh щshch ъ ыy ь эe юyu яya ' +
+		'єye іi ґg јj љlj њnj ћc ђdj џdz'
+	)
+		.split(' ')
+		.map((pair) => [pair.slice(0, 1), pair.slice(1)]),
+);
 
-/** The variable of a field that is called so: signs and marks do not count, `Umsatz (€)` is `umsatz`; null: none. */
-export function variableOf(column: string): string | null {
-	const plain = column.replace(/^meta\./i, '');
-	if (variablePattern.test(plain)) return isFreeVariable(plain) ? plain : null;
-	const words = plain
+/** In lower case and Latin letters, without accents. */
+export function plainLetters(text: string): string {
+	return text
 		.normalize('NFKD')
 		.toLowerCase()
 		.replace(/\p{M}/gu, '')
-		.replace(/[ßæœøłđı]/g, (letter) => plainLetters[letter] ?? letter)
-		.split(/[^\p{L}\p{N}]/u);
+		.replace(/[^\x00-\x7f]/gu, (letter) => latinLetters.get(letter) ?? letter);
+}
+
+/**
+ * The variable of a field that is called so: signs and marks do not count, `Umsatz (€)` is `umsatz`, `Πόλη` is `poli`, and
+ * `2024` is `_2024`; null: none.
+ */
+export function variableOf(column: string): string | null {
+	const plain = column.replace(/^meta\./i, '');
+	if (variablePattern.test(plain)) return isFreeVariable(plain) ? plain : null;
+	const words = plainLetters(plain).split(/[^\p{L}\p{N}]/u);
 	const variable = words.filter((word) => word !== '').join('_');
-	return isFreeVariable(variable) ? variable : null;
+	// No variable begins with a digit.
+	const free = /^\d/.test(variable) ? `_${variable}` : variable;
+	return isFreeVariable(free) ? free : null;
 }
 
 export function isFreeVariable(variable: string): boolean {
 	return variablePattern.test(variable) && !reservedNames.has(variable);
 }
 
+const namesOf = (text: string): ReadonlySet<string> => new Set(text.normalize('NFKC').split(/\s+/));
+
 /** What an e-mail column is called in other words and languages, folded as headers are. */
-export const emailNames: ReadonlySet<string> = new Set(
-	[
-		// English, German, Dutch, Scandinavian, Finnish
-		...['emailid', 'emails', 'contactemail', 'emailadresse', 'mailadresse', 'emailadres', 'epost'],
-		...['epostadress', 'epostadresse', 'emailadress', 'sähköposti', 'sähköpostiosoite', 'netfang'],
-		// French, Spanish, Portuguese, Italian, Catalan, Romanian
-		...[
-			'courriel',
-			'adressecourriel',
-			'adresseemail',
-			'adressemail',
-			'adresseélectronique',
-			'adressedecourriel',
-		],
-		...[
-			'adressedemessagerie',
-			'mél',
-			'correo',
-			'correoelectrónico',
-			'correoelectronico',
-			'direccióndecorreo',
-		],
-		...[
-			'direccióndecorreoelectrónico',
-			'direcciondecorreoelectronico',
-			'direccióndeemail',
-			'correuelectrònic',
-		],
-		...['endereçodeemail', 'enderecodeemail', 'correioeletrónico', 'correioeletrônico', 'indirizzoemail'],
-		...[
-			'indirizzodiposta',
-			'indirizzodipostaelettronica',
-			'postaelettronica',
-			'adresădeemail',
-			'adresadeemail',
-		],
-		// Polish, Czech, Slovak, Hungarian, Croatian, Turkish, Greek
-		...['adresemail', 'adresmailowy', 'pocztaelektroniczna', 'emailováadresa', 'emailovaadresa', 'emailcím'],
-		...['emailcim', 'epošta', 'eposta', 'epostaadresi', 'ηλεκτρονικόταχυδρομείο', 'διεύθυνσηemail'],
-		// Russian, Ukrainian, Bulgarian
-		...['электроннаяпочта', 'адресэлектроннойпочты', 'элпочта', 'эладрес', 'емейл', 'имейл', 'имэйл'],
-		...['електроннапошта', 'адресаелектронноїпошти', 'електроннапоща', 'имейладрес'],
-		// Japanese, Chinese, Korean, Arabic, Hebrew
-		...['メール', 'メールアドレス', 'eメール', 'eメールアドレス', '電子メール', '電子メールアドレス'],
-		...[
-			'邮箱',
-			'邮箱地址',
-			'电子邮件',
-			'电子邮箱',
-			'电子邮件地址',
-			'電子郵件',
-			'電子信箱',
-			'이메일',
-			'이메일주소',
-			'전자우편',
-		],
-		...['البريدالإلكتروني', 'البريدالالكتروني', 'דואל', 'דוארלקטרוני', 'דואראלקטרוני'],
-	].map((name) => name.normalize('NFKC')),
+export const emailNames = namesOf(
+	`emailid emails contactemail emailadresse mailadresse emailadres epost epostadress epostadresse emailadress sähköposti sähköpostiosoite netfang courriel adressecourriel adresseemail adressemail adresseélectronique adressedecourriel adressedemessagerie
+		mél correo correoelectrónico correoelectronico direccióndecorreo direccióndecorreoelectrónico direcciondecorreoelectronico direccióndeemail correuelectrònic endereçodeemail enderecodeemail correioeletrónico correioeletrônico indirizzoemail
+		indirizzodiposta indirizzodipostaelettronica postaelettronica adresădeemail adresadeemail adresemail adresmailowy pocztaelektroniczna emailováadresa emailovaadresa emailcím emailcim epošta eposta epostaadresi ηλεκτρονικόταχυδρομείο διεύθυνσηemail
+		электроннаяпочта адресэлектроннойпочты элпочта эладрес емейл имейл имэйл електроннапошта адресаелектронноїпошти електроннапоща имейладрес メール メールアドレス eメール eメールアドレス 電子メール 電子メールアドレス 邮箱 邮箱地址 电子邮件 电子邮箱 电子邮件地址 電子郵件 電子信箱 이메일 이메일주소 전자우편 البريدالإلكتروني
+		البريدالالكتروني דואל דוארלקטרוני דואראלקטרוני`,
 );
 
 /** What columns of first names are called, folded as headers are. */
-const firstNames: ReadonlySet<string> = new Set([
-	...['first', 'firstname', 'forename', 'givenname', 'vorname', 'rufname', 'voornaam', 'förnamn', 'fornavn'],
-	...['etunimi', 'prénom', 'prenom', 'nombre', 'nombredepila', 'primeironome', 'imię', 'imie', 'jméno'],
-	...['křestníjméno', 'meno', 'keresztnév', 'utónév', 'имя', 'імя', 'όνομα', 'ad', '名'],
-]);
+const firstNames = namesOf(
+	`first firstname forename givenname vorname rufname voornaam förnamn fornavn etunimi prénom prenom nombre nombredepila primeironome imię imie jméno křestníjméno meno keresztnév utónév имя імя όνομα ad 名`,
+);
 
-const lastNames: ReadonlySet<string> = new Set([
-	...['last', 'lastname', 'surname', 'familyname', 'nachname', 'familienname', 'zuname', 'achternaam'],
-	...['efternamn', 'etternavn', 'efternavn', 'sukunimi', 'nom', 'nomdefamille', 'apellido', 'apellidos'],
-	...['sobrenome', 'apelido', 'cognome', 'nazwisko', 'příjmení', 'prijmeni', 'priezvisko', 'vezetéknév'],
-	...['családnév', 'фамилия', 'прізвище', 'επώνυμο', 'soyad', 'soyadı', '姓'],
-]);
+const lastNames = namesOf(
+	`last lastname surname familyname nachname familienname zuname achternaam efternamn etternavn efternavn sukunimi nom nomdefamille apellido apellidos sobrenome apelido cognome nazwisko příjmení prijmeni priezvisko vezetéknév családnév фамилия прізвище
+		επώνυμο soyad soyadı 姓`,
+);
 
 /**
  * The columns of the first name and of the last; null without one of each. Beside a first name, a column that is called

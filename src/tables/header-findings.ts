@@ -11,6 +11,7 @@ export interface HeaderFinding {
 		| 'duplicate'
 		| 'same_target'
 		| 'unknown'
+		| 'state' // it says who may get mail, and is not mapped
 		| 'two_emails' // a second column that is called e-mail
 		| 'ambiguous'
 		| 'unknown_map_source'
@@ -29,13 +30,12 @@ export function clean(name: string): string {
 	return name.replace(/^\uFEFF/, '').trim();
 }
 
+function finding(code: HeaderFinding['code'], column: string, message: string): HeaderFinding {
+	return { code, column, message, suggestions: [] };
+}
+
 export function badMap(pair: string): HeaderFinding {
-	return {
-		code: 'bad_map',
-		column: pair,
-		message: `--map ${show(pair)}: COLUMN=FIELD is needed`,
-		suggestions: [],
-	};
+	return finding('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`);
 }
 
 export function unknownSource(column: string, columns: readonly string[]): HeaderFinding {
@@ -56,14 +56,9 @@ export function findDuplicates(header: readonly string[]): HeaderFinding[] {
 		if (name !== '' && seen.has(name)) twice.add(name);
 		seen.add(name);
 	}
-	return [...twice].map((column) => {
-		return {
-			code: 'duplicate',
-			column,
-			message: `the column ${show(column)} is there twice`,
-			suggestions: [],
-		};
-	});
+	return [...twice].map((column) =>
+		finding('duplicate', column, `the column ${show(column)} is there twice`),
+	);
 }
 
 /** Two columns for one value. */
@@ -79,7 +74,7 @@ export function findSameTargets(
 		if (first === undefined) firsts.set(target, column);
 		else if (first !== column) {
 			const message = `the columns ${show(first)} and ${show(column)} are both ${target}: --map ${show(`${column}=-`)}`;
-			findings.push({ code: 'same_target', column, message, suggestions: [] });
+			findings.push(finding('same_target', column, message));
 		}
 	}
 	return findings;
@@ -87,15 +82,29 @@ export function findSameTargets(
 
 /** `first`: the one that is taken. */
 export function twoEmails(first: string, column: string): HeaderFinding {
-	const message = `the columns ${show(first)} and ${show(column)} both look like addresses`;
-	return { code: 'two_emails', column, message, suggestions: [] };
+	return finding(
+		'two_emails',
+		column,
+		`the columns ${show(first)} and ${show(column)} both look like addresses`,
+	);
+}
+
+/** `cells`: those of its first rows. */
+export function state(column: string, cells: readonly string[] = []): HeaderFinding {
+	const examples = [...new Set(cells)].slice(0, 3).map(show).join(', ');
+	const says = `says who may get mail${examples && ` (${examples})`}`;
+	if (column !== '') return finding('state', column, `the column ${show(column)} ${says}`);
+	return finding(
+		'state',
+		'',
+		`a column without a name ${says}: name it in the header, or --map "=-" leaves it out`,
+	);
 }
 
 export function noEmail(header: readonly string[]): HeaderFinding {
 	const shown = header.slice(0, 10).map((name) => show(clean(name)));
 	if (header.some((cell) => isEmailAddress(clean(cell)))) {
-		const message = `the first line looks like data, not a header: ${shown.join(', ')}`;
-		return { code: 'no_header', column: '', message, suggestions: [] };
+		return finding('no_header', '', `the first line looks like data, not a header: ${shown.join(', ')}`);
 	}
 	const message = `no email column among ${shown.join(', ')}: --map "COLUMN=email"`;
 	return { code: 'no_email', column: '', message, suggestions: suggest('email', header.map(clean)) };

@@ -15,10 +15,19 @@ import {
 	type HeaderFinding,
 	noEmail,
 	show,
+	state,
 	twoEmails,
 	unknownSource,
 } from './header-findings.js';
 import { canBeJoined, type Place, partsOf } from './joined-columns.js';
+import {
+	type Sampled,
+	type State,
+	type StateColumn,
+	stateColumn,
+	tellsOfLeaver,
+	tellsState,
+} from './states.js';
 
 /** A field of the project, as far as a header needs it. */
 export interface KnownField {
@@ -27,7 +36,7 @@ export interface KnownField {
 }
 
 export interface MappedColumn extends Place {
-	/** `email`, `name`, `is_active`, `disable_reason`, `meta` or `meta.VARIABLE`: a column of an import batch. */
+	/** `email`, `name`, `is_active`, `disable_reason`, `meta`, `meta.VARIABLE` (columns of an import batch), or `state`. */
 	target: string;
 }
 
@@ -41,6 +50,8 @@ export interface Mapping {
 	leftOut: readonly number[];
 	/** The position of `_code` in a rejects file: duplicates and misfits are refused again. */
 	codeColumn?: number;
+	/** The columns with the target `state`, which give `is_active` and `disable_reason`. */
+	states?: readonly StateColumn[];
 }
 
 export interface HeaderOptions {
@@ -49,6 +60,10 @@ export interface HeaderOptions {
 	map?: readonly string[];
 	/** The treatment of unknown columns. */
 	unknown?: 'refuse' | 'create' | 'ignore';
+	/** The first rows, where columns may say who gets mail: these are refused unless they are mapped. */
+	sampled?: Sampled;
+	/** `--state-words`, as `plainWord` writes them. */
+	stateWords?: Readonly<Record<string, State>>;
 }
 
 export type HeaderResult =
@@ -67,20 +82,38 @@ const recordColumns = ['email', 'name', 'is_active', 'disable_reason', 'meta'] a
 
 /** Other names for the columns, folded as `fold` does. */
 const aliases: ReadonlyMap<string, string> = new Map([
-	['email', 'email'],
-	['emailaddress', 'email'],
-	['mail', 'email'],
-	['mailaddress', 'email'],
-	['subscriberemail', 'email'],
-	['name', 'name'],
-	['isactive', 'is_active'],
-	['active', 'is_active'],
-	['disablereason', 'disable_reason'],
-	['meta', 'meta'],
+	...'email emailaddress mail mailaddress subscriberemail'
+		.split(' ')
+		.map((name): [string, string] => [name, 'email']),
+	...([
+		['name', 'name'],
+		['meta', 'meta'],
+		['isactive', 'is_active'],
+		['active', 'is_active'],
+		['disablereason', 'disable_reason'],
+	] as const),
 ]);
 
-/** Columns of an export that cannot be set: skipped. */
-const readOnly = new Set(['id', 'listid', 'isemailverified', 'source', 'optinsigned', 'datecreated']);
+/** Columns of an export that cannot be set, with their cells; `own`: cells that no other program writes. */
+const readOnly: Readonly<Record<string, { cell: RegExp; own?: RegExp }>> = {
+	id: { cell: /^\d+$/ },
+	list_id: { cell: /^\d+$/ },
+	is_email_verified: { cell: /^(true|false)$/ },
+	opt_in_signed: { cell: /^(true|false)$/ },
+	source: { cell: /^[A-Z_]+$/, own: /^(API|IMPORT|FORM|APP)$/ },
+	date_created: { cell: /^\d{4}-\d\d-\d\dT[\d:.]+Z?$/, own: /^[\d-]{10}T[\d:]{8}\.\d{6}Z?$/ },
+};
+
+/** The columns that cannot be set where this is an export of a deployment; else none: they are columns like others. */
+function passedOver(header: readonly string[], { sampled }: HeaderOptions): ReadonlySet<string> {
+	const found = Object.entries(readOnly).filter(([column]) => header.includes(column));
+	const holds = (column: string, form: RegExp) =>
+		sampled?.cells[header.indexOf(column)]?.every((cell) => form.test(cell)) === true;
+	const isOwn = header.includes('is_active') || found.some(([column, { own }]) => own && holds(column, own));
+	const isExport =
+		header.includes('email') && isOwn && found.every(([column, { cell }]) => holds(column, cell));
+	return new Set(isExport ? found.map(([column]) => column) : []);
+}
 
 /** `map` decides first, then exact names, then folded ones. A mapping has an email column, and no target twice. */
 export function mapHeader(header: readonly string[], options: HeaderOptions): HeaderResult {
@@ -95,11 +128,19 @@ export function mapHeader(header: readonly string[], options: HeaderOptions): He
 	const ignored: string[] = [];
 	const leftOut: number[] = [];
 	const parts = new Set(joins.flatMap(({ parts }) => parts));
+	// Another column does: a field may have such words then.
+	const tellsLeavers =
+		header.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(clean(column))) ||
+		[...named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target));
+	const fixed = passedOver(header.map(clean), options);
 	const decided = [
 		...header.map(clean).map((column, index) => {
+			if (fixed.has(column) && !named.has(column)) return { at: { index }, column, decision: passOver };
 			const wasLeftOut = index >= leftOutStart && !named.has(column);
 			if (parts.has(column) && !named.has(column)) return { at: { index }, column, decision: joinedAway };
-			const decision = wasLeftOut ? leaveOut : decide(column, named.get(column), options);
+			const decision = wasLeftOut
+				? leaveOut
+				: decide(column, { index, named: named.get(column), tellsLeavers }, options);
 			return { at: { index }, column, decision };
 		}),
 		...joins.map((join) => decideJoin(join, header.map(clean), options)),
@@ -114,19 +155,32 @@ export function mapHeader(header: readonly string[], options: HeaderOptions): He
 			columns.push({ ...at, target: `meta.${decision.field.variable}` });
 		}
 	}
-	findings.push(...findSameTargets(columns, header));
+	findings.push(...findSameTargets(batchColumns(columns), header));
 	if (!columns.some(({ target }) => target === 'email')) findings.push(noEmail(header));
 	if (findings.length > 0) return { kind: 'refused', findings: namingEmails(findings, columns, header) };
 	const codeColumn = findCodeColumn(header.map(clean));
 	const isRejects = codeColumn !== null && !columns.some(({ index }) => index === codeColumn);
+	const states = columns
+		.filter(({ target }) => target === 'state')
+		.map(({ index }) => stateColumn(clean(header[index] ?? ''), index, options.stateWords ?? {}));
 	const mapping = {
 		columns,
 		newFields: [...newFields.values()],
 		ignored,
 		leftOut,
 		...(isRejects && { codeColumn }),
+		...(states.length > 0 && { states }),
 	};
 	return { kind: 'mapped', mapping };
+}
+
+/** The columns of an import batch: all that are a state give the cells of `stateCells` together, in the place of the first. */
+export function batchColumns(columns: readonly MappedColumn[]): MappedColumn[] {
+	const first = columns.find(({ target }) => target === 'state');
+	return columns.flatMap((column) => {
+		if (column.target !== 'state') return [column];
+		return column === first ? ['is_active', 'disable_reason'].map((target) => ({ ...column, target })) : [];
+	});
 }
 
 /** Of an unknown column that is called e-mail too, the other is named. */
@@ -148,16 +202,27 @@ function nameOf(column: string, index: number): string {
 }
 
 const leaveOut: Decision = { kind: 'left_out' };
+const passOver: Decision = { kind: 'ignored' };
 /** It is part of another target, and has none of its own. */
 const joinedAway: Decision = { kind: 'joined' };
 
-function decide(column: string, named: string | undefined, options: HeaderOptions): Decision {
+function decide(
+	column: string,
+	{ index, named, tellsLeavers }: { index: number; named: string | undefined; tellsLeavers: boolean },
+	options: HeaderOptions,
+): Decision {
 	if (named !== undefined) return decideNamed(column, named, options);
-	if (isRejectColumn(column)) return { kind: 'ignored' };
+	if (isRejectColumn(column)) return passOver;
 	const found = findTarget(column, options.fields);
+	const { sampled } = options;
+	const cells = sampled?.cells[index];
+	const isField = found.length === 1 && found[0]?.startsWith('meta.') === true;
+	if (isField && !tellsLeavers && cells?.some(tellsOfLeaver))
+		return { kind: 'finding', finding: state(column, cells) };
 	if (found.length === 1) return { kind: 'target', target: found[0] ?? '' };
 	if (found.length > 1) return { kind: 'finding', finding: ambiguous(column, found) };
-	if (readOnly.has(fold(column))) return { kind: 'ignored' };
+	if (sampled !== undefined && tellsState(column, index, sampled))
+		return { kind: 'finding', finding: state(column, cells) };
 	return decideUnknown(column, options);
 }
 
@@ -194,6 +259,7 @@ function exactTarget(column: string, fields: readonly KnownField[]): string | nu
 
 function decideNamed(column: string, target: string, options: HeaderOptions): Decision {
 	if (target === '-') return leaveOut;
+	if (target === 'state' && options.sampled !== undefined) return { kind: 'target', target };
 	const found = findTarget(target, options.fields);
 	if (found.length === 1) return { kind: 'target', target: found[0] ?? '' };
 	const variable = target.replace(/^meta\./, '');

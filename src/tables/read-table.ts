@@ -32,8 +32,15 @@ export interface Table {
 	header: readonly string[];
 	/** Once only. Unusable rows are among them as `bad`, in the order of the file. */
 	rows: AsyncIterable<TableRow>;
+	/** Its first rows, at most 1,000 and those of 256 KiB; `rows` has them too. */
+	peek(): Promise<Peeked>;
 	/** Releases the source when the rows are not read to their end. */
 	close(): Promise<void>;
+}
+
+export interface Peeked {
+	rows: readonly TableRow[];
+	isWhole: boolean;
 }
 
 /** Throws `TableError` for a source that is no table; holds at most the sniffed prefix and one row in memory. */
@@ -50,17 +57,24 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 		if (sniffed.kind === 'refused' && sniffed.isNearlyUtf8)
 			throw await nearlyUtf8(name, sniffed, { source, prefix });
 		const found = accept(name, sniffed);
-		const text = toUtf8(joined(prefix.subarray(found.bomBytes), bytes), found.encoding);
-		const { header, rows } = await (found.format === 'csv'
-			? openCsv(name, without(text, found.hintBytes), found)
-			: openNdjson(name, text));
+		const open = (rest: AsyncIterable<Uint8Array>) => {
+			const text = toUtf8(joined(prefix.subarray(found.bomBytes), rest), found.encoding);
+			return found.format === 'csv'
+				? openCsv(name, without(text, found.hintBytes), found)
+				: openNdjson(name, text);
+		};
+		const { header, rows } = await open(bytes);
 		const close = async () => {
 			await rows.return();
 			await bytes.return();
 		};
 		const { format, encoding, delimiter, isGuessed } = found;
 		const isMarked = found.bomBytes > 0;
-		return { format, encoding, delimiter, isGuessed, isMarked, header: accepted(name, header), rows, close };
+		const first = () => peek(() => open(nothing()), isWhole);
+		return {
+			...{ format, encoding, delimiter, isGuessed, isMarked, header: accepted(name, header) },
+			...{ rows, peek: first, close },
+		};
 	} catch (error) {
 		await bytes.return();
 		throw error;
@@ -150,10 +164,28 @@ async function readPrefix(bytes: AsyncGenerator<Uint8Array>): Promise<{ prefix: 
 	return { prefix: Buffer.concat(chunks), isWhole: length === 0 };
 }
 
-async function* joined(prefix: Buffer, rest: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+const peekedRows = 1_000;
+
+/** The first rows, read apart from the others: what comes once may have no more bytes for long. */
+async function peek(open: () => Promise<Opened>, isWhole: boolean): Promise<Peeked> {
+	const rows: TableRow[] = [];
+	const found = await open().catch(() => null);
+	for (let next = await found?.rows.next(); next && !next.done; next = await found?.rows.next()) {
+		rows.push(next.value);
+		if (rows.length > peekedRows) break;
+	}
+	await found?.rows.return();
+	const isCut = !isWhole || rows.length > peekedRows;
+	// The last one may end with the bytes.
+	return { rows: isCut ? rows.slice(0, -1) : rows, isWhole: !isCut };
+}
+
+async function* joined(prefix: Buffer, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
 	yield prefix;
 	yield* rest;
 }
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 /**
  * Converts other encodings to UTF-8; a character cut by two chunks is joined again. An invalid character is passed on

@@ -63,7 +63,9 @@ export function scanRows({
 	while (spans.length < limit && next.at < bytes.length) {
 		const { at: begin, line } = next;
 		const { end: rowEnd, fault, lines, isPlain, gaps } = scanRow(bytes, { begin, mark, isLast });
-		const end = fault === null ? rowEnd : endOfFirstLine(bytes, begin, isLast);
+		// A last line needs no line end.
+		const lineEnd = fault === null ? rowEnd : endOfLine(bytes, begin, isLast);
+		const end = fault !== null && lineEnd === -1 && isLast ? bytes.length : lineEnd;
 		const isCut = end === -1 || end - begin > maxRowBytes;
 		const named = fault && nameFault(fault, bytes.subarray(begin, isCut ? begin + maxRowBytes : end));
 		if (isCut) {
@@ -76,12 +78,6 @@ export function scanRows({
 		passBlankLines(bytes, next, { mark, isLast });
 	}
 	return { spans, used: next.at, line: next.line, long: null };
-}
-
-/** As `endOfLine`; a last line needs no line end. */
-function endOfFirstLine(bytes: Buffer, begin: number, isLast: boolean): number {
-	const end = endOfLine(bytes, begin, isLast);
-	return end === -1 && isLast ? bytes.length : end;
 }
 
 /** Offset after the next line end at or after `start`; -1 without one, or where it may go on after the block. */

@@ -4,11 +4,15 @@ import { withZone } from '../api/datetime.js';
 import { suggest } from '../api/suggest.js';
 import {
 	type Suppression,
+	type SuppressionReason,
 	type SuppressionRow,
 	suppressionReasons,
 	suppressionSources,
 } from '../api/suppressions.js';
+import { fold } from './column-names.js';
 import { findLeftOutStart, isRejectColumn } from './finding.js';
+import { show } from './header-findings.js';
+import { type State, wordState } from './states.js';
 import { formatCsvRow } from './write-csv.js';
 
 /** In the order of an export. */
@@ -36,24 +40,36 @@ export type SuppressionHeader =
 	| { kind: 'refused'; findings: readonly string[] };
 
 /** Names of the parts in other services; without case, blanks and punctuation. */
-const names: ReadonlyMap<string, SuppressionPart> = new Map([
-	['email', 'email'],
-	['emailaddress', 'email'],
-	['mail', 'email'],
-	['address', 'email'],
-	['recipient', 'email'],
-	['reason', 'reason'],
-	['disablereason', 'reason'],
-	['type', 'reason'],
-	['listid', 'list_id'],
-	['list', 'list_id'],
-	['source', 'source'],
-	['datecreated', 'date_created'],
-	['createdat', 'date_created'],
-	['created', 'date_created'],
-	['date', 'date_created'],
-	['expiresat', 'expires_at'],
-	['expires', 'expires_at'],
+const names: ReadonlyMap<string, SuppressionPart> = new Map(
+	(
+		[
+			['email', 'email emailaddress mail address recipient'],
+			['reason', 'reason disablereason type suppressionreason'],
+			['list_id', 'listid list'],
+			['source', 'source'],
+			['date_created', 'datecreated createdat created date'],
+			['expires_at', 'expiresat expires'],
+		] as const
+	).flatMap(([part, words]) => words.split(' ').map((word): [string, SuppressionPart] => [word, part])),
+);
+
+/** Columns of reasons where no other is one. */
+const reasonNames = new Set(
+	'status state statut estado stato bouncetype grund motif raison motivo reden powód orsak ステータス 理由'.split(
+		' ',
+	),
+);
+
+/** Reasons in the words of states; other states suppress nobody. */
+const reasonOfState: Readonly<Partial<Record<State, SuppressionReason>>> = {
+	unsubscribed: 'UNSUBSCRIBED',
+	bounced: 'HARDBOUNCED',
+	complained: 'COMPLAINED',
+};
+/** Words that are no state. */
+const otherReasons: ReadonlyMap<string, SuppressionReason> = new Map([
+	['softbounce', 'SOFTBOUNCED'],
+	['manualsuppression', 'MANUAL'],
 ]);
 
 /** `map`: `COLUMN=PART` as given, `-` for a column that is left out. */
@@ -66,16 +82,19 @@ export function mapSuppressionHeader(
 	const ignored: string[] = [];
 	const leftOut: number[] = [];
 	const leftOutStart = findLeftOutStart(header);
+	const partOf = partFinder(header, named);
 	for (const [index, raw] of header.entries()) {
 		const column = raw.trim();
 		const wanted = named.get(fold(column));
-		const part = wanted ?? names.get(fold(column));
+		const near = suggest(column, suppressionParts).join(' or ');
+		const part = partOf(column);
 		const wasLeftOut = wanted === undefined && index >= leftOutStart;
 		if (wanted === undefined && isRejectColumn(column)) ignored.push(column);
 		else if (part === '-' || wasLeftOut || (part === undefined && unknown === 'ignore')) {
 			ignored.push(column);
 			leftOut.push(index);
-		} else if (part === undefined) findings.push(`unknown column ${show(column)}${near(column)}`);
+		} else if (part === undefined)
+			findings.push(`unknown column ${show(column)}${near === '' ? '' : ` (did you mean ${near}?)`}`);
 		else if (columns.some((one) => one.part === part))
 			findings.push(`a second column for ${part}: ${show(column)}`);
 		else columns.push({ index, part });
@@ -85,6 +104,14 @@ export function mapSuppressionHeader(
 	return findings.length > 0
 		? { kind: 'refused', findings }
 		: { kind: 'mapped', mapping: { columns, ignored, leftOut } };
+}
+
+/** The column of the reason may be called otherwise where no other is one. */
+function partFinder(header: readonly string[], named: ReadonlyMap<string, SuppressionPart | '-'>) {
+	const given = (column: string) => named.get(fold(column)) ?? names.get(fold(column));
+	const hasReason = header.some((column) => given(column) === 'reason');
+	return (column: string) =>
+		given(column) ?? (!hasReason && reasonNames.has(fold(column)) ? 'reason' : undefined);
 }
 
 /** Names that differ only in case, also where they would be silently left out. */
@@ -135,7 +162,11 @@ export function suppressionLine(
 }
 
 function readCell(part: SuppressionPart, cell: string): string {
-	if (part === 'reason') return oneOf(suppressionReasons, cell);
+	if (part === 'reason') {
+		const state = wordState(cell);
+		const other = otherReasons.get(fold(cell)) ?? (state && reasonOfState[state]);
+		return other ?? oneOf(suppressionReasons, cell);
+	}
 	if (part === 'source') return oneOf(suppressionSources, cell);
 	const isDay = part !== 'email' && /^\d{4}-\d{2}-\d{2}$/.test(cell);
 	return isDay ? `${cell}T00:00:00` : cell;
@@ -164,21 +195,4 @@ function readMap(
 		else named.set(column, part);
 	}
 	return { named, findings };
-}
-
-function fold(name: string): string {
-	return name
-		.normalize('NFKC')
-		.toLowerCase()
-		.replace(/[\s\p{P}\p{Cf}]/gu, '');
-}
-
-function near(column: string): string {
-	const found = suggest(column, suppressionParts);
-	return found.length === 0 ? '' : ` (did you mean ${found.join(' or ')}?)`;
-}
-
-/** A hostile name may be long. */
-function show(name: string): string {
-	return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

@@ -1,6 +1,7 @@
 /** Reads a table, maps, converts and checks its rows, and sends them in bundles, a bounded number ahead. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { encodeRow, importRowParser } from '../engine/rules/import-rows.js';
+import { columnsOf } from '../jobs/import-batches.js';
 import {
 	type BundleRequest,
 	bundleInto,
@@ -39,7 +40,7 @@ async function send({ path, encoding, delimiter, request }: TableOrder): Promise
 }
 
 function checkOf({ mapping }: BundleRequest): CheckRow {
-	const parse = importRowParser(mapping.columns.map(({ target }) => target));
+	const parse = importRowParser(columnsOf(mapping));
 	return (cells) => encodeRow(parse(cells));
 }
 

@@ -125,6 +125,8 @@ const ownFiles: Readonly<Record<string, string>> = {
 		'email,Town,Plan\nzoe@example.com,Oslo,pro\n',
 	"mailctl subscribers import people.csv --list 12 --map 'First+Last=name'":
 		'email,First,Last\nzoe@example.com,Zoe,Lund\n',
+	"mailctl subscribers import people.csv --list 12 --map Status=state --state-words 'blocked=unsubscribed'":
+		'email,Status\nzoe@example.com,blocked\n',
 };
 
 describe('every example of the help', () => {

@@ -83,6 +83,7 @@ const table: Readonly<Record<string, Standing>> = {
 	'subscribers import': document([
 		...inList,
 		'map',
+		'stateWords',
 		'onConflict',
 		'createFields',
 		'ignoreUnknown',

@@ -57,12 +57,12 @@ it('keeps the variable of a column that is joined into another, unless it is map
 
 describe('a column that a text means', () => {
 	it.each([
-		['Hello #Имя#!', [['Имя', 'Имя', null]]],
+		['Hello #Имя#!', [['Имя', 'Имя', 'imya']]],
 		[
 			'Hello #имя# and # ИМЯ #',
 			[
-				['имя', 'Имя', null],
-				[' ИМЯ ', 'Имя', null],
+				['имя', 'Имя', 'imya'],
+				[' ИМЯ ', 'Имя', 'imya'],
 			],
 		],
 		[
@@ -80,7 +80,7 @@ describe('a column that a text means', () => {
 			],
 		],
 		['#first_name# city #city#', []],
-		['No. #5 in #Имя#', [['Имя', 'Имя', null]]],
+		['No. #5 in #Имя#', [['Имя', 'Имя', 'imya']]],
 		['a { color: #fff } b { color: #000; } #city', []],
 		['nothing', []],
 	])('is found in %j', (text, expected) => {

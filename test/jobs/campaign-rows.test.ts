@@ -88,7 +88,7 @@ describe('a line of send requests', () => {
 	};
 
 	it('is its JSON, whatever that says, or the reason why it is none', async () => {
-		expect(await read('\uFEFF{"to": ["a"]}', '[1]', '{', Buffer.from([0x22, 0xff, 0x22]))).toEqual([
+		expect(await read('{"to": ["a"]}', '[1]', '{', Buffer.from([0x22, 0xff, 0x22]))).toEqual([
 			{ line: 1, request: { to: ['a'] } },
 			{ line: 2, request: [1] },
 			{ line: 3, request: null, refused: { code: 'bad_json', error: expect.any(String) } },

@@ -57,18 +57,37 @@ describe('names that are understood', () => {
 		expect(targets(['a=b', 'x'], { map: ['a=b=email', 'X=-'] })).toEqual(['0→email']);
 	});
 
-	it('passes over what an export has and nobody can set, and what a rejects file adds', () => {
-		const result = map(['id', 'email', 'source', 'date_created', '_line', '_code', '_error']);
-		expect(result).toMatchObject({
-			kind: 'mapped',
-			mapping: {
-				columns: [{ index: 1, target: 'email' }],
-				ignored: ['id', 'source', 'date_created', '_line', '_code', '_error'],
-			},
-		});
-		expect(targets(['email', 'source'], { fields: [{ variable: 'source', name: 'Source' }] })).toEqual([
-			'0→email',
-			'1→meta.source',
+	it('passes over what a rejects file adds, and what an export has and nobody can set', () => {
+		const row: Readonly<Record<string, string>> = {
+			...{ id: '7', list_id: '1', email: 'a@example.com', is_active: 'true', source: 'API' },
+			...{ opt_in_signed: 'false', is_email_verified: 'true', date_created: '2026-11-21T12:00:00.000000' },
+		};
+		const left = (columns: readonly string[], more: Readonly<Record<string, string>> = {}) => {
+			const sampled = {
+				cells: columns.map((name) => [{ ...row, ...more }[name] ?? 'x']),
+				...{ rows: 1, isWhole: true },
+			};
+			const own = [{ variable: 'source', name: 'Source' }];
+			const result = map(columns, { sampled, fields: own });
+			return result.kind === 'mapped'
+				? result.mapping.ignored.join(' ')
+				: result.findings.map(({ column }) => column);
+		};
+		expect(left([...Object.keys(row), 'meta.source', '_line', '_code', '_error'])).toBe(
+			'id list_id source opt_in_signed is_email_verified date_created _line _code _error',
+		);
+		expect(left(['id', 'email', 'date_created'])).toBe('id date_created');
+		expect(left(['email', 'source'])).toBe('source');
+		// The same names in a file of others.
+		expect(left(['email', 'id'])).toEqual(['id']);
+		expect(left(['email', 'list_id', 'date_created'], { date_created: '2026-11-21' })).toEqual([
+			'list_id',
+			'date_created',
+		]);
+		expect(left(['email', 'is_active', 'id'], { id: 'C-7' })).toEqual(['id']);
+		expect(left(['email', 'Source', 'ID', 'Date Created'])).toEqual(['ID', 'Date Created']);
+		expect(targets(['email', 'id', 'source'], { unknown: 'create' })).toEqual([
+			...['0→email', '1→meta.id', '2→meta.source'],
 		]);
 	});
 
@@ -144,9 +163,8 @@ describe('headers that are refused', () => {
 	});
 
 	it('makes no field of a name that no variable can have', () => {
-		expect(findings(['email', 'Город', '9 lives', '__proto__', ''], { unknown: 'create' })).toEqual([
-			'bad_field_name Город',
-			'bad_field_name 9 lives',
+		expect(findings(['email', '都市', '__proto__', ''], { unknown: 'create' })).toEqual([
+			'bad_field_name 都市',
 			'bad_field_name __proto__',
 			'bad_field_name ',
 		]);
@@ -312,6 +330,13 @@ describe('names in other words', () => {
 		['Prénom', 'prenom'],
 		['% open rate', 'open_rate'],
 		['First  Name', 'first_name'],
+		['Πόλη', 'poli'],
+		['Ημερομηνία γέννησης', 'imerominia_gennisis'],
+		['Дата рождения', 'data_rozhdeniya'],
+		['Київ', 'kiiv'],
+		['2024', '_2024'],
+		['9 lives', '_9_lives'],
+		['２０２４ (€)', '_2024'],
 	])('the field of the column %s is %s', (column, variable) => {
 		expect(map(['email', column], { unknown: 'create' })).toMatchObject({
 			mapping: { newFields: [{ variable, name: column }] },
@@ -319,8 +344,45 @@ describe('names in other words', () => {
 	});
 
 	it('of another script gives no variable', () => {
-		expect(map(['email', 'Имя'], { unknown: 'create' })).toMatchObject({
+		expect(map(['email', '名前'], { unknown: 'create' })).toMatchObject({
 			findings: [{ code: 'bad_field_name' }],
 		});
+	});
+});
+
+describe('columns that say who may get mail', () => {
+	const sampled = (...columns: readonly (readonly string[])[]) => {
+		return { cells: columns.map((cells) => cells.filter((cell) => cell !== '')), rows: 2, isWhole: true };
+	};
+	const two = sampled(['a@x', 'b@x'], ['active', 'unsubscribed'], ['', '2026-01-01']);
+
+	it.each(['refuse', 'create', 'ignore'] as const)('are refused where unknown ones are to %s', (unknown) => {
+		expect(findings(['email', 'Status', 'UNSUB_TIME'], { unknown, sampled: two })).toEqual([
+			'state Status',
+			'state UNSUB_TIME',
+		]);
+		expect(findings(['email', 'meta.status', 'x'], { unknown, sampled: two })[0]).toBe('state meta.status');
+	});
+
+	it('are read, left out or kept as fields by --map', () => {
+		const map = ['Status=state', 'UNSUB_TIME=-'];
+		const result = mapHeader(['email', 'Status', 'UNSUB_TIME'], { fields, map, sampled: two });
+		expect(result).toMatchObject({
+			mapping: { columns: [{}, { index: 1, target: 'state' }], states: [{ index: 1 }], leftOut: [2] },
+		});
+		expect(targets(['email', 'Status'], { map: ['Status=plan'], sampled: two })).toEqual([
+			...['0→email', '1→meta.plan'],
+		]);
+	});
+
+	it('are refused as fields that have their names, where no other column says who left', () => {
+		const known = [{ variable: 'status', name: '' }];
+		expect(findings(['email', 'status'], { fields: known, sampled: two })).toEqual(['state status']);
+		const rows = sampled(['a@x'], ['unsubscribed'], ['true']);
+		expect(targets(['email', 'status', 'is_active'], { fields: known, sampled: rows })).toHaveLength(3);
+		expect(targets(['email', 'status'], { fields: known, sampled: sampled(['a@x'], ['gold']) })).toEqual([
+			...['0→email', '1→meta.status'],
+		]);
+		expect(targets(['email', 'status'], { fields: known })).toEqual(['0→email', '1→meta.status']);
 	});
 });

@@ -110,6 +110,8 @@ export class PlannedRejects {
 /** Options of an import that define its cells, and have to be given with its rejects file again. */
 export interface OptionsAgain {
 	map: readonly string[];
+	/** `subscribers import` alone. */
+	stateWords?: readonly string[];
 	/** `suppressions import` alone: as given. */
 	reason?: string | undefined;
 	expires?: string | undefined;
@@ -139,9 +141,10 @@ export function rejectsSentence(
 }
 
 /** Columns left out are left out again by themselves; names from `--map` are not in the file. */
-function sameOptions({ map, reason, expires }: OptionsAgain): string {
+function sameOptions({ map, stateWords = [], reason, expires }: OptionsAgain): string {
 	const again = [
 		...(map.some((pair) => !/=\s*-\s*$/.test(pair)) ? ['--map'] : []),
+		...(stateWords.length > 0 ? ['--state-words'] : []),
 		...(reason === undefined ? [] : ['--reason']),
 		...(expires === undefined ? [] : ['--expires']),
 	];

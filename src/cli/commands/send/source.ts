@@ -148,10 +148,7 @@ export async function openRequestRows(
 		await bytes.return();
 		await input.close();
 	};
-	const first = await bytes.next().catch(async (error: unknown) => {
-		await close();
-		throw error;
-	});
+	const first = await bytes.next();
 	const fault = first.done ? null : utf16Fault(Buffer.from(first.value));
 	if (fault !== null) {
 		await close();

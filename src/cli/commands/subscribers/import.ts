@@ -38,6 +38,7 @@ export const subscriberImport = command({
 		'The first line (or the keys of the objects) names the columns: email (required), name, is_active, ' +
 		'disable_reason, and fields by variable or by name. An empty cell keeps what is there. A disable_reason makes ' +
 		'the row inactive; UNSUBSCRIBED, HARDBOUNCED and COMPLAINED stop mail to the address as if they had happened here, with --on-conflict skip and error too. ' +
+		"A column that says who may get mail (Status, Opted out, UNSUB_TIME …) has to be mapped: --map 'Status=state' reads it. " +
 		'No inactive subscriber is made active without --reactivate. What cannot be imported goes into FILE.rejects.csv with its line and the reason, ' +
 		'which imports again once it is mended; rows that repeat an address are listed there too, and left out again. ' +
 		'--dry-run says what would become of each row, and ends with 0 whatever that is.',
@@ -52,6 +53,7 @@ export const subscriberImport = command({
 		'mailctl subscribers import people.csv --list 12 --dry-run',
 		"mailctl subscribers import people.csv --list 12 --map 'Town=city' --create-fields",
 		"mailctl subscribers import people.csv --list 12 --map 'First+Last=name'",
+		"mailctl subscribers import people.csv --list 12 --map Status=state --state-words 'blocked=unsubscribed'",
 		'mailctl subscribers import - --list 12 --rejects bad.csv < people.csv',
 	],
 	run: async (cx, { args, options: given, asked }): Promise<ExitCode | undefined> => {
@@ -71,7 +73,7 @@ export const subscriberImport = command({
 			const found = early === undefined ? await listOf(cx, isOnce, options) : early;
 			if (cx.canAsk && !isOnce) {
 				const { guideColumns } = await import('./import/guide.js');
-				options = await guideColumns(cx, file, options);
+				options = await guideColumns(cx, { table, file }, options);
 			}
 			const mapping = await mapColumns(cx, { table, file: isOnce ? null : file }, options);
 			await sayColumns(cx, { name: importName(file), table, mapping });

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CliOptions } from '../../../support/cli.js';
 import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
@@ -303,12 +302,6 @@ describe('mailctl subscribers import', () => {
 		expect(stderr).toContain('read 2 = created 2 + updated 0 + unchanged 0 + duplicate 0 + rejected 0\n');
 	});
 
-	it('imports the same file again as unchanged', async () => {
-		const path = await project.file('people.csv', 'email,city\nann@example.com,Oslo\n');
-		await project.json(words(path));
-		expect(await project.json(words(path))).toEqual(counts({ read: 1, unchanged: 1 }));
-	});
-
 	it.each([
 		['here', {}],
 		['on a deployment by other hands', { connect: stripped() }],
@@ -318,33 +311,6 @@ describe('mailctl subscribers import', () => {
 		expect(await project.json(command, piped)).toEqual(counts({ read: 2, created: 2 }));
 		expect(await project.json(command, piped)).toEqual(counts({ read: 2, unchanged: 2 }));
 		expect(await people()).toHaveLength(2);
-	});
-
-	it('keeps what is there where a cell is empty, and nobody is activated without --reactivate', async () => {
-		await project.json(words(await project.file('a.csv', 'email,name,city\nann@example.com,Ann,Oslo\n')));
-		await project.json(['subscribers', 'deactivate', '1', '-l', '1']);
-		const again = await project.file('b.csv', 'email,name,city,is_active\nann@example.com,,Rome,yes\n');
-		await project.json(words(again));
-		expect(await people()).toEqual([
-			{ email: 'ann@example.com', name: 'Ann', is_active: false, meta: { city: 'Rome' } },
-		]);
-		expect(await project.json(words(again, '--reactivate'))).toEqual(counts({ read: 1, updated: 1 }));
-		expect(await people()).toMatchObject([{ is_active: true }]);
-	});
-
-	it('skips or refuses who is there when told', async () => {
-		await project.json(words(await project.file('a.csv', 'email,name\nann@example.com,Ann\n')));
-		const path = await project.file('b.csv', 'email,name\nann@example.com,X\nbob@example.com,Bob\n');
-		expect(await project.json(words(path, '--on-conflict', 'skip'))).toMatchObject({
-			read: 2,
-			created: 1,
-			rejected: 0,
-		});
-		expect(await project.json(words(path, '--on-conflict', 'error'), { code: 9 })).toMatchObject({
-			read: 2,
-			rejected: 2,
-		});
-		expect(await people()).toMatchObject([{ name: 'Ann' }, { name: 'Bob' }]);
 	});
 
 	it('is refused where two columns look like addresses, with how to take either', async () => {
@@ -412,12 +378,6 @@ describe('mailctl subscribers import', () => {
 		});
 	});
 
-	it('names a column without a name by its place where it leaves it out', async () => {
-		const path = await project.file('people.csv', 'email,,name\nann@example.com,x,Ann\n');
-		const { code, stderr } = await project.run(words(path, '--ignore-unknown'));
-		expect({ code, stderr }).toEqual({ code: 0, stderr: 'left out: column 2 (no name)\n' });
-	});
-
 	it('maps, creates and leaves out columns as told', async () => {
 		const path = await project.file(
 			'people.csv',
@@ -438,20 +398,6 @@ describe('mailctl subscribers import', () => {
 		expect((await project.run(words(other))).code).toBe(2);
 		expect((await project.run(words(other, '--create-fields', '--ignore-unknown'))).code).toBe(2);
 		expect(await project.json(words(other, '--ignore-unknown'))).toMatchObject({ created: 1 });
-	});
-
-	it.each([
-		['zip', Buffer.from('PK\x03\x04\x14\x00\x00\x00'), /zip|xlsx/i],
-		['gzip', gzipSync('email\na@example.com\n'), /gzip/i],
-		['binary', Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0]), /image|png|binary/i],
-		['empty', Buffer.alloc(0), /is empty/],
-		['no email column', Buffer.from('a,b\n1,2\n'), /columns cannot be used/],
-	])('says what a %s file is, exit 2', async (_, content, said) => {
-		const path = await project.file('people.csv', content);
-		const { code, stdout, stderr } = await project.run(words(path));
-		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-		expect(stderr).toMatch(said);
-		expect(existsSync(`${path}.rejects.csv`)).toBe(false);
 	});
 
 	it('joins columns, for the name and for fields, and shows it in a dry run', async () => {
@@ -496,18 +442,6 @@ describe('mailctl subscribers import', () => {
 			'error: /nowhere.csv: no such file\n',
 		]);
 		expect(run.stderr).not.toContain('Which list');
-	});
-
-	it('says so of a missing file and a directory', async () => {
-		expect((await project.run(words('/nowhere.csv'))).stderr).toBe('error: /nowhere.csv: no such file\n');
-		expect(await project.run(words(project.folder))).toMatchObject({
-			code: 2,
-			stderr: `error: ${project.folder} is a directory\n`,
-		});
-	});
-
-	it('of a header alone is 0, read 0', async () => {
-		expect(await project.json(words(await project.file('people.csv', 'email,name\n')))).toEqual(counts({}));
 	});
 
 	it('says what no option ignores before columns that nothing explains', async () => {

@@ -1,18 +1,21 @@
 /** The columns of an import: their targets, the fields made for them, and their display. */
+import { isEmailAddress } from '../../../../api/address.js';
 import type { Api } from '../../../../api/api.js';
 import { ApiError } from '../../../../api/errors.js';
 import type { FieldInput } from '../../../../api/inputs.js';
 import type { Field } from '../../../../api/records.js';
-import type { HeaderFinding } from '../../../../tables/header-findings.js';
+import { type HeaderFinding, show } from '../../../../tables/header-findings.js';
 import { mappedName } from '../../../../tables/joined-columns.js';
-import type { Mapping } from '../../../../tables/map-columns.js';
+import type { HeaderOptions, Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
+import type { Sampled } from '../../../../tables/states.js';
 import { shellWord } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { UsageError } from '../../../frame/errors.js';
+import { counted } from '../../../render/plurals.js';
 import { longestName, shortNames } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
-import type { ImportOptions } from './options.js';
+import { type ImportOptions, parseStateWords } from './options.js';
 
 /** More findings than this are one mistake (a wrong delimiter), and would push the first ones off the screen. */
 const maxShown = 10;
@@ -27,23 +30,84 @@ export async function mapColumns(
 	const api = await cx.api();
 	const fields: Field[] = [];
 	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
-	const unknown = options.createFields ? 'create' : options.ignoreUnknown ? 'ignore' : 'refuse';
-	const mapped = mapHeader(table.header, { fields, map: options.map, unknown });
-	if (mapped.kind === 'mapped') return mapped.mapping;
+	const sampled = await sample(table);
+	const mapped = mapHeader(table.header, { fields, sampled, ...(await headerOptions(options)) });
+	if (mapped.kind === 'mapped') {
+		await assertStates(cx, { table, file, mapping: mapped.mapping }, options);
+		return mapped.mapping;
+	}
 	const { findings } = mapped;
-	const emails = file === null ? [] : await emailColumns(cx, { file, findings }, options);
+	const emails = findings.some(({ code }) => code === 'no_email')
+		? holdingAddresses(table.header, sampled)
+		: [];
 	throw await refused(findings, { fields, header: table.header, emails });
 }
 
-/** Where none is called so: those whose cells are addresses. */
-async function emailColumns(
-	cx: CommandContext,
-	{ file, findings }: { file: string; findings: readonly HeaderFinding[] },
+/** What the options say about columns. Throws `UsageError`. */
+export async function headerOptions(
 	options: ImportOptions,
-): Promise<readonly string[]> {
-	if (!findings.some(({ code }) => code === 'no_email')) return [];
-	const { holdingAddresses, sample } = await import('./guide.js');
-	return holdingAddresses(await sample(cx, file, options));
+): Promise<Required<Pick<HeaderOptions, 'map' | 'unknown' | 'stateWords'>>> {
+	const unknown = options.createFields ? 'create' : options.ignoreUnknown ? 'ignore' : 'refuse';
+	return { map: options.map, unknown, stateWords: await parseStateWords(options) };
+}
+
+export async function sample(table: Table): Promise<Sampled> {
+	const { rows, isWhole } = await table.peek();
+	const cells = table.header.map((_, at) =>
+		rows.flatMap((row) => (row.kind === 'row' ? (row.cells[at] ?? '').trim() || [] : [])),
+	);
+	return { cells, rows: rows.filter(({ kind }) => kind === 'row').length, isWhole };
+}
+
+/** Columns of addresses, and of little else: a tenth may be typing errors and notes. */
+export function holdingAddresses(header: readonly string[], { cells }: Sampled): readonly string[] {
+	return header
+		.map((name) => name.trim())
+		.filter((name, at) => {
+			const own = cells[at] ?? [];
+			return name !== '' && own.length > 0 && own.filter(isEmailAddress).length >= own.length * 0.9;
+		});
+}
+
+/**
+ * Refuses words of state columns that name no state, before the first row. A file is read to its end for them; of what
+ * comes once, the first rows are looked at, and a later row is rejected.
+ */
+async function assertStates(
+	cx: CommandContext,
+	{ table, file, mapping }: { table: Table; file: string | null; mapping: Mapping },
+	{ stateWords }: ImportOptions,
+): Promise<void> {
+	const { states = [] } = mapping;
+	if (states.length === 0 && stateWords.length > 0)
+		throw new UsageError('--state-words has no column to read', { hint: '--map COLUMN=state names it' });
+	if (states.length === 0) return;
+	const { plainWord, stateOf } = await import('../../../../tables/states.js');
+	const { openTable } = await import('../../../../tables/read-table.js');
+	const { encoding, delimiter } = table;
+	const how = { encoding, delimiter: delimiter || 'auto', signal: cx.signal };
+	const rows = file === null ? (await table.peek()).rows : (await openTable(file, how)).rows;
+	const unknown = new Map<string, { cell: string; rows: number }>();
+	for await (const row of rows) {
+		for (const column of row.kind === 'row' ? states : []) {
+			const cell = (row.cells[column.index] ?? '').trim();
+			const word = plainWord(cell);
+			if (stateOf(cell, column) === 'unknown')
+				unknown.set(word, { cell, rows: (unknown.get(word)?.rows ?? 0) + 1 });
+		}
+		// It is no column of states.
+		if (unknown.size > 1_000) break;
+	}
+	if (unknown.size === 0) return;
+	const found = [...unknown.values()].sort((one, other) => other.rows - one.rows);
+	const pairs = found.slice(0, 3).map(({ cell }) => `${cell.slice(0, longestName)}=STATE`);
+	const names = states.map(({ index }) => (table.header[index] ?? '').trim());
+	throw new UsageError(`${shortNames(names).join(', ')}: words that name no known state`, {
+		details: shortNames(
+			found.map(({ cell, rows }) => `${cell === '' ? '(blank)' : show(cell)}: ${counted(rows, 'row')}`),
+		),
+		hint: `--state-words ${shellWord(pairs.join(','))}, where STATE is active, unsubscribed, bounced, complained or unconfirmed; a field "state" is meant by --map COLUMN=meta.state`,
+	});
 }
 
 /** The position of the addresses. */
@@ -106,6 +170,13 @@ function hintFor(
 		const others = findings.some(({ code, column }) => code === 'unknown' && column !== email);
 		const rest = others ? ', and for the others --create-fields or --ignore-unknown' : '';
 		return `"${email}" holds e-mail addresses: --map ${shellWord(`${email}=email`)}${rest}`;
+	}
+	const states = findings.filter(
+		({ code, column }) => code === 'state' && column !== '' && column.length <= longestName,
+	);
+	if (states.length > 0) {
+		const maps = states.map(({ column }) => `--map ${shellWord(`${column}=state`)}`).slice(0, maxShown);
+		return `${maps.join(' ')} reads ${maps.length > 1 ? 'them' : 'it'}; COLUMN=- leaves it out, COLUMN=FIELD keeps it as a field`;
 	}
 	const second = findings.find(({ code }) => code === 'two_emails');
 	if (second !== undefined && second.column.length <= longestName)

@@ -7,11 +7,11 @@ import type { Api } from '../../../../api/api.js';
 import type { Imports } from '../../../../api/capabilities.js';
 import { invalid } from '../../../../api/errors.js';
 import { subscriberFields } from '../../../../api/subscribers.js';
-import { cellsOf, originalsOf, type ReadBundles } from '../../../../jobs/import-bundles.js';
+import { originalsOf, type ReadBundles } from '../../../../jobs/import-bundles.js';
 import type { ImportJob, ImportResult, MaxErrors } from '../../../../jobs/imports.js';
 import type { WritableApi } from '../../../../jobs/single-imports.js';
 import type { TableRow } from '../../../../tables/finding.js';
-import { mappedName } from '../../../../tables/joined-columns.js';
+import { cellOf, mappedName } from '../../../../tables/joined-columns.js';
 import type { Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { CommandContext } from '../../../frame/context.js';
@@ -213,9 +213,8 @@ function firstRow({ table, mapping, readBundles }: DryRun) {
 }
 
 function shownCells({ header }: Table, mapping: Mapping, row: readonly string[]): Record<string, string> {
-	const cells = cellsOf(row, mapping);
 	return Object.fromEntries(
-		mapping.columns.map((column, at) => [mappedName(header, column), cells[at] ?? '']),
+		mapping.columns.map((column) => [mappedName(header, column), cellOf(row, column)]),
 	);
 }
 

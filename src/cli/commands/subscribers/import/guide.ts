@@ -3,6 +3,8 @@
 import { isEmailAddress } from '../../../../api/address.js';
 import type { Field, List } from '../../../../api/records.js';
 import type { HeaderFinding } from '../../../../tables/header-findings.js';
+import type { Table } from '../../../../tables/read-table.js';
+import type { Sampled as CellSample } from '../../../../tables/states.js';
 import { mailctl, optionWords } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { shorten } from '../../../render/width.js';
@@ -10,18 +12,14 @@ import { importName, longestName } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
 import { wordOfList } from '../../../verbs/resolve.js';
 import { creating } from '../../lists/offer.js';
+import { headerOptions, holdingAddresses, sample } from './columns.js';
 import { type ImportOptions, importOptions } from './options.js';
-
-/** Rows that are looked at. */
-const sampledRows = 200;
 
 /** A question for each: more than this is a wrong delimiter. */
 const mostQuestions = 30;
 
-export interface Sampled {
+interface Sampled extends CellSample {
 	header: readonly string[];
-	/** The cells of each column that are not blank. */
-	cells: readonly (readonly string[])[];
 }
 
 /**
@@ -30,19 +28,19 @@ export interface Sampled {
  */
 export async function guideColumns(
 	cx: CommandContext,
-	file: string,
+	{ table, file }: { table: Table; file: string },
 	options: ImportOptions,
 ): Promise<ImportOptions> {
-	const sampled = await sample(cx, file, options);
+	const sampled = { ...(await sample(table)), header: table.header.map((name) => name.trim()) };
 	const api = await cx.api();
 	const fields: Field[] = [];
 	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
 	const found = await withEmail(cx, { sampled, fields, file }, options);
 	const isWrong = (findings: readonly HeaderFinding[]) => findings.some(({ code }) => !answerable.has(code));
 	// No answer would be of use.
-	if (isWrong(await findingsOf(sampled.header, fields, found))) return found;
+	if (isWrong(await findingsOf(sampled, fields, found))) return found;
 	const named = await withName(cx, { sampled, fields }, found);
-	const open = await findingsOf(sampled.header, fields, named);
+	const open = await findingsOf(sampled, fields, named);
 	const isUnclear = open.length > mostQuestions || isWrong(open);
 	return isUnclear ? named : withRest(cx, { sampled, fields, open }, named);
 }
@@ -65,36 +63,15 @@ export async function sayCommands(
 }
 
 /** The others are wrong with the file itself, or with the command line. */
-const answerable: ReadonlySet<HeaderFinding['code']> = new Set(['unknown', 'bad_field_name']);
-
-/** Its first rows. Throws `TableError`. */
-export async function sample(cx: CommandContext, file: string, options: ImportOptions): Promise<Sampled> {
-	const { openTable } = await import('../../../../tables/read-table.js');
-	const { delimiter, encoding } = options;
-	const table = await openTable(file, { delimiter, encoding, signal: cx.signal });
-	const cells = table.header.map((): string[] => []);
-	let rows = 0;
-	try {
-		for await (const row of table.rows) {
-			if (row.kind === 'row')
-				for (const [at, cell] of row.cells.entries()) if (cell.trim() !== '') cells[at]?.push(cell.trim());
-			rows += 1;
-			if (rows >= sampledRows) break;
-		}
-		return { header: table.header.map((name) => name.trim()), cells };
-	} finally {
-		await table.close();
-	}
-}
+const answerable: ReadonlySet<HeaderFinding['code']> = new Set(['unknown', 'bad_field_name', 'state']);
 
 async function findingsOf(
-	header: readonly string[],
+	{ header, ...sampled }: Sampled,
 	fields: readonly Field[],
-	{ map, createFields, ignoreUnknown }: ImportOptions,
+	options: ImportOptions,
 ): Promise<readonly HeaderFinding[]> {
 	const { mapHeader } = await import('../../../../tables/map-columns.js');
-	const unknown = createFields ? 'create' : ignoreUnknown ? 'ignore' : 'refuse';
-	const mapped = mapHeader(header, { fields, map, unknown });
+	const mapped = mapHeader(header, { fields, sampled, ...(await headerOptions(options)) });
 	return mapped.kind === 'refused' ? mapped.findings : [];
 }
 
@@ -107,9 +84,9 @@ async function withEmail(
 	{ sampled, fields, file }: { sampled: Sampled; fields: readonly Field[]; file: string },
 	options: ImportOptions,
 ): Promise<ImportOptions> {
-	const findings = await findingsOf(sampled.header, fields, options);
+	const findings = await findingsOf(sampled, fields, options);
 	if (!findings.some(({ code }) => code === 'no_email')) return options;
-	const sure = holdingAddresses(sampled);
+	const sure = holdingAddresses(sampled.header, sampled);
 	const found = sure.length > 0 ? sure : holding(sampled, (cells) => cells.some(isEmailAddress));
 	const [first] = found;
 	if (first === undefined) return options;
@@ -122,11 +99,6 @@ async function withEmail(
 				);
 	await cx.note(`"${shown(column)}" holds e-mail addresses`);
 	return { ...options, map: [...options.map, `${column}=email`] };
-}
-
-/** Columns of addresses, and of little else. */
-export function holdingAddresses(sampled: Sampled): readonly string[] {
-	return holding(sampled, (cells) => kindOf(cells) === 'addresses');
 }
 
 function holding({ header, cells }: Sampled, matches: (cells: readonly string[]) => boolean): string[] {
@@ -143,9 +115,9 @@ async function withName(
 	const parts = nameParts(sampled.header);
 	if (parts === null) return options;
 	// A field of such a name, or a --map, has said what it is.
-	const open = (await findingsOf(sampled.header, fields, options)).map(({ column }) => column);
+	const open = (await findingsOf(sampled, fields, options)).map(({ column }) => column);
 	const column = parts.join('+');
-	const isFree = await freeTargets(sampled.header, { column, fields }, options);
+	const isFree = await freeTargets(sampled, { column, fields }, options);
 	if (!open.includes(parts[0]) || !isFree('name')) return options;
 	const [first, last] = parts.map((part) => `"${shown(part)}"`);
 	const areJoined = await cx.choose(`What are the columns ${first} and ${last}?`, [
@@ -161,12 +133,16 @@ async function withRest(
 	options: ImportOptions,
 ): Promise<ImportOptions> {
 	let guided = options;
-	for (const { column } of open) {
+	for (const { code, column } of open) {
 		const cells = sampled.cells[sampled.header.indexOf(column)] ?? [];
-		const isFree = await freeTargets(sampled.header, { column, fields }, guided);
-		const target = await askTarget(cx, { column, cells, fields, isFree });
+		const isFree = await freeTargets(sampled, { column, fields }, guided);
+		const target = await askTarget(cx, { column, cells, fields, isFree, isState: code === 'state' });
 		// A name for a field that is not there yet makes it.
-		const isNew = target !== '-' && target !== 'name' && !fields.some(({ variable }) => variable === target);
+		const isNew =
+			target !== '-' &&
+			target !== 'state' &&
+			target !== 'name' &&
+			!fields.some(({ variable }) => variable === target);
 		guided = {
 			...guided,
 			map: [...guided.map, `${column}=${target}`],
@@ -178,14 +154,14 @@ async function withRest(
 
 /** Whether the column may be this: another one may have its place already. */
 async function freeTargets(
-	header: readonly string[],
+	{ header, ...sampled }: Sampled,
 	{ column, fields }: { column: string; fields: readonly Field[] },
 	options: ImportOptions,
 ): Promise<(target: string) => boolean> {
 	const { mapHeader } = await import('../../../../tables/map-columns.js');
 	return (target) => {
 		const map = [...options.map, `${column}=${target}`];
-		const mapped = mapHeader(header, { fields, map, unknown: 'create' });
+		const mapped = mapHeader(header, { fields, sampled, map, unknown: 'create' });
 		return mapped.kind === 'mapped' || mapped.findings.every(({ code }) => code !== 'same_target');
 	};
 }
@@ -197,15 +173,23 @@ interface Asked {
 	cells: readonly string[];
 	fields: readonly Field[];
 	isFree: (target: string) => boolean;
+	/** It seems to say who may get mail. */
+	isState: boolean;
 }
 
-async function askTarget(cx: CommandContext, { column, cells, fields, isFree }: Asked): Promise<string> {
+async function askTarget(
+	cx: CommandContext,
+	{ column, cells, fields, isFree, isState }: Asked,
+): Promise<string> {
 	if (column === '') return '-';
 	const { variableOf } = await import('../../../../tables/column-names.js');
 	const variable = variableOf(column);
 	const examples = [...new Set(cells)].slice(0, 3).map((cell) => shorten(cell, longestCell));
 	const what = cells.length === 0 ? 'no values' : `${kindOf(cells)}: ${examples.join(' · ')}`;
 	const target = await cx.choose(`What is the column "${shown(column)}" (${what})?`, [
+		...(isState && isFree('state')
+			? [{ name: 'who may get mail (active, unsubscribed, bounced …)', short: 'state', value: 'state' }]
+			: []),
 		...(variable === null || !isFree(variable)
 			? []
 			: [{ name: `a new field, ${variable}`, short: `new: ${variable}`, value: variable }]),

@@ -1,5 +1,6 @@
 /** The options of `subscribers import`, and their parsed values. */
 import type { MaxErrors } from '../../../../jobs/imports.js';
+import type { State } from '../../../../tables/states.js';
 import type { OptionValues } from '../../../frame/command.js';
 import { UsageError } from '../../../frame/errors.js';
 import { importName, tableOptions } from '../../../verbs/importing.js';
@@ -11,7 +12,13 @@ export const importOptions = {
 	...tableOptions,
 	map: {
 		...tableOptions.map,
-		summary: 'what a column is; FIRST+LAST=name joins two, COLUMN=- leaves one out',
+		summary:
+			'what a column is; COLUMN=state tells who may get mail, FIRST+LAST=name joins two, COLUMN=- leaves one out',
+	},
+	stateWords: {
+		kind: 'list',
+		placeholder: 'W=STATE',
+		summary: 'words of COLUMN=state: active, unsubscribed, bounced, complained or unconfirmed',
 	},
 	onConflict: {
 		kind: 'choice',
@@ -64,6 +71,20 @@ export function assertOptions(
 		throw new UsageError(`--resume wants a file, or --job NAME: ${importName(file)} is not the same twice`, {
 			hint: 'importing it again is safe: what is there already is found unchanged',
 		});
+}
+
+/** `enabled=active,blocklisted=unsubscribed`, several times too; words as `stateOf` finds them. */
+export async function parseStateWords(options: ImportOptions): Promise<Readonly<Record<string, State>>> {
+	const { plainWord, states } = await import('../../../../tables/states.js');
+	const read = (pair: string): [string, State] => {
+		const [, word = '', name = ''] = /^(.*)=\s*(\w+)\s*$/s.exec(pair) ?? [];
+		const state = states.find((one) => one === name.toLowerCase());
+		if (state !== undefined) return [plainWord(word), state];
+		throw new UsageError(`--state-words "${pair}" does not end in a state`, {
+			hint: `WORD=STATE, where STATE is ${states.toReversed().join(', ')}`,
+		});
+	};
+	return Object.fromEntries(options.stateWords.flatMap((text) => text.split(',')).map(read));
 }
 
 /** `100` rows, or `5%` and `0.5%` of those read. */

@@ -301,6 +301,8 @@ export interface ImportIdentity {
 export function importKey({ spec, source, mapping, encoding, delimiter }: ImportIdentity): string {
 	const columns = mapping.columns.map(({ index, target, joined = [] }) => [index, target, ...joined]);
 	const from = 'sha256' in source ? ['sha256', source.sha256] : ['job', source.job];
+	const words = mapping.states?.[0]?.words ?? {};
 	const parts = [spec.list_id, spec.on_conflict, spec.reactivate, from, columns, encoding, delimiter];
+	if (Object.keys(words).length > 0) parts.push(Object.entries(words).map((pair) => pair.join('=')));
 	return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

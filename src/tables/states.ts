@@ -1,0 +1,177 @@
+/**
+ * Columns that say who may get mail, and their words. An import that passes over such a column makes people active who
+ * left. Names and words are in the languages of the public pages. Pure.
+ */
+import { plainLetters } from './column-names.js';
+
+/** The strongest first: it counts where a row has several. */
+export const states = ['complained', 'bounced', 'unsubscribed', 'unconfirmed', 'active'] as const;
+/** One of `states`. */
+export type State = (typeof states)[number];
+
+/** `is_active` and `disable_reason` in a state. */
+export const stateCells: Readonly<Record<State, readonly [string, string | null]>> = {
+	complained: ['false', 'COMPLAINED'],
+	bounced: ['false', 'HARDBOUNCED'],
+	unsubscribed: ['false', 'UNSUBSCRIBED'],
+	unconfirmed: ['false', 'UNCONFIRMED'],
+	active: ['true', null],
+};
+
+/** A column that is mapped to `state`, with the states of yes and no where its name tells them. Plain data. */
+export interface StateColumn {
+	index: number;
+	yes: State | null;
+	no: State | null;
+	/** `--state-words`, as `plainWord` writes them. */
+	words: Readonly<Record<string, State>>;
+}
+
+/** Without accents, blanks and punctuation. */
+export function plainWord(text: string): string {
+	return plainLetters(text).replace(/[\s\p{P}\p{Cf}]/gu, '');
+}
+
+const wordsOf = (text: string) => text.split(/\s+/).map(plainWord);
+
+const wordsOfStates: Readonly<Record<State, string>> = {
+	active: `active subscribed confirmed subscriber optin optedin aktiv aktive aktiver angemeldet abonniert bestätigt eingetragen actif abonné abonnée inscrit inscrite confirmé activo activa suscrito suscrita confirmado confirmada attivo attiva iscritto iscritta
+		confermato confermata ativo ativa inscrito inscrita assinante actief ingeschreven aangemeld bevestigd aktywny aktywna zapisany zapisana potwierdzony potwierdzona prenumererar prenumerant bekräftad 有効 購読中 登録済み 登録済 配信中`,
+	unsubscribed: `unsubscribed unsubscribe unsub optout optedout listunsubscribe neversubscribed notsubscribed abgemeldet abbestellt ausgetragen abmeldung désabonné désabonnée désinscrit désinscrite désabonnement désinscription dadodebaja dadadebaja baja desuscrito
+		desuscrita cancelado cancelada disiscritto disiscritta disiscrizione cancellato cancellata descadastrado descadastrada descadastro uitgeschreven afgemeld uitschrijving wypisany wypisana wyrejestrowany rezygnacja avregistrerad avprenumererad avanmäld
+		avprenumererat 配信停止 退会 退会済み 解除 解除済み 購読解除 登録解除 停止`,
+	bounced: `bounced bounce hardbounce hardbounced hard cleaned undeliverable undelivered unreachable unzustellbar gebounct zurückgewiesen rebond rebondi rejeté nondistribuable rebotado rebote devuelto rimbalzato rimbalzo devolvido devolvida rejeitado gebounced
+		onbestelbaar odbity odbita odrzucony niedoręczalny studsad studsade obeställbar バウンス 不達 配信不能 エラー`,
+	complained: `complained complaint complaints spam spamcomplaint spamreport markedasspam reportedasspam abuse abusecomplaint beschwerde spambeschwerde plainte signalécommespam queja denunciado segnalato segnalatocomespam reclamo denúncia reclamação klacht
+		spamklacht skarga zgłoszonyjakospam klagomål spamanmäld 苦情 迷惑メール スパム スパム報告`,
+	unconfirmed: `unconfirmed notconfirmed pending unverified waiting unactivated unbestätigt nichtbestätigt ausstehend nonconfirmé nonconfirmée enattente sinconfirmar noconfirmado pendiente nonconfermato inattesa nãoconfirmado pendente onbevestigd nietbevestigd
+		niepotwierdzony niepotwierdzona oczekujący obekräftad väntande 未確認 確認待ち 仮登録`,
+};
+const knownWords: ReadonlyMap<string, State> = new Map(
+	states.flatMap((state) => wordsOf(wordsOfStates[state]).map((word): [string, State] => [word, state])),
+);
+
+/** Words that orders and tasks have as well: a single one makes no state of a column. */
+const commonWords = new Set(
+	wordsOf(`cleaned unreachable undelivered cancelado cancelada cancellato cancellata baja 停止 解除 エラー hard spam devuelto devolvido devolvida abuse rejeté rejeitado odrzucony queja reclamo reclamação complaint complaints klacht skarga plainte beschwerde klagomål
+		pending waiting unverified ausstehend enattente pendiente inattesa pendente oczekujący väntande 未確認 確認待ち`),
+);
+/** Words of other programs, which `--state-words` has to name. */
+const otherWords = new Set(
+	wordsOf(
+		`enabled disabled blocklisted blacklisted blocked suppressed inactive donotcontact donotemail dnc canceled cancelled junk softbounced softbounce rejected invalid failed`,
+	),
+);
+const yesWords = new Set(
+	wordsOf('1 true yes y x ✓ ✔ on ja j wahr oui o vrai si sí s sim tak t prawda はい 有 ○'),
+);
+const noWords = new Set(
+	wordsOf('0 false no n off null none nil na nein falsch non faux não nee nie nej falso いいえ 無 ×'),
+);
+
+/** Parts of names of columns. The first that is found counts: `unsubscribed` has `subscribed` in it. */
+const partsOfNames = {
+	unconfirmed:
+		'unconfirm|pending|unverif|notconfirm|unbestatigt|sinconfirmar|onbevestigd|niepotwierdz|obekraftad|未確認',
+	bounced: `bounce|cleaned|cleantime|cleancampaign|undeliver|unzustellbar|rucklauf|rebond|rebot|rimbalz|devolvid|odbit|studsa|バウンス|不達|配信不能|エラー`,
+	complained: 'complain|spam|beschwerde|plainte|queja|denuncia|klacht|skarga|klagomal|苦情|迷惑',
+	unsubscribed: `unsub|optout|optedout|donot(contact|e?mail|allow|send)|noe?mail|^dnc|dnc$|blacklist|blocklist|blocked|suppress|cancell?ed|excluded|inactive|disabled|deactivated|banned|deleted|archived|removed|revoked|withdrawn|notsubscribed|hasleft|left(at|on)$
+		|abgemeldet|abmeld|abbestell|ausgetragen|austrag|austritt|widerruf|widersproch|sperr|blockiert|gelosch|inaktiv|deaktiviert|desabon|desinscri|desactiv|inactif|bloque|listenoire|supprime|desuscri|dadodebaja|fechadebaja|^baja$|listanegra|inactiv
+		|eliminad|cancelad|disiscri|cancellat|disattiv|inattiv|bloccat|revocat|listanera|descadastr|inativ|desativ|excluid|removid|uitgeschreven|uitschrij|afgemeld|afmeld|geblokkeerd|zwartelijst|inactief|gedeactiveerd|verwijderd|wypis|wyrejestr|rezygn|zablok
+		|czarnalista|nieaktyw|usunie|avregistr|avprenumer|avanmal|uppsagd|blockera|svartlist|borttag|sparra|停止|退会|解除|拒否|ブロック|無効|ブラックリスト`,
+	status: 'status|statut|estatus|ステータス',
+	confirmed: 'confirm|verified|bestatigt|confermat|bevestigd|potwierdz|bekraftad|確認',
+	subscribed: `subscribed|optin|optedin|consent|permission|accepts|abonniert|angemeldet|einwillig|zustimm|erlaubnis|abonnee?$|inscrit|suscrit|iscritt|consenso|autorizza|aangemeld|ingeschreven|toestemming|zapisan|zgoda|prenumerera|samtyck|購読|同意|許可|承諾|受信可`,
+	newsletter: `^(is)?(active|aktiv|actif|activo|activa|attivo|attiva|ativo|ativa|actief|aktywny|有効)$|newsletter|mailing|marketing|subscri(be|ption)$|abonnement|abbonamento|suscripcion|assinatura|prenumeration|subskrypcja|^abo$|メルマガ|配信`,
+	place: '^(state|estado|stato|staat|zustand|stan|etat|situacao|situacion|toestand|tillstand|状態|状況)$',
+};
+type Named = keyof typeof partsOfNames;
+
+/** The states of yes and no, where the name tells them. */
+const answers: Readonly<Partial<Record<Named, readonly [yes: State, no: State]>>> = {
+	...{
+		unconfirmed: ['unconfirmed', 'active'],
+		bounced: ['bounced', 'active'],
+		complained: ['complained', 'active'],
+	},
+	...{ unsubscribed: ['unsubscribed', 'active'], confirmed: ['active', 'unconfirmed'] },
+	...{ subscribed: ['active', 'unsubscribed'], newsletter: ['active', 'unsubscribed'] },
+};
+
+const names = Object.entries(partsOfNames).map(
+	([name, parts]) => [name as Named, new RegExp(plainLetters(parts).replace(/\s/g, ''), 'u')] as const,
+);
+
+function nameOf(column: string): Named | null {
+	const word = plainWord(column.replace(/^meta\./i, ''));
+	return names.find(([, parts]) => parts.test(word))?.[0] ?? null;
+}
+
+/** The column of a mapping. */
+export function stateColumn(column: string, index: number, words: StateColumn['words']): StateColumn {
+	const [yes, no] = answers[nameOf(column) ?? 'status'] ?? [null, null];
+	return { index, words, yes, no };
+}
+
+const time = /^\d{4}[-./年]\d\d?|^\d{1,2}[./]\d{1,2}[./]\d{2,4}|^\d{9,13}$/;
+const zeroTime = /^0000-00-00/;
+
+/** Null: the cell says nothing. `unknown`: another word. Blank where yes is a subscription is a word of its own. */
+export function stateOf(cell: string, { words, yes, no }: StateColumn): State | 'unknown' | null {
+	const word = plainWord(cell);
+	if (Object.hasOwn(words, word)) return words[word] ?? null;
+	if (word === '') return yes === 'active' ? 'unknown' : null;
+	const known = knownWords.get(word);
+	if (known !== undefined) return known;
+	const is = (some: ReadonlySet<string>, form: RegExp) => some.has(word) || form.test(cell.trim());
+	return (is(noWords, zeroTime) ? no : is(yesWords, time) ? yes : null) ?? 'unknown';
+}
+
+/** The strongest state that the columns of a row have. */
+export function stateOfRow(
+	row: readonly string[],
+	columns: readonly StateColumn[],
+): State | 'unknown' | null {
+	const found = columns.map((column) => stateOf(row[column.index] ?? '', column));
+	return found.find((state) => state === 'unknown') ?? states.find((state) => found.includes(state)) ?? null;
+}
+
+/** The first rows of a table. */
+export interface Sampled {
+	/** The cells of each column that are not blank, trimmed. */
+	cells: readonly (readonly string[])[];
+	rows: number;
+	/** The table has no other rows. */
+	isWhole: boolean;
+}
+
+/** Whether a cell alone says that somebody left. */
+export function tellsOfLeaver(cell: string): boolean {
+	const word = plainWord(cell);
+	const isLeaver = (knownWords.get(word) ?? 'active') !== 'active' && !commonWords.has(word);
+	return isLeaver || word === 'blacklisted' || word === 'blocklisted';
+}
+
+/** Whether a column says who may get mail, by its name or by its cells. */
+export function tellsState(column: string, index: number, { cells, rows, isWhole }: Sampled): boolean {
+	const filled = cells[index] ?? [];
+	const words = filled.map(plainWord);
+	const isState = (word: string) => knownWords.has(word) || otherWords.has(word);
+	if (filled.length > 0 && filled.every((cell) => /^https?:/i.test(cell))) return false;
+	if (filled.some(tellsOfLeaver)) return true;
+	if (filled.length > 0 && words.filter(isState).length >= filled.length * 0.9) return true;
+	const name = nameOf(column);
+	// They are names of other things, too.
+	if (name === 'newsletter' || name === 'place')
+		return words.some((word) => isState(word) || yesWords.has(word) || noWords.has(word));
+	// A time or an address for everybody, as of the subscription, sets nobody apart.
+	const isFull = isWhole && rows > 0 && filled.length === rows;
+	const isTimes =
+		isFull && filled.every((cell) => time.test(cell) || /^[\d.]{7,}$|^[\da-f:]{6,}$/i.test(cell));
+	return name !== null && !(isTimes && (name === 'subscribed' || name === 'confirmed'));
+}
+
+/** The state of a word alone. */
+export function wordState(cell: string): State | null {
+	return knownWords.get(plainWord(cell)) ?? null;
+}

@@ -1,0 +1,178 @@
+// Columns that say who may get mail: nobody who left comes in active because such a column was passed over.
+import { readFile } from 'node:fs/promises';
+import { beforeEach, expect, it } from 'vitest';
+import { type CliResult, cli } from '../../../../support/cli.js';
+import { startWitness, witnessMissing } from '../../../../support/drf.js';
+import { errorOf, makeProject, type Project } from '../../../../support/project.js';
+import { startServer } from '../../../../support/running-server.js';
+
+let project: Project;
+
+beforeEach(async () => {
+	project = await makeProject();
+	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+});
+
+const words = (path: string, ...more: string[]) => ['subscribers', 'import', path, '-l', '1', ...more];
+const listing = ['subscribers', 'list', '-l', '1', '--all', '--sort', 'email'];
+const statesIn = (people: unknown) =>
+	(people as { email: string; is_active: boolean; disable_reason: string | null }[]).map((one) =>
+		[one.email.split('@')[0], one.is_active ? 'active' : one.disable_reason].join(' '),
+	);
+const people = async () => statesIn(await project.json(listing));
+
+const tool =
+	'email,Status,UNSUB_TIME\na@e.org,unsubscribed,\nb@e.org,active,\nc@e.org,blocklisted,2024-05-01\n';
+const map = ['--map', 'Status=state', '--map', 'UNSUB_TIME=-'];
+
+it('is exit 2 that names each column, whatever the options say of unknown ones, and writes nothing', async () => {
+	const path = await project.file('tool.csv', tool);
+	for (const more of [[], ['--ignore-unknown'], ['--create-fields'], ['--create-fields', '-n']]) {
+		const { code, stderr } = await project.run(words(path, ...more));
+		expect([code, stderr]).toEqual([
+			2,
+			'error: the columns cannot be used as they are\n' +
+				'error: the column "Status" says who may get mail ("unsubscribed", "active", "blocklisted")\n' +
+				'error: the column "UNSUB_TIME" says who may get mail ("2024-05-01")\n' +
+				'hint: --map Status=state --map UNSUB_TIME=state reads them; COLUMN=- leaves it out, COLUMN=FIELD keeps it as a field\n',
+		]);
+	}
+	const piped = words('-', '--ignore-unknown', '--rejects', `${project.folder}/r.csv`);
+	expect((await project.run(piped, { stdin: tool })).code).toBe(2);
+	const ndjson = await project.file('tool.ndjson', '{"email":"a@e.org","opted_out":true}\n');
+	expect((await project.run(words(ndjson, '--ignore-unknown'))).stderr).toContain('"opted_out"');
+	expect([await project.json(['fields', 'list']), await people()]).toEqual([[], []]);
+});
+
+it('reads the states of a mapped column once its other words are named, each with its rows', async () => {
+	const path = await project.file('tool.csv', tool);
+	expect(errorOf(await project.run([...words(path, ...map), '-o', 'json']))).toMatchObject({
+		exit_code: 2,
+		message: 'Status: words that name no known state',
+		details: ['"blocklisted": 1 row'],
+		hint: expect.stringContaining('--state-words blocklisted=STATE, where STATE is active, unsubscribed,'),
+	});
+	const named = [...map, '--state-words', 'x=active,Block-Listed=bounced'];
+	expect(await project.json(words(path, ...named, '-n'))).toMatchObject({
+		columns: { email: 'email', Status: 'state' },
+		first_row: { email: 'a@e.org', Status: 'unsubscribed' },
+	});
+	expect(await project.json(words(path, ...named))).toMatchObject({ created: 3, rejected: 0 });
+	expect(await project.json(['suppressions', 'list'])).toMatchObject([
+		{ email: 'a@e.org', reason: 'UNSUBSCRIBED', source: 'IMPORT' },
+		{ email: 'c@e.org', reason: 'HARDBOUNCED', source: 'IMPORT' },
+	]);
+	// Nobody who left becomes active by a file that says so.
+	const later = await project.file('later.csv', 'email,Status\na@e.org,active\nd@e.org,unconfirmed\n');
+	await project.json(words(later, '--map', 'Status=state'));
+	expect(await people()).toEqual(['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED', 'd UNCONFIRMED']);
+});
+
+const files: readonly [what: string, file: string, options: string, states: string][] = [
+	['the strongest of several', 'Off,Bounced\na,,0\nb,,1', 'Off=- Bounced=state', 'a active, b HARDBOUNCED'],
+	[
+		'yes and no',
+		'Abgemeldet,Spam\na,ja,\nb,nein,\nc,,x',
+		'Abgemeldet=state Spam=state',
+		'a UNSUBSCRIBED, b active, c COMPLAINED',
+	],
+	['a named blank', 'Consent\na,yes\nb,', 'Consent=state =unsubscribed', 'a active, b UNSUBSCRIBED'],
+	[
+		'another disable_reason',
+		'status\na,active\nb,Enabled\nc,moved',
+		'status=disable_reason',
+		'a active, b active, c moved',
+	],
+	['what is left out', 'Status\na,unsubscribed', 'Status=-', 'a active'],
+	['what is kept as a field', 'Status\na,unsubscribed', 'Status=city', 'a active'],
+	['a field called so', 'Land\na,unsubscribed', 'Land=meta.state', 'a active'],
+];
+it.each(files)('takes %s', async (_, file, options, states) => {
+	for (const variable of ['city', 'state'])
+		await project.json(['fields', 'create', '--variable', variable, '--name', variable]);
+	const path = await project.file('people.csv', `email,${file.replaceAll(/^(\w),/gm, '$1@e.org,')}\n`);
+	const more = options.split(' ').flatMap((pair) => [pair.startsWith('=') ? '--state-words' : '--map', pair]);
+	if (more.includes('--state-words'))
+		expect((await project.run(words(path, '--map', 'Consent=state'))).stderr).toContain(
+			'error: (blank): 1 row\n',
+		);
+	await project.json(words(path, ...more));
+	expect(await people()).toEqual(states.split(', '));
+	const bad = await project.run(words(path, ...more, '--state-words', 'x=gone'));
+	expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('"x=gone" does not end in a state')]);
+});
+
+it('counts words of a large file to its end; of a pipe a late one rejects its row, and the rejects import again', async () => {
+	const rows = Array.from({ length: 40_000 }, (_, at) => `person${at}@example.com,active\n`).join('');
+	const text = `email,Status\n${rows}a@e.org,paused\nb@e.org,paused\nc@e.org,unsubscribed\n`;
+	const mapped = ['--map', 'Status=state'];
+	const refused = await project.run(words(await project.file('late.csv', text), ...mapped));
+	expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('error: "paused": 2 rows\n')]);
+	const rejects = `${project.folder}/rejects.csv`;
+	expect((await project.run(words('-', ...mapped, '--rejects', rejects), { stdin: text })).code).toBe(9);
+	expect((await readFile(rejects, 'utf8')).split('\n')[1]).toBe(
+		'a@e.org,paused,40002,invalid,"state: ""paused"" is not a known state: --state-words names it"',
+	);
+	expect((await project.run(words(rejects))).stderr).toContain('the column "Status" says who may get mail');
+	const named = [...mapped, '--state-words', 'paused=unconfirmed'];
+	await project.json(words(rejects, ...named));
+	expect(await project.json(words(`${project.folder}/late.csv`, ...named))).toMatchObject({
+		unchanged: 40_003,
+	});
+	expect((await people()).filter((one) => !one.endsWith(' active'))).toEqual([
+		...['a UNCONFIRMED', 'b UNCONFIRMED', 'c UNSUBSCRIBED'],
+	]);
+});
+
+it('takes an export of ours, with all its columns, as it went', async () => {
+	const path = await project.file(
+		'people.csv',
+		'email,disable_reason\na@e.org,UNSUBSCRIBED\nb@e.org,\nc@e.org,moved\n',
+	);
+	await project.json(words(path));
+	await project.json(['fields', 'create', '--variable', 'status', '--name', 'Status']);
+	await project.json(['subscribers', 'update', '2', '-l', '1', '--meta', 'status=unsubscribed']);
+	const before = await project.json(listing);
+	const all =
+		'id,list_id,email,name,is_active,disable_reason,is_email_verified,source,opt_in_signed,date_created,status,meta';
+	for (const [name, fields] of [
+		['usual.csv', []],
+		['all.csv', ['--fields', all]],
+		['all.ndjson', []],
+	] as const) {
+		await project.json(['subscribers', 'export', `${project.folder}/${name}`, '-l', '1', ...fields]);
+		expect(await project.json(words(`${project.folder}/${name}`))).toMatchObject({
+			unchanged: 3,
+			rejected: 0,
+		});
+	}
+	const wire = await project.file('wire.ndjson', (await project.run([...listing, '-o', 'ndjson'])).stdout);
+	expect(await project.json(words(wire))).toMatchObject({ unchanged: 3, rejected: 0 });
+	expect(await project.json(listing)).toEqual(before);
+});
+
+const missing = await witnessMissing();
+
+it.each([
+	['a server of ours', ['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED']],
+	['a deployment of others, which keeps no reason', ['a ', 'b active', 'c ']],
+])('is the same on %s', async (where, expected) => {
+	const isOurs = where === 'a server of ours';
+	if (!isOurs && missing !== null) return;
+	const server = await (isOurs ? startServer(project.db) : startWitness());
+	const env = { MAILCTL_TOKEN: server.token, HOME: project.folder };
+	const run = (argv: readonly string[]): Promise<CliResult> =>
+		cli(['--base-url', server.baseUrl, ...argv], { env });
+	try {
+		if (!isOurs) await run(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const path = await project.file('tool.csv', tool);
+		expect((await run(words(path, '--create-fields'))).code).toBe(2);
+		expect((await run(words(path, ...map))).stderr).toContain('"blocklisted": 1 row');
+		const done = await run(words(path, ...map, '--state-words', 'blocklisted=bounced'));
+		expect(statesIn(JSON.parse((await run([...listing, '-o', 'json'])).stdout))).toEqual(expected);
+		const warning = '2 rows have a disable_reason, which this service has no way to set';
+		expect([done.code, done.stderr.includes(warning)]).toEqual([0, !isOurs]);
+	} finally {
+		await server.stop();
+	}
+});
