@@ -518,6 +518,30 @@ describe('mailctl suppressions', () => {
 			expect(await list()).toEqual([]);
 		});
 
+		it('takes the reasons that a file has, in the words of other services', async () => {
+			const reasons =
+				'Bounce COMPLAINT hard-bounced HardBounce SpamComplaint ManualSuppression unsubscribed Abgemeldet soft_bounce spam désabonné';
+			const rows = reasons.split(' ').map((word, at) => `${String.fromCharCode(97 + at)}@e.org,${word}\n`);
+			for (const name of ['Reason', 'SuppressionReason', 'Status']) {
+				const path = await project.file('stop.csv', `Email,${name}\n${rows.join('')}x@e.org,active\n`);
+				expect(JSON.parse((await imported(path)).stdout)).toMatchObject({ read: 12, rejected: 1 });
+				expect(((await list()) as { reason: string }[]).map(({ reason }) => reason)).toEqual([
+					...[
+						'HARDBOUNCED',
+						'COMPLAINED',
+						'HARDBOUNCED',
+						'HARDBOUNCED',
+						'COMPLAINED',
+						'MANUAL',
+						'UNSUBSCRIBED',
+					],
+					...['UNSUBSCRIBED', 'SOFTBOUNCED', 'COMPLAINED', 'UNSUBSCRIBED'],
+				]);
+			}
+			const both = await project.file('both.csv', 'email,reason,status\nz@e.org,bounce,5.1.1\n');
+			expect(JSON.parse((await imported(both, '--ignore-unknown')).stdout)).toMatchObject({ created: 1 });
+		});
+
 		it('takes other services’ columns by --map and --ignore-unknown', async () => {
 			const path = await project.file('ses.csv', 'Who;When;Shoe\na@example.com;2025-03-01;44\n');
 			const map = ['--map', 'Who=email', '--map', 'When=date_created', '--ignore-unknown'];

@@ -44,7 +44,7 @@ export const suppressionImport = command({
 	name: 'import',
 	summary: 'stop mail to the addresses of a CSV, TSV or NDJSON file',
 	description:
-		'Columns: email (required), reason (COMPLAINED, HARDBOUNCED, UNSUBSCRIBED, SOFTBOUNCED, MANUAL), list_id (of an ' +
+		'Columns: email (required), reason (COMPLAINED, HARDBOUNCED, UNSUBSCRIBED, SOFTBOUNCED, MANUAL, or a word for one such as bounced or spam), list_id (of an ' +
 		'UNSUBSCRIBED that is of one list), source, date_created, expires_at: an export comes back as it went. Adding never weakens what stands. The same file again ' +
 		'changes nothing: what was broken off is run again from its beginning, no --resume is needed. What cannot be taken ' +
 		'goes into FILE.rejects.csv, which imports again once it is mended. --dry-run says what would become of each row, ' +
