@@ -28,6 +28,7 @@ export function createSend(
 		const accepted = await store.writes.acceptSubmission({
 			id: newId(),
 			...(call?.client !== undefined && { owner: call.client }),
+			...seenBy(call),
 			type: send.type,
 			envelope: send.envelope,
 			from_key: send.from_key,

@@ -134,7 +134,7 @@ export interface Reads
 	pageTemplates(c: PageOf): Promise<Slice<Template>>;
 	getTemplate(c: { id: Uuid }): Promise<Template | null>;
 	/** Null: not there, or about to be deleted. */
-	findAttachment(c: { sha256: string; now: Micros }): Promise<StoredBytes | null>;
+	findAttachment(c: Seen & { sha256: string; now: Micros }): Promise<StoredBytes | null>;
 	getAttachment(c: { sha256: string }): Promise<Uint8Array | null>;
 	pageSenders(c: PageOf): Promise<Slice<Sender>>;
 	getSender(c: { id: number }): Promise<Sender | null>;
@@ -280,7 +280,13 @@ export interface Writes
 	patchTemplate(c: { id: Uuid; patch: Partial<TemplateInput>; now: Micros }): Promise<Written<Template>>;
 	deleteTemplate(c: { id: Uuid }): Promise<boolean>;
 	/** Of checked bytes. Deletes uploads whose time is over. */
-	putAttachment(c: { sha256: string; bytes: Uint8Array; now: Micros }): Promise<StoredBytes>;
+	/** Null: the owner has too much that no content names. */
+	putAttachment(c: {
+		sha256: string;
+		bytes: Uint8Array;
+		owner?: string;
+		now: Micros;
+	}): Promise<StoredBytes | null>;
 	/** The key is the address without regard to case, and unique (`refused` otherwise). */
 	createSender(c: SenderInput & { email_key: string; now: Micros }): Promise<Written<Sender>>;
 	/** With the key of a new address. */
@@ -305,7 +311,7 @@ export interface Writes
 	/** False: there is no such key. */
 	removeDkimKey(c: { domain: string; selector: string }): Promise<boolean>;
 
-	acceptSubmission(c: Submission & { key: IdempotencyKey | null }): Promise<Acceptance>;
+	acceptSubmission(c: Seen & Submission & { key: IdempotencyKey | null }): Promise<Acceptance>;
 
 	/** A person's change to one message; `engine/rules/message-actions.ts` says from which states. */
 	changeMessage(c: { id: Uuid; action: MessageAction; now: Micros } & Seen): Promise<MessageChange>;

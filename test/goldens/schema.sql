@@ -1,4 +1,10 @@
-PRAGMA user_version = 35;
+PRAGMA user_version = 36;
+
+CREATE TABLE attachment_owners (
+	sha256 TEXT NOT NULL REFERENCES attachments (sha256) ON DELETE CASCADE,
+	owner TEXT NOT NULL,
+	PRIMARY KEY (sha256, owner)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,

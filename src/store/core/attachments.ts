@@ -9,6 +9,7 @@ import {
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { FieldErrors } from '../../api/errors.js';
 import type { Operations } from '../operations.js';
+import type { Seen } from '../store.js';
 import type { Sql } from './sql.js';
 
 /** How long an upload stays that no content names. */
@@ -18,22 +19,32 @@ const atLeast: Micros = microsPerDay / 24;
 /** Of one call: an upload is up to 20 MiB. */
 const mostDropped = 10;
 
+/** Of one client in `unnamedFor`: more than any batch of requests names. */
+const mostUnnamed = { files: 5_000, bytes: 1024 ** 3 };
+
 /** Each runs in one transaction of the caller. */
 export function createAttachments(sql: Sql) {
 	return {
-		findAttachment: async ({ sha256, now }) =>
-			(await sql.get<StoredBytes>(
-				`SELECT sha256, size
-				FROM attachments
-				WHERE sha256 = ? AND (expires_at IS NULL OR expires_at > ?)`,
-				sha256,
-				now + atLeast,
-			)) ?? null,
+		findAttachment: async ({ sha256, now, ...seen }) => {
+			const { where, values } = uploadedBy(seen);
+			return (
+				(await sql.get<StoredBytes>(
+					`SELECT sha256, size
+					FROM attachments
+					WHERE sha256 = ? AND (expires_at IS NULL OR expires_at > ?) AND ${where}`,
+					sha256,
+					now + atLeast,
+					...values,
+				)) ?? null
+			);
+		},
 		getAttachment: async ({ sha256 }) =>
 			(await sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM attachments WHERE sha256 = ?', sha256))
 				?.bytes ?? null,
-		putAttachment: async ({ sha256, bytes, now }) => {
+		putAttachment: async ({ sha256, bytes, owner, now }) => {
 			await dropExpiredAttachments(sql, { now, limit: mostDropped });
+			if (owner !== undefined && (await hasTooMuch(sql, { owner, sha256, size: bytes.length, now })))
+				return null;
 			sql.write(
 				`INSERT INTO attachments (sha256, size, created_at, expires_at, bytes)
 				VALUES (?, ?, ?, ?, ?)
@@ -44,9 +55,36 @@ export function createAttachments(sql: Sql) {
 				now + unnamedFor,
 				bytes,
 			);
+			if (owner !== undefined)
+				sql.write('INSERT INTO attachment_owners VALUES (?, ?) ON CONFLICT DO NOTHING', sha256, owner);
 			return { sha256, size: bytes.length };
 		},
 	} satisfies Partial<Operations>;
+}
+
+/** A client that sees its own records alone knows a file by having uploaded it, not by its hash. */
+function uploadedBy({ only_of }: Seen): { where: string; values: string[] } {
+	return only_of === undefined ? { where: 'TRUE', values: [] } : { where: isOwner, values: [only_of] };
+}
+
+const isOwner =
+	'EXISTS (SELECT 1 FROM attachment_owners o WHERE o.sha256 = attachments.sha256 AND o.owner = ?)';
+
+/** Files that lost their last content count no more: they were uploaded before. */
+async function hasTooMuch(
+	sql: Sql,
+	{ owner, sha256, size, now }: { owner: string; sha256: string; size: number; now: Micros },
+): Promise<boolean> {
+	const [[files = 0, bytes = 0] = []] = await sql.tuples<[number, number]>(
+		// attachments_expiring
+		`SELECT count(*), coalesce(sum(size), 0)
+		FROM attachments
+		WHERE expires_at IS NOT NULL AND created_at > ? AND sha256 <> ? AND ${isOwner}`,
+		now - unnamedFor,
+		sha256,
+		owner,
+	);
+	return files >= mostUnnamed.files || Number(bytes) + size > mostUnnamed.bytes;
 }
 
 /** Uploads that no content named in time. */
@@ -67,12 +105,18 @@ export async function dropExpiredAttachments(
 export async function attachmentErrors(
 	sql: Sql,
 	files: readonly Attachment[] = [],
+	seen: Seen = {},
 ): Promise<FieldErrors | null> {
+	const { where, values } = uploadedBy(seen);
 	const found = await sql.together(
 		files.map(
 			({ sha256 }) =>
 				async () =>
-					await sql.get<{ size: number }>('SELECT size FROM attachments WHERE sha256 = ?', sha256),
+					await sql.get<{ size: number }>(
+						`SELECT size FROM attachments WHERE sha256 = ? AND ${where}`,
+						sha256,
+						...values,
+					),
 		),
 	);
 	const missing = files[found.indexOf(undefined)];

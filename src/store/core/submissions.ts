@@ -37,13 +37,13 @@ export async function openLanes(sql: Sql): Promise<number[]> {
  */
 export function createSubmissions(sql: Sql) {
 	return {
-		acceptSubmission: async ({ key, ...submission }) => {
+		acceptSubmission: async ({ key, only_of, ...submission }) => {
 			const { list_id, content, now } = submission;
 			const [earlier, sender, list, attachments, envelope, people, tally] = await sql.together([
 				async () => (key === null ? null : await findEarlier(sql, key, now)),
 				() => findSender(sql, submission.from_key),
 				async () => (list_id === null ? null : await findList(sql, list_id)),
-				() => attachmentErrors(sql, content.attachments),
+				() => attachmentErrors(sql, content.attachments, only_of === undefined ? {} : { only_of }),
 				() => deliverableEnvelope(sql, submission.envelope, now),
 				() => findRecipients(sql, submission),
 				() => createTally(sql),

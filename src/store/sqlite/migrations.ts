@@ -40,6 +40,7 @@ import { deletedJoined } from './migrations/0032-deleted-joined.js';
 import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
 import { tracking } from './migrations/0034-tracking.js';
 import { senderNames } from './migrations/0035-sender-names.js';
+import { attachmentOwners } from './migrations/0036-attachment-owners.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -82,6 +83,7 @@ export const allMigrations: readonly Migration[] = [
 	leftOutOfCalls,
 	tracking,
 	senderNames,
+	attachmentOwners,
 ];
 
 /** The schema this version reads and writes. */

@@ -102,6 +102,28 @@ export function describeAttachments(open: OpenEmpty): void {
 			});
 		});
 
+		it('is there for another client once it uploads the bytes too, and not by the hash alone', async () => {
+			const [ann, bob] = [{ only_of: 'ann' }, { only_of: 'bob' }];
+			const file = { sha256: shaOf('a'), now: noon };
+			const putBy = (owner: string) =>
+				store.writes.putAttachment({ ...file, bytes: Buffer.from('a'), owner });
+			const tries = async (seen: object) => {
+				const submission = { ...submissionOf(['a@example.org'], withFiles('a')), id: newUuid() };
+				const campaign = { ...campaignOf(newUuid(), withFiles('a')), id: newUuid(), is_trial: false };
+				return [
+					(await store.reads.findAttachment({ ...file, ...seen })) !== null,
+					(await store.writes.acceptSubmission({ ...submission, ...seen, key: null })).kind,
+					(await store.writes.openCampaign({ ...campaign, ...seen })).kind,
+				];
+			};
+			await putBy('ann');
+			expect(await tries(ann)).toEqual([true, 'accepted', 'opened']);
+			expect(await tries(bob)).toEqual([false, 'refused', 'refused']);
+			expect(await tries({})).toEqual([true, 'accepted', 'opened']);
+			await putBy('bob');
+			expect(await tries(bob)).toEqual([true, 'accepted', 'opened']);
+		});
+
 		it('goes with the last person whose mails have it', async () => {
 			await put('own');
 			await put('shared');

@@ -96,7 +96,7 @@ describe('a database from before figures by link, hour and bounce', () => {
 			"CREATE INDEX message_firsts_bounced ON message_firsts (first_at) WHERE type IN ('SOFTBOUNCED', 'HARDBOUNCED')",
 		);
 		// What later versions have added.
-		db.exec('DROP TABLE content_attachments; DROP TABLE attachments');
+		db.exec('DROP TABLE content_attachments; DROP TABLE attachment_owners; DROP TABLE attachments');
 		db.exec('DROP TABLE campaign_left_out; ALTER TABLE campaign_lists DROP COLUMN counts');
 		for (const column of ['left_out', 'audience', 'starts_at', 'opens_at', 'send_window', 'time_zone'])
 			db.exec(`ALTER TABLE campaigns DROP COLUMN ${column}`);

@@ -9,6 +9,7 @@ import type { Uuid } from '../../../api/records.js';
 import type { RecipientRow } from '../../../engine/rules/recipient-rows.js';
 import type { CampaignAck, RequestedRow } from '../../campaigns.js';
 import { parseStored } from '../../errors.js';
+import type { Seen } from '../../store.js';
 import { findList } from '../lists.js';
 import type { Sql } from '../sql.js';
 import { stageRequests } from './requests.js';
@@ -24,7 +25,7 @@ import {
 	stageMessages,
 } from './staging.js';
 
-interface Batch {
+interface Batch extends Seen {
 	first: number;
 	rows: readonly (RecipientRow | RequestedRow)[];
 	now: Micros;
@@ -37,7 +38,7 @@ interface Batch {
 export async function putBatch(
 	sql: Sql,
 	campaign: CampaignRow,
-	{ first, rows, now, stored }: Batch & { stored: Ack<AcceptCounts> | null },
+	{ first, rows, now, stored, ...seen }: Batch & { stored: Ack<AcceptCounts> | null },
 ): Promise<CampaignAck> {
 	if (campaign.state !== 'staged') return { kind: 'closed', state: campaign.state };
 	if (stored !== null) return { kind: 'acknowledged', ack: stored };
@@ -45,7 +46,7 @@ export async function putBatch(
 	if (campaign.is_complete === 1 && rows.length > 0) return { kind: 'closed', state: 'complete' };
 	const wanted = campaign.requests === 1 ? 'request' : 'recipient';
 	if (rows.some(({ kind }) => kind !== 'rejected' && kind !== wanted)) return { kind: 'other_rows' };
-	const ack = await stageRows(sql, campaign, { first, rows, now });
+	const ack = await stageRows(sql, campaign, { first, rows, now, ...seen });
 	// An empty batch does not move the position: the next batch has the same number and must not get its answer.
 	if (rows.length > 0) keepAck(sql, campaign, ack);
 	return { kind: 'acknowledged', ack };
@@ -70,11 +71,11 @@ export async function findAck(sql: Sql, campaign: Uuid, first: number): Promise<
 async function stageRows(
 	sql: Sql,
 	campaign: CampaignRow,
-	{ first, rows, now }: Batch,
+	{ first, rows, now, ...seen }: Batch,
 ): Promise<Ack<AcceptCounts>> {
 	const staged =
 		campaign.requests === 1
-			? await stageRequests(sql, campaign, { rows, now })
+			? await stageRequests(sql, campaign, { rows, now, ...seen })
 			: await stageRecipients(sql, campaign, { rows, now });
 	const counts = noCounts();
 	const rejects: Reject[] = [];

@@ -154,7 +154,8 @@ async function errorsOf(
 	const list_id = isOurs ? (submission?.list_id ?? null) : null;
 	if (list_id !== null && !(await hasList(sql, list_id))) return noSuch('list_id', list_id);
 	// Before a check nothing is uploaded.
-	const lacking = is_trial ? null : await attachmentErrors(sql, submission?.content.attachments);
+	const seen: Seen = only_of === undefined ? {} : { only_of };
+	const lacking = is_trial ? null : await attachmentErrors(sql, submission?.content.attachments, seen);
 	if (lacking !== null) return lacking;
 	const isTaken = (await findCampaign(sql, id, {})) !== null || (await hasCallsOfOthers(sql, id, only_of));
 	if (!isTaken) return null;

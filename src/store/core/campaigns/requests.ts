@@ -9,6 +9,7 @@ import { noSuch, unverifiedSender } from '../../../engine/rules/errors.js';
 import { missingVariables } from '../../../engine/rules/meta.js';
 import type { RecipientRow } from '../../../engine/rules/recipient-rows.js';
 import type { RequestedRow } from '../../campaigns.js';
+import type { Seen } from '../../store.js';
 import { attachmentErrors } from '../attachments.js';
 import { findList } from '../lists.js';
 import { findSender } from '../senders.js';
@@ -34,12 +35,12 @@ type Request = Extract<RequestedRow, { kind: 'request' }>;
 export async function stageRequests(
 	sql: Sql,
 	campaign: CampaignRow,
-	{ rows, now }: { rows: readonly (RecipientRow | RequestedRow)[]; now: Micros },
+	{ rows, now, ...seen }: Seen & { rows: readonly (RecipientRow | RequestedRow)[]; now: Micros },
 ): Promise<StagedRecipient[][]> {
 	const requests = rows.flatMap((row) => (row.kind === 'request' ? [row] : []));
 	const distinct = [...new Map(requests.map((row) => [row.submission.id, row])).values()];
 	const [refused, known, lists, people, reasonsAgainst] = await sql.together([
-		() => refusalsOf(sql, campaign, distinct),
+		() => refusalsOf(sql, campaign, { requests: distinct, seen }),
 		() => knownSubmissions(sql, distinct),
 		() => listReasons(sql, distinct),
 		() =>
@@ -101,11 +102,12 @@ interface Refusal {
 async function refusalsOf(
 	sql: Sql,
 	campaign: CampaignRow,
-	requests: readonly Request[],
+	{ requests, seen }: { requests: readonly Request[]; seen: Seen },
 ): Promise<Map<Uuid, Refusal>> {
 	const found = await sql.together(
 		requests.map(
-			(row) => async () => (campaign.courier === 'api' ? lackOf(campaign, row) : await refusalOf(sql, row)),
+			(row) => async () =>
+				campaign.courier === 'api' ? lackOf(campaign, row) : await refusalOf(sql, row, seen),
 		),
 	);
 	return new Map(
@@ -120,11 +122,12 @@ async function refusalsOf(
 async function refusalOf(
 	sql: Sql,
 	{ submission: { from_key, list_id, content } }: Request,
+	seen: Seen,
 ): Promise<Refusal | null> {
 	const [sender, list, attachments] = await sql.together([
 		() => findSender(sql, from_key),
 		async () => (list_id === null ? null : await findList(sql, list_id)),
-		() => attachmentErrors(sql, content.attachments),
+		() => attachmentErrors(sql, content.attachments, seen),
 	]);
 	const errors = {
 		...(sender === null && unverifiedSender),

@@ -1,0 +1,14 @@
+import type { Migration } from '../migrations.js';
+
+/** As SQLite has it. */
+export const attachmentOwners: Migration = {
+	version: 36,
+	name: 'attachment-owners',
+	sql: `
+CREATE TABLE attachment_owners (
+	sha256 TEXT COLLATE "C" NOT NULL REFERENCES attachments (sha256) ON DELETE CASCADE,
+	owner TEXT COLLATE "C" NOT NULL,
+	PRIMARY KEY (sha256, owner)
+);
+`,
+};
