@@ -35,9 +35,7 @@ it.skipIf(!hasStrace)('leaves no second database in use where it is killed early
 		expect(await cli(['--db', from, 'engine', 'init', '-q'])).toMatchObject({ code: 0 });
 		return { from, to, words: [programPath, 'engine', 'migrate', '--from', from, '--to', to, '--yes'] };
 	};
-	const calls = 'fdatasync,fsync,link';
-	const { points, run } = await measurePoints({ calls }, (await newMove('')).words, place);
-	expect(run).toMatchObject({ code: 0 });
+	const { points } = await measurePoints({ calls: 'fdatasync,fsync,link' }, (await newMove('')).words, place);
 	for (const [at, point] of points.slice(0, 5).entries()) {
 		const { from, to, words } = await newMove(at);
 		expect(await runNode(words, { ...point, does: 'KILL' }, place)).toMatchObject({ code: null });

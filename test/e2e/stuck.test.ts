@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { isBuilt, startProgram } from '../support/cli.js';
+import { isBuilt, programPath, startProgram } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { runProgram } from '../support/run-program.js';
 
@@ -40,12 +40,8 @@ describe.skipIf(!isBuilt)('a command that is in SQLite for long', () => {
 			CREATE VIEW lists AS WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n)
 			SELECT own_lists.* FROM n JOIN own_lists ON n < 0`);
 		db.close();
-		const child = startProgram(['lists', 'list', '--deadline', '1s'], env);
-		let stderr = '';
-		child.stderr.on('data', (chunk) => {
-			stderr += String(chunk);
-		});
-		expect([await once(child, 'close'), stderr]).toEqual([[12, null], 'error: out of time: --deadline 1s\n']);
+		const ended = runProgram(process.execPath, [programPath, 'lists', 'list', '--deadline', '1s'], { env });
+		expect(ended).toMatchObject({ status: 12, stderr: 'error: out of time: --deadline 1s\n' });
 	});
 
 	it('is ended by SIGTERM at once, and what it did is undone', async () => {

@@ -72,11 +72,11 @@ it('a client uploads no more than 5,000 files or 1 GiB that no content names', (
 	const operations = createCore(createSql(db)) as Record<string, (command: object) => unknown>;
 	const put = (owner?: string, sha256 = 'new') =>
 		operations['putAttachment']?.({ sha256, bytes: Buffer.from('x'), owner, now: noon }) !== null;
-	const upload = (files: number, { size = 1, created_at = noon, expires_at = noon + 1 } = {}) =>
+	const upload = (files: number, { size = 1, created_at = noon } = {}) =>
 		db.exec(`DELETE FROM attachments;
 			INSERT INTO attachments (sha256, size, created_at, expires_at, bytes)
 			WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ${files})
-			SELECT value, ${size}, ${created_at}, ${expires_at}, X'' FROM n;
+			SELECT value, ${size}, ${created_at}, ${noon + 1}, X'' FROM n;
 			INSERT INTO attachment_owners SELECT sha256, 'ann' FROM attachments`);
 	upload(4_999);
 	expect([put('ann'), put('ann'), put('ann', 'newer')]).toEqual([true, true, false]);
@@ -85,8 +85,4 @@ it('a client uploads no more than 5,000 files or 1 GiB that no content names', (
 	expect([put('ann'), put('ann', '1')]).toEqual([false, true]);
 	upload(5_000, { created_at: noon - 2 * 86_400_000_000 });
 	expect(put('ann')).toBe(true);
-	const plan = planOf('putAttachment', { sha256: 'n', bytes: Buffer.from(''), owner: 'ann', now: noon });
-	expect(plan.filter((step) => /^SCAN attachments(?! USING INDEX attachments_expiring)/.test(step))).toEqual(
-		[],
-	);
 });
