@@ -22,14 +22,17 @@ export function createQueueState(sql: Sql) {
 		queueState: async ({ now }): Promise<QueueState> => {
 			const lanes = await waitingLanes(sql, now);
 			const isAny = (state: 'leased' | 'deferred') => lanes.some((lane) => lane[state] > 0);
+			const messages = await countAll(sql, lanes);
+			const { failed = 0, bounced = 0, deferred = 0 } = messages;
+			const lastWeek = now - 7 * microsPerDay;
 			return {
-				messages: await countAll(sql, lanes),
+				messages,
 				...(await waiting(sql, lanes, now)),
 				next_due_at: await nextDue(sql, null),
 				pauses: (await findPauses(sql)).filter(({ kind }) => kind !== 'refusal'),
 				workers: await findWorkers(sql, now, isAny('leased') ? await leasesByOwner(sql) : []),
 				deferred: isAny('deferred') ? await deferredDomains(sql) : [],
-				replies: await commonReplies(sql, 'created_at > ?', now - 7 * microsPerDay),
+				replies: failed + bounced + deferred > 0 ? await commonReplies(sql, 'created_at > ?', lastWeek) : [],
 				unfinished: await unfinishedMessages(sql, now),
 				...(await holdingLimits(sql, now, { from: joined(sql), onItsWay, domain: domain(sql) })),
 			};
