@@ -6,8 +6,8 @@ import { printError } from './frame/error-output.js';
 import { Interrupted, UsageError } from './frame/errors.js';
 import { type ExitCode, exits } from './frame/exit.js';
 import { globalFlags, isMachine, operands, peek } from './frame/globals.js';
-import { didYouMean, fitHelp, rootHelp } from './frame/help.js';
-import { createIo, type Io, type IoParts } from './frame/io.js';
+import { commandsFor, didYouMean, fitHelp, rootHelp, verbsFor } from './frame/help.js';
+import { createIo, type IoParts, printPage } from './frame/io.js';
 import { loadNode, tree } from './tree.js';
 
 declare const __VERSION__: string;
@@ -64,19 +64,20 @@ async function dispatchBare(argv: readonly string[], options: RunOptions): Promi
 	const isVersion = argv.includes('--version');
 	const isOverview = argv.length === 0 || argv.includes('-h') || argv.includes('--help');
 	const isText = !isMachine(peek(argv, isVersion ? io.env : {}).format);
-	if (isText && isVersion) return say(io, `${__VERSION__}\n`);
-	if (isText && isOverview) return say(io, fitHelp(rootHelp(tree), io.stdout));
+	if (isText && isVersion) {
+		await io.stdout.write(`${__VERSION__}\n`);
+		return exits.done;
+	}
+	if (isText && isOverview) {
+		await printPage(io, fitHelp(rootHelp(tree), io.stdout), !argv.includes('--no-pager'));
+		return exits.done;
+	}
 	const name = isVersion ? 'version' : 'help';
 	const others = argv.filter((one) => !['--version', '-h', '--help'].includes(one));
 	const entry = tree.find((one) => one.name === name);
 	if (entry === undefined) throw new Error(`there is no command ${name}`);
 	const { invoke } = await import('./frame/invoke.js');
 	return invoke(entry, [name, ...others], options);
-}
-
-async function say(io: Io, text: string): Promise<ExitCode> {
-	await io.stdout.write(text);
-	return exits.done;
 }
 
 /**
@@ -109,11 +110,15 @@ async function misplacedOption(argv: readonly string[], left = argv.length): Pro
  */
 async function unknownCommand(word: string): Promise<UsageError> {
 	const nodes = await Promise.all(tree.map(async (entry) => ({ entry, node: await loadNode(entry) })));
-	const groups = nodes.flatMap(({ entry, node }) =>
-		'commands' in node && node.commands.some(({ name }) => name === word) ? [`${entry.name} ${word}`] : [],
-	);
+	const groups = nodes.flatMap(({ entry, node }) => {
+		const known = 'commands' in node ? node.commands.map(({ name }) => name) : [];
+		return verbsFor(word, known)
+			.slice(0, 1)
+			.map((verb) => `${entry.name} ${verb}`);
+	});
+	const meant = groups.length > 0 ? groups : commandsFor(word);
 	const names = tree.map(({ name }) => name);
-	const hint = groups.length > 0 ? meantIn(groups) : (didYouMean(word, names) ?? mailctl('--help'));
+	const hint = meant.length > 0 ? meantIn(meant) : (didYouMean(word, names) ?? mailctl('--help'));
 	return new UsageError(`unknown command "${word}"`, { hint });
 }
 

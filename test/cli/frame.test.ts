@@ -165,6 +165,37 @@ describe('the command line', () => {
 			'did you mean lists list, subscribers list, fields list? 8 more groups have it',
 		],
 		[['init'], 'unknown command "init"', 'did you mean engine init?'],
+		[
+			['show'],
+			'unknown command "show"',
+			'did you mean lists get, subscribers get, fields get? 6 more groups have it',
+		],
+		[
+			['add'],
+			'unknown command "add"',
+			'did you mean lists create, subscribers create, fields create? 5 more groups have it',
+		],
+		[
+			['remove'],
+			'unknown command "remove"',
+			'did you mean lists delete, subscribers delete, fields delete? 6 more groups have it',
+		],
+		[
+			['edit'],
+			'unknown command "edit"',
+			'did you mean lists update, subscribers update, fields update? 3 more groups have it',
+		],
+		[['lists', 'show', '1'], 'unknown command "lists show"', 'did you mean get?'],
+		[['lists', 'new'], 'unknown command "lists new"', 'did you mean create?'],
+		[['lists', 'remove'], 'unknown command "lists remove"', 'did you mean delete?'],
+		[['webhooks', 'edit'], 'unknown command "webhooks edit"', 'did you mean update?'],
+		[['senders', 'new'], 'unknown command "senders new"', 'did you mean add?'],
+		[['config', 'remove'], 'unknown command "config remove"', 'did you mean unset?'],
+		[['engine', 'tokens', 'add'], 'unknown command "engine tokens add"', 'did you mean create?'],
+		[['contacts', 'list'], 'unknown command "contacts"', 'did you mean subscribers?'],
+		[['audience'], 'unknown command "audience"', 'did you mean lists?'],
+		[['broadcast'], 'unknown command "broadcast"', 'did you mean campaigns, send?'],
+		[['domains'], 'unknown command "domains"', 'did you mean senders, engine dkim?'],
 		[['completion', 'tcsh'], 'unknown command "completion tcsh"', 'commands: bash, zsh, fish, powershell'],
 		[['lists', 'craete'], 'unknown command "lists craete"', 'did you mean create?'],
 		[['lists', 'list', '--mtach', 'x'], "unknown option '--mtach'", 'did you mean --match?'],
@@ -428,6 +459,49 @@ describe('configuration', () => {
 		const targets: unknown[] = [];
 		await cli(['lists', 'list', ...flags], { env: { HOME, ...env }, connect: seen(targets) });
 		expect(targets).toEqual([expected]);
+	});
+
+	it.each([
+		['{', 1, 2],
+		['', 1, 1],
+		['{"a": 1,}', 1, 9],
+		['{"profiles": {\n  "a": {"output": "json",\n  }}}', 3, 3],
+		['{\n"a": [1, 2,, 3]}', 2, 12],
+		['{"a": [1, ]}', 1, 11],
+		["{'a': 1}", 1, 2],
+		['{\n\t"a" 1}', 2, 6],
+		['{"a": tru}', 1, 7],
+		['{"a": 01}', 1, 7],
+		['{"a": 1} // note', 1, 10],
+		['{"a": "b\n"}', 1, 7],
+		['{"a": {"b": "\\u00e9\\n", "c": [true, null, -1.5e3, {}]}]', 1, 55],
+	])('says where %j stops being JSON', async (text, line, column) => {
+		const HOME = await home(text);
+		const { code, stderr } = await cli(['lists', 'list'], { env: { HOME } });
+		expect({ code, stderr }).toEqual({
+			code: 78,
+			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is no valid JSON: line ${line}, column ${column}\nhint: mend it or move it away\n`,
+		});
+		const { stdout } = await cli(['config', 'path'], { env: { HOME } });
+		expect(stdout).toContain(`config\t${join(HOME, '.config/mailctl/config.json')}\n`);
+	});
+
+	it.each([
+		[{ profiles: { a: { base_url: 'x' } } }, 'base_url" of profile "a"', 'did you mean baseUrl?'],
+		[{ profiles: { a: { timeOut: '1m' } } }, 'timeOut" of profile "a"', 'did you mean timeout?'],
+		[{ profiles: { a: { theme: 1 } } }, 'theme" of profile "a"', /^known: baseUrl, db, output, /],
+		[{ profils: {} }, 'profils"', 'did you mean profile or profiles?'],
+		[{ output: 'json' }, 'output"', 'mailctl config set output VALUE puts it into a profile'],
+	])('names the unknown key of %j', async (config, key, hint) => {
+		const HOME = await home(config);
+		const { code, stderr } = await cli(['config', 'list'], { env: { HOME } });
+		const [warning, hinted = ''] = stderr.split('\n');
+		expect({ code, warning }).toEqual({
+			code: 0,
+			warning: `warning: ${join(HOME, '.config/mailctl/config.json')}: unknown key "${key}`,
+		});
+		expect(hinted.replace('hint: ', '')).toMatch(hint);
+		expect((await cli(['help'], { env: { HOME } })).stderr).toBe('');
 	});
 
 	it('makes the default database in the XDG data folder', async () => {

@@ -136,6 +136,7 @@ const path = command({
 	summary: 'where the files are',
 	columns,
 	reach: [],
+	needsNoTarget: true,
 	output: 'an array of {"key", "value"}',
 	examples: ['mailctl config path'],
 	run: async (cx) => {

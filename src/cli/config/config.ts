@@ -47,6 +47,13 @@ export interface ConfigFile {
 	/** The default profile's name. */
 	profile: string | null;
 	profiles: Readonly<Record<string, Profile>>;
+	/** Keys that have no effect, with their profile; null: at the top. */
+	unknown?: readonly UnknownKey[];
+}
+
+export interface UnknownKey {
+	key: string;
+	profile: string | null;
 }
 
 /** Of `--retries`, too. */
@@ -110,11 +117,18 @@ export function readConfig(paths: Paths): ConfigFile {
 	const { profile = null, profiles = {} } = found;
 	if (profile !== null && typeof profile !== 'string') throw wrong('"profile" is no name');
 	if (!isRecord(profiles)) throw wrong('"profiles" is no object');
+	const checked = Object.entries(profiles).map(
+		([name, value]) => [name, checkProfile(value, name, wrong)] as const,
+	);
+	const unknownIn = (value: object, known: object, profile: string | null) =>
+		Object.keys(value).flatMap((key) => (Object.hasOwn(known, key) ? [] : [{ key, profile }]));
 	return {
 		profile,
-		profiles: Object.fromEntries(
-			Object.entries(profiles).map(([name, value]) => [name, checkProfile(value, name, wrong)]),
-		),
+		profiles: Object.fromEntries(checked),
+		unknown: [
+			...unknownIn(found, { profile, profiles }, null),
+			...checked.flatMap(([name, value]) => unknownIn(value, profileKeys, name)),
+		],
 	};
 }
 
@@ -177,7 +191,34 @@ function readJson(path: string): unknown {
 	try {
 		return JSON.parse(text);
 	} catch (cause) {
-		throw new ConfigError(`${path} is no valid JSON`, { hint: 'mend it or move it away', cause });
+		const before = text.slice(0, endOfJson(text)).split('\n');
+		const at = `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
+		throw new ConfigError(`${path} is no valid JSON: ${at}`, { hint: 'mend it or move it away', cause });
+	}
+}
+
+const jsonToken =
+	/[ \t\r\n]*(?:([{}[\]:,]|"(?:[^"\\\0-\x1f]|\\(?:["\\/bfnrt]|u[\da-f]{4}))*"|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?|true|false|null)(?![\w.+-]))|)/iy;
+
+/** First characters of the tokens that may follow one, within the bracket that stands behind it; 1: a number or a word. */
+const following: Readonly<Record<string, string>> = {
+	...{ '{{': '"}', '[[': '1"{[]', ',{': '"', ',[': '1"{[', ':{': '1"{[' },
+	...{ 'key{': ':', '1{': ',}', '1[': ',]' },
+};
+
+/** Where a text stops being JSON. The parser of Node 20 names no place for some faults. */
+function endOfJson(text: string): number {
+	const open: string[] = [];
+	let allowed = '1"{[';
+	for (jsonToken.lastIndex = 0; ; ) {
+		const [, token = ''] = jsonToken.exec(text) ?? [];
+		const kind = '{}[]:,"'.includes(token.charAt(0)) ? token.charAt(0) : '1';
+		if (token === '' || !allowed.includes(kind)) return jsonToken.lastIndex - token.length;
+		const isKey = kind === '"' && !allowed.includes('1');
+		if ('{['.includes(kind)) open.push(kind);
+		if ('}]'.includes(kind)) open.pop();
+		const what = isKey ? 'key' : '{[:,'.includes(kind) ? kind : '1';
+		allowed = following[`${what}${open.at(-1) ?? ''}`] ?? '';
 	}
 }
 

@@ -7,7 +7,14 @@ import { shownDatabase } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
 import { type Format, isMachine, isOn, parseFormat, type RawGlobals } from '../frame/globals.js';
 import { durationWord, parseInteger, parseLimit, parseMoment, parseTimeZone } from '../frame/values.js';
-import { type ConfigFile, maxRetries, type Paths, type Profile, readToken } from './config.js';
+import {
+	type ConfigFile,
+	maxRetries,
+	type Paths,
+	type Profile,
+	readToken,
+	type UnknownKey,
+} from './config.js';
 import { chooseTarget, type TargetChoice } from './target.js';
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -43,6 +50,8 @@ export interface Settings {
 	timeZone: Resolved<string | null>;
 	/** Fixed for reproducible output; `null` = the machine's clock. */
 	now: Resolved<Micros | null>;
+	/** Keys of the configuration that have no effect. */
+	unknown: readonly UnknownKey[];
 }
 
 /** Where the token of a call comes from; level `default`: there is none. Reads only whether one is stored. */
@@ -93,6 +102,7 @@ export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, p
 			parseTimeZone,
 		),
 		now: pick(flag('--now', raw.now), 'SOURCE_DATE_EPOCH', undefined, null, parseMoment),
+		unknown: config.unknown ?? [],
 	};
 }
 

@@ -255,6 +255,33 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
 	return near.length === 0 ? undefined : `did you mean ${near.map(asOneWord).join(' or ')}?`;
 }
 
+/** Verbs of other tools, with the ones for the same here. */
+const verbs: Readonly<Record<string, readonly string[]>> = {
+	...{ show: ['get', 'show'], view: ['get', 'show'], info: ['get', 'show'] },
+	...{ add: ['create', 'add'], new: ['create', 'add'], create: ['create', 'add'] },
+	...{ edit: ['update', 'set'], change: ['update', 'set'], update: ['update', 'set'] },
+	remove: ['delete', 'remove', 'unset', 'revoke'],
+	delete: ['delete', 'remove', 'unset', 'revoke'],
+};
+
+const nouns: Readonly<Record<string, readonly string[]>> = {
+	...{ contact: ['subscribers'], member: ['subscribers'], people: ['subscribers'] },
+	...{ audience: ['lists'], segment: ['lists'], domain: ['senders', 'engine dkim'] },
+	...{ broadcast: ['campaigns', 'send'], newsletter: ['campaigns', 'send'] },
+};
+
+/** Those of the verbs that mean the same as `word`. */
+export function verbsFor(word: string, known: readonly string[]): string[] {
+	const same = Object.hasOwn(verbs, word) ? verbs[word] : [word];
+	return known.filter((verb) => same?.includes(verb));
+}
+
+/** Commands for a noun of other tools, in the singular or the plural. */
+export function commandsFor(noun: string): readonly string[] {
+	const one = noun.toLowerCase().replace(/s$/, '');
+	return (Object.hasOwn(nouns, one) ? nouns[one] : undefined) ?? [];
+}
+
 function asOneWord(name: string): string {
 	return /\s/.test(name) ? shellWord(name) : name;
 }

@@ -8,7 +8,7 @@ import { type Command, type CommandGroup, flagOf, isCommand, type OptionSpec, of
 import { mailctl } from './command-line.js';
 import { UsageError } from './errors.js';
 import { globalOptions, type RawGlobals } from './globals.js';
-import { didYouMean, nodeHelp } from './help.js';
+import { didYouMean, nodeHelp, verbsFor } from './help.js';
 
 export type Parsed =
 	| { kind: 'help'; node: Command | CommandGroup; path: readonly string[]; globals: RawGlobals }
@@ -163,7 +163,11 @@ function saidByCommander({ code, message }: CommanderError) {
 function unknownCommand(word: string, group: CommandGroup, path: readonly string[]): UsageError {
 	const shown = group.commands.filter((one) => !('hidden' in one && one.hidden === true));
 	const names = shown.flatMap((one) => [one.name, ...(one.aliases ?? [])]);
-	const hint = didYouMean(word, names) ?? `commands: ${shown.map((one) => one.name).join(', ')}`;
+	const [same] = verbsFor(word, names);
+	const hint =
+		same === undefined
+			? (didYouMean(word, names) ?? `commands: ${shown.map((one) => one.name).join(', ')}`)
+			: `did you mean ${same}?`;
 	return new UsageError(`unknown command "${path.join(' ')} ${word}"`, { hint });
 }
 

@@ -6,7 +6,7 @@ import { ApiError, mayHaveHappened, StoreError } from '../../api/errors.js';
 import { withoutPassword } from '../../api/quote.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import { isMissingFile } from '../../store/url.js';
-import { type ConfigFile, findPaths, type Paths, readConfig } from '../config/config.js';
+import { type ConfigFile, findPaths, type Paths, profileKeys, readConfig } from '../config/config.js';
 import { protectProfile } from '../config/protection.js';
 import { type Env, resolveSettings, type Settings } from '../config/settings.js';
 import { checkReach } from '../config/target.js';
@@ -26,6 +26,7 @@ import { type CommandContext, createContext, type Run, type RunOptions } from '.
 import { CliError, ConfigError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { classify, type ExitCode, exits, hinted } from './exit.js';
 import { isMachine, type RawGlobals } from './globals.js';
+import { didYouMean } from './help.js';
 import { type CommandInput, type Missing, readInput } from './input.js';
 import { noDatabaseHint } from './link.js';
 
@@ -53,6 +54,7 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const { cx, listed, takeHints, close } = await createContext(parsed, options, settled);
 	try {
 		for (const why of unread) await cx.warn(`${why}; its settings are ignored`);
+		if (parsed.command.needsNoTarget !== true) await tellUnknown(cx);
 		checkFields(parsed, cx);
 		const ask = cx.canAsk ? asker(cx) : null;
 		const { clock, sources } = cx;
@@ -84,6 +86,19 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		watched?.stop();
 		if (parsed.globals.verbose === true)
 			await cx.note(`took ${Math.round((monotonicMicros() - start) / microsPerMs)} ms`);
+	}
+}
+
+async function tellUnknown(cx: CommandContext): Promise<void> {
+	const known = Object.keys(profileKeys);
+	for (const { key, profile } of cx.settings.unknown) {
+		const of = profile === null ? '' : ` of profile "${profile}"`;
+		const near = didYouMean(key, profile === null ? ['profile', 'profiles'] : known);
+		const hint: Hint =
+			profile === null && known.includes(key)
+				? [mailctl('config', 'set', key, 'VALUE'), ' puts it into a profile']
+				: (near ?? `known: ${profile === null ? 'profile, profiles' : known.join(', ')}`);
+		await cx.warn(`${cx.paths.config}: unknown key "${key}"${of}`, hint);
 	}
 }
 

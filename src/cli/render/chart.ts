@@ -100,11 +100,11 @@ export function sparkLines(
 	});
 }
 
-/** The next of 1, 2, 5 × 10ⁿ, so that the axis has round figures. */
+/** The next round whole number, at most a third above: the largest value fills the axis. */
 export function niceTop(max: number): number {
 	const power = 10 ** Math.floor(Math.log10(max));
-	const step = [1, 2, 5, 10].find((factor) => factor * power >= max) ?? 10;
-	return step * power;
+	const tops = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((factor) => factor * power);
+	return tops.find((top) => top >= max && Number.isInteger(top)) ?? 10 * power;
 }
 
 // A value above zero shows at least a sliver: one mail sent is not none.
@@ -119,7 +119,7 @@ function drawBar(cells: number, glyph: string, { eighths, sent }: Glyphs): strin
 
 function axis(top: number, width: number, { line, tick }: Glyphs): string[] {
 	const steps =
-		[4, 5, 2, 1].find((count) => width / count >= numberText(top).length + 3 && top % count === 0) ?? 1;
+		[4, 5, 3, 2, 1].find((count) => width / count >= numberText(top).length + 3 && top % count === 0) ?? 1;
 	const at = Array.from({ length: steps + 1 }, (_, i) => Math.round((i / steps) * width));
 	const rule = Array.from({ length: width + 1 }, (_, cell) => (at.includes(cell) ? tick : line)).join('');
 	const labels = at.reduce((text, cell, i) => {

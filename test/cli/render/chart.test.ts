@@ -41,6 +41,20 @@ describe('the bar chart', () => {
 		}
 	});
 
+	it.each([
+		[3, '3'],
+		[11, '12'],
+		[21, '25'],
+		[1_137, '1,200'],
+		[5_001, '6,000'],
+		[61_000, '80,000'],
+	])('fills most of its axis with the longest bar: %i of %s', (sent, top) => {
+		const lines = barChart([{ date: 'a', sent, opened: 0 }], { width: 80, unicode: true });
+		const [bar = '', axis = ''] = [lines[1], lines.at(-2)];
+		expect(lines.at(-1)?.trimEnd().split(' ').at(-1)).toBe(top);
+		expect((bar.match(/█/g)?.length ?? 0) / axis.trim().length).toBeGreaterThanOrEqual(0.74);
+	});
+
 	it('is plain ASCII where the terminal is poor', () => {
 		expect(barChart(days, { width: 60, unicode: false }).join('')).toMatch(/^[\x20-\x7e]*$/);
 	});
@@ -105,7 +119,7 @@ describe('the line chart', () => {
 			});
 		const named = (count: number) => lineChart(many(count), { width: 60, unicode: true })[0];
 		expect(named(50)).toBe('   ─── sent  ┄┄┄ opened');
-		expect(named(100)).toBe('    ─── sent  ┄┄┄ opened  (by week)');
+		expect(named(100)).toBe('   ─── sent  ┄┄┄ opened  (by week)');
 		expect(named(730)).toBe('    ─── sent  ┄┄┄ opened  (by month)');
 		expect(barChart(many(366), { width: 60, unicode: true })[1]).toMatch(/^2026-01 /);
 	});

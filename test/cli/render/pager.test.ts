@@ -88,6 +88,8 @@ describe('what is longer than the screen goes through the pager', () => {
 
 	it.each([
 		['help', ['report', '--help'], 'mailctl report: '],
+		['the overview', ['--help'], 'mailctl: '],
+		['the overview without words', [], 'mailctl: '],
 		['a report', ['report', '--last', '7d'], '  sent          0'],
 		['JSON', ['engine', 'status', '-o', 'json'], '"time_zone": "UTC"'],
 	])('%s', async (_, argv, text) => {
