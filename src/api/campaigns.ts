@@ -90,6 +90,8 @@ export interface Campaign extends Omit<CampaignStatus, 'messages' | 'joined' | '
 	type: 'TRANSACTIONAL' | 'BULK';
 	/** The subject for its recipients; null for send requests. */
 	subject: string | null;
+	/** As given. Absent: each request has its own, or an older server. */
+	from?: string;
 	list_id: number | null;
 	/** Absent: not told, or it has no list. */
 	audience?: Audience;

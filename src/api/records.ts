@@ -231,6 +231,8 @@ export interface Message {
 	date_created: WireDateTime;
 	date_sent: WireDateTime | null;
 	last_reply: string | null;
+	/** The name of the campaign (ours); null: of none that has one. Absent: an older server. */
+	campaign?: string | null;
 }
 
 /** A limit on sending (ours): its setting and its text there, such as `gmail.com=10/m`. */

@@ -5,7 +5,7 @@ import { need } from '../../api/capabilities.js';
 import type { Day } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import { type EventType, eventTypes, type Report, type ReportQuery } from '../../api/records.js';
-import type { ReportDetails, ReportsPlus } from '../../api/reports.js';
+import type { Figures, ReportDetails, ReportsPlus } from '../../api/reports.js';
 import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
@@ -15,22 +15,33 @@ import { isTable } from '../frame/globals.js';
 import { parseDays } from '../frame/values.js';
 import { hasColor, paint } from '../render/color.js';
 import { type Columns, column } from '../render/columns.js';
-import type { DetailedReport } from '../render/report-details.js';
+import type { CampaignHead, DetailedReport } from '../render/report-details.js';
 import { explained } from '../verbs/refusals.js';
 import { isUuid, missing } from '../verbs/resolve.js';
 import { watched, watchOption } from '../verbs/watching.js';
 import { findCampaign } from './campaigns/find.js';
 import { reportCompare } from './report/compare.js';
-import { readDetails } from './report/details.js';
+import { readDetails, readHead } from './report/details.js';
 import { isTrue, parseTest, type Test } from './report/fail-if.js';
 import { type Saving, saveReport, savingOf } from './report/save.js';
 
-type Row = Report['data'][number];
+/** A day; further figures where the service tells them. */
+type Row = Report['data'][number] & Partial<Figures>;
+
+const figure = { align: 'right', isCount: true, wide: true } as const;
 
 export const reportColumns: Columns<Row> = [
 	column('date', 'DATE', { isName: true }),
 	column('sent', 'SENT', { align: 'right', isCount: true }),
 	column('opened', 'OPENED', { align: 'right', isCount: true }),
+	column('machine_opened', 'MACHINE OPENED', figure),
+	column('clicked', 'CLICKED', figure),
+	column('machine_clicked', 'MACHINE CLICKED', figure),
+	column('unsubscribed', 'UNSUBSCRIBED', figure),
+	column('complained', 'COMPLAINED', figure),
+	column('softbounced', 'SOFT BOUNCES', figure),
+	column('hardbounced', 'HARD BOUNCES', figure),
+	column('created', 'CREATED', figure),
 ];
 
 export const reportOptions = {
@@ -68,7 +79,7 @@ const report = command({
 		"mailctl report --fail-if 'hardbounced_percent>2' -q",
 	],
 	output:
-		'the service’s "results": {"total", "data"}, with opens of people and machines unless --human is given; csv, tsv and ndjson have a row a day; days are DD.MM.YYYY in JSON and YYYY-MM-DD elsewhere',
+		'the service’s "results": {"total", "data"}, with opens of people and machines unless --human is given; csv, tsv and ndjson have a row a day, csv with every figure that the service tells; days are DD.MM.YYYY in JSON and YYYY-MM-DD elsewhere',
 	exits: [3, 5, 10],
 	columns: reportColumns,
 	run: (cx, { options }) => runReport(cx, options),
@@ -134,8 +145,9 @@ async function lookAt(
 	} else {
 		const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(saving.format);
 		const detailed = await readForChart(cx, options, result, campaign, hasLists);
-		const title = titleOf(options) ?? 'Report';
-		const saved = { title, report: result, events: options.event, detailed };
+		const head = campaign === undefined || saving.format === 'csv' ? null : await readHead(cx, campaign);
+		const title = titleOf(options, head) ?? 'Report';
+		const saved = { title, report: result, events: options.event, detailed, head };
 		await saveReport(cx, saving, saved, { isOfCampaign: campaign !== undefined });
 	}
 	if (test !== null && isTrue(test, result)) {
@@ -158,7 +170,8 @@ async function showReport(
 			: isForPeople(cx) && result.data.length <= mostCounted
 				? await readDetails(cx, all, result, campaign)
 				: null;
-	await printReport(cx, result, options, { details: detailed?.details ?? null, parted: null });
+	const head = campaign === undefined || !isForPeople(cx) ? null : await readHead(cx, campaign);
+	await printReport(cx, result, options, { details: detailed?.details ?? null, parted: null, head });
 }
 
 /** Days. The details of a year with mail at every hour take half a second, its totals three milliseconds. */
@@ -279,22 +292,26 @@ interface Beside {
 	details: ReportDetails | null;
 	/** In place of the totals: people and machines side by side. */
 	parted: DetailedReport | null;
+	head: CampaignHead | null;
 }
 
 /** In the format asked for: for people totals and the chart. */
 export async function printReport(
 	cx: CommandContext,
 	result: Report,
-	options: Pick<ReportRun, 'chart' | 'campaign' | 'human' | 'event'>,
-	beside: Beside = { details: null, parted: null },
+	options: ReportRun,
+	beside: Beside = { details: null, parted: null, head: null },
 ): Promise<void> {
 	const { format } = cx.out;
 	if (format === 'json') return cx.out.document(result);
 	if (!isForPeople(cx)) {
 		if (options.event.length > 0)
 			await (await import('./report/last-events.js')).warnOfDays(cx, options.event);
-		const isWire = format === 'ndjson';
-		await cx.out.rows(isWire ? result.data : await withDayTexts(result.data), reportColumns, { all: true });
+		const rows = format === 'ndjson' ? result.data : await withFigures(cx, result, options);
+		const told = reportColumns.filter(
+			({ wide, value }) => wide !== true || rows.some((row) => value(row) != null),
+		);
+		await cx.out.rows(rows, cx.globals.fields === undefined ? told : reportColumns, { all: true });
 		const { chart = 'none' } = options;
 		if (chart !== 'none' && !isTable(format)) await cx.hint('-o table draws the chart, into a pipe too');
 		return;
@@ -310,7 +327,8 @@ export async function printReport(
 	const withMachines = zone !== null && !options.human;
 	const shown = {
 		chart: options.chart ?? 'bars',
-		title: titleOf(options),
+		title: titleOf(options, beside.head),
+		isOfDays: (options.from ?? options.to ?? options.last) !== undefined,
 		events: options.event,
 		withMachines,
 		human: options.human,
@@ -320,13 +338,28 @@ export async function printReport(
 }
 
 /** Null: of all messages. */
-function titleOf({ campaign }: Pick<ReportRun, 'campaign'>): string | null {
-	return campaign === undefined ? null : `Campaign ${campaign}`;
+function titleOf({ campaign }: Pick<ReportRun, 'campaign'>, head: CampaignHead | null): string | null {
+	return campaign === undefined ? null : `Campaign ${head?.name ?? campaign}`;
 }
 
-async function withDayTexts(data: readonly Row[]): Promise<Row[]> {
+/** Opens and clicks by people and machines together, as the totals of a report count them. */
+async function withFigures(cx: CommandContext, result: Report, options: ReportRun): Promise<Row[]> {
 	const { dayText } = await import('../render/report.js');
-	return data.map((row) => ({ ...row, date: dayText(row.date) }));
+	const days = result.data.map((row) => ({ ...row, date: dayText(row.date) }));
+	const isWhole = cx.out.format === 'csv' || cx.globals.fields !== undefined;
+	const { human } = options;
+	const asked = { ...options, human: false };
+	const detailed = isWhole
+		? await readDetails(cx, asked, result, await campaignIdOf(cx, options.campaign))
+		: null;
+	const figures = new Map(detailed?.details.days.map((day) => [day.date, day]));
+	return days.map((row) => {
+		const day = figures.get(row.date);
+		if (day === undefined) return row;
+		const { machine_opened: _, machine_clicked, ...others } = day;
+		if (human) return { ...others, ...row };
+		return { ...day, clicked: day.clicked + machine_clicked, ...row };
+	});
 }
 
 /** Of the days of a report; null: a service of others does not tell it. A server of ours tells it with the details of a day. */

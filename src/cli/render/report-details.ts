@@ -7,7 +7,7 @@ import { type ChartOptions, sparkLines } from './chart.js';
 import { clean } from './clean.js';
 import { numberText, shareText } from './plurals.js';
 import { replyText } from './replies.js';
-import { pad, shorten, widthOf } from './width.js';
+import { pad, shorten, widthOf, wrap } from './width.js';
 
 export interface DetailedReport {
 	details: ReportDetails;
@@ -19,6 +19,56 @@ export interface DetailedReport {
 	isOfDays: boolean;
 }
 
+/** What stands above a campaign's report. Times and names are of its whole life. */
+export interface CampaignHead {
+	name: string;
+	id: string;
+	subject: string | null;
+	/** Their names. */
+	lists: readonly string[];
+	sender: string | null;
+	date_released: string | null;
+	/** Each recipient once: `total` is the sum of the others. */
+	recipients: Readonly<Record<'total' | Outcome, number>>;
+	/** Of `bounced`: the mail server had taken them, so that figures of events count them as sent too. */
+	bouncedLater: number;
+	/** When its messages could leave, with its zone. */
+	sentOn: string;
+}
+
+const outcomes = [
+	...(['sent', 'waiting', 'deferred', 'bounced', 'failed', 'uncertain', 'canceled', 'left_out'] as const),
+] as const;
+type Outcome = (typeof outcomes)[number];
+const alwaysShown: ReadonlySet<Outcome> = new Set(['sent', 'waiting', 'bounced', 'left_out']);
+
+/** As JSON has it. */
+export function headRecord({ bouncedLater: _, sentOn: __, ...record }: CampaignHead): object {
+	return record;
+}
+
+/** Subject, list, sender, and when it was sent; each that is known. */
+export function factsOf({ subject, lists, sender, sentOn }: CampaignHead): [label: string, text: string][] {
+	const facts: [string, string | null][] = [
+		['subject', subject],
+		[lists.length > 1 ? 'lists' : 'list', lists.length === 0 ? null : lists.join(', ')],
+		['sender', sender],
+		['sent on', sentOn],
+	];
+	return facts.flatMap(([label, text]) => (text === null ? [] : [[label, clean(text)]]));
+}
+
+/** What became of the recipients: words and counts that add up to all of them. */
+export function outcomesOf({ recipients, bouncedLater }: CampaignHead): [label: string, count: number][] {
+	return outcomes
+		.filter((name) => alwaysShown.has(name) || recipients[name] > 0)
+		.map((name) => {
+			const later =
+				name === 'bounced' && bouncedLater > 0 ? ` (${numberText(bouncedLater)} after it was sent)` : '';
+			return [`${name.replace('_', ' ')}${later}`, recipients[name]];
+		});
+}
+
 /** Cells of a line; a number is aligned to the right. */
 type Row = readonly (string | number)[];
 
@@ -28,8 +78,13 @@ export function renderDetails(
 	options: ChartOptions,
 ): string[] {
 	const linksTitle = `links${isOfDays ? ' over its whole life' : ''}, the most clicked first`;
+	const { attempted, sent } = details.total;
 	return [
-		...table(totalRows(details), options),
+		...table(
+			totalRows(details).map((row) => (options.width < leastBases ? row.slice(0, -1) : row)),
+			options,
+		),
+		...(options.width < leastBases ? ['', ...wrap(basesOf(sent, attempted), options.width)] : []),
 		...section(linksTitle, linkRows(links), options),
 		...hourLines(details, options),
 		...section('bounces by domain', domainRows(details), options),
@@ -42,25 +97,40 @@ export function renderDetails(
 	];
 }
 
+/** Recipients and what became of them, an outcome a line. */
+export function renderHead(head: CampaignHead, isOfDays: boolean, { width }: ChartOptions): string[] {
+	const title = `recipients${isOfDays ? ' over its whole life' : ''}`;
+	return table(
+		[[title, head.recipients.total], ...outcomesOf(head).map(([label, count]): Row => [`  ${label}`, count])],
+		{ width },
+	);
+}
+
+/** Cells of a line that has room for what a share is of. */
+const leastBases = 76;
+
+/** Of what the shares of a report are. */
+export function basesOf(sent: number, attempted: number | null): string {
+	const tried = attempted === null ? '' : `, of bounces of ${numberText(attempted)} attempted`;
+	return `shares are of ${numberText(sent)} sent${tried}`;
+}
+
 function totalRows({ total }: ReportDetails): Row[] {
-	const { attempted, sent } = total;
-	const share = (part: number, whole: number) => (whole === 0 ? '' : `${percentText(part, whole)} %`);
-	const row = (name: string, part: number, whole: number, machines: number | '' = ''): Row => [
-		name,
-		part,
-		rightOf(share(part, whole)),
-		machines,
-	];
+	const row = (name: string, part: number, base: 'sent' | 'attempted', machines: number | '' = ''): Row => {
+		const whole = total[base];
+		const share = whole === 0 ? '' : `${percentText(part, whole)} %`;
+		return [name, part, rightOf(share), machines, whole === 0 ? '' : `of ${numberText(whole)} ${base}`];
+	};
 	return [
-		['', rightOf('PEOPLE'), '', rightOf('MACHINES')],
-		['sent', sent, '', ''],
-		row('delivered', total.delivered, attempted),
-		row('opened', total.opened, sent, total.machine_opened),
-		row('clicked', total.clicked, sent, total.machine_clicked),
-		row('unsubscribed', total.unsubscribed, sent),
-		row('complained', total.complained, sent),
-		row('soft bounces', total.softbounced, attempted),
-		row('hard bounces', total.hardbounced, attempted),
+		['', rightOf('PEOPLE'), '', rightOf('MACHINES'), ''],
+		['sent', total.sent, '', '', ''],
+		row('delivered', total.delivered, 'attempted'),
+		row('opened', total.opened, 'sent', total.machine_opened),
+		row('clicked', total.clicked, 'sent', total.machine_clicked),
+		row('unsubscribed', total.unsubscribed, 'sent'),
+		row('complained', total.complained, 'sent'),
+		row('soft bounces', total.softbounced, 'attempted'),
+		row('hard bounces', total.hardbounced, 'attempted'),
 	];
 }
 

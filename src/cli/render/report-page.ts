@@ -5,12 +5,14 @@ import type { ListGrowth } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { clean } from './clean.js';
 import { numberText, shareOf, shareText } from './plurals.js';
-import { chartOf, colours, growthPicture, hoursPicture, weekPicture } from './report-pictures.js';
+import { factsOf, outcomesOf } from './report-details.js';
+import { chartOf, colours, growthPicture, hoursPicture, narrow, weekPicture } from './report-pictures.js';
 import {
 	growthHeader,
 	growthRow,
 	growthTitle,
 	rangeText,
+	recipientsTitle,
 	type SavedReport,
 	totalsOf,
 } from './saved-report.js';
@@ -38,8 +40,11 @@ td:first-child{min-width:10rem}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 svg{display:block;width:100%;height:auto}
 @media print{body{max-width:none;padding:0}h2,h3{break-after:avoid}figure,tr,dl div{break-inside:avoid}}
-figure{margin:0;overflow-x:auto}
-figure svg{min-width:34rem}`;
+figure{margin:0}
+.sum div:first-child{border-width:2px}
+figure svg+svg{display:none}
+@media(max-width:34rem){figure svg{display:none}figure svg+svg{display:block}
+th,td{padding-right:.4rem;font-size:.8rem}th{overflow-wrap:anywhere;hyphens:auto}th.n{white-space:normal}td:first-child{min-width:4.5rem}}`;
 
 /** All of a report; every text from outside is cleaned and escaped. */
 export function pageOf(saved: SavedReport): string {
@@ -60,6 +65,7 @@ export function pageOf(saved: SavedReport): string {
 <main>
 <h1>${title}</h1>
 <p>${safe(rangeText(saved))}</p>
+${campaign(saved)}
 ${totals(saved)}
 ${chart(saved)}
 ${detailed === null ? '' : detailSections(saved, detailed)}
@@ -80,15 +86,29 @@ ${dayTable(saved)}
 `;
 }
 
+/** What it is, and what became of its recipients. */
+function campaign(saved: SavedReport): string {
+	const { head } = saved;
+	if (head === null) return '';
+	const facts = factsOf(head).map(([label, text]) => `<p>${safe(label)} <b>${safe(text)}</b></p>`);
+	const title = recipientsTitle(saved);
+	const counted: [string, number][] = [[title, head.recipients.total], ...outcomesOf(head)];
+	const boxes = counted.map(
+		([label, count]) => `<div><dt>${safe(label)}</dt><dd><b>${numberText(count)}</b></dd></div>`,
+	);
+	return `${facts.join('\n')}\n<dl class="sum">${boxes.join('\n')}</dl>`;
+}
+
 /** The picture asked for, above the tables. */
 function chart(saved: SavedReport): string {
 	const drawn = chartOf(saved);
-	return drawn === null ? '' : picture(drawn.title, drawn.label, drawn.svg);
+	const small = chartOf(saved, narrow);
+	return drawn && small ? picture(drawn.title, drawn.label, drawn.svg + small.svg) : '';
 }
 
 function totals(saved: SavedReport): string {
-	const boxes = totalsOf(saved).map(({ name, count, percent, machines }) => {
-		const share = percent === null ? null : shareOf(percent);
+	const boxes = totalsOf(saved).map(({ name, count, percent, base, machines }) => {
+		const share = percent === null ? null : shareOf(percent) + (base === null ? '' : ` of ${base}`);
 		const more = [count === null ? null : share, machines === null ? null : `machines ${machines}`];
 		const notes = more.filter((one) => one !== null).map((one) => `<span>${safe(one)}</span>`);
 		return `<div><dt>${safe(name)}</dt><dd><b>${safe(count ?? share ?? '')}</b>${notes.join('')}</dd></div>`;
@@ -120,8 +140,18 @@ function detailSections(
 				),
 		hours.length < 2 || chart === 'none'
 			? ''
-			: picture('The first hours', 'opens and clicks by hour', hoursPicture(hours)),
-		showsWeek ? picture('Opens in the week', 'opens by weekday and hour', weekPicture(week)) : '',
+			: picture(
+					'The first hours',
+					'opens and clicks by hour',
+					hoursPicture(hours) + hoursPicture(hours, narrow),
+				),
+		showsWeek
+			? picture(
+					'Opens in the week',
+					'opens by weekday and hour',
+					weekPicture(week) + weekPicture(week, narrow),
+				)
+			: '',
 		bounces.domains.length === 0
 			? ''
 			: table(
@@ -154,7 +184,7 @@ function growth({ chart }: SavedReport, lists: readonly ListGrowth[]): string {
 		'<p>Subscribers of today by the day they came, and by the day they unsubscribed, bounced, complained or were stopped. Deleted ones are not among them.</p>',
 		...drawn.map((list) => {
 			const label = `subscribers of ${list.name} who came and who left, by day`;
-			return picture(list.name, label, growthPicture(list), 'h3');
+			return picture(list.name, label, growthPicture(list) + growthPicture(list, narrow), 'h3');
 		}),
 	].join('\n');
 }
@@ -173,9 +203,10 @@ function dayTable({ days }: SavedReport): string {
 	);
 }
 
+/** `svg`: twice, the second for a narrow screen. */
 function picture(title: string, label: string, svg: string, heading: 'h2' | 'h3' = 'h2'): string {
-	const shown = svg.replace('<svg ', `<svg role="img" aria-label="${safe(label)}" `);
-	return `<${heading}>${safe(title)}</${heading}>\n<figure tabindex="0" aria-label="${safe(title)}">${shown}</figure>`;
+	const shown = svg.replaceAll('<svg ', `<svg role="img" aria-label="${safe(label)}" `);
+	return `<${heading}>${safe(title)}</${heading}>\n<figure>${shown}</figure>`;
 }
 
 /** Numbers, and columns below a header of numbers, are aligned to the right. */

@@ -8,7 +8,9 @@ import type { ListGrowth, ReportDetails } from '../../api/reports.js';
 import { noOpens } from './chart.js';
 import { clean } from './clean.js';
 import { counted, numberText } from './plurals.js';
+import { type CampaignHead, factsOf, outcomesOf } from './report-details.js';
 import type { SavedReport } from './saved-report.js';
+import { shorten } from './width.js';
 
 use([BarChart, HeatmapChart, LineChart, GridComponent, LegendComponent, VisualMapComponent, SVGRenderer]);
 
@@ -37,6 +39,9 @@ function properties(values: Readonly<Record<string, string>>): string {
 
 const size = { width: 760, height: 260 };
 
+/** Of a second drawing of each picture of a page, for telephones: their words stay readable. */
+export const narrow = 340;
+
 interface Picture {
 	title: string;
 	label: string;
@@ -44,34 +49,50 @@ interface Picture {
 }
 
 /** The picture that a report was asked for; null: none. */
-export function chartOf(saved: SavedReport): Picture | null {
+export function chartOf(saved: SavedReport, width = size.width): Picture | null {
 	if (saved.chart === 'none') return null;
 	if (saved.chart === 'heat') {
-		const svg = weekPicture(saved.detailed?.details.week ?? []);
+		const svg = weekPicture(saved.detailed?.details.week ?? [], width);
 		return { title: 'Opens in the week', label: 'opens by weekday and hour', svg };
 	}
-	const svg = daysPicture(saved, saved.chart === 'line' ? 'line' : 'bar');
+	const svg = daysPicture(saved, saved.chart === 'line' ? 'line' : 'bar', width);
 	return { title: 'By day', label: 'what was sent, opened and clicked by day', svg };
 }
 
 /** One file of its own: the chart, under the report's name. */
 export function pictureOf(saved: SavedReport): string {
-	const { width, height } = size;
+	const { width } = size;
+	const facts = saved.head === null ? [] : factLines(saved.head);
+	const headHeight = 44 + 16 * facts.length;
+	const height = size.height + headHeight;
 	const drawn = chartOf(saved);
 	const hours = saved.chart === 'heat' ? `: ${drawn?.label}` : '';
 	const title = escapeHtml(clean(saved.title + hours));
-	return withoutProperties(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height + headHeight}" role="img" aria-label="${title}">
+	return withoutProperties(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}">
 <style>${darkOnly()}</style>
-<rect width="${width}" height="${height + headHeight}" fill="var(--paper)"/>
+<rect width="${width}" height="${height}" fill="var(--paper)"/>
 <text x="16" y="21" font-family="sans-serif" font-size="17" fill="var(--ink)">${title}</text>
-<text x="16" y="38" font-family="sans-serif" font-size="12" fill="var(--soft)">${escapeHtml(clean(scopeOf(saved)))}</text>
+${[...facts, clean(scopeOf(saved))]
+	.map(
+		(line, at) =>
+			`<text x="16" y="${38 + 16 * at}" font-family="sans-serif" font-size="12" fill="var(--soft)">${escapeHtml(line)}</text>`,
+	)
+	.join('\n')}
 <g transform="translate(0 ${headHeight})">${drawn?.svg ?? ''}</g>
 </svg>
 `);
 }
 
-/** Of the title and the line below it. */
-const headHeight = 44;
+/** A line is as wide as the picture at most. */
+function factLines(head: CampaignHead): string[] {
+	const [subject, ...others] = factsOf(head).map(([label, text]) => `${label}: ${text}`);
+	const sum = outcomesOf(head).map(([label, count]) => `${numberText(count)} ${label}`);
+	return [
+		subject ?? '',
+		others.join(', '),
+		`${counted(head.recipients.total, 'recipient')}: ${sum.join(', ')}`,
+	].map((line) => shorten(line, 110));
+}
 
 /** `2026-11-01 to 2026-11-07 (Europe/Oslo)`, with the sums of what is drawn, or the scale of a heat map. */
 function scopeOf({ chart, days, detailed }: SavedReport): string {
@@ -107,11 +128,11 @@ function darkOnly(): string {
 }
 
 /** What was sent and opened by day, and clicked where it is told. */
-function daysPicture({ days }: SavedReport, sent: Course['type']): string {
+function daysPicture({ days }: SavedReport, sent: Course['type'], width: number): string {
 	const labels = days.map(({ date }) => date);
 	const hasClicks = days.some(({ clicked }) => clicked !== undefined);
 	const clicks: Course = { name: 'clicked', type: 'line', values: days.map(({ clicked = 0 }) => clicked) };
-	return courses(labels, [
+	const series: Course[] = [
 		{
 			name: 'sent',
 			colour: sent === 'bar' ? 'sentBars' : 'sent',
@@ -120,43 +141,48 @@ function daysPicture({ days }: SavedReport, sent: Course['type']): string {
 		},
 		{ name: 'opened', type: 'line', values: days.map(({ opened }) => opened) },
 		...(hasClicks ? [clicks] : []),
-	]);
+	];
+	return courses(labels, series, { width });
 }
 
 /** Opens and clicks by hour, without what was sent: that is mostly one high hour. */
-export function hoursPicture(hours: ReportDetails['hours']): string {
+export function hoursPicture(hours: ReportDetails['hours'], width = size.width): string {
 	return courses(
 		hours.map(({ date }) => date.replace('T', ' ')),
 		[
 			{ name: 'opened', type: 'line', values: hours.map(({ opened }) => opened) },
 			{ name: 'clicked', type: 'line', values: hours.map(({ clicked }) => clicked) },
 		],
+		{ width },
 	);
 }
 
 const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
 /** Opens by hour of the week; the darker, the more. */
-export function weekPicture(week: ReportDetails['week']): string {
+export function weekPicture(week: ReportDetails['week'], width = size.width): string {
 	const top = mostOf(week);
-	if (top === 0) return sentencePicture(noOpens);
-	return drawn(size.height, {
-		grid: { left: 44, right: 12, top: 12, bottom: 28 },
-		xAxis: { ...axis, type: 'category', data: Array.from({ length: 24 }, (_, hour) => String(hour)) },
-		yAxis: { ...axis, type: 'category', data: weekdays, inverse: true },
-		series: [
-			{
-				type: 'heatmap',
-				coordinateSystem: 'cartesian2d',
-				emphasis: { disabled: true },
-				data: week.map(({ weekday, hour, opened }) => ({
-					value: [hour, weekday - 1, opened],
-					itemStyle: { color: 'var(--opened)', opacity: opened / top },
-				})),
-			},
-		],
-		visualMap: { show: false, min: 0, max: top, dimension: 2, inRange: {} },
-	});
+	if (top === 0) return sentencePicture(noOpens, width);
+	return drawn(
+		{ ...size, width },
+		{
+			grid: { left: 44, right: 12, top: 12, bottom: 28 },
+			xAxis: { ...axis, type: 'category', data: Array.from({ length: 24 }, (_, hour) => String(hour)) },
+			yAxis: { ...axis, type: 'category', data: weekdays, inverse: true },
+			series: [
+				{
+					type: 'heatmap',
+					coordinateSystem: 'cartesian2d',
+					emphasis: { disabled: true },
+					data: week.map(({ weekday, hour, opened }) => ({
+						value: [hour, weekday - 1, opened],
+						itemStyle: { color: 'var(--opened)', opacity: opened / top },
+					})),
+				},
+			],
+			visualMap: { show: false, min: 0, max: top, dimension: 2, inRange: {} },
+		},
+	);
 }
 
 function mostOf(week: ReportDetails['week']): number {
@@ -164,15 +190,15 @@ function mostOf(week: ReportDetails['week']): number {
 }
 
 /** In place of a picture of nothing. */
-function sentencePicture(text: string): string {
-	const { width, height } = size;
+function sentencePicture(text: string, width: number): string {
+	const { height } = size;
 	return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
 <text x="${width / 2}" y="${height / 2}" text-anchor="middle" font-family="sans-serif" font-size="17" fill="var(--soft)">${text}</text>
 </svg>`;
 }
 
 /** Who came to a list and who left it, by day. */
-export function growthPicture({ days }: ListGrowth): string {
+export function growthPicture({ days }: ListGrowth, width = size.width): string {
 	const left = days.map(({ unsubscribed, bounced, left }) => unsubscribed + bounced + left);
 	return courses(
 		days.map(({ date }) => date),
@@ -180,7 +206,7 @@ export function growthPicture({ days }: ListGrowth): string {
 			{ name: 'added', colour: 'clicked', type: 'bar', values: days.map(({ added }) => added) },
 			{ name: 'left', colour: 'opened', type: 'bar', values: left },
 		],
-		160,
+		{ width, height: 160 },
 	);
 }
 
@@ -192,30 +218,37 @@ interface Course {
 	values: readonly number[];
 }
 
-function courses(labels: readonly string[], series: readonly Course[], height = size.height): string {
-	return drawn(height, {
-		grid: { left: 64, right: 48, top: 36, bottom: 28 },
-		legend: {
-			top: 0,
-			left: 56,
-			itemGap: 18,
-			icon: 'roundRect',
-			textStyle: { color: 'var(--soft)' },
-			selectedMode: false,
+function courses(
+	labels: readonly string[],
+	series: readonly Course[],
+	{ width, height = size.height }: { width: number; height?: number },
+): string {
+	return drawn(
+		{ width, height },
+		{
+			grid: { left: 64, right: width === narrow ? 28 : 48, top: 36, bottom: 28 },
+			legend: {
+				top: 0,
+				left: 56,
+				itemGap: 18,
+				icon: 'roundRect',
+				textStyle: { color: 'var(--soft)' },
+				selectedMode: false,
+			},
+			xAxis: { ...axis, type: 'category', data: [...labels] },
+			yAxis: { ...axis, type: 'value', minInterval: 1 },
+			series: series.map(({ name, colour = name, type, values }) => ({
+				name,
+				type,
+				data: [...values],
+				barMaxWidth: 36,
+				showSymbol: labels.length < 2,
+				itemStyle: { color: `var(--${colour})` },
+				lineStyle: { color: `var(--${colour})`, width: 2 },
+				emphasis: { disabled: true },
+			})),
 		},
-		xAxis: { ...axis, type: 'category', data: [...labels] },
-		yAxis: { ...axis, type: 'value', minInterval: 1 },
-		series: series.map(({ name, colour = name, type, values }) => ({
-			name,
-			type,
-			data: [...values],
-			barMaxWidth: 36,
-			showSymbol: labels.length < 2,
-			itemStyle: { color: `var(--${colour})` },
-			lineStyle: { color: `var(--${colour})`, width: 2 },
-			emphasis: { disabled: true },
-		})),
-	});
+	);
 }
 
 const axis = {
@@ -225,8 +258,8 @@ const axis = {
 	splitLine: { lineStyle: { color: 'var(--line)' } },
 };
 
-function drawn(height: number, option: object): string {
-	const chart = init(null, null, { renderer: 'svg', ssr: true, ...size, height });
+function drawn(size: { width: number; height: number }, option: object): string {
+	const chart = init(null, null, { renderer: 'svg', ssr: true, ...size });
 	try {
 		chart.setOption({ animation: false, ...option });
 		return withoutStyles(chart.renderToSVGString({ useViewBox: true }));

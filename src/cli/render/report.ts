@@ -15,15 +15,23 @@ import {
 import { clean } from './clean.js';
 import { lineChart } from './line-chart.js';
 import { numberText, shareOf } from './plurals.js';
-import { type DetailedReport, renderDetails } from './report-details.js';
-import { wrap } from './width.js';
+import {
+	basesOf,
+	type CampaignHead,
+	type DetailedReport,
+	factsOf,
+	renderDetails,
+	renderHead,
+} from './report-details.js';
+import { shorten, wrap } from './width.js';
 
 export type Chart = 'bars' | 'line' | 'spark' | 'heat' | 'none';
 
 /**
  * Lines without their line ends; every text of the service is cleaned. `title`: null of a report on everything.
  * `events`: those it counts, all without any. `withMachines`: it counts opens and clicks by machines, too; `human`: it
- * leaves them out. `details`: counts and hours of the same messages; `parted`: shown in place of the totals.
+ * leaves them out. `details`: counts and hours of the same messages; `parted`: shown in place of the totals. `head`: of the
+ * campaign that it is on.
  */
 export function renderReport(
 	{ total, data }: Report,
@@ -31,6 +39,8 @@ export function renderReport(
 		chart,
 		details = null,
 		parted = null,
+		head = null,
+		isOfDays = false,
 		zone = null,
 		title = null,
 		events = [],
@@ -41,6 +51,8 @@ export function renderReport(
 		chart: Chart;
 		details?: ReportDetails | null;
 		parted?: DetailedReport | null;
+		head?: CampaignHead | null;
+		isOfDays?: boolean;
 		zone?: string | null;
 		title?: string | null;
 		events?: readonly EventType[];
@@ -63,10 +75,15 @@ export function renderReport(
 		return { bars: barChart, line: lineChart, spark: sparkChart }[chart](days, options);
 	};
 	const widest = Math.max(...figures.map(({ figure }) => figure.length), 0);
+	const hasShares = figures.some(({ share }) => share !== '') && Number(total.sent) > 0;
 	return [
 		...(title === null ? [] : [clean(title)]),
+		...(head === null ? [] : factsOf(head)).map(([label, text]) =>
+			shorten(`  ${label.padEnd(7)}  ${text}`, options.width),
+		),
 		...headingOf(range, zone, options),
 		'',
+		...(head === null ? [] : [...renderHead(head, isOfDays, options), '']),
 		...(parted === null
 			? figures.length === 0
 				? [`  no figure of a report counts ${events.join(', ')}`]
@@ -74,6 +91,9 @@ export function renderReport(
 						`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
 					)
 			: renderDetails(parted, options)),
+		...(parted === null && hasShares
+			? ['', ...wrap(basesOf(Number(total.sent), details?.total.attempted ?? null), options.width)]
+			: []),
 		...(withMachines && parted === null && Number(total.opened) > 0 && mayCountMachines(details)
 			? ['', ...wrap('these opens and clicks are by machines, too: --human leaves them out', options.width)]
 			: []),

@@ -5,7 +5,8 @@ import type { Figures, ListGrowth } from '../../api/reports.js';
 import { formatCsvRow } from '../../tables/write-csv.js';
 import { markdownCell } from './cells.js';
 import { clean } from './clean.js';
-import type { DetailedReport } from './report-details.js';
+import { numberText } from './plurals.js';
+import { type CampaignHead, type DetailedReport, factsOf, headRecord, outcomesOf } from './report-details.js';
 
 /** Everything that a saved report may show. */
 export interface SavedReport {
@@ -18,6 +19,8 @@ export interface SavedReport {
 	events: readonly EventType[];
 	/** Null: the service does not tell them. */
 	detailed: DetailedReport | null;
+	/** Null: it is of no campaign, or the service does not tell it. */
+	head: CampaignHead | null;
 	/** The largest ones. */
 	lists: readonly List[];
 	/** `date`: `YYYY-MM-DD`. Figures that the service does not tell are absent. */
@@ -42,14 +45,15 @@ export function csvOf({ days }: SavedReport, isExcel: boolean): string {
 	return `${isExcel ? '\ufeff' : ''}${rows.map((row) => formatCsvRow(row, delimiter)).join('')}`;
 }
 
-/** `{"total", "data", "details", "links"}`; the last two are null where the service does not tell. */
-export function jsonOf({ report, detailed }: SavedReport): string {
+/** `{"total", "data", "details", "links", "campaign"}`; null where the service does not tell, the last absent. */
+export function jsonOf({ report, detailed, head }: SavedReport): string {
 	const { details = null, links = null } = detailed ?? {};
-	return `${JSON.stringify({ ...report, details, links }, null, 2)}\n`;
+	const ofCampaign = head !== null && { campaign: headRecord(head) };
+	return `${JSON.stringify({ ...report, details, links, ...ofCampaign }, null, 2)}\n`;
 }
 
 export function markdownOf(saved: SavedReport): string {
-	const { title, days, detailed } = saved;
+	const { title, days, detailed, head } = saved;
 	const shown = measures.filter((name) => days.some((day) => day[name] !== undefined));
 	const links = (detailed?.links ?? []).slice(0, 20);
 	const lists = detailed?.details.lists ?? [];
@@ -58,9 +62,17 @@ export function markdownOf(saved: SavedReport): string {
 		'',
 		markdownCell(rangeText(saved)),
 		'',
+		...(head === null
+			? []
+			: [
+					...factsOf(head).map(([label, text]) => `- ${label}: ${markdownCell(text)}`),
+					'',
+					...tableOf([recipientsTitle(saved), numberText(head.recipients.total)], outcomesOf(head)),
+					'',
+				]),
 		...tableOf(
-			['measure', 'messages', '%'],
-			totalsOf(saved).map(({ name, count, percent }) => [name, count ?? '', percent ?? '']),
+			['measure', 'messages', '%', 'of'],
+			totalsOf(saved).map(({ name, count, percent, base }) => [name, count ?? '', percent ?? '', base ?? '']),
 		),
 		'',
 		...tableOf(
@@ -106,6 +118,8 @@ export interface TotalLine {
 	count: string | null;
 	/** Of the messages sent, bounces of those attempted. */
 	percent: string | null;
+	/** `1,137 sent`; null: it has no share, or of what is not told. */
+	base: string | null;
 	/** Null: not told, or not a matter of machines. */
 	machines: string | null;
 }
@@ -117,8 +131,14 @@ export function totalsOf({ report: { total }, events, detailed }: SavedReport): 
 		name,
 		count: count === null ? null : number(count),
 		percent: percent === null ? null : clean(String(percent)),
+		base: baseOf(name),
 		machines: machines === null ? null : number(machines),
 	});
+	const baseOf = (name: string) => {
+		if (name === 'sent') return null;
+		if (name !== 'delivered' && !name.endsWith('bounces')) return `${number(Number(total.sent))} sent`;
+		return detailed === null ? null : `${number(detailed.details.total.attempted)} attempted`;
+	};
 	if (detailed === null) {
 		const lines = [
 			['sent', line('sent', Number(total.sent), null)],
@@ -147,4 +167,9 @@ export function totalsOf({ report: { total }, events, detailed }: SavedReport): 
 function tableOf(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string[] {
 	const lines = [header, header.map(() => '---'), ...rows];
 	return lines.map((row) => `| ${row.map(markdownCell).join(' | ')} |`);
+}
+
+/** What stands above their number. */
+export function recipientsTitle({ detailed }: SavedReport): string {
+	return detailed?.isOfDays === true ? 'recipients over its whole life' : 'recipients';
 }

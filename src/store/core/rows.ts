@@ -184,6 +184,7 @@ export interface MessageRow {
 	type: 'TRANSACTIONAL' | 'BULK';
 	tag: string | null;
 	campaign: string | null;
+	campaign_key: string | null;
 	list_id: number | null;
 	state: MessageState;
 	attempts: number;
@@ -219,6 +220,7 @@ export function toMessage(row: MessageRow): Message {
 		date_created: formatDateTime(row.created_at),
 		date_sent: row.sent_at === null ? null : formatDateTime(row.sent_at),
 		last_reply: row.last_reply,
+		campaign: row.campaign_key,
 	};
 }
 

@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -64,6 +66,116 @@ describe('mailctl campaigns', () => {
 		expect(await project.json(['campaigns', 'results', id, '--only', 'bounced'])).toEqual([]);
 		for (const verb of ['get', 'report', 'results'])
 			expect((await project.run(['campaigns', verb, 'sprung-news'])).code).toBe(3);
+	});
+
+	it('report their recipients, each once, above rates with their base, in every form', async () => {
+		const refuse = (responseCode: number, text: string) => Object.assign(new Error(text), { responseCode });
+		const mail = await startSmtpSink({
+			onRcptTo: ({ address }, _, done) => {
+				if (address.startsWith('gone')) return done(refuse(550, '5.1.1 No such user'));
+				done(address.startsWith('slow') ? refuse(451, '4.3.0 Later') : null);
+			},
+		});
+		const people = await makeProject({ smtp: mail.port });
+		await people.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
+		const names = ['ann', 'bob', 'cid', 'gone', 'slow', 'left'];
+		const file = await people.file(
+			'people.csv',
+			['email', ...names.map((name) => `${name}@e.org`)].join('\n'),
+		);
+		await people.json(['subscribers', 'import', file, '-l', '1']);
+		await people.json(['subscribers', 'deactivate', 'left@e.org', '-l', '1']);
+		await people.run([
+			...[...words, '--campaign', 'spring', '--yes', '--expect-count', '5'],
+			...['--now', '2026-11-07T12:00:00Z'],
+		]);
+		const { id } = (await people.json(['campaigns', 'get', 'spring'])) as Sent;
+		const [message] = (await people.json(['messages', 'list', '--to', 'ann@e.org'])) as { id: string }[];
+		expect(message).toMatchObject({ campaign: 'spring', campaign_unique_id: id });
+		expect((await people.run(['messages', 'get', message?.id ?? '', '-o', 'table'])).stdout).toMatch(
+			/^CAMPAIGN +spring$/m,
+		);
+		const why = (await people.run(['why', 'ann@e.org', '-o', 'table'])).stdout;
+		expect(why).toContain('The last message, "Spring news!" of 2026-11-07 (campaign spring), was accepted');
+		expect(why).toContain(` sent "Spring news!" of campaign spring ${message?.id}\n`);
+		const at80 = await people.run(['messages', 'list'], { interactive: true, columns: 80 });
+		expect(at80.stdout).toContain(message?.id ?? 'none');
+		await mail.close();
+		const outcomes = { sent: 3, waiting: 0, deferred: 1, bounced: 1, failed: 0, uncertain: 0, canceled: 0 };
+		const campaign = {
+			...{ name: 'spring', id, subject: 'Spring news!', lists: ['Readers'], sender: 'news@example.com' },
+			...{ date_released: expect.any(String), recipients: { total: 6, ...outcomes, left_out: 1 } },
+		};
+		expect(await people.json(['campaigns', 'report', id])).toMatchObject({ campaign });
+		const { stdout } = await people.run([
+			'campaigns',
+			'report',
+			'spring',
+			'-o',
+			'table',
+			'--time-zone',
+			'UTC',
+		]);
+		expect(stdout.split('\n').slice(0, 25)).toEqual([
+			'Campaign spring',
+			'  subject  Spring news!',
+			'  list     Readers',
+			'  sender   news@example.com',
+			'  sent on  2026-11-07 12:00 UTC',
+			'2026-11-07 (UTC)',
+			'',
+			'  recipients  6',
+			'    sent      3',
+			'    waiting   0',
+			'    deferred  1',
+			'    bounced   1',
+			'    left out  1',
+			'',
+			'                PEOPLE           MACHINES',
+			'  sent               3',
+			'  delivered          3  75.00 %            of 4 attempted',
+			'  opened             0   0.00 %         0  of 3 sent',
+			'  clicked            0   0.00 %         0  of 3 sent',
+			'  unsubscribed       0   0.00 %            of 3 sent',
+			'  complained         0   0.00 %            of 3 sent',
+			'  soft bounces       0   0.00 %            of 4 attempted',
+			'  hard bounces       1  25.00 %            of 4 attempted',
+			'',
+			'by hour from 2026-11-07 12:00',
+		]);
+		const narrow = await people.run(['campaigns', 'report', 'spring', '-o', 'table'], {
+			interactive: true,
+			columns: 40,
+		});
+		expect(narrow.stdout).toContain('\nshares are of 3 sent, of bounces of 4\nattempted\n');
+		const plain = (await people.run(['report', '--campaign', id, '-o', 'table'])).stdout;
+		expect(plain).toMatch(/^Campaign spring\n {2}subject {2}Spring news!\n[\s\S]*\n {2}recipients {2}6\n/);
+		expect(plain).toContain('\nshares are of 3 sent, of bounces of 4 attempted\n');
+		const saved = async (name: string) => {
+			const path = join(people.folder, name);
+			await people.json(['campaigns', 'report', 'spring', '--save', path, '--time-zone', 'UTC']);
+			return readFile(path, 'utf8');
+		};
+		expect(await saved('r.md')).toContain(
+			'\n- subject: Spring news!\n- list: Readers\n- sender: news@example.com\n- sent on: 2026-11-07 12:00 UTC\n\n' +
+				'| recipients | 6 |\n| --- | --- |\n| sent | 3 |\n| waiting | 0 |\n| deferred | 1 |\n| bounced | 1 |\n| left out | 1 |\n',
+		);
+		const svg = await saved('r.svg');
+		expect(svg).toContain('>list: Readers, sender: news@example.com, sent on: 2026-11-07 12:00 UTC<');
+		expect(svg).toContain('>6 recipients: 3 sent, 0 waiting, 1 deferred, 1 bounced, 1 left out<');
+		const page = await saved('r.html');
+		expect(page).toContain('<p>sent on <b>2026-11-07 12:00 UTC</b></p>');
+		expect(page).toContain('<dt>recipients</dt><dd><b>6</b></dd>');
+		expect(page).toContain('<span>75.00 % of 4 attempted</span>');
+	});
+
+	it.each([
+		[['--expect-count', '9'], ['cancel', 'early'], { total: 2, sent: 0, canceled: 2 }],
+		[['--expect-count', '2', '--in', '1d'], null, { total: 2, sent: 0, waiting: 2 }],
+	])('report the recipients of one that has not left (%j)', async (options, then, recipients) => {
+		await project.run([...words, '--yes', '--campaign', 'early', ...options]);
+		if (then !== null) await project.json(['campaigns', ...then, '--yes']);
+		expect(await project.json(['campaigns', 'report', 'early'])).toMatchObject({ campaign: { recipients } });
 	});
 
 	it('are shown alike by each command that has one to show, with the name of the list', async () => {

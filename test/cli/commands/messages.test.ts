@@ -39,6 +39,7 @@ describe('mailctl messages', () => {
 				date_created: '2026-11-01T10:00:00.000000',
 				date_sent: '2026-11-01T10:00:00.000000',
 				last_reply: expect.stringContaining('250'),
+				campaign: null,
 			},
 		]);
 	});
@@ -100,7 +101,7 @@ describe('mailctl messages', () => {
 	it('are one row of scalars in a pipe, with a hint at what that leaves out', async () => {
 		const { stdout, stderr } = await project.run(['messages', 'get', ids[1] ?? '']);
 		expect({ stdout, stderr }).toEqual({
-			stdout: `${ids[1]}\tlater@example.com\tdeferred\tHello\t2026-11-01T10:00:00.000000Z\n`,
+			stdout: `${ids[1]}\tlater@example.com\tdeferred\tHello\t2026-11-01T10:00:00.000000Z\t\n`,
 			stderr: 'hint: -o json has every attempt and what was reported too\n',
 		});
 		const chosen = await project.run(['messages', 'get', ids[1] ?? '', '-o', 'tsv']);

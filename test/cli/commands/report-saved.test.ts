@@ -218,7 +218,7 @@ describe('a saved report', () => {
 		await saved('r.png');
 		const bytes = await readFile(path('r.png'));
 		expect(bytes.subarray(1, 4).toString()).toBe('PNG');
-		expect([bytes.readUInt32BE(16), bytes.readUInt32BE(20)]).toEqual([1520, 608]);
+		expect([bytes.readUInt32BE(16), bytes.readUInt32BE(20)]).toEqual([1520, 704]);
 		const svg = await saved('words.svg');
 		const wordless = await pngOf(svg.replaceAll(/<text[^>]*>[^<]*<\/text>/g, ''), process.env);
 		expect(bytes.equals(await pngOf(svg, process.env))).toBe(true);
@@ -275,6 +275,13 @@ describe('a saved report', () => {
 				expect(found.violations.map(({ id }) => id)).toEqual([]);
 				expect(await tab.evaluate('document.documentElement.scrollWidth')).toBe(320);
 			}
+			await project.json(['report', '--save', path('phone.html'), '--last', '90d', ...now]);
+			for (const name of ['r.html', 'phone.html']) {
+				await tab.setViewportSize({ width: 375, height: 700 });
+				await tab.goto(`file://${path(name)}`);
+				expect(await tab.evaluate(cutOff)).toEqual([]);
+			}
+			await tab.goto(`file://${path('r.html')}`);
 			await picture(tab, 'report');
 			await tab.goto(`file://${path('r.svg')}`);
 			expect(await tab.evaluate('document.documentElement.nodeName')).toBe('svg');
@@ -284,6 +291,17 @@ describe('a saved report', () => {
 		}
 	});
 });
+
+/** Run by the browser: what is wider than its place, and pictures whose words are smaller than 9 pixels. */
+const cutOff = `(() => {
+	const wide = [document.documentElement, ...document.querySelectorAll('body *')].filter((one) =>
+		!(one instanceof SVGElement) && getComputedStyle(one).display !== 'inline' && one.scrollWidth > one.clientWidth + 1);
+	const tiny = [...document.querySelectorAll('figure text')].filter((one) => {
+		const { height } = one.getBoundingClientRect();
+		return height > 0 && height < 9;
+	});
+	return [...wide, ...tiny].map((one) => one.nodeName + ' ' + one.textContent.slice(0, 40));
+})()`;
 
 /** Run by the browser: pairs of words of one picture that cover each other. */
 const wordsOfPictures = `(() => {

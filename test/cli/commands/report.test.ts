@@ -168,11 +168,18 @@ describe('mailctl report', () => {
 
 	it('has a row a day as CSV and TSV, which sort by the day', async () => {
 		expect((await project.run(['report', '--last', '2d', ...now, '-o', 'csv'])).stdout).toBe(
-			'date,sent,opened\r\n2026-11-06,0,0\r\n2026-11-07,3,0\r\n'.replaceAll(
-				'\r\n',
-				(await project.run(['lists', 'list', '-o', 'csv'])).stdout.endsWith('\r\n') ? '\r\n' : '\n',
-			),
+			'date,sent,opened,machine_opened,clicked,machine_clicked,unsubscribed,complained,softbounced,hardbounced,created\r\n' +
+				'2026-11-06,0,0,0,0,0,0,0,0,0,0\r\n2026-11-07,3,0,0,0,0,0,0,0,0,3\r\n',
 		);
+		expect((await project.run(['report', '--last', '1d', ...now, '-o', 'csv', '--human'])).stdout).toBe(
+			'date,sent,opened,clicked,unsubscribed,complained,softbounced,hardbounced,created\r\n2026-11-07,3,0,0,0,0,0,0,3\r\n',
+		);
+		expect(
+			(await project.run(['report', '--last', '1d', ...now, '-o', 'csv', '--event', 'SENT'])).stdout,
+		).toBe('date,sent,opened\r\n2026-11-07,3,0\r\n');
+		expect(
+			(await project.run(['report', '--last', '1d', ...now, '-o', 'csv', '--fields', 'clicked,sent'])).stdout,
+		).toBe('clicked,sent\r\n0,3\r\n');
 		expect((await project.run(['report', '--last', '2d', ...now])).stdout).toBe(
 			'2026-11-06\t0\t0\n2026-11-07\t3\t0\n',
 		);
@@ -198,15 +205,17 @@ describe('mailctl report', () => {
 			'  soft bounces  0    0.00 %',
 			'  hard bounces  0    0.00 %',
 			'',
+			'shares are of 4 sent, of bounces of 4 attempted',
+			'',
 			'           ## sent  -- opened',
-			`2026-11-05 ${'#'.repeat(13)}${' '.repeat(53)} 1`,
+			`2026-11-05 ${'#'.repeat(22)}${' '.repeat(44)} 1`,
 			`${' '.repeat(78)}0`,
 			`2026-11-06 ${' '.repeat(66)} 0`,
 			`${' '.repeat(78)}0`,
-			`2026-11-07 ${'#'.repeat(40)}${' '.repeat(26)} 3`,
+			`2026-11-07 ${'#'.repeat(66)} 3`,
 			`${' '.repeat(78)}0`,
-			'           +------------+------------+-------------+------------+------------+',
-			'           0            1            2             3            4            5',
+			'           +---------------------+---------------------+---------------------+',
+			'           0                     1                     2                     3',
 			'',
 		]);
 	});
@@ -233,7 +242,7 @@ describe('mailctl report', () => {
 		const spark = await project.run(['report', '--chart', 'spark', ...now], { columns: 80 });
 		expect(spark.stdout.split('\n').slice(-3)).toEqual(['sent   ____-_# max 3', 'opened _______ max 0', '']);
 		const none = await project.run(['report', '--chart', 'none', ...now], { columns: 80 });
-		expect(none.stdout.trimEnd().split('\n')).toHaveLength(8);
+		expect(none.stdout.trimEnd().split('\n')).toHaveLength(10);
 	});
 
 	it('says that nobody opened what was sent, in place of a heat map', async () => {

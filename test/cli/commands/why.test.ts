@@ -191,11 +191,11 @@ describe('mailctl why', () => {
 		const answer = async () => (await why('kim@example.com')).stdout.split('\n\n')[0];
 		expect(await answer()).toBe(
 			'kim@example.com gets the mail of list Plans.\n' +
-				'The last message, "Soon" of 2026-11-05, is planned for 2026-11-06 09:00 UTC.',
+				'The last message, "Soon" of 2026-11-05 (campaign soon-2026-11-05), is planned for 2026-11-06 09:00 UTC.',
 		);
 		await project.json(['subscribers', 'deactivate', String(id), '-l', 'Plans', ...later]);
 		expect(await answer()).toContain(
-			'The last message, "Soon" of 2026-11-05, is not sent: it is for a list whose mail the address gets no more.',
+			'The last message, "Soon" of 2026-11-05 (campaign soon-2026-11-05), is not sent: it is for a list whose mail the address gets no more.',
 		);
 	});
 

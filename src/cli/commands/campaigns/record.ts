@@ -199,7 +199,10 @@ export async function showDetail(cx: CommandContext, detail: CampaignDetail): Pr
 }
 
 /** The id of one that was deleted, or that the token may not read. */
-async function listNames(cx: CommandContext, { list_id, audience }: CampaignDetail): Promise<string[]> {
+export async function listNames(
+	cx: CommandContext,
+	{ list_id, audience }: Pick<CampaignDetail, 'list_id' | 'audience'>,
+): Promise<string[]> {
 	const ids = audience?.lists ?? (list_id === null ? [] : [list_id]);
 	const { lists } = await cx.api();
 	const nameOf = async (id: number) => {

@@ -3,7 +3,8 @@
 import type { Report } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
-import { readDetails } from '../report/details.js';
+import { headRecord } from '../../render/report-details.js';
+import { readDetails, readHead } from '../report/details.js';
 import { printReport, type ReportRun, reportColumns, reportOptions, runReport } from '../report.js';
 import { campaignArg } from './find.js';
 
@@ -18,7 +19,7 @@ export const report = command({
 	options,
 	columns: reportColumns,
 	output:
-		'{"total", "data"} as of report, where opened counts people and machines, with "details": {"total", "days", "hours", "week", "bounces", …} and "links", the five most clicked over its whole life; there opened counts people, machine_opened the others',
+		'{"total", "data"} as of report, where opened counts people and machines, with "details": {"total", "days", "hours", "week", "bounces", …} and "links", the five most clicked over its whole life; there opened counts people, machine_opened the others; "campaign": {"name", "id", "subject", "lists", "sender", "date_released", "recipients": {"total", "sent", "waiting", "deferred", "bounced", "failed", "uncertain", "canceled", "left_out"}}, whose total is the sum of the others',
 	exits: [3, 5, 10],
 	examples: ['mailctl campaigns report november', 'mailctl campaigns report november --human -o json'],
 	run: (cx, { args, options }) => {
@@ -36,10 +37,15 @@ async function show(
 	const { format } = cx.out;
 	const isWhole = ['json', 'table', 'wide'].includes(format) && cx.globals.fields === undefined;
 	const detailed = isWhole ? await readDetails(cx, options, result, campaign) : null;
-	if (detailed === null) return printReport(cx, result, options);
+	const head = isWhole && campaign !== undefined ? await readHead(cx, campaign) : null;
+	const ofCampaign = head !== null && { campaign: headRecord(head) };
+	if (detailed === null)
+		return format === 'json'
+			? cx.out.document({ ...result, ...ofCampaign })
+			: printReport(cx, result, options, { details: null, parted: null, head });
 	const links = detailed.links.slice(0, 5);
 	const { details, replies } = detailed;
-	if (format === 'json')
-		return cx.out.document({ ...result, details, links, ...(replies.length > 0 && { replies }) });
-	await printReport(cx, result, options, { details: detailed.details, parted: { ...detailed, links } });
+	const ofReplies = replies.length > 0 && { replies };
+	if (format === 'json') return cx.out.document({ ...result, details, links, ...ofReplies, ...ofCampaign });
+	await printReport(cx, result, options, { details, parted: { ...detailed, links }, head });
 }

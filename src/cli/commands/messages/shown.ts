@@ -20,20 +20,21 @@ import { isUuid } from '../../verbs/resolve.js';
 
 /** Of a message as lists show it. */
 export const messageColumns: Columns<Message> = [
-	column('id', 'ID', { isName: true, isKept: 'id', isOptional: true }),
+	column('id', 'ID', { isName: true, isKept: 'id' }),
 	column('to', 'TO', { isKept: 'address' }),
 	column('state', 'STATE'),
 	column('subject', 'SUBJECT', { isOptional: true }),
 	column('from', 'FROM', { wide: true }),
 	column('type', 'TYPE', { wide: true }),
 	column('tag', 'TAG', { wide: true }),
-	column('campaign_unique_id', 'CAMPAIGN', { wide: true }),
+	column('campaign_unique_id', 'CAMPAIGN ID', { wide: true }),
 	column('list_id', 'LIST', { wide: true, align: 'right' }),
 	column('attempts', 'ATTEMPTS', { align: 'right', wide: true }),
 	column('due_at', 'DUE', { time: 'text', wide: true }),
 	column('date_created', 'CREATED', { time: 'recent' }),
 	column('date_sent', 'SENT', { time: 'text', wide: true }),
 	column('last_reply', 'LAST REPLY', { wide: true }),
+	column('campaign', 'CAMPAIGN', { isKept: 'name', isOptional: true }),
 ];
 
 /** Of a message that was asked for alone. */

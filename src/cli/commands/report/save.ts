@@ -68,7 +68,13 @@ function cannotHold(format: Format, chart: Chart): UsageError {
 export async function saveReport(
 	cx: CommandContext,
 	{ path, format, chart, isExcel, force }: Saving,
-	{ title, report, events, detailed }: Pick<SavedReport, 'title' | 'report' | 'events' | 'detailed'>,
+	{
+		title,
+		report,
+		events,
+		detailed,
+		head,
+	}: Pick<SavedReport, 'title' | 'report' | 'events' | 'detailed' | 'head'>,
 	{ isOfCampaign }: { isOfCampaign: boolean },
 ): Promise<void> {
 	const { createOutputFile } = await import('../../../tables/output-file.js');
@@ -76,7 +82,7 @@ export async function saveReport(
 	try {
 		const lists = isOfCampaign || format !== 'html' ? [] : await largestLists(cx);
 		const days = daysOf(report, detailed);
-		const saved = { title, chart, report, events, detailed, lists, days, madeAt: cx.clock.now() };
+		const saved = { title, chart, report, events, detailed, head, lists, days, madeAt: cx.clock.now() };
 		await file.write(await contentOf(cx, saved, { format, isExcel }));
 		if (cx.dryRun) return await cx.wouldDo(`write ${path}`, { export: path, with: { format } });
 		await file.finish();

@@ -192,10 +192,11 @@ function nextAttempt(
 
 /** The outcome of the newest message. */
 function lastSentence(
-	{ subject, state, date_created, date_sent, due_at, last_reply, attempts }: PersonMessage,
+	{ subject, state, date_created, date_sent, due_at, last_reply, attempts, campaign }: PersonMessage,
 	{ now, times, isStopped }: { now: WireDateTime; times: Times; isStopped: boolean },
 ): string {
-	const what = `The last message, "${subject}" of ${times.day(date_created)},`;
+	const of = campaign == null ? '' : ` (campaign ${campaign})`;
+	const what = `The last message, "${subject}" of ${times.day(date_created)}${of},`;
 	const said = last_reply === null || last_reply === '' ? '' : `: ${withoutStop(last_reply)}`;
 	if (isStopped && (state === 'staged' || state === 'queued' || state === 'deferred'))
 		return `${what} is not sent: it is for a list whose mail the address gets no more.`;

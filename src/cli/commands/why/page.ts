@@ -120,6 +120,7 @@ function messageLines(message: PersonMessage, times: Times): string[] {
 	return [messageLine(message, times), ...detailLines(message, times).map((line) => `  ${line}`)];
 }
 
-function messageLine({ id, subject, state, date_created }: PersonMessage, times: Times): string {
-	return `${times.text(date_created)} ${state} "${subject}" ${id}`;
+function messageLine({ id, subject, state, date_created, campaign }: PersonMessage, times: Times): string {
+	const of = campaign == null ? '' : ` of campaign ${campaign}`;
+	return `${times.text(date_created)} ${state} "${subject}"${of} ${id}`;
 }

@@ -51,6 +51,7 @@ export const campaignSchemas: Readonly<Record<string, JsonSchema>> = {
 			is_complete: { type: 'boolean' },
 			type: { type: 'string', enum: ['TRANSACTIONAL', 'BULK'] },
 			subject: textOrNull,
+			from: text,
 			list_id: { type: ['integer', 'null'] },
 			source: { type: ['object', 'null'], additionalProperties: text },
 			requests: { type: 'boolean' },
@@ -62,7 +63,7 @@ export const campaignSchemas: Readonly<Record<string, JsonSchema>> = {
 			audience: ref('Audience'),
 			rate: text,
 		},
-		['plan', 'audience', 'date_dropped', 'rate'],
+		['from', 'plan', 'audience', 'date_dropped', 'rate'],
 	),
 	Audience: record({
 		lists: listOf(id),

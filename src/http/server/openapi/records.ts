@@ -36,6 +36,7 @@ const message = {
 	date_created: moment,
 	date_sent: momentOrNull,
 	last_reply: textOrNull,
+	campaign: textOrNull,
 };
 
 const messageDetail = {

@@ -16,6 +16,7 @@ import { cancelUnlessSent } from '../messages/actions.js';
 import { sumsOf } from '../messages/messages.js';
 import { commonReplies } from '../replies.js';
 import { deletedJoined } from '../retention/sums.js';
+import { parseRecord } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { type CallsCanceled, type CancelCalls, seenRows } from './rows.js';
 
@@ -26,6 +27,7 @@ interface Calls {
 	list_id: number | null;
 	content_sha256: string;
 	subject: string | null;
+	envelope: string;
 }
 
 /** Null: no call names the UUID, or none that is seen, or a campaign has it. */
@@ -33,7 +35,7 @@ export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls |
 	const own = seenRows('s.owner', seen);
 	const calls = await sql.get<Calls>(
 		// submissions_of_campaign, from either end
-		`SELECT s.type, s.list_id, s.content_sha256, nullif(c.subject, '') AS subject, (
+		`SELECT s.type, s.list_id, s.content_sha256, s.envelope, nullif(c.subject, '') AS subject, (
 			SELECT s.created_at
 			FROM submissions s
 			WHERE s.campaign = ? AND ${own.where}
@@ -83,11 +85,12 @@ export async function callsCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<Cam
 	const calls = await findCalls(sql, id, seen);
 	if (calls === null) return null;
 	const { messages: _, ...standing } = await stand(sql, id, seen);
-	const { type, subject, list_id, first_at } = calls;
+	const { type, subject, list_id, first_at, envelope } = calls;
 	const date = formatDateTime(first_at);
 	return {
 		...standing,
 		...{ position: 0, is_complete: true, type, subject, list_id, source: null, requests: false },
+		from: String(parseRecord(envelope)['from']),
 		...{ date_created: date, date_released: date },
 		figures: await figuresOf(sql, id),
 	};

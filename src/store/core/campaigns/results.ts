@@ -236,7 +236,7 @@ async function pageListed(
 function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): Campaign {
 	const { id, key, state, position, subject } = row;
 	const spec = specOf(row);
-	const { type = 'TRANSACTIONAL', list_id = null } = 'requests' in spec ? {} : spec;
+	const { type = 'TRANSACTIONAL', list_id = null, from } = 'requests' in spec ? {} : spec;
 	return {
 		id,
 		key,
@@ -250,6 +250,7 @@ function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): 
 		is_complete: row.is_complete === 1,
 		type,
 		subject,
+		...(from !== undefined && { from }),
 		list_id,
 		source: spec.source ?? null,
 		requests: row.requests === 1,
