@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import Database from 'better-sqlite3';
 import pg from 'pg';
@@ -125,6 +125,23 @@ describe('a command at a terminal', () => {
 		expect(code).toBe(0);
 		expect(stderr).toContain('waiting for the database, which another process holds, ');
 		expect(stderr).toMatch(gone);
+	});
+
+	it.each([
+		['send', '--from', 'news@example.com', '--to', 'a@example.com', '--subject', 'S', '--text', 'x'],
+		['engine', 'smtp-test'],
+	])('shows the mail server that says nothing: %s', async (...words) => {
+		const sockets: Socket[] = [];
+		const silent = createTcpServer((socket) => sockets.push(socket.on('error', () => undefined))).listen(0);
+		stop = () => void silent.close();
+		const { port } = silent.address() as AddressInfo;
+		const { stderr } = await (await makeProject({ smtp: port })).run(words, {
+			columns: 80,
+			heard: (text) => {
+				if (text.includes('waiting for')) for (const socket of sockets) socket.destroy();
+			},
+		});
+		expect(stderr).toContain(`waiting for 127.0.0.1:${port}, `);
 	});
 
 	it('shows what a check of the database is at, and leaves nothing of it', async () => {

@@ -12,7 +12,7 @@ import { exits } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
-import { replyOf } from '../verbs/smtp-reply.js';
+import { loginRemedy, replyOf } from '../verbs/smtp-reply.js';
 import { backup } from './engine/backup.js';
 import { bounces } from './engine/bounces.js';
 import { check } from './engine/check.js';
@@ -219,8 +219,7 @@ function howToMend(remedy: SmtpTest['remedy']): Hint {
 	if (remedy === 'smtp_url') return settingUrl('smtp://USER@HOST:587');
 	if (remedy === 'smtp_ehlo_name')
 		return mailctl('engine', 'settings', 'set', 'smtp_ehlo_name', 'mail.example.com');
-	if (remedy === 'login')
-		return [mailctl('engine', 'init', '--smtp-password-file', 'FILE'), ' sets the password'];
+	if (remedy === 'login') return loginRemedy;
 	return [mailctl('engine', 'init', '--smtp', 'URL'), ' names another mail server'];
 }
 

@@ -77,7 +77,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 		deliver: async (options) => deliver(parts, { contents, files, keysFor }, options),
 		testSmtp: async (signal) => {
 			const settings = smtpOf(await readSettings(store), await firstSender(store.reads));
-			return testSmtp(settings, { trace: parts.trace, signal });
+			return testSmtp(settings, { ...parts, signal });
 		},
 		compose: async (request) => {
 			const options = await links();
@@ -160,6 +160,7 @@ async function deliver(
 		settings: server,
 		connections,
 		...tracedTo(trace),
+		onWait: waitFor(server, parts),
 	});
 	const warnings = warningsTo(options.onWarning);
 	const stall = stallWatch(options.stallMs);
@@ -253,6 +254,13 @@ function warned(cache: ContentCache, add: (warning: string) => void): ContentCac
 	};
 }
 
+function waitFor(
+	{ host, port }: SmtpSettings,
+	{ onWait }: Partial<Pick<LocalParts, 'onWait'>>,
+): PoolOptions['onWait'] {
+	return onWait ? () => onWait(`${host}:${port}`) : undefined;
+}
+
 function tracedTo(trace: LocalParts['trace']): Pick<PoolOptions, 'onTrace'> {
 	if (trace === null) return {};
 	return { onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`) };
@@ -261,12 +269,13 @@ function tracedTo(trace: LocalParts['trace']): Pick<PoolOptions, 'onTrace'> {
 /** Connects, sends EHLO and logs in as a worker would, without mail. The signal aborts it. */
 export async function testSmtp(
 	settings: ReturnType<typeof smtpOf>,
-	{ trace, signal }: Pick<LocalParts, 'trace'> & { signal: AbortSignal },
+	{
+		trace,
+		signal,
+		...waits
+	}: Pick<LocalParts, 'trace'> & Partial<Pick<LocalParts, 'onWait'>> & { signal: AbortSignal },
 ): Promise<SmtpTest> {
-	const pool = createPool({
-		settings,
-		...tracedTo(trace),
-	});
+	const pool = createPool({ settings, ...tracedTo(trace), onWait: waitFor(settings, waits) });
 	const cut = () => pool.abort();
 	signal.addEventListener('abort', cut, { once: true });
 	if (signal.aborted) cut();

@@ -74,8 +74,11 @@ export interface ConnectDependencies {
 	trace: ((line: string) => void) | null;
 	/** How long a database that another process holds is waited for, where that is shorter than usual; in milliseconds. */
 	lockMs?: number;
-	/** Called for each request, where another process holds the database, and where its server takes a while: a person is told what is waited for. */
-	onWait: (() => Wait) | null;
+	/**
+	 * Called for each request, where another process holds the database, where its server takes a while, and for each mail: a
+	 * person reads what is waited for. `what`: a mail server; absent: the target.
+	 */
+	onWait: ((what?: string) => Wait) | null;
 	/** Things the operator should know; shown once. */
 	warn: (text: string) => void;
 	/** The signal of the whole command: it ends work outside any single call. */

@@ -78,7 +78,7 @@ export function linker(settings: Settings, parts: LinkParts) {
 	const waitFor = (target: Target) => {
 		// A process that keeps running has waits of its own, and logs.
 		if (onWait === null || role !== 'cli') return null;
-		return () => onWait(waitedFor(target));
+		return (what = waitedFor(target)) => onWait(what);
 	};
 	const connectTo = async (
 		target: Target,

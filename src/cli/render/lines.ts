@@ -1,6 +1,8 @@
 /** Rows as text, one piece a row: the formats that stream. */
+import { withZone } from '../../api/datetime.js';
+import { isRecord } from '../../api/json.js';
 import type { Format } from '../frame/globals.js';
-import { cellsOf, csvCell, humanCell, markdownCell, readCellOf, tsvCell } from './cells.js';
+import { cellsOf, csvCell, humanCell, markdownCell, plainText, readCellOf, tsvCell } from './cells.js';
 import type { Columns } from './columns.js';
 import { selectColumns, selectKeys } from './fields.js';
 import type { Times } from './times.js';
@@ -21,6 +23,36 @@ export function linesOf<T>(
 	if (options.format === 'json') return jsonArray(rows, columns, options.fields);
 	if (options.format === 'ndjson') return jsonLines(rows, columns, options.fields);
 	return textLines(rows, columns, { ...options, format: options.format });
+}
+
+/**
+ * An answer with parts, in TSV: a name and a value a line. The parts of an object are named by their path
+ * (`messages.sent`), an item of an array has its values in one line, and each line of a text stands apart.
+ */
+export function namedLines(value: unknown, path = ''): string {
+	const line = (cells: readonly unknown[]) => `${[path, ...cells.map(tsvCell)].join('\t')}\n`;
+	if (Array.isArray(value))
+		return value.map((item) => line(isRecord(item) ? valuesOf(item) : [item])).join('');
+	if (!isRecord(value)) {
+		const lines = plainText(value)
+			.replace(/\r?\n$/, '')
+			.split(/\r?\n/);
+		return lines.map((one) => line([one])).join('');
+	}
+	const values = valuesOf(value);
+	const named = (key: string) => (path === '' ? key : `${path}.${key}`);
+	return Object.keys(value)
+		.map((key, at) => namedLines(values[at], named(key)))
+		.join('');
+}
+
+/** The keys of an answer that are times of the wire. */
+export const timeKeys = /^date_|_at$|^(?:since|oldest|next_due|newest|next|last|heard)$/;
+
+function valuesOf(record: Readonly<Record<string, unknown>>): unknown[] {
+	return Object.entries(record).map(([key, value]) =>
+		typeof value === 'string' && timeKeys.test(key) ? withZone(value) : value,
+	);
 }
 
 /** The columns a format shows without `--fields`. */

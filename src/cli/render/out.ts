@@ -3,7 +3,7 @@ import { type Format, isTable } from '../frame/globals.js';
 import type { OutStream } from '../frame/io.js';
 import { clean, cleanJsonLines } from './clean.js';
 import { answer, type Columns } from './columns.js';
-import { chosen, linesOf, visibleColumns } from './lines.js';
+import { chosen, linesOf, namedLines, timeKeys, visibleColumns } from './lines.js';
 import type { Layout } from './table.js';
 import type { Times } from './times.js';
 
@@ -55,7 +55,9 @@ export interface Out {
 	rows<T>(rows: Iterable<T> | AsyncIterable<T>, columns: Columns<T>, options?: RowsOptions): Promise<Shown>;
 	/** An object that describes the result; table formats print `sentence` on stderr instead. */
 	document(document: object, sentence?: string): Promise<void>;
-	/** As `document`, and whole: `--fields` is of the answer that a dry run has not got. */
+	/** As `document`; in TSV a line a value. */
+	parts(document: object): Promise<void>;
+	/** As `parts`, and whole: `--fields` is of the answer that a dry run has not got. */
 	plan(plan: object, sentence: string): Promise<void>;
 	/** A text for people as a whole: a page of help, a report. */
 	page(text: string): Promise<void>;
@@ -108,7 +110,10 @@ export function createOut(to: OutStream, options: OutOptions, tell: Tell): Out {
 			return shown;
 		},
 		document,
-		plan: (plan, sentence) => document(plan, sentence, null),
+		parts: (what) =>
+			options.format === 'tsv' && options.fields === null ? stream.write(namedLines(what)) : document(what),
+		plan: (plan, sentence) =>
+			options.format === 'tsv' ? stream.write(namedLines(plan)) : document(plan, sentence, null),
 		page: options.show,
 		raw: (text) => to.write(text),
 	};
@@ -192,9 +197,6 @@ function layoutOf(stream: OutStream, { header, truncate, strong, times }: OutOpt
 		times,
 	};
 }
-
-/** The keys of an answer that are times of the wire. */
-const timeKeys = /^date_|_at$|^(?:since|oldest|next_due|newest)$/;
 
 function ownColumns(document: object): Columns<object> {
 	return Object.entries(document).map(([key, value]) => ({

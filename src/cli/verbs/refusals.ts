@@ -5,11 +5,12 @@ import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js
 import { isHeldReason, pauseSentence } from '../../api/pauses.js';
 import { shownUrl, withoutSecrets } from '../../api/quote.js';
 import { unknownVariableOf } from '../../api/refusals.js';
-import { type Hint, mailctl } from '../frame/command-line.js';
+import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { type AddressForm, withAddressFault } from './address-faults.js';
+import { isLoginReply, loginRemedy } from './smtp-reply.js';
 
 /** One field error of the service; `path` is a key of the input, items of lists behind a dot: `to.1`. */
 export type Refused = ReturnType<typeof listFieldErrors>[number];
@@ -144,7 +145,11 @@ export async function queuePaused(
 	const why = pauseSentence(reason);
 	const message = hasAccepted ? `${doNotRepeat}: ${why}` : why;
 	return new CliError(hasAccepted ? 'accepted_and_queued' : 'queue_paused', exits.queued, message, {
-		hint: isHeld ? await onItsMachine(cx, ['nothing is lost: ', resumeQueue]) : hint,
+		hint: isHeld
+			? await onItsMachine(cx, ['nothing is lost: ', resumeQueue])
+			: isLoginReply(reason)
+				? joinHints([await onItsMachine(cx, loginRemedy), hint])
+				: hint,
 		retryable: !hasAccepted,
 	});
 }

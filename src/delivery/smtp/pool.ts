@@ -32,6 +32,8 @@ export interface PoolOptions {
 	idleMs?: number;
 	timeouts?: Partial<SmtpTimeouts>;
 	onTrace?: (entry: TraceEntry) => void;
+	/** Begins a wait for the server: one for each mail, and each connection that is tried. */
+	onWait?: (() => { end(): void }) | undefined;
 }
 
 /** Connects at the first mail. Until the caller closes it, an idle connection keeps the process alive for `idleMs`. */
@@ -61,7 +63,16 @@ class Pool implements SmtpPool {
 		this.#limit = options.connections ?? 5;
 	}
 
-	async send(mail: Mail): Promise<Conversation> {
+	send(mail: Mail): Promise<Conversation> {
+		return this.#options.onWait === undefined ? this.#send(mail) : this.#waited(this.#send(mail));
+	}
+
+	async #waited<T>(work: Promise<T>): Promise<T> {
+		const wait = this.#options.onWait?.();
+		return work.finally(() => wait?.end());
+	}
+
+	async #send(mail: Mail): Promise<Conversation> {
 		for (;;) {
 			const borrowed = this.#findOpen() ?? (await this.#openOrWait());
 			if (borrowed === 'again') continue;
@@ -77,7 +88,7 @@ class Pool implements SmtpPool {
 	}
 
 	async verify(): Promise<OpeningFailure | null> {
-		const opened = await this.#open();
+		const opened = await this.#waited(this.#open());
 		if (opened.kind === 'failed') return opened;
 		opened.session.quit();
 		return null;

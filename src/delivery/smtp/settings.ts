@@ -40,10 +40,13 @@ export interface SmtpTimeouts {
 	answer: number;
 }
 
-/** RFC 5321 s.4.5.3.2, except `connect`, which it does not define, and `body`, where it bounds each block by 3 min. */
+/**
+ * RFC 5321 s.4.5.3.2, except `connect`, which it does not define, `body`, where it bounds each block by 3 min, and
+ * `greeting`, for which it asks 5 min: no message is lost by then, and a person waits for it.
+ */
 export const standardTimeouts: SmtpTimeouts = {
-	connect: 120_000,
-	greeting: 300_000,
+	connect: 30_000,
+	greeting: 30_000,
 	command: 300_000,
 	data: 120_000,
 	body: 600_000,

@@ -80,7 +80,7 @@ describe('the settings', () => {
 			{
 				level: 'problem',
 				message: 'mail.example.com:587 is to be logged in to as news, and there is no password',
-				fix: `mailctl --db ${project.db} engine settings set smtp_password - < FILE`,
+				fix: `mailctl --db ${project.db} engine init --smtp-password-file FILE`,
 			},
 		]);
 	});
@@ -206,6 +206,22 @@ describe('the mail server', () => {
 				fix: `mailctl --db ${project.db} engine init --smtp-password-file FILE`,
 			},
 		]);
+		await project.json(['senders', 'add', 'news@example.com']);
+		const mail = [
+			'send',
+			'--from',
+			'news@example.com',
+			'--to',
+			'a@example.com',
+			'--subject',
+			'S',
+			'--text',
+			'x',
+		];
+		for (const words of [['engine', 'smtp-test'], mail, ['worker', '--drain']])
+			expect((await project.run(words)).stderr, words.join(' ')).toContain(
+				`\nhint: mailctl --db ${project.db} engine init --smtp-password-file FILE sets the password\n`,
+			);
 	});
 
 	it('is not asked with --offline', async () => {

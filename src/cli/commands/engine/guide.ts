@@ -12,7 +12,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { noAddress } from '../../verbs/address-faults.js';
 import { matching } from '../../verbs/choices.js';
-import { replyOf } from '../../verbs/smtp-reply.js';
+import { isLoginReply, loginRemedy, replyOf } from '../../verbs/smtp-reply.js';
 
 export interface Guided {
 	sender: string;
@@ -141,6 +141,7 @@ async function tryUntilDecided(cx: CommandContext, server: Server): Promise<'kee
 		const refused = await tryServer(cx, server);
 		if (refused === null) return 'keep';
 		await cx.note(refused);
+		if (isLoginReply(refused.slice(refused.indexOf(' ') + 1))) await cx.hint(loginRemedy);
 		const next = await cx.choose<'change' | 'again' | 'keep' | 'none'>('What now?', [
 			{ name: 'change the address or the password', value: 'change' },
 			{ name: 'try it again', value: 'again' },
@@ -208,8 +209,8 @@ async function tryServer(cx: CommandContext, { url, password, now, sender }: Ser
 	const kept = { smtpCa: now['smtp_ca'] ?? null, smtpEhloName: now['smtp_ehlo_name'] ?? null };
 	const set = { smtpUrl: url, smtpPassword: password, ...kept, publicUrl: now['public_url'] ?? null };
 	const settings = smtpOf(set, parseMailbox(sender)?.key ?? null);
-	const progress = cx.progress(`trying ${settings.host}:${settings.port}`, null);
-	const test = await testSmtp(settings, { trace: cx.trace, signal }).finally(() => progress.stop());
+	cx.stand(`trying ${settings.host}:${settings.port}`);
+	const test = await testSmtp(settings, { trace: cx.trace, signal }).finally(() => cx.stand(null));
 	cx.signal.throwIfAborted();
 	const server = `${test.host}:${test.port}`;
 	if (!test.ok) {

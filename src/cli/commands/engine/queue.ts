@@ -92,7 +92,7 @@ async function showStats(cx: CommandContext): Promise<undefined> {
 	const { format } = cx.out;
 	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
 	if (!isForPeople) {
-		await cx.out.document(found);
+		await cx.out.parts(found);
 		return;
 	}
 	const lines = linesOf(found).map((line) => clean(withMoments(line, cx.times)));

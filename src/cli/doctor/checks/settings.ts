@@ -39,7 +39,7 @@ function judgeSmtp(smtp: InspectedSmtp | null, line: Line): Verdict {
 	if (user !== null && !hasPassword)
 		return problem(
 			`${server} is to be logged in to as ${user}, and there is no password`,
-			`${line('engine', 'settings', 'set', 'smtp_password', '-')} < FILE`,
+			line('engine', 'init', '--smtp-password-file', 'FILE'),
 		);
 	const clear = `${server} is spoken to in the clear`;
 	if (security === 'never' && !isLoopback(host))
