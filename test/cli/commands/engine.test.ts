@@ -95,6 +95,19 @@ describe('mailctl engine init', () => {
 		expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
 	});
 
+	it.each([
+		['news@example.com', '"Our, news" <news@example.com>'],
+		['NEWS@example.com', '"Our, news" <NEWS@example.com>'],
+		['Other <news@example.com>', 'Other <news@example.com>'],
+		['plain@example.com', 'plain@example.com'],
+	])('gives --from %s the name of the sender', async (from, expected) => {
+		const project = await makeProject({ smtp: 9 });
+		await project.json(['engine', 'init', '--sender', '"Our, news" <news@example.com>']);
+		await project.json(['engine', 'init', '--sender', 'plain@example.com']);
+		const words = ['send', '--from', from, '--to', 'a@example.com', '--subject', 'S', '--text', 'x', '-n'];
+		expect(await project.json(words)).toMatchObject({ send: { from: expected } });
+	});
+
 	it('warns of a user without a password, until there is one', async () => {
 		const project = await makeProject();
 		const init = (...more: string[]) =>

@@ -21,6 +21,7 @@ import { isUuid } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/find.js';
 import { assertClear, namedIn, readAttachments } from './attach.js';
 import { type SendOptions, sendOptions } from './options.js';
+import { withSenderName } from './questions.js';
 
 /** A request without its recipients, and the template it names, where that can be read. */
 export interface Prepared {
@@ -51,7 +52,7 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	const files = await readAttachments(cx, options.attach);
 	const request: Omit<SendRequest, 'to'> = {
 		type: options.bulk ? 'BULK' : 'TRANSACTIONAL',
-		from: options.from ?? (await askFrom(cx)),
+		from: options.from === undefined ? await askFrom(cx) : await withSenderName(cx, options.from),
 		...(subject !== undefined && { subject }),
 		...(text_body !== undefined && { text_body }),
 		...(html_body !== undefined && { html_body }),

@@ -49,6 +49,16 @@ describe('mailctl engine queue', () => {
 		expect(shown.stdout).toMatch(
 			/^the queue is open\n[\s\S]*slow\.example: 2, next .*451 4\.7\.1 Greylisted\n[\s\S]*\n {2}2 deferred: 451 4\.7\.1 Greylisted\n$/,
 		);
+		const piped = (await project.run(['engine', 'queue', 'stats'])).stdout;
+		expect(piped).toMatch(
+			/^paused\t\nmessages\.deferred\t2\nmessages\.queued\t1\ndue\t1\nheld\t0\noldest\t[-\d]+T\S+Z\n/,
+		);
+		expect(piped).toMatch(/\ndeferred\tslow\.example\t2\t\S+Z\t451 4\.7\.1 Greylisted\n$/);
+		const foreseen = await project.run([...send, '--to', 'a@slow.example', '-n']);
+		expect(foreseen.stdout).toMatch(
+			/^dry_run\ttrue\nsend\.type\tTRANSACTIONAL\nsend\.from\tnews@example\.com\n/,
+		);
+		expect(foreseen.stdout).toMatch(/\nmessage\tFrom: news@example\.com\nmessage\tTo: a@slow\.example\n/);
 	});
 
 	it('names the limits that hold messages back, how many, and until when', async () => {
