@@ -1,17 +1,16 @@
 /** The sender, the subject and the body of a mail, asked of a person. */
-import { emailKey, formatMailbox, parseMailbox } from '../../../api/address.js';
+import { parseMailbox } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
 import { NoSenders } from '../../../api/capabilities.js';
-import { isForbidden } from '../../../api/errors.js';
 import { checkOf } from '../../frame/asking.js';
 import { flagOf } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { Declined, UsageError } from '../../frame/errors.js';
-import { noAddress } from '../../verbs/address-faults.js';
 import { choicesOf } from '../../verbs/choices.js';
 import { walk } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
+import { withName, withSenderName } from '../../verbs/sender-names.js';
 import { fieldsOf } from './lint.js';
 import type { SendOptions } from './options.js';
 
@@ -65,30 +64,6 @@ async function named(cx: CommandContext, sender: string): Promise<string> {
 	const from = await withSenderName(cx, sender);
 	const { local } = await cx.connection();
 	return from === sender ? withName(sender, (await local?.settings.get())?.['page_sender_name']) : from;
-}
-
-/** An address alone gets the name of its sender. Other services are not asked for one. */
-export async function withSenderName(cx: CommandContext, from: string): Promise<string> {
-	const mailbox = parseMailbox(from);
-	const api = await cx.api();
-	if (mailbox === null || mailbox.name !== '' || (await api.capabilities()).service !== 'mailctl')
-		return from;
-	try {
-		for await (const { from_email, full_name } of walk(api.senders, {}, { signal: cx.signal }))
-			if (emailKey(from_email) === mailbox.key) return withName(from, full_name);
-	} catch (error) {
-		// A token may send and read no senders; an older server has none.
-		if (!(error instanceof NoSenders || isForbidden(error))) throw error;
-	}
-	return from;
-}
-
-function withName(sender: string, name = ''): string {
-	const mailbox = parseMailbox(sender);
-	if (mailbox === null || name === '') return sender;
-	const from = formatMailbox({ ...mailbox, name });
-	// Pages show characters that an address may not have.
-	return noAddress(from, 'mailbox') === null ? from : sender;
 }
 
 export function askSubject(cx: CommandContext, initial?: string): Promise<string> {

@@ -18,10 +18,10 @@ import { UsageError } from '../../frame/errors.js';
 import { walk } from '../../verbs/listing.js';
 import { readMarkdown } from '../../verbs/markdown.js';
 import { isUuid } from '../../verbs/resolve.js';
+import { withSenderName } from '../../verbs/sender-names.js';
 import { findCampaign } from '../campaigns/find.js';
 import { assertClear, namedIn, readAttachments } from './attach.js';
 import { type SendOptions, sendOptions } from './options.js';
-import { withSenderName } from './questions.js';
 
 /** A request without its recipients, and the template it names, where that can be read. */
 export interface Prepared {
