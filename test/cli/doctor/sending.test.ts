@@ -206,17 +206,7 @@ describe('the mail server', () => {
 				fix: `mailctl --db ${project.db} engine init --smtp-password-file FILE`,
 			},
 		]);
-		const mail = [
-			'send',
-			'--from',
-			'news@example.com',
-			'--to',
-			'a@example.com',
-			'--subject',
-			'S',
-			'--text',
-			'x',
-		];
+		const mail = 'send --from news@example.com --to a@example.com --subject S --text x'.split(' ');
 		for (const words of [['engine', 'smtp-test'], mail, ['worker', '--drain']])
 			expect((await project.run(words)).stderr, words.join(' ')).toContain(
 				`\nhint: mailctl --db ${project.db} engine init --smtp-password-file FILE sets the password\n`,
