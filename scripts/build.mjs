@@ -344,7 +344,6 @@ const rule = `\n${'-'.repeat(80)}\n\n`;
 writeFileSync(`${out}/third-party-licences.txt`, [...new Set(licences(bundled))].join(rule));
 
 // What `report --save F.png` draws with.
-cpSync('node_modules/@resvg/resvg-wasm/index_bg.wasm', `${out}/resvg.wasm`);
 
 // What `mailctl demo` imports and sends.
 cpSync('src/cli/demo', `${out}/demo`, { recursive: true, filter: (path) => !path.endsWith('.ts') });

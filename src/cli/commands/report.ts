@@ -55,9 +55,9 @@ export const reportOptions = {
 	chart: {
 		kind: 'choice',
 		choices: ['bars', 'line', 'spark', 'heat', 'none'],
-		summary: 'the picture (bars); heat: opens of people by weekday and hour',
+		summary: 'the picture (bars); with --save line, and heat: opens of people by weekday and hour',
 	},
-	save: { kind: 'path', summary: 'write it: .html, .svg, .png, .csv, .json or .md' },
+	save: { kind: 'path', summary: 'write it: .html, .svg, .csv, .json or .md' },
 	excel: { kind: 'flag', summary: 'with --save F.csv: as Excel reads it' },
 	force: { kind: 'flag', summary: 'with --save: replace the file if it is there' },
 	watch: watchOption,
@@ -163,13 +163,9 @@ async function showReport(
 	result: Report,
 	campaign: string | undefined,
 ): Promise<void> {
+	const isCounted = isForPeople(cx) && result.data.length <= mostCounted;
 	const all = { ...options, human: false };
-	const detailed =
-		options.chart === 'heat'
-			? await readForChart(cx, all, result, campaign)
-			: isForPeople(cx) && result.data.length <= mostCounted
-				? await readDetails(cx, all, result, campaign)
-				: null;
+	const detailed = isCounted ? await readDetails(cx, all, result, campaign) : null;
 	const head = campaign === undefined || !isForPeople(cx) ? null : await readHead(cx, campaign);
 	await printReport(cx, result, options, { details: detailed?.details ?? null, parted: null, head });
 }
@@ -326,7 +322,7 @@ export async function printReport(
 	// A service of others may count as it likes; it names no zone either.
 	const withMachines = zone !== null && !options.human;
 	const shown = {
-		chart: options.chart ?? 'bars',
+		chart: options.chart === 'spark' || options.chart === 'none' ? options.chart : ('bars' as const),
 		title: titleOf(options, beside.head),
 		isOfDays: (options.from ?? options.to ?? options.last) !== undefined,
 		events: options.event,

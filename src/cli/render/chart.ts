@@ -1,7 +1,6 @@
 /** Pictures of the report that a person can read without colour: sent and opened, with an axis and a scale. */
 
 import { numberText } from './plurals.js';
-import { wrap } from './width.js';
 
 export interface ChartDay {
 	/** `YYYY-MM-DD`. */
@@ -22,7 +21,7 @@ export interface ChartOptions {
 /** Every picture can be read without them. */
 export type ChartColours = Readonly<Record<'sent' | 'opened', (text: string) => string>>;
 
-export const plainColours: ChartColours = { sent: (text) => text, opened: (text) => text };
+const plainColours: ChartColours = { sent: (text) => text, opened: (text) => text };
 
 /** In place of a picture of nothing. */
 export const noEvents = 'no events';
@@ -131,13 +130,13 @@ function axis(top: number, width: number, { line, tick }: Glyphs): string[] {
 }
 
 /** At most so many days, else weeks, or else months. */
-export function foldedTo(days: readonly ChartDay[], most: number): readonly ChartDay[] {
+function foldedTo(days: readonly ChartDay[], most: number): readonly ChartDay[] {
 	if (days.length <= most) return days;
 	return days.length <= most * 7 ? weeks(days) : months(days);
 }
 
 /** What stands behind the legend of rows, or columns, that are no days; nothing where they are. */
-export function foldedName(days: readonly ChartDay[], rows: readonly ChartDay[]): string {
+function foldedName(days: readonly ChartDay[], rows: readonly ChartDay[]): string {
 	if (rows.length === days.length) return '';
 	return `  (by ${rows.length < days.length / 20 ? 'month' : 'week'})`;
 }
@@ -150,30 +149,6 @@ function months(days: readonly ChartDay[]): ChartDay[] {
 		rows.set(month, { date: month, sent: row.sent + sent, opened: row.opened + opened });
 	}
 	return [...rows.values()];
-}
-
-const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
-
-/** A cell for each hour of the week: the fuller, the more. `weekday` 1 is Monday. */
-export function heatChart(
-	week: readonly { weekday: number; hour: number; opened: number }[],
-	{ unicode, width }: ChartOptions,
-): string[] {
-	// Beside the names of the days.
-	const cells = width < 4 + 2 * 24 ? 1 : 2;
-	const levels = unicode ? '·░▒▓█' : '.:+#@';
-	const top = week.reduce((max, { opened }) => Math.max(max, opened), 0);
-	const counts = new Map(week.map(({ weekday, hour, opened }) => [weekday * 24 + hour, opened]));
-	const cell = (weekday: number, hour: number) => {
-		const share = top === 0 ? 0 : (counts.get(weekday * 24 + hour) ?? 0) / top;
-		return (levels[Math.ceil(share * (levels.length - 1))] ?? '').repeat(cells);
-	};
-	const hours = Array.from({ length: 24 }, (_, hour) => hour);
-	return [
-		...wrap(`opens by people, by weekday and hour, most in an hour: ${numberText(top)}`, width),
-		...weekdays.map((name, at) => `${name} ${hours.map((hour) => cell(at + 1, hour)).join('')}`),
-		`    ${hours.map((hour) => (hour % 3 === 0 ? String(hour).padEnd(3 * cells) : '')).join('')}`.trimEnd(),
-	];
 }
 
 function weeks(days: readonly ChartDay[]): ChartDay[] {

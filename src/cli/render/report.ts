@@ -3,17 +3,8 @@
 import { parseWireDate } from '../../api/datetime.js';
 import { type EventType, hasDays, isCounted, type Report } from '../../api/records.js';
 import type { ReportDetails } from '../../api/reports.js';
-import {
-	barChart,
-	type ChartDay,
-	type ChartOptions,
-	heatChart,
-	noEvents,
-	noOpens,
-	sparkChart,
-} from './chart.js';
+import { barChart, type ChartDay, type ChartOptions, noEvents, sparkChart } from './chart.js';
 import { clean } from './clean.js';
-import { lineChart } from './line-chart.js';
 import { numberText, shareOf } from './plurals.js';
 import {
 	basesOf,
@@ -25,7 +16,7 @@ import {
 } from './report-details.js';
 import { shorten, wrap } from './width.js';
 
-export type Chart = 'bars' | 'line' | 'spark' | 'heat' | 'none';
+export type Chart = 'bars' | 'spark' | 'none';
 
 /**
  * Lines without their line ends; every text of the service is cleaned. `title`: null of a report on everything.
@@ -65,14 +56,11 @@ export function renderReport(
 	const range = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
 	const figures = figuresOf(total, details?.total ?? null, human).filter(({ of }) => isCounted(of, events));
 	const pictureOf = (chart: Exclude<Chart, 'none'>) => {
-		const week = details?.week ?? [];
-		if (chart === 'heat' && week.some(({ opened }) => opened > 0)) return heatChart(week, options);
 		if (days.every(({ sent, opened }) => sent === 0 && opened === 0)) return [noEvents];
-		if (chart === 'heat') return [noOpens];
 		const filled = days.filter(({ sent, opened }) => sent > 0 || opened > 0);
 		// The heading says which days there are: one bar needs no empty ones beside it.
-		if (chart === 'bars' && filled.length === 1) return barChart(filled, options);
-		return { bars: barChart, line: lineChart, spark: sparkChart }[chart](days, options);
+		if (chart === 'bars') return barChart(filled.length === 1 ? filled : days, options);
+		return sparkChart(days, options);
 	};
 	const widest = Math.max(...figures.map(({ figure }) => figure.length), 0);
 	const hasShares = figures.some(({ share }) => share !== '') && Number(total.sent) > 0;

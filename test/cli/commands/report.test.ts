@@ -239,11 +239,6 @@ describe('mailctl report', () => {
 		expect(none.stdout.trimEnd().split('\n')).toHaveLength(10);
 	});
 
-	it('says that nobody opened what was sent, in place of a heat map', async () => {
-		const { stdout } = await project.run(['report', '--chart', 'heat', ...now], { columns: 80 });
-		expect(stdout.trimEnd().split('\n').slice(-2)).toEqual(['', 'no opens by people']);
-	});
-
 	describe('with opens, clicks and bounces', () => {
 		let opened: Project;
 		const figures = async (...words: string[]) =>
@@ -308,15 +303,6 @@ describe('mailctl report', () => {
 			expect(rows.stderr).toContain('the days of a report have figures of SENT and OPENED alone');
 			const year = await opened.run(['report', '--last', '365d', '--chart', 'none'], { columns: 80 });
 			expect(year.stdout).toMatch(/ {2}clicked {11}\d+\.\d\d %/);
-		});
-
-		it('has the same figures whichever chart is drawn', async () => {
-			const lines = async (chart: string) =>
-				(await opened.run(['report', '--chart', chart, ...now], { columns: 80 })).stdout;
-			const none = (await lines('none')).trimEnd();
-			const heat = await lines('heat');
-			expect(heat.startsWith(none)).toBe(true);
-			expect(heat.slice(none.length)).toMatch(/^\n\nopens by people, by weekday and hour[^\n]*\nMon /);
 		});
 	});
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { barChart, heatChart, sparkChart } from '../../../src/cli/render/chart.js';
-import { lineChart } from '../../../src/cli/render/line-chart.js';
+import { barChart, sparkChart } from '../../../src/cli/render/chart.js';
 import { renderReport } from '../../../src/cli/render/report.js';
 
 const days = [
@@ -8,16 +7,6 @@ const days = [
 	{ date: '2026-11-16', sent: 1, opened: 0 },
 	{ date: '2026-11-17', sent: 1000, opened: 333 },
 ];
-
-describe('the heat map', () => {
-	it.each([40, 80])('fits %i columns', (width) => {
-		const week = [{ weekday: 3, hour: 23, opened: 400 }];
-		const lines = heatChart(week, { unicode: true, width });
-		expect(lines.filter((line) => line.length > width)).toEqual([]);
-		const [wednesday = ''] = lines.filter((line) => line.startsWith('Wed'));
-		expect(wednesday).toMatch(width === 40 ? /^Wed ·{23}█$/ : /^Wed ·{46}██$/);
-	});
-});
 
 describe('the bar chart', () => {
 	it('draws sent and opened on one scale with round figures', () => {
@@ -75,56 +64,13 @@ describe('the bar chart', () => {
 	});
 });
 
-describe('the line chart', () => {
-	it('draws sent solid and opened dashed, between the days on a straight line, with round figures', () => {
-		expect(lineChart(days, { width: 40, unicode: true })).toEqual([
-			'       ─── sent  ┄┄┄ opened',
-			'1,000 ┤                                ╭',
-			'      │                              ╭─╯',
-			'      │                            ╭─╯',
-			'      │                           ╭╯',
-			'      │                         ╭─╯',
-			'  500 ┤                        ╭╯',
-			'      │                      ╭─╯',
-			'      │                    ╭─╯      ┄┄┄┄',
-			'      │                   ╭╯   ┄┄┄┄┄┄',
-			'      │                 ╭─╯┄┄┄┄┄',
-			'    0 ┤─────────────────╯┄┄',
-			'      └─────────────────────────────────',
-			'       2026-11-15 2026-11-16  2026-11-17',
-		]);
-	});
-
-	it('stays within the width and is plain ASCII where the terminal is poor', () => {
-		for (const width of [40, 80, 120]) {
-			const lines = lineChart(days, { width, unicode: false });
-			for (const line of lines) expect(line.length).toBeLessThanOrEqual(width);
-			expect(lines.join('')).toMatch(/^[\x20-\x7e]*$/);
-		}
-	});
-
-	it('draws weeks, or months, where days have no room', () => {
-		const many = (count: number) =>
-			Array.from({ length: count }, (_, at) => {
-				const day = new Date(Date.UTC(2026, 0, 1 + at)).toISOString();
-				return { date: day.slice(0, 10), sent: 1, opened: 0 };
-			});
-		const named = (count: number) => lineChart(many(count), { width: 60, unicode: true })[0];
-		expect(named(50)).toBe('   ─── sent  ┄┄┄ opened');
-		expect(named(100)).toBe('   ─── sent  ┄┄┄ opened  (by week)');
-		expect(named(730)).toBe('    ─── sent  ┄┄┄ opened  (by month)');
-		expect(barChart(many(366), { width: 60, unicode: true })[1]).toMatch(/^2026-01 /);
-	});
-});
-
 describe('colours', () => {
 	const colours = { sent: (text: string) => `<${text}>`, opened: (text: string) => `[${text}]` };
 
-	it('are on bars and courses, and their legend, alone', () => {
+	it('are on bars and their legend alone', () => {
 		const bars = barChart(days, { width: 44, unicode: true, colours });
 		expect(bars[0]).toBe('           <██> sent  [░░] opened');
 		expect(bars[6]).toBe('           [░░░░░░░░░]                    333');
-		expect(lineChart(days, { width: 40, unicode: true, colours })[0]).toBe('       <───> sent  [┄┄┄] opened');
 	});
 });
 
@@ -133,7 +79,7 @@ describe('a report without an event', () => {
 		...{ sent: 0, opened: 0, opened_percent: '0', redirected_percent: 0 },
 		...{ softbounced_percent: 0, unsubscribed_percent: 0, hardbounced_percent: 0 },
 	};
-	it.each(['bars', 'line', 'spark', 'heat'] as const)('says so in place of its %s', (chart) => {
+	it.each(['bars', 'spark'] as const)('says so in place of its %s', (chart) => {
 		const data = [{ date: '15.11.2026', sent: 0, opened: 0 }];
 		const lines = renderReport({ total, data }, { chart, width: 80, unicode: true });
 		expect(lines.slice(-2)).toEqual(['', 'no events']);

@@ -11,7 +11,7 @@ import { walk } from '../../verbs/listing.js';
 import { mayReplace } from '../../verbs/replacing.js';
 import type { ReportRun } from '../report.js';
 
-const formats = ['html', 'svg', 'png', 'csv', 'json', 'md'] as const;
+const formats = ['html', 'svg', 'csv', 'json', 'md'] as const;
 type Format = (typeof formats)[number];
 
 type Chart = NonNullable<ReportRun['chart']>;
@@ -20,7 +20,6 @@ type Chart = NonNullable<ReportRun['chart']>;
 const charts: Readonly<Record<Format, readonly [Chart, ...Chart[]]>> = {
 	html: ['bars', 'line', 'heat', 'none'],
 	svg: ['bars', 'line', 'heat'],
-	png: ['bars', 'line', 'heat'],
 	csv: ['none'],
 	json: ['none'],
 	md: ['none'],
@@ -39,6 +38,8 @@ export interface Saving {
 export function savingOf({ save, excel, force, watch, chart: asked }: ReportRun): Saving | null {
 	if (save === undefined) {
 		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} goes with --save FILE`);
+		if (asked === 'line' || asked === 'heat')
+			throw new UsageError(`--chart ${asked} goes with --save`, { hint: '--save FILE.svg draws it' });
 		return null;
 	}
 	if (watch !== undefined) throw new UsageError('--save writes a file once, and --watch goes on: give one');
@@ -58,7 +59,7 @@ function cannotHold(format: Format, chart: Chart): UsageError {
 	const held = charts[format].filter((one) => one !== 'none');
 	if (held.length === 0)
 		return new UsageError(`--chart ${chart}: a .${format} file holds no chart`, {
-			hint: 'leave --chart out, or end the file in .html, .svg, .png',
+			hint: 'leave --chart out, or end the file in .html or .svg',
 		});
 	if (chart === 'none') return new UsageError(`--chart none: a .${format} file is the chart`);
 	return new UsageError(`--chart ${chart} is for a terminal; a .${format} file holds ${held.join(', ')}`);
@@ -83,7 +84,7 @@ export async function saveReport(
 		const lists = isOfCampaign || format !== 'html' ? [] : await largestLists(cx);
 		const days = daysOf(report, detailed);
 		const saved = { title, chart, report, events, detailed, head, lists, days, madeAt: cx.clock.now() };
-		await file.write(await contentOf(cx, saved, { format, isExcel }));
+		await file.write(await contentOf(saved, { format, isExcel }));
 		if (cx.dryRun) return await cx.wouldDo(`write ${path}`, { export: path, with: { format } });
 		await file.finish();
 	} finally {
@@ -93,10 +94,9 @@ export async function saveReport(
 }
 
 async function contentOf(
-	cx: CommandContext,
 	saved: SavedReport,
 	{ format, isExcel }: Pick<Saving, 'format' | 'isExcel'>,
-): Promise<string | Uint8Array> {
+): Promise<string> {
 	const { csvOf, jsonOf, markdownOf } = await import('../../render/saved-report.js');
 	switch (format) {
 		case 'csv':
@@ -107,10 +107,6 @@ async function contentOf(
 			return markdownOf(saved);
 		case 'svg':
 			return (await import('../../render/report-pictures.js')).pictureOf(saved);
-		case 'png': {
-			const { pictureOf } = await import('../../render/report-pictures.js');
-			return (await import('./png.js')).pngOf(pictureOf(saved), cx.io.env);
-		}
 		case 'html':
 			return (await import('../../render/report-page.js')).pageOf(saved);
 	}
