@@ -84,6 +84,7 @@ export function describeCalls(open: OpenEmpty): void {
 				...{ id, key: id, state: 'released', is_finished: false },
 				messages: { deferred: 1, leased: 1, sent: 1 },
 				counts: { staged: 3, suppressed: 0, rejected: 0 },
+				replies: [{ state: 'deferred', reply: '451 4.7.1 Try again later', count: 1 }],
 			});
 			for (const filter of [{}, { key: id }, { id, state: 'sending' as const }, { id, since_at: noon }])
 				expect(await store.reads.pageCampaigns({ ...filter, page: 1, page_size: 9, now: noon })).toEqual({

@@ -7,7 +7,6 @@ import {
 	campaignOf,
 	day,
 	fixedClock,
-	hour,
 	lease,
 	newList,
 	newSubscriber,
@@ -84,7 +83,7 @@ export function describeMessagePages(open: OpenEmpty): void {
 			await put(store, staged.id, 0, ['g@example.org']);
 			const dropped = await releasedCampaign(store, list, 'dropped');
 			await lease(store, { max: 1, scope: { campaign: dropped } });
-			await store.writes.cancelCampaign({ campaign: dropped, now: noon + hour });
+			await store.writes.cancelCampaign({ campaign: dropped, now: noon });
 			return [early, late.id, staged.id, dropped];
 		}
 

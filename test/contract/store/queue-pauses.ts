@@ -153,6 +153,10 @@ export function describeQueuePauses(open: OpenEmpty): void {
 					},
 				],
 				limits: [],
+				replies: [
+					{ state: 'deferred', reply: '451 4.7.1 Try again later', count: 2 },
+					{ state: 'deferred', reply: '451 4.7.1 Later', count: 1 },
+				],
 				unfinished: [],
 			});
 		});

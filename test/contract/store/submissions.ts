@@ -60,6 +60,7 @@ export function describeSubmissions(open: OpenEmpty): void {
 				campaign: null,
 				content: submission.content,
 				content_sha256: submission.content_sha256,
+				tracking: 'on',
 			});
 		});
 
