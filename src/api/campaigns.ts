@@ -14,7 +14,6 @@ export interface RequestsSpec extends Timing {
 	source?: CampaignSource;
 }
 
-/** Of a campaign of either kind. */
 export type AnyCampaignSpec = CampaignSpec | RequestsSpec;
 
 /** The session of a campaign. */
@@ -103,7 +102,6 @@ export interface Campaign extends Omit<CampaignStatus, 'messages' | 'joined' | '
 	date_released: string | null;
 	/** When retention began to delete its messages; absent: they are kept. */
 	date_dropped?: string;
-	/** Of the last command that has sent it with one, `20/s`; absent: none did. */
 	rate?: string;
 	/** Null where a service sends its messages and gives no figures on them. */
 	figures: CampaignFigures | null;
@@ -111,7 +109,6 @@ export interface Campaign extends Omit<CampaignStatus, 'messages' | 'joined' | '
 
 /** The outcome of one recipient of the rows put, or of one refused row. */
 export interface CampaignResult {
-	/** Of the source, as given with the row. */
 	line: number | null;
 	/** As given; empty where there was none. */
 	to: string;
@@ -138,7 +135,6 @@ export interface CampaignResults {
 	next: number | null;
 }
 
-/** Of a batch. */
 export const maxBatchRows = 10_000;
 
 /** At most 4 MiB; `first` counts rows from 0, so a batch whose answer was lost is put again. */
@@ -267,7 +263,6 @@ export interface LeftOutPerson extends LeavingOut {
 
 /** A part of what a campaign would be; `next`: pass it as `after` for the rest; null at the end. */
 export interface AudiencePart {
-	/** Of this part. */
 	counts: ListCounts;
 	/** The first of this part that would get a message. */
 	first: number | null;

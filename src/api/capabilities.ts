@@ -276,7 +276,6 @@ export interface CampaignStatus {
 	state: 'staged' | 'released' | 'canceled';
 	/** Released, and no message waits for a try, or for a decision where a service may have received it. */
 	is_finished: boolean;
-	/** Of its own recipients or requests. */
 	messages: CampaignMessages;
 	/** Messages of send calls that joined it by its UUID; absent: none. They do not wait for it, nor it for them. */
 	joined?: CampaignMessages;

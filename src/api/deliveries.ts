@@ -15,7 +15,6 @@ export interface WebhookDelivery {
 	/** The header `webhook-id`: the same on each try. */
 	id: Uuid;
 	webhook_id: number;
-	/** Of the event. */
 	type: string;
 	message_id: Uuid | null;
 	state: DeliveryState;

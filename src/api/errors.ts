@@ -86,7 +86,6 @@ export interface ApiErrorOptions {
 	retryAfterMs?: number;
 	/** The request was sent without a complete answer: it may have been carried out. */
 	unanswered?: boolean;
-	/** Of a token that lacks a right. */
 	scopes?: Scopes;
 	misdirected?: Misdirection;
 	cause?: unknown;

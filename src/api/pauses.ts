@@ -39,7 +39,6 @@ export const noMailServer = 'no mail server is configured';
 /** What ends a pause differs by its cause. `login`, `server`: the mail server wants another login, or takes no mail at all. */
 export type PauseCause = 'hand' | 'restore' | 'process' | 'unset' | 'login' | 'server';
 
-/** Of a reason as `SendingProgress.paused` has it. */
 export function causeOf(reason: string): PauseCause {
 	if (isHeldReason(reason)) return reason.startsWith(`${held} (${restored}`) ? 'restore' : 'hand';
 	if (reason.startsWith(`${stalled}: `)) return 'process';

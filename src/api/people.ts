@@ -15,7 +15,6 @@ export interface LeftOut {
 	/** The name of the campaign. */
 	key: string;
 	state: 'staged' | 'released' | 'canceled';
-	/** Of the campaign. */
 	date_created: WireDateTime;
 	/** `suppressed`, `missing_variable`, `invalid`, … */
 	code: string;

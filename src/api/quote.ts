@@ -1,6 +1,5 @@
 /** Prepares foreign text for messages and traces: short, on one line, without controls, without our secrets. */
 
-/** Of a body, in messages and traces. */
 export const maxQuoted = 500;
 
 /** Controls become `\x1b`, spaces and line breaks one space; at most 500 characters. */

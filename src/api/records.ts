@@ -264,7 +264,6 @@ export interface MessageReport {
 /** Events of a message, once for each type, link and kind of visitor (api-decisions 41). */
 export interface MessageEvent {
 	type: EventType;
-	/** Of the first. */
 	time: WireDateTime;
 	/** How often. */
 	count: number;

@@ -10,7 +10,6 @@ import type { Mail } from './smtp/conversation.js';
 /** What all mails of a run share, as plain data. */
 export interface ComposingSettings {
 	publicUrl: string | null;
-	/** Of links and return paths, newest first. */
 	keys: readonly StoredKey[];
 	/** Null: bounces go to the sender. */
 	bounceAddress: string | null;

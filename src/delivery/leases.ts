@@ -10,7 +10,6 @@ import type { WorkerOptions } from './worker.js';
 export interface Leases {
 	/** Messages leased and not recorded. */
 	readonly size: number;
-	/** Of these, messages not begun. */
 	readonly waiting: number;
 	/** The next one has to leave before its window ends. */
 	readonly isNextTimed: boolean;

@@ -15,7 +15,6 @@ import { type ParsedRequest, parseRequests, refusedRequest } from './rules/reque
 /** A batch is one transaction and one request body; octets of its JSON. */
 const maxBatchBytes = 4 * 1024 * 1024;
 
-/** Of the send requests of a batch together. */
 const maxBatchRecipients = 50_000;
 
 /** Throws `invalid` and `too_large`. */

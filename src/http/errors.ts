@@ -18,7 +18,6 @@ export const headerNames = {
 	next: 'X-Next',
 	/** Of a 403: the sets of scopes that the call takes, `send read, admin`: all of one set. */
 	acceptedScopes: 'X-Accepted-Scopes',
-	/** Of a 403: the scopes of the token, `read send`. */
 	tokenScopes: 'X-Token-Scopes',
 } as const;
 

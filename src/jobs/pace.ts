@@ -86,7 +86,6 @@ class AdaptivePace implements Pace {
 	/** Requests begun so far, and how many when the width was lowered: earlier requests give no new information. */
 	#begun = 0;
 	#loweredAt = 0;
-	/** Of the last answers, the newest with the most weight. */
 	#refusedShare = 0;
 	/** Requests that wait and keep their places. */
 	#resting = 0;

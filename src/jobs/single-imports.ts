@@ -119,7 +119,6 @@ function sessionOf(id: string, { position, totals }: SingleSession): Session {
 export interface SingleSession {
 	/** Rows acknowledged. */
 	readonly position: number;
-	/** Of all acknowledged rows, earlier runs included. */
 	readonly totals: ImportCounts;
 	/** Acknowledged rows whose `disable_reason` was left out. */
 	readonly reasonsLeftOut: number;

@@ -9,7 +9,6 @@ export type Kind = 'messages' | 'events' | 'bodies' | 'links' | 'subscribers' | 
 /** In bytes, indexes included. `free`: room in the file that is used next. */
 export interface Sizes extends Record<Kind, number> {
 	free: number;
-	/** Of a large file only some rows were looked at, and bodies are the rest. */
 	is_estimate: boolean;
 }
 

@@ -14,7 +14,6 @@ export interface Mark {
 	id: string;
 	/** `source`: nothing changes it any more. `copy`: nothing works on it yet. */
 	role: 'source' | 'copy';
-	/** Of a source: whether the copy has taken its place. */
 	isOver: boolean;
 	/** The other database, as people may see it. */
 	other: string;

@@ -183,7 +183,6 @@ export function batchColumns(columns: readonly MappedColumn[]): MappedColumn[] {
 	});
 }
 
-/** Of an unknown column that is called e-mail too, the other is named. */
 function namingEmails(
 	findings: readonly HeaderFinding[],
 	columns: readonly MappedColumn[],

@@ -17,7 +17,6 @@ export interface SniffOptions {
 	delimiter: string;
 	/** `ndjson`: by its file name; `auto`: an object at the beginning decides. */
 	format: 'auto' | 'ndjson';
-	/** Of the file; it decides nothing that the content tells. */
 	name?: string;
 	/** The prefix is the whole source. */
 	isWhole: boolean;

@@ -122,7 +122,6 @@ function fieldColumn(variable: string): PeopleColumn {
 	return { kind: 'field', variable, name: isTaken ? `meta.${variable}` : variable };
 }
 
-/** Of the columns that are fields, in their order. */
 function variablesOf(columns: readonly PeopleColumn[]): ReadonlySet<string> {
 	return new Set(columns.flatMap((column) => (column.kind === 'field' ? [column.variable] : [])));
 }

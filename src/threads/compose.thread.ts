@@ -39,7 +39,6 @@ async function composerOf({ submission, read, keys: signing }: MailSource): Prom
 	};
 }
 
-/** Of the last source. */
 let composer: Promise<Compose> | null = null;
 
 async function answer({ number, slab, messages, source }: ComposingJob): Promise<void> {

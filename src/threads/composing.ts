@@ -102,7 +102,6 @@ class Composing implements ComposingThreads {
 	#lanes: Lane[] = [];
 	/** Neither taken nor forgotten, oldest first. */
 	readonly #expected = new Map<Uuid, Expected>();
-	/** Of these, what no thread has yet. */
 	#queue: Expected[] = [];
 	#seen = 0;
 	#late = 0;

@@ -30,7 +30,6 @@ async function begin(operations: readonly Operation[]): Promise<void> {
 	}
 }
 
-/** Of operations that may be stopped, by id. */
 const stopping = new Map<number, AbortController>();
 
 async function answer(operation: Operation): Promise<void> {

@@ -15,14 +15,11 @@ export const texts = {
 	value: 'Enter a valid value.',
 	uuid: 'Must be a valid UUID.',
 	json: 'Value must be valid JSON.',
-	/** Of the form this service gives its times. */
 	datetime: 'Datetime has wrong format. Use YYYY-MM-DDTHH:MM:SS.ffffff.',
 	unique: 'This field must be unique.',
-	/** Of a value of meta, which DRF has no text for. */
 	metaValue: 'Use a string, a number, true, false or null.',
 } as const;
 
-/** Of a value that is none of those allowed. */
 export function notAChoice(value: string): string {
 	return `"${value}" is not a valid choice.`;
 }

@@ -38,7 +38,6 @@ const otherColumns: Columns<List> = [
 ];
 export const listColumns: Columns<List> = [idColumn, nameColumn, ...otherColumns];
 
-/** Of an answer that has its public name. */
 const namedColumns: Columns<NamedList> = [idColumn, nameColumn, publicNameColumn, ...otherColumns];
 
 const listArg = { name: 'list', summary: 'id or exact name', of: 'list', ask: 'Which list:' } as const;

@@ -63,7 +63,6 @@ const columns: Columns<Accept> = [
 	column('id', 'MESSAGE', { isName: true, isWhole: true }),
 ];
 
-/** Of a service that says no more than its answer. */
 const unknownAcceptance: Accepted = { campaign: null, submission: null, replayed: false };
 
 const self = command({

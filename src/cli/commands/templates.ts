@@ -299,7 +299,6 @@ async function readBodies(options: BodyFiles): Promise<{ text_body?: string; htm
 	};
 }
 
-/** Of the parts that are given. */
 async function lint(cx: CommandContext, input: { name: string; text_body?: string; html_body?: string }) {
 	const { name: subject, text_body: text = null, html_body: html = null } = input;
 	const { warnOfFindings } = await import('../verbs/content-warnings.js');

@@ -56,7 +56,6 @@ export interface UnknownKey {
 	profile: string | null;
 }
 
-/** Of `--retries`, too. */
 export const maxRetries = 100;
 
 type Check = (value: unknown) => boolean;

@@ -27,7 +27,6 @@ import { isMissingFile } from '../../store/url.js';
 
 /** The place of the campaigns, and the service that sends them. */
 export interface ForeignOptions {
-	/** Of all campaigns of this machine. */
 	folder: string;
 	/** The base URL: the same name is another campaign elsewhere. */
 	deployment: string;
@@ -274,7 +273,6 @@ async function deliver(api: Api, desk: Desk, id: Uuid, how: ForeignDelivery): Pr
 	return { counts, error: error ?? (isCutShort ? signal.reason : null) };
 }
 
-/** Of a released campaign. */
 function countsOf({ messages }: CampaignStatus): ForeignCounts {
 	const { queued = 0, accepted = 0, canceled = 0, failed = 0, uncertain = 0 } = messages;
 	return { waiting: queued, accepted, suppressed: canceled, failed, uncertain };

@@ -7,7 +7,6 @@ import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
 
 export interface KeptWhere {
-	/** Of all jobs of this machine. */
 	folder: string;
 	/** The base URL: the same file may be imported into two services. */
 	deployment: string;

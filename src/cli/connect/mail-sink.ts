@@ -4,7 +4,6 @@ import { SMTPServer } from 'smtp-server';
 
 /** A mail that has arrived. */
 export interface SinkMail {
-	/** Of the envelope; empty for a bounce. */
 	from: string;
 	to: readonly string[];
 	/** The message as it came, without dot stuffing. */

@@ -12,7 +12,6 @@ export interface LocalParts extends ConnectDependencies {
 	/** Where the first token of `serve` is written. */
 	tokenFile: string;
 	isNew: boolean;
-	/** Of the secrets, as they were when the database was opened. */
 	keys: readonly WrappingKey[];
 	presence: Presence;
 }

@@ -15,7 +15,6 @@ interface WalkOptions {
 	spawn?: typeof spawnThread;
 }
 
-/** Of a thousand rows: a shorter walk ends before a thread is there. */
 const worthwhileSlices = 20;
 
 /**

@@ -7,7 +7,6 @@ import { shellWord } from '../frame/command-line.js';
 import { ConfigError } from '../frame/errors.js';
 
 const keyBytes = 32;
-/** Of a file with keys: more than any needs. */
 const mostBytes = 64 * 1024;
 const hint = 'one key a line, 32 bytes in hex or base64, the newest first: openssl rand -hex 32';
 

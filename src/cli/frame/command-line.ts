@@ -51,7 +51,6 @@ export interface SeveralHints {
 /** The words behind `mailctl`, unquoted and without the target of the call. */
 export interface OwnCommand {
 	readonly command: readonly string[];
-	/** Of the system, in place of `mailctl`. */
 	readonly program?: string;
 }
 

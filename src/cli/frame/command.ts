@@ -191,7 +191,6 @@ interface Described {
 	profiles?: true;
 	/** The only ones of `reachOptions` it takes; without this, all that concern the target of the call. */
 	reach?: readonly ReachOption[];
-	/** Of a group that is of the machine with the database, it runs anywhere. */
 	needsNoDatabase?: true;
 	/** It runs where the configuration is unreadable, as if there were none. */
 	needsNoConfig?: true;

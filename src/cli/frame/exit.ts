@@ -188,7 +188,6 @@ const jobCodes: Readonly<Record<JobFault, Meaning>> = {
 	unwritable: { exit: exits.disk, hint: 'XDG_STATE_HOME names the folder above it' },
 };
 
-/** Of this machine: its set-up, its disk, and mailctl itself. */
 const machineCodes = {
 	database_missing: { exit: exits.usage },
 	unsupported_database: { exit: exits.usage },

@@ -9,7 +9,6 @@ const oldGrowingPercent = 50;
 /** Bytes; V8 alone doubles it up to 32 MiB in a process that runs for minutes. 8 MiB let more objects grow old. */
 const youngBytes = 16 * 1024 * 1024;
 
-/** Of this thread and all others. */
 export async function limitOldGeneration(): Promise<void> {
 	const { setFlagsFromString } = await import('node:v8');
 	setFlagsFromString(`--heap-growing-percent=${oldGrowingPercent}`);

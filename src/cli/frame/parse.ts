@@ -242,7 +242,6 @@ function flagsOf(commands: readonly (Command | CommandGroup)[]) {
 	return {
 		known: new Set([...known, ...specs.flatMap(([key, spec]) => namesOf(key, spec))]),
 		valued: new Set(valued.flatMap(([key, spec]) => namesOf(key, spec))),
-		/** Of which the last one would win. */
 		opposed: specs.flatMap(([key, spec]) =>
 			spec.kind === 'tri' ? [[flagOf(key), offFlagOf(key, spec)]] : [],
 		),

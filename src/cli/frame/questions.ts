@@ -41,7 +41,6 @@ export interface Questions {
 	text(line: Line): Promise<string>;
 }
 
-/** Of the terminal, beyond what its streams tell. */
 export interface Look {
 	hasColor: boolean;
 	/** False: its locale names another encoding than UTF-8. */

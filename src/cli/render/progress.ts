@@ -36,7 +36,6 @@ export function createProgress(stderr: StatusLine, options: ProgressOptions): Pr
 	let last = stderr.canRewrite ? Number.NEGATIVE_INFINITY : start;
 	let since = { at: start, done: options.before };
 	const later: (typeof since)[] = [];
-	/** Of a second. */
 	const rateOf = (done: number, now: number) => {
 		while (later[0] !== undefined && later[0].at <= now - rateOfMs) since = later.shift() ?? since;
 		later.push({ at: now, done });

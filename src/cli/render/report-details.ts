@@ -109,7 +109,6 @@ export function renderHead(head: CampaignHead, isOfDays: boolean, { width }: Cha
 /** Cells of a line that has room for what a share is of. */
 const leastBases = 76;
 
-/** Of what the shares of a report are. */
 export function basesOf(sent: number, attempted: number | null): string {
 	const tried = attempted === null ? '' : `, of bounces of ${numberText(attempted)} attempted`;
 	return `shares are of ${numberText(sent)} sent${tried}`;

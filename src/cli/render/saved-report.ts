@@ -116,7 +116,6 @@ export function growthRow({ name, active, added, unsubscribed, bounced, left }: 
 export interface TotalLine {
 	name: string;
 	count: string | null;
-	/** Of the messages sent, bounces of those attempted. */
 	percent: string | null;
 	/** `1,137 sent`; null: it has no share, or of what is not told. */
 	base: string | null;

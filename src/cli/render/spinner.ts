@@ -21,7 +21,6 @@ export function createSpinner(
 ): (what: string) => Wait {
 	const turns = unicode ? '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏' : '|/-\\';
 	const waits = new Set<{ what: string; note: string }>();
-	/** Of the first wait of those that follow each other closely. */
 	let since = Number.NEGATIVE_INFINITY;
 	let endedAt = Number.NEGATIVE_INFINITY;
 	let drawnAt = Number.NEGATIVE_INFINITY;

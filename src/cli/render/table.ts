@@ -54,7 +54,6 @@ export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: 
 
 interface Measured<T> {
 	column: Column<T>;
-	/** Of each row. */
 	cells: readonly string[];
 	/** That of the widest cell. */
 	width: number;

@@ -166,7 +166,6 @@ export async function onItsMachine(cx: CommandContext, hint: Hint): Promise<Hint
 /** Before what would send. */
 export const noSender = 'no process sends at the moment: ';
 
-/** Of a server without its worker: what sends its mail. */
 export function senderless(cx: CommandContext): Promise<Hint> {
 	return onItsMachine(cx, [noSender, mailctl('worker')]);
 }

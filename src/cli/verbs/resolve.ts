@@ -128,7 +128,6 @@ export function isRecordId(text: string): boolean {
 	return /^[1-9]\d{0,14}$/.test(text);
 }
 
-/** Of any version, in either case. */
 export function isUuid(text: string): boolean {
 	return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }

@@ -20,7 +20,6 @@ export interface NotificationCall {
 	credentials: { login: string; password: string } | null;
 	/** True only by the engine setting of that name. */
 	allowPrivate: boolean;
-	/** Of the whole call: resolving, connecting, writing and reading. */
 	timeoutMs?: number;
 	/** Aborts the call. */
 	signal?: AbortSignal;

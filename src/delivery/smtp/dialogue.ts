@@ -79,7 +79,6 @@ class PipelinedDialogue implements Dialogue {
 	readonly #replies = createReplyReader(maxReplyBytes);
 	/** Not finished, oldest first. */
 	readonly #entries: Entry[] = [];
-	/** Of these, how many have begun. */
 	#begun = 0;
 	/** Commands that may leave when it is their turn, with their addressees. */
 	readonly #commands: { line: string; addressee: Addressee }[] = [];

@@ -20,7 +20,6 @@ export type TokenPurpose = (typeof tokenPurposes)[number];
 /** `id` is 0 to 2³²−1 and never reused. */
 export interface TrackingKey {
 	id: number;
-	/** Of what a token signs. */
 	mac: Mac;
 }
 

@@ -46,7 +46,6 @@ export interface RequestContent {
 /** One operation of the table of routes, with its values. */
 export interface OperationRequest extends RequestContent {
 	operation: Operation;
-	/** Of the placeholders of the path. */
 	values?: Readonly<Record<string, string | number>>;
 	/** Whether doing it twice is doing it once; absent: by the method. */
 	isRepeatable?: boolean;

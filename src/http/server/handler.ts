@@ -44,7 +44,6 @@ import { createMetrics, type Gauges, type Metrics } from './telemetry.js';
 import { assertNotTooOften, type Throttle } from './throttle.js';
 
 export interface HandlerOptions extends ExtendedApi {
-	/** Of this program, for `GET /`. */
 	version: string;
 	/** Names that `GET /` announces. */
 	extensions: readonly string[];

@@ -16,10 +16,8 @@ import type { Sql } from './sql.js';
 const unnamedFor: Micros = microsPerDay;
 /** An upload that is found stays long enough to be named. */
 const atLeast: Micros = microsPerDay / 24;
-/** Of one call: an upload is up to 20 MiB. */
 const mostDropped = 10;
 
-/** Of one client in `unnamedFor`: more than any batch of requests names. */
 const mostUnnamed = { files: 5_000, bytes: 1024 ** 3 };
 
 /** Each runs in one transaction of the caller. */

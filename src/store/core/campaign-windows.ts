@@ -94,7 +94,6 @@ END`;
 
 /** The messages of a lane that have a time to wake. */
 export interface WaitingLane {
-	/** Of its campaign; null: of none. */
 	state: 'staged' | 'released' | 'canceled' | null;
 	opens_at: Micros | null;
 	released_at: Micros | null;

@@ -28,7 +28,6 @@ export interface DueRow {
 	wake_at: Micros;
 	due_at: Micros;
 	created_at: Micros;
-	/** Of the subscriber; null: there is none any more. */
 	is_active: number | null;
 	disable_reason: string | null;
 }
@@ -36,7 +35,6 @@ export interface DueRow {
 const columns = `m.id, m.uuid, m.submission_seq, m.to_email, m.to_key, m.list_id, m.subscriber_id, m.variables,
 	m.attempts, m.fence, m.called, m.lease_owner, m.state, m.wake_at, m.due_at, m.created_at, p.is_active, p.disable_reason`;
 
-/** Of these columns, in their order. */
 type DueTuple = readonly [
 	id: number,
 	uuid: string,

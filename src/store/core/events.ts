@@ -94,7 +94,6 @@ async function changeRecipients(
 interface Recorded {
 	event: TrackedEvent;
 	message: TrackedRow;
-	/** Of its type, of this message. */
 	isFirst: boolean;
 }
 

@@ -57,7 +57,6 @@ async function dropIdempotencyKeys(sql: Sql, { now, limit }: { now: Micros; limi
 	);
 }
 
-/** Of processes that ended without removing theirs. */
 async function dropHeartbeats(sql: Sql, { now }: { now: Micros; limit: number }) {
 	return await sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', now - microsPerDay);
 }

@@ -113,7 +113,6 @@ async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]
 		}));
 }
 
-/** Of lists: kept by address, with the reason. */
 async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
 	const rows = await sql.all<
 		Omit<LeftOutRow, 'to_email' | 'error'> & {
@@ -142,7 +141,6 @@ async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> 
 	});
 }
 
-/** Of send calls: a campaign that no row has is known by its UUID alone. */
 async function leftOutOfCalls(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
 	const rows = await sql.all<
 		Pick<LeftOut, 'campaign' | 'key' | 'code'> & { detail: string | null; at: Micros }

@@ -24,7 +24,6 @@ export interface WantedSuppression extends MailTo {
 /** A suppression without an end. */
 export type Stop = Omit<WantedSuppression, 'created_at' | 'expires_at'> & { now: Micros };
 
-/** Of addresses that were read. A later call finds what an earlier one did. */
 export interface Recipients {
 	/**
 	 * Does what `additionOf` says: adds a suppression, changes its end, or nothing. Without an end the subscribers become
@@ -168,7 +167,6 @@ function rowOf({ address, reason, list_id, source, created_at, expires_at }: Wan
 	return { email_key: address, reason, list_id: list_id ?? allLists, source, created_at, expires_at };
 }
 
-/** Of one address. */
 export async function stopMail(sql: Sql, stop: Stop): Promise<void> {
 	const recipients = await readRecipients(sql, [stop.address]);
 	recipients.stop(stop);

@@ -274,7 +274,6 @@ export interface Paged {
 	from: string;
 	joins?: string;
 	where?: string;
-	/** Of `where`. */
 	values?: readonly SqlValue[];
 	order: string;
 }

@@ -227,7 +227,6 @@ async function findBounced(sql: Sql, sent: readonly Sent[]): Promise<ReadonlyMap
 interface SentRow {
 	/** The message's. */
 	id: number;
-	/** Of this attempt. */
 	number: number;
 	campaign: Uuid | null;
 	address: EmailKey;

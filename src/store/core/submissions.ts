@@ -197,7 +197,6 @@ interface Accepted extends Submission {
 	key: IdempotencyKey | null;
 	/** One for each recipient. */
 	people: readonly FoundRecipient[];
-	/** Of the list. */
 	email_reason: string;
 	tally: Tally;
 }

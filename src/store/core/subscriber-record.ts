@@ -110,10 +110,8 @@ async function encode(sql: Sql, read: string, values: readonly SqlValue[]): Prom
 /** Words of SQLite and PostgreSQL. */
 const isMalformed = /malformed JSON|invalid input syntax for type json/;
 
-/** Of each dialect: every page and slice asks with the same words. */
 const selects = new WeakMap<Dialect, string>();
 
-/** Of a record the same JSON as `JSON.stringify` makes. */
 function selectRecords(dialect: Dialect): string {
 	const known = selects.get(dialect);
 	if (known !== undefined) return known;

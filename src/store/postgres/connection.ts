@@ -65,7 +65,6 @@ export interface Database {
 export interface Means {
 	holds: readonly Hold[];
 	receipt: Receipt | null;
-	/** Of the calls of one kind. */
 	habit: Habit | null;
 	/** Aborted while the write waits or works, it is undone: rejects with `StoreError` stopped. Its end is waited for. */
 	stop: AbortSignal | null;
@@ -77,9 +76,7 @@ export interface Habit {
 }
 
 const listenTimeoutMs = 10_000;
-/** Of each counter that many writers change. */
 const shards = 16;
-/** Of a transaction that the server undid. */
 const mostTries = 20;
 
 interface OpenSession extends Session {

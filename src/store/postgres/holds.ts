@@ -20,7 +20,6 @@ const levels = ['project', 'people', 'address', 'key', 'deliveries'] as const;
 /** One lock of a transaction. */
 export interface Hold {
 	level: (typeof levels)[number];
-	/** Of addresses and keys, which are many. */
 	bucket: number;
 	isAlone: boolean;
 }

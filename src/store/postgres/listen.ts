@@ -28,7 +28,6 @@ export function makesReady(operation: string): boolean {
 	return Object.hasOwn(readying, operation);
 }
 
-/** Of notifications of a process, and of what they wake in another one. */
 const spacingMs = 50;
 
 export interface Spaced {

@@ -35,7 +35,6 @@ export function movablePostgres(url: string): Movable {
 	const database = openDatabase({
 		...{ place, size: 2, role: 'migrate', keys: [], lockTimeoutMs: 10_000, isTrial: false },
 	});
-	/** Of the move that this process carries out: tables take its writes alone. */
 	let own: Mark | null = null;
 	const permit = (sql: Sql) => sql.run(`SELECT set_config('mailctl.move', ?, TRUE)`, own?.id ?? '');
 	const read = <T>(operate: (sql: Sql) => Promise<T>) => database.read(({ sql }) => operate(sql));

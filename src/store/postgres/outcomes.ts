@@ -100,7 +100,6 @@ const repeats: Readonly<
 	dropFieldUses: 'again',
 };
 
-/** Of one write, however often it is tried. */
 export interface Receipt {
 	/** Keeps its answer, in the round trip that ends the transaction. */
 	put(sql: Sql, answer: unknown): void;
@@ -163,7 +162,6 @@ function unseal(key: Buffer, bytes: Uint8Array): unknown {
 	return deserialize(opened);
 }
 
-/** Of processes that ended before a later write deleted them. */
 export async function dropOutcomes(sql: Sql, { now, limit }: { now: Micros; limit: number }) {
 	return await sql.run(
 		// outcomes_by_time

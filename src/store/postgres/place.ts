@@ -18,7 +18,6 @@ export interface Place {
 	listen: string | null;
 	/** What is left for the driver: one for each host. */
 	urls: readonly string[];
-	/** Of these the one that takes writes, wherever it is. */
 	isPrimaryWanted: boolean;
 	ssl: boolean | ConnectionOptions;
 }
@@ -84,14 +83,12 @@ const parameters = [
 	...['keepalives_count', 'tcp_user_timeout', 'pgbouncer'],
 ];
 
-/** Of these. */
 const numbers = [
 	...['port', 'connect_timeout', 'statement_timeout', 'lock_timeout', 'query_timeout'],
 	...['idle_in_transaction_session_timeout', 'keepalives', 'keepalives_idle', 'keepalives_interval'],
 	...['keepalives_count', 'tcp_user_timeout'],
 ];
 
-/** Of these too, and what each may be. */
 const choices: Readonly<Record<string, readonly string[]>> = {
 	ssl: ['true', 'false', '1', '0', 'no-verify'],
 	sslnegotiation: ['postgres', 'direct'],

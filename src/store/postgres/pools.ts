@@ -5,9 +5,7 @@ import type { Place } from './place.js';
 export interface Pools {
 	/** Rejects as the driver does; `noPrimary` where hosts answer and none takes writes. */
 	connect(): Promise<PoolClient>;
-	/** Of the host to which that connection leads. */
 	configOf(client: PoolClient): ClientConfig;
-	/** Of the host that took the last connection. */
 	current(): ClientConfig;
 	/** Connections that no one uses. */
 	idle: ReadonlySet<PoolClient>;

@@ -25,7 +25,6 @@ import { createSql } from './sql.js';
 /** Sees the processes of others alone: it has no heartbeat. */
 const me = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 
-/** Of the copy: its indexes are written in no order. */
 const cacheKiB = 131_072;
 
 /** `path`: absolute. */

@@ -96,7 +96,6 @@ export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promis
 	}
 }
 
-/** Of 8 KiB: what a day deletes is used again the next day. */
 const keptFreePages = 2_000;
 const pagesAtOnce = 250;
 

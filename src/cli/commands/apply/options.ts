@@ -1,6 +1,5 @@
 /** The file that `apply` and `diff` read. */
 
-/** Of `apply` and `diff`. */
 export const declaredOptions = {
 	file: {
 		kind: 'file',

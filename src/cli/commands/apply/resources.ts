@@ -15,7 +15,6 @@ export interface Existing {
 	values: Values | null;
 	/** Where names are not unique: the lower one was made before. */
 	id?: number;
-	/** Of a list. */
 	subscribers?: number;
 	delete(): Promise<unknown>;
 	patch(values: Values): Promise<unknown>;

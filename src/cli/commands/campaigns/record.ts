@@ -112,7 +112,6 @@ function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
 
 const count = { align: 'right', isCount: true } as const;
 
-/** Of a table with a line for each. */
 export const listColumns: Columns<CampaignRecord> = [
 	column('name', 'NAME', { isName: true, isKept: 'name' }),
 	column('state', 'STATE'),
@@ -135,7 +134,6 @@ export const listColumns: Columns<CampaignRecord> = [
 	column('id', 'ID', { wide: true, isWhole: true }),
 ];
 
-/** Of a card of one. */
 export const detailColumns: Columns<CampaignDetail> = [
 	column('name', 'NAME', { isName: true, isKept: 'name' }),
 	column('id', 'ID', { isWhole: true }),

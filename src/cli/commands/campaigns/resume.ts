@@ -128,7 +128,6 @@ function ofCalls({ id, is_finished }: Campaign): UsageError {
 	});
 }
 
-/** Of the earlier run, where it is a command that sends now too. */
 async function keptRate(
 	cx: CommandContext,
 	{ rate, is_finished }: Pick<Campaign, 'rate' | 'is_finished'>,

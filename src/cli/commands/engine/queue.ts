@@ -156,7 +156,6 @@ function nextWords({
 	return next_due ?? 'nothing waits';
 }
 
-/** Of a limit for each domain, which one. */
 function limitLine({ setting, limit, domain }: QueueStats['limits'][number]): string {
 	return `${setting} ${limit}${limit.startsWith('*=') && domain !== null ? ` (${domain})` : ''}`;
 }

@@ -18,7 +18,6 @@ import { type Columns, column } from '../../render/columns.js';
 import type { Times } from '../../render/times.js';
 import { isUuid } from '../../verbs/resolve.js';
 
-/** Of a message as lists show it. */
 export const messageColumns: Columns<Message> = [
 	column('id', 'ID', { isName: true, isKept: 'id' }),
 	column('to', 'TO', { isKept: 'address' }),
@@ -37,7 +36,6 @@ export const messageColumns: Columns<Message> = [
 	column('campaign', 'CAMPAIGN', { isKept: 'name', isOptional: true }),
 ];
 
-/** Of a message that was asked for alone. */
 export const detailColumns: Columns<MessageDetail> = [
 	...messageColumns,
 	{

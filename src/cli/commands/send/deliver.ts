@@ -232,7 +232,6 @@ function sayHold({ setting, limit, until }: MessageHold): string {
 interface CampaignEnd extends GoingOn {
 	/** How far it is. */
 	sentence: string;
-	/** Of what did not arrive. */
 	replies?: CampaignStatus['replies'];
 }
 

@@ -31,7 +31,6 @@ export function lacks(email: string, missing: readonly string[]): Finding {
 	return { code: missingVariable, error: noValueText(missing, email) };
 }
 
-/** Of an address that is in the audience already. */
 export function metBefore(email: string): Finding {
 	return { code: 'duplicate', error: `${email} is in this campaign already.` };
 }
@@ -75,7 +74,6 @@ export class Findings {
 		this.name(finding);
 	}
 
-	/** Of recipients that are counted alone. */
 	count({ code, detail, count }: ListCounts['reasons'][number]): void {
 		if (code !== missingVariable) return;
 		this.rejected += count;

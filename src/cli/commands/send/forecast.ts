@@ -233,7 +233,6 @@ async function shownOf(
 	throw notAmong(options, `the active subscribers of ${sayListNames(selection)}`);
 }
 
-/** Of one list: another may have the address. */
 function orNullWhereMissing(error: unknown): null {
 	if (error instanceof CliError && error.exit === exits.notFound) return null;
 	throw error;

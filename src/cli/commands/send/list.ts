@@ -231,7 +231,6 @@ async function writeListResults(
 	return writeRowResults(cx, { place, id }, path, how);
 }
 
-/** Of those staged, where some of the lists may not be. */
 async function firstAddresses(
 	cx: CommandContext,
 	{ selection, id }: { selection: RunSelection; id: string },

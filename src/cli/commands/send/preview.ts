@@ -150,7 +150,6 @@ export function filesOf({ files = [] }: ComposedMessage): AttachedFile[] {
 	return files.map(({ bytes, ...file }) => ({ ...file, size: bytes.length }));
 }
 
-/** Of what stays as `#name#` in the message. */
 export function warnOfMissing(cx: CommandContext, { unnamed }: Composed): Promise<void> {
 	if (unnamed.length === 0) return Promise.resolve();
 	return cx.warn(`no value for ${unnamed.map((name) => `#${name}#`).join(', ')}`);

@@ -101,7 +101,6 @@ export async function askBody(
 	return { [source]: cx.sources.file(await askPath(cx, 'File:'), flagOf(source)) };
 }
 
-/** Of a file that is there. */
 export async function askPath(cx: CommandContext, question: string): Promise<string> {
 	return (await cx.ask(question, { check: await checkOf('file') })).trim();
 }

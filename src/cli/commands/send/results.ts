@@ -170,7 +170,6 @@ export async function readFindings(
 
 const mostAtOnce = 1_000;
 
-/** Of the rows there is a message for. */
 export async function firstAddresses(
 	cx: CommandContext,
 	campaigns: Campaigns,
@@ -217,7 +216,6 @@ export async function* resultLines(
 	for await (const result of eachResult(cx, campaigns, id)) yield lineOfRow(result, isForeign ? null : id);
 }
 
-/** Of subscribers whom no choice of the sender left out. */
 const leftOutStates: ReadonlyMap<string, ResultLine['state']> = new Map([
 	['suppressed', 'suppressed'],
 	[missingVariable, 'rejected'],

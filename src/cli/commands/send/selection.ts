@@ -170,7 +170,6 @@ export function addOfLists(
 	}
 }
 
-/** Of all lists together. */
 export function reasonsOf(lists: readonly Pick<ListCounts, 'reasons'>[]): Reasons {
 	const all = new Map<string, Reasons[number]>();
 	for (const one of lists.flatMap(({ reasons }) => reasons)) {

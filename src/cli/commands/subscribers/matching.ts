@@ -19,7 +19,6 @@ export async function matcherOf(
 	};
 }
 
-/** Of days: that in which a campaign would be sent to the same people. */
 async function zoneOf(cx: CommandContext): Promise<string> {
 	const { ext } = await (await cx.api()).capabilities();
 	return ext.audiences === undefined ? cx.timeZone() : (await ext.audiences.plan({})).time_zone;

@@ -10,7 +10,6 @@ export interface ListStats {
 	active: number;
 	inactive: number;
 	verified: number;
-	/** Of the inactive; `none`: no reason is recorded. The most frequent first. */
 	reasons: Record<string, number>;
 	/** The most frequent first. */
 	sources: Record<string, number>;

@@ -169,7 +169,6 @@ function wantedFiles(
 	};
 }
 
-/** Of a subject the line end does not count, and an empty body is none. */
 function isSame(
 	there: Buffer | null,
 	wanted: string | null,

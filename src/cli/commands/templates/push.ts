@@ -97,7 +97,6 @@ function refuseUnknown(
 	}
 }
 
-/** Of the templates that change. */
 async function lint(
 	cx: CommandContext,
 	folders: readonly TemplateFolder[],

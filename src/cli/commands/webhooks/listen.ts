@@ -158,7 +158,6 @@ async function hintTest(cx: CommandContext, [hook]: readonly Webhook[]): Promise
 	await cx.hint(['in another terminal this sends one: ', command, '; with --test this one does']);
 }
 
-/** Of the first webhook. Exit 9 when it was refused, or nothing of it came. */
 async function sendTest(
 	cx: CommandContext,
 	[hook, ...others]: readonly Webhook[],

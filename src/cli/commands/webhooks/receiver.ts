@@ -8,7 +8,6 @@ import { type Forwarded, forward } from './forward.js';
 export interface Received {
 	/** The header `webhook-id`; null without it. */
 	id: string | null;
-	/** Of the event; null for a body that is not a notification. */
 	type: string | null;
 	/** Whether the signature is right; null when no secret is known to check it with. */
 	verified: boolean | null;

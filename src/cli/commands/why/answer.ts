@@ -79,7 +79,6 @@ function strongestOf(suppressions: readonly Suppression[]): Suppression | undefi
 	return [...suppressions].sort((a, b) => order.indexOf(a.reason) - order.indexOf(b.reason))[0];
 }
 
-/** Of one that is of all lists. */
 function noMail({ reason }: Suppression): string {
 	return reason === 'COMPLAINED' || reason === 'HARDBOUNCED' ? 'no mail' : 'no bulk mail of any list';
 }

@@ -195,7 +195,6 @@ export function judgeSpace({ free, total }: Room): Verdict {
 	return free < little ? warning(says, 'free some space, or move the database') : ok(says);
 }
 
-/** Of the disk that the file itself is on, wherever a link to it is. */
 async function roomAt(path: string): Promise<Room> {
 	const { bavail, blocks, bsize } = await statfs(dirname(await realpath(path)));
 	return { free: bavail * bsize, total: blocks * bsize };

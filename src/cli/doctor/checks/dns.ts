@@ -85,7 +85,6 @@ interface Uses {
 	senders: readonly string[];
 	bounceAddress: string | null;
 	keys: readonly PublishedKey[];
-	/** Of all of them, each once. */
 	domains: readonly string[];
 }
 

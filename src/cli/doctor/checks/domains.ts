@@ -1,7 +1,6 @@
 /** Domains of addresses, as DNS has them. */
 import { domainOf } from '../../../api/address.js';
 
-/** Of all of them, and those given, each once. */
 export function domainsOf(addresses: readonly string[], more: readonly string[] = []): string[] {
 	return [...new Set([...addresses.map(domainOf), ...more])].filter((domain) => domain !== '');
 }

@@ -19,7 +19,6 @@ import {
 const acceptedCounts = { staged: count, suppressed: count, rejected: count, left_out: count };
 const leavingOut = { code: text, detail: textOrNull };
 
-/** Of recipients. */
 export const acceptCounts = record(acceptedCounts, ['left_out']);
 
 /** Name → schema. */

@@ -242,7 +242,6 @@ function takesLists({ state, requests }: CampaignRow): boolean {
 	return state === 'staged' && requests === 0;
 }
 
-/** Of one opened before it was kept every list is one by itself. */
 function audienceOf({ audience }: CampaignRow): CheckedAudience {
 	const none = { lists: [], exclude_lists: [], where: [], where_opened: [], where_not_opened: [] };
 	// Written by insertCampaign and by nothing else.
@@ -314,7 +313,6 @@ async function joinedTo(
 	return created > (released_at === null ? 0 : staged) ? await countJoined(sql, id, {}) : null;
 }
 
-/** Of its one content; requests have their own. */
 async function filesOf(sql: Sql, { seq, requests }: CampaignRow): Promise<AttachedFile[]> {
 	if (requests === 1) return [];
 	const content = await sql.get<{ sha256: string }>(

@@ -24,11 +24,9 @@ export interface UnwantedRecipient {
 	list_id: number | null;
 	/** Null: the subscriber is inactive without a suppression. */
 	reason: SuppressionReason | null;
-	/** Of the subscriber. */
 	disable_reason: string | null;
 }
 
-/** Of a send call with a campaign. Without people nothing is written. */
 export function keepLeftOut(
 	sql: Sql,
 	call: { submission_seq: number; campaign: Uuid },

@@ -6,7 +6,6 @@ import type { Sql } from '../sql.js';
 import type { CampaignRow } from './rows.js';
 import type { Verdict } from './staging.js';
 
-/** Of one subscriber. */
 export type Outcome = Verdict | ({ kind: 'left_out' } & LeavingOut);
 
 /** Why there is no message; null: there is one. */
@@ -59,7 +58,6 @@ function sharedBy(error: string): string | null {
 /** Each set of variables is a reason: in a content of many there may be as many sets as people. */
 const mostReasons = 100;
 
-/** Of two slices of one list. */
 export function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts {
 	if (before === null) return counts;
 	const reasons = before.reasons.map((one) => ({ ...one }));

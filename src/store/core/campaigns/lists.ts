@@ -29,7 +29,6 @@ import {
 	type Terms,
 } from './staging.js';
 
-/** Of a subscriber what decides, and what a message says. */
 type ListedRow = Pick<
 	SubscriberRow,
 	'id' | 'list_id' | 'email' | 'email_key' | 'name' | 'is_active' | 'disable_reason' | 'meta' | 'created_at'
@@ -214,7 +213,6 @@ function rowOf([
 	return { id, list_id, email, email_key, name, is_active, disable_reason, meta, created_at };
 }
 
-/** Of a subscriber of one of the lists; those before it come first. */
 async function outcomeOf(sql: Sql, expansion: Expansion, person: ListedRow): Promise<Outcome> {
 	const { lists, terms } = expansion;
 	const why = await whyLeftOut(sql, expansion, person);

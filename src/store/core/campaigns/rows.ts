@@ -62,7 +62,6 @@ export interface ImportSlice {
 
 /** Parts of operations that would hold the write lock for too long in one transaction. */
 export interface Slices {
-	/** Of `addListToCampaign`; null where that is null. */
 	stageSlice(command: StageSlice): Promise<StagedSlice | null>;
 	/**
 	 * For `putImportBatch`: the answer to rows from `first` on without putting them, when they were put before or cannot

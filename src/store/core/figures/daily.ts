@@ -32,7 +32,6 @@ export function createFigures(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** Of one campaign, over all days. */
 export async function figuresOf(sql: Sql, campaign: Uuid): Promise<CampaignFigures> {
 	const rows = await sql.all<{ type: EventType; audience: Audience; count: number }>(
 		`SELECT type, audience, sum(count) AS count

@@ -74,7 +74,6 @@ function spansOf(range: Range, zone: string): Span[] {
 	return spans;
 }
 
-/** Of complaints there are no daily figures. */
 async function daysOf(
 	sql: Sql,
 	scope: string,

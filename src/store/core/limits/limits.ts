@@ -61,7 +61,6 @@ const mostPutBack = 1_000;
 /** What stands when a lease begins. */
 export interface LimitState {
 	holds: readonly HoldRow[];
-	/** Of the limits on everything. */
 	uses: readonly UseRow[];
 }
 

@@ -17,7 +17,6 @@ import { messageCount } from '../submissions.js';
 /** With filters the count is exact up to here, or to the page after the one that is read. */
 const mostCounted = 100_000;
 
-/** Of a message `m` with its submission `s`, content `c` and campaign `g`. */
 export const messageColumns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
 	${seenState} AS state, m.attempts, ${leavesAt('m.due_at')} AS due_at, coalesce(g.released_at, m.created_at) AS created_at,
 	m.sent_at, m.last_reply, coalesce(g.key, (

@@ -102,7 +102,6 @@ export async function deletedJoined(
 	);
 }
 
-/** Of a campaign `g` that has lost messages: how many of them there were. */
 const gone = `(g.staged - (
 	SELECT count(*) FROM submissions s JOIN messages m ON m.submission_seq = s.seq WHERE s.campaign_seq = g.seq
 ))`;
@@ -124,7 +123,6 @@ export async function wrongStates(sql: Sql): Promise<Uuid[]> {
 interface Told {
 	gone: number;
 	sent: number;
-	/** Of the sent ones those that came back. */
 	returned: number;
 	bounced: number;
 	failed: number;

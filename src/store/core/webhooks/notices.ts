@@ -26,7 +26,6 @@ export interface Notices {
 	write(): Promise<void>;
 }
 
-/** Of an operation without events. */
 export const noNotices: Notices = { add: () => undefined, write: async () => undefined };
 
 /** For one operation, in its transaction: reads the webhooks once, and mostly finds none. */

@@ -51,7 +51,6 @@ async function readFile(cx: CommandContext, file: string): Promise<Buffer> {
 	}
 }
 
-/** Of an mbox a block a mail, with its number. */
 function textOf(explained: Explained): string {
 	const blockOf = (report: Report) => `${linesOf(report).map(clean).join('\n')}\n`;
 	if (explained.kind === 'mail') return blockOf(explained.report);

@@ -162,7 +162,6 @@ function tryLater(message: string, cause?: unknown): CliError {
 
 type Counted = Exclude<keyof IngestCounts, 'read' | 'bounces'> | 'hard_bounce' | 'soft_bounce';
 
-/** Of one mail, and of several. */
 const words: readonly (readonly [name: Counted, one: string, several: string])[] = [
 	['hard_bounce', 'hard bounce', 'hard bounces'],
 	['soft_bounce', 'soft bounce', 'soft bounces'],
