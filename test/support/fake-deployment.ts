@@ -49,7 +49,7 @@ export function connectTo(lists: List[]): Connect {
 	return async (target) => ({
 		// Only lists are asked for by these tests.
 		api: {
-			...{ lists: crud, fields: {}, close: async () => {} },
+			...{ lists: crud, fields: {}, senders: {}, close: async () => {} },
 			capabilities: async () => ({ service: 'unknown', idempotentSend: false, ext: {} }),
 		} as unknown as Api,
 		target,

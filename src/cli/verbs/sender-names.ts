@@ -1,7 +1,7 @@
 /** The names of senders in From. */
 import { emailKey, formatMailbox, parseMailbox } from '../../api/address.js';
 import { NoSenders } from '../../api/capabilities.js';
-import { isForbidden } from '../../api/errors.js';
+import { ApiError } from '../../api/errors.js';
 import type { CommandContext } from '../frame/context.js';
 import { noAddress } from './address-faults.js';
 import { walk } from './listing.js';
@@ -16,8 +16,8 @@ export async function withSenderName(cx: CommandContext, from: string): Promise<
 		for await (const { from_email, full_name } of walk(api.senders, {}, { signal: cx.signal }))
 			if (emailKey(from_email) === mailbox.key) return withName(from, full_name);
 	} catch (error) {
-		// A token may send and read no senders; an older server has none.
-		if (!(error instanceof NoSenders || isForbidden(error))) throw error;
+		// A token may send and read no senders, an older server has none, and no mail waits for a name.
+		if (!(error instanceof NoSenders || error instanceof ApiError)) throw error;
 	}
 	return from;
 }
