@@ -79,6 +79,7 @@ const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part]
 		reportDetails: true,
 		getSettings: true,
 		takesWrites: true,
+		clockAhead: true,
 		listTokens: true,
 		findToken: true,
 		listDkimKeys: true,

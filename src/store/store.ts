@@ -194,6 +194,8 @@ export interface Reads
 	/** Whether a process that sends, or could, was heard of in the last seconds; found at once however much waits. */
 	hasWorker(c: { now: Micros }): Promise<boolean>;
 	getSettings(): Promise<Record<string, string>>;
+	/** How far the clock is ahead of the time by which data is deleted; 0: not far. */
+	clockAhead(c: { now: Micros }): Promise<Micros>;
 	/** False: a standby, or a PostgreSQL server that was made read-only. */
 	takesWrites(): Promise<boolean>;
 	/** All tokens, revoked ones too, oldest first. */

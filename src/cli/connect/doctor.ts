@@ -77,6 +77,7 @@ function contentsOf(
 	return {
 		newest: async () => newest('records and heartbeats'),
 		clockStep: async () => clockStep(),
+		clockAhead: () => reads.clockAhead({ now: clock.now() }),
 		secrets: () => reads.secretCounts(),
 		settings: async () => toInspected(reads, await readSettings({ reads })),
 		senders: async () => (await reads.pageSenders(atMost)).results.map(({ from_email }) => from_email),

@@ -37,6 +37,8 @@ export interface DatabaseContents {
 	newest(): Promise<Micros | null>;
 	/** How far the machine's clock was set last under a process that wrote, and when; null: it never was. */
 	clockStep(): Promise<{ by: Micros; at: Micros } | null>;
+	/** How far the clock of the database is ahead of the time that it has seen pass; 0: not far. */
+	clockAhead(): Promise<Micros>;
 	/** By the id of the key that wraps them; `null`: not wrapped. */
 	secrets(): Promise<SecretCount[]>;
 	settings(): Promise<InspectedSettings>;

@@ -25,6 +25,7 @@ import { createMaintenance } from './maintenance.js';
 import { createMessageActions } from './messages/actions.js';
 import { createMessages } from './messages/messages.js';
 import { createPeople } from './people.js';
+import { createProvenTime } from './proven-time.js';
 import { createQueue } from './queue.js';
 import { createQueuePauses, createQueueState } from './queue-state.js';
 import { createOldMessages } from './retention/old-messages.js';
@@ -67,6 +68,7 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createAttachments(sql),
 		...createSenders(sql),
 		...createSettings(sql),
+		...createProvenTime(sql),
 		...createKeyring(sql),
 		...createTokens(sql),
 		...createDkimKeys(sql),

@@ -28,10 +28,15 @@ function readStat(pid: number): { state: string; start: string } | null {
 
 const own = { place: '', mark: '' };
 
+/** The boot of the machine, and the container: pids and the steady clock count within it. */
+export function processPlace(): string {
+	own.place ||= readPlace();
+	return own.place;
+}
+
 /** `PLACE/START`: no other process has or had it. */
 export function processMark(): string {
-	own.place ||= readPlace();
-	own.mark ||= `${own.place}/${readStat(process.pid)?.start ?? ''}`;
+	own.mark ||= `${processPlace()}/${readStat(process.pid)?.start ?? ''}`;
 	return own.mark;
 }
 
@@ -52,8 +57,7 @@ export function ownersOf({ id, host, pid }: { id: string; host: string; pid: num
 export function isLost({ id, host, pid }: { id: string; host: string; pid: number }): boolean {
 	const [place, start, name] = id.split('/');
 	if (name === undefined) return host === hostname() && !isRunning(pid);
-	processMark();
-	if (place !== own.place) return false;
+	if (place !== processPlace()) return false;
 	if (!isRunning(pid)) return true;
 	const stat = readStat(pid);
 	return stat !== null && (stat.state === 'Z' || stat.state === 'X' || stat.start !== start);

@@ -13,8 +13,10 @@ import {
 	heartbeatFreshMicros,
 	type ProcessIdentity,
 } from '../core/processes.js';
+import { provenTime, proveTime } from '../core/proven-time.js';
 import { reclaimLeases } from '../core/reclaim.js';
 import type { Sql } from '../core/sql.js';
+import { processPlace } from '../core/this-process.js';
 import type { DatabaseClock } from './clock.js';
 import type { Database } from './connection.js';
 import { dropOutcomes } from './outcomes.js';
@@ -41,7 +43,10 @@ export function startUpkeep(
 				beat(sql, me, now);
 				// A clone of a virtual machine has the same boot: what lives there was heard of.
 				await reclaimLeases(sql, { me, heardBefore: now - heartbeatFreshMicros, now });
-				return leads && (await lead(sql, { holder: me.id, now }));
+				const isLeader = leads && (await lead(sql, { holder: me.id, now }));
+				const steady = clock.steady?.();
+				if (isLeader && steady !== undefined) await proveTime(sql, { now, steady, boot: processPlace() });
+				return isLeader;
 			});
 			expiry.follow({ isLeader, until: now + term });
 		}
@@ -107,7 +112,7 @@ function createExpiry(database: Database, clock: Clock) {
 	let next: Micros = Number.NEGATIVE_INFINITY;
 	let working: Promise<void> | null = null;
 	const dropExpired = async () => {
-		const now = clock.now();
+		const now = await database.read(({ sql }) => provenTime(sql, clock.now()));
 		// The HTML parser is loaded for this alone.
 		const { onlyLinks } = await import('../../content/only-links.js');
 		for (const { drop, slice } of dropped) {

@@ -8,6 +8,7 @@ import * as expired from '../core/expired.js';
 import { assertKeys as assertKeysAsync, countSecrets as countSecretsAsync } from '../core/keys.js';
 import { closeHolds as closeHoldsAsync } from '../core/limits/uses.js';
 import * as processes from '../core/processes.js';
+import * as provenTimes from '../core/proven-time.js';
 import { reclaimLeases as reclaimLeasesAsync } from '../core/reclaim.js';
 import { storedErasures as storedErasuresAsync } from '../core/restored.js';
 import type { Sql as AsyncSql } from '../core/sql.js';
@@ -49,4 +50,6 @@ export const expiries = expired.expiries as unknown as readonly { drop: Twin<Dro
 export const beat = twin(processes.beat);
 export const endBeat = twin(processes.endBeat);
 export const findOthers = twin(processes.findOthers);
+export const proveTime = twin(provenTimes.proveTime);
+export const provenTime = twin(provenTimes.provenTime);
 export const reclaimLeases = twin(reclaimLeasesAsync);

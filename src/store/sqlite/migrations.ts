@@ -41,6 +41,7 @@ import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
 import { tracking } from './migrations/0034-tracking.js';
 import { senderNames } from './migrations/0035-sender-names.js';
 import { attachmentOwners } from './migrations/0036-attachment-owners.js';
+import { provenTime } from './migrations/0037-proven-time.js';
 import { createSql } from './sql.js';
 
 export interface Migration {
@@ -84,6 +85,7 @@ export const allMigrations: readonly Migration[] = [
 	tracking,
 	senderNames,
 	attachmentOwners,
+	provenTime,
 ];
 
 /** The schema this version reads and writes. */

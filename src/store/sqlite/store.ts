@@ -6,6 +6,7 @@ import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerMs, steadyOf } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { heartbeatEveryMicros, type LiveProcess, type ProcessIdentity } from '../core/processes.js';
+import { processPlace } from '../core/this-process.js';
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf, type Run } from '../operations.js';
 import type { Queue } from '../queue.js';
@@ -21,6 +22,7 @@ import {
 	createCore,
 	endBeat,
 	findOthers,
+	proveTime,
 	reclaimLeases,
 } from './core.js';
 import { isBusy, sqliteCode, translateFailure } from './failures.js';
@@ -115,6 +117,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 		beat(sql, me, now);
 		// All processes of a file are of one machine.
 		reclaimLeases(sql, { me, heardBefore: now, now });
+		if (clock.steady !== undefined) proveTime(sql, { now, steady, boot: processPlace() });
 		pace = findOthers(sql, me, now).length > 0 ? sharedPace : freePace;
 		db.pragma(`wal_autocheckpoint = ${pace.logPages}`);
 		lastBeat = { now, steady };

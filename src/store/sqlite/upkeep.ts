@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerDay, steadyOf } from '../../api/datetime.js';
 import type { SliceOfExpired } from '../core/expired.js';
-import { expiries } from './core.js';
+import { expiries, provenTime } from './core.js';
 import { sqliteCode } from './failures.js';
 import type { Sql } from './sql.js';
 import type { Writer } from './writer.js';
@@ -41,7 +41,10 @@ export function startUpkeep(options: UpkeepOptions): Upkeep {
 		if (isDeleting || steady - deletedAt < deleteEveryMicros) return;
 		isDeleting = true;
 		deletedAt = steady;
-		dropExpired(sql, writer, clock.now())
+		// Within a write, which proves the time first.
+		writer
+			.write(() => provenTime(sql, clock.now()))
+			.then((now) => dropExpired(sql, writer, now))
 			.then(() => giveBack(db, writer))
 			.catch(() => undefined)
 			.finally(() => {

@@ -45,6 +45,7 @@ export function databaseChecks(
 					: judgeClock({
 							newest: await contents.newest(),
 							step: await contents.clockStep(),
+							ahead: await contents.clockAhead(),
 							now: clock.now(),
 							zone,
 						}),
@@ -203,12 +204,22 @@ async function roomAt(path: string): Promise<Room> {
 interface ClockFacts {
 	newest: Micros | null;
 	step: { by: Micros; at: Micros } | null;
+	ahead: Micros;
 	now: Micros;
 	zone: string;
 }
 
+/** The database deletes by the time that it has seen pass. */
+export function aheadText(whose: string, ahead: Micros): [says: string, fix: string] {
+	return [
+		`${whose} clock is ${spanText(ahead)} ahead of when this database was last in use: nothing is deleted for its age before the clock has run for a day`,
+		'set the clock if it is wrong: timedatectl set-ntp true',
+	];
+}
+
 /** A set clock moves the queue; records made before that keep their times. */
-function judgeClock({ newest, step, now, zone }: ClockFacts): Verdict {
+function judgeClock({ newest, step, ahead, now, zone }: ClockFacts): Verdict {
+	if (ahead > 0) return warning(...aheadText("this machine's", ahead));
 	if (step !== null && Math.abs(now - step.at) < microsPerDay) {
 		const how = step.by < 0 ? 'back' : 'forward';
 		return warning(

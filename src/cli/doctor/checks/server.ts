@@ -5,7 +5,7 @@ import { sizeText, spanText } from '../../render/units.js';
 import { noContents } from '../contents-checks.js';
 import type { Inspected, InspectedServer } from '../inspection.js';
 import { type Check, type CheckEnvironment, ok, problem, skipped, type Verdict, warning } from '../model.js';
-import { closedFix, judgeSchema } from './database.js';
+import { aheadText, closedFix, judgeSchema } from './database.js';
 
 const clockSlack: Micros = 2 * microsPerSecond;
 
@@ -18,7 +18,14 @@ export function serverChecks(found: Inspected, { line }: Pick<CheckEnvironment, 
 		{ name: 'database.schema', run: opened(({ schema }) => judgeSchema(schema, line)) },
 		{ name: 'database.durability', run: opened(({ server }) => judgeDurability(server)) },
 		{ name: 'database.connections', run: opened(({ server }) => judgeConnections(server)) },
-		{ name: 'database.clock', run: opened(({ server }) => judgeClock(server)) },
+		{
+			name: 'database.clock',
+			run: async () => {
+				const ahead = found.kind === 'server' ? ((await found.database.contents?.clockAhead()) ?? 0) : 0;
+				if (ahead > 0) return warning(...aheadText("the server's", ahead));
+				return found.kind === 'server' ? judgeClock(found.database.server) : noContents(found);
+			},
+		},
 	];
 }
 

@@ -21,6 +21,7 @@ import { createTally } from '../figures/tally.js';
 import { hasList } from '../lists.js';
 import { cancelLost } from '../messages/actions.js';
 import { countByState } from '../messages/messages.js';
+import { provenTime } from '../proven-time.js';
 import { loseLeases } from '../queue-lanes.js';
 import { commonReplies } from '../replies.js';
 import { flag } from '../rows.js';
@@ -135,7 +136,10 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 		if (!is_trial && known.state === 'staged') planAnew(sql, known, command);
 		return session(known);
 	}
-	const same = unless === undefined ? undefined : await findSame(sql, spec, { unless, now, ...seen });
+	const same =
+		unless === undefined
+			? undefined
+			: await findSame(sql, spec, { unless, now: await provenTime(sql, now), ...seen });
 	if (same !== undefined) return { kind: 'repeated', key: same.key };
 	const errors = await errorsOf(sql, command);
 	if (errors !== null) return { kind: 'refused', errors };

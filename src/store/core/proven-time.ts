@@ -1,0 +1,70 @@
+/**
+ * The time by which data is deleted and keys are forgotten. A machine may start with a clock that is years ahead: its time
+ * counts once the database has seen it pass.
+ */
+import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
+import { parseStored } from '../errors.js';
+import type { Operations } from '../operations.js';
+import type { Sql } from './sql.js';
+
+interface Proven {
+	/** The latest moment that is proven. */
+	at: Micros;
+	/** The steady clock of this boot at that moment. */
+	boot: string;
+	steady: Micros;
+	/** How far the clock was ahead, and how long it has run since it was not: naps and nights off do not count as a change. */
+	ahead: Micros;
+	agreed: Micros;
+}
+
+/** A machine that was off for this long needs no proof. */
+const slack: Micros = 3_600 * microsPerSecond;
+
+export function createProvenTime(sql: Sql) {
+	return {
+		clockAhead: async ({ now }) => now - (await provenTime(sql, now)),
+	} satisfies Partial<Operations>;
+}
+
+/** The clock's time, or the proven one where the clock is far ahead of it. */
+export async function provenTime(sql: Sql, now: Micros): Promise<Micros> {
+	const kept = await read(sql);
+	return kept !== null && now - kept.at > slack ? kept.at : now;
+}
+
+/**
+ * Called again and again by a process that runs. A clock that is far ahead is right once it has gone with the steady one for
+ * a day and something was recorded in that day.
+ */
+export async function proveTime(
+	sql: Sql,
+	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },
+): Promise<void> {
+	const kept = await read(sql);
+	const newest = await sql.get<{ at: Micros }>(
+		'SELECT created_at AS at FROM messages ORDER BY id DESC LIMIT 1',
+	);
+	const passed = kept?.boot === boot ? Math.max(0, steady - kept.steady) : 0;
+	const at = kept === null ? (newest?.at ?? now) : kept.at + passed;
+	const ahead = now - at;
+	const isSame = kept !== null && Math.abs(ahead - kept.ahead) < microsPerDay;
+	const agreed = isSame ? kept.agreed + passed : 0;
+	const isRight =
+		ahead <= slack || (agreed >= microsPerDay && newest !== undefined && newest.at > now - microsPerDay);
+	const next: Proven = isRight
+		? { at: now, boot, steady, ahead: 0, agreed: 0 }
+		: { at, boot, steady, ahead, agreed };
+	sql.write(
+		`INSERT INTO clock (id, boot, ahead, proven)
+		VALUES (1, '', 0, ?)
+		ON CONFLICT (id) DO UPDATE SET proven = excluded.proven`,
+		JSON.stringify(next),
+	);
+}
+
+async function read(sql: Sql): Promise<Proven | null> {
+	const row = await sql.get<{ proven: string | null }>('SELECT proven FROM clock');
+	// Written above.
+	return row?.proven == null ? null : (parseStored(row.proven) as Proven);
+}

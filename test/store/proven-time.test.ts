@@ -1,0 +1,73 @@
+// A machine that starts with a clock that is far ahead deletes nothing, and forgets no key.
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Micros } from '../../src/api/datetime.js';
+import { provenTime, proveTime } from '../../src/store/core/proven-time.js';
+import { openStore } from '../../src/store/open.js';
+import { createPipeline } from '../../src/store/postgres/pipeline.js';
+import { createSql } from '../../src/store/postgres/sql.js';
+import { openPostgresStore } from '../../src/store/postgres/store.js';
+import type { Store } from '../../src/store/store.js';
+import { day, hour, noon, send, submissionOf, verify } from '../contract/store/fixture.js';
+import { describePostgres } from '../support/postgres.js';
+
+describePostgres('the proven time', (server) => {
+	/** Hours of the clock, of the steady one since its boot, and of the proven time then; `+`: a message was recorded. */
+	const looks = [
+		['goes on with the clock', '0 5a 0, 1 6a 1, 30 35a 30'],
+		['goes on after a short stop, and back with the clock', '0 5a 0, 1 0b 1, -9 1b -9'],
+		['waits behind a clock that is far ahead', '0 5a 0, 48 0b 0, 50 2b 2, 3 3b 3'],
+		[
+			'believes a clock that went on for a day, once something is recorded',
+			'0 5a 0, 48 0b 0, 72 24b 24, 73 25b 73 +',
+		],
+		['counts a day anew after another step', '0 5a 0, 48 0b 0, 99 1b 1, 122 24b 24 +'],
+	] as const;
+	it.each(looks)('%s', async (_, times) => {
+		const url = await server.createDatabase();
+		const clock = { now: () => noon };
+		const store = await openPostgresStore({ url, clock, mode: 'create' });
+		const client = new pg.Client({ connectionString: url });
+		await client.connect();
+		onTestFinished(() => Promise.all([client.end(), store.close()]).then(() => undefined));
+		const sql = createSql(createPipeline(client));
+		await verify(store);
+		for (const [, hours, steady, boot = '', proven, sent] of times.matchAll(
+			/(-?\d+) (\d+)(\w) (-?\d+)( \+)?/g,
+		)) {
+			const now = noon + Number(hours) * hour;
+			if (sent) await send(store, ['ann@example.org'], { now });
+			await proveTime(sql, { now, steady: Number(steady) * hour, boot });
+			expect((await provenTime(sql, now)) - noon).toBe(Number(proven) * hour);
+		}
+	});
+});
+
+describe('a start with a clock that is two days ahead', () => {
+	it('forgets no key, and a repeated call makes no second message', async () => {
+		const path = join(await mkdtemp(join(tmpdir(), 'mailctl-ahead-')), 'news.db');
+		const machine = { now: noon, steady: hour };
+		const clock = { now: () => machine.now, steady: () => machine.steady };
+		const submission = submissionOf(['ann@example.org']);
+		const call = (store: Store) =>
+			store.writes.acceptSubmission({
+				...{ ...submission, now: machine.now },
+				key: { scope: 't', key: 'k', fingerprint: 'f' },
+			});
+		const at = async (step: Micros, passed: Micros) => {
+			machine.now += step + passed;
+			machine.steady += passed;
+			const store = await openStore(path, { clock, mode: 'create', eventDelayMs: 0 });
+			if (step === 0 && passed === 0) await verify(store);
+			const { kind } = await call(store);
+			await store.close();
+			return kind;
+		};
+		expect(await at(0, 0)).toBe('accepted');
+		expect(await at(2 * day, hour)).toBe('replayed');
+		expect(await at(-2 * day, hour)).toBe('replayed');
+	});
+});
