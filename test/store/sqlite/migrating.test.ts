@@ -100,7 +100,8 @@ describe('a database from before figures by link, hour and bounce', () => {
 		db.exec('DROP TABLE campaign_left_out; ALTER TABLE campaign_lists DROP COLUMN counts');
 		for (const column of ['left_out', 'audience', 'starts_at', 'opens_at', 'send_window', 'time_zone'])
 			db.exec(`ALTER TABLE campaigns DROP COLUMN ${column}`);
-		db.exec('ALTER TABLE lists DROP COLUMN public_name; ALTER TABLE submissions DROP COLUMN tracking');
+		db.exec('ALTER TABLE clock DROP COLUMN proven; ALTER TABLE lists DROP COLUMN public_name');
+		db.exec('ALTER TABLE submissions DROP COLUMN tracking');
 		for (const column of ['full_name', 'reply_to_email'])
 			db.exec(`ALTER TABLE senders DROP COLUMN ${column}`);
 		db.exec(
