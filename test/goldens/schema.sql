@@ -1,4 +1,4 @@
-PRAGMA user_version = 36;
+PRAGMA user_version = 37;
 
 CREATE TABLE attachment_owners (
 	sha256 TEXT NOT NULL REFERENCES attachments (sha256) ON DELETE CASCADE,
@@ -142,7 +142,7 @@ CREATE TABLE clock (
 	ahead INTEGER NOT NULL,
 	step INTEGER,
 	stepped_at INTEGER
-) STRICT;
+, proven TEXT) STRICT;
 
 CREATE TABLE compositions (
 	message_id INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
