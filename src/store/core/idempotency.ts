@@ -3,7 +3,7 @@ import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import { parseStored } from '../errors.js';
 import type { Acceptance, IdempotencyKey } from '../submissions.js';
-import { provenTime } from './proven-time.js';
+import { provenTime } from './retention/proven-time.js';
 import type { Sql } from './sql.js';
 
 interface KeyRow {

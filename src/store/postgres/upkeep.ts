@@ -13,8 +13,8 @@ import {
 	heartbeatFreshMicros,
 	type ProcessIdentity,
 } from '../core/processes.js';
-import { provenTime, proveTime } from '../core/proven-time.js';
 import { reclaimLeases } from '../core/reclaim.js';
+import { provenTime, proveTime } from '../core/retention/proven-time.js';
 import type { Sql } from '../core/sql.js';
 import { processPlace } from '../core/this-process.js';
 import type { DatabaseClock } from './clock.js';

@@ -1,4 +1,4 @@
-/** The time that the database has seen pass: JSON, NULL before the first look (`core/proven-time.ts`). */
+/** The time that the database has seen pass: JSON, NULL before the first look (`core/retention/proven-time.ts`). */
 export const provenTime = {
 	version: 37,
 	name: 'proven-time',

@@ -2,10 +2,10 @@
  * The time by which data is deleted and keys are forgotten. A machine may start with a clock that is years ahead: its time
  * counts once the database has seen it pass.
  */
-import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
-import { parseStored } from '../errors.js';
-import type { Operations } from '../operations.js';
-import type { Sql } from './sql.js';
+import { type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
+import { parseStored } from '../../errors.js';
+import type { Operations } from '../../operations.js';
+import type { Sql } from '../sql.js';
 
 interface Proven {
 	/** The latest moment that is proven. */
