@@ -17,7 +17,7 @@ export interface FarEnds {
 const refusals: Readonly<Record<string, readonly [code: number, text: string]>> = {
 	refused: [550, '5.1.1 no such user'],
 	later: [451, '4.7.1 try again later'],
-	spam: [554, '5.7.1 message looks like spam'],
+	spam: [554, '5.6.0 message looks like spam'],
 	full: [552, '5.2.2 mailbox full'],
 };
 
