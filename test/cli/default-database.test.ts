@@ -212,7 +212,7 @@ describe('the default database', () => {
 		const line = ['engine', 'queue', 'stats', '--watch', '1s', '--deadline', '6s'];
 		const { stdout } = await cli(line, { env, heard });
 		await made;
-		expect(stdout).toContain('"kind":"manual"');
+		expect(stdout).toContain('paused.kind\tmanual');
 	});
 
 	it('is made once by several first writes at once', async () => {

@@ -69,9 +69,9 @@ inBrowser('a mail is opened once, a click arrives, and the report shows both (ne
 		);
 		expect(sizes).toEqual([[1, true]]);
 		await page.click('text=look');
-		await page.waitForURL(`http://127.0.0.1:${port}/offer?who=ada@example.org`);
+		await page.waitForURL(`http://127.0.0.1:${port}/offer?who=ada%40example.org`);
 		expect(asked.filter((line) => line.startsWith('/offer'))).toEqual([
-			'/offer?who=ada@example.org no referrer',
+			'/offer?who=ada%40example.org no referrer',
 		]);
 		await eventually(async () => expect((await total(true)).redirected_percent).toBe(100));
 		expect(await total(true)).toMatchObject({
@@ -157,7 +157,9 @@ inBrowser(
 		await page.goto(/"(http:[^"]*\/v\/[^"]*)"/.exec(mail.email.html ?? '')?.[1] ?? '');
 		expect(await page.textContent('h1')).toBe('Hello Ada');
 		expect(await page.title()).toBe('News');
-		expect(await page.getAttribute('text=look', 'href')).toBe('https://x.example/offer?who=ada@example.org');
+		expect(await page.getAttribute('text=look', 'href')).toBe(
+			'https://x.example/offer?who=ada%40example.org',
+		);
 		await picture(page, 'view');
 		// Its links are alive.
 		await page.click('text=Unsubscribe');

@@ -56,10 +56,15 @@ it('retention that is killed loses no figure and counts none twice', async () =>
 	const report = { from: '2000-01-01', to: '2100-01-01', campaign: null, tag: null, human: true };
 	const figures = await store.reads.reportFigures(report);
 	const look = { id: command.id, now };
-	const status = await store.reads.campaignStatus(look);
+	const { replies: _, ...status } = (await store.reads.campaignStatus(look)) ?? { replies: [] };
 	await store.close();
 	const db = new Database(path);
 	onTestFinished(() => void db.close());
+	// The month that the program's clock is ahead has passed.
+	const proven = { at: now + 30 * microsPerDay, boot: '', steady: 0, ahead: 0, agreed: 0 };
+	db.prepare(
+		"INSERT INTO clock (id, boot, ahead, proven) VALUES (1, '', 0, $1) ON CONFLICT (id) DO UPDATE SET proven = $1",
+	).run({ 1: JSON.stringify(proven) });
 	const left = () => Number(db.prepare('SELECT count(*) FROM messages').pluck().get());
 
 	let killed = 0;
@@ -73,7 +78,7 @@ it('retention that is killed loses no figure and counts none twice', async () =>
 		const again = await openStore(path, before);
 		expect((await again.reads.checkCounts({})).figures).toBe(0);
 		expect(await again.reads.reportFigures(report)).toEqual(figures);
-		expect(await again.reads.campaignStatus(look)).toEqual(status);
+		expect(await again.reads.campaignStatus(look)).toMatchObject(status);
 		await again.close();
 	}
 	expect(killed).toBeGreaterThan(1);

@@ -88,7 +88,8 @@ describe('mailctl campaigns', () => {
 		const [message] = (await people.json(['messages', 'list', '--to', 'ann@e.org'])) as { id: string }[];
 		expect(message).toMatchObject({ campaign: 'spring' });
 		const shown = async (...argv: string[]) =>
-			(await people.run([...argv, '--time-zone', 'UTC'], { interactive: true, columns: 80 })).stdout;
+			(await people.run([...argv, '--time-zone', 'UTC', '--no-color'], { interactive: true, columns: 80 }))
+				.stdout;
 		expect(await shown('messages', 'get', message?.id ?? '')).toMatch(/^CAMPAIGN +spring$/m);
 		const why = await shown('why', 'ann@e.org');
 		expect(why.replaceAll(/\s+/g, ' ')).toContain(`"Spring news!" of campaign spring ${message?.id}`);

@@ -73,7 +73,7 @@ export function describeCalls(open: OpenEmpty): void {
 						counts: { staged: 3, suppressed: 0, rejected: 0 },
 						...{ position: 0, is_complete: true, type: 'BULK', subject: 'Hi', list_id: null, source: null },
 						...{ requests: false, date_created: moment, date_released: moment },
-						figures: { ...none, created: 3 },
+						...{ from: 'Desk <desk@example.org>', figures: { ...none, created: 3 } },
 					},
 				],
 			});

@@ -139,7 +139,7 @@ describe('the pixel', () => {
 			['SENT', 1, null, false],
 			['OPENED', 2, null, false],
 			['OPENED', 1, null, true],
-			['REDIRECTED', 1, 'https://shop.example/?a=1&who=ada@example.org', false],
+			['REDIRECTED', 1, 'https://shop.example/?a=1&who=ada%40example.org', false],
 		]);
 		const times = told.map(({ time }) => time);
 		expect(times).toEqual([...times].sort());
@@ -196,7 +196,7 @@ describe('a link', () => {
 			targets.push(answer.headers.get('location'));
 		}
 		expect(targets).toEqual([
-			'https://shop.example/?a=1&who=ada@example.org',
+			'https://shop.example/?a=1&who=ada%40example.org',
 			'http://two.example/b',
 			'https://three.example/x%20y',
 		]);
@@ -270,7 +270,7 @@ describe('a link', () => {
 		await served.engine.lists.delete(list.id);
 		served.later(40 * 86_400);
 		expect((await ask(links[0] ?? '')).headers.get('location')).toBe(
-			'https://shop.example/?a=1&who=ada@example.org',
+			'https://shop.example/?a=1&who=ada%40example.org',
 		);
 	});
 });
@@ -487,7 +487,7 @@ describe('the mail in a browser', () => {
 		const body = await answer.text();
 		expect(answer.status).toBe(200);
 		expect(body).toContain(
-			'<p>Hi Ada</p><a href="https://shop.example/?a=1&amp;who=ada@example.org">one</a>',
+			'<p>Hi Ada</p><a href="https://shop.example/?a=1&amp;who=ada%40example.org">one</a>',
 		);
 		expect(body).not.toMatch(/\/[oc]\//);
 		expect(events()).toEqual([]);

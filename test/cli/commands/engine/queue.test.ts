@@ -53,7 +53,9 @@ describe('mailctl engine queue', () => {
 		expect(piped).toMatch(
 			/^paused\t\nmessages\.deferred\t2\nmessages\.queued\t1\ndue\t1\nheld\t0\noldest\t[-\d]+T\S+Z\n/,
 		);
-		expect(piped).toMatch(/\ndeferred\tslow\.example\t2\t\S+Z\t451 4\.7\.1 Greylisted\n$/);
+		expect(piped).toMatch(
+			/\ndeferred\tslow\.example\t2\t\S+Z\t451 4\.7\.1 Greylisted\nreplies\tdeferred\t451 4\.7\.1 Greylisted\t2\n$/,
+		);
 		const foreseen = await project.run([...send, '--to', 'a@slow.example', '-n']);
 		expect(foreseen.stdout).toMatch(
 			/^dry_run\ttrue\nsend\.type\tTRANSACTIONAL\nsend\.from\tnews@example\.com\n/,

@@ -24,6 +24,7 @@ const spellings: Readonly<Record<string, readonly (readonly [given: string, kept
 		['1', 'true'],
 		['0', 'false'],
 	],
+	smtp_ehlo_name: [[' Mail.Example.com ', 'mail.example.com']],
 	bounce_address: [[' Bounces@Example.COM ', 'Bounces@example.com']],
 	send_limit: [
 		['100/60m', '100/h'],
