@@ -65,7 +65,7 @@ it.each([
 	const found = await tracking.find(message);
 	if (found === null) throw new Error('its links are gone');
 	expect(found).toMatchObject({ from: 'Desk <desk@example.org>', list_id });
-	expect(await tracking.link(found, 0)).toBe('https://a.example/?n=Ann%20&%20Bob');
+	expect(await tracking.link(found, 0)).toBe('https://a.example/?n=Ann%20%26%20Bob');
 	expect(await tracking.link(found, 1)).toBe('https://b.example/');
 	expect(await tracking.link(found, 2)).toBe(null);
 	expect(await tracking.view(found)).toBe(null);
