@@ -8,7 +8,7 @@ if (unknown.length > 0) {
 	process.stderr.write(`unknown: ${unknown.join(' ')}; there are --check and --processes\n`);
 	process.exitCode = 2;
 } else {
-	const files = ['test/e2e/golden', 'test/e2e/readme.test.ts', 'test/cli/examples.test.ts'];
+	const files = ['test/e2e/golden', 'test/e2e/readme.long.test.ts', 'test/cli/examples.long.test.ts'];
 	const update = words.includes('--check') ? [] : ['--update'];
 	const { status } = spawnSync('npx', ['vitest', 'run', ...files, ...update], {
 		stdio: 'inherit',

@@ -376,7 +376,7 @@ async function fill(url: string, until: Micros): Promise<void> {
 	);
 }
 
-/** How often each waits for the server. `test/store/postgres/trips.test.ts` bounds those that a request waits for. */
+/** How often each waits for the server. `test/store/postgres/trips.long.test.ts` bounds those that a request waits for. */
 async function tripsOfOperations(server: OwnPostgres): Promise<BenchRow[]> {
 	const proxy = await startPostgresProxy(await server.createDatabase());
 	const store = await openStore(withParameter(proxy.url, 'listen', 'off'), { pool: 1 });

@@ -8,7 +8,7 @@
  *
  *     apt-get download exim4-daemon-light libidn12 libgnutls-dane0 libunbound8 libevent-2.1-7 libdb5.3 opensmtpd
  *     for package in *.deb; do dpkg -x "$package" servers; done
- *     MAILCTL_MAIL_SERVERS=$PWD/servers npx vitest run test/e2e/exim.test.ts test/e2e/opensmtpd.test.ts
+ *     MAILCTL_MAIL_SERVERS=$PWD/servers npx vitest run test/e2e/exim.long.test.ts test/e2e/opensmtpd.long.test.ts
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';

@@ -131,7 +131,7 @@ describe('a creation without a clear answer', () => {
 				'--name',
 				'T',
 				'--text-file',
-				join(import.meta.dirname, 'false-answers.test.ts'),
+				join(import.meta.dirname, 'false-answers.long.test.ts'),
 			],
 			true,
 		],

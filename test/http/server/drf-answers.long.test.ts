@@ -24,7 +24,7 @@ const ownWay: Readonly<Record<string, string>> = {
 	'filter: is_active=TRUE': 'only True, False, true, false, 1 and 0 filter',
 	'PUT list: only name': 'a PUT of a list keeps what it does not name',
 	'PUT list: nothing': 'a PUT of a list keeps what it does not name',
-	'wrong method: TRACE': 'fetch cannot ask it; see protocol.test.ts',
+	'wrong method: TRACE': 'fetch cannot ask it; see protocol.long.test.ts',
 };
 
 const needed = ['This field is required.'];
