@@ -3,7 +3,6 @@ import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import { parseStored } from '../errors.js';
 import type { Acceptance, IdempotencyKey } from '../submissions.js';
-import { provenTime } from './retention/proven-time.js';
 import type { Sql } from './sql.js';
 
 interface KeyRow {
@@ -11,7 +10,6 @@ interface KeyRow {
 	submission_id: Uuid;
 	campaign: Uuid | null;
 	answer: string;
-	created_at: Micros;
 }
 
 /** The answer to the same key within 24 hours; null for a new key. */
@@ -47,19 +45,16 @@ export function rememberList(
 	rememberKey(sql, key, { submission: null, campaign: null, answer: { list }, now });
 }
 
-async function findKey(sql: Sql, key: IdempotencyKey, now: Micros): Promise<KeyRow | undefined> {
-	const [proven, row] = await sql.together([
-		() => provenTime(sql, now),
-		() =>
-			sql.get<KeyRow>(
-				`SELECT fingerprint, submission_id, campaign, answer, created_at
-				FROM idempotency_keys
-				WHERE scope = ? AND key = ?`,
-				key.scope,
-				key.key,
-			),
-	]);
-	return row === undefined || row.created_at <= proven - microsPerDay ? undefined : row;
+/** By the clock: a machine that was off for a day must send again, and nothing tells it from one whose clock is ahead. */
+function findKey(sql: Sql, key: IdempotencyKey, now: Micros): Promise<KeyRow | undefined> {
+	return sql.get<KeyRow>(
+		`SELECT fingerprint, submission_id, campaign, answer
+		FROM idempotency_keys
+		WHERE scope = ? AND key = ? AND created_at > ?`,
+		key.scope,
+		key.key,
+		now - microsPerDay,
+	);
 }
 
 /** Replaces an answer that is too old to count. */

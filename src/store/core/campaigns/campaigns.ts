@@ -23,7 +23,6 @@ import { cancelLost } from '../messages/actions.js';
 import { countByState } from '../messages/messages.js';
 import { loseLeases } from '../queue-lanes.js';
 import { commonReplies } from '../replies.js';
-import { provenTime } from '../retention/proven-time.js';
 import { flag } from '../rows.js';
 import { findSender } from '../senders.js';
 import type { Sql } from '../sql.js';
@@ -136,10 +135,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 		if (!is_trial && known.state === 'staged') planAnew(sql, known, command);
 		return session(known);
 	}
-	const same =
-		unless === undefined
-			? undefined
-			: await findSame(sql, spec, { unless, now: await provenTime(sql, now), ...seen });
+	const same = unless === undefined ? undefined : await findSame(sql, spec, { unless, now, ...seen });
 	if (same !== undefined) return { kind: 'repeated', key: same.key };
 	const errors = await errorsOf(sql, command);
 	if (errors !== null) return { kind: 'refused', errors };
