@@ -53,10 +53,11 @@ export function createBreaker({ queue, reads, clock }: BreakerOptions): Breaker 
 			return fault !== null;
 		},
 		async look() {
+			const before = successes;
 			const pauses = await reads.queuePauses();
 			const manual = pauses.find(({ kind }) => kind === 'manual');
 			fault = pauses.find(({ kind }) => kind === 'fault') ?? null;
-			refusals = pauses.find(({ kind }) => kind === 'refusal')?.faults ?? 0;
+			if (successes === before) refusals = pauses.find(({ kind }) => kind === 'refusal')?.faults ?? 0;
 			if (manual !== undefined) return { kind: 'held', reason: heldReason(manual.reason) };
 			const ms = ((fault?.retry_at ?? 0) - clock.now()) / microsPerMs;
 			if (fault === null || hasWorked || ms <= 0) return null;

@@ -10,7 +10,7 @@ const anyOf = (...parts: readonly string[]): RegExp => new RegExp(parts.join('|'
 const few = (most: number): string => `(?:[ :,'"-]{1,3}[^\\s.;!?]{1,40}){0,${most}}[ :,'"-]{1,3}`;
 
 const refused =
-	"(?:reject|den(?:y|ied)|block|refus|invalid|verif|unverif|fail|forbid|prohibit|disallow|suspend|disabled|paused|exceed|reached|bad\\b|banned|unauthori|must\\b|required|mismatch|unresolv|limit|quota|not\\b|no permission|cannot|can't|isn't|doesn't|does not)";
+	"(?:reject|den(?:y|ied)|block|refus|invalid|verif|unverif|fail|forbid|prohibit|disallow|suspend|disabled|paused|exceed|reached|bad\\b|banned|unauthori|must\\b|required|mismatch|unresolv|limit|quota|not\\b|no permission|cannot|can't|isn't|doesn't|does not|unknown|no such|inconnu)";
 
 /**
  * Relaying, block lists, authentication, verification, permission and limits of the sender (decision 45): every
@@ -19,6 +19,8 @@ const refused =
 export const aboutSender = anyOf(
 	`\\brelay(?:ing|ed)?${few(3)}(?:denied|reject|refus|prohibit|disallow|forbid|restrict|disabled|not\\b|quota|limit|nicht|verboten|interdit|négad|запрещ)`,
 	"\\b(?:unable|not (?:allowed|permitted|authori[sz]ed|configured|able)|cannot|can't|refuse|failed|denied|credentials) (?:\\w{1,20} ){0,4}relay|\\b(?:do|does|will) not (?:\\w{1,20} )?relay|\\b(?:don't|won't|no|not an?|open) (?:open )?relay|rcpthosts|\\brelay non |relay?age (?:interdit|refus)|\\brelais (?:interdit|refus|non)|reenvío (?:denegad|no )|ретрансляц|中[継继繼]|릴레이",
+	'(?:weiterleit\\w*|reenv[ií]o|retransmis\\S*|inoltro|doorsturen|przekazywanie|relä\\S*|vidarebefordr\\S*|aktarma|пересылка|релей)(?: \\S{1,20}){0,3} (?:nicht|verweiger|no\\b|não|non|niet|zabron|nekas|redded|запрещ|negad|negat)',
+	'kein relay|no se permite el reenv|リレー.{0,6}(?:許可|拒否)|(?:转发|轉發|转寄|中[继繼]).{0,4}(?:拒[绝絕]|不允[许許]|禁止)|不允[许許](?:转发|轉發|中[继繼])|expeditor\\w* nu|άγνωστος αποστολέας',
 	'(?:black|block|deny|ban|drop)[ -]?list(?!ed (?:url|link))|\\b(?:rbl|dns[bw]l|rhsbl)\\b|\\.[bx]l\\.|spamhaus|spamcop|\\bsorbs\\b|barracudacentral|senderbase|senderscore|uceprotect|abuseat|proofpoint\\.com|blocked using|reputation|sperrliste|schwarze liste|liste noire|lista ne(?:g)?ra|zwarte lijst|czarn\\S{1,4} li|ч[её]рн\\S{1,4} спис|ブラックリスト|黑名[单單]|블랙리스트',
 	`\\b(?:client(?: host)?|ip(?: address)?|your (?:ip|host|server|mail ?server|domain|network|organi[sz]ation|isp|country|account|message rate))\\b${few(6)}(?:${refused}|listed|too many)`,
 	'\\b(?:invalid|banned|blocked|bad|unauthori[sz]ed) (?:sending )?ip\\b|traffic not accepted|from the following ip|your (?:sending )?(?:ip|host) (?:is|has)|adresse ip\\S{0,2}(?: \\S{1,20}){0,2} bloqu',
@@ -99,8 +101,12 @@ export const unknownAddress = anyOf(
 );
 
 /**
- * Servers also send an address code for problems of the moment or the message: the rate or volume of mail, a policy, a
- * size, a full mailbox.
+ * Servers also send an address code, or an unknown address in words, for problems of the moment, of the message, of the
+ * sender or of a full mailbox.
  */
-export const notAboutAddress =
-	/\b(?:at a rate|(?:sending|message|mail|receiv\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\w{0,3}|too (?:many|much|fast|frequent\w{0,2}|large|big|quickly)|throttl\w{1,3}|volume|reputation|policy|policies|prohibited|spam\w{0,8}|junk|unsolicited|phish\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \w{1,12}){0,2} (?:exceed\w{0,3}|limit\w{0,3})|size limit|storage|greylist\w{0,3}|temporar\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:user|recipient|address|mailbox|account) (?:may|might|could) (?:be|have|not)|perhaps|content (?:rejected|filter|denied))\b|сп[ао]м|スパム|迷惑メール|垃圾邮件/i;
+export const notAboutAddress = anyOf(
+	'\\b(?:at a rate|(?:sending|message|mail|receiv\\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\\w{0,3}|too (?:many|much|fast|frequent\\w{0,2}|large|big|quickly)|throttl\\w{1,3}|volume|reputation|policy|policies|prohibited|spam\\w{0,8}|junk|unsolicited|phish\\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\\w{0,3}|out of) (?:\\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \\w{1,12}){0,2} (?:exceed\\w{0,3}|limit\\w{0,3})|size limit|storage|greylist\\w{0,3}|temporar\\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:user|recipient|address|mailbox|account) (?:may|might|could) (?:be|have|not)|perhaps|content (?:rejected|filter|denied))\\b|сп[ао]м|スパム|迷惑メール|垃圾邮件',
+	'\\b(?:your|ihre?r?|votre|vos|vuestr[ao]|su|tu|uw|sua|vostro) (?:\\S{1,12} )?(?:ip\\b|e-?mail\\b|address|account|host|server|domain|mx\\b|konto|adresse|compte|cuenta|indirizzo|conto|conta|вашего)|вашего? (?:сервер|адрес)',
+	'\\bip[- ]?(?:address|adress|адрес)|adresse ip|\\bip \\S{0,3}\\d|unknown host \\[?\\d|\\bsender\\b|\\bfrom(?::| user| domain| address| must)|mail from|originat|reverse[ -]path|call(?:out|back)|log ?in\\b|registered (?:user|sender)|de envío|보내는',
+	'\\bldap\\b|directory (?:lookup|service|server|error|time)|lookup (?:error|fail|time)|timed? ?-?out|hop count|for now|white ?list|message-id|\\bheader\\b|reply-to|\\bformat\\b|postfach (?:ist )?(?:voll|frei)|kein postfach|pleine?\\b|llen[oa]\\b|pien[oa]\\b|空き|容量|空[间間]|공간|용량',
+);
