@@ -75,14 +75,14 @@ const partsOfNames = {
 		'unconfirm|pending|unverif|notconfirm|unbestatigt|sinconfirmar|onbevestigd|niepotwierdz|obekraftad|未確認',
 	bounced: `bounce|cleaned|cleantime|cleancampaign|undeliver|unzustellbar|rucklauf|rebond|rebot|rimbalz|devolvid|odbit|studsa|バウンス|不達|配信不能|エラー`,
 	complained: 'complain|spam|beschwerde|plainte|queja|denuncia|klacht|skarga|klagomal|苦情|迷惑',
-	unsubscribed: `unsub|optout|optedout|donot(contact|e?mail|allow|send)|noe?mail|^dnc|dnc$|blacklist|blocklist|blocked|suppress|cancell?ed|excluded|inactive|disabled|deactivated|banned|deleted|archived|removed|revoked|withdrawn|notsubscribed|hasleft|left(at|on)$
+	unsubscribed: `unsub|optout|optedout|donot(contact|e?mail|allow|send)|noe?mail|^dnc|dnc$|blacklist|blocklist|blocked|suppress|cancell?ed|excluded|inactive|disabled|deactivated|banned|deleted|archived|removed|revoked|withdrawn|notsubscribed|hasleft|left(at|on)$|churn|^onhold|held$|^held|stoptime
 		|abgemeldet|abmeld|abbestell|ausgetragen|austrag|austritt|widerruf|widersproch|sperr|blockiert|gelosch|inaktiv|deaktiviert|desabon|desinscri|desactiv|inactif|bloque|listenoire|supprime|desuscri|dadodebaja|fechadebaja|^baja$|listanegra|inactiv
 		|eliminad|cancelad|disiscri|cancellat|disattiv|inattiv|bloccat|revocat|listanera|descadastr|inativ|desativ|excluid|removid|uitgeschreven|uitschrij|afgemeld|afmeld|geblokkeerd|zwartelijst|inactief|gedeactiveerd|verwijderd|wypis|wyrejestr|rezygn|zablok
 		|czarnalista|nieaktyw|usunie|avregistr|avprenumer|avanmal|uppsagd|blockera|svartlist|borttag|sparra|停止|退会|解除|拒否|ブロック|無効|ブラックリスト`,
 	status: 'status|statut|estatus|ステータス',
 	confirmed: 'confirm|verified|bestatigt|confermat|bevestigd|potwierdz|bekraftad|確認',
 	subscribed: `subscribed|optin|optedin|consent|permission|accepts|abonniert|angemeldet|einwillig|zustimm|erlaubnis|abonnee?$|inscrit|suscrit|iscritt|consenso|autorizza|aangemeld|ingeschreven|toestemming|zapisan|zgoda|prenumerera|samtyck|購読|同意|許可|承諾|受信可`,
-	newsletter: `^(is)?(active|aktiv|actif|activo|activa|attivo|attiva|ativo|ativa|actief|aktywny|有効)$|newsletter|mailing|marketing|subscri(be|ption)$|abonnement|abbonamento|suscripcion|assinatura|prenumeration|subskrypcja|^abo$|メルマガ|配信`,
+	newsletter: `^(is)?enabled$|mailable|mails?allowed|^sende?mails?$|^(is)?(active|aktiv|actif|activo|activa|attivo|attiva|ativo|ativa|actief|aktywny|有効)$|newsletter|mailing|marketing|subscri(be|ption)$|abonnement|abbonamento|suscripcion|assinatura|prenumeration|subskrypcja|^abo$|メルマガ|配信`,
 	place: '^(state|estado|stato|staat|zustand|stan|etat|situacao|situacion|toestand|tillstand|状態|状況)$',
 };
 type Named = keyof typeof partsOfNames;
@@ -152,6 +152,10 @@ export function tellsOfLeaver(cell: string): boolean {
 	return isLeaver || word === 'blacklisted' || word === 'blocklisted';
 }
 
+/** Things other than a person have a status, too. */
+const ofOthers =
+	/(?:order|marital|civil|payment|shipping|shipment|invoice|job|employ\w*|ticket|project|task|deal|familien|bestell|zahlungs?|auftrags?)status/;
+
 /** Whether a column says who may get mail, by its name or by its cells. */
 export function tellsState(column: string, index: number, { cells, rows, isWhole }: Sampled): boolean {
 	const filled = cells[index] ?? [];
@@ -161,8 +165,9 @@ export function tellsState(column: string, index: number, { cells, rows, isWhole
 	if (filled.some(tellsOfLeaver)) return true;
 	if (filled.length > 0 && words.filter(isState).length >= filled.length * 0.9) return true;
 	const name = nameOf(column);
-	// They are names of other things, too.
-	if (name === 'newsletter' || name === 'place')
+	// These are names of other things, too: `NO` and `ON` are provinces, and an order has a status.
+	if (name === 'place' || (name === 'status' && ofOthers.test(plainWord(column)))) return words.some(isState);
+	if (name === 'newsletter')
 		return words.some((word) => isState(word) || yesWords.has(word) || noWords.has(word));
 	// A time or an address for everybody, as of the subscription, sets nobody apart.
 	const isFull = isWhole && rows > 0 && filled.length === rows;

@@ -36,8 +36,8 @@ it.each(
 it('columns say it by their cells, where their names mean other things or nothing', () => {
 	const by = `state=active|cancelled; Estado=activo|baja; Stato=iscritto|disiscritto; Stan=aktywny|wypisany; 状態=有効|退会
 		Newsletter=ja|nein; Newsletter=oui|; Marketing=1|0; Aktiv=ja|nein; active_subscription=true|false; =x|hard bounce
-		Segment=customer|unsubscribed|lead; Kind=subscribed|subscribed; Typ=abgemeldet; 種別=配信停止|購読中; column_7=enabled|blocklisted`;
-	const not = `State=CA|NY; Estado=Jalisco|São Paulo; Newsletter=weekly|monthly; Mailing address=Main Street 1|; City=Oslo|
+		Enabled=1|0; Mailable=No|Yes; Email allowed=No|; On Hold=1|; Date Held=|2024-05-01; Churned=1|; Segment=customer|unsubscribed|lead; Kind=subscribed|subscribed; Typ=abgemeldet; 種別=配信停止|購読中; column_7=enabled|blocklisted`;
+	const not = `State=CA|NY|ON|NO|SI; Order Status=shipped|returned; Marital Status=married|; Estado=Jalisco|São Paulo; Newsletter=weekly|monthly; Mailing address=Main Street 1|; City=Oslo|
 		Unsubscribe link=https://example.com/u/1|; Subscribed at=2024-05-01|2024-05-02 10:00; OPTIN_TIME=2024-05-01 10:00:00|01.05.2024
 		CONFIRM_IP=192.0.2.1|2001:db8::1; Subscriber ID=1|2; MEMBER_RATING=2|3; Trabajador=si|no; Option=1|0; Interactive=yes|no
 		Note=she unsubscribed from the paper|; Order=pending|cancelled|shipped; Land & City=x|y; Date d’inscription=2024-05-01|`;
