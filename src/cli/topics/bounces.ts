@@ -9,17 +9,20 @@ later as a mail of its own: a bounce.
              says "no such user": the message is bounced, its address is
              suppressed (HARDBOUNCED) and gets no mail at all, and its
              subscribers are inactive in all lists
+  sender     a refusal of the sender: relaying, block lists, authentication.
+             The message is deferred, nothing is counted, and five in a row
+             pause the queue
   soft       any other refusal: the message is failed, the address stays. Five
              messages in a row over a week or more suppress it for bulk mail
              (SOFTBOUNCED)
   complaint  a report of abuse (ARF): the address is suppressed (COMPLAINED)
              and gets no mail at all
 
-Of a mail that came back its codes make it hard, never its words; but words
-about rate, volume, reputation, policy or size make an address code soft, and
-so does a report that is known by its Message-ID alone, where bounces come
-back to signed return paths. An address that only the returned message names
-is noted and changes nothing. mailctl engine bounces explain FILE says what a
+One table judges replies and mails that came back. Words about rate, volume,
+reputation, policy or size make an address code soft, and so does a report
+that is known by its Message-ID alone, where bounces come back to signed
+return paths. An address that only the returned message names is noted and
+changes nothing. mailctl engine bounces explain FILE says what a
 mail means, and by which rule.
 
 For bounces to find their message, each gets a signed return path of its own

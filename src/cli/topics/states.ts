@@ -12,7 +12,8 @@ back for it.
              engine queue stats says what holds it up
   leased     in a worker's hands at the moment; comes back by itself when that
              worker dies
-  deferred   put off by a mail server (4xx) or by the network; tried again
+  deferred   put off by a mail server (4xx, or a refusal of the sender) or by
+             the network; tried again
              after 5 minutes, doubling to 4 hours, for 4 days; mailctl messages
              retry ID makes it due now, for the next worker or server
   sent       the next mail server has taken it; that is not the inbox of
