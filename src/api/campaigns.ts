@@ -89,7 +89,7 @@ export interface Campaign extends Omit<CampaignStatus, 'messages' | 'joined' | '
 	type: 'TRANSACTIONAL' | 'BULK';
 	/** The subject for its recipients; null for send requests. */
 	subject: string | null;
-	/** As given. Absent: each request has its own, or an older server. */
+	/** The subject as given. Absent: each request has its own, or the server is older. */
 	from?: string;
 	list_id: number | null;
 	/** Absent: not told, or it has no list. */
@@ -122,7 +122,7 @@ export interface CampaignResult {
 	attempts: number;
 }
 
-/** What servers said of messages in a state; `…` stands for the recipient. */
+/** A reply that servers gave to messages in a state; `…` stands for the recipient. */
 export interface CommonReply {
 	state: MessageState;
 	reply: string;

@@ -348,7 +348,7 @@ export class Run {
 		for (const message of this.#leases.takeWaiting(some)) this.#settle(message, { kind: 'released', why });
 	}
 
-	/** What was canceled since it was leased, and not begun. */
+	/** Gives back messages that were canceled after their lease and have not begun. */
 	async #giveBackRevoked(): Promise<void> {
 		const fences = this.#leases.waitingFences();
 		if (fences.length === 0) return;

@@ -98,7 +98,7 @@ export interface QueueState {
 	workers: readonly QueueWorker[];
 	/** Deferred messages by the domain of the recipient, the most first, at most 50 domains. */
 	deferred: readonly DeferredDomain[];
-	/** What servers said most of messages of seven days that failed, bounced or are deferred; at most five. */
+	/** The commonest replies to messages of seven days that failed, bounced or are deferred; at most five. */
 	replies: readonly CommonReply[];
 	/** Limits of the settings that hold messages back, the most first, at most 50; one that waits for several counts for each. */
 	limits: readonly HoldingLimit[];

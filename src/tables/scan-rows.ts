@@ -28,7 +28,7 @@ export interface RowSpan {
 	fault: QuoteFault | null;
 	/** No cell of it is in quotes. */
 	isPlain: boolean;
-	/** Blanks between a delimiter and a quote, which are no part of a cell: begin and end of each. */
+	/** Begin and end of blanks between a delimiter and a quote, which a cell does not contain. */
 	gaps: readonly (readonly [begin: number, end: number])[];
 }
 

@@ -66,7 +66,7 @@ const reasonOfState: Readonly<Partial<Record<State, SuppressionReason>>> = {
 	bounced: 'HARDBOUNCED',
 	complained: 'COMPLAINED',
 };
-/** Words that are no state. */
+/** Words that do not name a state. */
 const otherReasons: ReadonlyMap<string, SuppressionReason> = new Map([
 	['softbounce', 'SOFTBOUNCED'],
 	['manualsuppression', 'MANUAL'],

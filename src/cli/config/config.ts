@@ -205,7 +205,7 @@ const following: Readonly<Record<string, string>> = {
 	...{ 'key{': ':', '1{': ',}', '1[': ',]' },
 };
 
-/** Where a text stops being JSON. The parser of Node 20 names no place for some faults. */
+/** Finds the place where a text stops being JSON, which the parser of Node 20 does not always name. */
 function endOfJson(text: string): number {
 	const open: string[] = [];
 	let allowed = '1"{[';

@@ -138,7 +138,7 @@ export interface LocalEngine {
 	/** The messages that wait to be sent, for every process on this database. */
 	queue: {
 		stats(): Promise<QueueStats>;
-		/** What waits, and when the next of it may go: in microseconds since 1970. */
+		/** Counts of messages that wait, and when the next one may go: in microseconds since 1970. */
 		waiting(): Promise<{ queued: number; leased: number; deferred: number; next: number | null }>;
 		/** Whether a process that sends, or could, runs on this database. */
 		hasWorker(): Promise<boolean>;
@@ -312,7 +312,7 @@ export interface SmtpTest {
 	/** The remedy: a port that speaks TLS, a setting, or the login; null where it is not known. */
 	remedy: 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | null;
 	duration_ms: number;
-	/** What was said in EHLO. */
+	/** The name said in EHLO. */
 	ehlo_name: string;
 }
 

@@ -32,7 +32,7 @@ export interface QueueStats {
 	}[];
 	/** By domain, the most first, at most 50. */
 	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
-	/** What servers said most of messages of seven days that failed, bounced or are deferred. */
+	/** The commonest replies to messages of seven days that failed, bounced or are deferred. */
 	replies: readonly CommonReply[];
 	/** Limits that hold messages back, the most first, at most 50; `last`: the earliest time for the last of them. */
 	limits: readonly (LimitName & { messages: number; next: string; last: string })[];

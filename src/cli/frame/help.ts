@@ -270,7 +270,7 @@ const nouns: Readonly<Record<string, readonly string[]>> = {
 	...{ broadcast: ['campaigns', 'send'], newsletter: ['campaigns', 'send'] },
 };
 
-/** Those of the verbs that mean the same as `word`. */
+/** Finds the verbs that mean the same as `word`. */
 export function verbsFor(word: string, known: readonly string[]): string[] {
 	const same = Object.hasOwn(verbs, word) ? verbs[word] : [word];
 	return known.filter((verb) => same?.includes(verb));

@@ -1,4 +1,4 @@
-/** What servers said most, for people. */
+/** Shows the commonest replies to people. */
 import type { CommonReply } from '../../api/campaigns.js';
 import { clean } from './clean.js';
 import { numberText } from './plurals.js';

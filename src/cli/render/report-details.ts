@@ -13,13 +13,13 @@ export interface DetailedReport {
 	details: ReportDetails;
 	/** The most clicked ones, of the campaign's whole life. */
 	links: readonly CampaignLink[];
-	/** What servers said most of what did not arrive. */
+	/** The commonest replies to messages that did not arrive. */
 	replies: readonly CommonReply[];
 	/** The details are of some days, so that `links` count more than they do. */
 	isOfDays: boolean;
 }
 
-/** What stands above a campaign's report. Times and names are of its whole life. */
+/** The head of a campaign's report. It covers the campaign's whole life. */
 export interface CampaignHead {
 	name: string;
 	id: string;
@@ -42,7 +42,7 @@ const outcomes = [
 type Outcome = (typeof outcomes)[number];
 const alwaysShown: ReadonlySet<Outcome> = new Set(['sent', 'waiting', 'bounced', 'left_out']);
 
-/** As JSON has it. */
+/** The head as JSON has it. */
 export function headRecord({ bouncedLater: _, sentOn: __, ...record }: CampaignHead): object {
 	return record;
 }
@@ -58,7 +58,7 @@ export function factsOf({ subject, lists, sender, sentOn }: CampaignHead): [labe
 	return facts.flatMap(([label, text]) => (text === null ? [] : [[label, clean(text)]]));
 }
 
-/** What became of the recipients: words and counts that add up to all of them. */
+/** Recipients by outcome: words and counts that add up to all of them. */
 export function outcomesOf({ recipients, bouncedLater }: CampaignHead): [label: string, count: number][] {
 	return outcomes
 		.filter((name) => alwaysShown.has(name) || recipients[name] > 0)

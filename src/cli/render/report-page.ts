@@ -86,7 +86,7 @@ ${dayTable(saved)}
 `;
 }
 
-/** What it is, and what became of its recipients. */
+/** The campaign and its recipients by outcome. */
 function campaign(saved: SavedReport): string {
 	const { head } = saved;
 	if (head === null) return '';

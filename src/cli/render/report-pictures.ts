@@ -39,7 +39,7 @@ function properties(values: Readonly<Record<string, string>>): string {
 
 const size = { width: 760, height: 260 };
 
-/** Of a second drawing of each picture of a page, for telephones: their words stay readable. */
+/** Sizes of the second drawing of each picture, for phones, where words must stay readable. */
 export const narrow = 340;
 
 interface Picture {

@@ -168,7 +168,7 @@ function tableOf(header: readonly string[], rows: readonly (readonly (string | n
 	return lines.map((row) => `| ${row.map(markdownCell).join(' | ')} |`);
 }
 
-/** What stands above their number. */
+/** The word above their number. */
 export function recipientsTitle({ detailed }: SavedReport): string {
 	return detailed?.isOfDays === true ? 'recipients over its whole life' : 'recipients';
 }

@@ -95,7 +95,7 @@ export function webhooks(endpoint: Endpoint): Webhooks {
 	};
 }
 
-/** What services of this API have beside the document (api-decisions 48); some have none. */
+/** Routes that services of this API have beside the document (api-decisions 48); some lack them. */
 export function senders(endpoint: Endpoint): Api['senders'] {
 	const all = crud<Sender, SenderInput>(endpoint, {
 		resource: 'senders',

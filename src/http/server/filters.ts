@@ -73,7 +73,7 @@ function givenFilters(query: Query, names: readonly string[]): Record<string, st
 	return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
-/** What is not a whole number is left out. */
+/** Leaves out values that are not whole numbers. */
 export function resultsRequest(query: Query): ResultsRequest {
 	const after = query.integer('after');
 	const limit = query.integer('limit');

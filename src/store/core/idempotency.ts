@@ -45,7 +45,7 @@ export function rememberList(
 	rememberKey(sql, key, { submission: null, campaign: null, answer: { list }, now });
 }
 
-/** By the clock: a machine that was off for a day must send again, and nothing tells it from one whose clock is ahead. */
+/** A key counts by the clock: a machine that was off for a day must send again, and looks like one whose clock is ahead. */
 function findKey(sql: Sql, key: IdempotencyKey, now: Micros): Promise<KeyRow | undefined> {
 	return sql.get<KeyRow>(
 		`SELECT fingerprint, submission_id, campaign, answer

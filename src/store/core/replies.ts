@@ -1,4 +1,4 @@
-/** What servers said most of messages that did not arrive, or not yet. */
+/** Counts the commonest replies to messages that did not arrive, or not yet. */
 import type { CommonReply } from '../../api/campaigns.js';
 import type { Sql } from './sql.js';
 

@@ -15,7 +15,7 @@ function readPlace(): string {
 	}
 }
 
-/** Of a process in this place (proc_pid_stat(5)); null: it is gone, or the system does not say. */
+/** Reads the state of a process in this place (proc_pid_stat(5)); null: it is gone, or the system does not say. */
 function readStat(pid: number): { state: string; start: string } | null {
 	try {
 		const text = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -140,7 +140,7 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	sql.run('UPDATE limit_uses SET until = -(until + ?)', by);
 	sql.run('UPDATE limit_uses SET until = -until');
 	sql.run('UPDATE limit_lines SET next_turn = next_turn + ?', by);
-	// Zero is no time: nothing was leased.
+	// Zero marks a campaign of which nothing was leased.
 	sql.run(
 		'UPDATE campaigns SET last_leased_at = last_leased_at + ? WHERE has_open_work = 1 AND last_leased_at > 0',
 		by,

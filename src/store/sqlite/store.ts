@@ -186,7 +186,7 @@ export function openSqliteStore(options: SqliteOptions): Store {
 	};
 }
 
-/** What a command does before it sends: writes keep their order. */
+/** Preparations of a command before it sends: writes keep their order. */
 function atFirstLease(queue: Queue, begin: () => void): Queue {
 	let isDone = false;
 	return {

@@ -119,7 +119,7 @@ export function keptColumns({ columns = '' }: CampaignSource): CampaignColumns {
 	return JSON.parse(columns) as CampaignColumns;
 }
 
-/** What options add to each request of a batch: files after its own, and `off`. */
+/** The options that each request of a batch gets: files after its own, and `off`. */
 export interface AddedToRequests {
 	attachments: readonly Attachment[];
 	track?: string | undefined;

@@ -27,7 +27,7 @@ export interface HoldRow {
 	last_at: Micros | null;
 }
 
-/** What holds count as at a moment. */
+/** Sorts holds into open ones and uses at a moment. */
 interface Holds {
 	/** Limits of messages that are under way. */
 	readonly open: readonly string[][];
@@ -76,7 +76,7 @@ function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	// A worker that lost its lease begins nothing more.
 	if (hold.state === 'leased' && isSame)
 		return hold.wake_at === null || hold.wake_at > now ? 'open' : hold.wake_at;
-	// An attempt by a clock that was set back since is no use of the future.
+	// A clock that was set back since may have recorded an attempt in the future.
 	if ((hold.message_attempts ?? 0) > hold.attempts) return Math.min(hold.last_at ?? now, now);
 	const waits = hold.state === 'queued' || hold.state === 'deferred';
 	return waits && isSame ? null : now;

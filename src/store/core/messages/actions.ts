@@ -100,7 +100,7 @@ function makeDue(
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
 }
 
-/** Of rows that wait (messages_due); those with a lease that ends after the moment that is bound twice stay leased. */
+/** Cancels rows that wait (messages_due). A lease that ends after the moment, which is bound twice, stays. */
 const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,

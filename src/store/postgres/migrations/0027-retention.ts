@@ -1,6 +1,6 @@
 import type { Migration } from '../migrations.js';
 
-/** As SQLite has it. */
+/** The same change as on SQLite. */
 export const retention: Migration = {
 	version: 27,
 	name: 'retention',

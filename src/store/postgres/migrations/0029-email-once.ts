@@ -1,4 +1,4 @@
 import type { Migration } from '../migrations.js';
 
-/** As SQLite has it. */
+/** The same change as on SQLite. */
 export const emailOnce: Migration = { version: 29, name: 'email-once', sql: '' };

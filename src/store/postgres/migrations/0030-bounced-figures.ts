@@ -1,6 +1,6 @@
 import type { Migration } from '../migrations.js';
 
-/** As SQLite has it. */
+/** The same change as on SQLite. */
 export const bouncedFigures: Migration = {
 	version: 30,
 	name: 'bounced-figures',

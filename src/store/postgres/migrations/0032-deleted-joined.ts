@@ -1,6 +1,6 @@
 import type { Migration } from '../migrations.js';
 
-/** As SQLite has it. */
+/** The same change as on SQLite. */
 export const deletedJoined: Migration = {
 	version: 32,
 	name: 'deleted-joined',

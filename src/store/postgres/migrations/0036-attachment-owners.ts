@@ -1,6 +1,6 @@
 import type { Migration } from '../migrations.js';
 
-/** As SQLite has it. */
+/** The same change as on SQLite. */
 export const attachmentOwners: Migration = {
 	version: 36,
 	name: 'attachment-owners',

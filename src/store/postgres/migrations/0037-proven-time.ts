@@ -1,6 +1,6 @@
 import type { Migration } from '../migrations.js';
 
-/** As SQLite has it. */
+/** The same change as on SQLite. */
 export const provenTime: Migration = {
 	version: 37,
 	name: 'proven-time',

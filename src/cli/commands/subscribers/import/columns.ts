@@ -43,7 +43,7 @@ export async function mapColumns(
 	throw await refused(findings, { fields, header: table.header, emails });
 }
 
-/** What the options say about columns. Throws `UsageError`. */
+/** Reads the options about columns. Throws `UsageError`. */
 export async function headerOptions(
 	options: ImportOptions,
 ): Promise<Required<Pick<HeaderOptions, 'map' | 'unknown' | 'stateWords'>>> {
@@ -95,7 +95,7 @@ async function assertStates(
 			if (stateOf(cell, column) === 'unknown')
 				unknown.set(word, { cell, rows: (unknown.get(word)?.rows ?? 0) + 1 });
 		}
-		// It is no column of states.
+		// The column does not hold states.
 		if (unknown.size > 1_000) break;
 	}
 	if (unknown.size === 0) return;
