@@ -457,7 +457,7 @@ describe('configuration', () => {
 		const { code, stderr } = await cli(['lists', 'list'], { env: { HOME } });
 		expect({ code, stderr }).toEqual({
 			code: 78,
-			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is no valid JSON: line ${line}, column ${column}\nhint: mend it or move it away\n`,
+			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is not valid JSON: line ${line}, column ${column}\nhint: mend it or move it away\n`,
 		});
 		const { stdout } = await cli(['config', 'path'], { env: { HOME } });
 		expect(stdout).toContain(`config\t${join(HOME, '.config/mailctl/config.json')}\n`);

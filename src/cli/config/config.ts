@@ -192,7 +192,7 @@ function readJson(path: string): unknown {
 	} catch (cause) {
 		const before = text.slice(0, endOfJson(text)).split('\n');
 		const at = `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
-		throw new ConfigError(`${path} is no valid JSON: ${at}`, { hint: 'mend it or move it away', cause });
+		throw new ConfigError(`${path} is not valid JSON: ${at}`, { hint: 'mend it or move it away', cause });
 	}
 }
 

@@ -230,7 +230,7 @@ describe('doctor with a configuration that cannot be read', () => {
 				{
 					check: 'config.files',
 					level: 'problem',
-					message: `${file} is no valid JSON: line 1, column 2`,
+					message: `${file} is not valid JSON: line 1, column 2`,
 					fix: 'mend the file, or move it away and log in again',
 				},
 			],
@@ -240,7 +240,7 @@ describe('doctor with a configuration that cannot be read', () => {
 	it('judges no database that only the default would name', async () => {
 		const { home, file } = await broken('config.json');
 		expect((await files(home, [])).findings).toMatchObject([
-			{ message: `${file} is no valid JSON: line 1, column 2` },
+			{ message: `${file} is not valid JSON: line 1, column 2` },
 		]);
 		const { stdout } = await cli(['doctor', '--offline', '-o', 'json'], { env: { HOME: home } });
 		expect(JSON.parse(stdout)).toContainEqual(
@@ -268,8 +268,8 @@ describe('doctor with a configuration that cannot be read', () => {
 		expect({ code, findings }).toMatchObject({
 			code: 11,
 			findings: [
-				{ check: 'config.files', message: `${file} is no valid JSON: line 1, column 2` },
-				{ check: 'config.token', message: `${file} is no valid JSON: line 1, column 2` },
+				{ check: 'config.files', message: `${file} is not valid JSON: line 1, column 2` },
+				{ check: 'config.token', message: `${file} is not valid JSON: line 1, column 2` },
 			],
 		});
 	});
