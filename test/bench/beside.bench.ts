@@ -35,7 +35,7 @@ export const bench: Bench = {
 			'--text',
 			'Hello #email#',
 		];
-		place.run('send', ...campaign, '--job', 'j', '--yes', '--expect-count', '100000', '--no-wait', '-q');
+		place.run('send', ...campaign, '--campaign', 'j', '--yes', '--expect-count', '100000', '--no-wait', '-q');
 		const server = await serve(place, '--rate', `${sentPerSecond}/s`);
 		try {
 			const alone = await waits(server, new Promise((resolve) => setTimeout(resolve, aloneSeconds * 1000)));

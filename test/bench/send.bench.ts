@@ -105,7 +105,7 @@ export function stage(place: Place, port: number, subject: Subject): void {
 	place.run('engine', 'settings', 'set', 'public_url', 'https://mail.example.org', '-q');
 	place.run('subscribers', 'import', peopleFile(place.folder, 'p', subject.messages), '-l', '1', '-q');
 	const campaign = ['--from', 'desk@example.org', '--list', '1', '--subject', 'News of today'];
-	const sure = ['--job', 'j', '--yes', '--expect-count', String(subject.messages), '--no-wait', '-q'];
+	const sure = ['--campaign', 'j', '--yes', '--expect-count', String(subject.messages), '--no-wait', '-q'];
 	place.run('send', ...campaign, ...subject.content(place), ...sure);
 }
 

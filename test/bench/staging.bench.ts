@@ -59,7 +59,7 @@ function stage(place: Place): void {
 		'--text',
 		'Dear #name#',
 	];
-	const sure = ['--job', 'j', '--yes', '--expect-count', String(rows), '--no-wait', '-q'];
+	const sure = ['--campaign', 'j', '--yes', '--expect-count', String(rows), '--no-wait', '-q'];
 	place.run('send', ...campaign, ...sure);
 }
 

@@ -19,8 +19,12 @@ describe('a hint with the target of its call', () => {
 			'nothing is lost: mailctl --db news.db engine queue resume',
 		],
 		[
-			[mailctl('send', 'resume', "ann's"), ' goes on, ', [mailctl('send', 'cancel', 'j k'), ' drops it']],
-			"mailctl --db news.db send resume 'ann'\\''s' goes on, mailctl --db news.db send cancel 'j k' drops it",
+			[
+				mailctl('campaigns', 'resume', "ann's"),
+				' goes on, ',
+				[mailctl('campaigns', 'cancel', 'j k'), ' drops it'],
+			],
+			"mailctl --db news.db campaigns resume 'ann'\\''s' goes on, mailctl --db news.db campaigns cancel 'j k' drops it",
 		],
 		[
 			[mailctl('engine', 'settings', 'set', 'smtp_ca', '-'), ' < ca.pem'],

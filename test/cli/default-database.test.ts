@@ -75,7 +75,6 @@ describe('the default database', () => {
 		['engine settings unset public_url', 0],
 		['engine queue resume', 0],
 		['engine secrets unwrap --yes', 0],
-		['engine queue drain', 2],
 		['worker', 2],
 		['worker --drain', 2],
 	])('is not made by mailctl %s, which finds nothing to change in it', async (line, code) => {

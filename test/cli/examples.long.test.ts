@@ -22,7 +22,7 @@ const examples = (await Promise.all(tree.map(async (entry) => examplesOf(await l
 /** A job that was released and is not sent yet. */
 const november = [
 	...['send', '--from', 'news@example.com', '--list', '12', '--subject', 'S', '--text', 'T', '--no-wait'],
-	...['--yes', '--expect-count', '250', '--job', 'november'],
+	...['--yes', '--expect-count', '250', '--campaign', 'november'],
 ];
 /** The same mail again. */
 const december = [...november, '--again'].map((word) => (word === 'november' ? 'december' : word));
@@ -80,15 +80,11 @@ const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl campaigns links november': [november],
 	'mailctl campaigns compare november december': [november, december],
 	'mailctl campaigns compare november december -o json': [november, december],
-	'mailctl report compare --campaign november --campaign december': [november, december],
 	'mailctl campaigns links november -o csv': [november],
 	'mailctl campaigns results november': [november],
 	'mailctl campaigns results november --only bounced --save bounced-november.csv': [november],
 	'mailctl campaigns cancel november --yes': [november],
 	'mailctl campaigns cancel november --dry-run': [november],
-	'mailctl send status november': [november],
-	'mailctl send resume november': [november],
-	'mailctl send cancel november --yes': [november],
 	'mailctl logout --profile prod': [['profile', 'add', 'prod', '--base-url', 'https://mail.example.com']],
 	'mailctl profile rename prod production': [['profile', 'add', 'prod', '--db', 'news.db']],
 	'mailctl profile remove prod --yes': [['profile', 'add', 'prod', '--db', 'news.db']],

@@ -35,7 +35,7 @@ describe('standard error with -o json', () => {
 		const file = await project.file('people.csv', 'email,name,\u001b[1mx\nann@example.com,Ann,\n');
 		const words = [...mail, '--bulk', '--csv', file, '--yes', '--expect-count', '1'];
 		for (const format of ['json', 'ndjson']) {
-			const run = await project.run([...words, '--again', '--job', format, '-o', format]);
+			const run = await project.run([...words, '--again', '--campaign', format, '-o', format]);
 			expect({ code: run.code, said: said(run.stderr) }).toEqual({
 				code: 0,
 				said: [
@@ -56,7 +56,7 @@ describe('standard error with -o json', () => {
 			});
 			expect(run.stderr).not.toContain('\u001b');
 		}
-		const refused = await project.run([...words, '--job', 'json', '--tag', 'x', '-o', 'json', '-q']);
+		const refused = await project.run([...words, '--campaign', 'json', '--tag', 'x', '-o', 'json', '-q']);
 		expect(said(refused.stderr)).toEqual([
 			{ error: expect.objectContaining({ exit_code: 5, hint: 'give another --campaign' }) },
 		]);
@@ -70,7 +70,7 @@ describe('standard error with -o json', () => {
 			if (text.includes('staging')) interrupts.abort(new Interrupted('SIGINT'));
 		};
 		const run = await project.run(
-			[...mail, '--csv', file, '--yes', '--expect-count', '1', '--job', 'j', '-o', 'json'],
+			[...mail, '--csv', file, '--yes', '--expect-count', '1', '--campaign', 'j', '-o', 'json'],
 			{ interrupts: interrupts.signal, heard },
 		);
 		expect({ code: run.code, said: said(run.stderr) }).toEqual({

@@ -117,14 +117,14 @@ describe.each(places)('eight at once on %s', (_, start) => {
 		const rows = Array.from({ length: 400 }, (_, at) => `p${at}@example.com,P${at}`);
 		await writeFile(path, `email,name\n${rows.join('\n')}\n`);
 		const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
-		const words = ['send', ...mail, '--csv', path, '--job', 'j', '--yes', '--expect-count', '400'];
+		const words = ['send', ...mail, '--csv', path, '--campaign', 'j', '--yes', '--expect-count', '400'];
 		const all = await Promise.all(eight.map(() => call(...words)));
 		for (const { code, stderr } of all) {
 			expect([0, 2], stderr).toContain(code);
 			if (code === 2) expect(stderr).toMatch(busy);
 		}
 		expect(all.map(({ code }) => code)).toContain(0);
-		expect(await json(here, 'send', 'resume', 'j')).toMatchObject({ recipients: 400 });
+		expect(await json(here, 'campaigns', 'resume', 'j')).toMatchObject({ recipients: 400 });
 		const to = sink.received.flatMap((one) => one.to);
 		expect([to.length, new Set(to).size]).toEqual([400, 400]);
 	});

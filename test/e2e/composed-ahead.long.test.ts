@@ -29,7 +29,7 @@ it('sends each reader the own signed mail once, though the worker is interrupted
 		'--html-file',
 		page,
 	];
-	const sure = ['--bulk', '--job', 'j', '--yes', '--expect-count', String(readers), '--no-wait'];
+	const sure = ['--bulk', '--campaign', 'j', '--yes', '--expect-count', String(readers), '--no-wait'];
 	await json(['send', ...campaign, ...sure]);
 
 	const work = () => startProgram(['--db', db, 'worker', '--drain', '-q'], { HOME: folder });

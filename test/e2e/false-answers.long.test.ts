@@ -56,7 +56,7 @@ const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 
 describe('a release that is answered 200 with', () => {
 	it.each(falseAnswers)('%s in place of the server is 13 at once, and is gone on with', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
-		const job = ['send', ...mail, '--csv', people, '--job', 'j', '--yes', '--expect-count', '2'];
+		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'before', only: releaseOf, strike });
 		const begun = Date.now();
 		const first = await call(...job);
@@ -65,13 +65,13 @@ describe('a release that is answered 200 with', () => {
 		expect(Date.now() - begun).toBeLessThan(60_000);
 		expect(reached()).toEqual([]);
 		proxy.disarm();
-		expect(await call('send', 'resume', 'j', '--yes', '--expect-count', '2')).toMatchObject({ code: 0 });
+		expect(await call('campaigns', 'resume', 'j', '--yes', '--expect-count', '2')).toMatchObject({ code: 0 });
 		expect(reached()).toEqual(both);
 	});
 
 	it.each(falseAnswers)('%s behind the server’s back is looked at, and goes on', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
-		const job = ['send', ...mail, '--csv', people, '--job', 'j', '--yes', '--expect-count', '2'];
+		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'after', only: releaseOf, strike });
 		expect(await call(...job)).toMatchObject({ code: 0 });
 		expect(reached()).toEqual(both);

@@ -105,7 +105,7 @@ const works: readonly Work[] = [
 	{
 		name: 'a campaign',
 		before: [],
-		words: ['send', ...mail, '--csv', 'people.csv', '--job', 'j', ...consent],
+		words: ['send', ...mail, '--csv', 'people.csv', '--campaign', 'j', ...consent],
 		look: (db) => share(number(db, "SELECT count(*) FROM messages WHERE state = 'sent'")),
 		ends: [0],
 	},

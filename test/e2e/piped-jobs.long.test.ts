@@ -51,7 +51,7 @@ describe.skipIf(process.platform !== 'linux')('a job through a pipe', () => {
 		job.kill('SIGKILL');
 		await ended;
 		expect(readdirSync(temporary)).toEqual([]);
-		expect(JSON.parse(run(['send', 'status', '-o', 'json']).stdout)).toEqual([]);
+		expect(JSON.parse(run(['campaigns', 'list', '-o', 'json']).stdout)).toEqual([]);
 	});
 
 	it('that has no room is told, and sends nothing', () => {

@@ -47,7 +47,7 @@ function call(...words: string[]) {
 
 const job = () => [
 	...['send', '--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello', '--csv', people],
-	...['--job', 'november', '--yes', '--expect-count', '3'],
+	...['--campaign', 'november', '--yes', '--expect-count', '3'],
 ];
 const reached = () => sink.received.flatMap(({ to }) => to).sort();
 const all = ['ann@example.com', 'bob@example.com', 'eve@example.com'];
@@ -120,9 +120,9 @@ describe('what was begun on a deployment of one kind', () => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		for (const words of [
 			job(),
-			['send', 'resume', 'november'],
-			['send', 'status', 'november'],
-			['send', 'cancel', 'november', '--yes'],
+			['campaigns', 'resume', 'november'],
+			['campaigns', 'get', 'november'],
+			['campaigns', 'cancel', 'november', '--yes'],
 		]) {
 			const refused = await call(...words);
 			expect(refused, words.join(' ')).toMatchObject({
@@ -132,7 +132,7 @@ describe('what was begun on a deployment of one kind', () => {
 		}
 		expect(reached()).toEqual(all);
 		proxy.disarm();
-		expect(await call('send', 'status', 'november')).toMatchObject({ code: 0 });
+		expect(await call('campaigns', 'get', 'november')).toMatchObject({ code: 0 });
 	});
 
 	it('refuses to go on where a service of others has become ours', async () => {
@@ -141,7 +141,7 @@ describe('what was begun on a deployment of one kind', () => {
 		await eventually(async () => expect(await reached()).toEqual(all));
 		proxy.disarm();
 		expect(await call(...job())).toMatchObject({ code: 2, stderr: expect.stringContaining('november') });
-		expect(await call('send', 'resume', 'november')).toMatchObject({ code: 2 });
+		expect(await call('campaigns', 'resume', 'november')).toMatchObject({ code: 2 });
 		expect(reached()).toEqual(all);
 	});
 

@@ -44,10 +44,20 @@ beforeEach(begin);
 afterEach(() => service.close());
 
 const send = () => [
-	...['send', ...mail, '--csv', join(home, 'people.csv'), '--job', 'j', '-y', '--expect-count', `${rows}`],
+	...[
+		'send',
+		...mail,
+		'--csv',
+		join(home, 'people.csv'),
+		'--campaign',
+		'j',
+		'-y',
+		'--expect-count',
+		`${rows}`,
+	],
 	...['--connections', `${connections}`],
 ];
-const resume = ['send', 'resume', 'j', '--connections', `${connections}`];
+const resume = ['campaigns', 'resume', 'j', '--connections', `${connections}`];
 
 function start(words: readonly string[]) {
 	return startProgram(
@@ -139,7 +149,7 @@ describe.skipIf(!isBuilt)('a job on a deployment of others', () => {
 		const second = await run(resume);
 		expect(second.stderr).toContain(`process ${first.pid} on ${hostname()} is at work on this campaign`);
 		expect(second.code).toBe(2);
-		expect(await run(['send', 'status', 'j'])).toMatchObject({ code: 0 });
+		expect(await run(['campaigns', 'get', 'j'])).toMatchObject({ code: 0 });
 		expect(await end).toMatchObject({ code: 0 });
 		expectOnce(new Set());
 	});

@@ -49,7 +49,19 @@ describe('send --list on a deployment that keeps no campaigns', () => {
 	it('reaches every active subscriber with his own variables, and says what is not known', async () => {
 		const { service, call } = await start({ subscribers });
 		const { code, stdout, stderr } = await call(
-			...['send', ...mail, '--list', '1', '--job', 'november', '-y', '--expect-count', '2', '-o', 'json'],
+			...[
+				'send',
+				...mail,
+				'--list',
+				'1',
+				'--campaign',
+				'november',
+				'-y',
+				'--expect-count',
+				'2',
+				'-o',
+				'json',
+			],
 		);
 		expect({ code, stderr }).toMatchObject({ code: 0 });
 		expect(JSON.parse(stdout)).toMatchObject({
@@ -67,15 +79,15 @@ describe('send --list on a deployment that keeps no campaigns', () => {
 			]),
 		);
 		expect(stderr).not.toMatch(/\bsent\b/);
-		const status = await call('send', 'status', 'november', '-o', 'json');
+		const status = await call('campaigns', 'get', 'november', '-o', 'json');
 		expect(JSON.parse(status.stdout)).toMatchObject({
 			id: JSON.parse(stdout).id,
 			messages: { accepted: 2 },
 			rows: 2,
 			is_complete: true,
 		});
-		expect(await call('send', 'status', '-o', 'name')).toMatchObject({ code: 0, stdout: 'november\n' });
-		expect(await call('send', 'status', 'novembre')).toMatchObject({
+		expect(await call('campaigns', 'list', '-o', 'name')).toMatchObject({ code: 0, stdout: 'november\n' });
+		expect(await call('campaigns', 'get', 'novembre')).toMatchObject({
 			code: 3,
 			stderr: expect.stringContaining('november'),
 		});
@@ -100,7 +112,7 @@ describe('send --csv there', () => {
 		});
 		const results = join(home, 'results.csv');
 		const first = await call(
-			...['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '3'],
+			...['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '3'],
 			...['--results', results, '-o', 'json'],
 		);
 		expect(first).toMatchObject({ code: 13, stderr: expect.stringContaining('--retry-unknown') });
@@ -113,9 +125,9 @@ describe('send --csv there', () => {
 			'',
 		]);
 		isBroken = false;
-		expect(await call('send', 'resume', 'j')).toMatchObject({ code: 13 });
+		expect(await call('campaigns', 'resume', 'j')).toMatchObject({ code: 13 });
 		expect(service.calls).toHaveLength(3);
-		expect(await call('send', 'resume', 'j', '--retry-unknown')).toMatchObject({ code: 0 });
+		expect(await call('campaigns', 'resume', 'j', '--retry-unknown')).toMatchObject({ code: 0 });
 		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p1@example.com': 2, 'p2@example.com': 1 });
 	});
 
@@ -142,7 +154,7 @@ describe('send --csv there', () => {
 					? { kind: 'make' }
 					: { kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } },
 		});
-		const words = ['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '3'];
+		const words = ['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '3'];
 		const results = join(home, 'stopped.csv');
 		expect(await call(...words, '--connections', '1', '--results', results)).toMatchObject({
 			code: 5,
@@ -151,14 +163,14 @@ describe('send --csv there', () => {
 		expect(service.calls).toHaveLength(1);
 		expect((await readFile(results, 'utf8')).match(/,queued,/g)).toHaveLength(3);
 		isVerified = true;
-		expect(await call('send', 'resume', 'j')).toMatchObject({ code: 0 });
+		expect(await call('campaigns', 'resume', 'j')).toMatchObject({ code: 0 });
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
 	});
 
 	it('ends with 12 where nothing moves for --wait-timeout, once what is in flight is answered', async () => {
 		let delayMs = 10_000;
 		const { service, call } = await start({ react: () => ({ kind: 'make', delayMs }) });
-		const words = ['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '3'];
+		const words = ['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '3'];
 		// Time enough for a busy machine to begin the first call.
 		expect(await call(...words, '--connections', '1', '--wait-timeout', '5s')).toMatchObject({
 			code: 12,
@@ -166,16 +178,16 @@ describe('send --csv there', () => {
 		});
 		expect(service.calls).toHaveLength(1);
 		delayMs = 0;
-		expect(await call('send', 'resume', 'j')).toMatchObject({ code: 0 });
+		expect(await call('campaigns', 'resume', 'j')).toMatchObject({ code: 0 });
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
 	});
 
 	it('drops a job with cancel, and calls nobody of it', async () => {
 		const { service, call } = await start();
-		const words = ['send', ...mail, '--csv', await table(3), '--job', 'j', '-y', '--expect-count', '4'];
+		const words = ['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '4'];
 		expect(await call(...words)).toMatchObject({ code: 2 });
-		expect(await call('send', 'cancel', 'j', '-y')).toMatchObject({ code: 0 });
-		expect(await call('send', 'resume', 'j', '-y', '--expect-count', '3')).toMatchObject({ code: 2 });
+		expect(await call('campaigns', 'cancel', 'j', '-y')).toMatchObject({ code: 0 });
+		expect(await call('campaigns', 'resume', 'j', '-y', '--expect-count', '3')).toMatchObject({ code: 2 });
 		expect(service.calls).toEqual([]);
 	});
 });

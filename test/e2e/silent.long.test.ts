@@ -62,9 +62,6 @@ const calls: Readonly<Record<string, Words | typeof nowhere | typeof machine>> =
 	'webhooks replay': ['1', '--failed'],
 	'webhooks secret': [],
 	send: [...mail, '--to', ann],
-	'send status': nowhere,
-	'send resume': nowhere,
-	'send cancel': nowhere,
 	'campaigns list': nowhere,
 	'campaigns get': nowhere,
 	'campaigns results': nowhere,
@@ -269,7 +266,6 @@ const sending: readonly { words: Words; codes: { timeout?: number; deadline: num
 	// A worker without an end of its own has come to it, whatever stops it.
 	{ words: ['worker'], codes: { deadline: 0, SIGTERM: 0 } },
 	{ words: ['worker', '--drain'], codes: { deadline: 12, SIGTERM: 0 } },
-	{ words: ['engine', 'queue', 'drain'], codes: { deadline: 12, SIGTERM: 143 } },
 	{ words: ['serve', '--port', '0'], codes: { deadline: 0, SIGTERM: 0 } },
 	{ words: ['doctor', '--skip', 'dns'], codes: { timeout: 11, deadline: 12, SIGTERM: 143 } },
 ];
@@ -328,7 +324,6 @@ describe.skipIf(!isBuilt)('a mail server that falls silent within a message', ()
 		[
 			['send', ...mail, '--to', ann],
 			['worker', '--drain'],
-			['engine', 'queue', 'drain'],
 		].map((words) => ({
 			line: words.join(' '),
 			words,

@@ -30,7 +30,18 @@ describe('what is suppressed after it was accepted', () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		for (const email of [ann, bob, carl, dora])
 			await project.json(['subscribers', 'create', '-l', '1', '--email', email]);
-		await project.run(['send', '--list', '1', '--bulk', '-y', '--expect-count', '4', '--job', 'j', ...mail]);
+		await project.run([
+			'send',
+			'--list',
+			'1',
+			'--bulk',
+			'-y',
+			'--expect-count',
+			'4',
+			'--campaign',
+			'j',
+			...mail,
+		]);
 		await project.run(['send', '--to', ann, '--to', bob, ...mail]);
 		await project.json(['suppressions', 'add', ann, '--reason', 'COMPLAINED']);
 		await project.json(['suppressions', 'add', bob]);

@@ -65,11 +65,11 @@ describe.skipIf(!isBuilt || !hasPython)('a question at a terminal', () => {
 	])('that is answered with %s is a no: exit 130, and no job is left', async (_, keys) => {
 		const { at, mailctl } = await workplace();
 		mailctl('subscribers create -l 1 --email ann@example.com');
-		for (const name of ['', ' --job monthly']) {
+		for (const name of ['', ' --campaign monthly']) {
 			const shown = at(`send --list 1 ${mail}${name}`, ['(y/N)', keys]);
 			expect(shown).toMatch(/declined, nothing was changed\r?\nended 130\n$/);
 		}
-		expect(JSON.parse(mailctl('send status -o json'))).toEqual([]);
+		expect(JSON.parse(mailctl('campaigns list -o json'))).toEqual([]);
 	});
 
 	it('that asks for a value or a name takes Ctrl-D for a no, too', async () => {

@@ -87,7 +87,7 @@ describeDatabases('processes on one database', ({ kind, create }) => {
 			'S',
 			'--text',
 			'T',
-			'--job',
+			'--campaign',
 			'j',
 		];
 		await json(...job, '--yes', '--expect-count', '500', '--no-wait');

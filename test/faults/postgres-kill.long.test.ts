@@ -108,8 +108,8 @@ describe.skipIf(!canRunPostgres() || !isBuilt)('a server of PostgreSQL that is k
 			const sent = await killedWhile(
 				(isFirst) =>
 					isFirst
-						? run('send', '--list', 'Readers', '--bulk', '--job', 'november', ...mail, ...consent)
-						: run('send', 'resume', 'november', ...consent),
+						? run('send', '--list', 'Readers', '--bulk', '--campaign', 'november', ...mail, ...consent)
+						: run('campaigns', 'resume', 'november', ...consent),
 				async () => ((await staged(db)) + sink.received() / people) / 2,
 				{ isOver: ({ code }) => code === 0 },
 			);

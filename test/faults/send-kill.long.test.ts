@@ -44,10 +44,10 @@ async function sendKilled({ create }: Databases): Promise<void> {
 	const env = { HOME: project.folder };
 	const consent = ['--yes', '--expect-count', String(rows)];
 	const begin = [
-		...['--db', project.db, 'send', '--from', 'news@example.com', '--csv', people, '--job', 'november'],
+		...['--db', project.db, 'send', '--from', 'news@example.com', '--csv', people, '--campaign', 'november'],
 		...['--subject', 'News', '--text', 'Hi #name#', ...consent],
 	];
-	const goOn = ['--db', project.db, 'send', 'resume', 'november', ...consent, '--results', results];
+	const goOn = ['--db', project.db, 'campaigns', 'resume', 'november', ...consent, '--results', results];
 
 	// The first kill: as soon as rows are staged, which is before anything is sent.
 	const first = startProgram(begin, env);
@@ -103,7 +103,7 @@ async function endLeases(db: string): Promise<void> {
 async function rowsStaged(
 	run: (words: readonly string[]) => Promise<{ code: number; stdout: string }>,
 ): Promise<number | null> {
-	const { code, stdout } = await run(['send', 'status', 'november', '-o', 'json']);
+	const { code, stdout } = await run(['campaigns', 'get', 'november', '-o', 'json']);
 	if (code !== 0) return null;
 	const { rows: staged } = JSON.parse(stdout) as { rows: number };
 	return staged;

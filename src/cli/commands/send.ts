@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Accepted, Call } from '../../api/api.js';
 import type { SendRequest } from '../../api/inputs.js';
 import type { SendResult } from '../../api/records.js';
-import { type Command, type CommandGroup, command, flagOf } from '../frame/command.js';
+import { command, flagOf } from '../frame/command.js';
 import type { DeliveryScope } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
@@ -14,9 +14,6 @@ import { assertFile, inputName } from '../frame/sources.js';
 import { paced } from '../frame/values.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { explained, type Refused } from '../verbs/refusals.js';
-import { cancel } from './campaigns/cancel.js';
-import { status } from './campaigns/list.js';
-import { resume } from './campaigns/resume.js';
 import { uploadAttachments } from './send/attach.js';
 import { assertAllowed } from './send/audience.js';
 import {
@@ -143,23 +140,7 @@ async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | 
 	return accept(cx, request, options);
 }
 
-const sendResume: Command = {
-	...resume,
-	summary: 'the same as campaigns resume',
-	examples: ['mailctl send resume november'],
-};
-const sendCancel: Command = {
-	...cancel,
-	summary: 'the same as campaigns cancel',
-	examples: ['mailctl send cancel november --yes'],
-};
-
-export const group: CommandGroup = {
-	name: 'send',
-	summary: self.summary,
-	commands: [status, sendResume, sendCancel],
-	self,
-};
+export { self as command };
 
 /** Before any question: what no answer could mend. */
 async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void> {

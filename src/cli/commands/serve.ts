@@ -9,7 +9,7 @@ import { exits } from '../frame/exit.js';
 import type { OutStream } from '../frame/io.js';
 import { parseRate } from '../frame/values.js';
 import { cannotListen } from '../verbs/listening.js';
-import { aboutRate, workOptions } from './work-options.js';
+import { aboutRate, workOptions } from './worker.js';
 
 const serve = command({
 	name: 'serve',

@@ -1,13 +1,37 @@
-/** `mailctl worker`: sends due messages until it is stopped. */
+/** `mailctl worker`: sends due messages until it is stopped, or with `--drain` until none is due. */
+
+import { pauseSentence } from '../../api/pauses.js';
 import { command } from '../frame/command.js';
-import { workOff } from './work-off.js';
-import { aboutRate, workedOff, workOptions } from './work-options.js';
+import { mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { CliError, DeadlinePassed, NoSmtp } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { paced } from '../frame/values.js';
+import { answer } from '../render/columns.js';
+import { numberText } from '../render/plurals.js';
+import { queuePaused } from '../verbs/refusals.js';
+import { sendOptions } from './send/options.js';
+import { limitedUntil, sentenceOf } from './send/report.js';
+
+/** The pace of a process that sends on this database: `serve` has these options too. */
+export const workOptions = {
+	connections: sendOptions.connections,
+	rate: {
+		kind: 'text',
+		placeholder: 'N/s',
+		summary: 'at most so many messages a second (10/s), minute (600/m) or hour (100/h)',
+	},
+} as const;
+
+/** Details without room in a line of help. */
+export const aboutRate =
+	'A process with a --rate also counts the messages of others with one: two workers with --rate 10/s send 10 a second together. The setting send_limit holds for all of them, with a rate or without.';
 
 const worker = command({
 	name: 'worker',
 	summary: 'send what is due',
 	description:
-		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due and no other process is sending, with 14 where something is left for later, as engine queue drain does. ' +
+		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due and no other process is sending. What limits hold back is due, too, and waited for; where something is left for later (deferred, or of a campaign with a time) it ends with 14 and says until when. ' +
 		'On Ctrl-C or SIGTERM what is under way is finished within 10 s, the rest goes back to the queue, and it ends with 0; what is still `queued` is among the counts. ' +
 		'With --deadline nothing is begun in its last quarter (9 s at most), and what is under way at its end is cut. ' +
 		aboutRate,
@@ -17,12 +41,85 @@ const worker = command({
 	},
 	writes: true,
 	role: 'worker',
-	columns: workedOff,
+	columns: answer('sent', 'deferred', 'bounced', 'failed', 'uncertain', 'canceled', 'queued'),
 	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
 	exits: [14],
 	examples: ['mailctl worker --drain', 'mailctl worker --connections 10 --rate 50/s'],
-	run: (cx, { options: { drain, ...options } }) =>
-		workOff(cx, { until: drain ? 'settled' : 'stopped', stopping: 'ends', ...options }),
+	run: (cx, { options }) => work(cx, options),
 });
 
 export { worker as command };
+
+/**
+ * Answers the counts, with how many are still queued. Throws `queue_paused` and `not_drained` (exit 14), and a usage error
+ * without a mail server. A drain that misses `--deadline` ends with 12: the queue must not be taken for drained.
+ */
+async function work(
+	cx: CommandContext,
+	{
+		drain,
+		rate,
+		connections,
+	}: { drain: boolean; rate?: string | undefined; connections?: number | undefined },
+): Promise<ExitCode> {
+	const pace = paced(rate);
+	const engine = await cx.local();
+	if ((await engine.settings.get())['smtp_url'] === undefined) throw new NoSmtp();
+	if (cx.dryRun) {
+		await cx.wouldDo('send what is due', { send: 'due', messages: (await engine.status()).messages });
+		return exits.done;
+	}
+	const progress = cx.progress('sending', null);
+	try {
+		const summary = await engine.deliver({
+			scope: null,
+			until: drain ? 'settled' : 'stopped',
+			signal: cx.signal,
+			leftMs: cx.leftMs(),
+			...pace,
+			...(connections !== undefined && { connections }),
+			onWaiting: (reason, ms) => {
+				void cx.warn(`${pauseSentence(reason)}; next try in ${Math.ceil(ms / 1000)} s`);
+			},
+			onHeld: (reason) => {
+				void cx.warn(`${reason}; it goes on when it is resumed`);
+			},
+			onLimited: (until) => {
+				void cx.warn(limitedUntil(until, cx.times));
+			},
+			onWarning: (warning) => {
+				void cx.warn(warning);
+			},
+			onProgress: (counts) =>
+				progress.update(counts.sent, counts.deferred > 0 ? `${counts.deferred} deferred` : ''),
+		});
+		progress.stop();
+		const { next, ...left } = await engine.queue.waiting();
+		const { queued } = left;
+		await cx.out.document(
+			{ ...summary.counts, queued },
+			`${sentenceOf(summary.counts)}${queued === 0 ? '' : `, still queued ${numberText(queued)}`}`,
+		);
+		if (summary.kind === 'paused') {
+			const hint = ['nothing is lost, everything is back in the queue: ', mailctl('engine', 'smtp-test')];
+			throw await queuePaused(cx, { reason: summary.reason, hint, hasAccepted: false });
+		}
+		if (!drain) return exits.done;
+		if (summary.kind === 'stopped') {
+			await cx.hint(['what was not sent stays queued; ', mailctl('worker', '--drain'), ' goes on']);
+			if (cx.signal.reason instanceof DeadlinePassed) cx.signal.throwIfAborted();
+		}
+		const rest = Object.entries(left).filter(([, count]) => count > 0);
+		if (summary.kind === 'settled' && rest.length > 0) {
+			const what = rest.map(([state, count]) => `${numberText(count)} ${state}`).join(', ');
+			const when = next === null ? '' : `; the next may go at ${cx.times.moment(next)}`;
+			throw new CliError('not_drained', exits.queued, `not sent yet: ${what}${when}`, {
+				hint: [mailctl('worker'), ' waits for it'],
+				retryable: true,
+			});
+		}
+		return exits.done;
+	} finally {
+		progress.stop();
+	}
+}

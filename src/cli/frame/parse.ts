@@ -50,8 +50,8 @@ export function parse(node: Command | CommandGroup, argv: readonly string[]): Pa
 }
 
 /**
- * A group that is a command as well has options that its commands have too: the parser would take `--results` in
- * `send resume J --results F` for that of `send`. Values are joined to their options: the first bare word decides.
+ * A group that is a command as well has options that its commands have too: the parser would take `--last` in
+ * `report compare --last 7d` for that of `report`. Values are joined to their options: the first bare word decides.
  */
 function withoutSelf(node: Command | CommandGroup, words: readonly string[]): Command | CommandGroup {
 	if (isCommand(node) || node.self === undefined) return node;

@@ -17,7 +17,6 @@ it('mailctl commands says of every command whether it changes something', async 
 			],
 			...[
 				'webhooks deliveries',
-				'send status',
 				'campaigns list',
 				'campaigns get',
 				'campaigns report',

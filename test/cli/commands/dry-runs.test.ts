@@ -47,7 +47,7 @@ beforeAll(async () => {
 	await run('senders add other@example.com');
 	const mail = '--from news@example.com --subject S --text T --no-wait';
 	await run(`send ${mail} --to ann@example.com`);
-	await run(`send ${mail} --list 1 --job j --yes --expect-count 2`);
+	await run(`send ${mail} --list 1 --campaign j --yes --expect-count 2`);
 	await run(
 		'send --from news@example.com --subject S --text T --no-wait --to late@example.com --to canceled@example.com',
 	);
@@ -123,10 +123,8 @@ const calls: Readonly<Record<string, readonly [words: readonly string[], says: o
 	'webhooks replay': [['1', '--failed'], { replay: 1, with: { failed: true } }],
 	'webhooks secret': [['--rotate'], { rotate: 'secret' }],
 	send: [[...mail, '--to', 'ann@example.com'], { send: { to: ['ann@example.com'], subject: 'S' } }],
-	'send resume': [['j'], { resume: 'j', state: 'sending' }],
 	'campaigns resume': [['j'], { resume: 'j', state: 'sending' }],
 	'campaigns cancel': [['j'], { cancel: 'j', state: 'sending' }],
-	'send cancel': [['j'], { cancel: 'j', state: 'sending' }],
 	'templates create': [
 		['--name', 'W', '--text-file', 'text.txt'],
 		{ create: { name: 'W', text_body: 'Hello' } },
@@ -177,7 +175,6 @@ const calls: Readonly<Record<string, readonly [words: readonly string[], says: o
 	],
 	'engine queue pause': [['--reason', 'r'], { pause: 'queue', with: { reason: 'r' } }],
 	'engine queue resume': [[], { resume: 'queue' }],
-	'engine queue drain': [[], { send: 'due', messages: { queued: 4 } }],
 	'engine bounces ingest': [['note.eml'], { ingest: 'note.eml', read: 1, not_reports: 1 }],
 	'engine secrets wrap': [[], { wrap: [{ key: null, secrets: expect.any(Number) }] }],
 	'engine secrets unwrap': [[], { unwrap: [{ key: null, secrets: expect.any(Number) }] }],
@@ -329,8 +326,8 @@ describe('a dry run', () => {
 		[3, 'webhooks secret', '9', '--rotate'],
 		[5, 'send', '--from', 'no@example.com', '--subject', 'S', '--text', 'T', '--to', 'ann@example.com'],
 		[3, 'send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--list', '9'],
-		[3, 'send resume', 'k'],
-		[3, 'send cancel', 'k', '--yes'],
+		[3, 'campaigns resume', 'k'],
+		[3, 'campaigns cancel', 'k', '--yes'],
 		[5, 'templates create', '--name', 'T', '--text-file', 'text.txt'],
 		[5, 'templates create', '--name', 'W', '--html-file', 'deep.html'],
 		[5, 'templates update', 'U', '--name', 'T'],
@@ -379,7 +376,6 @@ describe('a dry run', () => {
 		[2, 'smoke', '--report-file', 'none/report.txt'],
 		[2, 'worker', '--rate', 'fast'],
 		[2, 'serve', '--rate', 'fast'],
-		[2, 'engine queue drain', '--rate', 'fast'],
 		[2, 'webhooks listen', '--secret-file', 'people.csv'],
 		[6, 'login', '--base-url', 'http://127.0.0.1:9', '--token-file', 'text.txt'],
 	])('ends with %i as the change does: %s', async (code, path, ...words) => {

@@ -147,7 +147,6 @@ describe('mailctl send', () => {
 		[[...toAnn, '--header', 'nonsense'], 2, '--header "nonsense" is no header'],
 		[[...toAnn, '--header', 'X-A: 1', '--header', 'x-a: 2'], 2, '--header x-a is given twice'],
 		[[...toAnn, '--again'], 2, '--again goes with --list, --csv or --batch only'],
-		[[...toAnn, '--job', 'x', '--campaign', 'x'], 2, '--job is the old name of --campaign; give --campaign'],
 		[[...toAnn, '--skip-invalid'], 2, '--skip-invalid goes with --list, --csv or --batch only'],
 		[[...toAnn, '--sample', '3'], 2, '--sample goes with --list, --csv or --batch only'],
 		[[...toAnn, '--cc-each'], 2, '--cc-each goes with --cc or --bcc only'],

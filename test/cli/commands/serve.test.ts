@@ -67,7 +67,7 @@ describe('where links of mails point to', () => {
 });
 
 describe('the rate of those who send', () => {
-	it.each(['serve', 'worker', 'engine queue drain'])('is explained by %s --help', async (words) => {
+	it.each(['serve', 'worker'])('is explained by %s --help', async (words) => {
 		const { stdout } = await cli([...words.split(' '), '--help']);
 		expect(stdout).toMatch(
 			/--rate N\/s +at most so many messages a second \(10\/s\), minute \(600\/m\) or hour \(100\/h\)\n/,

@@ -145,7 +145,7 @@ describe('mailctl why', () => {
 	it('says which campaigns to a list left the address out, and why', async () => {
 		await project.json([
 			...['send', '--from', 'news@example.com', '--subject', 'News', '--text', 'Hi', '--list', '1', '--yes'],
-			...['--expect-count', '1', '--job', 'november', '--now', '2026-11-04T10:00:00Z'],
+			...['--expect-count', '1', '--campaign', 'november', '--now', '2026-11-04T10:00:00Z'],
 		]);
 		const leftOut = async (email: string) =>
 			((await project.json(['why', email, ...later])) as { left_out: object[] }).left_out;

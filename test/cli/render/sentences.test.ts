@@ -31,7 +31,7 @@ describe('sentences', () => {
 		expect(await fitSentences(`hint: accepted and queued for now; ${worker}`, terminal)).toBe(
 			`hint: accepted and queued for now;\n${worker}`,
 		);
-		const cancel = "mailctl --db 'my, own.db' send cancel j";
+		const cancel = "mailctl --db 'my, own.db' campaigns cancel j";
 		expect(await fitSentences(`hint: the server is lost for good; ${cancel}, or wait for it`, terminal)).toBe(
 			`hint: the server is lost for good;\n${cancel},\nor wait for it`,
 		);

@@ -6,7 +6,6 @@ import { isHeldReason, pauseSentence } from '../../../api/pauses.js';
 import { command } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { isMachine } from '../../frame/globals.js';
 import { beginningOf, listOptions, listRows, type Walk, walk } from '../../verbs/listing.js';
@@ -73,24 +72,6 @@ export const get = command({
 	exits: [3],
 	examples: ['mailctl campaigns get november', 'mailctl campaigns get november -o json'],
 	run: (cx, { args, options }) => watched(cx, options.watch, (cx) => showNamed(cx, args.campaign)),
-});
-
-/** `send status` of earlier days: both. */
-export const status = command({
-	name: 'status',
-	summary: 'the same as campaigns get, or campaigns list',
-	args: [{ ...campaignArg, summary: 'its name or UUID; without it all are listed', optional: true }],
-	options: { limit: listOptions.limit, all: listOptions.all },
-	columns: detailColumns,
-	output: 'as of campaigns get; without a name as of campaigns list',
-	exits: [3],
-	examples: ['mailctl send status', 'mailctl send status november'],
-	run: async (cx, { args, options }) => {
-		if (args.campaign === undefined) return listCampaigns(cx, options);
-		if (options.limit !== undefined || options.all)
-			throw new UsageError('--limit and --all are for the list of all campaigns');
-		await showNamed(cx, args.campaign);
-	},
 });
 
 async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<undefined> {

@@ -9,8 +9,6 @@ import { counted, numberText } from '../../render/plurals.js';
 import { replyText } from '../../render/replies.js';
 import { fitSentences } from '../../render/sentences.js';
 import { watched, watchOption } from '../../verbs/watching.js';
-import { workOff } from '../work-off.js';
-import { aboutRate, workedOff, workOptions } from '../work-options.js';
 import { pauseLine, withMoments } from './pause.js';
 
 const stats = command({
@@ -57,22 +55,8 @@ const resume = command({
 		if (!resumed) return;
 		const { due, workers } = await queue.stats();
 		if (due > 0 && workers.every(({ role }) => role === null))
-			await cx.hint(['no process sends at the moment: ', mailctl('engine', 'queue', 'drain')]);
+			await cx.hint(['no process sends at the moment: ', mailctl('worker', '--drain')]);
 	},
-});
-
-const drain = command({
-	name: 'drain',
-	summary: 'send what is due, then end',
-	description: `What limits hold back is due, too: it is waited for, however long that takes, and messages that are put off stay for a later run. Once nothing waits the queue is drained, exit 0, whatever became of each message: \`bounced\` and the others count that. Where something waits for later (deferred, or of a campaign with a time) it ends with 14 and says until when. Ctrl-C and SIGTERM end it before, with 130 and 143. ${aboutRate}`,
-	options: workOptions,
-	writes: true,
-	role: 'worker',
-	columns: workedOff,
-	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
-	exits: [14, 130, 143],
-	examples: ['mailctl engine queue drain'],
-	run: (cx, { options }) => workOff(cx, { until: 'settled', stopping: 'fails', ...options }),
 });
 
 export const queue: CommandGroup = {
@@ -83,7 +67,7 @@ export const queue: CommandGroup = {
 		'mailctl engine queue pause --reason "the mail server moves"',
 		'mailctl engine queue resume',
 	],
-	commands: [stats, pause, resume, drain],
+	commands: [stats, pause, resume],
 };
 
 async function showStats(cx: CommandContext): Promise<undefined> {

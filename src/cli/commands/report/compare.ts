@@ -44,30 +44,23 @@ export const campaignsCompare = command({
 		'mailctl campaigns compare november december',
 		'mailctl campaigns compare november december -o json',
 	],
-	run: async (cx, { args }) => compareCampaigns(cx, args.campaign, 'mailctl campaigns compare'),
+	run: (cx, { args }) => compareCampaigns(cx, args.campaign),
 });
 
 export const reportCompare = command({
 	name: 'compare',
-	summary: 'the last days beside those before them, or campaigns side by side',
+	summary: 'the last days beside those before them',
 	options: {
 		last: {
 			kind: 'text',
 			placeholder: 'N',
 			summary: 'so many days, and as many before: 14d, 4w (7d)',
 		},
-		campaign: { kind: 'list', placeholder: 'NAME|UUID', summary: 'a campaign; given twice or more' },
 	},
 	output,
 	exits: [3],
-	examples: [
-		'mailctl report compare --last 7d',
-		'mailctl report compare --campaign november --campaign december',
-	],
+	examples: ['mailctl report compare --last 7d'],
 	run: async (cx, { options }) => {
-		if (options.last !== undefined && options.campaign.length > 0)
-			throw new UsageError('--last compares days, and --campaign whole campaigns: give one of them');
-		if (options.campaign.length > 0) return compareCampaigns(cx, options.campaign, 'mailctl report compare');
 		const days = parseDays(options.last ?? '7d', '--last');
 		const reports = await need(await cx.api(), 'reports', 'mailctl report compare');
 		const zone = (await reports.details({}, { signal: cx.signal })).time_zone;
@@ -83,8 +76,9 @@ export const reportCompare = command({
 	},
 });
 
-async function compareCampaigns(cx: CommandContext, names: readonly string[], wanted: string): Promise<void> {
-	if (names.length < 2) return compareCampaigns(cx, [...names, await otherThan(cx, names)], wanted);
+async function compareCampaigns(cx: CommandContext, names: readonly string[]): Promise<undefined> {
+	if (names.length < 2) return compareCampaigns(cx, [...names, await otherThan(cx, names)]);
+	const wanted = 'mailctl campaigns compare';
 	const api = await cx.api();
 	const reports = await need(api, 'reports', wanted);
 	const campaigns = await need(api, 'campaigns', wanted);

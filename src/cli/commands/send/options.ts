@@ -101,7 +101,6 @@ export const sendOptions = {
 		kind: 'tri',
 		summary: 'refuse variables without a value (on for bulk, --list, --csv and --batch)',
 	},
-	job: { kind: 'text', placeholder: 'NAME', summary: 'the old name of --campaign', hidden: true },
 	at: {
 		kind: 'text',
 		placeholder: 'TIME',
@@ -194,16 +193,11 @@ export const campaignAnswer = answer(
 
 export type SendOptions = OptionValues<typeof sendOptions>;
 
-/**
- * With `bulk` as it holds: a campaign to a list is bulk mail unless it is said otherwise (api-decisions 24). `--job` is
- * read as `--campaign`.
- */
+/** With `bulk` as it holds: a campaign to a list is bulk mail unless it is said otherwise (api-decisions 24). */
 export function settled(options: SendOptions, { isDryRun }: { isDryRun: boolean }): SendOptions {
-	const { bulk, transactional, list, job, campaign } = options;
+	const { bulk, transactional, list } = options;
 	if (bulk && transactional)
 		throw new UsageError('--bulk and --transactional contradict each other; give one');
-	if (job !== undefined && campaign !== undefined)
-		throw new UsageError('--job is the old name of --campaign; give --campaign');
 	const { preview, previewAs, eml, testTo } = options;
 	const looks =
 		preview ??
@@ -212,7 +206,6 @@ export function settled(options: SendOptions, { isDryRun }: { isDryRun: boolean 
 	return {
 		...options,
 		bulk: bulk || (list.length > 0 && !transactional),
-		campaign: campaign ?? job,
 		...(looks !== undefined && { preview: looks }),
 	};
 }

@@ -55,7 +55,7 @@ export function sourceName(file: string): string {
 	return file === '-' ? 'standard input' : basename(file);
 }
 
-/** What `send resume` has to be told of the rows' place: a file's path is kept with the campaign. */
+/** What `campaigns resume` has to be told of the rows' place: a file's path is kept with the campaign. */
 export function placeToTell({ path }: CampaignSource): string | undefined {
 	return path === undefined ? '-' : undefined;
 }

@@ -77,9 +77,12 @@ it('holds for every row of a table and every request of a batch, copies too', as
 it('holds for what another profile staged', async () => {
 	const people = await project.file('people.csv', 'email\nann@example.com\nbo@example.org\n');
 	const words = ['send', '--from', 'news@example.com', '--subject', 's', '--text', 't', '--csv', people];
-	await project.run([...words, '--job', 'j', '--yes', '--expect-count', '9']);
-	const { code, stderr } = await cli(['-p', 'trial', 'send', 'resume', 'j', '--yes', '--expect-count', '2'], {
-		env: { HOME: project.folder },
-	});
+	await project.run([...words, '--campaign', 'j', '--yes', '--expect-count', '9']);
+	const { code, stderr } = await cli(
+		['-p', 'trial', 'campaigns', 'resume', 'j', '--yes', '--expect-count', '2'],
+		{
+			env: { HOME: project.folder },
+		},
+	);
 	expect([code, stderr]).toEqual([2, expect.stringContaining('may not write to bo@example.org')]);
 });

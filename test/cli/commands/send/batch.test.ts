@@ -32,7 +32,7 @@ describe('mailctl send --batch', () => {
 			{ to: ['ann@example.com', 'bob@example.com'], subject: 'A', text_body: 'Hi #x#', context: { x: '1' } },
 			{ to: ['ann@example.com'], subject: 'B', text_body: 'Receipt', cc: ['desk@example.com'] },
 		);
-		const document = await project.json(batch(file, 3, '--job', 'b'));
+		const document = await project.json(batch(file, 3, '--campaign', 'b'));
 		expect(document).toMatchObject({ name: 'b', staged: 3, rejected: 0, messages: { sent: 3 } });
 		const mails = await Promise.all(sink.received.map(({ raw }) => PostalMime.parse(raw)));
 		expect(mails.map((mail) => [mail.to?.[0]?.address, mail.subject, mail.text?.trim()]).sort()).toEqual([

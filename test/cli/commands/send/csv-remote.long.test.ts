@@ -26,7 +26,7 @@ async function serve(tamper: Tamper, count: number) {
 		cli(['--base-url', proxy.baseUrl, ...words], { env: { MAILCTL_TOKEN: token, HOME: project.folder } });
 	const send = (...more: string[]) => [
 		...['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'Hi #name#', '--csv', people],
-		...['--yes', '--expect-count', String(count), '--job', 'j', '-o', 'json', ...more],
+		...['--yes', '--expect-count', String(count), '--campaign', 'j', '-o', 'json', ...more],
 	];
 	return { sink, project, run, send };
 }
@@ -59,7 +59,7 @@ it('goes on with a job whose service went away in the middle', async () => {
 	expect((await run(send('--retries', '0'))).code).toBe(6);
 	expect(sink.received).toHaveLength(0);
 	isGone = false;
-	const words = ['send', 'resume', 'j', '--yes', '--expect-count', '2100', '-o', 'json'];
+	const words = ['campaigns', 'resume', 'j', '--yes', '--expect-count', '2100', '-o', 'json'];
 	const { code, stdout } = await run(words);
 	expect([code, JSON.parse(stdout)]).toMatchObject([0, { staged: 2_100, messages: { sent: 2_100 } }]);
 	expect(puts).toBe(3);
@@ -72,5 +72,5 @@ it('needs a token that may send, and no other', async () => {
 	};
 	const { code, stdout } = await run(send('--tag', 'shop'), made.token);
 	expect([code, JSON.parse(stdout)]).toMatchObject([0, { messages: { sent: 2 } }]);
-	expect((await run(['send', 'status', 'j'], made.token)).code).toBe(0);
+	expect((await run(['campaigns', 'get', 'j'], made.token)).code).toBe(0);
 });

@@ -30,10 +30,13 @@ describe('mailctl send --csv', () => {
 	const agreed = (file: string, ...more: string[]) => send(file, '--yes', '--expect-count', '2', ...more);
 	const sentTo = () => sink.received.flatMap(({ to }) => to).sort();
 	const jobs = async () =>
-		(await project.json(['send', 'status', '--fields', 'name,state'])) as { name: string; state: string }[];
+		(await project.json(['campaigns', 'list', '--fields', 'name,state'])) as {
+			name: string;
+			state: string;
+		}[];
 
 	it('sends a message a row, its columns being the variables, and says what became of it', async () => {
-		const run = await project.run([...agreed(people, '--job', 'november'), '-o', 'json']);
+		const run = await project.run([...agreed(people, '--campaign', 'november'), '-o', 'json']);
 		expect({ code: run.code, document: JSON.parse(run.stdout), said: said(run) }).toEqual({
 			code: 0,
 			document: {
@@ -195,8 +198,8 @@ describe('mailctl send --csv', () => {
 			'2 recipients are more than --max-recipients 1',
 		],
 		[['--yes'], 'sending to people.csv needs consent'],
-		[['--yes', '--expect-count', '2', '--job', ''], '--campaign "" is no name'],
-		[['--yes', '--expect-count', '2', '--job', 'a\nb'], '--campaign "a'],
+		[['--yes', '--expect-count', '2', '--campaign', ''], '--campaign "" is no name'],
+		[['--yes', '--expect-count', '2', '--campaign', 'a\nb'], '--campaign "a'],
 		[['--to', 'a@example.com'], '--to and --csv both name recipients'],
 		[['--list', '1'], '--list and --csv both name recipients'],
 		[['--cc', 'a@example.com'], '--cc and --bcc do not go with --csv'],
@@ -363,20 +366,20 @@ describe('mailctl send --csv', () => {
 	});
 
 	it('goes on with a named job once the count is right, and sends nobody anything twice', async () => {
-		const wrong = await project.run(send(people, '--yes', '--expect-count', '5', '--job', 'j'));
+		const wrong = await project.run(send(people, '--yes', '--expect-count', '5', '--campaign', 'j'));
 		expect(wrong.code).toBe(2);
-		await project.json(agreed(people, '--job', 'j'));
-		await project.json(agreed(people, '--job', 'j'));
+		await project.json(agreed(people, '--campaign', 'j'));
+		await project.json(agreed(people, '--campaign', 'j'));
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
 	it('knows the same file in another place, and refuses the name of a job for another file', async () => {
-		await project.run(send(people, '--yes', '--expect-count', '5', '--job', 'j'));
+		await project.run(send(people, '--yes', '--expect-count', '5', '--campaign', 'j'));
 		const moved = join(project.folder, 'moved.csv');
 		await rename(people, moved);
-		await project.json(agreed(moved, '--job', 'j'));
+		await project.json(agreed(moved, '--campaign', 'j'));
 		await writeFile(people, 'email,name,favourite_town\neve@example.com,Eve,Bonn\n');
-		const run = await project.run(agreed(people, '--job', 'j'));
+		const run = await project.run(agreed(people, '--campaign', 'j'));
 		expect([run.code, run.stderr]).toEqual([5, expect.stringContaining('stands for another campaign')]);
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});

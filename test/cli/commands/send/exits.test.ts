@@ -137,7 +137,7 @@ describe('a send that is accepted and not sent', () => {
 		});
 		expect([ended.code, errorOf(ended)]).toMatchObject([14, queued]);
 		await project.json(['engine', 'queue', 'resume']);
-		expect(await project.json(['engine', 'queue', 'drain'])).toMatchObject({ queued: 0 });
+		expect(await project.json(['worker', '--drain'])).toMatchObject({ queued: 0 });
 		expect(sink.received).toHaveLength(2);
 	});
 
@@ -161,8 +161,8 @@ describe('a send that no recipient gets', () => {
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const agreed = ['--yes', '--expect-count', '1'];
 		expect(await project.json(toAnn, { code: 9 })).toMatchObject({ messages_created: 0 });
-		const job = ['send', ...mail, '--csv', people, ...agreed, '--job', 'j'];
-		for (const words of [job, job, ['send', 'resume', 'j'], [...job.slice(0, -1), 'k', '--no-wait']]) {
+		const job = ['send', ...mail, '--csv', people, ...agreed, '--campaign', 'j'];
+		for (const words of [job, job, ['campaigns', 'resume', 'j'], [...job.slice(0, -1), 'k', '--no-wait']]) {
 			const ended = await project.run(words);
 			expect([ended.code, ended.stderr]).toEqual([
 				9,

@@ -133,21 +133,29 @@ it('a job that is not finished, and a name that is taken, end the dry run as the
 	for (const [index, words] of sends.entries()) {
 		const all = ['send', ...inFolder(words), '--no-wait'];
 		const job = `job ${index}`;
-		await project.json([...all, '--job', job]);
+		await project.json([...all, '--campaign', job]);
 		const twin = await project.run(all);
 		expect(twin).toMatchObject({
 			code: 2,
 			stderr: expect.stringContaining(`"${job}" was sent to`),
 		});
 		expect(await project.run([...all, '-n'])).toEqual(twin);
-		const taken = await project.run([...all, '--job', job, '--no-strict-vars']);
+		const taken = await project.run([...all, '--campaign', job, '--no-strict-vars']);
 		expect(taken).toMatchObject({ code: 5, stderr: expect.stringContaining('stands for another campaign') });
-		expect(await project.run([...all, '--job', job, '--no-strict-vars', '-n'])).toEqual(taken);
+		expect(await project.run([...all, '--campaign', job, '--no-strict-vars', '-n'])).toEqual(taken);
 	}
-	const before = await project.json(['send', 'status']);
-	await project.json(['send', ...inFolder(sends[0] ?? []), '--no-wait', '--again', '--job', 'new', '-n']);
-	expect(await project.json(['send', 'status'])).toEqual(before);
-	const resumed = inFolder(['send', 'resume', 'job 0', '--results', 'people.csv']);
+	const before = await project.json(['campaigns', 'list']);
+	await project.json([
+		'send',
+		...inFolder(sends[0] ?? []),
+		'--no-wait',
+		'--again',
+		'--campaign',
+		'new',
+		'-n',
+	]);
+	expect(await project.json(['campaigns', 'list'])).toEqual(before);
+	const resumed = inFolder(['campaigns', 'resume', 'job 0', '--results', 'people.csv']);
 	const refusedResults = await project.run(resumed);
 	expect(refusedResults).toMatchObject({ code: 2, stderr: expect.stringContaining('is there already') });
 	expect(await project.run([...resumed, '-n'])).toEqual(refusedResults);

@@ -51,7 +51,7 @@ describe('mailctl send --list', () => {
 	});
 
 	it('sends to every active subscriber with his own values and says what became of it', async () => {
-		const run = await project.run([...agreed('--job', 'november'), '-o', 'json']);
+		const run = await project.run([...agreed('--campaign', 'november'), '-o', 'json']);
 		expect({ code: run.code, document: JSON.parse(run.stdout) }).toEqual({
 			code: 0,
 			document: {
@@ -110,13 +110,13 @@ describe('mailctl send --list', () => {
 	});
 
 	it('is no bulk mail with --transactional, and says what that leaves out', async () => {
-		const run = await project.run(agreed('--transactional', '--job', 'november'));
+		const run = await project.run(agreed('--transactional', '--campaign', 'november'));
 		expect([run.code, run.stderr]).toEqual([
 			0,
 			expect.stringContaining('hint: with --transactional these mails carry no List-Unsubscribe header\n'),
 		]);
 		expect(sink.received[0]?.raw.toString('latin1')).not.toMatch(/^List-Unsubscribe/m);
-		expect(await project.json(['send', 'status', 'november'])).toMatchObject({ type: 'TRANSACTIONAL' });
+		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({ type: 'TRANSACTIONAL' });
 		expect(await project.run(agreed('--transactional', '--bulk'))).toMatchObject({
 			code: 2,
 			stderr: 'error: --bulk and --transactional contradict each other; give one\n',
@@ -173,17 +173,17 @@ describe('mailctl send --list', () => {
 	it('leaves no job of a refused attempt whose name was made up, on a deployment of others neither', async () => {
 		const wrong = send('--yes', '--expect-count', '3');
 		expect((await project.run(wrong)).code).toBe(2);
-		expect(await project.json(['send', 'status'])).toEqual([]);
+		expect(await project.json(['campaigns', 'list'])).toEqual([]);
 		const foreign = await startForeign();
 		const env = { MAILCTL_TOKEN: 't', HOME: project.folder };
 		const there = (words: readonly string[]) => cli(['--base-url', foreign.baseUrl, ...words], { env });
 		expect((await there(withValues(wrong, { '--text': 'Hi' }))).code).toBe(2);
-		expect((await there(['send', 'status', '-o', 'json'])).stdout).toBe('[]\n');
+		expect((await there(['campaigns', 'list', '-o', 'json'])).stdout).toBe('[]\n');
 		await foreign.close();
 	});
 
 	it('releases nothing when the count is another, and goes on once it is right', async () => {
-		const job = ['--job', 'november'];
+		const job = ['--campaign', 'november'];
 		expect(await project.run(send('--yes', '--expect-count', '3', ...job))).toEqual({
 			code: 2,
 			stdout: '',
@@ -214,9 +214,9 @@ describe('mailctl send --list', () => {
 	});
 
 	it('goes on with a job of the same name without sending anything twice', async () => {
-		await project.json(agreed('--job', 'november', '--no-wait'));
+		await project.json(agreed('--campaign', 'november', '--no-wait'));
 		expect(sink.received).toEqual([]);
-		const again = await project.run([...agreed('--job', 'november'), '-o', 'json']);
+		const again = await project.run([...agreed('--campaign', 'november'), '-o', 'json']);
 		expect({ code: again.code, document: JSON.parse(again.stdout) }).toMatchObject({
 			code: 0,
 			document: { messages: { sent: 2 } },
@@ -224,12 +224,12 @@ describe('mailctl send --list', () => {
 		expect(said(again)).toContainEqual({
 			note: 'the campaign "november" is released already: going on with it',
 		});
-		expect((await project.run(agreed('--job', 'november'))).code).toBe(0);
+		expect((await project.run(agreed('--campaign', 'november'))).code).toBe(0);
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
 	it('refuses the name of a job for another message or another list', async () => {
-		await project.json(agreed('--job', 'november'));
+		await project.json(agreed('--campaign', 'november'));
 		await project.json(['lists', 'create', '--name', 'Other', '--email-reason', 'r']);
 		const other = [
 			'send',
@@ -243,8 +243,8 @@ describe('mailctl send --list', () => {
 			'0',
 		];
 		for (const [words, why] of [
-			[agreed('--job', 'november', '--tag', 'x'), 'its content or options differ'],
-			[[...other, '--job', 'november'], 'it was begun with another list'],
+			[agreed('--campaign', 'november', '--tag', 'x'), 'its content or options differ'],
+			[[...other, '--campaign', 'november'], 'it was begun with another list'],
 		] as const) {
 			const { code, stderr } = await project.run(words);
 			expect({ code, stderr: stderr.split('\n')[0] }).toEqual({
@@ -281,7 +281,7 @@ describe('mailctl send --list', () => {
 
 	it('gives the name back when it is refused, and the mended mail takes it', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
-		const job = agreed('--strict-vars', '--job', 'november');
+		const job = agreed('--strict-vars', '--campaign', 'november');
 		for (const words of [job, job]) {
 			expect((await project.run(words)).code).toBe(2);
 			expect(await project.json(['campaigns', 'list'])).toEqual([]);
@@ -301,7 +301,7 @@ describe('mailctl send --list', () => {
 			'--expect-count',
 			'2',
 		];
-		expect((await there([...rows, '--job', 'november'])).code).toBe(2);
+		expect((await there([...rows, '--campaign', 'november'])).code).toBe(2);
 		expect((await there(['campaigns', 'list', '-o', 'json'])).stdout).toBe('[]\n');
 		await foreign.close();
 		const mended = withValues(job, { '--subject': 'News for #city|you#' });
@@ -319,10 +319,10 @@ describe('mailctl send --list', () => {
 
 	it('says so again of what an earlier run has staged, which stays', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
-		const job = agreed('--strict-vars', '--job', 'november');
+		const job = agreed('--strict-vars', '--campaign', 'november');
 		const broken = await project.run(job, { connect: cutOff });
 		expect(broken.code).toBe(1);
-		const again = ['send', 'resume', 'november', '--yes', '--expect-count', '2'];
+		const again = ['campaigns', 'resume', 'november', '--yes', '--expect-count', '2'];
 		for (const words of [job, again]) {
 			const { code, stderr } = await project.run(words);
 			const [first, who] = stderr.split('\n');
@@ -351,8 +351,8 @@ describe('mailctl send --list', () => {
 
 	it('counts who cannot be sent to in a line, whichever run found them, and says where all are', async () => {
 		await addPeople();
-		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--job', 'november');
-		const resumed = ['send', 'resume', 'november', '--yes', '--expect-count', '14'];
+		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--campaign', 'november');
+		const resumed = ['campaigns', 'resume', 'november', '--yes', '--expect-count', '14'];
 		expect((await project.run(job, { connect: cutOff })).code).toBe(1);
 		for (const words of [job, resumed]) {
 			const lines = (await project.run(words)).stderr.trimEnd().split('\n');
@@ -386,7 +386,7 @@ describe('mailctl send --list', () => {
 			]);
 		}
 		const one = withValues(words, { '--expect-count': '1' });
-		const kept = await project.json([...one, '--skip-invalid', '--job', 'j'], { code: 9 });
+		const kept = await project.json([...one, '--skip-invalid', '--campaign', 'j'], { code: 9 });
 		expect(kept).toMatchObject({ staged: 1, rejected: 13 });
 		const { lists } = (await project.json([
 			'api',
@@ -598,7 +598,7 @@ describe('mailctl send --list', () => {
 	});
 
 	it('is told as whole once it is released, also where it is canceled then', async () => {
-		await project.json([...agreed('--job', 'december'), '--no-wait']);
+		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });
 		await project.json(['campaigns', 'cancel', 'december', '--yes']);
@@ -606,8 +606,8 @@ describe('mailctl send --list', () => {
 	});
 
 	it('is told as whole once it is finished', async () => {
-		await project.json(agreed('--job', 'november'));
-		expect(await project.json(['send', 'status', 'november'])).toMatchObject({
+		await project.json(agreed('--campaign', 'november'));
+		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({
 			rows: 3,
 			left_out: 1,
 			is_complete: true,

@@ -24,7 +24,7 @@ describe('rows through a pipe', () => {
 	const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'Hi #name#'];
 	const csv = [...mail, '--csv', '-', '--yes', '--expect-count', '1'];
 	const batch = ['send', '--batch', '-', '--yes', '--expect-count', '1'];
-	const jobs = () => project.json(['send', 'status']);
+	const jobs = () => project.json(['campaigns', 'list']);
 
 	/** A pipe whose writer has not ended. */
 	function open(text: string): PassThrough {

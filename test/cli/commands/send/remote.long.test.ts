@@ -67,7 +67,7 @@ describe('send on a mailctl server', () => {
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		for (const name of ['a', 'b', 'gone'])
 			await project.json(['subscribers', 'create', '-l', 'L', '--email', `${name}@example.com`]);
-		const words = [...hello, '--list', 'L', '--yes', '--expect-count', '3', '--job', 'j', '-o', 'json'];
+		const words = [...hello, '--list', 'L', '--yes', '--expect-count', '3', '--campaign', 'j', '-o', 'json'];
 		const { code, stdout } = await run(words);
 		expect({ code, document: JSON.parse(stdout) }).toMatchObject({
 			code: 9,
@@ -137,7 +137,7 @@ describe('send on a mailctl server', () => {
 			'--yes',
 			'--expect-count',
 			'1',
-			'--job',
+			'--campaign',
 			'j',
 		];
 		const { code, stderr } = await run([...words, '--results', results], {
@@ -180,7 +180,7 @@ describe('send on a mailctl server', () => {
 			'--yes',
 			'--expect-count',
 			'1',
-			'--job',
+			'--campaign',
 			'j',
 		];
 		const { code, stderr } = await project.run(words, { connect });
@@ -287,7 +287,7 @@ describe('a release that nobody answered', () => {
 		await project.json(['subscribers', 'create', '-l', 'L', '--email', 'a@example.com']);
 		return project;
 	}
-	const words = [...hello, '--list', 'L', '--yes', '--expect-count', '1', '--job', 'j', '--no-wait'];
+	const words = [...hello, '--list', 'L', '--yes', '--expect-count', '1', '--campaign', 'j', '--no-wait'];
 	const lost = new ApiError('network', 'the connection was cut', { unanswered: true });
 	const connectWith = (release: 'done' | 'lost') =>
 		stripped({

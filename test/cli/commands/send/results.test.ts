@@ -97,7 +97,7 @@ describe('mailctl send --results', () => {
 			[2, `error: --results: ${folder} is a directory; nothing was sent`],
 			[2, 'error: --results takes a file: standard output has the answer'],
 		]);
-		expect(await project.json(['send', 'status'])).toEqual([]);
+		expect(await project.json(['campaigns', 'list'])).toEqual([]);
 		expect(sink.received).toEqual([]);
 	});
 
@@ -126,26 +126,26 @@ describe('mailctl send --results', () => {
 			...[2, `error: --results: ${notes} is there already; nothing was sent`, 'mine'],
 		]);
 		const results = join(project.folder, 'r.csv');
-		await project.json([...send(results), '--job', 'one']);
-		await project.json([...send(results), '--job', 'one']);
-		await project.json(['send', 'resume', 'one', '--results', results]);
-		const other = await project.run([...send(results), '--job', 'two']);
+		await project.json([...send(results), '--campaign', 'one']);
+		await project.json([...send(results), '--campaign', 'one']);
+		await project.json(['campaigns', 'resume', 'one', '--results', results]);
+		const other = await project.run([...send(results), '--campaign', 'two']);
 		expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('is there already')]);
-		expect(await project.json(['send', 'status'])).toHaveLength(1);
+		expect(await project.json(['campaigns', 'list'])).toHaveLength(1);
 	});
 
 	it('goes over those of a campaign that was refused and sent nothing, and over no message', async () => {
 		const results = join(project.folder, 'r.csv');
 		await writeFile(people, 'email\nann@example.com\nnobody\n');
-		const refused = await project.run([...send(results), '--job', 'one']);
+		const refused = await project.run([...send(results), '--campaign', 'one']);
 		expect([refused.code, await readFile(results, 'utf8')]).toEqual([
 			2,
 			expect.stringContaining(',canceled,'),
 		]);
 		await writeFile(people, 'email\nann@example.com\n');
-		await project.json([...send(results), '--job', 'one']);
+		await project.json([...send(results), '--campaign', 'one']);
 		expect(await readFile(results, 'utf8')).toContain(',sent,');
-		const other = await project.run([...send(results), '--job', 'two']);
+		const other = await project.run([...send(results), '--campaign', 'two']);
 		expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('is there already')]);
 	});
 

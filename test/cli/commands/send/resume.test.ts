@@ -8,7 +8,7 @@ import { connectWith } from '../../../support/connect-with.js';
 import { errorOf, makeProject, type Project } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
-describe('mailctl send resume, status and cancel', () => {
+describe('mailctl campaigns resume, status and cancel', () => {
 	let project: Project;
 	let sink: SmtpSink;
 	let people: string;
@@ -24,7 +24,7 @@ describe('mailctl send resume, status and cancel', () => {
 
 	const send = (...more: string[]) => [
 		...['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'Hi #name#'],
-		...['--yes', '--expect-count', String(count), '--job', 'november', ...more],
+		...['--yes', '--expect-count', String(count), '--campaign', 'november', ...more],
 	];
 	const sentTo = () => sink.received.flatMap(({ to }) => to);
 
@@ -63,13 +63,13 @@ describe('mailctl send resume, status and cancel', () => {
 	}
 
 	const resume = (...more: string[]) => [
-		...['send', 'resume', 'november', '--yes', '--expect-count', String(count)],
+		...['campaigns', 'resume', 'november', '--yes', '--expect-count', String(count)],
 		...more,
 	];
 
 	it('stages the rest of the file, releases, and sends to everyone once', async () => {
 		await breakOffStaging();
-		expect(await project.json(['send', 'status', 'november'])).toMatchObject({
+		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({
 			name: 'november',
 			state: 'staged',
 			rows: 2_000,
@@ -102,7 +102,7 @@ describe('mailctl send resume, status and cancel', () => {
 	it('needs no file once everything is staged, but consent', async () => {
 		await breakOffBeforeRelease();
 		await rm(people);
-		const asked = await project.run(['send', 'resume', 'november']);
+		const asked = await project.run(['campaigns', 'resume', 'november']);
 		expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('needs consent')]);
 		expect(sink.received).toHaveLength(0);
 		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
@@ -145,16 +145,16 @@ describe('mailctl send resume, status and cancel', () => {
 				return ack;
 			},
 		}));
-		const words = ['send', '--batch', requests, '--yes', '--expect-count', '1000', '--job', 'november'];
+		const words = ['send', '--batch', requests, '--yes', '--expect-count', '1000', '--campaign', 'november'];
 		const run = await project.run(words, { connect: cut, interrupts: interrupts.signal });
 		expect(run.code).toBe(130);
-		const again = ['send', 'resume', 'november', '--yes', '--expect-count', '1000'];
+		const again = ['campaigns', 'resume', 'november', '--yes', '--expect-count', '1000'];
 		const refused = await project.run(again);
 		expect([refused.code, refused.stderr]).toEqual([
 			2,
 			expect.stringContaining('line 4: nobody: to.0: Enter a valid email address: it has no @'),
 		]);
-		const valid = ['send', 'resume', 'november', '--yes', '--expect-count', '999', '--skip-invalid'];
+		const valid = ['campaigns', 'resume', 'november', '--yes', '--expect-count', '999', '--skip-invalid'];
 		await project.json(valid, { code: 9 });
 		expect(new Set(sentTo()).size).toBe(999);
 		expect(sentTo()).toHaveLength(999);
@@ -178,7 +178,7 @@ describe('mailctl send resume, status and cancel', () => {
 		expect(await project.json([...words, '-n'])).toEqual({
 			...{ dry_run: true, resume: 'november', state: 'sending' },
 		});
-		await project.json(['send', 'cancel', 'november', '--yes']);
+		await project.json(['campaigns', 'cancel', 'november', '--yes']);
 		const canceled = await project.run(words);
 		expect(await project.run([...words, '-n'])).toEqual(canceled);
 	});
@@ -192,7 +192,7 @@ describe('mailctl send resume, status and cancel', () => {
 				/^error: the campaign "november" was broken off after 2,000 rows that came from no file; nothing was sent\nhint: mailctl .*campaigns resume november --source - goes on with the same from standard input, mailctl .*campaigns cancel november drops it\n$/,
 			),
 		]);
-		const status = await project.run(['send', 'status', 'november']);
+		const status = await project.run(['campaigns', 'get', 'november']);
 		expect(status.stderr).toMatch(/campaigns resume november --source -\n$/);
 		const other = await project.run(resume('--source', '-'), { stdin: 'email,name\neve@example.com,Eve\n' });
 		expect([other.code, other.stderr]).toEqual([
@@ -232,12 +232,12 @@ describe('mailctl send resume, status and cancel', () => {
 
 	it('drops what is staged when it is canceled, and cannot be gone on with', async () => {
 		await breakOffStaging();
-		const asked = await project.run(['send', 'cancel', 'november']);
+		const asked = await project.run(['campaigns', 'cancel', 'november']);
 		expect([asked.code, asked.stderr]).toEqual([
 			2,
 			expect.stringContaining('this will drop the campaign "november" and its 2,000 staged messages'),
 		]);
-		await project.json(['send', 'cancel', 'november', '--yes']);
+		await project.json(['campaigns', 'cancel', 'november', '--yes']);
 		expect(await project.json(['messages', 'list'])).toEqual([]);
 		const run = await project.run(resume());
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('was canceled')]);
@@ -245,35 +245,26 @@ describe('mailctl send resume, status and cancel', () => {
 
 	it('goes on with a job that is released, and asks nothing again', async () => {
 		await project.json(send('--csv', people, '--no-wait'));
-		const document = await project.json(['send', 'resume', 'november']);
+		const document = await project.json(['campaigns', 'resume', 'november']);
 		expect(document).toMatchObject({ state: 'finished', messages: { sent: count } });
 	});
 });
 
-describe('jobs by name', () => {
-	it('are asked about by commands that are known', async () => {
-		const project = await makeProject();
-		const run = await project.run(['send', 'stauts', 'november']);
-		expect([run.code, run.stderr]).toEqual([
-			2,
-			'error: unknown command "send stauts"\nhint: did you mean status?\n',
-		]);
-	});
-
+describe('campaigns by name', () => {
 	it('are exit 3 with names that are near when there is none', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const words = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', people];
-		await project.json([...words, '--yes', '--expect-count', '1', '--job', 'november', '--no-wait']);
-		for (const verb of ['status', 'resume', 'cancel']) {
-			const run = await project.run(['send', verb, 'novembr', '--yes', '-o', 'json']);
+		await project.json([...words, '--yes', '--expect-count', '1', '--campaign', 'november', '--no-wait']);
+		for (const verb of ['resume', 'cancel']) {
+			const run = await project.run(['campaigns', verb, 'novembr', '--yes', '-o', 'json']);
 			expect(run.code).toBe(3);
 			expect(errorOf(run)).toMatchObject({
 				message: 'there is no campaign "novembr"',
 				hint: 'did you mean november?',
 			});
 		}
-		expect(await project.json(['send', 'status'])).toMatchObject([{ name: 'november', state: 'sending' }]);
+		expect(await project.json(['campaigns', 'list'])).toMatchObject([{ name: 'november', state: 'sending' }]);
 	});
 
 	it('go on over a list that was only partly staged', async () => {
@@ -282,10 +273,10 @@ describe('jobs by name', () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
 		const words = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 'S', '--text', 'T'];
-		const wrong = await project.run([...words, '--yes', '--expect-count', '9', '--job', 'j']);
+		const wrong = await project.run([...words, '--yes', '--expect-count', '9', '--campaign', 'j']);
 		expect(wrong.code).toBe(2);
 		await project.json(['subscribers', 'create', '-l', '1', '--email', 'bob@example.com']);
-		const document = await project.json(['send', 'resume', 'j', '--yes', '--expect-count', '2']);
+		const document = await project.json(['campaigns', 'resume', 'j', '--yes', '--expect-count', '2']);
 		expect(document).toMatchObject({ name: 'j', messages: { sent: 2 } });
 		await sink.close();
 	});
@@ -294,11 +285,11 @@ describe('jobs by name', () => {
 		const project = await makeProject({ smtp: 9 });
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const words = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', people];
-		await project.json([...words, '--yes', '--expect-count', '1', '--job', 'j', '--no-wait']);
-		const plan = await project.run(['send', 'cancel', 'j', '--dry-run', '-o', 'table']);
+		await project.json([...words, '--yes', '--expect-count', '1', '--campaign', 'j', '--no-wait']);
+		const plan = await project.run(['campaigns', 'cancel', 'j', '--dry-run', '-o', 'table']);
 		expect(plan.stderr).toContain('cancel the 1 message of the campaign "j" not sent yet');
-		const document = await project.json(['send', 'cancel', 'j', '--yes']);
+		const document = await project.json(['campaigns', 'cancel', 'j', '--yes']);
 		expect(document).toMatchObject({ state: 'canceled', messages: { canceled: 1 } });
-		expect(await project.json(['send', 'cancel', 'j', '--yes'])).toMatchObject({ state: 'canceled' });
+		expect(await project.json(['campaigns', 'cancel', 'j', '--yes'])).toMatchObject({ state: 'canceled' });
 	});
 });

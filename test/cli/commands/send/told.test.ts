@@ -33,23 +33,23 @@ describe('the counts of a job', () => {
 			2,
 			expect.stringContaining('people.csv has 2 recipients, not 5; nothing was released'),
 		]);
-		const job = send(file, 2, '--skip-invalid', '--job', 's1', '-o', 'table');
+		const job = send(file, 2, '--skip-invalid', '--campaign', 's1', '-o', 'table');
 		expect((await project.run(job)).stderr).toContain('2 recipients, 3 left out of people.csv\n');
-		const one = (await project.json(['send', 'status', 's1'])) as Record<string, unknown>;
+		const one = (await project.json(['campaigns', 'get', 's1'])) as Record<string, unknown>;
 		expect(one).toMatchObject({ recipients: 2, staged: 2, rejected: 3, messages: { sent: 2 } });
 		// The refused one was made up, and is gone.
 		const { messages: _, ...listed } = one;
-		expect(await project.json(['send', 'status'])).toEqual([listed]);
+		expect(await project.json(['campaigns', 'list'])).toEqual([listed]);
 	});
 
 	it('are grouped on a terminal, with what was sent and when', async () => {
-		await project.json(send(await table(people(1_200)), 1_200, '--job', 's1'));
-		const { stdout } = await project.run(['send', 'status', '--no-color'], { columns: 80 });
+		await project.json(send(await table(people(1_200)), 1_200, '--campaign', 's1'));
+		const { stdout } = await project.run(['campaigns', 'list', '--no-color'], { columns: 80 });
 		expect(stdout.split('\n')[0]?.split(/ +/)).toEqual([
 			...['NAME', 'STATE', 'START', 'RECIPIENTS', 'SENT', 'OPENED', 'CLICKED', 'BOUNCED'],
 		]);
 		expect(stdout).toMatch(/s1 +finished +(now|\d+ \w+ ago) +1,200 +1,200 +0 +0 +0/);
-		expect((await project.run(['send', 'status', '-o', 'tsv'])).stdout).toMatch(
+		expect((await project.run(['campaigns', 'list', '-o', 'tsv'])).stdout).toMatch(
 			/^s1\tfinished\t[^\t]+\t1200\t1200\t0\t0\t0\n/,
 		);
 	});
@@ -136,19 +136,19 @@ describe('the name of a job', () => {
 			...campaigns,
 			release: () => Promise.reject(new Error('the lights went out')),
 		}));
-		expect((await project.run(send(bad, 1, '--skip-invalid', '--job', 'e5'), { connect: cutOff })).code).toBe(
-			1,
-		);
+		expect(
+			(await project.run(send(bad, 1, '--skip-invalid', '--campaign', 'e5'), { connect: cutOff })).code,
+		).toBe(1);
 		const mended = await table(['a@example.com', 'b@example.com']);
-		const run = await project.run(send(mended, 2, '--job', 'e5'));
+		const run = await project.run(send(mended, 2, '--campaign', 'e5'));
 		expect([run.code, run.stderr]).toEqual([
 			5,
 			'error: the name "e5" stands for another campaign: its file was another one, or has changed since\n' +
 				`hint: give another --campaign, or mailctl --db ${project.db} campaigns cancel e5 first: nothing of it was sent\n`,
 		]);
-		await project.json(['send', 'cancel', 'e5', '--yes']);
-		expect(await project.json(send(mended, 2, '--job', 'e5'))).toMatchObject({ messages: { sent: 2 } });
-		const other = await project.run([...send(mended, 2, '--job', 'e5'), '--tag', 'x']);
+		await project.json(['campaigns', 'cancel', 'e5', '--yes']);
+		expect(await project.json(send(mended, 2, '--campaign', 'e5'))).toMatchObject({ messages: { sent: 2 } });
+		const other = await project.run([...send(mended, 2, '--campaign', 'e5'), '--tag', 'x']);
 		expect([other.code, other.stderr]).toEqual([
 			5,
 			'error: the name "e5" stands for another campaign: its content or options differ\nhint: give another --campaign\n',
@@ -181,7 +181,16 @@ describe('a job that ends early', () => {
 
 	it('says how to go on or to end it, leaves the results, and counts on from there', async () => {
 		const results = join(project.folder, 'r.csv');
-		const words = send(await table(people(600)), 600, '--job', 'j', '--rate', '5000/s', '--results', results);
+		const words = send(
+			await table(people(600)),
+			600,
+			'--campaign',
+			'j',
+			'--rate',
+			'5000/s',
+			'--results',
+			results,
+		);
 		const cut = await project.run(words, interruptedAt(50));
 		const database = `mailctl --db ${project.db}`;
 		expect(cut.code).toBe(130);
@@ -191,14 +200,14 @@ describe('a job that ends early', () => {
 		expect((await readFile(results, 'utf8')).trimEnd().split('\r\n')).toHaveLength(601);
 		const before = sink.received.length;
 		expect(before).toBeLessThan(600);
-		const resumed = await project.run(['send', 'resume', 'j', '--results', results]);
+		const resumed = await project.run(['campaigns', 'resume', 'j', '--results', results]);
 		expect([resumed.code, resumed.stderr]).toEqual([
 			0,
 			expect.stringContaining(`600 sent, ${600 - before} since it was resumed\n`),
 		]);
-		const again = await project.run(['send', 'resume', 'j']);
+		const again = await project.run(['campaigns', 'resume', 'j']);
 		expect([again.code, again.stderr]).toEqual([0, 'the campaign "j" is finished: 600 sent\n']);
-		const canceled = await project.run(['send', 'cancel', 'j', '--yes', '-o', 'json']);
+		const canceled = await project.run(['campaigns', 'cancel', 'j', '--yes', '-o', 'json']);
 		expect([JSON.parse(canceled.stdout)['state'], said(canceled)]).toEqual([
 			'finished',
 			[{ note: 'nothing to cancel: 600 sent' }],
@@ -215,7 +224,7 @@ describe('a job that ends early', () => {
 			const stats = async () => ({ ...(await local.queue.stats()), workers });
 			return { ...connection, local: { ...local, queue: { ...local.queue, stats } } };
 		};
-		const words = send(await table(people(600)), 600, '--job', 'j');
+		const words = send(await table(people(600)), 600, '--campaign', 'j');
 		const run = await project.run(words, { ...cut, connect: besideServer });
 		expect([run.code, run.stderr]).toEqual([
 			130,
@@ -224,9 +233,9 @@ describe('a job that ends early', () => {
 	});
 
 	it('says first of all what was canceled and what had been sent', async () => {
-		await project.run(send(await table(people(600)), 600, '--job', 'j'), interruptedAt(50));
+		await project.run(send(await table(people(600)), 600, '--campaign', 'j'), interruptedAt(50));
 		const sent = sink.received.length;
-		const { stderr } = await project.run(['send', 'cancel', 'j', '--yes', '-o', 'table']);
+		const { stderr } = await project.run(['campaigns', 'cancel', 'j', '--yes', '-o', 'table']);
 		expect(stderr).toBe(`${600 - sent} canceled; ${sent} had been sent\n`);
 	});
 });

@@ -105,15 +105,15 @@ describe.each(kinds)('a job over a %s', (kind) => {
 				stdout: '',
 				stderr: expect.stringContaining(`"${first.name}" was sent to`),
 			});
-		expect(await project.json(['send', 'status'])).toHaveLength(1);
-		expect(await project.json(['send', 'resume', first.name])).toMatchObject({ messages: { sent: 1 } });
+		expect(await project.json(['campaigns', 'list'])).toHaveLength(1);
+		expect(await project.json(['campaigns', 'resume', first.name])).toMatchObject({ messages: { sent: 1 } });
 		const finished = await run(typed);
 		expect([finished.code, finished.stderr]).toEqual([2, refusedSent(first.name)]);
 		// One that was canceled before it reached a recipient is none.
-		await json('--no-wait', '--again', '--job', 'second');
+		await json('--no-wait', '--again', '--campaign', 'second');
 		const again = await run(typed);
 		expect([again.code, again.stderr]).toEqual([2, refused('second')]);
-		await project.json(['send', 'cancel', 'second', '--yes']);
+		await project.json(['campaigns', 'cancel', 'second', '--yes']);
 		expect((await run(typed)).stderr).toEqual(refusedSent(first.name));
 		expect(await json('--again')).toMatchObject({ messages: { sent: 1 } });
 		expect(sink.received).toHaveLength(2);
@@ -134,7 +134,7 @@ describe.each(kinds)('a job over a %s', (kind) => {
 			),
 		);
 		expect((await run(typed, '--again', '-n')).stderr).toEqual(refused.stderr);
-		await project.json(['send', 'resume', name]);
+		await project.json(['campaigns', 'resume', name]);
 		expect(await json('--again')).toMatchObject({ messages: { sent: 1 } });
 		await json('--again', '--no-wait');
 		expect(await json('--again', '--campaign', 'on purpose')).toMatchObject({ messages: { sent: 1 } });
@@ -145,10 +145,10 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
-		expect((await run(expecting(typed, '7'), '--job', 'monthly')).code).toBe(2);
+		expect((await run(expecting(typed, '7'), '--campaign', 'monthly')).code).toBe(2);
 		expect((await run(typed)).stderr).toEqual(refusedStaged('monthly'));
-		expect((await run(typed, '--job', 'other')).stderr).toEqual(refusedStaged('monthly'));
-		const other = await run(typed, '--again', '--job', 'other', '-o', 'json');
+		expect((await run(typed, '--campaign', 'other')).stderr).toEqual(refusedStaged('monthly'));
+		const other = await run(typed, '--again', '--campaign', 'other', '-o', 'json');
 		expect(documentOf(other)).toMatchObject({ messages: { sent: 1 } });
 		expect(sink.received).toHaveLength(1);
 	});
@@ -157,15 +157,15 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
-		await run(typed, '--job', 'first');
-		const wrong = await run(expecting(typed, '7'), '--again', '--job', 'second');
+		await run(typed, '--campaign', 'first');
+		const wrong = await run(expecting(typed, '7'), '--again', '--campaign', 'second');
 		expect(wrong).toMatchObject({
 			code: 2,
 			stderr: expect.stringContaining('--expect-count 1 if that is right'),
 		});
-		const mended = await run(typed, '--again', '--job', 'second', '-o', 'json');
+		const mended = await run(typed, '--again', '--campaign', 'second', '-o', 'json');
 		expect(documentOf(mended)).toMatchObject({ name: 'second', messages: { sent: 1 } });
-		expect(await run(typed, '--again', '--job', 'second')).toMatchObject({
+		expect(await run(typed, '--again', '--campaign', 'second')).toMatchObject({
 			code: 2,
 			stderr: expect.stringContaining('--again begins a new campaign, and "second" is there already'),
 		});
@@ -176,8 +176,8 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
-		expect((await run(expecting(typed, '7'), '--job', 'monthly')).code).toBe(2);
-		const again = await run(typed, '--job', 'monthly', '-o', 'json');
+		expect((await run(expecting(typed, '7'), '--campaign', 'monthly')).code).toBe(2);
+		const again = await run(typed, '--campaign', 'monthly', '-o', 'json');
 		expect(documentOf(again)).toMatchObject({ name: 'monthly', messages: { sent: 1 } });
 		expect(sink.received).toHaveLength(1);
 	});
@@ -211,7 +211,7 @@ it('is refused on a mailctl server as on its database', async () => {
 			...(piped !== undefined && { stdin: piped }),
 		});
 	for (const [kind, typed] of Object.entries(await jobs(project))) {
-		expect((await run(typed, '--job', kind, '--no-wait')).code).toBe(0);
+		expect((await run(typed, '--campaign', kind, '--no-wait')).code).toBe(0);
 		const again = await run(typed);
 		expect([again.code, again.stderr]).toEqual([2, refused(kind)]);
 		expect((await run(otherCase(typed))).stderr).toEqual(refused(kind));
@@ -225,7 +225,7 @@ it('leaves no job and no file on this machine after a dry run', async () => {
 	const { list } = await jobs(project);
 	const env = { MAILCTL_TOKEN: 't', HOME: project.folder };
 	const before = await readdir(project.folder, { recursive: true });
-	for (const job of [[], ['--job', 'monthly']]) {
+	for (const job of [[], ['--campaign', 'monthly']]) {
 		const dry = await cli(['--base-url', foreign.baseUrl, ...list.words, ...job, '-n'], { env });
 		expect(dry).toMatchObject({ code: 0 });
 	}
@@ -243,7 +243,7 @@ it('is refused where a ledger of this machine keeps the job', async () => {
 		});
 	for (const [kind, typed] of Object.entries(await jobs(project))) {
 		expect((await run(typed, '-n')).code).toBe(0);
-		expect((await run(expecting(typed, '7'), '--job', kind)).code).toBe(2);
+		expect((await run(expecting(typed, '7'), '--campaign', kind)).code).toBe(2);
 		const again = await run(typed);
 		expect([again.code, again.stderr]).toEqual([2, refusedStaged(kind)]);
 		expect(await run(typed, '-n')).toEqual(again);
@@ -257,7 +257,7 @@ it('is refused where a ledger of this machine keeps the job', async () => {
 		});
 	expect((await elsewhere((await jobs(project)).csv)).stderr).toEqual(refusedStaged('csv'));
 	for (const [kind, typed] of Object.entries(await jobs(project))) {
-		expect((await run({ words: ['send', 'resume', kind, ...agreed] })).code).toBe(0);
+		expect((await run({ words: ['campaigns', 'resume', kind, ...agreed] })).code).toBe(0);
 		expect((await run(typed)).stderr).toEqual(refusedSent(kind));
 		expect((await run(typed, '--again')).code).toBe(0);
 	}
@@ -283,7 +283,7 @@ describe('the same mail to the same recipients', () => {
 	async function begin() {
 		const project = await makeProject({ smtp: 9 });
 		const file = await project.file('people.csv', rows);
-		await project.json([...base(file), '--no-wait', '--job', 'first']);
+		await project.json([...base(file), '--no-wait', '--campaign', 'first']);
 		return { project, file };
 	}
 
@@ -327,7 +327,7 @@ describe('the same mail to the same recipients', () => {
 		expect([piped.code, piped.stderr]).toEqual([2, refused('first')]);
 		const fifo = join(project.folder, 'fifo');
 		runProgram('mkfifo', [fifo]);
-		for (const job of [[], ['--job', 'second'], []]) {
+		for (const job of [[], ['--campaign', 'second'], []]) {
 			const writing = writeFile(fifo, job.length > 0 ? `${rows}bob@example.com,Bonn\n` : rows);
 			const count = job.length > 0 ? '2' : '1';
 			const again = await project.run([
@@ -339,7 +339,7 @@ describe('the same mail to the same recipients', () => {
 			);
 			await writing;
 		}
-		expect(await project.run(base(file, '--job', 'second'))).toMatchObject({
+		expect(await project.run(base(file, '--campaign', 'second'))).toMatchObject({
 			code: 5,
 			stderr: expect.stringContaining(
 				'the name "second" stands for another campaign: its file was another one',
@@ -362,11 +362,11 @@ describe('the same mail to the same recipients', () => {
 
 	it('is another campaign for the name of a job when what is asked differs in what nobody sees', async () => {
 		const { project, file } = await begin();
-		const same = instead(base(file, '--job', 'first', '--no-wait'), {
+		const same = instead(base(file, '--campaign', 'first', '--no-wait'), {
 			'news@example.com': 'news@Example.com',
 		});
 		expect((await project.run(same)).code).toBe(0);
-		const other = await project.run(instead(base(file, '--job', 'first'), { november: 'december' }));
+		const other = await project.run(instead(base(file, '--campaign', 'first'), { november: 'december' }));
 		expect([other.code, other.stderr]).toEqual([
 			5,
 			expect.stringContaining('the name "first" stands for another campaign: its content or options differ'),
