@@ -49,6 +49,12 @@ export async function main(options: MainOptions = {}): Promise<number> {
 	}
 }
 
+/** Runs a command line that has `--deadline`. */
+export async function timed(): Promise<number> {
+	const { runTimed } = await import('./frame/timed.js');
+	return runTimed(process.argv.slice(2));
+}
+
 async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
 	const [word] = operands(argv);
 	if (word === undefined) return dispatchBare(argv, options);

@@ -15,6 +15,24 @@ export function foreignScheme(url: string): string | null {
 	return isPostgres(url) ? null : scheme;
 }
 
+/** Whether it names a server in another form: nearly a URL, JDBC, user and password alone, keywords of libpq or ADO. */
+export function isLikeServer(text: string): boolean {
+	return !isPostgres(text) && likeServers.some((form) => form.test(text));
+}
+
+const likeServers = [
+	/^\s*(?:postgres(?:ql)?|pg)(?::|\/\/)/i,
+	/^\s*jdbc:/i,
+	/^\s*(?:\/\/)?(?![a-z]:[\\/])[^/:@]+:[^/].*@/i,
+	/(?:^|[\s;])(?:host|hostaddr|port|dbname|user|service|sslmode|server|data source|PG[A-Z]+)\s*=/i,
+	/(?:pass(?:w(?:or)?d|phrase)?|pwd|secret)["']?\s*[=:]/i,
+];
+
+/** A slash or a hash in a password ends the hosts too early, and the rest of it would be shown as a path. */
+export function hasBarePassword(url: string): boolean {
+	return /^\w+:\/\/[^/?#@]*:[^/?#@]*[/?#].*@/.test(url);
+}
+
 /** What stands before the hosts, the hosts with commas between them, and what stands behind them. */
 function splitAtHosts(url: string): [before: string, hosts: string, after: string] {
 	const [, before = '', hosts = '', after = ''] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s.exec(url) ?? [];
@@ -30,18 +48,14 @@ export function urlsOf(url: string): string[] {
 /** For people: never the password of a server. */
 export function shownDatabase(url: string): string {
 	const scheme = isPostgres(url) ? 'postgres' : foreignScheme(url);
-	// A profile may hold what libpq and others take for a server.
-	if (scheme === null)
-		return url.replace(
-			/((?:password|pwd)\s*=\s*)('[^']*'|[^\s;&]*)|(?<=^[^\s/:@]+:)[^\s/@]+(?=@)/gi,
-			'$1********',
-		);
+	if (scheme === null) return isLikeServer(url) ? '…' : url;
 	const urls = urlsOf(url);
 	if (!urls.every((one) => canParseUrl(one))) return `${scheme}://…`;
 	const [shown = new URL(url), ...others] = urls.map((one) => new URL(one));
+	if (hasBarePassword(url)) return `${scheme}://…`;
 	shown.password = '';
-	// As PostgreSQL takes it too.
-	for (const name of ['password', 'sslpassword']) shown.searchParams.delete(name);
+	for (const name of [...shown.searchParams.keys()])
+		if (/pass|pwd|secret/i.test(name)) shown.searchParams.delete(name);
 	if (others.length === 0) return shown.href;
 	const [before, , after] = splitAtHosts(shown.href);
 	return `${before}${[shown, ...others].map(({ host }) => host).join(',')}${after}`;

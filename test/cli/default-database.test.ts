@@ -1,24 +1,36 @@
 // The database that nobody named: made when it is needed, and said so.
 import { existsSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cli, makeHome } from '../support/cli.js';
 import { typing } from '../support/typing.js';
 
-it('a configuration that cannot be read is a warning where the database is named, and exit 78 elsewhere', async () => {
-	const HOME = await makeHome();
-	const config = join(HOME, '.config/mailctl/config.json');
-	await mkdir(config, { recursive: true });
-	const why = `${config} cannot be read: illegal operation on a directory`;
-	const env = { HOME, MAILCTL_OUTPUT: 'table' };
-	expect(await cli(['lists', 'list'], { env })).toEqual({ code: 78, stdout: '', stderr: `error: ${why}\n` });
-	const db = join(HOME, 'news.db');
-	const warned = { code: 0, stderr: expect.stringContaining(`warning: ${why}; its settings are ignored\n`) };
-	expect(await cli(['--db', db, 'engine', 'init'], { env })).toMatchObject(warned);
-	expect(await cli(['lists', 'list'], { env: { ...env, MAILCTL_DB: db } })).toMatchObject(warned);
-	const deployment = ['--base-url', 'http://127.0.0.1:9', 'lists', 'list'];
-	expect(await cli(deployment, { env: { ...env, MAILCTL_DB: db } })).toMatchObject({ code: 78 });
+describe.each([
+	['cannot be read: illegal operation on a directory', (path: string) => mkdir(path, { recursive: true })],
+	['is not valid JSON: line 1, column 2', (path: string) => writeFile(path, '{')],
+])('a configuration that %s', (fault, make) => {
+	it('is a warning where the database is named, and exit 78 elsewhere', async () => {
+		const HOME = await makeHome();
+		const config = join(HOME, '.config/mailctl/config.json');
+		await mkdir(dirname(config), { recursive: true });
+		await make(config);
+		const env = { HOME, MAILCTL_OUTPUT: 'table' };
+		const refused = { code: 78, stdout: '', stderr: expect.stringContaining(`error: ${config} ${fault}\n`) };
+		expect(await cli(['lists', 'list'], { env })).toEqual(refused);
+		const db = join(HOME, 'news.db');
+		const warning = `warning: ${config} ${fault}; its settings are ignored\n`;
+		const warned = { code: 0, stderr: expect.stringContaining(warning) };
+		expect(await cli(['--db', db, 'engine', 'init'], { env })).toMatchObject(warned);
+		expect(await cli(['lists', 'list'], { env: { ...env, MAILCTL_DB: db } })).toMatchObject(warned);
+		expect(await cli(['config', 'explain'], { env })).toMatchObject(warned);
+		const deployment = ['--base-url', 'http://127.0.0.1:9', 'lists', 'list'];
+		expect(await cli(deployment, { env: { ...env, MAILCTL_DB: db } })).toMatchObject({ code: 78 });
+		for (const words of ['version', 'help', 'help send', 'completion bash', 'completion words .li'])
+			expect(await cli(words.split(' '), { env })).toMatchObject({ code: 0, stderr: '' });
+		const sink = await cli(['sink', '--port', '0', '--wait', '1ms'], { env });
+		expect(sink).toMatchObject({ code: 12, stderr: expect.not.stringContaining(fault) });
+	});
 });
 
 describe('the default database', () => {

@@ -99,6 +99,9 @@ describe('a database of another kind', () => {
 				'Server=db;Database=mail;User Id=ann;Password=hunter2;',
 				'jdbc:postgresql://db/mail?user=ann&password=hunter2',
 				'ann:hunter2@db.example.com:5432/mail',
+				'PGPASSWORD=hunter2 dbname=mail',
+				'mail passwd: hunter2',
+				'//ann:1/hunter2@db/mail',
 				...['postgres//', 'postgres:/', 'pg//', 'pg://'].map((scheme) => `${scheme}ann:hunter2@db/mail`),
 			].map((named): [string[], Record<string, string>, string] => [
 				flag === '--db'
@@ -120,6 +123,7 @@ describe('a database of another kind', () => {
 	it.each([
 		misspelt,
 		'host=db password=hunter2',
+		'PGPASSWORD=hunter2 dbname=mail',
 		"dbname=mail password='hunter2 x'",
 		'ann:hunter2@db/mail',
 	])('in a profile of an earlier version is shown without its password, and refused: %s', async (db) => {
@@ -241,6 +245,8 @@ describe('the URL of a webhook', () => {
 it.each([
 	[2, '--db', ` ${database}`, 'lists', 'list'],
 	[2, '--db', 'postgresql:/ann:hunter2@127.0.0.1/mail', 'lists', 'list'],
+	[2, '--db', 'postgres://ann:1/hunter2@127.0.0.1:1/mail', 'lists', 'list'],
+	[2, '--db', 'postgres://ann@127.0.0.1:1/mail?PASSWORD=hunter2', 'lists', 'list'],
 	[2, '--db', ` ${database}`, 'config', 'explain'],
 	[2, '--db', 'file://ann:hunter2@127.0.0.1/mail', 'config', 'explain'],
 	[2, 'engine', 'backup', database, '--debug'],

@@ -1,33 +1,36 @@
 /** A program whose main thread is in SQLite or in a loop hears neither timers nor signals; it ends all the same. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, mkdtempSync, openSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { isBuilt, programPath, startProgram } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { runProgram } from '../support/run-program.js';
 
-const watchdog = join(import.meta.dirname, '../../dist/threads/watchdog.thread.js');
+/** JMESPath that counts for longer than a test may take. */
+const endless = Array.from({ length: 9 }).reduce<string>((inner) => `length(map(&${inner}, $))`, '@');
 
-describe.skipIf(!isBuilt)('a process whose main thread does not come back', () => {
-	it('is ended by its watchdog, which says why', async () => {
-		const text = 'error: out of time: --deadline 1s\n';
-		const workerData = { afterMs: 300, graceMs: 0, heard: [0], text, signal: 'SIGALRM' };
-		const script = `new (require('node:worker_threads').Worker)(${JSON.stringify(watchdog)}, { workerData: { ...${JSON.stringify(workerData)}, heard: new Int32Array(1) } });
-			process.on('SIGTERM', () => {});
-			setTimeout(() => { for (;;); }, 100);`;
-		const child = spawn(process.execPath, ['-e', script]);
-		let stderr = '';
-		child.stderr.on('data', (chunk) => {
-			stderr += String(chunk);
+it.skipIf(!isBuilt).each(['SIGINT', 'SIGTERM'] as const)(
+	'an endless --query is ended by %s',
+	async (signal) => {
+		const child = startProgram(['commands', '--query', endless], {
+			HOME: mkdtempSync(join(tmpdir(), 'mailctl-')),
 		});
-		expect(await once(child, 'close')).toEqual([null, 'SIGALRM']);
-		expect(stderr).toBe('error: out of time: --deadline 1s\n');
-	});
+		await delay(3_000);
+		child.kill(signal);
+		expect(await once(child, 'close')).toEqual([null, signal]);
+	},
+);
+
+it.skipIf(!isBuilt)('an endless --query is ended by its deadline, in JSON as well', () => {
+	const words = ['commands', '--query', endless, '--deadline', '1s'];
+	const { status, stderr } = runProgram(process.execPath, [programPath, ...words, '-o', 'json'], { env: {} });
+	expect(status).toBe(12);
+	expect(JSON.parse(stderr).error).toMatchObject({ exit_code: 12, message: 'out of time: --deadline 1s' });
 });
 
 describe.skipIf(!isBuilt)('a command that is in SQLite for long', () => {

@@ -2,7 +2,7 @@
 import { complete, type NameSources } from '../completion/complete.js';
 import { nameKey, readNames } from '../completion/names.js';
 import { bashReply, filesLine, readBash, type Shell, scripts } from '../completion/scripts.js';
-import { readConfig } from '../config/config.js';
+import { type ConfigFile, readConfig } from '../config/config.js';
 import { chooseTarget } from '../config/target.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
@@ -56,7 +56,7 @@ function joinedByBash(given: readonly string[]): string[] {
 }
 
 function sourcesOf(cx: CommandContext, given: readonly string[]): NameSources {
-	const config = readConfig(cx.paths);
+	const config = configOf(cx);
 	return {
 		names: async (kind) => {
 			try {
@@ -71,6 +71,15 @@ function sourcesOf(cx: CommandContext, given: readonly string[]): NameSources {
 		},
 		profiles: () => ['local', ...Object.keys(config.profiles)],
 	};
+}
+
+/** A broken configuration has no profiles. */
+function configOf(cx: CommandContext): ConfigFile {
+	try {
+		return readConfig(cx.paths);
+	} catch {
+		return { profile: null, profiles: {} };
+	}
 }
 
 /** Where the line goes. */

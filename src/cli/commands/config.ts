@@ -150,6 +150,7 @@ const explainCommand = command({
 	summary: 'every setting with where it comes from',
 	columns: explained,
 	reach: reachOptions,
+	needsNoConfig: true,
 	output: 'an array of {"key", "value", "level", "source"}; a token is never shown',
 	examples: ['mailctl config explain', 'MAILCTL_OUTPUT=csv mailctl config explain'],
 	run: async (cx) => {

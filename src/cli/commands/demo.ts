@@ -20,6 +20,7 @@ const demo = command({
 	columns: answer('delivered', 'seconds', 'report', 'commands', 'kept'),
 	// The demo makes its own database.
 	reach: [],
+	needsNoTarget: true,
 	output: '{"delivered", "seconds", "report", "commands", "kept"}',
 	examples: ['mailctl demo', 'mailctl demo --keep ./mailctl-demo'],
 	run: async (cx, { options }): Promise<ExitCode> => {

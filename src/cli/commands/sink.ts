@@ -73,6 +73,7 @@ const sink = command({
 	columns,
 	// It is a mail server, and works on no database or deployment.
 	reach: [],
+	needsNoTarget: true,
 	async run(cx, { options }) {
 		const { host, port, count, wait, dir = null, refuse, defer } = options;
 		const refusal = refusalsOf(options);

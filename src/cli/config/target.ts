@@ -2,7 +2,7 @@
 
 import { shownUrl } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
-import { foreignScheme, isPostgres, shownDatabase } from '../../store/url.js';
+import { foreignScheme, hasBarePassword, isLikeServer, isPostgres, shownDatabase } from '../../store/url.js';
 import { type Command, flagOf, type ReachOption, reachOptions } from '../frame/command.js';
 import { type Hint, mailctl, ofTheMachine } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
@@ -160,10 +160,12 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 /** Refuses a URL of another kind of database: as the path of a file it would make folders. Throws `UsageError`. */
 export function assertDatabaseName(text: string, from: string): void {
 	// As the path of a file it would be shown, with its password.
-	if (!isPostgres(text) && likeServers.some((form) => form.test(text)))
+	if (isLikeServer(text))
 		throw new UsageError(`${from}: the URL of a database begins with postgres://`, {
 			hint: '--db postgres://USER@HOST/DATABASE',
 		});
+	if (isPostgres(text) && hasBarePassword(text))
+		throw new UsageError(`${from}: a password in a URL has / as %2F, # as %23 and ? as %3F`);
 	if (text === ':memory:')
 		throw new UsageError(`${from}: :memory: keeps nothing; name a file`, { hint: '--db news.db' });
 	if (/^file:/i.test(text))
@@ -181,15 +183,6 @@ function localTarget(url: string, from: string): Target {
 	assertDatabaseName(url, from);
 	return { kind: 'local', url, create: false };
 }
-
-/** Names of a server in other forms: almost a URL, JDBC, user and password alone, keywords of libpq or ADO. */
-const likeServers = [
-	/^\s*(?:postgres(?:ql)?|pg)(?::|\/\/)/i,
-	/^\s*jdbc:/i,
-	/^[^\s/:@]+:[^\s/@]+@/,
-	/^\s*(?:host|hostaddr|port|dbname|user|service|sslmode|server|data source)\s*=/i,
-	/(?:^|[\s;])(?:password|pwd)\s*=/i,
-];
 
 /** Throws `UsageError` for an invalid base URL. */
 export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {

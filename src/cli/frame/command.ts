@@ -192,7 +192,7 @@ interface Described {
 	/** The only ones of `reachOptions` it takes; without this, all that concern the target of the call. */
 	reach?: readonly ReachOption[];
 	needsNoDatabase?: true;
-	/** It runs where the configuration is unreadable, as if there were none. */
+	/** It runs where the configuration is unreadable, with a warning. */
 	needsNoConfig?: true;
 	/** It runs whatever the configuration and the environment name as the target of the call. */
 	needsNoTarget?: true;

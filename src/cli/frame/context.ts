@@ -236,6 +236,8 @@ export async function createContext(
 		try {
 			for (const end of endings.splice(0)) await end();
 			names.keep();
+			// An expression may take for ever, and nothing hears of a signal meanwhile.
+			if (query !== null) signals?.release();
 			await query?.end();
 		} finally {
 			await link.close();

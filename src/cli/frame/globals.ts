@@ -222,6 +222,12 @@ export function peek(
 	return { format: isFormat(text) ? text : null, debug };
 }
 
+/** The variable that marks the child process of a command with `--deadline`. */
+export const timedBy = 'MAILCTL_TIMED';
+
+/** Time to clean up after a stop signal, in milliseconds; a second more than the worker gives deliveries in flight. */
+export const graceMs = 10_000;
+
 /** `0`, `false`, `no` and nothing are off. */
 export function isOn(value: string | undefined): boolean {
 	return value !== undefined && !/^(|0|false|no|off)$/i.test(value);

@@ -25,7 +25,7 @@ import {
 import { type CommandContext, createContext, type Run, type RunOptions } from './context.js';
 import { CliError, ConfigError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { classify, type ExitCode, exits, hinted } from './exit.js';
-import { isMachine, type RawGlobals } from './globals.js';
+import { graceMs, isMachine, type RawGlobals, timedBy } from './globals.js';
 import { didYouMean } from './help.js';
 import { type CommandInput, type Missing, readInput } from './input.js';
 import { noDatabaseHint } from './link.js';
@@ -35,7 +35,7 @@ import { noDatabaseHint } from './link.js';
  * command's error, after the connection is closed; `main` maps it to an exit code.
  */
 export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
-	const { io, interrupts, signals, onSettled } = options;
+	const { io, interrupts, onSettled } = options;
 	const start = monotonicMicros();
 	const paths = findPaths(io.env);
 	const unread: string[] = [];
@@ -47,9 +47,8 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		target: settings.target,
 		here: () => onThisMachine(parsed, paths),
 	});
-	const deadline = startDeadline(settings);
+	const deadline = startDeadline(settings, io.env);
 	const signal = AbortSignal.any([interrupts, deadline.signal]);
-	const watched = signals !== null ? await watchEnd(settings, interrupts, deadline.signal) : null;
 	const settled = { paths, settings, target, signal, leftMs: deadline.leftMs };
 	const { cx, listed, takeHints, close } = await createContext(parsed, options, settled);
 	try {
@@ -83,7 +82,6 @@ export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	} finally {
 		deadline.stop();
 		await close();
-		watched?.stop();
 		if (parsed.globals.verbose === true)
 			await cx.note(`took ${Math.round((monotonicMicros() - start) / microsPerMs)} ms`);
 	}
@@ -141,10 +139,11 @@ function named(error: unknown, path: readonly string[]): unknown {
 }
 
 /** Commands that administer profiles work without a usable profile, and select none by themselves. */
-function settle({ command, globals }: Run, env: Env, paths: Paths, unread: string[]): Settings {
+function settle(parsed: Run, env: Env, paths: Paths, unread: string[]): Settings {
+	const { command, globals } = parsed;
 	const rest = { ...env, MAILCTL_PROFILE: undefined, MAILCTL_BASE_URL: undefined, MAILCTL_DB: undefined };
+	const config = readBeside(parsed, env, paths, unread);
 	if (command.needsNoTarget === true) {
-		const config = readIfSound(paths, globals, rest);
 		try {
 			return resolveSettings(globals, env, config, paths);
 		} catch {
@@ -152,10 +151,6 @@ function settle({ command, globals }: Run, env: Env, paths: Paths, unread: strin
 			return resolveSettings(globals, rest, { ...config, profile: null }, paths);
 		}
 	}
-	const config =
-		command.needsNoConfig === true
-			? readIfSound(paths, globals, env)
-			: readBeside(paths, globals, env, unread);
 	if (command.profiles !== true) return resolveSettings(globals, env, config, paths);
 	const others = { ...globals };
 	for (const key of ['profile', 'baseUrl', 'db'] as const) delete others[key];
@@ -180,26 +175,17 @@ function onThisMachine(parsed: Run, { database }: Paths): Hint | undefined {
 	return ['for the default database of this machine: ', here, '; for another one give --db PATH'];
 }
 
-/** A named profile needs a valid configuration. */
-function readIfSound(paths: Paths, globals: RawGlobals, env: Env): ConfigFile {
+/** A command whose database is named, or that needs none, does without an unreadable configuration. */
+function readBeside({ command, globals }: Run, env: Env, paths: Paths, unread: string[]): ConfigFile {
 	try {
 		return readConfig(paths);
 	} catch (error) {
-		if (globals.profile !== undefined || env['MAILCTL_PROFILE']) throw error;
-		return { profile: null, profiles: {} };
-	}
-}
-
-/** A command whose database is named does without a configuration that this user may not read. */
-function readBeside(paths: Paths, globals: RawGlobals, env: Env, unread: string[]): ConfigFile {
-	try {
-		return readConfig(paths);
-	} catch (error) {
-		const { db, profile, baseUrl } = globals;
-		const isNamed = db !== undefined || (env['MAILCTL_DB'] && profile === undefined && baseUrl === undefined);
-		const isRefused = error instanceof ConfigError && error.cause instanceof Error && 'errno' in error.cause;
-		if (!isNamed || !isRefused) throw error;
-		unread.push(error.message);
+		const { db, baseUrl } = globals;
+		const isProfileNamed = globals.profile !== undefined || Boolean(env['MAILCTL_PROFILE']);
+		const isDatabaseNamed = db !== undefined || (Boolean(env['MAILCTL_DB']) && baseUrl === undefined);
+		const isNeeded = isProfileNamed || !(isDatabaseNamed || command.needsNoConfig === true);
+		if (!(error instanceof ConfigError) || (command.needsNoTarget !== true && isNeeded)) throw error;
+		if (command.needsNoTarget !== true) unread.push(error.message);
 		return { profile: null, profiles: {} };
 	}
 }
@@ -218,12 +204,6 @@ function finalCode(code: ExitCode, listed: readonly Shown[], globals: RawGlobals
 	const isEmpty = listed.length > 0 && listed.every(({ shown }) => shown === 0);
 	return code === exits.done && globals.exitEmpty === true && isEmpty ? exits.empty : code;
 }
-
-/** How much longer a process may stay: a close that waits for its last commit takes some of it. */
-const watchedMs = 5_000;
-
-/** Time to clean up after a stop signal, in milliseconds; a second more than the worker gives deliveries in flight. */
-const graceMs = 10_000;
 
 /** The command has not ended within the grace period. */
 class Overdue extends Error {}
@@ -311,55 +291,23 @@ function isUnwritten(word: string): boolean {
 	return word === '-' || withoutPassword(word) !== word;
 }
 
-/**
- * Ends the process where neither the deadline nor a signal is heard, or the command does not end after it: SQLite and
- * regular expressions keep the only thread that hears of them.
- */
-async function watchEnd(
-	settings: Settings,
-	interrupts: AbortSignal,
-	passed: AbortSignal,
-): Promise<{ stop(): void }> {
-	const { value: deadline } = settings.deadline;
-	const { value: format } = settings.output;
-	const started: { stop(): void }[] = [];
-	const start = async (reason: Error, { beforeMs, heard }: { beforeMs: number; heard: Int32Array }) => {
-		const { watch } = await import('../connect/watch.js');
-		// Without its thread the command runs without a watchdog.
-		const watched = watch(reason, { afterMs: beforeMs + watchedMs, graceMs, heard, format });
-		if (watched !== null) started.push(watched);
-	};
-	const heard = new Int32Array(new SharedArrayBuffer(4));
-	const hear = () => void Atomics.store(heard, 0, 1);
-	passed.addEventListener('abort', hear, { once: true });
-	if (deadline !== null) await start(new DeadlinePassed(deadline.text), { beforeMs: deadline.ms, heard });
-	// A program that was replaced while it ran may not have that file any more: it ends by itself all the same.
-	const onInterrupt = () => {
-		hear();
-		void start(interrupts.reason, { beforeMs: 0, heard }).catch(() => undefined);
-	};
-	interrupts.addEventListener('abort', onInterrupt, { once: true });
-	return {
-		stop: () => {
-			interrupts.removeEventListener('abort', onInterrupt);
-			for (const { stop } of started) stop();
-		},
-	};
-}
-
 interface Deadline {
 	signal: AbortSignal;
 	leftMs: () => number | undefined;
 	stop: () => void;
 }
 
-function startDeadline(settings: Settings): Deadline {
+function startDeadline(settings: Settings, env: Env): Deadline {
 	const controller = new AbortController();
 	const { signal } = controller;
 	const deadline = settings.deadline.value;
 	if (deadline === null) return { signal, leftMs: () => undefined, stop: () => {} };
 	const endsAt = monotonicMicros() + deadline.ms * microsPerMs;
-	const timer = setTimeout(() => controller.abort(new DeadlinePassed(deadline.text)), deadline.ms);
+	const timer = setTimeout(() => {
+		controller.abort(new DeadlinePassed(deadline.text));
+		// The parent ends a process that does not hear its deadline.
+		if (env[timedBy]) process.send?.('heard');
+	}, deadline.ms);
 	return {
 		signal,
 		leftMs: () => Math.max(0, (endsAt - monotonicMicros()) / microsPerMs),

@@ -83,7 +83,7 @@ export function wrapWords(text: string, cells: number, commands: readonly string
 	const indent = /^ */.exec(text)?.[0] ?? '';
 	const lines: string[] = [];
 	let line = '';
-	for (const word of wordsOf(text.slice(indent.length), commands)) {
+	for (const word of wordsOf(text.slice(indent.length), cells, commands)) {
 		const next = line === '' ? indent + word : `${line} ${word}`;
 		if (line === '' || widthOf(next) <= cells) line = next;
 		else {
@@ -108,12 +108,12 @@ export function hanging(start: string, text: string, columns: number): string[] 
 const clauses = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](?! |$))*/g;
 
 /** Half a command is another command: its spaces are no places to break. NUL is spelled out in cleaned text. */
-function wordsOf(text: string, commands: readonly string[]): string[] {
+function wordsOf(text: string, cells: number, commands: readonly string[]): string[] {
 	const glue = (command: string) => command.replaceAll(' ', '\0');
 	// The longest first: another may be its beginning.
 	const glued =
 		commands.length === 0
-			? text.replace(clauses, glue)
+			? text.replace(clauses, (clause) => (widthOf(clause) <= cells ? glue(clause) : clause))
 			: commands
 					.toSorted((one, other) => other.length - one.length)
 					.reduce((rest, command) => rest.replaceAll(command, glue), text);

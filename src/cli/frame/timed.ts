@@ -1,0 +1,62 @@
+/** `--deadline` runs the command in a child process: inside SQLite or a regular expression nothing hears a timer. */
+import { spawn } from 'node:child_process';
+import { unnamed } from './command-line.js';
+import { printError } from './error-output.js';
+import { DeadlinePassed } from './errors.js';
+import { graceMs, peek, timedBy } from './globals.js';
+import { createIo } from './io.js';
+import { parseLimit } from './values.js';
+
+/** Time for the last commit of a command that is not stuck, in milliseconds. */
+const lastMs = 5_000;
+
+/** Runs the words of this process; resolves to the exit code, or ends the process by the signal that ended the child. */
+export function runTimed(argv: readonly string[]): Promise<number> {
+	const text = deadlineIn(argv);
+	const io = createIo();
+	const child = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? '', ...argv], {
+		stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+		env: { ...io.env, [timedBy]: '1' },
+	});
+	let isOverdue = false;
+	const kill = () => {
+		isOverdue = child.kill('SIGKILL');
+	};
+	let timer = setTimeout(kill, millisecondsOf(text) + lastMs);
+	child.on('message', () => {
+		clearTimeout(timer);
+		timer = setTimeout(kill, graceMs + lastMs);
+	});
+	const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+	// A terminal sends Ctrl-C to both.
+	for (const signal of signals)
+		process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY) || child.kill(signal));
+	return new Promise((resolve, reject) => {
+		child.on('error', reject);
+		child.on('exit', (code, signal) => {
+			clearTimeout(timer);
+			if (code !== null) resolve(code);
+			else if (isOverdue) {
+				const { format } = peek(argv, io.env);
+				resolve(printError(new DeadlinePassed(text), io, { format, debug: false, target: unnamed }));
+			} else if (signal !== null) {
+				process.removeAllListeners(signal);
+				process.kill(process.pid, signal);
+			}
+		});
+	});
+}
+
+function deadlineIn(argv: readonly string[]): string {
+	const at = argv.findIndex((word) => /^--deadline(=|$)/.test(word));
+	return argv[at]?.split('=')[1] ?? argv[at + 1] ?? '';
+}
+
+/** A day for a text that the child refuses. */
+function millisecondsOf(text: string): number {
+	try {
+		return parseLimit(text, '--deadline');
+	} catch {
+		return 86_400_000;
+	}
+}
