@@ -285,7 +285,14 @@ describe('engine restore', () => {
 		['a damaged backup', 'damaged.db', 74, 'damaged'],
 		['a backup with a trigger', 'trigger.db', 74, 'has a trigger evil, which no backup of mailctl has'],
 		['a backup with a view', 'view.db', 74, 'has a view evil, which no backup of mailctl has'],
-		['a backup with a virtual table', 'virtual.db', 74, 'has a table evil, which no backup of mailctl has'],
+		['a backup with a table', 'table.db', 74, 'has a table evil, which no backup of mailctl has'],
+		['a backup with an index', 'index.db', 74, 'has an index evil, which no backup of mailctl has'],
+		[
+			'a backup with a virtual table',
+			'virtual.db',
+			74,
+			'has a table evil, which is virtual, which no backup of mailctl has',
+		],
 	])('refuses %s', (_, file, code, words) => {
 		const { folder, db, run } = backedUp(2_000);
 		const at = (name: string) => join(folder, name);
@@ -302,6 +309,8 @@ describe('engine restore', () => {
 		for (const [name, text] of [
 			['trigger.db', 'CREATE TRIGGER evil AFTER DELETE ON processes BEGIN DELETE FROM suppressions; END'],
 			['view.db', 'CREATE VIEW evil AS SELECT 1'],
+			['table.db', 'CREATE TABLE evil (x TEXT)'],
+			['index.db', 'CREATE INDEX evil ON lists (name)'],
 			['virtual.db', 'CREATE VIRTUAL TABLE evil USING fts5(x)'],
 		] as const) {
 			copyFileSync(at('copy.db'), at(name));

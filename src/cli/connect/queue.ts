@@ -15,6 +15,7 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }): Lo
 			const { queued = 0, leased = 0, deferred = 0 } = await store.reads.countWaiting();
 			return { queued, leased, deferred, next: await store.reads.nextDue({ scope: null }) };
 		},
+		nextDue: (campaign) => store.reads.nextDue({ scope: campaign === null ? null : { campaign } }),
 		pause: async (reason) =>
 			toPause(await store.queue.pause({ kind: 'manual', reason, retry_at: null, now: clock.now() })),
 		resume: () => store.queue.resume({ kinds: ['manual', 'fault', 'refusal'] }),

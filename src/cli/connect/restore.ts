@@ -61,7 +61,7 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 			);
 		const foreign = readable(file, () => backup.findForeign());
 		if (foreign !== null)
-			throw new StoreError('not_a_database', `${file} has a ${foreign}, which no backup of mailctl has`);
+			throw new StoreError('not_a_database', `${file} has ${foreign}, which no backup of mailctl has`);
 		return {
 			place,
 			old: oldAt(place, clock),

@@ -140,6 +140,8 @@ export interface LocalEngine {
 		stats(): Promise<QueueStats>;
 		/** Counts of messages that wait, and when the next one may go: in microseconds since 1970. */
 		waiting(): Promise<{ queued: number; leased: number; deferred: number; next: number | null }>;
+		/** When the next waiting message of a campaign is due, or of all (null); null: none waits. */
+		nextDue(campaign: Uuid | null): Promise<number | null>;
 		/** Whether a process that sends, or could, runs on this database. */
 		hasWorker(): Promise<boolean>;
 		/** For a later command that goes on with the campaign. */

@@ -13,6 +13,9 @@ import {
 	growthTitle,
 	rangeText,
 	recipientsTitle,
+	repliesHeader,
+	repliesTitle,
+	replyRow,
 	type SavedReport,
 	totalsOf,
 } from './saved-report.js';
@@ -44,7 +47,7 @@ figure{margin:0}
 .sum div:first-child{border-width:2px}
 figure svg+svg{display:none}
 @media(max-width:34rem){figure svg{display:none}figure svg+svg{display:block}
-th,td{padding-right:.4rem;font-size:.8rem}th{overflow-wrap:anywhere;hyphens:auto}th.n{white-space:normal}td:first-child{min-width:4.5rem}}`;
+th,td{padding-right:.4rem;font-size:.8rem}th{font-size:.75rem}th.n{white-space:normal}td:first-child{min-width:3rem}}`;
 
 /** All of a report; every text from outside is cleaned and escaped. */
 export function pageOf(saved: SavedReport): string {
@@ -118,7 +121,7 @@ function totals(saved: SavedReport): string {
 
 function detailSections(
 	{ chart }: SavedReport,
-	{ details, links, isOfDays }: NonNullable<SavedReport['detailed']>,
+	{ details, links, replies, isOfDays }: NonNullable<SavedReport['detailed']>,
 ): string {
 	const { hours, week, bounces } = details;
 	const showsWeek = chart !== 'heat' && chart !== 'none' && week.some(({ opened }) => opened > 0);
@@ -171,6 +174,7 @@ function detailSections(
 						softbounced,
 					]),
 				),
+		replies.length === 0 ? '' : table(repliesTitle, repliesHeader, replies.map(replyRow)),
 	].join('\n');
 }
 

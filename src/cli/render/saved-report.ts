@@ -1,4 +1,5 @@
 /** A report in a file: as a table for spreadsheets, as JSON, as Markdown. */
+import type { CommonReply } from '../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import { type EventType, isCounted, type List, type Report } from '../../api/records.js';
 import type { Figures, ListGrowth } from '../../api/reports.js';
@@ -45,11 +46,14 @@ export function csvOf({ days }: SavedReport, isExcel: boolean): string {
 	return `${isExcel ? '\ufeff' : ''}${rows.map((row) => formatCsvRow(row, delimiter)).join('')}`;
 }
 
-/** `{"total", "data", "details", "links", "campaign"}`; null where the service does not tell, the last absent. */
+/** `{"total", "data", "details", "links", "replies", "campaign"}`: null where the service does not tell, the last two absent. */
 export function jsonOf({ report, detailed, head }: SavedReport): string {
-	const { details = null, links = null } = detailed ?? {};
-	const ofCampaign = head !== null && { campaign: headRecord(head) };
-	return `${JSON.stringify({ ...report, details, links, ...ofCampaign }, null, 2)}\n`;
+	const { details = null, links = null, replies = [] } = detailed ?? {};
+	const more = {
+		...(replies.length > 0 && { replies }),
+		...(head !== null && { campaign: headRecord(head) }),
+	};
+	return `${JSON.stringify({ ...report, details, links, ...more }, null, 2)}\n`;
 }
 
 export function markdownOf(saved: SavedReport): string {
@@ -57,6 +61,7 @@ export function markdownOf(saved: SavedReport): string {
 	const shown = measures.filter((name) => days.some((day) => day[name] !== undefined));
 	const links = (detailed?.links ?? []).slice(0, 20);
 	const lists = detailed?.details.lists ?? [];
+	const replies = detailed?.replies ?? [];
 	return [
 		`# ${markdownCell(title)}`,
 		'',
@@ -93,6 +98,7 @@ export function markdownOf(saved: SavedReport): string {
 						]),
 					),
 				]),
+		...(replies.length === 0 ? [] : ['', ...tableOf(repliesHeader, replies.map(replyRow))]),
 		...(lists.length === 0 ? [] : ['', ...tableOf(growthHeader, lists.map(growthRow))]),
 		'',
 	].join('\n');
@@ -111,6 +117,13 @@ export const growthHeader = ['List', 'At the end', 'Added', 'Unsubscribed', 'Bou
 
 export function growthRow({ name, active, added, unsubscribed, bounced, left }: ListGrowth) {
 	return [name, active, added, unsubscribed, bounced, left];
+}
+
+export const repliesTitle = 'Commonest replies';
+export const repliesHeader = ['Reply', 'State', 'Messages'];
+
+export function replyRow({ reply, state, count }: CommonReply): (string | number)[] {
+	return [reply, state, count];
 }
 
 export interface TotalLine {

@@ -13,7 +13,7 @@ import { isMissingFile } from '../url.js';
 import { deadLink } from './connection.js';
 import { createCore, findOthers } from './core.js';
 import { findDamage, translateFailure } from './failures.js';
-import { assertOurs, schemaVersion } from './migrations.js';
+import { allMigrations, assertOurs, schemaVersion } from './migrations.js';
 import { createReads } from './reads.js';
 import { createSql } from './sql.js';
 
@@ -38,7 +38,7 @@ export interface Inspection {
 	 * `StoreError` where the disk failed to read.
 	 */
 	findDamage(how: 'quick' | 'whole'): string[];
-	/** A trigger, view or virtual table: this program makes none, and they run within its own statements. */
+	/** A table, index, trigger or view that the schema lacks, as `a table x`: a trigger would run within statements of this program. */
 	findForeign(): string | null;
 	/** Rows whose parent is missing, at most a few. */
 	findOrphans(): string[];
@@ -145,11 +145,12 @@ function inspectionOf(
 				throw translateFailure(error, path);
 			}
 		},
-		findForeign: () =>
-			sql.get<{ what: string }>(
-				`SELECT type || ' ' || name AS what FROM sqlite_schema
-				WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1`,
-			)?.what ?? null,
+		findForeign: () => {
+			const ours = schemaObjects(found);
+			const all = db.prepare<[], string>(objectsText).pluck().all();
+			const foreign = all.find((one) => !ours.has(one) && !/ sqlite_/.test(one));
+			return foreign === undefined ? null : `${foreign.startsWith('index') ? 'an' : 'a'} ${foreign}`;
+		},
 		findOrphans: () => {
 			try {
 				const rows = db.prepare<[], { table: string; rowid: number | null; parent: string }>(
@@ -164,6 +165,19 @@ function inspectionOf(
 		},
 		close: () => db.close(),
 	};
+}
+
+/** No virtual table is ours, whatever its name. */
+const objectsText = `SELECT type || ' ' || name || iif(sql LIKE 'CREATE VIRTUAL%', ', which is virtual', '')
+	FROM sqlite_schema`;
+
+/** `table lists`, `index lists_by_name`: what a database of that version has. */
+function schemaObjects(version: number): ReadonlySet<string> {
+	const db = new Database(':memory:');
+	for (const migration of allMigrations) if (migration.version <= version) db.exec(migration.sql);
+	const names = db.prepare<[], string>(objectsText).pluck().all();
+	db.close();
+	return new Set(names);
 }
 
 /** Tables that are walked: none is larger than that of suppressions. */

@@ -99,6 +99,9 @@ describe('mailctl campaigns', () => {
 		expect(await people.json(['campaigns', 'report', 'spring'])).toMatchObject({
 			campaign: { ...head, recipients: { total: 5, ...outcomes, left_out: 1 } },
 		});
+		expect(await people.json(['campaigns', 'list'])).toMatchObject([{ recipients: 5 }]);
+		const { stderr } = await people.run(['campaigns', 'list', '-o', 'table', '--time-zone', 'UTC', ...now]);
+		expect(stderr).toMatch(/^hint: nothing is due before 2026-11-07 12:\d\d UTC; .* worker sends it then\n$/);
 		const top = `Campaign spring\n  subject  Spring news!\n  list     Readers\n  sender   news@example.com\n  sent on  2026-11-07 12:00 UTC\n2026-11-07 (UTC)\n\n  recipients  5\n    sent      2\n    waiting   0\n    deferred  1\n    bounced   1\n    left out  1\n\n`;
 		const report = await shown('campaigns', 'report', 'spring', '--no-pager');
 		expect(stripVTControlCharacters(report)).toContain(top);
@@ -109,11 +112,15 @@ describe('mailctl campaigns', () => {
 		expect(stripVTControlCharacters(plain)).toContain(top);
 		expect(plain).toContain('\nshares are of 2 sent, of bounces of 3 attempted\n');
 		for (const [name, text] of [
-			['r.md', /\n- list: Readers\n[\s\S]*\n\| recipients \| 5 \|\n[\s\S]*\| 66\.67 \| 3 attempted \|/],
+			[
+				'r.md',
+				/\n- list: Readers\n[\s\S]*\n\| recipients \| 5 \|\n[\s\S]*\| 66\.67 \| 3 attempted \|[\s\S]*\n\| 451 4\.3\.0 Later \| deferred \| 1 \|/,
+			],
+			['r.json', /"replies": \[[^\]]*No such user/],
 			['r.svg', />list: Readers, sender: news@example\.com, sent on: [\s\S]*>5 recipients: 2 sent, 0 w/],
 			[
 				'r.html',
-				/<p>sent on <b>2026-11-07 12:00 UTC<[\s\S]*recipients<.*<b>5<[\s\S]*66\.67 % of 3 attempted</,
+				/<p>sent on <b>2026-11-07 12:00 UTC<[\s\S]*recipients<.*<b>5<[\s\S]*66\.67 % of 3 attempted<[\s\S]*<td>550 5\.1\.1 No such user<\/td><td>bounced<\/td><td class="n">1</,
 			],
 		] as const) {
 			await shown('campaigns', 'report', 'spring', '--save', join(people.folder, name));
@@ -373,7 +380,10 @@ describe('mailctl campaigns', () => {
 		expect(await shown('list')).toMatch(
 			/hint: no process sends at the moment:\s+mailctl [^:]*worker\s+--drain\s+sends what is\s+due/,
 		);
+		await project.run([...agreed, '--again', '--campaign', 'later', '--in', '1d']);
+		expect(await shown('get', 'later')).not.toContain('hint:');
 		await project.run(['engine', 'queue', 'pause', '--yes']);
+		expect(await shown('get', 'later')).toMatch(/hint: the queue is paused:/);
 		expect(await shown('list')).toMatch(/hint: the queue is paused:\s+mailctl .*queue resume/);
 		await project.run(['engine', 'queue', 'resume']);
 		for (const name of ['one', 'two']) await project.json(['campaigns', 'resume', name]);

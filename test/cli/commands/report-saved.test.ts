@@ -254,6 +254,7 @@ describe('a saved report', () => {
 				await tab.setViewportSize({ width: 375, height: 700 });
 				await tab.goto(`file://${path(name)}`);
 				expect(await tab.evaluate(cutOff)).toEqual([]);
+				expect(await tab.evaluate(brokenWords)).toEqual([]);
 			}
 			await tab.goto(`file://${path('r.html')}`);
 			await picture(tab, 'report');
@@ -276,6 +277,15 @@ const cutOff = `(() => {
 	});
 	return [...wide, ...tiny].map((one) => one.nodeName + ' ' + one.textContent.slice(0, 40));
 })()`;
+
+/** Run by the browser: words of headers that take more than one line. */
+const brokenWords = `[...document.querySelectorAll('th')].flatMap((th) =>
+	[...th.textContent.matchAll(/\\S+/g)].flatMap(({ 0: word, index }) => {
+		const range = document.createRange();
+		range.setStart(th.firstChild, index);
+		range.setEnd(th.firstChild, index + word.length);
+		return range.getClientRects().length > 1 ? [word] : [];
+	}))`;
 
 /** Run by the browser: pairs of words of one picture that cover each other. */
 const wordsOfPictures = `(() => {

@@ -1,7 +1,13 @@
 /** `campaigns list`, `campaigns get`: which campaigns there are, and where each stands. */
 
-import { type Campaign, type CampaignFilter, campaignStates, isOfCalls } from '../../../api/campaigns.js';
-import type { CampaignStatus, Campaigns } from '../../../api/capabilities.js';
+import {
+	type Campaign,
+	type CampaignFilter,
+	campaignState,
+	campaignStates,
+	isOfCalls,
+} from '../../../api/campaigns.js';
+import type { Campaigns } from '../../../api/capabilities.js';
 import { isHeldReason, pauseSentence } from '../../../api/pauses.js';
 import { command } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
@@ -27,7 +33,7 @@ import {
 
 const listed =
 	'an array of campaigns: {"name", "id", "state", "type", "subject", "list_id", "source", "date_created", ' +
-	'"date_released", "recipients" (before suppression), "joined" (those of send --to, where there are any), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
+	'"date_released", "recipients" (those left out too), "joined" (those of send --to, where there are any), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
 	'"machine_opened", "clicked", "machine_clicked", "unsubscribed", "bounced", "softbounced", "hardbounced"}; opened and ' +
 	'clicked are by people, null what a service of others does not tell';
 
@@ -82,49 +88,49 @@ async function listCampaigns(cx: CommandContext, options: ListOptions): Promise<
 		...(since !== undefined && { since: beginningOf(cx, since) }),
 		...(state !== undefined && { state }),
 	};
-	const due: Campaign[] = [];
-	const onDue = (campaign: Campaign) => {
-		due.push(campaign);
-	};
-	const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, onDue });
+	const shown: Campaign[] = [];
+	const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, shown });
 	await listRows(cx, how, { columns: listColumns, rows });
-	await saySenderless(cx, due);
+	await sayWhatHolds(cx, shown);
 }
 
-/** Where messages of these wait and nothing sends them: why, and what does, for a person. */
-async function saySenderless(
-	cx: CommandContext,
-	due: readonly Pick<CampaignStatus, 'id' | 'key'>[],
-): Promise<void> {
+type Waiting = Pick<Campaign, 'id' | 'key' | 'state' | 'is_finished' | 'plan'>;
+
+/** Tells a person why messages of these campaigns are not sent, and what sends them. */
+async function sayWhatHolds(cx: CommandContext, campaigns: readonly Waiting[]): Promise<void> {
 	const { messages } = (await (await cx.api()).capabilities()).ext;
-	const [first] = due;
+	const waiting = campaigns.filter((one) => ['sending', 'planned'].includes(campaignState(one)));
+	const [first] = waiting;
 	if (isMachine(cx.out.format) || messages === undefined || first === undefined) return;
-	const { local } = await cx.connection();
 	const { paused, has_worker } = await messages.progress({ campaign: first.id }, { signal: cx.signal });
-	if (isHeldReason(paused)) await cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
-	else if (has_worker === false)
-		await cx.hint(local === null ? await senderless(cx) : [noSender, wayToSend(due)]);
+	if (isHeldReason(paused)) return cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
+	// The hours of the others are over for today.
+	const due = waiting.filter((one) => campaignState(one) === 'sending' && !one.plan?.opens_at);
+	if (due.length === 0) return;
+	if (has_worker === false) await cx.hint(await wayToSend(cx, due));
 	else if (paused !== null) await cx.warn(pauseSentence(paused));
 }
 
-/** As an interrupted `send` says it; that of a single call has no name to resume. */
-function wayToSend([first, ...others]: Parameters<typeof saySenderless>[1]): Hint {
-	const isOne = first !== undefined && others.length === 0 && !isOfCalls(first);
-	if (isOne) return [mailctl('campaigns', 'resume', first.key), ' sends the rest'];
-	return [mailctl('worker', '--drain'), ' sends what is due'];
+/** The campaign of a single call has no name to resume. */
+async function wayToSend(cx: CommandContext, due: readonly Waiting[]): Promise<Hint> {
+	const { local } = await cx.connection();
+	if (local === null) return senderless(cx);
+	const [first, ...others] = due;
+	const one = first !== undefined && others.length === 0 ? first : null;
+	const next = await local.queue.nextDue(one?.id ?? null);
+	if (next !== null && next > cx.clock.now())
+		return [`nothing is due before ${cx.times.moment(next)}; `, mailctl('worker'), ' sends it then'];
+	if (one !== null && !isOfCalls(one))
+		return [noSender, mailctl('campaigns', 'resume', one.key), ' sends the rest'];
+	return [noSender, mailctl('worker', '--drain'), ' sends what is due'];
 }
 
-/** Its hours may be over for today. */
-function isDue({ state }: Pick<CampaignRecord, 'state'>, { plan }: Pick<Campaign, 'plan'>): boolean {
-	return state === 'sending' && (plan?.opens_at ?? null) === null;
-}
-
-/** Only where no figures are kept a campaign's messages are counted, when it is shown. `onDue`: one has messages to send. */
+/** Only where no figures are kept a campaign's messages are counted, when it is shown. `shown` gets each campaign. */
 function records(
 	cx: CommandContext,
 	campaigns: Campaigns,
 	filter: CampaignFilter,
-	{ limit, onDue }: { limit: number | undefined; onDue: (campaign: Campaign) => void },
+	{ limit, shown }: { limit: number | undefined; shown: Campaign[] },
 ): Walk<CampaignRecord> {
 	const { signal } = cx;
 	const all = walk(campaigns, filter, { signal, limit });
@@ -132,9 +138,8 @@ function records(
 		for await (const campaign of all) {
 			const { figures, id } = campaign;
 			const messages = figures === null ? (await campaigns.status(id, { signal })).messages : {};
-			const record = recordOf(campaign, sentOf(campaign, { messages }));
-			if (isDue(record, campaign)) onDue(campaign);
-			yield record;
+			shown.push(campaign);
+			yield recordOf(campaign, sentOf(campaign, { messages }));
 		}
 	}
 	return { [Symbol.asyncIterator]: each, count: all.count };
@@ -156,7 +161,7 @@ export async function showCampaign(
 	const status = await campaigns.status(campaign.id, { signal: cx.signal });
 	const detail = detailOf(campaign, status);
 	await showDetail(cx, detail);
-	if (isDue(detail, status)) await saySenderless(cx, [status]);
+	await sayWhatHolds(cx, [status]);
 	if (status.state !== 'staged') return detail;
 	const { source, is_complete, key } = campaign;
 	const piped = !is_complete && source !== null && placeToTell(source) !== undefined;

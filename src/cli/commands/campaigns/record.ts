@@ -16,7 +16,6 @@ import { type Columns, column } from '../../render/columns.js';
 import { numberText } from '../../render/plurals.js';
 import { replyText } from '../../render/replies.js';
 import { orNull } from '../../verbs/resolve.js';
-import { recipientsOf } from '../send/report.js';
 
 /** Null: where a service of others sends the messages and tells nothing about them. */
 const untold = {
@@ -48,7 +47,7 @@ export function recordOf(campaign: Campaign, sent: number) {
 		date_created,
 		date_released,
 		...(campaign.date_dropped !== undefined && { date_dropped: campaign.date_dropped }),
-		recipients: recipientsOf(counts) + joined,
+		recipients: counts.staged + leftOutOf(counts) + joined,
 		...counts,
 		...(joined > 0 && { joined }),
 		...(campaign.plan !== undefined && { plan: campaign.plan }),
@@ -67,6 +66,11 @@ function joinedTo(campaign: Campaign): number {
 	const { figures, counts, date_released } = campaign;
 	if (figures === null || isOfCalls(campaign)) return 0;
 	return Math.max(0, figures.created - (date_released === null ? 0 : counts.staged));
+}
+
+/** Recipients without a message: suppressed, with a finding, or not in the audience. */
+export function leftOutOf({ suppressed, rejected, left_out = 0 }: Campaign['counts']): number {
+	return suppressed + rejected + left_out;
 }
 
 /** Messages that left. */

@@ -4,7 +4,7 @@ import type { Report, Uuid } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { CampaignHead, DetailedReport } from '../../render/report-details.js';
 import { lookUpCampaign } from '../campaigns/find.js';
-import { detailOf, listNames } from '../campaigns/record.js';
+import { detailOf, leftOutOf, listNames } from '../campaigns/record.js';
 import type { ReportRun } from '../report.js';
 
 /** Null: it is narrowed to some messages, or the service is not ours. Of days there are no links. `lists`: with their growth. */
@@ -41,14 +41,14 @@ export async function readHead(cx: CommandContext, id: Uuid): Promise<CampaignHe
 	const found = campaigns && (await lookUpCampaign(campaigns, id, call));
 	if (campaigns === undefined || found === undefined) return null;
 	const detail = detailOf(found, await campaigns.status(id, call));
-	const { name, subject, plan, messages, suppressed, rejected, left_out = 0, staged, joined = 0 } = detail;
+	const { name, subject, plan, messages, recipients } = detail;
 	const { accepted = 0, bounced = 0, deferred = 0, failed = 0, uncertain = 0 } = messages;
 	const waiting = (messages.staged ?? 0) + (messages.queued ?? 0) + (messages.leased ?? 0);
 	const sent = accepted + (messages.sent ?? 0);
 	// Messages that were canceled before their release are deleted.
 	const kept = sent + waiting + bounced + deferred + failed + uncertain;
-	const canceled = Math.max(messages.canceled ?? 0, staged + joined - kept);
-	const leftOut = suppressed + rejected + left_out;
+	const leftOut = leftOutOf(detail);
+	const canceled = Math.max(messages.canceled ?? 0, recipients - leftOut - kept);
 	const starts = plan?.opens_at ?? plan?.starts_at ?? detail.date_released;
 	return {
 		...{ name, id, subject, lists: await listNames(cx, detail), sender: found.from ?? null },

@@ -14,7 +14,8 @@ import { allowPrivateTargets } from './targets.js';
 export const test = command({
 	name: 'test',
 	summary: 'send a test notification',
-	description: 'At once and only once: nothing repeats it. What the target answers with 2xx is fine.',
+	description:
+		'At once and only once: nothing repeats it, and `webhooks deliveries` does not list it. What the target answers with 2xx is fine.',
 	args: [{ name: 'id', summary: 'the id of a webhook', of: 'webhook', ask: 'Which webhook:' }],
 	examples: ['mailctl webhooks test 3'],
 	columns: answer('result', 'status_code', 'error', 'duration_ms'),
