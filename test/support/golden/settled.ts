@@ -33,7 +33,11 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 	['moments of a next try, which chance spreads', /2026-11-21T12:\d\d:\d\d\.(?!000000)\d{6}/g, '<moment>'],
 	['the same in a table', /(DUE +(?:\\x1b\[22m)? +)2026-11-21 \d\d:\d\d/g, '$1<moment>'],
 	['the same in a sentence', /(\btried again in(?:\n\|)? +)\d+ seconds?/g, '$1<s> seconds'],
-	['the same of mail that is put off', /(\b(?:next|go at) )2026-11-21 \d\d:\d\d(?::\d\d)?/g, '$1<moment>'],
+	[
+		'the same of deferred mail',
+		/(\b(?:next|go at|due before) )2026-11-21 \d\d:\d\d(?::\d\d)?/g,
+		'$1<moment>',
+	],
 	['the same in minutes', /\b(due in )\d+ minutes?/g, '$1<m> minutes'],
 	['the same where it is told from now', /\bin \d+ s(?=\n)/g, 'in <s> s'],
 	['identifiers that are cut', /\b[0-9a-f]{8}-[0-9a-f-]*…[0-9a-f-]+/g, '<uuid>'],
