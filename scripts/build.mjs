@@ -240,6 +240,7 @@ const usual = {
 	platform: 'node',
 	target: 'node20.19',
 	external: ['better-sqlite3'],
+	loader: { '.sql': 'text' },
 	define: { __VERSION__: JSON.stringify(version) },
 	// Names stay, so that a stack says something; what is not read is not parsed.
 	minifyWhitespace: true,

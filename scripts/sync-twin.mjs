@@ -5,6 +5,8 @@
  *
  * That is right because nothing in the core is asynchronous but its `Sql`: no timer, no promise of its own, no
  * `for await`. `test/store/sync-twin.test.ts` holds the sources to it.
+ *
+ * Files of SQL are imported as their text.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -27,7 +29,8 @@ const namespace = 'sync-twin';
 /** For esbuild. A plug-in that loads sources itself asks `isTwin` and calls `synchronous`. */
 export const syncTwin = {
 	name: namespace,
-	setup({ onResolve, onLoad }) {
+	setup({ initialOptions, onResolve, onLoad }) {
+		initialOptions.loader = { ...initialOptions.loader, '.sql': 'text' };
 		onResolve({ filter: /^\./ }, ({ path: specifier, importer, namespace: from }) => {
 			if (from !== namespace && !isOfDriver(importer)) return undefined;
 			const path = fileOf(specifier, importer);
@@ -61,5 +64,8 @@ export const viteSyncTwin = {
 		if (isOfCore(path)) return `${path}${query}`;
 		return isFromTwin ? path : null;
 	},
-	load: (id) => (id.endsWith(query) ? synchronous(readFileSync(id.slice(0, -query.length), 'utf8')) : null),
+	load: (id) => {
+		if (id.endsWith('.sql')) return `export default ${JSON.stringify(readFileSync(id, 'utf8'))};`;
+		return id.endsWith(query) ? synchronous(readFileSync(id.slice(0, -query.length), 'utf8')) : null;
+	},
 };

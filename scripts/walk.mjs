@@ -27,11 +27,20 @@ await build({
 	plugins: [
 		{
 			name: 'core',
-			setup: ({ onLoad }) =>
+			setup: ({ onLoad }) => {
 				onLoad({ filter: /[\\/]store[\\/]core[\\/].*\.ts$/ }, ({ path }) => ({
 					contents: synchronous(readFileSync(path, 'utf8')),
 					loader: 'ts',
-				})),
+				}));
+				onLoad({ filter: /[\\/]store[\\/]\w+[\\/]migrations\.ts$/ }, ({ path }) => ({
+					contents: readFileSync(path, 'utf8').replace(
+						/import (\w+) from '(.*\.sql)';/,
+						(_, name, file) =>
+							`const ${name} = ${JSON.stringify(readFileSync(join(path, '..', file), 'utf8'))};`,
+					),
+					loader: 'ts',
+				}));
+			},
 		},
 	],
 });

@@ -6,6 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../../store/errors.js';
+import { newerSchema } from '../../store/migrations.js';
 import { DatabaseMarked } from '../../store/moving.js';
 import {
 	assertAlone,
@@ -37,7 +38,7 @@ export interface RestorePlan {
 	place: string;
 	/** Null: there is no database. `usedBy`: the processes that have it open; `newest` null: nothing, or unreadable. */
 	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
-	/** When the last record of the backup was made, as the API writes times; null: it is empty, or of an older schema. */
+	/** When the last record of the backup was made, as the API writes times; null: it is empty. */
 	newest: string | null;
 }
 
@@ -54,18 +55,14 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 	try {
 		const { found, known } = backup.schema;
 		if (found === 0) throw new StoreError('not_a_database', `${file} is empty: it is no backup`);
-		if (found > known)
-			throw new StoreError(
-				'newer_schema',
-				`${file} was written by a newer mailctl (schema ${found}, this one knows ${known}); upgrade mailctl`,
-			);
+		if (found > known) throw newerSchema(file, found, known);
 		const foreign = readable(file, () => backup.findForeign());
 		if (foreign !== null)
 			throw new StoreError('not_a_database', `${file} has ${foreign}, which no backup of mailctl has`);
 		return {
 			place,
 			old: oldAt(place, clock),
-			newest: found === known ? textOf(backup.newest('records')) : null,
+			newest: textOf(backup.newest('records')),
 		};
 	} finally {
 		backup.close();

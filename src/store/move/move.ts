@@ -5,6 +5,7 @@
 import type { Clock } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../errors.js';
+import { newerSchema } from '../migrations.js';
 import { DatabaseMarked, type Found, type Mark, type Movable, notMoved, type Table } from '../moving.js';
 import { copyTable, digestTable, type Fold, rowsAtOnce } from './copy.js';
 
@@ -102,11 +103,7 @@ function begunBy({ from, to }: Databases, source: Found, found: Found | null): M
 }
 
 function assertSchema({ name, schema }: Movable, found: Found): void {
-	if (found.schema === schema) return;
-	throw new StoreError(
-		found.schema > schema ? 'newer_schema' : 'not_a_database',
-		`${name} has schema ${found.schema}, and this mailctl works with ${schema}${found.schema > schema ? '; upgrade mailctl' : ': "engine settings get" brings it up to date'}`,
-	);
+	if (found.schema !== schema) throw newerSchema(name, found.schema, schema);
 }
 
 function assertUnused({ name }: Movable, { usedBy }: Found): void {

@@ -1,79 +1,34 @@
 /**
- * Brings a database to this version's schema, or throws the reason. A version has one meaning on both
- * databases, or is of one alone (`test/store/postgres/schema.test.ts` compares the tables). Migrations are numbered, additive and never edited.
+ * Brings a database to this version's schema, or throws the reason. `test/store/postgres/schema.long.test.ts` compares
+ * the tables with those of SQLite.
  */
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import type { Sql } from '../core/sql.js';
 import { oldestPostgres } from '../maintenance.js';
+import { type Migration, newerSchema, versionOf } from '../migrations.js';
 import { DatabaseMarked, type Mark, markVersion, parseMark } from '../moving.js';
 import type { Session } from './connection.js';
-import { first } from './migrations/0020-first.js';
-import { processes } from './migrations/0021-processes.js';
-import { counted } from './migrations/0022-counted.js';
-import { listCounters } from './migrations/0023-list-counters.js';
-import { counters } from './migrations/0024-counters.js';
-import { waitingStates } from './migrations/0026-waiting-states.js';
-import { retention } from './migrations/0027-retention.js';
-import { deletedStates } from './migrations/0028-deleted-states.js';
-import { emailOnce } from './migrations/0029-email-once.js';
-import { bouncedFigures } from './migrations/0030-bounced-figures.js';
-import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
-import { deletedJoined } from './migrations/0032-deleted-joined.js';
-import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
-import { tracking } from './migrations/0034-tracking.js';
-import { senderNames } from './migrations/0035-sender-names.js';
-import { attachmentOwners } from './migrations/0036-attachment-owners.js';
-import { provenTime } from './migrations/0037-proven-time.js';
 import type { Place } from './place.js';
-
-export interface Migration {
-	readonly version: number;
-	readonly name: string;
-	readonly sql: string;
-}
+import schema from './schema.postgres.sql';
 
 /** In their order. */
-export const migrations: readonly Migration[] = [
-	first,
-	processes,
-	counted,
-	listCounters,
-	counters,
-	waitingStates,
-	retention,
-	deletedStates,
-	emailOnce,
-	bouncedFigures,
-	statesOfCampaigns,
-	deletedJoined,
-	leftOutOfCalls,
-	tracking,
-	senderNames,
-	attachmentOwners,
-	provenTime,
-];
+export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', sql: schema }];
 
 /** The schema this version reads and writes. */
-export const schemaVersion: number = Math.max(...migrations.map(({ version }) => version));
-
-const ownTable = `CREATE TABLE IF NOT EXISTS migrations (
-		version BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL, applied_at BIGINT NOT NULL
-	)`;
-const ownRow = 'INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)';
+export const schemaVersion: number = versionOf(migrations);
 
 /** In the transaction of the caller, who holds the project. Throws `StoreError` "newer_schema" and "not_a_database". */
 export async function migrate(
 	{ sql, client }: Session,
 	{ name: database, now }: Pick<Place, 'name'> & { now: Micros },
+	all: readonly Migration[] = migrations,
 ): Promise<void> {
 	const from = await readVersion(sql, database);
-	if (from === schemaVersion) return;
 	if (from === 0) await assertEmpty(sql, database);
-	await sql.run(ownTable);
-	for (const { version, name, sql: text } of migrations.filter(({ version }) => version > from)) {
+	for (const { version, name, sql: text } of all.filter(({ version }) => version > from)) {
 		await client.query(text);
-		await sql.run(ownRow, version, name, now);
+		await sql.run('INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)', version, name, now);
 	}
 }
 
@@ -106,10 +61,7 @@ export async function readVersion(
 			? last
 			: await sql.number('SELECT max(version) FROM migrations WHERE version < ?', markVersion);
 	if (version <= schemaVersion || mayBeNewer) return version;
-	throw new StoreError(
-		'newer_schema',
-		`${name} was written by a newer mailctl (schema ${version}, this one knows ${schemaVersion}); upgrade mailctl`,
-	);
+	throw newerSchema(name, version, schemaVersion);
 }
 
 /** Not to_regclass(): a session that has waited for a lock answers that from its cache, without a table made meanwhile. */

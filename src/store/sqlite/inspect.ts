@@ -13,7 +13,7 @@ import { isMissingFile } from '../url.js';
 import { deadLink } from './connection.js';
 import { createCore, findOthers } from './core.js';
 import { findDamage, translateFailure } from './failures.js';
-import { allMigrations, assertOurs, schemaVersion } from './migrations.js';
+import { assertOurs, migrations, schemaVersion } from './migrations.js';
 import { createReads } from './reads.js';
 import { createSql } from './sql.js';
 
@@ -146,7 +146,7 @@ function inspectionOf(
 			}
 		},
 		findForeign: () => {
-			const ours = schemaObjects(found);
+			const ours = schemaObjects();
 			const all = db.prepare<[], string>(objectsText).pluck().all();
 			const foreign = all.find((one) => !ours.has(one) && !/ sqlite_/.test(one));
 			return foreign === undefined ? null : `${foreign.startsWith('index') ? 'an' : 'a'} ${foreign}`;
@@ -171,10 +171,10 @@ function inspectionOf(
 const objectsText = `SELECT type || ' ' || name || iif(sql LIKE 'CREATE VIRTUAL%', ', which is virtual', '')
 	FROM sqlite_schema`;
 
-/** `table lists`, `index lists_by_name`: what a database of that version has. */
-function schemaObjects(version: number): ReadonlySet<string> {
+/** `table lists`, `index lists_by_name`: what a database has. */
+function schemaObjects(): ReadonlySet<string> {
 	const db = new Database(':memory:');
-	for (const migration of allMigrations) if (migration.version <= version) db.exec(migration.sql);
+	for (const migration of migrations) db.exec(migration.sql);
 	const names = db.prepare<[], string>(objectsText).pluck().all();
 	db.close();
 	return new Set(names);

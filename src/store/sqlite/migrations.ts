@@ -1,95 +1,20 @@
-/**
- * Brings a database to this version's schema, or throws the reason. Migrations are numbered, additive and never edited.
- */
+/** Brings a database to this version's schema, or throws the reason. */
 
 import type Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import type { ProcessIdentity } from '../core/processes.js';
+import { type Migration, newerSchema, versionOf } from '../migrations.js';
 import { DatabaseMarked, type Mark, markVersion, parseMark } from '../moving.js';
 import { findOthers } from './core.js';
-import { first } from './migrations/0001-first.js';
-import { mailingBatches } from './migrations/0002-mailing-batches.js';
-import { mailingResults } from './migrations/0003-mailing-results.js';
-import { queuePauses } from './migrations/0004-queue-pauses.js';
-import { dkimAndLimits } from './migrations/0005-dkim-and-limits.js';
-import { bounceReports } from './migrations/0006-bounce-reports.js';
-import { notifications } from './migrations/0008-notifications.js';
-import { bouncedMessages } from './migrations/0009-bounced-messages.js';
-import { clockKept } from './migrations/0010-clock.js';
-import { suppressionsOfLists } from './migrations/0011-suppressions-of-lists.js';
-import { owners } from './migrations/0012-owners.js';
-import { compositions } from './migrations/0013-compositions.js';
-import { couriers } from './migrations/0014-couriers.js';
-import { rowImports } from './migrations/0015-row-imports.js';
-import { campaigns } from './migrations/0016-campaigns.js';
-import { reportFigures } from './migrations/0017-report-figures.js';
-import { audiences } from './migrations/0018-audiences.js';
-import { attachments } from './migrations/0019-attachments.js';
-import { listPublicNames } from './migrations/0020-list-public-names.js';
-import { counted } from './migrations/0022-counted.js';
-import { listCounters } from './migrations/0023-list-counters.js';
-import { counters } from './migrations/0024-counters.js';
-import { waitingStates } from './migrations/0026-waiting-states.js';
-import { retention } from './migrations/0027-retention.js';
-import { deletedStates } from './migrations/0028-deleted-states.js';
-import { emailOnce } from './migrations/0029-email-once.js';
-import { bouncedFigures } from './migrations/0030-bounced-figures.js';
-import { statesOfCampaigns } from './migrations/0031-states-of-campaigns.js';
-import { deletedJoined } from './migrations/0032-deleted-joined.js';
-import { leftOutOfCalls } from './migrations/0033-left-out-of-calls.js';
-import { tracking } from './migrations/0034-tracking.js';
-import { senderNames } from './migrations/0035-sender-names.js';
-import { attachmentOwners } from './migrations/0036-attachment-owners.js';
-import { provenTime } from './migrations/0037-proven-time.js';
+import schema from './schema.sqlite.sql';
 import { createSql } from './sql.js';
 
-export interface Migration {
-	readonly version: number;
-	readonly name: string;
-	readonly sql: string;
-}
-
 /** In their order. */
-export const allMigrations: readonly Migration[] = [
-	first,
-	mailingBatches,
-	mailingResults,
-	queuePauses,
-	dkimAndLimits,
-	bounceReports,
-	notifications,
-	bouncedMessages,
-	clockKept,
-	suppressionsOfLists,
-	owners,
-	compositions,
-	couriers,
-	rowImports,
-	campaigns,
-	reportFigures,
-	audiences,
-	attachments,
-	listPublicNames,
-	counted,
-	listCounters,
-	counters,
-	waitingStates,
-	retention,
-	deletedStates,
-	emailOnce,
-	bouncedFigures,
-	statesOfCampaigns,
-	deletedJoined,
-	leftOutOfCalls,
-	tracking,
-	senderNames,
-	attachmentOwners,
-	provenTime,
-];
+export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', sql: schema }];
 
 /** The schema this version reads and writes. */
-export const schemaVersion: number = versionOf(allMigrations);
+export const schemaVersion: number = versionOf(migrations);
 
 /** `mctl` in the file's header: distinguishes our databases from other programs' databases. */
 const applicationId = 0x6d63746c;
@@ -101,17 +26,23 @@ const applicationId = 0x6d63746c;
 export function migrate(
 	db: Database.Database,
 	options: { path: string; me: ProcessIdentity; now: Micros },
-	migrations: readonly Migration[] = allMigrations,
+	all: readonly Migration[] = migrations,
 ): void {
-	const goal = versionOf(migrations);
+	const goal = versionOf(all);
 	if (readVersion(db, options.path, goal) === goal) return;
 	db.transaction(() => {
 		// Read again under the lock: two processes may open a new database at once.
 		const from = readVersion(db, options.path, goal);
 		if (from === goal) return;
 		if (from > 0) refuseBesideOthers(db, options);
-		for (const migration of migrations.filter((each) => each.version > from))
-			apply(db, migration, options.now);
+		for (const { version, name, sql } of all.filter(({ version }) => version > from)) {
+			db.exec(sql);
+			db.prepare('INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)').run(
+				version,
+				name,
+				options.now,
+			);
+		}
 		db.pragma(`application_id = ${applicationId}`);
 		db.pragma(`user_version = ${goal}`);
 	}).immediate();
@@ -165,19 +96,10 @@ export function eraseMark(db: Database.Database): void {
 	db.pragma(`user_version = ${schemaVersion}`);
 }
 
-function versionOf(migrations: readonly Migration[]): number {
-	return Math.max(...migrations.map((each) => each.version));
-}
-
 function readVersion(db: Database.Database, path: string, known: number): number {
 	assertOurs(db, path);
 	const version = Number(db.pragma('user_version', { simple: true }));
-	if (version > known) {
-		throw new StoreError(
-			'newer_schema',
-			`${path} was written by a newer mailctl (schema ${version}, this one knows ${known}); upgrade mailctl`,
-		);
-	}
+	if (version > known) throw newerSchema(path, version, known);
 	return version;
 }
 
@@ -190,14 +112,5 @@ function refuseBesideOthers(
 	throw new StoreError(
 		'busy_elsewhere',
 		`${path} has an older schema and is in use by ${other.role} (pid ${other.pid} on ${other.host}); stop it first`,
-	);
-}
-
-function apply(db: Database.Database, migration: Migration, now: Micros): void {
-	db.exec(migration.sql);
-	db.prepare('INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)').run(
-		migration.version,
-		migration.name,
-		now,
 	);
 }

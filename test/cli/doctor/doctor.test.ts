@@ -94,22 +94,6 @@ describe('doctor changes nothing', () => {
 		expect([await readFile(left), await readFile(`${left}-wal`)]).toEqual(before);
 	});
 
-	it('of a database of an older schema, which it does not bring up to date', async () => {
-		const db = new Database(project.db);
-		db.pragma('user_version = 3');
-		db.close();
-		const before = await snapshot();
-		expect(await found('database.schema')).toEqual([
-			{
-				check: 'database.schema',
-				level: 'warning',
-				message: expect.stringMatching(/^schema 3 is older than this version's \d+: the next command/),
-				fix: `mailctl --db ${project.db} engine status`,
-			},
-		]);
-		expect(await snapshot()).toEqual(before);
-	});
-
 	it('and makes no database, not even the default one', async () => {
 		const home = await makeHome();
 		const { code, stdout } = await cli(['doctor', '--only', 'database', '-o', 'json'], {

@@ -37,8 +37,6 @@ export interface Kept {
 	expire(now: Micros): Promise<void>;
 	run(sql: string): Promise<void>;
 	count(sql: string): Promise<number>;
-	/** Carries out a migration once more, by its name. */
-	migrate(name: 'deleted-states'): Promise<void>;
 }
 
 const html = `<p>Hello #name#</p><a href='https://shop.example/?a="1"&amp;who=#name|you#'>shop</a> <a href="https://example.com/news">news</a>`;
@@ -339,19 +337,6 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await kept()).toBe(1);
 		await expire(noon + 51 * day);
 		expect(await kept()).toBe(0);
-	});
-
-	it('gives a database that has deleted messages before the states that their figures tell', async () => {
-		const { store, expire, run, migrate } = await open();
-		const { campaign } = await campaignOfAllEnds(store);
-		await keep(store, { keep_messages: '30d' });
-		await expire(noon + 31 * day);
-		await run('DROP TABLE deleted_states');
-		await migrate('deleted-states');
-		expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({
-			...{ sent: 2, bounced: 1, failed: 1, canceled: 2 },
-		});
-		expect(await store.reads.checkCounts({})).toEqual(nothingWrong);
 	});
 
 	it('keeps what the links of a mail need: person, list, sender, targets and the values in them', async () => {

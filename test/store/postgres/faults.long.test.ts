@@ -75,7 +75,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		}
 	});
 
-	it('is told of rights, of a replica, of a newer schema and of tables of another program', async () => {
+	it('is told of rights, of a replica and of tables of another program', async () => {
 		const url = await server.createDatabase();
 		await ask(url, 'REVOKE CREATE ON SCHEMA public FROM public', 'CREATE ROLE poor LOGIN');
 		const poor = with_(url, (place) => (place.username = 'poor'));
@@ -90,9 +90,6 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		await ask(url, 'SET default_transaction_read_only = off', `ALTER DATABASE ${name} RESET ALL`);
 		// On a new connection, which may lead to another server by the same name.
 		expect(await newList(replica)).toBeGreaterThan(0);
-
-		await ask(url, "INSERT INTO migrations (version, name, applied_at) VALUES (999, 'later', 0)");
-		expect(await failure(url)).toMatchObject({ code: 'newer_schema' });
 
 		const other = await server.createDatabase();
 		await ask(other, 'CREATE TABLE messages (x int)', 'CREATE TABLE migrations (id int, migration text)');

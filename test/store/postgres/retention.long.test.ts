@@ -3,7 +3,6 @@ import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { onlyLinks } from '../../../src/content/only-links.js';
 import { expiries } from '../../../src/store/core/expired.js';
-import { migrations } from '../../../src/store/postgres/migrations.js';
 import { createPipeline } from '../../../src/store/postgres/pipeline.js';
 import { createSql } from '../../../src/store/postgres/sql.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
@@ -39,9 +38,6 @@ describePostgres('retention', (server) => {
 				}
 			},
 			run: async (text) => void (await sql.run(text)),
-			migrate: async (name) => {
-				await client.query(migrations.find((each) => each.name === name)?.sql ?? '');
-			},
 			count: async (text) => await sql.number(text),
 		};
 	};

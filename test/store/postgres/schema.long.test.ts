@@ -3,6 +3,9 @@ import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
+import { openDatabase } from '../../../src/store/postgres/connection.js';
+import { migrate as migratePostgres, migrations } from '../../../src/store/postgres/migrations.js';
+import { readPlace } from '../../../src/store/postgres/place.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
 import { ask, describePostgres } from '../../support/postgres.js';
@@ -61,5 +64,33 @@ describePostgres('the schema on PostgreSQL', (server) => {
 		const own = ofSqlite().filter(({ table }) => table !== idRow);
 		expect(shared.map(shown)).toEqual(own.map(shown));
 		expect(rows.filter(({ type, collation }) => type === 'TEXT' && collation !== 'C').map(shown)).toEqual([]);
+	});
+
+	it('migrates, and refuses a newer one', async () => {
+		const url = await server.createProject();
+		const open = () => openPostgresStore({ url, clock: systemClock, mode: 'create' });
+		await (await open()).close();
+		const database = openDatabase({
+			...{ place: readPlace(url), size: 1, role: 'cli', keys: [], lockTimeoutMs: 5_000, isTrial: false },
+		});
+		onTestFinished(() => database.close());
+		const next = {
+			version: 2,
+			name: 'next',
+			sql: 'CREATE TABLE later (x BIGINT); INSERT INTO later VALUES (1)',
+		};
+		await database.write((session) => migratePostgres(session, { name: 'x', now: 7 }, [...migrations, next]));
+		expect(
+			await database.read(({ sql }) =>
+				sql.tuples('SELECT m.version, m.name, x FROM migrations m, later ORDER BY m.version'),
+			),
+		).toEqual([
+			[1, 'schema', 1],
+			[2, 'next', 1],
+		]);
+		await expect(open()).rejects.toMatchObject({
+			code: 'newer_schema',
+			message: expect.stringContaining('has schema 2, and this mailctl knows 1: upgrade mailctl;'),
+		});
 	});
 });

@@ -21,7 +21,7 @@ import { DatabaseMissing, UnsupportedDatabase } from '../../../src/store/errors.
 import { inspectStore, openStore } from '../../../src/store/open.js';
 import { openConnection } from '../../../src/store/sqlite/connection.js';
 import { findOthers } from '../../../src/store/sqlite/core.js';
-import { migrate, schemaVersion } from '../../../src/store/sqlite/migrations.js';
+import { migrate, migrations, schemaVersion } from '../../../src/store/sqlite/migrations.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
 import type { Store } from '../../../src/store/store.js';
 import { fixedClock, newList, noon } from '../../contract/store/fixture.js';
@@ -138,29 +138,31 @@ describe('opening a SQLite database', () => {
 		await store.close();
 	});
 
-	it('refuses a schema newer than its own', async () => {
-		await (await open()).close();
-		const db = new Database(path);
-		db.pragma(`user_version = ${schemaVersion + 1}`);
-		db.close();
-		expect(await codeOf(open())).toBe('newer_schema');
-	});
-
-	it('refuses to migrate while a living process uses the older schema, and names it', async () => {
+	it('migrates once no living process uses the older schema, and refuses a newer one', async () => {
 		const store = await open();
 		await newList(store);
 		const db = new Database(path);
 		const join = db.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)');
 		join.run('other', 'serve', 'elsewhere', 4711, noon, noon);
 		const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
-		const next = { version: schemaVersion + 1, name: 'next', sql: 'CREATE TABLE later (x INTEGER) STRICT' };
-		const attempt = (now: number) => () => migrate(db, { path, me, now }, [next]);
+		const next = { version: 2, name: 'next', sql: 'CREATE TABLE later (x INTEGER) STRICT' };
+		const attempt = (now: number) => () => migrate(db, { path, me, now }, [...migrations, next]);
 		expect(attempt(noon)).toThrow(/in use by/);
 		await store.close();
 		expect(attempt(noon)).toThrow(/in use by serve \(pid 4711 on elsewhere\)/);
 		expect(attempt(noon + 16_000_000)).not.toThrow();
-		expect(db.pragma('user_version', { simple: true })).toBe(schemaVersion + 1);
+		expect(db.prepare('SELECT version, name FROM migrations ORDER BY version').raw().all()).toEqual([
+			[1, 'schema'],
+			[2, 'next'],
+		]);
+		db.exec('INSERT INTO later VALUES (1)');
 		db.close();
+		expect(await failure(open())).toEqual(
+			new StoreError(
+				'newer_schema',
+				`${path} has schema 2, and this mailctl knows 1: upgrade mailctl; a database from before the first release is not readable any more`,
+			),
+		);
 	});
 
 	it('does not wait for the heartbeat of a process that is dead', async () => {

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, onTestFinished } from 'vitest';
 import { openStore } from '../../../src/store/open.js';
-import { allMigrations as migrations } from '../../../src/store/sqlite/migrations.js';
 import { fixedClock } from '../../contract/store/fixture.js';
 import { type Kept, retentionSuite } from '../../contract/store/retention.js';
 import { expiring } from '../../support/expire.js';
@@ -20,7 +19,6 @@ async function open(): Promise<Kept> {
 		store,
 		expire,
 		run: async (sql) => void db.exec(sql),
-		migrate: async (name) => void db.exec(migrations.find((each) => each.name === name)?.sql ?? ''),
 		count: async (sql) => Number(db.prepare(sql).pluck().get()),
 	};
 }

@@ -121,15 +121,11 @@ export function closedFix(code: string): string | null {
 export function judgeSchema({ found, known }: InspectedDatabase['schema'], line: Line): Verdict {
 	if (found === known) return ok(`schema ${found}, as this version has it`);
 	if (found > known)
-		return problem(
-			`it was written by a newer mailctl (schema ${found}, this one knows ${known})`,
-			'upgrade mailctl',
-		);
-	const what =
-		found === 0
-			? 'nothing has been stored in it yet'
-			: `schema ${found} is older than this version's ${known}`;
-	return warning(`${what}: the next command that opens it brings it up to date`, line('engine', 'status'));
+		return problem(`schema ${found} is newer than this version's ${known}`, 'upgrade mailctl');
+	return warning(
+		'nothing has been stored in it yet: the next command that opens it brings it up to date',
+		line('engine', 'status'),
+	);
 }
 
 function judgeSoundness(

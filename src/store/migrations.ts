@@ -1,0 +1,21 @@
+/** Versions of the schema: one has the same meaning on both databases. */
+import { StoreError } from '../api/errors.js';
+
+/** Migrations are numbered, additive and never edited. The first one is the whole schema. */
+export interface Migration {
+	readonly version: number;
+	readonly name: string;
+	readonly sql: string;
+}
+
+export function versionOf(migrations: readonly Migration[]): number {
+	return Math.max(...migrations.map(({ version }) => version));
+}
+
+/** `name`: the database or file in the error. */
+export function newerSchema(name: string, found: number, known: number): StoreError {
+	return new StoreError(
+		'newer_schema',
+		`${name} has schema ${found}, and this mailctl knows ${known}: upgrade mailctl; a database from before the first release is not readable any more`,
+	);
+}

@@ -1,4 +1,0 @@
-import type { Migration } from '../migrations.js';
-
-/** The same change as on SQLite. */
-export const emailOnce: Migration = { version: 29, name: 'email-once', sql: '' };

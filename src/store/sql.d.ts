@@ -1,0 +1,6 @@
+/** The build and Vitest give the text of the file (`scripts/sync-twin.mjs`). */
+declare module '*.sql' {
+	const text: string;
+	// biome-ignore lint/style/noDefaultExport: a loader of text has no other.
+	export default text;
+}

@@ -1,0 +1,716 @@
+-- The schema of version 1. A later version adds a migration (`migrations.ts`) and leaves this file as it is.
+--
+-- Times are integer microseconds, and a `quarter` counts quarters of an hour since 1970 in UTC. Booleans are 0 or 1.
+-- A `shard` is always 0 here; on PostgreSQL it keeps writers of one figure from waiting for each other.
+-- There are no triggers: the operation that changes the rows writes counters and figures, which costs a bulk load
+-- nothing per row. The rowid is the suffix of every index, so pages walk an index in the order of ids.
+
+CREATE TABLE migrations (
+	version INTEGER PRIMARY KEY,
+	name TEXT NOT NULL,
+	applied_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE settings (
+	name TEXT PRIMARY KEY,
+	value TEXT NOT NULL,
+	updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Processes that have the database open.
+CREATE TABLE processes (
+	id TEXT PRIMARY KEY,
+	role TEXT NOT NULL,
+	host TEXT NOT NULL,
+	pid INTEGER NOT NULL,
+	started_at INTEGER NOT NULL,
+	heartbeat_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row: the clock by which the times of the queue were written. `ahead` is the machine's clock less its steady one,
+-- which begins anew with each boot. `step` is how far the clock was set last, and `stepped_at` when, by the clock after
+-- it; both are NULL while it never was. `proven` is the time that the database has seen pass, as JSON
+-- (`core/retention/proven-time.ts`).
+CREATE TABLE clock (
+	id INTEGER PRIMARY KEY CHECK (id = 1),
+	boot TEXT NOT NULL,
+	ahead INTEGER NOT NULL,
+	step INTEGER,
+	stepped_at INTEGER,
+	proven TEXT
+) STRICT;
+
+CREATE TABLE keyring (
+	purpose TEXT NOT NULL,
+	id INTEGER NOT NULL,
+	secret TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	retired_at INTEGER,
+	PRIMARY KEY (purpose, id)
+) STRICT, WITHOUT ROWID;
+
+-- The private half of a key is in the keyring, with purpose 'dkim' and the same id.
+CREATE TABLE dkim_keys (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	domain TEXT NOT NULL,
+	selector TEXT NOT NULL,
+	type TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	UNIQUE (domain, selector)
+) STRICT;
+
+CREATE TABLE tokens (
+	sha256 TEXT PRIMARY KEY,
+	name TEXT NOT NULL,
+	scopes TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	revoked_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- AUTOINCREMENT writes its table once a row; subscribers take their ids from here in blocks instead.
+CREATE TABLE id_sequences (
+	name TEXT PRIMARY KEY,
+	last INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO id_sequences VALUES ('subscribers', 0);
+
+-- Numbers of rows that are asked for often: 'messages' counts all of them.
+CREATE TABLE counters (
+	name TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (name, shard)
+) STRICT, WITHOUT ROWID;
+
+-- Lists and their subscribers ---------------------------------------------------------------------------------------
+
+-- Recipients read `public_name` in place of the name; NULL: the name itself.
+CREATE TABLE lists (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	name TEXT NOT NULL,
+	email_reason TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	public_name TEXT
+) STRICT;
+
+CREATE TABLE list_counters (
+	list_id INTEGER NOT NULL,
+	shard INTEGER NOT NULL,
+	active INTEGER NOT NULL,
+	inactive INTEGER NOT NULL,
+	PRIMARY KEY (list_id, shard)
+) STRICT, WITHOUT ROWID;
+
+-- Subscribers by the time when they came to the list.
+CREATE TABLE list_joined (
+	list_id INTEGER NOT NULL,
+	quarter INTEGER NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (list_id, quarter, shard)
+) STRICT, WITHOUT ROWID;
+
+-- `email` is '' where it equals `email_key`. `email_folded` is NULL where it does: the substring filter reads
+-- coalesce(email_folded, email_key). `import_seq` is the last import session that saw the row: a session finds its own
+-- duplicates by it.
+CREATE TABLE subscribers (
+	id INTEGER PRIMARY KEY,
+	list_id INTEGER NOT NULL REFERENCES lists (id),
+	email TEXT NOT NULL,
+	email_key TEXT NOT NULL,
+	key_version INTEGER NOT NULL DEFAULT 1,
+	email_folded TEXT,
+	name TEXT NOT NULL,
+	is_active INTEGER NOT NULL,
+	disable_reason TEXT,
+	is_email_verified INTEGER NOT NULL DEFAULT 0,
+	meta TEXT NOT NULL,
+	source TEXT NOT NULL,
+	opt_in_signed INTEGER,
+	created_at INTEGER NOT NULL,
+	import_seq INTEGER,
+	soft_bounces INTEGER NOT NULL DEFAULT 0,
+	soft_bounced_since INTEGER
+) STRICT;
+-- The address leads, so that one index serves uniqueness and "in which lists is this address".
+CREATE UNIQUE INDEX subscribers_by_key ON subscribers (email_key, list_id);
+-- Pages and exports walk a list by id.
+CREATE INDEX subscribers_of_list ON subscribers (list_id);
+CREATE INDEX subscribers_soft_bouncing ON subscribers (email_key) WHERE soft_bounces > 0;
+
+CREATE TABLE fields (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	variable TEXT NOT NULL UNIQUE,
+	name TEXT NOT NULL,
+	created_at INTEGER NOT NULL
+) STRICT;
+
+-- They are kept by address, and outlive subscribers and lists. `list_id` is 0 where one counts for all lists.
+CREATE TABLE suppressions (
+	email_key TEXT NOT NULL,
+	reason TEXT NOT NULL,
+	list_id INTEGER NOT NULL DEFAULT 0,
+	key_version INTEGER NOT NULL DEFAULT 1,
+	source TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	expires_at INTEGER,
+	PRIMARY KEY (email_key, reason, list_id)
+) STRICT, WITHOUT ROWID;
+-- The deletion of a list deletes its few suppressions.
+CREATE INDEX suppressions_of_list ON suppressions (list_id) WHERE list_id > 0;
+
+CREATE TABLE erased (
+	email_hash TEXT PRIMARY KEY,
+	key_id INTEGER NOT NULL,
+	erased_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE imports (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	key TEXT NOT NULL,
+	spec TEXT NOT NULL,
+	list_id INTEGER NOT NULL,
+	position INTEGER NOT NULL DEFAULT 0,
+	counts TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	finished_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX imports_unfinished ON imports (key) WHERE finished_at IS NULL;
+
+-- Answers are kept until the session is finished, so that a lost one can be given again.
+CREATE TABLE import_acks (
+	import_seq INTEGER NOT NULL REFERENCES imports (seq),
+	first INTEGER NOT NULL,
+	ack TEXT NOT NULL,
+	PRIMARY KEY (import_seq, first)
+) STRICT;
+
+-- Imports row by row, into lists that a service keeps: rows behind the last acknowledged batch were about to create or
+-- update.
+CREATE TABLE import_intents (
+	import_seq INTEGER NOT NULL REFERENCES imports (seq),
+	row INTEGER NOT NULL,
+	intent TEXT NOT NULL,
+	PRIMARY KEY (import_seq, row)
+) STRICT, WITHOUT ROWID;
+
+-- Addresses of such an import, by a part of their hash.
+CREATE TABLE import_addresses (
+	import_seq INTEGER NOT NULL REFERENCES imports (seq),
+	hash TEXT NOT NULL,
+	PRIMARY KEY (import_seq, hash)
+) STRICT, WITHOUT ROWID;
+
+-- Contents ----------------------------------------------------------------------------------------------------------
+
+CREATE TABLE senders (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	email TEXT NOT NULL,
+	email_key TEXT NOT NULL UNIQUE,
+	key_version INTEGER NOT NULL DEFAULT 1,
+	created_at INTEGER NOT NULL,
+	full_name TEXT NOT NULL DEFAULT '',
+	reply_to_email TEXT NOT NULL DEFAULT ''
+) STRICT;
+
+CREATE TABLE templates (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	name TEXT NOT NULL UNIQUE,
+	text_body TEXT NOT NULL,
+	html_body TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	updated_at INTEGER NOT NULL
+) STRICT;
+
+-- `used_at` is the last submission of the content, exact to a day; at `dropped_at` retention deleted its bodies.
+CREATE TABLE contents (
+	sha256 TEXT PRIMARY KEY,
+	subject TEXT NOT NULL,
+	text TEXT,
+	html TEXT,
+	disable_inline INTEGER NOT NULL,
+	used_at INTEGER NOT NULL DEFAULT 0,
+	dropped_at INTEGER
+) STRICT;
+CREATE INDEX contents_by_use ON contents (used_at) WHERE dropped_at IS NULL;
+
+-- A file is kept once for each hash. `expires_at` is NULL once a content names it, else an upload goes then. The bytes
+-- come last: the columns before them are read without them.
+CREATE TABLE attachments (
+	sha256 TEXT PRIMARY KEY,
+	size INTEGER NOT NULL,
+	created_at INTEGER NOT NULL,
+	expires_at INTEGER,
+	bytes BLOB NOT NULL
+) STRICT;
+CREATE INDEX attachments_expiring ON attachments (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Clients that uploaded the file: another one has to, before it can name the file by its hash alone.
+CREATE TABLE attachment_owners (
+	sha256 TEXT NOT NULL REFERENCES attachments (sha256) ON DELETE CASCADE,
+	owner TEXT NOT NULL,
+	PRIMARY KEY (sha256, owner)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE content_attachments (
+	content_sha256 TEXT NOT NULL REFERENCES contents (sha256) ON DELETE CASCADE,
+	position INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	type TEXT NOT NULL,
+	sha256 TEXT NOT NULL REFERENCES attachments (sha256),
+	content_id TEXT,
+	PRIMARY KEY (content_sha256, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX contents_of_attachment ON content_attachments (sha256);
+
+-- Campaigns ---------------------------------------------------------------------------------------------------------
+
+-- `position` counts acknowledged rows of batches; rows that came from lists are in `staged`, `suppressed`, `rejected`
+-- and `left_out` only. `requests` is 1 when the rows are send requests, each with its own submission. `is_complete`: no
+-- further row comes. `owner` is the name of the token it came by; NULL: the database's owner. `courier` is 'smtp', or
+-- 'api' for the send API of a service. No message is leased before `opens_at`. At `dropped_at` retention deleted its
+-- first messages. `is_again`: it was begun in spite of the same mail, so that the same command typed twice begins one.
+-- `rate` is how fast a command has sent it, for the next one.
+CREATE TABLE campaigns (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	key TEXT NOT NULL UNIQUE,
+	spec TEXT NOT NULL,
+	strict_vars INTEGER NOT NULL,
+	state TEXT NOT NULL,
+	has_open_work INTEGER NOT NULL DEFAULT 0,
+	last_leased_at INTEGER NOT NULL DEFAULT 0,
+	staged INTEGER NOT NULL DEFAULT 0,
+	suppressed INTEGER NOT NULL DEFAULT 0,
+	rejected INTEGER NOT NULL DEFAULT 0,
+	created_at INTEGER NOT NULL,
+	released_at INTEGER,
+	canceled_at INTEGER,
+	position INTEGER NOT NULL DEFAULT 0,
+	requests INTEGER NOT NULL DEFAULT 0,
+	is_complete INTEGER NOT NULL DEFAULT 0,
+	owner TEXT,
+	courier TEXT NOT NULL DEFAULT 'smtp',
+	left_out INTEGER NOT NULL DEFAULT 0,
+	audience TEXT,
+	starts_at INTEGER,
+	opens_at INTEGER,
+	send_window TEXT,
+	time_zone TEXT,
+	dropped_at INTEGER,
+	is_again INTEGER NOT NULL DEFAULT 0,
+	rate TEXT
+) STRICT;
+-- A lease takes the campaign that waited longest.
+CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
+
+-- How far each list of a campaign has been expanded. `counts` says how many of it were left out and why.
+CREATE TABLE campaign_lists (
+	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
+	list_id INTEGER NOT NULL,
+	after_id INTEGER NOT NULL,
+	counts TEXT,
+	PRIMARY KEY (campaign_seq, list_id)
+) STRICT, WITHOUT ROWID;
+
+-- Answers are kept while the campaign is staged, so that a lost one can be given again.
+CREATE TABLE campaign_acks (
+	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
+	first INTEGER NOT NULL,
+	ack TEXT NOT NULL,
+	PRIMARY KEY (campaign_seq, first)
+) STRICT;
+
+-- Rows that were put, recipient by recipient, n from 1: message_id, or to_email with why there is no message.
+CREATE TABLE campaign_results (
+	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
+	n INTEGER NOT NULL,
+	line INTEGER,
+	message_id INTEGER,
+	to_email TEXT,
+	code TEXT,
+	error TEXT,
+	PRIMARY KEY (campaign_seq, n)
+) STRICT, WITHOUT ROWID;
+-- The few rows of a campaign without a message.
+CREATE INDEX campaign_results_refused ON campaign_results (campaign_seq, n) WHERE to_email IS NOT NULL;
+
+-- Submissions and messages ------------------------------------------------------------------------------------------
+
+-- `context` and `variables` are JSON; `campaign` is the campaign's UUID on the wire. `owner` is as in `campaigns`.
+-- `request` is the send call as JSON, without recipients and what differs between them; NULL: it goes by SMTP.
+-- `tracking`: whether its messages have a pixel and counted links.
+CREATE TABLE submissions (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL UNIQUE,
+	type TEXT NOT NULL,
+	envelope TEXT NOT NULL,
+	tag TEXT,
+	campaign TEXT,
+	content_sha256 TEXT NOT NULL REFERENCES contents (sha256),
+	context TEXT NOT NULL,
+	variables TEXT NOT NULL,
+	list_id INTEGER,
+	campaign_seq INTEGER REFERENCES campaigns (seq),
+	created_at INTEGER NOT NULL,
+	owner TEXT,
+	request TEXT,
+	tracking TEXT NOT NULL DEFAULT 'on'
+) STRICT;
+CREATE INDEX submissions_of_campaign ON submissions (campaign) WHERE campaign IS NOT NULL;
+CREATE INDEX submissions_of_campaign_seq ON submissions (campaign_seq) WHERE campaign_seq IS NOT NULL;
+CREATE INDEX submissions_of_content ON submissions (content_sha256);
+CREATE INDEX submissions_of_tag ON submissions (tag) WHERE tag IS NOT NULL;
+-- The few submissions whose messages go to further addresses.
+CREATE INDEX submissions_with_copies ON submissions (seq)
+WHERE instr(envelope, '"reply_to":[],"cc":[],"bcc":[]') = 0;
+
+-- Addresses that a campaign left out, by name. A send call that joined the campaign has `submission_seq` and the
+-- campaign's UUID in place of `campaign_seq`, and no list where the call has none.
+CREATE TABLE campaign_left_out (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	campaign_seq INTEGER REFERENCES campaigns (seq),
+	submission_seq INTEGER REFERENCES submissions (seq),
+	campaign TEXT,
+	list_id INTEGER,
+	to_email TEXT NOT NULL,
+	to_key TEXT NOT NULL,
+	code TEXT NOT NULL,
+	detail TEXT
+) STRICT;
+CREATE INDEX left_out_of_address ON campaign_left_out (to_key);
+CREATE INDEX left_out_of_calls ON campaign_left_out (campaign, id) WHERE campaign IS NOT NULL;
+CREATE INDEX left_out_of_campaign ON campaign_left_out (campaign_seq, id);
+CREATE INDEX left_out_of_submission ON campaign_left_out (submission_seq) WHERE submission_seq IS NOT NULL;
+
+-- `lane` is 0 for single transactional calls, -1 for single bulk calls, else the campaign's seq.
+-- `wake_at` is when a worker may take the row: due_at while it waits, the end of the lease while it is leased, NULL
+-- once it is final. So expired leases come back through the same index as everything else.
+-- A campaign's uuids are hashes of (campaign, address): uniqueness of uuid is also one message per address.
+-- `called` is the fence of the lease under which a call of the API began: if that lease is lost, the message may have
+-- been sent.
+CREATE TABLE messages (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	uuid TEXT NOT NULL,
+	submission_seq INTEGER NOT NULL REFERENCES submissions (seq),
+	lane INTEGER NOT NULL,
+	to_email TEXT NOT NULL,
+	to_key TEXT NOT NULL,
+	list_id INTEGER,
+	subscriber_id INTEGER,
+	variables TEXT NOT NULL,
+	state TEXT NOT NULL,
+	attempts INTEGER NOT NULL DEFAULT 0,
+	due_at INTEGER NOT NULL,
+	wake_at INTEGER,
+	lease_owner TEXT,
+	fence INTEGER NOT NULL DEFAULT 0,
+	created_at INTEGER NOT NULL,
+	sent_at INTEGER,
+	last_reply TEXT,
+	called INTEGER
+) STRICT;
+CREATE UNIQUE INDEX messages_by_uuid ON messages (uuid);
+-- Leases read it. It ends with the state, so that waiting messages are counted by state along the index alone; the id
+-- stands before, so that a lane is read in order.
+CREATE INDEX messages_due ON messages (lane, wake_at, id, state) WHERE wake_at IS NOT NULL;
+CREATE INDEX messages_of_address ON messages (to_key);
+CREATE INDEX messages_of_submission ON messages (submission_seq);
+-- Nearly all messages were sent: their number is that of all messages without those that wait and those here.
+CREATE INDEX messages_over ON messages (state) WHERE wake_at IS NULL AND state <> 'sent';
+CREATE INDEX messages_over_of_lane ON messages (lane, state) WHERE wake_at IS NULL AND state <> 'sent';
+
+CREATE TABLE attempts (
+	message_id INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	at INTEGER NOT NULL,
+	outcome TEXT NOT NULL,
+	phase TEXT NOT NULL,
+	code INTEGER,
+	enhanced TEXT,
+	text TEXT NOT NULL,
+	PRIMARY KEY (message_id, number)
+) STRICT, WITHOUT ROWID;
+
+-- A row stands while a worker composes a message that may end it, under the lease of that fence. A row whose lease was
+-- lost is from a worker that ended there; with two of them the message has failed. The table is nearly always empty.
+CREATE TABLE compositions (
+	message_id INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+	fence INTEGER NOT NULL,
+	PRIMARY KEY (message_id, fence)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE idempotency_keys (
+	scope TEXT NOT NULL,
+	key TEXT NOT NULL,
+	fingerprint TEXT NOT NULL,
+	submission_id TEXT NOT NULL,
+	campaign TEXT,
+	answer TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	PRIMARY KEY (scope, key)
+) STRICT;
+CREATE INDEX idempotency_keys_by_time ON idempotency_keys (created_at);
+
+-- `kind` is 'manual' (until somebody resumes) or 'fault' (login, TLS, connection; tried again at `retry_at`). `faults`
+-- counts those in a row.
+CREATE TABLE queue_pauses (
+	kind TEXT PRIMARY KEY,
+	reason TEXT,
+	since INTEGER NOT NULL,
+	retry_at INTEGER,
+	faults INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- Leased messages that were counted against limits, with the fence of the lease.
+CREATE TABLE limit_holds (
+	message_id INTEGER PRIMARY KEY,
+	fence INTEGER NOT NULL,
+	attempts INTEGER NOT NULL,
+	limits TEXT NOT NULL
+) STRICT;
+
+-- Messages sent, a row for each limit and slice of time; at `until` the slice has left the limit's window.
+CREATE TABLE limit_uses (
+	limit_key TEXT NOT NULL,
+	until INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (limit_key, until)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_uses_by_end ON limit_uses (until);
+
+-- When the next message that waits for a limit gets its turn.
+CREATE TABLE limit_lines (
+	limit_key TEXT NOT NULL,
+	line INTEGER NOT NULL,
+	next_turn INTEGER NOT NULL,
+	PRIMARY KEY (limit_key, line)
+) STRICT, WITHOUT ROWID;
+
+-- Events and figures ------------------------------------------------------------------------------------------------
+
+CREATE TABLE events (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	message_id INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	at INTEGER NOT NULL,
+	link INTEGER,
+	machine INTEGER NOT NULL,
+	ip TEXT,
+	user_agent TEXT,
+	url TEXT,
+	smtp_code TEXT,
+	diagnostic TEXT
+) STRICT;
+CREATE INDEX events_of_message ON events (message_id);
+CREATE INDEX events_by_time ON events (at);
+
+-- The first time and the number of each (message, type, link) by machine and by human; link -1: no link.
+CREATE TABLE message_firsts (
+	message_id INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	link INTEGER NOT NULL,
+	machine INTEGER NOT NULL,
+	first_at INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (message_id, type, link, machine)
+) STRICT, WITHOUT ROWID;
+
+-- The hash of a whole mail that came back: what is read twice counts once. No address is kept here. `ends_run` is 1
+-- where this soft bounce was the one too many: the next run begins behind it.
+CREATE TABLE bounce_reports (
+	sha256 TEXT PRIMARY KEY,
+	message_id INTEGER NOT NULL,
+	kind TEXT NOT NULL,
+	at INTEGER NOT NULL,
+	ends_run INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX bounce_reports_of_message ON bounce_reports (message_id);
+
+-- `scope` is '' for everything, else a campaign. `audience` is 'all' or 'human'.
+CREATE TABLE daily_figures (
+	scope TEXT NOT NULL,
+	day TEXT NOT NULL,
+	type TEXT NOT NULL,
+	audience TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (scope, day, type, audience, shard)
+) STRICT, WITHOUT ROWID;
+
+-- `type` is as in daily_figures, or COMPLAINED. Quarters make the hours of every time zone.
+CREATE TABLE quarter_figures (
+	scope TEXT NOT NULL,
+	quarter INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	audience TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (scope, quarter, type, audience, shard)
+) STRICT, WITHOUT ROWID;
+
+-- `link` is its position in the content. `messages` counts distinct ones with a click.
+CREATE TABLE link_figures (
+	campaign TEXT NOT NULL,
+	content_sha256 TEXT NOT NULL,
+	link INTEGER NOT NULL,
+	audience TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	clicks INTEGER NOT NULL,
+	messages INTEGER NOT NULL,
+	PRIMARY KEY (campaign, content_sha256, link, audience, shard)
+) STRICT, WITHOUT ROWID;
+
+-- The first bounce of each type of a message, by the domain of its recipient. `code` is enhanced, or that of the reply;
+-- '' without one.
+CREATE TABLE bounce_figures (
+	scope TEXT NOT NULL,
+	quarter INTEGER NOT NULL,
+	domain TEXT NOT NULL,
+	type TEXT NOT NULL,
+	code TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (scope, quarter, domain, type, code, shard)
+) STRICT, WITHOUT ROWID;
+
+-- Messages that bounced, by the quarters when they were sent and first bounced, so that a report reads no messages.
+-- -1 stands for a moment that never was.
+CREATE TABLE bounced_figures (
+	hard INTEGER NOT NULL,
+	soft INTEGER NOT NULL,
+	sent INTEGER NOT NULL,
+	campaign TEXT NOT NULL,
+	tag TEXT NOT NULL,
+	shard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (hard, soft, sent, campaign, tag, shard)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX bounced_figures_soft ON bounced_figures (soft) WHERE soft >= 0;
+
+-- Sums of rows that retention deleted -------------------------------------------------------------------------------
+
+CREATE TABLE deleted_figures (
+	tag TEXT NOT NULL,
+	campaign TEXT NOT NULL,
+	type TEXT NOT NULL,
+	audience TEXT NOT NULL,
+	quarter INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (tag, campaign, type, audience, quarter)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deleted_links (
+	campaign TEXT NOT NULL,
+	content_sha256 TEXT NOT NULL,
+	link INTEGER NOT NULL,
+	audience TEXT NOT NULL,
+	clicks INTEGER NOT NULL,
+	messages INTEGER NOT NULL,
+	PRIMARY KEY (campaign, content_sha256, link, audience)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deleted_bounces (
+	campaign TEXT NOT NULL,
+	quarter INTEGER NOT NULL,
+	domain TEXT NOT NULL,
+	type TEXT NOT NULL,
+	code TEXT NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (campaign, quarter, domain, type, code)
+) STRICT, WITHOUT ROWID;
+
+-- As bounced_figures.
+CREATE TABLE deleted_bounced (
+	tag TEXT NOT NULL,
+	campaign TEXT NOT NULL,
+	sent INTEGER NOT NULL,
+	soft INTEGER NOT NULL,
+	hard INTEGER NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (tag, campaign, sent, soft, hard)
+) STRICT, WITHOUT ROWID;
+
+-- Messages of campaigns.
+CREATE TABLE deleted_states (
+	campaign TEXT NOT NULL,
+	state TEXT NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (campaign, state)
+) STRICT, WITHOUT ROWID;
+
+-- Messages of send calls that joined a campaign by its UUID.
+CREATE TABLE deleted_joined (
+	campaign TEXT NOT NULL,
+	state TEXT NOT NULL,
+	count INTEGER NOT NULL,
+	PRIMARY KEY (campaign, state)
+) STRICT, WITHOUT ROWID;
+
+-- The links of old mails lead on.
+CREATE TABLE old_messages (
+	uuid BLOB PRIMARY KEY,
+	submission_seq INTEGER NOT NULL,
+	list_id INTEGER,
+	subscriber_id INTEGER,
+	to_key TEXT NOT NULL,
+	variables TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX old_messages_of_address ON old_messages (to_key);
+
+-- Webhooks ----------------------------------------------------------------------------------------------------------
+
+-- At `stopped_at` its target answered 410: nothing is sent until somebody changes the webhook or replays deliveries.
+CREATE TABLE webhooks (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	url TEXT NOT NULL,
+	type TEXT NOT NULL,
+	is_auth_enabled INTEGER NOT NULL,
+	login TEXT NOT NULL,
+	password TEXT NOT NULL,
+	created_at INTEGER NOT NULL,
+	stopped_at INTEGER
+) STRICT;
+
+-- `due_at` is when a sender may take the row: while it waits, and the end of the lease while it is leased; NULL once it
+-- is final. `attempts_before` counts those of earlier rounds: a replay begins the schedule anew.
+CREATE TABLE webhook_deliveries (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	uuid TEXT NOT NULL UNIQUE,
+	webhook_id INTEGER NOT NULL,
+	message_id INTEGER,
+	payload TEXT NOT NULL,
+	state TEXT NOT NULL,
+	attempts INTEGER NOT NULL DEFAULT 0,
+	due_at INTEGER,
+	lease_owner TEXT,
+	lease_until INTEGER,
+	fence INTEGER NOT NULL DEFAULT 0,
+	status_code INTEGER,
+	answer TEXT,
+	created_at INTEGER NOT NULL,
+	finished_at INTEGER,
+	type TEXT NOT NULL DEFAULT '',
+	error TEXT,
+	attempted_at INTEGER,
+	attempts_before INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX webhook_deliveries_by_time ON webhook_deliveries (created_at);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_of_hook ON webhook_deliveries (webhook_id);
+CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries (message_id);
+-- The webhook leads, so that one with a million rows due keeps no other waiting.
+CREATE INDEX webhook_deliveries_turn ON webhook_deliveries (webhook_id, due_at) WHERE due_at IS NOT NULL;
+
+-- One row a call; `status_code` is NULL where there was no answer, and `error` says why.
+CREATE TABLE webhook_attempts (
+	delivery_id INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	at INTEGER NOT NULL,
+	status_code INTEGER,
+	error TEXT,
+	duration_ms INTEGER NOT NULL,
+	PRIMARY KEY (delivery_id, number)
+) STRICT, WITHOUT ROWID;
