@@ -22,7 +22,7 @@ import { contentSize, joinFault, TooLarge } from './message-size.js';
 import { compilePart, type Part } from './part.js';
 import type { AskHtml, ReadHtml } from './read-html.js';
 import { escapedTracking, fillTracked, trackedTemplate } from './rewrite-links.js';
-import { noAlternative } from './text-alternative.js';
+import { literalHash, noAlternative } from './text-alternative.js';
 import type { CompiledContent, Recipient } from './types.js';
 import { textGuards } from './value-guards.js';
 
@@ -135,7 +135,7 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 					}),
 		preview: ({ variables }) => {
 			refuseOversize(variables, null);
-			const plain = parseTemplate(text ?? '', textGuards(text ?? ''));
+			const plain = textTemplate(text ?? '');
 			return {
 				subject: filledSubject(subject, variables),
 				text: renderTemplate(plain, variables, normalLineEnds),
@@ -151,11 +151,16 @@ function bodyOf(
 	kind: 'plain' | 'tracked',
 ): MessageBody {
 	const parts = {
-		text: text === null ? null : plainPart(parseTemplate(text, textGuards(text)), 'plain', normalLineEnds),
+		text: text === null ? null : plainPart(textTemplate(text), 'plain', normalLineEnds),
 		html: read === null ? null : kind === 'tracked' ? trackedPart(read) : plainHtml(read),
 	};
 	held.add((parts.text?.bytes ?? 0) + (parts.html?.bytes ?? 0));
 	return compileBody({ ...parts, sha256, files: placeFiles(written, files) });
+}
+
+function textTemplate(text: string): Template {
+	const { literals, slots } = parseTemplate(text, textGuards(text));
+	return { literals: literals.map((literal) => literal.replaceAll(literalHash, '#')), slots };
 }
 
 function plainHtml({ html, guards }: ReadHtml): Part {

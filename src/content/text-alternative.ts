@@ -60,17 +60,21 @@ const options: HtmlToTextOptions = {
 	],
 };
 
+/** A noncharacter in place of a hash that the HTML has as an entity: no variable begins or ends there. */
+export const literalHash = '\ufdd0';
+
 /**
  * Text of an HTML document: headings as written, links in brackets after their text, lines of ≤ 78 characters where
- * there is a blank, or not wrapped at all where a word is endless. Variables are kept, in links too. Empty when the
- * document has no visible text.
+ * there is a blank, or not wrapped at all where a word is endless. Variables are kept, in links too, and
+ * `literalHash` stands for the hash of an entity. Empty when the document has no visible text.
  */
 export function textAlternative(html: string): string {
 	// `href="#link#"` looks like an anchor of the page, which the converter drops. So variables are replaced by
 	// private-use characters that no entity and no white-space rule touches.
 	const names: string[] = [];
 	const disguised = html.replace(referencePattern(), (token) => `\ue000${names.push(token) - 1}\ue001`);
-	const text = convert(disguised).replace(
+	const literal = disguised.replace(/&(?:#0{0,9}35(?!\d)|#x0{0,9}23(?![\da-f])|num(?=;));?/gi, literalHash);
+	const text = convert(literal).replace(
 		/\ue000(\d{1,7})\ue001/g,
 		(written, index) => names[Number(index)] ?? written,
 	);
@@ -87,7 +91,7 @@ function readableHref(href: string): string {
 	const url = href.replace(/[\t\r\n]/g, '').trim();
 	const [, address] = /^(?:mailto|tel):([^?]+)/i.exec(url) ?? [];
 	if (address !== undefined) return decoded(address);
-	return url.startsWith('#') ? '' : url.replace(/\s/g, '%20');
+	return url.startsWith('#') || url.startsWith(literalHash) ? '' : url.replace(/\s/g, '%20');
 }
 
 function decoded(text: string): string {

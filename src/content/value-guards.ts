@@ -44,13 +44,14 @@ function* cutReferences(html: string, attributes: readonly Attribute[]): Generat
 export function textGuards(text: string): Map<number, ValueGuard> {
 	const guards = new Map<number, ValueGuard>();
 	if (!text.includes('#')) return guards;
-	const reference = referencePattern().source;
-	const url = new RegExp(
-		`(?:https?://|mailto:|${reference}(?=[^\\s#<>"]*[?&][\\w.~-]+=))(?:${reference}|[^\\s<>"])*`,
-		'gi',
-	);
-	for (const { 0: found, index } of text.matchAll(url)) {
-		const pieces = piecesOf({ segments: [{ text: found, offset: index }] });
+	const word = new RegExp(`(?:${referencePattern().source}|[^\\s<>"#]+|#)+`, 'g');
+	for (const { 0: found, index } of text.matchAll(word)) {
+		if (!found.includes('#')) continue;
+		// A URL without a scheme shows in its query.
+		const scheme = found.search(/(?:https?:)?\/\/|mailto:/i);
+		if (scheme === -1 && !/[?&][\w.~-]+=/.test(found)) continue;
+		const start = Math.max(0, scheme);
+		const pieces = piecesOf({ segments: [{ text: found.slice(start), offset: index + start }] });
 		for (const { offset } of encodedIn(pieces)) guards.set(offset, 'query');
 	}
 	return guards;
