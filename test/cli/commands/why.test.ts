@@ -66,10 +66,10 @@ describe('mailctl why', () => {
 				'ann@example.com gets no mail: a hard bounce of 2026-11-03 suppressed the address: 550 5.1.1 No such user [31m.',
 				'',
 				'Lists',
-				'  Readers (list 1, subscriber 1): inactive (HARDBOUNCED 2026-11-03 10:00), by a call or a command, 2026-11-03 10:00',
+				'  Readers (list 1, subscriber 1): inactive (HARDBOUNCED 2026-11-03 10:00), added 2026-11-03 10:00 by a call or a command',
 				'',
 				'Suppressions',
-				'  HARDBOUNCED of all lists, by a delivery, 2026-11-03 10:00',
+				'  HARDBOUNCED of all lists, set 2026-11-03 10:00 by a delivery',
 				'',
 				'Messages of the last 30 days, the newest first',
 				'  2026-11-03 10:00 bounced "Hello" ID',
@@ -106,6 +106,21 @@ describe('mailctl why', () => {
 			'eve@example.com gets no mail from list Readers: the subscriber is inactive, made so by hand or by an import.',
 		);
 		expect(stderr).toContain('subscribers activate eve@example.com --list 1');
+	});
+
+	it('says of a suppression that a file or a call made that it did', async () => {
+		const rows = 'email,reason\nx@e.org,cleaned\ny@e.org,spam\nz@e.org,manual\nu@e.org,unsubscribed\n';
+		const path = await project.file('stopped.csv', rows);
+		await project.json(['suppressions', 'import', path, '--map', 'reason=reason', ...now]);
+		await project.json(['suppressions', 'add', 'v@e.org', '--reason', 'HARDBOUNCED', ...now]);
+		const said = async (name: string) => (await why(`${name}@e.org`)).stdout.split('\n')[0];
+		expect(await Promise.all(['x', 'y', 'z', 'u', 'v'].map(said))).toEqual([
+			'x@e.org gets no mail: an import of 2026-11-03 marked the address as bounced.',
+			'y@e.org gets no mail: an import of 2026-11-03 marked the address as a complaint.',
+			'z@e.org gets no bulk mail of any list: an import of 2026-11-03 suppressed the address.',
+			'u@e.org gets no bulk mail of any list: an import of 2026-11-03 marked the address as unsubscribed.',
+			'v@e.org gets no mail: a call or a command of 2026-11-03 marked the address as bounced.',
+		]);
 	});
 
 	it('shows messages of the last 30 days, with --all those of any age', async () => {

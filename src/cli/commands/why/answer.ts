@@ -6,6 +6,7 @@ import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { Times } from '../../render/times.js';
 import { deletedText } from '../messages/shown.js';
 import type { Held } from './held.js';
+import { sourceText } from './page.js';
 
 export interface Answer {
 	/** The first one is the answer. Text of strangers is not cleaned. */
@@ -91,23 +92,33 @@ interface Seen {
 function because(suppression: Suppression, { messages, times }: Seen): string {
 	const { reason, date_created, source } = suppression;
 	const day = times.day(date_created);
+	const isTold = source === 'API' || source === 'IMPORT';
+	if (isTold && reason !== 'MANUAL')
+		return `${sourceText(source)} of ${day} marked the address as ${marks[reason] ?? reason}.`;
 	switch (reason) {
 		case 'HARDBOUNCED':
 			return `a hard bounce of ${day} suppressed the address${bounceText(messages)}.`;
 		case 'COMPLAINED':
 			return `a complaint (marked as spam) of ${day} suppressed the address.`;
 		case 'UNSUBSCRIBED':
-			return source === 'RECIPIENT'
-				? `the person unsubscribed on ${day}.`
-				: `the address was marked as unsubscribed on ${day} (${source}).`;
+			return `the person unsubscribed on ${day}.`;
 		case 'SOFTBOUNCED':
 			return `too many soft bounces in a row suppressed the address on ${day}${bounceText(messages)}.`;
 		case 'MANUAL':
-			return `the address was suppressed by hand on ${day}.`;
+			return source === 'IMPORT'
+				? `an import of ${day} suppressed the address.`
+				: `the address was suppressed by hand on ${day}.`;
 		default:
 			return `${String(reason)} since ${day}.`;
 	}
 }
+
+const marks: Readonly<Record<string, string>> = {
+	HARDBOUNCED: 'bounced',
+	SOFTBOUNCED: 'bounced',
+	COMPLAINED: 'a complaint',
+	UNSUBSCRIBED: 'unsubscribed',
+};
 
 /** The reply of the newest bounce, `: 550 5.1.1 No such user`; empty without one. */
 function bounceText(messages: readonly PersonMessage[]): string {
@@ -235,8 +246,11 @@ function nextOf({ id, state }: PersonMessage): Hint[] {
 		case 'deferred':
 		case 'uncertain':
 			return [mailctl('messages', 'retry', id)];
-		default:
+		case 'bounced':
+		case 'failed':
 			return [mailctl('messages', 'get', id)];
+		default:
+			return [];
 	}
 }
 

@@ -62,12 +62,12 @@ function subscriberLine(
 	const why =
 		disable_reason === null ? '' : ` (${disable_reason}${since ? ` ${times.text(since.date_created)}` : ''})`;
 	const state = is_active ? 'active' : `inactive${why}`;
-	return `${list_name} (list ${list_id}, subscriber ${id}): ${state}, ${byText(source)}, ${times.text(date_created)}`;
+	return `${list_name} (list ${list_id}, subscriber ${id}): ${state}, added ${times.text(date_created)} by ${sourceText(source)}`;
 }
 
 /** The source of a subscriber or a suppression; a service may have words of its own. */
-function byText(source: string): string {
-	return `by ${sources[source] ?? source}`;
+export function sourceText(source: string): string {
+	return sources[source] ?? source;
 }
 
 const sources: Readonly<Record<string, string>> = {
@@ -87,7 +87,7 @@ function suppressionLine(
 ): string {
 	const of = list_id === null ? 'all lists' : `list ${names.get(list_id) ?? list_id}`;
 	const until = expires_at === null ? '' : `, until ${times.text(expires_at)}`;
-	return `${reason} of ${of}, ${byText(source)}, ${times.text(date_created)}${until}`;
+	return `${reason} of ${of}, set ${times.text(date_created)} by ${sourceText(source)}${until}`;
 }
 
 function leftOutLine({ key, campaign, date_created, code, error }: LeftOut, times: Times): string {
