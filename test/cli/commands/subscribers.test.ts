@@ -278,6 +278,31 @@ describe('mailctl subscribers', () => {
 			]);
 		});
 
+		it('who unsubscribed are activated with consent alone', async () => {
+			await project.json([
+				'suppressions',
+				'add',
+				'ann@example.com',
+				'--reason',
+				'UNSUBSCRIBED',
+				'--list',
+				'1',
+			]);
+			const lifted = 'ann@example.com had unsubscribed; that is lifted';
+			for (const words of [
+				['activate', '1', ...list],
+				['update', '1', '--active', ...list],
+			]) {
+				const { code, stderr } = await project.run(['subscribers', ...words]);
+				expect([code, stderr]).toEqual([
+					2,
+					expect.stringContaining(`; ${lifted}\nhint: add --yes to agree\n`),
+				]);
+			}
+			const { code, stderr } = await project.run(['subscribers', 'activate', '1', ...list, '--yes']);
+			expect([code, stderr]).toEqual([0, `warning: ${lifted}\n`]);
+		});
+
 		it('are not touched when one of them is unknown', async () => {
 			expect((await project.run(['subscribers', 'deactivate', '1', '9', ...list])).code).toBe(3);
 			expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);

@@ -220,6 +220,8 @@ export const update = command({
 			const changes = options.replace ? whole : { ...patch, ...(merged !== null && { meta: merged }) };
 			return cx.wouldDo(`change ${current.email}`, { update: current.id, with: changes });
 		}
+		const lifted = options.active === true ? liftedIn([current]) : '';
+		if (lifted !== '') await cx.confirm({ kind: 'mild', what: `change ${current.email}; ${lifted}` });
 		await cx.out.record(await explained(write(), told), columns);
 	},
 });
@@ -231,6 +233,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 	return command({
 		name,
 		summary: is_active ? 'let subscribers be written to again' : 'no longer write to subscribers',
+		...(is_active && { description: 'Someone who unsubscribed is activated with consent alone (--yes).' }),
 		args: [manyArg],
 		options: listOption,
 		columns: subscriberColumns,
@@ -258,22 +261,22 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 				await cx.wouldDo(`${name} ${describe(done)}`, is_active ? { activate: ids } : { deactivate: ids });
 				return failed === 0 ? exits.done : exits.partly;
 			}
-			await agreeToAll(cx, { what: `${name} ${describe(found)}`, count: found.length, few: 'go on' });
+			const lifted = is_active ? liftedIn(found) : '';
+			const what = [`${name} ${describe(found)}`, lifted].filter(Boolean).join('; ');
+			await agreeToAll(cx, { what, count: found.length, few: lifted === '' ? 'go on' : 'ask' });
 			const { failed } = await eachOf(cx, found, toggleOne, againIn(within.list, name));
 			await cx.out.rows(changed, columns, { all: true });
-			if (is_active) await sayLifted(cx, found);
+			if (lifted !== '') await cx.warn(lifted);
 			return failed === 0 ? exits.done : exits.partly;
 		},
 	});
 }
 
-/** Unsubscribing was the person's wish: a warning shows that the change overrides it. */
-async function sayLifted(cx: CommandContext, before: readonly Subscriber[]): Promise<void> {
-	const gone = before.filter(({ disable_reason }) => disable_reason === 'UNSUBSCRIBED');
-	const [first] = gone;
-	if (first === undefined) return;
-	const others = gone.length === 1 ? '' : ` and ${gone.length - 1} more`;
-	await cx.warn(`${first.email}${others} had unsubscribed; that is lifted`);
+/** Unsubscribing was the person's wish. Empty: nobody has. */
+function liftedIn(found: readonly Subscriber[]): string {
+	const [first, ...others] = found.filter(({ disable_reason }) => disable_reason === 'UNSUBSCRIBED');
+	if (first === undefined) return '';
+	return `${first.email}${others.length === 0 ? '' : ` and ${others.length} more`} had unsubscribed; that is lifted`;
 }
 
 export const remove = command({
