@@ -70,13 +70,13 @@ const lastNames = namesOf(
 );
 
 /**
- * The columns of the first name and of the last; null without one of each. Beside a first name, a column that is called
- * `Name` is the last one.
+ * The columns of the first name and of the last, or of the first alone; null: none, or several. Beside a first name, a
+ * column that is called `Name` is the last one.
  */
-export function nameParts(header: readonly string[]): readonly [first: string, last: string] | null {
+export function nameParts(header: readonly string[]): readonly [first: string, last?: string] | null {
 	const [first, ...others] = header.filter((name) => firstNames.has(fold(name)));
 	const lasts = header.filter((name) => lastNames.has(fold(name)));
 	const [last, ...more] = lasts.length > 0 ? lasts : header.filter((name) => fold(name) === 'name');
-	if (first === undefined || last === undefined || others.length + more.length > 0) return null;
-	return [first, last];
+	if (first === undefined || others.length + more.length > 0) return null;
+	return last === undefined ? [first] : [first, last];
 }

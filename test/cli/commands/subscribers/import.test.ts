@@ -412,7 +412,12 @@ describe('mailctl subscribers import', () => {
 		];
 		const path = await file('people.csv', `${rows.join('\n')}\n`);
 		const words = ['subscribers', 'import', path, '-l', '1'];
-		expect((await run(words)).stderr).toContain('hint: --map Vorname+Nachname=name, --create-fields');
+		const command = `hint: mailctl --db ${project.db} subscribers import ${path} --list 1 --map`;
+		expect((await run(words)).stderr).toContain(`${command} Vorname+Nachname=name takes the name\n`);
+		const first = words.with(2, await file('first.csv', 'email,First Name,Plan\na@e.org,Ann,free\n'));
+		expect((await run(first)).stderr).toContain(
+			"--map 'First Name=name' takes the name; for the others --create-fields or --ignore-unknown\n",
+		);
 		const joined = [...words, '--map', 'Vorname+Nachname=name'];
 		expect(await json([...joined, '--dry-run'])).toMatchObject({
 			columns: { 'E-Mail': 'email', 'Vorname + Nachname': 'name' },

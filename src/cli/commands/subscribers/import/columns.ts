@@ -9,13 +9,13 @@ import { mappedName } from '../../../../tables/joined-columns.js';
 import type { HeaderOptions, Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { Sampled } from '../../../../tables/states.js';
-import { shellWord } from '../../../frame/command-line.js';
+import { type Hint, mailctl, type OwnCommand, optionWords, shellWord } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { UsageError } from '../../../frame/errors.js';
 import { counted } from '../../../render/plurals.js';
 import { longestName, shortNames } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
-import { type ImportOptions, parseStateWords } from './options.js';
+import { type ImportOptions, importOptions, parseStateWords } from './options.js';
 
 /** More findings than this are one mistake (a wrong delimiter), and would push the first ones off the screen. */
 const maxShown = 10;
@@ -40,7 +40,11 @@ export async function mapColumns(
 	const emails = findings.some(({ code }) => code === 'no_email')
 		? holdingAddresses(table.header, sampled)
 		: [];
-	throw await refused(findings, { fields, header: table.header, emails });
+	const again = (map: string) => {
+		const words = optionWords(importOptions, { ...options, map: [...options.map, map] }, cx);
+		return file === null ? null : mailctl('subscribers', 'import', file, ...words);
+	};
+	throw await refused(findings, { fields, header: table.header, emails, again });
 }
 
 /** Reads the options about columns. Throws `UsageError`. */
@@ -117,11 +121,7 @@ export function emailAt({ columns }: Mapping): number {
 
 async function refused(
 	findings: readonly HeaderFinding[],
-	{
-		fields,
-		header,
-		emails,
-	}: { fields: readonly Field[]; header: readonly string[]; emails: readonly string[] },
+	{ header, ...known }: Known & { header: readonly string[] },
 ): Promise<UsageError> {
 	// Unknown columns are ignored by an option, what else is wrong is not.
 	const ordered = findings.toSorted((one, other) => rankOf(one) - rankOf(other));
@@ -136,8 +136,16 @@ async function refused(
 		});
 	return new UsageError('the columns cannot be used as they are', {
 		details: more > 0 ? [...details.slice(0, maxShown), `and ${more} more`] : details,
-		hint: hintFor(findings, fields, { joined: await joinedName(findings, header), emails }),
+		hint: hintFor(findings, { ...known, joined: await joinedName(findings, header) }),
 	});
+}
+
+interface Known {
+	fields: readonly Field[];
+	/** Columns of addresses. */
+	emails: readonly string[];
+	/** This command with one `--map` more; null of what is read once. */
+	again: (map: string) => OwnCommand | null;
 }
 
 function rankOf({ code }: HeaderFinding): number {
@@ -149,7 +157,7 @@ function detail({ message, suggestions }: HeaderFinding): string {
 	return near.length === 0 ? message : `${message} (did you mean ${near.join(' or ')}?)`;
 }
 
-/** `First+Last=name` where these are among the columns that nothing explains. */
+/** `First+Last=name`, `First=name`, where these are among the columns that nothing explains. */
 async function joinedName(
 	findings: readonly HeaderFinding[],
 	header: readonly string[],
@@ -162,9 +170,8 @@ async function joinedName(
 
 function hintFor(
 	findings: readonly HeaderFinding[],
-	fields: readonly Field[],
-	{ joined, emails }: { joined: string | null; emails: readonly string[] },
-): string {
+	{ fields, emails, again, joined }: Known & { joined: string | null },
+): Hint {
 	const [email] = emails;
 	if (email !== undefined && emails.length === 1 && email.length <= longestName) {
 		const others = findings.some(({ code, column }) => code === 'unknown' && column !== email);
@@ -188,6 +195,11 @@ function hintFor(
 	const pair = joined ?? `${unknown.column}=${unknown.suggestions[0] ?? 'FIELD'}`;
 	// A name too long to be read is no part of a command.
 	const isNamed = unknown.column !== '' && pair.length <= longestName;
+	const command = joined === null || !isNamed ? null : again(joined);
+	if (command !== null) {
+		const isAll = joined?.split('=')[0]?.split('+').length === findings.length;
+		return [command, ' takes the name', isAll ? '' : '; for the others --create-fields or --ignore-unknown'];
+	}
 	const map = isNamed ? `--map ${shellWord(pair)}, ` : '';
 	return `${map}--create-fields or --ignore-unknown; ${known}`;
 }

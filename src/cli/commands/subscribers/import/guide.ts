@@ -113,13 +113,13 @@ async function withName(
 ): Promise<ImportOptions> {
 	const { nameParts } = await import('../../../../tables/column-names.js');
 	const parts = nameParts(sampled.header);
-	if (parts === null) return options;
+	if (parts?.[1] === undefined) return options;
 	// A field of such a name, or a --map, has said what it is.
 	const open = (await findingsOf(sampled, fields, options)).map(({ column }) => column);
 	const column = parts.join('+');
 	const isFree = await freeTargets(sampled, { column, fields }, options);
 	if (!open.includes(parts[0]) || !isFree('name')) return options;
-	const [first, last] = parts.map((part) => `"${shown(part)}"`);
+	const [first, last] = parts.map((part = '') => `"${shown(part)}"`);
 	const areJoined = await cx.choose(`What are the columns ${first} and ${last}?`, [
 		{ name: 'the name of the subscriber, joined', value: true },
 		{ name: 'columns of their own', value: false },
