@@ -51,52 +51,73 @@ const knownWords: ReadonlyMap<string, State> = new Map(
 	states.flatMap((state) => wordsOf(wordsOfStates[state]).map((word): [string, State] => [word, state])),
 );
 
-/** Words that orders and tasks have as well: a single one makes no state of a column. */
+/** Words that orders and tasks have as well: a single one makes no state of a column, and of a longer text. */
 const commonWords = new Set(
-	wordsOf(`cleaned unreachable undelivered cancelado cancelada cancellato cancellata baja 停止 解除 エラー hard spam devuelto devolvido devolvida abuse rejeté rejeitado odrzucony queja reclamo reclamação complaint complaints klacht skarga plainte beschwerde klagomål
+	wordsOf(`bounce cleaned unreachable undelivered cancelado cancelada cancellato cancellata baja 停止 解除 エラー hard spam devuelto devolvido devolvida abuse rejeté rejeitado odrzucony queja reclamo reclamação complaint complaints klacht skarga plainte beschwerde klagomål
 		pending waiting unverified ausstehend enattente pendiente inattesa pendente oczekujący väntande 未確認 確認待ち`),
 );
-/** Words of other programs, which `--state-words` has to name. */
+/** Words of leavers in other programs, which `--state-words` has to name. */
+const leaverWords = new Set(wordsOf('blocklisted blacklisted churned donotcontact donotemail'));
+/** Other words of that kind. */
 const otherWords = new Set(
 	wordsOf(
-		`enabled disabled blocklisted blacklisted blocked suppressed inactive donotcontact donotemail dnc canceled cancelled junk softbounced softbounce rejected invalid failed`,
+		`enabled disabled blocked suppressed inactive dnc canceled cancelled junk softbounced softbounce rejected invalid failed withdrawn revoked refused declined denied expired`,
 	),
 );
 const yesWords = new Set(
-	wordsOf('1 true yes y x ✓ ✔ on ja j wahr oui o vrai si sí s sim tak t prawda はい 有 ○'),
+	wordsOf('1 true yes y x ✓ ✔ on ja j wahr an ein oui o vrai si sí s sim tak t prawda på はい 有 ○'),
 );
 const noWords = new Set(
-	wordsOf('0 false no n off null none nil na nein falsch non faux não nee nie nej falso いいえ 無 ×'),
+	wordsOf(
+		'0 false no n off null none nil na nein falsch aus non faux não nee nie nej falso uit av いいえ 無 ×',
+	),
 );
 
-/** Parts of names of columns. The first that is found counts: `unsubscribed` has `subscribed` in it. */
+/**
+ * Parts of names of columns. The first that is found counts: `unsubscribed` has `subscribed` in it. Names in `general`
+ * may name the state of other things (`Deleted messages`).
+ */
 const partsOfNames = {
 	unconfirmed:
 		'unconfirm|pending|unverif|notconfirm|unbestatigt|sinconfirmar|onbevestigd|niepotwierdz|obekraftad|未確認',
 	bounced: `bounce|cleaned|cleantime|cleancampaign|undeliver|unzustellbar|rucklauf|rebond|rebot|rimbalz|devolvid|odbit|studsa|バウンス|不達|配信不能|エラー`,
 	complained: 'complain|spam|beschwerde|plainte|queja|denuncia|klacht|skarga|klagomal|苦情|迷惑',
-	unsubscribed: `unsub|optout|optedout|donot(contact|e?mail|allow|send)|noe?mail|^dnc|dnc$|blacklist|blocklist|blocked|suppress|cancell?ed|excluded|inactive|disabled|deactivated|banned|deleted|archived|removed|revoked|withdrawn|notsubscribed|hasleft|left(at|on)$|churn|^onhold|held$|^held|stoptime
-		|abgemeldet|abmeld|abbestell|ausgetragen|austrag|austritt|widerruf|widersproch|sperr|blockiert|gelosch|inaktiv|deaktiviert|desabon|desinscri|desactiv|inactif|bloque|listenoire|supprime|desuscri|dadodebaja|fechadebaja|^baja$|listanegra|inactiv
-		|eliminad|cancelad|disiscri|cancellat|disattiv|inattiv|bloccat|revocat|listanera|descadastr|inativ|desativ|excluid|removid|uitgeschreven|uitschrij|afgemeld|afmeld|geblokkeerd|zwartelijst|inactief|gedeactiveerd|verwijderd|wypis|wyrejestr|rezygn|zablok
-		|czarnalista|nieaktyw|usunie|avregistr|avprenumer|avanmal|uppsagd|blockera|svartlist|borttag|sparra|停止|退会|解除|拒否|ブロック|無効|ブラックリスト`,
+	unsubscribed: `unsub|optout|optedout|donot(contact|e?mail|allow|send)|noe?mail|^dnc|dnc$|blacklist|blocklist|robinson|notsubscribed|hasleft|left(at|on)$|^(has)?quit(at|on|date)?$|stoptime
+		|abgemeldet|abmeld|abbestell|ausgetragen|austrag|austritt|kundig|widerruf|widersproch|desabon|desinscri|listenoire|resili|desuscri|dadodebaja|fechadebaja|^baja$|listanegra|disiscri|listanera|disdett
+		|descadastr|uitgeschreven|uitschrij|afgemeld|afmeld|opzeg|opgezegd|zwartelijst|wypis|wyrejestr|rezygn|wypowiedz|czarnalista|avregistr|avprenumer|avanmal|uppsagd|uppsagning|svartlist|停止|退会|解約|解除|拒否|ブロック|無効|ブラックリスト`,
+	gone: `invalid|ungultig|blocked|suppress|cancell?ed|excluded|inactive|disabled|deactivated|banned|deleted|archived|removed|revoked|withdrawn|churn|^onhold|held$|^held
+		|sperr|blockiert|gelosch|inaktiv|deaktiviert|desactiv|inactif|bloque|supprime|inactiv|eliminad|cancelad|cancellat|disattiv|inattiv|bloccat|revocat|inativ|desativ|excluid|removid|geblokkeerd|inactief|gedeactiveerd|verwijderd|zablok|nieaktyw|usunie|blockera|borttag|sparra`,
 	status: 'status|statut|estatus|ステータス',
 	confirmed: 'confirm|verified|bestatigt|confermat|bevestigd|potwierdz|bekraftad|確認',
 	subscribed: `subscribed|optin|optedin|consent|permission|accepts|abonniert|angemeldet|einwillig|zustimm|erlaubnis|abonnee?$|inscrit|suscrit|iscritt|consenso|autorizza|aangemeld|ingeschreven|toestemming|zapisan|zgoda|prenumerera|samtyck|購読|同意|許可|承諾|受信可`,
-	newsletter: `^(is)?enabled$|mailable|mails?allowed|^sende?mails?$|^(is)?(active|aktiv|actif|activo|activa|attivo|attiva|ativo|ativa|actief|aktywny|有効)$|newsletter|mailing|marketing|subscri(be|ption)$|abonnement|abbonamento|suscripcion|assinatura|prenumeration|subskrypcja|^abo$|メルマガ|配信`,
+	newsletter: `^(is)?enabled$|mailable|mails?allowed|^sende?mails?$|^(is)?(active|aktiv|actif|activo|activa|attivo|attiva|ativo|ativa|actief|aktywny|有効)$|newsletter|mailing|marketing|subscri(be|ption)$|^(is)?(subscriber|abonnent|suscriptor|assinante|prenumerant|subskrybent)$|abonnement|abbonamento
+		|suscripcion|assinatura|prenumeration|subskrypcja|^abo$|^doi$|gdpr|dsgvo|rgpd|^rodo|lgpd|^(darf|may|can|ok).*(mail|contact|schrieb|schreib)|contactable|contactallowed|angeschrieben|anschreib|kontaktier|contacte|contactar|contattare|contacteren|kontaktas|メルマガ|配信`,
+	valid: '^(is|email)?(valid|gultig|valide|valido|geldig|wazny|giltig|有効)$',
 	place: '^(state|estado|stato|staat|zustand|stan|etat|situacao|situacion|toestand|tillstand|状態|状況)$',
 };
 type Named = keyof typeof partsOfNames;
 
 /** The states of yes and no, where the name tells them. */
 const answers: Readonly<Partial<Record<Named, readonly [yes: State, no: State]>>> = {
-	...{
-		unconfirmed: ['unconfirmed', 'active'],
-		bounced: ['bounced', 'active'],
-		complained: ['complained', 'active'],
-	},
-	...{ unsubscribed: ['unsubscribed', 'active'], confirmed: ['active', 'unconfirmed'] },
-	...{ subscribed: ['active', 'unsubscribed'], newsletter: ['active', 'unsubscribed'] },
+	unconfirmed: ['unconfirmed', 'active'],
+	bounced: ['bounced', 'active'],
+	complained: ['complained', 'active'],
+	unsubscribed: ['unsubscribed', 'active'],
+	gone: ['unsubscribed', 'active'],
+	confirmed: ['active', 'unconfirmed'],
+	subscribed: ['active', 'unsubscribed'],
+	newsletter: ['active', 'unsubscribed'],
 };
+
+const general: ReadonlySet<Named> = new Set<Named>([
+	...(['unconfirmed', 'bounced', 'complained', 'gone', 'status', 'confirmed'] as const),
+]);
+/** Words that leave the name of a column one of a person's state. */
+const personWords = new Set(
+	wordsOf(`is has was been by from of to the all any for as not no in with meta date time timestamp day reason grund count counter number total flag status state global current last first soft hard double opt out only clean hold marked reported
+		id ip email emails mail mails e address addresses user contact subscriber customer client member person people account profile recipient record list campaign campaigns newsletter marketing mailing subscription membership consent message type
+		on at datum zeit am vom kontakt kunde kunden person adresse empfanger abonnent date le du de la fecha el en em data di il klient dnia den dataora correo contacto cliente usuario utente contatto usuario gebruiker klant op via anledning motivo motif raison reden powod`),
+);
 
 const names = Object.entries(partsOfNames).map(
 	([name, parts]) => [name as Named, new RegExp(plainLetters(parts).replace(/\s/g, ''), 'u')] as const,
@@ -105,6 +126,16 @@ const names = Object.entries(partsOfNames).map(
 function nameOf(column: string): Named | null {
 	const word = plainWord(column.replace(/^meta\./i, ''));
 	return names.find(([, parts]) => parts.test(word))?.[0] ?? null;
+}
+
+/** A word beside that of the state says what has it: `Order status`, `Deleted messages`. */
+function isOfOthers(column: string, name: Named): boolean {
+	const parts = names.find(([one]) => one === name)?.[1];
+	const words = column
+		.replace(/(\p{Ll})(?=\p{Lu})/gu, '$1 ')
+		.split(/[^\p{L}\p{M}]+/u)
+		.map(plainWord);
+	return words.some((word) => word !== '' && !parts?.test(word) && !personWords.has(word));
 }
 
 /** The column of a mapping. */
@@ -124,7 +155,28 @@ export function stateOf(cell: string, { words, yes, no }: StateColumn): State | 
 	const known = knownWords.get(word);
 	if (known !== undefined) return known;
 	const is = (some: ReadonlySet<string>, form: RegExp) => some.has(word) || form.test(cell.trim());
-	return (is(noWords, zeroTime) ? no : is(yesWords, time) ? yes : null) ?? 'unknown';
+	const within = () => states.find((state) => statesWithin(cell).includes(state));
+	return (is(noWords, zeroTime) ? no : is(yesWords, time) ? yes : within()) ?? 'unknown';
+}
+
+/** The leavers' words of a free text: in one of few words, or at its beginning (`vip, unsubscribed`, `opted out 2020`). */
+function wordsWithin(cell: string): string[] {
+	return cell.split(/[,;|/\n]/).flatMap((item) => {
+		const words = item.split(/[^\p{L}\p{M}]+/u).filter((word) => word !== '');
+		const begins = words.slice(0, words.length > 3 ? 1 : 3);
+		const runs = begins.flatMap((_, from) =>
+			[1, 2, 3].map((length) => words.slice(from, from + length).join('')),
+		);
+		return runs.map(plainWord).filter(isLeaver);
+	});
+}
+
+function statesWithin(cell: string): State[] {
+	return wordsWithin(cell).flatMap((word) => knownWords.get(word) ?? []);
+}
+
+function isLeaver(word: string): boolean {
+	return leaverWords.has(word) || ((knownWords.get(word) ?? 'active') !== 'active' && !commonWords.has(word));
 }
 
 /** The strongest state that the columns of a row have. */
@@ -147,33 +199,32 @@ export interface Sampled {
 
 /** Whether a cell alone says that somebody left. */
 export function tellsOfLeaver(cell: string): boolean {
-	const word = plainWord(cell);
-	const isLeaver = (knownWords.get(word) ?? 'active') !== 'active' && !commonWords.has(word);
-	return isLeaver || word === 'blacklisted' || word === 'blocklisted';
+	return isLeaver(plainWord(cell)) || wordsWithin(cell.slice(0, 1_000)).length > 0;
 }
 
-/** Things other than a person have a status, too. */
-const ofOthers =
-	/(?:order|marital|civil|payment|shipping|shipment|invoice|job|employ\w*|ticket|project|task|deal|familien|bestell|zahlungs?|auftrags?)status/;
+/** Compounds of German with the status of other things. */
+const ofOthers = /(?:familien|bestell|zahlungs?|auftrags?|liefer|versand|rechnungs)status/;
 
 /** Whether a column says who may get mail, by its name or by its cells. */
 export function tellsState(column: string, index: number, { cells, rows, isWhole }: Sampled): boolean {
 	const filled = cells[index] ?? [];
 	const words = filled.map(plainWord);
-	const isState = (word: string) => knownWords.has(word) || otherWords.has(word);
+	const isState = (word: string) => knownWords.has(word) || leaverWords.has(word) || otherWords.has(word);
+	const isAnswer = (word: string) => isState(word) || yesWords.has(word) || noWords.has(word);
 	if (filled.length > 0 && filled.every((cell) => /^https?:/i.test(cell))) return false;
 	if (filled.some(tellsOfLeaver)) return true;
 	if (filled.length > 0 && words.filter(isState).length >= filled.length * 0.9) return true;
 	const name = nameOf(column);
+	if (name === null) return false;
 	// These are names of other things, too: `NO` and `ON` are provinces, and an order has a status.
-	if (name === 'place' || (name === 'status' && ofOthers.test(plainWord(column)))) return words.some(isState);
-	if (name === 'newsletter')
-		return words.some((word) => isState(word) || yesWords.has(word) || noWords.has(word));
+	const isGeneral = general.has(name) && (isOfOthers(column, name) || ofOthers.test(plainWord(column)));
+	if (name === 'place' || isGeneral) return words.some(isState);
+	if (name === 'newsletter' || name === 'valid') return words.some(isAnswer);
 	// A time or an address for everybody, as of the subscription, sets nobody apart.
 	const isFull = isWhole && rows > 0 && filled.length === rows;
 	const isTimes =
 		isFull && filled.every((cell) => time.test(cell) || /^[\d.]{7,}$|^[\da-f:]{6,}$/i.test(cell));
-	return name !== null && !(isTimes && (name === 'subscribed' || name === 'confirmed'));
+	return !(isTimes && (name === 'subscribed' || name === 'confirmed'));
 }
 
 /** The state of a word alone. */

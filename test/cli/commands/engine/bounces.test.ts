@@ -269,7 +269,7 @@ describe('engine bounces ingest', () => {
 		expect({ code, stderr }).toMatchObject({
 			code: 0,
 			stderr: expect.stringMatching(
-				/^hint: no known message: another program or database sent it, or it is older than the setting keep_messages; mailctl .*engine bounces explain FILE shows which it is\n$/,
+				/^hint: no known message: another program or database sent it, or it is older than the setting keep_messages; mailctl .*engine bounces explain FILE shows what it says\n$/,
 			),
 		});
 	});

@@ -73,7 +73,7 @@ export const ingest = command({
 const unmatchedHint: Hint = [
 	'no known message: another program or database sent it, or it is older than the setting keep_messages; ',
 	mailctl('engine', 'bounces', 'explain', 'FILE'),
-	' shows which it is',
+	' shows what it says',
 ];
 
 /** The number of records by kind, and the recipients of the first few. */
