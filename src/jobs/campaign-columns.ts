@@ -1,9 +1,8 @@
 /** The columns of a table in a campaign: one is the address, the others are variables. Pure. */
 import { variablePattern } from '../api/fields.js';
+import type { Place } from '../tables/column-names.js';
 import { fold, variableOf } from '../tables/column-names.js';
-import { clean, type HeaderFinding } from '../tables/header-findings.js';
-import type { Place } from '../tables/joined-columns.js';
-import { mapHeader } from '../tables/map-columns.js';
+import { clean, type HeaderFinding, mapHeader } from '../tables/map-columns.js';
 
 /** The column of the address, and the variable of each other column. */
 export interface CampaignColumns {

@@ -7,8 +7,8 @@ import type { RequestRow } from '../api/campaigns.js';
 import type { AcceptCounts, Ack, Recipient, Session } from '../api/capabilities.js';
 import { ApiError } from '../api/errors.js';
 import { isRecord, parseJson, withoutExactNumbers } from '../api/json.js';
+import { cellOf } from '../tables/column-names.js';
 import type { TableRow } from '../tables/finding.js';
-import { cellOf } from '../tables/joined-columns.js';
 import type { Line } from '../tables/read-lines.js';
 import type { CampaignColumns } from './campaign-columns.js';
 

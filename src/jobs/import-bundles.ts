@@ -5,8 +5,8 @@
 
 import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
 import { texts } from '../api/schema/texts.js';
+import { cellOf, type Place } from '../tables/column-names.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
-import { cellOf, type Place } from '../tables/joined-columns.js';
 import type { MappedColumn, Mapping } from '../tables/map-columns.js';
 import { stateCells, stateOf, stateOfRow, wordState } from '../tables/states.js';
 

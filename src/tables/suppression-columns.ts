@@ -11,7 +11,7 @@ import {
 } from '../api/suppressions.js';
 import { fold } from './column-names.js';
 import { findLeftOutStart, isRejectColumn } from './finding.js';
-import { show } from './header-findings.js';
+import { show } from './map-columns.js';
 import { type State, wordState } from './states.js';
 import { formatCsvRow } from './write-csv.js';
 

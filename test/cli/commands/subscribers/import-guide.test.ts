@@ -85,7 +85,7 @@ describe('a list that is not there', () => {
 		expect([made.code, stripVTControlCharacters(made.stderr)]).toEqual([
 			0,
 			expect.stringMatching(
-				/the same without questions: mailctl .* lists create --name News --email-reason 'You signed up'\nhint: and then: mailctl .* subscribers import .* --list News /,
+				/the same without questions:\s+mailctl .* lists create --name News --email-reason 'You signed up'\nhint: and then:\s+mailctl .* subscribers import .* --list News /,
 			),
 		]);
 	});
@@ -140,7 +140,7 @@ it('calls a column of days dates, however they are written', async () => {
 		[['❯ a new field, Seit', '']],
 		80,
 	);
-	expect(shown).toContain('(dates: 03.04.2021 · 12.12.2022)');
+	expect(shown).toContain('(03.04.2021 · 12.12.2022)');
 });
 
 it('tells numbers with a decimal comma apart', async () => {
@@ -149,7 +149,7 @@ it('tells numbers with a decimal comma apart', async () => {
 		[['❯ a new field, Score', '']],
 		80,
 	);
-	expect(shown).toContain('(numbers: 1.234,50 · 0,5)');
+	expect(shown).toContain('(1.234,50 · 0,5)');
 });
 
 it('shortens a header as long as a page', async () => {
@@ -158,7 +158,7 @@ it('shortens a header as long as a page', async () => {
 		['❯ a new field, named', down, 'all'],
 		['❯ leave it out', ''],
 	]);
-	expect(shown).toMatch(/What is the column "Notes\s+n+…n+" \(texts: x\)\?/);
+	expect(shown).toMatch(/What is the column "Notes\s+n+…n+" \(x\)\?/);
 	expect(shown.slice(0, shown.indexOf('the same without questions'))).not.toContain('n'.repeat(80));
 });
 
@@ -176,7 +176,7 @@ it('prints a command with every option that was given, and with its target', asy
 		project.run(['subscribers', 'import', path, '-l', 'Readers', ...given], options),
 	);
 	const shown = stripVTControlCharacters(stderr);
-	const printed = /the same without questions: (mailctl .*)\n/.exec(shown)?.[1] ?? shown;
+	const printed = /the same without questions:\s+(mailctl .*)\n/.exec(shown)?.[1] ?? shown;
 	for (const words of [
 		`mailctl --db ${db} subscribers import`,
 		`'${path.replace("'", "'\\''")}' --list Readers`,
@@ -210,7 +210,7 @@ it.each([
 		(options) => run(['subscribers', 'import', ...given.map(named)], options),
 	);
 	expect(code).toBe(0);
-	const printed = /the same without questions: (mailctl .*)\n/.exec(stripVTControlCharacters(stderr))?.[1];
+	const printed = /the same without questions:\s+(mailctl .*)\n/.exec(stripVTControlCharacters(stderr))?.[1];
 	expect(printed).toMatch(/ --list Readers$/);
 	const again = await cli((printed ?? '').split(' ').slice(1), { env: { HOME: folder } });
 	expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('1')]);
@@ -250,7 +250,7 @@ describe.each([40, 80, 120])('subscribers import on a terminal of %i columns', (
 		);
 		expect(code).toBe(0);
 		expect(shown).toContain('"Kontakt" holds e-mail addresses');
-		expect(shown.replaceAll(/\s+/g, '')).toContain('(numbers:12.5·30)');
+		expect(shown.replaceAll(/\s+/g, '')).toContain('(12.5·30)');
 		expect(await json(['subscribers', 'get', 'ann@example.com', '-l', '1'])).toMatchObject({
 			meta: { city: 'Oslo', umsatz: '12.5' },
 		});

@@ -578,18 +578,6 @@ describe('mailctl subscribers import', () => {
 		});
 	});
 
-	it('says how to make the first list', async () => {
-		const empty = await makeProject();
-		const path = await empty.file('people.csv', 'email\nann@example.com\n');
-		expect(await empty.run(['subscribers', 'import', path, '-l', '1'])).toMatchObject({
-			code: 3,
-			stderr: expect.stringMatching(
-				/^error: list 1 not found\nhint: mailctl .*lists list\nhint: there is no list yet: mailctl .*lists create --name NAME --email-reason TEXT makes one\n$/,
-			),
-		});
-		expect((await project.run(['subscribers', 'import', path, '-l', '9'])).stderr).not.toContain('create');
-	});
-
 	it('of an unknown list is exit 3 and reads nothing', async () => {
 		const path = await project.file('people.csv', 'email\nann@example.com\n');
 		expect((await project.run(['subscribers', 'import', path, '-l', 'Nope'])).code).toBe(3);

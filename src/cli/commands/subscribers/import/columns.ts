@@ -1,15 +1,17 @@
 /** The columns of an import: their targets, the fields made for them, and their display. */
 import { isEmailAddress } from '../../../../api/address.js';
-import type { Api } from '../../../../api/api.js';
 import { ApiError } from '../../../../api/errors.js';
-import type { FieldInput } from '../../../../api/inputs.js';
 import type { Field } from '../../../../api/records.js';
-import { type HeaderFinding, show } from '../../../../tables/header-findings.js';
-import { mappedName } from '../../../../tables/joined-columns.js';
-import type { HeaderOptions, Mapping } from '../../../../tables/map-columns.js';
+import { mappedName } from '../../../../tables/column-names.js';
+import {
+	type HeaderFinding,
+	type HeaderOptions,
+	type Mapping,
+	show,
+} from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { Sampled } from '../../../../tables/states.js';
-import { type Hint, mailctl, type OwnCommand, optionWords, shellWord } from '../../../frame/command-line.js';
+import { type Hint, mailctl, optionWords, shellWord } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { UsageError } from '../../../frame/errors.js';
 import { counted } from '../../../render/plurals.js';
@@ -27,9 +29,7 @@ export async function mapColumns(
 	options: ImportOptions,
 ): Promise<Mapping> {
 	const { mapHeader } = await import('../../../../tables/map-columns.js');
-	const api = await cx.api();
-	const fields: Field[] = [];
-	for await (const field of walk(api.fields, {}, { signal: cx.signal })) fields.push(field);
+	const fields = await readFields(cx);
 	const sampled = await sample(table);
 	const mapped = mapHeader(table.header, { fields, sampled, ...(await headerOptions(options)) });
 	if (mapped.kind === 'mapped') {
@@ -37,14 +37,28 @@ export async function mapColumns(
 		return mapped.mapping;
 	}
 	const { findings } = mapped;
-	const emails = findings.some(({ code }) => code === 'no_email')
-		? holdingAddresses(table.header, sampled)
-		: [];
-	const again = (map: string) => {
-		const words = optionWords(importOptions, { ...options, map: [...options.map, map] }, cx);
-		return file === null ? null : mailctl('subscribers', 'import', file, ...words);
-	};
-	throw await refused(findings, { fields, header: table.header, emails, again });
+	const headless = findings.find(({ code }) => code === 'no_header');
+	if (headless !== undefined)
+		throw new UsageError(headless.message, {
+			hint: 'put a line above it that names the columns, such as email,name',
+		});
+	// Unknown columns are ignored by an option, what else is wrong is not. A duplicate unknown name has two findings.
+	const ordered = findings.toSorted((one, other) => rankOf(one) - rankOf(other));
+	const details = [...new Set(ordered.map(detail))];
+	const more = details.length - maxShown;
+	throw new UsageError('the columns cannot be used as they are', {
+		details: more > 0 ? [...details.slice(0, maxShown), `and ${more} more`] : details,
+		hint:
+			mapHint(findings, holdingAddresses(table.header, sampled)) ??
+			(await nameHint(cx, { findings, table, file }, options)) ??
+			unknownHint(findings, fields),
+	});
+}
+
+export async function readFields(cx: CommandContext): Promise<Field[]> {
+	const fields: Field[] = [];
+	for await (const field of walk((await cx.api()).fields, {}, { signal: cx.signal })) fields.push(field);
+	return fields;
 }
 
 /** Reads the options about columns. Throws `UsageError`. */
@@ -75,7 +89,7 @@ export function holdingAddresses(header: readonly string[], { cells }: Sampled):
 
 /**
  * Refuses words of state columns that name no state, before the first row. A file is read to its end for them; of what
- * comes once, the first rows are looked at, and a later row is rejected.
+ * is read once, the first rows are.
  */
 async function assertStates(
 	cx: CommandContext,
@@ -119,35 +133,6 @@ export function emailAt({ columns }: Mapping): number {
 	return columns.find(({ target }) => target === 'email')?.index ?? 0;
 }
 
-async function refused(
-	findings: readonly HeaderFinding[],
-	{ header, ...known }: Known & { header: readonly string[] },
-): Promise<UsageError> {
-	// Unknown columns are ignored by an option, what else is wrong is not.
-	const ordered = findings.toSorted((one, other) => rankOf(one) - rankOf(other));
-	// A duplicate unknown name has two findings.
-	const details = [...new Set(ordered.map(detail))];
-	const more = details.length - maxShown;
-	// No other finding on such a line would help.
-	const headless = findings.find(({ code }) => code === 'no_header');
-	if (headless !== undefined)
-		return new UsageError(headless.message, {
-			hint: 'put a line above it that names the columns, such as email,name',
-		});
-	return new UsageError('the columns cannot be used as they are', {
-		details: more > 0 ? [...details.slice(0, maxShown), `and ${more} more`] : details,
-		hint: hintFor(findings, { ...known, joined: await joinedName(findings, header) }),
-	});
-}
-
-interface Known {
-	fields: readonly Field[];
-	/** Columns of addresses. */
-	emails: readonly string[];
-	/** This command with one `--map` more; null of what is read once. */
-	again: (map: string) => OwnCommand | null;
-}
-
 function rankOf({ code }: HeaderFinding): number {
 	return code === 'unknown' ? 1 : 0;
 }
@@ -157,77 +142,72 @@ function detail({ message, suggestions }: HeaderFinding): string {
 	return near.length === 0 ? message : `${message} (did you mean ${near.join(' or ')}?)`;
 }
 
-/** `First+Last=name`, `First=name`, where these are among the columns that nothing explains. */
-async function joinedName(
-	findings: readonly HeaderFinding[],
-	header: readonly string[],
-): Promise<string | null> {
-	const { nameParts } = await import('../../../../tables/column-names.js');
-	const parts = nameParts(header.map((name) => name.trim()));
-	const isOpen = findings.some(({ code, column }) => code === 'unknown' && column === parts?.[0]);
-	return parts === null || !isOpen ? null : `${parts.join('+')}=name`;
-}
-
-function hintFor(
-	findings: readonly HeaderFinding[],
-	{ fields, emails, again, joined }: Known & { joined: string | null },
-): Hint {
-	const [email] = emails;
-	if (email !== undefined && emails.length === 1 && email.length <= longestName) {
+/** The `--map` of what its cells or its name show: addresses, states, a second address. A name too long to be read has none. */
+function mapHint(findings: readonly HeaderFinding[], emails: readonly string[]): string | null {
+	const map = (column: string, target: string) => `--map ${shellWord(`${column}=${target}`)}`;
+	const of = (wanted: HeaderFinding['code']) =>
+		findings.filter(({ code, column }) => code === wanted && column.length <= longestName);
+	const [email = ''] = emails;
+	if (of('no_email').length > 0 && emails.length === 1 && email.length <= longestName) {
 		const others = findings.some(({ code, column }) => code === 'unknown' && column !== email);
 		const rest = others ? ', and for the others --create-fields or --ignore-unknown' : '';
-		return `"${email}" holds e-mail addresses: --map ${shellWord(`${email}=email`)}${rest}`;
+		return `"${email}" holds e-mail addresses: ${map(email, 'email')}${rest}`;
 	}
-	const states = findings.filter(
-		({ code, column }) => code === 'state' && column !== '' && column.length <= longestName,
-	);
+	const states = of('state').filter(({ column }) => column !== '');
 	if (states.length > 0) {
-		const maps = states.map(({ column }) => `--map ${shellWord(`${column}=state`)}`).slice(0, maxShown);
+		const maps = states.map(({ column }) => map(column, 'state')).slice(0, maxShown);
 		return `${maps.join(' ')} reads ${maps.length > 1 ? 'them' : 'it'}; COLUMN=- leaves it out, COLUMN=FIELD keeps it as a field`;
 	}
-	const second = findings.find(({ code }) => code === 'two_emails');
-	if (second !== undefined && second.column.length <= longestName)
-		return `--map ${shellWord(`${second.column}=-`)} or --ignore-unknown leaves it out; --map ${shellWord(`${second.column}=email`)} takes it, with the other one as --map COLUMN=-`;
-	const unknown = findings.find(({ code }) => code === 'unknown');
+	const [second] = of('two_emails');
+	if (second === undefined) return null;
+	return `${map(second.column, '-')} or --ignore-unknown leaves it out; ${map(second.column, 'email')} takes it, with the other one as --map COLUMN=-`;
+}
+
+/** First and last name, or the first alone, where nothing explains them: the command that takes them as the name. */
+async function nameHint(
+	cx: CommandContext,
+	{ findings, table, file }: { findings: readonly HeaderFinding[]; table: Table; file: string | null },
+	options: ImportOptions,
+): Promise<Hint | null> {
+	const { nameParts } = await import('../../../../tables/column-names.js');
+	const parts = nameParts(table.header.map((name) => name.trim()));
+	const isOpen = findings.some(({ code, column }) => code === 'unknown' && column === parts?.[0]);
+	const pair = `${parts?.join('+')}=name`;
+	if (parts === null || !isOpen || pair.length > longestName) return null;
+	const others = '--create-fields or --ignore-unknown';
+	if (file === null) return `--map ${shellWord(pair)} takes the name; for others ${others}`;
+	const words = optionWords(importOptions, { ...options, map: [...options.map, pair] }, cx);
+	const rest = parts.length === findings.length ? '' : `; for the others ${others}`;
+	return [mailctl('subscribers', 'import', file, ...words), ' takes the name', rest];
+}
+
+function unknownHint(findings: readonly HeaderFinding[], fields: readonly Field[]): string {
 	const known =
 		fields.length === 0 ? 'there are no fields yet' : `fields: ${fields.map((f) => f.variable).join(', ')}`;
+	const unknown = findings.find(({ code }) => code === 'unknown');
 	if (unknown === undefined) return known;
-	const pair = joined ?? `${unknown.column}=${unknown.suggestions[0] ?? 'FIELD'}`;
-	// A name too long to be read is no part of a command.
+	const pair = `${unknown.column}=${unknown.suggestions[0] ?? 'FIELD'}`;
 	const isNamed = unknown.column !== '' && pair.length <= longestName;
-	const command = joined === null || !isNamed ? null : again(joined);
-	if (command !== null) {
-		const isAll = joined?.split('=')[0]?.split('+').length === findings.length;
-		return [command, ' takes the name', isAll ? '' : '; for the others --create-fields or --ignore-unknown'];
-	}
-	const map = isNamed ? `--map ${shellWord(pair)}, ` : '';
-	return `${map}--create-fields or --ignore-unknown; ${known}`;
+	return `${isNamed ? `--map ${shellWord(pair)}, ` : ''}--create-fields or --ignore-unknown; ${known}`;
 }
 
 /** Before the first row; a field that cannot be made ends the import with the service's own words. */
 export async function createFields(cx: CommandContext, { newFields }: Mapping): Promise<void> {
 	const api = await cx.api();
 	for (const field of newFields) {
-		const isMade = await createUnlessThere(api, field, cx.signal);
-		if (isMade && !cx.dryRun) await cx.note(`created the field ${field.variable}${ofColumn(field)}`);
-	}
-}
-
-/** How a message names it, where that is not how its column is called. */
-function ofColumn({ variable, name }: FieldInput): string {
-	return variable === name ? '' : `: ${shortNames([name]).join('')} → #${variable}#`;
-}
-
-/** False: another import made it since the header was read, or an earlier try that was not answered. */
-async function createUnlessThere(api: Api, field: FieldInput, signal: AbortSignal): Promise<boolean> {
-	try {
-		await api.fields.create(field, { signal });
-		return true;
-	} catch (error) {
-		if (!(error instanceof ApiError)) throw error;
-		for await (const { variable } of walk(api.fields, {}, { signal }))
-			if (variable === field.variable) return error.unanswered;
-		throw error;
+		const { variable, name } = field;
+		const isMade = await api.fields.create(field, { signal: cx.signal }).then(
+			() => true,
+			async (error: unknown) => {
+				// Another import made it since the header was read, or an earlier try that was not answered.
+				const isThere = (await readFields(cx)).some((one) => one.variable === variable);
+				if (!(error instanceof ApiError) || !isThere) throw error;
+				return error.unanswered;
+			},
+		);
+		// Said how a message names it, where that is not how its column is called.
+		const of = variable === name ? '' : `: ${shortNames([name]).join('')} → #${variable}#`;
+		if (isMade && !cx.dryRun) await cx.note(`created the field ${variable}${of}`);
 	}
 }
 
@@ -246,7 +226,7 @@ export async function sayColumns(
 }
 
 /** `CSV, windows-1251, delimiter ";"`. */
-export function describeTable({ format, encoding, delimiter }: Table): string {
+function describeTable({ format, encoding, delimiter }: Table): string {
 	const shown = encoding === 'utf-8' ? 'UTF-8' : encoding;
 	if (format === 'ndjson') return `NDJSON, ${shown}`;
 	return `${delimiter === '\t' ? 'TSV' : 'CSV'}, ${shown}, delimiter ${JSON.stringify(delimiter)}`;

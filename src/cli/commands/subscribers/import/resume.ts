@@ -7,21 +7,18 @@ import { createHash } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
-import type { List } from '../../../../api/records.js';
 import { makeFolders } from '../../../../jobs/folders.js';
 import { shownDatabase } from '../../../../store/url.js';
 import { TableError } from '../../../../tables/finding.js';
 import type { Mapping } from '../../../../tables/map-columns.js';
-import type { Table } from '../../../../tables/read-table.js';
 import { isSameSeries } from '../../../../tables/rejects-names.js';
 import type { RejectsFile } from '../../../../tables/write-rejects.js';
-import { mailctl } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { CliError } from '../../../frame/errors.js';
 import { counted } from '../../../render/plurals.js';
 import { holdAlone, importName } from '../../../verbs/importing.js';
 import { layoutOfRejects } from '../../../verbs/rejects.js';
-import type { ImportOptions } from './options.js';
+import type { TableJob } from './put.js';
 
 export interface Identity {
 	/** The same list, content, mapping and options are the same job. */
@@ -33,71 +30,63 @@ export interface Identity {
 	/** Null: it cannot be resumed. */
 	mark: MarkFile | null;
 	/** The mark of an earlier run of this job; null without `--resume` too. */
-	earlier: ImportMark | null;
-}
-
-export interface IdentifiedJob {
-	/** As given; `-` is standard input. */
-	file: string;
-	/** Its bytes come once. */
-	isOnce: boolean;
-	list: List;
-	table: Table;
-	mapping: Mapping;
-	spec: ImportSpec;
-	options: ImportOptions;
+	earlier: Mark | null;
 }
 
 /** With `--resume` a source that is not the one of the run that stopped is refused here, before anything is written. */
-export async function identify(cx: CommandContext, job: IdentifiedJob): Promise<Identity> {
+export async function identify(cx: CommandContext, job: TableJob): Promise<Identity> {
 	const { file, isOnce, list, options } = job;
-	const named = await nameJob(cx, job);
+	const named = isOnce ? nameStream(cx, job) : await nameFile(cx, job);
 	// What comes once, without a name: each run is a job of its own.
 	if (isOnce && options.job === undefined) return { ...named, mark: null, earlier: null };
-	const source = options.job === undefined ? { file } : { job: options.job };
-	const mark = await openMark(cx, source, list.id);
+	const mark = await markOf(cx, options.job === undefined ? resolve(file) : ['job', options.job], list.id);
 	await holdAlone(cx, [mark.path], `the import of ${importName(file)} into list ${list.id}`);
 	const earlier = options.resume ? await mark.read() : null;
-	assertSame(importName(file), earlier, named);
-	return { ...named, mark, earlier: earlier?.key === named.key ? earlier : null };
+	if (earlier === null || earlier.key === named.key) return { ...named, mark, earlier };
+	if (earlier.hasEnded) return { ...named, mark, earlier: null };
+	if (earlier.sha256 === named.sha256)
+		throw new CliError(
+			'other_options',
+			2,
+			`the import of ${importName(file)} that stopped had other columns or options`,
+			{
+				hint: 'repeat them as they were, or leave out --resume: what is there already is found unchanged',
+			},
+		);
+	throw new CliError('file_changed', 2, `${importName(file)} has changed since the import that stopped`, {
+		hint: 'import it without --resume (and with another --rejects FILE): what is there already is found unchanged',
+	});
 }
 
-async function nameJob(
+function nameStream(
 	cx: CommandContext,
-	{ file, isOnce, table, mapping, spec, options }: IdentifiedJob,
-): Promise<Pick<Identity, 'key' | 'sha256' | 'rows'>> {
-	const { encoding, delimiter } = table;
-	const keyOf = (source: { job: string } | { sha256: string }) =>
-		importKey({ spec, mapping, source, encoding, delimiter });
-	if (isOnce)
-		return { key: keyOf({ job: options.job ?? `stdin ${cx.clock.now()}` }), sha256: '', rows: null };
-	const { surveySource } = await import('../../../../tables/source.js');
-	const { sha256, lineFeeds } = await surveySource(file, cx.signal);
-	const headers = table.format === 'csv' ? 1 : 0;
-	return { key: keyOf({ sha256 }), sha256, rows: lineFeeds > 1 ? lineFeeds - headers : null };
+	{ table, ...job }: TableJob,
+): Pick<Identity, 'key' | 'sha256' | 'rows'> {
+	const source = { job: job.options.job ?? `stdin ${cx.clock.now()}` };
+	return { key: importKey({ ...job, ...table, source }), sha256: '', rows: null };
 }
 
-export interface BeginningJob extends Identity {
-	table: Table;
-	mapping: Mapping;
-	spec: ImportSpec;
-	options: ImportOptions;
-	file: string;
-	imports: Imports;
-	/** Row by row, to a service that keeps no imports. */
-	isForeign: boolean;
-	rejectsPath: string;
+async function nameFile(
+	cx: CommandContext,
+	{ table, ...job }: TableJob,
+): Promise<Pick<Identity, 'key' | 'sha256' | 'rows'>> {
+	const { surveySource } = await import('../../../../tables/source.js');
+	const { sha256, lineFeeds } = await surveySource(job.file, cx.signal);
+	const headers = table.format === 'csv' ? 1 : 0;
+	const key = importKey({ ...job, ...table, source: { sha256 } });
+	return { key, sha256, rows: lineFeeds > 1 ? lineFeeds - headers : null };
 }
+
+type BeginningJob = TableJob & Identity & { imports: Imports; rejectsPath: string };
 
 /**
  * The rejects file of a run that may begin: a new one, or that of the resumed run. Throws `TableError` before the first
  * row where a foreign file is there.
  */
 export async function begin(cx: CommandContext, job: BeginningJob): Promise<RejectsFile> {
-	const { key, sha256, mark, options, isForeign } = job;
-	await assertSameRoad(importName(job.file), mark, { key, isForeign });
-	const rejects = options.resume ? await goOn(cx, job) : await openAnew(job);
-	await mark?.write({ key, sha256, rejects: resolve(rejects.path), hasEnded: false, isForeign });
+	const { key, sha256, mark, options } = job;
+	const rejects = options.resume ? await goOn(cx, job) : await beginAnew(job);
+	await mark?.write({ key, sha256, rejects: resolve(rejects.path), hasEnded: false });
 	return rejects;
 }
 
@@ -106,51 +95,34 @@ export async function begin(cx: CommandContext, job: BeginningJob): Promise<Reje
  * content, which a kill may have followed at once, the same rows are refused again, and are in the file already.
  */
 async function goOn(cx: CommandContext, job: BeginningJob): Promise<RejectsFile> {
-	const { imports, key, spec, earlier } = job;
-	const path = rejectsOfRun(job);
-	const { openRejects } = await import('../../../../tables/write-rejects.js');
+	const { imports, key, spec, earlier, options } = job;
+	const path = rejectsOfRun(job, earlier);
 	const { id, position } = await imports.open(key, spec, { signal: cx.signal });
-	if (position === 0 && earlier?.rejects !== resolve(path)) {
-		const rejects = await openNew(job).catch(async (error: unknown) => {
+	const isKnown = earlier?.rejects === resolve(path);
+	if (position === 0 && !isKnown) {
+		const rejects = await openRejects(job, {}).catch(async (error: unknown) => {
 			await imports.finish(id);
-			throw error instanceof TableError && error.code === 'file_exists' ? nothingToResume(error) : error;
+			throw error;
 		});
 		await cx.note('there is nothing to resume: importing from the beginning');
 		return rejects;
 	}
 	// Without a mark the usual name may be an earlier import's.
-	const isOwn =
-		earlier === null || earlier.rejects === null
-			? job.options.rejects !== undefined
-			: earlier.rejects === resolve(path);
-	const rejects = await openRejects({
-		...layoutOfRejects(job.table, job.mapping),
-		path,
-		isNumbered: job.options.rejects === undefined,
-		resume: isOwn,
-	});
+	const isOwn = earlier?.rejects == null ? options.rejects !== undefined : isKnown;
+	const rejects = await openRejects(job, { path, resume: isOwn });
 	await cx.note(
 		position === 0
-			? beginsAnew(earlier)
+			? 'the earlier run left no rows: importing from the beginning'
 			: `going on after the ${counted(position, 'row')} of the earlier run`,
 	);
 	return rejects;
 }
 
-/** The usual path, or the numbered one that the earlier run took in its place. */
-function rejectsOfRun({ rejectsPath, earlier, options }: BeginningJob): string {
-	const last = earlier?.rejects ?? null;
-	if (options.rejects !== undefined || last === null || !isSameSeries(last, resolve(rejectsPath)))
-		return rejectsPath;
-	return join(dirname(rejectsPath), basename(last));
-}
-
 /** A rejects file left by a stopped run of this import: the hint is `--resume`, not to move the file away. */
-async function openAnew(job: BeginningJob): Promise<RejectsFile> {
+async function beginAnew(job: BeginningJob): Promise<RejectsFile> {
 	const last = (await job.mark?.read()) ?? null;
-	if (last?.key !== job.key || last.hasEnded) return openNew(job);
-	const left = { ...job, rejectsPath: rejectsOfRun({ ...job, earlier: last }), isNumbered: false };
-	return openNew(left).catch((error: unknown) => {
+	if (last?.key !== job.key || last.hasEnded) return openRejects(job, {});
+	return openRejects(job, { path: rejectsOfRun(job, last), isNumbered: false }).catch((error: unknown) => {
 		if (!(error instanceof TableError) || error.code !== 'file_exists') throw error;
 		throw new TableError('file_exists', error.message, {
 			hint: `--resume goes on with the import that was stopped; to begin anew ${error.hint ?? ''}`,
@@ -158,61 +130,49 @@ async function openAnew(job: BeginningJob): Promise<RejectsFile> {
 	});
 }
 
-function beginsAnew(earlier: ImportMark | null): string {
-	return earlier?.hasEnded === true
-		? 'the earlier run had come to its end: importing from the beginning'
-		: 'the earlier run had acknowledged no rows: importing from the beginning';
+/** The usual path, or the numbered one that the earlier run took in its place. */
+function rejectsOfRun({ rejectsPath, options }: BeginningJob, earlier: Mark | null): string {
+	const last = earlier?.rejects ?? null;
+	if (options.rejects !== undefined || last === null || !isSameSeries(last, resolve(rejectsPath)))
+		return rejectsPath;
+	return join(dirname(rejectsPath), basename(last));
 }
 
-async function openNew(job: BeginningJob & { isNumbered?: boolean }): Promise<RejectsFile> {
+async function openRejects(
+	{ table, mapping, options, rejectsPath }: BeginningJob,
+	how: { path?: string; isNumbered?: boolean; resume?: boolean },
+): Promise<RejectsFile> {
 	const { openRejects } = await import('../../../../tables/write-rejects.js');
-	const { table, mapping, options, rejectsPath: path } = job;
-	const { isNumbered = options.rejects === undefined } = job;
-	return openRejects({ ...layoutOfRejects(table, mapping), path, isNumbered });
+	const usual = { path: rejectsPath, isNumbered: options.rejects === undefined };
+	return openRejects({ ...layoutOfRejects(table, mapping), ...usual, ...how });
 }
 
-function nothingToResume({ message, hint }: TableError): TableError {
-	return new TableError('file_exists', `there is nothing to resume, and ${message}`, {
-		...(hint !== null && { hint }),
-	});
-}
-
-export interface ImportMark {
-	/** SHA-256 of the file; empty for standard input, which has no second time. */
-	sha256: string;
-	/** The job's key: list, content, columns and options. */
-	key: string;
+interface Mark extends Pick<Identity, 'key' | 'sha256'> {
 	/** Absolute path of its rejects file; null where it is unknown. */
 	rejects: string | null;
 	/** It came to its end: the same import then begins anew, in the same rejects file. */
 	hasEnded: boolean;
-	/** Row by row to a service that keeps no imports; null where an earlier version wrote the mark. */
-	isForeign: boolean | null;
 }
 
-export interface MarkFile {
+interface MarkFile {
 	readonly path: string;
 	/** The mark of the last run; null: missing or unreadable. */
-	read(): Promise<ImportMark | null>;
+	read(): Promise<Mark | null>;
 	/** Before the first row, and at the end. Without a writable folder only this later check is lost. */
-	write(mark: ImportMark): Promise<void>;
+	write(mark: Mark): Promise<void>;
 }
 
-/** Where the rows come from: a file by its path, or standard input under the name of a job. */
-export type MarkedSource = { file: string } | { job: string };
-
-/** The mark of this source for this list of this target. */
-export async function openMark(cx: CommandContext, source: MarkedSource, listId: number): Promise<MarkFile> {
+/** The mark of a source (the path of a file, or the name of a job) for this list of this target. */
+async function markOf(cx: CommandContext, source: unknown, listId: number): Promise<MarkFile> {
 	const { target } = await cx.connection();
 	const where = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
-	const from = 'file' in source ? resolve(source.file) : ['job', source.job];
 	const name = createHash('sha256')
-		.update(JSON.stringify([from, listId, where]))
+		.update(JSON.stringify([source, listId, where]))
 		.digest('hex');
 	const path = join(cx.paths.imports, `${name.slice(0, 32)}.json`);
 	return {
 		path,
-		read: () => readMark(path),
+		read: () => readMark(path).catch(() => null),
 		write: async (mark) => {
 			try {
 				makeFolders(dirname(path));
@@ -226,65 +186,11 @@ export async function openMark(cx: CommandContext, source: MarkedSource, listId:
 	};
 }
 
-/**
- * Refuses to go on where the content or the options are not those of the run that stopped (exit 2). `name` is how the
- * source is called.
- */
-export function assertSame(
-	name: string,
-	earlier: ImportMark | null,
-	now: Pick<ImportMark, 'sha256' | 'key'>,
-): void {
-	if (earlier === null || earlier.hasEnded || earlier.key === now.key) return;
-	throw earlier.sha256 === now.sha256 ? otherOptions(name) : changed(name);
-}
-
-/**
- * Refuses to go on, or to begin again, by another road than that of the run that stopped (exit 2): a page in the place of
- * our own server makes it look like a service of others, where each row would be a request.
- */
-export async function assertSameRoad(
-	name: string,
-	mark: MarkFile | null,
-	now: Pick<ImportMark, 'key'> & { isForeign: boolean },
-): Promise<void> {
-	const last = (await mark?.read()) ?? null;
-	if (mark === null || last === null || last.hasEnded || last.key !== now.key) return;
-	if (last.isForeign === null || last.isForeign === now.isForeign) return;
-	const [was, is] = last.isForeign ? ['no mailctl server', 'one'] : ['a mailctl server', 'none'];
-	const text = `the import of ${name} that stopped was begun when this service was ${was}; now it says that it is ${is}`;
-	throw new CliError('other_road', 2, text, {
-		hint: [
-			'look at what answers there: ',
-			mailctl('api', 'GET', '/'),
-			`; where the service was replaced for good, remove ${mark.path}`,
-		],
-	});
-}
-
-async function readMark(path: string): Promise<ImportMark | null> {
-	try {
-		const found: unknown = JSON.parse(await readFile(path, 'utf8'));
-		if (typeof found !== 'object' || found === null || !('sha256' in found) || !('key' in found)) return null;
-		const rejects = 'rejects' in found && typeof found.rejects === 'string' ? found.rejects : null;
-		const hasEnded = 'hasEnded' in found && found.hasEnded === true;
-		const isForeign = 'isForeign' in found && typeof found.isForeign === 'boolean' ? found.isForeign : null;
-		return { sha256: String(found.sha256), key: String(found.key), rejects, hasEnded, isForeign };
-	} catch {
-		return null;
-	}
-}
-
-function changed(file: string): CliError {
-	return new CliError('file_changed', 2, `${file} has changed since the import that stopped`, {
-		hint: 'import it without --resume (and with another --rejects FILE): what is there already is found unchanged',
-	});
-}
-
-function otherOptions(file: string): CliError {
-	return new CliError('other_options', 2, `the import of ${file} that stopped had other columns or options`, {
-		hint: 'repeat them as they were, or leave out --resume: what is there already is found unchanged',
-	});
+async function readMark(path: string): Promise<Mark | null> {
+	const found: Partial<Record<keyof Mark, unknown>> = JSON.parse(await readFile(path, 'utf8'));
+	const { key, sha256, rejects, hasEnded } = found;
+	if (typeof key !== 'string' || typeof sha256 !== 'string') return null;
+	return { key, sha256, rejects: typeof rejects === 'string' ? rejects : null, hasEnded: hasEnded === true };
 }
 
 export interface ImportIdentity {

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Imports } from '../../../../../src/api/capabilities.js';
 import { ApiError, StoreError } from '../../../../../src/api/errors.js';
-import { batchRowsAt, pacedImports } from '../../../../../src/cli/commands/subscribers/import/place.js';
+import { batchRowsAt, pacedImports } from '../../../../../src/cli/commands/subscribers/import/put.js';
 import { connect } from '../../../../../src/cli/connect.js';
 import type { Connect } from '../../../../../src/cli/frame/connection.js';
 import { Interrupted } from '../../../../../src/cli/frame/errors.js';
@@ -71,9 +71,8 @@ describe('an import that is stopped', () => {
 	}
 
 	it.each([
-		[1, [], 'nothing was acknowledged; once that is mended, run the same command again'],
 		[2, [], 'what was acknowledged stays; run the same command with --resume to go on'],
-		[1, ['--resume'], 'what was acknowledged stays; run the same command with --resume to go on'],
+		[2, ['--resume'], 'what was acknowledged stays; run the same command with --resume to go on'],
 	] as const)('by a full disk of the server at batch %i %j says how to go on', async (at, more, hint) => {
 		const path = await project.file('people.csv', people(12));
 		if (more.length > 0) await stopAfterTwoBatches(path);
@@ -86,23 +85,6 @@ describe('an import that is stopped', () => {
 		expect(stopped).toMatchObject({ code: 7, stderr: expect.stringMatching(/\nerror: .* is full\.\n$/) });
 		expect(stopped.stderr).toContain(`hint: ${hint}\n`);
 		expect(await project.json(words(path, '--resume'), { code: 9 })).toMatchObject({ read: 12 });
-	});
-
-	const goOn =
-		'free some space first; what was acknowledged stays; run the same command with --resume to go on';
-
-	it.each([
-		[0, 'free some space, then run the command again'],
-		[1, goOn],
-		[2, goOn],
-	] as const)('by a full disk of its own behind batch %i has one hint', async (at, hint) => {
-		const path = await project.file('people.csv', people(12));
-		const full = new StoreError('disk_full', 'the disk of the database is full');
-		const stopped = await project.run(words(path, '--batch-size', '3'), {
-			connect: afterBatches(at, () => Promise.reject(full)),
-		});
-		expect(stopped.code).toBe(74);
-		expect(stopped.stderr.match(/^hint: .*$/gm)).toEqual([`hint: ${hint}`]);
 	});
 
 	it('by a full disk counts what was committed of a batch without an answer', async () => {
@@ -374,7 +356,7 @@ describe('--resume', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				`error: there is nothing to resume, and the rejects file ${path}.rejects.csv exists already\n` +
+				`error: the rejects file ${path}.rejects.csv exists already\n` +
 				`hint: move it away, or name another with --rejects ${path}.rejects-2.csv\n`,
 		});
 		expect([await count(), await readFile(`${path}.rejects.csv`, 'utf8')]).toEqual([0, rejects]);

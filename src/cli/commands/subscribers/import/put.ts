@@ -1,0 +1,290 @@
+/** An import that writes: its place, its pace, its run, and its end. */
+import { resolve } from 'node:path';
+import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
+import { ApiError } from '../../../../api/errors.js';
+import type { List } from '../../../../api/records.js';
+import { sleep } from '../../../../api/sleep.js';
+import type { ImportJob, ImportResult, ImportTotals, MaxErrors } from '../../../../jobs/imports.js';
+import type { SingleImports } from '../../../../jobs/single-imports.js';
+import type { Mapping } from '../../../../tables/map-columns.js';
+import type { Table } from '../../../../tables/read-table.js';
+import type { CommandContext } from '../../../frame/context.js';
+import { CliError } from '../../../frame/errors.js';
+import { type ExitCode, exits } from '../../../frame/exit.js';
+import { counted, numberText } from '../../../render/plurals.js';
+import { importName, tallySentence } from '../../../verbs/importing.js';
+import { holdRejects, rejectsSentence, withAddressFaults } from '../../../verbs/rejects.js';
+import { createFields, emailAt } from './columns.js';
+import type { ImportOptions } from './options.js';
+import { begin, identify } from './resume.js';
+
+/** A table, and what becomes of it. */
+export interface TableJob {
+	/** As given; `-` is standard input. */
+	file: string;
+	/** Its bytes come once. */
+	isOnce: boolean;
+	list: List;
+	table: Table;
+	mapping: Mapping;
+	spec: ImportSpec;
+	options: ImportOptions;
+	/** `rate`: rows a second at most. */
+	limits: { maxErrors: MaxErrors | null; rate: number | null };
+}
+
+/** The run, and its exit code: 9 where rows were rejected. */
+export async function putTable(
+	cx: CommandContext,
+	job: TableJob & { rejectsPath: string },
+): Promise<ExitCode> {
+	const { table, mapping, spec, options, limits } = job;
+	const identity = await identify(cx, job);
+	const { key, mark } = identity;
+	const { imports, foreign, batchRows } = await placeOf(cx, job);
+	try {
+		await holdRejects(cx, job.rejectsPath);
+		const rejects = await begin(cx, { ...job, ...identity, imports });
+		try {
+			await createFields(cx, mapping);
+			const result = await runShown(
+				cx,
+				{ ...job, rows: identity.rows, foreign },
+				{
+					...{ imports, batchRows, mapping, spec, key, rows: table.rows, signal: cx.signal },
+					...(foreign === null && (await readElsewhere(cx, job))),
+					...(limits.maxErrors !== null && { maxErrors: limits.maxErrors }),
+					onReject: (refused) => rejects.write(withAddressFaults(refused, emailAt(mapping))),
+				},
+			);
+			const left = { rejects: resolve(rejects.path), hasEnded: true };
+			if (result.isComplete) await mark?.write({ key, sha256: identity.sha256, ...left });
+			if (foreign !== null) await sayReasonsLeftOut(cx, foreign.reasonsLeftOut);
+			if (result.isComplete) await sayNoRows(cx, job.file, result.totals);
+			const sentence = rejectsSentence(
+				result.totals,
+				{ path: rejects.path, asked: job.rejectsPath },
+				options,
+			);
+			return await end(cx, job, { ...result, sentence });
+		} finally {
+			await rejects.close();
+		}
+	} finally {
+		await foreign?.close();
+	}
+}
+
+/** Rows a batch for each request in flight. */
+const roundsPerBatch = 8;
+
+/** Sessions and batches where the deployment has them, else a request a row and the session in a file of this machine. */
+async function placeOf(
+	cx: CommandContext,
+	{ options, limits: { rate }, isOnce }: TableJob,
+): Promise<{ imports: Imports; foreign: SingleImports | null; batchRows: number }> {
+	const api = await cx.api();
+	const { ext } = await api.capabilities();
+	const { batchSize, concurrency } = options;
+	if (ext.imports !== undefined && rate === null)
+		return { imports: ext.imports, foreign: null, batchRows: batchSize };
+	if (ext.imports !== undefined && rate !== null) {
+		const pace = { rowsPerSecond: rate, signal: cx.signal, elapsedMs: () => performance.now() };
+		return {
+			imports: pacedImports(ext.imports, pace),
+			foreign: null,
+			batchRows: batchRowsAt(rate, batchSize),
+		};
+	}
+	const { createSingleImports } = await import('../../../../jobs/single-imports.js');
+	const { keepImports } = await import('../../../connect/imports.js');
+	const { target } = await cx.connection();
+	const deployment = target.kind === 'remote' ? target.baseUrl : target.url;
+	const kept = { folder: cx.paths.jobs, deployment, clock: cx.clock };
+	const isRepeatable = !isOnce || options.job !== undefined;
+	const foreign = createSingleImports(api, {
+		concurrency,
+		...(rate !== null && { rowsPerSecond: rate }),
+		keep: isRepeatable ? keepImports({ ...kept, earlier: options.resume ? 'resume' : 'forget' }) : null,
+		signal: cx.signal,
+	});
+	return { imports: foreign, foreign, batchRows: foreignBatchRows(options) };
+}
+
+/** Progress shows whole batches, and Ctrl-C waits for one: it is small where each row is a request. */
+export function foreignBatchRows({ batchSize, concurrency }: ImportOptions): number {
+	return Math.min(batchSize, concurrency * roundsPerBatch);
+}
+
+export interface PaceOptions {
+	rowsPerSecond: number;
+	/** Cuts a pause short, with its reason. */
+	signal: AbortSignal;
+	/** Milliseconds, only ever subtracted from each other. */
+	elapsedMs: () => number;
+	/** Rejects with the signal's reason. */
+	sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** The rows of a batch are put as fast as they go: it must not hold more than a second's. */
+export function batchRowsAt(rowsPerSecond: number, batchRows: number): number {
+	return Math.max(1, Math.min(batchRows, Math.floor(rowsPerSecond)));
+}
+
+/** The same sessions; the first batch goes at once. Rows put again after a cut count again: they are put again. */
+export function pacedImports(imports: Imports, options: PaceOptions): Imports {
+	const { rowsPerSecond, signal, elapsedMs, sleep: wait = sleep } = options;
+	let due: number | null = null;
+	return {
+		open: (key, spec, call) => imports.open(key, spec, call),
+		finish: (id, call) => imports.finish(id, call),
+		put: async (id, batch, call) => {
+			const now = elapsedMs();
+			if (due !== null && due > now) await wait(due - now, signal);
+			const rows = batch.cells.length / batch.columns.length;
+			// Rows that a slow service left behind are not caught up by a burst.
+			due = Math.max(due ?? now, elapsedMs()) + (rows * 1_000) / rowsPerSecond;
+			return imports.put(id, batch, call);
+		},
+	};
+}
+
+/** A large file is read and checked in another thread, which hands over batches. */
+export async function readElsewhere(
+	cx: CommandContext,
+	{ file, isOnce, options: { delimiter }, table: { encoding } }: TableJob,
+): Promise<Pick<ImportJob, 'readBundles'>> {
+	if (isOnce) return {};
+	const { bundlesOf } = await import('../../../connect/bundles.js');
+	const readBundles = await bundlesOf(file, { delimiter, encoding }, cx.signal);
+	return readBundles === null ? {} : { readBundles };
+}
+
+/** An unfinished session of the same job is closed, so that this run starts at the first row. */
+async function forget(imports: Imports, key: string, spec: ImportSpec): Promise<void> {
+	const session = await imports.open(key, spec);
+	if (session.position > 0) await imports.finish(session.id);
+}
+
+/** The run with its progress. One that breaks off says what was acknowledged, and how to go on. */
+async function runShown(
+	cx: CommandContext,
+	{ foreign, rows, ...job }: TableJob & { rows: number | null; foreign: SingleImports | null },
+	how: ImportJob,
+): Promise<ImportResult> {
+	const { list, options } = job;
+	const { runImport } = await import('../../../../jobs/imports.js');
+	let progress = cx.progress('importing', rows);
+	let last: ImportTotals | null = null;
+	foreign?.onPause(({ ms, isAsked }) => {
+		const why = isAsked ? 'as the service asks' : 'the service has no time';
+		progress.update(last?.read ?? 0, `waiting ${Math.ceil(ms / 1000)} s, ${why}`);
+	});
+	try {
+		if (foreign === null && !options.resume) await forget(how.imports, how.key, how.spec);
+		const running = runImport({
+			...how,
+			// Its rate is that of this run.
+			onResumed: ({ read }) => {
+				progress = cx.progress('importing', rows, read);
+			},
+			onProgress: (totals) => {
+				last = totals;
+				progress.update(totals.read, totals.rejected === 0 ? '' : `${totals.rejected} rejected`);
+			},
+		});
+		return await running.finally(() => progress.stop());
+	} catch (error) {
+		const totals: ImportTotals | null = last;
+		if (totals !== null) await sayTotals(cx, totals);
+		if (isNotFound(error) && (await isListGone(cx, list)))
+			throw new CliError(
+				'not_found',
+				exits.notFound,
+				`list ${list.id} "${list.name}" was deleted meanwhile`,
+				{
+					cause: error,
+					hint: totals === null ? 'nothing was imported' : 'what was imported into it was deleted with it',
+				},
+			);
+		if (totals !== null || options.resume) await cx.hint(wayOn(job));
+		throw error;
+	}
+}
+
+function isNotFound(error: unknown): boolean {
+	return error instanceof ApiError && error.code === 'not_found';
+}
+
+async function isListGone(cx: CommandContext, { id }: List): Promise<boolean> {
+	const api = await cx.api();
+	return api.lists.get(id, { signal: cx.signal }).then(() => false, isNotFound);
+}
+
+/** How an import that was cut short goes on. What comes once cannot be resumed without a name. */
+function wayOn({ isOnce, options: { job } }: TableJob): string {
+	const stays = 'what was acknowledged stays';
+	return isOnce && job === undefined
+		? `${stays}; import the rest, or all of it from a file or with --job NAME, which --resume can go on with`
+		: `${stays}; run the same command with --resume to go on`;
+}
+
+/** Prints the counts. Throws where the work was broken off: the signal's reason, or `too_many_errors` (exit 9). */
+async function end(
+	cx: CommandContext,
+	job: TableJob,
+	{ sentence, ...result }: ImportResult & { sentence: string | null },
+): Promise<ExitCode> {
+	const { outcome, totals } = result;
+	await sayTotals(cx, totals);
+	await sayOtherReasons(cx, totals.other_reasons ?? 0);
+	if (sentence !== null) await cx.hint(sentence);
+	if (outcome === 'interrupted') {
+		await cx.hint(wayOn(job));
+		throw cx.signal.reason;
+	}
+	if (outcome === 'too_many_errors') throw tooManyErrors(result, job.options.maxErrors);
+	return totals.rejected === 0 ? exits.done : exits.partly;
+}
+
+async function sayTotals(cx: CommandContext, totals: ImportTotals): Promise<void> {
+	const { other_reasons: _, ...counts } = totals;
+	await cx.out.document(counts, tallySentence(totals));
+}
+
+/** Warns of a file that holds a header alone: an export that failed looks so. */
+export async function sayNoRows(cx: CommandContext, file: string, { read }: ImportTotals): Promise<void> {
+	if (read === 0) await cx.warn(`${importName(file)} has no rows: nothing was there to import`);
+}
+
+/** Warns of reasons that do not stop mail to the address. */
+export async function sayOtherReasons(cx: CommandContext, rows: number): Promise<void> {
+	if (rows === 0) return;
+	const have = counted(rows, 'row has', 'rows have');
+	await cx.warn(
+		`${have} a disable_reason other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: it was kept, and the subscribers are inactive in this list; the addresses are not suppressed`,
+	);
+}
+
+/** Warns of data that such a deployment cannot keep: the reasons of inactivity. */
+export async function sayReasonsLeftOut(cx: CommandContext, left: number): Promise<void> {
+	if (left === 0) return;
+	await cx.warn(
+		`${counted(left, 'row has', 'rows have')} a disable_reason, which this service has no way to set: the reason was left out, the rows are inactive unless is_active says otherwise`,
+	);
+}
+
+/** The limit is for all runs together: with the same limit, a resumed run would stop at once. */
+export function tooManyErrors(
+	{ totals, isComplete }: Pick<ImportResult, 'totals' | 'isComplete'>,
+	maxErrors: string | undefined,
+): CliError {
+	const were = totals.rejected === 1 ? 'was' : 'were';
+	const share = `${numberText(totals.rejected)} of ${counted(totals.read, 'row')} ${were} rejected`;
+	const message = `${share}, more than --max-errors ${maxErrors ?? ''} allows`;
+	return isComplete
+		? new CliError('too_many_errors', exits.partly, `${message}; the whole file was read`)
+		: new CliError('too_many_errors', exits.partly, `stopped: ${message}`, {
+				hint: 'what was acknowledged stays; go on with --resume and a higher --max-errors, which counts earlier runs too',
+			});
+}
