@@ -163,8 +163,7 @@ export function createEndOfRun(options: {
 		async waitMs() {
 			// A message held back by a limit is due: the run is not over before its turn.
 			const pace = rate === undefined ? {} : { perSecond: rate };
-			const search = until === 'aborted' ? 'at_least' : 'exactly';
-			const turn = await reads.nextTurn({ scope, now: clock.now(), search, ...pace });
+			const turn = await reads.nextTurn({ scope, now: clock.now(), ...pace });
 			if (turn !== null) {
 				tellLimit(turn);
 				return until === 'aborted' ? Math.min(msUntil(turn), pollMs) : msUntil(turn);

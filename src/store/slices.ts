@@ -3,7 +3,6 @@
 import type { AcceptCounts, ListAck } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
-import { limitSettings } from '../engine/rules/limits.js';
 import type { CampaignCanceled } from './campaigns.js';
 import type { Core } from './core/core.js';
 import type { Command } from './operations.js';
@@ -66,7 +65,6 @@ const alwaysAsMany: StagingSize = { rows: () => sliceSize, took: () => undefined
 /** The operations that are cut into slices. */
 export function inSlices(steps: Steps, stagingSize = alwaysAsMany) {
 	return {
-		putSettings: (command) => putSettingsInSlices(steps, command),
 		addListToCampaign: (command, means?: Means) => addInSlices(stoppable(steps, means), command, stagingSize),
 		cancelCampaign: (command) => cancelInSlices(steps, command),
 		deleteList: (command, means?: Means) => deleteInSlices(stoppable(steps, means), command),
@@ -186,29 +184,13 @@ export async function deleteFieldInSlices(
 	return await step('deleteField', command);
 }
 
-/** Cheap rows: about a twentieth of a second of work. */
-const wakingSliceSize = 10_000;
-
-/** New limits apply at once. The next lease continues waking the messages that waited for the old ones. */
-export async function putSettingsInSlices(
-	{ step, isTrial }: Steps,
-	command: Command<'putSettings'>,
-	limit = wakingSliceSize,
-): Promise<void> {
-	await step('putSettings', command);
-	if (isTrial) return;
-	if (!Object.keys(command.values).some((name) => Object.hasOwn(limitSettings, name))) return;
-	while (await step('wakeHeldSlice', { limit }));
-}
-
-/** In transactions of their own: waking a million messages that wait for a limit must not hold up all other writes. */
+/** In transactions of their own: setting a million messages aside must not hold up all other writes. */
 export async function leaseInSlices(
 	/** `leaseSlice` of the core, with the time of the transaction that runs it. */
-	leaseSlice: (limit: number) => Promise<{ leased: Leased[]; isCut: boolean }>,
-	limit = wakingSliceSize,
+	leaseSlice: () => Promise<{ leased: Leased[]; isCut: boolean }>,
 ): Promise<Leased[]> {
 	for (;;) {
-		const { leased, isCut } = await leaseSlice(limit);
+		const { leased, isCut } = await leaseSlice();
 		if (leased.length > 0 || !isCut) return leased;
 	}
 }

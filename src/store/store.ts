@@ -172,15 +172,9 @@ export interface Reads
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
 	/**
 	 * When the first due message that a limit holds back may get its turn, which may be in the past; `null`: no limit
-	 * holds a message back. `perSecond` as in `Queue.lease`. `at_least`: a time before which there is nothing to do, found
-	 * at once however much is deferred; `exactly` walks all messages that wake before it.
+	 * holds a message back. It may be a time at which there is no room yet. `perSecond` as in `Queue.lease`.
 	 */
-	nextTurn(c: {
-		scope: MessageScope | null;
-		now: Micros;
-		search: 'at_least' | 'exactly';
-		perSecond?: number;
-	}): Promise<Micros | null>;
+	nextTurn(c: { scope: MessageScope | null; now: Micros; perSecond?: number }): Promise<Micros | null>;
 	/** Limits of the settings that hold a message back; none when it does not wait, or waits for something else. */
 	holdsOfMessage(c: { id: Uuid; now: Micros }): Promise<LimitHold[]>;
 	/** Each limit of the settings; found at once however much is held back. */

@@ -19,7 +19,7 @@ import { createImports } from './imports/imports.js';
 import { createRowImports } from './imports/row-imports.js';
 import { createDkimKeys, createKeyring, createTokens } from './keys.js';
 import { createLimitHolders } from './limits/holders.js';
-import { createLimitTurns, createWaking, type Waking } from './limits/turns.js';
+import { createLimitTurns } from './limits/limits.js';
 import { createLists, type Emptying } from './lists.js';
 import { createMaintenance } from './maintenance.js';
 import { createMessageActions } from './messages/actions.js';
@@ -42,7 +42,7 @@ import { createDeliveries } from './webhooks/deliveries.js';
 import { createNotifications } from './webhooks/notifications.js';
 import { createWebhookSecrets, createWebhooks } from './webhooks/webhooks.js';
 
-export interface Core extends Operations, Slices, Waking, Emptying, FieldUses {
+export interface Core extends Operations, Slices, Emptying, FieldUses {
 	/** Does the work on a command that needs no transaction, ahead of the operation. Returns the number of rows. */
 	prepareBatch(command: Command<'putImportBatch'>): number;
 }
@@ -90,7 +90,6 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createCompositions(sql),
 		...createLimitTurns(sql),
 		...createLimitHolders(sql),
-		...createWaking(sql),
 		...createQueuePauses(sql),
 		...createQueueState(sql),
 		...createMessageActions(sql),

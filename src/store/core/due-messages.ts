@@ -1,12 +1,11 @@
 /** Messages that are due, and what a worker needs of each: read as rows, with what their submissions share. */
 
-import type { EmailKey } from '../../api/address.js';
+import { domainOf, type EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState } from '../../api/records.js';
 import { withOwn } from '../../api/variables.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import type { Leased } from '../queue.js';
-import { senderDomain } from './limits/limits.js';
 import { parseTexts, parseUsed, readEnvelope } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
 import { stoppedCopies } from './submissions.js';
@@ -25,15 +24,13 @@ export interface DueRow {
 	called: number | null;
 	lease_owner: string | null;
 	state: MessageState;
-	wake_at: Micros;
-	due_at: Micros;
 	created_at: Micros;
 	is_active: number | null;
 	disable_reason: string | null;
 }
 
 const columns = `m.id, m.uuid, m.submission_seq, m.to_email, m.to_key, m.list_id, m.subscriber_id, m.variables,
-	m.attempts, m.fence, m.called, m.lease_owner, m.state, m.wake_at, m.due_at, m.created_at, p.is_active, p.disable_reason`;
+	m.attempts, m.fence, m.called, m.lease_owner, m.state, m.created_at, p.is_active, p.disable_reason`;
 
 type DueTuple = readonly [
 	id: number,
@@ -49,8 +46,6 @@ type DueTuple = readonly [
 	called: number | null,
 	lease_owner: string | null,
 	state: MessageState,
-	wake_at: Micros,
-	due_at: Micros,
 	created_at: Micros,
 	is_active: number | null,
 	disable_reason: string | null,
@@ -89,11 +84,9 @@ function rowOf(tuple: DueTuple): DueRow {
 		called: tuple[10],
 		lease_owner: tuple[11],
 		state: tuple[12],
-		wake_at: tuple[13],
-		due_at: tuple[14],
-		created_at: tuple[15],
-		is_active: tuple[16],
-		disable_reason: tuple[17],
+		created_at: tuple[13],
+		is_active: tuple[14],
+		disable_reason: tuple[15],
 	};
 }
 
@@ -154,7 +147,8 @@ async function readSubmission(sql: Sql, seq: number, now: Micros): Promise<Share
 	const { id, type, released_at, starts_at, send_window, calls } = row;
 	const variables = joinVariables({}, parseUsed(row.variables), parseTexts(row.context));
 	const envelope = readEnvelope(row.envelope);
-	const sender = senderDomain(envelope.from);
+	// `Name <news@example.com>`
+	const sender = domainOf(envelope.from.replace(/>\s*$/, ''));
 	const stopped = await stoppedCopies(sql, envelope, now);
 	return { id, type, sender, released_at, starts_at, send_window, variables, stopped, calls };
 }

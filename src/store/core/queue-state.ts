@@ -25,16 +25,16 @@ export function createQueueState(sql: Sql) {
 			const messages = await countAll(sql, lanes);
 			const { failed = 0, bounced = 0, deferred = 0 } = messages;
 			const lastWeek = now - 7 * microsPerDay;
+			const { due, oldest_at } = await waiting(sql, lanes, now);
 			return {
-				messages,
-				...(await waiting(sql, lanes, now)),
-				next_due_at: await nextDue(sql, null),
+				...{ messages, due, oldest_at },
+				next_due_at: (await nextDue(sql, null)) ?? (await nextRoom(sql)),
 				pauses: (await findPauses(sql)).filter(({ kind }) => kind !== 'refusal'),
 				workers: await findWorkers(sql, now, isAny('leased') ? await leasesByOwner(sql) : []),
 				deferred: isAny('deferred') ? await deferredDomains(sql) : [],
 				replies: failed + bounced + deferred > 0 ? await commonReplies(sql, 'created_at > ?', lastWeek) : [],
 				unfinished: await unfinishedMessages(sql, now),
-				...(await holdingLimits(sql, now, { from: joined(sql), onItsWay, domain: domain(sql) })),
+				...(await holdingLimits(sql, now, due)),
 			};
 		},
 	} satisfies Partial<Operations>;
@@ -61,6 +61,10 @@ async function waiting(
 		oldest_at = Math.min(oldest_at ?? since, since);
 	}
 	return { due, oldest_at };
+}
+
+async function nextRoom(sql: Sql): Promise<Micros | null> {
+	return (await sql.get<{ at: Micros | null }>('SELECT min(room_at) AS at FROM limit_rooms'))?.at ?? null;
 }
 
 async function createdAt(sql: Sql, id: number): Promise<Micros> {

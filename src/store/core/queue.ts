@@ -8,14 +8,7 @@ import type { Leased, Settlement } from '../queue.js';
 import type { Slices } from './campaigns/rows.js';
 import { fatalSettlement, openCompositions } from './compositions.js';
 import { type DueRow, readDue, readShared, type Shared, toLeased } from './due-messages.js';
-import {
-	type Candidate,
-	type Limiter,
-	type LimitState,
-	openLimiter,
-	readLimitState,
-} from './limits/limits.js';
-import { type Place, readLimitsAndPlace, wakeFrom } from './limits/turns.js';
+import { type Candidate, Limiter, readLimits, readStanding, type Standing } from './limits/limits.js';
 import { cancelMessage } from './messages/actions.js';
 import { endTurns, lanesOf, loseLeases, lostCall, type OpenLanes, takeTurns } from './queue-lanes.js';
 import { isHeld } from './queue-state.js';
@@ -35,14 +28,14 @@ interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 export function createQueue(sql: Sql) {
 	// Whether limits were set at the last lease: then what stands against them is read with the first question.
 	let isLimited = false;
-	const leaseWithin = async (command: Command<'lease'>, waking: number | null) => {
-		const opened = await openLease(sql, command, { waking, isLimited });
-		isLimited = opened.limits.length > 0;
-		return await leaseOpened(sql, command, opened, waking);
+	const leaseSlice = async (command: Command<'lease'>) => {
+		const opened = await openLease(sql, command, isLimited);
+		isLimited = opened.isLimited;
+		return await leaseOpened(sql, command, opened);
 	};
 	return {
-		lease: async (command) => (await leaseWithin(command, null)).leased,
-		leaseSlice: ({ limit, ...command }) => leaseWithin(command, limit),
+		lease: async (command) => (await leaseSlice(command)).leased,
+		leaseSlice,
 		renew: async ({ owner, fences, until }) => {
 			sql.write(
 				`UPDATE messages
@@ -74,10 +67,10 @@ export function createQueue(sql: Sql) {
 /** What a lease finds before it looks at messages: one round trip. */
 interface Opened {
 	limits: SendLimit[];
-	/** Where waking goes on; null: none is under way. */
-	place: Place | null;
+	/** Limits are set, or messages wait for one that was. */
+	isLimited: boolean;
 	/** Null: it was not read. */
-	state: LimitState | null;
+	standing: Standing | null;
 	isPaused: boolean;
 	open: OpenLanes;
 }
@@ -85,38 +78,33 @@ interface Opened {
 async function openLease(
 	sql: Sql,
 	{ scope, now, perSecond }: Command<'lease'>,
-	{ waking, isLimited }: { waking: number | null; isLimited: boolean },
+	wasLimited: boolean,
 ): Promise<Opened> {
-	const [{ limits, place }, state, isPaused, open] = await sql.together([
-		() => readLimitsAndPlace(sql, perSecond),
-		async () => (isLimited ? await readLimitState(sql, now) : null),
+	const [{ limits, isWaiting }, standing, isPaused, open] = await sql.together([
+		() => readLimits(sql, perSecond),
+		async () => (wasLimited ? await readStanding(sql, now) : null),
 		() => isHeld(sql),
 		() => lanesOf(sql, scope, now),
 	]);
-	return { limits, place: waking === null ? null : place, state, isPaused, open };
+	return { limits, isLimited: limits.length > 0 || isWaiting, standing, isPaused, open };
 }
 
-/** Within the limits. `waking`: at most so many messages are woken first. `isCut`: other messages may be due. */
+/** Within the limits. `isCut`: other messages may be due. */
 async function leaseOpened(
 	sql: Sql,
 	{ perSecond: _, ...command }: Command<'lease'>,
-	{ limits, place, state, isPaused, open }: Opened,
-	waking: number | null,
+	{ limits, isLimited, standing, isPaused, open }: Opened,
 ): Promise<{ leased: Leased[]; isCut: boolean }> {
 	const { now, scope } = command;
-	if (place !== null && (await wakeFrom(sql, place, waking ?? 0))) return { leased: [], isCut: true };
 	if (isPaused) return { leased: [], isCut: false };
-	if (limits.length > 0) sql.alone();
-	const limiter =
-		limits.length === 0
-			? null
-			: openLimiter(sql, limits, { state: state ?? (await readLimitState(sql, now)), now });
-	const max = Math.min(command.max, limiter?.room ?? command.max);
-	// Those that were woken are due since.
-	const lanes = place === null ? open : await lanesOf(sql, scope, now);
+	if (!isLimited) return { leased: await lease(sql, { ...command, limiter: null }, open), isCut: false };
+	sql.alone();
+	const limiter = new Limiter(sql, limits, standing ?? (await readStanding(sql, now)), now);
+	const max = Math.min(command.max, limiter.room);
+	const lanes = max > 0 && (await limiter.wake(max)) ? await lanesOf(sql, scope, now) : open;
 	const leased = max > 0 ? await lease(sql, { ...command, max, limiter }, lanes) : [];
-	limiter?.finish();
-	return { leased, isCut: limiter?.isCut ?? false };
+	limiter.finish();
+	return { leased, isCut: limiter.isCut };
 }
 
 async function lease(sql: Sql, command: LeaseCommand, open: OpenLanes): Promise<Leased[]> {
@@ -288,7 +276,7 @@ async function takeOne(
 
 /** As the limits count it. */
 function candidateOf(taken: Taken, { shared }: Circumstances): Taken & Candidate {
-	const { to_key, fence, attempts, state, wake_at, due_at, submission_seq } = taken.row;
+	const { to_key, fence, attempts, submission_seq } = taken.row;
 	const { type = 'TRANSACTIONAL', sender = '' } = shared.get(submission_seq) ?? {};
-	return { ...taken, to_key, fence, attempts, state, wake_at, due_at, type, sender };
+	return { ...taken, to_key, fence, attempts, type, sender };
 }

@@ -262,6 +262,9 @@ export function parseUsed(text: string): string[] | null {
 	return text === 'null' ? null : parseNames(text);
 }
 
+/** The time at which a message wakes that a limit of sending has set aside: never, until there is room. */
+export const setAside: Micros = Number.MAX_SAFE_INTEGER;
+
 /** SQLite has no booleans, and the driver refuses to bind one. */
 export function flag(value: boolean): 0 | 1 {
 	return value ? 1 : 0;

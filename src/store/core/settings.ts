@@ -2,14 +2,14 @@
 import { limitSettings } from '../../engine/rules/limits.js';
 import type { Operations } from '../operations.js';
 import { sumDays, timeZone } from './figures/tally.js';
-import { startWaking } from './limits/turns.js';
+import { lookAtAll } from './limits/limits.js';
 import { countByState } from './messages/messages.js';
 import { forgetFault } from './queue-state.js';
 import type { Sql } from './sql.js';
 
 /**
- * `putSettings` applies its consequences in the same transaction: it sums figures, forgets a fault, and starts
- * waking messages that wait for a limit.
+ * `putSettings` applies its consequences in the same transaction: it sums figures, forgets a fault, and has
+ * the messages looked at that wait for a limit.
  */
 export function createSettings(sql: Sql) {
 	return {
@@ -27,7 +27,7 @@ export function createSettings(sql: Sql) {
 			for (const [name, value] of Object.entries(values)) putSetting(sql, { name, value, now });
 			if ('smtp_url' in values || 'smtp_password' in values) forgetFault(sql);
 			if ((await timeZone(sql)) !== zone) await sumDays(sql);
-			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) await startWaking(sql, now);
+			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) lookAtAll(sql);
 		},
 		takesWrites: async () => (await sql.number(sql.dialect.isReadOnly)) === 0,
 		status: async () => ({

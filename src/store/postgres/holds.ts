@@ -10,7 +10,6 @@ import { emailKey } from '../../api/address.js';
 import { isBounce } from '../../engine/rules/outcomes.js';
 import type { Slices } from '../core/campaigns/rows.js';
 import { isReading } from '../core/events.js';
-import type { Waking } from '../core/limits/turns.js';
 import type { Queue } from '../queue.js';
 import type { Writes } from '../store.js';
 
@@ -24,7 +23,7 @@ export interface Hold {
 	isAlone: boolean;
 }
 
-type Operations = Writes & Queue & Slices & Waking;
+type Operations = Writes & Queue & Slices;
 
 const buckets = 64;
 

@@ -7,7 +7,7 @@ import { deserialize, serialize } from 'node:v8';
 import { type Clock, type Micros, microsPerDay } from '../../api/datetime.js';
 import type { Slices } from '../core/campaigns/rows.js';
 import type { FieldUses } from '../core/fields.js';
-import type { Waking } from '../core/limits/turns.js';
+
 import type { Emptying } from '../core/lists.js';
 import type { Sql } from '../core/sql.js';
 import type { Queue } from '../queue.js';
@@ -17,9 +17,7 @@ import type { Writes } from '../store.js';
  * `again`: a second run does no harm and answers what the first did, or what its caller takes as well: positions of
  * batches, patches, leases. `asks`: it would answer "not found" or "duplicate" because of itself, or count twice.
  */
-const repeats: Readonly<
-	Record<keyof (Writes & Queue & Slices & Waking & Emptying & FieldUses), 'again' | 'asks'>
-> = {
+const repeats: Readonly<Record<keyof (Writes & Queue & Slices & Emptying & FieldUses), 'again' | 'asks'>> = {
 	createList: 'asks',
 	patchList: 'again',
 	patchListDetails: 'again',
@@ -95,7 +93,6 @@ const repeats: Readonly<
 	cancelCalls: 'again',
 	forgetCampaign: 'again',
 	leaseSlice: 'again',
-	wakeHeldSlice: 'again',
 	dropSubscribers: 'asks',
 	dropFieldUses: 'again',
 };

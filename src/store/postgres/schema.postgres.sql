@@ -417,12 +417,19 @@ CREATE TABLE limit_uses (
 );
 CREATE INDEX limit_uses_by_end ON limit_uses (until);
 
-CREATE TABLE limit_lines (
+CREATE TABLE limit_waiting (
+	message_id BIGINT PRIMARY KEY,
 	limit_key TEXT COLLATE "C" NOT NULL,
-	line BIGINT NOT NULL,
-	next_turn BIGINT NOT NULL,
-	PRIMARY KEY (limit_key, line)
+	is_bulk BIGINT NOT NULL
 );
+CREATE INDEX limit_waiting_in_order ON limit_waiting (limit_key, is_bulk, message_id);
+
+CREATE TABLE limit_rooms (
+	limit_key TEXT COLLATE "C" PRIMARY KEY,
+	room_at BIGINT NOT NULL,
+	waiting BIGINT NOT NULL
+);
+CREATE INDEX limit_rooms_by_time ON limit_rooms (room_at);
 
 -- Events and figures ------------------------------------------------------------------------------------------------
 

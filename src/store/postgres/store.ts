@@ -128,7 +128,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 			settle: (command) => settleApart(steps, command),
 			lease: async (command) => {
 				await upkeep?.tellSending();
-				return leaseInSlices((limit) => steps.step('leaseSlice', { ...command, limit }));
+				return leaseInSlices(() => steps.step('leaseSlice', command));
 			},
 		} satisfies Queue,
 		onReady: listeners.add,

@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
 import { longestLease } from '../core/reclaim.js';
+import { setAside } from '../core/rows.js';
 import { isRunning } from '../core/this-process.js';
 import { closeHolds, openLanes } from './core.js';
 import type { Sql } from './sql.js';
@@ -120,7 +121,7 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 		sql.run(
 			// messages_due (lane, wake_at)
 			`UPDATE messages
-			SET due_at = due_at + ?, wake_at = wake_at + ?
+			SET due_at = due_at + ?, wake_at = CASE wake_at WHEN ${setAside} THEN wake_at ELSE wake_at + ? END
 			WHERE id IN (
 				SELECT id FROM messages INDEXED BY messages_due WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ?
 			)`,
@@ -139,7 +140,7 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	// By way of negative numbers: a row must not collide with one that is still to be moved.
 	sql.run('UPDATE limit_uses SET until = -(until + ?)', by);
 	sql.run('UPDATE limit_uses SET until = -until');
-	sql.run('UPDATE limit_lines SET next_turn = next_turn + ?', by);
+	sql.run('UPDATE limit_rooms SET room_at = room_at + ?', by);
 	// Zero marks a campaign of which nothing was leased.
 	sql.run(
 		'UPDATE campaigns SET last_leased_at = last_leased_at + ? WHERE has_open_work = 1 AND last_leased_at > 0',
@@ -158,8 +159,8 @@ const mostAtOnce = 10_000;
 /**
  * Shortens waits that no schedule allows. A message deferred for longer than the schedule is due now. A lease lasts no
  * longer than one begun now, unless its owner runs on this machine: then this process has the wrong clock, or the owner
- * renews the lease by the right one. Repeating it changes nothing. A message held by a limit keeps its turn, however
- * far off: its `due_at` has passed.
+ * renews the lease by the right one. Repeating it changes nothing. A message that a limit has set aside stays so: its
+ * `due_at` has passed.
  */
 export function pullForward(sql: Sql, { host, now }: { host: string; now: Micros }): void {
 	const waiting = (lane: number) => [lane, now + longestWait] as const;
@@ -192,7 +193,7 @@ export function pullForward(sql: Sql, { host, now }: { host: string; now: Micros
 	}
 }
 
-// messages_due (lane, wake_at): it includes messages held back by a limit, so only a part is read.
+// messages_due (lane, wake_at): it includes messages that a limit has set aside, so only a part is read.
 const longWaiting = `SELECT id, due_at, state, lease_owner
 	FROM messages INDEXED BY messages_due
 	WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ?

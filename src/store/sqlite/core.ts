@@ -6,7 +6,7 @@
 import * as core from '../core/core.js';
 import * as expired from '../core/expired.js';
 import { assertKeys as assertKeysAsync, countSecrets as countSecretsAsync } from '../core/keys.js';
-import { closeHolds as closeHoldsAsync } from '../core/limits/uses.js';
+import { closeHolds as closeHoldsAsync } from '../core/limits/used.js';
 import * as processes from '../core/processes.js';
 import { reclaimLeases as reclaimLeasesAsync } from '../core/reclaim.js';
 import { storedErasures as storedErasuresAsync } from '../core/restored.js';

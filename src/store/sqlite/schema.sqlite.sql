@@ -481,13 +481,21 @@ CREATE TABLE limit_uses (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX limit_uses_by_end ON limit_uses (until);
 
--- When the next message that waits for a limit gets its turn.
-CREATE TABLE limit_lines (
+-- Messages that are set aside for a limit: they wake at the end of time.
+CREATE TABLE limit_waiting (
+	message_id INTEGER PRIMARY KEY,
 	limit_key TEXT NOT NULL,
-	line INTEGER NOT NULL,
-	next_turn INTEGER NOT NULL,
-	PRIMARY KEY (limit_key, line)
+	is_bulk INTEGER NOT NULL
+) STRICT;
+CREATE INDEX limit_waiting_in_order ON limit_waiting (limit_key, is_bulk, message_id);
+
+-- Limits with such messages, and when each is worth a look.
+CREATE TABLE limit_rooms (
+	limit_key TEXT NOT NULL PRIMARY KEY,
+	room_at INTEGER NOT NULL,
+	waiting INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_rooms_by_time ON limit_rooms (room_at);
 
 -- Events and figures ------------------------------------------------------------------------------------------------
 

@@ -332,8 +332,7 @@ function movedBy<O extends object>(outcome: O, by: Micros): O {
 function createQueue(core: Core, writer: Writer, kept: KeptClock): Queue {
 	return {
 		...driverOf('queue', (name, command) => writer.write(() => carryOut(core, name, command))),
-		lease: (command) =>
-			leaseInSlices((limit) => writer.write(() => core.leaseSlice({ ...kept.timelyLease(command), limit }))),
+		lease: (command) => leaseInSlices(() => writer.write(() => core.leaseSlice(kept.timelyLease(command)))),
 		renew: (command) => writer.write(() => core.renew(kept.timelyLease(command))),
 		settle: ({ settlements, gathers }) =>
 			writer.write(

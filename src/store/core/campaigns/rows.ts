@@ -85,11 +85,8 @@ export interface Slices {
 	cancelCalls(command: CancelCalls): Promise<CallsCanceled>;
 	/** Of `cancelCampaign`, behind `dropStaged`: deletes one that was never released. */
 	forgetCampaign(command: { campaign: Uuid }): Promise<void>;
-	/**
-	 * Of `lease`: wakes at most `limit` messages whose limits have changed, or leases. `isCut`: the time went into messages
-	 * that wait for a limit, and others may be due.
-	 */
-	leaseSlice(command: Command<'lease'> & { limit: number }): Promise<{ leased: Leased[]; isCut: boolean }>;
+	/** Of `lease`. `isCut`: the time went into messages that wait for a limit, and others may be due. */
+	leaseSlice(command: Command<'lease'>): Promise<{ leased: Leased[]; isCut: boolean }>;
 }
 
 /** The number of rejects that an expansion lists; it counts all of them. */

@@ -3,69 +3,71 @@
  *
  * A message counts from its lease, as a hold. It may be sent at any moment until it is settled or its lease is over, so
  * it goes on counting for one window after that, as a use.
- * Uses are kept by slices of a 128th of the window.
  *
- * A message whose limit is used up is put back with a turn of its own (`wake_at`; `due_at` stays). A million messages
- * to one domain wake one by one as there is room, not all at each lease, and messages behind them do not wait.
+ * A message whose limit is full is set aside: it wakes at `setAside`, `limit_waiting` names it, and `limit_rooms` has
+ * the time at which its limit is worth a look. A lease wakes as many as there is room for, so a million messages to one
+ * domain cost nothing meanwhile, and those behind them do not wait.
  */
 import { domainOf } from '../../../api/address.js';
-import { type Micros, microsPerSecond } from '../../../api/datetime.js';
-import { type CountedLimit, limitsOn, type SendLimit, windowOf } from '../../../engine/rules/limits.js';
-import type { Insertion, Sql } from '../sql.js';
+import type { MessageScope } from '../../../api/capabilities.js';
+import type { Micros } from '../../../api/datetime.js';
 import {
-	askedKeys,
-	createUsed,
-	type HoldRow,
-	keysAsJson,
-	readHolds,
-	type Used,
-	type UseRow,
-	writeHolds,
-} from './uses.js';
+	type CountedLimit,
+	limitOf,
+	limitSettings,
+	limitsOn,
+	parseLimits,
+	rateLimit,
+	type SendLimit,
+} from '../../../engine/rules/limits.js';
+import type { Operations } from '../../operations.js';
+import { nextDue } from '../messages/messages.js';
+import { setAside } from '../rows.js';
+import type { Insertion, Sql } from '../sql.js';
+import { type HoldRow, readHolds, Used, type UseRow, writeHolds } from './used.js';
 
-/** A message that may be leased. */
-export interface Candidate {
-	id: number;
-	to_key: string;
-	fence: number;
-	attempts: number;
-	state: string;
-	wake_at: Micros;
-	due_at: Micros;
-	type: 'TRANSACTIONAL' | 'BULK';
-	/** The domain of its sender. */
-	sender: string;
+const settingNames = Object.keys(limitSettings)
+	.map((name) => `'${name}'`)
+	.join(', ');
+
+/** The limits of the settings, and the rate of a worker. `isWaiting`: messages are set aside. */
+export async function readLimits(
+	sql: Sql,
+	perSecond?: number,
+): Promise<{ limits: SendLimit[]; isWaiting: boolean }> {
+	const rows = await sql.all<{ name: string; value: string }>(
+		`SELECT name, value FROM settings WHERE name IN (${settingNames})
+		UNION ALL
+		SELECT 'waiting', '' WHERE EXISTS (SELECT 1 FROM limit_rooms)`,
+	);
+	const limits = perSecond === undefined ? [] : [rateLimit(perSecond)];
+	for (const [name, scope] of Object.entries(limitSettings)) {
+		const parsed = parseLimits(scope, rows.find((row) => row.name === name)?.value ?? '');
+		// Checked before it was stored; a later version may store limits that this one does not know.
+		if (parsed.kind === 'limits') limits.push(...parsed.limits);
+	}
+	return { limits, isWaiting: rows.some(({ name }) => name === 'waiting') };
 }
-
-/** The limits during one lease; to be finished in the same operation. */
-export interface Limiter {
-	/** The number of messages that the limits on everything leave to lease. */
-	readonly room: number;
-	/** Enough messages of the lane were put back that other lanes get their turn first: more may be due. */
-	readonly isLaneFull: boolean;
-	/** Some lane was full. */
-	readonly isCut: boolean;
-	/** The following messages are of another lane. */
-	startLane(): void;
-	/**
-	 * Takes candidates in their order, until enough are taken or put back: those that count from now on. Others of them
-	 * are put back. Of one batch after the other.
-	 */
-	admit<One extends Candidate>(candidates: readonly One[], most: number): Promise<One[]>;
-	finish(): void;
-}
-
-/** In one lane and one lease: other writers wait for the lock. */
-const mostPutBack = 1_000;
 
 /** What stands when a lease begins. */
-export interface LimitState {
+export interface Standing {
 	holds: readonly HoldRow[];
 	uses: readonly UseRow[];
+	/** Limits that are worth a look. */
+	rooms: readonly Room[];
 }
 
-export async function readLimitState(sql: Sql, now: Micros): Promise<LimitState> {
-	const [holds, uses] = await sql.together([
+interface Room {
+	limit_key: string;
+	/** Messages that are set aside for it; those canceled since count, too. */
+	waiting: number;
+}
+
+/** Limits that one lease looks at: other writers wait for it. */
+const mostRooms = 100;
+
+export async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
+	const [holds, uses, rooms] = await sql.together([
 		() => readHolds(sql),
 		() =>
 			sql.all<UseRow>(
@@ -75,151 +77,248 @@ export async function readLimitState(sql: Sql, now: Micros): Promise<LimitState>
 				GROUP BY limit_key`,
 				now,
 			),
+		() =>
+			sql.all<Room>(
+				// limit_rooms_by_time
+				`SELECT limit_key, waiting
+				FROM limit_rooms
+				WHERE room_at <= ?
+				ORDER BY room_at, limit_key
+				LIMIT ${mostRooms}`,
+				now,
+			),
 	]);
-	return { holds, uses };
+	return { holds, uses, rooms };
 }
 
+/** New limits: those that wait for the old ones are looked at, by the next leases. */
+export function lookAtAll(sql: Sql): void {
+	sql.write('UPDATE limit_rooms SET room_at = 0');
+}
+
+/** A message that may be leased. */
+export interface Candidate {
+	id: number;
+	to_key: string;
+	fence: number;
+	attempts: number;
+	type: 'TRANSACTIONAL' | 'BULK';
+	/** The domain of its sender. */
+	sender: string;
+}
+
+/** Messages of one lane that one lease sets aside, or of a limit that was lifted wakes: other writers wait for the lock. */
+const mostAtOnce = 1_000;
+
+/** The limits during one lease; to be finished in the same operation. */
+export class Limiter {
+	readonly #sql: Sql;
+	readonly #limits: readonly SendLimit[];
+	readonly #rooms: readonly Room[];
+	readonly #now: Micros;
+	readonly #used: Used;
+	/** Messages of the lane that were set aside. */
+	#aside = 0;
+	#isCut = false;
+
+	constructor(sql: Sql, limits: readonly SendLimit[], standing: Standing, now: Micros) {
+		this.#sql = sql;
+		this.#limits = limits;
+		this.#rooms = standing.rooms;
+		this.#now = now;
+		this.#used = new Used(sql, standing, now);
+		this.#used.begin();
+	}
+
+	/** The number of messages that the limits on everything leave to lease. */
+	get room(): number {
+		return Math.min(...onEverything(this.#limits).map(({ key, count }) => count - this.#used.of(key)));
+	}
+
+	/** Enough messages of the lane were set aside that other lanes get their turn first: more may be due. */
+	get isLaneFull(): boolean {
+		return this.#aside >= mostAtOnce;
+	}
+
+	/** Some lane was full. */
+	get isCut(): boolean {
+		return this.#isCut;
+	}
+
+	finish(): void {
+		this.#used.finish();
+	}
+
+	/** The following messages are of another lane. */
+	startLane(): void {
+		this.#aside = 0;
+	}
+
+	/** Wakes messages whose limit has room, at most as many as are to be leased, or was lifted; true: there were some. */
+	async wake(most: number): Promise<boolean> {
+		if (this.#rooms.length === 0) return false;
+		const sql = this.#sql;
+		await this.#used.read(this.#rooms.map(({ limit_key }) => limit_key));
+		const looked = this.#rooms.map(({ limit_key: key, waiting }) => {
+			const limit = limitOf(this.#limits, key);
+			const room = limit === null ? mostAtOnce : Math.min(most, limit.count - this.#used.of(key));
+			return { key, waiting, room, count: limit?.count ?? Number.POSITIVE_INFINITY };
+		});
+		const woken = await sql.together(
+			looked.map(({ key, room }) => async () => {
+				if (room <= 0) return [];
+				return await sql.all<{ message_id: number }>(
+					// limit_waiting_in_order
+					`SELECT message_id
+					FROM limit_waiting
+					WHERE limit_key = ?
+					ORDER BY is_bulk, message_id
+					LIMIT ?`,
+					key,
+					room,
+				);
+			}),
+		);
+		const ids = JSON.stringify(woken.flat().map(({ message_id }) => message_id));
+		sql.write(`DELETE FROM limit_waiting WHERE ${sql.dialect.oneOf('message_id')}`, ids);
+		sql.write(
+			`UPDATE messages SET wake_at = due_at WHERE ${sql.dialect.oneOf('id')} AND wake_at = ${setAside}`,
+			ids,
+		);
+		for (const [at, { key, waiting, room, count }] of looked.entries()) {
+			const found = woken[at]?.length ?? 0;
+			if (room > found || found >= waiting) sql.write('DELETE FROM limit_rooms WHERE limit_key = ?', key);
+			else
+				sql.write(
+					'UPDATE limit_rooms SET room_at = ?, waiting = ? WHERE limit_key = ?',
+					this.#used.of(key) + found >= count ? this.#used.roomAt(key) : this.#now,
+					waiting - found,
+					key,
+				);
+		}
+		return woken.some(({ length }) => length > 0);
+	}
+
+	/**
+	 * Takes candidates in their order, until enough are taken or set aside: those that count from now on. Others of them
+	 * are set aside. Of one batch after the other.
+	 */
+	async admit<One extends Candidate>(candidates: readonly One[], most: number): Promise<One[]> {
+		const counted = candidates.map((candidate) => ({
+			candidate,
+			limits: limitsOn(this.#limits, { sender: candidate.sender, recipient: domainOf(candidate.to_key) }),
+		}));
+		await this.#used.read(counted.flatMap(({ limits }) => limits.map(({ key }) => key)));
+		const taken: { candidate: One; keys: string[] }[] = [];
+		const aside: { candidate: One; key: string }[] = [];
+		for (const { candidate, limits } of counted) {
+			if (taken.length >= most || this.isLaneFull) break;
+			const last = this.#lastToHaveRoom(limits);
+			if (last === null) {
+				const keys = limits.map(({ key }) => key);
+				this.#used.take(keys);
+				taken.push({ candidate, keys });
+				continue;
+			}
+			aside.push({ candidate, key: last });
+			this.#aside += 1;
+			this.#isCut ||= this.isLaneFull;
+		}
+		writeHolds(this.#sql, taken);
+		this.#setAside(aside);
+		return taken.map(({ candidate }) => candidate);
+	}
+
+	/** Of the full limits the one that has room last; null: none is full. */
+	#lastToHaveRoom(limits: readonly CountedLimit[]): string | null {
+		const full = limits.filter(({ key, count }) => this.#used.of(key) >= count);
+		const [last] = full.sort((one, other) => this.#used.roomAt(other.key) - this.#used.roomAt(one.key));
+		return last?.key ?? null;
+	}
+
+	#setAside(aside: readonly { candidate: Candidate; key: string }[]): void {
+		if (aside.length === 0) return;
+		this.#sql.write(
+			`UPDATE messages
+			SET wake_at = ${setAside}, lease_owner = NULL, state = CASE state WHEN 'leased' THEN 'queued' ELSE state END
+			WHERE ${this.#sql.dialect.oneOf('id')}`,
+			JSON.stringify(aside.map(({ candidate: { id } }) => id)),
+		);
+		this.#sql.writeAll(
+			intoWaiting,
+			aside.map(({ candidate: { id, type }, key }) => [id, key, type === 'BULK' ? 1 : 0]),
+		);
+		const waiting = new Map<string, number>();
+		for (const { key } of aside) waiting.set(key, (waiting.get(key) ?? 0) + 1);
+		const rooms = [...waiting].map(([key, count]) => [key, this.#used.roomAt(key), count]);
+		this.#sql.writeAll(intoRooms, rooms);
+	}
+}
+
+const intoWaiting: Insertion = {
+	table: 'limit_waiting',
+	columns: { message_id: 'BIGINT', limit_key: 'TEXT', is_bulk: 'BIGINT' },
+	key: 'message_id',
+	id: 'message_id',
+	conflict: 'ON CONFLICT (message_id) DO UPDATE SET limit_key = excluded.limit_key',
+};
+
+const intoRooms: Insertion = {
+	table: 'limit_rooms',
+	columns: { limit_key: 'TEXT', room_at: 'BIGINT', waiting: 'BIGINT' },
+	key: 'limit_key',
+	id: 'waiting',
+	conflict: 'ON CONFLICT (limit_key) DO UPDATE SET waiting = limit_rooms.waiting + excluded.waiting',
+};
+
 /** The limits that every message counts against. */
-function onEverything(limits: readonly SendLimit[]): CountedLimit[] {
+export function onEverything(limits: readonly SendLimit[]): CountedLimit[] {
 	return limitsOn(
 		limits.filter(({ scope }) => scope === 'all'),
 		{ sender: '', recipient: '' },
 	);
 }
 
-/** While a limit on everything is full of messages under way, any of them may go back unsent. */
-const lookAgainAfter: Micros = microsPerSecond;
-
-/** When a lease is worth another try, as far as the limits on everything go. */
-export async function nextRoom(sql: Sql, limits: readonly SendLimit[], now: Micros): Promise<Micros> {
-	const used = createUsed(sql, await readLimitState(sql, now), now);
-	const full = onEverything(limits).filter(({ key, count }) => used.of(key) >= count);
-	return Math.max(now, ...full.map(({ key }) => used.firstEnd(key) ?? now + lookAgainAfter));
-}
-
-/** `limits` is not empty. */
-export function openLimiter(
-	sql: Sql,
-	limits: readonly SendLimit[],
-	{ state, now }: { state: LimitState; now: Micros },
-): Limiter {
-	const used = createUsed(sql, state, now);
-	used.begin();
-	const lines = createLines(sql, used, now);
-	const room = Math.min(...onEverything(limits).map(({ key, count }) => count - used.of(key)));
-	let putBack = 0;
-	let isCut = false;
+/** Only reads: says when another lease is worth a try, not whether it will find a message. */
+export function createLimitTurns(sql: Sql) {
 	return {
-		room,
-		get isLaneFull() {
-			return putBack >= mostPutBack;
-		},
-		get isCut() {
-			return isCut;
-		},
-		startLane() {
-			putBack = 0;
-		},
-		admit: async (candidates, most) => {
-			const counted = candidates.map((candidate) => ({
-				candidate,
-				limits: limitsOn(limits, { sender: candidate.sender, recipient: domainOf(candidate.to_key) }),
-			}));
-			const keys = new Set(counted.flatMap((one) => one.limits.map(({ key }) => key)));
-			await sql.together([() => used.read(keys), () => lines.read(keys)]);
-			const taken: { candidate: (typeof candidates)[number]; keys: string[] }[] = [];
-			for (const { candidate, limits: own } of counted) {
-				if (taken.length >= most || putBack >= mostPutBack) break;
-				const full = own.filter(({ key, count }) => used.of(key) >= count);
-				if (full.length === 0) {
-					const names = own.map(({ key }) => key);
-					used.addHold(names);
-					taken.push({ candidate, keys: names });
-					continue;
-				}
-				putBack += 1;
-				isCut ||= putBack >= mostPutBack;
-				lines.putBack(candidate, full);
+		nextTurn: async ({ scope, now, perSecond }) => {
+			const { limits, isWaiting } = await readLimits(sql, perSecond);
+			const onAll = onEverything(limits);
+			if (onAll.length > 0 && ((await nextDue(sql, scope)) ?? now + 1) <= now) {
+				const used = new Used(sql, await readStanding(sql, now), now);
+				const full = onAll.filter(({ key, count }) => used.of(key) >= count);
+				return Math.max(now, ...full.map(({ key }) => used.roomAt(key)));
 			}
-			writeHolds(sql, taken);
-			lines.write();
-			return taken.map(({ candidate }) => candidate);
+			if (!isWaiting || !(await isAnyAside(sql, scope))) return null;
+			return await sql.number('SELECT min(room_at) FROM limit_rooms');
 		},
-		finish: () => {
-			used.finish();
-			lines.finish();
-		},
-	};
+	} satisfies Partial<Operations>;
 }
 
-/** `Name <news@example.com>` and what stands in a sender's limit for it. */
-export function senderDomain(from: string): string {
-	return domainOf(from.replace(/>\s*$/, ''));
-}
-
-const intoLines: Insertion = {
-	table: 'limit_lines',
-	columns: { limit_key: 'TEXT', line: 'BIGINT', next_turn: 'BIGINT' },
-	key: 'limit_key',
-	id: 'line',
-	conflict: 'ON CONFLICT (limit_key, line) DO UPDATE SET next_turn = excluded.next_turn',
-};
-
-/** Messages that wait for a limit, and when the next of them gets a turn. */
-function createLines(sql: Sql, used: Used, now: Micros) {
-	const stored = new Map<string, Micros>();
-	const read = new Set<string>();
-	const turns = new Map<string, { key: string; line: number; next: Micros }>();
-	const back = new Map<number, Micros>();
-	const turnOf = ({ key, count, window }: CountedLimit, line: number) => {
-		const name = `${line} ${key}`;
-		const turn =
-			turns.get(name)?.next ?? Math.max(stored.get(name) ?? 0, used.firstEnd(key) ?? now + windowOf(key));
-		turns.set(name, { key, line, next: turn + Math.ceil(window / count) });
-		return turn;
-	};
-	return {
-		read: async (keys: ReadonlySet<string>) => {
-			const fresh = [...keys].filter((key) => !read.has(key));
-			if (fresh.length === 0) return;
-			for (const key of fresh) read.add(key);
-			const rows = await sql.all<{ limit_key: string; line: number; next_turn: Micros }>(
-				`SELECT l.limit_key, l.line, l.next_turn
-				FROM ${sql.dialect.table(askedKeys, 'asked')}
-				CROSS JOIN limit_lines l
-				WHERE l.limit_key = asked.wanted`,
-				keysAsJson(fresh),
-			);
-			for (const { limit_key, line, next_turn } of rows) stored.set(`${line} ${limit_key}`, next_turn);
-		},
-		putBack: (candidate: Candidate, full: readonly CountedLimit[]) => {
-			const line = lineOf(candidate);
-			let turn: Micros = 0;
-			for (const limit of full) turn = Math.max(turn, turnOf(limit, line));
-			back.set(candidate.id, turn);
-		},
-		/** The messages that were put back. */
-		write: () => {
-			if (back.size === 0) return;
-			sql.write(
-				`UPDATE messages
-				SET wake_at = back.turn, lease_owner = NULL, state = CASE state WHEN 'leased' THEN 'queued' ELSE state END
-				FROM ${sql.dialect.table({ message: 'BIGINT', turn: 'BIGINT' }, 'back')}
-				WHERE id = back.message`,
-				JSON.stringify([...back].map(([message, turn]) => ({ message, turn }))),
-			);
-			back.clear();
-		},
-		finish: () => {
-			const rows = [...turns.values()].map(({ key, line, next }) => [key, line, next]);
-			sql.writeAll(intoLines, rows);
-			sql.write('DELETE FROM limit_lines WHERE next_turn <= ?', now);
-		},
-	};
-}
-
-/** A message that waited and found no room at its turn does not go to the end of the line. */
-function lineOf({ type, state, wake_at, due_at }: Candidate): number {
-	const hasWaited = state !== 'leased' && wake_at > due_at;
-	return (type === 'BULK' ? 1 : 0) + (hasWaited ? 2 : 0);
+async function isAnyAside(sql: Sql, scope: MessageScope | null): Promise<boolean> {
+	if (scope === null) return true;
+	const found =
+		'submission' in scope
+			? await sql.number(
+					// messages_of_submission
+					`SELECT EXISTS (
+						SELECT 1
+						FROM submissions s
+						JOIN messages m ON m.submission_seq = s.seq
+						WHERE s.id = ? AND m.wake_at = ${setAside}
+					)`,
+					scope.submission,
+				)
+			: await sql.number(
+					// messages_due (lane, wake_at)
+					`SELECT EXISTS (
+						SELECT 1
+						FROM campaigns g
+						JOIN messages m ON m.lane = g.seq
+						WHERE g.id = ? AND g.state = 'released' AND m.wake_at = ${setAside}
+					)`,
+					scope.campaign,
+				);
+	return found === 1;
 }

@@ -23,7 +23,7 @@ import { attemptsOf } from '../attempts.js';
 import { countStates, leavesAt, seenState, type WaitingLane, waitingLanes } from '../campaign-windows.js';
 import { type CampaignRow, seenRows } from '../campaigns/rows.js';
 import { deletedStates } from '../retention/sums.js';
-import { type MessageRow, parseTexts, parseUsed, readEnvelope, toMessage } from '../rows.js';
+import { type MessageRow, parseTexts, parseUsed, readEnvelope, setAside, toMessage } from '../rows.js';
 import type { Sql, SqlValue } from '../sql.js';
 import { messageCount } from '../submissions.js';
 import { messageColumns, pageMessages, sliceMessages } from './listing.js';
@@ -335,7 +335,13 @@ export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Mic
 		WHERE g.wakes IS NOT NULL`,
 		...(scope === null ? [] : [scope.campaign]),
 	);
-	return row?.due ?? null;
+	return dueOf(row);
+}
+
+/** Messages that are set aside for a limit have no time of their own. */
+function dueOf(row: { due: Micros | null } | undefined): Micros | null {
+	const due = row?.due ?? null;
+	return due === setAside ? null : due;
 }
 
 async function nextOfSubmission(sql: Sql, submission: string): Promise<Micros | null> {
@@ -345,5 +351,5 @@ async function nextOfSubmission(sql: Sql, submission: string): Promise<Micros | 
 		WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released')`,
 		submission,
 	);
-	return row?.due ?? null;
+	return dueOf(row);
 }

@@ -131,7 +131,14 @@ export async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 }
 
 /** Tables with rows of a message. */
-const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds'] as const;
+const ofMessage = [
+	'message_firsts',
+	'events',
+	'attempts',
+	'bounce_reports',
+	'limit_holds',
+	'limit_waiting',
+] as const;
 
 async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfExpired): Promise<void> {
 	const ids = JSON.stringify(leaving.map(({ id }) => id));
