@@ -32,25 +32,6 @@ export interface DueRow {
 const columns = `m.id, m.uuid, m.submission_seq, m.to_email, m.to_key, m.list_id, m.subscriber_id, m.variables,
 	m.attempts, m.fence, m.called, m.lease_owner, m.state, m.created_at, p.is_active, p.disable_reason`;
 
-type DueTuple = readonly [
-	id: number,
-	uuid: string,
-	submission_seq: number,
-	to_email: string,
-	to_key: string,
-	list_id: number | null,
-	subscriber_id: number | null,
-	variables: string,
-	attempts: number,
-	fence: number,
-	called: number | null,
-	lease_owner: string | null,
-	state: MessageState,
-	created_at: Micros,
-	is_active: number | null,
-	disable_reason: string | null,
-];
-
 /** Due messages with their subscribers, at most `limit`, of what `messages` names: its values go before the limit. */
 export async function readDue(
 	sql: Sql,
@@ -58,7 +39,7 @@ export async function readDue(
 	limit: number,
 ): Promise<DueRow[]> {
 	// The limit goes before the join.
-	const tuples = await sql.tuples<DueTuple>(
+	return await sql.all<DueRow>(
 		`SELECT ${columns}
 		FROM (SELECT * FROM messages ${messages} ORDER BY ${order.join(', ')} LIMIT ? ${sql.dialect.skipLocked}) m
 		LEFT JOIN subscribers p ON p.id = m.subscriber_id
@@ -66,28 +47,6 @@ export async function readDue(
 		...values,
 		limit,
 	);
-	return tuples.map(rowOf);
-}
-
-function rowOf(tuple: DueTuple): DueRow {
-	return {
-		id: tuple[0],
-		uuid: tuple[1],
-		submission_seq: tuple[2],
-		to_email: tuple[3],
-		to_key: tuple[4],
-		list_id: tuple[5],
-		subscriber_id: tuple[6],
-		variables: tuple[7],
-		attempts: tuple[8],
-		fence: tuple[9],
-		called: tuple[10],
-		lease_owner: tuple[11],
-		state: tuple[12],
-		created_at: tuple[13],
-		is_active: tuple[14],
-		disable_reason: tuple[15],
-	};
 }
 
 /** What the messages of a submission share. */
