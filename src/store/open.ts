@@ -1,7 +1,7 @@
 /** Opens a store on SQLite by its name: a path, or `:memory:`. */
 import { resolve } from 'node:path';
 import type { Clock } from '../api/datetime.js';
-import { processMark } from './core/this-process.js';
+import { processMark } from './core/processes.js';
 import { UnsupportedDatabase } from './errors.js';
 import type { WrappingKey } from './keys.js';
 import { type BackedUp, type BackupOptions, backupSqlite, isInUse } from './sqlite/backup.js';

@@ -20,7 +20,7 @@ import { jobFiles } from '../../jobs/job-files.js';
 import type { FileLock } from '../../jobs/lock.js';
 import { createPace, type Sleep } from '../../jobs/pace.js';
 import { peopleOfList } from '../../jobs/subscriber-pages.js';
-import { leaseOwner } from '../../store/core/this-process.js';
+import { leaseOwner } from '../../store/core/processes.js';
 import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile } from '../../store/url.js';

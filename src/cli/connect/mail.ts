@@ -18,7 +18,7 @@ import { normalSmtpUrl, parseSmtpUrl, type SmtpSettings } from '../../delivery/s
 import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../../delivery/worker.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
-import { leaseOwner } from '../../store/core/this-process.js';
+import { leaseOwner } from '../../store/core/processes.js';
 import type { Reads } from '../../store/store.js';
 import { createComposingThreads } from '../../threads/composing.js';
 import { createInliner } from '../../threads/inliner.js';

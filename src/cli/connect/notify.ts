@@ -9,7 +9,7 @@ import { formatSecret, signedHeaders } from '../../api/webhook-signatures.js';
 import { callWebhook } from '../../delivery/notifications/call.js';
 import { sendNotifications } from '../../delivery/notifications/sender.js';
 import { readSettings } from '../../engine/settings.js';
-import { leaseOwner } from '../../store/core/this-process.js';
+import { leaseOwner } from '../../store/core/processes.js';
 import type { DeliverOptions, DeliverySummary } from '../frame/connection.js';
 import { freshKey, type LocalParts } from './parts.js';
 

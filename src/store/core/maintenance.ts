@@ -3,9 +3,15 @@
 import { dayOf } from '../../api/datetime.js';
 import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
-import { recountBounced, wrongBounced } from './figures/bounced.js';
 import { countEverything, recountQuarters } from './figures/daily.js';
-import { recountBounces, recountLinks, wrongBounces, wrongLinks } from './figures/detail.js';
+import {
+	recountBounced,
+	recountBounces,
+	recountLinks,
+	wrongBounced,
+	wrongBounces,
+	wrongLinks,
+} from './figures/detail.js';
 import { quarterHour, sumDays, timeZone, total } from './figures/tally.js';
 import { listCounts, moveCounters, recountJoined, wrongJoined } from './list-counters.js';
 import { settleRestored } from './restored.js';

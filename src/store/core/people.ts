@@ -11,7 +11,7 @@ import { holdsOfMessage } from './limits/holders.js';
 import { getMessage } from './messages/messages.js';
 import { parseTexts, readEnvelope, type SubscriberRow, subscriberColumns } from './rows.js';
 import type { Sql } from './sql.js';
-import { toSubscriber } from './subscriber-record.js';
+import { toSubscriber } from './subscribers.js';
 import { selectSuppressions } from './suppression-records.js';
 
 /** Only reads. */

@@ -8,10 +8,9 @@ import { type WaitingLane, waitingLanes } from './campaign-windows.js';
 import { unfinishedMessages } from './compositions.js';
 import { holdingLimits } from './limits/holders.js';
 import { countAll, nextDue } from './messages/messages.js';
-import { heartbeatFreshMicros } from './processes.js';
+import { heartbeatFreshMicros, isLost } from './processes.js';
 import { commonReplies } from './replies.js';
 import type { Sql } from './sql.js';
-import { isLost } from './this-process.js';
 
 const mostDomains = 50;
 

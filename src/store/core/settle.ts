@@ -12,7 +12,7 @@ import type { Operations } from '../operations.js';
 import type { Settlement } from '../queue.js';
 import { writeAttempts } from './attempts.js';
 import { forgetCompositions } from './compositions.js';
-import { type Counting, openCounting } from './counted-events.js';
+import { type Counting, openCounting } from './events.js';
 import type { BouncedMessage, Tally } from './figures/tally.js';
 import { readRecipients } from './recipients.js';
 import { flag } from './rows.js';

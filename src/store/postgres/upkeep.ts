@@ -12,11 +12,11 @@ import {
 	heartbeatEveryMicros,
 	heartbeatFreshMicros,
 	type ProcessIdentity,
+	processPlace,
+	reclaimLeases,
 } from '../core/processes.js';
-import { reclaimLeases } from '../core/reclaim.js';
 import { provenTime, proveTime } from '../core/retention/proven-time.js';
 import type { Sql } from '../core/sql.js';
-import { processPlace } from '../core/this-process.js';
 import type { DatabaseClock } from './clock.js';
 import type { Database } from './connection.js';
 import { dropOutcomes } from './outcomes.js';

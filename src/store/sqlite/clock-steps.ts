@@ -6,9 +6,8 @@
 
 import { readFileSync } from 'node:fs';
 import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
-import { longestLease } from '../core/reclaim.js';
+import { isRunning, longestLease } from '../core/processes.js';
 import { setAside } from '../core/rows.js';
-import { isRunning } from '../core/this-process.js';
 import { closeHolds, openLanes } from './core.js';
 import type { Sql } from './sql.js';
 

@@ -8,7 +8,7 @@ import * as expired from '../core/expired.js';
 import { assertKeys as assertKeysAsync, countSecrets as countSecretsAsync } from '../core/keys.js';
 import { closeHolds as closeHoldsAsync } from '../core/limits/used.js';
 import * as processes from '../core/processes.js';
-import { reclaimLeases as reclaimLeasesAsync } from '../core/reclaim.js';
+import { reclaimLeases as reclaimLeasesAsync } from '../core/processes.js';
 import { storedErasures as storedErasuresAsync } from '../core/restored.js';
 import * as provenTimes from '../core/retention/proven-time.js';
 import type { Sql as AsyncSql } from '../core/sql.js';

@@ -10,7 +10,7 @@ import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
 import type { ProcessIdentity } from '../core/processes.js';
-import { isRunning } from '../core/this-process.js';
+import { isRunning } from '../core/processes.js';
 import type { WrappingKey } from '../keys.js';
 import type { StoredErasures } from '../maintenance.js';
 import { storedErasures } from './core.js';

@@ -5,8 +5,12 @@ import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerMs, steadyOf } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
-import { heartbeatEveryMicros, type LiveProcess, type ProcessIdentity } from '../core/processes.js';
-import { processPlace } from '../core/this-process.js';
+import {
+	heartbeatEveryMicros,
+	type LiveProcess,
+	type ProcessIdentity,
+	processPlace,
+} from '../core/processes.js';
 import type { WrappingKey } from '../keys.js';
 import { type Command, driverOf, type Run } from '../operations.js';
 import type { Queue } from '../queue.js';

@@ -27,13 +27,11 @@ import { flag } from '../rows.js';
 import { findSender } from '../senders.js';
 import type { Sql } from '../sql.js';
 import { insertSubmission } from '../submissions.js';
-import { dropAcks, findAck, putBatch } from './batches.js';
+import { addPeople, dropAcks, findAck, isListOpen, putBatch } from './batches.js';
 import { callsStatus, cancelCalls, countJoined, findCalls, hasCallsOfOthers } from './calls.js';
 import { dropStaged, forget } from './dropping.js';
 import { sliceLeftOut } from './left-out.js';
-import { listCounts } from './list-counts.js';
-import { addPeople, isListOpen } from './listed-people.js';
-import { foreseeList, stageList } from './lists.js';
+import { foreseeList, listCounts, stageList } from './lists.js';
 import { pageCampaigns, sliceResults } from './results.js';
 import {
 	type CampaignRow,

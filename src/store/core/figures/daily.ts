@@ -7,7 +7,7 @@ import type { Operations } from '../../operations.js';
 import type { ReportFigures } from '../../reports.js';
 import type { Day } from '../../store.js';
 import type { Sql } from '../sql.js';
-import { countBounced } from './bounced.js';
+import { countBounced } from './detail.js';
 import { createTally, quarterHour, timeZone, total } from './tally.js';
 
 interface ReportRange {

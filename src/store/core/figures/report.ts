@@ -7,8 +7,8 @@ import type { DetailFigures, LinkFigures, ListFigures } from '../../reports.js';
 import type { Day } from '../../store.js';
 import { listCounts } from '../list-counters.js';
 import type { Sql } from '../sql.js';
-import { countBounced } from './bounced.js';
 import { isCampaign } from './daily.js';
+import { countBounced } from './detail.js';
 import { perDay, quarterHour, quartersOf, timeZone, total } from './tally.js';
 
 /** A campaign has one content, one of requests has many. */

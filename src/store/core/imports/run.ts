@@ -1,10 +1,9 @@
-/** One batch of an import: create, update, leave or refuse a subscriber for each row. */
 import type { AddressSet } from '../../../api/address-set.js';
 import type { ImportSpec } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import { refusalTexts, unknownVariableText } from '../../../api/refusals.js';
 import { maxMetaBytes } from '../../../api/subscribers.js';
-import { importedReason } from '../../../api/suppressions.js';
+import { importedReason, type SuppressionReason } from '../../../api/suppressions.js';
 import { duplicateAddress } from '../../../engine/rules/errors.js';
 import {
 	type ImportRow,
@@ -12,16 +11,24 @@ import {
 	reimportedActivation,
 } from '../../../engine/rules/import-rows.js';
 import { changeMeta } from '../../../engine/rules/meta.js';
-import type { Activation } from '../../../engine/rules/subscription.js';
-import type { UnsubscribeScope } from '../../../engine/rules/suppressions.js';
+import { type Activation, changeActivation } from '../../../engine/rules/subscription.js';
+import { suppressedList, type UnsubscribeScope } from '../../../engine/rules/suppressions.js';
 import { openErased } from '../erasures.js';
 import { knownVariables } from '../fields.js';
 import { counterMove } from '../list-counters.js';
+import { liftSuppressions, stopMail } from '../recipients.js';
 import { flag, parseRecord, type SubscriberRow, subscriberColumns } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { insertSubscribers } from '../subscribers.js';
-import { hasSuppressions, suppressedAmong, unsubscribeScope } from '../suppressions.js';
-import { impose, lift, nothingStands, type Standing, suppressionsAfterLift } from './standing.js';
+import {
+	findLasting,
+	findSuppressions,
+	hasSuppressions,
+	suppressedAmong,
+	unsubscribeScope,
+} from '../suppressions.js';
+
+/** One batch of an import: create, update, leave or refuse a subscriber for each row. */
 
 /** State that the rows of one transaction share. `moved` sums the changes of the list's counters. */
 export interface ImportRun {
@@ -325,4 +332,47 @@ const tooLarge: RowOutcome = {
 function isTooLarge(json: string): boolean {
 	// A UTF-16 unit has at most three octets: short texts need no count.
 	return json.length * 3 > maxMetaBytes && Buffer.byteLength(json) > maxMetaBytes;
+}
+
+export interface Standing {
+	kept: readonly SuppressionReason[];
+	lifted: readonly SuppressionReason[];
+}
+
+export const nothingStands: Standing = { kept: [], lifted: [] };
+
+/** The suppressions that stand against a row: `reactivate` lifts what `is_active: true` would lift. */
+export async function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Promise<Standing> {
+	if (!run.hasSuppressions) return nothingStands;
+	const mail = { address: row.email_key, list_id: run.spec.list_id };
+	const reasons = await findSuppressions(sql, mail, run.now);
+	if (reasons.length === 0) return nothingStands;
+	const kept = await findLasting(sql, mail);
+	if (!run.spec.reactivate || row.is_active === false || row.disable_reason !== null) {
+		return { kept, lifted: [] };
+	}
+	const stored = { is_active: false, disable_reason: null };
+	const change = changeActivation({ stored, wanted: true, isMoved: false, reasons, lasting: kept });
+	return change.kind === 'refused' ? { kept, lifted: [] } : { kept: [], lifted: change.lift };
+}
+
+/** Lifts them. */
+export async function lift(
+	sql: Sql,
+	{ spec, now }: ImportRun,
+	row: ImportRow,
+	reasons: Standing['lifted'],
+): Promise<void> {
+	await liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
+}
+
+/**
+ * A reason of the file stops mail as if it had happened here: the row is already inactive, those of other lists follow.
+ */
+export async function impose(sql: Sql, run: ImportRun, row: ImportRow): Promise<void> {
+	const reason = importedReason(row.disable_reason);
+	if (reason === null) return;
+	const list_id = suppressedList(reason, run.spec.list_id, run.unsubscribeScope);
+	await stopMail(sql, { address: row.email_key, list_id, reason, source: 'IMPORT', now: run.now });
+	run.hasSuppressions = true;
 }

@@ -3,9 +3,8 @@ import type { MessageState, Uuid } from '../../../api/records.js';
 import type { Seen } from '../../store.js';
 import { seenState } from '../campaign-windows.js';
 import { seenRows } from '../campaigns/rows.js';
-import { bouncedGroups } from '../figures/bounced.js';
 import { countedRows } from '../figures/daily.js';
-import { bouncedRows, clickedRows } from '../figures/detail.js';
+import { bouncedGroups, bouncedRows, clickedRows } from '../figures/detail.js';
 import type { Sql } from '../sql.js';
 
 /** A campaign's own messages, and those of send calls with a UUID, whether a campaign has it or not. */
