@@ -86,7 +86,7 @@ export interface QueueState {
 	messages: Partial<Record<MessageState, number>>;
 	/** Waiting messages whose time has come. */
 	due: number;
-	/** How many due messages limits of the settings hold back. */
+	/** How many due messages wait for the limit on everything; those of other limits are not due. */
 	held: number;
 	/** When the oldest message that is not final was accepted or released; null when there is none. */
 	oldest_at: Micros | null;

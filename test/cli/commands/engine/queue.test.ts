@@ -92,9 +92,9 @@ describe('mailctl engine queue', () => {
 	it('says of what is due how many the limits hold back, and when the next may go', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
-		await project.json(['engine', 'settings', 'set', 'recipient_domain_limits', 'slow.example=1/1h']);
-		await project.json([...send, '--to', 'a@slow.example']);
-		await project.json([...queue, '--to', 'b@slow.example', '--to', 'c@slow.example']);
+		await project.json(['engine', 'settings', 'set', 'send_limit', '1/1h']);
+		await project.json([...send, '--to', 'a@example.com']);
+		await project.json([...queue, '--to', 'b@example.com', '--to', 'c@example.com']);
 		const stats = ['engine', 'queue', 'stats'];
 		expect(await project.json(stats)).toMatchObject({
 			due: 2,
@@ -103,12 +103,7 @@ describe('mailctl engine queue', () => {
 		});
 		// Until a lease counts the mail that was sent, that is an hour from each look: both are of the same one.
 		expect((await project.run(stats, { columns: 120 })).stdout).toMatch(
-			/^due now: 2, all of them held back by limits; the oldest .*\nnext due: (20\S+ [\d:]{8} UTC), when a limit lets one go$[\s\S]*^ {2}recipient_domain_limits slow\.example=1\/h: 2, next \1, /m,
-		);
-		await project.json([...queue, '--to', 'd@fast.example']);
-		expect(await project.json(stats)).toMatchObject({ due: 3, held: 2 });
-		expect((await project.run(stats, { columns: 120 })).stdout).toMatch(
-			/^due now: 3, 2 of them held back by limits; the oldest .*\nnext due: now$/m,
+			/^due now: 2, all of them held back by limits; the oldest .*\nnext due: (20\S+ [\d:]{8} UTC), when a limit lets one go$[\s\S]*^ {2}send_limit 1\/h: 2, next \1, /m,
 		);
 	});
 
