@@ -100,13 +100,61 @@ export const unknownAddress = anyOf(
 	'(?:사용자|수신자|받는 ?사람|계정|메일함|편지함|주소)[^.]{0,20}(?:없|존재하지|찾을 수|알 수)|존재하지 않는 (?:사용자|수신자|계정|메일)',
 );
 
+const senderWords =
+	'\\bsender\\b|\\bfrom(?::| user| domain| address| must)|mail from|originat|reverse[ -]path|call(?:out|back)';
+
 /**
- * Servers also send an address code, or an unknown address in words, for problems of the moment, of the message, of the
- * sender or of a full mailbox.
+ * Servers also send an address code, or an unknown address in words, for problems of the moment, of the message or of a
+ * full mailbox.
  */
-export const notAboutAddress = anyOf(
+const otherCauses: readonly string[] = [
 	'\\b(?:at a rate|(?:sending|message|mail|receiv\\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\\w{0,3}|too (?:many|much|fast|frequent\\w{0,2}|large|big|quickly)|throttl\\w{1,3}|volume|reputation|policy|policies|prohibited|spam\\w{0,8}|junk|unsolicited|phish\\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\\w{0,3}|out of) (?:\\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \\w{1,12}){0,2} (?:exceed\\w{0,3}|limit\\w{0,3})|size limit|storage|greylist\\w{0,3}|temporar\\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:user|recipient|address|mailbox|account) (?:may|might|could) (?:be|have|not)|perhaps|content (?:rejected|filter|denied))\\b|сп[ао]м|スパム|迷惑メール|垃圾邮件',
 	'\\b(?:your|ihre?r?|votre|vos|vuestr[ao]|su|tu|uw|sua|vostro) (?:\\S{1,12} )?(?:ip\\b|e-?mail\\b|address|account|host|server|domain|mx\\b|konto|adresse|compte|cuenta|indirizzo|conto|conta|вашего)|вашего? (?:сервер|адрес)',
-	'\\bip[- ]?(?:address|adress|адрес)|adresse ip|\\bip \\S{0,3}\\d|unknown host \\[?\\d|\\bsender\\b|\\bfrom(?::| user| domain| address| must)|mail from|originat|reverse[ -]path|call(?:out|back)|log ?in\\b|registered (?:user|sender)|de envío|보내는',
+	'\\bip[- ]?(?:address|adress|адрес)|adresse ip|\\bip \\S{0,3}\\d|unknown host \\[?\\d|log ?in\\b|registered (?:user|sender)|de envío|보내는',
 	'\\bldap\\b|directory (?:lookup|service|server|error|time)|lookup (?:error|fail|time)|timed? ?-?out|hop count|for now|white ?list|message-id|\\bheader\\b|reply-to|\\bformat\\b|postfach (?:ist )?(?:voll|frei)|kein postfach|pleine?\\b|llen[oa]\\b|pien[oa]\\b|空き|容量|空[间間]|공간|용량',
+];
+
+const otherCause = anyOf(...otherCauses);
+
+/** Mentions the sender, which need not be refused. */
+const namesSender = anyOf(senderWords);
+
+/** No refusal of the address, whatever the code: another cause, or a text that mentions the sender. */
+export const notAboutAddress = anyOf(senderWords, ...otherCauses);
+
+const senders =
+	'(?:sender|client|helo|ehlo|mail from|return[ -]path|envelope[ -]from|from address|absender\\w*|expéditeur|remitente|mittente)';
+
+/** The sender is refused, in so many words, or was looked up and not found. */
+const refusesSender = anyOf(
+	`\\b${senders}(?: \\S{1,30}){0,2}[ :,'"-]{1,3}(?:is |was |has been )?(?:reject|refus|den(?:y|ied)|block|invalid|unverif|verif|forbid|prohibit|unknown|abgelehnt|rechaz|rifiut)`,
+	`\\b(?:reject|refus|den(?:y|ied)|block|invalid|unverified|bad|unknown)\\w*(?: \\S{1,20}){0,2} ${senders}|verif\\w*(?: \\S{1,20}){0,2} fail|call(?:out|back)`,
 );
+
+/** The session is refused: every recipient would get the same reply. */
+const refusesSession = anyOf(
+	'auth\\w*(?: is)? (?:required|failed)|relay(?:ing)?(?: access)? (?:denied|not)|(?<!not )\\blisted\\b|blocked using|(?:black|block|deny)[ -]?list',
+);
+
+/** A new clause begins here. */
+const clauseEnds = /[.;!?)\]|](?:\s|$)|\s(?:[([|]|--?\s)/;
+
+/** Links and host names say who refuses, or where to read more. */
+const links = /\bhttps?:\S+|(?<![\w.-])(?:[a-z\d-]+\.)+[a-z]{2,}\b\S*/g;
+
+const aRecipient = new RegExp(recipient, 'i');
+
+/**
+ * Whether a text says that the recipient does not exist, and refuses nothing else. Servers name the sender, the HELO name
+ * or a page about block lists beside it. `hasCode`: the code is one for a bad address; only a text that speaks of the
+ * sender must speak of the recipient too.
+ */
+export function isUnknownAddress(text: string, hasCode: boolean): boolean {
+	const said = text.replace(links, '');
+	if (otherCause.test(said) || refusesSender.test(said)) return false;
+	const isAboutSender = (clause: string) => aboutSender.test(clause) || namesSender.test(clause);
+	if (hasCode && !isAboutSender(text)) return true;
+	const clauses = [text, ...said.split(clauseEnds)].filter((clause) => !isAboutSender(clause));
+	if (hasCode && clauses.some((clause) => aRecipient.test(clause))) return true;
+	return !refusesSession.test(said) && clauses.some((clause) => unknownAddress.test(clause));
+}

@@ -3,7 +3,14 @@
  * untrusted.
  */
 import type { Reply, SmtpPhase } from '../engine/rules/outcomes.js';
-import { aboutContent, aboutSender, notAboutAddress, senderCode, unknownAddress } from './reply-words.js';
+import {
+	aboutContent,
+	aboutSender,
+	isUnknownAddress,
+	notAboutAddress,
+	senderCode,
+	unknownAddress,
+} from './reply-words.js';
 import type { Conversation } from './smtp/conversation.js';
 
 export interface ReplyReader {
@@ -140,9 +147,10 @@ export interface Rule {
 	codes?: readonly number[];
 	/** Tested on `''` where the reply has none. */
 	enhanced?: RegExp;
-	/** Both tested on the text without addresses. */
+	/** Tested on the text without addresses. */
 	text?: RegExp;
-	unless?: RegExp;
+	/** Code and text are about an unknown address. */
+	isUnknown?: true;
 	verdict: Verdict;
 	why: string;
 }
@@ -189,6 +197,42 @@ export const rules: readonly Rule[] = [
 	{ kinds: ['refused'], phases: ['mail'], codes: [5], verdict: 'sender', why: 'MAIL is refused' },
 	{
 		kinds: ['refused'],
+		phases: ofRecipient,
+		codes: [5],
+		enhanced: addressCode,
+		isUnknown: true,
+		verdict: 'hard',
+		why: 'an address code',
+	},
+	{
+		kinds: ['refused'],
+		phases: ofRecipient,
+		codes: [550, 551, 553],
+		enhanced: vagueCode,
+		isUnknown: true,
+		verdict: 'hard',
+		why: 'the text names an unknown address',
+	},
+	{
+		kinds: ['refused'],
+		phases: ofRecipient,
+		codes: [5],
+		enhanced: /^5\.(?:0\.0|4\.4)$/,
+		isUnknown: true,
+		verdict: 'hard',
+		why: 'the text names an unknown address',
+	},
+	{
+		kinds: ['refused'],
+		codes: [5],
+		// Codes for a sender's address that does not exist.
+		enhanced: /^(?!5\.(?:1\.[78]|1\.90|2\.252|4\.5)$)/,
+		isUnknown: true,
+		verdict: 'failed',
+		why: 'the text names an unknown address, the code does not',
+	},
+	{
+		kinds: ['refused'],
 		codes: [5],
 		text: aboutSender,
 		verdict: 'sender',
@@ -202,35 +246,6 @@ export const rules: readonly Rule[] = [
 		enhanced: /^$/,
 		verdict: 'deferred',
 		why: 'too many recipients',
-	},
-	{
-		kinds: ['refused'],
-		phases: ofRecipient,
-		codes: [5],
-		enhanced: addressCode,
-		unless: notAboutAddress,
-		verdict: 'hard',
-		why: 'an address code',
-	},
-	{
-		kinds: ['refused'],
-		phases: ofRecipient,
-		codes: [550, 551, 553],
-		enhanced: vagueCode,
-		text: unknownAddress,
-		unless: notAboutAddress,
-		verdict: 'hard',
-		why: 'the text names an unknown address',
-	},
-	{
-		kinds: ['refused'],
-		phases: ofRecipient,
-		codes: [5],
-		enhanced: /^5\.(?:0\.0|4\.4)$/,
-		text: unknownAddress,
-		unless: notAboutAddress,
-		verdict: 'hard',
-		why: 'the text names an unknown address',
 	},
 	{
 		kinds: ['refused'],
@@ -283,7 +298,7 @@ export function classify(
 			(one.codes?.some((code) => code === said.code || code === firstDigit(said)) ?? true) &&
 			(one.enhanced?.test(said.enhanced) ?? true) &&
 			(one.text?.test(said.text) ?? true) &&
-			!one.unless?.test(said.text) &&
+			(one.isUnknown !== true || isUnknownAddress(said.text, addressCode.test(said.enhanced))) &&
 			!(isShared && one.verdict === 'hard' && said.phase === 'answer'),
 	);
 	return rule ?? { verdict: 'deferred', why: 'no rule' };

@@ -161,6 +161,61 @@ describe('the table', () => {
 		expect(judge('refused', 'rcpt', raw)).toBe('failed');
 	});
 
+	describe('tells an unknown address from a refused sender, whatever else the text names', () => {
+		const unknown = [
+			'550 5.1.1 <a@b.example>: Recipient address rejected: User unknown in local table (sender not authenticated)',
+			'550 5.1.1 User unknown; sender=<news@c.example>; helo=<mail.c.example>',
+			'550 5.1.1 Mailbox does not exist. Authentication is required to use this server as a relay.',
+			'550 5.1.1 User Unknown - https://support.proofpoint.com/dnsbl-lookup.cgi?ip=192.0.2.1',
+			'550 5.1.1 No such user here, see http://www.spamhaus.org/query/bl?ip=192.0.2.1',
+			'550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found by SMTP address lookup. The sender must check the address.',
+			'550 5.1.1 Recipient rejected (helo=mail.c.example)',
+			'550 5.1.1 The email account that you tried to reach does not exist. Ask the sender to check it.',
+			'550 5.1.2 Host unknown. No authentication was tried.',
+			'550 No such user here (HELO mail.c.example)',
+			'550 Unknown user. Return to sender.',
+			'550 User unknown; the sender was news@c.example',
+			'550 Mailbox not found, dnsbl.b.example was not asked',
+			'553 5.1.0 Address unknown. From: news@c.example',
+			'554 5.0.0 Recipient unknown. EHLO was mail.c.example',
+			'550 Benutzer unbekannt. Der Absender wird benachrichtigt.',
+			'550 Destinataire inconnu. Expéditeur : news',
+			'550 Usuario desconocido. Remitente: news',
+		];
+		const sender = [
+			'550 5.1.1 Sender address rejected: User unknown in virtual mailbox table',
+			'550 5.1.1 Sender address rejected. User unknown.',
+			'550 5.1.0 Sender denied. No such user.',
+			'550 User unknown (Sender verify failed)',
+			'550-Verification failed for <news@c.example>\n550-Called: 192.0.2.1\n550-Response: 550 No such user\n550 Sender verify failed',
+			'550 Callout verification failed. Response: 550 5.1.1 User unknown',
+			'553 5.1.8 Domain of sender address news@c.example does not exist',
+			'550 5.1.2 Sender domain not found',
+			'550 Unknown user in return path: rejected',
+			'550 5.1.1 HELO rejected: host not found',
+			'504 5.1.2 <mail>: Helo command rejected: Host not found',
+			'550 5.1.1 Client host rejected: unknown user',
+			'550 Unknown user. Relay access denied.',
+			'550 User unknown. Blocked using zen.spamhaus.org',
+			'550 Your IP is on a block list. No such user.',
+			'553 5.1.3 http://www.spamhaus.org/query/bl?ip=192.0.2.1',
+			'550 User not found: authentication required',
+			'550 Authentication failed. Unknown user.',
+			'550 Absender abgelehnt: Benutzer unbekannt',
+			'550 Adresse de l’expéditeur refusée. Utilisateur inconnu.',
+		];
+		it.each([
+			...unknown.map((raw) => ({ raw, verdict: 'hard' })),
+			...sender.map((raw) => ({ raw, verdict: 'sender' })),
+			...[
+				'550 5.7.1 User unknown; helo=<mail.c.example>',
+				'554 No such user here (sender=<news@c.example>)',
+			].map((raw) => ({ raw, verdict: 'failed' })),
+		])('$raw: $verdict', ({ raw, verdict }) => {
+			expect([judge('refused', 'rcpt', raw), judge('refused', 'answer', raw)]).toEqual([verdict, verdict]);
+		});
+	});
+
 	it('judges a megabyte of hostile text', () => {
 		// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
 		expect(judge('refused', 'rcpt', `550 ${'user is '.repeat(125_000)}`)).toBe('failed');
