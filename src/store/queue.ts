@@ -60,8 +60,11 @@ export interface Queue {
 		retry_at: Micros | null;
 		now: Micros;
 	}): Promise<QueuePause>;
-	/** False: there was no pause of these kinds; refusals are not one. */
-	resume(c: { kinds: readonly QueuePause['kind'][] }): Promise<boolean>;
+	/**
+	 * False: there was no pause of these kinds; refusals are not one. `retry_at`: messages that are deferred because their
+	 * sender was refused are due then.
+	 */
+	resume(c: { kinds: readonly QueuePause['kind'][]; retry_at?: Micros }): Promise<boolean>;
 }
 
 /** Why nothing new begins, for every process that works on the queue. */
@@ -96,7 +99,7 @@ export interface QueueState {
 	pauses: readonly QueuePause[];
 	/** Processes that send or could; `messages` counts their leases. */
 	workers: readonly QueueWorker[];
-	/** Deferred messages by the domain of the recipient, the most first, at most 50 domains. */
+	/** Deferred messages by the domain of the recipient, the most first, at most 50 domains; refusals of the sender are none. */
 	deferred: readonly DeferredDomain[];
 	/** The commonest replies to messages of seven days that failed, bounced or are deferred; at most five. */
 	replies: readonly CommonReply[];

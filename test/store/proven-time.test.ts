@@ -11,7 +11,7 @@ import { createPipeline } from '../../src/store/postgres/pipeline.js';
 import { createSql } from '../../src/store/postgres/sql.js';
 import { openPostgresStore } from '../../src/store/postgres/store.js';
 import type { Store } from '../../src/store/store.js';
-import { day, hour, noon, send, submissionOf, verify } from '../contract/store/fixture.js';
+import { campaignOf, day, hour, noon, put, send, submissionOf, verify } from '../contract/store/fixture.js';
 import { describePostgres } from '../support/postgres.js';
 
 describePostgres('the proven time', (server) => {
@@ -43,6 +43,47 @@ describePostgres('the proven time', (server) => {
 			await proveTime(sql, { now, steady: Number(steady) * hour, boot });
 			expect((await provenTime(sql, now)) - noon).toBe(Number(proven) * hour);
 		}
+	});
+});
+
+describe('a planned campaign', () => {
+	/** Opens the database at a time of the clock, after so long of the steady one, and leases. */
+	const leasedAt = async (looks: readonly [clock: Micros, steady: Micros][], scoped = false) => {
+		const path = join(await mkdtemp(join(tmpdir(), 'mailctl-ahead-')), 'news.db');
+		const machine = { now: noon, steady: hour };
+		const clock = { now: () => machine.now, steady: () => machine.steady };
+		const command = campaignOf('job');
+		const timing = { starts_at: noon + day, window: null, time_zone: 'UTC' };
+		let leased = 0;
+		for (const [now, steady] of [[noon, hour] as const, ...looks]) {
+			Object.assign(machine, { now, steady });
+			const store = await openStore(path, { clock, mode: 'create', eventDelayMs: 0 });
+			if (now === noon) {
+				await verify(store);
+				await store.writes.openCampaign({ ...command, timing });
+				await put(store, command.id, 0, ['ann@example.org']);
+				await store.writes.completeCampaign({ campaign: command.id, position: 1 });
+				await store.writes.releaseCampaign({ campaign: command.id, expect_count: 1, now });
+			}
+			const scope = scoped ? { campaign: command.id } : null;
+			leased = (await store.queue.lease({ owner: 'w', now, until: now + hour, max: 9, scope })).length;
+			await store.close();
+		}
+		return leased;
+	};
+	// The steady clock starts anew with each boot, and without a name of the boot nothing is compared.
+	it.each([
+		['does not begin by a clock that is 400 days ahead', [[noon + 400 * day, hour]], false, 0],
+		['begins where a person names it', [[noon + 400 * day, hour]], true, 1],
+		['begins after a machine was off for three weeks', [[noon + 21 * day, hour]], false, 1],
+		['begins when a machine has run all the time', [[noon + 400 * day, 400 * day + hour]], false, 1],
+	] as const)('%s', async (_, looks, isScoped, count) => {
+		expect(
+			await leasedAt(
+				looks.map(([now, steady]) => [now, steady]),
+				isScoped,
+			),
+		).toBe(count);
 	});
 });
 

@@ -18,7 +18,7 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }): Lo
 		nextDue: (campaign) => store.reads.nextDue({ scope: campaign === null ? null : { campaign } }),
 		pause: async (reason) =>
 			toPause(await store.queue.pause({ kind: 'manual', reason, retry_at: null, now: clock.now() })),
-		resume: () => store.queue.resume({ kinds: ['manual', 'fault', 'refusal'] }),
+		resume: () => store.queue.resume({ kinds: ['manual', 'fault', 'refusal'], retry_at: clock.now() }),
 	};
 }
 

@@ -108,6 +108,12 @@ export function ownersOf({ id, host, pid }: { id: string; host: string; pid: num
 	return `${host}:${pid}:${id.split('/', 2).join('/')}:`;
 }
 
+/** The process of an owner of leases; null: an owner of another form. */
+function ownerOf(owner: string): { id: string; host: string; pid: number } | null {
+	const [host = '', pid = '', mark = '', ...name] = owner.split(':');
+	return name.length === 0 ? null : { id: `${mark}/${name.join(':')}`, host, pid: Number(pid) };
+}
+
 /**
  * Whether a process is certainly gone: it ran in this place, and its pid is free or another's. `id`: `MARK/NAME`; one of an
  * earlier version has no mark, and only its host and pid are known.
@@ -169,5 +175,23 @@ export async function reclaimLeases(
 			...[now, now, now + longestLease, owners],
 		);
 		await sql.run('DELETE FROM processes WHERE id = ?', other.id);
+	}
+}
+
+/** The same for one lane, at once. */
+export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Promise<void> {
+	// messages_due
+	const leased = "lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased'";
+	const owners = await sql.all<{ lease_owner: string | null }>(
+		`SELECT DISTINCT lease_owner FROM messages WHERE ${leased} ORDER BY lease_owner`,
+		...[lane, now],
+	);
+	for (const { lease_owner } of owners) {
+		const owner = lease_owner === null ? null : ownerOf(lease_owner);
+		if (owner === null || !isLost(owner)) continue;
+		await sql.run(
+			`UPDATE messages SET wake_at = ? WHERE ${leased} AND lease_owner = ?`,
+			...[now, lane, now, lease_owner],
+		);
 	}
 }

@@ -1,8 +1,9 @@
 /** The lanes of the queue: one for each campaign and two for other messages, opened and closed by the state of campaigns. */
 import type { MessageScope } from '../../api/capabilities.js';
-import { type Micros, microsPerSecond } from '../../api/datetime.js';
+import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import type { Settlement } from '../queue.js';
 import { enterWindow, type WindowRow, windowColumns } from './campaign-windows.js';
+import { provenTime } from './retention/proven-time.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { lanes } from './submissions.js';
@@ -27,10 +28,23 @@ function isDue({ dialect }: Sql, lane: string): string {
 	)`;
 }
 
-/** Those whose gate is open. */
-async function through(sql: Sql, rows: readonly LaneRow[], now: Micros): Promise<OpenLanes['bulk']> {
+/** A machine is off for so long at most: a clock further ahead of the proven time begins no planned campaign. */
+const longestOff: Micros = 31 * microsPerDay;
+
+/**
+ * Those whose gate is open. A planned campaign waits where its time came by a clock that is not proven; a command that
+ * names the campaign does not ask (no `last_leased_at`).
+ */
+async function through(
+	sql: Sql,
+	rows: readonly (LaneRow & { last_leased_at?: Micros })[],
+	now: Micros,
+): Promise<OpenLanes['bulk']> {
 	const open: OpenLanes['bulk'] = [];
 	for (const row of rows) {
+		const { starts_at, last_leased_at } = row;
+		if (starts_at !== null && last_leased_at === 0 && starts_at > (await provenTime(sql, now, longestOff)))
+			continue;
 		const { isOpen, leave_by } = await enterWindow(sql, row, now);
 		if (isOpen) open.push({ lane: row.seq, leave_by, isDue: row.is_due === 1 });
 	}
@@ -51,8 +65,8 @@ export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros)
 				)[0],
 			// campaigns_open (last_leased_at)
 			() =>
-				sql.all<LaneRow & { state: string }>(
-					`SELECT seq, state, ${windowColumns}, ${isDue(sql, 'campaigns.seq')} AS is_due
+				sql.all<LaneRow & { state: string; last_leased_at: Micros }>(
+					`SELECT seq, state, last_leased_at, ${windowColumns}, ${isDue(sql, 'campaigns.seq')} AS is_due
 					FROM campaigns
 					WHERE has_open_work = 1
 					ORDER BY last_leased_at, seq`,

@@ -9,7 +9,7 @@ import { unfinishedMessages } from './compositions.js';
 import { holdingLimits } from './limits/holders.js';
 import { countAll, nextDue } from './messages/messages.js';
 import { heartbeatFreshMicros, isLost } from './processes.js';
-import { commonReplies } from './replies.js';
+import { commonReplies, isSendersRefusal } from './replies.js';
 import type { Sql } from './sql.js';
 
 const mostDomains = 50;
@@ -79,7 +79,7 @@ function domain({ dialect: { position } }: Sql): string {
 }
 
 async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
-	const deferred = `FROM ${joined(sql)} WHERE m.state = 'deferred' AND ${onItsWay}`;
+	const deferred = `FROM ${joined(sql)} WHERE m.state = 'deferred' AND ${onItsWay} AND NOT ${isSendersRefusal}`;
 	const groups = await sql.all<Omit<DeferredDomain, 'last_reply'> & { last_at: Micros }>(
 		`SELECT ${domain(sql)} AS domain, count(*) AS messages, min(m.due_at) AS next_due_at, max(m.due_at) AS last_at
 		${deferred}
@@ -175,12 +175,20 @@ export function createQueuePauses(sql: Sql) {
 			if (pause === undefined) throw new Error('a row that was just written is not there');
 			return pause;
 		},
-		resume: async ({ kinds }) => {
+		resume: async ({ kinds, retry_at }) => {
 			let changes = 0;
 			for (const kind of kinds) {
 				const deleted = await sql.run('DELETE FROM queue_pauses WHERE kind = ?', kind);
 				if (kind !== 'refusal') changes += deleted.changes;
 			}
+			if (retry_at !== undefined)
+				await sql.run(
+					// messages_due
+					`UPDATE messages AS m
+					SET due_at = ?, wake_at = ?
+					WHERE wake_at IS NOT NULL AND wake_at > ? AND state = 'deferred' AND ${isSendersRefusal}`,
+					...[retry_at, retry_at, retry_at],
+				);
 			return changes > 0;
 		},
 	} satisfies Partial<Operations>;

@@ -411,20 +411,24 @@ export async function toLeased(
 
 /**
  * The time from which tries are counted, and the date of the mail: the release. Where a window holds messages back for
- * days, it is their first try.
+ * days, or a person has a failed one sent again, it is the first try since then.
  */
 async function beganAt(
 	sql: Sql,
-	{ id, created_at }: DueRow,
+	{ id, created_at, attempts }: DueRow,
 	{ released_at, starts_at, send_window }: Shared,
 	{ now }: { now: Micros },
 ): Promise<Micros> {
-	if (send_window === null) return Math.max(released_at ?? created_at, starts_at ?? 0);
-	const first = await sql.get<{ at: Micros }>(
-		'SELECT at FROM attempts WHERE message_id = ? AND number = 1',
-		id,
-	);
-	return first?.at ?? now;
+	const tries =
+		attempts === 0
+			? []
+			: await sql.all<{ at: Micros; outcome: string }>(
+					'SELECT at, outcome FROM attempts WHERE message_id = ? ORDER BY number',
+					id,
+				);
+	const final = tries.findLastIndex(({ outcome }) => outcome !== 'deferred');
+	if (send_window === null && final === -1) return Math.max(released_at ?? created_at, starts_at ?? 0);
+	return tries[final + 1]?.at ?? now;
 }
 
 function mayShare({ variables }: DueRow, { calls }: Shared): boolean {

@@ -7,6 +7,13 @@ const mostTexts = 10_000;
 const mostReplies = 5;
 
 /**
+ * Whether a deferred message was refused for its sender: other refusals for good are not deferred, but for a plain 552
+ * (RFC 5321 s.4.5.3.1.10).
+ */
+export const isSendersRefusal =
+	"(m.last_reply LIKE '5%' AND (m.last_reply NOT LIKE '552 %' OR m.last_reply LIKE '552 5.%'))";
+
+/**
  * Of the messages that meet a condition. Replies that differ in their recipient or in numbers of the server are one; its
  * commonest text stands for it.
  */
@@ -25,7 +32,9 @@ export async function commonReplies(
 				${selected}
 				WHERE ${condition} AND wake_at IS NULL AND state <> 'sent' AND state IN ('failed', 'bounced')
 				UNION ALL
-				${selected} WHERE ${condition} AND wake_at IS NOT NULL AND state = 'deferred'
+				${selected}
+				WHERE ${condition} AND wake_at IS NOT NULL AND state = 'deferred'
+					AND NOT EXISTS (SELECT 1 FROM campaigns g WHERE g.seq = lane AND g.state = 'canceled')
 			) m
 			WHERE last_reply IS NOT NULL
 		) r

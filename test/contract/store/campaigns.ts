@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { leaseOwner } from '../../../src/store/core/processes.js';
 import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,
@@ -245,6 +247,16 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
 		});
 
+		it('ends the leases of a process of this machine that is gone at once when it is canceled', async () => {
+			const campaign = await releasedCampaign(store, list_id, 'job');
+			const { pid } = spawnSync(process.execPath, ['-e', '0']);
+			const [host, , mark] = leaseOwner('x').split(':');
+			await lease(store, { max: 1, owner: leaseOwner('x') });
+			await lease(store, { max: 1, owner: `${host}:${pid}:${mark?.replace(/\d+$/, '1')}:x` });
+			await store.writes.cancelCampaign({ campaign, now: noon });
+			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ leased: 1, canceled: 2 });
+		});
+
 		it.each<[string, (id: string) => Promise<unknown>]>([
 			['a campaign', (campaign) => store.writes.cancelCampaign({ campaign, now: noon })],
 			['send calls', (campaign) => store.writes.cancelCampaign({ campaign, now: noon })],
@@ -338,8 +350,11 @@ export function describeCampaigns(open: OpenEmpty): void {
 			await store.writes.changeMessage({ id: first?.id ?? '', action: 'cancel', now: noon });
 			const over = { sent: 1, bounced: 1, uncertain: 1, failed: 1, leased: 1 };
 			await counted({ ...over, deferred: 1, canceled: 1, queued: 1 });
+			const replies = async () => (await store.reads.campaignStatus({ id: campaign, now: noon }))?.replies;
+			expect((await replies())?.map(({ state }) => state)).toContain('deferred');
 			await store.writes.cancelCampaign({ campaign, now: noon });
 			await counted({ ...over, canceled: 3 });
+			expect((await replies())?.map(({ state }) => state)).not.toContain('deferred');
 		});
 	});
 }

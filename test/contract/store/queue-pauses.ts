@@ -84,6 +84,24 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
+		it('makes what was deferred for its sender due when a person resumes it, and nothing else', async () => {
+			const said = (code: number, enhanced: string | null) =>
+				({ phase: 'rcpt', code, enhanced, text: 'No' }) as const;
+			const replies = [said(550, '5.7.1'), said(554, null), said(552, '5.7.0'), said(552, null), busy451];
+			await send(
+				store,
+				replies.map((_, at) => `r${at}@slow.example`),
+			);
+			for (const reply of replies) await deliver(store, { kind: 'deferred', reply, due_at: noon + 3 * hour });
+			expect((await store.reads.queueState({ now: noon })).deferred).toMatchObject([{ messages: 2 }]);
+			expect(await lease(store, { now: noon + hour })).toEqual([]);
+			await store.queue.resume({ kinds: ['fault', 'refusal'] });
+			expect(await lease(store, { now: noon + hour })).toEqual([]);
+			await store.queue.resume({ kinds: ['manual', 'fault', 'refusal'], retry_at: noon + hour });
+			const due = await lease(store, { now: noon + hour });
+			expect(due.map(({ to }) => to)).toEqual(['r0@slow.example', 'r1@slow.example', 'r2@slow.example']);
+		});
+
 		it('says what servers said most, without recipients and numbers of theirs', async () => {
 			const said = (text: string) => ({ phase: 'rcpt', code: 550, enhanced: '5.7.1', text }) as const;
 			for (const [index, to] of ['a@example.org', 'b@example.org', 'c@example.org'].entries()) {

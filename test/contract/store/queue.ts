@@ -46,6 +46,25 @@ export function describeQueue(open: OpenEmpty): void {
 			});
 		}
 
+		it('counts the tries of a failed message that a person retries from then on', async () => {
+			const id = await one();
+			const busy = { kind: 'deferred', reply: busy451, due_at: noon } as const;
+			const began = async (now: number) => (await lease(store, { now }))[0]?.created_at;
+			const settle = async (outcome: DeliveryOutcome, at: number) => {
+				const fence = (await store.reads.getMessage({ id }))?.message.attempts ?? 0;
+				await store.queue.settle({ settlements: [{ message: id, fence: fence + 1, at, outcome }] });
+			};
+			expect(await began(noon)).toBe(noon);
+			await settle(busy, noon);
+			expect(await began(noon + hour)).toBe(noon);
+			await settle({ kind: 'failed', reply: busy451 }, noon + hour);
+			const later = noon + 9 * 24 * hour;
+			await store.writes.changeMessage({ id, action: 'retry', now: later });
+			expect(await began(later)).toBe(later);
+			await settle(busy, later);
+			expect(await began(later + hour)).toBe(later);
+		});
+
 		it('goes from queued to leased, and to nobody else meanwhile', async () => {
 			const id = await one();
 			expect(await stateOf(store, id)).toBe('queued');

@@ -21,6 +21,7 @@ import { createTally } from '../figures/tally.js';
 import { hasList } from '../lists.js';
 import { cancelLost } from '../messages/actions.js';
 import { countByState } from '../messages/messages.js';
+import { endLeasesOfLost } from '../processes.js';
 import { loseLeases } from '../queue-lanes.js';
 import { commonReplies } from '../replies.js';
 import { flag } from '../rows.js';
@@ -102,6 +103,7 @@ export function createCampaigns(sql: Sql) {
 			);
 			dropAcks(sql, row.seq);
 			if (row.courier === 'api') await loseLeases(sql, { lane: row.seq, owner: null, now });
+			await endLeasesOfLost(sql, row.seq, now);
 			cancelLost(sql, row.seq, now);
 			return { kind: 'canceled' };
 		},

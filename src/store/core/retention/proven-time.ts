@@ -27,10 +27,10 @@ export function createProvenTime(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** The clock's time, or the proven one where the clock is far ahead of it. */
-export async function provenTime(sql: Sql, now: Micros): Promise<Micros> {
+/** The clock's time, or the proven one where the clock is more than `most` ahead of it. */
+export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): Promise<Micros> {
 	const kept = await read(sql);
-	return kept !== null && now - kept.at > slack ? kept.at : now;
+	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
 /**
