@@ -33,6 +33,25 @@ export function stalledReason(error: unknown): string {
 	return `${stalled}: ${error instanceof Error ? error.message : String(error)}`;
 }
 
+const refusing = 'the mail server refuses the sender ';
+
+/** For a queue that refusals of one sender hold up, or a message that waits because of one; `reply`: the last. */
+export function refusedSenderReason(sender: string, reply: string): string {
+	return `${refusing}${sender}: ${reply}`;
+}
+
+/**
+ * Whether the last reply to a deferred message refuses its sender: other refusals for good are not deferred, but for a
+ * plain 552 (RFC 5321 s.4.5.3.1.10).
+ */
+export function isRefusalOfSender(reply: string): boolean {
+	return /^5(?!52 (?!5\.))/.test(reply);
+}
+
+export function isRefusedSender(reason: string | null): boolean {
+	return reason?.startsWith(refusing) ?? false;
+}
+
 /** The reason of a `serve` that has no mail server to send with. */
 export const noMailServer = 'no mail server is configured';
 
@@ -52,5 +71,14 @@ const aboutLogin = /^auth\b|^\w+: (?:53[0458]\b|\d{3} (?:[45]\.7\.8|5\.7\.11|5\.
 /** Any reason as a full sentence: a mail server's text is only the reply. */
 export function pauseSentence(reason: string | null): string {
 	if (reason !== null && (isHeldReason(reason) || reason.startsWith(`${stalled}: `))) return reason;
-	return `the mail server takes no mail: ${reason ?? 'unknown reason'}`;
+	return faultSentence(reason);
+}
+
+/** A fault of the mail server; `since`: its beginning, for people. */
+export function faultSentence(reason: string | null, since?: string): string {
+	const when = since === undefined ? '' : ` since ${since}`;
+	if (reason === null || !isRefusedSender(reason))
+		return `the mail server takes no mail${when}: ${reason ?? 'unknown reason'}`;
+	const end = reason.indexOf(': ');
+	return `${reason.slice(0, end)}${when}${reason.slice(end)}`;
 }

@@ -47,7 +47,7 @@ export async function compileContent(
 		files: content.attachments ?? [],
 		written: content.html,
 	};
-	return { variables: usedVariables(content), warnings, read, ...writers(sources, contentMemory(onHeld)) };
+	return { variables: usedVariables(content), warnings, ...writers(sources, contentMemory(onHeld)) };
 }
 
 /** Requests less after each reading that fails: first without style sheets, then without the text alternative. */
@@ -113,11 +113,11 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 			const link = links[position];
 			return link === undefined ? null : targetUrl(link.target, variables);
 		},
-		join: (envelope, recipient, memory = Buffer.allocUnsafe(expected)) => {
+		join: (envelope, recipient) => {
 			const { variables, tracking } = recipient;
 			refuseOversize(variables, tracking);
 			const body = tracking === null ? writePlain() : writeTracked();
-			const out = new ByteSink(memory);
+			const out = new ByteSink(Buffer.allocUnsafe(expected));
 			out.text(writeFields(writeSubject(variables), envelope, recipient));
 			body.write(out, { variables, tracking: tracking && escapedTracking(tracking) });
 			const message = out.take();

@@ -10,7 +10,6 @@ import type { CompiledContent, Recipient } from '../content/types.js';
 import type { Leased, Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 import type { StoredSubmission } from '../store/submissions.js';
-import { type Ahead, composeAhead, type LentMail, type MailSource } from './compose-ahead.js';
 import { type KeysFor, signMessage } from './dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from './files.js';
 import { localReply } from './reply.js';
@@ -33,135 +32,86 @@ export interface ComposerOptions extends LinkOptions {
 	queue?: Pick<Queue, 'beginComposing' | 'endComposing'>;
 	/** Absent: mails are not signed. */
 	keysFor?: KeysFor;
-	/** Absent: a mail is composed when it is asked for. */
-	ahead?: Ahead;
 }
 
-export interface Composer {
-	/** The mail, or why it can never be composed. Rejects only when the store does. */
-	compose(message: Leased): Promise<Composed>;
-	/** These will be asked for next, in this order. Nothing depends on it. */
-	expect(messages: readonly Leased[]): void;
-}
-
+/** `sender`: the address of From. */
 type Composed =
-	| { kind: 'mail'; mail: Mail; release?: LentMail['release'] }
+	| { kind: 'mail'; mail: Mail; sender: string }
 	| { kind: 'unsendable'; conversation: Conversation };
 
 /** Larger messages are composed with care: it costs two writes, and few are that large. */
 const largeBytes = 1024 * 1024;
 
 /** For one worker, or one preview: caches the submissions it has read. `contents` is shared and outlives it. */
-export function createComposer(options: ComposerOptions): Composer {
-	const submissions = createSubmissions(options.reads);
-	const withCare = takeCare(options.queue);
-	const isSmall = measured();
-	const parts = { ...options, files: options.files ?? createEncodedFiles(options.reads) };
-	const { ahead } = options;
-	const sourceOf = sourcesOf(options, submissions);
-	const isOrdinary = (submission: StoredSubmission, message: Leased) =>
-		!message.is_suspect && isSmall(submission, message);
-	/** Expected and not asked for. What was asked for while its submission was read would never be taken. */
-	const expected = new Set<Uuid>();
-	return {
-		async compose(message) {
-			expected.delete(message.message);
-			// Here and below, what is there already is not awaited: docs/measurements.md, Sending.
-			const taken = ahead?.take(message.message) ?? null;
-			const lent = taken instanceof Promise ? await taken : taken;
-			if (lent !== null) return { kind: 'mail', ...lent };
-			const known = submissions.get(message.submission);
-			const submission = known instanceof Promise ? await known : known;
-			if (submission === null) return unsendable('its submission is gone');
-			if (submission.is_dropped) return unsendable('its text was deleted: keep_bodies');
-			const work = () => compose(parts, submission, message);
-			return await (isOrdinary(submission, message) ? work() : withCare(message, work));
-		},
-		expect(messages) {
-			if (ahead === undefined) return;
-			for (const { message } of messages) expected.add(message);
-			const mayGo = (submission: StoredSubmission, message: Leased) =>
-				expected.has(message.message) && isOrdinary(submission, message);
-			composeAhead(ahead, messages, { sourceOf, mayGo })
-				// What fails here is composed when it is asked for, and fails there.
-				.catch(() => undefined)
-				.finally(() => {
-					for (const { message } of messages) expected.delete(message);
-				});
-		},
-	};
-}
+export class Composer {
+	readonly #options: ComposerOptions;
+	readonly #submissions: Submissions;
+	readonly #files: EncodedFiles;
+	readonly #sizes = new WeakMap<StoredSubmission, ContentSize>();
+	#careful: Promise<unknown> = Promise.resolve();
 
-/** Of mails that cost more than a message to a thread: signed ones, and HTML; without files. */
-function sourcesOf(
-	{ contents, ahead }: ComposerOptions,
-	submissions: Submissions,
-): (message: Leased) => Promise<MailSource | null> {
-	let last: MailSource | null = null;
-	return async ({ submission: id }) => {
-		const submission = await submissions.get(id);
-		const { attachments = [] } = submission?.content ?? {};
-		if (submission === null || submission.is_dropped || attachments.length > 0) return null;
-		const { read } = await contents.get(submission.content_sha256, submission.content);
-		const keys = (await ahead?.keysFor(addressOf(submission.envelope.from))) ?? [];
-		if (keys.length === 0 && read === null) return null;
-		if (last?.submission !== submission || last.read !== read || last.keys !== keys)
-			last = { submission, read, keys };
-		return last;
-	};
-}
-
-async function compose(
-	options: ComposerOptions & { files: EncodedFiles },
-	submission: StoredSubmission,
-	message: Leased,
-): Promise<Composed> {
-	const { attachments = [] } = submission.content;
-	const files = attachments.length === 0 ? noFiles : await options.files.get(attachments);
-	let mail: Mail;
-	try {
-		const compiled = await options.contents.get(submission.content_sha256, submission.content);
-		mail = toMail(options, compiled, { submission, message, files });
-	} catch (cause) {
-		// Content that cannot be compiled or joined will not improve, and must not stop other messages.
-		return unsendable(
-			`the content cannot be composed: ${cause instanceof Error ? cause.message : String(cause)}`,
-		);
+	constructor(options: ComposerOptions) {
+		this.#options = options;
+		this.#submissions = createSubmissions(options.reads);
+		this.#files = options.files ?? createEncodedFiles(options.reads);
 	}
-	// Last: any later change breaks the signature.
-	const keys = options.keysFor?.(addressOf(submission.envelope.from)) ?? [];
-	const known = keys instanceof Promise ? await keys : keys;
-	if (known.length === 0) return { kind: 'mail', mail };
-	return { kind: 'mail', mail: { ...mail, bytes: await signMessage(mail.bytes, known, mail.rest) } };
-}
 
-const noFiles: ReadonlyMap<string, Buffer> = new Map();
+	/** The mail, or why it can never be composed. Rejects only when the store does. */
+	async compose(message: Leased): Promise<Composed> {
+		// Here and below, what is there already is not awaited: docs/measurements.md, Sending.
+		const known = this.#submissions.get(message.submission);
+		const submission = known instanceof Promise ? await known : known;
+		if (submission === null) return unsendable('its submission is gone');
+		if (submission.is_dropped) return unsendable('its text was deleted: keep_bodies');
+		if (!message.is_suspect && this.#isSmall(submission, message)) return this.#compose(submission, message);
+		return this.#withCare(message, () => this.#compose(submission, message));
+	}
 
-/** One at a time, so that a process that ends has ended on that message. */
-function takeCare(
-	queue: ComposerOptions['queue'],
-): (message: Leased, work: () => Promise<Composed>) => Promise<Composed> {
-	let last: Promise<unknown> = Promise.resolve();
-	return ({ message, fence }, work) => {
-		const turn = last.then(async () => {
+	#isSmall(submission: StoredSubmission, { variables }: Leased): boolean {
+		const size = this.#sizes.get(submission) ?? contentSize(submission.content);
+		this.#sizes.set(submission, size);
+		return isSurelyWithin(largeBytes, size, variables);
+	}
+
+	/** One at a time, so that a process that ends has ended on that message. */
+	#withCare({ message, fence }: Leased, work: () => Promise<Composed>): Promise<Composed> {
+		const { queue } = this.#options;
+		const turn = this.#careful.then(async () => {
 			await queue?.beginComposing({ message, fence });
 			const composed = await work();
 			await queue?.endComposing({ message, fence });
 			return composed;
 		});
-		last = turn.catch(() => undefined);
+		this.#careful = turn.catch(() => undefined);
 		return turn;
-	};
+	}
+
+	async #compose(submission: StoredSubmission, message: Leased): Promise<Composed> {
+		const { attachments = [] } = submission.content;
+		const files = attachments.length === 0 ? noFiles : await this.#files.get(attachments);
+		let mail: Mail;
+		try {
+			const compiled = await this.#options.contents.get(submission.content_sha256, submission.content);
+			mail = toMail(this.#options, compiled, { submission, message, files });
+		} catch (cause) {
+			// Content that cannot be compiled or joined will not improve, and must not stop other messages.
+			const why = cause instanceof Error ? cause.message : String(cause);
+			return unsendable(`the content cannot be composed: ${why}`);
+		}
+		const sender = addressOf(submission.envelope.from);
+		// Last: any later change breaks the signature.
+		const keys = this.#options.keysFor?.(sender) ?? [];
+		const known = keys instanceof Promise ? await keys : keys;
+		if (known.length === 0) return { kind: 'mail', mail, sender };
+		return {
+			kind: 'mail',
+			mail: { ...mail, bytes: await signMessage(mail.bytes, known, mail.rest) },
+			sender,
+		};
+	}
 }
 
-function measured(): (submission: StoredSubmission, message: Leased) => boolean {
-	const sizes = new WeakMap<StoredSubmission, ContentSize>();
-	return (submission, { variables }) => {
-		const size = sizes.get(submission) ?? contentSize(submission.content);
-		sizes.set(submission, size);
-		return isSurelyWithin(largeBytes, size, variables);
-	};
-}
+const noFiles: ReadonlyMap<string, Buffer> = new Map();
 
 /** `a@b` of `Name <a@b>` or `a@b`; the text is a checked mailbox, one in each string. */
 export function addressOf(mailbox: string): string {
@@ -174,20 +124,14 @@ export function messageIdOf(message: Uuid, from: string): string {
 	return `${message}@${domainOf(from)}`;
 }
 
-export interface MailParts {
-	submission: StoredSubmission;
-	message: Leased;
-	/** Encoded, by their hashes. */
-	files?: ReadonlyMap<string, Buffer>;
-	/** As for `join`. */
-	memory?: Buffer;
-}
-
-/** Throws where the content cannot be joined with the values of the recipient. */
-export function toMail(
+function toMail(
 	options: LinkOptions & Pick<ComposerOptions, 'returnPath'>,
 	compiled: CompiledContent,
-	{ submission, message, files = noFiles, memory }: MailParts,
+	{
+		submission,
+		message,
+		files,
+	}: { submission: StoredSubmission; message: Leased; files: ReadonlyMap<string, Buffer> },
 ): Mail {
 	const envelope = withoutCopies(submission.envelope, message.stopped_copies);
 	const from = addressOf(envelope.from);
@@ -203,7 +147,7 @@ export function toMail(
 		tracking: isTracked(submission) ? links && trackingOf(links, compiled.links) : null,
 		listUnsubscribeUrl: isBulk ? (pages.unsubscribe_url ?? null) : null,
 	};
-	const bytes = compiled.join(envelope, recipient, memory);
+	const bytes = compiled.join(envelope, recipient);
 	const rest = compiled.rest(files, recipient);
 	const to = addressOf(message.to);
 	return {

@@ -7,7 +7,7 @@ import type { Clock, Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import type { Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
-import { type ComposerOptions, createComposer } from './composer.js';
+import { Composer, type ComposerOptions } from './composer.js';
 import { Run } from './run.js';
 import { createSmtpCourier } from './smtp/courier.js';
 import type { SmtpPool } from './smtp/pool.js';
@@ -93,7 +93,7 @@ export interface Worker {
 
 /** Does nothing before `run`. Its owner closes the pool and the store after it. */
 export function createWorker(options: WorkerOptions): Worker {
-	const composer = createComposer(options);
+	const composer = new Composer(options);
 	const settings = { ...runDefaults, ...options };
 	let wake: (() => void) | null = null;
 	return {

@@ -8,7 +8,7 @@ import type { Uuid } from '../../api/records.js';
 import { isLoopbackUrl } from '../../api/schema/url.js';
 import { createContentCache } from '../../content/cache.js';
 import { createVerp } from '../../delivery/bounces/verp.js';
-import { addressOf, type ContentCache, createComposer } from '../../delivery/composer.js';
+import { addressOf, Composer, type ContentCache } from '../../delivery/composer.js';
 import { createKeyReader, type KeysFor, signMessage } from '../../delivery/dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from '../../delivery/files.js';
 import { formatReply } from '../../delivery/reply.js';
@@ -20,7 +20,6 @@ import { createWorker, type RunResult } from '../../delivery/worker.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
 import { leaseOwner } from '../../store/core/processes.js';
 import type { Reads } from '../../store/store.js';
-import { createComposingThreads } from '../../threads/composing.js';
 import { createInliner } from '../../threads/inliner.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/composition.js';
 import type { DeliverOptions, DeliverySummary, SmtpTest } from '../frame/connection.js';
@@ -97,7 +96,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 		renderMessage: async (id) => {
 			const found = await store.reads.getMessage({ id });
 			if (found === null) return null;
-			const composer = createComposer({ reads: store.reads, contents, files, keysFor, ...(await links()) });
+			const composer = new Composer({ reads: store.reads, contents, files, keysFor, ...(await links()) });
 			const composed = await composer.compose(found.rendering);
 			if (composed.kind === 'unsendable')
 				throw invalid({ state: [{ code: 'unsendable', message: composed.conversation.reply.text }] });
@@ -154,7 +153,6 @@ async function deliver(
 	const { bounceAddress } = settings;
 	const publicUrl = linkBaseOf(settings);
 	const verp = bounceAddress === null ? null : createVerp(bounceAddress, keys);
-	const ahead = createComposingThreads({ settings: { publicUrl, keys, bounceAddress }, keysFor });
 	const connections = options.connections ?? 5;
 	const pool = createPool({
 		settings: server,
@@ -170,7 +168,6 @@ async function deliver(
 		contents: warned(contents, warnings.add),
 		files,
 		keysFor,
-		ahead,
 		publicUrl,
 		keyring: keyringOf(keys),
 		...(verp !== null && { returnPath: ({ message }) => verp.addressFor(message) }),
@@ -206,7 +203,6 @@ async function deliver(
 		stopListening?.();
 		stall.end();
 		pool.close();
-		await ahead.close();
 	}
 }
 

@@ -299,6 +299,8 @@ export interface DeliverySummary {
 	counts: DeliveryCounts;
 	/** Content warnings, such as CSS that could not be inlined. */
 	warnings: readonly string[];
+	/** This run has had an answer for a message; absent: that is not known. */
+	isTried?: boolean;
 }
 
 /** The result of a test of the mail server; milliseconds. */

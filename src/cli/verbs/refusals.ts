@@ -2,7 +2,7 @@
 
 import { maxAddressLength } from '../../api/address.js';
 import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
-import { isHeldReason, pauseSentence } from '../../api/pauses.js';
+import { isHeldReason, isRefusedSender, pauseSentence } from '../../api/pauses.js';
 import { shownUrl, withoutSecrets } from '../../api/quote.js';
 import { unknownVariableOf } from '../../api/refusals.js';
 import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
@@ -147,9 +147,11 @@ export async function queuePaused(
 	return new CliError(hasAccepted ? 'accepted_and_queued' : 'queue_paused', exits.queued, message, {
 		hint: isHeld
 			? await onItsMachine(cx, ['nothing is lost: ', resumeQueue])
-			: isLoginReply(reason)
-				? joinHints([await onItsMachine(cx, loginRemedy), hint])
-				: hint,
+			: isRefusedSender(reason)
+				? await onItsMachine(cx, ['nothing is lost: mend it, then ', resumeQueue])
+				: isLoginReply(reason)
+					? joinHints([await onItsMachine(cx, loginRemedy), hint])
+					: hint,
 		retryable: !hasAccepted,
 	});
 }

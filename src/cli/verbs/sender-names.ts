@@ -2,24 +2,34 @@
 import { emailKey, formatMailbox, parseMailbox } from '../../api/address.js';
 import { NoSenders } from '../../api/capabilities.js';
 import { ApiError } from '../../api/errors.js';
+import type { Sender } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
 import { noAddress } from './address-faults.js';
 import { walk } from './listing.js';
 
-/** An address alone gets the name of its sender. Other services are not asked for one. */
+/** An address alone gets the name of its sender. */
 export async function withSenderName(cx: CommandContext, from: string): Promise<string> {
+	return withNameOf(await findSender(cx, from), from);
+}
+
+/** One with a name keeps it. */
+export function withNameOf(sender: Sender | null, from: string): string {
+	return parseMailbox(from)?.name === '' ? withName(from, sender?.full_name) : from;
+}
+
+/** The sender of a mailbox; null: it is none. Other services are not asked. */
+export async function findSender(cx: CommandContext, from: string): Promise<Sender | null> {
 	const mailbox = parseMailbox(from);
 	const api = await cx.api();
-	if (mailbox === null || mailbox.name !== '' || (await api.capabilities()).service !== 'mailctl')
-		return from;
+	if (mailbox === null || (await api.capabilities()).service !== 'mailctl') return null;
 	try {
-		for await (const { from_email, full_name } of walk(api.senders, {}, { signal: cx.signal }))
-			if (emailKey(from_email) === mailbox.key) return withName(from, full_name);
+		for await (const sender of walk(api.senders, {}, { signal: cx.signal }))
+			if (emailKey(sender.from_email) === mailbox.key) return sender;
 	} catch (error) {
 		// A token may send and read no senders, an older server has none, and no mail waits for a name.
 		if (!(error instanceof NoSenders || error instanceof ApiError)) throw error;
 	}
-	return from;
+	return null;
 }
 
 /** The same address where the name cannot stand in a mail. */

@@ -74,7 +74,6 @@ class Caller implements ApiCourier {
 	}
 
 	/** A call is made of nothing but what is leased. */
-	expect(): void {}
 
 	async deliver(group: readonly Leased[], tell: Telling): Promise<void> {
 		const submission = await this.#submissions.get(group[0]?.submission ?? '');

@@ -1,6 +1,7 @@
 /** Carries messages over SMTP: each is composed, handed to a connection of the pool, and classified by the replies. */
 
 import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
+import { refusedSenderReason } from '../../api/pauses.js';
 import type { DeliveryOutcome, Reply } from '../../engine/rules/outcomes.js';
 import type { Leased } from '../../store/queue.js';
 import type { Composer } from '../composer.js';
@@ -27,11 +28,16 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	const { composer, pool, clock, random, connections } = options;
 	let isCutting = false;
 	const shared = createSharedBytes();
-	const report = (message: Leased, conversation: Conversation, tell: Telling, isShared = false) => {
+	const report = (
+		message: Leased,
+		conversation: Conversation,
+		tell: Telling,
+		{ sender, isShared }: { sender: string; isShared: boolean },
+	) => {
 		const { verdict } = classify(conversation, isShared);
 		const outcome = judge(message, conversation, { now: clock.now(), random, isCutting, isShared });
 		// A message that cannot be composed says nothing about the server.
-		if (verdict === 'sender') tell.refused(formatReply(conversation.reply));
+		if (verdict === 'sender') tell.refused(refusedSenderReason(sender, formatReply(conversation.reply)));
 		else if (outcome.kind !== 'released' && conversation.kind !== 'unsendable')
 			tell.worked(verdict === 'sent');
 		if (outcome.kind === 'released' && outcome.why === 'infrastructure')
@@ -44,18 +50,18 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 		mostUnderWay: 3 * connections,
 		leaseBatch: 100,
 		settles: 'in_groups',
-		expect: (messages) => composer.expect(messages),
 		deliver: async (group, tell) => {
 			for (const message of group) {
 				const composed = await composer.compose(message);
-				if (composed.kind === 'unsendable') report(message, composed.conversation, tell);
+				if (composed.kind === 'unsendable')
+					report(message, composed.conversation, tell, { sender: '', isShared: false });
 				else {
 					const { bytes, rest = [] } = composed.mail;
 					tell.holds(bytes.length + shared.hold(rest));
 					const conversation = await pool.send(composed.mail);
 					shared.release(rest);
-					composed.release?.();
-					report(message, conversation, tell, composed.mail.copies.length > 0);
+					const isShared = composed.mail.copies.length > 0;
+					report(message, conversation, tell, { sender: composed.sender, isShared });
 				}
 			}
 		},

@@ -3,7 +3,7 @@ import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import { createContentCache } from '../../../src/content/cache.js';
 import { contentSha256 } from '../../../src/content/hash.js';
-import { type ComposerOptions, createComposer } from '../../../src/delivery/composer.js';
+import { Composer, type ComposerOptions } from '../../../src/delivery/composer.js';
 import { trackedEvent } from '../../../src/delivery/tracking/events.js';
 import { trackingKey } from '../../../src/delivery/tracking/tokens.js';
 import type { Leased } from '../../../src/store/queue.js';
@@ -39,7 +39,7 @@ async function composed(
 		...(submission.type !== undefined && { type: submission.type }),
 		...(submission.tracking !== undefined && { tracking: submission.tracking }),
 	};
-	const composer = createComposer({
+	const composer = new Composer({
 		reads: { getSubmission: async () => stored, getAttachment: async () => null },
 		contents: createContentCache({ askHtml: readHere, maxBytes: 1e6 }),
 		publicUrl: 'https://m.test/news/',

@@ -35,7 +35,8 @@ async function cancelNamed(cx: CommandContext, text: string): Promise<void> {
 	const campaign = await findCampaign(cx, campaigns, text);
 	const { id, key, state } = campaign;
 	const what = await consequence(campaigns, campaign);
-	if (cx.dryRun) return cx.wouldDo(what, { cancel: key, state: campaignState(campaign) });
+	if (cx.dryRun && state !== 'canceled')
+		return cx.wouldDo(what, { cancel: key, state: campaignState(campaign) });
 	const { messages } = await campaigns.status(id, { signal: cx.signal });
 	const tell = async (sentence: (status: CampaignStatus) => string) => {
 		const status = await campaigns.status(id, { signal: cx.signal });
@@ -56,6 +57,7 @@ async function cancelNamed(cx: CommandContext, text: string): Promise<void> {
 		)
 			await delay(pollMs, undefined, { signal: cx.signal });
 	}
+	if (state === 'canceled') await cx.note(`the campaign "${key}" was canceled before`);
 	await tell(({ messages }) => canceledOf(key, messages));
 }
 

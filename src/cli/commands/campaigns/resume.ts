@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { type Campaign, isOfCalls } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
 import { ApiError } from '../../../api/errors.js';
+import { isRefusalOfSender } from '../../../api/pauses.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -71,8 +72,9 @@ export const resume = command({
 			args.campaign === undefined
 				? await chooseUnfinished(cx, place.campaigns)
 				: await findCampaign(cx, place.campaigns, args.campaign);
+		if (campaign.state === 'released') await retryRefused(cx, campaign);
 		if (options.failed) {
-			await retryFailed(cx, campaign);
+			await retryAll(cx, campaign, 'failed');
 			campaign = await findCampaign(cx, place.campaigns, campaign.key);
 		}
 		if (isOfCalls(campaign)) throw ofCalls(campaign);
@@ -97,11 +99,22 @@ export const resume = command({
 	},
 });
 
-/** Puts failed messages back into the queue; those of a page share commits. One that stays failed has lost its content or person. */
-async function retryFailed(cx: CommandContext, { id }: Campaign): Promise<void> {
+/** Messages that wait because their sender was refused are due at once: whoever resumes has mended the cause. */
+async function retryRefused(cx: CommandContext, campaign: Campaign): Promise<void> {
+	if ((await (await cx.api()).capabilities()).ext.messages === undefined || cx.dryRun) return;
+	const { replies = [] } = await (await campaignPlace(cx)).campaigns.status(campaign.id);
+	if (replies.some(({ state, reply }) => state === 'deferred' && isRefusalOfSender(reply)))
+		await retryAll(cx, campaign, 'deferred');
+}
+
+/**
+ * Puts failed messages back into the queue, or deferred ones whose sender was refused; those of a page share commits. One
+ * that stays failed has lost its content or person.
+ */
+async function retryAll(cx: CommandContext, { id }: Campaign, status: 'failed' | 'deferred'): Promise<void> {
 	const messages = await need(await cx.api(), 'messages', '--failed');
 	const size = 100;
-	const filter = { campaign_unique_id: id, status: 'failed', page_size: size } as const;
+	const filter = { campaign_unique_id: id, status, page_size: size } as const;
 	const { count } = await messages.page({ ...filter, page_size: 1 }, { signal: cx.signal });
 	if (count === 0) return;
 	if (cx.dryRun) return cx.note(`${counted(count, 'failed message')} would be sent again`);
@@ -113,12 +126,15 @@ async function retryFailed(cx: CommandContext, { id }: Campaign): Promise<void> 
 		if (fresh.length === 0 && results.length < size) break;
 		if (fresh.length === 0) page += 1;
 		for (const message of fresh) seen.add(message.id);
-		const retried = await Promise.allSettled(fresh.map((message) => messages.retry(message.id)));
+		const chosen = fresh.filter(
+			({ last_reply }) => status === 'failed' || (last_reply !== null && isRefusalOfSender(last_reply)),
+		);
+		const retried = await Promise.allSettled(chosen.map((message) => messages.retry(message.id)));
 		for (const one of retried)
 			if (one.status === 'fulfilled') queued += 1;
 			else if (!(one.reason instanceof ApiError && one.reason.code === 'invalid')) throw one.reason;
 	}
-	await cx.note(`${counted(queued, 'failed message')} queued again`);
+	if (queued > 0) await cx.note(`${counted(queued, `${status} message`)} queued again`);
 }
 
 /** Whatever sends takes its messages with all others. */

@@ -1,6 +1,6 @@
 /** The pause of the queue, in words. */
 import { localTime, offsetText, parseDateTime, withZone } from '../../../api/datetime.js';
-import { pausedBy } from '../../../api/pauses.js';
+import { faultSentence, pausedBy } from '../../../api/pauses.js';
 import type { QueueStats } from '../../frame/engine-state.js';
 import type { Times } from '../../render/times.js';
 
@@ -10,7 +10,7 @@ export function pauseLine(paused: QueueStats['paused']): string {
 	const { kind, reason, since, retry_at } = paused;
 	if (kind === 'manual')
 		return `paused ${pausedBy(reason)} since ${since}${reason === null ? '' : `: ${reason}`}`;
-	return `the mail server takes no mail since ${since}: ${reason}; tried again at ${retry_at}`;
+	return `${faultSentence(reason, since)}; tried again at ${retry_at}`;
 }
 
 const wireTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/g;

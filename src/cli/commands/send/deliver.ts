@@ -3,8 +3,10 @@
  * for, others tell nothing. How it ends is said here, and is the exit code.
  */
 
+import { parseMailbox } from '../../../api/address.js';
 import type { CampaignStatus, Messages } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
+import { isRefusalOfSender, refusedSenderReason } from '../../../api/pauses.js';
 import type { MessageHold, Uuid } from '../../../api/records.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { DeliveryScope, DeliverySummary } from '../../frame/connection.js';
@@ -73,6 +75,10 @@ export async function deliverNow(
 	const summary = await deliver(cx, messages, { scope, total, options, window }).finally(window.stop);
 	if (summary.kind === 'stopped' && window.reason !== null && !cx.signal.aborted)
 		return { ...summary, kind: 'closed', reason: window.reason };
+	if (summary.kind === 'settled' && 'submission' in scope && summary.counts.deferred > 0) {
+		const reason = await refusalOf(messages, options.ids ?? []);
+		if (reason !== null) return { ...summary, kind: 'paused', reason };
+	}
 	if (summary.kind !== 'stalled') return summary;
 	const waited = { scope, ids: options.ids ?? [], signal: cx.signal };
 	// The end of the wait is reported, with or without a reason.
@@ -133,7 +139,8 @@ async function deliver(
 		// Of the whole scope, as a server tells it: another process or an earlier call may have sent some of it.
 		const { messages: states } = await messages.progress(scope);
 		const isDone = summary.kind !== 'stopped' && waitingOf(states) === 0;
-		return { ...summary, ...(isDone && settled), counts: asDelivered(outcomesOf(states)) };
+		const isTried = settledOf(summary.counts) > 0;
+		return { ...summary, ...(isDone && settled), counts: asDelivered(outcomesOf(states)), isTried };
 	} finally {
 		progress?.stop();
 	}
@@ -201,6 +208,16 @@ interface Waited {
 	/** The messages of a submission, which nothing else names; of a campaign none need be given. */
 	ids: readonly Uuid[];
 	signal: AbortSignal;
+}
+
+/** Why the last messages of a submission wait, where the mail server refuses their sender. */
+async function refusalOf(messages: Messages, ids: readonly Uuid[]): Promise<string | null> {
+	for (const id of ids.slice(-mostLookedAt)) {
+		const { state, from, last_reply } = await messages.get(id);
+		if (state === 'deferred' && last_reply !== null && isRefusalOfSender(last_reply))
+			return refusedSenderReason(parseMailbox(from)?.address ?? from, last_reply);
+	}
+	return null;
 }
 
 /** So many of a submission are looked at: the last ones, which are sent last. */

@@ -6,12 +6,13 @@
 import type { Campaigns } from '../../../api/capabilities.js';
 import type { ForeignCampaigns, ForeignCounts, ForeignDelivered } from '../../connect/foreign-campaigns.js';
 import { mailctl } from '../../frame/command-line.js';
+import type { DeliverySummary } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { classify, exits, hinted } from '../../frame/exit.js';
 import { counted } from '../../render/plurals.js';
 import { deploymentOf } from './begin.js';
-import type { CampaignDelivery, CampaignOutcome, CampaignPlace } from './place.js';
+import type { CampaignDelivery, CampaignPlace } from './place.js';
 
 /** Requests at a time unless `--connections` says otherwise. */
 const defaultConnections = 8;
@@ -42,7 +43,7 @@ async function deliver(
 	campaigns: ForeignCampaigns,
 	id: string,
 	how: CampaignDelivery,
-): Promise<CampaignOutcome> {
+): Promise<DeliverySummary> {
 	const progress = cx.progress('sending', how.total);
 	const stall = new Stall(how.stallMs);
 	try {
@@ -72,7 +73,7 @@ async function conclude(
 	cx: CommandContext,
 	{ counts, error }: ForeignDelivered,
 	{ campaigns, id, stall }: { campaigns: ForeignCampaigns; id: string; stall: Stall },
-): Promise<CampaignOutcome> {
+): Promise<DeliverySummary> {
 	const { key } = await campaigns.status(id);
 	const resume = ['campaigns', 'resume', key];
 	if (counts.uncertain > 0) {
@@ -108,7 +109,7 @@ async function conclude(
 }
 
 /** In the words for messages: whatever the service took is sent as far as can be seen from here. */
-function outcomeOf({ accepted, suppressed, failed, uncertain }: ForeignCounts): CampaignOutcome['counts'] {
+function outcomeOf({ accepted, suppressed, failed, uncertain }: ForeignCounts): DeliverySummary['counts'] {
 	return { sent: accepted, deferred: 0, bounced: 0, failed, uncertain, canceled: suppressed };
 }
 

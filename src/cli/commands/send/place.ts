@@ -3,10 +3,10 @@
  * keep it themselves; for other deployments a database of this machine does.
  */
 import type { Campaigns } from '../../../api/capabilities.js';
-import type { DeliveryCounts } from '../../../api/counts.js';
 import { ApiError, mayHaveHappened } from '../../../api/errors.js';
 import type { Uuid } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
+import type { DeliverySummary } from '../../frame/connection.js';
 import { CliError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 
@@ -25,7 +25,7 @@ export interface CampaignPlace {
 	 * Sends what was released, or waits until a server has. `null`: this run does not wait, or the server does not tell.
 	 * Throws `CliError`, and what was sent before stays sent; called again it goes on with what is left.
 	 */
-	deliver(id: Uuid, how: CampaignDelivery): Promise<CampaignOutcome | null>;
+	deliver(id: Uuid, how: CampaignDelivery): Promise<DeliverySummary | null>;
 }
 
 /** How to deliver; what is absent is as the place does it by itself. */
@@ -46,15 +46,6 @@ export interface CampaignDelivery {
 	waits: boolean;
 	/** Only where an unanswered call cannot be told from a lost one: those go out again too. */
 	retriesUnknown?: boolean;
-}
-
-/** What a delivery came to. The exit code follows from it. */
-export interface CampaignOutcome {
-	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
-	/** Why, when it is paused. */
-	reason: string | null;
-	counts: DeliveryCounts;
-	warnings: readonly string[];
 }
 
 /** A release without a clear answer may have happened; only the campaign itself can tell. Exit 13 where it cannot. */

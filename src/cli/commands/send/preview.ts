@@ -277,7 +277,9 @@ export async function sendTrial(
 	if (submission === null) return exits.done;
 	const scope = { submission };
 	return afterAcceptance(cx, null, async () => {
-		const summary = await deliverNow(cx, scope, 1, { ...options, rate: undefined, campaign: undefined });
+		const ids = answer.messages.map(({ id }) => id);
+		const how = { ...options, rate: undefined, campaign: undefined, ids };
+		const summary = await deliverNow(cx, scope, 1, how);
 		return concludeDelivery(cx, summary, { waiting: leftOf(1, summary?.counts ?? null), campaign: null });
 	});
 }

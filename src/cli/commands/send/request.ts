@@ -18,7 +18,7 @@ import { UsageError } from '../../frame/errors.js';
 import { walk } from '../../verbs/listing.js';
 import { readMarkdown } from '../../verbs/markdown.js';
 import { isUuid } from '../../verbs/resolve.js';
-import { withSenderName } from '../../verbs/sender-names.js';
+import { findSender, withNameOf } from '../../verbs/sender-names.js';
 import { findCampaign } from '../campaigns/find.js';
 import { assertClear, namedIn, readAttachments } from './attach.js';
 import { type SendOptions, sendOptions } from './options.js';
@@ -52,12 +52,11 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	const files = await readAttachments(cx, options.attach);
 	const request: Omit<SendRequest, 'to'> = {
 		type: options.bulk ? 'BULK' : 'TRANSACTIONAL',
-		from: options.from === undefined ? await askFrom(cx) : await withSenderName(cx, options.from),
+		...(await senderOf(cx, options)),
 		...(subject !== undefined && { subject }),
 		...(text_body !== undefined && { text_body }),
 		...(html_body !== undefined && { html_body }),
 		...(options.template !== undefined && { template_unique_id: template?.id ?? options.template }),
-		...(options.replyTo.length > 0 && { reply_to: options.replyTo }),
 		...(options.cc.length > 0 && { cc: options.cc }),
 		...(options.bcc.length > 0 && { bcc: options.bcc }),
 		...(Object.keys(headers).length > 0 && { headers }),
@@ -136,6 +135,18 @@ export function contentOf({ request, template }: Prepared): Content {
 }
 
 /** Missing only where each request of a file has its own. */
+/** The name and the address for replies are those of the sender, unless others are given. */
+async function senderOf(
+	cx: CommandContext,
+	{ from: given, replyTo }: SendOptions,
+): Promise<Pick<SendRequest, 'from' | 'reply_to'>> {
+	const from = given ?? (await askFrom(cx));
+	const sender = await findSender(cx, from);
+	const known = sender === null || sender.reply_to_email === '' ? [] : [sender.reply_to_email];
+	const reply_to = replyTo.length > 0 ? replyTo : known;
+	return { from: withNameOf(sender, from), ...(reply_to.length > 0 && { reply_to }) };
+}
+
 async function askFrom(cx: CommandContext): Promise<string> {
 	if (cx.canAsk) return (await import('./questions.js')).askSender(cx);
 	throw new UsageError(`missing --from: ${sendOptions.from.summary}`);

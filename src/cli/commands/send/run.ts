@@ -1,5 +1,6 @@
 /** A campaign: released in one stroke, delivered, gone on with. What its rows are is the caller's. */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -96,10 +97,10 @@ async function deliver(
 ): Promise<ExitCode> {
 	const { place, id, name } = campaign;
 	const status = await place.campaigns.status(id);
-	const { counts } = status;
+	const { counts, replies: known } = status;
 	await cx.note(`campaign ${name}, ${id}`);
 	if (isAhead(status.plan)) return leavePlanned(cx, status);
-	const run = () => deliverReleased(cx, campaign, { counts, before });
+	const run = () => deliverReleased(cx, campaign, { counts, before, known });
 	// What waits on this machine was accepted by no service.
 	return place.isForeign ? run() : afterAcceptance(cx, name, run);
 }
@@ -107,7 +108,11 @@ async function deliver(
 async function deliverReleased(
 	cx: CommandContext,
 	campaign: CampaignRun,
-	{ counts, before }: { counts: AcceptCounts; before: Outcomes | null },
+	{
+		counts,
+		before,
+		known,
+	}: { counts: AcceptCounts; before: Outcomes | null; known: CampaignStatus['replies'] },
 ): Promise<ExitCode> {
 	const { place, id, name, options } = campaign;
 	const { local } = await cx.connection();
@@ -125,10 +130,11 @@ async function deliverReleased(
 	const all = outcomesOf(after.messages);
 	// Of one look, as what waits is: the sending process may have gone on since the last look at the delivery.
 	const sentence = before === null ? sentenceOf(all) : progressOf(all, before);
-	const { replies } = after;
+	const isNews = before === null || (outcome.isTried ?? !isDeepStrictEqual(known, after.replies));
+	const replies = isNews ? after.replies : undefined;
 	const end = {
 		waiting: waitingOf(after.messages),
-		campaign: { name, rate: options.rate, sentence, replies },
+		campaign: { name, rate: options.rate, sentence, ...(replies && { replies }) },
 	};
 	return codeOf(cx, await concludeDelivery(cx, { ...outcome, counts: asDelivered(all) }, end), after);
 }

@@ -1,7 +1,7 @@
 /** The queue: reasons for delays, senders, and outcomes. */
 
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
-import { causeOf, heldReason, type PauseCause, pausedBy } from '../../../api/pauses.js';
+import { causeOf, faultSentence, heldReason, type PauseCause, pausedBy } from '../../../api/pauses.js';
 import type { MessageState } from '../../../api/records.js';
 import type { QueueState } from '../../../store/queue.js';
 import { counted, numberText, shareText } from '../../render/plurals.js';
@@ -70,7 +70,7 @@ function judgePause(
 				? ''
 				: `; the next try is ${untilText(retry_at, { now, zone })}, if a worker or a server runs`;
 		return problem(
-			`the mail server takes no mail since ${momentText(since, zone)}: ${reason ?? 'it did not say why'}${next}`,
+			faultSentence(reason, momentText(since, zone)) + next,
 			stepsOf(causeOf(reason ?? ''), line).join('\n'),
 		);
 	});
