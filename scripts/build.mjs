@@ -80,7 +80,7 @@ const sources = readdirSync('src', { recursive: true })
 	.map((name) => resolve('src', name));
 
 /** What commands share, in one chunk with the frame: one file is read faster than the dozen it would be cut into. */
-const apart = /^cli\/(frame\/(invoke|topics|connection)|config\/config-write)\.ts$/;
+const apart = /^cli\/(frame\/(run|topics|connection)|config\/config-write)\.ts$/;
 /** Most commands load them, and each would be a chunk of its own. */
 const small = new RegExp(
 	`^(${[
@@ -114,7 +114,7 @@ const sourcesAsCommonJs = {
 	},
 };
 
-const frame = resolve('src/cli/frame/invoke.ts');
+const frame = resolve('src/cli/frame/run.ts');
 const local = resolve('src/cli/connect/local.ts');
 /** The local engine asks for these, or they are for a database as it is: they need most of what it is made of. */
 const afterLocal = new RegExp(

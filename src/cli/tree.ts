@@ -1,148 +1,55 @@
-/** All commands by their first word: the rows of the main help, without loading any command. */
-import type { Command, CommandGroup } from './frame/command.js';
+/** All commands by their first word, in the order of the help. */
+import type { Tree, TreeEntry } from './frame/command.js';
 
-export interface TreeEntry {
-	name: string;
-	summary: string;
-	load(): Promise<{ group: CommandGroup } | { command: Command }>;
-}
-
-/** One line each, in the order the help shows them. */
-export const tree: readonly TreeEntry[] = [
-	{ name: 'lists', summary: 'mailing lists', load: () => import('./commands/lists.js') },
-	{
-		name: 'subscribers',
-		summary: 'the subscribers of a list',
-		load: () => import('./commands/subscribers.js'),
-	},
-	{
-		name: 'fields',
-		summary: 'additional fields: the variables of subscribers',
-		load: () => import('./commands/fields.js'),
-	},
-	{
-		name: 'webhooks',
-		summary: 'HTTP notifications',
-		load: () => import('./commands/webhooks.js'),
-	},
-	{
-		name: 'send',
-		summary: 'send a message, or a campaign to a list',
-		load: () => import('./commands/send.js'),
-	},
-	{
-		name: 'campaigns',
-		summary: 'where each campaign stands, its report and results; resume, cancel',
-		load: () => import('./commands/campaigns.js'),
-	},
-	{
-		name: 'report',
-		summary: 'how many messages were sent, opened, bounced',
-		load: () => import('./commands/report.js'),
-	},
-	{
-		name: 'templates',
-		summary: 'message templates',
-		load: () => import('./commands/templates.js'),
-	},
-	{
-		name: 'senders',
-		summary: 'verified sender addresses',
-		load: () => import('./commands/senders.js'),
-	},
-	{
-		name: 'messages',
-		summary: 'what became of each message',
-		load: () => import('./commands/messages.js'),
-	},
-	{
-		name: 'why',
-		summary: 'everything about one person, and why a mail did not come',
-		load: () => import('./commands/why.js'),
-	},
-	{
-		name: 'suppressions',
-		summary: 'addresses that get no mail',
-		load: () => import('./commands/suppressions.js'),
-	},
-	{
-		name: 'serve',
-		summary: 'the engine over HTTP, with tracking and the sending worker',
-		load: () => import('./commands/serve.js'),
-	},
-	{
-		name: 'smoke',
-		summary: 'checks against a deployment, for CI',
-		load: () => import('./commands/smoke.js'),
-	},
-	{
-		name: 'doctor',
-		summary: 'what is wrong with this set-up, and the fix',
-		load: () => import('./commands/doctor.js'),
-	},
-	{ name: 'worker', summary: 'send what is due', load: () => import('./commands/worker.js') },
-	{
-		name: 'engine',
-		summary: 'the embedded engine: its database and mail server',
-		load: () => import('./commands/engine.js'),
-	},
-	{
-		name: 'apply',
-		summary: 'make lists, fields, webhooks and more as a file has them',
-		load: () => import('./commands/apply.js'),
-	},
-	{ name: 'diff', summary: 'what apply would change', load: () => import('./commands/diff.js') },
-	{ name: 'api', summary: 'one raw request', load: () => import('./commands/api.js') },
-	{
-		name: 'sink',
-		summary: 'a local mail server that shows and counts what arrives',
-		load: () => import('./commands/sink.js'),
-	},
-	{
-		name: 'demo',
-		summary: 'the whole job, nothing to set up',
-		load: () => import('./commands/demo.js'),
-	},
-	{
-		name: 'login',
-		summary: 'keep a deployment and its token as a profile',
-		load: () => import('./commands/login.js'),
-	},
-	{
-		name: 'logout',
-		summary: 'forget the token of a profile',
-		load: () => import('./commands/logout.js'),
-	},
-	{
-		name: 'profile',
-		summary: 'stored deployments and databases',
-		load: () => import('./commands/profile.js'),
-	},
-	{
-		name: 'config',
-		summary: 'settings of the profiles',
-		load: () => import('./commands/config.js'),
-	},
-	{
-		name: 'commands',
-		summary: 'all commands, for scripts',
-		load: () => import('./commands/commands.js'),
-	},
-	{
-		name: 'completion',
-		summary: 'completion of commands, options and names in a shell',
-		load: () => import('./commands/completion.js'),
-	},
-	{ name: 'version', summary: 'the version', load: () => import('./commands/version.js') },
-	{
-		name: 'help',
-		summary: 'help on a topic or a command',
-		load: () => import('./commands/help.js'),
-	},
+export const tree: Tree = [
+	entry('lists', 'mailing lists', () => import('./commands/lists.js')),
+	entry('subscribers', 'the subscribers of a list', () => import('./commands/subscribers.js')),
+	entry('fields', 'additional fields: the variables of subscribers', () => import('./commands/fields.js')),
+	entry('webhooks', 'HTTP notifications', () => import('./commands/webhooks.js')),
+	entry('send', 'send a message, or a campaign to a list', () => import('./commands/send.js')),
+	entry(
+		'campaigns',
+		'where each campaign stands, its report and results; resume, cancel',
+		() => import('./commands/campaigns.js'),
+	),
+	entry('report', 'how many messages were sent, opened, bounced', () => import('./commands/report.js')),
+	entry('templates', 'message templates', () => import('./commands/templates.js')),
+	entry('senders', 'verified sender addresses', () => import('./commands/senders.js')),
+	entry('messages', 'what became of each message', () => import('./commands/messages.js')),
+	entry('why', 'everything about one person, and why a mail did not come', () => import('./commands/why.js')),
+	entry('suppressions', 'addresses that get no mail', () => import('./commands/suppressions.js')),
+	entry(
+		'serve',
+		'the engine over HTTP, with tracking and the sending worker',
+		() => import('./commands/serve.js'),
+	),
+	entry('smoke', 'checks against a deployment, for CI', () => import('./commands/smoke.js')),
+	entry('doctor', 'what is wrong with this set-up, and the fix', () => import('./commands/doctor.js')),
+	entry('worker', 'send what is due', () => import('./commands/worker.js')),
+	entry('engine', 'the embedded engine: its database and mail server', () => import('./commands/engine.js')),
+	entry(
+		'apply',
+		'make lists, fields, webhooks and more as a file has them',
+		() => import('./commands/apply.js'),
+	),
+	entry('diff', 'what apply would change', () => import('./commands/diff.js')),
+	entry('api', 'one raw request', () => import('./commands/api.js')),
+	entry('sink', 'a local mail server that shows and counts what arrives', () => import('./commands/sink.js')),
+	entry('demo', 'the whole job, nothing to set up', () => import('./commands/demo.js')),
+	entry('login', 'keep a deployment and its token as a profile', () => import('./commands/login.js')),
+	entry('logout', 'forget the token of a profile', () => import('./commands/logout.js')),
+	entry('profile', 'stored deployments and databases', () => import('./commands/profile.js')),
+	entry('config', 'settings of the profiles', () => import('./commands/config.js')),
+	entry('commands', 'all commands, for scripts', () => import('./commands/commands.js')),
+	entry(
+		'completion',
+		'completion of commands, options and names in a shell',
+		() => import('./commands/completion.js'),
+	),
+	entry('version', 'the version', () => import('./commands/version.js')),
+	entry('help', 'help on a topic or a command', () => import('./commands/help.js')),
 ];
 
-/** The commands of an entry: a group, or one verb. */
-export async function loadNode(entry: TreeEntry): Promise<Command | CommandGroup> {
-	const loaded = await entry.load();
-	return 'group' in loaded ? loaded.group : loaded.command;
+function entry(name: string, summary: string, load: TreeEntry['load']): TreeEntry {
+	return { name, summary, load };
 }

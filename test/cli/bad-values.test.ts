@@ -232,33 +232,3 @@ function ready(): Promise<Project> {
 	})();
 	return made;
 }
-
-describe('a path with a NUL, which only a program can give', () => {
-	const nul = 'a\0b';
-	const letter = ['send', '--from', 'news@example.com', '--to', 'a@example.com', '--subject', 'S'];
-	const remote = ['--base-url', 'http://127.0.0.1:9', 'lists', 'list'];
-	it.each<[string, readonly string[]]>([
-		['a table', ['subscribers', 'import', nul, '-l', '1']],
-		['rejects', ['subscribers', 'import', '-', '-l', '1', '--rejects', nul]],
-		['an export', ['subscribers', 'export', nul, '-l', '1']],
-		['a report', ['report', '--save', `${nul}.csv`]],
-		['a text', [...letter, '--text-file', nul]],
-		['an attachment', [...letter, '--text', 'T', '--attach', nul]],
-		['recipients', ['send', '--from', 'news@example.com', '--csv', nul, '--subject', 'S', '--text', 'T']],
-		['templates pulled', ['templates', 'pull', nul]],
-		['templates pushed', ['templates', 'push', nul]],
-		['a backup', ['engine', 'backup', nul]],
-		['a copy to restore', ['engine', 'restore', nul, '--confirm', 'restore']],
-		['a mail that came back', ['engine', 'bounces', 'explain', nul]],
-		['mails that came back', ['engine', 'bounces', 'ingest', nul]],
-		['a declaration', ['apply', '-f', nul]],
-		['a database', ['--db', nul, 'lists', 'list']],
-		['a token', [...remote, '--token-file', nul]],
-		['certificates', [...remote, '--ca-cert', nul]],
-	])('is exit 2 as %s', async (_, words) => {
-		const project = await makeProject({ smtp: 2525 });
-		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
-		const { code, stderr } = await project.run(words, { stdin: 'email\nnobody\n' });
-		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.not.stringContaining('bug') });
-	});
-});

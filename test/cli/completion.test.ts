@@ -2,10 +2,12 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { complete } from '../../src/cli/completion/complete.js';
+import { tree } from '../../src/cli/tree.js';
 import { cli, makeHome } from '../support/cli.js';
 import { makeProject } from '../support/project.js';
 
 const sources = {
+	tree,
 	names: async (kind: string) => [`one ${kind}`, `two ${kind}`],
 	profiles: () => ['local', 'prod'],
 };

@@ -3,9 +3,9 @@ import { chmod, cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Command, type CommandGroup, isCommand } from '../../src/cli/frame/command.js';
+import { type Command, type CommandGroup, isCommand, loadNode } from '../../src/cli/frame/command.js';
 import { Interrupted } from '../../src/cli/frame/errors.js';
-import { loadNode, tree } from '../../src/cli/tree.js';
+import { tree } from '../../src/cli/tree.js';
 import { makeCertificates } from '../support/certificates.js';
 import { cli } from '../support/cli.js';
 import { moment } from '../support/golden/program.js';

@@ -8,12 +8,13 @@ import {
 	type CommandGroup,
 	flagOf,
 	isCommand,
+	loadNode,
 	type OptionSpec,
 } from '../../src/cli/frame/command.js';
 import type { Connect } from '../../src/cli/frame/connection.js';
 import { classify } from '../../src/cli/frame/exit.js';
 import { globalOptions } from '../../src/cli/frame/globals.js';
-import { loadNode, tree } from '../../src/cli/tree.js';
+import { tree } from '../../src/cli/tree.js';
 import { TableError } from '../../src/tables/finding.js';
 import { cli, makeHome } from '../support/cli.js';
 import { connectTo, someList } from '../support/fake-deployment.js';
@@ -155,17 +156,9 @@ describe('the command line', () => {
 	it.each([
 		[['lits'], 'unknown command "lits"', 'did you mean lists?'],
 		[['import'], 'unknown command "import"', 'did you mean subscribers import, suppressions import?'],
-		[
-			['list'],
-			'unknown command "list"',
-			'did you mean lists list, subscribers list, fields list? 8 more groups have it',
-		],
+		[['list'], 'unknown command "list"', 'did you mean lists list, subscribers list, fields list?'],
 		[['init'], 'unknown command "init"', 'did you mean engine init?'],
-		[
-			['show'],
-			'unknown command "show"',
-			'did you mean lists get, subscribers get, fields get? 6 more groups have it',
-		],
+		[['show'], 'unknown command "show"', 'did you mean lists get, subscribers get, fields get?'],
 		[['lists', 'show', '1'], 'unknown command "lists show"', 'did you mean get?'],
 		[['lists', 'remove'], 'unknown command "lists remove"', 'did you mean delete?'],
 		[['senders', 'new'], 'unknown command "senders new"', 'did you mean add?'],
@@ -177,7 +170,6 @@ describe('the command line', () => {
 		[['completion', 'tcsh'], 'unknown command "completion tcsh"', 'commands: bash, zsh, fish, powershell'],
 		[['lists', 'craete'], 'unknown command "lists craete"', 'did you mean create?'],
 		[['lists', 'list', '--mtach', 'x'], "unknown option '--mtach'", 'did you mean --match?'],
-		[['templates', 'create', '--text', 'x'], "unknown option '--text'", 'did you mean --text-file?'],
 		[
 			['lists', 'get', '1', '2'],
 			"too many arguments for 'get'. Expected 1 argument but got 2.",
@@ -195,28 +187,9 @@ describe('the command line', () => {
 			'"lists.csv" is no output format',
 			'formats: table, wide, tsv, csv, json, ndjson, markdown, name; "> FILE" writes the output to a file',
 		],
-		[
-			['--list', '3', 'subscribers', 'list'],
-			'--list stands before its command: only options of all commands may',
-			'mailctl subscribers list --list 3',
-		],
-		[
-			['--list', '3', '-q', '--email', 'a b', 'subscribers', 'update', '--', '-x'],
-			'--email stands before its command: only options of all commands may',
-			"mailctl -q subscribers update --list 3 --email 'a b' -- -x",
-		],
-		[
-			['--token', 'opensesame', 'lists', 'list'],
-			"unknown option '--token'",
-			'a secret is no argument: others on this machine see them; a file or standard input gives it',
-		],
-		[
-			['--password', 'opensesame'],
-			"unknown option '--password'",
-			'a secret is no argument: others on this machine see them; a file or standard input gives it',
-		],
+		[['--list', '3', 'lists'], "unknown option '--list'", 'the options of a command stand behind it'],
+		[['--token=opensesame', 'f'], "unknown option '--token'", 'did you mean --token-file or --token-stdin?'],
 		[['--tokn-file', 'f', 'lists', 'list'], "unknown option '--tokn-file'", 'did you mean --token-file?'],
-		[['--zzzz', 'f'], "unknown option '--zzzz'", 'mailctl --help'],
 		[['-q', 'lits'], 'unknown command "lits"', 'did you mean lists?'],
 		[['lists', 'list', '--deadline', '30d'], '--deadline: "30d" is too long', 'at most 24d'],
 		[
@@ -290,27 +263,13 @@ describe('the command line', () => {
 	])('takes no option for a value that is missing: %j', async (...words) => {
 		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
 		expect(code).toBe(2);
-		expect(stderr).toMatch(
-			/error: --[a-z]+ has no value: --[a-z-]+ is an option\nhint: --[a-z]+=VALUE takes/,
-		);
+		expect(stderr).toMatch(/^error: --[a-z]+ has no value: --[a-z-]+ is an option\n$/);
 	});
 
-	it.each([
-		['send', '--to', 'a@example.com', '--strict-vars', '--no-strict-vars'],
-		['send', '--no-wait', '--to', 'a@example.com', '--wait'],
-		['subscribers', 'list', '--inactive', '--list', '1', '--active'],
-	])('takes no option and its opposite: %s %s %s %s', async (...words) => {
+	it('takes no option and its opposite', async () => {
+		const words = ['subscribers', 'list', '--inactive', '--list', '1', '--active'];
 		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
-		expect({ code, stderr }).toEqual({
-			code: 2,
-			stderr: expect.stringMatching(/^error: --[a-z-]+ and --(?:no-|in)[a-z-]+ cannot both be meant\n$/),
-		});
-	});
-
-	it('takes a value that looks like an option where it is joined to its own', async () => {
-		const lists = [someList(1)];
-		await cli(['lists', 'update', '1', '--name=--json'], { connect: connectTo(lists) });
-		expect(lists[0]?.name).toBe('--json');
+		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'--inactive'") });
 	});
 
 	it('ends with 12 when --deadline has passed', async () => {

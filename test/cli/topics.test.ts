@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { messageStates } from '../../src/api/records.js';
-import { type Command, type CommandGroup, isCommand } from '../../src/cli/frame/command.js';
+import { type Command, type CommandGroup, isCommand, loadNode } from '../../src/cli/frame/command.js';
 import { topicNames } from '../../src/cli/frame/topic-names.js';
 import { topicText } from '../../src/cli/frame/topics.js';
-import { loadNode, tree } from '../../src/cli/tree.js';
+import { tree } from '../../src/cli/tree.js';
 import { cli } from '../support/cli.js';
 
 const nodes = await Promise.all(tree.map(loadNode));

@@ -49,7 +49,7 @@ function workplace(folder = mkdtempSync(join(tmpdir(), 'mailctl-terminal-'))) {
 	};
 	/** The command behind these words, run by a shell as it stands there. */
 	const asPrinted = (shown: string, behind: string, more = '') => {
-		const command = new RegExp(`${behind}: (mailctl .*)\n`).exec(shown)?.[1] ?? shown;
+		const command = new RegExp(`${behind}:\\s(mailctl .*)\n`).exec(shown)?.[1] ?? shown;
 		const program = `mailctl() { '${process.execPath}' '${programPath}' "$@"; }; ${command} ${more}`;
 		return { command, ...runProgram('sh', ['-c', program], options) };
 	};

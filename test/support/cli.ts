@@ -5,7 +5,8 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
-import { type MainOptions, main } from '../../src/cli/main.js';
+import type { MainOptions } from '../../src/cli/frame/context.js';
+import { main } from '../../src/cli/main.js';
 
 export interface CliResult {
 	code: number;

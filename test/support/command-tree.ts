@@ -1,6 +1,6 @@
 /** The whole command tree, flat: for tests that must leave no command out. */
-import { type Command, type CommandGroup, flagOf, isCommand } from '../../src/cli/frame/command.js';
-import { loadNode, tree } from '../../src/cli/tree.js';
+import { type Command, type CommandGroup, flagOf, isCommand, loadNode } from '../../src/cli/frame/command.js';
+import { tree } from '../../src/cli/tree.js';
 
 export interface Leaf {
 	/** `subscribers import`, as typed. */

@@ -1,6 +1,6 @@
 /** A person at a terminal: types each answer when its question has appeared. */
 import { PassThrough } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CliOptions, CliResult } from './cli.js';
 
 /**
@@ -14,20 +14,35 @@ export function typing(
 	const stdin = new PassThrough();
 	const waiting = [...answers];
 	let read = 0;
+	let heard = 0;
 	let isOver = false;
+	/** Until nothing has been drawn for a while: a prompt drops keys while it looks for choices. */
+	const quiet = async () => {
+		for (let before = -1; !isOver && before !== heard; ) {
+			before = heard;
+			await delay(25);
+		}
+	};
 	const type = async (answer: string | (() => Promise<string>), enter: string) => {
 		const typed = typeof answer === 'string' ? answer : await answer();
-		// The text may stand before its prompt, which drops what came before its first drawing, a turn after it began to read.
-		while (!isOver && stdin.readableFlowing !== true) await nextTurn();
-		await nextTurn();
-		await nextTurn();
-		stdin.write(`${typed}${enter}`);
+		// The text may stand before its prompt, which drops what came before its first drawing.
+		while (!isOver && stdin.readableFlowing !== true) await delay(5);
+		await quiet();
+		stdin.write(typed);
+		while (enter !== '' && !isOver) {
+			await quiet();
+			const before = heard;
+			stdin.write(enter);
+			await delay(50);
+			if (heard !== before) return;
+		}
 	};
 	const result = run({
 		stdin,
 		interactive: true,
 		columns,
 		heard: (text) => {
+			heard = text.length;
 			const [next] = waiting;
 			const at = next === undefined ? -1 : text.indexOf(next[0], read);
 			if (next === undefined || at === -1) return;

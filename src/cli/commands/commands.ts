@@ -5,9 +5,9 @@ import {
 	command as describe,
 	flagsOf,
 	isCommand,
+	loadNode,
 } from '../frame/command.js';
 import { type Columns, column } from '../render/columns.js';
-import { loadNode, tree } from '../tree.js';
 
 interface Row {
 	command: string;
@@ -35,7 +35,7 @@ export const command = describe({
 	examples: ['mailctl commands', 'mailctl commands -o json'],
 	needsNoTarget: true,
 	run: async (cx) => {
-		const nodes = await Promise.all(tree.map(loadNode));
+		const nodes = await Promise.all(cx.tree.map(loadNode));
 		await cx.out.rows(
 			nodes.flatMap((node) => rowsOf(node, [])),
 			columns,

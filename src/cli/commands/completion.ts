@@ -58,6 +58,7 @@ function joinedByBash(given: readonly string[]): string[] {
 function sourcesOf(cx: CommandContext, given: readonly string[]): NameSources {
 	const config = configOf(cx);
 	return {
+		tree: cx.tree,
 		names: async (kind) => {
 			try {
 				const target = chooseTarget(globalsOf(given), cx.io.env, config, cx.paths).target();

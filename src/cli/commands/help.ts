@@ -1,11 +1,17 @@
 /** `mailctl help [topic | command…]`. */
-import { type Command, type CommandGroup, command as describe, isCommand } from '../frame/command.js';
+import {
+	type Command,
+	type CommandGroup,
+	command as describe,
+	isCommand,
+	loadNode,
+	type Tree,
+} from '../frame/command.js';
 import { describeAll, describeNode } from '../frame/description.js';
 import { UsageError } from '../frame/errors.js';
 import { isMachine } from '../frame/globals.js';
 import { didYouMean, fitHelp, fitTopic, nodeHelp, rootHelp } from '../frame/help.js';
 import { topicNames } from '../frame/topic-names.js';
-import { loadNode, tree } from '../tree.js';
 
 const topics = `topics: ${topicNames.join(', ')}`;
 
@@ -29,9 +35,11 @@ export const command = describe({
 				? cx.out.document({ topic, text })
 				: cx.out.page(fitTopic(text, screen));
 		}
-		const found = await findNode(words);
-		if (isMachine(cx.askedFormat)) return cx.out.document(await described(found));
-		return cx.out.page(fitHelp(found === null ? rootHelp(tree) : nodeHelp(found.node, found.path), screen));
+		const found = await findNode(cx.tree, words);
+		if (isMachine(cx.askedFormat)) return cx.out.document(await described(cx.tree, found));
+		return cx.out.page(
+			fitHelp(found === null ? rootHelp(cx.tree) : nodeHelp(found.node, found.path), screen),
+		);
 	},
 });
 
@@ -41,7 +49,7 @@ interface Found {
 }
 
 /** null: no words. Throws `UsageError` for those of no command. */
-async function findNode(words: readonly string[]): Promise<Found | null> {
+async function findNode(tree: Tree, words: readonly string[]): Promise<Found | null> {
 	const [word] = words;
 	if (word === undefined) return null;
 	const entry = tree.find(({ name }) => name === word);
@@ -63,7 +71,7 @@ async function findNode(words: readonly string[]): Promise<Found | null> {
 	return { node, path };
 }
 
-async function described(found: Found | null): Promise<object> {
+async function described(tree: Tree, found: Found | null): Promise<object> {
 	if (found !== null) return describeNode(found.node, found.path);
 	return describeAll(await Promise.all(tree.map(loadNode)));
 }

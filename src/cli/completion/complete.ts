@@ -4,12 +4,13 @@ import {
 	type CommandGroup,
 	flagOf,
 	isCommand,
+	loadNode,
 	type OptionSpec,
 	offFlagOf,
+	type Tree,
 } from '../frame/command.js';
 import { formats, globalOptions } from '../frame/globals.js';
 import { topicNames } from '../frame/topic-names.js';
-import { loadNode, tree } from '../tree.js';
 import { type NameKind, nameKinds } from './names.js';
 
 /** A word that may stand there. */
@@ -25,8 +26,9 @@ export interface Completion {
 	files: boolean;
 }
 
-/** Where names come from; asked for only when a name may stand there. */
+/** The commands, and where names come from; asked for only when a name may stand there. */
 export interface NameSources {
+	tree: Tree;
 	names(kind: NameKind): Promise<readonly string[]>;
 	profiles(): readonly string[];
 }
@@ -39,7 +41,7 @@ export async function complete(words: readonly string[], sources: NameSources): 
 	const before = words.slice(0, -1);
 	const word = words.at(-1) ?? '';
 	const [flag, value] = splitFlag(word);
-	const line = await readLine(before);
+	const line = await readLine(sources.tree, before);
 	if (value !== null) {
 		const found = await valuesOf(line, flag, value, sources);
 		return {
@@ -53,7 +55,7 @@ export async function complete(words: readonly string[], sources: NameSources): 
 	if (line.node === null)
 		return startingWith(
 			word,
-			tree.map(({ name, summary }) => ({ value: name, about: summary })),
+			sources.tree.map(({ name, summary }) => ({ value: name, about: summary })),
 		);
 	if (!isCommand(line.node)) {
 		const commands = line.node.commands.filter((one) => !isCommand(one) || one.hidden !== true);
@@ -76,7 +78,7 @@ interface Line {
 	isBehindDashes: boolean;
 }
 
-async function readLine(words: readonly string[]): Promise<Line> {
+async function readLine(tree: Tree, words: readonly string[]): Promise<Line> {
 	let node: Line['node'] = null;
 	let awaits: string | null = null;
 	let isBehindDashes = false;
@@ -90,7 +92,7 @@ async function readLine(words: readonly string[]): Promise<Line> {
 			used.add(flag);
 			if (value === null && takesValue(flag, node)) awaits = flag;
 		} else {
-			const below: Line['node'] = await childOf(node, word);
+			const below: Line['node'] = await childOf(tree, node, word);
 			if (below === null) operands.push(word);
 			else node = below;
 		}
@@ -99,7 +101,7 @@ async function readLine(words: readonly string[]): Promise<Line> {
 }
 
 /** The command or group of that name below a node; null: the word is an operand. */
-async function childOf(node: Line['node'], word: string): Promise<Line['node']> {
+async function childOf(tree: Tree, node: Line['node'], word: string): Promise<Line['node']> {
 	if (node === null) {
 		const entry = tree.find(({ name }) => name === word);
 		return entry === undefined ? null : loadNode(entry);
@@ -213,7 +215,7 @@ async function operandsOf(
 	if (arg.of === 'setting' || arg.of === 'profile-key') return startingWith(begun, await settingsOf(arg.of));
 	if (/^(file|path|directory|source)$/.test(arg.name)) return paths;
 	if (arg.name === 'topic')
-		return startingWith(begun, plain([...topicNames, ...tree.map(({ name }) => name)]));
+		return startingWith(begun, plain([...topicNames, ...sources.tree.map(({ name }) => name)]));
 	const kind = nameKinds.find((one) => one === arg.name);
 	if (kind !== undefined) {
 		const names = (await sources.names(kind)).filter((name) => !operands.includes(name));

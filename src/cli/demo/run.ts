@@ -10,7 +10,6 @@ import { shellWord } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { main } from '../main.js';
 import { cleanLines } from '../render/clean.js';
 import { numberText } from '../render/plurals.js';
 import { fitSentences, type Room } from '../render/sentences.js';
@@ -197,7 +196,7 @@ class Demo {
 			word === 'people.csv' || word === 'offer.html' ? join(this.#folder, word) : word,
 		);
 		const [stdout, stderr] = [collector(this.#cx.io.stdout.columns), collector(80)];
-		const code = await main({
+		const code = await this.#cx.main({
 			interrupts: this.#cx.signal,
 			argv: [...paths, '--db', this.#database, '--no-input'],
 			env: {

@@ -256,6 +256,21 @@ export interface CommandGroup {
 	self?: Command;
 }
 
+/** The first word of commands: a row of the main help, which loads none of them. */
+export interface TreeEntry {
+	name: string;
+	summary: string;
+	load(): Promise<{ group: CommandGroup } | { command: Command }>;
+}
+
+/** All commands, in the order of the help. */
+export type Tree = readonly TreeEntry[];
+
+export async function loadNode(entry: TreeEntry): Promise<Command | CommandGroup> {
+	const loaded = await entry.load();
+	return 'group' in loaded ? loaded.group : loaded.command;
+}
+
 /** Describes a command; the values handed to `run` have the types its specs say. */
 export function command<
 	const A extends readonly ArgSpec[] = [],

@@ -12,16 +12,16 @@ import { createOut, type Out, type Shown } from '../render/out.js';
 import { numberText } from '../render/plurals.js';
 import type { Query } from '../render/query.js';
 import { type StatusLine, withStatusLine } from '../render/status-line.js';
-import { hasUnicode, namesOtherEncoding } from '../render/terminal.js';
+import { hasUnicode } from '../render/terminal.js';
 import { createTimes, type Times } from '../render/times.js';
 import type { Foreseen } from '../verbs/dry-run.js';
-import type { Command } from './command.js';
+import type { Command, Tree } from './command.js';
 import type { Hint, NamedTarget } from './command-line.js';
 import type { Connect, Connection, LocalEngine, Target } from './connection.js';
 import { createDiagnostics, type Diagnostics } from './diagnostics.js';
 import { onlyLocal, UsageError } from './errors.js';
 import { type Format, isMachine, isOn, type RawGlobals } from './globals.js';
-import { type Io, type OutStream, printPage } from './io.js';
+import { type Io, type IoParts, type OutStream, printPage } from './io.js';
 import { linker } from './link.js';
 import type { Parsed } from './parse.js';
 import { createPrompts, type Prompts } from './prompts.js';
@@ -75,9 +75,22 @@ export interface CommandContext extends Diagnostics, Prompts {
 	atEnd(work: () => Promise<void>): void;
 	/** Under `--dry-run`: prints the plan (`delete list 3`), for machines `{"dry_run": true, …plan}`. */
 	wouldDo(what: string, plan: Foreseen): Promise<void>;
+	/** All commands. */
+	readonly tree: Tree;
+	/** Runs another command line in this process; resolves to its exit code. */
+	main(options: MainOptions): Promise<number>;
 }
 
-export interface RunOptions {
+export interface MainOptions extends IoParts {
+	/** Words after the program's name. */
+	argv?: readonly string[];
+	/** Stands in for Ctrl-C and SIGTERM; without it the process's own signals count. */
+	interrupts?: AbortSignal;
+	/** Replaces the composition root. */
+	connect?: Connect;
+}
+
+export interface RunOptions extends Pick<CommandContext, 'tree' | 'main'> {
 	io: Io;
 	/** Replaces the composition root, for tests of the frame itself. */
 	connect: Connect | null;
@@ -120,7 +133,7 @@ export interface Context {
  */
 export async function createContext(
 	parsed: Run,
-	{ io: streams, connect, signals }: Pick<RunOptions, 'io' | 'connect' | 'signals'>,
+	{ io: streams, connect, signals, tree, main }: RunOptions,
 	{ paths, settings, target, signal, leftMs }: Settled,
 ): Promise<Context> {
 	const { globals } = parsed;
@@ -143,7 +156,15 @@ export async function createContext(
 	const zone = isMachine(format) ? () => 'UTC' : timeZone;
 	const newTimes = () => createTimes({ zone, clock, isRead: io.stdout.isTTY });
 	const times = newTimes();
-	const prompts = createPrompts(io, promptOptions(globals, settings, format, io, signal));
+	// A terminal that moves no cursor, or is too narrow for a list of choices, has no prompts.
+	const isAble = io.env['TERM'] !== 'dumb' && io.stderr.columns >= 20;
+	const prompts = createPrompts(io, {
+		canAsk: settings.input.value && !isMachine(format) && isAble && io.stderr.isTTY && io.stdin.isTTY,
+		yes: globals.yes === true,
+		confirm: globals.confirm ?? null,
+		signal,
+		hasColor: hasColor(io.stderr, settings.color.value, io.env),
+	});
 	const listed: Shown[] = [];
 	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
 	const { columns, writes, asksItself, createsDatabase } = parsed.command;
@@ -205,6 +226,8 @@ export async function createContext(
 		paths,
 		sources,
 		signal,
+		tree,
+		main,
 		leftMs,
 		askedFormat: settings.output.origin.level === 'flag' ? out.format : null,
 		quiet: globals.quiet === true,
@@ -257,20 +280,6 @@ async function waitsOn(
 		return null;
 	const { createSpinner } = await import('../render/spinner.js');
 	return createSpinner(stderr, { unicode: hasUnicode(io.env), elapsedMs: () => performance.now() });
-}
-
-function promptOptions(globals: RawGlobals, settings: Settings, format: Format, io: Io, signal: AbortSignal) {
-	const mayAsk = settings.input.value && !isMachine(format);
-	return {
-		canAsk: mayAsk && io.stderr.isTTY && io.stdin.isTTY,
-		yes: globals.yes === true,
-		confirm: globals.confirm ?? null,
-		signal,
-		look: {
-			hasColor: hasColor(io.stderr, settings.color.value, io.env),
-			hasUnicode: !namesOtherEncoding(io.env),
-		},
-	};
 }
 
 async function openQueryOf(

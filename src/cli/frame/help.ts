@@ -2,7 +2,6 @@
 
 import { suggest } from '../../api/suggest.js';
 import { fitLines, refitLines } from '../render/wrap-help.js';
-import type { TreeEntry } from '../tree.js';
 import {
 	type ArgSpec,
 	type Command,
@@ -11,6 +10,7 @@ import {
 	isCommand,
 	type OptionSpec,
 	offFlagOf,
+	type TreeEntry,
 } from './command.js';
 import { shellWord } from './command-line.js';
 import { exitMeanings } from './exit.js';

@@ -1,6 +1,5 @@
 /** Manual pages (man(7)), made from the descriptions of the commands as the help is. The build writes them. */
-import type { TreeEntry } from '../tree.js';
-import type { Command, CommandGroup } from './command.js';
+import type { Command, CommandGroup, TreeEntry } from './command.js';
 import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
 import { argWord, optionSummary, optionWords, purpose, tail } from './help.js';

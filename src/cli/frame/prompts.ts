@@ -1,11 +1,30 @@
 /** Questions to a person, and the flags that answer them where prompts are not possible. */
-
 import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
 import { shellWord } from './command-line.js';
 import { Declined, UsageError } from './errors.js';
 import type { Io } from './io.js';
-import type { Choice, Line, Look, Questions, Source } from './questions.js';
+import type { Questions } from './questions.js';
+
+export interface Line {
+	question: string;
+	/** What Enter alone answers. */
+	initial?: string;
+	/** `initial` stands in the line, to be changed there. */
+	isEdited?: boolean;
+	/** Why the answer cannot be taken; it is asked again then, what was typed stays. */
+	check?: (text: string) => Promise<string | null>;
+}
+
+export interface Choice<T> {
+	name: string;
+	value: T;
+	/** Why it cannot be chosen, behind its name: `(0 active)`. */
+	disabled?: string;
+}
+
+/** The choices that match what is typed, in the order to show them. */
+export type Source<T> = (typed: string) => Promise<readonly Choice<T>[]>;
 
 /**
  * A change to confirm. `mild` asks y/N, `-y` answers it; `severe` asks to type `name`, once more after another word,
@@ -39,28 +58,26 @@ export interface Prompts {
 
 export interface PromptOptions {
 	canAsk: boolean;
+	/** Answers mild questions alone. */
 	yes: boolean;
+	/** Answers severe questions alone. */
 	confirm: string | null;
+	/** A prompt that it cuts throws its reason. */
 	signal: AbortSignal;
-	look: Look;
+	hasColor: boolean;
 }
 
 /** `? ` before a question, ` (y/N) ` and some room for the answer behind it. */
 const promptCells = 16;
 
-/**
- * For one call; a prompt is loaded when first asked, on stderr. `yes` answers mild questions alone, `confirm` severe
- * ones alone. A prompt that is cut by the signal throws its reason.
- */
-export function createPrompts(io: Io, { canAsk, yes, confirm, signal, look }: PromptOptions): Prompts {
+/** For one call; the library is loaded by the first question. */
+export function createPrompts(io: Io, { canAsk, yes, confirm, signal, hasColor }: PromptOptions): Prompts {
 	let opened: Promise<Questions> | null = null;
 	const questions = (question: string): Promise<Questions> => {
 		if (!canAsk) throw new UsageError(`no prompt is possible here: ${question}`);
-		opened ??= import('./questions.js').then(({ createQuestions }) => createQuestions(io, signal, look));
+		opened ??= import('./questions.js').then(({ Questions }) => new Questions(io, signal, hasColor));
 		return opened;
 	};
-	const ask: Prompts['ask'] = async (question, line = {}) =>
-		(await questions(question)).line({ question, ...line });
 	/** A statement too long for the prompt is printed before it: the prompt would break a line inside a word. */
 	const tell = async (what: string, question: string): Promise<string> => {
 		const statement = clean(what);
@@ -84,24 +101,19 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal, look }: Pr
 		if (confirm !== null)
 			throw new UsageError(
 				`--confirm ${shellWord(confirm)} is not the name that is wanted; this will ${what}`,
-				{
-					hint: flag,
-				},
+				{ hint: flag },
 			);
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${flag} to agree` });
 		const question = await tell(`This will ${what}.`, `Type ${name} to go on:`);
-		// Characters that are not seen are typed in an option alone.
-		const faultOf = (typed: string) => (typed === clean(name) ? flag : `"${typed}" is not "${name}"`);
 		let isAgain = false;
 		const check = async (text: string) => {
 			const typed = text.trim();
-			if (isAgain || typed === '' || typed === name || typed === clean(name)) return null;
+			if (isAgain || typed === '' || typed === name) return null;
 			isAgain = true;
-			return faultOf(typed);
+			return `"${typed}" is not "${name}"`;
 		};
-		const typed = (await ask(question, { check })).trim();
-		if (typed === name) return;
-		throw new Declined(typed === '' ? {} : { hint: faultOf(typed) });
+		const typed = (await (await questions(question)).line({ question, check })).trim();
+		if (typed !== name) throw new Declined(typed === '' ? {} : { hint: `"${typed}" is not "${name}"` });
 	};
 	return {
 		canAsk,
@@ -109,7 +121,7 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal, look }: Pr
 		choose: async (question, choices, initial) => (await questions(question)).one(question, choices, initial),
 		search: async (question, source) => (await questions(question)).search(question, source),
 		askWhether: async (question, initial) => (await questions(question)).yes(question, initial),
-		ask,
+		ask: async (question, line = {}) => (await questions(question)).line({ question, ...line }),
 		askSecret: async (question, line = {}) => (await questions(question)).secret({ question, ...line }),
 		askText: async (question, line = {}) => (await questions(question)).text({ question, ...line }),
 		confirm: (question) =>

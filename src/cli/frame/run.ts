@@ -13,6 +13,7 @@ import { checkReach } from '../config/target.js';
 import { refusedTokenHint } from '../config/token.js';
 import { parseFields, selectColumns } from '../render/fields.js';
 import type { Shown } from '../render/out.js';
+import { isCommand, loadNode, type TreeEntry } from './command.js';
 import {
 	type Hint,
 	mailctl,
@@ -25,16 +26,39 @@ import {
 import { type CommandContext, createContext, type Run, type RunOptions } from './context.js';
 import { CliError, ConfigError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { classify, type ExitCode, exits, hinted } from './exit.js';
-import { graceMs, isMachine, type RawGlobals, timedBy } from './globals.js';
-import { didYouMean } from './help.js';
+import { graceMs, isFormat, isMachine, type RawGlobals, timedBy } from './globals.js';
+import { didYouMean, fitHelp, nodeHelp } from './help.js';
 import { type CommandInput, type Missing, readInput } from './input.js';
+import { printPage } from './io.js';
 import { noDatabaseHint } from './link.js';
+import { parse } from './parse.js';
+
+/** Parses the words behind the program's name for this entry, then prints help or runs. */
+export async function invoke(
+	entry: TreeEntry,
+	argv: readonly string[],
+	options: RunOptions,
+): Promise<ExitCode> {
+	const parsed = parse(await loadNode(entry), argv);
+	if (parsed.kind === 'run') return run(parsed, options);
+	const { node, path, globals } = parsed;
+	const { json, output = '', query, pager } = globals;
+	// A format of the environment does not take a person's help away.
+	if (json === true || query !== undefined || (isFormat(output) && isMachine(output))) {
+		const help = options.tree.find(({ name }) => name === 'help');
+		const command = help && (await loadNode(help));
+		if (command !== undefined && isCommand(command))
+			return run({ kind: 'run', command, path: ['help'], words: path, options: {}, globals }, options);
+	}
+	await printPage(options.io, fitHelp(nodeHelp(node, path), options.io.stdout), pager !== false);
+	return exits.done;
+}
 
 /**
  * The command’s own code, 0 without one, or 8 under `--exit-empty` when all its lists were empty. Rejects with the
  * command's error, after the connection is closed; `main` maps it to an exit code.
  */
-export async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
+async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const { io, interrupts, onSettled } = options;
 	const start = monotonicMicros();
 	const paths = findPaths(io.env);

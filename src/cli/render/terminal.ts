@@ -6,17 +6,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** True where block characters may be drawn: a UTF-8 locale and a terminal that is more than a teletype. */
 export function hasUnicode(env: Env): boolean {
 	const term = env['TERM'] ?? '';
-	return /utf-?8/i.test(localeOf(env)) && term !== 'dumb' && term !== 'linux';
-}
-
-/** True where a locale is set that is not of UTF-8 (`LANG=C`); many machines set none and have UTF-8. */
-export function namesOtherEncoding(env: Env): boolean {
-	const locale = localeOf(env);
-	return locale !== '' && !/utf-?8/i.test(locale);
-}
-
-function localeOf(env: Env): string {
-	return env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || '';
+	const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || '';
+	return /utf-?8/i.test(locale) && term !== 'dumb' && term !== 'linux';
 }
 
 /** Its rows; 0 where they are unknown. */

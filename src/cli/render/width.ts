@@ -85,7 +85,9 @@ export function wrapWords(text: string, cells: number, commands: readonly string
 	let line = '';
 	for (const word of wordsOf(text.slice(indent.length), cells, commands)) {
 		const next = line === '' ? indent + word : `${line} ${word}`;
-		if (line === '' || widthOf(next) <= cells) line = next;
+		// A command that no line holds stands behind its colon: the terminal wraps it, and copies it whole.
+		const isLongCommand = line.endsWith(':') && word.includes(' ') && widthOf(word) > cells;
+		if (line === '' || isLongCommand || widthOf(next) <= cells) line = next;
 		else {
 			lines.push(line.trimEnd());
 			line = indent + word;

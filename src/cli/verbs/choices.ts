@@ -11,8 +11,8 @@ import type { RecordKind } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import type { Choice, Source } from '../frame/questions.js';
-import { counted, numberText } from '../render/plurals.js';
+import type { Choice, Source } from '../frame/prompts.js';
+import { counted } from '../render/plurals.js';
 import { walk } from './listing.js';
 import { isRecordId, resolveList } from './resolve.js';
 
@@ -176,12 +176,8 @@ async function recordsOf(
 	}
 }
 
-/** `Readers (12 active subscribers)`; `Readers (12)` where that finds no room. */
-function withSize({ name, active_subscribers_count: count }: List): { name: string; short: string } {
-	return {
-		name: `${name} (${counted(count, 'active subscriber')})`,
-		short: `${name} (${numberText(count)})`,
-	};
+function withSize({ name, active_subscribers_count: count }: List): { name: string } {
+	return { name: `${name} (${counted(count, 'active subscriber')})` };
 }
 
 /** The same of a list that is sent to: without active subscribers it cannot be chosen. */

@@ -13,7 +13,7 @@ import {
 import type { CommandContext } from '../../frame/context.js';
 import { Declined } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
-import type { Choice } from '../../frame/questions.js';
+import type { Choice } from '../../frame/prompts.js';
 import { asRecipients, choicesOf } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/markdown.js';
 import { isRecordId, orNull, wordOfList } from '../../verbs/resolve.js';
@@ -149,8 +149,8 @@ async function withAudience(cx: CommandContext, options: SendOptions): Promise<S
 }
 
 function theList(list: List): Omit<Choice<never>, 'value'> {
-	const { name, short, ...rest } = asRecipients(list);
-	return { ...rest, name: `the list ${name}`, ...(short !== undefined && { short: `the list ${short}` }) };
+	const { name, ...rest } = asRecipients(list);
+	return { ...rest, name: `the list ${name}` };
 }
 
 /** As the printed command has it. `chosen`: its id, or what was typed in place of one. */

@@ -64,7 +64,7 @@ describe('a list that is not there', () => {
 		};
 		expect(await chosen('news')).toEqual(['News']);
 		expect(await chosen('Subscribers')).toEqual(['News', 'Subscribers']);
-		expect(await chosen('friends\t')).toEqual(['News', 'Subscribers', 'friends']);
+		expect(await chosen('friends')).toEqual(['News', 'Subscribers', 'friends']);
 		expect(await chosen('Old')).toEqual(['News', 'Old friends', 'Subscribers', 'friends']);
 	});
 

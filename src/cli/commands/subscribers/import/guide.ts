@@ -123,11 +123,11 @@ class Guide {
 		const what = cells.length === 0 ? 'no values' : examples.join(' · ');
 		const target = await this.#cx.choose(`What is the column "${shown(column)}" (${what})?`, [
 			...(isState && isFree('state')
-				? [{ name: 'who may get mail (active, unsubscribed, bounced …)', short: 'state', value: 'state' }]
+				? [{ name: 'who may get mail (active, unsubscribed, bounced …)', value: 'state' }]
 				: []),
 			...(variable === null || !isFree(variable)
 				? []
-				: [{ name: `a new field, ${variable}`, short: `new: ${variable}`, value: variable }]),
+				: [{ name: `a new field, ${variable}`, value: variable }]),
 			{ name: 'a new field, named by you', value: another },
 			{ name: 'leave it out', value: '-' },
 			...this.#fields
