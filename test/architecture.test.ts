@@ -29,6 +29,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{ files: /^store\/open\.ts$/, may: [/^store\//, /^api\//] },
 	{ files: /^api\//, may: [/^api\//] },
 	{ files: /^content\//, may: [/^content\//, /^api\//] },
+	{ files: /^store\/operations\.ts$/, may: [seam, /^store\/core\//, /^engine\/rules\//, /^api\//] },
 	{
 		files: seam,
 		may: [/^api\//, seam, /^engine\/rules\//],

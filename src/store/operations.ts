@@ -1,7 +1,13 @@
 /**
- * The store's operations, each once. A loop makes the drivers (in this thread, in another one) from this table. The
- * interfaces define arguments and answers; the compiler finds an operation that is missing here.
+ * The store's operations, each once, with what drivers know of it. Loops make the drivers (in this thread, in another
+ * one) from this table. The interfaces define arguments and answers; the compiler finds an operation that is missing.
  */
+import { emailKey } from '../api/address.js';
+import { isReading } from '../engine/rules/events.js';
+import { isBounce } from '../engine/rules/outcomes.js';
+import type { Slices } from './core/campaigns/rows.js';
+import type { FieldUses } from './core/fields.js';
+import type { Emptying } from './core/lists.js';
 import type { Queue } from './queue.js';
 import type { Means, Reads, Writes } from './store.js';
 
@@ -18,160 +24,274 @@ export type Operations = Reads & Writes & Queue;
 /** The argument of an operation. */
 export type Command<Name extends keyof Operations> = Parameters<Operations[Name]>[0];
 
-const names: { readonly [Part in keyof Parts]: Readonly<Record<keyof Parts[Part], true>> } = {
-	reads: {
-		pageLists: true,
-		getList: true,
-		getListDetails: true,
-		pageSubscribers: true,
-		encodeSubscriberPage: true,
-		getSubscriber: true,
-		sliceSubscribers: true,
-		encodeSubscriberSlice: true,
-		encodeSubscriberTuples: true,
-		pageFields: true,
-		getField: true,
-		countFieldUses: true,
-		fieldErrors: true,
-		pageWebhooks: true,
-		getWebhook: true,
-		stoppedWebhooks: true,
-		pageDeliveries: true,
-		getDelivery: true,
-		pageTemplates: true,
-		getTemplate: true,
-		pageSuppressions: true,
-		sliceSuppressions: true,
-		findSuppression: true,
-		compareSuppressions: true,
-		findAttachment: true,
-		getAttachment: true,
-		pageSenders: true,
-		getSender: true,
-		findSender: true,
-		pageMessages: true,
-		sliceMessages: true,
-		getMessage: true,
-		getOldMessage: true,
-		getSubmission: true,
-		getPerson: true,
-		slicePersonMessages: true,
-		campaignStatus: true,
-		foreseeAudience: true,
-		sliceLeftOut: true,
-		pageCampaigns: true,
-		sliceCampaignResults: true,
-		countMessages: true,
-		countWaiting: true,
-		sliceImportAddresses: true,
-		foreseeReport: true,
-		nextDue: true,
-		nextTurn: true,
-		holdsOfMessage: true,
-		limitWaits: true,
-		queuePauses: true,
-		revokedLeases: true,
-		queueState: true,
-		hasWorker: true,
-		reportFigures: true,
-		campaignLife: true,
-		linkFigures: true,
-		reportDetails: true,
-		getSettings: true,
-		takesWrites: true,
-		clockAhead: true,
-		listTokens: true,
-		findToken: true,
-		listDkimKeys: true,
-		status: true,
-		secretCounts: true,
-		checkCounts: true,
-		sizes: true,
-		foreseeRetention: true,
-		deletedMessages: true,
-	},
-	writes: {
-		createList: true,
-		patchList: true,
-		patchListDetails: true,
-		deleteList: true,
-		clearList: true,
-		createSubscriber: true,
-		patchSubscriber: true,
-		deleteSubscriber: true,
-		erasePerson: true,
-		liftErasure: true,
-		putSuppressions: true,
-		removeSuppressions: true,
-		createField: true,
-		patchField: true,
-		deleteField: true,
-		createWebhook: true,
-		patchWebhook: true,
-		deleteWebhook: true,
-		leaseDeliveries: true,
-		settleDeliveries: true,
-		replayDeliveries: true,
-		ensureWebhookSecret: true,
-		rotateWebhookSecret: true,
-		createTemplate: true,
-		patchTemplate: true,
-		deleteTemplate: true,
-		putAttachment: true,
-		createSender: true,
-		patchSender: true,
-		deleteSender: true,
-		putSettings: true,
-		ensureKey: true,
-		rewriteSecrets: true,
-		createToken: true,
-		revokeToken: true,
-		addDkimKey: true,
-		removeDkimKey: true,
-		acceptSubmission: true,
-		openCampaign: true,
-		addListToCampaign: true,
-		addPeopleToCampaign: true,
-		retryUncertain: true,
-		keepCampaignRate: true,
-		putCampaignBatch: true,
-		completeCampaign: true,
-		releaseCampaign: true,
-		cancelCampaign: true,
-		openImport: true,
-		putImportBatch: true,
-		finishImport: true,
-		openRowImport: true,
-		declareRow: true,
-		acknowledgeRows: true,
-		dropRowImport: true,
-		changeMessage: true,
-		recordEvents: true,
-		recordReport: true,
-		settleRestored: true,
-		repairCounts: true,
-	},
-	queue: {
-		lease: true,
-		renew: true,
-		settle: true,
-		setCalling: true,
-		beginComposing: true,
-		endComposing: true,
-		pause: true,
-		resume: true,
-	},
+type Steps = Slices & Emptying & FieldUses;
+
+/** One lock of a transaction; `of` says of which record. */
+export interface Hold {
+	level: 'project' | 'people' | 'address' | 'key' | 'deliveries';
+	of: string;
+	isAlone: boolean;
+}
+
+interface Traits {
+	kind: 'read' | 'write' | 'queue' | 'step';
+	/**
+	 * A second run does no harm and answers what the first did, or what its caller takes as well: positions of batches,
+	 * patches, leases. Absent: it would answer "not found" or "duplicate" because of itself, or count twice.
+	 */
+	repeatable?: true;
+	/** Messages may be ready to be leased after it. */
+	wakes?: true;
+	/** It records what has happened outside the database: no signal undoes it. */
+	records?: true;
+	/** Batches of an import and send calls depend on it: a trial, which undoes it, repeats it for each. */
+	prepares?: true;
+	/** Nothing that it deletes may stay in the file. */
+	overwrites?: true;
+}
+
+interface Row<Kind extends Traits['kind'], C> extends Traits {
+	kind: Kind;
+	/**
+	 * Locks that PostgreSQL takes until the end of its transaction; absent: the project alone. Operations that hold nothing
+	 * against each other run side by side, and what they did is what some order of them would have done. Rows of messages
+	 * are locked where they are read (`Dialect.lockRows`).
+	 */
+	holds?: (command: C) => readonly Hold[];
+}
+
+type RowsOf<Kind extends Traits['kind'], Part> = {
+	readonly [Name in keyof Part]: Part[Name] extends (...given: infer Given) => unknown
+		? Row<Kind, Given[0]>
+		: never;
 };
+
+const alone = (level: Hold['level'], of = ''): Hold => ({ level, of, isAlone: true });
+const shared = (level: Hold['level'], of = ''): Hold => ({ level, of, isAlone: false });
+
+export const projectAlone: readonly Hold[] = [alone('project')];
+const shares = shared('project');
+/** People do not change meanwhile, but for new ones. */
+const keepsPeople = [shares, shared('people')];
+const changesPeople = [shares, alone('people')];
+
+const read = { kind: 'read' } as const;
+const write = { kind: 'write' } as const;
+const again = { kind: 'write', repeatable: true } as const;
+
+const table: RowsOf<'read', Reads> &
+	RowsOf<'write', Writes> &
+	RowsOf<'queue', Queue> &
+	RowsOf<'step', Steps> = {
+	pageLists: read,
+	getList: read,
+	getListDetails: read,
+	pageSubscribers: read,
+	encodeSubscriberPage: read,
+	getSubscriber: read,
+	sliceSubscribers: read,
+	encodeSubscriberSlice: read,
+	encodeSubscriberTuples: read,
+	pageFields: read,
+	getField: read,
+	countFieldUses: read,
+	fieldErrors: read,
+	pageWebhooks: read,
+	getWebhook: read,
+	stoppedWebhooks: read,
+	pageDeliveries: read,
+	getDelivery: read,
+	pageTemplates: read,
+	getTemplate: read,
+	pageSuppressions: read,
+	sliceSuppressions: read,
+	findSuppression: read,
+	compareSuppressions: read,
+	findAttachment: read,
+	getAttachment: read,
+	pageSenders: read,
+	getSender: read,
+	findSender: read,
+	pageMessages: read,
+	sliceMessages: read,
+	getMessage: read,
+	getOldMessage: read,
+	getSubmission: read,
+	getPerson: read,
+	slicePersonMessages: read,
+	campaignStatus: read,
+	foreseeAudience: read,
+	sliceLeftOut: read,
+	pageCampaigns: read,
+	sliceCampaignResults: read,
+	countMessages: read,
+	countWaiting: read,
+	sliceImportAddresses: read,
+	foreseeReport: read,
+	nextDue: read,
+	nextTurn: read,
+	holdsOfMessage: read,
+	limitWaits: read,
+	queuePauses: read,
+	revokedLeases: read,
+	queueState: read,
+	hasWorker: read,
+	reportFigures: read,
+	campaignLife: read,
+	linkFigures: read,
+	reportDetails: read,
+	getSettings: read,
+	takesWrites: read,
+	clockAhead: read,
+	listTokens: read,
+	findToken: read,
+	listDkimKeys: read,
+	status: read,
+	secretCounts: read,
+	checkCounts: read,
+	sizes: read,
+	foreseeRetention: read,
+	deletedMessages: read,
+
+	createList: write,
+	patchList: again,
+	patchListDetails: again,
+	deleteList: write,
+	clearList: write,
+	createSubscriber: {
+		kind: 'write',
+		holds: ({ input, if_exists }) =>
+			if_exists === 'update' ? changesPeople : [...keepsPeople, alone('address', emailKey(input.email))],
+	},
+	patchSubscriber: { kind: 'write', repeatable: true, holds: () => changesPeople },
+	deleteSubscriber: { kind: 'write', holds: () => changesPeople },
+	erasePerson: { kind: 'write', overwrites: true },
+	liftErasure: write,
+	putSuppressions: write,
+	removeSuppressions: write,
+	createField: { kind: 'write', prepares: true },
+	patchField: again,
+	deleteField: write,
+	createWebhook: write,
+	patchWebhook: again,
+	deleteWebhook: write,
+	leaseDeliveries: {
+		kind: 'write',
+		repeatable: true,
+		records: true,
+		holds: () => [shares, alone('deliveries')],
+	},
+	settleDeliveries: { kind: 'write', records: true, holds: () => [shares, alone('deliveries')] },
+	replayDeliveries: write,
+	ensureWebhookSecret: again,
+	rotateWebhookSecret: write,
+	createTemplate: write,
+	patchTemplate: again,
+	deleteTemplate: write,
+	putAttachment: { kind: 'write', repeatable: true, prepares: true },
+	createSender: write,
+	patchSender: again,
+	deleteSender: write,
+	putSettings: { kind: 'write', repeatable: true, wakes: true },
+	ensureKey: again,
+	rewriteSecrets: { kind: 'write', repeatable: true, overwrites: true },
+	createToken: write,
+	revokeToken: write,
+	addDkimKey: write,
+	removeDkimKey: { kind: 'write', overwrites: true },
+	acceptSubmission: {
+		kind: 'write',
+		wakes: true,
+		holds: ({ recipients, key }) => [
+			...keepsPeople,
+			...recipients.map(({ to_key }) => shared('address', to_key)),
+			...(key === null ? [] : [alone('key', JSON.stringify([key.scope, key.key]))]),
+		],
+	},
+	openCampaign: write,
+	addListToCampaign: write,
+	addPeopleToCampaign: { kind: 'write', holds: () => changesPeople },
+	retryUncertain: { kind: 'write', wakes: true },
+	keepCampaignRate: again,
+	putCampaignBatch: { kind: 'write', repeatable: true, holds: () => changesPeople },
+	completeCampaign: write,
+	releaseCampaign: { kind: 'write', wakes: true },
+	cancelCampaign: write,
+	openImport: { kind: 'write', prepares: true },
+	putImportBatch: { kind: 'write', repeatable: true, holds: () => changesPeople },
+	finishImport: write,
+	openRowImport: write,
+	declareRow: write,
+	acknowledgeRows: write,
+	dropRowImport: write,
+	changeMessage: { kind: 'write', wakes: true },
+	recordEvents: {
+		kind: 'write',
+		records: true,
+		holds: ({ events }) => (events.every(isReading) ? [shares] : projectAlone),
+	},
+	recordReport: { kind: 'write', records: true },
+	settleRestored: { kind: 'write', wakes: true },
+	repairCounts: write,
+
+	// What a lost answer leased returns when its leases end.
+	lease: { kind: 'queue', repeatable: true },
+	renew: { kind: 'queue', repeatable: true, records: true, holds: () => [shares] },
+	settle: {
+		kind: 'queue',
+		records: true,
+		holds: ({ settlements }) =>
+			settlements.some(({ outcome }) => isBounce(outcome)) ? projectAlone : [shares],
+	},
+	setCalling: { kind: 'queue', repeatable: true, records: true, holds: () => [shares] },
+	beginComposing: { kind: 'queue', repeatable: true, records: true, holds: () => [shares] },
+	endComposing: { kind: 'queue', repeatable: true, records: true, holds: () => [shares] },
+	pause: { kind: 'queue' },
+	resume: { kind: 'queue', wakes: true },
+
+	// Parts of others, each in a transaction of its own: `slices.ts` asks for them.
+	stageSlice: { kind: 'step', holds: () => changesPeople },
+	findImportAnswer: { kind: 'step', repeatable: true },
+	putImportSlices: { kind: 'step', repeatable: true },
+	dropStaged: { kind: 'step', repeatable: true },
+	cancelCalls: { kind: 'step', repeatable: true },
+	forgetCampaign: { kind: 'step', repeatable: true },
+	// Each of several that lease at once gets other messages.
+	leaseSlice: {
+		kind: 'step',
+		repeatable: true,
+		records: true,
+		holds: ({ perSecond, alone }) =>
+			perSecond === undefined && alone === undefined ? keepsPeople : projectAlone,
+	},
+	dropSubscribers: { kind: 'step' },
+	dropFieldUses: { kind: 'step', repeatable: true },
+};
+
+const rows: Readonly<Record<string, Traits & { holds?: (command: never) => readonly Hold[] }>> = table;
+
+/** What drivers know of the operation of this name. */
+export function traitsOf(operation: string): Traits {
+	const traits = rows[operation];
+	if (traits === undefined) throw new Error(`the store has no operation ${operation}`);
+	return traits;
+}
+
+/** `command`: that of the operation. */
+export function holdsOf(operation: string, command: unknown): readonly Hold[] {
+	return rows[operation]?.holds?.(command as never) ?? projectAlone;
+}
 
 /** Carries out an operation; returns what its interface declares for this name. */
 export type Run = (operation: string, command: unknown, means?: Means) => Promise<unknown>;
 
+const kinds = { reads: 'read', writes: 'write', queue: 'queue' } as const;
+
 /** A part of a store whose operations are carried out by `run`. */
 export function driverOf<Part extends keyof Parts>(part: Part, run: Run): Parts[Part] {
-	const operations = Object.keys(names[part]).map((name) => [
-		name,
-		(command: unknown, means?: Means) => run(name, command, means),
-	]);
+	const driver: Record<string, (command: unknown, means?: Means) => Promise<unknown>> = {};
+	for (const [name, { kind }] of Object.entries(rows))
+		if (kind === kinds[part]) driver[name] = (command, means) => run(name, command, means);
 	// Each answer is that of the operation of the same name.
-	return Object.fromEntries(operations) as Parts[Part];
+	return driver as unknown as Parts[Part];
 }

@@ -21,9 +21,6 @@ export interface Steps {
 	readonly isTrial: boolean;
 }
 
-/** Operations that batches of an import and send calls depend on: a trial, which undoes them, repeats them for each. */
-export const trialSetup: ReadonlySet<string> = new Set(['createField', 'openImport', 'putAttachment']);
-
 /** How many rows fit into the time for which the lock may be held. */
 export interface SliceSize {
 	rows(): number;

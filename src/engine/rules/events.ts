@@ -43,3 +43,8 @@ export function isTooSoon(
 export function hasAudiences(type: EventType): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED' || type === 'UNSUBSCRIBED';
 }
+
+/** It changes nothing but the counts of its message. */
+export function isReading({ type }: { type: EventType }): boolean {
+	return type === 'OPENED' || type === 'REDIRECTED';
+}

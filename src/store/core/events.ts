@@ -2,7 +2,7 @@
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState, Uuid } from '../../api/records.js';
 import { erasedAddress } from '../../engine/rules/erasure.js';
-import { type Firsts, figureMoves, isTooSoon } from '../../engine/rules/events.js';
+import { type Firsts, figureMoves, isReading, isTooSoon } from '../../engine/rules/events.js';
 import { suppressedList, type UnsubscribeScope } from '../../engine/rules/suppressions.js';
 import type { Operations } from '../operations.js';
 import type { TrackedEvent } from '../store.js';
@@ -38,11 +38,6 @@ export function createEvents(sql: Sql) {
 	return {
 		recordEvents: ({ events }) => recordEvents(sql, events),
 	} satisfies Partial<Operations>;
-}
-
-/** It changes nothing but the counts of its message. */
-export function isReading({ type }: TrackedEvent): boolean {
-	return type === 'OPENED' || type === 'REDIRECTED';
 }
 
 /**

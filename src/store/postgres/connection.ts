@@ -5,6 +5,7 @@ import { StoreError } from '../../api/errors.js';
 import { type Core, createCore } from '../core/core.js';
 import type { Sql } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
+import { type Hold, projectAlone } from '../operations.js';
 import {
 	isLost,
 	isReadOnly,
@@ -13,7 +14,7 @@ import {
 	translateFailure,
 	unreplicated,
 } from './failures.js';
-import { type Hold, projectAlone, takeHolds } from './holds.js';
+import { takeHolds } from './holds.js';
 import { createSpaced, type Listening, listen, notifyText } from './listen.js';
 import type { Receipt } from './outcomes.js';
 import { createPipeline, type Pipeline } from './pipeline.js';

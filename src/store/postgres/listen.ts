@@ -5,28 +5,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg, { type ClientConfig } from 'pg';
 import { backoff } from '../../api/backoff.js';
-import type { Operations } from '../operations.js';
 
 /** One for all projects of the database, whose schemas are the payloads. */
 const channel = 'mailctl';
 
 /** Its parameter is the schema. */
 export const notifyText = `SELECT pg_notify('${channel}', $1)`;
-
-const readying: Partial<Record<keyof Operations, true>> = {
-	acceptSubmission: true,
-	releaseCampaign: true,
-	retryUncertain: true,
-	changeMessage: true,
-	putSettings: true,
-	settleRestored: true,
-	resume: true,
-};
-
-/** Messages may be ready to be leased after this write. */
-export function makesReady(operation: string): boolean {
-	return Object.hasOwn(readying, operation);
-}
 
 const spacingMs = 50;
 

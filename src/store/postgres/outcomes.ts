@@ -5,97 +5,8 @@
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
 import { type Clock, type Micros, microsPerDay } from '../../api/datetime.js';
-import type { Slices } from '../core/campaigns/rows.js';
-import type { FieldUses } from '../core/fields.js';
-
-import type { Emptying } from '../core/lists.js';
 import type { Sql } from '../core/sql.js';
-import type { Queue } from '../queue.js';
-import type { Writes } from '../store.js';
-
-/**
- * `again`: a second run does no harm and answers what the first did, or what its caller takes as well: positions of
- * batches, patches, leases. `asks`: it would answer "not found" or "duplicate" because of itself, or count twice.
- */
-const repeats: Readonly<Record<keyof (Writes & Queue & Slices & Emptying & FieldUses), 'again' | 'asks'>> = {
-	createList: 'asks',
-	patchList: 'again',
-	patchListDetails: 'again',
-	deleteList: 'asks',
-	clearList: 'asks',
-	createSubscriber: 'asks',
-	patchSubscriber: 'again',
-	deleteSubscriber: 'asks',
-	erasePerson: 'asks',
-	liftErasure: 'asks',
-	putSuppressions: 'asks',
-	removeSuppressions: 'asks',
-	createField: 'asks',
-	patchField: 'again',
-	deleteField: 'asks',
-	createWebhook: 'asks',
-	patchWebhook: 'again',
-	deleteWebhook: 'asks',
-	leaseDeliveries: 'again',
-	settleDeliveries: 'asks',
-	replayDeliveries: 'asks',
-	ensureWebhookSecret: 'again',
-	rotateWebhookSecret: 'asks',
-	createTemplate: 'asks',
-	patchTemplate: 'again',
-	deleteTemplate: 'asks',
-	putAttachment: 'again',
-	createSender: 'asks',
-	patchSender: 'again',
-	deleteSender: 'asks',
-	putSettings: 'again',
-	ensureKey: 'again',
-	rewriteSecrets: 'again',
-	createToken: 'asks',
-	revokeToken: 'asks',
-	addDkimKey: 'asks',
-	removeDkimKey: 'asks',
-	acceptSubmission: 'asks',
-	openCampaign: 'asks',
-	addListToCampaign: 'asks',
-	addPeopleToCampaign: 'asks',
-	retryUncertain: 'asks',
-	keepCampaignRate: 'again',
-	putCampaignBatch: 'again',
-	completeCampaign: 'asks',
-	releaseCampaign: 'asks',
-	cancelCampaign: 'asks',
-	openImport: 'asks',
-	putImportBatch: 'again',
-	finishImport: 'asks',
-	openRowImport: 'asks',
-	declareRow: 'asks',
-	acknowledgeRows: 'asks',
-	dropRowImport: 'asks',
-	changeMessage: 'asks',
-	recordEvents: 'asks',
-	recordReport: 'asks',
-	settleRestored: 'asks',
-	repairCounts: 'asks',
-	// What a lost answer leased returns when its leases end.
-	lease: 'again',
-	renew: 'again',
-	settle: 'asks',
-	setCalling: 'again',
-	beginComposing: 'again',
-	endComposing: 'again',
-	pause: 'asks',
-	resume: 'asks',
-	stageSlice: 'asks',
-	findImportAnswer: 'again',
-	putImportSlices: 'again',
-	dropStaged: 'again',
-	cancelCalls: 'again',
-	forgetCampaign: 'again',
-	leaseSlice: 'again',
-	dropSubscribers: 'asks',
-	dropFieldUses: 'again',
-};
+import { traitsOf } from '../operations.js';
 
 export interface Receipt {
 	/** Keeps its answer, in the round trip that ends the transaction. */
@@ -117,7 +28,7 @@ export function createOutcomes(clock: Clock): Outcomes {
 	const settled: string[] = [];
 	return {
 		receiptFor: (operation) => {
-			if (Reflect.get(repeats, operation) === 'again') return null;
+			if (traitsOf(operation).repeatable) return null;
 			const op = randomUUID();
 			const deleting: string[] = [];
 			return {

@@ -9,16 +9,15 @@ import { findFresh, type ProcessIdentity, processMark } from '../core/processes.
 import { DatabaseMissing } from '../errors.js';
 import type { ImportAck } from '../imports.js';
 import type { WrappingKey } from '../keys.js';
-import { type Command, driverOf } from '../operations.js';
+import { type Command, driverOf, holdsOf, traitsOf } from '../operations.js';
 import type { Queue, Settlement } from '../queue.js';
-import { inSlices, leaseInSlices, type Steps, trialSetup } from '../slices.js';
+import { inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
 import { createDatabaseClock, type DatabaseClock } from './clock.js';
 import { type Database, type Habit, openDatabase, type Session } from './connection.js';
 import { isDuplicate } from './failures.js';
-import { holdsOf } from './holds.js';
-import { type Listening, makesReady } from './listen.js';
+import type { Listening } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
 import { createOutcomes } from './outcomes.js';
 import { type Place, readPlace } from './place.js';
@@ -42,12 +41,6 @@ export interface PostgresOptions {
 	/** Called where a transaction takes a while, whatever the server does; the result when that is over. */
 	onWait?: (() => () => void) | undefined;
 }
-
-/** What has happened outside the database is recorded to its end. */
-const recorded: ReadonlySet<string> = new Set([
-	...['leaseSlice', 'settle', 'renew', 'setCalling', 'beginComposing', 'endComposing'],
-	...['leaseDeliveries', 'settleDeliveries', 'recordEvents', 'recordReport'],
-]);
 
 /** Connections at most, where the URL does not say. A server reads for several requests at once. */
 const sizes: Readonly<Record<string, number>> = { cli: 2, worker: 4, serve: 9, 'serve --no-worker': 9 };
@@ -79,6 +72,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	// Leases are alone while a limit is set.
 	const leasing: Habit = { isAlone: false };
 	const write = async (name: string, command: unknown) => {
+		const traits = traitsOf(name);
 		const operate = async ({ core }: Session) => {
 			for (const earlier of setup) await carryOut(core, earlier.name, earlier.command);
 			return await carryOut(core, name, command);
@@ -88,15 +82,15 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 			: {
 					...{ holds: holdsOf(name, command), receipt: outcomes.receiptFor(name) },
 					habit: name === 'leaseSlice' ? leasing : null,
-					stop: recorded.has(name) ? null : (options.stop ?? null),
+					stop: traits.records ? null : (options.stop ?? null),
 				};
 		const answer = await database.write(operate, means);
-		if (!isTrial && makesReady(name)) database.notify();
+		if (!isTrial && traits.wakes) database.notify();
 		return answer;
 	};
 	const groundable = async (name: string, command: unknown) => {
 		const answer = await write(name, command);
-		if (isTrial && trialSetup.has(name)) setup.push({ name, command });
+		if (isTrial && traitsOf(name).prepares) setup.push({ name, command });
 		return answer;
 	};
 	// Each answer is that of the operation of the same name.

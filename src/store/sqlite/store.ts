@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerMs, steadyOf } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
+import { isReading } from '../../engine/rules/events.js';
 import {
 	heartbeatEveryMicros,
 	type LiveProcess,
@@ -12,9 +13,9 @@ import {
 	processPlace,
 } from '../core/processes.js';
 import type { WrappingKey } from '../keys.js';
-import { type Command, driverOf, type Run } from '../operations.js';
+import { type Command, driverOf, type Run, traitsOf } from '../operations.js';
 import type { Queue } from '../queue.js';
-import { createSliceSize, inSlices, leaseInSlices, type Steps, trialSetup } from '../slices.js';
+import { createSliceSize, inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { Store, Writes } from '../store.js';
 import { type KeptClock, keepClock, pullForward } from './clock-steps.js';
 import { type ConnectionOptions, openConnection } from './connection.js';
@@ -267,11 +268,13 @@ interface WriteParts {
 
 function createWrites(parts: WriteParts): Writes {
 	const { core, writer, importLine, stagingSize, kept, eventDelayMs, findOthers, overwritten } = parts;
-	const write: Run = (name, command) =>
-		writer.write(() => carryOut(core, name, timely(kept, command)), { isSetup: trialSetup.has(name) });
-	const plain = driverOf('writes', write);
+	const write: Run = (name, command) => {
+		const { prepares = false, overwrites = false } = traitsOf(name);
+		const done = writer.write(() => carryOut(core, name, timely(kept, command)), { isSetup: prepares });
+		return overwrites ? overwritten(done) : done;
+	};
 	return {
-		...plain,
+		...driverOf('writes', write),
 		leaseDeliveries: (command) => writer.write(() => core.leaseDeliveries(kept.timelyLease(command))),
 		settleDeliveries: ({ settlements }) =>
 			writer.write(() =>
@@ -285,8 +288,6 @@ function createWrites(parts: WriteParts): Writes {
 			rows: stagingSize.rows,
 			took: (rows) => stagingSize.took(rows, writer.heldMs()),
 		}),
-		erasePerson: (command) => overwritten(plain.erasePerson(command)),
-		removeDkimKey: (command) => overwritten(plain.removeDkimKey(command)),
 		rewriteSecrets: (command) =>
 			overwritten(
 				writer.write(() => {
@@ -298,8 +299,8 @@ function createWrites(parts: WriteParts): Writes {
 		declareRow: (command) => writer.write(() => core.declareRow(command), company(writer)),
 		recordEvents: (command) => {
 			// A person who unsubscribes waits for the answer, and must not get another mail meanwhile.
-			const isUrgent = command.events.some(({ type }) => type !== 'OPENED' && type !== 'REDIRECTED');
-			return writer.write(() => core.recordEvents(command), { maxDelayMs: isUrgent ? 0 : eventDelayMs });
+			const maxDelayMs = command.events.every(isReading) ? eventDelayMs : 0;
+			return writer.write(() => core.recordEvents(command), { maxDelayMs });
 		},
 	};
 }
