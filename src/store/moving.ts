@@ -144,3 +144,44 @@ export interface Movable {
 	settle(): Promise<void>;
 	close(): Promise<void>;
 }
+
+/** The columns of a table, or those at some places, for a statement. */
+export function namesOf({ columns }: Table, places: readonly number[] = [...columns.keys()]): string {
+	return places.map((at) => `"${columns[at]?.name}"`).join(', ');
+}
+
+/** Questions that both databases answer alike. */
+export function questionsOn(table: Table) {
+	const key = namesOf(table, table.key);
+	const sizes = table.columns
+		.filter(({ type }) => type !== 'integer')
+		.map(({ name }) => `coalesce(octet_length("${name}"), 0)`);
+	const from = `FROM "${table.name}"`;
+	const behind = `WHERE (${key}) > (${table.key.map(() => '?').join(', ')})`;
+	return {
+		count: `SELECT count(*) ${from}`,
+		widest: `SELECT ${8 * table.columns.length} + coalesce(max(${['0', ...sizes].join(' + ')}), 0) ${from}`,
+		/** Its parameters: the key of the row before, and how many. */
+		slice: `SELECT ${namesOf(table)} ${from} ${behind} ORDER BY ${key} LIMIT ?`,
+		firstSlice: `SELECT ${namesOf(table)} ${from} ORDER BY ${key} LIMIT ?`,
+		last: `SELECT ${key} ${from} ORDER BY ${key.replaceAll(/"(?=,|$)/g, '" DESC')} LIMIT 1`,
+	};
+}
+
+/** A table by its columns and the place of each in the primary key, from 1; 0: it has none. */
+export function tableOf(
+	name: string,
+	columns: readonly (Table['columns'][number] & { key: number })[],
+	parents: readonly string[],
+): Table {
+	const key = columns
+		.map(({ key }, at) => ({ key, at }))
+		.filter(({ key }) => key > 0)
+		.sort((one, other) => one.key - other.key);
+	return {
+		name,
+		columns: columns.map(({ name, type }) => ({ name, type })),
+		key: key.map(({ at }) => at),
+		parents,
+	};
+}

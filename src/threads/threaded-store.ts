@@ -4,7 +4,7 @@
  */
 
 import { StoreError } from '../api/errors.js';
-import { assertFile, isPrivate, type OpenOptions } from '../store/open.js';
+import { databaseFile, isPrivate, type OpenOptions } from '../store/open.js';
 import type { Run } from '../store/operations.js';
 import type { Store } from '../store/store.js';
 import { type Channel, openChannel } from './channel.js';
@@ -29,7 +29,7 @@ const resourceLimits = { maxYoungGenerationSizeMb: 12 };
  * `options.upkeep` is `with_commits`.
  */
 export async function openThreadedStore(url: string, options: ThreadedOptions): Promise<Store> {
-	assertFile(url);
+	databaseFile(url);
 	const { onFailure, isOneThread = false, spawn = spawnThread, clock: _, ...opening } = options;
 	let failure: StoreError | null = null;
 	const fail = (error: StoreError) => {
@@ -74,7 +74,7 @@ export async function openThreadedReader(
 	url: string,
 	{ onFailure, spawn = spawnThread, ...options }: Pick<ThreadedOptions, 'keys' | 'onFailure' | 'spawn'>,
 ): Promise<Pick<Store, 'reads' | 'close'>> {
-	assertFile(url);
+	databaseFile(url);
 	const channel = openChannel(spawn('store', { resourceLimits }), {
 		name: 'reading thread',
 		onFailure: (error) => onFailure?.(error),

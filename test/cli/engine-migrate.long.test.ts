@@ -8,9 +8,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { hintText, mailctl, unnamed } from '../../src/cli/frame/command-line.js';
 import { Interrupted } from '../../src/cli/frame/errors.js';
 import type { Mark } from '../../src/store/moving.js';
-import { movablePostgres } from '../../src/store/postgres/moving.js';
+import { MovablePostgres } from '../../src/store/postgres/moving.js';
 import { schemaVersion } from '../../src/store/sqlite/migrations.js';
-import { movableSqlite } from '../../src/store/sqlite/moving.js';
+import { MovableSqlite } from '../../src/store/sqlite/moving.js';
 import { type CliResult, cli } from '../support/cli.js';
 import { ask, describePostgres } from '../support/postgres.js';
 import { errorOf, makeProject, type Project } from '../support/project.js';
@@ -526,7 +526,7 @@ describePostgres('engine migrate', (server) => {
 		const url = await server.createProject();
 		const back = join(project.folder, 'back.db');
 		const mark: Mark = { id: 'killed', role: 'copy', isOver: false, other: 'x', at: 1 };
-		for (const copy of [movablePostgres(url), movableSqlite(back)]) {
+		for (const copy of [new MovablePostgres(url), new MovableSqlite(back)]) {
 			await copy.begin(mark, 1);
 			await copy.close();
 		}

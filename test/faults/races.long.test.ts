@@ -1,13 +1,12 @@
 /** Writes at the same time, from two processes on one database, end as some order of them would: see `holds.ts`. */
-import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
 import { openPostgresStore } from '../../src/store/postgres/store.js';
 import { inSlices } from '../../src/store/slices.js';
 import { carryOut, createCore } from '../../src/store/sqlite/core.js';
-import { migrate } from '../../src/store/sqlite/migrations.js';
 import { createSql } from '../../src/store/sqlite/sql.js';
 import { fixedClock, noon } from '../contract/store/fixture.js';
+import { migrated } from '../support/memory-store.js';
 import { describePostgres } from '../support/postgres.js';
 import {
 	alone,
@@ -155,9 +154,7 @@ function outcomeOf(answers: readonly Answered[], seen: string): string {
 
 /** All orders of the same calls on SQLite, each undone behind its outcome. */
 function openOrders() {
-	const db = new Database(':memory:');
-	const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
-	migrate(db, { path: ':memory:', me, now: noon });
+	const db = migrated(new Database(':memory:'), noon);
 	const core = createCore(createSql(db));
 	// Each answer is that of the operation of the same name.
 	const step = async (name: string, command: unknown) => carryOut(core, name, command) as never;

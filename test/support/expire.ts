@@ -5,17 +5,16 @@ import type { Micros } from '../../src/api/datetime.js';
 import { openConnection } from '../../src/store/sqlite/connection.js';
 import { createSql } from '../../src/store/sqlite/sql.js';
 import { dropExpired } from '../../src/store/sqlite/upkeep.js';
-import { createWriter } from '../../src/store/sqlite/writer.js';
+import { Writer } from '../../src/store/sqlite/writer.js';
 
 /** A connection until the test ends; `expire` deletes what is too old at a moment. */
 export function expiring(path: string): { db: Database.Database; expire(now: Micros): Promise<void> } {
 	const db = openConnection({ path, mode: 'existing', role: 'writer', busyTimeoutMs: 1_000 });
 	onTestFinished(() => void db.close());
-	const writer = createWriter({
-		...{ db, path, lockTimeoutMs: 1_000, random: () => 0.5 },
+	const writer = new Writer({
+		...{ db, path, lockTimeoutMs: 1_000 },
 		pace: () => ({ maxGroupMs: 1_000, pauseMs: 0 }),
 		beforeGroup: () => undefined,
-		afterLongGroup: () => undefined,
 	});
 	return { db, expire: async (now) => await dropExpired(createSql(db), writer, now) };
 }

@@ -62,10 +62,10 @@ export async function openMove({ clock, env, warn, ...names }: MoveRequest): Pro
 }
 
 async function movable(url: string): Promise<Movable> {
-	if (isPostgres(url)) return (await import('../../store/postgres/moving.js')).movablePostgres(url);
+	if (isPostgres(url)) return new (await import('../../store/postgres/moving.js')).MovablePostgres(url);
 	if (isPrivate(url)) throw new UsageError(':memory: is gone when the command ends; name a file');
-	const { movableSqlite, realFile } = await import('../../store/sqlite/moving.js');
-	return movableSqlite(realFile(databaseFile(url)));
+	const { MovableSqlite, realFile } = await import('../../store/sqlite/moving.js');
+	return new MovableSqlite(realFile(databaseFile(url)));
 }
 
 /** Without its key the copy could not be used where this runs. */

@@ -1,7 +1,7 @@
 /** A PostgreSQL schema as one of the two databases of a move. */
 import { hostname } from 'node:os';
 import type { ClientBase } from 'pg';
-import { microsPerSecond } from '../../api/datetime.js';
+import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { countSecrets } from '../core/keys.js';
 import { findFresh } from '../core/processes.js';
@@ -11,16 +11,19 @@ import {
 	type Mark,
 	type Movable,
 	markVersion,
+	namesOf,
 	notMoved,
+	questionsOn,
 	type Row,
 	type Table,
+	tableOf,
 	type Value,
 	whyMarked,
 } from '../moving.js';
 import { shownDatabase } from '../url.js';
 import { arrayOf } from './arrays.js';
 import { serverClock } from './clock.js';
-import { openDatabase, type Session } from './connection.js';
+import { type Database, openDatabase, type Session } from './connection.js';
 import { migrate, readMark, readVersion, schemaVersion } from './migrations.js';
 import { readPlace } from './place.js';
 
@@ -28,120 +31,157 @@ import { readPlace } from './place.js';
 const me = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 
 /** Connects when it is first used. Throws `StoreError` for a URL that names no database. */
-export function movablePostgres(url: string): Movable {
-	const place = readPlace(url);
-	const { schema } = place;
-	const name = shownDatabase(url);
-	const database = openDatabase({
-		...{ place, size: 2, role: 'migrate', keys: [], lockTimeoutMs: 10_000, isTrial: false },
-	});
-	let own: Mark | null = null;
-	const permit = (sql: Sql) => sql.run(`SELECT set_config('mailctl.move', ?, TRUE)`, own?.id ?? '');
-	const read = <T>(operate: (sql: Sql) => Promise<T>) => database.read(({ sql }) => operate(sql));
-	const write = <T>(operate: (session: Session) => Promise<T>) =>
-		database.write(async (session) => {
-			await permit(session.sql);
+export class MovablePostgres implements Movable {
+	readonly name: string;
+	readonly schema = schemaVersion;
+	readonly keepsNul = false;
+	readonly #schemaName: string;
+	readonly #database: Database;
+	/** The mark under which this process may write. */
+	#own: Mark | null = null;
+
+	constructor(url: string) {
+		const place = readPlace(url);
+		this.name = shownDatabase(url);
+		this.#schemaName = place.schema;
+		this.#database = openDatabase({
+			...{ place, size: 2, role: 'migrate', keys: [], lockTimeoutMs: 10_000, isTrial: false },
+		});
+	}
+
+	async look(): Promise<Found | null> {
+		return await this.#read((sql) => look(sql, this.name));
+	}
+
+	async begin(mark: Mark, now: Micros): Promise<void> {
+		await this.#write(mark, async (session) => {
+			const { sql, client } = session;
+			if (this.#schemaName !== 'public')
+				await client.query(`CREATE SCHEMA IF NOT EXISTS "${this.#schemaName}"`);
+			if ((await readVersion(sql, this.name, { mayBeMarked: true })) === 0)
+				await migrate(session, { name: this.name, now });
+			await shutTables(session, mark);
+			await assertUnused(sql, this.name);
+			const filled = await filledTables(sql);
+			if (filled.length > 0) throw this.#refused(`is not empty (${filled.join(', ')})`);
+			await setMark(sql, mark);
+		});
+	}
+
+	async goOn(mark: Mark): Promise<void> {
+		this.#own = mark;
+	}
+
+	async shut(mark: Mark): Promise<void> {
+		await this.#write(mark, async (session) => {
+			// Waits for the transactions that write.
+			await shutTables(session, mark);
+			if (!mark.isOver) await assertUnused(session.sql, this.name);
+			await setMark(session.sql, mark);
+		});
+	}
+
+	async open(mark: Mark): Promise<void> {
+		await this.#write(mark, async ({ sql, client }) => {
+			const known = await readMark(sql);
+			if (known === null) return;
+			if (known.id !== mark.id) throw this.#refused('has another mark');
+			await sql.run('DELETE FROM migrations WHERE version = ?', markVersion);
+			await client.query('DROP FUNCTION mailctl_moved() CASCADE');
+		});
+	}
+
+	async clear(mark: Mark): Promise<void> {
+		await this.#write(mark, async ({ sql, client }) => {
+			if ((await readVersion(sql, this.name, { mayBeMarked: true })) === 0) return;
+			const known = await readMark(sql);
+			if (known?.role !== 'copy' || known.id !== mark.id) return;
+			const names = (await tablesOf(sql)).map((table) => `"${table.name}"`);
+			await client.query(`DROP TABLE ${names.join(', ')} CASCADE; DROP FUNCTION mailctl_moved()`);
+		});
+	}
+
+	async tables(): Promise<Table[]> {
+		return await this.#read(tablesOf);
+	}
+
+	async count(table: Table): Promise<number> {
+		return await this.#read((sql) => sql.number(questionsOn(table).count));
+	}
+
+	async widest(table: Table): Promise<number> {
+		return await this.#read((sql) => sql.number(questionsOn(table).widest));
+	}
+
+	async read(table: Table, after: readonly Value[] | null, limit: number): Promise<Row[]> {
+		const { firstSlice, slice } = questionsOn(table);
+		return await this.#read((sql) =>
+			after === null ? sql.tuples<Row>(firstSlice, limit) : sql.tuples<Row>(slice, ...after, limit),
+		);
+	}
+
+	async last(table: Table): Promise<Value[] | null> {
+		return await this.#read(async (sql) => (await sql.tuples<Value[]>(questionsOn(table).last))[0] ?? null);
+	}
+
+	async write(table: Table, rows: readonly Row[]): Promise<void> {
+		const types = { integer: 'BIGINT', text: 'TEXT', blob: 'BYTEA' } as const;
+		const arrays = table.columns.map(({ type }) => `?::${types[type]}[]`);
+		const text = `INSERT INTO "${table.name}" (${namesOf(table)}) OVERRIDING SYSTEM VALUE
+			SELECT * FROM unnest(${arrays.join(', ')})
+			ON CONFLICT DO NOTHING`;
+		const values = table.columns.map(({ type }, at) => arrayOf(types[type], rows, at));
+		await this.#database.write(async ({ sql }) => {
+			await sql.together([() => this.#permit(sql), () => sql.run(text, ...values)]);
+		});
+	}
+
+	async ids(): Promise<Map<string, number>> {
+		return await this.#read(
+			async (sql) => new Map((await idsOf(sql)).map(({ table, last }) => [table, last])),
+		);
+	}
+
+	async raiseIds(ids: ReadonlyMap<string, number>): Promise<void> {
+		await this.#write(this.#own, async ({ sql }) => {
+			for (const { table, column, last } of await idsOf(sql)) {
+				const highest = await sql.number(`SELECT coalesce(max("${column}"), 0) FROM "${table}"`);
+				const goal = Math.max(highest, ids.get(table) ?? 0);
+				if (goal > last)
+					await sql.run('SELECT setval(pg_get_serial_sequence(?, ?), ?)', `"${table}"`, column, goal);
+			}
+		});
+	}
+
+	async settle(): Promise<void> {
+		for (const { name } of await this.tables())
+			await this.#write(this.#own, ({ sql }) => sql.run(`ANALYZE "${name}"`));
+	}
+
+	async close(): Promise<void> {
+		await this.#database.close();
+	}
+
+	async #read<T>(operate: (sql: Sql) => Promise<T>): Promise<T> {
+		return await this.#database.read(({ sql }) => operate(sql));
+	}
+
+	async #write<T>(own: Mark | null, operate: (session: Session) => Promise<T>): Promise<T> {
+		this.#own = own;
+		return await this.#database.write(async (session) => {
+			await this.#permit(session.sql);
 			return await operate(session);
 		});
-	const refuse = (why: string) => new StoreError('not_a_database', `${name} ${why}`);
-	return {
-		name,
-		schema: schemaVersion,
-		keepsNul: false,
-		look: () => read((sql) => look(sql, name)),
-		begin: async (mark, now) => {
-			own = mark;
-			await write(async (session) => {
-				const { sql, client } = session;
-				if (schema !== 'public') await client.query(`CREATE SCHEMA IF NOT EXISTS "${schema}"`);
-				if ((await readVersion(sql, name, { mayBeMarked: true })) === 0)
-					await migrate(session, { name, now });
-				await shutTables(session, mark);
-				await assertUnused(sql, name);
-				const filled = await filledTables(sql);
-				if (filled.length > 0) throw refuse(`is not empty (${filled.join(', ')})`);
-				await setMark(sql, mark);
-			});
-		},
-		goOn: async (mark) => {
-			own = mark;
-		},
-		shut: async (mark) => {
-			own = mark;
-			await write(async (session) => {
-				// Waits for the transactions that write.
-				await shutTables(session, mark);
-				if (!mark.isOver) await assertUnused(session.sql, name);
-				await setMark(session.sql, mark);
-			});
-		},
-		open: async (mark) => {
-			own = mark;
-			await write(async ({ sql, client }) => {
-				const known = await readMark(sql);
-				if (known === null) return;
-				if (known.id !== mark.id) throw refuse('has another mark');
-				await sql.run('DELETE FROM migrations WHERE version = ?', markVersion);
-				await client.query('DROP FUNCTION mailctl_moved() CASCADE');
-			});
-		},
-		clear: async (mark) => {
-			own = mark;
-			await write(async ({ sql, client }) => {
-				if ((await readVersion(sql, name, { mayBeMarked: true })) === 0) return;
-				const known = await readMark(sql);
-				if (known?.role !== 'copy' || known.id !== mark.id) return;
-				const names = (await tablesOf(sql)).map((table) => `"${table.name}"`);
-				await client.query(`DROP TABLE ${names.join(', ')} CASCADE; DROP FUNCTION mailctl_moved()`);
-			});
-		},
-		tables: () => read(tablesOf),
-		count: (table) => read((sql) => sql.number(`SELECT count(*) FROM "${table.name}"`)),
-		widest: ({ name: table, columns }) => {
-			const sizes = columns
-				.filter(({ type }) => type !== 'integer')
-				.map((column) => `coalesce(octet_length("${column.name}"), 0)`);
-			const text = `SELECT coalesce(max(${['0', ...sizes].join(' + ')}), 0) FROM "${table}"`;
-			return read(async (sql) => 8 * columns.length + (await sql.number(text)));
-		},
-		read: (table, after, limit) => {
-			const key = namesOf(table, table.key);
-			const where = after === null ? '' : `WHERE (${key}) > (${table.key.map(() => '?').join(', ')})`;
-			const text = `SELECT ${namesOf(table)} FROM "${table.name}" ${where} ORDER BY ${key} LIMIT ?`;
-			return read((sql) => sql.tuples<Row>(text, ...(after ?? []), limit));
-		},
-		last: (table) => {
-			const order = table.key.map((at) => `"${table.columns[at]?.name}" DESC`).join(', ');
-			const text = `SELECT ${namesOf(table, table.key)} FROM "${table.name}" ORDER BY ${order} LIMIT 1`;
-			return read(async (sql) => (await sql.tuples<Value[]>(text))[0] ?? null);
-		},
-		write: (table, rows) => {
-			const types = { integer: 'BIGINT', text: 'TEXT', blob: 'BYTEA' } as const;
-			const arrays = table.columns.map(({ type }) => `?::${types[type]}[]`);
-			const text = `INSERT INTO "${table.name}" (${namesOf(table)}) OVERRIDING SYSTEM VALUE
-				SELECT * FROM unnest(${arrays.join(', ')})
-				ON CONFLICT DO NOTHING`;
-			const values = table.columns.map(({ type }, at) => arrayOf(types[type], rows, at));
-			return database.write(async ({ sql }) => {
-				await sql.together([() => permit(sql), () => sql.run(text, ...values)]);
-			});
-		},
-		ids: () => read(async (sql) => new Map((await idsOf(sql)).map(({ table, last }) => [table, last]))),
-		raiseIds: (ids) =>
-			write(async ({ sql }) => {
-				for (const { table, column, last } of await idsOf(sql)) {
-					const highest = await sql.number(`SELECT coalesce(max("${column}"), 0) FROM "${table}"`);
-					const goal = Math.max(highest, ids.get(table) ?? 0);
-					if (goal > last)
-						await sql.run('SELECT setval(pg_get_serial_sequence(?, ?), ?)', `"${table}"`, column, goal);
-				}
-			}),
-		settle: async () => {
-			for (const { name: table } of await read(tablesOf))
-				await write(({ sql }) => sql.run(`ANALYZE "${table}"`));
-		},
-		close: () => database.close(),
-	};
+	}
+
+	/** The trigger of a marked database lets the transaction pass. */
+	#permit(sql: Sql) {
+		return sql.run(`SELECT set_config('mailctl.move', ?, TRUE)`, this.#own?.id ?? '');
+	}
+
+	#refused(why: string): StoreError {
+		return new StoreError('not_a_database', `${this.name} ${why}`);
+	}
 }
 
 async function look(sql: Sql, name: string): Promise<Found | null> {
@@ -247,28 +287,20 @@ async function tablesOf(sql: Sql): Promise<Table[]> {
 		FROM pg_constraint
 		WHERE contype = 'f' AND connamespace = current_schema()::regnamespace`,
 	);
-	return [...new Set(columns.map(({ table }) => table))].map((name) => {
-		const own = columns.filter(({ table }) => table === name);
-		const key = own
-			.map(({ key }, at) => ({ key, at }))
-			.filter(({ key }) => key > 0)
-			.sort((one, other) => one.key - other.key);
-		return {
+	return [...new Set(columns.map(({ table }) => table))].map((name) =>
+		tableOf(
 			name,
-			columns: own.map((column) => ({ name: column.name, type: typeOf(column.type) })),
-			key: key.map(({ at }) => at),
-			parents: parents.filter(({ child }) => child === name).map(({ parent }) => parent),
-		};
-	});
+			columns
+				.filter(({ table }) => table === name)
+				.map((column) => ({ ...column, type: typeOf(column.type) })),
+			parents.filter(({ child }) => child === name).map(({ parent }) => parent),
+		),
+	);
 }
 
 function typeOf(type: string): Table['columns'][number]['type'] {
 	if (type === 'bytea') return 'blob';
 	return type === 'bigint' ? 'integer' : 'text';
-}
-
-function namesOf({ columns }: Table, places: readonly number[] = [...columns.keys()]): string {
-	return places.map((at) => `"${columns[at]?.name}"`).join(', ');
 }
 
 /** Columns whose values the database gives, and the last one given. */

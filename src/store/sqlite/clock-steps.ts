@@ -14,58 +14,78 @@ import type { Sql } from './sql.js';
 /** A smaller difference is no step: the clock is slewed, and a lease may be that much shorter. */
 const smallestStep: Micros = microsPerSecond;
 
-/** The knowledge of a process about the clock in the database. */
-export interface KeptClock {
-	/** Called at the beginning of a write. `isBeat`: stores small differences too, so that they never add up. */
-	follow(sql: Sql, options: { isBeat: boolean }): void;
-	/**
-	 * The command with its time by the current clock. A command made before a step and executed after it would lease for
-	 * hours, or for no time. Other commands stay the same.
-	 */
-	timely<C extends { now: Micros }>(command: C): C;
-	timelyLease<C extends { now: Micros; until: Micros }>(command: C): C;
-	timelyOutcome<S extends { at: Micros }>(settlement: S, moved: (by: Micros) => Partial<S>): S;
-}
-
 /** A command made before a step arrives after it within this time; a failed store call is repeated. */
 const longestBehind: Micros = 600 * microsPerSecond;
 
-/** Without a `steady` clock, the clock and the times of commands stay the same. */
-export function keepClock(clock: Clock): KeptClock {
-	const { steady } = clock;
-	const boot = steady === undefined ? '' : readBoot();
-	// A boot without a name: the stored values may be of the previous boot, so they count from the first write of this
-	// process.
-	let isKnown = boot !== '';
-	let lastAhead: Micros | null = null;
-	let step: { by: Micros; at: Micros } | null = null;
-	const behind = (asked: Micros): Micros => {
-		if (steady === undefined || step === null || steady() - step.at > longestBehind) return 0;
-		const late = clock.now() - asked;
-		return Math.abs(late - step.by) < Math.abs(late) ? step.by : 0;
-	};
-	return {
-		follow: (sql, { isBeat }) => {
-			if (steady === undefined) return;
-			const at = steady();
-			const now = clock.now();
-			const ahead = now - at;
-			const by = lastAhead === null ? 0 : ahead - lastAhead;
-			if (Math.abs(by) >= smallestStep) step = { by, at };
-			lastAhead = ahead;
-			follow(sql, { now, ahead, boot, isKnown, isBeat });
-			isKnown = true;
-		},
-		timely: (command) => ({ ...command, now: command.now + behind(command.now) }),
-		timelyLease: (command) => {
-			const by = behind(command.now);
-			return { ...command, now: command.now + by, until: command.until + by };
-		},
-		timelyOutcome: (settlement, moved) => {
-			const by = behind(settlement.at);
-			return by === 0 ? settlement : { ...settlement, at: settlement.at + by, ...moved(by) };
-		},
-	};
+/** The knowledge of a process about the clock in the database. Without a `steady` clock, all times stay the same. */
+export class KeptClock {
+	readonly #clock: Clock;
+	readonly #boot: string;
+	/**
+	 * False for a boot without a name: the stored values may be of the previous boot, so they count from the first write of
+	 * this process.
+	 */
+	#isKnown: boolean;
+	#lastAhead: Micros | null = null;
+	#step: { by: Micros; at: Micros } | null = null;
+
+	constructor(clock: Clock) {
+		this.#clock = clock;
+		this.#boot = clock.steady === undefined ? '' : readBoot();
+		this.#isKnown = this.#boot !== '';
+	}
+
+	/** Called at the beginning of a write. `isBeat`: stores small differences too, so that they never add up. */
+	follow(sql: Sql, { isBeat }: { isBeat: boolean }): void {
+		if (this.#clock.steady === undefined) return;
+		const at = this.#clock.steady();
+		const now = this.#clock.now();
+		const ahead = now - at;
+		const by = this.#lastAhead === null ? 0 : ahead - this.#lastAhead;
+		if (Math.abs(by) >= smallestStep) this.#step = { by, at };
+		this.#lastAhead = ahead;
+		follow(sql, { now, ahead, boot: this.#boot, isKnown: this.#isKnown, isBeat });
+		this.#isKnown = true;
+	}
+
+	/**
+	 * The command with its times by the current clock. A command made before a step and executed after it would lease for
+	 * hours, or for no time.
+	 */
+	timely<C>(command: C): C {
+		if (this.#step === null || typeof command !== 'object' || command === null) return command;
+		if ('settlements' in command && Array.isArray(command.settlements))
+			return { ...command, settlements: command.settlements.map((each) => this.#timelyOutcome(each)) };
+		if (!('now' in command) || typeof command.now !== 'number') return command;
+		return moved(command, this.#behind(command.now), ['now', 'until', 'retry_at']);
+	}
+
+	#timelyOutcome<S extends { at: Micros; outcome?: object; result?: object }>(settlement: S): S {
+		const by = this.#behind(settlement.at);
+		const { outcome, result } = settlement;
+		return {
+			...moved(settlement, by, ['at']),
+			...(outcome !== undefined && { outcome: moved(outcome, by, ['due_at']) }),
+			...(result !== undefined && { result: moved(result, by, ['due_at']) }),
+		};
+	}
+
+	#behind(asked: Micros): Micros {
+		const { steady } = this.#clock;
+		if (steady === undefined || this.#step === null || steady() - this.#step.at > longestBehind) return 0;
+		const late = this.#clock.now() - asked;
+		return Math.abs(late - this.#step.by) < Math.abs(late) ? this.#step.by : 0;
+	}
+}
+
+function moved<O extends object>(record: O, by: Micros, times: readonly string[]): O {
+	if (by === 0) return record;
+	const entries = Object.entries(record).map(([name, value]) => [
+		name,
+		typeof value === 'number' && times.includes(name) ? value + by : value,
+	]);
+	// The same members, with other times.
+	return Object.fromEntries(entries) as O;
 }
 
 /** A name of this boot of the machine; empty where the system has none. */

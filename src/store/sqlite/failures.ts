@@ -42,9 +42,9 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	if (!endsTransaction(error)) return error;
 	if (code.startsWith('SQLITE_READONLY') || (code.startsWith('SQLITE_CANTOPEN') && isReadOnly(file)))
 		return new DatabaseUnwritable('read_only', file, `${path}: ${readOnlyReason(file)}`, { cause: error });
-	const { code: fault, reason } = code.startsWith('SQLITE_CORRUPT')
+	const { code: fault, reason }: Damage = code.startsWith('SQLITE_CORRUPT')
 		? damageOf(file)
-		: ({ code: 'io', reason: ioReason(code) } as const);
+		: { code: 'io', reason: ioReason(code) };
 	return new StoreError(fault, `${path}: ${reason}`, { cause: error });
 }
 
@@ -84,12 +84,7 @@ function allows(path: string, mode: number): boolean {
 	}
 }
 
-interface Damage {
-	code: 'damaged' | 'io';
-	reason: string;
-}
-
-const damaged: Damage = { code: 'damaged', reason: 'the database file is damaged; restore a backup' };
+const damaged = { code: 'damaged', reason: 'the database file is damaged; restore a backup' } as const;
 
 function ioReason(code: string): string {
 	if (code.startsWith('SQLITE_CANTOPEN')) return 'the database file cannot be opened; check its permissions';
@@ -99,63 +94,55 @@ function ioReason(code: string): string {
 
 /**
  * SQLite's messages about damage in a file (at most `most`, or all of the table named in quotes). Throws `StoreError`
- * where the disk failed.
+ * where the disk failed: the checks of SQLite 3 report that only as `… error code=266`, whose lowest byte is its kind.
  */
 export function findDamage(
 	db: Database.Database,
 	{ path, how, most }: { path: string; how: 'quick_check' | 'integrity_check'; most: number | `'${string}'` },
 ): string[] {
 	const words = db.prepare<[], string>(`PRAGMA ${how}(${most})`).pluck().all();
-	const unread = words.find(isUnread);
+	const unread = words.find((word) =>
+		[...word.matchAll(/error code[= ](\d+)|get page \d+: (\d+)/g)].some(
+			([, code, other]) => (Number(code ?? other) & 0xff) === ioKind,
+		),
+	);
 	if (unread !== undefined) throw new Unread(path, unread);
 	return words.filter((word) => word !== 'ok');
 }
 
-/**
- * `… error code=266`: the lowest byte of a result code is its kind, and 10 is that of I/O. The checks of SQLite 3
- * report it only in these words.
- */
-function isUnread(word: string): boolean {
-	return [...word.matchAll(/error code[= ](\d+)|get page \d+: (\d+)/g)].some(
-		([, code, other]) => (Number(code ?? other) & 0xff) === 10,
-	);
-}
+const ioKind = 10;
 
 /** The disk failed while SQLite checked the file. */
 class Unread extends StoreError {
 	readonly reason: string;
 	constructor(path: string, said: string) {
-		const reason = unreadReason(said);
+		const reason = `the disk failed to read it (${said}): look at the disk before a backup is restored`;
 		super('io', `${path}: ${reason}`);
 		this.reason = reason;
 	}
-}
-
-function unreadReason(said: string): string {
-	return `the disk failed to read it (${said}): look at the disk before a backup is restored`;
 }
 
 /** Takes about three seconds to read. */
 const mostReadAgain = 512 * 1_048_576;
 /** A failing disk fails each request. */
 const keptMs = 5_000;
-const lookedAt = new Map<string, { atMs: number; damage: Damage }>();
+let lastLook: { path: string; atMs: number; damage: Damage } | null = null;
 
 /**
  * A page that could not be read is sometimes reported as damaged. Restoring a backup over a sound database loses newer
  * data, so the whole file is read again before it counts as damaged.
  */
 function damageOf(path: string): Damage {
-	const known = lookedAt.get(path);
-	if (known !== undefined && performance.now() - known.atMs < keptMs) return known.damage;
+	if (lastLook?.path === path && performance.now() - lastLook.atMs < keptMs) return lastLook.damage;
 	const damage = readAgain(path);
-	lookedAt.clear();
-	lookedAt.set(path, { atMs: performance.now(), damage });
+	lastLook = { path, atMs: performance.now(), damage };
 	return damage;
 }
 
+type Damage = typeof damaged | { code: 'io'; reason: string };
+
 function readAgain(path: string): Damage {
-	const io = (reason: string) => ({ code: 'io', reason }) as const;
+	const io = (reason: string): Damage => ({ code: 'io', reason });
 	let db: Database.Database | null = null;
 	try {
 		if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > mostReadAgain)
@@ -168,10 +155,8 @@ function readAgain(path: string): Damage {
 		return io('the disk failed to read it; read again, the file is sound: try again');
 	} catch (error) {
 		if (error instanceof Unread) return io(error.reason);
-		const code = sqliteCode(error);
-		if (code === null || !code.startsWith('SQLITE_CORRUPT'))
-			return io(unreadReason(code ?? (error instanceof Error ? error.message : String(error))));
-		return damaged;
+		const code = sqliteCode(error) ?? (error instanceof Error ? error.message : String(error));
+		return code.startsWith('SQLITE_CORRUPT') ? damaged : io(new Unread(path, code).reason);
 	} finally {
 		db?.close();
 	}

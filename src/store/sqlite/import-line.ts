@@ -16,17 +16,10 @@ import type { Writer } from './writer.js';
 
 type PutCommand = Command<'putImportBatch'>;
 
-export interface ImportLine {
-	/**
-	 * Resolves when all rows of the batch are committed. The position commits with each part. An interrupted batch that is
-	 * put again continues where it stopped, and its answer covers all of its rows. A failure fails all waiting batches of
-	 * the session.
-	 */
-	put(command: PutCommand): Promise<ImportAck>;
-}
-
 /** Fewer rows are not worth it: SQLite compiles all statements anew where foreign keys are not checked for a while. */
 const fewestExpected = 20_000;
+/** Rejects in one transaction: they stay objects until the answer and save no write. */
+const maxRefused = 10_000;
 
 interface Waiting {
 	command: PutCommand;
@@ -43,52 +36,70 @@ interface Answered {
 	outcome: ImportAck;
 }
 
-/** The queue of one writer. `size` limits the rows of a transaction, and learns how long they took. */
-export function createImportLine(core: Core, writer: Writer, size: SliceSize): ImportLine {
-	let line: Waiting[] = [];
-	let isRunning = false;
+/** The queue of one writer. */
+export class ImportLine {
+	readonly #core: Core;
+	readonly #writer: Writer;
+	/** Limits the rows of a transaction, and learns how long they took. */
+	readonly #size: SliceSize;
+	#line: Waiting[] = [];
+	#isRunning = false;
 	/** The session whose last transaction has met no subscriber. */
-	let unmet: string | null = null;
-	const refusals = createRefusals();
+	#unmet: string | null = null;
+	/** The last share of rejects is the estimate for the next rows. */
+	#refusedShare = 1;
 
-	const run = async () => {
-		isRunning = true;
-		for (let head = line[0]; head !== undefined; head = line[0]) await turn(head.command.session);
-		isRunning = false;
-	};
+	constructor(core: Core, writer: Writer, size: SliceSize) {
+		this.#core = core;
+		this.#writer = writer;
+		this.#size = size;
+	}
 
-	const turn = async (session: string) => {
-		const maxRows = Math.min(size.rows(), refusals.rows(), maxOrderedRows);
-		const expectsNew = unmet === session && maxRows >= fewestExpected;
-		unmet = null;
+	/**
+	 * Resolves when all rows of the batch are committed. The position commits with each part. An interrupted batch that is
+	 * put again continues where it stopped, and its answer covers all of its rows. A failure fails all waiting batches of
+	 * the session.
+	 */
+	put(command: PutCommand): Promise<ImportAck> {
+		return new Promise((resolve, reject) => {
+			const count = this.#core.prepareBatch(command);
+			this.#line.push({ command, count, settled: 0, ack: null, resolve, reject });
+			if (!this.#isRunning) void this.#run();
+		});
+	}
+
+	async #run(): Promise<void> {
+		this.#isRunning = true;
+		for (let head = this.#line[0]; head !== undefined; head = this.#line[0])
+			await this.#turn(head.command.session);
+		this.#isRunning = false;
+	}
+
+	async #turn(session: string): Promise<void> {
+		const share = this.#refusedShare;
+		const fitting = share === 0 ? Number.POSITIVE_INFINITY : Math.ceil(maxRefused / share);
+		const maxRows = Math.min(this.#size.rows(), fitting, maxOrderedRows);
+		const expectsNew = this.#unmet === session && maxRows >= fewestExpected;
+		this.#unmet = null;
 		try {
-			const { answered, rows, refused, isUnmet } = await writer.write(
-				() => putNext(core, line, { maxRows, expectsNew }),
+			const { answered, rows, refused, isUnmet } = await this.#writer.write(
+				() => putNext(this.#core, this.#line, { maxRows, expectsNew }),
 				{ group: expectsNew ? 'load' : 'bulk' },
 			);
-			if (isUnmet) unmet = session;
-			size.took(rows, writer.heldMs());
-			refusals.took(rows, refused);
+			if (isUnmet) this.#unmet = session;
+			this.#size.took(rows, this.#writer.heldMs());
+			if (rows > 0) this.#refusedShare = refused / rows;
 			const isAnswered = new Set(answered.map(({ waiting }) => waiting));
-			line = line.filter((waiting) => !isAnswered.has(waiting));
+			this.#line = this.#line.filter((waiting) => !isAnswered.has(waiting));
 			for (const { waiting, outcome } of answered) waiting.resolve(outcome);
 		} catch (error) {
 			// Undone: the next turn puts these rows again, and looks for each.
 			if (expectsNew && sqliteCode(error) === 'SQLITE_CONSTRAINT_UNIQUE') return;
-			const hit = line.filter(({ command }) => command.session === session);
-			line = line.filter(({ command }) => command.session !== session);
+			const hit = this.#line.filter(({ command }) => command.session === session);
+			this.#line = this.#line.filter(({ command }) => command.session !== session);
 			for (const waiting of hit) waiting.reject(error);
 		}
-	};
-
-	return {
-		put: (command) =>
-			new Promise((resolve, reject) => {
-				const count = core.prepareBatch(command);
-				line.push({ command, count, settled: 0, ack: null, resolve, reject });
-				if (!isRunning) void run();
-			}),
-	};
+	}
 }
 
 /** Puts at most `maxRows` rows of the first session in line, within one transaction. */
@@ -121,20 +132,13 @@ function putNext(
 	return { answered, rows, refused, isUnmet: created > 0 && met === 0 };
 }
 
-interface Taken {
-	waiting: Waiting;
-	/** Rows of the batch after those that are settled. */
-	limit: number;
-}
-
-/** The rows of the first session to put next, and batches that have an answer without it. */
-function takeNext(
-	core: Core,
-	line: readonly Waiting[],
-	maxRows: number,
-): { taken: Taken[]; answered: Answered[]; rows: number } {
+/**
+ * The rows of the first session to put next, of each batch at most `limit` behind those that are settled; and batches
+ * that have an answer without it.
+ */
+function takeNext(core: Core, line: readonly Waiting[], maxRows: number) {
 	const session = line[0]?.command.session;
-	const taken: Taken[] = [];
+	const taken: { waiting: Waiting; limit: number }[] = [];
 	const answered: Answered[] = [];
 	let rows = 0;
 	for (const waiting of line) {
@@ -165,7 +169,15 @@ function answerOf(core: Core, waiting: Waiting, ahead: number): ImportAck | null
 
 /** True: all rows are settled. */
 function settle(waiting: Waiting, ack: Ack<ImportCounts>): boolean {
-	waiting.ack = waiting.ack === null ? ack : addAcks(waiting.ack, ack);
+	const before = waiting.ack;
+	waiting.ack =
+		before === null
+			? ack
+			: {
+					position: ack.position,
+					counts: addImportCounts(before.counts, ack.counts),
+					rejects: [...before.rejects, ...ack.rejects],
+				};
 	waiting.settled = ack.position - waiting.command.batch.first;
 	return waiting.settled >= waiting.count;
 }
@@ -173,27 +185,4 @@ function settle(waiting: Waiting, ack: Ack<ImportCounts>): boolean {
 function acknowledged({ ack }: Waiting): ImportAck {
 	if (ack === null) throw new Error('a batch without an answer');
 	return { kind: 'acknowledged', ack };
-}
-
-/**
- * Limits the rows of an import in one transaction by their rejects, which stay objects until the answer and save no
- * write. The last share of rejects is the estimate for the next rows.
- */
-function createRefusals() {
-	const maxRefused = 10_000;
-	let share = 1;
-	return {
-		rows: () => (share === 0 ? Number.POSITIVE_INFINITY : Math.ceil(maxRefused / share)),
-		took: (rows: number, refused: number) => {
-			if (rows > 0) share = refused / rows;
-		},
-	};
-}
-
-function addAcks(one: Ack<ImportCounts>, next: Ack<ImportCounts>): Ack<ImportCounts> {
-	return {
-		position: next.position,
-		counts: addImportCounts(one.counts, next.counts),
-		rejects: [...one.rejects, ...next.rejects],
-	};
 }

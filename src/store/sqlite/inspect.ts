@@ -8,7 +8,7 @@ import { StoreError } from '../../api/errors.js';
 import type { ProcessIdentity } from '../core/processes.js';
 import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../keys.js';
-import type { OtherProcess, Reads } from '../store.js';
+import type { OtherProcess } from '../store.js';
 import { isMissingFile } from '../url.js';
 import { deadLink } from './connection.js';
 import { createCore, findOthers } from './core.js';
@@ -18,32 +18,7 @@ import { createReads } from './reads.js';
 import { createSql } from './sql.js';
 
 /** An open database; `close` it once. */
-export interface Inspection {
-	/** Versions of the file and of this program; `found` 0: the file is empty. */
-	readonly schema: { found: number; known: number };
-	/** `wal` where this project has opened it. */
-	readonly journalMode: string;
-	/** Sizes of the file and of the log beside it. */
-	readonly bytes: { file: number; log: number };
-	/** They throw where the schema is not that of this version. */
-	readonly reads: Reads;
-	/** The latest time of any record, or of a process that had it open too; null: none. Throws as `reads` does. */
-	newest(of: 'records' | 'records and heartbeats'): Micros | null;
-	/** Processes that have it open, by their heartbeats; none where the schema has no processes yet. */
-	usedBy(now: Micros): OtherProcess[];
-	/** The last step of the machine's clock and its time, by the clock after it; null: none. Throws as `reads` does. */
-	clockStep(): { by: Micros; at: Micros } | null;
-	/**
-	 * SQLite's own messages about damage, at most a few; none: sound. `quick` does not compare indexes. Throws
-	 * `StoreError` where the disk failed to read.
-	 */
-	findDamage(how: 'quick' | 'whole'): string[];
-	/** A table, index, trigger or view that the schema lacks, as `a table x`: a trigger would run within statements of this program. */
-	findForeign(): string | null;
-	/** Rows whose parent is missing, at most a few. */
-	findOrphans(): string[];
-	close(): void;
-}
+export type Inspection = ReturnType<typeof inspectionOf>;
 
 const mostWords = 5;
 
@@ -119,51 +94,65 @@ function isWritable(path: string): boolean {
 function inspectionOf(
 	db: Database.Database,
 	{ path, file, keys }: { path: string; file: string; keys: readonly WrappingKey[] },
-): Inspection {
+) {
 	const sql = createSql(db, keys);
 	const found = Number(db.pragma('user_version', { simple: true }));
+	const told = <T>(look: () => T): T => {
+		try {
+			return look();
+		} catch (error) {
+			throw translateFailure(error, path);
+		}
+	};
 	return {
+		/** Versions of the file and of this program; `found` 0: the file is empty. */
 		schema: { found, known: schemaVersion },
+		/** `wal` where this project has opened it. */
 		journalMode: String(db.pragma('journal_mode', { simple: true })),
+		/** Sizes of the file and of the log beside it. */
 		bytes: { file: sizeOf(file), log: sizeOf(`${file}-wal`) },
+		/** They throw where the schema is not that of this version. */
 		reads: createReads({ db, path, core: createCore(sql) }),
-		newest: (of) => {
+		/** The latest time of any record, or of a process that had it open too; null: none. Throws as `reads` does. */
+		newest: (of: 'records' | 'records and heartbeats'): Micros | null => {
 			const more = of === 'records' ? furtherText : 'SELECT max(heartbeat_at) FROM processes';
 			return Math.max(sql.number(newestText), sql.number(more)) || null;
 		},
-		usedBy: (now) =>
+		/** Processes that have it open, by their heartbeats; none where the file is empty. */
+		usedBy: (now: Micros): OtherProcess[] =>
 			found === 0 ? [] : findOthers(sql, watcher, now).map(({ host, pid, role }) => ({ host, pid, role })),
-		clockStep: () =>
+		/** The last step of the machine's clock and its time, by the clock after it; null: none. Throws as `reads` does. */
+		clockStep: (): { by: Micros; at: Micros } | null =>
 			sql.get<{ by: Micros; at: Micros }>(
 				'SELECT step AS by, stepped_at AS at FROM clock WHERE step IS NOT NULL',
 			) ?? null,
-		findDamage: (how) => {
-			try {
+		/**
+		 * SQLite's own messages about damage, at most a few; none: sound. `quick` does not compare indexes. Throws
+		 * `StoreError` where the disk failed to read.
+		 */
+		findDamage: (how: 'quick' | 'whole'): string[] =>
+			told(() => {
 				const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';
 				return findDamage(db, { path, how: pragma, most: mostWords });
-			} catch (error) {
-				throw translateFailure(error, path);
-			}
-		},
-		findForeign: () => {
+			}),
+		/** A table, index, trigger or view that the schema lacks, as `a table x`: a trigger would run within statements of this program. */
+		findForeign: (): string | null => {
 			const ours = schemaObjects();
 			const all = db.prepare<[], string>(objectsText).pluck().all();
 			const foreign = all.find((one) => !ours.has(one) && !/ sqlite_/.test(one));
 			return foreign === undefined ? null : `${foreign.startsWith('index') ? 'an' : 'a'} ${foreign}`;
 		},
-		findOrphans: () => {
-			try {
-				const rows = db.prepare<[], { table: string; rowid: number | null; parent: string }>(
-					`SELECT "table", rowid, parent FROM pragma_foreign_key_check LIMIT ${mostWords}`,
-				);
-				return rows
+		/** Rows whose parent is missing, at most a few. */
+		findOrphans: (): string[] =>
+			told(() =>
+				db
+					.prepare<[], { table: string; rowid: number | null; parent: string }>(
+						`SELECT "table", rowid, parent FROM pragma_foreign_key_check LIMIT ${mostWords}`,
+					)
 					.all()
-					.map((row) => `row ${row.rowid ?? ''} of ${row.table} has no parent in ${row.parent}`);
-			} catch (error) {
-				throw translateFailure(error, path);
-			}
-		},
-		close: () => db.close(),
+					.map((row) => `row ${row.rowid ?? ''} of ${row.table} has no parent in ${row.parent}`),
+			),
+		close: (): void => void db.close(),
 	};
 }
 

@@ -9,9 +9,12 @@ import {
 	type Found,
 	type Mark,
 	type Movable,
+	namesOf,
 	notMoved,
+	questionsOn,
 	type Row,
 	type Table,
+	tableOf,
 	type Value,
 } from '../moving.js';
 import { openConnection } from './connection.js';
@@ -28,45 +31,187 @@ const me = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 const cacheKiB = 131_072;
 
 /** `path`: absolute. */
-export function movableSqlite(path: string): Movable {
-	let db: Database.Database | null = null;
-	const statements = new Map<string, Database.Statement<Value[], unknown>>();
-	const use = (fresh: Database.Database | null): void => {
-		db?.close();
-		db = fresh;
-		statements.clear();
-	};
-	const opened = (): Database.Database => {
-		db ??= openUntouched(fileAt(path));
-		return db;
-	};
-	const raw = (text: string): Database.Statement<Value[], unknown> => {
-		const known = statements.get(text);
-		if (known !== undefined) return known;
-		const fresh = opened().prepare<Value[], unknown>(text);
-		if (fresh.reader) fresh.raw();
-		statements.set(text, fresh);
-		return fresh;
-	};
-	const rows = (text: string, ...values: Value[]) => raw(text).all(...values) as Row[];
-	const number = (text: string) => Number(rows(text)[0]?.[0] ?? 0);
-	/** Of the table in a transaction of its own, with the lock that keeps every other process out. */
-	const lock = (): Database.Database => {
-		use(null);
-		const alone = lockAlone(path, { mayBeMarked: true });
-		if (alone === null) throw new StoreError('damaged', `${path}: the database file is damaged`);
-		return alone;
-	};
-	const told = async <T>(work: () => T): Promise<T> => {
+export class MovableSqlite implements Movable {
+	readonly name: string;
+	readonly schema = schemaVersion;
+	readonly keepsNul = true;
+	#db: Database.Database | null = null;
+	readonly #statements = new Map<string, Database.Statement<Value[], unknown>>();
+
+	constructor(path: string) {
+		this.name = path;
+	}
+
+	async look(now: Micros): Promise<Found | null> {
+		return this.#told(() => look(this.name, now));
+	}
+
+	async begin(mark: Mark, now: Micros): Promise<void> {
+		this.#told(() => {
+			if (look(this.name, now) === null) make(this.name, mark, now);
+			const alone = this.#lock();
+			try {
+				const filled = filledTables(alone);
+				if (filled.length > 0)
+					throw new StoreError('not_a_database', `${this.name} is not empty (${filled.join(', ')})`);
+				writeMark(alone, mark);
+				alone.exec('COMMIT');
+			} finally {
+				alone.close();
+			}
+			this.#resume();
+		});
+	}
+
+	async goOn(): Promise<void> {
+		this.#told(() => this.#resume());
+	}
+
+	async shut(mark: Mark, now: Micros): Promise<void> {
+		this.#told(() => {
+			const db = this.#alone();
+			assertOurs(db, this.name, { mayBeMarked: true });
+			writeMark(db, mark);
+			// No other process has the file open: their messages may go on at once.
+			reclaimLeases(createSql(db), { me, heardBefore: now, now });
+			db.exec('COMMIT');
+			// Others may read the mark; a second move finds the lock.
+			if (!mark.isOver) db.exec('BEGIN IMMEDIATE');
+		});
+	}
+
+	async open(mark: Mark): Promise<void> {
+		this.#told(() => {
+			const db = this.#db ?? this.#alone();
+			if (readMark(db)?.id !== mark.id)
+				throw new StoreError('not_a_database', `${this.name} has another mark`);
+			if (!db.inTransaction) db.exec('BEGIN IMMEDIATE');
+			eraseMark(db);
+			db.exec('COMMIT');
+			if (db.pragma('journal_mode', { simple: true }) === 'wal') db.pragma('wal_checkpoint(TRUNCATE)');
+			this.#use(null);
+		});
+	}
+
+	async clear(mark: Mark): Promise<void> {
+		this.#told(() => {
+			if (!existsSync(this.name)) return;
+			const alone = this.#lock();
+			try {
+				const found = readMark(alone);
+				if (found?.role === 'copy' && found.id === mark.id) removeFile(this.name);
+			} finally {
+				alone.close();
+			}
+		});
+	}
+
+	async tables(): Promise<Table[]> {
+		return this.#told(() => tablesOf(this.#opened()));
+	}
+
+	async count(table: Table): Promise<number> {
+		return Number(this.#rows(questionsOn(table).count)[0]?.[0]);
+	}
+
+	async widest(table: Table): Promise<number> {
+		return Number(this.#rows(questionsOn(table).widest)[0]?.[0]);
+	}
+
+	async read(table: Table, after: readonly Value[] | null, limit: number): Promise<Row[]> {
+		const { firstSlice, slice } = questionsOn(table);
+		return after === null ? this.#rows(firstSlice, limit) : this.#rows(slice, ...after, limit);
+	}
+
+	async last(table: Table): Promise<Value[] | null> {
+		return this.#rows(questionsOn(table).last)[0] ?? null;
+	}
+
+	async write(table: Table, rows: readonly Row[]): Promise<void> {
+		this.#told(() => {
+			const places = table.columns.map(() => '?').join(', ');
+			const insert = this.#statement(
+				`INSERT INTO "${table.name}" (${namesOf(table)}) VALUES (${places}) ON CONFLICT DO NOTHING`,
+			);
+			this.#opened()
+				.transaction(() => {
+					for (const row of rows) insert.run(...row);
+				})
+				.immediate();
+		});
+	}
+
+	async ids(): Promise<Map<string, number>> {
+		const rows = this.#rows(
+			'SELECT name, seq FROM sqlite_sequence UNION ALL SELECT name, last FROM id_sequences',
+		);
+		return new Map(rows.map(([name, last]) => [String(name), Number(last)]));
+	}
+
+	async raiseIds(ids: ReadonlyMap<string, number>): Promise<void> {
+		this.#told(() => {
+			const own = new Set(tablesOf(this.#opened(), 'AUTOINCREMENT').map(({ name }) => name));
+			const known = new Set(this.#rows('SELECT name FROM sqlite_sequence').map(([name]) => name));
+			this.#statement("UPDATE id_sequences SET last = max(last, ?) WHERE name = 'subscribers'").run(
+				ids.get('subscribers') ?? 0,
+			);
+			for (const [name, last] of ids) {
+				if (!own.has(name) || last === 0) continue;
+				const text = known.has(name)
+					? 'UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?'
+					: 'INSERT INTO sqlite_sequence (seq, name) VALUES (?, ?)';
+				this.#statement(text).run(last, name);
+			}
+		});
+	}
+
+	async settle(): Promise<void> {
+		const [orphan] = this.#rows('SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1');
+		if (orphan !== undefined) throw new Error(`a row of ${orphan[0]} has no parent in ${orphan[1]}`);
+	}
+
+	async close(): Promise<void> {
+		this.#use(null);
+	}
+
+	#told<T>(work: () => T): T {
 		try {
 			return work();
 		} catch (error) {
-			throw translateFailure(error, path);
+			throw translateFailure(error, this.name);
 		}
-	};
-	const resume = (): void => {
-		use(new Database(path, { fileMustExist: true, timeout: 5_000 }));
-		const copy = opened();
+	}
+
+	#use(fresh: Database.Database | null): void {
+		this.#db?.close();
+		this.#db = fresh;
+		this.#statements.clear();
+	}
+
+	#opened(): Database.Database {
+		this.#db ??= openUntouched(fileAt(this.name));
+		return this.#db;
+	}
+
+	/** In a transaction that keeps every other process out; the caller closes it. */
+	#lock(): Database.Database {
+		this.#use(null);
+		const alone = lockAlone(this.name, { mayBeMarked: true });
+		if (alone === null) throw new StoreError('damaged', `${this.name}: the database file is damaged`);
+		return alone;
+	}
+
+	/** As `#lock`, and used from now on. It is already alone where the mark is set anew. */
+	#alone(): Database.Database {
+		if (this.#db?.inTransaction && !this.#db.readonly) return this.#db;
+		const alone = this.#lock();
+		this.#use(alone);
+		return alone;
+	}
+
+	#resume(): void {
+		this.#use(new Database(this.name, { fileMustExist: true, timeout: 5_000 }));
+		const copy = this.#opened();
 		copy.pragma('trusted_schema = OFF');
 		copy.pragma('journal_mode = WAL');
 		copy.pragma('synchronous = FULL');
@@ -75,131 +220,20 @@ export function movableSqlite(path: string): Movable {
 		copy.pragma('foreign_keys = ON');
 		copy.pragma('temp_store = MEMORY');
 		copy.pragma(`cache_size = -${cacheKiB}`);
-	};
-	return {
-		name: path,
-		schema: schemaVersion,
-		keepsNul: true,
-		look: (now) => told(() => look(path, now)),
-		begin: (mark, now) =>
-			told(() => {
-				if (look(path, now) === null) make(path, mark, now);
-				const alone = lock();
-				try {
-					const filled = filledTables(alone);
-					if (filled.length > 0)
-						throw new StoreError('not_a_database', `${path} is not empty (${filled.join(', ')})`);
-					writeMark(alone, mark);
-					alone.exec('COMMIT');
-				} finally {
-					alone.close();
-				}
-				resume();
-			}),
-		goOn: () => told(resume),
-		shut: (mark, now) =>
-			told(() => {
-				// Already alone where the mark is set anew.
-				const alone = db?.inTransaction && !db.readonly ? db : lock();
-				if (alone !== db) use(alone);
-				assertOurs(alone, path, { mayBeMarked: true });
-				writeMark(alone, mark);
-				// No other process has the file open: their messages may go on at once.
-				reclaimLeases(createSql(alone), { me, heardBefore: now, now });
-				alone.exec('COMMIT');
-				// Others may read the mark; a second move finds the lock.
-				if (!mark.isOver) alone.exec('BEGIN IMMEDIATE');
-			}),
-		open: (mark) =>
-			told(() => {
-				const own = db ?? lock();
-				if (own !== db) use(own);
-				if (readMark(own)?.id !== mark.id) throw new StoreError('not_a_database', `${path} has another mark`);
-				if (!own.inTransaction) own.exec('BEGIN IMMEDIATE');
-				eraseMark(own);
-				own.exec('COMMIT');
-				if (own.pragma('journal_mode', { simple: true }) === 'wal') own.pragma('wal_checkpoint(TRUNCATE)');
-				use(null);
-			}),
-		clear: (mark) =>
-			told(() => {
-				if (!existsSync(path)) return;
-				const alone = lock();
-				try {
-					const found = readMark(alone);
-					if (found?.role !== 'copy' || found.id !== mark.id) return;
-					removeFile(path);
-				} finally {
-					alone.close();
-				}
-			}),
-		tables: () => told(() => tablesOf(opened())),
-		count: ({ name }) => told(() => number(`SELECT count(*) FROM "${name}"`)),
-		widest: ({ name, columns }) =>
-			told(() => {
-				const size = columns
-					.filter(({ type }) => type !== 'integer')
-					.map((column) => `coalesce(octet_length("${column.name}"), 0)`);
-				return 8 * columns.length + number(`SELECT max(${['0', ...size].join(' + ')}) FROM "${name}"`);
-			}),
-		read: (table, after, limit) =>
-			told(() => {
-				const key = namesOf(table, table.key);
-				const where = after === null ? '' : `WHERE (${key}) > (${table.key.map(() => '?').join(', ')})`;
-				return rows(
-					`SELECT ${namesOf(table)} FROM "${table.name}" ${where} ORDER BY ${key} LIMIT ?`,
-					...(after ?? []),
-					limit,
-				);
-			}),
-		last: (table) =>
-			told(() => {
-				const key = namesOf(table, table.key);
-				const order = table.key.map((at) => `"${table.columns[at]?.name}" DESC`).join(', ');
-				return rows(`SELECT ${key} FROM "${table.name}" ORDER BY ${order} LIMIT 1`)[0] ?? null;
-			}),
-		write: (table, all) =>
-			told(() => {
-				const insert = raw(
-					`INSERT INTO "${table.name}" (${namesOf(table)}) VALUES (${table.columns.map(() => '?').join(', ')})
-					ON CONFLICT DO NOTHING`,
-				);
-				opened()
-					.transaction(() => {
-						for (const row of all) insert.run(...row);
-					})
-					.immediate();
-			}),
-		ids: () =>
-			told(
-				() =>
-					new Map(
-						rows('SELECT name, seq FROM sqlite_sequence UNION ALL SELECT name, last FROM id_sequences').map(
-							([name, last]) => [String(name), Number(last)],
-						),
-					),
-			),
-		raiseIds: (ids) =>
-			told(() => {
-				const own = new Map(tablesOf(opened(), 'AUTOINCREMENT').map((table) => [table.name, table]));
-				const known = new Set(rows('SELECT name FROM sqlite_sequence').map(([name]) => name));
-				raw("UPDATE id_sequences SET last = max(last, ?) WHERE name = 'subscribers'").run(
-					ids.get('subscribers') ?? 0,
-				);
-				for (const [name, last] of ids) {
-					if (!own.has(name) || last === 0) continue;
-					if (known.has(name))
-						raw('UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?').run(last, name);
-					else raw('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)').run(name, last);
-				}
-			}),
-		settle: () =>
-			told(() => {
-				const [orphan] = rows('SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1');
-				if (orphan !== undefined) throw new Error(`a row of ${orphan[0]} has no parent in ${orphan[1]}`);
-			}),
-		close: async () => use(null),
-	};
+	}
+
+	#statement(text: string): Database.Statement<Value[], unknown> {
+		const known = this.#statements.get(text);
+		if (known !== undefined) return known;
+		const fresh = this.#opened().prepare<Value[], unknown>(text);
+		if (fresh.reader) fresh.raw();
+		this.#statements.set(text, fresh);
+		return fresh;
+	}
+
+	#rows(text: string, ...values: Value[]): Row[] {
+		return this.#told(() => this.#statement(text).all(...values) as Row[]);
+	}
 }
 
 /** The tables appear together with the mark: a kill never leaves an empty database that works beside the source. */
@@ -283,34 +317,21 @@ function tablesOf(db: Database.Database, containing = ''): Table[] {
 		)
 		.pluck()
 		.all(containing === '' ? 'CREATE' : containing);
-	const columnsOf = db.prepare<[string], { name: string; type: string; pk: number }>(
-		'SELECT name, type, pk FROM pragma_table_info(?) ORDER BY name',
+	const columnsOf = db.prepare<[string], { name: string; type: string; key: number }>(
+		'SELECT name, type, pk AS key FROM pragma_table_info(?) ORDER BY name',
 	);
 	const parentsOf = db
 		.prepare<[string], string>('SELECT DISTINCT "table" FROM pragma_foreign_key_list(?)')
 		.pluck();
 	return names.map((name) => {
-		const columns = columnsOf.all(name);
-		const key = columns
-			.map(({ pk }, at) => ({ pk, at }))
-			.filter(({ pk }) => pk > 0)
-			.sort((one, other) => one.pk - other.pk);
-		return {
-			name,
-			columns: columns.map((column) => ({ name: column.name, type: typeOf(column.type) })),
-			key: key.map(({ at }) => at),
-			parents: parentsOf.all(name),
-		};
+		const columns = columnsOf.all(name).map((column) => ({ ...column, type: typeOf(column.type) }));
+		return tableOf(name, columns, parentsOf.all(name));
 	});
 }
 
 function typeOf(type: string): Table['columns'][number]['type'] {
 	if (type === 'BLOB') return 'blob';
 	return type === 'INTEGER' ? 'integer' : 'text';
-}
-
-function namesOf({ columns }: Table, places: readonly number[] = [...columns.keys()]): string {
-	return places.map((at) => `"${columns[at]?.name}"`).join(', ');
 }
 
 /** The real place of a file that may not be there yet. */

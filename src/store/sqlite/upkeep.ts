@@ -8,12 +8,7 @@ import { sqliteCode } from './failures.js';
 import type { Sql } from './sql.js';
 import type { Writer } from './writer.js';
 
-export interface Upkeep {
-	/** Begins nothing more. */
-	stop(): void;
-}
-
-export interface UpkeepOptions {
+interface UpkeepOptions {
 	db: Database.Database;
 	sql: Sql;
 	writer: Writer;
@@ -29,9 +24,8 @@ const mostPages = 1_000;
 const fewPages = 100;
 const deleteEveryMicros: Micros = microsPerDay / 24;
 
-/** Works once every `everyMs`; a failure is retried the next time. Does not keep the process alive. */
-export function startUpkeep(options: UpkeepOptions): Upkeep {
-	const { db, sql, writer, clock, everyMs, tendsLog } = options;
+/** Works once every `everyMs`, until it is stopped; a failure is retried the next time. Does not keep the process alive. */
+export function startUpkeep({ db, sql, writer, clock, everyMs, tendsLog }: UpkeepOptions): { stop(): void } {
 	let logged = 0;
 	let deletedAt = Number.NEGATIVE_INFINITY;
 	let isDeleting = false;

@@ -6,18 +6,7 @@
 import type Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
 import { endsTransaction, isBusy, sqliteCode, translateFailure } from './failures.js';
-import { createLogRoom } from './wal-space.js';
-
-export interface Writer {
-	/** Runs `operate` in the next group. Rejects with its error, or with the error that failed the whole group. */
-	write<R>(operate: () => R, options?: WriteOptions): Promise<R>;
-	/** Each group is undone: work in slices is one slice then, because the next one would begin with the same rows. */
-	readonly isTrial: boolean;
-	/** How long the last group held the lock, its commit included, in milliseconds. */
-	heldMs(): number;
-	/** Commits waiting operations, then refuses new ones. */
-	close(): Promise<void>;
-}
+import { LogRoom } from './wal-space.js';
 
 export interface WriteOptions {
 	/** How long it may wait for others to share its commit; 0 when absent. */
@@ -47,9 +36,7 @@ export interface WriterOptions {
 	/** Called inside each group, before its first operation. */
 	beforeGroup: () => void;
 	/** Called after a group that blocked others, when the lock is free and before the pause. */
-	afterLongGroup: () => void;
-	/** 0 ≤ n < 1, for the jitter between tries. */
-	random: () => number;
+	afterLongGroup?: () => void;
 }
 
 export interface Pace {
@@ -78,132 +65,188 @@ const retryDelay = { firstMs: 2, maxMs: 4 };
 /** A longer group has blocked others. */
 const longGroupMs = 20;
 
-/**
- * One for each connection, closed before it. `operate` must be synchronous: it runs within the transaction of its
- * group.
- */
-export function createWriter(options: WriterOptions): Writer {
-	const { db, path } = options;
-	const begin = db.prepare('BEGIN IMMEDIATE');
-	const commit = db.prepare(options.isTrial ? 'ROLLBACK' : 'COMMIT');
-	const savepoint = db.prepare('SAVEPOINT operation');
-	const release = db.prepare('RELEASE operation');
-	const undo = db.prepare('ROLLBACK TO operation');
-	const room = createLogRoom(db, path);
-	const pending: Pending[] = [];
+/** One for each connection, closed before it. */
+export class Writer {
+	/** Each group is undone: work in slices is one slice then, because the next one would begin with the same rows. */
+	readonly isTrial: boolean;
+	readonly #options: WriterOptions;
+	readonly #db: Database.Database;
+	readonly #statements;
+	readonly #room: LogRoom;
+	readonly #pending: Pending[] = [];
 	/** For a trial. */
-	const setup: (() => void)[] = [];
-	let timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
-	let dueAt = Number.POSITIVE_INFINITY;
-	let isClosed = false;
-	let isFlushing = false;
-	let heldMs = 0;
+	readonly #setup: (() => void)[] = [];
+	#timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
+	#dueAt = Number.POSITIVE_INFINITY;
+	#isClosed = false;
+	#isFlushing = false;
+	#heldMs = 0;
 	/** Since the last pause. */
-	let heldTogetherMs = 0;
-	/** Of the operations of the last group, in milliseconds. */
-	let workedMs = 0;
+	#heldTogetherMs = 0;
+	/** The time of the operations of the last group, in milliseconds. */
+	#workedMs = 0;
 	/** What a group costs beside its operations, in milliseconds: of the last ones, the latest most. */
-	let costMs = Number.POSITIVE_INFINITY;
-	let idle: (() => void)[] = [];
+	#costMs = Number.POSITIVE_INFINITY;
+	#endWait: (() => void) | undefined;
+	#onIdle: (() => void) | null = null;
 
-	const schedule = (delayMs: number) => {
+	constructor(options: WriterOptions) {
+		const { db, path, isTrial = false } = options;
+		this.#options = options;
+		this.#db = db;
+		this.isTrial = isTrial;
+		this.#room = new LogRoom(db, path);
+		this.#statements = {
+			begin: db.prepare('BEGIN IMMEDIATE'),
+			commit: db.prepare(isTrial ? 'ROLLBACK' : 'COMMIT'),
+			savepoint: db.prepare('SAVEPOINT operation'),
+			release: db.prepare('RELEASE operation'),
+			undo: db.prepare('ROLLBACK TO operation'),
+		};
+	}
+
+	/**
+	 * Runs `operate`, which is synchronous, in the next group. Rejects with its error, or with the error that failed the
+	 * whole group.
+	 */
+	write<R>(
+		operate: () => R,
+		{ maxDelayMs = 0, group = 'shared', isSetup = false }: WriteOptions = {},
+	): Promise<R> {
+		return new Promise<R>((resolve, reject) => {
+			if (this.#isClosed) return reject(new StoreError('io', `${this.#options.path} is closed`));
+			let result: { value: R } | null = null;
+			this.#pending.push({
+				group,
+				run: () => {
+					result = { value: operate() };
+				},
+				resolve: () => {
+					if (isSetup && this.isTrial) this.#setup.push(operate);
+					if (result !== null) resolve(result.value);
+				},
+				reject,
+			});
+			this.#schedule(maxDelayMs);
+		});
+	}
+
+	/** How long the last group held the lock, its commit included, in milliseconds. */
+	heldMs(): number {
+		return this.#heldMs;
+	}
+
+	/** Commits waiting operations, then refuses new ones. */
+	async close(): Promise<void> {
+		this.#isClosed = true;
+		if (this.#pending.length === 0 && !this.#isFlushing) return;
+		await new Promise<void>((resolve) => {
+			this.#onIdle = resolve;
+			this.#schedule(0);
+		});
+	}
+
+	#schedule(delayMs: number): void {
 		const at = performance.now() + delayMs;
-		if (isFlushing || at >= dueAt) return;
-		cancelTimer(timer);
-		dueAt = at;
-		timer = delayMs === 0 ? setImmediate(flush) : setTimeout(flush, delayMs);
-	};
+		if (this.#isFlushing || at >= this.#dueAt) return;
+		cancelTimer(this.#timer);
+		this.#dueAt = at;
+		const flush = () => {
+			this.#timer = null;
+			this.#dueAt = Number.POSITIVE_INFINITY;
+			this.#isFlushing = true;
+			this.#tryGroup(performance.now() + this.#options.lockTimeoutMs, retryDelay.firstMs);
+		};
+		this.#timer = delayMs === 0 ? setImmediate(flush) : setTimeout(flush, delayMs);
+	}
 
-	const flush = () => {
-		timer = null;
-		dueAt = Number.POSITIVE_INFINITY;
-		isFlushing = true;
-		tryGroup(performance.now() + options.lockTimeoutMs, retryDelay.firstMs);
-	};
-	let endWait: (() => void) | undefined;
-	const endLocked = () => {
-		endWait?.();
-		endWait = undefined;
-	};
-
-	/** Outside any transaction. */
-	const checkReferences = (isOn: boolean) => db.pragma(`foreign_keys = ${isOn ? 'ON' : 'OFF'}`);
-
-	const tryGroup = (deadline: number, delayMs: number) => {
+	#tryGroup(deadline: number, delayMs: number): void {
+		const options = this.#options;
+		const db = this.#db;
 		const asked = performance.now();
-		workedMs = 0;
-		const isLoad = pending[0]?.group === 'load';
+		this.#workedMs = 0;
+		const isLoad = this.#pending[0]?.group === 'load';
 		try {
-			room.prepare();
-			if (isLoad) checkReferences(false);
-			begin.run();
+			this.#room.prepare();
+			if (isLoad) db.pragma('foreign_keys = OFF');
+			this.#statements.begin.run();
 		} catch (error) {
-			if (isLoad) checkReferences(true);
+			if (isLoad) db.pragma('foreign_keys = ON');
 			if (isBusy(error) && performance.now() < deadline) {
-				endWait ??= options.onLocked?.();
-				const jittered = delayMs * (0.5 + options.random());
-				setTimeout(tryGroup, jittered, deadline, Math.min(delayMs * 2, retryDelay.maxMs));
+				this.#endWait ??= options.onLocked?.();
+				const jittered = delayMs * (0.5 + Math.random());
+				setTimeout(() => this.#tryGroup(deadline, Math.min(delayMs * 2, retryDelay.maxMs)), jittered);
 				return;
 			}
-			endLocked();
-			rejectAll(pending.splice(0), translateFailure(error, path));
-			done();
+			this.#endLocked();
+			rejectAll(this.#pending.splice(0), translateFailure(error, options.path));
+			this.#done();
 			return;
 		}
-		endLocked();
+		this.#endLocked();
 		const pace = options.pace();
 		const began = performance.now();
-		commitGroup(pace);
-		if (isLoad) checkReferences(true);
+		this.#commitGroup(pace);
+		if (isLoad) db.pragma('foreign_keys = ON');
 		const ended = performance.now();
-		heldMs = ended - began;
-		const cost = ended - asked - workedMs;
-		costMs = Number.isFinite(costMs) ? costMs + (cost - costMs) / 8 : cost;
+		this.#heldMs = ended - began;
+		const cost = ended - asked - this.#workedMs;
+		this.#costMs = Number.isFinite(this.#costMs) ? this.#costMs + (cost - this.#costMs) / 8 : cost;
 		// SQLite's lock is no queue: a process that releases it and asks again at once starves all others.
-		heldTogetherMs += heldMs;
+		this.#heldTogetherMs += this.#heldMs;
 		const { pauseMs, pauseEveryMs = 0 } = pace;
-		if (pauseMs === 0 || heldMs <= longGroupMs || heldTogetherMs < pauseEveryMs) return done();
-		heldTogetherMs = 0;
-		if (pauseEveryMs === 0) options.afterLongGroup();
-		setTimeout(done, pauseMs);
-	};
+		if (pauseMs === 0 || this.#heldMs <= longGroupMs || this.#heldTogetherMs < pauseEveryMs) {
+			this.#done();
+			return;
+		}
+		this.#heldTogetherMs = 0;
+		if (pauseEveryMs === 0) options.afterLongGroup?.();
+		setTimeout(() => this.#done(), pauseMs);
+	}
 
-	const commitGroup = (pace: Pace) => {
+	#commitGroup(pace: Pace): void {
 		const succeeded: Pending[] = [];
 		const failed: (() => void)[] = [];
 		try {
-			options.beforeGroup();
+			this.#options.beforeGroup();
 			const began = performance.now();
-			runGroup(succeeded, failed, pace);
-			workedMs = performance.now() - began;
-			room.assertFits();
-			commit.run();
+			this.#runGroup(succeeded, failed, pace);
+			this.#workedMs = performance.now() - began;
+			this.#room.assertFits();
+			this.#statements.commit.run();
 		} catch (error) {
-			if (db.inTransaction) db.exec('ROLLBACK');
-			if (isFull(error)) room.wasFull();
+			if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
+			if (isFull(error)) this.#room.wasFull();
 			// Before the first operation: it would fail again for all waiting operations, which would never get an answer.
-			const hit = succeeded.length > 0 || failed.length > 0 ? succeeded : pending.splice(0);
-			rejectAll(hit, translateFailure(error, path));
+			const hit = succeeded.length > 0 || failed.length > 0 ? succeeded : this.#pending.splice(0);
+			rejectAll(hit, translateFailure(error, this.#options.path));
 			for (const reject of failed) reject();
 			return;
 		}
 		for (const each of succeeded) each.resolve();
 		for (const reject of failed) reject();
-	};
+	}
 
 	/**
 	 * Throws only errors that end the transaction; the operation that raised one is then among the succeeded, to be
 	 * rejected with them.
 	 */
-	const runGroup = (succeeded: Pending[], failed: (() => void)[], pace: Pace) => {
+	#runGroup(succeeded: Pending[], failed: (() => void)[], pace: Pace): void {
 		const { maxGroupMs, maxGroupCosts = Number.POSITIVE_INFINITY } = pace;
-		const end = performance.now() + Math.min(maxGroupMs, maxGroupCosts * costMs);
-		for (const again of setup) again();
+		const { savepoint, release, undo } = this.#statements;
+		const pending = this.#pending;
+		const end = performance.now() + Math.min(maxGroupMs, maxGroupCosts * this.#costMs);
+		for (const again of this.#setup) again();
 		for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
 			const operation = next;
 			if (operation.group !== 'shared') {
-				if (succeeded.length + failed.length > 0) pending.unshift(operation);
-				else runBulk(operation, succeeded);
+				if (succeeded.length + failed.length > 0) {
+					pending.unshift(operation);
+					return;
+				}
+				// An error ends the transaction, which contains nothing else.
+				succeeded.push(operation);
+				operation.run();
 				return;
 			}
 			succeeded.push(operation);
@@ -211,58 +254,26 @@ export function createWriter(options: WriterOptions): Writer {
 			try {
 				operation.run();
 			} catch (error) {
-				if (endsTransaction(error) || !db.inTransaction) throw error;
+				if (endsTransaction(error) || !this.#db.inTransaction) throw error;
 				undo.run();
 				succeeded.pop();
-				failed.push(() => operation.reject(translateFailure(error, path)));
+				failed.push(() => operation.reject(translateFailure(error, this.#options.path)));
 			}
 			release.run();
 			if (performance.now() >= end) return;
 		}
-	};
+	}
 
-	/** An error ends the transaction, which contains nothing else. */
-	const runBulk = (operation: Pending, succeeded: Pending[]) => {
-		succeeded.push(operation);
-		operation.run();
-	};
+	#done(): void {
+		this.#isFlushing = false;
+		if (this.#pending.length > 0) this.#schedule(0);
+		else this.#onIdle?.();
+	}
 
-	const done = () => {
-		isFlushing = false;
-		if (pending.length > 0) schedule(0);
-		else for (const wake of idle.splice(0)) wake();
-	};
-
-	return {
-		write: <R>(operate: () => R, { maxDelayMs = 0, group = 'shared', isSetup = false }: WriteOptions = {}) =>
-			new Promise<R>((resolve, reject) => {
-				if (isClosed) return reject(new StoreError('io', `${path} is closed`));
-				let result: { value: R } | null = null;
-				pending.push({
-					group,
-					run: () => {
-						result = { value: operate() };
-					},
-					resolve: () => {
-						if (isSetup && options.isTrial) setup.push(operate);
-						if (result !== null) resolve(result.value);
-					},
-					reject,
-				});
-				schedule(maxDelayMs);
-			}),
-		isTrial: options.isTrial ?? false,
-		heldMs: () => heldMs,
-		close: async () => {
-			isClosed = true;
-			if (pending.length === 0 && !isFlushing) return;
-			await new Promise<void>((resolve) => {
-				idle.push(resolve);
-				schedule(0);
-			});
-			idle = [];
-		},
-	};
+	#endLocked(): void {
+		this.#endWait?.();
+		this.#endWait = undefined;
+	}
 }
 
 function isFull(error: unknown): boolean {

@@ -1,13 +1,11 @@
 /** Both databases have the same tables, columns and keys: the operations are written once. */
-import { hostname } from 'node:os';
-import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openDatabase } from '../../../src/store/postgres/connection.js';
-import { migrate as migratePostgres, migrations } from '../../../src/store/postgres/migrations.js';
+import { migrate, migrations } from '../../../src/store/postgres/migrations.js';
 import { readPlace } from '../../../src/store/postgres/place.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
-import { migrate } from '../../../src/store/sqlite/migrations.js';
+import { memoryStore } from '../../support/memory-store.js';
 import { ask, describePostgres } from '../../support/postgres.js';
 
 interface Column {
@@ -20,11 +18,8 @@ interface Column {
 }
 
 function ofSqlite(): Column[] {
-	const db = new Database(':memory:');
-	onTestFinished(() => void db.close());
-	migrate(db, { path: ':memory:', me: { id: 'me', role: 'cli', host: hostname(), pid: 1 }, now: 0 });
-	return db
-		.prepare<[], Column>(
+	return memoryStore()
+		.db.prepare<[], Column>(
 			`SELECT m.name AS "table", c.name, c.type, c."notnull" OR c.pk > 0 AS required, c.pk AS key
 			FROM sqlite_schema m JOIN pragma_table_info(m.name) c
 			WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'
@@ -79,7 +74,7 @@ describePostgres('the schema on PostgreSQL', (server) => {
 			name: 'next',
 			sql: 'CREATE TABLE later (x BIGINT); INSERT INTO later VALUES (1)',
 		};
-		await database.write((session) => migratePostgres(session, { name: 'x', now: 7 }, [...migrations, next]));
+		await database.write((session) => migrate(session, { name: 'x', now: 7 }, [...migrations, next]));
 		expect(
 			await database.read(({ sql }) =>
 				sql.tuples('SELECT m.version, m.name, x FROM migrations m, later ORDER BY m.version'),

@@ -1,37 +1,16 @@
 /** A list and a field of many people, deleted in several transactions. */
-import { hostname } from 'node:os';
-import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { clearInSlices, deleteFieldInSlices, deleteInSlices, stoppable } from '../../../src/store/slices.js';
-import { createCore } from '../../../src/store/sqlite/core.js';
-import { migrate } from '../../../src/store/sqlite/migrations.js';
-import { createSql } from '../../../src/store/sqlite/sql.js';
-import { stepsOf } from '../../../src/store/sqlite/store.js';
-import { createWriter } from '../../../src/store/sqlite/writer.js';
 import { hour, noon, submissionOf } from '../../contract/store/fixture.js';
+import { memoryStore } from '../../support/memory-store.js';
 
 const second = 2;
 const deletion = { id: 1, now: noon };
 
 /** Two lists with five people each, who came in two hours and have a city and a plan; a bulk mail waits for each of the first. */
 function startLists({ isTrial = false } = {}) {
-	const db = new Database(':memory:');
-	onTestFinished(() => void db.close());
-	const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
-	migrate(db, { path: ':memory:', me, now: noon });
-	const core = createCore(createSql(db));
-	let groups = 0;
-	let failAt = Number.NaN;
-	const writer = createWriter({
-		...{ db, path: ':memory:', lockTimeoutMs: 100, isTrial },
-		pace: () => ({ maxGroupMs: 1_000, pauseMs: 0 }),
-		beforeGroup: () => {
-			groups += 1;
-			if (groups === failAt) throw new Error('the process was killed');
-		},
-		afterLongGroup: () => undefined,
-		random: () => 0.5,
-	});
+	const store = memoryStore({ isTrial });
+	const { core } = store;
 	for (const variable of ['city', 'plan'])
 		core.createField({ input: { variable, name: variable }, now: noon });
 	for (const name of ['News', 'Others'])
@@ -49,10 +28,7 @@ function startLists({ isTrial = false } = {}) {
 	const people = Array.from({ length: 5 }, (_, person) => `p${person}@l1.test`);
 	core.acceptSubmission({ ...submissionOf(people, { type: 'BULK', list_id: 1 }), key: null });
 	return {
-		...{ core, writer, steps: stepsOf(core, writer), groups: () => groups },
-		failAfter: (more: number) => {
-			failAt = groups + more + 1;
-		},
+		...store,
 		left: (list_id: number) =>
 			core
 				.pageSubscribers({ list_id, page: 1, page_size: 9, filter: {} })

@@ -1,17 +1,12 @@
-import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { microsPerDay } from '../../../src/api/datetime.js';
 import { dropDeliveries } from '../../../src/store/sqlite/core.js';
-import { migrate } from '../../../src/store/sqlite/migrations.js';
-import { createSql } from '../../../src/store/sqlite/sql.js';
+import { memoryStore } from '../../support/memory-store.js';
 
 const now = 100 * microsPerDay;
 
 it('keeps the log of notifications for 30 days, and of deleted webhooks nothing, a slice at a time', () => {
-	const db = new Database(':memory:');
-	const me = { id: 'me', role: 'serve', host: 'here', pid: process.pid };
-	migrate(db, { path: ':memory:', me, now });
-	const sql = createSql(db);
+	const { sql } = memoryStore();
 	const hook = (id: number, stopped_at: number | null) =>
 		sql.run(
 			`INSERT INTO webhooks (id, url, type, is_auth_enabled, login, password, created_at, stopped_at)
@@ -46,5 +41,4 @@ it('keeps the log of notifications for 30 days, and of deleted webhooks nothing,
 	const left = sql.all<{ uuid: string }>('SELECT uuid FROM webhook_deliveries ORDER BY id');
 	expect(left.map(({ uuid }) => uuid)).toEqual(['fresh', 'old and waiting', 'fresh and stopped']);
 	expect(sql.number('SELECT count(*) FROM webhook_attempts')).toBe(0);
-	db.close();
 });

@@ -37,9 +37,9 @@ describe('a batch in slices', () => {
 	});
 
 	it('goes on where it was broken off', async () => {
-		const { core, line, command, failNext } = startLine(twoRows);
-		failNext(1);
-		await expect(line.put(command(0, ...people))).rejects.toThrow('the disk is full');
+		const { core, line, command, failAfter } = startLine(twoRows);
+		failAfter(1);
+		await expect(line.put(command(0, ...people))).rejects.toThrow('the process was killed');
 		expect(await line.put(command(9, 'e@x.org'))).toEqual({ kind: 'gap', position: 2 });
 		expect(await line.put(command(0, ...people))).toMatchObject(whole);
 		expect(core.getList({ id: 1 })?.active_subscribers_count).toBe(3);
@@ -148,18 +148,18 @@ describe('batches put before the one ahead is answered', () => {
 	});
 
 	it('are not taken after one that failed, and those of another session are', async () => {
-		const { line, command, failNext } = setup();
+		const { line, command, failAfter } = setup();
 		const other = newUuid();
-		failNext();
+		failAfter(0);
 		const outcomes = await Promise.allSettled([
 			line.put(command(0, 'a@x.org')),
 			line.put({ ...command(0, 'a@x.org'), session: other }),
 			line.put(command(1, 'b@x.org')),
 		]);
 		expect(outcomes.map((one) => (one.status === 'rejected' ? String(one.reason) : one.value))).toEqual([
-			expect.stringContaining('the disk is full'),
+			expect.stringContaining('the process was killed'),
 			{ kind: 'not_found' },
-			expect.stringContaining('the disk is full'),
+			expect.stringContaining('the process was killed'),
 		]);
 		expect(await line.put(command(0, 'b@x.org'))).toMatchObject({ ack: { position: 1 } });
 	});

@@ -9,7 +9,7 @@ import { beat } from '../../../src/store/sqlite/core.js';
 import { migrate } from '../../../src/store/sqlite/migrations.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
 import { dropExpired, tendLog } from '../../../src/store/sqlite/upkeep.js';
-import { createWriter } from '../../../src/store/sqlite/writer.js';
+import { Writer } from '../../../src/store/sqlite/writer.js';
 import { day, hour, noon } from '../../contract/store/fixture.js';
 
 describe('upkeep', () => {
@@ -92,7 +92,7 @@ describe('upkeep', () => {
 		upload('early', noon + 1);
 		upload('named', null);
 		let groups = 0;
-		const writer = createWriter({
+		const writer = new Writer({
 			db,
 			path,
 			lockTimeoutMs: 100,
@@ -100,8 +100,6 @@ describe('upkeep', () => {
 			beforeGroup: () => {
 				groups += 1;
 			},
-			afterLongGroup: () => undefined,
-			random: () => 0.5,
 		});
 		await dropExpired(sql, writer, noon);
 		expect(sql.all('SELECT key FROM idempotency_keys')).toEqual([{ key: 'young' }]);

@@ -1,7 +1,7 @@
 /** Grouping: each operation stands alone, the group waits for the disk once. */
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createWriter, type Writer } from '../../../src/store/sqlite/writer.js';
+import { Writer } from '../../../src/store/sqlite/writer.js';
 
 describe('the writer', () => {
 	let db: Database.Database;
@@ -23,7 +23,7 @@ describe('the writer', () => {
 		beforeGroup = () => {
 			groups += 1;
 		};
-		writer = createWriter({
+		writer = new Writer({
 			db,
 			path: 'test.db',
 			lockTimeoutMs: 100,
@@ -32,7 +32,6 @@ describe('the writer', () => {
 			afterLongGroup: () => {
 				copies += 1;
 			},
-			random: () => 0.5,
 		});
 		return () => db.close();
 	});
