@@ -68,16 +68,48 @@ describe('a refusal of the sender', () => {
 		expect((await project.run(['campaigns', 'report', 'c', '-o', 'table'])).stdout).toContain(said);
 		expect((await project.run(['doctor', '--only', 'queue'])).stdout).toContain(`deferred: ${said}`);
 		expect(await project.json(['engine', 'queue', 'stats'])).toMatchObject({
-			paused: { kind: 'fault', reason: `mail: ${said}` },
+			paused: { kind: 'fault', reason: `the mail server refuses the sender news@example.com: mail: ${said}` },
+			deferred: [],
 		});
+		expect(stderr).toContain('do not repeat: the mail server refuses the sender news@example.com: ');
 		expect(await project.json(['report'])).toMatchObject({
 			total: { softbounced_percent: 0, hardbounced_percent: 0 },
 		});
 		refusal.length = 0;
 		expect(await project.json(['engine', 'queue', 'resume'])).toEqual({ resumed: true });
-		const waiting = await project.json(['messages', 'list', '--status', 'deferred', '--all']);
-		await project.json(['messages', 'retry', ...(waiting as { id: string }[]).map(({ id }) => id), '--yes']);
-		expect(await project.json(['campaigns', 'resume', 'c'])).toMatchObject({ messages: { sent: 12 } });
+		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 12 });
+	});
+
+	it('that is mended lets campaigns resume go on at once, and an old reply is not told again', async () => {
+		const { project, refusal } = await start();
+		refusal.push({ phase: 'MAIL', answer: '553 Sender unknown' });
+		expect((await project.run(send)).code).toBe(14);
+		refusal.splice(0, 1, { phase: 'RCPT', answer: '451 4.7.1 Greylisted' });
+		const first = await project.run(['campaigns', 'resume', 'c']);
+		expect(first.stderr).toMatch(
+			/\d+ deferred messages queued again[\s\S]*12 deferred: 451 4.7.1 Greylisted/,
+		);
+		expect((await project.run(['campaigns', 'resume', 'c'])).stderr).not.toContain('Greylisted');
+		await project.json(['campaigns', 'cancel', 'c', '--yes']);
+		const again = await project.run(['campaigns', 'cancel', 'c', '--yes']);
+		expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('was canceled before')]);
+		expect(await project.json(['campaigns', 'get', 'c'])).not.toHaveProperty('replies');
+	});
+
+	it.each([
+		['--to', 'a@example.com'],
+		['--list', 'L', '--test-to', 'a@example.com'],
+	])('is said by send %s %s, which ends with 14', async (...whom) => {
+		const { project, refusal } = await start();
+		refusal.push({ phase: 'RCPT', answer: '554 Relay access denied' });
+		const argv = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', ...whom];
+		const { code, stderr } = await project.run(argv);
+		expect([code, stderr]).toEqual([
+			14,
+			expect.stringMatching(
+				/refuses the sender news@example\.com: 554 Relay[\s\S]*hint: .*engine queue resume/,
+			),
+		]);
 	});
 });
 
@@ -113,4 +145,25 @@ describe('what failed', () => {
 		const { stdout, code } = await cli(argv, { env });
 		expect([code, JSON.parse(stdout)]).toMatchObject([0, { messages: { sent: 12 } }]);
 	});
+});
+
+it('has the address for replies of its sender, unless another is given', async () => {
+	const { project, server } = await start();
+	const sender = { from_email: 'desk@example.com', full_name: 'Desk', reply_to_email: 'help@example.com' };
+	await project.json(['api', 'POST', '/senders/', '--data', JSON.stringify(sender)]);
+	const mail = [
+		'send',
+		'--from',
+		'desk@example.com',
+		'--to',
+		'a@example.com',
+		'--subject',
+		'S',
+		'--text',
+		'T',
+	];
+	await project.json(mail);
+	await project.json([...mail, '--reply-to', 'other@example.com']);
+	const fields = server.bodies.map((body) => /^Reply-To: (.*)$/m.exec(body)?.[1]?.trim());
+	expect(fields).toEqual(['help@example.com', 'other@example.com']);
 });

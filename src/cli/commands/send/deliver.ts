@@ -6,7 +6,7 @@
 import { parseMailbox } from '../../../api/address.js';
 import type { CampaignStatus, Messages } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
-import { isRefusalOfSender, refusedSenderReason } from '../../../api/pauses.js';
+import { isRefusalOfSender, isRefusedSender, refusedSenderReason } from '../../../api/pauses.js';
 import type { MessageHold, Uuid } from '../../../api/records.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { DeliveryScope, DeliverySummary } from '../../frame/connection.js';
@@ -138,7 +138,9 @@ async function deliver(
 		});
 		// Of the whole scope, as a server tells it: another process or an earlier call may have sent some of it.
 		const { messages: states } = await messages.progress(scope);
-		const isDone = summary.kind !== 'stopped' && waitingOf(states) === 0;
+		// What is deferred for its sender waits for a person.
+		const isHeld = summary.kind === 'stopped' || isRefusedSender(summary.reason);
+		const isDone = !isHeld && waitingOf(states) === 0;
 		const isTried = settledOf(summary.counts) > 0;
 		return { ...summary, ...(isDone && settled), counts: asDelivered(outcomesOf(states)), isTried };
 	} finally {
