@@ -74,8 +74,10 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 		files: /^threads\/table/,
 		may: [/^threads\//, /^tables\//, /^jobs\/import-/, /^engine\/rules\/import-rows\.ts$/, /^api\//],
 	},
-	{ files: /^threads\/compos/, may: [/^threads\//, /^(delivery|content|store)\//, /^api\//] },
-	{ files: /^threads\/report/, may: [/^threads\//, /^delivery\/bounces\//, /^api\//] },
+	{
+		files: /^threads\/re(?:port|aders)/,
+		may: [/^threads\//, /^content\//, /^delivery\/bounces\//, /^api\//],
+	},
 	{ files: /^threads\//, may: [/^threads\//, /^(content|store|tables)\//, /^api\//] },
 	{
 		files: /^cli\//,

@@ -13,7 +13,7 @@ import type { StoredSubmission } from '../store/submissions.js';
 import { type KeysFor, signMessage } from './dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from './files.js';
 import { localReply } from './reply.js';
-import type { Conversation, Mail } from './smtp/conversation.js';
+import type { Conversation, Mail } from './smtp/transaction.js';
 import { type LinkOptions, messageLinks, trackingOf, usedLinks } from './tracking/tokens.js';
 
 /** Compiled contents by the hash of their source. */

@@ -1,7 +1,7 @@
 /** The interface of couriers: they carry leased messages over SMTP, or by calls of a service's send API. */
 import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 import type { Fence, Leased } from '../store/queue.js';
-import type { InFlight } from './in-flight.js';
+import type { InFlight } from './leases.js';
 
 /** One for each run. */
 export interface Courier {

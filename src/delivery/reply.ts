@@ -11,7 +11,7 @@ import {
 	senderCode,
 	unknownAddress,
 } from './reply-words.js';
-import type { Conversation } from './smtp/conversation.js';
+import type { Conversation } from './smtp/transaction.js';
 
 export interface ReplyReader {
 	/**

@@ -10,8 +10,7 @@ import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 import type { Fence, Leased, Settlement } from '../store/queue.js';
 import { type Breaker, createBreaker, type Stop } from './breaker.js';
 import type { Courier, Telling } from './courier.js';
-import type { Slot } from './in-flight.js';
-import { createLeases, type Leases } from './leases.js';
+import { createLeases, type Leases, type Slot } from './leases.js';
 import { createOutcomeBatcher, createPromptBatcher, type OutcomeBatcher } from './outcomes.js';
 import {
 	createDeadline,

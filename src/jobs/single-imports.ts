@@ -2,22 +2,15 @@
  * Imports on a deployment without import support: each row is a POST or a PATCH, and the session is stored on this
  * machine, so that a later run continues a killed one.
  */
-
+import { createHash } from 'node:crypto';
 import type { EmailKey } from '../api/address.js';
 import type { Ack, ImportBatch, ImportCounts, ImportSpec, Imports, Session } from '../api/capabilities.js';
 import { addImportCounts } from '../api/counts.js';
 import { ApiError, notFound } from '../api/errors.js';
-import {
-	type AckedBatch,
-	type AddressHash,
-	hashOf,
-	type KeepImport,
-	type KeptImport,
-	keepNothing,
-} from './kept-import.js';
 import { createPace, inOrder, type Pace, type Pause, type Sleep } from './pace.js';
 import {
 	type ForeignRow,
+	type Intent,
 	type RowIntents,
 	type RowOutcome,
 	type RowParts,
@@ -282,4 +275,67 @@ function isTaken(outcome: RowOutcome): boolean {
 
 function noCounts(): ImportCounts {
 	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+}
+
+/** Eleven characters that identify an address; two of a million are equal in one import of 37 million. */
+export type AddressHash = string;
+
+/** A finished batch. `ack.position` counts the rows of the whole import, this batch included. */
+export interface AckedBatch {
+	first: number;
+	ack: Ack<ImportCounts>;
+	/** Rows whose `disable_reason` was left out. */
+	reasonsLeftOut: number;
+	/** Addresses that this batch adds to the import. */
+	taken: readonly AddressHash[];
+}
+
+/** The stored progress of an import; reads give the state that earlier runs left. */
+export interface KeptImport {
+	/** Rows acknowledged. */
+	readonly position: number;
+	readonly counts: ImportCounts;
+	readonly reasonsLeftOut: number;
+	/** The last answer; null: there was none. */
+	readonly last: { first: number; ack: Ack<ImportCounts> } | null;
+	/** Rows begun after that, by number. */
+	readonly begun: ReadonlyMap<number, Intent>;
+	/** Addresses of the import. */
+	taken(): AsyncIterable<AddressHash>;
+	/** Resolves when it is stored; calls of one turn are stored together. */
+	declare(row: number, intent: Intent): Promise<void>;
+	/** Resolves when it is stored: from then on a resumed run skips the rows. */
+	acknowledge(batch: AckedBatch): Promise<void>;
+	close(): Promise<void>;
+	/** The import is at its end: there is nothing to resume. */
+	remove(): Promise<void>;
+}
+
+/** Opens the stored state of the import of that key, for this process alone. */
+export type KeepImport = (key: string) => Promise<KeptImport>;
+
+/** For an import that cannot be resumed: nothing is stored. */
+export async function keepNothing(): Promise<KeptImport> {
+	const done = async () => undefined;
+	return {
+		position: 0,
+		counts: { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
+		reasonsLeftOut: 0,
+		last: null,
+		begun: new Map(),
+		taken: none,
+		declare: done,
+		acknowledge: done,
+		close: done,
+		remove: done,
+	};
+}
+
+/** Compare these, never the addresses. */
+export function hashOf(key: EmailKey): AddressHash {
+	return createHash('sha256').update(key).digest().toString('base64url', 0, 8);
+}
+
+async function* none(): AsyncGenerator<never, void, undefined> {
+	// An import without stored state begins anew.
 }

@@ -6,7 +6,7 @@ import { parentPort } from 'node:worker_threads';
 import type juice from 'juice';
 import { planInlining } from '../content/inline-plan.js';
 import { type HtmlQuestion, readHtml } from '../content/read-html.js';
-import type { InlineAnswer } from './inliner.js';
+import type { InlineAnswer } from './readers.js';
 
 /** `inlineContent` alone: the other functions would fetch linked style sheets and pictures. */
 const options: juice.Options = {

@@ -1,7 +1,7 @@
 /** Reads returned mails: each question is a mail, the answer its report. */
 import { parentPort } from 'node:worker_threads';
 import { readMail } from '../delivery/bounces/ingest.js';
-import type { ReportAnswer } from './report-reader.js';
+import type { ReportAnswer } from './readers.js';
 
 parentPort?.on('message', ({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>) => {
 	const mail = readMail(Buffer.from(buffer, byteOffset, byteLength));

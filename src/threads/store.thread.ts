@@ -3,8 +3,15 @@ import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../api/datetime.js';
 import { openReader, openStore } from '../store/open.js';
 import type { Means, Store } from '../store/store.js';
-import { type Answer, type OpenCommand, type Operation, servedQueue, servedWrites } from './remote.js';
-import { formatFailure, Stopped } from './thread-errors.js';
+import {
+	type Answer,
+	formatFailure,
+	type OpenCommand,
+	type Operation,
+	Stopped,
+	servedQueue,
+	servedWrites,
+} from './remote.js';
 
 type Run = (command: unknown, means?: Means) => Promise<unknown>;
 

@@ -20,7 +20,7 @@ import {
 	type TableMessage,
 	type TableOrder,
 	type TableReply,
-} from './table-messages.js';
+} from './table-reader.js';
 
 /** Sent and not taken yet, oldest first. */
 const ahead: { size: number; rows: number }[] = [];

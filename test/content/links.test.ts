@@ -6,7 +6,7 @@ import { compileContent } from '../../src/content/compile.js';
 import { findLinks } from '../../src/content/links.js';
 import { readHtml } from '../../src/content/read-html.js';
 import type { CompiledContent, Tracking } from '../../src/content/types.js';
-import { createInliner } from '../../src/threads/inliner.js';
+import { createInliner } from '../../src/threads/readers.js';
 import { readHere } from '../support/read-here.js';
 import { content, envelope, hasCorpora, recipient, templates, valuesFor, wireProblems } from './support.js';
 

@@ -1,6 +1,6 @@
 // How many messages may be under way at once.
 import { describe, expect, it } from 'vitest';
-import { createInFlight } from '../../src/delivery/in-flight.js';
+import { createInFlight } from '../../src/delivery/leases.js';
 
 /** Two connections, and a clock that stands. */
 function started() {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { classify, parseReply, type Verdict } from '../../src/delivery/reply.js';
-import type { Conversation } from '../../src/delivery/smtp/conversation.js';
+import type { Conversation } from '../../src/delivery/smtp/transaction.js';
 import type { SmtpPhase } from '../../src/engine/rules/outcomes.js';
 
 const judge = (kind: Conversation['kind'], phase: SmtpPhase, raw: string) =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nextAttempt } from '../../src/delivery/schedule.js';
+import { nextAttempt } from '../../src/delivery/smtp/courier.js';
 
 const minute = 60_000_000;
 const day = 86_400_000_000;

@@ -4,7 +4,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
-import { createInliner } from '../../src/threads/inliner.js';
+import { createInliner } from '../../src/threads/readers.js';
 import { newsletter } from '../content/newsletter.js';
 import { content, envelope, hasCorpora, recipient, templates } from '../content/support.js';
 

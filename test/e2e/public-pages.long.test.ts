@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { unbranded } from '../../src/delivery/tracking/ports.js';
+import { unbranded } from '../../src/delivery/tracking/lookup.js';
 import type { HttpResponse } from '../../src/http/messages.js';
 import {
 	failedPage,

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
 import { keepsVariables } from '../../src/content/inline-css.js';
 import { type AskHtml, readHtml } from '../../src/content/read-html.js';
-import { createInliner } from '../../src/threads/inliner.js';
+import { createInliner } from '../../src/threads/readers.js';
 import { content, hasCorpora, templates } from '../content/support.js';
 
 const inliner = createInliner({ deadlineMs: 5000 });

@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { afterEach, expect, it } from 'vitest';
 import { readMail } from '../../src/delivery/bounces/ingest.js';
-import { createReportReader, type ReportReader } from '../../src/threads/report-reader.js';
+import { createReportReader, type ReportReader } from '../../src/threads/readers.js';
 import { dsn } from '../delivery/bounces/build.js';
 import { corpusFiles } from '../delivery/bounces/corpus.js';
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError, StoreError } from '../../src/api/errors.js';
 import { DatabaseMissing, UnsupportedDatabase } from '../../src/store/errors.js';
-import { formatFailure, parseFailure } from '../../src/threads/thread-errors.js';
+import { formatFailure, parseFailure } from '../../src/threads/remote.js';
 
 /** As it arrives on the other side. */
 const crossed = (error: unknown) => parseFailure(structuredClone(formatFailure(error)));

@@ -10,7 +10,7 @@ import { refusingTooLarge } from '../../content/message-size.js';
 import type { AskHtml } from '../../content/read-html.js';
 import { addressOf, messageIdOf } from '../../delivery/composer.js';
 import type { Keyring, PublicLinks } from '../../delivery/tracking/tokens.js';
-import { createInliner } from '../../threads/inliner.js';
+import { createInliner } from '../../threads/readers.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/composition.js';
 
 /** The base URL of links and the keys that sign them; null without links. */

@@ -1,7 +1,7 @@
 /** Imports row by row on a deployment without import sessions: their positions are in the database of this machine. */
 import type { Clock } from '../../api/datetime.js';
 import { jobFiles } from '../../jobs/job-files.js';
-import type { KeepImport, KeptImport } from '../../jobs/kept-import.js';
+import type { KeepImport, KeptImport } from '../../jobs/single-imports.js';
 import type { RowImport } from '../../store/imports.js';
 import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';

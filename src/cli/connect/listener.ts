@@ -3,7 +3,7 @@
 import { ingestMail } from '../../delivery/bounces/ingest.js';
 import { type BounceListener, listenForBounces } from '../../delivery/bounces/listener.js';
 import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
-import { createReportReader } from '../../threads/report-reader.js';
+import { createReportReader } from '../../threads/readers.js';
 import type { ServeOptions } from '../frame/connection.js';
 import { openVerp } from './database-keys.js';
 import type { LocalParts } from './parts.js';

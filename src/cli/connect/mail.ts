@@ -12,15 +12,14 @@ import { addressOf, Composer, type ContentCache } from '../../delivery/composer.
 import { createKeyReader, type KeysFor, signMessage } from '../../delivery/dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from '../../delivery/files.js';
 import { formatReply } from '../../delivery/reply.js';
-import { ehloName } from '../../delivery/smtp/ehlo-name.js';
 import { createPool, type PoolOptions } from '../../delivery/smtp/pool.js';
-import { normalSmtpUrl, parseSmtpUrl, type SmtpSettings } from '../../delivery/smtp/settings.js';
+import { ehloName, normalSmtpUrl, parseSmtpUrl, type SmtpSettings } from '../../delivery/smtp/settings.js';
 import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../../delivery/worker.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
 import { leaseOwner } from '../../store/core/processes.js';
 import type { Reads } from '../../store/store.js';
-import { createInliner } from '../../threads/inliner.js';
+import { createInliner } from '../../threads/readers.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/composition.js';
 import type { DeliverOptions, DeliverySummary, SmtpTest } from '../frame/connection.js';
 import { NoSmtp } from '../frame/errors.js';

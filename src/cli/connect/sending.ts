@@ -1,7 +1,7 @@
 /** The sending worker of `serve`: a failure does not end it, and it follows settings that other processes change. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { noMailServer, stalledReason } from '../../api/pauses.js';
-import { ehloName } from '../../delivery/smtp/ehlo-name.js';
+import { ehloName } from '../../delivery/smtp/settings.js';
 import { readSettings } from '../../engine/settings.js';
 import type { Store } from '../../store/store.js';
 import type { DeliverOptions } from '../frame/connection.js';

@@ -19,7 +19,7 @@ import type { Reads } from '../../store/store.js';
 import type { StoredCall } from '../../store/submissions.js';
 import { createSubmissions } from '../composer.js';
 import type { Courier, Telling } from '../courier.js';
-import type { InFlight } from '../in-flight.js';
+import type { InFlight } from '../leases.js';
 import { cleanText } from '../reply.js';
 
 export interface ApiCourierOptions {

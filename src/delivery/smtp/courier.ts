@@ -1,17 +1,16 @@
 /** Carries messages over SMTP: each is composed, handed to a connection of the pool, and classified by the replies. */
-
-import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
+import { backoff } from '../../api/backoff.js';
+import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import { refusedSenderReason } from '../../api/pauses.js';
 import type { DeliveryOutcome, Reply } from '../../engine/rules/outcomes.js';
 import type { Leased } from '../../store/queue.js';
 import type { Composer } from '../composer.js';
 import type { Courier, Telling } from '../courier.js';
 import { createSharedBytes } from '../files.js';
-import { createInFlight } from '../in-flight.js';
+import { createInFlight } from '../leases.js';
 import { classify, formatReply } from '../reply.js';
-import { nextAttempt } from '../schedule.js';
-import type { Conversation } from './conversation.js';
 import type { SmtpPool } from './pool.js';
+import type { Conversation } from './transaction.js';
 
 export interface SmtpCourierOptions {
 	composer: Composer;
@@ -140,4 +139,32 @@ export function judge(
 	const outcome = outcomeOf(message, conversation, c);
 	const isAboutOne = phase === 'rcpt' || phase === 'data';
 	return outcome.kind === 'released' && isAboutOne ? { ...outcome, due_at: c.now + stepBackMicros } : outcome;
+}
+
+export type NextAttempt = { kind: 'retry'; due_at: Micros } | { kind: 'give_up' };
+
+const delays = { first: 5 * 60 * microsPerSecond, longest: 4 * 3_600 * microsPerSecond };
+const jitter = 0.1;
+/** RFC 5321 s.4.5.4.1 asks for 4 to 5 days. */
+const giveUpAfter = 4 * microsPerDay;
+/** A campaign staged for days, or held by a paused queue, is old before its first attempt. */
+const leastAttempts = 3;
+
+/**
+ * 5 min, doubling to 4 h, each ±10 % so that messages that failed together do not return together. `attempts` counts
+ * the one that just failed; `random` is in [0, 1). The message fails 4 days after creation, but never before the third
+ * attempt. The last attempt is at the end of the fourth day, not hours before it.
+ */
+export function nextAttempt(c: {
+	attempts: number;
+	createdAt: Micros;
+	now: Micros;
+	random: () => number;
+}): NextAttempt {
+	const end = c.createdAt + giveUpAfter;
+	const isOld = c.now >= end;
+	if (isOld && c.attempts >= leastAttempts) return { kind: 'give_up' };
+	const delay = backoff(delays, Math.max(c.attempts, 1));
+	const due = Math.round(c.now + delay * (1 - jitter + 2 * jitter * c.random()));
+	return { kind: 'retry', due_at: isOld ? due : Math.min(due, Math.max(end, c.now + 1)) };
 }

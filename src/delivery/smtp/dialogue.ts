@@ -5,12 +5,13 @@
  */
 import type { SmtpPhase } from '../../engine/rules/outcomes.js';
 import { createReplyReader } from '../reply.js';
-import type { Conversation, Mail } from './conversation.js';
 import {
+	type Conversation,
 	createTransaction,
 	envelopeOf,
 	finalDot,
 	Joint,
+	type Mail,
 	type Move,
 	type SmtpExtensions,
 	type Transaction,

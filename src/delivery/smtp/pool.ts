@@ -3,11 +3,10 @@
 import { setMaxListeners } from 'node:events';
 import type { Reply } from '../../engine/rules/outcomes.js';
 import { localReply } from '../reply.js';
-import type { Conversation, Mail } from './conversation.js';
-import type { OpeningFailure } from './errors.js';
-import type { TraceEntry } from './phases.js';
+import type { OpeningFailure, TraceEntry } from './opening.js';
 import { type Opened, openSession, type Session } from './session.js';
 import { type SmtpSettings, type SmtpTimeouts, standardTimeouts } from './settings.js';
+import type { Conversation, Mail } from './transaction.js';
 
 export interface SmtpPool {
 	/** Waits for a free connection, at most `connections` at a time. Never rejects. */

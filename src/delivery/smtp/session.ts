@@ -8,17 +8,19 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { quote, redact } from '../../api/quote.js';
 import type { SmtpPhase } from '../../engine/rules/outcomes.js';
 import { localReply } from '../reply.js';
-import type { Conversation, Mail } from './conversation.js';
 import { createDialogue, type Dialogue } from './dialogue.js';
-import { type OpeningFailure, openingPhase, replyOf } from './errors.js';
 import {
 	createDeadline,
 	createPhaseTracker,
 	deadlineOf,
+	type OpeningFailure,
+	openingPhase,
 	type PhaseTracker,
+	replyOf,
 	type TraceEntry,
-} from './phases.js';
+} from './opening.js';
 import type { SmtpSettings, SmtpTimeouts } from './settings.js';
+import type { Conversation, Mail } from './transaction.js';
 
 export interface Session {
 	/** Messages tried so far. */

@@ -1,7 +1,7 @@
 /** Turns a request for one of a message's links into the event that is recorded: bounded, cleaned, labelled. */
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import type { TrackedEvent } from '../../store/store.js';
+import type { TrackedEvent, Writes } from '../../store/store.js';
 import { tooSoon } from './machines.js';
 
 /** The facts in a request about its sender. */
@@ -47,4 +47,45 @@ function clean(text: string | null, maxLength: number): string | null {
 	const printable = (text ?? '').slice(0, maxLength * 2).replace(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ');
 	const cut = printable.trim().slice(0, maxLength);
 	return cut === '' ? null : cut.replace(/[\ud800-\udbff]$/, '');
+}
+
+/** How long a batch may wait for more events; the store then waits for more before it commits. */
+const maxDelayMs = 10;
+const maxEvents = 200;
+
+interface Batch {
+	readonly events: TrackedEvent[];
+	readonly recorded: Promise<void>;
+	send(): void;
+}
+
+/** Resolves or rejects with the whole batch of the event. Unsubscribing does not wait for others. */
+export function createEventWriter(
+	writes: Pick<Writes, 'recordEvents'>,
+): (event: TrackedEvent) => Promise<void> {
+	let open: Batch | null = null;
+
+	const startBatch = (): Batch => {
+		const events: TrackedEvent[] = [];
+		let send: () => void = () => undefined;
+		const recorded = new Promise<void>((resolve, reject) => {
+			send = () => {
+				clearTimeout(timer);
+				open = null;
+				writes.recordEvents({ events }).then(resolve, reject);
+			};
+		});
+		const timer = setTimeout(() => send(), maxDelayMs);
+		return { events, recorded, send };
+	};
+
+	return (event) => {
+		if (event.type !== 'OPENED' && event.type !== 'REDIRECTED')
+			return writes.recordEvents({ events: [event] });
+		open ??= startBatch();
+		const { events, recorded, send } = open;
+		events.push(event);
+		if (events.length >= maxEvents) send();
+		return recorded;
+	};
 }

@@ -1,7 +1,7 @@
 /** `/c/{token}`: counts a click and redirects to the link of the mail. Never to any other address. */
 import { trackedEvent } from '../../delivery/tracking/events.js';
+import type { TrackedMessage, TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { type ClickWindow, machineRequest } from '../../delivery/tracking/machines.js';
-import type { TrackedMessage, TrackingPorts } from '../../delivery/tracking/ports.js';
 import { verifyClickToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
 import { commonHeaders, failedPage, notFoundPage } from './pages.js';

@@ -1,6 +1,7 @@
 /** The public pages of a mail: pixel, links, unsubscribing, the mail in a browser (api-decisions 39). */
+
+import { type TrackingPorts, unbranded } from '../../delivery/tracking/lookup.js';
 import { createClickWindow } from '../../delivery/tracking/machines.js';
-import { type TrackingPorts, unbranded } from '../../delivery/tracking/ports.js';
 import type { HttpResponse, PublicHandler, PublicRequest } from '../messages.js';
 import { click } from './click.js';
 import { commonHeaders, failedPage, notFoundPage } from './pages.js';

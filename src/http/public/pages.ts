@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { parseMailbox } from '../../api/address.js';
 import { escapeHtml } from '../../api/html.js';
-import type { Branding } from '../../delivery/tracking/ports.js';
+import type { Branding } from '../../delivery/tracking/lookup.js';
 import type { HttpResponse } from '../messages.js';
 import type { Presentation } from './presentation.js';
 import { styleSheet } from './style.js';

@@ -1,8 +1,8 @@
 /** `/o/{token}.gif`: the pixel. The same picture for every token, valid or not. */
 import type { Micros } from '../../api/datetime.js';
 import { trackedEvent } from '../../delivery/tracking/events.js';
+import type { Happened, TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { machineRequest } from '../../delivery/tracking/machines.js';
-import type { Happened, TrackingPorts } from '../../delivery/tracking/ports.js';
 import { type Keyring, verifyToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
 import { commonHeaders } from './pages.js';

@@ -1,5 +1,5 @@
 /** How a page is shown: in the reader's language, with name, logo and colour of the sender. */
-import { type Branding, type TrackingPorts, unbranded } from '../../delivery/tracking/ports.js';
+import { type Branding, type TrackingPorts, unbranded } from '../../delivery/tracking/lookup.js';
 import type { PublicRequest } from '../messages.js';
 import { type Language, languages } from './texts.js';
 

@@ -1,7 +1,7 @@
 /** Opens and clicks on their way to the store, after their requests were answered. */
 
 import type { Visitor } from '../../delivery/tracking/events.js';
-import type { Happened, TrackingPorts } from '../../delivery/tracking/ports.js';
+import type { Happened, TrackingPorts } from '../../delivery/tracking/lookup.js';
 import type { Keyring } from '../../delivery/tracking/tokens.js';
 import type { PublicRequest } from '../messages.js';
 

@@ -5,7 +5,7 @@
  */
 import { ApiError } from '../../api/errors.js';
 import { trackedEvent } from '../../delivery/tracking/events.js';
-import type { TrackingPorts } from '../../delivery/tracking/ports.js';
+import type { TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { verifyToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
 import {

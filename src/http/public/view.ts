@@ -2,7 +2,7 @@
  * `/v/{token}`: the mail in a browser, as its recipient got it, except for links and pixel: looking at it here is not
  * counted.
  */
-import type { TrackingPorts } from '../../delivery/tracking/ports.js';
+import type { TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { verifyToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
 import { commonHeaders, failedPage, notFoundPage, textMessagePage } from './pages.js';

@@ -170,7 +170,7 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', by);
 }
 
-/** Longer than the longest wait between two attempts (`delivery/schedule.ts`: 4 h and a tenth). */
+/** Longer than the longest wait between two attempts (`delivery/smtp/courier.ts`: 4 h and a tenth). */
 const longestWait: Micros = 5 * 3_600 * microsPerSecond;
 /** The rows of one lane in one write, to keep the lock short. */
 const mostAtOnce = 10_000;

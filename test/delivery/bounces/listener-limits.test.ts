@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createIntakeLimits } from '../../../src/delivery/bounces/listener-limits.js';
+import { createIntakeLimits } from '../../../src/delivery/bounces/listener.js';
 
 describe('what one address may bring', () => {
 	it('has an end for connections at once, each of which frees its place', () => {

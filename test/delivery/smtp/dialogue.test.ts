@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Conversation, Mail } from '../../../src/delivery/smtp/conversation.js';
 import { createDialogue } from '../../../src/delivery/smtp/dialogue.js';
+import type { Conversation, Mail } from '../../../src/delivery/smtp/transaction.js';
 import type { SmtpPhase } from '../../../src/engine/rules/outcomes.js';
 
 const mailTo = (to: string, copies: string[] = []): Mail => ({

@@ -1,6 +1,6 @@
 // What this side calls itself in EHLO.
 import { expect, it } from 'vitest';
-import { ehloName } from '../../../src/delivery/smtp/ehlo-name.js';
+import { ehloName } from '../../../src/delivery/smtp/settings.js';
 
 const url = 'https://news.example.org/m';
 

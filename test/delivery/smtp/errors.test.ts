@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { replyOf } from '../../../src/delivery/smtp/errors.js';
+import { replyOf } from '../../../src/delivery/smtp/opening.js';
 import { plainSettings } from '../../support/delivery.js';
 
 /** As nodemailer hands on what Node reports: its own `code`, and Node's beside it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createPhaseTracker } from '../../../src/delivery/smtp/phases.js';
+import { createPhaseTracker } from '../../../src/delivery/smtp/opening.js';
 
 describe('the opening of a session', () => {
 	it('knows its phase from what is said', () => {

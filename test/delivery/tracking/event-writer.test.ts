@@ -1,7 +1,6 @@
 // Opens and clicks go to the store together; unsubscribing waits for nobody.
 import { expect, it } from 'vitest';
-import { createEventWriter } from '../../../src/delivery/tracking/event-writer.js';
-import { type Happening, trackedEvent } from '../../../src/delivery/tracking/events.js';
+import { createEventWriter, type Happening, trackedEvent } from '../../../src/delivery/tracking/events.js';
 import type { TrackedEvent } from '../../../src/store/store.js';
 
 const event = (type: Happening['type'], message = 'm') =>

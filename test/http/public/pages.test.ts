@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { Parser } from 'htmlparser2';
 import { describe, expect, it } from 'vitest';
-import { type Branding, unbranded } from '../../../src/delivery/tracking/ports.js';
+import { type Branding, unbranded } from '../../../src/delivery/tracking/lookup.js';
 import {
 	failedPage,
 	maskedAddress,

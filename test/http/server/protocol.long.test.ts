@@ -1,7 +1,7 @@
 /** HTTP itself: what is too long, too slow, cut off, or no HTTP at all. */
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { unbranded } from '../../../src/delivery/tracking/ports.js';
+import { unbranded } from '../../../src/delivery/tracking/lookup.js';
 import type { HttpResponse } from '../../../src/http/messages.js';
 import { createPublicHandler } from '../../../src/http/public/handler.js';
 import { peerName } from '../../../src/http/server/connection.js';

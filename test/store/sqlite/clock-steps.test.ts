@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Clock, Micros } from '../../../src/api/datetime.js';
-import { nextAttempt } from '../../../src/delivery/schedule.js';
+import { nextAttempt } from '../../../src/delivery/smtp/courier.js';
 import { inspectStore, openStore } from '../../../src/store/open.js';
 import type { Store } from '../../../src/store/store.js';
 import { campaignOf, day, newList, newSubscriber, noon, send, verify } from '../../contract/store/fixture.js';
