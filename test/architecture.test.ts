@@ -65,10 +65,10 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	{ files: /^tables\//, may: [/^tables\//, /^api\//] },
 	{ files: /^jobs\//, may: [/^jobs\//, /^api\//, /^tables\//, /^engine\/rules\/import-rows\.ts$/] },
 	{
-		files: /^http\/(errors|routes|messages)\.ts$/,
-		may: [/^http\/(errors|routes|messages)\.ts$/, /^api\//],
+		files: /^http\/(errors|messages)\.ts$/,
+		may: [/^http\/(errors|messages)\.ts$/, /^api\//],
 	},
-	{ files: /^http\/client\//, may: [/^http\/(client\/|routes\.ts$|errors\.ts$)/, /^api\//] },
+	{ files: /^http\/client\//, may: [/^http\/(client\/|errors\.ts$)/, /^api\//] },
 	{ files: /^http\/(server|public)\//, may: [/^http\//, /^api\//, /^delivery\/tracking\//] },
 	{
 		files: /^threads\/table/,

@@ -4,7 +4,8 @@ import { type ApiError, type FieldErrors, invalid } from './errors.js';
 import { char, pattern } from './schema/char.js';
 import { list } from './schema/containers.js';
 import { type Field, field, optional } from './schema/field.js';
-import { fieldSet, type ValueOf } from './schema.js';
+import * as t from './schema/record.js';
+import { fieldSet, type Infer, type ValueOf } from './schema.js';
 
 /** Assumption: files of one message. */
 export const maxAttachments = 100;
@@ -24,16 +25,18 @@ export interface Attachment {
 }
 
 /** A file of a message that is stored. */
-export interface AttachedFile extends Attachment {
-	/** Octets. */
-	size: number;
-}
+export const AttachedFile = t.named(
+	'AttachedFile',
+	t.record({ name: t.text, type: t.text, sha256: t.text, size: t.count, content_id: t.optional(t.text) }),
+);
+export type AttachedFile = Infer<typeof AttachedFile>;
 
 /** Bytes that are stored under their hash. */
-export interface StoredBytes {
-	sha256: string;
-	size: number;
-}
+export const StoredBytes = t.named(
+	'StoredBytes',
+	t.record({ sha256: t.needed(t.text), size: t.needed(t.count) }),
+);
+export type StoredBytes = Infer<typeof StoredBytes>;
 
 /**
  * Uploads. Bytes that no message names are deleted after 24 hours. Throws `invalid` for bytes of another hash and for

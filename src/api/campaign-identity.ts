@@ -1,8 +1,7 @@
 /** When two specs are the same campaign, and two requests the same mail: by their meaning, not by their form. Pure. */
 import { createHash } from 'node:crypto';
 import { type Mailbox, parseMailbox } from './address.js';
-import type { CampaignSource, RequestsSpec } from './campaigns.js';
-import type { CampaignSpec } from './capabilities.js';
+import type { CampaignSource, CampaignSpec, RequestsSpec } from './campaigns.js';
 import { canonicalJson } from './json.js';
 import {
 	type CheckedAudience,

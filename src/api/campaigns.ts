@@ -1,8 +1,19 @@
 /** The input of a campaign besides recipients, and its results: the plain data of `Campaigns`. */
-import type { Call } from './api.js';
-import type { AcceptCounts, CampaignSpec, CampaignStatus, Recipient, Session } from './capabilities.js';
+import type { Call, PageRequest } from './api.js';
+import { AttachedFile, type Attachment } from './attachments.js';
+import { type Ack, Reject } from './capabilities.js';
 import { ApiError } from './errors.js';
-import type { MessageState, Uuid, WireDateTime } from './records.js';
+import {
+	type MessageState,
+	messageStates,
+	messagesByState,
+	messageTypes,
+	type Page,
+	type Uuid,
+	type WireDateTime,
+} from './records.js';
+import * as t from './schema/record.js';
+import type { Infer } from './schema.js';
 
 /**
  * The spec of a campaign of send requests: only its rows' source. Each request has its own content; `put` then takes no
@@ -16,17 +27,309 @@ export interface RequestsSpec extends Timing {
 
 export type AnyCampaignSpec = CampaignSpec | RequestsSpec;
 
-/** The session of a campaign. */
-export interface CampaignSession extends Session {
-	/** The campaign's name. */
-	key: string;
-}
+/** The session of a campaign. `key`: the campaign's name. */
+export const CampaignSession = t.named(
+	'CampaignSession',
+	t.record({ id: t.needed(t.uuid), key: t.needed(t.text), position: t.needed(t.count) }),
+);
+export type CampaignSession = Infer<typeof CampaignSession>;
 
 /**
  * The source of the rows and how they are read, as texts by name: `sha256`, `encoding`, … It contains everything that
  * determines the rows. Only `path` is not compared: a moved file is still the same file, and a pipe has none.
  */
 export type CampaignSource = Readonly<Record<string, string>>;
+
+/** The shared part of a campaign's messages: a send request without its recipients. */
+export interface CampaignSpec extends Audience, Timing {
+	from: string;
+	type: 'TRANSACTIONAL' | 'BULK';
+	subject?: string;
+	text_body?: string;
+	html_body?: string;
+	template_unique_id?: Uuid;
+	reply_to?: readonly string[];
+	headers?: Readonly<Record<string, string>>;
+	disable_inline?: boolean;
+	disable_tracking?: boolean;
+	context?: Readonly<Record<string, string>>;
+	tag?: string;
+	campaign_unique_id?: Uuid;
+	attachments?: readonly Attachment[];
+	/** The list of the recipients: the same name with another list is another spec. */
+	list_id?: number;
+	/** A variable without a value rejects the row (api-decisions 24); the default. */
+	strict_vars?: boolean;
+	/** The source of its rows, when they are put: the same name with another source is another spec. */
+	source?: CampaignSource;
+}
+
+/** The part of a campaign's spec that says to whom; all of it must hold. */
+export interface Audience {
+	/** All lists in their order, `list_id` first; absent: `list_id` alone. */
+	lists?: readonly number[];
+	/** No address that is in one of these, active or not. */
+	exclude_lists?: readonly number[];
+	/** Conditions on the subscriber, `meta.city=Oslo`. */
+	where?: readonly string[];
+	/** Campaigns whose mail the address got and a person opened. Machines do not count. */
+	where_opened?: readonly Uuid[];
+	/** Campaigns whose mail the address got and no person opened. */
+	where_not_opened?: readonly Uuid[];
+}
+
+const AudienceRecord = t.named(
+	'Audience',
+	t.record({
+		lists: t.listOf(t.id),
+		exclude_lists: t.listOf(t.id),
+		where: t.listOf(t.text),
+		where_opened: t.listOf(t.uuid),
+		where_not_opened: t.listOf(t.uuid),
+	}),
+);
+
+/** When a campaign's messages may leave. */
+export interface Timing {
+	/** Not before; absent: from the release on. */
+	starts_at?: WireDateTime;
+	/** `HH:MM-HH:MM` of each day in `time_zone`; it may go over midnight. Absent: at any time. */
+	window?: string;
+	/** IANA name, of the window and of the days in `where`; absent: that of the database. */
+	time_zone?: string;
+}
+
+const acceptCounts = {
+	staged: t.needed(t.count),
+	suppressed: t.needed(t.count),
+	rejected: t.needed(t.count),
+	/** Subscribers of its lists that the audience leaves out; absent: none. */
+	left_out: t.optional(t.count),
+};
+/** read = staged + suppressed + rejected + left_out. */
+export const AcceptCounts = t.named('AcceptCounts', t.record(acceptCounts));
+export type AcceptCounts = Infer<typeof AcceptCounts>;
+
+const acceptAck = {
+	position: t.needed(t.count),
+	counts: t.needed(AcceptCounts),
+	rejects: t.needed(t.listOf(Reject)),
+};
+export const AcceptAck = t.named('AcceptAck', t.record(acceptAck));
+
+/** The answer to a list. Counts are those of this call. */
+export const ListAck = t.named(
+	'ListAck',
+	t.record({
+		...acceptAck,
+		is_partial: t.optional(
+			t.typed<true>(
+				t.described(t.flag, {
+					description: 'True where the list goes on: call again. Absent: it was read to its end.',
+				}),
+			),
+		),
+	}),
+);
+export type ListAck = Infer<typeof ListAck>;
+
+/**
+ * Messages of a campaign by state; absent = 0. `accepted` replaces all later states where a service took the messages
+ * and does not report on them, and is 0 there before it takes any.
+ */
+export type CampaignMessages = Partial<Record<MessageState | 'accepted', number>>;
+
+/** A reply that servers gave to messages in a state; `…` stands for the recipient. */
+const CommonReply = t.record({ state: t.typed<MessageState>(t.text), reply: t.text, count: t.count });
+export type CommonReply = Infer<typeof CommonReply>;
+
+/** The timing of a campaign that has one. */
+export const CampaignPlan = t.named(
+	'CampaignPlan',
+	t.record({
+		/** Null: from its release on. */
+		starts_at: t.orNull(t.moment),
+		/** Null: at any time of the day. */
+		window: t.orNull(t.text),
+		time_zone: t.text,
+		/** Nothing leaves before; null: it may leave now. */
+		opens_at: t.orNull(t.moment),
+		/** Released for later, and nothing has left. */
+		is_planned: t.flag,
+	}),
+);
+export type CampaignPlan = Infer<typeof CampaignPlan>;
+
+const leavingOut = {
+	/** `inactive`, `excluded`, `condition`, `opened`, `not_opened`, `duplicate`, `suppressed` or `missing_variable`. */
+	code: t.needed(t.text),
+	/** The excluded list's id, the condition, the campaign's UUID, the reason of a suppression, or a text; null: none. */
+	detail: t.orNull(t.text),
+};
+/** The reason why a subscriber of a list gets no message. */
+export type LeavingOut = t.RecordOf<typeof leavingOut>;
+
+/** Subscribers of one list, by what became of them. */
+const ListCounts = t.named(
+	'ListCounts',
+	t.record({
+		list_id: t.id,
+		...acceptCounts,
+		/** The reasons, in the order in which they were met; `suppressed` and `rejected` are among them. */
+		reasons: t.needed(t.listOf(t.record({ ...leavingOut, count: t.needed(t.count) }))),
+	}),
+);
+export type ListCounts = Infer<typeof ListCounts>;
+
+/** The state of a campaign. */
+export const CampaignStatus = t.named(
+	'CampaignStatus',
+	t.record({
+		/** The campaign's UUID. */
+		id: t.needed(t.uuid),
+		key: t.text,
+		state: t.needed(t.word(['staged', 'released', 'canceled'])),
+		/** Released, and no message waits for a try, or for a decision where a service may have received it. */
+		is_finished: t.flag,
+		messages: t.needed(t.typed<CampaignMessages>(messagesByState)),
+		/** Messages of send calls that joined it by its UUID; absent: none. They do not wait for it, nor it for them. */
+		joined: t.optional(t.typed<CampaignMessages>(messagesByState)),
+		/** The five commonest replies for messages that failed, bounced or are deferred; absent: none. */
+		replies: t.optional(t.listOf(CommonReply)),
+		/** Recipients found, staged or not. */
+		counts: t.needed(AcceptCounts),
+		/** When it may leave; absent: from its release on. */
+		plan: t.optional(CampaignPlan),
+		/** By list, in the order of the lists; absent: it has none. */
+		lists: t.optional(t.listOf(ListCounts)),
+		/** What its mails have with them; absent: nothing, or each request has its own. */
+		attachments: t.optional(t.listOf(AttachedFile)),
+	}),
+);
+export type CampaignStatus = Infer<typeof CampaignStatus>;
+
+/** Distinct messages of a campaign by event. Opens and clicks by people; `machine_` only by machines. */
+export const CampaignFigures = t.named(
+	'CampaignFigures',
+	t.record({
+		/** Its own once it is released, and those of send calls that joined it. */
+		created: t.needed(t.count),
+		sent: t.needed(t.count),
+		opened: t.needed(t.count),
+		machine_opened: t.count,
+		clicked: t.needed(t.count),
+		machine_clicked: t.count,
+		unsubscribed: t.count,
+		softbounced: t.count,
+		hardbounced: t.count,
+	}),
+);
+export type CampaignFigures = Infer<typeof CampaignFigures>;
+
+/** A campaign in a list, without its bodies. */
+export const Campaign = t.named(
+	'Campaign',
+	t.record({
+		id: t.needed(t.uuid),
+		key: t.needed(t.text),
+		state: t.needed(t.word(['staged', 'released', 'canceled'])),
+		is_finished: t.needed(t.flag),
+		counts: t.needed(AcceptCounts),
+		/** Rows put so far. */
+		position: t.needed(t.count),
+		/** All its rows were put: see `Campaigns.complete`. */
+		is_complete: t.flag,
+		type: t.word(messageTypes),
+		/** The subject for its recipients; null for send requests. */
+		subject: t.orNull(t.text),
+		/** The sender as given. Absent: each request has its own, or the server is older. */
+		from: t.optional(t.text),
+		list_id: t.orNull(t.integer),
+		source: t.typed<CampaignSource | null>(t.orNull(t.dictOf(t.text))),
+		/** True: its rows are send requests. */
+		requests: t.flag,
+		date_created: t.moment,
+		/** When its messages could leave; null before that. */
+		date_released: t.orNull(t.moment),
+		/** When retention began to delete its messages; absent: they are kept. */
+		date_dropped: t.optional(t.moment),
+		/** Null where a service sends its messages and gives no figures on them. */
+		figures: t.orNull(CampaignFigures),
+		plan: t.optional(CampaignPlan),
+		/** Absent: not told, or it has no list. */
+		audience: t.optional(t.typed<Audience>(AudienceRecord)),
+		rate: t.optional(t.text),
+	}),
+);
+export type Campaign = Infer<typeof Campaign>;
+
+/** The outcome of one recipient of the rows put, or of one refused row. */
+const CampaignResult = t.named(
+	'CampaignResult',
+	t.record({
+		line: t.orNull(t.integer),
+		/** As given; empty where there was none. */
+		to: t.needed(t.text),
+		/** The message; null without one. */
+		id: { ...t.orNull(t.uuid), schema: { anyOf: [t.uuid.schema, { type: 'null' }] } },
+		state: t.needed(
+			t.typed<MessageState | 'accepted' | 'suppressed' | 'rejected'>(
+				t.word([...messageStates, 'suppressed', 'rejected']),
+			),
+		),
+		/** Why there is no message, as a reject's code; else null. */
+		code: t.orNull(t.text),
+		/** The text of a reject, or the last reply of the mail server. */
+		text: t.orNull(t.text),
+		attempts: t.count,
+	}),
+);
+export type CampaignResult = Infer<typeof CampaignResult>;
+
+/** `next`: pass it as `after` for the rest; null at the end. */
+export const CampaignResults = t.named('CampaignResults', t.sliceOf(CampaignResult, t.integer));
+export type CampaignResults = Infer<typeof CampaignResults>;
+
+/** A subscriber of its lists, or a recipient of a send call with its UUID, that a campaign left out. */
+const LeftOutPerson = t.record({
+	to: t.needed(t.text),
+	/** Null: of a call without a list. */
+	list_id: t.needed(t.orNull(t.integer)),
+	...leavingOut,
+});
+export type LeftOutPerson = Infer<typeof LeftOutPerson>;
+
+/** `next`: pass it as `after` for the rest; null at the end. */
+export const LeftOutPeople = t.named('LeftOutPeople', t.sliceOf(LeftOutPerson, t.integer));
+
+/** A part of what a campaign would be; `next`: pass it as `after` for the rest; null at the end. */
+export const AudiencePart = t.named(
+	'AudiencePart',
+	t.record({
+		counts: t.needed(ListCounts),
+		/** The first of this part that would get a message. */
+		first: t.orNull(t.integer),
+		/** The first with a missing variable, for people. */
+		findings: t.listOf(t.text),
+		next: t.needed(t.orNull(t.integer)),
+	}),
+);
+export type AudiencePart = Infer<typeof AudiencePart>;
+
+/** The moment of a request. */
+export const PlannedTiming = t.named(
+	'PlannedTiming',
+	t.record({
+		starts_at: t.optional(t.moment),
+		window: t.optional(t.text),
+		time_zone: t.needed(t.text),
+		/** The first moment at which a message may leave, the window considered; null: now. */
+		opens_at: t.orNull(t.moment),
+		/** The local time does not exist (`skipped`: the moment after it) or exists twice (`repeated`: the first). */
+		note: t.orNull(t.word(['skipped', 'repeated'])),
+	}),
+);
+export type PlannedTiming = Infer<typeof PlannedTiming>;
 
 /**
  * The state of a campaign for people: `planned` for a later time, `staged` and not released, `sending` while messages
@@ -66,73 +369,14 @@ export interface CampaignFilter {
 	ordering?: 'date_created' | '-date_created';
 }
 
-/** Distinct messages of a campaign by event. Opens and clicks by people; `machine_` only by machines. */
-export interface CampaignFigures {
-	/** Its own once it is released, and those of send calls that joined it. */
-	created: number;
-	sent: number;
-	opened: number;
-	machine_opened: number;
-	clicked: number;
-	machine_clicked: number;
-	unsubscribed: number;
-	softbounced: number;
-	hardbounced: number;
-}
-
-/** A campaign in a list, without its bodies. */
-export interface Campaign extends Omit<CampaignStatus, 'messages' | 'joined' | 'lists' | 'attachments'> {
-	/** Rows put so far. */
-	position: number;
-	/** All its rows were put: see `Campaigns.complete`. */
-	is_complete: boolean;
-	type: 'TRANSACTIONAL' | 'BULK';
-	/** The subject for its recipients; null for send requests. */
-	subject: string | null;
-	/** The subject as given. Absent: each request has its own, or the server is older. */
-	from?: string;
-	list_id: number | null;
-	/** Absent: not told, or it has no list. */
-	audience?: Audience;
-	source: CampaignSource | null;
-	/** True: its rows are send requests. */
-	requests: boolean;
-	date_created: string;
-	/** When its messages could leave; null before that. */
-	date_released: string | null;
-	/** When retention began to delete its messages; absent: they are kept. */
-	date_dropped?: string;
-	rate?: string;
-	/** Null where a service sends its messages and gives no figures on them. */
-	figures: CampaignFigures | null;
-}
-
-/** The outcome of one recipient of the rows put, or of one refused row. */
-export interface CampaignResult {
-	line: number | null;
-	/** As given; empty where there was none. */
+/** One recipient of a campaign; `context` replaces the campaign's own values, and those replace the subscriber's meta. */
+export interface Recipient {
 	to: string;
-	/** The message; null without one. */
-	id: Uuid | null;
-	state: MessageState | 'accepted' | 'suppressed' | 'rejected';
-	/** Why there is no message, as a reject's code; else null. */
-	code: string | null;
-	/** The text of a reject, or the last reply of the mail server. */
-	text: string | null;
-	attempts: number;
-}
-
-/** A reply that servers gave to messages in a state; `…` stands for the recipient. */
-export interface CommonReply {
-	state: MessageState;
-	reply: string;
-	count: number;
-}
-
-/** `next`: pass it as `after` for the rest; null at the end. */
-export interface CampaignResults {
-	results: readonly CampaignResult[];
-	next: number | null;
+	context?: Readonly<Record<string, string>>;
+	/** Where the row is in its source, for people: kept for the results. */
+	line?: number;
+	/** The source's row is not valid: it counts as rejected and is kept with this error. */
+	refused?: { code: string; error: string };
 }
 
 export const maxBatchRows = 10_000;
@@ -164,12 +408,6 @@ export interface ResultsRequest {
 	limit?: number;
 	only?: 'findings';
 }
-
-/**
- * Messages of a campaign by state; absent = 0. `accepted` replaces all later states where a service took the messages
- * and does not report on them, and is 0 there before it takes any.
- */
-export type CampaignMessages = Partial<Record<MessageState | 'accepted', number>>;
 
 /** How a campaign is opened. */
 export interface CampaignOpening {
@@ -215,75 +453,6 @@ export function repeatedKey({ code, fields }: ApiError): string | null {
 	return code === 'conflict' && Array.isArray(told) ? String(told[0]?.message) : null;
 }
 
-/** The part of a campaign's spec that says to whom; all of it must hold. */
-export interface Audience {
-	/** All lists in their order, `list_id` first; absent: `list_id` alone. */
-	lists?: readonly number[];
-	/** No address that is in one of these, active or not. */
-	exclude_lists?: readonly number[];
-	/** Conditions on the subscriber, `meta.city=Oslo`. */
-	where?: readonly string[];
-	/** Campaigns whose mail the address got and a person opened. Machines do not count. */
-	where_opened?: readonly Uuid[];
-	/** Campaigns whose mail the address got and no person opened. */
-	where_not_opened?: readonly Uuid[];
-}
-
-/** When a campaign's messages may leave. */
-export interface Timing {
-	/** Not before; absent: from the release on. */
-	starts_at?: WireDateTime;
-	/** `HH:MM-HH:MM` of each day in `time_zone`; it may go over midnight. Absent: at any time. */
-	window?: string;
-	/** IANA name, of the window and of the days in `where`; absent: that of the database. */
-	time_zone?: string;
-}
-
-/** The reason why a subscriber of a list gets no message. */
-export interface LeavingOut {
-	/** `inactive`, `excluded`, `condition`, `opened`, `not_opened`, `duplicate`, `suppressed` or `missing_variable`. */
-	code: string;
-	/** The excluded list's id, the condition, the campaign's UUID, the reason of a suppression, or a text; null: none. */
-	detail: string | null;
-}
-
-/** Subscribers of one list, by what became of them. */
-export interface ListCounts extends AcceptCounts {
-	list_id: number;
-	/** The reasons, in the order in which they were met; `suppressed` and `rejected` are among them. */
-	reasons: readonly (LeavingOut & { count: number })[];
-}
-
-/** A subscriber of its lists, or a recipient of a send call with its UUID, that a campaign left out. */
-export interface LeftOutPerson extends LeavingOut {
-	to: string;
-	/** Null: of a call without a list. */
-	list_id: number | null;
-}
-
-/** A part of what a campaign would be; `next`: pass it as `after` for the rest; null at the end. */
-export interface AudiencePart {
-	counts: ListCounts;
-	/** The first of this part that would get a message. */
-	first: number | null;
-	/** The first with a missing variable, for people. */
-	findings: readonly string[];
-	next: number | null;
-}
-
-/** The timing of a campaign that has one. */
-export interface CampaignPlan {
-	/** Null: from its release on. */
-	starts_at: WireDateTime | null;
-	/** Null: at any time of the day. */
-	window: string | null;
-	time_zone: string;
-	/** Nothing leaves before; null: it may leave now. */
-	opens_at: WireDateTime | null;
-	/** Released for later, and nothing has left. */
-	is_planned: boolean;
-}
-
 /** A request for a time, as people give it. */
 export interface TimingRequest {
 	/** `2026-12-01T09:00`, local without an offset; `tomorrow 09:00`. */
@@ -291,15 +460,6 @@ export interface TimingRequest {
 	/** From now on; milliseconds. */
 	in_ms?: number;
 	window?: string;
-}
-
-/** The moment of a request. */
-export interface PlannedTiming extends Timing {
-	time_zone: string;
-	/** The first moment at which a message may leave, the window considered; null: now. */
-	opens_at: WireDateTime | null;
-	/** The local time does not exist (`skipped`: the moment after it) or exists twice (`repeated`: the first). */
-	note: 'skipped' | 'repeated' | null;
 }
 
 /** Foresees audiences and times, and names who was left out. Throws `not_found` and `invalid`. */
@@ -320,7 +480,7 @@ export interface Audiences {
 		id: Uuid,
 		request: { after?: number; limit?: number },
 		call?: Call,
-	): Promise<{ results: readonly LeftOutPerson[]; next: number | null }>;
+	): Promise<Infer<typeof LeftOutPeople>>;
 }
 
 /** How a list, by its id, and a campaign, by its UUID, are called. */
@@ -350,4 +510,47 @@ export function sayLeftOut({ code, detail }: LeavingOut, names: LeftOutNames): s
 		default:
 			return detail ?? code;
 	}
+}
+
+/** Campaigns: staged, then released in one step. Throws `not_found`, `conflict`, `invalid`. */
+export interface Campaigns {
+	/**
+	 * `key` is the campaign's name, unique for ever; the same key with another spec is `conflict`. Null: a new campaign,
+	 * named after its subject and the day, with a number where that name is taken. Only a campaign that was canceled
+	 * before its release gives its name back (the engine then lists it under another). The position counts rows that were
+	 * put: subscribers added from lists are numbered apart, so that a file continues at its position.
+	 */
+	open(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<CampaignSession>;
+	/** Refuses as `open` would, and opens nothing. */
+	check(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<void>;
+	/**
+	 * The same `first` again: the stored ack again. A gap is `conflict`, and so is any batch after the release. Counts
+	 * are those of this batch. A recipient of the wrong shape refuses the whole batch (`invalid`), a bad value rejects
+	 * its row: `blank`, `invalid`, `duplicate`, `missing_variable`, `null_characters_not_allowed`, …
+	 */
+	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
+	/**
+	 * As `put`, for a campaign of requests. A row that a send call would refuse is rejected; counts are those of
+	 * recipients, a rejected request being one. The same address twice in requests that differ only in `to` is
+	 * `duplicate`.
+	 */
+	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
+	/** No further row comes: recorded, so that a later run needs no source. `conflict`: other rows were put. */
+	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
+	/**
+	 * Stages every active subscriber of the list, besides rows. A repeated call continues after the last subscriber that
+	 * was read. Lists at most 100 rejects; a repeated call also lists those of the earlier call, until the release.
+	 */
+	addList(id: string, listId: number, call?: Call & ListAdding): Promise<ListAck>;
+	/** All staged rows may be leased at once; `conflict` when the count differs. */
+	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
+	/** Drops a staged campaign; cancels the unsent messages of a released one. */
+	cancel(id: string, call?: Call & CampaignCanceling): Promise<void>;
+	status(id: string, call?: Call): Promise<CampaignStatus>;
+	page(request: CampaignFilter & PageRequest, call?: Call): Promise<Page<Campaign>>;
+	/**
+	 * The outcomes of the rows put, in their order, at most 1,000 a call, without recipients from lists. `findings`: only
+	 * rejected ones.
+	 */
+	results(id: string, request: ResultsRequest, call?: Call): Promise<CampaignResults>;
 }

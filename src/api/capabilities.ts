@@ -3,47 +3,29 @@
  * calling it by mistake is a type error.
  */
 import type { Api, Call, PageRequest } from './api.js';
-import type { AttachedFile, Attachment, Attachments } from './attachments.js';
-import type {
-	AnyCampaignSpec,
-	Audience,
-	Audiences,
-	Campaign,
-	CampaignCanceling,
-	CampaignFilter,
-	CampaignMessages,
-	CampaignOpening,
-	CampaignPlan,
-	CampaignResults,
-	CampaignSession,
-	CampaignSource,
-	CommonReply,
-	ListAdding,
-	ListCounts,
-	RecipientBatch,
-	RequestBatch,
-	ResultsRequest,
-	Timing,
-} from './campaigns.js';
+import type { Attachments } from './attachments.js';
+import type { Audiences, Campaigns } from './campaigns.js';
 import type { Deliveries } from './deliveries.js';
 import type { Exports, Tuples } from './exports.js';
 import type { FieldsPlus } from './fields.js';
 import type { TemplateInput } from './inputs.js';
 import type { ListsPlus } from './lists.js';
 import type { Erasures, People } from './people.js';
-import type {
-	DeletedMessages,
-	KeySlice,
+import {
+	type DeletedMessages,
+	type KeySlice,
 	Message,
-	MessageDetail,
-	MessageState,
-	Page,
-	SendingProgress,
-	Template,
-	Uuid,
+	type MessageDetail,
+	type MessageState,
+	type Page,
+	type SendingProgress,
+	type Template,
+	type Uuid,
 } from './records.js';
 import type { ReportsPlus } from './reports.js';
 import type { CheckedBatch } from './row-texts.js';
+import * as t from './schema/record.js';
+import type { Infer } from './schema.js';
 import type { SubscribersPlus } from './subscribers.js';
 import type { Suppressions } from './suppressions.js';
 
@@ -133,6 +115,17 @@ export interface MessageFilter {
 /** Selects messages: those of one submission, or of one campaign. */
 export type MessageScope = { submission: Uuid } | { campaign: Uuid };
 
+export const MessageSlice = t.named('MessageSlice', t.sliceOf(Message, t.text));
+
+/** The message, sent or unsent, in RFC 5322 with CRLF, as latin1-safe base64. */
+export const RawMessage = t.named(
+	'RawMessage',
+	t.record({
+		id: t.needed(t.uuid),
+		raw_base64: t.needed(t.described(t.text, { contentEncoding: 'base64' })),
+	}),
+);
+
 /** The outcome of each message. Throws `not_found`. */
 export interface Messages {
 	/** `deleted`: of all messages of the database; absent: none was deleted. */
@@ -143,8 +136,7 @@ export interface Messages {
 	/** The same by key, so that the last slice costs as much as the first; it is no snapshot. At most 1,000 a slice. */
 	slice(request: MessageFilter & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<Message>>;
 	get(id: Uuid, call?: Call): Promise<MessageDetail>;
-	/** The message, sent or unsent, in RFC 5322 with CRLF, as latin1-safe base64. */
-	raw(id: Uuid, call?: Call): Promise<{ id: Uuid; raw_base64: string }>;
+	raw(id: Uuid, call?: Call): Promise<Infer<typeof RawMessage>>;
 	/**
 	 * Stops its sending. A canceled one stays canceled; `invalid` on `state` for one that is under way, final, or may have
 	 * arrived.
@@ -159,48 +151,69 @@ export interface Messages {
 	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }
 
+/** read = created + updated + unchanged + duplicate + rejected, always. */
+export const ImportCounts = t.named(
+	'ImportCounts',
+	t.record({
+		created: t.needed(t.count),
+		updated: t.needed(t.count),
+		unchanged: t.needed(t.count),
+		duplicate: t.needed(t.count),
+		rejected: t.needed(t.count),
+		/**
+		 * Rows with a `disable_reason` of their own that was kept and makes no suppression (`importedReason`); the other
+		 * counts include them. Absent: none.
+		 */
+		other_reasons: t.optional(t.count),
+	}),
+);
+export type ImportCounts = Infer<typeof ImportCounts>;
+
 /** A session with its position: the number of rows acknowledged durably. */
-export interface Session {
-	id: string;
-	position: number;
-	/** For an import: the outcomes of those rows. Absent for a campaign, and where a deployment does not report them. */
-	counts?: ImportCounts;
-}
+export const Session = t.named(
+	'Session',
+	t.record({
+		id: t.needed(t.uuid),
+		position: t.needed(t.count),
+		/** For an import: the outcomes of those rows. Absent for a campaign, and where a deployment does not report them. */
+		counts: t.optional(t.needed(ImportCounts)),
+	}),
+);
+export type Session = Infer<typeof Session>;
 
 /** A refused row, and the reason: `code` for scripts, `error` for people. */
-export interface Reject {
-	/** Row number within the session, counted from 0. */
-	row: number;
-	code: string;
-	error: string;
-}
+export const Reject = t.named(
+	'Reject',
+	t.record({
+		/** Row number within the session, counted from 0. */
+		row: t.needed(t.count),
+		code: t.needed(t.text),
+		error: t.needed(t.text),
+	}),
+);
+export type Reject = Infer<typeof Reject>;
 
 /** The result of a batch. `position` counts the rows acknowledged durably, this batch included. */
 export interface Ack<Counts> {
 	position: number;
 	counts: Counts;
-	rejects: readonly Reject[];
+	rejects: Reject[];
 }
+
+export const ImportAck = t.named(
+	'ImportAck',
+	t.record({
+		position: t.needed(t.count),
+		counts: t.needed(ImportCounts),
+		rejects: t.needed(t.listOf(Reject)),
+	}),
+);
 
 /** How an import treats existing subscribers of the list; part of the job's identity. */
 export interface ImportSpec {
 	list_id: number;
 	on_conflict: 'update' | 'skip' | 'error';
 	reactivate: boolean;
-}
-
-/** read = created + updated + unchanged + duplicate + rejected, always. */
-export interface ImportCounts {
-	created: number;
-	updated: number;
-	unchanged: number;
-	duplicate: number;
-	rejected: number;
-	/**
-	 * Rows with a `disable_reason` of their own that was kept and makes no suppression (`importedReason`); the other
-	 * counts include them. Absent: none.
-	 */
-	other_reasons?: number;
 }
 
 /**
@@ -227,119 +240,4 @@ export interface Imports {
 	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;
 	/** Closes the session; its key may then be used again. Counts are those of the whole session. */
 	finish(id: string, call?: Call): Promise<ImportCounts>;
-}
-
-/** The shared part of a campaign's messages: a send request without its recipients. */
-export interface CampaignSpec extends Audience, Timing {
-	from: string;
-	type: 'TRANSACTIONAL' | 'BULK';
-	subject?: string;
-	text_body?: string;
-	html_body?: string;
-	template_unique_id?: Uuid;
-	reply_to?: readonly string[];
-	headers?: Readonly<Record<string, string>>;
-	disable_inline?: boolean;
-	disable_tracking?: boolean;
-	context?: Readonly<Record<string, string>>;
-	tag?: string;
-	campaign_unique_id?: Uuid;
-	attachments?: readonly Attachment[];
-	/** The list of the recipients: the same name with another list is another spec. */
-	list_id?: number;
-	/** A variable without a value rejects the row (api-decisions 24); the default. */
-	strict_vars?: boolean;
-	/** The source of its rows, when they are put: the same name with another source is another spec. */
-	source?: CampaignSource;
-}
-
-/** read = staged + suppressed + rejected + left_out. */
-export interface AcceptCounts {
-	staged: number;
-	suppressed: number;
-	rejected: number;
-	/** Subscribers of its lists that the audience leaves out; absent: none. */
-	left_out?: number;
-}
-
-/** The answer to a list. Counts are those of this call. */
-export interface ListAck extends Ack<AcceptCounts> {
-	/** The time of the call ended before the list did: call again. Absent: the whole list was read. */
-	is_partial?: true;
-}
-
-/** The state of a campaign. */
-export interface CampaignStatus {
-	/** The campaign's UUID. */
-	id: Uuid;
-	key: string;
-	state: 'staged' | 'released' | 'canceled';
-	/** Released, and no message waits for a try, or for a decision where a service may have received it. */
-	is_finished: boolean;
-	messages: CampaignMessages;
-	/** Messages of send calls that joined it by its UUID; absent: none. They do not wait for it, nor it for them. */
-	joined?: CampaignMessages;
-	/** Recipients found, staged or not. */
-	counts: AcceptCounts;
-	/** The five commonest replies for messages that failed, bounced or are deferred; absent: none. */
-	replies?: readonly CommonReply[];
-	/** When it may leave; absent: from its release on. */
-	plan?: CampaignPlan;
-	/** By list, in the order of the lists; absent: it has none. */
-	lists?: readonly ListCounts[];
-	/** What its mails have with them; absent: nothing, or each request has its own. */
-	attachments?: readonly AttachedFile[];
-}
-
-/** One recipient of a campaign; `context` replaces the campaign's own values, and those replace the subscriber's meta. */
-export interface Recipient {
-	to: string;
-	context?: Readonly<Record<string, string>>;
-	/** Where the row is in its source, for people: kept for the results. */
-	line?: number;
-	/** The source's row is not valid: it counts as rejected and is kept with this error. */
-	refused?: { code: string; error: string };
-}
-
-/** Campaigns: staged, then released in one step. Throws `not_found`, `conflict`, `invalid`. */
-export interface Campaigns {
-	/**
-	 * `key` is the campaign's name, unique for ever; the same key with another spec is `conflict`. Null: a new campaign,
-	 * named after its subject and the day, with a number where that name is taken. Only a campaign that was canceled
-	 * before its release gives its name back (the engine then lists it under another). The position counts rows that were
-	 * put: subscribers added from lists are numbered apart, so that a file continues at its position.
-	 */
-	open(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<CampaignSession>;
-	/** Refuses as `open` would, and opens nothing. */
-	check(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<void>;
-	/**
-	 * The same `first` again: the stored ack again. A gap is `conflict`, and so is any batch after the release. Counts
-	 * are those of this batch. A recipient of the wrong shape refuses the whole batch (`invalid`), a bad value rejects
-	 * its row: `blank`, `invalid`, `duplicate`, `missing_variable`, `null_characters_not_allowed`, …
-	 */
-	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
-	/**
-	 * As `put`, for a campaign of requests. A row that a send call would refuse is rejected; counts are those of
-	 * recipients, a rejected request being one. The same address twice in requests that differ only in `to` is
-	 * `duplicate`.
-	 */
-	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
-	/** No further row comes: recorded, so that a later run needs no source. `conflict`: other rows were put. */
-	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
-	/**
-	 * Stages every active subscriber of the list, besides rows. A repeated call continues after the last subscriber that
-	 * was read. Lists at most 100 rejects; a repeated call also lists those of the earlier call, until the release.
-	 */
-	addList(id: string, listId: number, call?: Call & ListAdding): Promise<ListAck>;
-	/** All staged rows may be leased at once; `conflict` when the count differs. */
-	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
-	/** Drops a staged campaign; cancels the unsent messages of a released one. */
-	cancel(id: string, call?: Call & CampaignCanceling): Promise<void>;
-	status(id: string, call?: Call): Promise<CampaignStatus>;
-	page(request: CampaignFilter & PageRequest, call?: Call): Promise<Page<Campaign>>;
-	/**
-	 * The outcomes of the rows put, in their order, at most 1,000 a call, without recipients from lists. `findings`: only
-	 * rejected ones.
-	 */
-	results(id: string, request: ResultsRequest, call?: Call): Promise<CampaignResults>;
 }

@@ -1,6 +1,8 @@
 /** Webhook deliveries, past and waiting: our extension of the service document. */
 import type { Call, PageRequest } from './api.js';
 import type { Page, Uuid, WireDateTime } from './records.js';
+import * as t from './schema/record.js';
+import type { Infer } from './schema.js';
 
 /**
  * Every state of a webhook delivery. `pending` waits for its first or next attempt, `sending` is under way, `stopped`
@@ -11,44 +13,54 @@ export const deliveryStates = ['pending', 'sending', 'delivered', 'failed', 'sto
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** The delivery of one event to one webhook. */
-export interface WebhookDelivery {
-	/** The header `webhook-id`: the same on each try. */
-	id: Uuid;
-	webhook_id: number;
-	type: string;
-	message_id: Uuid | null;
-	state: DeliveryState;
-	attempts: number;
-	/** Of the last attempt; null before the first, and where there was no answer. */
-	last_status: number | null;
-	/** Why the last attempt had no answer; null where it had one. */
-	last_error: string | null;
-	/** The beginning of the target's last answer, at most 200 characters. */
-	answer_excerpt: string | null;
-	/** When it is tried next; null once it is final or stopped. */
-	due_at: WireDateTime | null;
-	date_created: WireDateTime;
-	date_attempted: WireDateTime | null;
-	date_finished: WireDateTime | null;
-}
+export const WebhookDelivery = t.named(
+	'WebhookDelivery',
+	t.record({
+		/** The header `webhook-id`: the same on each try. */
+		id: t.needed(t.uuid),
+		webhook_id: t.id,
+		type: t.text,
+		message_id: t.orNull(t.uuid),
+		state: t.needed(t.word(deliveryStates)),
+		attempts: t.needed(t.count),
+		/** Of the last attempt; null before the first, and where there was no answer. */
+		last_status: t.orNull(t.integer),
+		/** Why the last attempt had no answer; null where it had one. */
+		last_error: t.orNull(t.text),
+		/** The beginning of the target's last answer, at most 200 characters. */
+		answer_excerpt: t.orNull(t.text),
+		/** When it is tried next; null once it is final or stopped. */
+		due_at: t.orNull(t.moment),
+		date_created: t.moment,
+		date_attempted: t.orNull(t.moment),
+		date_finished: t.orNull(t.moment),
+	}),
+);
+export type WebhookDelivery = Infer<typeof WebhookDelivery>;
 
 /** One call to a target. */
-export interface WebhookAttempt {
-	number: number;
-	at: WireDateTime;
-	status: number | null;
-	error: string | null;
-	duration_ms: number;
-}
+const WebhookAttempt = t.record({
+	number: t.count,
+	at: t.moment,
+	status: t.orNull(t.integer),
+	error: t.orNull(t.text),
+	duration_ms: t.count,
+});
+export type WebhookAttempt = Infer<typeof WebhookAttempt>;
 
 /** A delivery with all stored details. */
-export interface WebhookDeliveryDetail extends WebhookDelivery {
-	/** The body of the request. */
-	payload: string;
-	/** The target's last answer, at most 64 KiB. */
-	answer: string | null;
-	delivery_attempts: WebhookAttempt[];
-}
+export const WebhookDeliveryDetail = t.named(
+	'WebhookDeliveryDetail',
+	t.record({
+		...WebhookDelivery.keys,
+		/** The body of the request. */
+		payload: t.needed(t.text),
+		/** The target's last answer, at most 64 KiB. */
+		answer: t.orNull(t.text),
+		delivery_attempts: t.needed(t.listOf(WebhookAttempt)),
+	}),
+);
+export type WebhookDeliveryDetail = Infer<typeof WebhookDeliveryDetail>;
 
 /** All given conditions must hold; absent = any. */
 export interface DeliveryFilter {
@@ -73,21 +85,23 @@ export interface ReplayRequest {
 }
 
 /** A stopped webhook: its target answered 410. */
-export interface StoppedWebhook {
-	webhook_id: number;
-	date_stopped: WireDateTime;
+export const StoppedWebhook = t.record({
+	webhook_id: t.needed(t.count),
+	date_stopped: t.needed(t.moment),
 	/** Webhook deliveries that wait for its restart. */
-	waiting: number;
-}
+	waiting: t.needed(t.count),
+});
+export type StoppedWebhook = Infer<typeof StoppedWebhook>;
 
 /** A signing secret as receivers get it. */
-export interface SigningSecret {
+export const SigningSecret = t.record({
 	/** `whsec_…` */
-	secret: string;
-	date_created: WireDateTime;
+	secret: t.needed(t.text),
+	date_created: t.moment,
 	/** When it stops signing; null for the current one. */
-	date_retired: WireDateTime | null;
-}
+	date_retired: t.orNull(t.moment),
+});
+export type SigningSecret = Infer<typeof SigningSecret>;
 
 /** The log of webhook deliveries of the last 30 days. Throws `not_found` for an unknown webhook or delivery. */
 export interface Deliveries {

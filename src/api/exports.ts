@@ -1,12 +1,12 @@
 /** Reading a list of any size: our extension of the service document. */
 import type { Call, PageRequest } from './api.js';
-import type { Page, Subscriber, SubscriberFilter } from './records.js';
+import { type Page, Subscriber, type SubscriberFilter } from './records.js';
+import * as t from './schema/record.js';
+import type { Infer } from './schema.js';
 
 /** Subscribers of a list after an id, ascending. `next` is the id to continue after; null at the end. */
-export interface SubscriberSlice {
-	results: Subscriber[];
-	next: number | null;
-}
+export const SubscriberSlice = t.named('SubscriberSlice', t.sliceOf(Subscriber, t.integer));
+export type SubscriberSlice = Infer<typeof SubscriberSlice>;
 
 export interface ExportRequest extends SubscriberFilter {
 	after: number;
@@ -48,10 +48,8 @@ export interface TupleRequest extends ExportRequest {
 	keys: TupleKeys;
 }
 
-export interface TupleSlice {
-	results: SubscriberTuple[];
-	next: number | null;
-}
+export const TupleSlice = t.named('TupleSlice', t.sliceOf(t.typed<SubscriberTuple>(t.array), t.integer));
+export type TupleSlice = Infer<typeof TupleSlice>;
 
 /** Reading a list of any size without its keys: a million tuples take half the time of as many records. */
 export interface Tuples {

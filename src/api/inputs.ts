@@ -1,35 +1,19 @@
-/** The inputs that create or change a record. The validators beside each resource check the same shapes. */
+/** The inputs that create or change a record: webhooks, templates and senders whole, the types of the others. */
 import type { Attachment } from './attachments.js';
-import type { Meta, Uuid, WebhookType } from './records.js';
+import type { fieldFields } from './fields.js';
+import type { listFields } from './lists.js';
+import { type Uuid, webhookTypes } from './records.js';
+import { char, email, type TextRule, url } from './schema/char.js';
+import { withDefault } from './schema/field.js';
+import { boolean, choice } from './schema/scalars.js';
+import { texts } from './schema/texts.js';
+import { fieldSet, type Given } from './schema.js';
+import type { subscriberFields } from './subscribers.js';
 
-/** Service document, "Lists": both are required to create and to replace. */
-export interface ListInput {
-	name: string;
-	email_reason: string;
-}
-
+export type ListInput = Given<typeof listFields>;
+export type FieldInput = Given<typeof fieldFields>;
 /** `meta` is an object here; the remote client sends it as a JSON string, as the document shows. */
-export interface SubscriberInput {
-	email: string;
-	name?: string;
-	meta?: Meta;
-	is_active?: boolean;
-}
-
-/** Service document, "Additional fields". */
-export interface FieldInput {
-	variable: string;
-	name: string;
-}
-
-/** Service document, "HTTP notifications". */
-export interface WebhookInput {
-	url: string;
-	type: WebhookType;
-	is_auth_enabled?: boolean;
-	login?: string;
-	password?: string;
-}
+export type SubscriberInput = Given<typeof subscriberFields>;
 
 /** Service document, "Send a message". The last three keys are ours (api-decisions 24, 28). */
 export interface SendRequest {
@@ -53,16 +37,38 @@ export interface SendRequest {
 	attachments?: readonly Attachment[];
 }
 
-/** A template; a missing body is empty. */
-export interface TemplateInput {
-	name: string;
-	text_body?: string;
-	html_body?: string;
-}
+/** Service document, "HTTP notifications". Assumption: login and password have at most 255 characters. */
+export const webhookFields = fieldSet({
+	url: url(),
+	type: choice(webhookTypes),
+	is_auth_enabled: withDefault(boolean(), () => false),
+	login: withDefault(char({ max: 255, allowBlank: true }), () => ''),
+	password: withDefault(char({ max: 255, allowBlank: true, trim: 'off' }), () => ''),
+});
+export type WebhookInput = Given<typeof webhookFields>;
 
-/** Plain addresses, without a name. */
-export interface SenderInput {
-	from_email: string;
-	full_name?: string;
-	reply_to_email?: string;
-}
+/** Octets of UTF-8. Assumption: 2 MiB a body. */
+export const maxBodyBytes = 2 * 1024 * 1024;
+
+/** A text or HTML body: not trimmed; empty = no such part. */
+export const messageBody = char({ allowBlank: true, trim: 'off', maxBytes: maxBodyBytes });
+
+/** `name` is the subject of messages made from the template. */
+export const templateFields = fieldSet({
+	name: char({ max: 255 }),
+	text_body: withDefault(messageBody, () => ''),
+	html_body: withDefault(messageBody, () => ''),
+});
+export type TemplateInput = Given<typeof templateFields>;
+
+/** The name becomes part of a header. */
+const oneLine: TextRule = (value) =>
+	/[\x01-\x1f\x7f-\x9f\u2028\u2029]/.test(value) ? { code: 'invalid', message: texts.value } : null;
+
+/** Plain addresses. Assumption: name and Reply-To may be blank, and are when they are not given. */
+export const senderFields = fieldSet({
+	full_name: withDefault(char({ max: 255, allowBlank: true, rules: [oneLine] }), () => ''),
+	from_email: email(),
+	reply_to_email: withDefault(email({ allowBlank: true }), () => ''),
+});
+export type SenderInput = Given<typeof senderFields>;

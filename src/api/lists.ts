@@ -1,8 +1,9 @@
 /** The input of a subscriber list, and our extension about what its recipients read. */
 import type { Call } from './api.js';
-import type { List } from './records.js';
+import { List } from './records.js';
 import { char } from './schema/char.js';
 import { nullable } from './schema/field.js';
+import * as t from './schema/record.js';
 import { fieldSet, type Infer } from './schema.js';
 
 /** Service document, "Lists". Assumption: both texts have at most 255 characters. A PUT keeps what it does not give (api-decisions 11). */
@@ -12,11 +13,15 @@ export const listFields = fieldSet({
 });
 
 /** What a list has beyond the document. */
-export interface ListDetails {
-	id: number;
-	/** The name that recipients read; null: `name`. */
-	public_name: string | null;
-}
+export const ListDetails = t.named(
+	'ListDetails',
+	t.record({
+		id: t.needed(t.id),
+		/** The name that recipients read; null: `name`. */
+		public_name: t.needed(t.orNull(t.text)),
+	}),
+);
+export type ListDetails = Infer<typeof ListDetails>;
 
 /** An empty text is null. */
 export const listDetailsFields = fieldSet({
@@ -25,10 +30,8 @@ export const listDetailsFields = fieldSet({
 export type ListDetailsInput = Infer<typeof listDetailsFields>;
 
 /** `is_new` false: it was there before the first call with this idempotency key. */
-export interface AddedList {
-	is_new: boolean;
-	list: List;
-}
+export const AddedList = t.named('AddedList', t.record({ is_new: t.needed(t.flag), list: t.needed(List) }));
+export type AddedList = Infer<typeof AddedList>;
 
 /** Details of lists. Throws `not_found` and `invalid`. */
 export interface ListsPlus {

@@ -4,7 +4,8 @@ import { type Attachment, attachments } from './attachments.js';
 import type { Envelope } from './content.js';
 import type { Micros } from './datetime.js';
 import type { FieldErrors } from './errors.js';
-import type { Uuid } from './records.js';
+import { maxBodyBytes } from './inputs.js';
+import { messageTypes, type Uuid } from './records.js';
 import { char, type TextRule } from './schema/char.js';
 import { dict, list } from './schema/containers.js';
 import { optional, withDefault } from './schema/field.js';
@@ -15,7 +16,6 @@ import { boolean, choice, integer, uuid } from './schema/scalars.js';
 import { texts } from './schema/texts.js';
 import { moment, sendingWindow, timeZone } from './schema/times.js';
 import { type FieldSet, fieldSet, type Parsed, type ParseMode, required, type ValueOf } from './schema.js';
-import { maxBodyBytes } from './templates.js';
 
 /** Addresses of one call. */
 export const maxRecipients = 1000;
@@ -31,9 +31,6 @@ export const idempotencyKeyRule = {
 	isKept: (key: string): boolean => /^[\x21-\x7e]{1,255}$/.test(key),
 	message: 'Use 1 to 255 visible ASCII characters.',
 };
-
-/** Service document, "Send a message": `type`. */
-export const messageTypes = ['TRANSACTIONAL', 'BULK'] as const;
 
 /** The shared content of the messages of one call. `null` = not given; a body is never empty. */
 export interface CheckedContent {

@@ -1,92 +1,100 @@
 /** The person behind one address, all that is stored about it and its erasure: our extensions of the service document. */
 import type { Call } from './api.js';
-import type { DeletedMessages, MessageDetail, Subscriber, Uuid, WireDateTime } from './records.js';
-import type { Suppression } from './suppressions.js';
+import { DeletedMessages, MessageDetail, Subscriber, type WireDateTime } from './records.js';
+import * as t from './schema/record.js';
+import type { Infer } from './schema.js';
+import { Suppression } from './suppressions.js';
 
 /** A subscriber with the name of its list. */
-export interface ListedSubscriber extends Subscriber {
-	list_name: string;
-}
+const ListedSubscriber = t.record({ ...Subscriber.keys, list_id: t.needed(t.id), list_name: t.text });
+export type ListedSubscriber = Infer<typeof ListedSubscriber>;
 
 /** A campaign that made no message for the address, and why. */
-export interface LeftOut {
+const LeftOut = t.record({
 	/** The campaign's UUID. */
-	campaign: Uuid;
+	campaign: t.needed(t.uuid),
 	/** The name of the campaign. */
-	key: string;
-	state: 'staged' | 'released' | 'canceled';
-	date_created: WireDateTime;
+	key: t.needed(t.text),
+	state: t.typed<'staged' | 'released' | 'canceled'>(t.text),
+	date_created: t.moment,
 	/** `suppressed`, `missing_variable`, `invalid`, … */
-	code: string;
+	code: t.needed(t.text),
 	/** For people; null where the code says all. */
-	error: string | null;
-}
+	error: t.orNull(t.text),
+});
+export type LeftOut = Infer<typeof LeftOut>;
 
 /** The stored data of an address, apart from its messages. */
-export interface Person {
-	/** In the form for comparison: lower case, the domain in punycode. */
-	email: string;
-	/** By list. */
-	subscribers: ListedSubscriber[];
-	/** By reason and list; those that have expired too. */
-	suppressions: Suppression[];
-	/** When the person was erased; null: never, or the erasure was lifted. */
-	date_erased: WireDateTime | null;
-	/** The newest first; at most 1,000. */
-	left_out: LeftOut[];
-	/** Messages that have the address as a copy or as the address for replies, the newest first; at most 1,000. */
-	copies: Uuid[];
-	/** Since when it is a verified sender; null: it is none. */
-	date_sender: WireDateTime | null;
-	/** The number of messages to the address. */
-	messages: number;
-	/** The number of deleted messages to the address whose links go on working. */
-	old_messages: number;
-	/** Older messages of all people; absent: none was deleted. */
-	deleted?: DeletedMessages;
-	/** False: nothing is stored under this address. */
-	is_known: boolean;
-}
+export const Person = t.named(
+	'Person',
+	t.record({
+		/** In the form for comparison: lower case, the domain in punycode. */
+		email: t.needed(t.text),
+		/** By list. */
+		subscribers: t.needed(t.listOf(ListedSubscriber)),
+		/** By reason and list; those that have expired too. */
+		suppressions: t.needed(t.listOf(Suppression)),
+		/** When the person was erased; null: never, or the erasure was lifted. */
+		date_erased: t.orNull(t.moment),
+		/** The newest first; at most 1,000. */
+		left_out: t.needed(t.listOf(LeftOut)),
+		/** Messages that have the address as a copy or as the address for replies, the newest first; at most 1,000. */
+		copies: t.needed(t.listOf(t.uuid)),
+		/** Since when it is a verified sender; null: it is none. */
+		date_sender: t.orNull(t.moment),
+		/** The number of messages to the address. */
+		messages: t.needed(t.count),
+		/** The number of deleted messages to the address whose links go on working. */
+		old_messages: t.count,
+		/** Older messages of all people; absent: none was deleted. */
+		deleted: t.optional(DeletedMessages),
+		/** False: nothing is stored under this address. */
+		is_known: t.needed(t.flag),
+	}),
+);
+export type Person = Infer<typeof Person>;
 
 /** One open, click, unsubscription or bounce with all that was recorded of it. */
-export interface Visit {
-	type: string;
-	at: WireDateTime;
+const Visit = t.record({
+	type: t.text,
+	at: t.moment,
 	/** The target of a click. */
-	url: string | null;
+	url: t.orNull(t.text),
 	/** A program did it, not a person. */
-	machine: boolean;
-	ip: string | null;
-	user_agent: string | null;
-	smtp_code: string | null;
-	diagnostic: string | null;
-}
+	machine: t.flag,
+	ip: t.orNull(t.text),
+	user_agent: t.orNull(t.text),
+	smtp_code: t.orNull(t.text),
+	diagnostic: t.orNull(t.text),
+});
+export type Visit = Infer<typeof Visit>;
 
 /** A webhook delivery about a message. */
-export interface PersonDelivery {
-	id: Uuid;
-	webhook_id: number;
-	type: string;
-	state: string;
-	date_created: WireDateTime;
+const PersonDelivery = t.record({
+	id: t.uuid,
+	webhook_id: t.id,
+	type: t.text,
+	state: t.text,
+	date_created: t.moment,
 	/** The body as it is sent. */
-	payload: string;
-}
+	payload: t.text,
+});
+export type PersonDelivery = Infer<typeof PersonDelivery>;
 
 /** A message with all that is stored about its recipient. */
-export interface PersonMessage extends MessageDetail {
+const PersonMessage = t.record({
+	...MessageDetail.keys,
 	/** The values of the recipient that the message was made with. */
-	variables: Record<string, string>;
+	variables: t.dictOf(t.text),
 	/** Each event by itself; `events` counts them. */
-	visits: Visit[];
-	webhook_deliveries: PersonDelivery[];
-}
+	visits: t.needed(t.listOf(Visit)),
+	webhook_deliveries: t.listOf(PersonDelivery),
+});
+export type PersonMessage = Infer<typeof PersonMessage>;
 
 /** `next`: the cursor to continue with; null at the end. */
-export interface PersonMessages {
-	results: PersonMessage[];
-	next: number | null;
-}
+export const PersonMessages = t.named('PersonMessages', t.sliceOf(PersonMessage, t.integer));
+export type PersonMessages = Infer<typeof PersonMessages>;
 
 /** People by their address, without regard to its case. Throws `invalid` for a text that is not an address. */
 export interface People {
@@ -101,16 +109,20 @@ export interface People {
 }
 
 /** The result of an erasure: rows deleted or emptied. */
-export interface Erasure {
-	/** Subscribers deleted, in all lists. */
-	subscribers: number;
-	/** Messages whose address, variables and replies were emptied. */
-	messages: number;
-	/** How many of these were waiting and are not sent any more. */
-	canceled: number;
-	/** Suppressions deleted; the erasure replaces them. */
-	suppressions: number;
-}
+export const Erasure = t.named(
+	'Erasure',
+	t.record({
+		/** Subscribers deleted, in all lists. */
+		subscribers: t.needed(t.count),
+		/** Messages whose address, variables and replies were emptied. */
+		messages: t.needed(t.count),
+		/** How many of these were waiting and are not sent any more. */
+		canceled: t.count,
+		/** Suppressions deleted; the erasure replaces them. */
+		suppressions: t.count,
+	}),
+);
+export type Erasure = Infer<typeof Erasure>;
 
 /**
  * Erasures of persons. Throws `invalid` for a text that is not an address. An erased address gets no bulk mail, and

@@ -2,7 +2,9 @@
  * The records of the service document on the wire: snake_case, naive UTC date-times with six fractional digits. A
  * record from a foreign deployment may carry further keys; they are kept.
  */
-import type { AttachedFile } from './attachments.js';
+import { AttachedFile } from './attachments.js';
+import * as t from './schema/record.js';
+import type { Infer } from './schema.js';
 
 /** `YYYY-MM-DDTHH:MM:SS.ffffff`, UTC without a zone (service document, "Resources and their fields"). */
 export type WireDateTime = string;
@@ -28,15 +30,19 @@ export interface KeySlice<T> {
 }
 
 /** Service document, "List (subscriber list)". */
-export interface List {
-	id: number;
-	name: string;
-	email_reason: string;
-	active_subscribers_count: number;
-	inactive_subscribers_count: number;
-	overall_subscribers_count: number;
-	date_created: WireDateTime;
-}
+export const List = t.named(
+	'List',
+	t.record({
+		id: t.needed(t.id),
+		name: t.needed(t.text),
+		email_reason: t.text,
+		active_subscribers_count: t.count,
+		inactive_subscribers_count: t.count,
+		overall_subscribers_count: t.count,
+		date_created: t.moment,
+	}),
+);
+export type List = Infer<typeof List>;
 
 /** Values that the engine accepts in `meta` (api-decisions 13); a foreign deployment may have any JSON. */
 export type MetaValue = string | number | boolean | null;
@@ -47,19 +53,23 @@ export type Meta = Record<string, MetaValue>;
 export type DisableReason = 'UNSUBSCRIBED' | 'HARDBOUNCED' | 'SOFTBOUNCED' | 'COMPLAINED';
 
 /** Service document, "Subscriber". `disable_reason` and `source` of a deployment are shown as they are. */
-export interface Subscriber {
-	id: number;
-	list_id: number;
-	email: string;
-	name: string;
-	is_active: boolean;
-	disable_reason: string | null;
-	is_email_verified: boolean;
-	meta: Record<string, unknown>;
-	source: string;
-	opt_in_signed: WireDateTime | null;
-	date_created: WireDateTime;
-}
+export const Subscriber = t.named(
+	'Subscriber',
+	t.record({
+		id: t.needed(t.id),
+		list_id: t.id,
+		email: t.needed(t.email),
+		name: t.text,
+		is_active: t.needed(t.flag),
+		disable_reason: t.orNull(t.text),
+		is_email_verified: t.flag,
+		meta: t.object<Record<string, unknown>>({ additionalProperties: true }),
+		source: t.typed<string>(t.word(['IMPORT', 'FORM', 'API', 'APP'])),
+		opt_in_signed: t.orNull(t.moment),
+		date_created: t.moment,
+	}),
+);
+export type Subscriber = Infer<typeof Subscriber>;
 
 /** Query filters of a subscriber list (service document, "Subscribers"; api-decisions 9). */
 export interface SubscriberFilter {
@@ -69,50 +79,65 @@ export interface SubscriberFilter {
 }
 
 /** Service document, "Additional field". */
-export interface Field {
-	id: number;
-	variable: string;
-	name: string;
-	date_created: WireDateTime;
-}
+export const Field = t.named(
+	'Field',
+	t.record({
+		id: t.needed(t.id),
+		variable: t.needed(t.text),
+		name: t.needed(t.text),
+		date_created: t.moment,
+	}),
+);
+export type Field = Infer<typeof Field>;
 
 /** Events that a webhook can receive (service document, "Events"). */
 export const webhookTypes = ['OPENED', 'UNSUBSCRIBED', 'REDIRECTED', 'HARDBOUNCED', 'SOFTBOUNCED'] as const;
-/** One of `webhookTypes`. */
 export type WebhookType = (typeof webhookTypes)[number];
 
 /** What a PUT says where nothing is given. A password that was not given is never sent (api-decisions 18). */
 export const webhookDefaults = { is_auth_enabled: false, login: '' };
 
 /** Service document, "HTTP notification (webhook)". `password` is in the answers, by that document. */
-export interface Webhook {
-	id: number;
-	url: string;
-	type: WebhookType;
-	is_auth_enabled: boolean;
-	login: string;
-	password: string;
-	date_created: WireDateTime;
-}
+export const Webhook = t.named(
+	'Webhook',
+	t.record({
+		id: t.needed(t.id),
+		url: t.needed(t.described(t.text, { format: 'uri' })),
+		type: t.needed(t.word(webhookTypes)),
+		is_auth_enabled: t.flag,
+		login: t.text,
+		password: t.text,
+		date_created: t.moment,
+	}),
+);
+export type Webhook = Infer<typeof Webhook>;
 
 /**
  * Answer of `run_test` (api-decisions 33). The document shows no body, so a deployment may omit any value: null. Our
  * own engine always gives `result` and `duration_ms`.
  */
-export interface TestResult {
-	/** Whether the target accepted it. */
-	result: boolean | null;
-	status_code: number | null;
-	error: string | null;
-	duration_ms: number | null;
-}
+export const TestResult = t.named(
+	'TestResult',
+	t.record({
+		/** Whether the target accepted it. */
+		result: t.typed<boolean | null>(t.flag),
+		status_code: t.orNull(t.integer),
+		error: t.orNull(t.text),
+		duration_ms: t.typed<number | null>(t.count),
+	}),
+);
+export type TestResult = Infer<typeof TestResult>;
 
 /** Service document, "Send a message", response. */
-export interface SendResult {
-	messages: { to: string; id: Uuid }[];
-	result: boolean;
-	messages_created: number;
-}
+export const SendResult = t.named(
+	'SendResult',
+	t.record({
+		messages: t.needed(t.listOf(t.record({ to: t.needed(t.text), id: t.needed(t.uuid) }))),
+		result: t.needed(t.flag),
+		messages_created: t.needed(t.count),
+	}),
+);
+export type SendResult = Infer<typeof SendResult>;
 
 /** Events that the report counts (service document, "Events"). */
 export const eventTypes = [
@@ -124,7 +149,6 @@ export const eventTypes = [
 	'SOFTBOUNCED',
 	'HARDBOUNCED',
 ] as const;
-/** One of `eventTypes`. */
 export type EventType = (typeof eventTypes)[number];
 
 /** Query of the events report; documented parameters only. */
@@ -136,21 +160,27 @@ export interface ReportQuery {
 }
 
 /** Totals of the report: `opened_percent` is a string, the others numbers (the document; api-decisions 36). */
-export interface ReportTotal {
-	sent: number;
-	opened: number;
-	opened_percent: string;
-	redirected_percent: number;
-	softbounced_percent: number;
-	unsubscribed_percent: number;
-	hardbounced_percent: number;
-}
+const ReportTotal = t.record({
+	sent: t.needed(t.count),
+	opened: t.needed(t.count),
+	opened_percent: t.text,
+	redirected_percent: t.number,
+	softbounced_percent: t.number,
+	unsubscribed_percent: t.number,
+	hardbounced_percent: t.number,
+});
+export type ReportTotal = Infer<typeof ReportTotal>;
+
+const wireDate = t.described(t.text, { pattern: String.raw`^\d{2}\.\d{2}\.\d{4}$` });
 
 /** Service document, "Events report", the value of `results`. */
-export interface Report {
-	total: ReportTotal;
-	data: { date: WireDate; opened: number; sent: number }[];
-}
+export const Report = t.record({
+	total: t.needed(ReportTotal),
+	data: t.needed(
+		t.listOf(t.record({ date: t.needed(wireDate), opened: t.needed(t.count), sent: t.needed(t.count) })),
+	),
+});
+export type Report = Infer<typeof Report>;
 
 /** The events that a figure of the totals counts. */
 export const eventOfTotal: Readonly<Record<keyof ReportTotal, EventType>> = {
@@ -174,27 +204,35 @@ export function hasDays(events: readonly EventType[]): boolean {
 }
 
 /** A message template (ours; api-decisions 23: its name is the subject). */
-export interface Template {
-	id: Uuid;
-	name: string;
-	text_body: string;
-	html_body: string;
-	date_created: WireDateTime;
-	date_updated: WireDateTime;
-}
+export const Template = t.named(
+	'Template',
+	t.record({
+		id: t.needed(t.uuid),
+		name: t.needed(t.text),
+		text_body: t.text,
+		html_body: t.text,
+		date_created: t.moment,
+		date_updated: t.moment,
+	}),
+);
+export type Template = Infer<typeof Template>;
 
 /** A sender address (api-decisions 48). Name and Reply-To are blank when there is none. */
-export interface Sender {
-	id: number;
-	full_name: string;
-	from_email: string;
-	reply_to_email: string;
-	/** False: nothing may be sent from it yet. The engine has verified ones alone. */
-	is_verified: boolean;
-	date_created: WireDateTime;
-}
+export const Sender = t.named(
+	'Sender',
+	t.record({
+		id: t.needed(t.id),
+		full_name: t.text,
+		from_email: t.needed(t.email),
+		reply_to_email: t.text,
+		/** False: nothing may be sent from it yet. The engine has verified ones alone. */
+		is_verified: t.flag,
+		date_created: t.moment,
+	}),
+);
+export type Sender = Infer<typeof Sender>;
 
-/** Every state of a message, from staged to final. */
+/** Every state of a message, from staged to final: sent, bounced, failed, uncertain and canceled. */
 export const messageStates = [
 	'staged',
 	'queued',
@@ -206,117 +244,154 @@ export const messageStates = [
 	'uncertain',
 	'canceled',
 ] as const;
-/** One of `messageStates`; final are sent, bounced, failed, uncertain and canceled. */
 export type MessageState = (typeof messageStates)[number];
 
+/** Messages by state; absent = 0. */
+export const messagesByState = t.object<Partial<Record<MessageState, number>>>({
+	description: 'Messages by state; absent = 0.',
+	properties: Object.fromEntries(messageStates.map((state) => [state, t.count.schema])),
+	additionalProperties: false,
+});
+
 /** Messages that retention has deleted: those created before a moment, by the setting `keep_messages` (`400d`). */
-export interface DeletedMessages {
-	before: WireDateTime;
-	keep_messages: string;
-}
+export const DeletedMessages = t.named(
+	'DeletedMessages',
+	t.record({ before: t.moment, keep_messages: t.text }),
+);
+export type DeletedMessages = Infer<typeof DeletedMessages>;
+
+/** Service document, "Send a message": `type`. */
+export const messageTypes = ['TRANSACTIONAL', 'BULK'] as const;
 
 /** One message to one recipient (ours). Times are null until they happen. */
-export interface Message {
-	id: Uuid;
-	to: string;
-	from: string;
-	subject: string;
-	type: 'TRANSACTIONAL' | 'BULK';
-	tag: string | null;
-	campaign_unique_id: Uuid | null;
-	list_id: number | null;
-	state: MessageState;
-	attempts: number;
-	due_at: WireDateTime | null;
-	date_created: WireDateTime;
-	date_sent: WireDateTime | null;
-	last_reply: string | null;
-	/** The name of the campaign (ours); null: of none that has one. Absent: an older server. */
-	campaign?: string | null;
-}
+export const Message = t.named(
+	'Message',
+	t.record({
+		id: t.needed(t.uuid),
+		to: t.needed(t.text),
+		from: t.text,
+		subject: t.text,
+		type: t.word(messageTypes),
+		tag: t.orNull(t.text),
+		campaign_unique_id: t.orNull(t.uuid),
+		list_id: t.orNull(t.integer),
+		state: t.needed(t.word(messageStates)),
+		attempts: t.count,
+		due_at: t.orNull(t.moment),
+		date_created: t.moment,
+		date_sent: t.orNull(t.moment),
+		last_reply: t.orNull(t.text),
+		/** The name of the campaign; null: of none that has one. */
+		campaign: t.newer(t.orNull(t.text)),
+	}),
+);
+export type Message = Infer<typeof Message>;
 
-/** A limit on sending (ours): its setting and its text there, such as `gmail.com=10/m`. */
-export interface LimitName {
-	setting: string;
-	limit: string;
+const limitName = {
+	setting: t.text,
+	/** Its text in the setting, such as `gmail.com=10/m`. */
+	limit: t.text,
 	/** The domain whose mail it counts, separately; null: it counts all mail. */
-	domain: string | null;
-}
+	domain: t.orNull(t.text),
+};
+/** A limit on sending (ours). */
+export type LimitName = t.RecordOf<typeof limitName>;
 
 /** A limit that holds a message back, and its earliest end (ours). */
-export interface MessageHold extends LimitName {
-	until: WireDateTime;
-}
+const MessageHold = t.record({ ...limitName, until: t.moment });
+export type MessageHold = Infer<typeof MessageHold>;
 
 /**
  * A report about a message by a mail that came back (ours): it bounced after a server had accepted it, or the recipient
  * complained. Code and diagnostic are null where the mail has none, and for a complaint.
  */
-export interface MessageReport {
-	at: WireDateTime;
-	event: 'HARDBOUNCED' | 'SOFTBOUNCED' | 'COMPLAINED';
-	/** Reply code, else enhanced code. */
-	code: string | null;
-	/** One line of at most 500 characters. */
-	diagnostic: string | null;
-}
+const MessageReport = t.named(
+	'MessageReport',
+	t.record({
+		at: t.moment,
+		event: t.word(['HARDBOUNCED', 'SOFTBOUNCED', 'COMPLAINED']),
+		/** Reply code, else enhanced code. */
+		code: t.orNull(t.text),
+		/** One line of at most 500 characters. */
+		diagnostic: t.orNull(t.text),
+	}),
+);
+export type MessageReport = Infer<typeof MessageReport>;
 
 /** Events of a message, once for each type, link and kind of visitor (api-decisions 41). */
-export interface MessageEvent {
-	type: EventType;
-	time: WireDateTime;
-	/** How often. */
-	count: number;
-	/** The target of a REDIRECTED; null for other types, and where it is not stored any more. */
-	link: string | null;
-	/** A program did it, not a person. */
-	machine: boolean;
-}
+const MessageEvent = t.named(
+	'MessageEvent',
+	t.record({
+		type: t.word(eventTypes),
+		time: t.moment,
+		/** How often. */
+		count: t.count,
+		/** The target of a REDIRECTED; null for other types, and where it is not stored any more. */
+		link: t.orNull(t.text),
+		/** A program did it, not a person. */
+		machine: t.flag,
+	}),
+);
+export type MessageEvent = Infer<typeof MessageEvent>;
 
 /** The same on the wire of `GET /message/events/{uuid}/` (api-decisions 48). */
-export interface LoggedEvent {
-	type: EventType;
-	date: WireDateTime;
-	count: number;
-	url: string | null;
-	machine: boolean;
-}
+export const LoggedEvent = t.record({
+	type: t.needed(t.word(eventTypes)),
+	date: t.needed(t.moment),
+	count: t.count,
+	url: t.orNull(t.text),
+	machine: t.flag,
+});
+export type LoggedEvent = Infer<typeof LoggedEvent>;
 
-/** A message with all details of its delivery; servers may omit the optional ones. */
-export interface MessageDetail extends Message {
-	/** In the order they were made. */
-	delivery_attempts: DeliveryAttempt[];
-	/** In the order of their times. */
-	events?: MessageEvent[];
-	/** In the order they came. */
-	reports?: MessageReport[];
-	/** Limits that hold it back; none when it does not wait, or waits for something else. */
-	held_by?: MessageHold[];
-	/** `off`: it has no pixel, and its links lead straight to their targets. */
-	tracking?: Tracking;
-	/** In their order; absent: none. */
-	attachments?: readonly AttachedFile[];
-}
+/** One conversation, or attempt at one, with an SMTP server (ours). */
+const DeliveryAttempt = t.named(
+	'DeliveryAttempt',
+	t.record({
+		number: t.count,
+		at: t.moment,
+		outcome: t.text,
+		phase: t.text,
+		code: t.orNull(t.integer),
+		enhanced: t.orNull(t.text),
+		text: t.text,
+	}),
+);
+export type DeliveryAttempt = Infer<typeof DeliveryAttempt>;
 
 /** Whether opens and clicks of a message are counted (ours). */
 export type Tracking = 'on' | 'off';
 
-/** One conversation, or attempt at one, with an SMTP server (ours). */
-export interface DeliveryAttempt {
-	number: number;
-	at: WireDateTime;
-	outcome: string;
-	phase: string;
-	code: number | null;
-	enhanced: string | null;
-	text: string;
-}
+/** A message with all details of its delivery. */
+export const MessageDetail = t.named(
+	'MessageDetail',
+	t.record({
+		...Message.keys,
+		/** In the order they were made. */
+		delivery_attempts: t.needed(t.listOf(DeliveryAttempt)),
+		/** In the order of their times. */
+		events: t.newer(t.listOf(MessageEvent)),
+		/** In the order they came. */
+		reports: t.newer(t.listOf(MessageReport)),
+		/** Limits that hold it back; none when it does not wait, or waits for something else. */
+		held_by: t.newer(t.listOf(MessageHold)),
+		/** `off`: it has no pixel, and its links lead straight to their targets. */
+		tracking: t.newer(t.word(['on', 'off'])),
+		/** In their order; absent: none. */
+		attachments: t.optional(t.listOf(AttachedFile)),
+	}),
+);
+export type MessageDetail = Infer<typeof MessageDetail>;
 
-/** The progress of sending a scope; `messages` by state, absent = 0. */
-export interface SendingProgress {
-	messages: Partial<Record<MessageState, number>>;
-	/** Why the mail server takes nothing at the moment; null = it does, or the reason is unknown here. */
-	paused: string | null;
-	/** False: no process sends at the moment; absent: a service that does not tell. */
-	has_worker?: boolean;
-}
+/** The progress of sending a scope. */
+export const SendingProgress = t.named(
+	'SendingProgress',
+	t.record({
+		messages: t.needed(messagesByState),
+		/** Why the mail server takes nothing at the moment; null = it does, or the reason is unknown here. */
+		paused: t.orNull(t.text),
+		/** False: no process sends at the moment. */
+		has_worker: t.newer(t.flag),
+	}),
+);
+export type SendingProgress = Infer<typeof SendingProgress>;

@@ -1,7 +1,7 @@
 /** The query of the events report: days, campaign, events. */
 
 import type { Call } from './api.js';
-import type { CampaignFigures } from './campaigns.js';
+import { CampaignFigures } from './campaigns.js';
 import { addDays, type Day, daysBetween, parseWireDate } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import { isRecord } from './json.js';
@@ -9,8 +9,9 @@ import { type EventType, eventTypes, type Report, type ReportQuery, type Uuid } 
 import { list } from './schema/containers.js';
 import { type Field, field, optional, refuse, valid } from './schema/field.js';
 import { trimWhitespace } from './schema/python.js';
+import * as t from './schema/record.js';
 import { choice, uuid } from './schema/scalars.js';
-import { type FieldSet, fieldSet, type Parsed } from './schema.js';
+import { type FieldSet, fieldSet, type Infer, type Parsed } from './schema.js';
 
 /** Service document, "Limits": the previous 7 days. Assumption: today is the last of them. */
 export const defaultReportDays = 7;
@@ -39,85 +40,99 @@ export type DetailsQuery = Pick<ReportQuery, 'date_from' | 'date_to' | 'campaign
 	lists?: boolean;
 };
 
+const hour = t.described(t.text, { pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:00$` });
+
 /** Distinct messages by event. Opens and clicks by people; `machine_` only by machines. */
-export interface Figures extends CampaignFigures {
-	complained: number;
-}
+const { created, ...others } = CampaignFigures.keys;
+const figures = { ...others, created, complained: t.count };
+export type Figures = t.RecordOf<typeof figures>;
 
+const bounceCounts = { softbounced: t.needed(t.count), hardbounced: t.needed(t.count) };
 /** Messages by the kind of their bounce. */
-export interface BounceCounts {
-	softbounced: number;
-	hardbounced: number;
-}
+export type BounceCounts = t.RecordOf<typeof bounceCounts>;
 
-/** Everything about a range of days. Days and hours are of `time_zone`. */
-export interface ReportDetails {
-	/** `YYYY-MM-DD`, both included. */
-	from: Day;
-	to: Day;
-	time_zone: string;
-	/** `attempted`: sent or bounced; `delivered`: of these, without a bounce. */
-	total: Figures & { attempted: number; delivered: number };
-	/** Every day of the range. */
-	days: readonly (Figures & { date: Day })[];
-	/** The 72 hours from the first with a message sent, `YYYY-MM-DDTHH:00`; empty before that. */
-	hours: readonly (Figures & { date: string })[];
-	/** By hour of the week, those with any event; `weekday` 1 is Monday. */
-	week: readonly (Figures & { weekday: number; hour: number })[];
-	bounces: {
-		/** The 20 with the most bounces; `other_domains` counts further ones. */
-		domains: readonly ({ domain: string } & BounceCounts)[];
-		other_domains: number;
-		/** By enhanced or reply code; empty: there was none. */
-		codes: readonly ({ code: string } & BounceCounts)[];
-	};
-	/** The 10 largest, the largest first. Absent: not asked for, or an older server. */
-	lists?: readonly ListGrowth[];
-}
+const joined = {
+	added: t.needed(t.count),
+	unsubscribed: t.needed(t.count),
+	bounced: t.needed(t.count),
+	/** For another reason, such as a complaint. */
+	left: t.needed(t.count),
+};
+export type Joined = t.RecordOf<typeof joined>;
 
 /**
  * Subscribers of today by the day they came and the day they stopped getting mail, which a lasting suppression tells.
  * Of deleted ones, and of when one was made inactive without a suppression, nothing is known.
  */
-export interface ListGrowth extends Joined {
-	id: number;
-	name: string;
+const ListGrowth = t.record({
+	...joined,
+	id: t.needed(t.id),
+	name: t.needed(t.text),
 	/** Active ones at the end of the range. */
-	active: number;
+	active: t.needed(t.count),
 	/** Every day of the range. */
-	days: readonly (Joined & { date: Day })[];
-}
+	days: t.needed(t.listOf(t.record({ ...joined, date: t.needed(t.day) }))),
+});
+export type ListGrowth = Infer<typeof ListGrowth>;
 
-/** `left`: for another reason, such as a complaint. */
-export interface Joined {
-	added: number;
-	unsubscribed: number;
-	bounced: number;
-	left: number;
-}
+/** Everything about a range of days. Days and hours are of `time_zone`. */
+export const ReportDetails = t.named(
+	'ReportDetails',
+	t.record({
+		/** `YYYY-MM-DD`, both included. */
+		from: t.needed(t.day),
+		to: t.needed(t.day),
+		time_zone: t.needed(t.text),
+		/** `attempted`: sent or bounced; `delivered`: of these, without a bounce. */
+		total: t.needed(t.record({ ...figures, attempted: t.needed(t.count), delivered: t.needed(t.count) })),
+		/** Every day of the range. */
+		days: t.needed(t.listOf(t.record({ ...figures, date: t.needed(t.day) }))),
+		/** The 72 hours from the first with a message sent, `YYYY-MM-DDTHH:00`; empty before that. */
+		hours: t.needed(t.listOf(t.record({ ...figures, date: t.needed(hour) }))),
+		/** By hour of the week, those with any event; `weekday` 1 is Monday. */
+		week: t.needed(t.listOf(t.record({ ...figures, weekday: t.needed(t.count), hour: t.needed(t.count) }))),
+		bounces: t.needed(
+			t.record({
+				/** The 20 with the most bounces; `other_domains` counts further ones. */
+				domains: t.needed(t.listOf(t.record({ ...bounceCounts, domain: t.needed(t.text) }))),
+				other_domains: t.count,
+				/** By enhanced or reply code; empty: there was none. */
+				codes: t.needed(t.listOf(t.record({ ...bounceCounts, code: t.needed(t.text) }))),
+			}),
+		),
+		/** The 10 largest, the largest first. Absent: not asked for, or an older server. */
+		lists: t.optional(t.needed(t.listOf(ListGrowth))),
+	}),
+);
+export type ReportDetails = Infer<typeof ReportDetails>;
 
 /**
  * A link of a campaign's mails. `clicks` and `people` (distinct messages with a click) are by people; `machine_clicks`
  * and `machine_people` (only machines clicked) are not among them.
  */
-export interface CampaignLink {
-	/** As its author wrote it, with variables as `#name#`; null: the content is not kept. */
-	url: string | null;
-	/** Its place among the links of the mail, from 1: a target that stands in several places has several links. */
-	position: number;
-	people: number;
-	clicks: number;
-	machine_people: number;
-	machine_clicks: number;
-	/** Percent of all clicks by people, rounded to two digits. */
-	share: number;
-}
+const CampaignLink = t.named(
+	'CampaignLink',
+	t.record({
+		/** As its author wrote it, with variables as `#name#`; null: the content is not kept. */
+		url: t.needed(t.orNull(t.text)),
+		/** Its place among the links of the mail, from 1: a target that stands in several places has several links. */
+		position: t.needed(t.count),
+		people: t.needed(t.count),
+		clicks: t.needed(t.count),
+		machine_people: t.needed(t.count),
+		machine_clicks: t.needed(t.count),
+		/** Percent of all clicks by people, rounded to two digits. */
+		share: t.number,
+	}),
+);
+export type CampaignLink = Infer<typeof CampaignLink>;
 
 /** The most clicked first. `left_out`: links beyond the first 1,000. */
-export interface CampaignLinks {
-	results: readonly CampaignLink[];
-	left_out: number;
-}
+export const CampaignLinks = t.named(
+	'CampaignLinks',
+	t.record({ results: t.needed(t.listOf(CampaignLink)), left_out: t.needed(t.count) }),
+);
+export type CampaignLinks = Infer<typeof CampaignLinks>;
 
 /** `from` and `to` are days of the database's time zone, both included; `from` ≤ `to`. */
 export interface CheckedReport {

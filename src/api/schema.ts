@@ -26,13 +26,25 @@ export type ValueOf<F extends Fields> = Flat<
 	}
 >;
 
+/** What a caller gives: defaulted fields may be absent too. */
+type GivenOf<F extends Fields> = Flat<
+	{ [K in keyof F as PresenceOf<F[K]> extends 'required' ? K : never]: TypeOf<F[K]> } & {
+		[K in keyof F as PresenceOf<F[K]> extends 'required' ? never : K]?: TypeOf<F[K]>;
+	}
+>;
+
+/** The type that a caller gives to a field set. */
+export type Given<S> = S extends { readonly given?: infer T } ? T : never;
+
 /** The type a field set yields. */
 export type Infer<S> = S extends { readonly type?: infer T } ? T : never;
 
 /** A declared input: checks, types and describes it. */
-export interface FieldSet<T> {
+export interface FieldSet<T, G = unknown> {
 	/** Only for `Infer`, never set: inference uses only one overload of `parse`. */
 	readonly type?: T;
+	/** Only for `Given`. */
+	readonly given?: G;
 	/** Never throws. */
 	parse(body: unknown, mode: 'create' | 'replace'): Parsed<T>;
 	parse(body: unknown, mode: ParseMode): Parsed<Partial<T>>;
@@ -50,7 +62,7 @@ export type CrossCheck<T> = (good: Partial<T>, isMissing: (name: keyof T) => boo
 export function fieldSet<F extends Fields>(
 	fields: F,
 	options: { crossCheck?: CrossCheck<ValueOf<F>> } = {},
-): FieldSet<ValueOf<F>> {
+): FieldSet<ValueOf<F>, GivenOf<F>> {
 	function parse(body: unknown, mode: ParseMode): Parsed<ValueOf<F>> {
 		if (!isRecord(body)) return refuseBody(body);
 		const { values, errors } = checkFields(fields, body, mode);

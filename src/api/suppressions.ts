@@ -1,11 +1,13 @@
 /** Addresses that get no mail, and why: our extension of the service document (api-decisions 14, 22). */
 import { type EmailKey, emailKey } from './address.js';
 import type { Call, PageRequest } from './api.js';
+import { Reject } from './capabilities.js';
 import { type Micros, parseDateTime } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import type { Page, WireDateTime } from './records.js';
 import { email } from './schema/char.js';
 import { type Field, field, nullable, optional, refuse, valid, withDefault } from './schema/field.js';
+import * as t from './schema/record.js';
 import { choice, integer } from './schema/scalars.js';
 import { texts } from './schema/texts.js';
 import { fieldSet, type Infer } from './schema.js';
@@ -48,18 +50,22 @@ export const suppressionSources = ['RECIPIENT', 'DELIVERY', 'BOUNCE', 'COMPLAINT
 export type SuppressionSource = (typeof suppressionSources)[number];
 
 /** One reason against one address, of one list or of all; an address may have several. */
-export interface Suppression {
-	/** In the form for comparison: lower case, the domain in punycode. */
-	email: EmailKey;
-	reason: SuppressionReason;
-	/** The list whose mail it stops; null = mail of every list. Only UNSUBSCRIBED can be of one list (api-decisions 40). */
-	list_id: number | null;
-	/** One of `suppressionSources`; those of another version may be unknown. */
-	source: string;
-	date_created: WireDateTime;
-	/** From then on it is treated as absent; null = it stands until it is removed. */
-	expires_at: WireDateTime | null;
-}
+export const Suppression = t.named(
+	'Suppression',
+	t.record({
+		/** In the form for comparison: lower case, the domain in punycode. */
+		email: t.needed(t.email),
+		reason: t.needed(t.word(suppressionReasons)),
+		/** The list whose mail it stops; null = mail of every list. Only UNSUBSCRIBED can be of one list (api-decisions 40). */
+		list_id: t.orNull(t.integer),
+		/** One of `suppressionSources`; those of another version may be unknown. */
+		source: t.needed(t.described(t.text, { examples: [...suppressionSources] })),
+		date_created: t.moment,
+		/** From then on it is treated as absent; null = it stands until it is removed. */
+		expires_at: t.orNull(t.moment),
+	}),
+);
+export type Suppression = Infer<typeof Suppression>;
 
 /** The input of a suppression. An end in the past is refused. */
 export interface SuppressionInput {
@@ -91,25 +97,24 @@ export interface SuppressionFilter {
 }
 
 /** Suppressions after a cursor, by address, reason and list. `next` is the cursor to continue with; null at the end. */
-export interface SuppressionSlice {
-	results: Suppression[];
-	next: string | null;
-}
+export const SuppressionSlice = t.named('SuppressionSlice', t.sliceOf(Suppression, t.text));
+export type SuppressionSlice = Infer<typeof SuppressionSlice>;
 
 /** rows = created + updated + unchanged + rejected. `updated`: its end was moved back or removed. */
-export interface SuppressionCounts {
-	created: number;
-	updated: number;
-	unchanged: number;
-	rejected: number;
-}
+const SuppressionCounts = t.record({
+	created: t.needed(t.count),
+	updated: t.needed(t.count),
+	unchanged: t.needed(t.count),
+	rejected: t.needed(t.count),
+});
+export type SuppressionCounts = Infer<typeof SuppressionCounts>;
 
-/** The outcomes of rows that were put, or the expected ones. */
-export interface SuppressionAck {
-	counts: SuppressionCounts;
-	/** `row` counts from 0 within the call. */
-	rejects: readonly { row: number; code: string; error: string }[];
-}
+/** The outcomes of rows that were put, or the expected ones. `row` of a reject counts from 0 within the call. */
+export const SuppressionAck = t.named(
+	'SuppressionAck',
+	t.record({ counts: t.needed(SuppressionCounts), rejects: t.needed(t.listOf(Reject)) }),
+);
+export type SuppressionAck = Infer<typeof SuppressionAck>;
 
 /** The text of a reject, `email: …`, as an error of its field. */
 export function rejectErrors({ code, error }: SuppressionAck['rejects'][number]): FieldErrors {
@@ -118,10 +123,11 @@ export function rejectErrors({ code, error }: SuppressionAck['rejects'][number])
 }
 
 /** The removed suppressions, and how many subscribers with this address are inactive and stay so. */
-export interface SuppressionRemoval {
-	removed: Suppression[];
-	inactive_subscribers: number;
-}
+export const SuppressionRemoval = t.named(
+	'SuppressionRemoval',
+	t.record({ removed: t.needed(t.listOf(Suppression)), inactive_subscribers: t.needed(t.count) }),
+);
+export type SuppressionRemoval = Infer<typeof SuppressionRemoval>;
 
 /** Selects suppressions of an address; an absent condition matches any. */
 export interface RemovedSuppressions {
@@ -174,7 +180,7 @@ const input = {
 	email: email(),
 	reason: withDefault(choice(suppressionReasons), () => 'MANUAL' as const),
 	list_id: withDefault(nullable(integer({ min: 1 })), () => null),
-	expires_at: withDefault(nullable(moment()), () => null),
+	expires_at: withDefault(nullable(time()), () => null),
 };
 
 /** The input of `suppressions.create`. */
@@ -185,7 +191,7 @@ export const suppressionRowFields = fieldSet(
 	{
 		...input,
 		source: withDefault(choice(suppressionSources), () => 'IMPORT' as const),
-		date_created: optional(moment()),
+		date_created: optional(time()),
 	},
 	{ crossCheck: checkList },
 );
@@ -218,7 +224,7 @@ export function toNewSuppression(row: Infer<typeof suppressionRowFields>): NewSu
 }
 
 /** `YYYY-MM-DDTHH:MM:SS`, up to six fractional digits; as microseconds. */
-function moment(): Field<Micros, 'required'> {
+function time(): Field<Micros, 'required'> {
 	const message = texts.datetime;
 	return field({ type: 'string', format: 'date-time' }, (text) => {
 		const at = typeof text === 'string' ? parseDateTime(text.trim()) : null;

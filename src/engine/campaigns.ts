@@ -2,13 +2,16 @@
 import { basename, extname } from 'node:path';
 import type { Call } from '../api/api.js';
 import {
+	type AcceptCounts,
 	type CampaignOpening,
+	type CampaignSpec,
+	type Campaigns,
 	isOfCalls,
 	type RequestsSpec,
 	type ResultsRequest,
 	repeatedCampaign,
 } from '../api/campaigns.js';
-import type { AcceptCounts, Ack, CampaignSpec, Campaigns } from '../api/capabilities.js';
+import type { Ack } from '../api/capabilities.js';
 import { dayOf, type Micros, parseDateTime } from '../api/datetime.js';
 import { ApiError, invalid, notFound } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';

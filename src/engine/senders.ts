@@ -1,8 +1,7 @@
 /** Verified sender addresses: `from` of every message must be one of them. */
 import { emailKey } from '../api/address.js';
 import type { Api } from '../api/api.js';
-import type { SenderInput } from '../api/inputs.js';
-import { senderFields } from '../api/senders.js';
+import { type SenderInput, senderFields } from '../api/inputs.js';
 import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 import { notUnique } from './rules/errors.js';

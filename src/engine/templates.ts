@@ -1,8 +1,8 @@
 /** Message templates: named bodies; the name is the subject of messages made from them. */
 import type { Templates } from '../api/capabilities.js';
 import { invalid } from '../api/errors.js';
+import { templateFields } from '../api/inputs.js';
 import type { Uuid } from '../api/records.js';
-import { templateFields } from '../api/templates.js';
 import { bodyErrors } from './contents.js';
 import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';

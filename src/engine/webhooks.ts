@@ -1,9 +1,9 @@
 /** Webhooks as records; `src/delivery` makes their deliveries. */
 import type { Webhooks } from '../api/api.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
+import { webhookFields } from '../api/inputs.js';
 import { refusal } from '../api/refusals.js';
 import type { Parsed } from '../api/schema.js';
-import { webhookFields } from '../api/webhooks.js';
 import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 

@@ -1,6 +1,6 @@
 /** Errors and headers on the wire: one table from code to status, read in both directions. */
 import { type ApiError, type ApiErrorCode, errorBody, listFieldErrors, type Scopes } from '../api/errors.js';
-import { scopes } from './routes.js';
+import { scopes } from '../api/operations.js';
 
 /** Header names as we write them; node gives incoming ones in lower case. */
 export const headerNames = {

@@ -3,8 +3,8 @@
  * stay, and a later run continues after them. Memory: one batch.
  */
 
-import type { RequestRow } from '../api/campaigns.js';
-import type { AcceptCounts, Ack, Recipient, Session } from '../api/capabilities.js';
+import type { AcceptCounts, Recipient, RequestRow } from '../api/campaigns.js';
+import type { Ack, Session } from '../api/capabilities.js';
 import { ApiError } from '../api/errors.js';
 import { isRecord, parseJson, withoutExactNumbers } from '../api/json.js';
 import { cellOf } from '../tables/column-names.js';

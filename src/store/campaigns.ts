@@ -1,16 +1,20 @@
 /** Commands that open and fill a campaign, and their outcomes: plain data. */
 
 import type {
+	AcceptCounts,
 	AudiencePart,
 	Campaign,
 	CampaignFilter,
 	CampaignResults,
 	CampaignSession,
+	CampaignSpec,
+	CampaignStatus,
 	LeftOutPerson,
+	ListAck,
 	RequestsSpec,
 	SameMail,
 } from '../api/campaigns.js';
-import type { AcceptCounts, Ack, CampaignSpec, CampaignStatus, ListAck } from '../api/capabilities.js';
+import type { Ack } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { CheckedAudience, CheckedTiming } from '../api/messages.js';

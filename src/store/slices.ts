@@ -1,6 +1,6 @@
 /** Work of any size without holding a lock for long: one transaction a slice. */
 
-import type { AcceptCounts, ListAck } from '../api/capabilities.js';
+import type { AcceptCounts, ListAck } from '../api/campaigns.js';
 import type { Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import type { CampaignCanceled } from './campaigns.js';

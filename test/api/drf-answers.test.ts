@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { errorBody } from '../../src/api/errors.js';
 import { fieldFields } from '../../src/api/fields.js';
+import { senderFields, webhookFields } from '../../src/api/inputs.js';
 import { listFields } from '../../src/api/lists.js';
 import { sendFields } from '../../src/api/messages.js';
 import type { Parsed, ParseMode } from '../../src/api/schema.js';
-import { senderFields } from '../../src/api/senders.js';
 import { subscriberFields } from '../../src/api/subscribers.js';
-import { webhookFields } from '../../src/api/webhooks.js';
 
 interface Recorded {
 	name: string;

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { errorBody } from '../../src/api/errors.js';
 import { fieldFields } from '../../src/api/fields.js';
+import { webhookFields } from '../../src/api/inputs.js';
 import { campaignFields, sendFields } from '../../src/api/messages.js';
 import { reportQuery } from '../../src/api/reports.js';
 import type { Parsed } from '../../src/api/schema.js';
 import { subscriberFields } from '../../src/api/subscribers.js';
-import { webhookFields } from '../../src/api/webhooks.js';
 
 function errorsOf(parsed: Parsed<unknown>): unknown {
 	return parsed.kind === 'invalid' ? errorBody(parsed.errors) : null;

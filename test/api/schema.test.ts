@@ -2,13 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { errorBody } from '../../src/api/errors.js';
 import { fieldFields } from '../../src/api/fields.js';
-import type {
-	FieldInput,
-	ListInput,
-	SenderInput,
-	SubscriberInput,
-	TemplateInput,
-	WebhookInput,
+import {
+	type FieldInput,
+	type ListInput,
+	type SenderInput,
+	type SubscriberInput,
+	senderFields,
+	type TemplateInput,
+	templateFields,
+	type WebhookInput,
+	webhookFields,
 } from '../../src/api/inputs.js';
 import { listFields } from '../../src/api/lists.js';
 import { campaignFields, sendFields } from '../../src/api/messages.js';
@@ -19,10 +22,7 @@ import { type Field, nullable, optional, withDefault } from '../../src/api/schem
 import { trimWhitespace } from '../../src/api/schema/python.js';
 import { boolean, choice, integer, uuid } from '../../src/api/schema/scalars.js';
 import { fieldSet, type Infer } from '../../src/api/schema.js';
-import { senderFields } from '../../src/api/senders.js';
 import { subscriberFields } from '../../src/api/subscribers.js';
-import { templateFields } from '../../src/api/templates.js';
-import { webhookFields } from '../../src/api/webhooks.js';
 
 /** What a field says of a value: the value, or DRF's body of it. */
 function answer(field: Field<unknown>, input: unknown): unknown {

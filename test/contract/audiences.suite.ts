@@ -1,7 +1,7 @@
 /** To whom a campaign goes and when: foreseen, planned, and told afterwards, on every implementation. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Audiences } from '../../src/api/campaigns.js';
-import { type CampaignSpec, need } from '../../src/api/capabilities.js';
+import type { Audiences, CampaignSpec } from '../../src/api/campaigns.js';
+import { need } from '../../src/api/capabilities.js';
 import type { Store } from '../../src/store/store.js';
 import type { Subject } from './api.suite.js';
 import { accepted250, eventOf, lease, noon } from './store/fixture.js';

@@ -1,7 +1,7 @@
 /** What a job needs of campaigns besides recipients: its name, its rows' results, and send requests as rows. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RequestRow } from '../../src/api/campaigns.js';
-import { type CampaignSpec, need } from '../../src/api/capabilities.js';
+import type { CampaignSpec, RequestRow } from '../../src/api/campaigns.js';
+import { need } from '../../src/api/capabilities.js';
 import type { Subject } from './api.suite.js';
 
 const none = {

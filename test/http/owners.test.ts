@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
-import { type CampaignSpec, type Extensions, need } from '../../src/api/capabilities.js';
+import type { CampaignSpec } from '../../src/api/campaigns.js';
+import { type Extensions, need } from '../../src/api/capabilities.js';
 import { systemClock } from '../../src/api/datetime.js';
 import { type Client, createClient } from '../../src/http/client/client.js';
 import { clientOptions } from '../support/client.js';

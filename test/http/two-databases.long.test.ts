@@ -1,6 +1,6 @@
 /** The same requests to a server on SQLite and to one on PostgreSQL, with the same records: the answers are equal. */
 import { expect, it, onTestFinished } from 'vitest';
-import { type Route, routes } from '../../src/http/routes.js';
+import { type Operation, operations } from '../../src/api/operations.js';
 import { describePostgres } from '../support/postgres.js';
 import { ask, type Deployment, deploy } from './server/serving.js';
 
@@ -63,11 +63,11 @@ const values = [
 const ids = ['1', '3', '0', '-1', '01', 'abc', '%00', '2147483648', '9223372036854775808', '9'.repeat(400)];
 const uuids = [uuid, uuid.toUpperCase(), 'abc', '%00', 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
 
-function pathsOf({ path }: Route, placeholders: Readonly<Record<string, readonly string[]>>): string[] {
+function pathsOf({ path }: Operation, placeholders: Readonly<Record<string, readonly string[]>>): string[] {
 	const [placeholder, name = ''] = /\{(\w+)\}/.exec(path) ?? [];
 	if (placeholder === undefined) return [path];
 	return (placeholders[name] ?? []).flatMap((value) =>
-		pathsOf({ path: path.replace(placeholder, value) } as Route, placeholders),
+		pathsOf({ path: path.replace(placeholder, value) } as Operation, placeholders),
 	);
 }
 
@@ -86,14 +86,14 @@ describePostgres('a server on PostgreSQL answers as one on SQLite', (server) => 
 		const known = { list_id: ['1'], id: ['1'], uuid: made.slice(-1), sha256: ['0'.repeat(64)] };
 		const odd = { list_id: ids, id: ids, uuid: [...uuids, ...made], sha256: uuids };
 		// The secret of webhooks is random.
-		const reading = (Object.values(routes) as Route[]).filter(
+		const reading = (Object.values(operations) as Operation[]).filter(
 			({ method, isUnsafe, path }) =>
-				method === 'GET' && !isUnsafe && path !== routes['ext.deliveries.secrets'].path,
+				method === 'GET' && !isUnsafe && path !== operations['ext.deliveries.secrets'].path,
 		);
 		const paths = reading.flatMap((route) => [
 			...pathsOf(route, odd),
 			...pathsOf(route, known).flatMap((path) =>
-				(route.query ?? []).flatMap((name) => values.map((value) => `${path}?${name}=${value}`)),
+				Object.keys(route.query ?? {}).flatMap((name) => values.map((value) => `${path}?${name}=${value}`)),
 			),
 		]);
 		const differing: object[] = [];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AcceptCounts, Ack, Recipient } from '../../src/api/capabilities.js';
+import type { AcceptCounts, Recipient } from '../../src/api/campaigns.js';
+import type { Ack } from '../../src/api/capabilities.js';
 import { maxRowsBytes, stageRows } from '../../src/jobs/campaigns.js';
 
 /** Keeps what it is put, as a campaign does: numbered, nothing twice. */

@@ -1,5 +1,5 @@
 // A connection whose campaigns behave otherwise: broken off, slow, counted.
-import type { Campaigns } from '../../src/api/capabilities.js';
+import type { Campaigns } from '../../src/api/campaigns.js';
 import { connect } from '../../src/cli/connect.js';
 import type { Connect } from '../../src/cli/frame/connection.js';
 

@@ -49,7 +49,7 @@ const add = command({
 		if (cx.dryRun) {
 			// A deployment without `/senders/` says so here, too.
 			await senders.page({ page_size: 1 }, { signal: cx.signal });
-			const { senderFields } = await import('../../api/senders.js');
+			const { senderFields } = await import('../../api/inputs.js');
 			const { emailKey } = await import('../../api/address.js');
 			const isTaken = ({ from_email }: Sender) => emailKey(from_email) === emailKey(args.address);
 			const walked = () => walk(senders, {}, { signal: cx.signal });

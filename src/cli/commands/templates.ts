@@ -84,7 +84,7 @@ const create = command({
 		await lint(cx, input);
 		const templates = await need(await cx.api(), 'templates');
 		if (cx.dryRun) {
-			const { templateFields } = await import('../../api/templates.js');
+			const { templateFields } = await import('../../api/inputs.js');
 			const how = { fields: templateFields, input, mode: 'create' } as const;
 			await foresee(cx, () => templates.create(input), { ...how, beside: () => taken(cx, input, null) });
 			return cx.wouldDo(`create the template ${input.name}`, { create: input });
@@ -119,7 +119,7 @@ const update = command({
 		await lint(cx, { name: template.name, ...change });
 		const templates = await need(await cx.api(), 'templates');
 		if (cx.dryRun) {
-			const { templateFields } = await import('../../api/templates.js');
+			const { templateFields } = await import('../../api/inputs.js');
 			const beside = () => taken(cx, change, template.id);
 			const how = { fields: templateFields, input: change, mode: 'patch', beside } as const;
 			await foresee(cx, () => templates.patch(template.id, change), how);

@@ -99,7 +99,7 @@ const create = command({
 		assertLogin(given);
 		const input: WebhookInput = await withPassword(cx, given);
 		if (cx.dryRun) {
-			const { webhookFields } = await import('../../api/webhooks.js');
+			const { webhookFields } = await import('../../api/inputs.js');
 			const how = { fields: webhookFields, input, mode: 'create', hint: await urlHint(cx) } as const;
 			await foresee(cx, (api) => api.webhooks.create(input), how);
 			return cx.wouldDo(`create a webhook to ${withoutSecrets(input.url)}`, { create: maskInput(cx, input) });
@@ -149,7 +149,7 @@ const update = command({
 				: api.webhooks.patch(hook.id, change, { signal: cx.signal });
 		const told = { input: change, hint: await urlHint(cx) };
 		if (cx.dryRun) {
-			const { webhookFields } = await import('../../api/webhooks.js');
+			const { webhookFields } = await import('../../api/inputs.js');
 			await foresee(cx, write, {
 				...told,
 				fields: webhookFields,

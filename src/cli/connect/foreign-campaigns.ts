@@ -5,8 +5,8 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Api } from '../../api/api.js';
-import type { CampaignSession } from '../../api/campaigns.js';
-import type { AcceptCounts, Ack, CampaignStatus, Campaigns } from '../../api/capabilities.js';
+import type { AcceptCounts, CampaignSession, CampaignStatus, Campaigns } from '../../api/campaigns.js';
+import type { Ack } from '../../api/capabilities.js';
 import type { Clock } from '../../api/datetime.js';
 import { ApiError, invalid, notFound } from '../../api/errors.js';
 import { campaignFields } from '../../api/messages.js';

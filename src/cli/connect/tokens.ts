@@ -1,7 +1,7 @@
 /** API tokens of the embedded engine: made here, kept as hashes. */
 import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, formatDateTime } from '../../api/datetime.js';
-import type { Scope } from '../../http/routes.js';
+import type { Scope } from '../../api/operations.js';
 import type { StoredToken } from '../../store/keys.js';
 import type { Store } from '../../store/store.js';
 import type { ApiToken, LocalEngine } from '../frame/connection.js';

@@ -1,6 +1,6 @@
 /** The next step after an error that says that the base URL may be wrong, or that its certificate is not trusted. */
 import { ApiError } from '../../api/errors.js';
-import { routes } from '../../http/routes.js';
+import { operations } from '../../api/operations.js';
 import { distrustOf } from '../doctor/certificate.js';
 import type { Hint, OwnCommand } from '../frame/command-line.js';
 import { classify } from '../frame/exit.js';
@@ -57,5 +57,5 @@ function isUnknownAuthority({ cause }: ApiError): boolean {
  */
 function isFixedPath(path: string): boolean {
 	const isFixed = (own: string) => !own.includes('{') && !own.startsWith('/ext/');
-	return Object.values(routes).some((route) => isFixed(route.path) && path.endsWith(route.path));
+	return Object.values(operations).some((own) => isFixed(own.path) && path.endsWith(own.path));
 }

@@ -6,11 +6,10 @@ import { quote, secretsOf } from '../../api/quote.js';
 import { isLoopback } from '../../api/schema/url.js';
 import type { WireExchange } from '../../api/wire.js';
 import { headerNames } from '../errors.js';
-import { extensions } from './extensions.js';
 import { TransportFailure, toApiError } from './failure.js';
+import { documented, extensions } from './operations.js';
 import { createProbe } from './probe.js';
 import { type Endpoint, traceAnswer } from './request.js';
-import { events, fields, lists, report, senders, sendMessage, subscribers, webhooks } from './resources.js';
 import { createTransport } from './transport.js';
 
 /** The deployment, the credentials, the way to it, and the streams for traces and warnings. */
@@ -65,18 +64,7 @@ export function createClient(options: ClientOptions): Client {
 	const endpoint: Endpoint = { transport, prefix, token, timeoutMs, retries, trace, onWait, random, clock };
 	const capabilities = createProbe({ endpoint, extensions: extensions(endpoint), signal: options.signal });
 	return {
-		api: {
-			lists: lists(endpoint),
-			fields: fields(endpoint),
-			webhooks: webhooks(endpoint),
-			senders: senders(endpoint),
-			subscribers: (listId) => subscribers(endpoint, listId),
-			send: (request, call) => sendMessage(endpoint, capabilities, { request, call }),
-			events: (message, call) => events(endpoint, message, call),
-			report: (query, call) => report(endpoint, 'report', { query, call }),
-			capabilities,
-			close: transport.close,
-		},
+		api: { ...documented(endpoint, capabilities), capabilities, close: transport.close },
 		exchange: createExchange(endpoint),
 		close: transport.close,
 	};

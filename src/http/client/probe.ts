@@ -2,7 +2,7 @@
 import type { Capabilities, Extensions } from '../../api/capabilities.js';
 import { ApiError } from '../../api/errors.js';
 import { readJson } from '../../api/json.js';
-import { openPaths } from '../routes.js';
+import { openPaths } from '../../api/operations.js';
 import { type Endpoint, requestPath, type Success } from './request.js';
 
 const unknown: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };

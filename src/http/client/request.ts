@@ -6,10 +6,10 @@ import type { Call } from '../../api/api.js';
 import { parseRetryAfter, type Wait } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
+import { type Method, type Operation, type OperationName, operations } from '../../api/operations.js';
 import { quote, secretsOf } from '../../api/quote.js';
 import { sleep } from '../../api/sleep.js';
 import { headerNames } from '../errors.js';
-import { type Method, type Operation, pathOf, type Route, routes } from '../routes.js';
 import { errorOf, type Requested } from './errors.js';
 import { isPermanent, TransportFailure, toApiError } from './failure.js';
 import { nextTry, type Verdict, verdictOf } from './retry.js';
@@ -43,9 +43,9 @@ export interface RequestContent {
 	call?: Call | undefined;
 }
 
-/** One operation of the table of routes, with its values. */
+/** One operation of the table of operations, with its values. */
 export interface OperationRequest extends RequestContent {
-	operation: Operation;
+	operation: OperationName;
 	values?: Readonly<Record<string, string | number>>;
 	/** Whether doing it twice is doing it once; absent: by the method. */
 	isRepeatable?: boolean;
@@ -68,18 +68,18 @@ export interface Target {
 
 /** Carries out one operation. Throws `ApiError`, and the signal's reason. */
 export async function requestOperation(endpoint: Endpoint, request: OperationRequest): Promise<Success> {
-	const { operation } = request;
-	const route: Route = routes[operation];
-	const path = endpoint.prefix + pathOf(operation, request.values);
-	const isRepeatable = request.isRepeatable ?? isRepeatableRoute(route);
-	return requestPath(
-		endpoint,
-		{ method: route.method, path, isRepeatable, isKeyed: operation === 'send' },
-		request,
+	const { values = {} } = request;
+	const operation: Operation = operations[request.operation];
+	const { method, isUnsafe, isKeyed = false } = operation;
+	const path = operation.path.replace(/\{(\w+)\}/g, (_, name) =>
+		encodeURIComponent(String(values[name] ?? '')),
 	);
+	const isIdempotent = isUnsafe !== true && (method === 'GET' || method === 'PUT' || method === 'DELETE');
+	const isRepeatable = request.isRepeatable ?? isIdempotent;
+	return requestPath(endpoint, { method, path: endpoint.prefix + path, isRepeatable, isKeyed }, request);
 }
 
-/** The same for a path that is not in the table of routes. */
+/** The same for a path that is not in the table of operations. */
 export async function requestPath(
 	endpoint: Endpoint,
 	target: Target,
@@ -150,10 +150,6 @@ function settled(tried: Attempt, { target, wasUnclear }: { target: Target; wasUn
 	const isStillRunning =
 		target.isKeyed === true && wasUnclear && tried.kind === 'refused' && tried.status === 409;
 	return isStillRunning ? { ...tried, verdict: 'unprocessed' } : tried;
-}
-
-function isRepeatableRoute({ method, isUnsafe }: Route): boolean {
-	return isUnsafe !== true && (method === 'GET' || method === 'PUT' || method === 'DELETE');
 }
 
 /** An answer that is no success. */

@@ -4,9 +4,9 @@
 import { createHash } from 'node:crypto';
 import { type Clock, type Micros, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
+import { type Operation, type Scope, scopes } from '../../api/operations.js';
 import { headerNames } from '../errors.js';
 import type { HttpRequest } from '../messages.js';
-import { type Route, type Scope, scopes } from '../routes.js';
 
 /** The owner of a token. */
 export interface Principal {
@@ -104,7 +104,7 @@ export function assertAllowed({ scopes: held }: Principal, accepted: readonly (r
 }
 
 /** Whether messages and campaigns of other tokens are visible to it: `read` may read them, only `admin` may change them. */
-export function seesAll({ scopes }: Principal, { method }: Route): boolean {
+export function seesAll({ scopes }: Principal, { method }: Operation): boolean {
 	return scopes.includes('admin') || (method === 'GET' && scopes.includes('read'));
 }
 

@@ -4,10 +4,10 @@
  */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { type BodySize, maxBodyBytes } from '../../api/bodies.js';
 import { ApiError } from '../../api/errors.js';
 import { parseJsonBody } from '../../api/json.js';
 import type { HttpRequest, ReadBody } from '../messages.js';
-import { type BodySize, maxBodyBytes } from '../routes.js';
 import type { LazyAbortController } from './exchange.js';
 import type { FileMemory, FileRoom } from './file-memory.js';
 import type { Budget, Share } from './limits.js';

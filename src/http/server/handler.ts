@@ -4,20 +4,20 @@
  */
 import { createHash } from 'node:crypto';
 import type { Accepted, Call } from '../../api/api.js';
+import { type BodySize, bodies } from '../../api/bodies.js';
 import { type Clock, formatDateTime, systemClock } from '../../api/datetime.js';
 import { ApiError, invalid, notFound } from '../../api/errors.js';
 import { idempotencyKeyRule } from '../../api/messages.js';
-import { headerNames } from '../errors.js';
-import type { HttpRequest, HttpResponse } from '../messages.js';
 import {
-	type BodySize,
 	metricsPath,
 	type Operation,
+	type OperationName,
 	openPaths,
-	type Route,
-	routes,
+	operations,
 	scopesOf,
-} from '../routes.js';
+} from '../../api/operations.js';
+import { headerNames } from '../errors.js';
+import type { HttpRequest, HttpResponse } from '../messages.js';
 import {
 	type Authenticate,
 	assertAllowed,
@@ -34,11 +34,11 @@ import {
 	matchRequest,
 	operationName,
 	type PathIds,
-	type Query,
 	readIds,
 	type ServicePath,
 } from './match.js';
-import { type ExtendedApi, operations } from './operations.js';
+import { type ExtendedApi, perform } from './operations.js';
+import type { Query } from './query.js';
 import { asApiError, empty, errorResponse, type Headers, headOf, isStorageFailure, json } from './respond.js';
 import { createMetrics, type Gauges, type Metrics } from './telemetry.js';
 import { assertNotTooOften, type Throttle } from './throttle.js';
@@ -94,7 +94,7 @@ async function answer(options: Settled, exchange: Exchange): Promise<HttpRespons
 	const principal = await authenticated(options.authenticate, exchange.headers);
 	exchange.principal = principal;
 	const { operation, query } = match;
-	if (operation !== null) assertAllowed(principal, scopesOf(routes[operation]));
+	if (operation !== null) assertAllowed(principal, scopesOf(operations[operation]));
 	assertNotTooOften(options.throttle, principal);
 	const allow = { Allow: path.allow };
 	if (method === 'OPTIONS') return empty(204, allow);
@@ -103,25 +103,30 @@ async function answer(options: Settled, exchange: Exchange): Promise<HttpRespons
 		throw methodNotAllowed(method);
 	}
 	if (path.ids === null) throw notFound();
-	return perform(options, exchange, { operation, query, principal, ids: path.ids, allow });
+	return answerOperation(options, exchange, { operation, query, principal, ids: path.ids, allow });
 }
 
 interface Performed {
-	operation: Operation;
+	operation: OperationName;
 	query: Query;
 	principal: Principal;
 	ids: PathIds;
 	allow: Headers;
 }
 
-async function perform(api: ExtendedApi, request: HttpRequest, performed: Performed): Promise<HttpResponse> {
-	const { operation, query, ids, allow } = performed;
-	const route: Route = routes[operation];
-	const body = route.body === undefined ? {} : await readBody(api, request, performed, route.body);
+async function answerOperation(
+	api: ExtendedApi,
+	request: HttpRequest,
+	performed: Performed,
+): Promise<HttpResponse> {
+	const { operation: name, query, ids, allow } = performed;
+	const operation: Operation = operations[name];
+	const body =
+		operation.body === undefined ? {} : await readBody(api, request, performed, bodies[operation.body].size);
 	const headers: Headers = { ...allow };
 	const call = new ServedCall(request, performed, headers);
-	const value = await operations[operation](api, { ids: ids.ids, uuids: ids.uuids, query, body, call });
-	return route.success === 204 ? empty(204, headers) : json(route.success, value, headers);
+	const value = await perform(name, api, { ids: ids.ids, uuids: ids.uuids, query, body, call });
+	return operation.success === 204 ? empty(204, headers) : json(operation.success, value, headers);
 }
 
 /** The options of one call. Its results for headers are added to `answered`. */
@@ -133,11 +138,12 @@ class ServedCall implements Call {
 	readonly onNext: (next: number | null) => void;
 	readonly #request: HttpRequest;
 
-	constructor(request: HttpRequest, { operation, principal }: Performed, answered: Headers) {
+	constructor(request: HttpRequest, { operation: name, principal }: Performed, answered: Headers) {
+		const operation: Operation = operations[name];
 		this.#request = request;
 		this.client = principal.name;
-		if (!seesAll(principal, routes[operation])) this.ownOnly = true;
-		const key = routes[operation].isKeyed === true ? idempotencyKey(request.headers) : undefined;
+		if (!seesAll(principal, operation)) this.ownOnly = true;
+		const key = operation.isKeyed === true ? idempotencyKey(request.headers) : undefined;
 		if (key !== undefined) this.idempotencyKey = key;
 		this.onAccepted = ({ campaign, submission, replayed }) => {
 			if (campaign !== null) answered[headerNames.campaign] = campaign;
@@ -173,21 +179,21 @@ async function readBody(
 		return await (size === 'file' ? readFile(request) : readJson(request, size));
 	} catch (error) {
 		const found = foundFirst(operation);
-		if (found !== null) await operations[found](api, { ...ids, query, body: {}, call: {} });
+		if (found !== null) await perform(found, api, { ...ids, query, body: {}, call: {} });
 		throw error;
 	}
 }
 
 /** The operation that finds the object of another one, or throws `not_found`. */
-function foundFirst(operation: Operation): Operation | null {
+function foundFirst(operation: OperationName): OperationName | null {
 	if (operation === 'ext.subscribers.merge') return 'subscribers.get';
 	if (operation === 'subscribers.create') return 'lists.get';
 	const get = operation.replace(/\.(replace|patch)$/, '.get');
 	return get !== operation && isOperation(get) ? get : null;
 }
 
-function isOperation(name: string): name is Operation {
-	return Object.hasOwn(routes, name);
+function isOperation(name: string): name is OperationName {
+	return Object.hasOwn(operations, name);
 }
 
 /** Below a missing list nothing exists, whatever the method. Operations check it themselves. */

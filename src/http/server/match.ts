@@ -1,23 +1,26 @@
 /**
  * Reads the target of a request: the operation of its path, and its query. The last slash of a path may be missing; ids
- * are read later, as in DRF. The query is read by Django's rules: the last of repeated values counts, a plus is a blank.
+ * are read later, as in DRF.
  */
-
-import type { PageRequest } from '../../api/api.js';
 import { isSha256 } from '../../api/attachments.js';
-import { invalid } from '../../api/errors.js';
-import type { Page } from '../../api/records.js';
-import { parseInteger, trimWhitespace } from '../../api/schema/python.js';
-import { texts } from '../../api/schema/texts.js';
+import {
+	type Method,
+	metricsPath,
+	type Operation,
+	type OperationName,
+	openPaths,
+	operations,
+} from '../../api/operations.js';
+import { parseInteger } from '../../api/schema/python.js';
 import type { HttpRequest } from '../messages.js';
-import { type Method, metricsPath, type Operation, openPaths, type Route, routes } from '../routes.js';
+import { Query } from './query.js';
 
 /** The result of matching a request. */
 export interface Match {
 	/** Null: there is no such path. */
 	path: ApiPath | ServicePath | null;
 	/** Null: the path has no operation of this method. */
-	operation: Operation | null;
+	operation: OperationName | null;
 	query: Query;
 	/** For the log: the path when it contains nothing secret, else its shape. */
 	shownPath: string;
@@ -28,7 +31,7 @@ export interface ApiPath {
 	kind: 'api';
 	/** As in the table, with `{id}`. */
 	template: string;
-	operations: Readonly<Partial<Record<Method, Operation>>>;
+	operations: Readonly<Partial<Record<Method, OperationName>>>;
 	/** Methods in DRF's order, for the header. */
 	allow: string;
 	/** Decoded parts by the name of their placeholder. */
@@ -65,7 +68,7 @@ export function matchRequest({ method, target: sent }: Pick<HttpRequest, 'method
 	return {
 		path,
 		operation: path?.kind === 'api' ? operationOf(path, method) : null,
-		query: parseQuery(query),
+		query: new Query(query),
 		shownPath: isHarmless(path) ? text : maskPath(text),
 	};
 }
@@ -106,16 +109,15 @@ function findPath(path: string): ApiPath | ServicePath | null {
 	const fits = (part: string | null, index: number) => part === null || part === parts[index];
 	const row = table.get(parts.length)?.find(({ parts: wanted }) => wanted.every(fits));
 	if (row === undefined) return null;
-	const { template, operations, allow } = row;
+	const { template, operations: here, allow } = row;
 	const values: Record<string, string> = {};
 	for (const [name, index] of row.names) values[name] = parts[index] ?? '';
-	return { kind: 'api', template, operations, allow, values, ids: readIds(values) };
+	return { kind: 'api', template, operations: here, allow, values, ids: readIds(values) };
 }
 
-function operationOf({ operations: here }: ApiPath, method: string): Operation | null {
+function operationOf({ operations: here }: ApiPath, method: string): OperationName | null {
 	// HEAD of a GET with an effect would have the effect unintentionally (api-decisions 33).
-	if (method === 'HEAD')
-		return here.GET !== undefined && routes[here.GET].isUnsafe !== true ? here.GET : null;
+	if (method === 'HEAD') return here.GET !== undefined && isSafe(here.GET) ? here.GET : null;
 	return Object.hasOwn(here, method) ? (here[method as Method] ?? null) : null;
 }
 
@@ -144,7 +146,7 @@ interface Row {
 	/** `null` stands for any part. */
 	parts: readonly (string | null)[];
 	names: readonly (readonly [string, number])[];
-	operations: Partial<Record<Method, Operation>>;
+	operations: Partial<Record<Method, OperationName>>;
 	allow: string;
 }
 
@@ -154,10 +156,10 @@ const table = compile();
 function compile(): ReadonlyMap<number, readonly Row[]> {
 	const rows = new Map<string, Row>();
 	// Keys and values of the table belong together; Object.entries forgets that.
-	for (const [operation, route] of Object.entries(routes) as [Operation, Route][]) {
-		const row = rows.get(route.path) ?? rowOf(route.path);
-		row.operations[route.method] = operation;
-		rows.set(route.path, row);
+	for (const [name, { path, method }] of Object.entries(operations) as [OperationName, Operation][]) {
+		const row = rows.get(path) ?? rowOf(path);
+		row.operations[method] = name;
+		rows.set(path, row);
 	}
 	const byLength = new Map<number, Row[]>();
 	for (const row of rows.values()) {
@@ -179,15 +181,19 @@ function rowOf(path: string): Row {
 }
 
 // Django's View lists methods in this order; HEAD follows from GET, unless that GET has an effect.
-function allowOf(operations: Row['operations']): string {
+function allowOf(here: Row['operations']): string {
 	const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-	const get = operations.GET === undefined ? undefined : routes[operations.GET];
-	const hasHead = get !== undefined && get.isUnsafe !== true;
+	const hasHead = here.GET !== undefined && isSafe(here.GET);
 	return [
-		...methods.filter((method) => operations[method] !== undefined),
+		...methods.filter((method) => here[method] !== undefined),
 		...(hasHead ? ['HEAD'] : []),
 		'OPTIONS',
 	].join(', ');
+}
+
+function isSafe(name: OperationName): boolean {
+	const operation: Operation = operations[name];
+	return operation.isUnsafe !== true;
 }
 
 function isServicePath(path: string): path is ServicePathName {
@@ -203,143 +209,4 @@ function decodeParts(path: string): string[] | null {
 	} catch {
 		return null;
 	}
-}
-
-/** Query parameters by kind. Absent and unusable values are distinguished where the service does. */
-export interface Query {
-	/** The last value; `undefined` when absent. */
-	text(name: string): string | undefined;
-	/** The same for a text that is looked for as it is. Throws `invalid` for NUL. */
-	exact(name: string): string | undefined;
-	/** A filter by django-filter's rules: trimmed, and none when blank. Throws `invalid` for NUL. */
-	filter(name: string): string | undefined;
-	/**
-	 * An integer by Python's rules (` 01` is 1); `NaN` for any other text, so that a page of that number does not exist.
-	 */
-	integer(name: string): number | undefined;
-	/** True/False/true/false/1/0; any other value does not filter, `FALSE` too (api-decisions 9, 43). */
-	boolean(name: string): boolean | undefined;
-	/** The documented parameters of the report; `event_types` with all its values. */
-	reportQuery(): Record<string, string | string[]>;
-	/** The query with `page` set or, for null, without: sorted and encoded as DRF's links are; no `?`. */
-	withPage(page: number | null): string;
-}
-
-/** `text` without its `?`; never throws. */
-export function parseQuery(text: string): Query {
-	return text === '' ? noQuery : queryOf(collect(new URLSearchParams(text)));
-}
-
-function queryOf(values: ReadonlyMap<string, string[]>): Query {
-	const last = (name: string) => values.get(name)?.at(-1);
-	return {
-		text: last,
-		exact: (name) => withoutNul(name, last(name)),
-		filter: (name) => filterOf(name, last(name)),
-		integer: (name) => numberOf(last(name)),
-		boolean: (name) => booleans.get(last(name) ?? ''),
-		reportQuery: () => {
-			const single = ['date_from', 'date_to', 'campaign_unique_id'].flatMap((name) => {
-				const value = last(name);
-				return value === undefined ? [] : [[name, value] as const];
-			});
-			const types = values.get('event_types');
-			return { ...Object.fromEntries(single), ...(types !== undefined && { event_types: types }) };
-		},
-		withPage: (page) => encode(page === null ? without(values) : new Map(values).set('page', [String(page)])),
-	};
-}
-
-const noQuery = queryOf(new Map());
-
-function withoutNul(name: string, text: string | undefined): string | undefined {
-	if (text?.includes('\0') !== true) return text;
-	throw invalid({ [name]: [{ code: 'null_characters_not_allowed', message: texts.nullCharacters }] });
-}
-
-function filterOf(name: string, text: string | undefined): string | undefined {
-	const trimmed = trimWhitespace(withoutNul(name, text) ?? '');
-	return trimmed === '' ? undefined : trimmed;
-}
-
-const booleans: ReadonlyMap<string, boolean> = new Map([
-	['True', true],
-	['False', false],
-	['true', true],
-	['false', false],
-	['1', true],
-	['0', false],
-]);
-
-function collect(parameters: URLSearchParams): Map<string, string[]> {
-	const values = new Map<string, string[]>();
-	for (const [name, value] of parameters) {
-		const known = values.get(name);
-		if (known === undefined) values.set(name, [value]);
-		else known.push(value);
-	}
-	return values;
-}
-
-function numberOf(text: string | undefined): number | undefined {
-	if (text === undefined) return undefined;
-	return parseInteger(text) ?? Number.NaN;
-}
-
-function without(values: ReadonlyMap<string, readonly string[]>): Map<string, readonly string[]> {
-	const rest = new Map(values);
-	rest.delete('page');
-	return rest;
-}
-
-// urllib.parse.urlencode(sorted(…), doseq=True), which DRF's replace_query_param calls.
-function encode(values: ReadonlyMap<string, readonly string[]>): string {
-	return [...values]
-		.sort(([a], [b]) => (a < b ? -1 : 1))
-		.flatMap(([name, all]) => all.map((value) => `${quotePlus(name)}=${quotePlus(value)}`))
-		.join('&');
-}
-
-function quotePlus(text: string): string {
-	return encodeURIComponent(text)
-		.replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
-		.replaceAll('%20', '+');
-}
-
-/** The page of a query, by number or `last`. Throws the errors of `read`: `not_found` "Invalid page." for any other page. */
-export async function readPage<Results extends { length: number }>(
-	query: Query,
-	read: (request: PageRequest) => Promise<Page<unknown, Results>>,
-): Promise<Page<unknown, Results>> {
-	const page_size = query.integer('page_size');
-	const size = page_size === undefined ? {} : { page_size };
-	if (query.text('page') === 'last') return relink(query, await readLast(size, read));
-	const page = query.integer('page');
-	return relink(query, await read({ ...size, ...(page !== undefined && { page }) }));
-}
-
-/** `?page=last` is DRF's. The first page shows the number of pages. */
-async function readLast<Results extends { length: number }>(
-	size: PageRequest,
-	read: (request: PageRequest) => Promise<Page<unknown, Results>>,
-): Promise<Page<unknown, Results>> {
-	const first = await read({ ...size });
-	if (first.next === null) return first;
-	return read({ ...size, page: Math.ceil(first.count / first.results.length) });
-}
-
-/** Base and path of a link are the Api's; its query is the request's with another page. */
-function relink<Results>(query: Query, page: Page<unknown, Results>): Page<unknown, Results> {
-	const { count, results, cursor } = page;
-	const [next, previous] = [link(query, page.next), link(query, page.previous)];
-	return { count, next, previous, results, ...(cursor !== undefined && { cursor }) };
-}
-
-function link(query: Query, url: string | null): string | null {
-	if (url === null) return null;
-	const at = url.indexOf('?');
-	const place = at === -1 ? url : url.slice(0, at);
-	const number = at === -1 ? null : new URLSearchParams(url.slice(at)).get('page');
-	const text = query.withPage(number === null ? null : Number(number));
-	return text === '' ? place : `${place}?${text}`;
 }

@@ -1,39 +1,20 @@
-/** Every route as one call of the `Api`: decode, one call, encode. The Api checks the values. */
-import type { Api, Call, Crud } from '../../api/api.js';
-import type { CampaignSpec, Extensions } from '../../api/capabilities.js';
+/** Every operation as one call of the `Api`: decode, one call, encode, by the table of operations. The Api checks the values. */
+import type { Api, Call, PageRequest } from '../../api/api.js';
+import { type Body, bodies } from '../../api/bodies.js';
+import type { Extensions } from '../../api/capabilities.js';
+import { type FieldErrors, invalid } from '../../api/errors.js';
 import type { EncodedReads } from '../../api/exports.js';
-import { withoutExactNumbers } from '../../api/json.js';
-import type { ReportQuery } from '../../api/records.js';
-import type { SuppressionRow } from '../../api/suppressions.js';
-import type { Operation } from '../routes.js';
+import { isRecord, withoutExactNumbers } from '../../api/json.js';
 import {
-	campaignFilter,
-	deliveryFilter,
-	exportRequest,
-	keysOf,
-	messageFilter,
-	resultsRequest,
-	scopeOf,
-	subscriberFilter,
-	suppressionFilter,
-} from './filters.js';
-import {
-	addBody,
-	campaignOpening,
-	completeBody,
-	erasureBody,
-	importBatch,
-	importSpec,
-	mergeBody,
-	parseBody,
-	planBody,
-	recipientBatch,
-	releaseBody,
-	replayBody,
-	requestBatch,
-	suppressionRows,
-} from './inputs.js';
-import { type Query, readPage } from './match.js';
+	argumentNames,
+	type Operation,
+	type OperationName,
+	operations,
+	type Parameter,
+} from '../../api/operations.js';
+import type { Page } from '../../api/records.js';
+import { notAChoice, texts } from '../../api/schema/texts.js';
+import type { Query } from './query.js';
 
 /** The decoded values of a request. `body` is parsed JSON of any shape, or a file. */
 export interface OperationInput {
@@ -53,234 +34,157 @@ export interface ExtendedApi {
 	encoded: EncodedReads;
 }
 
+type Values = Record<string, unknown>;
+type Method = (...args: unknown[]) => Promise<unknown>;
+
 /** Resolves with the body of the response; `undefined` = none. */
-export type Perform = (api: ExtendedApi, input: OperationInput) => Promise<unknown>;
+export async function perform(
+	name: OperationName,
+	api: ExtendedApi,
+	input: OperationInput,
+): Promise<unknown> {
+	const operation: Operation = operations[name];
+	const method = methodOf(name, api);
+	const args = argumentsOf(name, operation, input);
+	if (operation.query?.['page'] !== undefined) {
+		const filter = args.pop() as object; // `input`, the last argument
+		return readPage(input.query, (page) => pageOf(method(...args, { ...filter, ...page }, input.call)));
+	}
+	const result = await method(...args, input.call);
+	const under = operation.answer?.under;
+	return under === undefined ? result : { [under]: result };
+}
 
-export const operations: Readonly<Record<Operation, Perform>> = {
-	...crud('lists', 'list_id', ({ api }) => api.lists),
-	...crud('subscribers', 'id', ({ api }, { ids }) => api.subscribers(id(ids, 'list_id'))),
-	...crud('fields', 'id', ({ api }) => api.fields),
-	...crud('webhooks', 'id', ({ api }) => api.webhooks),
-	...crud('senders', 'id', ({ api }) => api.senders),
-	'subscribers.page': ({ encoded }, { ids, query }) => {
-		const filter = subscriberFilter(query);
-		return readPage(query, (page) => encoded.page(id(ids, 'list_id'), { ...filter, ...page }));
-	},
-	'webhooks.test': ({ api }, { ids, call }) => api.webhooks.test(id(ids, 'id'), call),
-	events: async ({ api }, { uuids, call }) => ({ results: await api.events(uuid(uuids), call) }),
-	send: ({ api }, { body, call }) => api.send(unchecked(body), call),
-	report: async ({ api }, { query, call }) => ({
-		results: await api.report(unchecked(query.reportQuery()), call),
-	}),
+/** What a method of a collection answers. */
+const pageOf = (answer: Promise<unknown>) => answer as Promise<Page<unknown, { length: number }>>;
 
-	'ext.templates.page': ({ ext }, { query, call }) =>
-		readPage(query, (page) => ext.templates.page(page, call)),
-	'ext.templates.create': ({ ext }, { body, call }) => ext.templates.create(unchecked(body), call),
-	'ext.templates.get': ({ ext }, { uuids, call }) => ext.templates.get(uuid(uuids), call),
-	'ext.templates.replace': ({ ext }, { uuids, body, call }) =>
-		ext.templates.replace(uuid(uuids), unchecked(body), call),
-	'ext.templates.patch': ({ ext }, { uuids, body, call }) =>
-		ext.templates.patch(uuid(uuids), unchecked(body), call),
-	'ext.templates.delete': ({ ext }, { uuids, call }) => ext.templates.delete(uuid(uuids), call),
-	'ext.messages.page': ({ ext }, { query, call }) => {
-		const filter = messageFilter(query);
-		return readPage(query, (page) => ext.messages.page({ ...filter, ...page }, call));
-	},
-	'ext.messages.slice': ({ ext }, { query, call }) => {
-		const [cursor = '', limit = 1000] = [query.text('cursor'), query.integer('limit')];
-		return ext.messages.slice({ ...messageFilter(query), cursor, limit }, call);
-	},
-	'ext.messages.progress': ({ ext }, { query, call }) => ext.messages.progress(scopeOf(query), call),
-	'ext.messages.get': ({ ext }, { uuids, call }) => ext.messages.get(uuid(uuids), call),
-	'ext.messages.cancel': ({ ext }, { uuids, call }) => ext.messages.cancel(uuid(uuids), call),
-	'ext.messages.retry': ({ ext }, { uuids, call }) => ext.messages.retry(uuid(uuids), call),
-	'ext.messages.raw': ({ ext }, { uuids, call }) => ext.messages.raw(uuid(uuids), call),
-	'ext.reports.report': async ({ ext }, { query, call }) => {
-		const tag = query.filter('tag');
-		const human = query.boolean('human');
-		const narrowed = { ...(tag !== undefined && { tag }), ...(human !== undefined && { human }) };
-		const documented = unchecked<ReportQuery>(query.reportQuery());
-		return { results: await ext.reports.report({ ...documented, ...narrowed }, call) };
-	},
-	'ext.reports.details': ({ ext }, { query, call }) => {
-		const { event_types: _, ...days } = unchecked<ReportQuery>(query.reportQuery());
-		const lists = query.boolean('lists');
-		return ext.reports.details({ ...days, ...(lists !== undefined && { lists }) }, call);
-	},
-	'ext.reports.links': ({ ext }, { uuids, call }) => ext.reports.links(uuid(uuids), call),
-	'ext.subscribers.merge': ({ ext }, { ids, body, call }) =>
-		ext.subscribers.merge(id(ids, 'list_id'), id(ids, 'id'), unchecked(parseBody(mergeBody, body)), call),
-	'ext.subscribers.add': ({ ext }, { ids, body, call }) => {
-		const { subscriber, ...options } = parseBody(addBody, body);
-		return ext.subscribers.add(id(ids, 'list_id'), unchecked(subscriber), options, call);
-	},
-	'ext.subscribers.clear': async ({ ext }, { ids, call }) => ({
-		deleted: await ext.subscribers.clear(id(ids, 'list_id'), call),
-	}),
-	'ext.lists.add': ({ ext }, { body, call }) => ext.lists.add(unchecked(body), call),
-	'ext.lists.get': ({ ext }, { ids, call }) => ext.lists.get(id(ids, 'list_id'), call),
-	'ext.lists.patch': ({ ext }, { ids, body, call }) =>
-		ext.lists.patch(id(ids, 'list_id'), unchecked(body), call),
-	'ext.fields.countUses': async ({ ext }, { ids, call }) => ({
-		count: await ext.fields.countUses(id(ids, 'id'), call),
-	}),
-	'ext.exports.slice': ({ encoded }, { ids, query, call }) =>
-		encoded.slice(id(ids, 'list_id'), exportRequest(query), call),
-	'ext.tuples.slice': ({ encoded }, { ids, query, call }) => {
-		const request = { ...exportRequest(query), keys: keysOf(query) };
-		return encoded.tuples(id(ids, 'list_id'), request, call);
-	},
-	'ext.erasures.erase': ({ ext }, { body, call }) =>
-		ext.erasures.erase(parseBody(erasureBody, body).email, call),
-	'ext.erasures.lift': ({ ext }, { body, call }) =>
-		ext.erasures.lift(parseBody(erasureBody, body).email, call),
-	'ext.imports.open': ({ ext }, { body, call }) => {
-		const { key, ...spec } = parseBody(importSpec, body);
-		return ext.imports.open(key, spec, call);
-	},
-	'ext.imports.put': ({ ext }, { uuids, ids, body, call }) =>
-		ext.imports.put(uuid(uuids), { ...parseBody(importBatch, body), first: id(ids, 'first') }, call),
-	'ext.imports.finish': ({ ext }, { uuids, call }) => ext.imports.finish(uuid(uuids), call),
-	'ext.campaigns.open': ({ ext }, { body, call }) => {
-		const { key, spec, opening } = openingOf(body);
-		return ext.campaigns.open(key, spec, Object.assign(call, opening));
-	},
-	'ext.campaigns.check': ({ ext }, { body, call }) => {
-		const { key, spec, opening } = openingOf(body);
-		return ext.campaigns.check(key, spec, Object.assign(call, opening));
-	},
-	'ext.campaigns.put': ({ ext }, { uuids, ids, body, call }) =>
-		ext.campaigns.put(uuid(uuids), { ...parseBody(recipientBatch, body), first: id(ids, 'first') }, call),
-	'ext.campaigns.putRequests': ({ ext }, { uuids, ids, body, call }) =>
-		ext.campaigns.putRequests(
-			uuid(uuids),
-			{ ...parseBody(requestBatch, body), first: id(ids, 'first') },
-			call,
-		),
-	'ext.campaigns.complete': ({ ext }, { uuids, body, call }) =>
-		ext.campaigns.complete(uuid(uuids), parseBody(completeBody, body), call),
-	'ext.campaigns.addList': ({ ext }, { uuids, ids, query, call }) => {
-		const forMs = query.integer('for_ms');
-		const part = forMs === undefined ? {} : { forMs };
-		return ext.campaigns.addList(uuid(uuids), id(ids, 'list_id'), Object.assign(call, part));
-	},
-	'ext.campaigns.release': ({ ext }, { uuids, body, call }) =>
-		ext.campaigns.release(uuid(uuids), parseBody(releaseBody, body), call),
-	'ext.campaigns.cancel': ({ ext }, { uuids, query, call }) =>
-		ext.campaigns.cancel(uuid(uuids), Object.assign(call, { forget: query.boolean('forget') ?? false })),
-	'ext.campaigns.page': ({ ext }, { query, call }) => {
-		const filter = campaignFilter(query);
-		return readPage(query, (page) => ext.campaigns.page({ ...page, ...filter }, call));
-	},
-	'ext.campaigns.status': ({ ext }, { uuids, call }) => ext.campaigns.status(uuid(uuids), call),
-	'ext.campaigns.results': ({ ext }, { uuids, query, call }) =>
-		ext.campaigns.results(uuid(uuids), resultsRequest(query), call),
-	'ext.audiences.foresee': ({ ext }, { ids, query, body, call }) => {
-		const { after = 0 } = resultsRequest(query);
-		const request = { list_id: id(ids, 'list_id'), after };
-		return ext.audiences.foresee(unchecked(openingOf(body).spec), request, call);
-	},
-	'ext.audiences.plan': ({ ext }, { body, call }) => ext.audiences.plan(parseBody(planBody, body), call),
-	'ext.audiences.leftOut': ({ ext }, { uuids, query, call }) => {
-		const { after = 0, limit = 1_000 } = resultsRequest(query);
-		return ext.audiences.leftOut(uuid(uuids), { after, limit }, call);
-	},
-	'ext.attachments.find': ({ ext }, { uuids, call }) => ext.attachments.find(uuid(uuids, 'sha256'), call),
-	'ext.attachments.put': ({ ext }, { uuids, body, call }) =>
-		ext.attachments.put(uuid(uuids, 'sha256'), unchecked(body), call),
-	'ext.suppressions.page': ({ ext }, { query, call }) => {
-		const filter = suppressionFilter(query);
-		return readPage(query, (page) => ext.suppressions.page({ ...filter, ...page }, call));
-	},
-	'ext.suppressions.slice': ({ ext }, { query, call }) => {
-		const cursor = query.text('cursor');
-		const request = { ...suppressionFilter(query), limit: query.integer('limit') ?? 1000 };
-		return ext.suppressions.slice({ ...request, ...(cursor !== undefined && { cursor }) }, call);
-	},
-	'ext.suppressions.create': ({ ext }, { body, call }) => ext.suppressions.create(unchecked(body), call),
-	'ext.suppressions.put': ({ ext }, { body, call }) => ext.suppressions.put(rowsOf(body), call),
-	'ext.suppressions.check': ({ ext }, { body, call }) => ext.suppressions.check(rowsOf(body), call),
-	'ext.suppressions.remove': ({ ext }, { body, call }) => ext.suppressions.remove(unchecked(body), call),
-	'ext.people.get': ({ ext }, { query, call }) => ext.people.get(query.text('email') ?? '', call),
-	'ext.people.messages': ({ ext }, { query, call }) => {
-		const since = query.filter('since');
-		const before = query.integer('before');
-		const request = { limit: query.integer('limit') ?? 100 };
-		return ext.people.messages(
-			query.text('email') ?? '',
-			{ ...request, ...(since !== undefined && { since }), ...(before !== undefined && { before }) },
-			call,
-		);
-	},
-	'ext.deliveries.page': ({ ext }, { ids, query, call }) => {
-		const filter = deliveryFilter(query);
-		return readPage(query, (page) => ext.deliveries.page(id(ids, 'id'), { ...filter, ...page }, call));
-	},
-	'ext.deliveries.get': ({ ext }, { ids, uuids, call }) =>
-		ext.deliveries.get(id(ids, 'id'), uuid(uuids), call),
-	'ext.deliveries.replay': async ({ ext }, { ids, body, call }) => {
-		const { deliveries, failed, since, all } = parseBody(replayBody, body);
-		const what = {
-			failed,
-			all,
-			...(deliveries !== null && { deliveries }),
-			...(since !== null && { since }),
-		};
-		return { replayed: await ext.deliveries.replay(id(ids, 'id'), what, call) };
-	},
-	'ext.deliveries.stopped': async ({ ext }, { call }) => ({ stopped: await ext.deliveries.stopped(call) }),
-	'ext.deliveries.secrets': async ({ ext }, { call }) => ({ secrets: await ext.deliveries.secrets(call) }),
-	'ext.deliveries.rotateSecret': async ({ ext }, { call }) => ({
-		secrets: await ext.deliveries.rotateSecret(call),
-	}),
-};
+/** `ext.messages.get` is `ext.messages.get`, `lists.get` is `api.lists.get`; some reads have their answer encoded. */
+function methodOf(name: OperationName, { api, ext, encoded }: ExtendedApi): Method {
+	if (name === 'subscribers.page') return bound(encoded, 'page');
+	if (name === 'ext.exports.slice') return bound(encoded, 'slice');
+	if (name === 'ext.tuples.slice') return bound(encoded, 'tuples');
+	const isExtension = name.startsWith('ext.');
+	const [group = '', verb] = name.slice(isExtension ? 4 : 0).split('.');
+	if (verb === undefined) return bound(api, group);
+	if (name.startsWith('subscribers.'))
+		return (listId, ...args) => bound(api.subscribers(Number(listId)), verb)(...args);
+	return bound(((isExtension ? ext : api) as unknown as Readonly<Record<string, object>>)[group] ?? {}, verb);
+}
 
-type Resource = 'lists' | 'subscribers' | 'fields' | 'webhooks' | 'senders';
-type Verb = 'page' | 'create' | 'get' | 'replace' | 'patch' | 'delete';
+/** The names of the table are those of the Api. */
+function bound(owner: object, verb: string): Method {
+	return (owner as Readonly<Record<string, Method>>)[verb]?.bind(owner) as Method;
+}
 
-function crud<R extends Resource, T, In>(
-	resource: R,
-	key: string,
-	of: (api: ExtendedApi, input: OperationInput) => Crud<T, In>,
-): Record<`${R}.${Verb}`, Perform> {
-	const verbs: Record<Verb, Perform> = {
-		page: (api, input) => readPage(input.query, (page) => of(api, input).page(page, input.call)),
-		create: (api, input) => of(api, input).create(unchecked(input.body), input.call),
-		get: (api, input) => of(api, input).get(id(input.ids, key), input.call),
-		replace: (api, input) => of(api, input).replace(id(input.ids, key), unchecked(input.body), input.call),
-		patch: (api, input) => of(api, input).patch(id(input.ids, key), unchecked(input.body), input.call),
-		delete: (api, input) => of(api, input).delete(id(input.ids, key), input.call),
+function argumentsOf(name: OperationName, operation: Operation, input: OperationInput): unknown[] {
+	if (name === 'ext.messages.progress') return [scopeOf(input.query)];
+	const { options = {} } = operation;
+	const args = argumentNames(operation);
+	const outside: Values = { ...input.ids, ...input.uuids, ...readQuery(operation.query ?? {}, input.query) };
+	const body: Body | null = operation.body === undefined ? null : bodies[operation.body];
+	const inside: Values = body?.check === undefined ? {} : checkBody(body, input.body);
+	const take = (key: string): unknown => {
+		const from = key in outside ? outside : inside;
+		const value = from[key];
+		delete from[key];
+		return value;
 	};
-	const named = Object.entries(verbs).map(([verb, perform]) => [`${resource}.${verb}`, perform]);
-	// Keys are made of the resource and the verbs above.
-	return Object.fromEntries(named) as Record<`${R}.${Verb}`, Perform>;
+	for (const [key, option] of Object.entries(options)) {
+		const value = take(key);
+		if (value !== undefined) Object.assign(input.call, { [option]: value });
+	}
+	const named = args.map((key) => (rests.has(key) ? undefined : (take(key) ?? null)));
+	return args.map((key, index) => {
+		if (key === 'query') return outside;
+		if (key === 'body') return givenRest(body, input.body);
+		if (key !== 'input') return named[index];
+		return body === null || body.check !== undefined ? { ...outside, ...inside } : input.body;
+	});
 }
 
-/** The engine checks every input itself, with DRF's error texts: the value is passed on unchanged. */
-function unchecked<T>(value: unknown): T {
-	return value as T;
-}
+const rests: ReadonlySet<string> = new Set(['input', 'body', 'query']);
 
-function id(ids: OperationInput['ids'], name: string): number {
-	const value = ids[name];
-	if (value === undefined) throw new Error(`the route has no {${name}}`);
-	return value;
-}
-
-function uuid(uuids: OperationInput['uuids'], name = 'uuid'): string {
-	const value = uuids[name];
-	if (value === undefined) throw new Error(`the route has no {${name}}`);
-	return value;
+function checkBody({ check }: Body, body: unknown): Values {
+	const parsed = check?.parse(body, 'create');
+	if (parsed?.kind === 'invalid') throw invalid(parsed.errors);
+	// Null is a value that is not given.
+	return Object.fromEntries(Object.entries(parsed?.value ?? {}).filter(([, value]) => value !== null));
 }
 
 /** The spec is stored as it is given, and compared when the campaign is opened again. */
-function openingOf(body: unknown) {
-	const { key = null, ...opening } = parseBody(campaignOpening, body);
-	const given = unchecked<Record<string, unknown>>(withoutExactNumbers(body));
-	const { key: _key, unless: _, ...spec } = given;
-	return { key, spec: unchecked<CampaignSpec>(spec), opening };
+function givenRest(body: Body | null, given: unknown): unknown {
+	const plain = withoutExactNumbers(given);
+	if (!isRecord(plain)) return plain;
+	return Object.fromEntries(Object.entries(plain).filter(([key]) => body?.apart?.includes(key) !== true));
 }
 
-function rowsOf(body: unknown): readonly SuppressionRow[] {
-	return unchecked(parseBody(suppressionRows, body).rows);
+const readers: Readonly<Record<Parameter['kind'], (query: Query, name: string) => unknown>> = {
+	text: (query, name) => query.text(name),
+	texts: (query, name) => query.texts(name),
+	filter: (query, name) => query.filter(name),
+	uuid: (query, name) => query.filter(name)?.toLowerCase(),
+	exact: (query, name) => query.exact(name),
+	integer: (query, name) => query.integer(name),
+	whole: (query, name) => (Number.isNaN(query.integer(name)) ? undefined : query.integer(name)),
+	id: (query, name) => (query.filter(name) === undefined ? undefined : query.integer(name)),
+	boolean: (query, name) => query.boolean(name),
+	// A blank one is refused too: it would answer all rows.
+	word: (query, name) => (query.text(name) === undefined ? undefined : (query.filter(name) ?? '')),
+	page: () => undefined,
+};
+
+/** Throws `invalid` with every word that is not of its set. */
+function readQuery(parameters: Readonly<Record<string, Parameter>>, query: Query): Values {
+	const values: Values = {};
+	const errors: FieldErrors = {};
+	for (const [name, { kind, words, default: fallback }] of Object.entries(parameters)) {
+		const value = readers[kind](query, name) ?? fallback;
+		if (value === undefined) continue;
+		if (words !== undefined && !words.includes(String(value)))
+			errors[name] = [{ code: 'invalid_choice', message: notAChoice(String(value)) }];
+		values[name] = value;
+	}
+	if (Object.keys(errors).length > 0) throw invalid(errors);
+	return values;
+}
+
+/** Of one submission, or of one campaign. Throws `invalid` where neither is named. */
+function scopeOf(query: Query): Values {
+	const submission = query.filter('submission');
+	const campaign = query.filter('campaign');
+	if (submission !== undefined) return { submission };
+	if (campaign !== undefined) return { campaign };
+	throw invalid({ submission: [{ code: 'required', message: texts.required }] });
+}
+
+/** The page of a query, by number or `last`. Throws the errors of `read`: `not_found` "Invalid page." for any other page. */
+async function readPage<P extends Page<unknown, { length: number }>>(
+	query: Query,
+	read: (request: PageRequest) => Promise<P>,
+): Promise<P> {
+	const page_size = query.integer('page_size');
+	const size = page_size === undefined ? {} : { page_size };
+	if (query.text('page') === 'last') {
+		// `?page=last` is DRF's. The first page shows the number of pages.
+		const first = await read({ ...size });
+		if (first.next === null) return relink(query, first);
+		return relink(query, await read({ ...size, page: Math.ceil(first.count / first.results.length) }));
+	}
+	const page = query.integer('page');
+	return relink(query, await read({ ...size, ...(page !== undefined && { page }) }));
+}
+
+/** Base and path of a link are the Api's; its query is the request's with another page. */
+function relink<P extends Page<unknown, unknown>>(query: Query, page: P): P {
+	const [next, previous] = [link(query, page.next), link(query, page.previous)];
+	return { ...page, next, previous };
+}
+
+function link(query: Query, url: string | null): string | null {
+	if (url === null) return null;
+	const at = url.indexOf('?');
+	const place = at === -1 ? url : url.slice(0, at);
+	const number = at === -1 ? null : new URLSearchParams(url.slice(at)).get('page');
+	const text = query.withPage(number === null ? null : Number(number));
+	return text === '' ? place : `${place}?${text}`;
 }

@@ -3,8 +3,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { CampaignResult, RequestsSpec } from '../../../src/api/campaigns.js';
-import type { CampaignSpec, Recipient } from '../../../src/api/capabilities.js';
+import type { CampaignResult, CampaignSpec, Recipient, RequestsSpec } from '../../../src/api/campaigns.js';
 import { systemClock } from '../../../src/api/datetime.js';
 import {
 	type ForeignCampaigns,

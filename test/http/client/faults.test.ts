@@ -86,7 +86,7 @@ describe('an answer that is not the contract’s is bad_answer, exit 7', () => {
 	it('says where and what', async () => {
 		service.answer(json(page({ count: 1, results: [{ id: 1 }] })));
 		const error = await failure(client().api.lists.page({}));
-		expect(error.message).toBe('The answer has a result that has no name that is a text (GET /sub/lists/).');
+		expect(error.message).toBe('The answer has no results.0.name that is a text (GET /sub/lists/).');
 		expect(error.http).toEqual({ status: 200, method: 'GET', path: '/sub/lists/' });
 	});
 });

@@ -1,5 +1,5 @@
 /** Requests that nobody wants, the same ones for the same seed. */
-import { routes } from '../../../src/http/routes.js';
+import { operations } from '../../../src/api/operations.js';
 import { tokens } from './serving.js';
 
 /** Numbers in [0, 1) that follow from the seed (mulberry32). */
@@ -37,7 +37,7 @@ export function hostileConnection(random: () => number): Hostile {
 	return { bytes: whole, count: count + 1, ending: 'wait' };
 }
 
-const table = Object.values(routes);
+const table = Object.values(operations);
 /** What is deleted cannot be attacked any more. */
 const sparing = table.filter(({ method, path }) => method !== 'DELETE' && !path.endsWith('/clear/'));
 const ownPaths = [

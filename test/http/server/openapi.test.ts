@@ -1,6 +1,6 @@
 /** The OpenAPI document: whole and sound. What it says is held to `test/goldens/openapi.json`. */
 import { describe, expect, it } from 'vitest';
-import { routes } from '../../../src/http/routes.js';
+import { operations } from '../../../src/api/operations.js';
 import { describeApi } from '../../../src/http/server/openapi/document.js';
 import { ask, deploy } from './serving.js';
 
@@ -19,12 +19,12 @@ const described = Object.entries(paths).flatMap(([path, methods]) =>
 );
 
 describe('the OpenAPI document', () => {
-	it('describes every route once, under its own name', () => {
+	it('describes every operation once, under its own name', () => {
 		const names = described.map(({ operation }) => operation.operationId);
 		expect(new Set(names).size).toBe(names.length);
-		expect(names).toEqual(expect.arrayContaining(Object.keys(routes)));
+		expect(names).toEqual(expect.arrayContaining(Object.keys(operations)));
 		expect(names.filter((name) => name.startsWith('service.')).length).toBe(5);
-		expect(names.length).toBe(Object.keys(routes).length + 5);
+		expect(names.length).toBe(Object.keys(operations).length + 5);
 	});
 
 	it('names for each operation every part of its path, and a success', () => {

@@ -1,8 +1,7 @@
 /** `campaigns cancel`: drops what is staged, or what a released campaign has not sent. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Campaign, campaignState } from '../../../api/campaigns.js';
-import type { CampaignStatus, Campaigns } from '../../../api/capabilities.js';
+import { type Campaign, type CampaignStatus, type Campaigns, campaignState } from '../../../api/campaigns.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { counted, numberText } from '../../render/plurals.js';

@@ -1,8 +1,7 @@
 /** Campaigns by name or UUID, and the one that is meant where none is named. */
 
 import type { Call } from '../../../api/api.js';
-import type { Campaign } from '../../../api/campaigns.js';
-import type { Campaigns } from '../../../api/capabilities.js';
+import type { Campaign, Campaigns } from '../../../api/campaigns.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';

@@ -3,11 +3,11 @@
 import {
 	type Campaign,
 	type CampaignFilter,
+	type Campaigns,
 	campaignState,
 	campaignStates,
 	isOfCalls,
 } from '../../../api/campaigns.js';
-import type { Campaigns } from '../../../api/capabilities.js';
 import { isHeldReason, pauseSentence } from '../../../api/pauses.js';
 import { command } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';

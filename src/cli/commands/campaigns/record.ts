@@ -4,10 +4,10 @@ import {
 	type Campaign,
 	type CampaignFigures,
 	type CampaignMessages,
+	type CampaignStatus,
 	campaignState,
 	isOfCalls,
 } from '../../../api/campaigns.js';
-import type { CampaignStatus } from '../../../api/capabilities.js';
 import { isForbidden } from '../../../api/errors.js';
 import type { CommandContext } from '../../frame/context.js';
 import { isTable } from '../../frame/globals.js';

@@ -1,6 +1,6 @@
 /** Mail that goes with the subscribers of lists: what waits of it is canceled. */
 
-import type { CampaignStatus, Campaigns } from '../../../api/capabilities.js';
+import type { CampaignStatus, Campaigns } from '../../../api/campaigns.js';
 import { isForbidden } from '../../../api/errors.js';
 import type { CommandContext } from '../../frame/context.js';
 import { counted } from '../../render/plurals.js';

@@ -5,13 +5,14 @@ import {
 	type Campaign,
 	type CampaignOpening,
 	type CampaignSession,
+	type CampaignSpec,
+	type Campaigns,
 	campaignState,
 	isOfCalls,
 	type RequestsSpec,
 	repeatedKey,
 	type Timing,
 } from '../../../api/campaigns.js';
-import type { CampaignSpec, Campaigns } from '../../../api/capabilities.js';
 import { ApiError } from '../../../api/errors.js';
 import { JobError } from '../../../jobs/errors.js';
 import type { FileLock } from '../../../jobs/lock.js';

@@ -2,8 +2,7 @@
 
 import { parseAddress } from '../../../api/address.js';
 import { AddressSet } from '../../../api/address-set.js';
-import type { CampaignSource } from '../../../api/campaigns.js';
-import type { CampaignSpec, Recipient } from '../../../api/capabilities.js';
+import type { CampaignSource, CampaignSpec, Recipient } from '../../../api/campaigns.js';
 import { invalid } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
 import type { Person } from '../../../engine/rules/meta.js';

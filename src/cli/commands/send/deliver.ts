@@ -4,7 +4,8 @@
  */
 
 import { parseMailbox } from '../../../api/address.js';
-import type { CampaignStatus, Messages } from '../../../api/capabilities.js';
+import type { CampaignStatus } from '../../../api/campaigns.js';
+import type { Messages } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import { isRefusalOfSender, isRefusedSender, refusedSenderReason } from '../../../api/pauses.js';
 import type { MessageHold, Uuid } from '../../../api/records.js';

@@ -3,11 +3,12 @@
 import {
 	type Campaign,
 	type CampaignSession,
+	type CampaignSpec,
+	type CampaignStatus,
 	campaignState,
 	type RequestsSpec,
 	repeatedKey,
 } from '../../../api/campaigns.js';
-import type { CampaignSpec, CampaignStatus } from '../../../api/capabilities.js';
 import { type Micros, parseDateTime } from '../../../api/datetime.js';
 import { ApiError } from '../../../api/errors.js';
 import { type Hint, mailctl, type OwnCommand } from '../../frame/command-line.js';

@@ -1,8 +1,7 @@
 /** What a send to lists would do: foreseen where the service is ours, read client-side where it tells its lists alone. */
 
 import { parseAddress } from '../../../api/address.js';
-import type { ListCounts } from '../../../api/campaigns.js';
-import type { CampaignSpec } from '../../../api/capabilities.js';
+import type { CampaignSpec, ListCounts } from '../../../api/campaigns.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import { texts } from '../../../api/schema/texts.js';
 import type { Person } from '../../../engine/rules/meta.js';

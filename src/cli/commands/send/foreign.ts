@@ -3,7 +3,7 @@
  * what the service refused.
  */
 
-import type { Campaigns } from '../../../api/capabilities.js';
+import type { Campaigns } from '../../../api/campaigns.js';
 import type { ForeignCampaigns, ForeignCounts, ForeignDelivered } from '../../connect/foreign-campaigns.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { DeliverySummary } from '../../frame/connection.js';

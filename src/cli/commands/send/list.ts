@@ -1,7 +1,7 @@
 /** `send --list`: the subscribers of lists as the recipients of a campaign, staged beside the data. */
 
-import type { ListCounts } from '../../../api/campaigns.js';
-import type { CampaignSpec, Reject } from '../../../api/capabilities.js';
+import type { CampaignSpec, ListCounts } from '../../../api/campaigns.js';
+import type { Reject } from '../../../api/capabilities.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { ExitCode } from '../../frame/exit.js';

@@ -2,7 +2,7 @@
  * Where a campaign is kept and which process sends it, behind one interface for `send`. The engine and mailctl servers
  * keep it themselves; for other deployments a database of this machine does.
  */
-import type { Campaigns } from '../../../api/capabilities.js';
+import type { Campaigns } from '../../../api/campaigns.js';
 import { ApiError, mayHaveHappened } from '../../../api/errors.js';
 import type { Uuid } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';

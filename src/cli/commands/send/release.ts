@@ -1,5 +1,5 @@
 /** A campaign until its release: staged, checked, shown, agreed to; and what becomes of it where it is not released. */
-import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
+import type { AcceptCounts, CampaignStatus } from '../../../api/campaigns.js';
 import { ApiError } from '../../../api/errors.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';

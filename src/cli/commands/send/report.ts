@@ -1,7 +1,6 @@
 /** Texts about a campaign: its progress, findings about its recipients, and the command or server that continues it. */
 
-import { campaignState } from '../../../api/campaigns.js';
-import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
+import { type AcceptCounts, type CampaignStatus, campaignState } from '../../../api/campaigns.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import { microsPerMs } from '../../../api/datetime.js';
 import { type Hint, joinHints, mailctl, type OwnCommand } from '../../frame/command-line.js';

@@ -4,7 +4,8 @@
  */
 
 import { parseMailbox } from '../../../api/address.js';
-import { type CampaignSpec, need, type Recipient } from '../../../api/capabilities.js';
+import type { CampaignSpec, Recipient } from '../../../api/campaigns.js';
+import { need } from '../../../api/capabilities.js';
 import type { Content } from '../../../api/content.js';
 import { builtInVariables } from '../../../api/fields.js';
 import type { SendRequest } from '../../../api/inputs.js';

@@ -4,8 +4,8 @@
  */
 
 import { open, stat } from 'node:fs/promises';
-import { type Campaign, type CampaignResult, isOfCalls } from '../../../api/campaigns.js';
-import { type Campaigns, need } from '../../../api/capabilities.js';
+import { type Campaign, type CampaignResult, type Campaigns, isOfCalls } from '../../../api/campaigns.js';
+import { need } from '../../../api/capabilities.js';
 import { systemReason } from '../../../api/errors.js';
 import { iterateSlices } from '../../../api/pages.js';
 import type { Message, Uuid } from '../../../api/records.js';

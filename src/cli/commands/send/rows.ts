@@ -1,7 +1,7 @@
 /** Campaigns whose rows come from a file: `send --csv` and `send --batch`, begun now or gone on with. */
 
-import type { RequestRow } from '../../../api/campaigns.js';
-import type { Campaigns, Recipient, Session } from '../../../api/capabilities.js';
+import type { Campaigns, Recipient, RequestRow } from '../../../api/campaigns.js';
+import type { Session } from '../../../api/capabilities.js';
 import { isRecord } from '../../../api/json.js';
 import type { CampaignSink } from '../../../jobs/campaigns.js';
 import type { CommandContext } from '../../frame/context.js';

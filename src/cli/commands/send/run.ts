@@ -1,7 +1,7 @@
 /** A campaign: released in one stroke, delivered, gone on with. What its rows are is the caller's. */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { AcceptCounts, CampaignStatus } from '../../../api/capabilities.js';
+import type { AcceptCounts, CampaignStatus } from '../../../api/campaigns.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';

@@ -1,8 +1,8 @@
 /** `--list`, `--exclude-list`, `--where` and their like: to whom of the lists a campaign goes, and how many that is. */
 
-import type { Audience, Campaign, ListCounts } from '../../../api/campaigns.js';
+import type { Audience, Campaign, CampaignSpec, ListCounts } from '../../../api/campaigns.js';
 import { type LeftOutNames, sayLeftOut } from '../../../api/campaigns.js';
-import { type CampaignSpec, need } from '../../../api/capabilities.js';
+import { need } from '../../../api/capabilities.js';
 import { iterateSlices } from '../../../api/pages.js';
 import type { List } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';

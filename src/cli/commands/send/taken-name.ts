@@ -1,6 +1,5 @@
 /** The refusal of a campaign, a name among them that stands for another one: why, and the way out. */
-import { type Campaign, type RequestsSpec, repeatedKey } from '../../../api/campaigns.js';
-import type { CampaignSpec } from '../../../api/capabilities.js';
+import { type Campaign, type CampaignSpec, type RequestsSpec, repeatedKey } from '../../../api/campaigns.js';
 import { ApiError } from '../../../api/errors.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import { CliError } from '../../frame/errors.js';

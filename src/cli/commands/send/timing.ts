@@ -1,7 +1,7 @@
 /** `--at`, `--in` and `--window`: when the messages of a campaign may leave, by the clock of the database. */
 
-import type { CampaignPlan, Timing } from '../../../api/campaigns.js';
-import { type CampaignStatus, need } from '../../../api/capabilities.js';
+import type { CampaignPlan, CampaignStatus, Timing } from '../../../api/campaigns.js';
+import { need } from '../../../api/capabilities.js';
 import { localTime, parseDateTime } from '../../../api/datetime.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
 import { mailctl } from '../../frame/command-line.js';

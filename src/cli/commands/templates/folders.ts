@@ -2,8 +2,8 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listFieldErrors } from '../../../api/errors.js';
+import { maxBodyBytes, templateFields } from '../../../api/inputs.js';
 import { trimWhitespace } from '../../../api/schema/python.js';
-import { maxBodyBytes, templateFields } from '../../../api/templates.js';
 import { byMark, utf8Fault } from '../../../tables/encoding.js';
 import { UsageError } from '../../frame/errors.js';
 import { templateName } from './folder-names.js';

@@ -1,13 +1,17 @@
 /** The API as an OpenAPI 3.1 document, made from the table of routes, the validators and the records. */
-import { tupleKeyNames } from '../../../api/exports.js';
-import { messageStates } from '../../../api/records.js';
-import { reportQuery } from '../../../api/reports.js';
+import { bodies } from '../../../api/bodies.js';
+import {
+	metricsPath,
+	type Operation,
+	type OperationName,
+	openPaths,
+	operations,
+	placeholdersOf,
+	scopesOf,
+} from '../../../api/operations.js';
 import type { JsonSchema } from '../../../api/schema/field.js';
+import { components, record, text } from '../../../api/schema/record.js';
 import { headerNames, neededScopes } from '../../errors.js';
-import { metricsPath, type Operation, openPaths, type Route, routes, scopesOf } from '../../routes.js';
-import { type Bodies, bodiesOf, inputSchemas } from './bodies.js';
-import { recordSchemas } from './records.js';
-import { ref } from './shapes.js';
 
 /** A fresh document each time; plain data. */
 export function describeApi(version: string): Record<string, unknown> {
@@ -20,7 +24,7 @@ export function describeApi(version: string): Record<string, unknown> {
 		},
 		paths: { ...apiPaths(), ...servicePaths() },
 		components: {
-			schemas: { ...recordSchemas, ...inputSchemas },
+			schemas: { ...answerSchemas(), ...bodySchemas() },
 			responses: errorResponses,
 			securitySchemes: {
 				token: { type: 'apiKey', in: 'header', name: headerNames.token },
@@ -34,52 +38,81 @@ export function describeApi(version: string): Record<string, unknown> {
 function apiPaths(): Record<string, object> {
 	const paths: Record<string, Record<string, object>> = {};
 	// Keys and values of the table belong together; Object.entries forgets that.
-	for (const [operation, route] of Object.entries(routes) as [Operation, Route][]) {
-		const path = paths[route.path] ?? {};
-		path[route.method.toLowerCase()] = describeOperation(operation, route, bodiesOf[operation]);
-		paths[route.path] = path;
+	for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
+		const path = paths[operation.path] ?? {};
+		path[operation.method.toLowerCase()] = describeOperation(name, operation);
+		paths[operation.path] = path;
 	}
 	return paths;
 }
 
-function describeOperation(operation: Operation, route: Route, { input, output }: Bodies): object {
-	const parameters = [
-		...pathParameters(route.path),
-		...queryParameters(route),
-		...headerParameters(operation),
-	];
+/** The order in which the document names its schemas. */
+const answerNames =
+	'List AddedList ListDetails Subscriber Field Webhook TestResult SendResult Report ReportDetails CampaignFigures CampaignLink CampaignLinks Template Sender LoggedEvents Message MessageDetail AttachedFile StoredBytes MessageEvent MessageReport DeliveryAttempt RawMessage SendingProgress Deleted Count SubscriberSlice TupleSlice Erasure Session CampaignSession Reject ImportCounts ImportAck AcceptCounts AcceptAck ListAck CampaignStatus Campaign Audience CampaignPlan PlannedTiming ListCounts AudiencePart LeftOutPeople CampaignResult CampaignResults Suppression SuppressionSlice SuppressionAck SuppressionRemoval Person MessageSlice DeletedMessages PersonMessages WebhookDelivery WebhookDeliveryDetail Replayed StoppedWebhooks SigningSecrets';
+
+function answerSchemas(): Record<string, JsonSchema | undefined> {
 	return {
-		operationId: operation,
-		tags: [groupOf(operation)],
-		description: `${neededScopes(scopesOf(route))}.${ownText(operation, route)}`,
-		...(parameters.length > 0 && { parameters }),
-		...(input !== null && {
-			requestBody: { required: true, content: { [mediaTypeOf(route)]: { schema: input } } },
-		}),
-		responses: { [route.success]: success(operation, output), ...errorsOf(operation, route) },
+		...Object.fromEntries(answerNames.split(' ').map((name) => [name, components.get(name)])),
+		// DRF's two shapes of a refusal.
+		Refusal: record({ detail: text }).schema,
+		Invalid: {
+			type: 'object',
+			description:
+				'Complaints by field; those of lists and dictionaries by index and key; of several fields: non_field_errors.',
+			additionalProperties: { anyOf: [{ type: 'array', items: text.schema }, { type: 'object' }] },
+		},
 	};
 }
 
-function mediaTypeOf({ body }: Route): string {
-	return body === 'file' ? 'application/octet-stream' : 'application/json';
+function bodySchemas(): Record<string, JsonSchema> {
+	const named = Object.entries(bodies).filter(([, { size }]) => size !== 'file');
+	return Object.fromEntries(named.map(([name, { schema }]) => [name, schema]));
+}
+
+function ref(name: string): JsonSchema {
+	return { $ref: `#/components/schemas/${name}` };
+}
+
+function describeOperation(name: OperationName, operation: Operation): object {
+	const { path, query = {}, body, success, answer } = operation;
+	const parameters = [
+		...pathParameters(path),
+		...Object.entries(query).map(([parameter, { schema }]) => ({ name: parameter, in: 'query', schema })),
+		...(operation.isKeyed === true ? [keyParameter] : []),
+	];
+	return {
+		operationId: name,
+		tags: [groupOf(name)],
+		description: `${neededScopes(scopesOf(operation))}.${ownText(name, operation)}`,
+		...(parameters.length > 0 && { parameters }),
+		...(body !== undefined && { requestBody: { required: true, content: contentOf(body) } }),
+		responses: { [success]: describeSuccess(name, answer?.schema), ...errorsOf(name, operation) },
+	};
+}
+
+function contentOf(name: keyof typeof bodies): object {
+	const { size, schema } = bodies[name];
+	return size === 'file'
+		? { 'application/octet-stream': { schema } }
+		: { 'application/json': { schema: ref(name) } };
 }
 
 /** `lists` of `lists.get`, `templates` of `ext.templates.get`. */
-function groupOf(operation: Operation): string {
+function groupOf(operation: OperationName): string {
 	return operation.replace(/^ext\./, '').split('.')[0] ?? operation;
 }
 
-function success(operation: Operation, output: JsonSchema | null): object {
-	if (output === null) return { description: 'Done; no body.' };
+function describeSuccess(operation: OperationName, answer: JsonSchema | undefined): object {
+	if (answer === undefined) return { description: 'Done; no body.' };
 	return {
 		description: 'Done.',
 		...(operation in answerHeaders && { headers: answerHeaders[operation] }),
-		content: { 'application/json': { schema: output } },
+		content: { 'application/json': { schema: answer } },
 	};
 }
 
 /** Messages and campaigns belong to the token that sent them. */
-function ownText(operation: Operation, { scope, method }: Route): string {
+function ownText(operation: OperationName, { scope, method }: Operation): string {
 	if (scope !== 'send' || !['campaigns', 'messages'].includes(groupOf(operation))) return '';
 	return method === 'GET'
 		? ' Without read or admin, what other tokens sent is not there.'
@@ -93,7 +126,7 @@ const nextHeader = {
 	},
 };
 
-const answerHeaders: Readonly<Partial<Record<Operation, object>>> = {
+const answerHeaders: Readonly<Partial<Record<OperationName, object>>> = {
 	send: {
 		[headerNames.campaign]: {
 			description: 'The campaign of a BULK call.',
@@ -109,20 +142,15 @@ const answerHeaders: Readonly<Partial<Record<Operation, object>>> = {
 	'ext.tuples.slice': nextHeader,
 };
 
-function headerParameters(operation: Operation): object[] {
-	if (routes[operation].isKeyed !== true) return [];
-	return [
-		{
-			name: headerNames.idempotencyKey,
-			in: 'header',
-			description: 'The same key and body within 24 hours: the first answer again; another body: 422.',
-			schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
-		},
-	];
-}
+const keyParameter = {
+	name: headerNames.idempotencyKey,
+	in: 'header',
+	description: 'The same key and body within 24 hours: the first answer again; another body: 422.',
+	schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+};
 
 function pathParameters(path: string): object[] {
-	return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+	return placeholdersOf(path).map((name) => ({
 		name,
 		in: 'path',
 		required: true,
@@ -134,31 +162,6 @@ const pathSchemas: Readonly<Record<string, JsonSchema>> = {
 	uuid: { type: 'string', format: 'uuid' },
 	sha256: { type: 'string', pattern: '^[0-9a-fA-F]{64}$' },
 };
-
-const boolean = { type: 'string', enum: ['True', 'False', 'true', 'false', '1', '0'] };
-
-function queryParameters({ query = [] }: Route): object[] {
-	return query.map((name) => ({ name, in: 'query', schema: querySchemas()[name] ?? { type: 'string' } }));
-}
-
-function querySchemas(): Readonly<Record<string, JsonSchema>> {
-	const { properties } = reportQuery.jsonSchema();
-	return {
-		// Schemas of the declared fields, as fieldSet makes them.
-		...(properties as Record<string, JsonSchema>),
-		page: { anyOf: [{ type: 'integer', minimum: 1 }, { const: 'last' }], default: 1 },
-		page_size: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
-		after: { type: 'integer', minimum: 0, default: 0 },
-		limit: { type: 'integer', minimum: 1, maximum: 1000, default: 1000 },
-		is_active: boolean,
-		human: boolean,
-		status: { type: 'string', enum: [...messageStates] },
-		submission: { type: 'string', format: 'uuid' },
-		campaign: { type: 'string', format: 'uuid' },
-		only: { type: 'string', enum: ['findings'] },
-		keys: { type: 'string', enum: [...tupleKeyNames], default: 'imported' },
-	};
-}
 
 const errorTexts = {
 	400: ['Invalid', 'The input is refused, or is no JSON.'],
@@ -201,7 +204,7 @@ function errorSchema(name: string): JsonSchema {
 	return name === 'Invalid' ? { anyOf: [ref('Invalid'), ref('Refusal')] } : ref(name);
 }
 
-function errorsOf(operation: Operation, route: Route): Record<string, object> {
+function errorsOf(operation: OperationName, { body, isKeyed, method }: Operation): Record<string, object> {
 	const isSession = ['imports', 'campaigns'].includes(groupOf(operation));
 	const isSend = operation === 'send';
 	const statuses = [
@@ -210,12 +213,12 @@ function errorsOf(operation: Operation, route: Route): Record<string, object> {
 		403,
 		404,
 		...(isSession || isSend ? [409] : []),
-		...(route.body !== undefined ? [413, 415] : []),
-		...(route.isKeyed === true ? [422] : []),
+		...(body !== undefined ? [413, 415] : []),
+		...(isKeyed === true ? [422] : []),
 		429,
 		500,
 		503,
-		...(route.method === 'GET' ? [] : [507]),
+		...(method === 'GET' ? [] : [507]),
 	];
 	return Object.fromEntries(
 		statuses.map((status) => [status, { $ref: `#/components/responses/Error${status}` }]),

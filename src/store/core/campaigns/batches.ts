@@ -2,7 +2,9 @@
  * A campaign's rows in numbered batches: recipients, or send requests. The position, the answer and the results commit
  * with the rows.
  */
-import type { AcceptCounts, Ack, Reject } from '../../../api/capabilities.js';
+
+import type { AcceptCounts } from '../../../api/campaigns.js';
+import type { Ack, Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import { listFieldErrors } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';

@@ -3,8 +3,7 @@
  * submissions, so that a client with a call for each recipient makes neither campaigns nor lanes. What a client sees of it
  * are its own calls.
  */
-import type { Campaign, CampaignResult, CampaignResults } from '../../../api/campaigns.js';
-import type { CampaignStatus } from '../../../api/capabilities.js';
+import type { Campaign, CampaignResult, CampaignResults, CampaignStatus } from '../../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import { maxRecipients } from '../../../api/messages.js';
 import type { MessageState, Uuid } from '../../../api/records.js';

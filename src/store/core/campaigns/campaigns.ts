@@ -2,8 +2,7 @@
 
 import type { AttachedFile } from '../../../api/attachments.js';
 import { campaignIdentity, specIdentity } from '../../../api/campaign-identity.js';
-import type { CampaignSession } from '../../../api/campaigns.js';
-import type { CampaignStatus } from '../../../api/capabilities.js';
+import type { CampaignSession, CampaignStatus } from '../../../api/campaigns.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { FieldErrors } from '../../../api/errors.js';
 import { canonicalJson } from '../../../api/json.js';

@@ -1,15 +1,8 @@
 /** The row of a campaign, and the types of an expansion of a list into it. */
 
 import type { SpecIdentity } from '../../../api/campaign-identity.js';
-import type { AnyCampaignSpec } from '../../../api/campaigns.js';
-import type {
-	AcceptCounts,
-	Ack,
-	CampaignStatus,
-	ImportBatch,
-	ImportCounts,
-	Reject,
-} from '../../../api/capabilities.js';
+import type { AcceptCounts, AnyCampaignSpec, CampaignStatus } from '../../../api/campaigns.js';
+import type { Ack, ImportBatch, ImportCounts, Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { Uuid } from '../../../api/records.js';
 import type { CheckedBatch } from '../../../api/row-texts.js';

@@ -1,5 +1,7 @@
 /** Makes staged messages of a campaign's recipients; some are suppressed or rejected instead. */
-import type { AcceptCounts, Reject } from '../../../api/capabilities.js';
+
+import type { AcceptCounts } from '../../../api/campaigns.js';
+import type { Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { Uuid } from '../../../api/records.js';
 import { noValueText } from '../../../api/refusals.js';

@@ -1,0 +1,187 @@
+/**
+ * The bodies of requests, by the names that the OpenAPI document has for them. The engine checks most of them itself; of
+ * the others the shape is checked where they come in.
+ */
+
+import { maxAttachedBytes } from './attachments.js';
+import type { Recipient } from './campaigns.js';
+import { maxBatchRows, type RequestRow, sameMails } from './campaigns.js';
+import { fieldFields } from './fields.js';
+import { senderFields, templateFields, webhookFields } from './inputs.js';
+import { isRecord } from './json.js';
+import { listDetailsFields, listFields } from './lists.js';
+import { campaignFields, requestsFields, sendFields } from './messages.js';
+import { char, email } from './schema/char.js';
+import { dict, json, list } from './schema/containers.js';
+import {
+	type Field,
+	field,
+	type JsonSchema,
+	nullable,
+	optional,
+	refuse,
+	valid,
+	withDefault,
+} from './schema/field.js';
+import { boolean, choice, integer, uuid } from './schema/scalars.js';
+import { type FieldSet, type Fields, fieldSet, type ParseMode, type ValueOf } from './schema.js';
+import { subscriberFields } from './subscribers.js';
+import { removalFields, suppressionFields, suppressionRowFields } from './suppressions.js';
+
+/** Octets: of JSON; of the rows of a batch, which are one transaction; of files that go with mails, which are no JSON. */
+export const maxBodyBytes = {
+	json: 10 * 1024 * 1024,
+	batch: 4 * 1024 * 1024,
+	file: maxAttachedBytes,
+} as const;
+export type BodySize = keyof typeof maxBodyBytes;
+
+export interface Body {
+	size: BodySize;
+	schema: JsonSchema;
+	/** Checked where it comes in; absent: by the engine. */
+	check?: FieldSet<unknown>;
+	/** The argument `body` is what was given without these keys: it is stored so, and compared. */
+	apart?: readonly string[];
+}
+
+/** A body that the engine checks. */
+function given(fields: { jsonSchema(mode?: ParseMode): JsonSchema }, mode?: ParseMode): Body {
+	return { size: 'json', schema: fields.jsonSchema(mode) };
+}
+
+function checked<F extends Fields>(fields: F, size: BodySize = 'json'): Body {
+	const check: FieldSet<ValueOf<F>> = fieldSet(fields);
+	return { size, schema: check.jsonSchema(), check };
+}
+
+/** A campaign's name, or its hash. */
+const key = char({ max: 255, trim: 'off' });
+const anyValues = dict(nullable(json()), { max: 1000 });
+
+const campaignOpening = fieldSet({ key: optional(key), unless: optional(choice(sameMails)) });
+
+/** The source of a row: its line, and the reason why it was refused there. */
+const ofSource = {
+	line: { type: 'integer', minimum: 0 },
+	refused: { type: 'object', properties: { code: { type: 'string' }, error: { type: 'string' } } },
+};
+
+export const bodies = {
+	ListInput: given(listFields),
+	ListPatch: given(listFields, 'patch'),
+	ListDetailsPatch: given(listDetailsFields, 'patch'),
+	SubscriberInput: given(subscriberFields),
+	SubscriberPatch: given(subscriberFields, 'patch'),
+	FieldInput: given(fieldFields),
+	FieldPatch: given(fieldFields, 'patch'),
+	WebhookInput: given(webhookFields),
+	WebhookPatch: given(webhookFields, 'patch'),
+	SendRequest: given(sendFields),
+	TemplateInput: given(templateFields),
+	TemplatePatch: given(templateFields, 'patch'),
+	SenderInput: given(senderFields),
+	SenderPatch: given(senderFields, 'patch'),
+	/** `patch` is that of a subscriber, its `meta` is ignored; `set` and `unset` change the stored meta. */
+	SubscriberMerge: checked({
+		patch: withDefault(anyValues, () => ({})),
+		set: withDefault(dict(nullable(json()), { max: 10_000 }), () => ({})),
+		unset: withDefault(list(char({ max: 255, trim: 'off' }), { max: 1000 }), () => []),
+	}),
+	/** The engine checks `subscriber`. */
+	SubscriberAddition: checked({ subscriber: anyValues, if_exists: choice(['skip', 'update']) }),
+	ErasureBody: checked({ email: email() }),
+	/** Ids, conditions or all; the engine checks that there is one of them, and that the deliveries exist. */
+	ReplayBody: checked({
+		deliveries: withDefault(nullable(list(uuid(), { allowEmpty: 'no', max: 1000 })), () => null),
+		failed: withDefault(boolean(), () => false),
+		since: withDefault(nullable(char({ max: 32 })), () => null),
+		all: withDefault(boolean(), () => false),
+	}),
+	ImportSpec: checked({
+		key,
+		list_id: integer({ min: 1 }),
+		on_conflict: withDefault(choice(['update', 'skip', 'error']), () => 'update'),
+		reactivate: withDefault(boolean(), () => false),
+	}),
+	/** `cells` is long, so it is one check and one field error. */
+	ImportBatch: checked(
+		{ columns: list(char({ max: 255, trim: 'off' }), { allowEmpty: 'no', max: 1000 }), cells: cells() },
+		'batch',
+	),
+	CampaignSpec: {
+		size: 'json',
+		schema: {
+			allOf: [
+				campaignOpening.jsonSchema(),
+				{ anyOf: [campaignFields.jsonSchema(), requestsFields.jsonSchema('create')] },
+			],
+		},
+		check: campaignOpening,
+		apart: ['key', 'unless'],
+	},
+	/** Rows are checked one by one, here and below: a bad one is a reject, not an error of the batch. */
+	RecipientBatch: checked({ recipients: list(recipient(), { max: maxBatchRows }) }, 'batch'),
+	RequestBatch: checked({ requests: list(requestRow(), { max: maxBatchRows }) }, 'batch'),
+	CompleteBody: checked({ position: integer({ min: 0 }) }),
+	/** A time as people give it; the engine reads it. */
+	PlanBody: checked({
+		at: optional(char({ max: 64 })),
+		in_ms: optional(integer({ min: 0 })),
+		window: optional(char({ max: 64 })),
+	}),
+	ReleaseBody: checked({ expect_count: integer({ min: 0 }) }),
+	SuppressionInput: given(suppressionFields),
+	SuppressionRows: checked(
+		{ rows: list(field(suppressionRowFields.jsonSchema(), valid), { max: 5_000 }) },
+		'batch',
+	),
+	SuppressionRemovalInput: given(removalFields),
+	/** The bytes of a file, of any type. */
+	File: { size: 'file', schema: {} },
+} satisfies Readonly<Record<string, Body>>;
+
+function cells(): Field<(string | null)[], 'required'> {
+	const schema = { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'null' }] } };
+	return field(schema, (input) => {
+		const isCells = Array.isArray(input) && input.every((cell) => cell === null || typeof cell === 'string');
+		return isCells ? valid(input) : refuse('invalid', 'Not a valid list of strings and nulls.');
+	});
+}
+
+function recipient(): Field<Recipient, 'required'> {
+	const schema = {
+		type: 'object',
+		properties: {
+			to: { type: 'string' },
+			context: { type: 'object', additionalProperties: { type: 'string' } },
+			...ofSource,
+		},
+		required: ['to'],
+	};
+	const isRecipient = (input: unknown): input is Recipient =>
+		isRecord(input) && typeof input['to'] === 'string' && isTexts(input['context']) && isOfSource(input);
+	return field(schema, (input) =>
+		isRecipient(input) ? valid(input) : refuse('invalid', 'Use {"to": "…", "context": {"name": "value"}}.'),
+	);
+}
+
+function requestRow(): Field<RequestRow, 'required'> {
+	const schema = {
+		type: 'object',
+		properties: { request: { $ref: '#/components/schemas/SendRequest' }, ...ofSource },
+	};
+	const isRow = (input: unknown): input is RequestRow => isRecord(input) && isOfSource(input);
+	return field(schema, (input) =>
+		isRow(input) ? valid(input) : refuse('invalid', 'Use {"request": {…}, "line": 1}.'),
+	);
+}
+
+function isOfSource({ line, refused }: Record<string, unknown>): boolean {
+	return (line === undefined || Number.isSafeInteger(line)) && isTexts(refused);
+}
+
+function isTexts(value: unknown): boolean {
+	if (value === undefined) return true;
+	return isRecord(value) && Object.values(value).every((inner) => typeof inner === 'string');
+}

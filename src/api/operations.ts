@@ -1,0 +1,519 @@
+/**
+ * Every operation of the wire, once: its path, rights, parameters, body and answer. Client, server and OpenAPI document
+ * are made from this table. Service document, "Endpoints"; those below `/ext/` are ours (api-decisions 38).
+ */
+import type { Api } from './api.js';
+import { StoredBytes } from './attachments.js';
+import type { bodies } from './bodies.js';
+import {
+	AcceptAck,
+	AudiencePart,
+	Campaign,
+	CampaignResults,
+	CampaignSession,
+	CampaignStatus,
+	campaignStates,
+	LeftOutPeople,
+	ListAck,
+	PlannedTiming,
+} from './campaigns.js';
+import {
+	type Extensions,
+	ImportAck,
+	ImportCounts,
+	MessageSlice,
+	RawMessage,
+	Session,
+} from './capabilities.js';
+import {
+	deliveryStates,
+	SigningSecret,
+	StoppedWebhook,
+	WebhookDelivery,
+	WebhookDeliveryDetail,
+} from './deliveries.js';
+import { SubscriberSlice, TupleSlice, tupleKeyNames } from './exports.js';
+import { AddedList, ListDetails } from './lists.js';
+import { Erasure, Person, PersonMessages } from './people.js';
+import {
+	DeletedMessages,
+	eventTypes,
+	Field,
+	List,
+	LoggedEvent,
+	Message,
+	MessageDetail,
+	messageStates,
+	Report,
+	Sender,
+	SendingProgress,
+	SendResult,
+	Subscriber,
+	Template,
+	TestResult,
+	Webhook,
+} from './records.js';
+import { CampaignLinks, ReportDetails } from './reports.js';
+import type { JsonSchema } from './schema/field.js';
+import * as t from './schema/record.js';
+import {
+	Suppression,
+	SuppressionAck,
+	SuppressionRemoval,
+	SuppressionSlice,
+	suppressionReasons,
+	suppressionSources,
+} from './suppressions.js';
+
+/** The rights of a token. `admin` includes all others. */
+export const scopes = ['read', 'send', 'admin'] as const;
+export type Scope = (typeof scopes)[number];
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** A query parameter. */
+export interface Parameter {
+	/**
+	 * `text`: the last value, `texts`: all of them. `filter` is trimmed and none when blank, `exact` is neither. `integer`
+	 * is NaN for any other text, `whole` is ignored then; `id`: an integer that is none when blank. `page`: read with the
+	 * collection. A `word` of another set is refused.
+	 */
+	kind:
+		| 'text'
+		| 'texts'
+		| 'filter'
+		| 'uuid'
+		| 'exact'
+		| 'integer'
+		| 'whole'
+		| 'id'
+		| 'boolean'
+		| 'word'
+		| 'page';
+	schema: JsonSchema;
+	words?: readonly string[];
+	default?: string | number | boolean;
+}
+
+/** What is answered; `under`: the result of the method stands under this key of it. */
+export type Answer = t.Shape<unknown> & { under?: string };
+
+export interface Operation {
+	method: Method;
+	/** With a slash at its end; `{list_id}`, `{id}`, `{first}` are integers, `{uuid}` a UUID, `{sha256}` a hash. */
+	path: string;
+	success: 200 | 201 | 204;
+	scope: Scope;
+	/** Also needed, for personal data in the answer. */
+	alsoScope?: Scope;
+	/** Enough by itself instead. */
+	orScope?: Scope;
+	/** Other parameters are ignored. */
+	query?: Readonly<Record<string, Parameter>>;
+	/** By its name in `bodies`. */
+	body?: keyof typeof bodies;
+	answer?: Answer;
+	/**
+	 * The arguments of the `Api`'s method: names of values in path, query and body; `input`, `body` and `query` stand for an
+	 * object of all others, of those in the body, and of those outside. Absent: the values of the path, then `input`.
+	 */
+	args?: readonly string[];
+	/** Values of query or body that are options of the call, and their names there. */
+	options?: Readonly<Record<string, 'unless' | 'forMs' | 'forget'>>;
+	/** Not idempotent, although its method is: no client repeats it automatically. */
+	isUnsafe?: true;
+	/** Idempotent, although its method is not. */
+	isRepeatable?: true;
+	/** A repeat with the same Idempotency-Key has the first answer. */
+	isKeyed?: true;
+}
+
+const string = { type: 'string' };
+const uuid = { type: 'string', format: 'uuid' };
+const truth = { type: 'string', enum: ['True', 'False', 'true', 'false', '1', '0'] };
+const wireDate = { type: 'string', pattern: String.raw`^\d{1,2}\.\d{1,2}\.\d{4}$` };
+const fromZero = { type: 'integer', minimum: 0, default: 0 };
+const upToThousand = { type: 'integer', minimum: 1, maximum: 1000, default: 1000 };
+
+function parameter(kind: Parameter['kind'], schema: JsonSchema = string): Parameter {
+	return { kind, schema };
+}
+
+function word(words: readonly string[], schema: JsonSchema = string): Parameter {
+	return { kind: 'word', words, schema };
+}
+
+const filter = parameter('filter');
+const ordering = word(['date_created', '-date_created']);
+const cursor = parameter('text');
+const limit: Parameter = { kind: 'integer', schema: upToThousand, default: 1000 };
+const paging = {
+	page: parameter('page', { anyOf: [{ type: 'integer', minimum: 1 }, { const: 'last' }], default: 1 }),
+	page_size: parameter('page', { type: 'integer', minimum: 1, maximum: 1000, default: 100 }),
+};
+const subscriberFilters = {
+	email__icontains: filter,
+	email__exact: filter,
+	is_active: parameter('boolean', truth),
+};
+const exported = { after: { ...parameter('integer', fromZero), default: 0 }, limit };
+const results = { after: parameter('whole', fromZero), limit: parameter('whole', upToThousand) };
+const messageFilters = {
+	status: word(messageStates, { type: 'string', enum: [...messageStates] }),
+	to: filter,
+	campaign_unique_id: parameter('filter', uuid),
+	tag: filter,
+	since: filter,
+	ordering,
+};
+const suppressionFilters = {
+	email__icontains: filter,
+	email__exact: filter,
+	reason: word(suppressionReasons),
+	source: word(suppressionSources),
+	list_id: parameter('id'),
+};
+const reportDays = {
+	date_from: parameter('text', wireDate),
+	date_to: parameter('text', wireDate),
+	campaign_unique_id: parameter('text', uuid),
+};
+const reportQuery = {
+	...reportDays,
+	event_types: parameter('texts', {
+		type: 'array',
+		items: { type: 'string', enum: [...eventTypes] },
+	}),
+};
+
+type More = Partial<Omit<Operation, 'method' | 'path' | 'scope' | 'answer'>>;
+
+function get(path: string, scope: Scope, answer: Answer, more: More = {}): Operation {
+	return { method: 'GET', path, success: 200, scope, answer, ...more };
+}
+
+function post(path: string, scope: Scope, answer: Answer, more: More = {}): Operation {
+	return { method: 'POST', path, success: 200, scope, answer, ...more };
+}
+
+function put(path: string, scope: Scope, answer: Answer, more: More): Operation {
+	return { method: 'PUT', path, success: 200, scope, answer, ...more };
+}
+
+function patch(path: string, scope: Scope, answer: Answer, more: More): Operation {
+	return { method: 'PATCH', path, success: 200, scope, answer, ...more };
+}
+
+/** An operation that answers nothing. */
+function silent(method: 'POST' | 'DELETE', path: string, scope: Scope, more: More = {}): Operation {
+	return { method, path, success: 204, scope, ...more };
+}
+
+function under(name: string, key: string, result: t.Shape<unknown>): Answer {
+	return { ...t.named(name, t.record({ [key]: t.needed(result) })), under: key };
+}
+
+type Verb = 'page' | 'create' | 'get' | 'replace' | 'patch' | 'delete';
+type Resource = 'List' | 'Subscriber' | 'Field' | 'Webhook' | 'Sender' | 'Template';
+
+/** The six operations of a collection; `one` is the path of a record. */
+function crud<P extends string>(
+	prefix: P,
+	record: t.Shape<unknown> & { name: Resource },
+	{
+		all,
+		one,
+		scope = 'read',
+		query,
+	}: { all: string; one: string; scope?: Scope; query?: Operation['query'] },
+): Record<`${P}.${Verb}`, Operation> {
+	const { name } = record;
+	const verbs: Record<Verb, Operation> = {
+		page: get(all, scope, t.pageOf(record), { query: { ...query, ...paging } }),
+		create: post(all, 'admin', record, { success: 201, body: `${name}Input` }),
+		get: get(one, scope, record),
+		// The document's PUT of a list requires nothing.
+		replace: put(one, 'admin', record, { body: name === 'List' ? 'ListPatch' : `${name}Input` }),
+		patch: patch(one, 'admin', record, { body: `${name}Patch` }),
+		delete: silent('DELETE', one, 'admin'),
+	};
+	const entries = Object.entries(verbs).map(([verb, operation]) => [`${prefix}.${verb}`, operation]);
+	// Keys are made of the prefix and the verbs above.
+	return Object.fromEntries(entries) as Record<`${P}.${Verb}`, Operation>;
+}
+
+const people = '/ext/people/';
+const messages = '/ext/messages/';
+const message = '/ext/messages/{uuid}/';
+const list = '/ext/lists/{list_id}/';
+const importSession = '/ext/imports/{uuid}/';
+/** The wire's word for campaigns (api-decisions 38). */
+const campaigns = '/ext/mailings/';
+const campaign = '/ext/mailings/{uuid}/';
+const suppressions = '/ext/suppressions/';
+const attachment = '/ext/attachments/{sha256}/';
+const deliveries = '/ext/webhooks/{id}/deliveries/';
+const secrets = '/ext/webhooks/secret/';
+
+const stoppedWebhooks = under('StoppedWebhooks', 'stopped', t.listOf(StoppedWebhook));
+const signingSecrets = under('SigningSecrets', 'secrets', t.listOf(SigningSecret));
+const reported = under('Report', 'results', Report);
+const loggedEvents = under('LoggedEvents', 'results', t.listOf(LoggedEvent));
+const deleted = under('Deleted', 'deleted', t.count);
+const counted = under('Count', 'count', t.count);
+const replayed = under('Replayed', 'replayed', t.count);
+
+export const operations = {
+	...crud('lists', List, { all: '/sub/lists/', one: '/sub/lists/{list_id}/' }),
+	...crud('subscribers', Subscriber, {
+		all: '/sub/lists/{list_id}/subscribers/',
+		one: '/sub/lists/{list_id}/subscribers/{id}/',
+		query: subscriberFilters,
+	}),
+	...crud('fields', Field, { all: '/sub/fields/', one: '/sub/fields/{id}/' }),
+	// A webhook's password is in its answers (api-decisions 18), so reading them takes more than `read`.
+	...crud('webhooks', Webhook, { all: '/webhooks/', one: '/webhooks/{id}/', scope: 'admin' }),
+	'webhooks.test': get('/webhooks/{id}/run_test/', 'admin', TestResult, { isUnsafe: true }),
+	// Not in the document: services of this API have both (api-decisions 48).
+	...crud('senders', Sender, { all: '/senders/', one: '/senders/{id}/' }),
+	events: get('/message/events/{uuid}/', 'read', loggedEvents),
+
+	send: post('/message/send/', 'send', SendResult, { body: 'SendRequest', isKeyed: true }),
+	report: get('/stat/reports/events-report/', 'read', reported, {
+		query: reportQuery,
+	}),
+
+	...crud('ext.templates', Template, { all: '/ext/templates/', one: '/ext/templates/{uuid}/' }),
+
+	'ext.messages.page': get(
+		messages,
+		'read',
+		t.pageOf(Message, { cursor: t.text, deleted: DeletedMessages }),
+		{
+			query: { ...messageFilters, ...paging },
+		},
+	),
+	'ext.messages.slice': get(`${messages}slice/`, 'read', MessageSlice, {
+		query: { ...messageFilters, cursor: { ...cursor, default: '' }, limit },
+	}),
+	'ext.messages.progress': get(`${messages}progress/`, 'send', SendingProgress, {
+		query: { submission: parameter('filter', uuid), campaign: parameter('filter', uuid) },
+	}),
+	'ext.messages.get': get(message, 'read', MessageDetail),
+	'ext.messages.cancel': post(`${message}cancel/`, 'send', MessageDetail, { alsoScope: 'read' }),
+	'ext.messages.retry': post(`${message}retry/`, 'send', MessageDetail, { alsoScope: 'read' }),
+	'ext.messages.raw': get(`${message}raw/`, 'read', RawMessage),
+
+	'ext.reports.report': get('/ext/reports/events-report/', 'read', reported, {
+		query: { ...reportQuery, tag: filter, human: parameter('boolean', truth) },
+	}),
+	'ext.reports.details': get('/ext/reports/details/', 'read', ReportDetails, {
+		query: { ...reportDays, lists: parameter('boolean') },
+	}),
+	'ext.reports.links': get(`${campaign}links/`, 'read', CampaignLinks),
+
+	'ext.lists.add': post('/ext/lists/', 'admin', AddedList, { body: 'ListInput', isKeyed: true }),
+	'ext.lists.get': get(list, 'read', ListDetails),
+	'ext.lists.patch': patch(list, 'admin', ListDetails, { body: 'ListDetailsPatch' }),
+
+	'ext.subscribers.merge': patch('/ext/lists/{list_id}/subscribers/{id}/', 'admin', Subscriber, {
+		body: 'SubscriberMerge',
+		isUnsafe: true,
+	}),
+	'ext.subscribers.add': post('/ext/lists/{list_id}/subscribers/', 'admin', Subscriber, {
+		body: 'SubscriberAddition',
+		args: ['list_id', 'subscriber', 'input'],
+		isRepeatable: true,
+	}),
+	'ext.subscribers.clear': post(`${list}clear/`, 'admin', deleted),
+	'ext.fields.countUses': get('/ext/fields/{id}/uses/', 'read', counted),
+
+	/** For reading all of them, where pages would be slow. */
+	'ext.exports.slice': get('/ext/lists/{list_id}/subscribers/', 'read', SubscriberSlice, {
+		query: { ...subscriberFilters, ...exported },
+	}),
+	/** Tuples in place of records; `keys` says which values. */
+	'ext.tuples.slice': get(`${list}tuples/`, 'read', TupleSlice, {
+		query: {
+			...subscriberFilters,
+			keys: {
+				...word(tupleKeyNames, { type: 'string', enum: [...tupleKeyNames], default: 'imported' }),
+				default: 'imported',
+			},
+			...exported,
+		},
+	}),
+
+	/** An address in a path would appear in every log. */
+	'ext.erasures.erase': post('/ext/erasures/', 'admin', Erasure, { body: 'ErasureBody', args: ['email'] }),
+	'ext.erasures.lift': silent('POST', '/ext/erasures/lift/', 'admin', {
+		body: 'ErasureBody',
+		args: ['email'],
+	}),
+
+	'ext.imports.open': post('/ext/imports/', 'admin', Session, { body: 'ImportSpec', args: ['key', 'input'] }),
+	'ext.imports.put': put(`${importSession}batches/{first}/`, 'admin', ImportAck, {
+		body: 'ImportBatch',
+		args: ['uuid', 'input'],
+	}),
+	'ext.imports.finish': post(`${importSession}finish/`, 'admin', ImportCounts),
+
+	'ext.campaigns.open': post(campaigns, 'send', CampaignSession, {
+		body: 'CampaignSpec',
+		args: ['key', 'body'],
+		options: { unless: 'unless' },
+	}),
+	'ext.campaigns.check': silent('POST', `${campaigns}check/`, 'send', {
+		body: 'CampaignSpec',
+		args: ['key', 'body'],
+		options: { unless: 'unless' },
+	}),
+	'ext.campaigns.put': put(`${campaign}batches/{first}/`, 'send', AcceptAck, {
+		body: 'RecipientBatch',
+		args: ['uuid', 'input'],
+	}),
+	'ext.campaigns.putRequests': put(`${campaign}requests/{first}/`, 'send', AcceptAck, {
+		body: 'RequestBatch',
+		args: ['uuid', 'input'],
+	}),
+	'ext.campaigns.complete': silent('POST', `${campaign}complete/`, 'send', { body: 'CompleteBody' }),
+	/** `for_ms`: the answer comes after so many milliseconds, with `is_partial` where the list goes on. */
+	'ext.campaigns.addList': post(`${campaign}lists/{list_id}/`, 'send', ListAck, {
+		alsoScope: 'read',
+		query: { for_ms: parameter('integer') },
+		args: ['uuid', 'list_id'],
+		options: { for_ms: 'forMs' },
+	}),
+	'ext.campaigns.release': silent('POST', `${campaign}release/`, 'send', { body: 'ReleaseBody' }),
+	/** `forget`: one that was never released is deleted; one that was is left as it is, 409. */
+	'ext.campaigns.cancel': silent('POST', `${campaign}cancel/`, 'send', {
+		query: { forget: { ...parameter('boolean'), default: false } },
+		args: ['uuid'],
+		options: { forget: 'forget' },
+	}),
+	'ext.campaigns.page': get(campaigns, 'send', t.pageOf(Campaign), {
+		query: {
+			key: parameter('exact'),
+			id: parameter('uuid'),
+			state: word(campaignStates),
+			since: filter,
+			ordering,
+			...paging,
+		},
+		orScope: 'read',
+	}),
+	'ext.campaigns.results': get(`${campaign}results/`, 'send', CampaignResults, {
+		query: { ...results, only: word(['findings'], { type: 'string', enum: ['findings'] }) },
+		orScope: 'read',
+	}),
+	'ext.campaigns.status': get(campaign, 'send', CampaignStatus, { orScope: 'read' }),
+
+	'ext.audiences.foresee': post(`${campaigns}foresee/{list_id}/`, 'send', AudiencePart, {
+		body: 'CampaignSpec',
+		query: { after: { ...results.after, default: 0 } },
+		args: ['body', 'query'],
+		alsoScope: 'read',
+	}),
+	'ext.audiences.plan': post(`${campaigns}plan/`, 'send', PlannedTiming, { body: 'PlanBody' }),
+	'ext.audiences.leftOut': get(`${campaign}left-out/`, 'send', LeftOutPeople, {
+		query: { after: { ...results.after, default: 0 }, limit: { ...results.limit, default: 1000 } },
+		alsoScope: 'read',
+	}),
+
+	'ext.attachments.find': get(attachment, 'send', StoredBytes),
+	/** The body is the file itself; 400 on `sha256` for other bytes. */
+	'ext.attachments.put': put(attachment, 'send', StoredBytes, { body: 'File' }),
+
+	'ext.suppressions.page': get(suppressions, 'read', t.pageOf(Suppression), {
+		query: { ...suppressionFilters, ...paging },
+	}),
+	'ext.suppressions.slice': get(`${suppressions}slices/`, 'read', SuppressionSlice, {
+		query: { ...suppressionFilters, cursor, limit },
+	}),
+	'ext.suppressions.create': post(suppressions, 'admin', Suppression, {
+		success: 201,
+		body: 'SuppressionInput',
+	}),
+	'ext.suppressions.put': put(suppressions, 'admin', SuppressionAck, {
+		body: 'SuppressionRows',
+		args: ['rows'],
+	}),
+	'ext.suppressions.check': post(`${suppressions}check/`, 'read', SuppressionAck, {
+		body: 'SuppressionRows',
+		args: ['rows'],
+	}),
+	'ext.suppressions.remove': post(`${suppressions}remove/`, 'admin', SuppressionRemoval, {
+		body: 'SuppressionRemovalInput',
+	}),
+
+	/** The address stands in the query, which is in no log. */
+	'ext.people.get': get(people, 'read', Person, {
+		query: { email: { ...parameter('text'), default: '' } },
+		args: ['email'],
+	}),
+	'ext.people.messages': get(`${people}messages/`, 'read', PersonMessages, {
+		query: {
+			email: { ...parameter('text'), default: '' },
+			since: filter,
+			before: parameter('integer'),
+			limit: { ...limit, default: 100 },
+		},
+		args: ['email', 'input'],
+	}),
+
+	'ext.deliveries.page': get(deliveries, 'admin', t.pageOf(WebhookDelivery), {
+		query: { state: word(deliveryStates), since: filter, ordering, ...paging },
+	}),
+	'ext.deliveries.replay': post(`${deliveries}replay/`, 'admin', replayed, {
+		body: 'ReplayBody',
+	}),
+	'ext.deliveries.get': get(`${deliveries}{uuid}/`, 'admin', WebhookDeliveryDetail),
+	'ext.deliveries.stopped': get('/ext/webhooks/stopped/', 'admin', stoppedWebhooks, {}),
+	'ext.deliveries.secrets': get(secrets, 'admin', signingSecrets),
+	'ext.deliveries.rotateSecret': post(secrets, 'admin', signingSecrets),
+} satisfies Readonly<Record<MethodName, Operation>>;
+
+export type OperationName = keyof typeof operations;
+
+/** Each method of the Api has its row, and each row its method. */
+type MethodName =
+	| 'send'
+	| 'events'
+	| 'report'
+	| NamesOf<Pick<Api, 'lists' | 'fields' | 'webhooks' | 'senders'>, ''>
+	| NamesOf<{ subscribers: ReturnType<Api['subscribers']> }, ''>
+	| Exclude<NamesOf<Extensions, 'ext.'>, 'ext.imports.putChecked'>;
+type NamesOf<Groups, Prefix extends string> = {
+	[G in keyof Groups & string]: `${Prefix}${G}.${keyof Groups[G] & string}`;
+}[keyof Groups & string];
+
+/** The placeholders of a path. */
+export function placeholdersOf(path: string): string[] {
+	return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+}
+
+/** The arguments of the method, as in the table. */
+export function argumentNames({ args, path, body, query }: Operation): readonly string[] {
+	const hasInput = body !== undefined || query !== undefined;
+	return args ?? [...placeholdersOf(path), ...(hasInput ? ['input'] : [])];
+}
+
+/** The paths of any deployment of ours that need no token. */
+export const openPaths = {
+	root: '/',
+	health: '/healthz',
+	ready: '/readyz',
+	openapi: '/openapi.json',
+} as const;
+/** For Prometheus; needs a token with `read`, as `X-Secure-Token` or, Prometheus's own way, `Authorization: Bearer`. */
+export const metricsPath = '/metrics';
+
+/** The scopes that a token needs: all of one of these sets. */
+export function scopesOf({
+	scope,
+	alsoScope,
+	orScope,
+}: Pick<Operation, 'scope' | 'alsoScope' | 'orScope'>): readonly (readonly Scope[])[] {
+	const needed = alsoScope === undefined ? [scope] : [scope, alsoScope];
+	return orScope === undefined ? [needed] : [needed, [orScope]];
+}

@@ -1,0 +1,287 @@
+/**
+ * The operations of the table as methods of the Api and its extensions. What the service document leaves open is here:
+ * the forms in which deployments of others want inputs, and the answers that they give.
+ */
+import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { emailKey } from '../../api/address.js';
+import type { Accepted, Api, Call } from '../../api/api.js';
+import { type Capabilities, type Extensions, NoSenders } from '../../api/capabilities.js';
+import { ApiError } from '../../api/errors.js';
+import { type TupleKeys, tupleKeys } from '../../api/exports.js';
+import { isRecord, readJson } from '../../api/json.js';
+import {
+	argumentNames,
+	type Operation,
+	type OperationName,
+	operations,
+	placeholdersOf,
+} from '../../api/operations.js';
+import { SendResult, type TestResult, webhookDefaults } from '../../api/records.js';
+import { headerNames } from '../errors.js';
+import { assertNoPage, assertNothing, badAnswer, decode } from './answers.js';
+import { type Endpoint, type OperationRequest, requestOperation, type Success } from './request.js';
+
+type Method = (...args: unknown[]) => Promise<unknown>;
+type Values = Readonly<Record<string, unknown>>;
+
+/** The operations of the service document. */
+export function documented(
+	endpoint: Endpoint,
+	capabilities: () => Promise<Capabilities>,
+): Omit<Api, 'capabilities' | 'close'> {
+	const method = (name: OperationName) => methodOf(endpoint, name);
+	const { lists, fields, webhooks, senders, subscribers = {} } = groupsOf('', method);
+	const { page = never, create = never } = senders ?? {};
+	const own: Readonly<Record<string, unknown>> = {
+		lists,
+		fields,
+		webhooks,
+		senders: {
+			...senders,
+			// A page that is not there is of a collection that is.
+			page: (request: { page?: number; query?: string }, call?: Call) =>
+				(request.page ?? 1) > 1 || request.query !== undefined
+					? page(request, call)
+					: orNoSenders(page(request, call)),
+			create: (input: unknown, call?: Call) => orNoSenders(create(input, call)),
+		},
+		subscribers: (listId: number) => bindAll(subscribers, listId),
+		send: (request: unknown, call?: Call) => send(endpoint, capabilities, { request, call }),
+		events: method('events'),
+		report: method('report'),
+	};
+	// The compiler holds the names of the table to those of the Api.
+	return own as unknown as Omit<Api, 'capabilities' | 'close'>;
+}
+
+/** Every extension of this version, whether the deployment has it or not. */
+export function extensions(endpoint: Endpoint): Extensions {
+	return groupsOf('ext.', (name) => methodOf(endpoint, name)) as unknown as Extensions; // as above
+}
+
+/** `page` of `lists` for `lists.page`. */
+function groupsOf(
+	prefix: 'ext.' | '',
+	method: (name: OperationName) => Method,
+): Readonly<Record<string, Readonly<Record<string, Method>>>> {
+	const groups: Record<string, Record<string, Method>> = {};
+	for (const name of Object.keys(operations) as OperationName[]) {
+		if (name.startsWith('ext.') !== (prefix === 'ext.')) continue;
+		const [group = '', verb = ''] = name.slice(prefix.length).split('.');
+		groups[group] = { ...groups[group], [verb]: method(name) };
+	}
+	return groups;
+}
+
+const never: Method = () => Promise.reject(new Error('the table has no such operation'));
+
+function bindAll(methods: Readonly<Record<string, Method>>, first: unknown): Record<string, Method> {
+	const bound = Object.entries(methods).map(([verb, method]) => [
+		verb,
+		(...args: unknown[]) => method(first, ...args),
+	]);
+	return Object.fromEntries(bound);
+}
+
+async function orNoSenders<T>(answer: Promise<T>): Promise<T> {
+	return answer.catch((error: unknown) => {
+		throw error instanceof ApiError && error.code === 'not_found' ? new NoSenders() : error;
+	});
+}
+
+function methodOf(endpoint: Endpoint, name: OperationName): Method {
+	const operation: Operation = operations[name];
+	return async (...args) => {
+		const request = requestOf(name, operation, args);
+		// Never repeated: each call sends a webhook delivery (api-decisions 33).
+		const asked = name === 'webhooks.test' ? { ...endpoint, retries: 0 } : endpoint;
+		const success = await requestOperation(asked, request);
+		if (name === 'webhooks.test') return testResult(success);
+		if (name === 'ext.exports.slice' || name === 'ext.tuples.slice')
+			await announceNext(success, request.call);
+		const { answer } = operation;
+		if (answer === undefined) return name.startsWith('ext.') ? assertNothing(success) : assertNoPage(success);
+		const value = decode(success, answer);
+		if (name === 'ext.tuples.slice') assertTuples(success, value, args[1] as { keys: TupleKeys }); // by `Tuples`
+		return isOfSubscribers(name) ? mended(value) : answer.under === undefined ? value : value[answer.under];
+	};
+}
+
+/** Values that are undefined, and names that are null, are left out. */
+function requestOf(name: OperationName, operation: Operation, args: readonly unknown[]): OperationRequest {
+	const { path, query = {}, body, options = {}, isKeyed } = operation;
+	const names = argumentNames(operation);
+	const call = args[names.length] as Call | undefined; // the last parameter of each method
+	const values: Record<string, unknown> = {};
+	let content: unknown;
+	names.forEach((key, index) => {
+		const given = args[index];
+		if (key === 'body' || (key === 'input' && body !== undefined)) content = given;
+		else if (key === 'input' || key === 'query') Object.assign(values, given);
+		else if (given !== null) values[key] = given;
+	});
+	for (const [key, option] of Object.entries(options)) {
+		const value = (call as Values | undefined)?.[option];
+		if (value !== undefined) values[key] = value;
+	}
+	const parts: Record<string, string | number> = {};
+	for (const part of placeholdersOf(path)) {
+		// The number of a batch's first row is a key of the batch.
+		if (!(part in values) && isRecord(content)) {
+			values[part] = content[part];
+			content = without(content, part);
+		}
+		parts[part] = values[part] as string | number;
+		delete values[part];
+	}
+	const isInBody = (key: string) => body !== undefined && !(key in query);
+	const own = Object.entries(values).filter(([key, value]) => isInBody(key) && value !== undefined);
+	if (own.length > 0) content = { ...(isRecord(content) && content), ...Object.fromEntries(own) };
+	const asked = Object.entries(values).filter(([key]) => !isInBody(key));
+	const key = isKeyed === true ? (call?.idempotencyKey ?? randomUUID()) : null;
+	return {
+		operation: name,
+		values: parts,
+		query: 'page' in query ? pageQuery(values) : encodeQuery(asked),
+		...(body !== undefined && { body: encode(name, content) }),
+		...(key !== null && { headers: { [headerNames.idempotencyKey]: key } }),
+		call,
+		// A part of a list that was staged and not answered is not staged again.
+		...((isKeyed || operation.isRepeatable || 'for_ms' in values) && { isRepeatable: true }),
+	};
+}
+
+/** The link to a following page is taken as it is, with everything that the deployment put into it. */
+function pageQuery({ query, ...values }: Values): string {
+	return typeof query === 'string' ? query : encodeQuery(Object.entries(values));
+}
+
+/** With its `?`, or empty; a list repeats its name. Booleans as the document has them, `True` and `False`. */
+function encodeQuery(values: readonly (readonly [string, unknown])[]): string {
+	const query = new URLSearchParams();
+	for (const [key, value] of values)
+		for (const one of Array.isArray(value) ? value : [value]) {
+			if (one === undefined) continue;
+			query.append(key, typeof one === 'boolean' ? (one ? 'True' : 'False') : String(one));
+		}
+	const text = query.toString();
+	return text === '' ? '' : `?${text}`;
+}
+
+/** Defaults for missing values: some deployments keep what a PUT leaves out, but it must replace everything. */
+const defaults: Readonly<Partial<Record<OperationName, Values>>> = {
+	// Without is_active: the service decides it, for a suppressed address too.
+	'subscribers.replace': { name: '', meta: {} },
+	'webhooks.replace': webhookDefaults,
+	'senders.replace': { full_name: '', reply_to_email: '' },
+};
+
+/** `meta` as a string that holds JSON (service document, "Subscriber"; api-decisions 13). */
+function encode(name: OperationName, input: unknown): unknown {
+	const isSubscriber = name.startsWith('subscribers.');
+	// Not a file: it is an object with a key for each byte.
+	if (!(isSubscriber || name in defaults) || !isRecord(input)) return input;
+	const given = Object.entries(input).filter(([, value]) => value !== undefined);
+	const whole: Values = { ...defaults[name], ...Object.fromEntries(given) };
+	const { meta } = whole;
+	const isText = isSubscriber && typeof meta === 'object' && meta !== null;
+	return isText ? { ...whole, meta: JSON.stringify(meta) } : whole;
+}
+
+function isOfSubscribers(name: OperationName): boolean {
+	return /^subscribers\.|^ext\.exports\./.test(name);
+}
+
+/** Assumption: null is no meta, and a string holds its JSON, as in requests. */
+function mended(answer: Values): Values {
+	const { results } = answer;
+	if (Array.isArray(results)) return { ...answer, results: results.map(mended) };
+	if (isRecord(answer['meta'])) return answer;
+	const parsed = typeof answer['meta'] === 'string' ? readJson(Buffer.from(answer['meta'])) : null;
+	return { ...answer, meta: parsed?.kind === 'valid' && isRecord(parsed.value) ? parsed.value : {} };
+}
+
+/** A tuple has a value for each of its keys. */
+function assertTuples(success: Success, { results }: Values, { keys }: { keys: TupleKeys }): void {
+	const { length } = tupleKeys[keys];
+	const wrong = (results as readonly unknown[]).findIndex(
+		(one) => !Array.isArray(one) || one.length !== length,
+	);
+	if (wrong !== -1) throw badAnswer(success, `has no results.${wrong} that is a list of ${length} values`);
+}
+
+/** Reports what follows a slice before it is read. */
+async function announceNext({ answer }: Success, call: Call | undefined): Promise<void> {
+	const next = answer.headers[headerNames.next.toLowerCase()];
+	if (call?.onNext === undefined || next === undefined || !/^\d{1,15}$/.test(next)) return;
+	call.onNext(Number(next));
+	// The request for it leaves before this answer is read: undici looks at an idle connection for a turn first.
+	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
+}
+
+/**
+ * Sends a message, never twice unless the deployment recognises a repeated key. An answer that breaks the contract is
+ * `bad_answer`, and the message is not sent again.
+ */
+async function send(
+	endpoint: Endpoint,
+	capabilities: () => Promise<Capabilities>,
+	{ request, call }: { request: unknown; call: Call | undefined },
+): Promise<unknown> {
+	const { service, idempotentSend } = await capabilities();
+	const key = call?.idempotencyKey ?? (idempotentSend ? randomUUID() : null);
+	const success = await requestOperation(endpoint, {
+		operation: 'send',
+		body: encodeSend(request, { isOurs: service === 'mailctl' }),
+		...(key !== null && { headers: { [headerNames.idempotencyKey]: key } }),
+		call,
+		isRepeatable: idempotentSend,
+	});
+	const result = decode(success, SendResult);
+	call?.onAccepted?.(acceptedBy(success.answer.headers));
+	return result;
+}
+
+/** Each recipient once, in order; keys of ours only where they are supported (api-decisions 28). */
+function encodeSend(request: unknown, { isOurs }: { isOurs: boolean }): unknown {
+	if (!isRecord(request)) return request;
+	const known = isOurs ? request : without(request, 'list_id', 'campaign_unique_id', 'attachments');
+	if (!Array.isArray(known['to'])) return known;
+	const seen = new Set<unknown>();
+	const to = known['to'].filter((one: unknown) => {
+		const key = typeof one === 'string' ? emailKey(one.trim()) : one;
+		return !seen.has(key) && seen.add(key);
+	});
+	return { ...known, to };
+}
+
+/** Header names come in lower case. */
+function acceptedBy(headers: Readonly<Record<string, string>>): Accepted {
+	return {
+		campaign: headers[headerNames.campaign.toLowerCase()] ?? null,
+		submission: headers[headerNames.submission.toLowerCase()] ?? null,
+		replayed: headers[headerNames.idempotencyReplayed.toLowerCase()]?.toLowerCase() === 'true',
+	};
+}
+
+/**
+ * The answer of `run_test`. The service document shows no body, so any success is one (api-decisions 33): a known key
+ * that is missing is null, unknown keys are kept.
+ */
+function testResult({ answer }: Success): TestResult {
+	const body = readJson(answer.body);
+	const answered = body.kind === 'valid' && isRecord(body.value) ? body.value : {};
+	const { result, status_code, error, duration_ms } = answered;
+	return {
+		...answered,
+		result: typeof result === 'boolean' ? result : null,
+		status_code: typeof status_code === 'number' ? status_code : null,
+		error: typeof error === 'string' ? error : null,
+		duration_ms: typeof duration_ms === 'number' ? duration_ms : null,
+	};
+}
+
+function without(values: Values, ...names: readonly string[]): Values {
+	return Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)));
+}

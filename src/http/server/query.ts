@@ -1,0 +1,79 @@
+/**
+ * Query parameters by Django's rules: the last of repeated values counts, a plus is a blank. Absent and unusable values
+ * are distinguished where the service does.
+ */
+import { invalid } from '../../api/errors.js';
+import { parseInteger, trimWhitespace } from '../../api/schema/python.js';
+import { texts } from '../../api/schema/texts.js';
+
+export class Query {
+	readonly #values = new Map<string, string[]>();
+
+	/** `text` without its `?`; never throws. */
+	constructor(text: string) {
+		if (text === '') return;
+		for (const [name, value] of new URLSearchParams(text)) {
+			const known = this.#values.get(name);
+			if (known === undefined) this.#values.set(name, [value]);
+			else known.push(value);
+		}
+	}
+
+	/** The last value; `undefined` when absent. */
+	text(name: string): string | undefined {
+		return this.#values.get(name)?.at(-1);
+	}
+
+	/** All values; `undefined` when absent. */
+	texts(name: string): readonly string[] | undefined {
+		return this.#values.get(name);
+	}
+
+	/** The last value of a text that is looked for as it is. Throws `invalid` for NUL. */
+	exact(name: string): string | undefined {
+		const text = this.text(name);
+		if (text?.includes('\0') !== true) return text;
+		throw invalid({ [name]: [{ code: 'null_characters_not_allowed', message: texts.nullCharacters }] });
+	}
+
+	/** A filter by django-filter's rules: trimmed, and none when blank. Throws `invalid` for NUL. */
+	filter(name: string): string | undefined {
+		const trimmed = trimWhitespace(this.exact(name) ?? '');
+		return trimmed === '' ? undefined : trimmed;
+	}
+
+	/**
+	 * An integer by Python's rules (` 01` is 1); `NaN` for any other text, so that a page of that number does not exist.
+	 */
+	integer(name: string): number | undefined {
+		const text = this.text(name);
+		return text === undefined ? undefined : (parseInteger(text) ?? Number.NaN);
+	}
+
+	/** True/False/true/false/1/0; any other value does not filter, `FALSE` too (api-decisions 9, 43). */
+	boolean(name: string): boolean | undefined {
+		const text = this.text(name) ?? '';
+		if (['True', 'true', '1'].includes(text)) return true;
+		return ['False', 'false', '0'].includes(text) ? false : undefined;
+	}
+
+	/**
+	 * The query with `page` set or, for null, without: urllib.parse.urlencode(sorted(…), doseq=True), which DRF's
+	 * replace_query_param calls. No `?`.
+	 */
+	withPage(page: number | null): string {
+		const values = new Map(this.#values);
+		if (page === null) values.delete('page');
+		else values.set('page', [String(page)]);
+		return [...values]
+			.sort(([a], [b]) => (a < b ? -1 : 1))
+			.flatMap(([name, all]) => all.map((value) => `${quotePlus(name)}=${quotePlus(value)}`))
+			.join('&');
+	}
+}
+
+function quotePlus(text: string): string {
+	return encodeURIComponent(text)
+		.replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+		.replaceAll('%20', '+');
+}
