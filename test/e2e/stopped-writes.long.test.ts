@@ -154,10 +154,7 @@ describePostgres('a command that waits for another session on PostgreSQL', (serv
 		expect(code).toBe(130);
 		if (says === undefined) {
 			expect(stderr).toContain(`error: ${undone}`);
-			const [, , ...rest] = argv;
-			expect(stderr.replaceAll("'", '')).toContain(
-				`hint: run it again: mailctl --db ${db} ${rest.join(' ')}\n`,
-			);
+			expect(stderr).toContain('hint: run the command again\n');
 		} else if (typeof says === 'string') expect(stderr).toContain(`error: ${says}`);
 		else expect(stderr).toMatch(says);
 		expect(await kept()).toEqual(before);

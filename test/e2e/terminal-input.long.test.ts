@@ -26,7 +26,7 @@ async function workplace() {
 	const env = {
 		PATH: process.env['PATH'] ?? '',
 		HOME: folder,
-		TERM: 'dumb',
+		TERM: 'xterm',
 		MAILCTL_DB: join(folder, 'news.db'),
 	};
 	const run = (program: string, words: readonly string[]) => runProgram(program, words, { cwd: folder, env });

@@ -19,7 +19,7 @@ import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import { systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
 import { ConfigError } from '../frame/errors.js';
-import { unwritableHint } from '../frame/unwritable.js';
+import { unwritableHint } from '../frame/exit.js';
 import {
 	type ConfigFile,
 	originOf,
@@ -207,10 +207,7 @@ function makeFolder(paths: Paths): void {
 
 function unwritable(path: string, cause: unknown): ConfigError {
 	const hint = unwritableHint(path, 'XDG_CONFIG_HOME names another folder above that of mailctl');
-	return new ConfigError(`${path} cannot be written: ${systemReason(cause)}`, {
-		...(hint !== null && { hint }),
-		cause,
-	});
+	return new ConfigError(`${path} cannot be written: ${systemReason(cause)}`, { hint, cause });
 }
 
 /** Sets the given keys and leaves others alone; `null` removes one. */

@@ -71,12 +71,7 @@ export function checkSetting(key: keyof Profile, text: string, profile: Profile,
 /** An option that would have no effect is refused: it was meant for something. Throws `UsageError`. */
 export function checkReach(
 	{ reach, needsNoDatabase }: Pick<Command, 'reach' | 'needsNoDatabase'>,
-	{
-		path,
-		globals,
-		target,
-		here,
-	}: { path: readonly string[]; globals: RawGlobals; target: TargetChoice; here: () => Hint | undefined },
+	{ path, globals, target }: { path: readonly string[]; globals: RawGlobals; target: TargetChoice },
 ): void {
 	const given = reachOptions.filter((key) => globals[key] !== undefined);
 	const [useless] = given.filter((key) => reach?.includes(key) === false);
@@ -89,7 +84,7 @@ export function checkReach(
 	}
 	// Before its questions, whose answers would be in vain.
 	const isOfTheMachine = ofTheMachine.has(path[0] ?? '') && needsNoDatabase !== true;
-	if (isOfTheMachine && target.target().kind !== 'local') throw onlyLocal(path.join(' '), here());
+	if (isOfTheMachine && target.target().kind !== 'local') throw onlyLocal(path.join(' '));
 	const [remote] = given.filter((key) => key !== 'profile' && key !== 'baseUrl' && key !== 'db');
 	if (reach !== undefined || remote === undefined) return;
 	const found = target.target();

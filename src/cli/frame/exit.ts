@@ -1,6 +1,7 @@
 /** The one table from errors to exit codes. Scripts rely on it: numbers never change meaning. */
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { MissingExtension, NoSenders } from '../../api/capabilities.js';
-import { formatDateTime } from '../../api/datetime.js';
 import {
 	ApiError,
 	type ApiErrorCode,
@@ -17,7 +18,6 @@ import { isPostgres } from '../../store/url.js';
 import { TableError } from '../../tables/finding.js';
 import { type Hint, joinHints, mailctl, system } from './command-line.js';
 import { CliError, NoSmtp } from './errors.js';
-import { readOnlyHint, unwritableHint } from './unwritable.js';
 
 export const exits = {
 	done: 0,
@@ -143,6 +143,10 @@ const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 	bad_answer: { exit: exits.server },
 };
 
+/** A database keeps its log in its folder even to read. */
+export const readOnlyHint =
+	'run mailctl as the owner of the database, or make the file, its folder and its disk writable for this user';
+
 const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	locked: { exit: exits.network, retryable: true },
 	busy_elsewhere: {
@@ -162,7 +166,7 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	},
 	read_only: {
 		exit: exits.disk,
-		hint: 'run mailctl as the owner of the database, or make the file, its folder and its disk writable for this user',
+		hint: readOnlyHint,
 	},
 	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again: it overwrites that' },
 	denied: { exit: exits.authentication },
@@ -278,50 +282,45 @@ function fromNamedError(error: Error): Complaint | null {
 function fromStoreError(error: StoreError): Complaint {
 	const found = complaint(error.code, storeCodes[error.code], error.message);
 	if (error instanceof DatabaseMarked) return { ...found, hint: hintOfMarked(error) };
-	return error instanceof DatabaseUnwritable ? { ...found, hint: hintOfUnwritable(error) } : found;
+	if (!(error instanceof DatabaseUnwritable) || error.code === 'read_only') return found;
+	return { ...found, hint: unwritableHint(error.path, '--db PATH names another place') };
 }
 
 /** Null: the message names the command that goes on. */
 function hintOfMarked({ database, mark, wanted }: DatabaseMarked): Hint | null {
 	if (!mark.isOver) return null;
 	if (wanted === 'data')
-		return joinHints([
-			['it goes on there (or MAILCTL_DB, or a profile): ', mailctl('--db', mark.other, 'engine', 'status')],
-			['to name it once and for all: ', mailctl('profile', 'add', 'moved', '--db', mark.other, '--use')],
-		]);
-	if (isPostgres(database)) return 'name another database, or a schema of its own by ?schema=NAME';
-	const day = formatDateTime(mark.at).slice(0, 10);
-	return joinHints([
-		'name a file that is not there',
-		[
-			'or move the old one away, then run the command again: ',
-			system('mv', '-n', database, `${database}.moved-${day}`),
-		],
-	]);
-}
-
-function hintOfUnwritable({ code, path }: DatabaseUnwritable): Hint | null {
-	return code === 'read_only' ? readOnlyHint(path) : unwritableHint(path, '--db PATH names another place');
+		return [
+			'it goes on there (or MAILCTL_DB, or a profile): ',
+			mailctl('--db', mark.other, 'engine', 'status'),
+		];
+	return isPostgres(database)
+		? 'name another database, or a schema of its own by ?schema=NAME'
+		: 'name a file that is not there';
 }
 
 function fromTableError({ code, message, hint, details, unwritten }: TableError): Complaint {
 	const exit = code === 'disk' || code === 'disk_full' ? exits.disk : exits.usage;
-	const place =
-		unwritten === null ? null : unwritableHint(unwritten, hint ?? 'name a file in another folder');
-	return { ...complaint(code, { exit }, message), hint: place ?? hint, details };
+	const found = complaint(code, { exit }, message);
+	if (unwritten === null) return { ...found, hint, details };
+	return { ...found, hint: unwritableHint(unwritten, hint ?? 'name a file in another folder'), details };
+}
+
+/** What to do where a file could not be written. `elsewhere`: how another one is named. */
+export function unwritableHint(path: string, elsewhere: string): Hint {
+	const folder = dirname(path);
+	if (!existsSync(folder)) return joinHints([system('mkdir', '-p', folder), `or ${elsewhere}`]);
+	return `make the file and its folder writable for this user, or ${elsewhere}`;
 }
 
 const addonMessage = `SQLite (better-sqlite3) is not installed for Node.js ${process.versions.node}`;
 
 /**
- * The binary of a package is missing, or of another Node: after an install without scripts, or a change of Node. Only
- * texts identify the missing binary: of bindings 1.5, which loads it for better-sqlite3 12, and of Node's loader.
+ * The binary of better-sqlite3 is missing, or of another Node. It is the only module that the bundle does not hold;
+ * bindings 1.5, which loads its binary, lists in `tries` where it looked.
  */
-function isAddonMissing({ message }: Error, code: string): boolean {
-	if (code === 'ERR_DLOPEN_FAILED') return true;
-	return /^Could not locate the bindings file|^Cannot find (module|package) '[^']*better[-_]sqlite3/.test(
-		message,
-	);
+function isAddonMissing(error: Error, code: string): boolean {
+	return ['ERR_DLOPEN_FAILED', 'MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'].includes(code) || 'tries' in error;
 }
 
 /** `news.txt: not a directory`; null for an error that names no path. */

@@ -14,7 +14,7 @@ import {
 import { type Hint, joinHints, mailctl } from './command-line.js';
 import { UsageError } from './errors.js';
 import { didYouMean } from './help.js';
-import { assertFile, inputName, type Sources } from './sources.js';
+import type { Sources } from './sources.js';
 import { parseDate, parseDuration, parseInteger, parsePairs } from './values.js';
 
 /** One missing value. */
@@ -62,25 +62,23 @@ export interface CommandInput {
 export async function readInput(
 	command: Command,
 	raw: { words: readonly string[]; options: Readonly<Record<string, unknown>> },
-	dependencies: InputDependencies,
+	{ ask, ...dependencies }: InputDependencies,
 ): Promise<CommandInput> {
 	assertChange(command, raw.options);
-	const options: Record<string, unknown> = {};
-	const askPerson = askAfterFiles(command, raw, dependencies.ask);
 	const asked = new Set<string>();
-	const ask =
-		askPerson &&
-		((missing: Missing) => {
-			asked.add(missing.name);
-			return askPerson(missing);
-		});
-	const asking = { ...dependencies, ask };
+	const options: Record<string, unknown> = {};
+	const asking = {
+		...dependencies,
+		ask:
+			ask &&
+			((missing: Missing) => {
+				asked.add(missing.name);
+				return ask(missing);
+			}),
+	};
 	for (const [key, spec] of Object.entries(command.options))
-		options[key] = await readOption(key, spec, {
-			...{ raw: raw.options, known: options, dependencies: asking },
-			example: exampleOf(command, flagOf(key)),
-		});
-	const args = await readArgs(command, raw, { known: options, dependencies: asking });
+		options[key] = await readOption(key, spec, { raw: raw.options, known: options, dependencies: asking });
+	const args = await readArgs(command.args, raw, { known: options, ask: asking.ask });
 	return { args, options, asked };
 }
 
@@ -95,90 +93,59 @@ function assertChange({ options, changes }: Command, raw: Readonly<Record<string
 	if (!isGiven) throw new UsageError(`nothing to change: give one of ${flags.join(', ')}`);
 }
 
-/** A wrong name of a file comes before the first question, whose answer would be in vain. */
-function askAfterFiles(
-	{ args, options }: Command,
-	raw: { words: readonly string[]; options: Readonly<Record<string, unknown>> },
-	ask: InputDependencies['ask'],
-): InputDependencies['ask'] {
-	if (ask === null) return null;
-	return async (missing) => {
-		for (const [at, { of, name }] of args.entries()) {
-			const word = of === 'file' && name === 'file' ? raw.words[at] : undefined;
-			if (word !== undefined) assertNamedFile(word, null);
-		}
-		for (const [key, { kind }] of Object.entries(options))
-			if (kind === 'file' && typeof raw.options[key] === 'string')
-				assertNamedFile(raw.options[key], flagOf(key));
-		return ask(missing);
-	};
-}
-
-function assertNamedFile(path: string, flag: string | null): void {
-	if (path !== '' && inputName(path) !== '-') assertFile(path, flag);
-}
-
 async function readArgs(
-	command: Pick<Command, 'args' | 'examples'>,
+	specs: readonly ArgSpec[],
 	{ words, options }: { words: readonly string[]; options: Readonly<Record<string, unknown>> },
-	{ known, dependencies: { ask } }: { known: Record<string, unknown>; dependencies: InputDependencies },
+	{ known, ask }: { known: Record<string, unknown>; ask: InputDependencies['ask'] },
 ): Promise<Record<string, unknown>> {
 	const args: Record<string, unknown> = {};
-	for (const [at, spec] of command.args.entries()) {
+	for (const [at, spec] of specs.entries()) {
 		const given = spec.many === true ? words.slice(at) : words.slice(at, at + 1);
 		if (given.some((word) => word === '')) throw new UsageError(`<${spec.name}> is empty`);
 		const refusal = spec.secret?.(args) ?? null;
 		if (refusal !== null && given.some((word) => word !== '-')) throw refusal;
 		if (given.length === 0 && spec.optional !== true) {
 			if (ask === null)
-				throw new UsageError(
-					`missing <${spec.name}>: ${spec.summary}`,
-					wayTo(spec, { ...known, ...args }, exampleOf(command)),
-				);
-			const { of, choices, many, whyNot } = spec;
-			const question = questionOf(spec);
-			const answer = await ask({
-				name: spec.name,
-				question,
-				of,
-				choices,
-				mayBeNew: false,
-				many: many === true,
-				isSecret: refusal !== null,
-				check: () => {},
-				whyNot,
-				known: { ...options, ...known, ...args },
-			});
-			given.push(...wordsOf(spec, answer));
+				throw new UsageError(`missing <${spec.name}>: ${spec.summary}`, wayTo(spec, { ...known, ...args }));
+			given.push(
+				...(await askWords(spec, refusal !== null, { ask, known: { ...options, ...known, ...args } })),
+			);
 		}
 		args[spec.name] = spec.many === true ? given : given[0];
 	}
 	return args;
 }
 
-/** The example of the command that has the flag; else the first one. */
-function exampleOf({ examples = [] }: Pick<Command, 'examples'>, flag = ''): string | undefined {
-	return examples.find((example) => example.split(' ').includes(flag)) ?? examples[0];
+/** Names may hold blanks, so records are chosen one at a time; what is typed for several is words. */
+async function askWords(
+	{ many, ...spec }: ArgSpec,
+	isSecret: boolean,
+	{ ask, known }: Pick<Missing, 'known'> & { ask: NonNullable<InputDependencies['ask']> },
+): Promise<readonly string[]> {
+	const { name, of, choices, whyNot } = spec;
+	const answer = await ask({
+		...{ name, of, choices, whyNot, isSecret, known },
+		question: questionOf(spec),
+		mayBeNew: false,
+		many: many === true,
+		check: () => {},
+	});
+	const isTyped = of === undefined || of === 'address' || of === 'file';
+	return many === true && isTyped ? answer.trim().split(/\s+/) : [answer];
 }
 
-/** Where the value is to be had: what a prompt would offer. A free text is shown in an example of the command. */
+/** Where the value is to be had: what a prompt would offer. */
 function wayTo(
-	spec: Pick<ArgSpec, 'of' | 'choices'> & { env?: string; mayBeNew?: true },
+	{ of, choices, env }: Pick<ArgSpec, 'of' | 'choices'> & { env?: string },
 	{ list }: Readonly<Record<string, unknown>>,
-	example: string | undefined,
 ): { hint?: Hint } {
-	const { of, choices, env, mayBeNew } = spec;
 	const inList = of === 'subscriber' && list !== undefined ? ['--list', String(list)] : [];
 	const hints = [
 		...(of !== undefined && Object.hasOwn(listings, of) ? [mailctl(...(listings[of] ?? []), ...inList)] : []),
-		...(of === 'list' && mayBeNew
-			? [[mailctl('lists', 'create', '--name', 'NAME', '--email-reason', 'TEXT'), ' makes one']]
-			: []),
 		...(choices === undefined ? [] : [`one of: ${choices.join(', ')}`]),
 		...(env === undefined ? [] : [`or set ${env}`]),
 	];
-	if (hints.length > 0) return { hint: joinHints(hints) };
-	return example === undefined ? {} : { hint: `such as ${example}` };
+	return hints.length === 0 ? {} : { hint: joinHints(hints) };
 }
 
 /** The command that shows the records of a kind. */
@@ -207,12 +174,6 @@ function questionOf({ ask, summary }: { ask?: string; summary: string }): string
 	return ask ?? `${summary.charAt(0).toUpperCase()}${summary.slice(1)}:`;
 }
 
-/** Names may hold blanks, so records are chosen one at a time; what is typed for several is words. */
-function wordsOf({ many, of }: ArgSpec, answer: string): string[] {
-	const isTyped = of === undefined || of === 'address' || of === 'file';
-	return many === true && isTyped ? answer.trim().split(/\s+/) : [answer];
-}
-
 async function readOption(
 	key: string,
 	spec: OptionSpec,
@@ -220,24 +181,21 @@ async function readOption(
 		raw,
 		known,
 		dependencies,
-		example,
 	}: {
 		raw: Readonly<Record<string, unknown>>;
 		known: Readonly<Record<string, unknown>>;
 		dependencies: InputDependencies;
-		example: string | undefined;
 	},
 ): Promise<unknown> {
 	const flag = flagOf(key);
 	if (spec.kind === 'tri') return readTri(key, spec, raw);
 	if (spec.kind === 'flag') return raw[key] === true;
 	const given = raw[key] ?? fallbackOf(spec, dependencies);
-	if (isRepeated(spec)) return readRepeated(spec, given, { flag, example });
+	if (isRepeated(spec)) return readRepeated(spec, given, flag);
 	if (given !== undefined) return readText(spec, String(given), flag, dependencies);
 	if ('default' in spec && spec.default !== undefined) return spec.default;
 	if (spec.required !== true) return undefined;
-	if (dependencies.ask === null)
-		throw new UsageError(`missing ${flag}: ${spec.summary}`, wayTo(spec, known, example));
+	if (dependencies.ask === null) throw new UsageError(`missing ${flag}: ${spec.summary}`, wayTo(spec, known));
 	const read = (text: string) => readText(spec, text, flag, dependencies);
 	const answer = await dependencies.ask({
 		name: key,
@@ -277,16 +235,12 @@ function isRepeated(spec: OptionSpec): spec is Repeated {
 	return spec.kind === 'list' || spec.kind === 'choices' || spec.kind === 'pairs';
 }
 
-function readRepeated(
-	spec: Repeated,
-	given: unknown,
-	{ flag, example }: { flag: string; example: string | undefined },
-): unknown {
+function readRepeated(spec: Repeated, given: unknown, flag: string): unknown {
 	const texts = Array.isArray(given) ? given.map(String) : given === undefined ? [] : [String(given)];
 	if (texts.length === 0 && spec.required === true)
 		throw new UsageError(
 			`missing ${flag}: ${spec.summary}`,
-			wayTo('choices' in spec ? { choices: spec.choices } : {}, {}, example),
+			wayTo('choices' in spec ? { choices: spec.choices } : {}, {}),
 		);
 	if (spec.kind === 'pairs') return parsePairs(texts, flag);
 	if (spec.kind === 'choices') return texts.flatMap((text) => readChoices(text, spec.choices, flag));

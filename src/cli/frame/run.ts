@@ -3,9 +3,7 @@
 import { MissingExtension } from '../../api/capabilities.js';
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import { ApiError, mayHaveHappened, StoreError } from '../../api/errors.js';
-import { withoutPassword } from '../../api/quote.js';
 import { DatabaseMissing } from '../../store/errors.js';
-import { isMissingFile } from '../../store/url.js';
 import { type ConfigFile, findPaths, type Paths, profileKeys, readConfig } from '../config/config.js';
 import { protectProfile } from '../config/protection.js';
 import { type Env, resolveSettings, type Settings } from '../config/settings.js';
@@ -14,21 +12,13 @@ import { refusedTokenHint } from '../config/token.js';
 import { parseFields, selectColumns } from '../render/fields.js';
 import type { Shown } from '../render/out.js';
 import { isCommand, loadNode, type TreeEntry } from './command.js';
-import {
-	type Hint,
-	mailctl,
-	type NamedTarget,
-	namedTarget,
-	type OwnCommand,
-	optionWords,
-	unnamed,
-} from './command-line.js';
+import { type Hint, mailctl, type NamedTarget, namedTarget, unnamed } from './command-line.js';
 import { type CommandContext, createContext, type Run, type RunOptions } from './context.js';
 import { CliError, ConfigError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { classify, type ExitCode, exits, hinted } from './exit.js';
 import { graceMs, isFormat, isMachine, type RawGlobals, timedBy } from './globals.js';
 import { didYouMean, fitHelp, nodeHelp } from './help.js';
-import { type CommandInput, type Missing, readInput } from './input.js';
+import { type Missing, readInput } from './input.js';
 import { printPage } from './io.js';
 import { noDatabaseHint } from './link.js';
 import { parse } from './parse.js';
@@ -66,11 +56,7 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const settings = settle(parsed, io.env, paths, unread);
 	const target = targetOf(parsed, settings, paths);
 	onSettled({ target, format: settings.output.value });
-	checkReach(parsed.command, {
-		...parsed,
-		target: settings.target,
-		here: () => onThisMachine(parsed, paths),
-	});
+	checkReach(parsed.command, { ...parsed, target: settings.target });
 	const deadline = startDeadline(settings, io.env);
 	const signal = AbortSignal.any([interrupts, deadline.signal]);
 	const settled = { paths, settings, target, signal, leftMs: deadline.leftMs };
@@ -86,7 +72,7 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		const ended = (reason: unknown, error: unknown) => {
 			const end = parsed.command.whenStopped(reason, input);
 			const isOwn = end !== reason || parsed.command.writes !== true || cx.dryRun;
-			return isOwn ? end : withFate(reason, error, () => onceMore(parsed, input));
+			return isOwn ? end : withFate(reason, error);
 		};
 		const running = parsed.command.run(cx, input).catch(async (error: unknown) => {
 			throw named(error, parsed.path);
@@ -187,18 +173,6 @@ function targetOf({ command, globals }: Run, settings: Settings, paths: Paths): 
 	return command.profiles === true ? unnamed : namedTarget(globals, settings, paths);
 }
 
-/** Where a command of the machine that owns the database runs: on the default database, if that is there or to be made. */
-function onThisMachine(parsed: Run, { database }: Paths): Hint | undefined {
-	const { command, path, words, options } = parsed;
-	if (isMissingFile(database) && path.join(' ') !== 'engine init')
-		return 'it runs on the machine that owns the database; for a database of this machine give --db PATH';
-	const args = command.args.map(({ name, many }, at) => [name, many === true ? words.slice(at) : words[at]]);
-	const same = sameCommand(parsed, { args: Object.fromEntries(args), options });
-	if (same === null) return undefined;
-	const here = mailctl('-p', 'local', ...same.command);
-	return ['for the default database of this machine: ', here, '; for another one give --db PATH'];
-}
-
 /** A command whose database is named, or that needs none, does without an unreadable configuration. */
 function readBeside({ command, globals }: Run, env: Env, paths: Paths, unread: string[]): ConfigFile {
 	try {
@@ -257,19 +231,17 @@ async function orAborted<T>(
 }
 
 /** The end of a command that changes something, with what became of the change that was under way. */
-function withFate(reason: unknown, error: unknown, again: () => Hint | null): unknown {
+function withFate(reason: unknown, error: unknown): unknown {
 	if (!(reason instanceof CliError)) return reason;
-	const tell = (said: string, hint: Hint | null) =>
-		new CliError(reason.code, reason.exit, `${reason.message}: ${said}`, {
-			...(hint !== null && { hint }),
-			retryable: reason.retryable,
-			cause: reason,
-		});
-	if (isUndone(error)) return tell('the change that was under way is undone', again());
 	const isUnknown = error instanceof Overdue || (error instanceof ApiError && mayHaveHappened(error));
-	return isUnknown
-		? tell('the change that was under way may have been made', 'look before it is run again')
-		: reason;
+	if (!isUnknown && !isUndone(error)) return reason;
+	const said = isUnknown ? 'may have been made' : 'is undone';
+	const { code, exit, message, retryable } = reason;
+	return new CliError(code, exit, `${message}: the change that was under way ${said}`, {
+		hint: isUnknown ? 'look before it is run again' : 'run the command again',
+		retryable,
+		cause: reason,
+	});
 }
 
 /** By the database, or by a service that says so. */
@@ -277,42 +249,6 @@ function isUndone(error: unknown): boolean {
 	if (error instanceof StoreError) return error.code === 'stopped' || error.code === 'locked';
 	if (!(error instanceof ApiError)) return false;
 	return error.http?.status === 503 && error.retryAfterMs !== null && error.http.method !== 'GET';
-}
-
-/** What it does once more; null: it says so itself, for some of its records may be done. */
-function onceMore(parsed: Run, input: CommandInput): Hint | null {
-	const isPart = parsed.command.args.some(
-		({ name, many, optional }) => many === true && optional !== true && wordsOf(input.args[name]).length > 1,
-	);
-	if (isPart) return null;
-	const command = sameCommand(parsed, input);
-	return command === null ? 'run the command again' : ['run it again: ', command];
-}
-
-function wordsOf(given: unknown): string[] {
-	return [given].flat().flatMap((word) => (word === undefined ? [] : [String(word)]));
-}
-
-/** Null where it cannot be written down: it reads standard input or a secret. */
-function sameCommand(
-	{ path, command, globals }: Run,
-	{ args, options }: Omit<CommandInput, 'asked'>,
-): OwnCommand | null {
-	const words = Object.values(args).flatMap(wordsOf);
-	const given = optionWords(command.options, options, { dryRun: false });
-	const hasSecret = command.args.some(({ secret }) => (secret?.(args) ?? null) !== null);
-	if (hasSecret || [...words, ...given].some(isUnwritten)) return null;
-	const { yes, confirm, timeZone } = globals;
-	return mailctl(
-		...[...path, ...words, ...given],
-		...(timeZone === undefined ? [] : ['--time-zone', timeZone]),
-		...(yes === true ? ['--yes'] : []),
-		...(confirm === undefined ? [] : ['--confirm', confirm]),
-	);
-}
-
-function isUnwritten(word: string): boolean {
-	return word === '-' || withoutPassword(word) !== word;
 }
 
 interface Deadline {

@@ -95,7 +95,7 @@ const smallBytes = 64 * 1024;
 
 function fileSource(path: string, flag: string, signal: AbortSignal): FileSource {
 	const bytes = async (most?: number) => {
-		const found = statFile(path, flag);
+		const found = assertFile(path, flag);
 		try {
 			const isSmall = found.size > 0 && found.size <= Math.min(smallBytes, most ?? smallBytes);
 			if (found.isFile() && isSmall) return readFileSync(path);
@@ -110,32 +110,24 @@ function fileSource(path: string, flag: string, signal: AbortSignal): FileSource
 	return { name: path, path, bytes, text: async () => decode(await bytes(), path) };
 }
 
-/** Throws `UsageError` where nothing is, and `FolderGiven`. `flag`: null for an argument. */
-export function assertFile(path: string, flag: string | null): void {
-	statFile(path, flag);
-}
-
-function statFile(path: string, flag: string | null): Stats {
+/** Throws `UsageError` where nothing is, and `FolderGiven`. */
+export function assertFile(path: string, flag: string): Stats {
 	let found: Stats;
 	try {
 		found = statSync(path);
 	} catch (error) {
 		return refuse(error, path, flag);
 	}
-	if (found.isDirectory()) throw new FolderGiven(`${named(path, flag)} is a directory`);
+	if (found.isDirectory()) throw new FolderGiven(`${flag}: ${path} is a directory`);
 	return found;
 }
 
-function named(path: string, flag: string | null): string {
-	return flag === null ? path : `${flag}: ${path}`;
-}
-
-function refuse(error: unknown, path: string, flag: string | null): never {
+function refuse(error: unknown, path: string, flag: string): never {
 	if (error instanceof UsageError) throw error;
 	const code = error instanceof Error && 'code' in error ? error.code : '';
 	const why =
 		code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'no permission to read it' : String(code);
-	throw new UsageError(`${named(path, flag)}: ${why}`, { cause: error });
+	throw new UsageError(`${flag}: ${path}: ${why}`, { cause: error });
 }
 
 /** UTF-8, without its byte order mark, or an error: a silent replacement character would end up in mails. */

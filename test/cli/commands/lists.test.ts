@@ -80,9 +80,7 @@ describe('mailctl lists', () => {
 		const { code, stderr } = await cli(['lists', 'create', '--name', 'X'], { connect: connectTo([]) });
 		expect({ code, stderr }).toEqual({
 			code: 2,
-			stderr:
-				'error: missing --email-reason: why its subscribers get mail, shown to them\n' +
-				"hint: such as mailctl lists create --name 'Monthly news' --email-reason 'You signed up on our site'\n",
+			stderr: 'error: missing --email-reason: why its subscribers get mail, shown to them\n',
 		});
 	});
 

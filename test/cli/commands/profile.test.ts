@@ -579,9 +579,7 @@ describe('mailctl profile', () => {
 		expect(await run(home, ['profile', 'add'])).toEqual({
 			code: 2,
 			stdout: '',
-			stderr:
-				'error: missing <name>: the name of a profile\n' +
-				'hint: such as mailctl profile add prod --base-url https://mail.example.com --protected\n',
+			stderr: 'error: missing <name>: the name of a profile\n',
 		});
 		expect(await run(home, ['profile', 'add', 'x'])).toEqual({
 			code: 2,

@@ -3,8 +3,7 @@ import { constants } from 'node:fs';
 import { access, realpath, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
-import { eachHint, hintText, unnamed } from '../../frame/command-line.js';
-import { readOnlyHint } from '../../frame/unwritable.js';
+import { readOnlyHint } from '../../frame/exit.js';
 import { momentText } from '../../render/times.js';
 import { gibibyte, mebibyte, sizeText, spanText } from '../../render/units.js';
 import { noContents } from '../contents-checks.js';
@@ -66,18 +65,12 @@ async function judgeFile(found: Inspected, line: Line): Promise<Verdict> {
 				line('engine', 'init', '--sender', 'ADDRESS', '--smtp', 'smtp://USER@HOST:587'),
 			);
 		case 'closed':
-			return problem(
-				found.message,
-				found.code === 'read_only' ? await writableFix(found.path) : closedFix(found.code),
-			);
+			return problem(found.message, found.code === 'read_only' ? readOnlyHint : closedFix(found.code));
 		case 'open': {
 			const locked = await findReadOnly(found.path);
 			return locked === null
 				? ok(`${found.path}, ${sizeText(found.database.bytes.file)}`)
-				: problem(
-						`this user may not write to ${locked}: ${whatIsLeft(found.database)}`,
-						await writableFix(found.path),
-					);
+				: problem(`this user may not write to ${locked}: ${whatIsLeft(found.database)}`, readOnlyHint);
 		}
 	}
 }
@@ -87,11 +80,6 @@ export function whatIsLeft({ journalMode }: Pick<InspectedDatabase, 'journalMode
 	return journalMode === 'wal'
 		? 'the database can be read, and nothing is stored or sent'
 		: 'no command can open the database, to read it neither';
-}
-
-async function writableFix(path: string): Promise<string> {
-	const hints = eachHint(readOnlyHint(await realpath(path)));
-	return hints.map((hint) => hintText(hint, unnamed)).join('\n');
 }
 
 /** The file, or the folder that takes its log; null: both can be written to. */

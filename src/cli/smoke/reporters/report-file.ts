@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { systemReason } from '../../../api/errors.js';
 import { refusalOf } from '../../../tables/output-file.js';
 import { CliError, UsageError } from '../../frame/errors.js';
-import { unwritableHint } from '../../frame/unwritable.js';
+import { unwritableHint } from '../../frame/exit.js';
 
 /** `W_OK` of POSIX: may be written. */
 const writable = 2;
