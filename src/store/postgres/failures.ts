@@ -79,55 +79,50 @@ const told: readonly [state: RegExp, code: StoreErrorCode, words: string][] = [
 	[/^28/, 'denied', 'the server refuses the user or the password'],
 	[/^3D000$/, 'not_a_database', 'there is no such database: create it (createdb), or correct its name'],
 	[/^42501$/, 'denied', 'this user may not do it; grant it the schema and its tables'],
-	[/^3F000$/, 'denied', 'there is no such schema, and this user may not create it'],
 	[/^58/, 'io', 'the server failed to read or write its disk'],
 	// Of the trigger that `moving.ts` makes.
 	[/^MC001$/, 'moved', 'it takes no writes'],
 	[/^XX00[012]$/, 'damaged', 'the server reports damaged data'],
 ];
 
+/** The pool and the driver have no codes for these. */
+const unnamed: readonly [message: RegExp, code: StoreErrorCode, words: string][] = [
+	[
+		/^timeout exceeded when trying to connect$/,
+		'locked',
+		'no connection became free in time; try again, or use a larger ?pool=',
+	],
+	[
+		/^Query read timeout$/,
+		'locked',
+		'a statement took longer than ?query_timeout= of the URL allows; raise it, or try again',
+	],
+	[
+		/client password must be a string$/,
+		'denied',
+		'the server wants a password: PGPASSWORD, or the URL, has it',
+	],
+];
+
 /** The store's error; others are returned unchanged. `name`: of the database, for people, without the password. */
 export function translateFailure(error: unknown, name: string): unknown {
 	if (!(error instanceof Error)) return error;
+	const because = { cause: error };
 	const state = sqlState(error);
 	const [, code, words] = (state !== null && told.find(([pattern]) => pattern.test(state))) || [];
-	if (code !== undefined)
-		return new StoreError(code, `${name}: ${words} (${error.message})`, { cause: error });
-	if (isRefusedStart(error))
+	if (code !== undefined) return new StoreError(code, `${name}: ${words} (${error.message})`, because);
+	// By "FATAL" the server ends a connection: of these classes, only while it opens and reads `?options=` and its like.
+	if (/^(22|42)/.test(state ?? '') && 'severity' in error && error.severity === 'FATAL')
 		return new StoreError(
 			'bad_url',
 			`${name}: the server refuses a parameter of the URL (${error.message})`,
-			{
-				cause: error,
-			},
+			because,
 		);
-	// Of the pool.
-	if (error.message === 'timeout exceeded when trying to connect')
-		return new StoreError(
-			'locked',
-			`${name}: no connection became free in time; try again, or use a larger ?pool=`,
-			{
-				cause: error,
-			},
-		);
-	if (error.message === 'Query read timeout')
-		return new StoreError(
-			'locked',
-			`${name}: a statement took longer than ?query_timeout= of the URL allows; raise it, or try again`,
-			{ cause: error },
-		);
-	if (error.message.endsWith('client password must be a string'))
-		return new StoreError('denied', `${name}: the server wants a password: PGPASSWORD, or the URL, has it`, {
-			cause: error,
-		});
+	const [, other, why] = unnamed.find(([message]) => message.test(error.message)) ?? [];
+	if (other !== undefined) return new StoreError(other, `${name}: ${why}`, because);
 	if (isLost(error) || isUnreached(error))
-		return new StoreError('unreachable', `${name} cannot be reached: ${error.message}`, { cause: error });
+		return new StoreError('unreachable', `${name} cannot be reached: ${error.message}`, because);
 	return error;
-}
-
-/** By "FATAL" the server ends a connection: of these classes, only while it opens and reads `?options=` and its like. */
-function isRefusedStart(error: Error): boolean {
-	return /^(22|42)/.test(sqlState(error) ?? '') && 'severity' in error && error.severity === 'FATAL';
 }
 
 /** pg's own words, and TLS: `DEPTH_ZERO_SELF_SIGNED_CERT`, `ERR_TLS_CERT_ALTNAME_INVALID`, … */

@@ -8,7 +8,7 @@ import type { ServerFacts } from '../maintenance.js';
 import { driverOf } from '../operations.js';
 import type { Reads } from '../store.js';
 import { shownDatabase } from '../url.js';
-import { openDatabase } from './connection.js';
+import { Database } from './connection.js';
 import { readVersion, schemaVersion } from './migrations.js';
 import { readPlace } from './place.js';
 
@@ -52,7 +52,7 @@ export async function inspectPostgres(
 ): Promise<ServerInspection> {
 	const place = readPlace(url);
 	const options = { place, keys, size: 2, role: 'doctor', lockTimeoutMs: 5_000, isTrial: true };
-	const database = openDatabase(options);
+	const database = new Database(options);
 	try {
 		const found = await database.read(({ sql }) => readVersion(sql, place.name, { mayBeNewer: true }));
 		if (found === 0) throw new DatabaseMissing(shownDatabase(url));

@@ -14,37 +14,37 @@ export const notifyText = `SELECT pg_notify('${channel}', $1)`;
 
 const spacingMs = 50;
 
-export interface Spaced {
-	/** Acts at once, or when the time since the last time is over: then once for all calls. */
-	call(): void;
-	/** What waits, acts now; resolves after all that began. */
-	flush(): Promise<void>;
-}
+/** Acts at a call at once, or when the time since the last time is over: then once for all calls. No failure is told. */
+export class Spaced {
+	readonly #act: () => Promise<void> | void;
+	#timer: NodeJS.Timeout | null = null;
+	#isWanted = false;
+	#acting = Promise.resolve();
 
-/** A failure of `act` is not told. */
-export function createSpaced(act: () => Promise<void> | void): Spaced {
-	let timer: NodeJS.Timeout | null = null;
-	let isWanted = false;
-	let acting = Promise.resolve();
-	const begin = () => {
-		isWanted = false;
-		acting = acting.then(act).catch(() => undefined);
-		timer = setTimeout(() => {
-			timer = null;
-			if (isWanted) begin();
+	constructor(act: () => Promise<void> | void) {
+		this.#act = act;
+	}
+
+	call(): void {
+		if (this.#timer === null) this.#begin();
+		else this.#isWanted = true;
+	}
+
+	/** What waits, acts now; resolves after all that began. */
+	async flush(): Promise<void> {
+		if (this.#isWanted) this.#begin();
+		if (this.#timer !== null) clearTimeout(this.#timer);
+		await this.#acting;
+	}
+
+	#begin(): void {
+		this.#isWanted = false;
+		this.#acting = this.#acting.then(this.#act).catch(() => undefined);
+		this.#timer = setTimeout(() => {
+			this.#timer = null;
+			if (this.#isWanted) this.#begin();
 		}, spacingMs).unref();
-	};
-	return {
-		call: () => {
-			if (timer === null) begin();
-			else isWanted = true;
-		},
-		flush: async () => {
-			if (isWanted) begin();
-			if (timer !== null) clearTimeout(timer);
-			await acting;
-		},
-	};
+	}
 }
 
 export interface Listening {
@@ -63,7 +63,7 @@ export function listen(
 ): Listening {
 	const stopping = new AbortController();
 	const { signal } = stopping;
-	const told = createSpaced(onReady);
+	const told = new Spaced(onReady);
 	const wait = (ms: number, until: AbortSignal) => delay(ms, undefined, { signal: until, ref: false });
 	const loop = async () => {
 		for (let failures = 0; !signal.aborted; ) {

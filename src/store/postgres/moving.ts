@@ -23,7 +23,7 @@ import {
 import { shownDatabase } from '../url.js';
 import { arrayOf } from './arrays.js';
 import { serverClock } from './clock.js';
-import { type Database, openDatabase, type Session } from './connection.js';
+import { Database, type Session } from './connection.js';
 import { migrate, readMark, readVersion, schemaVersion } from './migrations.js';
 import { readPlace } from './place.js';
 
@@ -44,7 +44,7 @@ export class MovablePostgres implements Movable {
 		const place = readPlace(url);
 		this.name = shownDatabase(url);
 		this.#schemaName = place.schema;
-		this.#database = openDatabase({
+		this.#database = new Database({
 			...{ place, size: 2, role: 'migrate', keys: [], lockTimeoutMs: 10_000, isTrial: false },
 		});
 	}

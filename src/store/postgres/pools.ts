@@ -2,17 +2,8 @@
 import pg, { type ClientConfig, type Connection, type PoolClient } from 'pg';
 import type { Place } from './place.js';
 
-export interface Pools {
-	/** Rejects as the driver does; `noPrimary` where hosts answer and none takes writes. */
-	connect(): Promise<PoolClient>;
-	configOf(client: PoolClient): ClientConfig;
-	current(): ClientConfig;
-	/** Connections that no one uses. */
-	idle: ReadonlySet<PoolClient>;
-	end(): Promise<void>;
-}
-
 const connectTimeoutMs = 10_000;
+const listenTimeoutMs = 10_000;
 
 /** Ends what failed: the driver leaves a connection open whose login it cannot go on with, as without a password. */
 class Client extends pg.Client {
@@ -24,16 +15,76 @@ class Client extends pg.Client {
 	}
 }
 
+interface Host {
+	pool: pg.Pool;
+	config: ClientConfig;
+	/** A server that takes writes never ceases to without ending its connections. */
+	writable: WeakSet<PoolClient>;
+}
+
 /** Connects when it is first used. `size`: connections at most. */
-export function createPools(place: Place, { size, role }: { size: number; role: string }): Pools {
-	const idle = new Set<PoolClient>();
-	const configs = new WeakMap<PoolClient, ClientConfig>();
-	const hosts = place.urls.map((url) => {
+export class Pools {
+	/** Connections that no one uses. */
+	readonly idle = new Set<PoolClient>();
+	readonly #place: Place;
+	readonly #configs = new WeakMap<PoolClient, ClientConfig>();
+	readonly #hosts: readonly Host[];
+	#last = 0;
+
+	constructor(place: Place, { size, role }: { size: number; role: string }) {
+		this.#place = place;
+		this.#hosts = place.urls.map((url) => this.#hostAt(url, { size, role }));
+	}
+
+	/** Rejects as the driver does; with `ENOPRIMARY` where hosts answer and none takes writes. */
+	async connect(): Promise<PoolClient> {
+		let failure: unknown = null;
+		for (let n = 0; n < this.#hosts.length; n += 1) {
+			const at = (this.#last + n) % this.#hosts.length;
+			const { pool, writable } = this.#hosts[at] as Host;
+			try {
+				const client = await pool.connect();
+				if (!this.#place.isPrimaryWanted || writable.has(client) || (await takesWrites(client))) {
+					writable.add(client);
+					this.#last = at;
+					return client;
+				}
+				client.release(true);
+				// As a lost connection: one of them may be promoted in a moment.
+				failure = Object.assign(
+					new Error(`${this.#place.name}: the hosts that answer are read-only replicas`),
+					{ code: 'ENOPRIMARY' },
+				);
+			} catch (error) {
+				failure ??= error;
+			}
+		}
+		throw failure;
+	}
+
+	configOf(client: PoolClient): ClientConfig {
+		return this.#configs.get(client) ?? {};
+	}
+
+	/** Where a process listens: where it works, unless the URL names another host. */
+	listenerConfig(): ClientConfig {
+		const config = { ...this.#hosts[this.#last]?.config, query_timeout: listenTimeoutMs };
+		if (this.#place.listen === null) return config;
+		const direct = new URL(config.connectionString ?? '');
+		direct.host = this.#place.listen;
+		return { ...config, connectionString: direct.href };
+	}
+
+	async end(): Promise<void> {
+		await Promise.all(this.#hosts.map(({ pool }) => pool.end()));
+	}
+
+	#hostAt(url: string, { size, role }: { size: number; role: string }): Host {
 		const config: ClientConfig = {
 			connectionString: url,
-			ssl: place.ssl,
+			ssl: this.#place.ssl,
 			application_name: `mailctl ${role}`,
-			connectionTimeoutMillis: connectTimeoutMs / place.urls.length,
+			connectionTimeoutMillis: connectTimeoutMs / this.#place.urls.length,
 			keepAlive: true,
 			keepAliveInitialDelayMillis: 10_000,
 		};
@@ -47,60 +98,21 @@ export function createPools(place: Place, { size, role }: { size: number; role: 
 		pool.on('error', () => undefined);
 		pool.on('connect', (client) => {
 			client.on('error', () => undefined);
-			configs.set(client, config);
+			this.#configs.set(client, config);
 		});
-		pool.on('acquire', (client) => void idle.delete(client));
-		pool.on('release', (_error, client) => void idle.add(client));
-		pool.on('remove', (client) => void idle.delete(client));
+		pool.on('acquire', (client) => void this.idle.delete(client));
+		pool.on('release', (_error, client) => void this.idle.add(client));
+		pool.on('remove', (client) => void this.idle.delete(client));
 		return { pool, config, writable: new WeakSet<PoolClient>() };
-	});
-	let last = 0;
-	const connect = async (): Promise<PoolClient> => {
-		let failure: unknown = null;
-		for (let n = 0; n < hosts.length; n += 1) {
-			const at = (last + n) % hosts.length;
-			const { pool, writable } = hosts[at] as (typeof hosts)[number];
-			try {
-				const client = await pool.connect();
-				if (!place.isPrimaryWanted || writable.has(client) || (await takesWrites(client))) {
-					writable.add(client);
-					last = at;
-					return client;
-				}
-				client.release(true);
-				failure = noPrimary(place.name);
-			} catch (error) {
-				failure ??= error;
-			}
-		}
-		throw failure;
-	};
-	return {
-		connect,
-		configOf: (client) => configs.get(client) ?? {},
-		current: () => hosts[last]?.config ?? {},
-		idle,
-		end: async () => {
-			await Promise.all(hosts.map(({ pool }) => pool.end()));
-		},
-	};
+	}
 }
 
-/** A server that takes writes never ceases to without ending its connections. */
 async function takesWrites(client: PoolClient): Promise<boolean> {
-	const { rows } = await client.query<{ is_read_only: string }>('SHOW transaction_read_only').then(
-		(answer) => answer,
-		(error: unknown) => {
-			client.release(true);
-			throw error;
-		},
-	);
-	return Object.values(rows[0] ?? {})[0] === 'off';
-}
-
-/** As a lost connection: one of them may be promoted in a moment. */
-function noPrimary(name: string): Error {
-	return Object.assign(new Error(`${name}: the hosts that answer are read-only replicas`), {
-		code: 'ENOPRIMARY',
-	});
+	try {
+		const { rows } = await client.query<{ transaction_read_only: string }>('SHOW transaction_read_only');
+		return rows[0]?.transaction_read_only === 'off';
+	} catch (error) {
+		client.release(true);
+		throw error;
+	}
 }

@@ -15,7 +15,7 @@ import { inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
 import { createDatabaseClock, type DatabaseClock } from './clock.js';
-import { type Database, type Habit, openDatabase, type Session } from './connection.js';
+import { Database, type Habit, type Session } from './connection.js';
 import { isDuplicate } from './failures.js';
 import type { Listening } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
@@ -52,8 +52,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const clock = createDatabaseClock(options.clock);
 	// What a trial did is known to one core alone.
 	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
-	const parts = { place, size, role, keys, lockTimeoutMs, isTrial };
-	const database = telling(openDatabase(parts), options.onWait);
+	const { onWait } = options;
+	const database = new Database({ place, size, role, keys, lockTimeoutMs, isTrial, onWait });
 	try {
 		await prepare(database, { ...options, clock, place, keys });
 	} catch (error) {
@@ -127,32 +127,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		onReady: listeners.add,
 		close: () => {
 			listeners.stop();
-			closing ??= Promise.resolve(upkeep?.end()).then(database.close);
+			closing ??= Promise.resolve(upkeep?.end()).then(() => database.close());
 			return closing;
 		},
-	};
-}
-
-/** A transaction that is over sooner is no wait. */
-const shortMs = 100;
-
-/** What the server does meanwhile, or waits for itself, is not known. */
-function telling(database: Database, onWait: PostgresOptions['onWait']): Database {
-	if (onWait === undefined) return database;
-	const told = async <R>(transaction: Promise<R>) => {
-		let end: (() => void) | null = null;
-		const timer = setTimeout(() => {
-			end = onWait();
-		}, shortMs).unref();
-		return transaction.finally(() => {
-			clearTimeout(timer);
-			end?.();
-		});
-	};
-	return {
-		...database,
-		read: (operate) => told(database.read(operate)),
-		write: (operate, means) => told(database.write(operate, means)),
 	};
 }
 

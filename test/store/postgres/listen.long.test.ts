@@ -1,14 +1,14 @@
 /** Processes wake each other: what one makes ready, another hears of, past poolers, broken connections and projects. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
-import { createSpaced } from '../../../src/store/postgres/listen.js';
+import { Spaced } from '../../../src/store/postgres/listen.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import { campaignOf, put, send, verify } from '../../contract/store/fixture.js';
 import { ask, describePostgres } from '../../support/postgres.js';
 
 it('what comes often is told at most once in a time, and the last of it always', async () => {
 	let acts = 0;
-	const spaced = createSpaced(() => {
+	const spaced = new Spaced(() => {
 		acts += 1;
 	});
 	for (let n = 0; n < 1_000; n += 1) spaced.call();

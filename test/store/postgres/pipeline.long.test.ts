@@ -1,7 +1,7 @@
 /** Statements that nothing waits for: what fails among them is told, and nothing of their transaction stays. */
 import { expect, it, onTestFinished } from 'vitest';
 import type { Sql } from '../../../src/store/core/sql.js';
-import { openDatabase } from '../../../src/store/postgres/connection.js';
+import { Database } from '../../../src/store/postgres/connection.js';
 import { readPlace } from '../../../src/store/postgres/place.js';
 import { ask, describePostgres } from '../../support/postgres.js';
 
@@ -10,7 +10,7 @@ describePostgres('a write without an answer', (server) => {
 		const url = await server.createDatabase();
 		await ask(url, 'CREATE TABLE places (name TEXT PRIMARY KEY)', "INSERT INTO places VALUES ('taken')");
 		const options = { size: 1, role: 'cli', keys: [], lockTimeoutMs: 5_000, isTrial: false };
-		const database = openDatabase({ ...options, place: readPlace(url) });
+		const database = new Database({ ...options, place: readPlace(url) });
 		onTestFinished(() => database.close());
 		const names = () => database.read(({ sql }) => sql.all<{ name: string }>('SELECT name FROM places'));
 		return { database, names };

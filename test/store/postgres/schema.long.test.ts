@@ -1,7 +1,7 @@
 /** Both databases have the same tables, columns and keys: the operations are written once. */
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
-import { openDatabase } from '../../../src/store/postgres/connection.js';
+import { Database } from '../../../src/store/postgres/connection.js';
 import { migrate, migrations } from '../../../src/store/postgres/migrations.js';
 import { readPlace } from '../../../src/store/postgres/place.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
@@ -65,7 +65,7 @@ describePostgres('the schema on PostgreSQL', (server) => {
 		const url = await server.createProject();
 		const open = () => openPostgresStore({ url, clock: systemClock, mode: 'create' });
 		await (await open()).close();
-		const database = openDatabase({
+		const database = new Database({
 			...{ place: readPlace(url), size: 1, role: 'cli', keys: [], lockTimeoutMs: 5_000, isTrial: false },
 		});
 		onTestFinished(() => database.close());
