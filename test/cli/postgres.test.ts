@@ -28,7 +28,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		for (const [name, meant, code] of [
 			[`${url}?shema=x`, 'did you mean schema?', 2],
 			[`${url}?target_session_attr=any`, 'did you mean target_session_attrs?', 2],
-			[`${url}?pool=abc`, '?pool= that is no number', 2],
+			[`${url}?pool=abc`, '?pool= that is not a number', 2],
 			[`${url}?sslrootcert=/nowhere`, '?sslrootcert=/nowhere', 2],
 			[new URL('/nodb', url).href, 'there is no such database', 74],
 		] as const) {

@@ -13,7 +13,6 @@ import { type CountingSink, startCountingSink } from '../support/counting-sink.j
 import { expectWhole } from '../support/databases.js';
 import { eventually } from '../support/eventually.js';
 import { ask, canRunPostgres, type OwnPostgres, startOwn } from '../support/postgres.js';
-import { startPostgresProxy } from '../support/postgres-proxy.js';
 import { startServer } from '../support/running-server.js';
 import { fill, smallDisk } from '../support/small-disk.js';
 
@@ -256,27 +255,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		});
 		await change(password);
 		await expectWell(serving, project);
-	});
-
-	it('that is far away answers in few round trips', async () => {
-		const project = await begin(await server.createDatabase());
-		const proxy = await startPostgresProxy(project.url, { latencyMs: 100 });
-		onTestFinished(proxy.close);
-		const trips: Record<string, number> = {};
-		for (const words of [
-			['lists', 'list'],
-			['subscribers', 'create', '-l', '1', '--email', 'ann@example.org'],
-			['subscribers', 'list', '-l', '1'],
-			// For a person, one without events looks for the last day that has some.
-			['report', '-o', 'json'],
-		]) {
-			const before = proxy.trips();
-			const { code, stderr } = await cli(['--db', proxy.url, ...words]);
-			expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
-			trips[words.join(' ')] = proxy.trips() - before;
-		}
-		// With those of two connections, and of transactions that have answered.
-		expect(Object.entries(trips).filter(([, found]) => found > 12)).toEqual([]);
 	});
 });
 

@@ -1,10 +1,7 @@
-/** The oldest PostgreSQL that serves: what is older is refused, and doctor and the documents name the same version. */
+/** The oldest PostgreSQL that serves: what is older is refused, and the documents name the same version. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { serverChecks } from '../../../src/cli/doctor/checks/server.js';
-import type { Inspected } from '../../../src/cli/doctor/inspection.js';
-import type { Verdict } from '../../../src/cli/doctor/model.js';
 import type { Sql } from '../../../src/store/core/sql.js';
 import { oldestPostgres } from '../../../src/store/maintenance.js';
 import { readVersion } from '../../../src/store/postgres/migrations.js';
@@ -18,14 +15,6 @@ function serverOf(number: number): Sql {
 	return { tuples: async () => [[0, number]] } as unknown as Sql;
 }
 
-/** Its first check, as `doctor` makes it. */
-async function checked(major: number): Promise<Verdict | undefined> {
-	const server = { version: `${major}.1`, major, bytes: 0, isReadOnly: false };
-	const found = { kind: 'server', database: { server } } as unknown as Inspected;
-	const verdict = await serverChecks(found, { line: (words) => words })[0]?.run();
-	return [verdict].flat()[0];
-}
-
 describe('the oldest PostgreSQL', () => {
 	it('is taken, and one that is older is refused by name', async () => {
 		const name = 'postgres://db/mail';
@@ -34,16 +23,6 @@ describe('the oldest PostgreSQL', () => {
 			code: 'not_a_database',
 			message: `postgres://db/mail runs version ${last} of PostgreSQL; mailctl needs ${oldestPostgres} or newer: upgrade the server`,
 		});
-	});
-
-	it('is enough for doctor, and one that is older a problem', async () => {
-		expect(await checked(oldestPostgres)).toMatchObject({ level: 'ok' });
-		expect(await checked(last)).toMatchObject({
-			level: 'problem',
-			message: expect.stringContaining(`PostgreSQL ${last}.1`),
-			fix: 'upgrade PostgreSQL',
-		});
-		expect((await checked(last))?.message).toMatch(new RegExp(`: mailctl needs ${oldestPostgres} or newer$`));
 	});
 
 	it.each(['docs/deploying.md', 'docs/scaling.md', 'CHANGELOG.md'])('is the one of %s', async (page) => {

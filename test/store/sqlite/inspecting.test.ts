@@ -1,15 +1,6 @@
 /** Looking at a database file: what is read, what is refused, and that nothing is left behind. */
 
-import {
-	chmodSync,
-	copyFileSync,
-	mkdirSync,
-	mkdtempSync,
-	readdirSync,
-	readFileSync,
-	rmSync,
-	symlinkSync,
-} from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -71,21 +62,7 @@ describe('looking at a SQLite database', () => {
 		found.close();
 	});
 
-	it('reads a log that was left, and does not copy it back', async () => {
-		const writer = new Database(path);
-		writer.exec("UPDATE settings SET value = 'UTC'");
-		const left = join(folder, 'left.db');
-		for (const suffix of ['', '-wal']) copyFileSync(path + suffix, left + suffix);
-		writer.close();
-		const before = [readFileSync(left), readFileSync(`${left}-wal`)];
-		const found = inspectSqlite({ path: left });
-		expect(await found.reads.getSettings()).toEqual({ time_zone: 'UTC' });
-		expect(found.bytes.log).toBe(before[1]?.length);
-		found.close();
-		expect([readFileSync(left), readFileSync(`${left}-wal`)]).toEqual(before);
-	});
-
-	it('reads a log beside the file itself through a link to it, and does not copy it back', async () => {
+	it('reads a log that was left beside the file itself, through a link to it too, and does not copy it back', async () => {
 		const writer = new Database(path);
 		writer.exec("UPDATE settings SET value = 'UTC'");
 		const left = join(folder, 'left.db');
@@ -96,7 +73,7 @@ describe('looking at a SQLite database', () => {
 		symlinkSync(left, link);
 		const found = inspectSqlite({ path: link });
 		expect(await found.reads.getSettings()).toEqual({ time_zone: 'UTC' });
-		expect(found.bytes).toEqual({ file: before[0]?.length, log: before[1]?.length });
+		expect(found.bytes.log).toBe(before[1]?.length);
 		found.close();
 		expect([readFileSync(left), readFileSync(`${left}-wal`)]).toEqual(before);
 	});
@@ -110,29 +87,6 @@ describe('looking at a SQLite database', () => {
 		expect(failure(join(folder, 'none.db'))).toEqual(new DatabaseMissing(join(folder, 'none.db')));
 		expect(readdirSync(folder).sort()).toEqual(['mailctl.db', 'other.db']);
 	});
-
-	it('tells a folder that lets nobody in from a database that is not there', () => {
-		const closed = join(folder, 'closed');
-		mkdirSync(closed);
-		copyFileSync(path, join(closed, 'news.db'));
-		chmodSync(closed, 0o600);
-		chmodSync(folder, 0o755);
-		const file = join(closed, 'news.db');
-		expect(asNobody(() => failure(file))).toEqual(
-			new StoreError('io', `${file} cannot be looked at: a folder above it lets this user not in`),
-		);
-		const round = join(folder, 'round.db');
-		symlinkSync(round, round);
-		expect(failure(round)).toEqual(new StoreError('io', `${round} cannot be looked at: ELOOP`));
-		const below = join(path, 'news.db');
-		expect(failure(below)).toEqual(new StoreError('io', `${below} cannot be looked at: ENOTDIR`));
-		const dead = join(folder, 'dead.db');
-		symlinkSync(join(folder, 'nowhere'), dead);
-		for (const file of [dead, join(dead, 'news.db'), join(dead, 'more', 'news.db')])
-			expect(failure(file)).toEqual(
-				new StoreError('io', `${file} cannot be looked at: it is behind a link that leads nowhere`),
-			);
-	});
 });
 
 function failure(path: string): unknown {
@@ -141,16 +95,5 @@ function failure(path: string): unknown {
 		return null;
 	} catch (error) {
 		return error;
-	}
-}
-
-/** Root is let in everywhere, so it steps down for the while. */
-function asNobody<T>(work: () => T): T {
-	if (process.getuid?.() !== 0) return work();
-	process.seteuid?.(65_534);
-	try {
-		return work();
-	} finally {
-		process.seteuid?.(0);
 	}
 }
