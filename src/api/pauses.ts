@@ -55,13 +55,17 @@ export function isRefusedSender(reason: string | null): boolean {
 /** The reason of a `serve` that has no mail server to send with. */
 export const noMailServer = 'no mail server is configured';
 
-/** What ends a pause differs by its cause. `login`, `server`: the mail server wants another login, or takes no mail at all. */
-export type PauseCause = 'hand' | 'restore' | 'process' | 'unset' | 'login' | 'server';
+/**
+ * What ends a pause differs by its cause. `login`, `sender`, `server`: the mail server wants another login, refuses the
+ * sender, or takes no mail at all.
+ */
+export type PauseCause = 'hand' | 'restore' | 'process' | 'unset' | 'login' | 'sender' | 'server';
 
 export function causeOf(reason: string): PauseCause {
 	if (isHeldReason(reason)) return reason.startsWith(`${held} (${restored}`) ? 'restore' : 'hand';
 	if (reason.startsWith(`${stalled}: `)) return 'process';
 	if (reason === noMailServer) return 'unset';
+	if (isRefusedSender(reason)) return 'sender';
 	return aboutLogin.test(reason) ? 'login' : 'server';
 }
 

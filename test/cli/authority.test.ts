@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Finding } from '../../src/cli/doctor/model.js';
+import type { Finding } from '../../src/cli/doctor/checks.js';
 import { makeCertificates } from '../support/certificates.js';
 import { cli, makeHome } from '../support/cli.js';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Finding } from '../../src/cli/doctor/model.js';
+import type { Finding } from '../../src/cli/doctor/checks.js';
 import { cli, makeHome } from '../support/cli.js';
 import { type ServedEngine, serveEngine } from '../support/served-engine.js';
 

@@ -179,7 +179,7 @@ describe('a worker before a server that takes everything', () => {
 				const reply = { phase: 'answer', code: 250, enhanced: null, text: 'Taken' } as const;
 				return { kind: 'accepted', reply, refusedCopies: [] };
 			},
-			verify: async () => null,
+			verify: async () => ({ failure: null, certificate: null, isSenderTried: false }),
 			close: () => undefined,
 			halt: () => undefined,
 			abort: () => undefined,
@@ -211,7 +211,7 @@ describe('a worker with large messages', () => {
 				const reply = { phase: 'answer', code: 250, enhanced: null, text: 'Taken' } as const;
 				return { kind: 'accepted', reply, refusedCopies: [] };
 			},
-			verify: async () => null,
+			verify: async () => ({ failure: null, certificate: null, isSenderTried: false }),
 			close: () => undefined,
 			halt: () => undefined,
 			abort: () => undefined,

@@ -1,7 +1,6 @@
 /** `mailctl doctor`: faults of this set-up, and their fixes. */
 
-import { columns } from '../doctor/columns.js';
-import { groups } from '../doctor/model.js';
+import { columns, groups } from '../doctor/checks.js';
 import { command } from '../frame/command.js';
 
 const doctor = command({

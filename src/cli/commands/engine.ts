@@ -4,15 +4,15 @@ import { emailKey, type Mailbox } from '../../api/address.js';
 import type { Sender } from '../../api/records.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { type Command, type CommandGroup, command } from '../frame/command.js';
-import { type Hint, mailctl } from '../frame/command-line.js';
-import type { LocalEngine, SmtpTest } from '../frame/connection.js';
+import { mailctl } from '../frame/command-line.js';
+import type { LocalEngine } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
-import { loginRemedy, replyOf } from '../verbs/smtp-reply.js';
+import { acceptance, refusal, remedyFor } from '../verbs/smtp-reply.js';
 import { backup } from './engine/backup.js';
 import { bounces } from './engine/bounces.js';
 import { check } from './engine/check.js';
@@ -161,27 +161,28 @@ async function sayRest(cx: CommandContext, { command }: Guided): Promise<void> {
 
 const smtpTest = command({
 	name: 'smtp-test',
-	summary: 'connect to the mail server and log in; nothing is sent',
-	description: 'Ends after --timeout (30s), however little the server says.',
-	output: '{"host", "port", "security", "user", "ok", "reply", "duration_ms", "ehlo_name"}',
+	summary: 'connect to the mail server, log in and name a sender; nothing is sent',
+	description:
+		'Says MAIL FROM with the bounce address, or else the first sender. Ends after --timeout (30s), however little the server says.',
+	output: '{"host", "port", "security", "user", "ok", "reply", "duration_ms", "ehlo_name", "sender"}',
 	exits: [6],
 	examples: ['mailctl engine smtp-test'],
 	run: async (cx) => {
 		const engine = await cx.local();
 		const { value: timeoutMs } = cx.settings.timeoutMs;
 		const timeout = AbortSignal.timeout(timeoutMs);
-		const { remedy, ...test } = await engine.testSmtp(AbortSignal.any([cx.signal, timeout]));
+		const test = await engine.testSmtp(AbortSignal.any([cx.signal, timeout]));
 		cx.signal.throwIfAborted();
-		const server = `${test.host}:${test.port}`;
-		if (test.ok)
-			return cx.out.document(
-				test,
-				`${server} takes mail from here (${test.duration_ms} ms, EHLO ${test.ehlo_name})`,
-			);
-		if (cx.out.format === 'json') await cx.out.document(test);
-		const reply = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : replyOf(test);
-		throw new CliError('smtp', exits.network, `${server}: ${reply}`, {
-			hint: howToMend(timeout.aborted ? null : remedy),
+		const { remedy, certificate, ...shown } = test;
+		if (test.ok) return cx.out.document(shown, acceptance(test));
+		if (cx.out.format === 'json') await cx.out.document(shown);
+		const isLate = timeout.aborted;
+		const late = `${test.host}:${test.port}: no answer within ${timeoutMs / 1000} s`;
+		throw new CliError('smtp', exits.network, isLate ? late : refusal(test), {
+			hint:
+				isLate || remedy === null
+					? [mailctl('engine', 'init', '--smtp', 'URL'), ' names another mail server']
+					: remedyFor(remedy),
 			retryable: true,
 		});
 	},
@@ -211,17 +212,6 @@ export const group: CommandGroup = {
 		smtpTest,
 	] satisfies (Command | CommandGroup)[],
 };
-
-function howToMend(remedy: SmtpTest['remedy']): Hint {
-	const settingUrl = (url: string) => mailctl('engine', 'settings', 'set', 'smtp_url', url);
-	if (remedy === 'tls_port') return settingUrl('smtps://USER@HOST:465');
-	if (remedy === 'smtp_ca') return [mailctl('engine', 'settings', 'set', 'smtp_ca', '-'), ' < ca.pem'];
-	if (remedy === 'smtp_url') return settingUrl('smtp://USER@HOST:587');
-	if (remedy === 'smtp_ehlo_name')
-		return mailctl('engine', 'settings', 'set', 'smtp_ehlo_name', 'mail.example.com');
-	if (remedy === 'login') return loginRemedy;
-	return [mailctl('engine', 'init', '--smtp', 'URL'), ' names another mail server'];
-}
 
 /** A user without a password cannot log in; without a warning the first mail would reveal it. */
 async function warnOfPassword(cx: CommandContext, settings: Readonly<Record<string, string>>): Promise<void> {

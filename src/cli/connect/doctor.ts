@@ -79,7 +79,7 @@ function contentsOf(
 		clockStep: async () => clockStep(),
 		clockAhead: () => reads.clockAhead({ now: clock.now() }),
 		secrets: () => reads.secretCounts(),
-		settings: async () => toInspected(reads, await readSettings({ reads })),
+		settings: async () => toInspected(await readSettings({ reads })),
 		senders: async () => (await reads.pageSenders(atMost)).results.map(({ from_email }) => from_email),
 		dkimKeys: async () =>
 			(await reads.listDkimKeys()).map((key) => ({
@@ -104,17 +104,19 @@ function contentsOf(
 		},
 		lately: () => figuresOf(reads, clock),
 		testSmtp: async (signal) => {
-			const settings = smtpOf(await readSettings({ reads }), await firstSender(reads));
-			return testSmtp(settings, { trace, signal });
+			const settings = await readSettings({ reads });
+			const first = await firstSender(reads);
+			const sender = settings.bounceAddress ?? first;
+			return testSmtp(smtpOf(settings, first), { trace, sender, signal });
 		},
 	};
 }
 
-async function toInspected(reads: Reads, settings: EngineSettings): Promise<InspectedSettings> {
+function toInspected(settings: EngineSettings): InspectedSettings {
 	const { publicUrl, timeZone, bounceAddress, smtpUrl } = settings;
 	if (smtpUrl === null) return { publicUrl, timeZone, bounceAddress, smtp: null };
-	const { host, port, security, user, password, ca, name } = smtpOf(settings, await firstSender(reads));
-	const smtp = { host, port, security, user, hasPassword: password !== null, ca, ehloName: name };
+	const { host, port, security, user, password } = smtpOf(settings, null);
+	const smtp = { host, port, security, user, hasPassword: password !== null };
 	return { publicUrl, timeZone, bounceAddress, smtp };
 }
 

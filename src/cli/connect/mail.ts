@@ -74,8 +74,13 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	return {
 		deliver: async (options) => deliver(parts, { contents, files, keysFor }, options),
 		testSmtp: async (signal) => {
-			const settings = smtpOf(await readSettings(store), await firstSender(store.reads));
-			return testSmtp(settings, { ...parts, signal });
+			const settings = await readSettings(store);
+			const sender = await firstSender(store.reads);
+			return testSmtp(smtpOf(settings, sender), {
+				...parts,
+				sender: settings.bounceAddress ?? sender,
+				signal,
+			});
 		},
 		compose: async (request) => {
 			const options = await links();
@@ -261,21 +266,23 @@ function tracedTo(trace: LocalParts['trace']): Pick<PoolOptions, 'onTrace'> {
 	return { onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`) };
 }
 
-/** Connects, sends EHLO and logs in as a worker would, without mail. The signal aborts it. */
+/** Connects, logs in and says MAIL FROM as a worker would, without mail. The signal aborts it. */
 export async function testSmtp(
 	settings: ReturnType<typeof smtpOf>,
 	{
 		trace,
+		sender,
 		signal,
 		...waits
-	}: Pick<LocalParts, 'trace'> & Partial<Pick<LocalParts, 'onWait'>> & { signal: AbortSignal },
+	}: Pick<LocalParts, 'trace'> &
+		Partial<Pick<LocalParts, 'onWait'>> & { sender: string | null; signal: AbortSignal },
 ): Promise<SmtpTest> {
 	const pool = createPool({ settings, ...tracedTo(trace), onWait: waitFor(settings, waits) });
 	const cut = () => pool.abort();
 	signal.addEventListener('abort', cut, { once: true });
 	if (signal.aborted) cut();
 	const began = performance.now();
-	const refused = await pool.verify();
+	const { failure, certificate, isSenderTried } = await pool.verify(sender);
 	signal.removeEventListener('abort', cut);
 	pool.close();
 	return {
@@ -283,10 +290,12 @@ export async function testSmtp(
 		port: settings.port,
 		security: settings.security,
 		user: settings.user,
-		ok: refused === null,
-		reply: refused === null ? null : formatReply(refused.reply),
-		remedy: refused?.remedy ?? null,
+		ok: failure === null,
+		reply: failure === null ? null : formatReply(failure.reply),
+		remedy: failure?.remedy ?? null,
 		duration_ms: Math.round(performance.now() - began),
 		ehlo_name: settings.name,
+		sender: isSenderTried ? sender : null,
+		certificate: certificate && { validTo: Date.parse(certificate.valid_to) * microsPerMs },
 	};
 }

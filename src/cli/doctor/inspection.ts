@@ -1,13 +1,16 @@
 /** Input of the checks of a database: types, filled by the code that knows the store and the parts of mails. */
 import type { Micros } from '../../api/datetime.js';
+import { StoreError } from '../../api/errors.js';
 import type { ServerFacts } from '../../store/maintenance.js';
 import type { QueueState } from '../../store/queue.js';
 import type { SecretCount, SmtpTest } from '../frame/connection.js';
+import { type Answer, type Check, problem, skipped } from './checks.js';
 
 /** A database as it was found. It is never made, migrated or written to. */
 export type Inspected =
-	| { kind: 'missing'; path: string }
-	/** The file exists and cannot be opened; `code` is that of the store's errors. */
+	/** `unnamed`: an unreadable configuration may name another one than this default. */
+	| { kind: 'missing' | 'unnamed'; path: string }
+	/** It exists and cannot be opened; `code` is that of the store's errors. */
 	| { kind: 'closed'; path: string; code: string; message: string }
 	| { kind: 'open'; path: string; database: InspectedDatabase }
 	| { kind: 'server'; path: string; database: InspectedServer };
@@ -47,9 +50,9 @@ export interface DatabaseContents {
 	dkimKeys(): Promise<PublishedKey[]>;
 	queue(): Promise<QueueState>;
 	webhooks(): Promise<InspectedWebhook[]>;
-	/** Messages of the last seven days. */
+	/** Messages of the last seven days that were delivered or bounced. */
 	lately(): Promise<{ attempted: number; hardBounced: number }>;
-	/** Connects and logs in as a worker would, until the signal. Throws where no mail server is set. */
+	/** Connects, logs in and names a sender as a worker would. Throws where no mail server is set. */
 	testSmtp(signal: AbortSignal): Promise<SmtpTest>;
 }
 
@@ -69,9 +72,6 @@ export interface InspectedSmtp {
 	security: 'never' | 'opportunistic' | 'required' | 'implicit';
 	user: string | null;
 	hasPassword: boolean;
-	/** PEM of the authorities that alone vouch for it; null: those this machine trusts. */
-	ca: string | null;
-	ehloName: string;
 }
 
 /** A key that signs, and the record that must be published for it. */
@@ -107,4 +107,30 @@ export interface Retried {
 	said: string;
 	/** The webhook took something since that attempt: then it is this notification that it does not like. */
 	tookOthersSince: boolean;
+}
+
+/** Makes a check out of a question to the contents; it is skipped where they cannot be read. */
+export type OfContents = (judge: (contents: DatabaseContents) => Answer | Promise<Answer>) => Check['run'];
+
+/** Damage is a problem of the first check that meets it; others are skipped for it. */
+export function ofContents(found: Inspected): OfContents {
+	let isDamaged = false;
+	return (judge) => async () => {
+		if (!('database' in found)) return noContents(found);
+		const { contents } = found.database;
+		if (contents === null) return skipped('its schema is another one than this version has');
+		try {
+			return await judge(contents);
+		} catch (error) {
+			if (!(error instanceof StoreError) || error.code !== 'damaged') throw error;
+			if (isDamaged) return skipped('the database file is damaged');
+			isDamaged = true;
+			return problem(`this could not be looked at: ${error.message}`);
+		}
+	};
+}
+
+/** `database.file` or `database.server` has the reason. */
+export function noContents({ kind }: Inspected) {
+	return skipped(kind === 'closed' ? 'the database cannot be opened' : 'there is no database to look into');
 }

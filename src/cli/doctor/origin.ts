@@ -1,11 +1,47 @@
-/** A base URL with a path too many: the root of its host is asked whether the service is there. */
+/** What answers at a base URL, and where the right one may be. Answers of strangers are read without trust. */
+import { isRecord } from '../../api/json.js';
 import { canParseUrl } from '../../api/schema/url.js';
+import type { WireResponse } from '../../api/wire.js';
 import { mailctl, type OwnCommand, targetWords } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { descriptionOf } from './untrusted-json.js';
 
-/** What a question for lists goes to, below the base URL. */
+/** Below every right base URL. */
 export const listsPath = '/sub/lists/';
+
+/** What a mailctl server says of itself at `/`; null: it is another service. */
+export function descriptionOf({
+	status,
+	body,
+}: WireResponse): { version: string; extensions: string[] } | null {
+	const json = status === 200 ? jsonOf(body) : null;
+	if (!isRecord(json) || json['service'] !== 'mailctl') return null;
+	const { version, extensions } = json;
+	const names = isRecord(extensions) ? Object.keys(extensions) : Array.isArray(extensions) ? extensions : [];
+	return {
+		version: textOf(version) ?? 'of no version',
+		// More than any version has.
+		extensions: names.flatMap((name) => textOf(name) ?? []).slice(0, 50),
+	};
+}
+
+/** The parsed JSON; null also for other content. */
+export function jsonOf(body: Uint8Array): unknown {
+	try {
+		return JSON.parse(new TextDecoder().decode(body));
+	} catch {
+		return null;
+	}
+}
+
+/** At most a hundred characters of a text that is not empty, else null. */
+export function textOf(value: unknown): string | null {
+	return typeof value === 'string' && value !== '' ? short(value) : null;
+}
+
+/** Its beginning: a report is not the place for megabytes. */
+export function short(text: string): string {
+	return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
+}
 
 /** The base URL that a redirect of `listsPath` leads to; null: another place, or the same one. */
 export function movedBase(baseUrl: string, location: string): string | null {

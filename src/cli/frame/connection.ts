@@ -4,7 +4,7 @@ import type { Api } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
 import type { Content } from '../../api/content.js';
 import type { DeliveryCounts } from '../../api/counts.js';
-import type { Clock } from '../../api/datetime.js';
+import type { Clock, Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { WireExchange } from '../../api/wire.js';
 import type { RetentionForecast } from '../../store/maintenance.js';
@@ -164,7 +164,7 @@ export interface LocalEngine {
 	status(): Promise<EngineStatus>;
 	/** Delivers due messages: those of a scope until each has an outcome, or all of them until stopped. */
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
-	/** Connects, sends EHLO and logs in, without mail. The signal aborts it. Throws `NoSmtp` without a mail server. */
+	/** Connects, logs in and names a sender, without mail. The signal aborts it. Throws `NoSmtp` without a mail server. */
 	testSmtp(signal: AbortSignal): Promise<SmtpTest>;
 	/** Answers the API and the links of mails; sends due messages unless `sending` is null. Throws if it cannot listen. */
 	serve(options: ServeOptions): Promise<RunningServer>;
@@ -313,11 +313,15 @@ export interface SmtpTest {
 	/** False: `reply` has the reason. */
 	ok: boolean;
 	reply: string | null;
-	/** The remedy: a port that speaks TLS, a setting, or the login; null where it is not known. */
-	remedy: 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | null;
+	/** The remedy: a port that speaks TLS, a setting, the login, or the sender; null where it is not known. */
+	remedy: 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | 'sender' | null;
+	/** The certificate that the server has shown; null: none. */
+	certificate: { validTo: Micros } | null;
 	duration_ms: number;
 	/** The name said in EHLO. */
 	ehlo_name: string;
+	/** The address said in MAIL FROM; null: none was tried. */
+	sender: string | null;
 }
 
 /** Opens a target. The composition root, or what stands in for it. */

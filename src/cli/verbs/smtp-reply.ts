@@ -1,10 +1,19 @@
-/** What became of a test of the mail server, behind its address. */
+/** What became of a test of the mail server, and how to mend it. */
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { SmtpTest } from '../frame/connection.js';
 
-/** The reply without that address, which a failed connection repeats; one that a name stands for is kept. */
-export function replyOf({ host, port, reply }: Pick<SmtpTest, 'host' | 'port' | 'reply'>): string {
-	return reply === null ? 'no answer' : reply.replace(` ${host}:${port}:`, ':');
+/** What the mail server has accepted, as far as it was asked. */
+export function acceptance({ host, port, user, sender, ehlo_name }: SmtpTest): string {
+	const said = `(EHLO ${ehlo_name})`;
+	if (sender !== null) return `${host}:${port} accepts mail from ${sender} ${said}`;
+	const login = user === null ? 'answers' : `accepts the login of ${user}`;
+	return `${host}:${port} ${login} ${said}; no sender was tried, because there is none`;
+}
+
+/** The server and its reply, whose own repetition of the address is left out. */
+export function refusal({ host, port, sender, reply, remedy }: SmtpTest): string {
+	const said = reply?.replace(` ${host}:${port}:`, ':') ?? 'no answer';
+	return `${host}:${port}${remedy === 'sender' ? ` refuses mail from ${sender}` : ''}: ${said}`;
 }
 
 /** The remedy for a login that the mail server refuses. */
@@ -12,6 +21,27 @@ export const loginRemedy: Hint = [
 	mailctl('engine', 'init', '--smtp-password-file', 'FILE'),
 	' sets the password',
 ];
+
+export function remedyFor(remedy: NonNullable<SmtpTest['remedy']>): Hint {
+	const setting = (name: string, value: string) => mailctl('engine', 'settings', 'set', name, value);
+	switch (remedy) {
+		case 'tls_port':
+			return setting('smtp_url', 'smtps://USER@HOST:465');
+		case 'smtp_ca':
+			return [setting('smtp_ca', '-'), ' < ca.pem'];
+		case 'smtp_url':
+			return setting('smtp_url', 'smtp://USER@HOST:587');
+		case 'smtp_ehlo_name':
+			return setting('smtp_ehlo_name', 'mail.example.com');
+		case 'login':
+			return loginRemedy;
+		case 'sender':
+			return [
+				'have the mail server accept that address, or use another: ',
+				mailctl('senders', 'add', 'ADDRESS'),
+			];
+	}
+}
 
 /** Whether that is the reason of a pause. */
 export function isLoginReply(reason: string | null): boolean {

@@ -7,6 +7,7 @@ import type { SmtpPhase } from '../../engine/rules/outcomes.js';
 import { createReplyReader } from '../reply.js';
 import {
 	type Conversation,
+	createProbe,
 	createTransaction,
 	envelopeOf,
 	finalDot,
@@ -45,6 +46,8 @@ export interface Dialogue {
 	readonly capacity: number;
 	/** `null`: the connection ended while an earlier mail was on it, without a reply about this one. */
 	send(mail: Mail): Promise<Conversation | null>;
+	/** MAIL alone, without RCPT and DATA; the envelope is reset. */
+	probe(sender: string): Promise<Conversation | null>;
 	receive(chunk: Buffer): void;
 	drained(): void;
 	/** The connection is gone, or is being cut; may be called repeatedly. */
@@ -110,7 +113,17 @@ class PipelinedDialogue implements Dialogue {
 		if (envelope.kind === 'unsendable') return Promise.resolve(envelope.conversation);
 		if (this.#isEnded) return Promise.resolve(null);
 		const pace = this.#isPipelined ? 'pipelined' : 'one_by_one';
-		const transaction = createTransaction(mail, envelope.commands, pace);
+		return this.#enter(createTransaction(mail, envelope.commands, pace));
+	}
+
+	probe(sender: string): Promise<Conversation | null> {
+		const mail = { from: sender, to: sender, copies: [], bytes: Buffer.alloc(0) };
+		const envelope = envelopeOf(mail, this.#options.extensions);
+		if (envelope.kind === 'unsendable') return Promise.resolve(envelope.conversation);
+		return this.#isEnded ? Promise.resolve(null) : this.#enter(createProbe(mail, envelope.commands));
+	}
+
+	#enter(transaction: Transaction): Promise<Conversation | null> {
 		return new Promise((finish) => {
 			this.#entries.push({ transaction, finish });
 			this.#writeCommands();

@@ -23,8 +23,8 @@ export function openingPhase(
 	return settings.security === 'implicit' ? 'tls' : 'greeting';
 }
 
-/** The remedy of a fault: a port that speaks TLS, the scheme or name in `smtp_url`, another setting, or the login. */
-export type Remedy = 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login';
+/** The remedy of a fault: a port that speaks TLS, the scheme or name in `smtp_url`, another setting, the login, the sender. */
+export type Remedy = 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | 'sender';
 
 /** Why no session was opened. */
 export interface OpeningFailure {

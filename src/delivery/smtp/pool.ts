@@ -1,8 +1,9 @@
 /** A bounded pool of reusable SMTP connections. */
 
 import { setMaxListeners } from 'node:events';
+import type { PeerCertificate } from 'node:tls';
 import type { Reply } from '../../engine/rules/outcomes.js';
-import { localReply } from '../reply.js';
+import { classify, localReply } from '../reply.js';
 import type { OpeningFailure, TraceEntry } from './opening.js';
 import { type Opened, openSession, type Session } from './session.js';
 import { type SmtpSettings, type SmtpTimeouts, standardTimeouts } from './settings.js';
@@ -11,14 +12,22 @@ import type { Conversation, Mail } from './transaction.js';
 export interface SmtpPool {
 	/** Waits for a free connection, at most `connections` at a time. Never rejects. */
 	send(mail: Mail): Promise<Conversation>;
-	/** Connects and logs in without sending: `null`, or the failure. */
-	verify(): Promise<OpeningFailure | null>;
+	/** Connects, logs in and says MAIL FROM with the sender, if there is one; nothing is sent. */
+	verify(sender: string | null): Promise<Verified>;
 	/** Sends QUIT on idle connections; busy ones end after their message. Sending afterwards opens new ones. */
 	close(): void;
 	/** Cuts connections that carry no mail yet, and opens no more, for good; mails under way go on. */
 	halt(): void;
 	/** Cuts every connection now, for good: sending afterwards is `broken` at once. */
 	abort(): void;
+}
+
+/** `failure`: null = the server would take mail. `certificate`: what it has shown; null: none. */
+export interface Verified {
+	failure: OpeningFailure | null;
+	certificate: PeerCertificate | null;
+	/** The sender was tried. */
+	isSenderTried: boolean;
 }
 
 export interface PoolOptions {
@@ -86,11 +95,14 @@ class Pool implements SmtpPool {
 		}
 	}
 
-	async verify(): Promise<OpeningFailure | null> {
+	async verify(sender: string | null): Promise<Verified> {
 		const opened = await this.#waited(this.#open());
-		if (opened.kind === 'failed') return opened;
-		opened.session.quit();
-		return null;
+		if (opened.kind === 'failed') return { failure: opened, certificate: null, isSenderTried: false };
+		const { session } = opened;
+		const { certificate } = session;
+		const failure = sender === null ? null : senderFailure(await this.#waited(session.probe(sender)));
+		session.quit();
+		return { failure, certificate, isSenderTried: sender !== null };
 	}
 
 	close(): void {
@@ -244,6 +256,16 @@ class Pool implements SmtpPool {
 	#wakeAll(): void {
 		for (const waiter of this.#waiting.splice(0)) waiter('again');
 	}
+}
+
+/** A permanent refusal is the sender's, unless it asks for a login (RFC 4954 s.6). */
+function senderFailure(conversation: Conversation | null): OpeningFailure | null {
+	if (conversation === null) return { reply: closedReply, remedy: null };
+	const { kind, reply } = conversation;
+	if (kind === 'accepted') return null;
+	const { verdict } = classify(conversation);
+	const remedy = verdict === 'infrastructure' ? 'login' : verdict === 'sender' ? 'sender' : null;
+	return { reply, remedy };
 }
 
 /**

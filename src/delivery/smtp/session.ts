@@ -4,6 +4,7 @@
  */
 
 import { type ConnectOpts, isIP, type Socket, type SocketConstructorOpts } from 'node:net';
+import { type PeerCertificate, TLSSocket } from 'node:tls';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { quote, redact } from '../../api/quote.js';
 import type { SmtpPhase } from '../../engine/rules/outcomes.js';
@@ -33,6 +34,10 @@ export interface Session {
 	readonly isOpen: boolean;
 	/** Never rejects. `null`: the connection ended while an earlier message was on it, without a reply about this one. */
 	send(mail: Mail): Promise<Conversation | null>;
+	/** Says MAIL FROM and resets the envelope. `accepted`: the server takes mail from there. `null` as for `send`. */
+	probe(sender: string): Promise<Conversation | null>;
+	/** The server's; null: the connection is in clear. */
+	readonly certificate: PeerCertificate | null;
 	/** Sends QUIT; the socket is closed within a second. */
 	quit(): void;
 }
@@ -143,6 +148,15 @@ class SmtpSession implements Session {
 	send(mail: Mail): Promise<Conversation | null> {
 		this.#tried += 1;
 		return this.#dialogue?.send(mail) ?? Promise.resolve(null);
+	}
+
+	probe(sender: string): Promise<Conversation | null> {
+		return this.#dialogue?.probe(sender) ?? Promise.resolve(null);
+	}
+
+	get certificate(): PeerCertificate | null {
+		const socket = this.#connection._socket;
+		return socket instanceof TLSSocket ? socket.getPeerCertificate() : null;
 	}
 
 	quit(): void {

@@ -38,6 +38,37 @@ export function createTransaction(mail: Mail, envelope: readonly string[], pace:
 	return new CountedTransaction(mail, [...envelope, 'DATA'], pace);
 }
 
+/** MAIL of an envelope alone: the first reply is the outcome. */
+export function createProbe(mail: Mail, envelope: readonly string[]): Transaction {
+	return new Probe(mail, envelope.slice(0, 1));
+}
+
+class Probe implements Transaction {
+	readonly phase = 'mail';
+	readonly mail: Mail;
+	readonly commands: readonly string[];
+	#raw: string | null = null;
+
+	constructor(mail: Mail, commands: readonly string[]) {
+		this.mail = mail;
+		this.commands = commands;
+	}
+
+	take(raw: string): Move {
+		this.#raw = raw;
+		return raw.startsWith('421') || !(isAcceptance(raw) || isRefusal(raw)) ? 'close' : 'reset';
+	}
+
+	dotWritten(): void {}
+
+	conversation(reason: string): Conversation {
+		const raw = this.#raw;
+		if (raw === null) return { kind: 'broken', reply: localReply('mail', reason), refusedCopies: [] };
+		const kind = isAcceptance(raw) ? 'accepted' : isRefusal(raw) ? 'refused' : 'broken';
+		return { kind, reply: parseReply('mail', raw), refusedCopies: [] };
+	}
+}
+
 class CountedTransaction implements Transaction {
 	readonly mail: Mail;
 	readonly commands: readonly string[];

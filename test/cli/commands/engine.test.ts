@@ -355,6 +355,7 @@ describe('mailctl engine smtp-test', () => {
 			ok: true,
 			reply: null,
 			duration_ms: expect.any(Number),
+			sender: 'news@example.com',
 		});
 		expect(sink.received).toEqual([]);
 		await sink.close();
@@ -412,7 +413,7 @@ describe('mailctl engine smtp-test', () => {
 		});
 		await project.json(['engine', 'settings', 'set', 'smtp_ehlo_name', 'mail.example.org']);
 		const tested = await project.run(['engine', 'smtp-test', '-o', 'table']);
-		expect(tested.stderr).toMatch(/takes mail from here \(\d+ ms, EHLO mail\.example\.org\)/);
+		expect(tested.stderr).toMatch(/accepts mail from news@example\.com \(EHLO mail\.example\.org\)/);
 		expect(await project.run(send)).toMatchObject({ code: 0 });
 		await server.close();
 	});

@@ -1,6 +1,6 @@
 // What DNS says of the sender domains, asked of a real name server.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Finding } from '../../../src/cli/doctor/model.js';
+import type { Finding } from '../../../src/cli/doctor/checks.js';
 import { type NameServer, startNameServer } from '../../support/name-server.js';
 import { makeProject, type Project } from '../../support/project.js';
 
@@ -229,12 +229,4 @@ it('a name server that is not there is no finding', async () => {
 	// That nothing is signed is known without asking anybody.
 	const asked = all.filter(({ check }) => check !== 'dns.dkim');
 	expect(new Set(asked.map(({ level }) => level))).toEqual(new Set(['skipped']));
-});
-
-it('what is no address of a name server is refused', async () => {
-	const { code, stderr } = await project.run(['doctor', '--only', 'dns', '--name-server', 'ns.example.com']);
-	expect({ code, stderr }).toMatchObject({
-		code: 2,
-		stderr: expect.stringContaining('--name-server: "ns.example.com" is no IP address'),
-	});
 });

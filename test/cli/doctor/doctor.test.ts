@@ -1,11 +1,22 @@
 // The command itself, on a database: what it prints, how it ends, and that it changes nothing.
 import { createHash } from 'node:crypto';
 import { chmodSync, statSync } from 'node:fs';
-import { chmod, copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
+import {
+	chmod,
+	copyFile,
+	mkdir,
+	mkdtemp,
+	readdir,
+	readFile,
+	rename,
+	symlink,
+	writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { Finding } from '../../../src/cli/doctor/model.js';
+import type { Finding } from '../../../src/cli/doctor/checks.js';
 import { cli, makeHome } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { runProgram } from '../../support/run-program.js';
@@ -23,12 +34,6 @@ async function found(check: string, argv: readonly string[] = [], code = 0): Pro
 }
 
 describe('doctor on a database', () => {
-	it('answers one document with -o json: each check with what it found', async () => {
-		expect(await project.json(['doctor', '--only', 'machine'])).toEqual([
-			{ check: 'machine.node', level: 'ok', message: `Node.js ${process.versions.node}`, fix: null },
-		]);
-	});
-
 	it('says it in lines on a terminal, with the sum in the end', async () => {
 		const words = ['doctor', '--only', 'machine', '--no-color'];
 		const { code, stdout } = await project.run(words, { columns: 80 });
@@ -36,18 +41,6 @@ describe('doctor on a database', () => {
 			code: 0,
 			stdout: `mailctl doctor ${project.db}\nok   machine.node  Node.js ${process.versions.node}\n\nnothing wrong was found; 1 check\n`,
 		});
-	});
-
-	it('ends with 11 for a problem, each with the command that mends it on this very target', async () => {
-		await chmod(project.db, 0o644);
-		expect(await found('config.access', [], 11)).toEqual([
-			{
-				check: 'config.access',
-				level: 'problem',
-				message: `everybody on this machine may read ${project.db}, which holds secrets`,
-				fix: `chmod 600 ${project.db}`,
-			},
-		]);
 	});
 
 	it('refuses to check nothing, naming the groups there are', async () => {
@@ -217,5 +210,73 @@ describe('the file of a database', () => {
 		expect(await found('database.schema', [], 11)).toMatchObject([
 			{ level: 'problem', fix: 'upgrade mailctl' },
 		]);
+	});
+});
+
+describe('who may open the files of a database', () => {
+	async function access(db = project.db): Promise<Omit<Finding, 'check'>[]> {
+		const { stdout } = await cli(['doctor', '--db', db, '--only', 'config', '-o', 'json']);
+		const findings = JSON.parse(stdout) as Finding[];
+		return findings.flatMap(({ check, ...rest }) => (check === 'config.access' ? [rest] : []));
+	}
+
+	it('is mended with one command, for the log and its index too', async () => {
+		const writer = new Database(project.db);
+		onTestFinished(() => void writer.close());
+		writer.exec("INSERT INTO settings VALUES ('time_zone', 'UTC', 1)");
+		for (const suffix of ['', '-wal', '-shm']) await chmod(project.db + suffix, 0o644);
+		const message = `everybody on this machine may read ${project.db}, which holds secrets`;
+		const fix = `chmod 600 ${project.db} ${project.db}-wal ${project.db}-shm`;
+		expect(await access()).toEqual([{ level: 'problem', message, fix }]);
+		const links = await mkdtemp(join(tmpdir(), 'mailctl-links-'));
+		await symlink(project.db, join(links, 'link.db'));
+		expect(await access(join(links, 'link.db'))).toEqual([{ level: 'problem', message, fix }]);
+		await chmod(project.db, 0o600);
+		await chmod(`${project.db}-shm`, 0o600);
+		expect(await access()).toMatchObject([{ fix: `chmod 600 ${project.db}-wal` }]);
+	});
+
+	it('is everybody where others may write to their folder', async () => {
+		const folder = join(project.folder, 'shared');
+		const db = join(folder, 'news.db');
+		await mkdir(folder);
+		await rename(project.db, db);
+		await chmod(folder, 0o757);
+		const says = 'everybody on this machine may';
+		expect(await access(db)).toEqual([
+			{
+				level: 'problem',
+				message: `${says} change ${folder}, and so replace what is kept in it`,
+				fix: `chmod go-w ${folder}`,
+			},
+		]);
+		await chmod(folder, 0o1777);
+		expect(await access(db)).toEqual([
+			{
+				level: 'problem',
+				message: `${says} put files into ${folder}, beside what is kept in it`,
+				fix: 'keep that in a folder of its own: mkdir -m 700 FOLDER',
+			},
+		]);
+		await chmod(folder, 0o755);
+		expect(await access(db)).toMatchObject([{ level: 'ok' }]);
+	});
+
+	it('is not asked of a device or a folder', async () => {
+		expect(await access('/dev/null')).toMatchObject([{ level: 'ok' }]);
+		expect(await access(tmpdir())).toMatchObject([{ level: 'ok' }]);
+	});
+
+	it('is asked of the folder of the configuration', async () => {
+		const home = await makeHome();
+		const folder = join(home, '.config/mailctl');
+		await mkdir(folder, { recursive: true, mode: 0o700 });
+		await chmod(folder, 0o777);
+		const argv = ['doctor', '--base-url', 'https://mail.example.com', '--only', 'config', '-o', 'json'];
+		const { code, stdout } = await cli(argv, { env: { HOME: home } });
+		expect({ code, access: JSON.parse(stdout)[1] }).toMatchObject({
+			code: 11,
+			access: { check: 'config.access', level: 'problem', fix: `chmod go-w ${folder}` },
+		});
 	});
 });

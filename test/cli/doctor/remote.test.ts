@@ -1,13 +1,13 @@
-// Deployments, looked at from the outside: a served engine, somebody else's service, and ways that lead nowhere.
+// Deployments, looked at from the outside: a served engine, other services, and ways that lead nowhere.
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { microsPerSecond, systemClock } from '../../../src/api/datetime.js';
-import type { Finding, Level } from '../../../src/cli/doctor/model.js';
+import type { Finding } from '../../../src/cli/doctor/checks.js';
 import { openStore } from '../../../src/store/open.js';
 import { makeCertificates, makeExpiredCertificates } from '../../support/certificates.js';
 import { cli, makeHome } from '../../support/cli.js';
@@ -16,24 +16,22 @@ import { startForeign } from '../../support/foreign.js';
 import { makeProject } from '../../support/project.js';
 import { startServer } from '../../support/running-server.js';
 import { type ServedEngine, serveEngine } from '../../support/served-engine.js';
-import { startSmtpSink } from '../../support/smtp-sink.js';
 
 const open: (() => unknown)[] = [];
 afterEach(async () => {
 	for (const close of open.splice(0)) await close();
 });
 
-interface Told {
-	code: number;
-	findings: Finding[];
-	levels: Record<string, Level>;
-}
-
-async function doctor(baseUrl: string, token: string | null, more: readonly string[] = []): Promise<Told> {
+async function doctor(
+	baseUrl: string,
+	more: readonly string[] = [],
+	{ token = 't' as string | null, env = {} as Record<string, string> } = {},
+) {
 	const argv = ['doctor', '--base-url', baseUrl, '-o', 'json', ...more];
-	const { code, stdout } = await cli(argv, { env: token === null ? {} : { MAILCTL_TOKEN: token } });
+	const { code, stdout } = await cli(argv, { env: token === null ? env : { MAILCTL_TOKEN: token, ...env } });
 	const findings = JSON.parse(stdout) as Finding[];
-	return { code, findings, levels: Object.fromEntries(findings.map(({ check, level }) => [check, level])) };
+	const of = (check: string) => findings.find((one) => one.check === check);
+	return { code, of, levels: Object.fromEntries(findings.map(({ check, level }) => [check, level])) };
 }
 
 async function listening(server: Server, scheme = 'http'): Promise<string> {
@@ -47,6 +45,9 @@ async function listening(server: Server, scheme = 'http'): Promise<string> {
 	return `${scheme}://127.0.0.1:${port}`;
 }
 
+const service = ['--only', 'service'];
+const connection = ['--only', 'connection'];
+
 describe('doctor on a mailctl server', () => {
 	let served: ServedEngine;
 	beforeAll(async () => {
@@ -59,7 +60,7 @@ describe('doctor on a mailctl server', () => {
 		const server = await startServer(project.db);
 		open.push(server.stop);
 		const token = (await readFile(server.tokenFile, 'utf8')).trim();
-		const { code, levels, findings } = await doctor(server.baseUrl, token);
+		const { code, levels, of } = await doctor(server.baseUrl, [], { token });
 		expect({ code, levels }).toEqual({
 			code: 0,
 			levels: {
@@ -79,14 +80,18 @@ describe('doctor on a mailctl server', () => {
 				'service.queue': 'ok',
 			},
 		});
-		expect(findings.find(({ check }) => check === 'service.kind')?.message).toMatch(
-			/^mailctl \S+ with attachments, audiences, campaigns, deliveries, .*templates, tuples$/,
-		);
+		expect(of('service.kind')?.message).toMatch(/^mailctl \S+ with attachments, audiences, campaigns, /);
+		const words = ['engine', 'tokens', 'create', '--name', 'shop', '--scope', 'send'];
+		const shop = (await project.json(words)) as { token: string };
+		expect((await doctor(server.baseUrl, service, shop)).of('service.token')).toMatchObject({
+			level: 'warning',
+			message: 'the token is accepted, and may not read lists (403)',
+		});
 	});
 
-	it('says of a wrong token where it came from', async () => {
-		const { code, findings } = await doctor(served.url, 'wrong', ['--only', 'service']);
-		expect({ code, token: findings.find(({ check }) => check === 'service.token') }).toEqual({
+	it('says of a wrong token where it came from, and that one is missing', async () => {
+		const { code, of } = await doctor(served.url, service, { token: 'wrong' });
+		expect({ code, token: of('service.token') }).toEqual({
 			code: 11,
 			token: {
 				check: 'service.token',
@@ -95,71 +100,36 @@ describe('doctor on a mailctl server', () => {
 				fix: 'the token came from MAILCTL_TOKEN: give one there that is valid',
 			},
 		});
-	});
-
-	it('says that a token is missing', async () => {
-		const { findings } = await doctor(served.url, null, ['--only', 'service']);
-		expect(findings.find(({ check }) => check === 'service.token')).toMatchObject({
+		expect((await doctor(served.url, service, { token: null })).of('service.token')).toMatchObject({
 			level: 'problem',
 			message: 'it wants a token, and there is none (401)',
 		});
 	});
 
-	it('takes a token that may only send for what it is', async () => {
-		const sink = await startSmtpSink();
-		open.push(sink.close);
-		const project = await makeProject({ smtp: sink.port });
-		const server = await startServer(project.db);
-		open.push(server.stop);
-		const words = ['engine', 'tokens', 'create', '--name', 'shop', '--scope', 'send'];
-		const { token } = (await project.json(words)) as { token: string };
-		const { code, findings } = await doctor(server.baseUrl, token, ['--only', 'service']);
-		expect({ code, token: findings.find(({ check }) => check === 'service.token') }).toMatchObject({
-			code: 0,
-			token: { level: 'warning', message: 'the token is accepted, and may not read lists (403)' },
-		});
-	});
-
-	const queueOf = async ({ baseUrl, token }: { baseUrl: string; token: string }) => {
-		const { code, findings } = await doctor(baseUrl, token, ['--only', 'service']);
-		return { code, ...findings.find(({ check }) => check === 'service.queue') };
-	};
 	const there = 'on the machine of the server, with its --db or --profile:';
 
 	it('says that no process sends what it accepts', async () => {
-		const { code, findings } = await doctor(served.url, served.token, ['--only', 'service']);
-		expect({ code, queue: findings.find(({ check }) => check === 'service.queue') }).toEqual({
+		const { code, of } = await doctor(served.url, service, served);
+		expect({ code, queue: of('service.queue') }).toEqual({
 			code: 0,
 			queue: {
 				check: 'service.queue',
 				level: 'warning',
 				message: 'no process sends at the moment: what it accepts waits',
-				fix: 'on the machine of the server, with its --db or --profile:\nmailctl worker',
+				fix: `${there}\nmailctl worker`,
 			},
 		});
 	});
 
-	it('says that its queue is paused, and why', async () => {
+	it('says why its queue stands still, with the steps for that', async () => {
 		const project = await makeProject();
 		const server = await startServer(project.db);
 		open.push(server.stop);
-		await project.json(['engine', 'queue', 'pause', '--reason', 'the mail server moves']);
-		expect(await queueOf(server)).toEqual({
-			code: 11,
-			check: 'service.queue',
-			level: 'problem',
-			message: expect.stringMatching(/^its queue stands still: .*the mail server moves/),
-			fix: `${there}\nmailctl engine queue resume`,
-		});
-	});
-
-	it('names the steps by the reason of the pause', async () => {
-		const project = await makeProject();
-		const server = await startServer(project.db);
-		open.push(server.stop);
+		const queue = async () => (await doctor(server.baseUrl, service, server)).of('service.queue');
 		const smtp = 'mailctl engine smtp-test';
 		await eventually(async () =>
-			expect(await queueOf(server)).toMatchObject({
+			expect(await queue()).toMatchObject({
+				level: 'problem',
 				message: 'its queue stands still: no mail server is configured',
 				fix: `${there}\nname a mail server, then try it:\nmailctl engine init --smtp smtp://USER@HOST:587\n${smtp}`,
 			}),
@@ -169,24 +139,29 @@ describe('doctor on a mailctl server', () => {
 		const fault = { kind: 'fault', reason: 'auth: 535 5.7.8 wrong password', now } as const;
 		await store.queue.pause({ ...fault, retry_at: now + 60 * microsPerSecond });
 		await store.close();
-		expect(await queueOf(server)).toMatchObject({
+		expect(await queue()).toMatchObject({
 			fix: expect.stringMatching(
 				/^on the machine.*\ngive the login .*\n.* --smtp-password-file FILE\n.* smtp-test\n.* queue resume$/,
 			),
 		});
+		await project.json(['engine', 'queue', 'pause', '--reason', 'the mail server moves']);
+		expect(await queue()).toMatchObject({
+			message: expect.stringMatching(/^its queue stands still: .*the mail server moves/),
+			fix: `${there}\nmailctl engine queue resume`,
+		});
 	});
 
 	it('sees that one of the two clocks is wrong', async () => {
-		const wrong = ['--only', 'service', '--now', new Date(Date.now() - 7_200_000).toISOString()];
-		const { code, findings } = await doctor(served.url, served.token, wrong);
-		expect({ code, clock: findings.find(({ check }) => check === 'service.clock') }).toMatchObject({
+		const wrong = [...service, '--now', new Date(Date.now() - 7_200_000).toISOString()];
+		const { code, of } = await doctor(served.url, wrong, served);
+		expect({ code, clock: of('service.clock') }).toMatchObject({
 			code: 0,
 			clock: { level: 'warning', message: expect.stringMatching(/^its clock is (1 hour|2 hours) ahead of/) },
 		});
 	});
 
 	it('asks nothing with --offline', async () => {
-		const { code, levels } = await doctor(served.url, served.token, ['--offline', '--only', 'service']);
+		const { code, levels } = await doctor(served.url, ['--offline', ...service], served);
 		expect({ code, levels: new Set(Object.values(levels)) }).toEqual({
 			code: 0,
 			levels: new Set(['skipped']),
@@ -194,16 +169,138 @@ describe('doctor on a mailctl server', () => {
 	});
 });
 
-it('doctor on somebody else’s service writes nothing, and says that it is none of ours', async () => {
+it('doctor on the service of another writes nothing, and says that it is not a mailctl server', async () => {
 	const foreign = await startForeign();
 	open.push(foreign.close);
-	const { code, levels, findings } = await doctor(foreign.baseUrl, 't', ['--only', 'service']);
+	const { code, levels, of } = await doctor(foreign.baseUrl, service);
 	expect({ code, levels, writes: foreign.writes }).toMatchObject({
 		code: 0,
 		levels: { 'service.kind': 'ok', 'service.ready': 'skipped' },
 		writes: [],
 	});
-	expect(findings.find(({ check }) => check === 'service.kind')?.message).toMatch(/^not a mailctl server/);
+	expect(of('service.kind')?.message).toMatch(/^not a mailctl server/);
+});
+
+describe('what answers at a base URL', () => {
+	/** The findings where every path, or those in `paths`, answers with this text. */
+	async function asked(text: string, { status = 200, paths = {} as Record<string, string> } = {}) {
+		const answer: RequestListener = ({ url = '' }, response) => {
+			const path = url.replace(/\?.*/, '');
+			response.writeHead(status, { 'content-type': 'application/json' }).end(paths[path] ?? text);
+		};
+		return doctor(await listening(createServer(answer)), service);
+	}
+	const page = '{"count": 0, "next": null, "previous": null, "results": []}';
+
+	it.each([
+		['<html><title>Welcome</title></html>', 'a web page'],
+		...['', '{"status": "ok"}', '{"results": []}', '{"count": 0, "results": {}}', '[]'].map(
+			(text) => [text, 'something else than lists'] as const,
+		),
+	] as [
+		string,
+		string,
+	][])('as "%s" is not the service, and says nothing about the token', async (text, what) => {
+		const { code, of } = await asked(text);
+		expect({ code, answers: of('service.answers'), token: of('service.token') }).toMatchObject({
+			code: 11,
+			answers: {
+				level: 'problem',
+				message: `it is not this service: /sub/lists/ answers 200 with ${what}`,
+				fix: 'look at the base URL',
+			},
+			token: { level: 'skipped', message: 'the service does not answer as it should' },
+		});
+	});
+
+	it.each([
+		[429, 'warning', 'it answers 429: it is asked too often just now'],
+		[418, 'problem', 'it answers 418 to a call that every such service takes'],
+		[503, 'problem', 'it answers 503: the service itself has failed'],
+		[404, 'problem', 'it has no /sub/lists/: this is not the service, or its base URL has a path'],
+	])('with %i is a %s', async (status, level, message) => {
+		const { of } = await asked('{}', { status });
+		expect(of('service.answers')).toMatchObject({ level, message });
+		expect(of('service.token')?.level).toBe('skipped');
+	});
+
+	it.each([
+		['{"version": {"toString": 1}}', 'of no version with no extensions'],
+		['{"version": null, "extensions": 7}', 'of no version with no extensions'],
+		['{"version": "1.2", "extensions": [{}, "messages", 5]}', '1.2 with messages'],
+		['{"version": "1.2", "extensions": {"messages": 1}}', '1.2 with messages'],
+		[`{"version": "${'9'.repeat(4_000)}"}`, `${'9'.repeat(99)}… with no extensions`],
+	])('is described as far as it is text: %.40s', async (members, message) => {
+		const root = JSON.stringify({ service: 'mailctl', ...JSON.parse(members) });
+		const { of } = await asked(page, { paths: { '/': root, '/readyz': '{}' } });
+		expect(of('service.kind')).toMatchObject({ level: 'ok', message: `mailctl ${message}` });
+	});
+
+	it('is not ready for a reason that is told as far as it is text', async () => {
+		const server = createServer(({ url = '' }, response) => {
+			response.statusCode = url === '/readyz' ? 503 : 200;
+			const detail = JSON.stringify({ detail: 'n'.repeat(5_000) });
+			response.end(url === '/readyz' ? detail : url === '/' ? '{"service": "mailctl"}' : page);
+		});
+		const { of } = await doctor(await listening(server), service);
+		expect(of('service.ready')).toMatchObject({
+			level: 'problem',
+			message: `it is not ready (503): ${'n'.repeat(99)}…`,
+		});
+	});
+
+	it('with TLS, asked for by http://, is told for certain', async () => {
+		const { cert, key } = await makeCertificates(['IP:127.0.0.1']);
+		const { host } = new URL(await listening(createTlsServer({ cert, key })));
+		const { of } = await doctor(`http://${host}`, service);
+		expect(of('service.answers')).toMatchObject({
+			level: 'problem',
+			message: `${host} speaks TLS, and the base URL is http://`,
+			fix: `the base URL is https://${host}:\nmailctl --base-url https://${host} doctor`,
+		});
+	});
+});
+
+describe('a redirect', () => {
+	const answers = async (location: string, base = '', home = '') => {
+		const redirect: RequestListener = (_, response) => response.writeHead(301, { location }).end();
+		const origin = await listening(createServer(redirect));
+		if (home === '') return { origin, found: (await doctor(origin + base, service)).of('service.answers') };
+		await cli(['login', origin + base, '--profile', 'prod', '--no-check'], {
+			env: { HOME: home, MAILCTL_TOKEN: 't' },
+		});
+		const words = ['doctor', '-p', 'prod', ...service, '-o', 'json'];
+		const { stdout } = await cli(words, { env: { HOME: home } });
+		return { origin, found: (JSON.parse(stdout) as Finding[])[0] };
+	};
+
+	it.each([
+		['https://mail.example.com:8443/sub/lists/?page_size=1', 'https://mail.example.com:8443'],
+		['https://mail.example.com/api/v2/sub/lists/', 'https://mail.example.com/api/v2'],
+		['https://mail.example.com/', 'https://mail.example.com'],
+	])('to %s names the base URL and how to give it', async (location, base) => {
+		const { found } = await answers(location);
+		expect(found?.fix).toBe(`the base URL is ${base}:\nmailctl --base-url ${base} doctor`);
+	});
+
+	it.each([
+		'https://mail.example.com/login?next=/sub/lists/',
+		'https://user:password@mail.example.com/sub/lists/',
+		'ftp://mail.example.com/sub/lists/',
+		'/sub/lists/',
+		'http://[',
+		`http://elsewhere.example.com/${'x'.repeat(3_000)}`,
+	])('to %.60s names none', async (location) => {
+		const { found } = await answers(location);
+		const shown = location.length > 100 ? `${location.slice(0, 99)}…` : location;
+		expect(found).toMatchObject({ fix: 'look at the base URL', message: `it redirects to ${shown}` });
+	});
+
+	it('is mended by a command for its profile, with its path', async () => {
+		const { origin, found } = await answers('/api/sub/lists/?page_size=1', '/old', await makeHome());
+		const moved = `${origin}/api`;
+		expect(found?.fix).toBe(`the base URL is ${moved}:\nmailctl config set --profile prod base-url ${moved}`);
+	});
 });
 
 describe('doctor with a configuration that cannot be read', () => {
@@ -254,12 +351,6 @@ describe('doctor with a configuration that cannot be read', () => {
 		expect(named.map(({ check }) => check)).toEqual(['config.files', 'database.file']);
 	});
 
-	it('refuses a profile that would be in there', async () => {
-		const { home, file } = await broken('config.json');
-		const { code, stderr } = await cli(['doctor', '-p', 'prod'], { env: { HOME: home } });
-		expect({ code, stderr }).toMatchObject({ code: 78, stderr: expect.stringContaining(file) });
-	});
-
 	it('goes on without the token of credentials that cannot be read', async () => {
 		const { home, file } = await broken('credentials.json');
 		const config = { profile: 'prod', profiles: { prod: { baseUrl: 'https://mail.example.com' } } };
@@ -297,20 +388,9 @@ describe('doctor with a configuration that cannot be read', () => {
 	});
 });
 
-describe('doctor where the way leads nowhere', () => {
-	it('finds no clear text that leaves this machine in an address of IPv4 written as one of IPv6', async () => {
-		const only = ['--only', 'connection', '--offline'];
-		const { levels } = await doctor('http://[::ffff:127.0.0.1]:9', 't', only);
-		expect(levels).toMatchObject({ 'connection.url': 'ok' });
-	});
-
-	it('says so once for each step, and skips what stands behind it', async () => {
-		const { code, levels } = await doctor('http://127.0.0.1:9', 't', [
-			'--skip',
-			'machine',
-			'--skip',
-			'config',
-		]);
+describe('the way to a deployment', () => {
+	it('that ends is told once for each step, and what stands behind it is skipped', async () => {
+		const { code, levels } = await doctor('http://127.0.0.1:9', ['--skip', 'machine,config']);
 		expect({ code, levels }).toEqual({
 			code: 11,
 			levels: {
@@ -328,9 +408,8 @@ describe('doctor where the way leads nowhere', () => {
 		});
 	});
 
-	it('tells a name that does not exist once', async () => {
-		const { levels } = await doctor('https://nowhere.invalid', 't', ['--only', 'connection']);
-		expect(levels).toEqual({
+	it('to a name that does not exist ends there', async () => {
+		expect((await doctor('https://nowhere.invalid', connection)).levels).toEqual({
 			'connection.url': 'ok',
 			'connection.name': 'problem',
 			'connection.port': 'skipped',
@@ -338,98 +417,88 @@ describe('doctor where the way leads nowhere', () => {
 		});
 	});
 
-	it.each([
-		[503, {}, 'it answers 503: the service itself has failed'],
-		[301, { location: 'https://elsewhere.example.com/' }, 'it redirects to https://elsewhere.example.com/'],
-		[404, {}, 'it has no /sub/lists/: this is not the service, or its base URL has a path'],
-	])('names an answer of %i', async (status, headers, message) => {
-		const baseUrl = await listening(createServer((_, response) => response.writeHead(status, headers).end()));
-		const { findings } = await doctor(baseUrl, 't', ['--only', 'service']);
-		expect(findings.find(({ check }) => check === 'service.answers')).toMatchObject({
-			level: 'problem',
-			message,
-		});
-	});
-
-	it('ends with its deadline, with what it knows by then', async () => {
+	it('ends with the deadline, and the report has what is known by then', async () => {
 		const baseUrl = await listening(createServer(() => {}));
-		const more = ['--only', 'connection', '--only', 'service', '--deadline', '3s'];
-		const { code, levels } = await doctor(baseUrl, 't', more);
+		const { code, levels } = await doctor(baseUrl, ['--only', 'connection,service', '--deadline', '3s']);
 		expect({ code, levels }).toMatchObject({
 			code: 12,
 			levels: { 'connection.port': 'ok', 'service.answers': 'skipped' },
 		});
 	});
 
-	it('warns of plain http to another host, where nothing is asked', async () => {
-		const { code, findings } = await doctor('http://mail.example.com', 't', [
-			'--only',
-			'connection',
-			'--offline',
-		]);
-		expect({ code, url: findings[0] }).toEqual({
+	it('in clear text to another host is a warning, and exit 11 with --strict', async () => {
+		const offline = [...connection, '--offline'];
+		const { code, of } = await doctor('http://mail.example.com', offline);
+		expect({ code, url: of('connection.url') }).toMatchObject({
 			code: 0,
 			url: {
-				check: 'connection.url',
 				level: 'warning',
 				message: 'plain http to mail.example.com: the token and all data go in the clear',
 				fix: 'use https://mail.example.com',
 			},
 		});
-		const strict = ['--only', 'connection', '--offline', '--strict'];
-		expect((await doctor('http://mail.example.com', 't', strict)).code).toBe(11);
+		expect((await doctor('http://mail.example.com', [...offline, '--strict'])).code).toBe(11);
+		const { levels } = await doctor('http://[::ffff:127.0.0.1]:9', offline);
+		expect(levels).toMatchObject({ 'connection.url': 'ok' });
+	});
+
+	it('goes through the proxy that the environment names, but for what NO_PROXY names', async () => {
+		const proxy = 'http://127.0.0.1:9';
+		const port = async (env: Record<string, string>, more: readonly string[] = []) =>
+			(await doctor('https://nowhere.invalid', [...connection, ...more], { env })).of('connection.port')
+				?.message;
+		expect([
+			await port({ HTTPS_PROXY: proxy, HTTP_PROXY: proxy }),
+			await port({ HTTPS_PROXY: proxy, NO_PROXY: 'example.com, .invalid' }),
+			await port({ NO_PROXY: '.invalid' }, ['--proxy', proxy]),
+		]).toEqual(['a proxy is in between', 'there is no such name', 'a proxy is in between']);
 	});
 });
 
 describe('the certificate of a deployment', () => {
-	const certificate = async (baseUrl: string, more: readonly string[] = []) => {
-		const { findings } = await doctor(baseUrl, 't', ['--only', 'connection', ...more]);
-		return findings.find(({ check }) => check === 'connection.certificate');
+	const certificate = async (server: Server, ca?: string) => {
+		const file = join(await makeHome(), 'ca.pem');
+		if (ca !== undefined) await writeFile(file, ca);
+		const more = ca === undefined ? connection : [...connection, '--ca-cert', file];
+		return (await doctor(await listening(server, 'https'), more)).of('connection.certificate');
 	};
 
 	it('that has expired is a problem', async () => {
 		const { cert, key } = await makeExpiredCertificates(['IP:127.0.0.1']);
-		const baseUrl = await listening(createTlsServer({ cert, key }), 'https');
-		expect(await certificate(baseUrl)).toMatchObject({
+		expect(await certificate(createTlsServer({ cert, key }))).toMatchObject({
 			level: 'problem',
 			message: expect.stringMatching(/^the certificate of 127\.0\.0\.1 expired [\d,]+ days ago$/),
 		});
 	});
 
-	it('of an authority that nobody knows is a problem, and of --ca-cert it is trusted', async () => {
-		const { ca, cert, key } = await makeCertificates(['IP:127.0.0.1']);
-		const baseUrl = await listening(createTlsServer({ cert, key }), 'https');
-		expect(await certificate(baseUrl)).toMatchObject({
+	it('of an unknown authority is mended by naming that, and told by the requested name', async () => {
+		const { ca, cert, key } = await makeCertificates(['DNS:first.example.com', 'IP:127.0.0.1']);
+		const server = () => createTlsServer({ cert, key });
+		expect(await certificate(server())).toMatchObject({
 			level: 'problem',
-			message: expect.stringMatching(/is not trusted here: its authority is unknown$/),
+			message: 'the certificate of 127.0.0.1 is not trusted here: its authority is unknown',
+			fix: '--ca-cert FILE names an authority of your own',
 		});
-		const file = join(await makeHome(), 'ca.pem');
-		await writeFile(file, ca);
-		expect(await certificate(baseUrl, ['--ca-cert', file])).toMatchObject({
+		expect(await certificate(server(), ca)).toMatchObject({
 			level: 'warning',
 			message: 'the certificate of 127.0.0.1 expires in 1 day',
 		});
 	});
 
-	it('for another name is a problem', async () => {
+	it('for another name is mended by another URL', async () => {
 		const { ca, cert, key } = await makeCertificates(['DNS:mail.example.com']);
-		const baseUrl = await listening(createTlsServer({ cert, key }), 'https');
-		const file = join(await makeHome(), 'ca.pem');
-		await writeFile(file, ca);
-		expect(await certificate(baseUrl, ['--ca-cert', file])).toMatchObject({
+		expect(await certificate(createTlsServer({ cert, key }), ca)).toMatchObject({
 			level: 'problem',
 			message: 'the certificate of mail.example.com is not trusted here: it is for another name',
+			fix: 'give a base URL with a name that it is for',
 		});
 	});
 
 	it('is not there where plain http answers', async () => {
-		const baseUrl = await listening(
-			createServer((_, response) => response.end()),
-			'https',
-		);
-		expect(await certificate(baseUrl)).toMatchObject({
+		const plain = createServer((_, response) => response.end());
+		expect(await certificate(plain)).toMatchObject({
 			level: 'problem',
-			message: expect.stringMatching(/^no TLS with 127\.0\.0\.1:\d+/),
+			message: expect.stringMatching(/^no TLS with 127\.0\.0\.1:\d+: [a-z0-9 ]+$/),
 		});
 	});
 });

@@ -7,16 +7,18 @@ import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { microsPerSecond, systemClock } from '../../../src/api/datetime.js';
-import type { Finding } from '../../../src/cli/doctor/model.js';
+import { refusedSenderReason } from '../../../src/api/pauses.js';
+import type { Finding } from '../../../src/cli/doctor/checks.js';
 import { openStore } from '../../../src/store/open.js';
 import type { Store } from '../../../src/store/store.js';
 import { makeCertificates, makeExpiredCertificates } from '../../support/certificates.js';
 import { cli } from '../../support/cli.js';
-import { startNameServer } from '../../support/name-server.js';
+import { eventually } from '../../support/eventually.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { createQueuedDatabase } from '../../support/queued-database.js';
 import { runProgram } from '../../support/run-program.js';
 import { startServer } from '../../support/running-server.js';
+import { startFaultServer } from '../../support/smtp-fault.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 
 type Told = Omit<Finding, 'check'>;
@@ -119,31 +121,17 @@ describe('the public URL', () => {
 
 	it('that nobody answers at is worth a word', async () => {
 		const project = await makeProject();
-		await project.json(['engine', 'settings', 'set', 'public_url', 'http://127.0.0.1:1']);
+		await project.json(['engine', 'settings', 'set', 'public_url', 'http://127.0.0.1:4']);
 		expect(await found(project.db, 'connection.public-url')).toMatchObject([
 			{
 				level: 'warning',
-				message: expect.stringMatching(/^this machine gets no answer from http:\/\/127\.0\.0\.1:1: /),
+				message: 'this machine gets no answer from http://127.0.0.1:4: no program takes connections there',
 				fix: `mailctl --db ${project.db} serve`,
 			},
 		]);
 	});
 
-	it('where no program listens is told in words', async () => {
-		const server = createHttpServer();
-		const port = await listening(server);
-		server.close();
-		const project = await makeProject();
-		const url = `http://127.0.0.1:${port}`;
-		await project.json(['engine', 'settings', 'set', 'public_url', url]);
-		expect(await found(project.db, 'connection.public-url')).toMatchObject([
-			{ message: `this machine gets no answer from ${url}: no program takes connections there` },
-		]);
-	});
-
 	it('whose host does not exist is left to dns.public-url, for no server mends it', async () => {
-		const names = await startNameServer();
-		onTestFinished(() => names.close());
 		const lookup = vi.spyOn(dns, 'lookup').mockImplementation(((...given: unknown[]) => {
 			const answer = given.at(-1) as (error: Error) => void;
 			answer(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
@@ -151,30 +139,65 @@ describe('the public URL', () => {
 		onTestFinished(() => lookup.mockRestore());
 		const project = await makeProject();
 		await project.json(['engine', 'settings', 'set', 'public_url', 'https://mail.example.com']);
-		const visited = async (...more: string[]) =>
-			((await project.json(['doctor', '--only', 'connection', ...more])) as Finding[]).at(-1);
-		expect(await visited('--name-server', names.address)).toMatchObject({
-			check: 'connection.public-url',
-			level: 'skipped',
-			message: 'mail.example.com does not exist',
-		});
-		expect(await visited('--name-server', '127.0.0.1:9')).toMatchObject({
-			level: 'warning',
-			message: 'this machine gets no answer from https://mail.example.com: there is no host of this name',
-			fix: null,
-		});
+		expect(await found(project.db, 'connection.public-url')).toEqual([
+			{
+				level: 'warning',
+				message: 'this machine gets no answer from https://mail.example.com: there is no host of this name',
+				fix: null,
+			},
+		]);
 	});
 });
 
 describe('the mail server', () => {
-	it('that lets us in is fine, and gets no mail', async () => {
+	/** A project on a sink, by this URL. */
+	async function on(sink: { port: number; close(): Promise<unknown> }, url: (port: number) => string) {
+		open.push(sink.close);
+		const project = await makeProject();
+		await project.json(['engine', 'settings', 'set', 'smtp_url', url(sink.port)]);
+		return project;
+	}
+	const plain = (port: number) => `smtp://127.0.0.1:${port}`;
+	const required = (port: number) => `smtp://127.0.0.1:${port}?tls=required`;
+
+	it('that accepts the sender is fine, and gets no mail', async () => {
+		const server = await startFaultServer({});
+		const { db } = await on(server, plain);
+		const says = new RegExp(`^127\\.0\\.0\\.1:${server.port} accepts mail from news@example.com \\(`);
+		expect(await found(db, 'smtp.login')).toMatchObject([
+			{ level: 'ok', message: expect.stringMatching(says), fix: null },
+		]);
+		const said = () => server.lines.map((line) => line.replace(/ .*/, ''));
+		await eventually(() => expect(said()).toEqual(['EHLO', 'MAIL', 'RSET', 'QUIT']));
+		expect(server.bodies).toEqual([]);
+	});
+
+	it('that refuses the bounce address is told with its reply, by smtp-test too', async () => {
+		const answer = '553 5.7.1 Sender address rejected: not owned by user';
+		const on553 = (phase: string, line: string) =>
+			phase === 'MAIL' && line.includes('<bounces@example.com>') ? { answer } : undefined;
+		const server = await startFaultServer({ on: on553 });
+		const project = await on(server, plain);
+		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.com']);
+		const message = `127.0.0.1:${server.port} refuses mail from bounces@example.com: mail: ${answer}`;
+		const remedy = `have the mail server accept that address, or use another: mailctl --db ${project.db} senders add ADDRESS`;
+		expect(await found(project.db, 'smtp.login')).toEqual([{ level: 'problem', message, fix: remedy }]);
+		expect(await project.run(['engine', 'smtp-test'])).toMatchObject({
+			code: 6,
+			stderr: `error: ${message}\nhint: ${remedy}\n`,
+		});
+	});
+
+	it('is tried as far as the login where there is no sender', async () => {
 		const sink = await startSmtpSink();
 		open.push(sink.close);
-		const { db } = await makeProject({ smtp: sink.port });
-		expect(await found(db, 'smtp.login')).toMatchObject([
-			{ level: 'ok', message: expect.stringMatching(/^127\.0\.0\.1:\d+ lets this machine in/) },
+		const project = await makeProject({ smtp: sink.port, sender: false });
+		expect(await found(project.db, 'smtp.login')).toMatchObject([
+			{
+				level: 'ok',
+				message: expect.stringMatching(/ answers \(.*\); no sender was tried, because there is none$/),
+			},
 		]);
-		expect(sink.received).toEqual([]);
 	});
 
 	it('that is not there is a problem once, not twice', async () => {
@@ -182,8 +205,7 @@ describe('the mail server', () => {
 		expect(await found(db, 'smtp.login')).toEqual([
 			{
 				level: 'problem',
-				message:
-					'127.0.0.1:9 takes no mail from here: connect ECONNREFUSED: no program takes connections there',
+				message: '127.0.0.1:9: connect ECONNREFUSED: no program takes connections there',
 				fix: `mailctl --db ${db} engine init --smtp smtp://USER@HOST:587`,
 			},
 		]);
@@ -194,38 +216,27 @@ describe('the mail server', () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
 		});
-		open.push(sink.close);
-		const project = await makeProject();
-		const url = `smtp://news@127.0.0.1:${sink.port}?tls=never`;
-		await project.json(['engine', 'settings', 'set', 'smtp_url', url]);
+		const project = await on(sink, (port) => `smtp://news@127.0.0.1:${port}?tls=never`);
 		await project.json(['engine', 'settings', 'set', 'smtp_password', '-'], { stdin: 'wrong' });
+		const hint = `mailctl --db ${project.db} engine init --smtp-password-file FILE sets the password`;
 		expect(await found(project.db, 'smtp.login')).toMatchObject([
-			{
-				level: 'problem',
-				message: expect.stringContaining('takes no mail from here: auth: 535'),
-				fix: `mailctl --db ${project.db} engine init --smtp-password-file FILE`,
-			},
+			{ level: 'problem', message: expect.stringContaining(': auth: 535'), fix: hint },
 		]);
 		const mail = 'send --from news@example.com --to a@example.com --subject S --text x'.split(' ');
 		for (const words of [['engine', 'smtp-test'], mail, ['worker', '--drain']])
-			expect((await project.run(words)).stderr, words.join(' ')).toContain(
-				`\nhint: mailctl --db ${project.db} engine init --smtp-password-file FILE sets the password\n`,
-			);
+			expect((await project.run(words)).stderr, words.join(' ')).toContain(`\nhint: ${hint}\n`);
 	});
 
 	it('is not asked with --offline', async () => {
 		const sink = await startSmtpSink();
-		open.push(sink.close);
-		const { db } = await makeProject({ smtp: sink.port });
+		const { db } = await on(sink, plain);
 		expect(await found(db, 'smtp.login', ['--offline'])).toMatchObject([{ level: 'skipped' }]);
 		expect(sink.connections).toBe(0);
 	});
 
-	it('shows its certificate after STARTTLS; one that expired is worth a word where none is asked for', async () => {
+	it('may show an expired certificate where none is asked for, which is worth a warning', async () => {
 		const { cert, key } = await makeExpiredCertificates(['IP:127.0.0.1']);
-		const sink = await startSmtpSink({ cert, key, disabledCommands: [] });
-		open.push(sink.close);
-		const { db } = await makeProject({ smtp: sink.port });
+		const { db } = await on(await startSmtpSink({ cert, key, disabledCommands: [] }), plain);
 		expect(await found(db, 'smtp.certificate')).toEqual([
 			{
 				level: 'warning',
@@ -235,36 +246,30 @@ describe('the mail server', () => {
 		]);
 	});
 
-	it('with TLS from the first byte and an authority of its own is trusted by that authority', async () => {
-		const { ca, cert, key } = await makeCertificates(['IP:127.0.0.1']);
-		const sink = await startSmtpSink({ cert, key, secure: true });
-		open.push(sink.close);
-		const project = await makeProject();
-		const url = `smtps://127.0.0.1:${sink.port}`;
-		await project.json(['engine', 'settings', 'set', 'smtp_url', url]);
-		expect(await found(project.db, 'smtp.certificate')).toMatchObject([
+	it.each([
+		['after STARTTLS', required, { disabledCommands: [] }],
+		['from the first byte', (port: number) => `smtps://127.0.0.1:${port}`, { secure: true }],
+	])('with TLS %s is trusted by the authority in smtp_ca', async (_, url, options) => {
+		const { ca, cert, key } = await makeCertificates(['DNS:mail.example.com', 'IP:127.0.0.1']);
+		const project = await on(await startSmtpSink({ cert, key, ...options }), url);
+		expect(await found(project.db, 'smtp.login')).toEqual([
 			{
 				level: 'problem',
-				message: expect.stringMatching(/^the certificate of 127\.0\.0\.1 is not trusted here/),
+				message: expect.stringMatching(/: tls: no authority that this machine trusts has signed /),
+				fix: `mailctl --db ${project.db} engine settings set smtp_ca - < ca.pem`,
 			},
 		]);
+		expect(await found(project.db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);
 		await project.json(['engine', 'settings', 'set', 'smtp_ca', '-'], { stdin: ca });
 		expect(await found(project.db, 'smtp.certificate')).toMatchObject([
-			{
-				level: 'warning',
-				message: expect.stringMatching(/^the certificate of 127\.0\.0\.1 expires in 1 day$/),
-			},
+			{ level: 'warning', message: 'the certificate of 127.0.0.1 expires in 1 day' },
 		]);
 	});
 
 	it('that offers no TLS where it is required is a problem', async () => {
-		const sink = await startSmtpSink();
-		open.push(sink.close);
-		const project = await makeProject();
-		const url = `smtp://127.0.0.1:${sink.port}?tls=required`;
-		await project.json(['engine', 'settings', 'set', 'smtp_url', url]);
-		expect(await found(project.db, 'smtp.certificate')).toMatchObject([
-			{ level: 'problem', message: `127.0.0.1:${sink.port} offers no TLS, and nothing is sent without` },
+		const { db } = await on(await startSmtpSink(), required);
+		expect(await found(db, 'smtp.login')).toMatchObject([
+			{ level: 'problem', fix: `mailctl --db ${db} engine settings set smtp_url smtps://USER@HOST:465` },
 		]);
 	});
 
@@ -338,6 +343,7 @@ describe('the queue', () => {
 
 	const login = 'give the login that the mail server wants, try it, then send again:';
 	const server = 'look at the cause, mend it, try the mail server, then send again:';
+	const sender = 'have the mail server accept the sender, or use another one, then send again:';
 
 	it.each([
 		['auth: 535 5.7.8 wrong password', login, 'engine init --smtp-password-file FILE'],
@@ -345,7 +351,6 @@ describe('the queue', () => {
 		['rcpt: 550 5.7.11 Encryption needed', login, 'engine init --smtp-password-file FILE'],
 		['connect: ECONNREFUSED', server, 'doctor --only smtp'],
 		['greeting: 554 5.7.1 no mail from 192.0.2.535', server, 'doctor --only smtp'],
-		['tls: the certificate is of another name', server, 'doctor --only smtp'],
 	])('that the mail server holds up (%s) names what it said and the steps', async (reason, what, first) => {
 		const pause = { kind: 'fault', reason, now: systemClock.now() } as const;
 		await withStore((store) =>
@@ -362,10 +367,6 @@ describe('the queue', () => {
 		expect(told?.message).toMatch(/^the mail server takes no mail since .* UTC: /);
 		expect(told?.message).toContain(`: ${reason}; the next try is in `);
 		expect(told?.message).toMatch(/ (59 minutes|1 hour), if a worker or a server runs$/);
-		const { stdout } = await cli(['doctor', '--db', db, '--only', 'queue'], { columns: 80 });
-		expect(stdout).toContain(
-			`\n    ${what}\n    mailctl --db ${db} ${first}\n    mailctl --db ${db} engine smtp-test\n`,
-		);
 	});
 
 	it('with messages due and nobody who sends is worth a word, and after an hour a problem', async () => {
@@ -488,6 +489,32 @@ describe('the queue', () => {
 		]);
 	});
 
+	it('that refusals of the sender hold up names the sender and the steps', async () => {
+		const reason = refusedSenderReason('news@example.com', '553 5.7.1 Sender address rejected');
+		const pause = { kind: 'fault', reason, now: systemClock.now(), retry_at: systemClock.now() } as const;
+		await withStore((store) => store.queue.pause(pause));
+		expect(await found(db, 'queue.paused')).toEqual([
+			{
+				level: 'problem',
+				message: expect.stringMatching(
+					/^the mail server refuses the sender news@example.com since .* UTC: 553 5.7.1 Sender address rejected; /,
+				),
+				fix: `${sender}\nmailctl --db ${db} engine smtp-test\nmailctl --db ${db} engine queue resume`,
+			},
+		]);
+	});
+
+	it('names the refusal of the sender, and blames no domain of a recipient for it', async () => {
+		await withStore((store) => settle(store, 'deferred', '553 5.7.1 Sender address rejected'));
+		expect(await found(db, 'queue.deferred')).toEqual([
+			{
+				level: 'warning',
+				message: 'the sender is refused, 3 messages put off for it: 553 5.7.1 Sender address rejected',
+				fix: `${sender}\nmailctl --db ${db} engine smtp-test\nmailctl --db ${db} engine queue resume`,
+			},
+		]);
+	});
+
 	it('tells of messages that may have arrived', async () => {
 		await withStore((store) => settle(store, 'uncertain'));
 		expect(await found(db, 'queue.uncertain')).toMatchObject([
@@ -523,10 +550,15 @@ function leasing() {
 	};
 }
 
-async function settle(store: Store, kind: 'deferred' | 'uncertain'): Promise<void> {
+async function settle(
+	store: Store,
+	kind: 'deferred' | 'uncertain',
+	said = '451 4.7.1 try later',
+): Promise<void> {
 	const wanted = leasing();
 	const leased = await store.queue.lease(wanted);
-	const reply = { phase: 'rcpt' as const, code: 451, enhanced: '4.7.1', text: '451 4.7.1 try later' };
+	const [code, enhanced = '', ...words] = said.split(' ');
+	const reply = { phase: 'rcpt' as const, code: Number(code), enhanced, text: words.join(' ') };
 	const outcome = kind === 'deferred' ? { kind, reply, due_at: wanted.until } : { kind, reply };
 	await store.queue.settle({
 		settlements: leased.map(({ message, fence }) => ({ message, fence, at: wanted.now, outcome })),

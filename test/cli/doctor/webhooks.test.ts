@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type Clock, type Micros, microsPerSecond, systemClock } from '../../../src/api/datetime.js';
-import type { Finding } from '../../../src/cli/doctor/model.js';
+import type { Finding } from '../../../src/cli/doctor/checks.js';
 import type { DeliveryResult } from '../../../src/store/notifications.js';
 import { openStore } from '../../../src/store/open.js';
 import { cli } from '../../support/cli.js';

@@ -22,8 +22,8 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 	],
 	[
 		'the name that smtp-test says, of this machine where it has a dot',
-		/^(\| 127\.0\.0\.1\t.*\t)\d+\t[\w.[\]-]+$/gm,
-		'$1<ms>\t<name>',
+		/^(\| 127\.0\.0\.1\t.*\t)\d+\t[\w.[\]-]+\t/gm,
+		'$1<ms>\t<name>\t',
 	],
 	['the same in JSON', /("ehlo_name": ?")[^"]+/g, '$1<name>'],
 	['the same in a sentence, which may be wrapped', /\bEHLO(?: |\n\| +)[\w.[\]-]+/g, 'EHLO <name>'],

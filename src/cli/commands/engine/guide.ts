@@ -6,13 +6,13 @@ import { ApiError, listFieldErrors } from '../../../api/errors.js';
 import { isMissingFile, shownDatabase } from '../../../store/url.js';
 import { timeZoneOf } from '../../config/settings.js';
 import { checkOf } from '../../frame/asking.js';
-import { hintText, mailctl, namedTarget, type OwnCommand } from '../../frame/command-line.js';
+import { mailctl, type OwnCommand } from '../../frame/command-line.js';
 import type { SmtpTest } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { noAddress } from '../../verbs/address-faults.js';
 import { matching } from '../../verbs/choices.js';
-import { isLoginReply, loginRemedy, replyOf } from '../../verbs/smtp-reply.js';
+import { acceptance, loginRemedy, refusal } from '../../verbs/smtp-reply.js';
 
 export interface Guided {
 	sender: string;
@@ -80,35 +80,12 @@ async function askSender(cx: CommandContext, isThere: boolean): Promise<string> 
 export async function sayDns(cx: CommandContext): Promise<void> {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') return;
-	const [{ localChecks }, { chooseChecks, runChecks }, { timeoutAfter }] = await Promise.all([
-		import('../../doctor/local.js'),
-		import('../../doctor/run.js'),
-		import('../../doctor/timeouts.js'),
-	]);
-	const named = namedTarget(cx.globals, cx.settings, cx.paths);
-	const { checks, close } = await localChecks(cx, target, {
-		environment: {
-			line: (...words) => hintText(mailctl(...words), named),
-			isOffline: false,
-			isFull: false,
-			zone: cx.times.zone(),
-			timeout: (ms) => timeoutAfter(cx.signal, { ms, atMostMs: cx.settings.timeoutMs.value }),
-		},
-		nameServer: undefined,
-	});
-	try {
-		const dns = chooseChecks(checks, { only: ['dns'], skip: [] });
-		const findings = await runChecks({ checks: dns, signal: cx.signal, onDone: () => {} });
-		for (const { level, message, fix } of findings)
-			if (level === 'warning' || level === 'problem')
-				await cx.note([
-					`DNS: ${message}`,
-					...(fix === null ? [] : fix.split('\n').map((step) => `  ${step}`)),
-				]);
-		await cx.hint([mailctl('doctor'), ' looks at the DNS and all else again']);
-	} finally {
-		await close();
-	}
+	const { findFaults } = await import('../../doctor/command.js');
+	const dns = { only: ['dns'], skip: [], offline: false, full: false, nameServer: undefined } as const;
+	for (const { level, message, fix } of await findFaults(cx, dns, null))
+		if (level === 'warning' || level === 'problem')
+			await cx.note([`DNS: ${message}`, ...(fix?.split('\n').map((step) => `  ${step}`) ?? [])]);
+	await cx.hint([mailctl('doctor'), ' looks at the DNS and all else again']);
 }
 
 /** The mail server is tried before it is kept; an answer that does not work is there to be changed. */
@@ -140,8 +117,8 @@ async function tryUntilDecided(cx: CommandContext, server: Server): Promise<'kee
 	for (;;) {
 		const refused = await tryServer(cx, server);
 		if (refused === null) return 'keep';
-		await cx.note(refused);
-		if (isLoginReply(refused.slice(refused.indexOf(' ') + 1))) await cx.hint(loginRemedy);
+		await cx.note(refused.says);
+		if (refused.remedy === 'login') await cx.hint(loginRemedy);
 		const next = await cx.choose<'change' | 'again' | 'keep' | 'none'>('What now?', [
 			{ name: 'change the address or the password', value: 'change' },
 			{ name: 'try it again', value: 'again' },
@@ -200,30 +177,29 @@ async function askRetention(
 	return typed === 'none' ? null : typed;
 }
 
-/** The reason why it takes no mail from here; null: it does. */
-async function tryServer(cx: CommandContext, { url, password, now, sender }: Server): Promise<string | null> {
+/** Why it does not accept mail; null: it does. */
+async function tryServer(
+	cx: CommandContext,
+	{ url, password, now, sender }: Server,
+): Promise<{ says: string; remedy: SmtpTest['remedy'] } | null> {
 	const { smtpOf, testSmtp } = await import('../../connect/mail.js');
 	const { value: timeoutMs } = cx.settings.timeoutMs;
 	const timeout = AbortSignal.timeout(timeoutMs);
 	const signal = AbortSignal.any([cx.signal, timeout]);
 	const kept = { smtpCa: now['smtp_ca'] ?? null, smtpEhloName: now['smtp_ehlo_name'] ?? null };
 	const set = { smtpUrl: url, smtpPassword: password, ...kept, publicUrl: now['public_url'] ?? null };
-	const settings = smtpOf(set, parseMailbox(sender)?.key ?? null);
+	const address = parseMailbox(sender)?.address ?? null;
+	const settings = smtpOf(set, address);
 	cx.stand(`trying ${settings.host}:${settings.port}`);
-	const test = await testSmtp(settings, { trace: cx.trace, signal }).finally(() => cx.stand(null));
+	const asked = { trace: cx.trace, sender: now['bounce_address'] ?? address, signal };
+	const test = await testSmtp(settings, asked).finally(() => cx.stand(null));
 	cx.signal.throwIfAborted();
-	const server = `${test.host}:${test.port}`;
-	if (!test.ok) {
-		const reply = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : replyOf(test);
-		return `${server}: ${reply}${remedyOf(test)}`;
+	if (test.ok) {
+		await cx.note(acceptance(test));
+		return null;
 	}
-	await cx.note(`${server} takes mail from here (${test.duration_ms} ms, EHLO ${test.ehlo_name})`);
-	return null;
-}
-
-function remedyOf({ remedy }: SmtpTest): string {
-	if (remedy === 'smtp_ca') return '; its certificate is of no authority that this machine trusts';
-	return remedy === 'login' ? '; user or password is wrong' : '';
+	if (!timeout.aborted) return { says: refusal(test), remedy: test.remedy };
+	return { says: `${test.host}:${test.port}: no answer within ${timeoutMs / 1000} s`, remedy: null };
 }
 
 /** The first one is where Enter alone leads. */

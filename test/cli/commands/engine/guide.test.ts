@@ -48,7 +48,7 @@ describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns
 		expect(result.code).toBe(0);
 		const text = result.stderr.replaceAll(/\s+/g, ' ');
 		expect(text).toContain('127.0.0.1:1: connect ECONNREFUSED: no program takes connections there');
-		expect(text).toContain('takes mail from here');
+		expect(text).toContain('accepts mail from news@example.com');
 		expect(text.replaceAll(' ', '')).toContain(
 			`engine init --sender news@example.com --smtp ${url} --public-url https://mail.example.com --time-zone Europe/Oslo --keep-messages 400d`.replaceAll(
 				' ',
@@ -136,7 +136,7 @@ it('engine init tries a mail server again, and speaks of Enter only where it mea
 					return '';
 				},
 			],
-			['takes mail from here', async () => ''],
+			['accepts mail from news@example.com', async () => ''],
 			['Time zone (days of reports are counted in it):', ''],
 			['How long', ''],
 		],

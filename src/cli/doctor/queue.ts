@@ -1,30 +1,46 @@
 /** The queue: reasons for delays, senders, and outcomes. */
+import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
+import {
+	causeOf,
+	faultSentence,
+	heldReason,
+	isRefusalOfSender,
+	type PauseCause,
+	pausedBy,
+} from '../../api/pauses.js';
+import type { MessageState } from '../../api/records.js';
+import type { DeferredDomain, QueueState } from '../../store/queue.js';
+import { counted, numberText, shareText } from '../render/plurals.js';
+import { replyText } from '../render/replies.js';
+import { momentText } from '../render/times.js';
+import { spanText, untilText } from '../render/units.js';
+import {
+	type Answer,
+	type Check,
+	ok,
+	once,
+	problem,
+	type Surroundings,
+	type Verdict,
+	warning,
+} from './checks.js';
+import type { DatabaseContents, OfContents } from './inspection.js';
 
-import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
-import { causeOf, faultSentence, heldReason, type PauseCause, pausedBy } from '../../../api/pauses.js';
-import type { MessageState } from '../../../api/records.js';
-import type { QueueState } from '../../../store/queue.js';
-import { counted, numberText, shareText } from '../../render/plurals.js';
-import { replyText } from '../../render/replies.js';
-import { momentText } from '../../render/times.js';
-import { spanText, untilText } from '../../render/units.js';
-import type { ContentsCheck } from '../contents-checks.js';
-import { type Check, type CheckEnvironment, ok, problem, type Verdict, warning } from '../model.js';
+type Line = Surroundings['line'];
 
-type Line = CheckEnvironment['line'];
+/** The queue at one moment. */
+interface Around extends Pick<Surroundings, 'line' | 'zone'> {
+	now: Micros;
+}
 
 /** `queue.…`; reasons for a full stop come first. */
-export function queueChecks(
-	ofContents: ContentsCheck,
-	clock: Clock,
-	{ line, zone }: Pick<CheckEnvironment, 'line' | 'zone'>,
-): Check[] {
+export function queueChecks(of: OfContents, { clock, line, zone }: Surroundings): Check[] {
 	// It walks everything that waits: once for all of them.
-	let asked: Promise<QueueState> | null = null;
-	const judged = (judge: (state: QueueState, around: Around) => Verdict | readonly Verdict[]) =>
-		ofContents(async ({ queue }) => {
-			asked ??= queue();
-			return judge(await asked, { now: clock.now(), line, zone });
+	let ask: (() => Promise<QueueState>) | null = null;
+	const judged = (judge: (state: QueueState, around: Around) => Answer) =>
+		of(async ({ queue }: DatabaseContents) => {
+			ask ??= once(queue);
+			return judge(await ask(), { now: clock.now(), line, zone });
 		});
 	return [
 		{ name: 'queue.paused', run: judged(judgePause) },
@@ -35,14 +51,8 @@ export function queueChecks(
 		{ name: 'queue.deferred', run: judged(judgeDeferred) },
 		{ name: 'queue.replies', run: judged(judgeReplies) },
 		{ name: 'queue.uncertain', run: judged(judgeUncertain) },
-		{ name: 'queue.bounced', run: ofContents(async ({ lately }) => judgeBounced(await lately(), line)) },
+		{ name: 'queue.bounced', run: of(async ({ lately }) => judgeBounced(await lately(), line)) },
 	];
-}
-
-interface Around {
-	now: Micros;
-	line: Line;
-	zone: string;
 }
 
 const hour: Micros = 3_600 * microsPerSecond;
@@ -51,28 +61,22 @@ const hour: Micros = 3_600 * microsPerSecond;
 const unfinished: readonly MessageState[] = ['staged', 'queued', 'leased', 'deferred', 'uncertain'];
 
 /** A fault comes from the mail server; a pause by hand from a person, who may have forgotten it. */
-function judgePause(
-	{ pauses, messages }: Pick<QueueState, 'pauses' | 'messages'>,
-	{ now, line, zone }: Around,
-): Verdict | Verdict[] {
+function judgePause({ pauses, messages }: QueueState, { now, line, zone }: Around): Answer {
 	if (pauses.length === 0) return ok('nothing holds the queue up');
 	const isEmpty = unfinished.every((state) => (messages[state] ?? 0) === 0);
 	return pauses.map(({ kind, reason, since, retry_at }) => {
+		const from = momentText(since, zone);
 		if (kind === 'manual') {
+			const cause = isEmpty ? 'hand' : causeOf(heldReason(reason));
 			const why = reason === null ? '' : `: ${reason}`;
-			return problem(
-				`it was paused ${pausedBy(reason)} at ${momentText(since, zone)}${why}`,
-				stepsOf(isEmpty ? 'hand' : causeOf(heldReason(reason)), line).join('\n'),
-			);
+			return problem(`it was paused ${pausedBy(reason)} at ${from}${why}`, stepsOf(cause, line).join('\n'));
 		}
+		const cause = causeOf(reason ?? '');
 		const next =
 			retry_at === null
 				? ''
 				: `; the next try is ${untilText(retry_at, { now, zone })}, if a worker or a server runs`;
-		return problem(
-			faultSentence(reason, momentText(since, zone)) + next,
-			stepsOf(causeOf(reason ?? ''), line).join('\n'),
-		);
+		return problem(faultSentence(reason, from) + next, stepsOf(cause, line).join('\n'));
 	});
 }
 
@@ -106,6 +110,8 @@ export function stepsOf(cause: PauseCause, line: Line): string[] {
 				test,
 				resume,
 			];
+		case 'sender':
+			return ['have the mail server accept the sender, or use another one, then send again:', test, resume];
 		case 'server':
 			return [
 				'look at the cause, mend it, try the mail server, then send again:',
@@ -118,14 +124,7 @@ export function stepsOf(cause: PauseCause, line: Line): string[] {
 
 /** Waiting messages are no harm, unless no worker takes them. */
 function judgeWaiting(
-	{
-		due,
-		held,
-		next_due_at,
-		workers,
-		pauses,
-		limits,
-	}: Omit<QueueState, 'messages' | 'oldest_at' | 'deferred'>,
+	{ due, held, next_due_at, workers, pauses, limits }: QueueState,
 	{ now, line, zone }: Around,
 ): Verdict {
 	if (due === 0)
@@ -136,20 +135,17 @@ function judgeWaiting(
 	const back = held === 0 ? '' : ` (${held === due ? 'all' : held} of them held back by limits)`;
 	const waiting = `${counted(due, 'message')} ${due === 1 ? 'is' : 'are'} due, the oldest for ${spanText(late)}${back}`;
 	if (pauses.length > 0) return ok(`${waiting}: the queue is paused`);
-	const isServed = workers.some(({ role }) => role !== null);
-	if (!isServed) return (late > hour ? problem : warning)(`${waiting}, and no process sends`, line('worker'));
-	if (limits.length > 0) return ok(waiting);
-	return late > hour
+	if (workers.every(({ role }) => role === null))
+		return (late > hour ? problem : warning)(`${waiting}, and no process sends`, line('worker'));
+	return late > hour && limits.length === 0
 		? warning(`${waiting}, though a process sends`, line('engine', 'queue', 'stats'))
 		: ok(waiting);
 }
 
-const mostLimits = 5;
-
 /** Limits are set on purpose, but perhaps without a reckoning of how long they take. */
-function judgeLimits({ limits }: QueueState, { now, line, zone }: Around): Verdict | Verdict[] {
+function judgeLimits({ limits }: QueueState, { now, line, zone }: Around): Answer {
 	if (limits.length === 0) return ok('no limit holds messages back');
-	return limits.slice(0, mostLimits).map(({ setting, limit, messages, last_at }) => {
+	return limits.slice(0, 5).map(({ setting, limit, messages, last_at }) => {
 		const held = `${setting} ${limit} holds ${counted(messages, 'message')} back`;
 		const says = `${held}, the last at least until ${momentText(last_at, zone)}`;
 		return last_at - now > microsPerDay
@@ -158,8 +154,8 @@ function judgeLimits({ limits }: QueueState, { now, line, zone }: Around): Verdi
 	});
 }
 
-/** One of another machine that was killed is missed by its silence alone. */
-function judgeWorkers({ workers }: QueueState, { now }: Around): Verdict | Verdict[] {
+/** A process of another machine that was killed is missed by its silence alone. */
+function judgeWorkers({ workers }: QueueState, { now }: Around): Answer {
 	const gone = workers.filter(({ role, messages }) => role === null && messages > 0);
 	if (gone.length > 0)
 		return gone.map(({ host, pid, messages }) =>
@@ -168,8 +164,7 @@ function judgeWorkers({ workers }: QueueState, { now }: Around): Verdict | Verdi
 				'the next process that sends takes them back; what was on its way may arrive twice',
 			),
 		);
-	const [first] = workers;
-	if (first === undefined) return ok('no process sends at the moment');
+	if (workers.length === 0) return ok('no process sends at the moment');
 	const lines = workers.map(({ role, host, pid, heard_at }) => {
 		const last = heard_at === null ? '' : ` (heard of ${spanText(Math.max(0, now - heard_at))} ago)`;
 		return `${role ?? 'worker'} ${pid} on ${host}${last}`;
@@ -177,12 +172,10 @@ function judgeWorkers({ workers }: QueueState, { now }: Around): Verdict | Verdi
 	return ok(lines.join(', '));
 }
 
-const mostUnfinished = 5;
-
 /** A message that ends its worker, or that something else ended it on. */
-function judgeUnfinished({ unfinished }: QueueState, { now, line, zone }: Around): Verdict | Verdict[] {
+function judgeUnfinished({ unfinished }: QueueState, { now, line, zone }: Around): Answer {
 	if (unfinished.length === 0) return ok('no worker ended on a message');
-	const shown = unfinished.slice(0, mostUnfinished).map(({ message, state, deaths, due_at }) => {
+	return unfinished.slice(0, 5).map(({ message, state, deaths, due_at }) => {
 		const look = line('messages', 'get', message);
 		if (state === 'failed')
 			return warning(`message ${message} failed: a worker ended three times while it prepared it`, look);
@@ -190,39 +183,39 @@ function judgeUnfinished({ unfinished }: QueueState, { now, line, zone }: Around
 		const next = due_at === null ? '' : `; it is tried again ${untilText(due_at, { now, zone })}`;
 		return warning(`a worker ended${times} while it prepared message ${message}${next}`, look);
 	});
-	const more = unfinished.length - shown.length;
-	if (more === 0) return shown;
-	return [
-		...shown,
-		warning(
-			`workers ended on ${counted(more, 'other message')}, too`,
-			line('messages', 'list', '--status', 'failed'),
-		),
-	];
 }
 
 const mostDomains = 3;
 
-function judgeDeferred({ deferred }: QueueState, { line }: Around): Verdict | Verdict[] {
+/** A refusal of the sender is not for the domains of the recipients to mend. */
+function judgeDeferred({ deferred }: QueueState, { line }: Around): Answer {
 	if (deferred.length === 0) return ok('no domain puts mail off');
-	const shown = deferred
+	const isOfSender = ({ last_reply }: DeferredDomain) => last_reply !== null && isRefusalOfSender(last_reply);
+	const refused = deferred.filter(isOfSender);
+	const others = deferred.filter((one) => !isOfSender(one));
+	const stats = line('engine', 'queue', 'stats');
+	const verdicts = others
 		.slice(0, mostDomains)
 		.map(({ domain, messages, last_reply }) =>
 			warning(
 				`${domain} puts ${counted(messages, 'message')} off: ${last_reply ?? 'it did not say why'}`,
-				line('engine', 'queue', 'stats'),
+				stats,
 			),
 		);
-	const more = deferred.length - shown.length;
-	if (more === 0) return shown;
-	return [
-		...shown,
-		warning(`${counted(more, 'other domain')} put mail off, too`, line('engine', 'queue', 'stats')),
-	];
+	const [first] = refused;
+	if (first !== undefined) {
+		const waiting = refused.reduce((sum, { messages }) => sum + messages, 0);
+		const says = `the sender is refused, ${counted(waiting, 'message')} put off for it: ${first.last_reply}`;
+		verdicts.unshift(warning(says, stepsOf('sender', line).join('\n')));
+	}
+	const more = others.length - mostDomains;
+	return more > 0
+		? [...verdicts, warning(`${counted(more, 'other domain')} put mail off, too`, stats)]
+		: verdicts;
 }
 
 /** Bad addresses are counted by `queue.bounced`. */
-function judgeReplies({ replies }: QueueState, { line }: Around): Verdict | Verdict[] {
+function judgeReplies({ replies }: QueueState, { line }: Around): Answer {
 	const refused = replies.filter(({ state }) => state !== 'bounced');
 	if (refused.length === 0) return ok('no server refused or put off a message of seven days');
 	return refused.map((one) => warning(replyText(one), line('messages', 'list', '--status', one.state)));
@@ -248,11 +241,11 @@ export function judgeBounced(
 	{ attempted, hardBounced }: { attempted: number; hardBounced: number },
 	line: Line,
 ): Verdict {
-	const share = attempted === 0 ? 0 : (hardBounced / attempted) * 100;
+	if (attempted === 0) return ok('no message was sent or bounced in seven days');
 	const says = `${numberText(hardBounced)} of ${counted(attempted, 'message')} of seven days bounced for good`;
 	const found = worrying.find((one) => attempted >= one.attempted);
-	if (attempted === 0) return ok('nothing was sent or tried in seven days');
 	if (found === undefined) return ok(`${says}: too few to judge`);
+	const share = (hardBounced / attempted) * 100;
 	const shown = `${says} (${shareText(share)})`;
 	return share > found.percent
 		? warning(`${shown}: the list is stale`, line('report', '--last', '7d'))

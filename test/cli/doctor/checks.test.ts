@@ -1,0 +1,284 @@
+// How checks run and are printed, and verdicts on what a test cannot bring about: full disks, old versions, months of mail.
+import { describe, expect, it } from 'vitest';
+import {
+	type Check,
+	type Finding,
+	type Level,
+	ok,
+	runChecks,
+	warning,
+} from '../../../src/cli/doctor/checks.js';
+import { summaryOf, textReport } from '../../../src/cli/doctor/command.js';
+import { type FileAccess, judgeClosed, judgeFolder, judgeNode } from '../../../src/cli/doctor/config.js';
+import { judgeLog, judgeSpace, whatIsLeft } from '../../../src/cli/doctor/database.js';
+import { createNames } from '../../../src/cli/doctor/dns.js';
+import { judgeBounced } from '../../../src/cli/doctor/queue.js';
+import { judgePace } from '../../../src/cli/doctor/remote.js';
+import { UsageError } from '../../../src/cli/frame/errors.js';
+import { sizeText, spanText, untilText } from '../../../src/cli/render/units.js';
+
+describe('the checks of a run', () => {
+	const run = (checks: readonly Check[], signal = new AbortController().signal) =>
+		runChecks(checks, { signal });
+
+	it('that wait for other machines begin when the others are done, and keep their place', async () => {
+		const begun: string[] = [];
+		const check = (name: Check['name']): Check => ({
+			name,
+			run: async () => {
+				begun.push(`${name} begins`);
+				await Promise.resolve();
+				begun.push(`${name} ends`);
+				return [ok(name), warning('b', 'c')];
+			},
+		});
+		const findings = await run([check('smtp.login'), check('queue.paused'), check('dns.spf')]);
+		expect(begun).toEqual([
+			...['queue.paused begins', 'queue.paused ends'],
+			...['smtp.login begins', 'dns.spf begins', 'smtp.login ends', 'dns.spf ends'],
+		]);
+		expect(findings.map((finding) => finding.check)).toEqual(
+			['smtp.login', 'queue.paused', 'dns.spf'].flatMap((name) => [name, name]),
+		);
+	});
+
+	it('that throw are problems, and those that do not end in time are skipped', async () => {
+		const stop = new AbortController();
+		const broken: Check = { name: 'queue.paused', run: () => Promise.reject(new Error('the disk is gone')) };
+		const fine: Check = { name: 'queue.workers', run: () => ok('fine') };
+		const endless: Check = {
+			name: 'smtp.login',
+			run: () => {
+				stop.abort(new Error('out of time'));
+				return new Promise(() => {});
+			},
+		};
+		expect(await run([broken, fine, endless], stop.signal)).toEqual([
+			{
+				...{ check: 'queue.paused', level: 'problem', fix: null },
+				message: 'this could not be looked at: the disk is gone',
+			},
+			{ check: 'queue.workers', level: 'ok', message: 'fine', fix: null },
+			{ check: 'smtp.login', level: 'skipped', message: 'there was no time for it', fix: null },
+		]);
+	});
+});
+
+describe('the report', () => {
+	const same = (text: string) => text;
+	const paint = { strong: same, red: same, yellow: same, cyan: same, dim: same };
+	const findings: Finding[] = [
+		{ check: 'machine.node', level: 'ok', message: 'Node.js 20.20.2', fix: null },
+		{
+			check: 'settings.public-url',
+			level: 'warning',
+			message: 'no public URL is set: links in mails lead to this machine, which does for a trial alone',
+			fix: 'mailctl --db news.db engine settings set public_url https://mail.example.com',
+		},
+		{
+			check: 'database.space',
+			level: 'problem',
+			message: '80 MiB of 10.0 GiB are free on its disk: writing fails soon',
+			fix: 'free some space, or move the database',
+		},
+		{ check: 'dns.bounces', level: 'skipped', message: 'no bounce address is set', fix: null },
+		{ check: 'smtp.login', level: 'skipped', message: '--offline asks no other machine', fix: null },
+		{ check: 'dns.spf', level: 'skipped', message: '--offline asks no other machine', fix: null },
+	];
+
+	it('hangs long sentences under their beginning, and keeps what is to be copied whole', () => {
+		expect(textReport('news.db', findings, { width: 80, unicode: true, paint })).toBe(
+			`mailctl doctor news.db
+✓ machine.node         Node.js 20.20.2
+! settings.public-url  no public URL is set: links in mails lead to this
+                       machine, which does for a trial alone
+    mailctl --db news.db engine settings set public_url https://mail.example.com
+✗ database.space       80 MiB of 10.0 GiB are free on its disk: writing fails
+                       soon
+    free some space, or move the database
+– no bounce address is set: dns.bounces
+– --offline asks no other machine: smtp.login, dns.spf
+
+1 problem, 1 warning; 6 checks, 3 of them skipped
+`,
+		);
+	});
+
+	it('puts sentences below the name where a line is short, does without Unicode, and spells out controls', () => {
+		const hostile: Finding = { check: 'dns.spf', level: 'ok', message: 'v=spf1 \x1b[2J', fix: null };
+		const shown = [...findings.slice(0, 2), hostile];
+		expect(textReport('news.db', shown, { width: 50, unicode: false, paint })).toBe(
+			`mailctl doctor news.db
+ok   machine.node         Node.js 20.20.2
+warn settings.public-url
+    no public URL is set: links in mails lead to
+    this machine, which does for a trial alone
+    mailctl --db news.db engine settings set public_url https://mail.example.com
+ok   dns.spf              v=spf1 \\x1b[2J
+
+1 warning; 3 checks
+`,
+		);
+	});
+
+	it('names the groups of many checks that are skipped for one reason', () => {
+		const names = ['a', 'b', 'c'].flatMap((one) =>
+			['database', 'smtp', 'dns'].map((group) => `${group}.${one}`),
+		);
+		const many = names.map(
+			(check) => ({ check, level: 'skipped', message: 'it is closed', fix: null }) as const,
+		);
+		expect(textReport('news.db', many, { width: 80, unicode: true, paint })).toContain(
+			'\n– it is closed: 9 checks of database, smtp and dns\n',
+		);
+	});
+
+	it.each([
+		[['ok'], 'nothing wrong was found; 1 check'],
+		[['ok', 'skipped'], 'nothing wrong was found; 2 checks, 1 of them skipped'],
+		[['skipped', 'skipped'], 'nothing was looked at; 2 checks, all of them skipped'],
+		[['problem', 'warning', 'problem'], '2 problems, 1 warning; 3 checks'],
+	] as const)('sums up %j', (levels, sum) => {
+		const some = levels.map((level: Level) => ({ check: 'a.b', level, message: '', fix: null }));
+		expect(summaryOf(some)).toBe(sum);
+	});
+});
+
+const mib = 1024 ** 2;
+const gib = 1024 ** 3;
+
+it.each([
+	...[
+		['18.20.0', 'problem'],
+		['20.18.3', 'problem'],
+		['20.19.0', 'ok'],
+		['21.7.3', 'problem'],
+	],
+	...[
+		['22.13.1', 'problem'],
+		['22.14.0', 'ok'],
+		['23.5.0', 'problem'],
+		['23.6.0', 'ok'],
+		['24.1.0', 'ok'],
+	],
+])('Node.js %s is %s', (version = '', level) => {
+	expect(judgeNode(version).level).toBe(level);
+});
+
+it.each([
+	[50 * mib, 10 * gib, 'problem'],
+	[900 * mib, 4 * gib, 'warning'],
+	[9 * gib, 100 * gib, 'warning'],
+	[11 * gib, 100 * gib, 'ok'],
+	// A tenth of it would be 400 GiB.
+	[30 * gib, 4_000 * gib, 'ok'],
+] as const)('%i free bytes of %i are %s', (free, total, level) => {
+	expect(judgeSpace({ free, total }).level).toBe(level);
+});
+
+it.each([
+	['wal', 0, 'ok', 'write-ahead log, empty'],
+	['wal', 64 * mib, 'ok', 'write-ahead log of 64 MiB'],
+	['wal', 300 * mib, 'warning', 'has grown to 300 MiB'],
+	['delete', 0, 'warning', '"delete"'],
+] as const)('a journal "%s" of %i bytes is %s', (journalMode, log, level, says) => {
+	const found = { journalMode, schema: { found: 8, known: 8 }, bytes: { file: gib, log } };
+	expect(judgeLog(found)).toMatchObject({ level, message: expect.stringContaining(says) });
+});
+
+it('a read-only database can be read once its log has begun', () => {
+	expect(whatIsLeft({ journalMode: 'wal' })).toContain('can be read');
+	expect(whatIsLeft({ journalMode: 'delete' })).toBe('no command can open the database, not even to read it');
+});
+
+it.each([
+	[0, 0, 'ok', /^no message was sent or bounced in seven days$/],
+	[10, 5, 'ok', /^5 of 10 messages of seven days bounced for good: too few to judge$/],
+	[19, 19, 'ok', /too few to judge$/],
+	[25, 5, 'ok', /\(20\.00 %\)$/],
+	[25, 6, 'warning', /stale/],
+	[99, 19, 'ok', /%\)$/],
+	[100, 6, 'warning', /stale/],
+	[1_000, 50, 'ok', /%\)$/],
+	[1_000, 51, 'warning', /stale/],
+] as const)('of %i tried messages %i bounced: %s', (attempted, hardBounced, level, says) => {
+	const verdict = judgeBounced({ attempted, hardBounced }, (words) => `mailctl ${words}`);
+	expect(verdict).toMatchObject({ level, message: expect.stringMatching(says) });
+});
+
+it('a small call of more than two seconds is a warning', () => {
+	expect([judgePace(300).level, judgePace(2_500).level]).toEqual(['ok', 'warning']);
+});
+
+describe('what belongs to another user', () => {
+	const access = (mode: number, more: Partial<FileAccess> = {}): FileAccess => ({
+		...{ path: '/srv/news.db', isFolder: false, mode, isPrivateGroup: false, owner: 'news', ...more },
+	});
+
+	it('is to be looked at by that user: given away, the service would lose it', () => {
+		const fix = 'run doctor as its owner news';
+		const expected = { level: 'warning', message: '/srv/news.db belongs to news', fix };
+		expect([judgeClosed([access(0o640)], 'secrets'), judgeClosed([access(0o600)], '600')]).toEqual([
+			expected,
+			expected,
+		]);
+	});
+
+	it('is mended by that user where others may write to it, but not for a group of that user alone', () => {
+		expect(judgeFolder(access(0o775, { path: '/srv' }))).toEqual({
+			level: 'problem',
+			message: 'its group may change /srv, and so replace what is kept in it',
+			fix: 'chmod go-w /srv, as its owner news',
+		});
+		expect(judgeFolder(access(0o775, { isPrivateGroup: true }))).toBeNull();
+		expect(judgeFolder(access(0o777, { isPrivateGroup: true }))).toMatchObject({ level: 'problem' });
+	});
+});
+
+describe('--name-server', () => {
+	it.each([
+		...['192.0.2.53', '192.0.2.53:1', '192.0.2.53:65535', '2001:db8::53', '[2001:db8::53]', '[::1]:5353'],
+	])('takes %s', (server) => {
+		expect(() => createNames(server).close()).not.toThrow();
+	});
+
+	// Port 0 ends the whole process in c-ares, where nothing can catch it.
+	it.each([
+		...['127.0.0.1:0', '[::1]:0', '127.0.0.1:65536', '[::1]:99999', '127.0.0.1:'],
+		...['127.0.0.1:53x', '[::1]x', '[127.0.0.1]:53', '', 'ns.example.com', 'ns.example.com:53'],
+	])('refuses "%s", and says how it is written', (server) => {
+		const refusal = new UsageError(
+			`--name-server: "${server}" is not an IP address, alone or with a port of 1 to 65535`,
+			{ hint: '--name-server 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53' },
+		);
+		expect(() => createNames(server)).toThrow(refusal);
+	});
+});
+
+it.each([
+	[-5, 'now'],
+	[0.2, 'in 1 second'],
+	[59, 'in 59 seconds'],
+	[3_600, 'in 1 hour'],
+	[3_601, 'at 2026-11-21 20:00 UTC'],
+] as const)('what comes in %f s comes %s', (seconds, text) => {
+	const now = Date.UTC(2026, 10, 21, 19) * 1_000;
+	expect(untilText(now + seconds * 1_000_000, { now, zone: 'UTC' })).toBe(text);
+});
+
+it.each([
+	[0, '0 seconds'],
+	[61_000_000, '1 minute'],
+	[7_199_000_000, '1 hour'],
+	[259_200_000_000, '3 days'],
+] as const)('%i µs are %s', (span, text) => {
+	expect(spanText(span)).toBe(text);
+});
+
+it.each([
+	[0, '0 KiB'],
+	[622_592, '608 KiB'],
+	[3 * gib, '3.0 GiB'],
+] as const)('%i bytes are %s', (bytes, text) => {
+	expect(sizeText(bytes)).toBe(text);
+});
