@@ -159,54 +159,19 @@ describe('a send call', () => {
 		expect(errorsOf(sendFields.parse({ ...send, ...change }))).toEqual(expected);
 	});
 
-	test.each([
-		'BCC',
-		'Content-Type',
-		'mime-version',
-		'DKIM-Signature',
-		'ARC-Seal',
-		'Resent-To',
-		'List-Unsubscribe-Post',
-		'Received',
-		'Return-Path',
-		'message-id',
-		'Mime',
-		'Content',
-		'Resent',
-		'ARC',
-		'DKIM',
-		'List-Unsubscribe',
-		'Authentication-Results',
-		'ARC-Authentication-Results',
-		'Delivered-To',
-		'Author',
-		'X-Received',
-		'Received-SPF',
-		'X-Original-To',
-		'Envelope-To',
-		'X-Envelope-From',
-		'Delivery-Date',
-		'DL-Expansion-History',
-		'Original-Recipient',
-		'Original-Message-ID',
-		'Downgraded-From',
-		'SIO-Label-History',
-		'X400-Trace',
-		'Discarded-X400-MTS-Extensions',
-		'X-Trasporto',
-		'apparently-to',
-		'X-Apparently-To',
-		'Errors-To',
-		'Return-Receipt-To',
-		'Notice-Requested-Upon-Delivery-To',
-		'Originator-Return-Address',
-		'Prevent-NonDelivery-Report',
-		'Deferred-Delivery',
-		'MT-Priority',
-		'DomainKey-Signature',
-		'X-Original-Authentication-Results',
-		'BIMI-Indicator',
-	])('may not set the header %s', (name) =>
+	test.each(
+		(
+			'BCC Content-Type mime-version DKIM-Signature ARC-Seal Resent-To List-Unsubscribe-Post ' +
+			'Received Return-Path message-id Mime Content Resent ARC DKIM List-Unsubscribe ' +
+			'Authentication-Results ARC-Authentication-Results Delivered-To Author X-Received ' +
+			'Received-SPF X-Original-To Envelope-To X-Envelope-From Delivery-Date DL-Expansion-History ' +
+			'Original-Recipient Original-Message-ID Downgraded-From SIO-Label-History X400-Trace ' +
+			'Discarded-X400-MTS-Extensions X-Trasporto apparently-to X-Apparently-To Errors-To ' +
+			'Return-Receipt-To Notice-Requested-Upon-Delivery-To Originator-Return-Address ' +
+			'Prevent-NonDelivery-Report Deferred-Delivery MT-Priority DomainKey-Signature ' +
+			'X-Original-Authentication-Results BIMI-Indicator'
+		).split(' '),
+	)('may not set the header %s', (name) =>
 		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
 			headers: { [name]: ['This header may not be set.'] },
 		}));
@@ -217,35 +182,15 @@ describe('a send call', () => {
 		});
 	});
 
-	test.each([
-		'Contents',
-		'Mimeo',
-		'X-Content',
-		'Resented',
-		'Arcade',
-		'Authentication-Results-Old',
-		'Original-Price',
-		'X-Errors',
-		'In-Reply-To',
-		'References',
-		'Keywords',
-		'Importance',
-		'Auto-Submitted',
-		'Precedence',
-		'Feedback-ID',
-		'Archived-At',
-		'List-ID',
-		'List-Help',
-		'List-Owner',
-		'Disposition-Notification-To',
-		'Disposition-Notification-Options',
-		'Require-Recipient-Valid-Since',
-		'TLS-Required',
-		'CFBL-Address',
-		'VBR-Info',
-		'BIMI-Selector',
-		'X-SES-CONFIGURATION-SET',
-	])('may set the header %s', (name) =>
+	test.each(
+		(
+			'Contents Mimeo X-Content Resented Arcade Authentication-Results-Old Original-Price X-Errors ' +
+			'In-Reply-To References Keywords Importance Auto-Submitted Precedence Feedback-ID Archived-At ' +
+			'List-ID List-Help List-Owner Disposition-Notification-To Disposition-Notification-Options ' +
+			'Require-Recipient-Valid-Since TLS-Required CFBL-Address VBR-Info BIMI-Selector ' +
+			'X-SES-CONFIGURATION-SET'
+		).split(' '),
+	)('may set the header %s', (name) =>
 		expect(sendFields.parse({ ...send, headers: { [name]: 'x' } }).kind).toBe('valid'));
 
 	test.each([201, 600, 990])('may not name a header with %i characters', (length) => {
