@@ -1,9 +1,7 @@
 /** Files that go with a message: the bytes are uploaded once by their hash, requests name them by it. */
 import type { Call } from './api.js';
 import { type ApiError, type FieldErrors, invalid } from './errors.js';
-import { char, pattern } from './schema/char.js';
-import { list } from './schema/containers.js';
-import { type Field, field, optional } from './schema/field.js';
+import { char, type Field, field, list, optional, pattern } from './schema/fields.js';
 import * as t from './schema/record.js';
 import { fieldSet, type Infer, type ValueOf } from './schema.js';
 

@@ -1,7 +1,7 @@
 /** Pauses between attempts: their length by count or by Retry-After. Pure: no clock, no timers. */
 
 /** Times in one unit, which is the result's too. */
-export interface Backoff {
+interface Backoff {
 	first: number;
 	/** Absent: no limit. */
 	longest?: number;

@@ -11,19 +11,25 @@ import { senderFields, templateFields, webhookFields } from './inputs.js';
 import { isRecord } from './json.js';
 import { listDetailsFields, listFields } from './lists.js';
 import { campaignFields, requestsFields, sendFields } from './messages.js';
-import { char, email } from './schema/char.js';
-import { dict, json, list } from './schema/containers.js';
 import {
+	boolean,
+	char,
+	choice,
+	dict,
+	email,
 	type Field,
 	field,
+	integer,
 	type JsonSchema,
+	json,
+	list,
 	nullable,
 	optional,
 	refuse,
+	uuid,
 	valid,
 	withDefault,
-} from './schema/field.js';
-import { boolean, choice, integer, uuid } from './schema/scalars.js';
+} from './schema/fields.js';
 import { type FieldSet, type Fields, fieldSet, type ParseMode, type ValueOf } from './schema.js';
 import { subscriberFields } from './subscribers.js';
 import { removalFields, suppressionFields, suppressionRowFields } from './suppressions.js';

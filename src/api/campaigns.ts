@@ -425,13 +425,13 @@ export type SameMail = (typeof sameMails)[number];
 export const sameMails = ['sent', 'repeated', 'repeating'] as const;
 
 /** How a list is added to a campaign. */
-export interface ListAdding {
+interface ListAdding {
 	/** No further slice of the list begins after so many milliseconds; absent: all of the list in one call. */
 	forMs?: number;
 }
 
 /** How a campaign is canceled. */
-export interface CampaignCanceling {
+interface CampaignCanceling {
 	/**
 	 * A campaign that was never released is deleted completely, instead of being kept as canceled. One that was released is
 	 * left as it is: `conflict`.

@@ -78,7 +78,7 @@ const unreachable: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Details of a failure besides its code and message. */
-export interface ApiErrorOptions {
+interface ApiErrorOptions {
 	fields?: FieldErrors;
 	/** Where a remote answer came from; absent on the embedded engine. */
 	http?: { status: number; method: string; path: string };

@@ -44,7 +44,7 @@ export const tupleKeyNames: readonly TupleKeys[] = ['imported', 'all'];
 /** The values of a record. */
 export type SubscriberTuple = readonly unknown[];
 
-export interface TupleRequest extends ExportRequest {
+interface TupleRequest extends ExportRequest {
 	keys: TupleKeys;
 }
 

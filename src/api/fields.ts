@@ -1,6 +1,6 @@
 /** The input of an additional field, and our extension about its uses. */
 import type { Call } from './api.js';
-import { char, pattern, type TextRule } from './schema/char.js';
+import { char, pattern, type TextRule } from './schema/fields.js';
 import { fieldSet } from './schema.js';
 
 /** Assumption: a letter or underscore, then up to 63 letters, digits, underscores; ASCII. */

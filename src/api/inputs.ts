@@ -3,9 +3,7 @@ import type { Attachment } from './attachments.js';
 import type { fieldFields } from './fields.js';
 import type { listFields } from './lists.js';
 import { type Uuid, webhookTypes } from './records.js';
-import { char, email, type TextRule, url } from './schema/char.js';
-import { withDefault } from './schema/field.js';
-import { boolean, choice } from './schema/scalars.js';
+import { boolean, char, choice, email, type TextRule, url, withDefault } from './schema/fields.js';
 import { texts } from './schema/texts.js';
 import { fieldSet, type Given } from './schema.js';
 import type { subscriberFields } from './subscribers.js';
@@ -51,7 +49,7 @@ export type WebhookInput = Given<typeof webhookFields>;
 export const maxBodyBytes = 2 * 1024 * 1024;
 
 /** A text or HTML body: not trimmed; empty = no such part. */
-export const messageBody = char({ allowBlank: true, trim: 'off', maxBytes: maxBodyBytes });
+const messageBody = char({ allowBlank: true, trim: 'off', maxBytes: maxBodyBytes });
 
 /** `name` is the subject of messages made from the template. */
 export const templateFields = fieldSet({

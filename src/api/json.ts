@@ -8,18 +8,18 @@ import { hasLoneSurrogate } from './schema/python.js';
 import { texts } from './schema/texts.js';
 
 /** The value, or the error in the text. */
-export type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);
+type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);
 
 /**
  * `syntax` = no JSON, or more values than the limit; the others are JSON that is refused. Messages quote nothing of the
  * text.
  */
-export interface JsonFault {
+interface JsonFault {
 	code: 'syntax' | 'too_deep' | 'null_characters_not_allowed' | 'surrogate_characters_not_allowed';
 	message: string;
 }
 
-export interface JsonOptions {
+interface JsonOptions {
 	/** `exact`: a number that would lose digits, or its point, is a `JsonNumber`. Absent: numbers of JavaScript. */
 	numbers?: 'exact';
 	/** Values in all; absent: any number. */
@@ -27,7 +27,7 @@ export interface JsonOptions {
 }
 
 /** Levels of nesting; `[]` has one. The limit keeps recursion over stored values safe. */
-export const maxJsonDepth = 32;
+const maxJsonDepth = 32;
 
 /** Numbers that a double does not reproduce: each costs microseconds. */
 const maxExactNumbers = 50_000;
@@ -242,10 +242,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** `fault` continues "The answer". */
-export type JsonBody =
-	| { kind: 'valid'; value: unknown }
-	| { kind: 'empty' }
-	| { kind: 'invalid'; fault: string };
+type JsonBody = { kind: 'valid'; value: unknown } | { kind: 'empty' } | { kind: 'invalid'; fault: string };
 
 /** The fault of JSON that is nested deeper than the limit. */
 export const tooDeep = 'is nested too deep';

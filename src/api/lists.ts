@@ -1,8 +1,7 @@
 /** The input of a subscriber list, and our extension about what its recipients read. */
 import type { Call } from './api.js';
 import { List } from './records.js';
-import { char } from './schema/char.js';
-import { nullable } from './schema/field.js';
+import { char, nullable } from './schema/fields.js';
 import * as t from './schema/record.js';
 import { fieldSet, type Infer } from './schema.js';
 

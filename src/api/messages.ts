@@ -6,21 +6,33 @@ import type { Micros } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import { maxBodyBytes } from './inputs.js';
 import { messageTypes, type Uuid } from './records.js';
-import { char, type TextRule } from './schema/char.js';
-import { dict, list } from './schema/containers.js';
-import { optional, withDefault } from './schema/field.js';
+import {
+	address,
+	boolean,
+	char,
+	choice,
+	dict,
+	integer,
+	list,
+	mailbox,
+	moment,
+	oneOrListOfOne,
+	optional,
+	sendingWindow,
+	type TextRule,
+	timeZone,
+	uuid,
+	withDefault,
+} from './schema/fields.js';
 import { headers } from './schema/headers.js';
-import { address, mailbox, oneOrListOfOne } from './schema/mailbox.js';
 import { trimWhitespace } from './schema/python.js';
-import { boolean, choice, integer, uuid } from './schema/scalars.js';
 import { texts } from './schema/texts.js';
-import { moment, sendingWindow, timeZone } from './schema/times.js';
 import { type FieldSet, fieldSet, type Parsed, type ParseMode, required, type ValueOf } from './schema.js';
 
 /** Addresses of one call. */
 export const maxRecipients = 1000;
 /** Assumption: addresses of one cc, bcc or reply_to. */
-export const maxCopies = 100;
+const maxCopies = 100;
 /** Assumption: variables of one recipient. */
 export const maxVariables = 5000;
 /** RFC 5322 s.2.1.1. */
@@ -63,7 +75,7 @@ export interface CheckedSend extends CheckedContent {
 }
 
 /** The shared part of a campaign, whose recipients come later. */
-export interface CheckedCampaign extends CheckedContent {
+interface CheckedCampaign extends CheckedContent {
 	/** A variable without a value rejects its row. */
 	strict_vars: boolean;
 	/** The list in which to find a recipient's subscriber. */
@@ -210,7 +222,7 @@ interface Refused {
 }
 
 /** The declaration of a call, which is made and never changed: it has one mode. */
-export interface OneWay<T> {
+interface OneWay<T> {
 	parse(body: unknown, mode?: ParseMode): { kind: 'valid'; value: T } | Refused;
 	jsonSchema(): ReturnType<FieldSet<T>['jsonSchema']>;
 }

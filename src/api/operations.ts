@@ -54,7 +54,7 @@ import {
 	Webhook,
 } from './records.js';
 import { CampaignLinks, ReportDetails } from './reports.js';
-import type { JsonSchema } from './schema/field.js';
+import type { JsonSchema } from './schema/fields.js';
 import * as t from './schema/record.js';
 import {
 	Suppression,

@@ -49,9 +49,6 @@ export type MetaValue = string | number | boolean | null;
 /** Variable → value. */
 export type Meta = Record<string, MetaValue>;
 
-/** Why the engine itself deactivated a subscriber (api-decisions 14). */
-export type DisableReason = 'UNSUBSCRIBED' | 'HARDBOUNCED' | 'SOFTBOUNCED' | 'COMPLAINED';
-
 /** Service document, "Subscriber". `disable_reason` and `source` of a deployment are shown as they are. */
 export const Subscriber = t.named(
 	'Subscriber',

@@ -6,17 +6,15 @@ import { addDays, type Day, daysBetween, parseWireDate } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import { isRecord } from './json.js';
 import { type EventType, eventTypes, type Report, type ReportQuery, type Uuid } from './records.js';
-import { list } from './schema/containers.js';
-import { type Field, field, optional, refuse, valid } from './schema/field.js';
+import { choice, type Field, field, list, optional, refuse, uuid, valid } from './schema/fields.js';
 import { trimWhitespace } from './schema/python.js';
 import * as t from './schema/record.js';
-import { choice, uuid } from './schema/scalars.js';
 import { type FieldSet, fieldSet, type Infer, type Parsed } from './schema.js';
 
 /** Service document, "Limits": the previous 7 days. Assumption: today is the last of them. */
-export const defaultReportDays = 7;
+const defaultReportDays = 7;
 /** Assumption: a leap year at most. */
-export const maxReportDays = 366;
+const maxReportDays = 366;
 
 /** Our extensions of the report (api-decisions 36). */
 export interface ReportsPlus {

@@ -4,7 +4,7 @@
  */
 import { type FieldErrors, nonFieldErrors } from './errors.js';
 import { isRecord } from './json.js';
-import type { Field, JsonSchema, Presence } from './schema/field.js';
+import type { Field, JsonSchema, Presence } from './schema/fields.js';
 import { typeName } from './schema/python.js';
 import { texts } from './schema/texts.js';
 
@@ -56,7 +56,7 @@ export interface FieldSet<T, G = unknown> {
  * Checks several fields together; `good` are the values of those that are valid by themselves. Every bad field is named at
  * once (api-decisions 42), where DRF would call its `validate` only once each of them is valid.
  */
-export type CrossCheck<T> = (good: Partial<T>, isMissing: (name: keyof T) => boolean) => FieldErrors;
+type CrossCheck<T> = (good: Partial<T>, isMissing: (name: keyof T) => boolean) => FieldErrors;
 
 /** `crossCheck` is not called for a patch. */
 export function fieldSet<F extends Fields>(

@@ -4,11 +4,21 @@ import type { FieldErrors } from './errors.js';
 import type { SubscriberInput } from './inputs.js';
 import { isRecord, parseJson } from './json.js';
 import type { Meta, MetaValue, Subscriber } from './records.js';
-import { char, email, textFaults } from './schema/char.js';
-import { type Checked, type Field, field, refuse, refuseNull, valid, withDefault } from './schema/field.js';
+import {
+	boolean,
+	type Checked,
+	char,
+	email,
+	type Field,
+	field,
+	refuse,
+	refuseNull,
+	textFaults,
+	valid,
+	withDefault,
+} from './schema/fields.js';
 import { JsonNumber } from './schema/number.js';
 import { typeName } from './schema/python.js';
-import { boolean } from './schema/scalars.js';
 import { texts } from './schema/texts.js';
 import { fieldSet } from './schema.js';
 

@@ -2,14 +2,11 @@
 import { type EmailKey, emailKey } from './address.js';
 import type { Call, PageRequest } from './api.js';
 import { Reject } from './capabilities.js';
-import { type Micros, parseDateTime } from './datetime.js';
+import type { Micros } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import type { Page, WireDateTime } from './records.js';
-import { email } from './schema/char.js';
-import { type Field, field, nullable, optional, refuse, valid, withDefault } from './schema/field.js';
+import { choice, email, integer, moment, nullable, optional, withDefault } from './schema/fields.js';
 import * as t from './schema/record.js';
-import { choice, integer } from './schema/scalars.js';
-import { texts } from './schema/texts.js';
 import { fieldSet, type Infer } from './schema.js';
 
 /**
@@ -107,7 +104,6 @@ const SuppressionCounts = t.record({
 	unchanged: t.needed(t.count),
 	rejected: t.needed(t.count),
 });
-export type SuppressionCounts = Infer<typeof SuppressionCounts>;
 
 /** The outcomes of rows that were put, or the expected ones. `row` of a reject counts from 0 within the call. */
 export const SuppressionAck = t.named(
@@ -180,7 +176,7 @@ const input = {
 	email: email(),
 	reason: withDefault(choice(suppressionReasons), () => 'MANUAL' as const),
 	list_id: withDefault(nullable(integer({ min: 1 })), () => null),
-	expires_at: withDefault(nullable(time()), () => null),
+	expires_at: withDefault(nullable(moment()), () => null),
 };
 
 /** The input of `suppressions.create`. */
@@ -191,7 +187,7 @@ export const suppressionRowFields = fieldSet(
 	{
 		...input,
 		source: withDefault(choice(suppressionSources), () => 'IMPORT' as const),
-		date_created: optional(time()),
+		date_created: optional(moment()),
 	},
 	{ crossCheck: checkList },
 );
@@ -221,13 +217,4 @@ export function toNewSuppression(row: Infer<typeof suppressionRowFields>): NewSu
 		created_at: row.date_created ?? null,
 		expires_at: row.expires_at,
 	};
-}
-
-/** `YYYY-MM-DDTHH:MM:SS`, up to six fractional digits; as microseconds. */
-function time(): Field<Micros, 'required'> {
-	const message = texts.datetime;
-	return field({ type: 'string', format: 'date-time' }, (text) => {
-		const at = typeof text === 'string' ? parseDateTime(text.trim()) : null;
-		return at === null ? refuse('invalid', message) : valid(at);
-	});
 }

@@ -16,7 +16,7 @@ const secretPrefix = 'whsec_';
 const toleranceSeconds = 300;
 
 /** The signed parts of a call. `timestamp` in seconds since 1970. */
-export interface Signed {
+interface Signed {
 	id: string;
 	timestamp: number;
 	/** The body, as the octets on the wire. */

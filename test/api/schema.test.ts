@@ -16,11 +16,23 @@ import {
 import { listFields } from '../../src/api/lists.js';
 import { campaignFields, sendFields } from '../../src/api/messages.js';
 import { reportQuery } from '../../src/api/reports.js';
-import { char, email, url } from '../../src/api/schema/char.js';
-import { dict, json, list } from '../../src/api/schema/containers.js';
-import { type Field, nullable, optional, withDefault } from '../../src/api/schema/field.js';
+import {
+	boolean,
+	char,
+	choice,
+	dict,
+	email,
+	type Field,
+	integer,
+	json,
+	list,
+	nullable,
+	optional,
+	url,
+	uuid,
+	withDefault,
+} from '../../src/api/schema/fields.js';
 import { trimWhitespace } from '../../src/api/schema/python.js';
-import { boolean, choice, integer, uuid } from '../../src/api/schema/scalars.js';
 import { fieldSet, type Infer } from '../../src/api/schema.js';
 import { subscriberFields } from '../../src/api/subscribers.js';
 

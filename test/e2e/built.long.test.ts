@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describeApi } from '../../src/http/server/openapi/document.js';
+import { describeApi } from '../../src/http/server/openapi.js';
 import { cli, programPath } from '../support/cli.js';
 import { startServing } from '../support/serving.js';
 

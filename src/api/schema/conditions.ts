@@ -21,7 +21,7 @@ export interface Condition {
 }
 
 /** What is wrong with a condition, and where: an offset into its text. */
-export interface ConditionFault {
+interface ConditionFault {
 	at: number;
 	message: string;
 	/** The unknown field, for a suggestion. */

@@ -1,17 +1,15 @@
 /** Which header fields a caller may add to a message, and their valid values. */
 import type { FieldError } from '../errors.js';
-import { char } from './char.js';
-import { dict } from './containers.js';
-import { type Checked, type Field, valid } from './field.js';
+import { type Checked, char, dict, type Field, valid } from './fields.js';
 
 /** Assumption: enough for any purpose, and too few to be a burden. */
-export const maxHeaders = 64;
+const maxHeaders = 64;
 
 /** Assumption: with a longer name no value would fit beside it in the first line. */
 export const maxHeaderName = 200;
 
 /** RFC 5322 s.2.1.1: a line has at most 998 characters; the name, colon and space are part of it. */
-export const maxHeaderLine = 998;
+const maxHeaderLine = 998;
 
 // RFC 5322 s.3.6.8: ftext, printable ASCII but the colon.
 const headerName = /^[!-9;-~]+$/;

@@ -1,7 +1,7 @@
 /** Records of answers, declared once: their TypeScript type, their JSON Schema, and what a client checks of them. */
 import { isRecord } from '../json.js';
 import type { Infer } from '../schema.js';
-import type { JsonSchema } from './field.js';
+import type { JsonSchema } from './fields.js';
 
 /** `optional` may be absent; `newer` is in every answer of ours, and absent in those of older servers. */
 type Presence = 'present' | 'optional' | 'newer';
@@ -40,7 +40,7 @@ export type RecordOf<K extends Keys> = Flat<
 >;
 
 /** An object, and the shapes of its keys for those that have more. */
-export interface RecordShape<K extends Keys> extends Shape<RecordOf<K>, 'present'> {
+interface RecordShape<K extends Keys> extends Shape<RecordOf<K>, 'present'> {
 	readonly keys: K;
 }
 

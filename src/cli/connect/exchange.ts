@@ -1,8 +1,8 @@
 /** The wire of an embedded database: the answers of a server over it, without a socket. */
 import type { WireRequest, WireResponse } from '../../api/wire.js';
 import type { Engine } from '../../engine/engine.js';
+import { exchangeInProcess } from '../../http/server/exchange.js';
 import { createHandler } from '../../http/server/handler.js';
-import { exchangeInProcess } from '../../http/server/in-process.js';
 
 declare const __VERSION__: string;
 

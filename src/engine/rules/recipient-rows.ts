@@ -2,9 +2,7 @@
 import { parseAddress } from '../../api/address.js';
 import { type FieldErrors, listFieldErrors } from '../../api/errors.js';
 import { maxVariables } from '../../api/messages.js';
-import { char } from '../../api/schema/char.js';
-import { dict } from '../../api/schema/containers.js';
-import { withDefault } from '../../api/schema/field.js';
+import { char, dict, withDefault } from '../../api/schema/fields.js';
 import { typeName } from '../../api/schema/python.js';
 import { texts } from '../../api/schema/texts.js';
 import { fieldSet, type Parsed, required } from '../../api/schema.js';

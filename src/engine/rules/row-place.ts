@@ -1,10 +1,7 @@
 /** The source of a batch's row: its place there, and whether it is a valid row. */
 
 import { isRecord } from '../../api/json.js';
-import { char } from '../../api/schema/char.js';
-import { dict } from '../../api/schema/containers.js';
-import { optional } from '../../api/schema/field.js';
-import { integer } from '../../api/schema/scalars.js';
+import { char, dict, integer, optional } from '../../api/schema/fields.js';
 
 /** A row that is not sent to, with its error. */
 export interface RefusedRow {

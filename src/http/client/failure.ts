@@ -6,14 +6,7 @@ import { ApiError, type Misdirection, tlsReason, whyUnreachable } from '../../ap
  * `untrusted`: TLS or the proxy refused; `cut`: the connection broke; `timeout`: no complete answer in time;
  * `too_large`, `garbled`: an answer that is refused.
  */
-export type FailureKind =
-	| 'unsendable'
-	| 'unreachable'
-	| 'untrusted'
-	| 'cut'
-	| 'timeout'
-	| 'too_large'
-	| 'garbled';
+type FailureKind = 'unsendable' | 'unreachable' | 'untrusted' | 'cut' | 'timeout' | 'too_large' | 'garbled';
 
 /** An exchange without a usable answer. `written`: at least a part of the request was sent. */
 export class TransportFailure extends Error {

@@ -3,7 +3,7 @@
  * caller interprets the answer.
  */
 import type { Call } from '../../api/api.js';
-import { parseRetryAfter, type Wait } from '../../api/backoff.js';
+import { backoff, parseRetryAfter, type Wait } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import { type Method, type Operation, type OperationName, operations } from '../../api/operations.js';
@@ -12,7 +12,6 @@ import { sleep } from '../../api/sleep.js';
 import { headerNames } from '../errors.js';
 import { errorOf, type Requested } from './errors.js';
 import { isPermanent, TransportFailure, toApiError } from './failure.js';
-import { nextTry, type Verdict, verdictOf } from './retry.js';
 import type { Answer, Transport } from './transport.js';
 
 declare const __VERSION__: string;
@@ -34,7 +33,7 @@ export interface Endpoint {
 }
 
 /** The content of a request. */
-export interface RequestContent {
+interface RequestContent {
 	/** With its `?`, or empty. */
 	query?: string;
 	/** Octets leave as they are, anything else as JSON. */
@@ -242,4 +241,49 @@ export function traceAnswer(
 	endpoint.trace?.(`< ${status} in ${Math.round(durationMs)} ms, ${body.length} bytes`);
 	if (status >= 400 && body.length > 0)
 		endpoint.trace?.(`< ${quote(body.toString('utf8', 0, 16_384), secrets)}`);
+}
+
+/** A longer wait is not made: the call fails immediately. */
+const maxPatienceMs = 60_000;
+const pauses = { first: 250, longest: 8_000 };
+
+/**
+ * The result of an attempt for the next one. `unprocessed`: the service says that it did nothing (429, or 503 with
+ * Retry-After), or was not reached. `unclear`: the request may have been carried out. `final`: it was decided.
+ */
+export type Verdict = 'unprocessed' | 'unclear' | 'final';
+
+/** An attempt that failed, and the attempts and waits before it. */
+export interface Tried {
+	verdict: Verdict;
+	/** The wait that the service asked for; null = none, or an unusable one. */
+	retryAfterMs: number | null;
+	/** Attempts so far, at least 1. */
+	tries: number;
+	/** Attempts after the first. */
+	retries: number;
+	/** Waited so far within this call. */
+	waitedMs: number;
+	/** Repeating it has the same effect as doing it once. */
+	isRepeatable: boolean;
+	/** 0 ≤ x < 1. */
+	random: number;
+}
+
+/** Milliseconds to wait before the next attempt, or null: there is none. */
+export function nextTry(tried: Tried): number | null {
+	if (tried.tries > tried.retries || tried.verdict === 'final') return null;
+	if (tried.verdict === 'unclear' && !tried.isRepeatable) return null;
+	const pause = backoff(pauses, tried.tries);
+	// Half of it is random, so that many clients do not return at the same moment.
+	const own = pause / 2 + (pause / 2) * tried.random;
+	const wait = tried.retryAfterMs === null ? own : Math.max(tried.retryAfterMs, own);
+	return tried.waitedMs + wait > maxPatienceMs ? null : Math.round(wait);
+}
+
+/** The verdict of an answer that is no success. `hasRetryAfter`: it names a time for the next attempt. */
+export function verdictOf(status: number, hasRetryAfter: boolean): Verdict {
+	if (status === 429 || (status === 503 && hasRetryAfter)) return 'unprocessed';
+	// 501 and 505 do not change.
+	return status >= 500 && status !== 501 && status !== 505 ? 'unclear' : 'final';
 }

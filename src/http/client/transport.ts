@@ -14,7 +14,7 @@ const maxConnectMs = 10_000;
 const connections = 16;
 
 /** The deployment, and the way to it. */
-export interface TransportOptions {
+interface TransportOptions {
 	baseUrl: URL;
 	timeoutMs: number;
 	/** PEM; added to the system's. */
@@ -107,7 +107,7 @@ async function tlsOptions({ caCert, insecure }: TransportOptions): Promise<TlsOp
 }
 
 /** A request; the path is below the origin, prefix and query included. */
-export interface Outgoing {
+interface Outgoing {
 	method: string;
 	path: string;
 	headers: Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import type { Keyring } from '../../delivery/tracking/tokens.js';
 import type { PublicRequest } from '../messages.js';
 
 /** Makes the event of a request, later; null: no event. */
-export type MakeEvent = (keyring: Keyring | null) => Happened | null;
+type MakeEvent = (keyring: Keyring | null) => Happened | null;
 
 export interface Recorder {
 	/** Records the event after the turn of the event loop; the request does not wait. `failed` of the ports gets the errors. */

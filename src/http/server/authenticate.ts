@@ -18,7 +18,7 @@ export interface Principal {
 /** Null: there is no such token, or it was revoked. */
 export type Authenticate = (token: string) => Promise<Principal | null>;
 
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
 	/** The valid token of this hash (hex), or null. */
 	findToken(sha256: string): Promise<{ name: string; scopes: readonly string[] } | null>;
 	clock: Clock;

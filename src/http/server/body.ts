@@ -82,7 +82,7 @@ export interface Upload {
 	release(): void;
 }
 
-export interface UploadOptions {
+interface UploadOptions {
 	incoming: IncomingMessage;
 	budget: Budget;
 	files: FileMemory;

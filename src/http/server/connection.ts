@@ -64,7 +64,7 @@ export interface SocketExchange extends Exchange {
 }
 
 /** A client: one IPv4 address, or one IPv6 /64, the range of one subscriber line. */
-export interface Peer extends Share {
+interface Peer extends Share {
 	readonly name: string;
 	/** The longest idle first. */
 	readonly connections: Set<Connection>;
@@ -86,13 +86,13 @@ export interface Connections {
 }
 
 /** A request as node hands it over. */
-export interface NodeRequest {
+interface NodeRequest {
 	incoming: IncomingMessage;
 	outgoing: ServerResponse;
 	expectsContinue: boolean;
 }
 
-export interface ConnectionsOptions {
+interface ConnectionsOptions {
 	limits: Pick<Limits, 'maxConnections' | 'maxConnectionsPerAddress' | 'maxPipelined'>;
 	/** A proxy in front holds the connections of all clients, and names the client last in `X-Forwarded-For`. */
 	isProxied: boolean;

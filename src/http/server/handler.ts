@@ -272,7 +272,7 @@ async function answerService(
 }
 
 async function composeDocument(version: string): Promise<HttpResponse> {
-	const { describeApi } = await import('./openapi/document.js');
+	const { describeApi } = await import('./openapi.js');
 	const composed = json(200, describeApi(version), { 'Cache-Control': 'no-cache' });
 	const body = Buffer.from(composed.body ?? '');
 	const ETag = `"${createHash('sha256').update(body).digest('base64url')}"`;

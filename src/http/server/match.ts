@@ -47,7 +47,7 @@ export interface ServicePath {
 	allow: string;
 }
 
-export type ServicePathName = (typeof openPaths)[keyof typeof openPaths] | typeof metricsPath;
+type ServicePathName = (typeof openPaths)[keyof typeof openPaths] | typeof metricsPath;
 
 /** Ids of a path. */
 export interface PathIds {

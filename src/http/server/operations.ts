@@ -17,7 +17,7 @@ import { notAChoice, texts } from '../../api/schema/texts.js';
 import type { Query } from './query.js';
 
 /** The decoded values of a request. `body` is parsed JSON of any shape, or a file. */
-export interface OperationInput {
+interface OperationInput {
 	/** Integers of the path by name. */
 	ids: Readonly<Record<string, number>>;
 	/** UUIDs and hashes of the path by name. */

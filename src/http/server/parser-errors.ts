@@ -12,7 +12,7 @@ import type { Router, UnknownRequest } from './pipeline.js';
 import { protocolError } from './respond.js';
 import type { Metrics, RequestLog } from './telemetry.js';
 
-export interface ParserErrorsOptions {
+interface ParserErrorsOptions {
 	router: Pick<Router, 'routeUnknown'>;
 	limits: Pick<Limits, 'maxHeaderBytes'>;
 	metrics: Metrics | null;

@@ -27,7 +27,7 @@ export interface Feed {
 }
 
 /** The feeds with more than one piece, which give one piece each in turn. */
-export interface FeedQueue {
+interface FeedQueue {
 	/** `feedPiece` returns false when there is no further piece at the moment. */
 	add(feedPiece: () => boolean): void;
 	/** A request was made of a piece. */

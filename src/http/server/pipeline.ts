@@ -23,7 +23,7 @@ import {
 } from './respond.js';
 import type { Metrics, RequestLog } from './telemetry.js';
 
-export interface PipelineOptions {
+interface PipelineOptions {
 	connections: Connections;
 	router: Router;
 	responder: Responder;
@@ -148,7 +148,7 @@ function isFree({ exchanges, finalResponse, socket }: Connection): boolean {
 
 function ignore(): void {}
 
-export interface RouterOptions {
+interface RouterOptions {
 	/** The API. */
 	handler: Handler;
 	/** Called first, for their paths; null: there are none. */

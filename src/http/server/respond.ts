@@ -103,7 +103,7 @@ export interface Responder {
 	sendSynchronously(exchange: SocketExchange, response: HttpResponse, written: () => void): void;
 }
 
-export interface ResponderOptions {
+interface ResponderOptions {
 	limits: Pick<Limits, 'writeTimeoutMs' | 'lingerMs'>;
 	/** A closing server keeps no connection. */
 	isClosing(): boolean;

@@ -3,7 +3,7 @@ import { type Clock, type Micros, microsPerSecond, steadyOf } from '../../api/da
 import { ApiError } from '../../api/errors.js';
 import type { Principal } from './authenticate.js';
 
-export interface ThrottleOptions {
+interface ThrottleOptions {
 	/** Requests a second in the long run. */
 	perSecond: number;
 	/** Requests at once after a pause; less than 1 counts as 1, or every request would be refused. */

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
-import { nextTry, type Tried, verdictOf } from '../../../src/http/client/retry.js';
+import { nextTry, type Tried, verdictOf } from '../../../src/http/client/request.js';
 import { clientOptions } from '../../support/client.js';
 import {
 	type Act,

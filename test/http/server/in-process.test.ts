@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WireExchange } from '../../../src/api/wire.js';
+import { exchangeInProcess } from '../../../src/http/server/exchange.js';
 import { createHandler } from '../../../src/http/server/handler.js';
-import { exchangeInProcess } from '../../../src/http/server/in-process.js';
 import { ask, type Deployment, deploy } from './serving.js';
 
 let deployment: Deployment;

@@ -1,7 +1,7 @@
 /** The OpenAPI document: whole and sound. What it says is held to `test/goldens/openapi.json`. */
 import { describe, expect, it } from 'vitest';
 import { operations } from '../../../src/api/operations.js';
-import { describeApi } from '../../../src/http/server/openapi/document.js';
+import { describeApi } from '../../../src/http/server/openapi.js';
 import { ask, deploy } from './serving.js';
 
 const document = describeApi('0.0.0');

@@ -1,5 +1,5 @@
 /** The API as an OpenAPI 3.1 document, made from the table of routes, the validators and the records. */
-import { bodies } from '../../../api/bodies.js';
+import { bodies } from '../../api/bodies.js';
 import {
 	metricsPath,
 	type Operation,
@@ -8,10 +8,10 @@ import {
 	operations,
 	placeholdersOf,
 	scopesOf,
-} from '../../../api/operations.js';
-import type { JsonSchema } from '../../../api/schema/field.js';
-import { components, record, text } from '../../../api/schema/record.js';
-import { headerNames, neededScopes } from '../../errors.js';
+} from '../../api/operations.js';
+import type { JsonSchema } from '../../api/schema/fields.js';
+import { components, record, text } from '../../api/schema/record.js';
+import { headerNames, neededScopes } from '../errors.js';
 
 /** A fresh document each time; plain data. */
 export function describeApi(version: string): Record<string, unknown> {

@@ -1,0 +1,437 @@
+/**
+ * The kinds of fields of an input: a check of one value, and its JSON Schema. Texts and codes are those of Django REST
+ * framework 3.14, as in the service document.
+ */
+
+import {
+	type Address,
+	emailKey,
+	isEmailAddress,
+	type Mailbox,
+	maxAddressLength,
+	parseMailbox,
+} from '../address.js';
+import { isTimeZone, type Micros, parseDateTime } from '../datetime.js';
+import type { FieldError, FieldErrors } from '../errors.js';
+import { findJsonFault, isRecord } from '../json.js';
+import type { Uuid } from '../records.js';
+import { JsonNumber } from './number.js';
+import { countCodePoints, findLoneSurrogate, toText, trimWhitespace, typeName } from './python.js';
+import { parseWindow } from './sending-times.js';
+import { notAChoice, texts } from './texts.js';
+import { isWebUrl, maxUrlLength } from './url.js';
+
+/** Outcome of a check; errors of a list or a dictionary are keyed by index or key. */
+export type Checked<T> =
+	| { kind: 'valid'; value: T }
+	| { kind: 'invalid'; errors: readonly FieldError[] | FieldErrors };
+
+/** `required` must be given, `defaulted` becomes its default when it is not, `optional` stays absent. */
+export type Presence = 'required' | 'defaulted' | 'optional';
+
+/** A JSON Schema 2020-12 as plain data. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** One value of an input. `check` is never called for an absent value and never throws. */
+export interface Field<T, P extends Presence = Presence> {
+	readonly presence: P;
+	readonly schema: JsonSchema;
+	/** Set when `presence` is `defaulted`; a fresh value each time, so that a mutable default is never shared. */
+	readonly makeDefault?: () => T;
+	check(input: unknown): Checked<T>;
+}
+
+/** A required field that refuses null; every kind is made here. `check` never gets null or undefined. */
+export function field<T>(schema: JsonSchema, check: (input: unknown) => Checked<T>): Field<T, 'required'> {
+	return {
+		presence: 'required',
+		schema,
+		check: (input) => (input === null || input === undefined ? refuseNull() : check(input)),
+	};
+}
+
+/** The field may be left out and is then absent from the value. */
+export function optional<T>(inner: Field<T>): Field<T, 'optional'> {
+	return { presence: 'optional', schema: inner.schema, check: inner.check };
+}
+
+/** The field may be left out and is then `makeDefault()` (but stays absent in a patch). */
+export function withDefault<T>(inner: Field<T>, makeDefault: () => T): Field<T, 'defaulted'> {
+	const schema = { ...inner.schema, default: makeDefault() };
+	return { presence: 'defaulted', schema, makeDefault, check: inner.check };
+}
+
+/** Null is a value of its own. */
+export function nullable<T, P extends Presence>(inner: Field<T, P>): Field<T | null, P> {
+	return {
+		...inner,
+		schema: { anyOf: [inner.schema, { type: 'null' }] },
+		check: (input) => (input === null ? valid(null) : inner.check(input)),
+	};
+}
+
+/** A value that passed. */
+export function valid<T>(value: T): Checked<T> {
+	return { kind: 'valid', value };
+}
+
+/** A refusal with one error. */
+export function refuse(code: string, message: string): { kind: 'invalid'; errors: readonly FieldError[] } {
+	return { kind: 'invalid', errors: [{ code, message }] };
+}
+
+/** "This field may not be null." */
+export function refuseNull(): { kind: 'invalid'; errors: readonly FieldError[] } {
+	return refuse('null', texts.null);
+}
+
+/** The error of a text, or null. */
+export type TextRule = (value: string) => FieldError | null;
+
+/** Limits of a text; absent = none. */
+export interface CharOptions {
+	/** Code points. */
+	max?: number;
+	/** Octets of UTF-8, where a limit is about size. */
+	maxBytes?: number;
+	allowBlank?: boolean;
+	/** `off` keeps white space at both ends; DRF trims. */
+	trim?: 'on' | 'off';
+	/** The error for a value that is not a text; derived kinds have their own. */
+	invalid?: string;
+	rules?: readonly TextRule[];
+	schema?: JsonSchema;
+}
+
+/**
+ * A text. Finite numbers become text as in DRF's CharField, digit for digit; booleans and containers do not. All errors
+ * of a text are reported: too long and NUL are two.
+ */
+export function char(options: CharOptions = {}): Field<string, 'required'> {
+	const rules = [...limits(options), nullCharacters, surrogates, ...(options.rules ?? [])];
+	return field(charSchema(options), (input) => checkText(input, options, rules));
+}
+
+/** An address that Django's EmailValidator accepts, at most 254 characters. */
+export function email(options: Pick<CharOptions, 'allowBlank'> = {}): Field<string, 'required'> {
+	const message = texts.email;
+	return char({
+		...options,
+		max: maxAddressLength,
+		invalid: message,
+		rules: [(value) => (isEmailAddress(value) ? null : { code: 'invalid', message })],
+		schema: { format: 'email' },
+	});
+}
+
+/** An http or https URL that Django's URLValidator accepts, at most 2048 characters. */
+export function url(): Field<string, 'required'> {
+	const message = texts.url;
+	return char({
+		max: maxUrlLength,
+		invalid: message,
+		rules: [(value) => (isWebUrl(value) ? null : { code: 'invalid', message })],
+		schema: { format: 'uri' },
+	});
+}
+
+/** A text that matches `regex` (a CharField with a RegexValidator); anchors are the caller's. */
+export function pattern(regex: RegExp, options: CharOptions = {}): Field<string, 'required'> {
+	const message = 'This value does not match the required pattern.';
+	const matches: TextRule = (value) => (regex.test(value) ? null : { code: 'invalid', message });
+	return char({
+		...options,
+		rules: [matches, ...(options.rules ?? [])],
+		schema: { pattern: regex.source, ...options.schema },
+	});
+}
+
+/** "Null characters are not allowed." */
+export const nullCharacters: TextRule = (value) =>
+	value.includes('\0') ? { code: 'null_characters_not_allowed', message: texts.nullCharacters } : null;
+
+/** Half a surrogate pair is no text: it cannot be written as UTF-8. */
+export const surrogates: TextRule = (value) => {
+	const lone = findLoneSurrogate(value);
+	if (lone === null) return null;
+	const message = `Surrogate characters are not allowed: U+${lone.toString(16).toUpperCase()}.`;
+	return { code: 'surrogate_characters_not_allowed', message };
+};
+
+/** Errors that prevent storing a text of any kind: NUL and half surrogate pairs. */
+export function textFaults(value: string): FieldError[] {
+	return [nullCharacters(value), surrogates(value)].filter((error) => error !== null);
+}
+
+function checkText(input: unknown, options: CharOptions, rules: readonly TextRule[]): Checked<string> {
+	const text = textOf(input);
+	const trimmed = text !== null && options.trim !== 'off' ? trimWhitespace(text) : text;
+	if (trimmed === '') return options.allowBlank ? valid('') : refuse('blank', texts.blank);
+	if (trimmed === null) return refuse('invalid', options.invalid ?? texts.string);
+	const errors = rules.map((rule) => rule(trimmed)).filter((error) => error !== null);
+	return errors.length === 0 ? valid(trimmed) : { kind: 'invalid', errors };
+}
+
+function textOf(input: unknown): string | null {
+	if (typeof input === 'string') return input;
+	if (input instanceof JsonNumber) return input.toString();
+	return typeof input === 'number' && Number.isFinite(input) ? String(input) : null;
+}
+
+function limits({ max, maxBytes }: CharOptions): TextRule[] {
+	const rules: TextRule[] = [];
+	if (max !== undefined) rules.push((value) => (isLonger(value, max) ? tooLong(max, 'characters') : null));
+	if (maxBytes !== undefined) {
+		rules.push((value) => (Buffer.byteLength(value) > maxBytes ? tooLong(maxBytes, 'bytes') : null));
+	}
+	return rules;
+}
+
+function isLonger(value: string, max: number): boolean {
+	return value.length > max && countCodePoints(value) > max;
+}
+
+function tooLong(max: number, unit: 'characters' | 'bytes'): FieldError {
+	return { code: 'max_length', message: `Ensure this field has no more than ${max} ${unit}.` };
+}
+
+function charSchema({ max, allowBlank, schema }: CharOptions): JsonSchema {
+	return {
+		type: 'string',
+		...(max !== undefined && { maxLength: max }),
+		...(!allowBlank && { minLength: 1 }),
+		...schema,
+	};
+}
+
+const trueValues = new Set<unknown>([...'t T y Y yes Yes YES true True TRUE on On ON 1'.split(' '), 1, true]);
+const falseValues = new Set<unknown>([
+	...'f F n N no No NO false False FALSE off Off OFF 0'.split(' '),
+	0,
+	false,
+]);
+
+const maxIntegerText = 1000;
+
+/** True and false, and the words that DRF accepts for them. */
+export function boolean(): Field<boolean, 'required'> {
+	return field({ type: 'boolean' }, (given) => {
+		// To Python 1.0 is 1.
+		const input = given instanceof JsonNumber ? given.toNumber() : given;
+		if (trueValues.has(input)) return valid(true);
+		if (falseValues.has(input)) return valid(false);
+		return refuse('invalid', texts.boolean);
+	});
+}
+
+/** A safe integer, or its decimal text ("12", "12.0"), not below `min`. */
+export function integer({ min }: { min?: number } = {}): Field<number, 'required'> {
+	const schema = { type: 'integer', ...(min !== undefined && { minimum: min }) };
+	return field(schema, (input) => {
+		if (typeof input === 'string' && input.length > maxIntegerText) {
+			return refuse('max_string_length', 'String value too large.');
+		}
+		const value = integerOf(input);
+		if (value === null) return refuse('invalid', texts.integer);
+		if (min !== undefined && value < min) {
+			return refuse('min_value', `Ensure this value is greater than or equal to ${min}.`);
+		}
+		return valid(value);
+	});
+}
+
+/** Any spelling that Python's UUID accepts (hex, hyphens, braces, urn, an integer), as lower case with hyphens. */
+export function uuid(): Field<Uuid, 'required'> {
+	return field({ type: 'string', format: 'uuid' }, (input) => {
+		const hex = uuidHex(input);
+		return hex === null ? refuse('invalid', texts.uuid) : valid(hyphenated(hex));
+	});
+}
+
+/** One of a few words. */
+export function choice<const C extends string>(choices: readonly C[]): Field<C, 'required'> {
+	return field({ type: 'string', enum: [...choices] }, (input) => {
+		const text = toText(input);
+		const found = choices.find((candidate) => candidate === text);
+		return found === undefined ? refuse('invalid_choice', notAChoice(text)) : valid(found);
+	});
+}
+
+function integerOf(input: unknown): number | null {
+	if (typeof input !== 'number' && typeof input !== 'string' && !(input instanceof JsonNumber)) return null;
+	const match = /^\s*([+-]?\d+)(?:\.0*)?\s*$/.exec(String(input));
+	const value = Number(match?.[1] ?? Number.NaN);
+	return Number.isSafeInteger(value) ? value + 0 : null;
+}
+
+function uuidHex(input: unknown): string | null {
+	// A bool is an int to Python, and UUIDField takes ints.
+	if (typeof input === 'boolean') return uuidHex(input ? 1 : 0);
+	if (input instanceof JsonNumber) {
+		const value = input.isInteger && input.text.length < 50 ? BigInt(input.text) : -1n;
+		return value >= 0n && value < 2n ** 128n ? value.toString(16).padStart(32, '0') : null;
+	}
+	if (typeof input === 'number') {
+		return Number.isSafeInteger(input) && input >= 0 ? input.toString(16).padStart(32, '0') : null;
+	}
+	if (typeof input !== 'string' || input.length > 100) return null;
+	const hex = input
+		.replaceAll('urn:', '')
+		.replaceAll('uuid:', '')
+		.replace(/^[{}]+/, '')
+		.replace(/(?<![{}])[{}]+$/, '')
+		.replaceAll('-', '');
+	return /^[0-9a-f]{32}$/i.test(hex) ? hex.toLowerCase() : null;
+}
+
+function hyphenated(hex: string): Uuid {
+	return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/** Limits of a list. */
+export interface ListOptions {
+	/** `no` refuses []. */
+	allowEmpty?: 'yes' | 'no';
+	/** Items. */
+	max?: number;
+}
+
+/**
+ * A list; errors are keyed by index. Longer than `max` it is refused as a whole: DRF would check every item first, but
+ * the answer to ten megabytes of bad items would be half a gigabyte.
+ */
+export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}): Field<T[], 'required'> {
+	const schema = {
+		type: 'array',
+		items: child.schema,
+		...(allowEmpty === 'no' && { minItems: 1 }),
+		...(max !== undefined && { maxItems: max }),
+	};
+	return field(schema, (input) => {
+		if (!Array.isArray(input)) {
+			return refuse('not_a_list', `Expected a list of items but got type "${typeName(input)}".`);
+		}
+		if (input.length === 0 && allowEmpty === 'no') return refuse('empty', 'This list may not be empty.');
+		if (max !== undefined && input.length > max) {
+			return refuse('max_length', `Ensure this field has no more than ${max} elements.`);
+		}
+		const entries = Array.from(input, (item, index) => [String(index), child.check(item)] as const);
+		const checked = gather(entries);
+		return checked.kind === 'invalid' ? checked : valid(checked.value.map(([, value]) => value));
+	});
+}
+
+/** Limits of a dictionary. */
+export interface DictOptions<T> {
+	/** Checks a key and its checked value together; its errors are keyed by the key. */
+	check?: (key: string, value: T) => Checked<T>;
+	/** Entries. */
+	max?: number;
+}
+
+/** A dictionary of its own keys, with any names: keys are texts, as values are. Errors are keyed by key. */
+export function dict<T>(
+	child: Field<T>,
+	{ check, max }: DictOptions<T> = {},
+): Field<Record<string, T>, 'required'> {
+	const schema = {
+		type: 'object',
+		additionalProperties: child.schema,
+		...(max !== undefined && { maxProperties: max }),
+	};
+	const checkEntry = (key: string, item: unknown): Checked<T> => {
+		const errors = textFaults(key);
+		if (errors.length > 0) return { kind: 'invalid', errors };
+		const checked = child.check(item);
+		return checked.kind === 'valid' && check ? check(key, checked.value) : checked;
+	};
+	return field(schema, (input) => {
+		if (!isRecord(input)) {
+			return refuse('not_a_dict', `Expected a dictionary of items but got type "${typeName(input)}".`);
+		}
+		const keys = Object.keys(input);
+		if (max !== undefined && keys.length > max) {
+			return refuse('max_length', `Ensure this field has no more than ${max} elements.`);
+		}
+		const checked = gather(keys.map((key) => [key, checkEntry(key, input[key])] as const));
+		// fromEntries defines own properties: a key `__proto__` is a key like any other.
+		return checked.kind === 'invalid' ? checked : valid(Object.fromEntries(checked.value));
+	});
+}
+
+/** Any JSON value, at most 32 levels deep, without NUL and lone surrogates. */
+export function json(): Field<unknown, 'required'> {
+	return field({}, (input) => {
+		const fault = findJsonFault(input);
+		return fault === null ? valid(input) : refuse(fault.code, fault.message);
+	});
+}
+
+function gather<T>(entries: readonly (readonly [string, Checked<T>])[]): Checked<[string, T][]> {
+	const values: [string, T][] = [];
+	const errors: [string, FieldErrors[string]][] = [];
+	for (const [key, checked] of entries) {
+		if (checked.kind === 'valid') values.push([key, checked.value]);
+		else errors.push([key, checked.errors]);
+	}
+	return errors.length === 0 ? valid(values) : { kind: 'invalid', errors: Object.fromEntries(errors) };
+}
+
+const message = texts.email;
+const text = char({ invalid: message });
+
+/** A plain address and its key. */
+export function address(): Field<Address, 'required'> {
+	const plain = email();
+	return field(plain.schema, (input) => {
+		const checked = plain.check(input);
+		return checked.kind === 'invalid'
+			? checked
+			: valid({ address: checked.value, key: emailKey(checked.value) });
+	});
+}
+
+/** `a@b` or `Name <a@b>`, one mailbox. */
+export function mailbox(): Field<Mailbox, 'required'> {
+	return field({ type: 'string', minLength: 1 }, (input) => {
+		const checked = text.check(input);
+		if (checked.kind === 'invalid') return checked;
+		const parsed = parseMailbox(checked.value);
+		return parsed === null ? refuse('invalid', message) : valid(parsed);
+	});
+}
+
+/** One of `inner`, or an array of one: the document shows `from` as both. Other arrays are refused. */
+export function oneOrListOfOne<T>(inner: Field<T>): Field<T, 'required'> {
+	const asList = { type: 'array', items: inner.schema, minItems: 1, maxItems: 1 };
+	return field({ anyOf: [inner.schema, asList] }, (input) => {
+		if (!Array.isArray(input)) return inner.check(input);
+		return input.length === 1 ? inner.check(input[0]) : refuse('invalid', message);
+	});
+}
+
+/** `YYYY-MM-DDTHH:MM:SS[.ffffff][Z]` in UTC; as microseconds. */
+export function moment(): Field<Micros, 'required'> {
+	return field({ type: 'string', format: 'date-time' }, (input) => {
+		const at = typeof input === 'string' ? parseDateTime(input.trim()) : null;
+		return at === null ? refuse('invalid', texts.datetime) : valid(at);
+	});
+}
+
+/** The name of a zone, as IANA has it. */
+export function timeZone(): Field<string, 'required'> {
+	return field({ type: 'string' }, (input) =>
+		typeof input === 'string' && isTimeZone(input)
+			? valid(input)
+			: refuse('invalid', 'Enter an IANA time zone, such as Europe/Oslo.'),
+	);
+}
+
+/** `HH:MM-HH:MM`. */
+export function sendingWindow(): Field<string, 'required'> {
+	return field({ type: 'string', pattern: '^\\d\\d:\\d\\d-\\d\\d:\\d\\d$' }, (input) =>
+		typeof input === 'string' && parseWindow(input) !== null
+			? valid(input)
+			: refuse('invalid', 'Enter two different times, such as 09:00-18:00.'),
+	);
+}
