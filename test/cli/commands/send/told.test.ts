@@ -36,7 +36,7 @@ describe('the counts of a job', () => {
 		const job = send(file, 2, '--skip-invalid', '--campaign', 's1', '-o', 'table');
 		expect((await project.run(job)).stderr).toContain('2 recipients, 3 left out of people.csv\n');
 		const one = (await project.json(['campaigns', 'get', 's1'])) as Record<string, unknown>;
-		expect(one).toMatchObject({ recipients: 2, staged: 2, rejected: 3, messages: { sent: 2 } });
+		expect(one).toMatchObject({ recipients: 5, staged: 2, rejected: 3, messages: { sent: 2 } });
 		// The refused one was made up, and is gone.
 		const { messages: _, ...listed } = one;
 		expect(await project.json(['campaigns', 'list'])).toEqual([listed]);
