@@ -71,7 +71,8 @@ const threadOperations: Record<string, Run> = {
 		if (role === 'reader') parts = await openReader(url, options);
 		else {
 			const opened = await openStore(url, { ...options, clock: systemClock });
-			parts = { ...opened, queue: servedQueue(opened.queue), writes: servedWrites(opened.writes) };
+			const { reads, writes, queue } = opened;
+			parts = { reads, queue: servedQueue(queue), writes: servedWrites(writes), close: () => opened.close() };
 		}
 	},
 	stop: async (id) => {
