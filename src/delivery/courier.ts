@@ -6,7 +6,7 @@ import type { InFlight } from './leases.js';
 /** One for each run. */
 export interface Courier {
 	/** How many messages may be under way, by the bounds of this courier. */
-	readonly window: InFlight;
+	readonly window: Pick<InFlight, 'inFlight' | 'isFree' | 'enter'>;
 	/** The most messages in one group, of neighbours with the same `call`. */
 	readonly mostTogether: number;
 	/** The most messages under way, and the most that a lease takes. */

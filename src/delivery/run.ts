@@ -8,23 +8,11 @@ import { microsPerMs } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 import type { Fence, Leased, Settlement } from '../store/queue.js';
-import { type Breaker, createBreaker, type Stop } from './breaker.js';
+import { Breaker, type Stop } from './breaker.js';
 import type { Courier, Telling } from './courier.js';
-import { createLeases, type Leases, type Slot } from './leases.js';
+import { Leases, type Slot } from './leases.js';
 import { createOutcomeBatcher, createPromptBatcher, type OutcomeBatcher } from './outcomes.js';
-import {
-	createDeadline,
-	createEndOfRun,
-	createIdle,
-	createRate,
-	createWakeUp,
-	type Deadline,
-	type EndOfRun,
-	type Idle,
-	type Rate,
-	type WakeUp,
-	watchMs,
-} from './wake-up.js';
+import { Deadline, EndOfRun, Idle, Rate, WakeUp, watchMs } from './wake-up.js';
 import type { RunOptions, RunRequest, RunResult } from './worker.js';
 
 type Settings = RunOptions & Required<Pick<RunOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;
@@ -66,14 +54,15 @@ export class Run {
 		this.#courier = courier;
 		this.#request = request;
 		this.#maxHeld = 2 * courier.leaseBatch + courier.mostUnderWay;
-		this.#leases = createLeases(settings);
-		this.#wakeUp = createWakeUp({ sleep: settings.sleep, isAborted: () => this.#isAborted });
-		this.#endOfRun = createEndOfRun({ ...settings, request });
+		this.#leases = new Leases(settings);
+		this.#wakeUp = new WakeUp(settings.sleep, () => this.#isAborted);
+		this.#endOfRun = new EndOfRun({ ...settings, request });
 		const sleep = (ms: number) => this.#wakeUp.sleep(ms);
-		this.#rate = createRate({ ...settings, sleep, isOver: () => this.#isOver });
-		this.#deadline = createDeadline(settings, request, () => this.#wakeUp.wake());
-		this.#breaker = createBreaker(settings);
-		this.#idleWaits = createIdle({
+		const { clock, rate } = settings;
+		this.#rate = rate === undefined ? null : new Rate(rate, { clock, sleep, isOver: () => this.#isOver });
+		this.#deadline = new Deadline(settings, request.leftMs, () => this.#wakeUp.wake());
+		this.#breaker = new Breaker(settings);
+		this.#idleWaits = new Idle({
 			breaker: this.#breaker,
 			sleep,
 			isAborted: () => this.#isAborted,

@@ -8,59 +8,45 @@ import type { Reads } from '../store/store.js';
 import type { Breaker, Stop } from './breaker.js';
 import type { RunOptions, RunRequest, WorkerEvent } from './worker.js';
 
-/** Wakes the loop of a run: by a change, or at a time that may come early. */
-export interface WakeUp {
+/** Wakes the loop of a run: by a change, or at a time that may come early. Of several that wait for a change only the last is woken. */
+export class WakeUp {
+	readonly #sleep: Required<RunOptions>['sleep'];
+	readonly #isAborted: () => boolean;
+	#nap = new AbortController();
+	#notify: (() => void) | null = null;
+
+	constructor(sleep: Required<RunOptions>['sleep'], isAborted: () => boolean) {
+		this.#sleep = sleep;
+		this.#isAborted = isAborted;
+	}
+
 	/** Resolves at the next change of any kind. */
-	change(): Promise<void>;
-	changed(): void;
-	/** Resolves after `ms`, or at `wake`. */
-	sleep(ms: number): Promise<void>;
-	/** Ends a sleep early; the sleeper checks its condition again. */
-	wake(): void;
-}
+	change(): Promise<void> {
+		return new Promise((resolve) => {
+			this.#notify = resolve;
+		});
+	}
 
-/** For one loop: of several that wait for a `change`, only the last is woken. `sleep` resolves early at its signal. */
-export function createWakeUp(options: {
-	sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-	isAborted: () => boolean;
-}): WakeUp {
-	let nap = new AbortController();
-	let notify: (() => void) | null = null;
-	const changed = () => {
-		const waiting = notify;
-		notify = null;
+	changed(): void {
+		const waiting = this.#notify;
+		this.#notify = null;
 		waiting?.();
-	};
-	return {
-		change: () =>
-			new Promise((resolve) => {
-				notify = resolve;
-			}),
-		changed,
-		async sleep(ms) {
-			nap = new AbortController();
-			if (!options.isAborted()) await options.sleep(ms, nap.signal);
-		},
-		wake() {
-			nap.abort();
-			changed();
-		},
-	};
+	}
+
+	/** Resolves after `ms`, or at `wake`. */
+	async sleep(ms: number): Promise<void> {
+		this.#nap = new AbortController();
+		if (!this.#isAborted()) await this.#sleep(ms, this.#nap.signal);
+	}
+
+	/** Ends a sleep early; the sleeper checks its condition again. */
+	wake(): void {
+		this.#nap.abort();
+		this.changed();
+	}
 }
 
-/** Waits of a run without an end: for a mail server, for the store, or for the end of a person's pause. */
-export interface Idle {
-	/** Until the time is up, the fault is over, or the queue is paused. */
-	forServer(wait: { reason: string; ms: number }): Promise<void>;
-	/** After a failure of the store: 1 s, doubling to 5 min from one time to the next. */
-	forStore(error: unknown): Promise<void>;
-	/** The store has accepted a write: the next wait for it is short again. */
-	stored(): void;
-	/** Until the queue is resumed. */
-	forPerson(reason: string): Promise<void>;
-}
-
-export interface IdleOptions {
+interface IdleOptions {
 	breaker: Breaker;
 	/** Resolves early when the run is to stop, or has new work. */
 	sleep: (ms: number) => Promise<void>;
@@ -74,56 +60,55 @@ export const watchMs = 1_000;
 const firstStoreWaitMs = 1_000;
 const longestStoreWaitMs = 300_000;
 
-/**
- * For one run. Nothing here rejects; every wait ends when the run is to stop, and is reported to `onEvent` when it
- * begins.
- */
-export function createIdle({ breaker, sleep, isAborted, onEvent }: IdleOptions): Idle {
+/** Waits of a run without an end. Nothing here rejects; every wait ends when the run is to stop. */
+export class Idle {
+	readonly #options: IdleOptions;
+	#storeWaitMs = firstStoreWaitMs;
+
+	constructor(options: IdleOptions) {
+		this.#options = options;
+	}
+
+	/** After a failure of the store: 1 s, doubling to 5 min from one time to the next. */
+	async forStore(error: unknown): Promise<void> {
+		const ms = this.#storeWaitMs;
+		this.#storeWaitMs = Math.min(2 * ms, longestStoreWaitMs);
+		this.#options.onEvent?.({ kind: 'waiting', reason: stalledReason(error), ms });
+		await this.#options.sleep(ms);
+	}
+
+	/** The store has accepted a write: the next wait for it is short again. */
+	stored(): void {
+		this.#storeWaitMs = firstStoreWaitMs;
+	}
+
+	/** Until the time is up, the fault is over, or the queue is paused. */
+	async forServer({ reason, ms }: { reason: string; ms: number }): Promise<void> {
+		this.#options.onEvent?.({ kind: 'waiting', reason, ms });
+		for (let left = ms; left > 0 && !this.#options.isAborted(); left -= watchMs) {
+			await this.#options.sleep(Math.min(left, watchMs));
+			const stands = await this.#standing();
+			if (stands === null || stands === 'held') return;
+		}
+	}
+
+	/** Until the queue is resumed. */
+	async forPerson(reason: string): Promise<void> {
+		this.#options.onEvent?.({ kind: 'held', reason });
+		for (;;) {
+			await this.#options.sleep(watchMs);
+			const stands = await this.#standing();
+			if (this.#options.isAborted() || !(stands === 'held' || stands === 'unknown')) return;
+		}
+	}
+
 	/** A store that cannot be read does not change the reason for the wait. */
-	const standing = (): Promise<Stop['kind'] | null | 'unknown'> =>
-		breaker.look().then(
+	#standing(): Promise<Stop['kind'] | null | 'unknown'> {
+		return this.#options.breaker.look().then(
 			(stop) => stop?.kind ?? null,
 			() => 'unknown',
 		);
-	let storeWaitMs = firstStoreWaitMs;
-	return {
-		async forStore(error) {
-			const ms = storeWaitMs;
-			storeWaitMs = Math.min(2 * ms, longestStoreWaitMs);
-			onEvent?.({ kind: 'waiting', reason: stalledReason(error), ms });
-			await sleep(ms);
-		},
-		stored() {
-			storeWaitMs = firstStoreWaitMs;
-		},
-		async forServer({ reason, ms }) {
-			onEvent?.({ kind: 'waiting', reason, ms });
-			for (let left = ms; left > 0 && !isAborted(); left -= watchMs) {
-				await sleep(Math.min(left, watchMs));
-				const stands = await standing();
-				if (stands === null || stands === 'held') return;
-			}
-		},
-		async forPerson(reason) {
-			onEvent?.({ kind: 'held', reason });
-			do await sleep(watchMs);
-			while (!isAborted() && isHolding(await standing()));
-		},
-	};
-}
-
-function isHolding(stands: Stop['kind'] | null | 'unknown'): boolean {
-	return stands === 'held' || stands === 'unknown';
-}
-
-/** The events that a run still waits for, once nothing of its scope is due. */
-export interface EndOfRun {
-	/** Milliseconds until the next check is useful; null: the run is over. */
-	waitMs(): Promise<number | null>;
-	/** A message of the scope is due now. */
-	isDue(): Promise<boolean>;
-	/** Messages of the scope canceled so far; 0 where the scope is everything. */
-	countCanceled(): Promise<number>;
+	}
 }
 
 /** How often an idle endless run polls for work: another process may have queued it. */
@@ -132,122 +117,142 @@ const longestWaitMs = 60_000;
 /** A shorter wait for a limit is not reported. */
 const worthTelling: Micros = 5 * microsPerSecond;
 
-/** For the one run of `request`. Only reads, and rejects when the store does; `rate` is one more limit. */
-export function createEndOfRun(options: {
+interface EndOptions extends Pick<RunOptions, 'clock' | 'rate' | 'onEvent'> {
 	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages'>;
-	clock: Clock;
-	/** Messages a second; absent = no limit. */
-	rate?: number;
 	request: RunRequest;
-	onEvent?: ((event: WorkerEvent) => void) | undefined;
-}): EndOfRun {
-	const { reads, clock, request, rate, onEvent } = options;
-	const { scope, until } = request;
+}
+
+/** The events that a run still waits for, once nothing of its scope is due. Only reads, and rejects when the store does. */
+export class EndOfRun {
+	readonly #options: EndOptions;
+	#toldOf: Micros | null = null;
+
+	constructor(options: EndOptions) {
+		this.#options = options;
+	}
+
+	/** Milliseconds until the next check is useful; null: the run is over. */
+	async waitMs(): Promise<number | null> {
+		const { reads, clock, rate, request } = this.#options;
+		const { scope, until } = request;
+		// A message held back by a limit is due: the run is not over before its turn.
+		const pace = rate === undefined ? {} : { perSecond: rate };
+		const turn = await reads.nextTurn({ scope, now: clock.now(), ...pace });
+		if (turn !== null) {
+			this.#tellLimit(turn);
+			return until === 'aborted' ? Math.min(this.#msUntil(turn), pollMs) : this.#msUntil(turn);
+		}
+		if (until === 'aborted') return pollMs;
+		if (until !== 'drained') return (await this.#isSettled()) ? null : pollMs;
+		const due = await reads.nextDue({ scope });
+		return due === null ? null : this.#msUntil(due);
+	}
+
+	/** A message of the scope is due now. */
+	async isDue(): Promise<boolean> {
+		const { reads, clock, request } = this.#options;
+		const due = await reads.nextDue({ scope: request.scope });
+		return due !== null && due <= clock.now();
+	}
+
+	/** Messages of the scope canceled so far; 0 where the scope is everything. */
+	async countCanceled(): Promise<number> {
+		const { reads, request } = this.#options;
+		const { scope } = request;
+		return scope === null ? 0 : ((await reads.countMessages({ scope })).canceled ?? 0);
+	}
+
 	/**
 	 * A message leased by another process is not settled: that process is sending it, or died and its lease runs out. In a
 	 * scope, a message queued for later is not either: a worker ended on it, and it waits a minute.
 	 */
-	const isSettled = async () => {
+	async #isSettled(): Promise<boolean> {
+		const { reads, request } = this.#options;
+		const { scope, until } = request;
 		if (until === 'settled' && scope === null) return true;
 		const { leased = 0, queued = 0 } = await reads.countMessages({ scope });
 		return leased + (until === 'idle' ? 0 : queued) === 0;
-	};
-	const msUntil = (at: Micros) => Math.min(Math.max((at - clock.now()) / microsPerMs, 10), longestWaitMs);
-	let toldOf: Micros | null = null;
-	const tellLimit = (turn: Micros) => {
-		if (turn === toldOf || turn - clock.now() < worthTelling) return;
-		toldOf = turn;
-		onEvent?.({ kind: 'limited', until: turn });
-	};
-	return {
-		async waitMs() {
-			// A message held back by a limit is due: the run is not over before its turn.
-			const pace = rate === undefined ? {} : { perSecond: rate };
-			const turn = await reads.nextTurn({ scope, now: clock.now(), ...pace });
-			if (turn !== null) {
-				tellLimit(turn);
-				return until === 'aborted' ? Math.min(msUntil(turn), pollMs) : msUntil(turn);
-			}
-			if (until === 'aborted') return pollMs;
-			if (until !== 'drained') return (await isSettled()) ? null : pollMs;
-			const due = await reads.nextDue({ scope });
-			return due === null ? null : msUntil(due);
-		},
-		isDue: async () => ((await reads.nextDue({ scope })) ?? Number.POSITIVE_INFINITY) <= clock.now(),
-		countCanceled: async () => (scope === null ? 0 : ((await reads.countMessages({ scope })).canceled ?? 0)),
-	};
-}
+	}
 
-/** The time by which a run must be over, where it has one: nothing begins shortly before, nothing goes on after it. */
-export interface Deadline {
-	/** Too little time is left to begin a message. */
-	readonly isNear: boolean;
-	/** Milliseconds for messages in flight after the signal. */
-	graceMs(): number;
-	stop(): void;
+	#msUntil(at: Micros): number {
+		return Math.min(Math.max((at - this.#options.clock.now()) / microsPerMs, 10), longestWaitMs);
+	}
+
+	#tellLimit(turn: Micros): void {
+		if (turn === this.#toldOf || turn - this.#options.clock.now() < worthTelling) return;
+		this.#toldOf = turn;
+		this.#options.onEvent?.({ kind: 'limited', until: turn });
+	}
 }
 
 /** The last part of a short run; others stop beginning messages one grace period before the end. */
 const lastPart = 1 / 4;
 
-/** For one run, from its beginning. Calls `onNear` once, where there is a deadline. */
-export function createDeadline(
-	{ clock, drainMs }: Pick<RunOptions, 'clock'> & { drainMs: number },
-	{ leftMs }: Pick<RunRequest, 'leftMs'>,
-	onNear: () => void,
-): Deadline {
-	if (leftMs === undefined) return { isNear: false, graceMs: () => drainMs, stop: () => {} };
-	const endsAt = steadyOf(clock) + leftMs * microsPerMs;
-	let isNear = false;
-	const timer = setTimeout(
-		() => {
-			isNear = true;
+/** The time by which a run must be over, where it has one: nothing begins shortly before, nothing goes on after it. */
+export class Deadline {
+	readonly #clock: Clock;
+	readonly #drainMs: number;
+	readonly #endsAt: Micros | null = null;
+	readonly #timer: NodeJS.Timeout | null = null;
+	/** Too little time is left to begin a message. */
+	isNear = false;
+
+	/** Calls `onNear` once, where there is a deadline. */
+	constructor(
+		{ clock, drainMs }: Pick<RunOptions, 'clock'> & { drainMs: number },
+		leftMs: number | undefined,
+		onNear: () => void,
+	) {
+		this.#clock = clock;
+		this.#drainMs = drainMs;
+		if (leftMs === undefined) return;
+		this.#endsAt = steadyOf(clock) + leftMs * microsPerMs;
+		const near = () => {
+			this.isNear = true;
 			onNear();
-		},
-		leftMs - Math.min(drainMs, leftMs * lastPart),
-	);
-	return {
-		get isNear() {
-			return isNear;
-		},
-		graceMs: () => Math.max(0, Math.min(drainMs, (endsAt - steadyOf(clock)) / microsPerMs)),
-		stop: () => clearTimeout(timer),
-	};
+		};
+		this.#timer = setTimeout(near, leftMs - Math.min(drainMs, leftMs * lastPart));
+	}
+
+	/** Milliseconds for messages in flight after the signal. */
+	graceMs(): number {
+		if (this.#endsAt === null) return this.#drainMs;
+		return Math.max(0, Math.min(this.#drainMs, (this.#endsAt - steadyOf(this.#clock)) / microsPerMs));
+	}
+
+	stop(): void {
+		if (this.#timer !== null) clearTimeout(this.#timer);
+	}
 }
 
-/** Spaces sends: at most this many a second, without a burst after a pause. */
-export interface Rate {
+/**
+ * Spaces sends, without a burst after a pause: a token bucket that holds a tenth of a second's turns, so that a coarse
+ * timer does not lower the rate.
+ */
+export class Rate {
+	readonly #perSecond: number;
+	readonly #options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean };
+	#next: Micros;
+
+	/** `isOver`: nothing begins any more, so a wait ends. */
+	constructor(
+		perSecond: number,
+		options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean },
+	) {
+		this.#perSecond = perSecond;
+		this.#options = options;
+		this.#next = steadyOf(options.clock);
+	}
+
 	/**
 	 * Takes the next turn for this many messages and waits for it, however often a sleep ends early: a wake-up for new work
 	 * must not shorten the wait.
 	 */
-	waitForTurn(messages: number): Promise<void>;
-}
-
-interface RateOptions {
-	/** Messages a second. */
-	rate?: number | undefined;
-	clock: Clock;
-	sleep: (ms: number) => Promise<void>;
-	/** Nothing begins any more: a wait ends. */
-	isOver: () => boolean;
-}
-
-/**
- * A token bucket that holds a tenth of a second's turns, so that a coarse timer does not lower the rate. Null: messages
- * leave as fast as they can.
- */
-export function createRate({ rate, clock, sleep, isOver }: RateOptions): Rate | null {
-	if (rate === undefined) return null;
-	const spacing = microsPerSecond / rate;
-	const saved = microsPerSecond / 10;
-	let next: Micros = steadyOf(clock);
-	return {
-		waitForTurn: async (messages) => {
-			const turn = Math.max(next, steadyOf(clock) - saved);
-			next = turn + messages * spacing;
-			for (let now = steadyOf(clock); now < turn && !isOver(); now = steadyOf(clock))
-				await sleep((turn - now) / microsPerMs);
-		},
-	};
+	async waitForTurn(messages: number): Promise<void> {
+		const { clock, sleep, isOver } = this.#options;
+		const turn = Math.max(this.#next, steadyOf(clock) - microsPerSecond / 10);
+		this.#next = turn + messages * (microsPerSecond / this.#perSecond);
+		for (let now = steadyOf(clock); now < turn && !isOver(); now = steadyOf(clock))
+			await sleep((turn - now) / microsPerMs);
+	}
 }

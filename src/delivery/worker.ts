@@ -10,7 +10,7 @@ import type { Reads } from '../store/store.js';
 import { Composer, type ComposerOptions } from './composer.js';
 import { Run } from './run.js';
 import { createSmtpCourier } from './smtp/courier.js';
-import type { SmtpPool } from './smtp/pool.js';
+import { type SmtpPool, usualConnections } from './smtp/pool.js';
 
 export interface RunRequest {
 	/** `null`: every message of the database. */
@@ -59,7 +59,7 @@ export interface RunOptions {
 	owner: string;
 	/** No other process works on the scopes of its runs (`Queue.lease`), and its rate is its own. */
 	alone?: true;
-	/** Conversations at once, as many as the pool has connections; 5. */
+	/** Conversations at once, as many as the pool has connections; `usualConnections`. */
 	connections?: number;
 	/** Messages a second; absent = no limit. */
 	rate?: number;
@@ -76,7 +76,7 @@ export interface RunOptions {
 export interface WorkerOptions extends ComposerOptions, RunOptions {
 	reads: RunOptions['reads'] & ComposerOptions['reads'];
 	queue: Queue;
-	pool: SmtpPool;
+	pool: Pick<SmtpPool, 'send' | 'halt' | 'abort'>;
 	/** In [0, 1); spreads retries. */
 	random: () => number;
 }
@@ -112,7 +112,7 @@ export function createWorker(options: WorkerOptions): Worker {
 
 /** Defaults of a run. */
 export const runDefaults = {
-	connections: 5,
+	connections: usualConnections,
 	leaseMs: 120_000,
 	// A second less than the supervisor's wait: outcomes of cut conversations must be recorded before the store is closed.
 	drainMs: 9_000,

@@ -23,18 +23,6 @@ export interface Pause {
 /** Pass the `Call` on: it says that the waiting is done here. */
 export type Request<T> = (call: Call) => Promise<T>;
 
-export interface Pace {
-	/** One request that changes nothing: throttled (429) or refused as busy (503), it is repeated after a pause. */
-	read<T>(request: Request<T>): Promise<T>;
-	/**
-	 * One request that may change something: repeated after 429, or 503 with Retry-After, which say that nothing was done.
-	 * Any other 503 is thrown, as it may have been carried out; later requests still wait.
-	 */
-	write<T>(request: Request<T>): Promise<T>;
-	/** Waits for the next row's turn. */
-	row(): Promise<void>;
-}
-
 export interface PaceOptions {
 	/** Requests in flight at most; 1 unless given. */
 	ceiling?: number;
@@ -59,14 +47,6 @@ const tooMany = 0.5;
 /** In milliseconds. */
 const pauses = { first: 250, longest: 16_000 };
 
-/**
- * For one job on one deployment; all its requests go through it. Rejects with a request's error, with the signal’s
- * reason, and with the last refusal when ten minutes of pauses let no request succeed.
- */
-export function createPace(options: PaceOptions): Pace {
-	return new AdaptivePace(options);
-}
-
 type Kind = 'read' | 'write';
 
 interface Asked {
@@ -75,7 +55,11 @@ interface Asked {
 	kind: Kind;
 }
 
-class AdaptivePace implements Pace {
+/**
+ * For one job on one deployment; all its requests go through it. Rejects with a request's error, with the signal’s
+ * reason, and with the last refusal when ten minutes of pauses let no request succeed.
+ */
+export class Pace {
 	readonly #options: PaceOptions;
 	readonly #ceiling: number;
 	/** Requests that may be in flight; a fraction grows towards the next one. */
@@ -102,14 +86,20 @@ class AdaptivePace implements Pace {
 		this.#width = this.#ceiling;
 	}
 
+	/** One request that changes nothing: throttled (429) or refused as busy (503), it is repeated after a pause. */
 	read<T>(request: Request<T>): Promise<T> {
 		return this.#make(request, 'read');
 	}
 
+	/**
+	 * One request that may change something: repeated after 429, or 503 with Retry-After, which say that nothing was done.
+	 * Any other 503 is thrown, as it may have been carried out; later requests still wait.
+	 */
 	write<T>(request: Request<T>): Promise<T> {
 		return this.#make(request, 'write');
 	}
 
+	/** Waits for the next row's turn. */
 	async row(): Promise<void> {
 		const { rowsPerSecond, nowMs = () => performance.now() } = this.#options;
 		if (rowsPerSecond === undefined) return;

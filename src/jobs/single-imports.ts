@@ -7,7 +7,7 @@ import type { EmailKey } from '../api/address.js';
 import type { Ack, ImportBatch, ImportCounts, ImportSpec, Imports, Session } from '../api/capabilities.js';
 import { addImportCounts } from '../api/counts.js';
 import { ApiError, notFound } from '../api/errors.js';
-import { createPace, inOrder, type Pace, type Pause, type Sleep } from './pace.js';
+import { inOrder, Pace, type Pause, type Sleep } from './pace.js';
 import {
 	type ForeignRow,
 	type Intent,
@@ -58,7 +58,7 @@ export function createSingleImports(api: WritableApi, options: SingleImportOptio
 	const imports = new Map<string, OpenImport>();
 	let listener: (pause: Pause) => void = () => {};
 	let reasonsLeftOut = 0;
-	const pace = createPace({
+	const pace = new Pace({
 		ceiling: concurrency,
 		...(rowsPerSecond !== undefined && { rowsPerSecond }),
 		...(signal !== undefined && { signal }),
@@ -109,16 +109,6 @@ function sessionOf(id: string, { position, totals }: SingleSession): Session {
 	return { id, position, counts: totals };
 }
 
-export interface SingleSession {
-	/** Rows acknowledged. */
-	readonly position: number;
-	readonly totals: ImportCounts;
-	/** Acknowledged rows whose `disable_reason` was left out. */
-	readonly reasonsLeftOut: number;
-	/** The same first row again gets the same answer, without a request. Throws `conflict` for any other row. */
-	put(batch: ImportBatch): Promise<Ack<ImportCounts>>;
-}
-
 export interface SessionParts {
 	spec: ImportSpec;
 	kept: KeptImport;
@@ -137,7 +127,7 @@ export async function openSession(api: WritableApi, parts: SessionParts): Promis
 	const { spec, pace, kept } = parts;
 	const subscribers = api.subscribers(spec.list_id);
 	const pages = await openSubscriberPages(subscribers, pace);
-	const session = new RowSession({ subscribers, pages, pace, spec }, parts);
+	const session = new SingleSession({ subscribers, pages, pace, spec }, parts);
 	for await (const hash of kept.taken()) session.stands(hash);
 	return session;
 }
@@ -145,9 +135,11 @@ export async function openSession(api: WritableApi, parts: SessionParts): Promis
 /** Rows with an unknown outcome in a row after which the service counts as gone. */
 const maxUnknownInARow = 16;
 
-class RowSession implements SingleSession {
+class SingleSession {
+	/** Rows acknowledged. */
 	position: number;
 	totals: ImportCounts;
+	/** Acknowledged rows whose `disable_reason` was left out. */
 	reasonsLeftOut: number;
 	readonly #parts: RowParts;
 	readonly #kept: KeptImport;
@@ -180,6 +172,7 @@ class RowSession implements SingleSession {
 		this.#last = { first, ack };
 	}
 
+	/** The same first row again gets the same answer, without a request. Throws `conflict` for any other row. */
 	async put(batch: ImportBatch): Promise<Ack<ImportCounts>> {
 		const { first } = batch;
 		if (this.#last?.first === first) return this.#last.ack;

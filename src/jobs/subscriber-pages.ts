@@ -17,15 +17,6 @@ export interface Subscribers extends Pick<ReturnType<Api['subscribers']>, 'page'
 	patch(id: number, input: Partial<SubscriberInput>, call?: Call): Promise<unknown>;
 }
 
-export interface SubscriberPages {
-	/** Called before this many further rows are looked up. */
-	prepare(rows: number): Promise<void>;
-	/** Looks up an address; `isFresh` false: the result comes from the walk and may have changed. */
-	find(email: string): Promise<{ known: Known; isFresh: boolean } | null>;
-	/** Asks the service again, without regard to case, after it refused the address as taken or did not answer. */
-	search(email: string): Promise<Known | null>;
-}
-
 const pageSize = 1_000;
 /** About 200 bytes each; in a larger list each row is looked up, however long it takes. */
 const maxWalked = 200_000;
@@ -33,10 +24,10 @@ const maxWalked = 200_000;
 /** Reads the first page, so an unknown list is `not_found` here. */
 export async function openSubscriberPages(subscribers: Subscribers, pace: Pace): Promise<SubscriberPages> {
 	const first = await pace.read((call) => subscribers.page({ page: 1, page_size: pageSize }, call));
-	return new KnownSubscribers(subscribers, pace, first);
+	return new SubscriberPages(subscribers, pace, first);
 }
 
-class KnownSubscribers implements SubscriberPages {
+export class SubscriberPages {
 	readonly #subscribers: Subscribers;
 	readonly #pace: Pace;
 	readonly #count: number;
@@ -53,11 +44,13 @@ class KnownSubscribers implements SubscriberPages {
 		if (first.next === null) this.#walked = new Map(first.results.map(entryOf));
 	}
 
+	/** Called before this many further rows are looked up. */
 	async prepare(rows: number): Promise<void> {
 		this.#asked += rows;
 		if (this.#walked === null && this.#asked >= this.#pages && this.#count <= maxWalked) await this.#walk();
 	}
 
+	/** Looks up an address; `isFresh` false: the result comes from the walk and may have changed. */
 	async find(email: string): Promise<{ known: Known; isFresh: boolean } | null> {
 		if (this.#walked === null) {
 			// Without regard to case: where uniqueness depends on case, the service would create the same person twice.
@@ -68,6 +61,7 @@ class KnownSubscribers implements SubscriberPages {
 		return known === undefined ? null : { known, isFresh: false };
 	}
 
+	/** Asks the service again, without regard to case, after it refused the address as taken or did not answer. */
 	async search(email: string): Promise<Known | null> {
 		const read: ReadSubscribers = (request) =>
 			this.#pace.read((call) => this.#subscribers.page(request, call));

@@ -45,7 +45,7 @@ export function remoteWrites(run: Run): Writes {
 	return {
 		...driverOf('writes', run),
 		recordEvents: async ({ events }) => {
-			await run('recordEvents', flattenEvents(events));
+			await run('recordEvents', JSON.stringify(events));
 		},
 	};
 }
@@ -54,7 +54,7 @@ export function remoteWrites(run: Run): Writes {
 export function servedWrites(writes: Writes): Omit<Writes, 'recordEvents'> & { recordEvents: unknown } {
 	return {
 		...writes,
-		recordEvents: (cells: readonly unknown[]) => writes.recordEvents({ events: restoreEvents(cells) }),
+		recordEvents: (events: string) => writes.recordEvents({ events: JSON.parse(events) as TrackedEvent[] }),
 	};
 }
 
@@ -76,48 +76,6 @@ export function servedQueue(
 		...queue,
 		lease: async (command: Command<'lease'>) => JSON.stringify(await queue.lease(command)),
 		settle: (command: string) => queue.settle(JSON.parse(command) as Command<'settle'>),
-	};
-}
-
-/**
- * Opens and clicks as one flat list, twelve cells an event, in the order of `eventAt`; missing values are undefined. As
- * objects, each would carry its dozen keys to the other thread.
- */
-function flattenEvents(events: readonly TrackedEvent[]): unknown[] {
-	const cells: unknown[] = [];
-	for (const one of events) {
-		cells.push(one.message, one.type, one.at, one.link, one.machine, one.too_soon);
-		cells.push(one.ip, one.user_agent, one.url, one.smtp_code, one.diagnostic, one.from_all_lists);
-	}
-	return cells;
-}
-
-const cellsOfEvent = 12;
-
-function restoreEvents(cells: readonly unknown[]): TrackedEvent[] {
-	const events: TrackedEvent[] = [];
-	for (let at = 0; at < cells.length; at += cellsOfEvent) events.push(eventAt(cells, at));
-	return events;
-}
-
-function eventAt(cells: readonly unknown[], at: number): TrackedEvent {
-	// Put there by `flattenEvents`; a copy between threads keeps its type.
-	const cell = <K extends keyof TrackedEvent>(index: number) => cells[at + index] as TrackedEvent[K];
-	const tooSoon = cell<'too_soon'>(5);
-	const fromAll = cell<'from_all_lists'>(11);
-	return {
-		message: cell<'message'>(0),
-		type: cell<'type'>(1),
-		at: cell<'at'>(2),
-		link: cell<'link'>(3),
-		machine: cell<'machine'>(4),
-		...(tooSoon !== undefined && { too_soon: tooSoon }),
-		...(fromAll !== undefined && { from_all_lists: fromAll }),
-		ip: cell<'ip'>(6),
-		user_agent: cell<'user_agent'>(7),
-		url: cell<'url'>(8),
-		smtp_code: cell<'smtp_code'>(9),
-		diagnostic: cell<'diagnostic'>(10),
 	};
 }
 

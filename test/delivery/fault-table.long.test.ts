@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createContentCache } from '../../src/content/cache.js';
 import { contentSha256 } from '../../src/content/hash.js';
-import { createPool } from '../../src/delivery/smtp/pool.js';
+import { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import { standardTimeouts } from '../../src/delivery/smtp/settings.js';
 import { openStore } from '../../src/store/open.js';
 import type { Store } from '../../src/store/store.js';
@@ -118,7 +118,7 @@ async function judge(row: Row, type: Type, pace: Pace): Promise<void> {
 	if (row.isClosed) await server.close();
 	for (let count = 0; count < (row.before ?? 0); count += 1) await accept(row, type, `before@example.org`);
 	const id = await accept(row, type, to);
-	const pool = createPool({
+	const pool = new SmtpPool({
 		settings: plainSettings(server.port, row.settings),
 		timeouts: timeoutsFor(row.script),
 		connections: 1,

@@ -1,11 +1,11 @@
 // How many messages may be under way at once.
 import { describe, expect, it } from 'vitest';
-import { createInFlight } from '../../src/delivery/leases.js';
+import { InFlight } from '../../src/delivery/leases.js';
 
 /** Two connections, and a clock that stands. */
 function started() {
 	let now = 0;
-	const window = createInFlight(2, () => now);
+	const window = new InFlight(2, () => now);
 	const begun: ReturnType<typeof window.enter>[] = [];
 	const fill = (isTimed = false) => {
 		while (window.isFree(0, isTimed)) {

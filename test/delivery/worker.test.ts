@@ -5,7 +5,7 @@ import { StoreError } from '../../src/api/errors.js';
 import { createContentCache } from '../../src/content/cache.js';
 import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import { trackingKey, verifyToken } from '../../src/delivery/tracking/tokens.js';
-import type { WorkerEvent } from '../../src/delivery/worker.js';
+import type { WorkerEvent, WorkerOptions } from '../../src/delivery/worker.js';
 import { openStore } from '../../src/store/open.js';
 import { testPool, testWorker } from '../support/delivery.js';
 import { eventually } from '../support/eventually.js';
@@ -172,15 +172,13 @@ describe('a worker before a server that takes everything', () => {
 		memory.row(1).due = Number.MAX_SAFE_INTEGER;
 		const begun: string[] = [];
 		const answers: (() => void)[] = [];
-		const slow: SmtpPool = {
+		const slow: WorkerOptions['pool'] = {
 			send: async ({ to }) => {
 				begun.push(to);
 				await new Promise<void>((resolve) => answers.push(resolve));
 				const reply = { phase: 'answer', code: 250, enhanced: null, text: 'Taken' } as const;
 				return { kind: 'accepted', reply, refusedCopies: [] };
 			},
-			verify: async () => ({ failure: null, certificate: null, isSenderTried: false }),
-			close: () => undefined,
 			halt: () => undefined,
 			abort: () => undefined,
 		};
@@ -202,7 +200,7 @@ describe('a worker with large messages', () => {
 		};
 		let held = 0;
 		let most = 0;
-		const slow: SmtpPool = {
+		const slow: WorkerOptions['pool'] = {
 			send: async () => {
 				held += 1;
 				most = Math.max(most, held);
@@ -211,8 +209,6 @@ describe('a worker with large messages', () => {
 				const reply = { phase: 'answer', code: 250, enhanced: null, text: 'Taken' } as const;
 				return { kind: 'accepted', reply, refusedCopies: [] };
 			},
-			verify: async () => ({ failure: null, certificate: null, isSenderTried: false }),
-			close: () => undefined,
 			halt: () => undefined,
 			abort: () => undefined,
 		};

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
-import { createPool } from '../../src/delivery/smtp/pool.js';
+import { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import { messageLinks, publicLinks } from '../../src/delivery/tracking/tokens.js';
 import { openStore } from '../../src/store/open.js';
 import type { Queue } from '../../src/store/queue.js';
@@ -46,7 +46,7 @@ it('nobody who was told "unsubscribed" before a lease began is in it', async () 
 	const leases = new Map<string, number>();
 	const answers = new Map<string, number>();
 
-	const pool = createPool({ settings: plainSettings(sink.port) });
+	const pool = new SmtpPool({ settings: plainSettings(sink.port) });
 	const worker = testWorker(createMemoryQueue({ to: [] }), pool, {
 		queue: watched(other.queue, leases),
 		reads: other.reads,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { ApiError } from '../../src/api/errors.js';
-import { createPace, inOrder, type PaceOptions } from '../../src/jobs/pace.js';
+import { inOrder, Pace, type PaceOptions } from '../../src/jobs/pace.js';
 
 const throttled = (retryAfterMs?: number) =>
 	new ApiError('throttled', 'slow down', retryAfterMs === undefined ? {} : { retryAfterMs });
@@ -15,7 +15,7 @@ function start(answer: (call: number) => void, more: Partial<PaceOptions> = {}) 
 	const widths: number[] = [];
 	let running = 0;
 	let calls = 0;
-	const pace = createPace({
+	const pace = new Pace({
 		ceiling: 8,
 		sleep: async (ms) => {
 			pauses.push(ms);
@@ -108,7 +108,7 @@ it.each([
 it('rows take turns at the rate that is given, with no burst after a slow one', async () => {
 	let now = 0;
 	const waits: number[] = [];
-	const pace = createPace({ rowsPerSecond: 10, nowMs: () => now, sleep: async (ms) => void waits.push(ms) });
+	const pace = new Pace({ rowsPerSecond: 10, nowMs: () => now, sleep: async (ms) => void waits.push(ms) });
 	await pace.row();
 	await pace.row();
 	now = 5_000;
@@ -119,7 +119,7 @@ it('rows take turns at the rate that is given, with no burst after a slow one', 
 
 it('a pause ends with the reason when the work is broken off', async () => {
 	const stop = new AbortController();
-	const pace = createPace({ signal: stop.signal, onPause: () => stop.abort(new Error('Ctrl-C')) });
+	const pace = new Pace({ signal: stop.signal, onPause: () => stop.abort(new Error('Ctrl-C')) });
 	const request = () => Promise.reject(throttled(60_000));
 	await expect(pace.write(request)).rejects.toThrow('Ctrl-C');
 });

@@ -1,6 +1,6 @@
 /** A worker on a memory queue. */
 import { systemClock } from '../../src/api/datetime.js';
-import { createPool, type PoolOptions, type SmtpPool } from '../../src/delivery/smtp/pool.js';
+import { type PoolOptions, SmtpPool } from '../../src/delivery/smtp/pool.js';
 import type { SmtpSettings, SmtpTimeouts } from '../../src/delivery/smtp/settings.js';
 import { createWorker, type Worker, type WorkerOptions } from '../../src/delivery/worker.js';
 import { type MemoryQueue, plainContents } from './memory-queue.js';
@@ -40,12 +40,12 @@ export function timeoutsFor({ at = {} }: FaultScript): SmtpTimeouts {
 
 /** Of a server that answers, on a machine that may stand still. */
 export function testPool(port: number, options: Partial<PoolOptions> = {}): SmtpPool {
-	return createPool({ settings: plainSettings(port), timeouts: timeoutsFor({}), ...options });
+	return new SmtpPool({ settings: plainSettings(port), timeouts: timeoutsFor({}), ...options });
 }
 
 export function testWorker(
 	memory: MemoryQueue,
-	pool: SmtpPool,
+	pool: WorkerOptions['pool'],
 	options: Partial<WorkerOptions> = {},
 ): Worker {
 	return createWorker({

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/api/datetime.js';
 import type { SendRequest } from '../../src/api/inputs.js';
 import type { Uuid } from '../../src/api/records.js';
 import { createContentCache } from '../../src/content/cache.js';
-import { createPool } from '../../src/delivery/smtp/pool.js';
+import { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import { createTracking, type TrackingPorts } from '../../src/delivery/tracking/lookup.js';
 import { keyringOf } from '../../src/delivery/tracking/tokens.js';
 import { createWorker } from '../../src/delivery/worker.js';
@@ -92,7 +92,7 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 	url = server.url;
 	await store.writes.putSettings({ values: { public_url: url }, now: clock.now() });
 	const sink = await startSmtpSink();
-	const pool = createPool({ settings: plainSettings(sink.port) });
+	const pool = new SmtpPool({ settings: plainSettings(sink.port) });
 	const worker = createWorker({
 		queue: store.queue,
 		reads: store.reads,

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { microsPerSecond, systemClock } from '../../src/api/datetime.js';
 import { createContentCache } from '../../src/content/cache.js';
-import { createPool } from '../../src/delivery/smtp/pool.js';
+import { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import { createWorker } from '../../src/delivery/worker.js';
 import { isPostgres } from '../../src/store/url.js';
 import { openThreadedStore } from '../../src/threads/threaded-store.js';
@@ -22,7 +22,7 @@ const opening = { clock, mode: 'existing', role: 'worker' } as const;
 const store = isPostgres(path)
 	? await openAt(path, opening)
 	: await openThreadedStore(path, { ...opening, isOneThread: true, upkeep: 'with_commits' });
-const pool = createPool({ settings: plainSettings(Number(port)) });
+const pool = new SmtpPool({ settings: plainSettings(Number(port)) });
 const worker = createWorker({
 	queue: store.queue,
 	reads: store.reads,

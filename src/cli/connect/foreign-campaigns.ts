@@ -18,7 +18,7 @@ import { createCampaigns } from '../../engine/campaigns.js';
 import { newUuid } from '../../engine/rules/ids.js';
 import { jobFiles } from '../../jobs/job-files.js';
 import type { FileLock } from '../../jobs/lock.js';
-import { createPace, type Sleep } from '../../jobs/pace.js';
+import { Pace, type Sleep } from '../../jobs/pace.js';
 import { peopleOfList } from '../../jobs/subscriber-pages.js';
 import { leaseOwner } from '../../store/core/processes.js';
 import { openStore } from '../../store/open.js';
@@ -243,7 +243,7 @@ async function deliver(api: Api, desk: Desk, id: Uuid, how: ForeignDelivery): Pr
 	await writes.retryUncertain({ campaign: id, isAgain: uncertain === 'retry', now: clock.now() });
 	const before = countsOf(await campaigns.status(id));
 	const signal = how.signal ?? new AbortController().signal;
-	const pace = createPace({ ceiling: connections, signal, ...(sleep !== undefined && { sleep }) });
+	const pace = new Pace({ ceiling: connections, signal, ...(sleep !== undefined && { sleep }) });
 	const send = (request: Parameters<Api['send']>[0]) => pace.write((call) => api.send(request, call));
 	const paced = rate === null ? {} : { rate };
 	const courier = createApiCourier({ reads, queue, send, connections, signal, ...paced });

@@ -12,7 +12,7 @@ import { addressOf, Composer, type ContentCache } from '../../delivery/composer.
 import { createKeyReader, type KeysFor, signMessage } from '../../delivery/dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from '../../delivery/files.js';
 import { formatReply } from '../../delivery/reply.js';
-import { createPool, type PoolOptions } from '../../delivery/smtp/pool.js';
+import { type PoolOptions, SmtpPool, usualConnections } from '../../delivery/smtp/pool.js';
 import { ehloName, normalSmtpUrl, parseSmtpUrl, type SmtpSettings } from '../../delivery/smtp/settings.js';
 import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/tokens.js';
 import { createWorker, type RunResult } from '../../delivery/worker.js';
@@ -157,8 +157,8 @@ async function deliver(
 	const { bounceAddress } = settings;
 	const publicUrl = linkBaseOf(settings);
 	const verp = bounceAddress === null ? null : createVerp(bounceAddress, keys);
-	const connections = options.connections ?? 5;
-	const pool = createPool({
+	const connections = options.connections ?? usualConnections;
+	const pool = new SmtpPool({
 		settings: server,
 		connections,
 		...tracedTo(trace),
@@ -277,7 +277,7 @@ export async function testSmtp(
 	}: Pick<LocalParts, 'trace'> &
 		Partial<Pick<LocalParts, 'onWait'>> & { sender: string | null; signal: AbortSignal },
 ): Promise<SmtpTest> {
-	const pool = createPool({ settings, ...tracedTo(trace), onWait: waitFor(settings, waits) });
+	const pool = new SmtpPool({ settings, ...tracedTo(trace), onWait: waitFor(settings, waits) });
 	const cut = () => pool.abort();
 	signal.addEventListener('abort', cut, { once: true });
 	if (signal.aborted) cut();

@@ -19,7 +19,6 @@ import type { Reads } from '../../store/store.js';
 import type { StoredCall } from '../../store/submissions.js';
 import { createSubmissions } from '../composer.js';
 import type { Courier, Telling } from '../courier.js';
-import type { InFlight } from '../leases.js';
 import { cleanText } from '../reply.js';
 
 export interface ApiCourierOptions {
@@ -51,7 +50,7 @@ export function createApiCourier(options: ApiCourierOptions): ApiCourier {
 
 class Caller implements ApiCourier {
 	error: unknown = null;
-	readonly window: InFlight;
+	readonly window: Courier['window'];
 	readonly mostTogether: number;
 	readonly mostUnderWay: number;
 	readonly leaseBatch = maxGroup;
@@ -138,7 +137,7 @@ class Caller implements ApiCourier {
 }
 
 /** Limits the number of calls at a time, whatever their size. */
-function createLanes(connections: number): InFlight {
+function createLanes(connections: number): Courier['window'] {
 	let inFlight = 0;
 	return {
 		get inFlight() {

@@ -26,90 +26,91 @@ interface Host {
 	hasMore: boolean;
 }
 
-export interface Hosts {
+/** For one run of the sender. Times are milliseconds of a steady clock; each `next` is followed by an `ended`. */
+export class Hosts {
+	readonly each = heldPerHost;
+	readonly #hosts = new Map<string, Host>();
+	#underWay = 0;
+
+	get underWay(): number {
+		return this.#underWay;
+	}
+
 	/** Adds the deliveries of one lease. */
-	add(deliveries: readonly LeasedDelivery[]): void;
+	add(deliveries: readonly LeasedDelivery[]): void {
+		for (const host of this.#hosts.values()) host.hasMore = false;
+		for (const delivery of deliveries) {
+			const host = this.#hostOf(delivery);
+			host.hooks.add(delivery.webhook_id);
+			host.waiting.push(delivery);
+			host.hasMore = true;
+		}
+	}
+
 	/** A host that answers will soon have none left, and there may be more for it. */
-	isLow(nowMs: number): boolean;
-	/**
-	 * The next delivery that may be called; it counts as under way. Null: none at this moment (milliseconds of a steady
-	 * clock).
-	 */
-	next(nowMs: number): LeasedDelivery | null;
+	isLow(nowMs: number): boolean {
+		return [...this.#hosts.values()].some(
+			(host) => host.hasMore && host.waiting.length < perHost && roomOf(host, nowMs) > 0,
+		);
+	}
+
+	/** The next delivery that may be called; it counts as under way. Null: none at this moment. */
+	next(nowMs: number): LeasedDelivery | null {
+		if (this.#underWay >= inAll) return null;
+		for (const [name, host] of this.#hosts) {
+			const delivery = mayCall(host, nowMs) ? host.waiting.shift() : undefined;
+			if (delivery === undefined) continue;
+			host.underWay += 1;
+			this.#underWay += 1;
+			// To the end: hosts take turns.
+			this.#hosts.delete(name);
+			this.#hosts.set(name, host);
+			return delivery;
+		}
+		return null;
+	}
+
 	/** A call has ended; `isAnswered` null: it was not made. */
-	ended(delivery: LeasedDelivery, how: { isAnswered: boolean | null; nowMs: number }): void;
+	ended(
+		delivery: LeasedDelivery,
+		{ isAnswered, nowMs }: { isAnswered: boolean | null; nowMs: number },
+	): void {
+		const host = this.#hostOf(delivery);
+		host.underWay -= 1;
+		this.#underWay -= 1;
+		if (isAnswered === null) return;
+		host.unanswered = isAnswered ? 0 : host.unanswered + 1;
+		host.restsUntil = isSilent(host) ? nowMs + backoff(rests, host.unanswered - silentAfter + 1) : 0;
+	}
+
 	/** Webhooks with less room than `each`, or none. */
-	shares(nowMs: number): { webhook_id: number; max: number }[];
+	shares(nowMs: number): { webhook_id: number; max: number }[] {
+		return [...this.#hosts.values()].flatMap((host) => {
+			const max = Math.max(0, roomOf(host, nowMs));
+			return [...host.hooks].map((webhook_id) => ({ webhook_id, max }));
+		});
+	}
+
 	/** Removes and returns the deliveries not called yet. */
-	drop(): LeasedDelivery[];
-	readonly each: number;
-	readonly underWay: number;
-}
+	drop(): LeasedDelivery[] {
+		return [...this.#hosts.values()].flatMap((host) => host.waiting.splice(0));
+	}
 
-const idle = { underWay: 0, unanswered: 0, restsUntil: 0, hasMore: false };
-
-/** For one run of the sender. Times are of a steady clock; each `next` is followed by an `ended`. */
-export function createHosts(): Hosts {
-	const hosts = new Map<string, Host>();
-	let underWay = 0;
-	const hostOf = ({ url }: LeasedDelivery): Host => {
+	#hostOf({ url }: LeasedDelivery): Host {
 		const name = new URL(url).host;
-		const known = hosts.get(name);
+		const known = this.#hosts.get(name);
 		if (known !== undefined) return known;
-		const fresh: Host = { ...idle, waiting: [], hooks: new Set() };
-		hosts.set(name, fresh);
+		const fresh = {
+			waiting: [],
+			underWay: 0,
+			unanswered: 0,
+			restsUntil: 0,
+			hooks: new Set<number>(),
+			hasMore: false,
+		};
+		this.#hosts.set(name, fresh);
 		return fresh;
-	};
-	const take = (name: string, host: Host): LeasedDelivery | null => {
-		const delivery = host.waiting.shift();
-		if (delivery === undefined) return null;
-		host.underWay += 1;
-		underWay += 1;
-		// To the end: hosts take turns.
-		hosts.delete(name);
-		hosts.set(name, host);
-		return delivery;
-	};
-	return {
-		each: heldPerHost,
-		get underWay() {
-			return underWay;
-		},
-		add: (deliveries) => {
-			for (const host of hosts.values()) host.hasMore = false;
-			for (const delivery of deliveries) {
-				const host = hostOf(delivery);
-				host.hooks.add(delivery.webhook_id);
-				host.waiting.push(delivery);
-				host.hasMore = true;
-			}
-		},
-		isLow: (nowMs) =>
-			[...hosts.values()].some(
-				(host) => host.hasMore && host.waiting.length < perHost && roomOf(host, nowMs) > 0,
-			),
-		next: (nowMs) => {
-			if (underWay >= inAll) return null;
-			for (const [name, host] of hosts) {
-				if (host.waiting.length > 0 && mayCall(host, nowMs)) return take(name, host);
-			}
-			return null;
-		},
-		ended: (delivery, { isAnswered, nowMs }) => {
-			const host = hostOf(delivery);
-			host.underWay -= 1;
-			underWay -= 1;
-			if (isAnswered === null) return;
-			host.unanswered = isAnswered ? 0 : host.unanswered + 1;
-			host.restsUntil = isSilent(host) ? nowMs + restOf(host) : 0;
-		},
-		shares: (nowMs) =>
-			[...hosts.values()].flatMap((host) => {
-				const max = Math.max(0, roomOf(host, nowMs));
-				return [...host.hooks].map((webhook_id) => ({ webhook_id, max }));
-			}),
-		drop: () => [...hosts.values()].flatMap((host) => host.waiting.splice(0)),
-	};
+	}
 }
 
 function isSilent({ unanswered }: Host): boolean {
@@ -125,8 +126,4 @@ function roomOf(host: Host, nowMs: number): number {
 	if (nowMs < host.restsUntil) return 0;
 	const held = host.waiting.length + host.underWay;
 	return (isSilent(host) ? perSilentHost : heldPerHost) - held;
-}
-
-function restOf({ unanswered }: Host): number {
-	return backoff(rests, unanswered - silentAfter + 1);
 }

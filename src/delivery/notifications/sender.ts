@@ -9,7 +9,7 @@ import { formatSecret, signedHeaders } from '../../api/webhook-signatures.js';
 import type { DeliverySettled, DeliverySettlement, LeasedDelivery } from '../../store/notifications.js';
 import type { Writes } from '../../store/store.js';
 import { callWebhook } from './call.js';
-import { createHosts } from './hosts.js';
+import { Hosts } from './hosts.js';
 import { resultOf } from './schedule.js';
 
 /** Events worth a log line. */
@@ -68,7 +68,7 @@ export async function sendNotifications(options: SenderOptions, run: SenderRun):
 class Sender {
 	readonly #options: Required<Omit<SenderOptions, 'onEvent'>> & Pick<SenderOptions, 'onEvent'>;
 	readonly #run: SenderRun;
-	readonly #hosts = createHosts();
+	readonly #hosts = new Hosts();
 	readonly #counts: SenderCounts = { delivered: 0, again: 0, failed: 0 };
 	/** One signal for each call: a shared one would keep something of every call while the sender runs. */
 	readonly #cuts = new Set<AbortController>();

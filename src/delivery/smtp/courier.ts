@@ -7,7 +7,7 @@ import type { Leased } from '../../store/queue.js';
 import type { Composer } from '../composer.js';
 import type { Courier, Telling } from '../courier.js';
 import { createSharedBytes } from '../files.js';
-import { createInFlight } from '../leases.js';
+import { InFlight } from '../leases.js';
 import { classify, formatReply } from '../reply.js';
 import type { SmtpPool } from './pool.js';
 import type { Conversation } from './transaction.js';
@@ -15,7 +15,7 @@ import type { Conversation } from './transaction.js';
 export interface SmtpCourierOptions {
 	composer: Composer;
 	/** Its owner closes it. */
-	pool: SmtpPool;
+	pool: Pick<SmtpPool, 'send' | 'halt' | 'abort'>;
 	clock: Clock;
 	/** In [0, 1); spreads retries. */
 	random: () => number;
@@ -44,7 +44,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 		tell.settled(message, outcome);
 	};
 	return {
-		window: createInFlight(connections),
+		window: new InFlight(connections),
 		mostTogether: 1,
 		mostUnderWay: 3 * connections,
 		leaseBatch: 100,

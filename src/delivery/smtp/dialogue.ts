@@ -20,7 +20,7 @@ import {
 	wirePieces,
 } from './transaction.js';
 
-export interface DialogueOptions {
+interface DialogueOptions {
 	extensions: SmtpExtensions;
 	/** Writes bytes to the socket; false: wait for `drained` before the next. */
 	write: (bytes: Buffer | string) => boolean;
@@ -36,34 +36,6 @@ export interface DialogueOptions {
 	hide(text: string): string;
 }
 
-export interface Dialogue {
-	/** Mails begun or waiting on this connection. */
-	readonly size: number;
-	/**
-	 * The mails it takes at once: with PIPELINING 3, of which the first waits for its answer, the second is written, the
-	 * third ready.
-	 */
-	readonly capacity: number;
-	/** `null`: the connection ended while an earlier mail was on it, without a reply about this one. */
-	send(mail: Mail): Promise<Conversation | null>;
-	/** MAIL alone, without RCPT and DATA; the envelope is reset. */
-	probe(sender: string): Promise<Conversation | null>;
-	receive(chunk: Buffer): void;
-	drained(): void;
-	/** The connection is gone, or is being cut; may be called repeatedly. */
-	ended(reason: string): void;
-	/** Sends QUIT; the answer ends the connection. */
-	quit(): void;
-}
-
-/**
- * For one session that is ready for mail, with its latest extensions. The caller owns the socket, and passes on its
- * data and its end.
- */
-export function createDialogue(options: DialogueOptions): Dialogue {
-	return new PipelinedDialogue(options);
-}
-
 /** The limit of a reply without an end; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
 const maxReplyBytes = 64 * 1024;
 /** A larger body is written in pieces, and waits here, not in the socket's queue too. Others are copied, then written. */
@@ -77,7 +49,11 @@ interface Entry {
 /** The step of a conversation that a reply belongs to. */
 type Addressee = Entry | 'reset' | 'empty_body' | 'quit';
 
-class PipelinedDialogue implements Dialogue {
+/**
+ * For one session that is ready for mail, with its latest extensions. The caller owns the socket, and passes on its
+ * data and its end.
+ */
+export class Dialogue {
 	readonly #options: DialogueOptions;
 	readonly #isPipelined: boolean;
 	readonly #replies = createReplyReader(maxReplyBytes);
@@ -100,14 +76,20 @@ class PipelinedDialogue implements Dialogue {
 		this.#isPipelined = options.extensions.has('PIPELINING');
 	}
 
+	/** Mails begun or waiting on this connection. */
 	get size(): number {
 		return this.#entries.length;
 	}
 
+	/**
+	 * The mails it takes at once: with PIPELINING 3, of which the first waits for its answer, the second is written, the
+	 * third ready.
+	 */
 	get capacity(): number {
 		return this.#isPipelined ? 3 : 1;
 	}
 
+	/** `null`: the connection ended while an earlier mail was on it, without a reply about this one. */
 	send(mail: Mail): Promise<Conversation | null> {
 		const envelope = envelopeOf(mail, this.#options.extensions);
 		if (envelope.kind === 'unsendable') return Promise.resolve(envelope.conversation);
@@ -116,6 +98,7 @@ class PipelinedDialogue implements Dialogue {
 		return this.#enter(createTransaction(mail, envelope.commands, pace));
 	}
 
+	/** MAIL alone, without RCPT and DATA; the envelope is reset. */
 	probe(sender: string): Promise<Conversation | null> {
 		const mail = { from: sender, to: sender, copies: [], bytes: Buffer.alloc(0) };
 		const envelope = envelopeOf(mail, this.#options.extensions);
@@ -157,6 +140,7 @@ class PipelinedDialogue implements Dialogue {
 		if (this.#unwritten === null) this.#options.onWait(this.#phase);
 	}
 
+	/** The connection is gone, or is being cut; may be called repeatedly. */
 	ended(reason: string): void {
 		if (this.#isEnded) return;
 		const lastWords = this.#replies.lastWords();
@@ -166,6 +150,7 @@ class PipelinedDialogue implements Dialogue {
 		this.#end(reason);
 	}
 
+	/** Sends QUIT; the answer ends the connection. */
 	quit(): void {
 		if (this.#isEnded) return;
 		this.#commands.push({ line: 'QUIT', addressee: 'quit' });

@@ -9,19 +9,6 @@ import { type Opened, openSession, type Session } from './session.js';
 import { type SmtpSettings, type SmtpTimeouts, standardTimeouts } from './settings.js';
 import type { Conversation, Mail } from './transaction.js';
 
-export interface SmtpPool {
-	/** Waits for a free connection, at most `connections` at a time. Never rejects. */
-	send(mail: Mail): Promise<Conversation>;
-	/** Connects, logs in and says MAIL FROM with the sender, if there is one; nothing is sent. */
-	verify(sender: string | null): Promise<Verified>;
-	/** Sends QUIT on idle connections; busy ones end after their message. Sending afterwards opens new ones. */
-	close(): void;
-	/** Cuts connections that carry no mail yet, and opens no more, for good; mails under way go on. */
-	halt(): void;
-	/** Cuts every connection now, for good: sending afterwards is `broken` at once. */
-	abort(): void;
-}
-
 /** `failure`: null = the server would take mail. `certificate`: what it has shown; null: none. */
 export interface Verified {
 	failure: OpeningFailure | null;
@@ -32,7 +19,7 @@ export interface Verified {
 
 export interface PoolOptions {
 	settings: SmtpSettings;
-	/** The most connections at once; 5. */
+	/** The most connections at once; `usualConnections`. */
 	connections?: number;
 	/** A connection is replaced after this many messages; 1,000. */
 	maxMessages?: number;
@@ -44,17 +31,16 @@ export interface PoolOptions {
 	onWait?: (() => { end(): void }) | undefined;
 }
 
-/** Connects at the first mail. Until the caller closes it, an idle connection keeps the process alive for `idleMs`. */
-export function createPool(options: PoolOptions): SmtpPool {
-	return new Pool(options);
-}
+/** Connections at once, and conversations of a run, unless a command says otherwise. */
+export const usualConnections = 5;
 
 const closedReply = localReply('mail', 'the connection was closed');
 const cutReply = localReply('connect', 'cut by this side');
 
 type Borrowed = { kind: 'session'; session: Session } | { kind: 'failed'; reply: Reply };
 
-class Pool implements SmtpPool {
+/** Connects at the first mail. Until the caller closes it, an idle connection keeps the process alive for `idleMs`. */
+export class SmtpPool {
 	readonly #options: PoolOptions;
 	readonly #idle = new Map<Session, NodeJS.Timeout>();
 	readonly #sessions = new Set<Session>();
@@ -68,9 +54,10 @@ class Pool implements SmtpPool {
 	constructor(options: PoolOptions) {
 		this.#options = options;
 		setMaxListeners(0, this.#cut.signal, this.#halt.signal);
-		this.#limit = options.connections ?? 5;
+		this.#limit = options.connections ?? usualConnections;
 	}
 
+	/** Waits for a free connection, at most `connections` at a time. Never rejects. */
 	send(mail: Mail): Promise<Conversation> {
 		return this.#options.onWait === undefined ? this.#send(mail) : this.#waited(this.#send(mail));
 	}
@@ -95,6 +82,7 @@ class Pool implements SmtpPool {
 		}
 	}
 
+	/** Connects, logs in and says MAIL FROM with the sender, if there is one; nothing is sent. */
 	async verify(sender: string | null): Promise<Verified> {
 		const opened = await this.#waited(this.#open());
 		if (opened.kind === 'failed') return { failure: opened, certificate: null, isSenderTried: false };
@@ -105,14 +93,17 @@ class Pool implements SmtpPool {
 		return { failure, certificate, isSenderTried: sender !== null };
 	}
 
+	/** Sends QUIT on idle connections; busy ones end after their message. Sending afterwards opens new ones. */
 	close(): void {
 		for (const session of [...this.#idle.keys()]) this.#retire(session);
 	}
 
+	/** Cuts connections that carry no mail yet, and opens no more, for good; mails under way go on. */
 	halt(): void {
 		this.#halt.abort();
 	}
 
+	/** Cuts every connection now, for good: sending afterwards is `broken` at once. */
 	abort(): void {
 		this.#halt.abort();
 		this.#cut.abort();
@@ -168,7 +159,7 @@ class Pool implements SmtpPool {
 	 */
 	#passOnFailure(reply: Reply): void {
 		if (this.#sessions.size > 0 || this.#opening > 0) return;
-		this.#limit = this.#options.connections ?? 5;
+		this.#limit = this.#options.connections ?? usualConnections;
 		for (const waiter of this.#waiting.splice(0)) waiter({ kind: 'failed', reply });
 	}
 
@@ -232,7 +223,7 @@ class Pool implements SmtpPool {
 		this.#idle.delete(session);
 		this.#sessions.delete(session);
 		session.quit();
-		this.#limit = Math.min(this.#limit + 1, this.#options.connections ?? 5);
+		this.#limit = Math.min(this.#limit + 1, this.#options.connections ?? usualConnections);
 		this.#wakeAll();
 	}
 

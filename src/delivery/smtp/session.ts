@@ -9,7 +9,7 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { quote, redact } from '../../api/quote.js';
 import type { SmtpPhase } from '../../engine/rules/outcomes.js';
 import { localReply } from '../reply.js';
-import { createDialogue, type Dialogue } from './dialogue.js';
+import { Dialogue } from './dialogue.js';
 import {
 	createDeadline,
 	createPhaseTracker,
@@ -23,26 +23,7 @@ import {
 import type { SmtpSettings, SmtpTimeouts } from './settings.js';
 import type { Conversation, Mail } from './transaction.js';
 
-export interface Session {
-	/** Messages tried so far. */
-	readonly tried: number;
-	/** Messages on it now. */
-	readonly size: number;
-	/** It can take one more message at once, after one under way. */
-	readonly hasRoom: boolean;
-	/** False: closed, by either side. */
-	readonly isOpen: boolean;
-	/** Never rejects. `null`: the connection ended while an earlier message was on it, without a reply about this one. */
-	send(mail: Mail): Promise<Conversation | null>;
-	/** Says MAIL FROM and resets the envelope. `accepted`: the server takes mail from there. `null` as for `send`. */
-	probe(sender: string): Promise<Conversation | null>;
-	/** The server's; null: the connection is in clear. */
-	readonly certificate: PeerCertificate | null;
-	/** Sends QUIT; the socket is closed within a second. */
-	quit(): void;
-}
-
-export interface SessionOptions {
+interface SessionOptions {
 	settings: SmtpSettings;
 	timeouts: SmtpTimeouts;
 	/** Called once, when the connection is gone. */
@@ -60,7 +41,7 @@ export type Opened = { kind: 'open'; session: Session } | ({ kind: 'failed' } & 
 /** Connects, greets, upgrades and logs in. Never rejects. */
 export function openSession(options: SessionOptions): Promise<Opened> {
 	const socket = isReadHere(options.settings) ? createSocket() : undefined;
-	return new Promise((resolve) => new SmtpSession(options, socket, resolve).start());
+	return new Promise((resolve) => new Session(options, socket, resolve).start());
 }
 
 /**
@@ -94,7 +75,7 @@ const maxReplyBytes = 64 * 1024;
 const quitTimeoutMs = 1_000;
 
 /** The wiring between the connection's events, the phase deadlines and the dialogue. */
-class SmtpSession implements Session {
+export class Session {
 	readonly #options: SessionOptions;
 	readonly #connection: SMTPConnection;
 	readonly #tracker: PhaseTracker;
@@ -129,36 +110,44 @@ class SmtpSession implements Session {
 		this.#connection.connect((error) => (error === undefined ? this.#login() : this.#fail(error)));
 	}
 
+	/** Messages tried so far. */
 	get tried(): number {
 		return this.#tried;
 	}
 
+	/** Messages on it now. */
 	get size(): number {
 		return this.#dialogue?.size ?? 0;
 	}
 
+	/** It can take one more message at once, after one under way. */
 	get hasRoom(): boolean {
 		return this.#isOpen && this.#dialogue !== null && this.#dialogue.size < this.#dialogue.capacity;
 	}
 
+	/** False: closed, by either side. */
 	get isOpen(): boolean {
 		return this.#isOpen;
 	}
 
+	/** Never rejects. `null`: the connection ended while an earlier message was on it, without a reply about this one. */
 	send(mail: Mail): Promise<Conversation | null> {
 		this.#tried += 1;
 		return this.#dialogue?.send(mail) ?? Promise.resolve(null);
 	}
 
+	/** Says MAIL FROM and resets the envelope. `accepted`: the server takes mail from there. `null` as for `send`. */
 	probe(sender: string): Promise<Conversation | null> {
 		return this.#dialogue?.probe(sender) ?? Promise.resolve(null);
 	}
 
+	/** The server's; null: the connection is in clear. */
 	get certificate(): PeerCertificate | null {
 		const socket = this.#connection._socket;
 		return socket instanceof TLSSocket ? socket.getPeerCertificate() : null;
 	}
 
+	/** Sends QUIT; the socket is closed within a second. */
 	quit(): void {
 		if (!this.#isOpen || this.#connection.destroyed) return;
 		setTimeout(() => this.#connection.close(), quitTimeoutMs).unref();
@@ -192,7 +181,7 @@ class SmtpSession implements Session {
 			this.#cut('the connection was closed');
 			return;
 		}
-		const dialogue = createDialogue({
+		const dialogue = new Dialogue({
 			extensions: this.#tracker.extensions,
 			write: (bytes) => socket.write(bytes),
 			isWritten: () => socket.writableLength === 0,

@@ -128,25 +128,10 @@ function settingsOf(url: URL, scheme: string, user: string | null, security: Smt
 	};
 }
 
-/** Parsed as http so that the host is treated as a host: names become punycode, ports are range-checked. */
+/** Parsed as ftp so that the host is treated as a host: names become punycode, ports are range-checked. */
 function parseUrl(text: string): URL | null {
-	try {
-		// http drops its own default port, and does not show an explicit 80.
-		const url = new URL(text.replace(/^smtps?:/i, 'http:'));
-		if (url.port === '' && /^[^/?#]*:0*80$/.test(authorityOf(text))) return withPort80(text);
-		return url;
-	} catch {
-		return null;
-	}
-}
-
-/** https keeps an explicit 80. */
-function withPort80(text: string): URL {
-	return new URL(text.replace(/^smtps?:/i, 'https:'));
-}
-
-function authorityOf(text: string): string {
-	return text.replace(/^smtps?:\/\//i, '').split(/[/?#]/)[0] ?? '';
+	const ftp = text.replace(/^smtps?:/i, 'ftp:');
+	return URL.canParse(ftp) ? new URL(ftp) : null;
 }
 
 function usualSecurity(scheme: string, user: string | null): SmtpSecurity {

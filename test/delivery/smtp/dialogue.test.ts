@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createDialogue } from '../../../src/delivery/smtp/dialogue.js';
+import { Dialogue } from '../../../src/delivery/smtp/dialogue.js';
 import type { Conversation, Mail } from '../../../src/delivery/smtp/transaction.js';
 import type { SmtpPhase } from '../../../src/engine/rules/outcomes.js';
 
@@ -17,7 +17,7 @@ function talk(extensions = ['PIPELINING']) {
 	const waits: (SmtpPhase | null)[] = [];
 	const ended: (Conversation | null | undefined)[] = [];
 	const state = { isClosed: false, isFull: false };
-	const dialogue = createDialogue({
+	const dialogue = new Dialogue({
 		hide: (text) => text,
 		extensions: new Map(
 			extensions.map((keyword) => [keyword.split(' ')[0] ?? '', keyword.split(' ')[1] ?? '']),

@@ -1,6 +1,6 @@
 /** Replies reach the mail that they answer, whichever socket reads them: of ours in clear to one address, or nodemailer's. */
 import { expect, it } from 'vitest';
-import { createPool } from '../../../src/delivery/smtp/pool.js';
+import { SmtpPool } from '../../../src/delivery/smtp/pool.js';
 import { plainSettings } from '../../support/delivery.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 
@@ -14,7 +14,7 @@ it.each(['127.0.0.1', 'localhost', '127.1'])('of many connections at once, to %s
 			stream.on('end', () => callback(null, `queued for ${to} ${'x'.repeat(Number(to?.slice(1, 4)))}`));
 		},
 	});
-	const pool = createPool({ settings: plainSettings(sink.port, { host }) });
+	const pool = new SmtpPool({ settings: plainSettings(sink.port, { host }) });
 	const bytes = Buffer.from('Subject: Hello\r\n\r\nHello\r\n');
 	const mails = Array.from({ length: 200 }, (_, at) => `p${String(at).padStart(3, '0')}@example.net`);
 	const conversations = await Promise.all(
