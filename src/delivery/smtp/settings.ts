@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { domainOf, isEmailAddress } from '../../api/address.js';
+import { canParseUrl } from '../../api/schema/url.js';
 
 /**
  * How the sending worker reaches its SMTP server, and the URL with these settings, `smtp[s]://USER@HOST:PORT?tls=…`.
@@ -131,7 +132,7 @@ function settingsOf(url: URL, scheme: string, user: string | null, security: Smt
 /** Parsed as ftp so that the host is treated as a host: names become punycode, ports are range-checked. */
 function parseUrl(text: string): URL | null {
 	const ftp = text.replace(/^smtps?:/i, 'ftp:');
-	return URL.canParse(ftp) ? new URL(ftp) : null;
+	return canParseUrl(ftp) ? new URL(ftp) : null;
 }
 
 function usualSecurity(scheme: string, user: string | null): SmtpSecurity {
