@@ -12,7 +12,6 @@ import type { Operations } from '../operations.js';
 import type { Seen } from '../store.js';
 import type { Sql } from './sql.js';
 
-/** How long an upload stays that no content names. */
 const unnamedFor: Micros = microsPerDay;
 /** An upload that is found stays long enough to be named. */
 const atLeast: Micros = microsPerDay / 24;
@@ -20,7 +19,6 @@ const mostDropped = 10;
 
 const mostUnnamed = { files: 5_000, bytes: 1024 ** 3 };
 
-/** Each runs in one transaction of the caller. */
 export function createAttachments(sql: Sql) {
 	return {
 		findAttachment: async ({ sha256, now, ...seen }) => {
@@ -85,7 +83,6 @@ async function hasTooMuch(
 	return files >= mostUnnamed.files || Number(bytes) + size > mostUnnamed.bytes;
 }
 
-/** Uploads that no content named in time. */
 export async function dropExpiredAttachments(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
@@ -141,7 +138,6 @@ export function nameAttachments(sql: Sql, content_sha256: string, files: readonl
 	}
 }
 
-/** In their order. */
 export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<AttachedFile[]> {
 	const rows = await sql.all<Omit<AttachedFile, 'content_id'> & { content_id: string | null }>(
 		`SELECT c.name, c.type, c.sha256, c.content_id, a.size

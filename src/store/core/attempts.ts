@@ -38,7 +38,6 @@ export function writeAttempts(sql: Sql, attempts: readonly Attempt[]): void {
 }
 
 function write(sql: Sql, attempts: readonly Attempt[]): void {
-	// In the order of the columns.
 	const rows = attempts.map(({ id, number, at, kind, reply }) => [
 		...[id, number, at, kind, reply.phase],
 		...[reply.code, reply.enhanced, reply.text],
@@ -61,7 +60,6 @@ export interface SentMessage {
 	courier: string | null;
 }
 
-/** In their order. */
 export async function attemptsOf(sql: Sql, message: SentMessage): Promise<DeliveryAttempt[]> {
 	const rows = await sql.all<AttemptRow>(
 		`SELECT number, at, outcome, phase, code, enhanced, text

@@ -58,7 +58,6 @@ async function recordReport(sql: Sql, report: ReturnedReport): Promise<ReportOut
 	return { kind: 'recorded', effect, address };
 }
 
-/** Only reads. */
 async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 	const [isKnown, message, told] = await sql.together([
 		() => isKnownMail(sql, report.sha256),

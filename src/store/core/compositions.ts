@@ -22,7 +22,6 @@ export function fatalSettlement({ uuid, fence }: Pick<DueMessage, 'uuid' | 'fenc
 	return { message: uuid, fence, at, outcome: { kind: 'failed', reply } };
 }
 
-/** Each in one transaction of the caller. */
 export function createCompositions(sql: Sql) {
 	return {
 		beginComposing: async ({ message, fence }) => {

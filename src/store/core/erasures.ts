@@ -85,7 +85,6 @@ async function remember(sql: Sql, { email_key, fresh, now }: EraseCommand): Prom
 	);
 }
 
-/** The number of erased messages, and how many of them were waiting. */
 export interface ErasedMessages {
 	messages: number;
 	canceled: number;
@@ -281,7 +280,6 @@ export async function isErased(sql: Sql, address: EmailKey): Promise<boolean> {
 	return (await openErased(sql))?.(address) ?? false;
 }
 
-/** Newest first. */
 export function erasureKeys(sql: Sql): Promise<StoredKey[]> {
 	return findKeys(sql, 'erasure');
 }

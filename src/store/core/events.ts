@@ -33,7 +33,6 @@ interface TrackedRow extends Receiver {
 	sent_at: Micros | null;
 }
 
-/** Runs in one transaction of the caller. */
 export function createEvents(sql: Sql) {
 	return {
 		recordEvents: ({ events }) => recordEvents(sql, events),
@@ -85,7 +84,6 @@ async function changeRecipients(
 	recipients.write();
 }
 
-/** An event with its message. */
 interface Recorded {
 	event: TrackedEvent;
 	message: TrackedRow;
@@ -120,7 +118,6 @@ function receiver(row: string): string {
 		(SELECT p.email_key FROM subscribers p WHERE p.id = ${row}.subscriber_id) AS moved_to`;
 }
 
-/** Locks the messages, in one order. */
 async function findTracked(
 	sql: Sql,
 	events: readonly TrackedEvent[],
@@ -139,7 +136,6 @@ async function findTracked(
 	return new Map(rows.map((row) => [row.uuid, row]));
 }
 
-/** What is kept of messages that retention has deleted. */
 async function findOldOnes(sql: Sql, events: readonly TrackedEvent[]): Promise<ReadonlyMap<Uuid, Receiver>> {
 	const late = events.filter(({ type }) => type === 'UNSUBSCRIBED');
 	if (late.length === 0) return new Map();
@@ -167,7 +163,6 @@ const intoEvents: Insertion = {
 function writeEvents(sql: Sql, recorded: readonly Recorded[]): void {
 	sql.writeAll(
 		intoEvents,
-		// In the order of the columns.
 		recorded.map(({ event, message }) => [
 			...[message.id, event.type, event.at, event.link, flag(event.machine)],
 			...[event.ip, event.user_agent, event.url, event.smtp_code, event.diagnostic],
@@ -229,7 +224,6 @@ export interface CountedMessage {
 	content_sha256?: string;
 }
 
-/** The counts of one operation. */
 export interface Counting {
 	readonly tally: Tally;
 	/** Webhook deliveries for the counted events. */
@@ -239,7 +233,6 @@ export interface Counting {
 	 * machine and by human. Later events change only an internal count.
 	 */
 	count(message: CountedMessage, event: CountedEvent): boolean;
-	/** Counts of messages, and figures. */
 	write(): void;
 }
 
@@ -299,7 +292,6 @@ export async function openCounting(sql: Sql, messages: readonly Uuid[]): Promise
 			return firsts.all === null;
 		},
 		write: () => {
-			// In the order of the columns.
 			const values = [...changed].map((row) => [
 				...[row.message_id, row.type, row.link, row.machine],
 				...[row.first_at, row.count],
@@ -353,7 +345,6 @@ function firstsOf(rows: readonly FirstRow[], { type, link }: CountedEvent): Link
 	return firsts;
 }
 
-/** When it was sent and first bounced. */
 function bouncedOf(
 	{ tag, campaign, sent_at: sent }: CountedMessage,
 	rows: readonly FirstRow[],

@@ -9,7 +9,6 @@ import { dropDeliveries } from './webhooks/webhooks.js';
 /** One slice of rows, in a transaction of the caller. */
 export interface SliceOfExpired {
 	now: Micros;
-	/** The rows that it looks at, at most. */
 	limit: number;
 	/** Where the slice before it ended; 0 for the first one. */
 	after: number;
@@ -20,7 +19,6 @@ export interface SliceOfExpired {
 export interface Expiry {
 	/** `next`: where the next slice begins; null: nothing is left. */
 	drop(sql: Sql, command: SliceOfExpired): Promise<{ next: number | null }>;
-	/** Keeps a transaction short. */
 	slice: number;
 }
 

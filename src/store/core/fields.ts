@@ -116,7 +116,6 @@ function writeMeta(sql: Sql, id: number, meta: Record<string, unknown>): void {
 	sql.write('UPDATE subscribers SET meta = ? WHERE id = ?', JSON.stringify(meta), id);
 }
 
-/** Rows in memory. */
 const sliceRows = 1_000;
 
 interface Slice {

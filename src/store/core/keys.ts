@@ -123,7 +123,6 @@ export async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise
 	});
 }
 
-/** The keyring, and the wrapping of all secrets. */
 export function createKeyring(sql: Sql) {
 	return {
 		ensureKey: async ({ purpose, fresh, rotateAfter, now }) => {
@@ -180,7 +179,6 @@ function keyPlace(purpose: string, id: number): string {
 }
 
 interface TokenRow extends Omit<StoredToken, 'scopes'> {
-	/** Separated by blanks. */
 	scopes: string;
 }
 

@@ -84,7 +84,6 @@ export function counterMove(before: boolean | null, after: boolean | null) {
 	return { active: change(true), inactive: change(false) };
 }
 
-/** Rows of `subscribers` that fulfil a condition. */
 export type CountSubscribers = (where: string, values: readonly SqlValue[]) => Promise<number>;
 
 /** Each is a filter of a listing in use. */

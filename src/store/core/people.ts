@@ -14,7 +14,6 @@ import type { Sql } from './sql.js';
 import { toSubscriber } from './subscribers.js';
 import { selectSuppressions } from './suppression-records.js';
 
-/** Only reads. */
 export function createPeople(sql: Sql) {
 	return {
 		getPerson: ({ email_key }) => getPerson(sql, email_key),
@@ -22,7 +21,6 @@ export function createPeople(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** The most rows of one kind that an answer has. */
 const most = 1000;
 
 async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['getPerson']> {

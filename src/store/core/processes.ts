@@ -8,7 +8,6 @@ import { openLanes } from './submissions.js';
 
 /** The process of an older heartbeat is gone. */
 export const heartbeatFreshMicros: Micros = 15 * microsPerSecond;
-/** How often a process writes its own. */
 export const heartbeatEveryMicros: Micros = 5 * microsPerSecond;
 
 export interface ProcessIdentity {
@@ -48,7 +47,6 @@ export async function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): Pr
 	return (await findFresh(sql, me, now)).filter((other) => !isLost(other));
 }
 
-/** Other processes with a fresh heartbeat. */
 export async function findFresh(sql: Sql, me: ProcessIdentity, now: Micros): Promise<LiveProcess[]> {
 	return await sql.all<LiveProcess>(
 		`SELECT id, role, host, pid, heartbeat_at
@@ -103,7 +101,6 @@ export function leaseOwner(name: string): string {
 	return `${ownersOf({ id: processMark(), host: hostname(), pid: process.pid })}${name}`;
 }
 
-/** How the owners of a process begin. */
 export function ownersOf({ id, host, pid }: { id: string; host: string; pid: number }): string {
 	return `${host}:${pid}:${id.split('/', 2).join('/')}:`;
 }

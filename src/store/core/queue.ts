@@ -21,13 +21,10 @@ import { lanes, stoppedCopies } from './submissions.js';
 import { openSuppressions, type ReasonsAgainst, unwantedBecause } from './suppressions.js';
 
 interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
-	/** Null: no limit is set. */
 	limiter: Limiter | null;
-	/** The end of the lane's window. */
 	leave_by?: Micros | null;
 }
 
-/** Each runs in one transaction of the caller. */
 export function createQueue(sql: Sql) {
 	// Whether limits were set at the last lease: then what stands against them is read with the first question.
 	let isLimited = false;
@@ -72,7 +69,6 @@ interface Opened {
 	limits: SendLimit[];
 	/** Limits are set, or messages wait for one that was. */
 	isLimited: boolean;
-	/** Null: it was not read. */
 	standing: Standing | null;
 	isPaused: boolean;
 	open: OpenLanes;
@@ -200,7 +196,6 @@ async function takeUntilFull(
 	return leased;
 }
 
-/** Rows that a lease within limits reads at once. */
 const mostAtOnce = 1_000;
 
 interface Circumstances extends LeaseCommand {
@@ -277,7 +272,6 @@ async function takeOne(
 	return { id: row.id, row, message: care === 'careful' ? { ...message, is_suspect: true } : message };
 }
 
-/** As the limits count it. */
 function candidateOf(taken: Taken, { shared }: Circumstances): Taken & Candidate {
 	const { to_key, fence, attempts, submission_seq } = taken.row;
 	const { type = 'TRANSACTIONAL', sender = '' } = shared.get(submission_seq) ?? {};
@@ -323,11 +317,9 @@ export async function readDue(
 	);
 }
 
-/** What the messages of a submission share. */
 export interface Shared {
 	id: string;
 	type: 'TRANSACTIONAL' | 'BULK';
-	/** The domain of the sender. */
 	sender: string;
 	/** The variables that the context gives to every message of the submission. */
 	variables: Record<string, string>;
@@ -386,7 +378,6 @@ async function readSubmission(sql: Sql, seq: number, now: Micros): Promise<Share
 	return { id, type, sender, released_at, starts_at, send_window, variables, stopped, calls };
 }
 
-/** As the worker gets it. */
 export async function toLeased(
 	sql: Sql,
 	row: DueRow,

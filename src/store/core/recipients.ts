@@ -12,7 +12,6 @@ import { moveCounters } from './list-counters.js';
 import type { Change, Insertion, Sql } from './sql.js';
 import { allLists, isAbout, type MailTo } from './suppressions.js';
 
-/** A suppression to be stored. */
 export interface WantedSuppression extends MailTo {
 	reason: SuppressionReason;
 	source: SuppressionSource;
@@ -21,7 +20,6 @@ export interface WantedSuppression extends MailTo {
 	expires_at: Micros | null;
 }
 
-/** A suppression without an end. */
 export type Stop = Omit<WantedSuppression, 'created_at' | 'expires_at'> & { now: Micros };
 
 export interface Recipients {
@@ -35,7 +33,6 @@ export interface Recipients {
 	stop(stop: Stop): void;
 	/** One more soft bounce in a row for an address; enough of them over enough time disable it. */
 	softBounce(address: EmailKey, at: Micros): void;
-	/** The lists with a subscriber of this address. */
 	listsOf(address: EmailKey): number[];
 	/** What has changed. Without it nothing is stored. */
 	write(): void;
@@ -213,7 +210,6 @@ const intoSuppressions: Insertion = {
 function writeSuppressions(sql: Sql, rows: readonly StoredRow[]): void {
 	sql.writeAll(
 		intoSuppressions,
-		// In the order of the columns.
 		rows.map(({ email_key, reason, list_id, source, created_at, expires_at }) => [
 			email_key,
 			reason,

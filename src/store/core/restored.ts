@@ -14,7 +14,6 @@ import { createQueuePauses } from './queue-state.js';
 import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 
-/** Runs in one transaction of the caller. */
 export async function settleRestored(
 	sql: Sql,
 	{ backup, erasures, now }: Command<'settleRestored'>,

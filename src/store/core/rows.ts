@@ -71,7 +71,6 @@ export interface NewSubscriber {
 	list_id: number;
 	email: string;
 	email_key: string;
-	/** See `foldedColumn`. */
 	email_folded: string | null;
 	name: string;
 	is_active: boolean;
@@ -88,7 +87,6 @@ export const newSubscriberColumns = {
 	...{ created_at: 'BIGINT', import_seq: 'BIGINT' },
 } as const satisfies Columns;
 
-/** In the order of `newSubscriberColumns`. */
 export function newSubscriberValues(row: NewSubscriber): SqlValue[] {
 	return [
 		row.list_id,
@@ -233,7 +231,6 @@ export function toAttempt({ number, at, outcome, phase, code, enhanced, text }: 
 	return { number, at: formatDateTime(at), outcome, phase, code, enhanced, text };
 }
 
-/** As `parseStored`, an object. */
 export function parseRecord(text: string): Record<string, unknown> {
 	const value = parseStored(text);
 	if (!isRecord(value)) throw damaged(new TypeError('a stored object is none'));
@@ -300,7 +297,6 @@ export async function selectPage<Row>(
 	return { count, rows };
 }
 
-/** LIMIT and OFFSET of a page. */
 export function span({ page, page_size }: PageOf): [limit: number, offset: number] {
 	return [page_size, (page - 1) * page_size];
 }

@@ -2,9 +2,7 @@
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
-/** The effect of a statement. */
 export interface Changed {
-	/** Rows. */
 	changes: number;
 }
 
@@ -41,9 +39,7 @@ export interface Dialect {
 	uuidBytes(text: string): string;
 	/** Yields 1 where the server takes no writes at the moment, else 0. */
 	isReadOnly: string;
-	/** Yields the size of the database, in bytes. */
 	databaseSize: string;
-	/** Yields the bytes in it that hold nothing. */
 	freeSize: string;
 	/** Yields tables by name and their bytes, indexes included; none where that would read a large file. */
 	tableSizes: string;
@@ -91,7 +87,6 @@ export interface Sql {
 	readonly shard: number;
 	/** From here on the operation changes what others of the project depend on: on PostgreSQL it begins again without them. */
 	alone(): void;
-	/** The first row; undefined when there is none. */
 	get<Row>(text: string, ...values: SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, ...values: SqlValue[]): Promise<Row[]>;
 	/** Rows as arrays, in the order of the columns: half the time of objects, for reads of hundreds of rows. */
@@ -117,7 +112,6 @@ export interface Sql {
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	/** As `insertAll`, where nothing depends on its answer. */
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
-	/** The only column of the first row; for statements that always yield a row. */
 	number(text: string, ...values: SqlValue[]): Promise<number>;
 	/**
 	 * Asks all, where none needs another's answer: on PostgreSQL they share their round trips, on SQLite each is done

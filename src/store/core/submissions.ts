@@ -157,7 +157,6 @@ export async function insertMessages(sql: Sql, messages: readonly NewMessage[]):
 	return made;
 }
 
-/** How many messages there are more now. */
 export function countMessages(sql: Sql, by: number): void {
 	if (by === 0) return;
 	sql.write(
@@ -169,12 +168,10 @@ export function countMessages(sql: Sql, by: number): void {
 	);
 }
 
-/** All messages, by their counter. */
 export async function messageCount(sql: Sql): Promise<number> {
 	return await sql.number("SELECT coalesce(sum(count), 0) FROM counters WHERE name = 'messages'");
 }
 
-/** In the order of the columns. */
 function messageValues(message: NewMessage): SqlValue[] {
 	const { now } = message;
 	return [
@@ -195,7 +192,6 @@ function messageValues(message: NewMessage): SqlValue[] {
 
 interface Accepted extends Submission {
 	key: IdempotencyKey | null;
-	/** One for each recipient. */
 	people: readonly FoundRecipient[];
 	email_reason: string;
 	tally: Tally;
@@ -255,7 +251,6 @@ interface FoundRecipient {
 
 const nobody: FoundRecipient = { person: null, reasons: [] };
 
-/** What is known of the recipients, in their order. */
 async function findRecipients(sql: Sql, { recipients, list_id, now }: Submission): Promise<FoundRecipient[]> {
 	const [reasonsAgainst, people] = await sql.together([
 		() => openSuppressions(sql, now),

@@ -60,7 +60,6 @@ export function createSubscribers(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** Null also where the subscriber is in another list. */
 export async function findSubscriber(sql: Sql, list_id: number, id: number): Promise<SubscriberRow | null> {
 	const row = await sql.get<SubscriberRow>(
 		`SELECT ${subscriberColumns} FROM subscribers WHERE id = ? AND list_id = ?`,
@@ -70,7 +69,6 @@ export async function findSubscriber(sql: Sql, list_id: number, id: number): Pro
 	return row ?? null;
 }
 
-/** Takes `count` new ids; returns the first. */
 export async function takeSubscriberIds(sql: Sql, count: number): Promise<number> {
 	const last = await sql.number(sql.dialect.newSubscriberIds, count);
 	return last - count + 1;
@@ -298,7 +296,6 @@ async function patchedMeta(sql: Sql, row: SubscriberRow, patch: SubscriberPatch)
 		: ({ kind: 'refused', errors } as const);
 }
 
-/** Whether the list has this address. */
 export async function hasAddress(sql: Sql, list_id: number, email_key: string): Promise<boolean> {
 	return (await findByAddress(sql, list_id, email_key)) !== null;
 }
@@ -360,7 +357,6 @@ export async function readSubscribers(
 
 /** The record of a whole row. Throws when the stored meta is no object. */
 export function toSubscriber(row: SubscriberRow): Subscriber {
-	// In the order of the table above.
 	return recordOf(columns.map((column) => row[column]) as unknown as RowTuple);
 }
 
@@ -416,7 +412,6 @@ async function encode(sql: Sql, read: string, values: readonly SqlValue[]): Prom
 	}
 }
 
-/** Words of SQLite and PostgreSQL. */
 const isMalformed = /malformed JSON|invalid input syntax for type json/;
 
 const selects = new WeakMap<Dialect, string>();
@@ -434,7 +429,6 @@ function selectRecords(dialect: Dialect): string {
 	return select;
 }
 
-/** An array as its text, its length and the last id. */
 function selectArray(form: string, cells: readonly string[]): string {
 	return `SELECT '[' || coalesce(string_agg(format('${form}', ${cells.join(', ')}), ','), '') || ']', count(*), max(id)`;
 }

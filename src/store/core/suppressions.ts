@@ -13,7 +13,6 @@ import type { Sql } from './sql.js';
 /** Stored for a suppression of all lists: a part of the key is never NULL. */
 export const allLists = 0;
 
-/** The setting of the database. */
 export async function unsubscribeScope(sql: Sql): Promise<UnsubscribeScope> {
 	const row = await sql.get<{ value: string }>("SELECT value FROM settings WHERE name = 'unsubscribe_scope'");
 	return row?.value === 'all' ? 'all' : 'list';
@@ -52,7 +51,6 @@ export async function findSuppressions(sql: Sql, mail: MailTo, now: Micros): Pro
 	return stored.length === 0 && erased ? ['UNSUBSCRIBED'] : stored;
 }
 
-/** The stored reasons that have no end. */
 export async function findLasting(sql: Sql, mail: MailTo): Promise<SuppressionReason[]> {
 	return await storedReasons(sql, mail, null);
 }
@@ -99,7 +97,6 @@ export async function hasSuppressions(sql: Sql): Promise<boolean> {
 	return (await sql.number('SELECT EXISTS (SELECT 1 FROM suppressions)')) === 1;
 }
 
-/** Those of the addresses that have any suppression. */
 export async function suppressedAmong(sql: Sql, addresses: readonly EmailKey[]): Promise<EmailKey[]> {
 	const rows = await sql.tuples<[EmailKey]>(
 		`SELECT DISTINCT s.email_key
@@ -111,10 +108,8 @@ export async function suppressedAmong(sql: Sql, addresses: readonly EmailKey[]):
 	return rows.map(([address]) => address);
 }
 
-/** The recipient of a message. */
 interface Addressee {
 	to_key: EmailKey;
-	/** The list of the message; null: none. */
 	list_id: number | null;
 	/** Null for an address without a subscriber. */
 	subscriber_id: number | null;
@@ -144,7 +139,6 @@ export async function unwantedBecause(
 	return `not sent: the subscriber is inactive${because}`;
 }
 
-/** The strongest reason that applies; without a row of its own the reason is an erasure. */
 async function suppressedBecause(
 	sql: Sql,
 	mail: MailTo,

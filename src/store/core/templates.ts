@@ -54,7 +54,6 @@ async function findTemplate(sql: Sql, id: string) {
 	return row === undefined ? null : toTemplate(row);
 }
 
-/** Whether another template has this name. */
 export async function isNameTaken(sql: Sql, name: string, exceptId: string): Promise<boolean> {
 	const taken = 'SELECT EXISTS (SELECT 1 FROM templates WHERE name = ? AND id <> ?)';
 	return (await sql.number(taken, name, exceptId)) === 1;

@@ -189,7 +189,6 @@ async function insertCampaign(
 	await insertSubmission(sql, { ...submission, campaign: id }, { seq, owner: owner ?? null });
 }
 
-/** The same campaign with another plan. */
 function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): void {
 	sql.write(
 		'UPDATE campaigns SET starts_at = ?, send_window = ?, time_zone = ? WHERE seq = ?',

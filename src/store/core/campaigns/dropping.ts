@@ -34,7 +34,6 @@ export async function forget(sql: Sql, id: Uuid): Promise<void> {
 	for (const { sha256 } of contents) await dropContent(sql, sha256, 'at once');
 }
 
-/** The number of a campaign that was canceled before its release. */
 const neverReleased =
 	"(SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL)";
 

@@ -17,7 +17,6 @@ const intoLeftOut: Insertion = {
 	conflict: '',
 };
 
-/** A recipient that a send call left out. */
 export interface UnwantedRecipient {
 	to: string;
 	to_key: string;

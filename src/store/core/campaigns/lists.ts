@@ -50,7 +50,6 @@ type ListedTuple = [
 
 const personColumns = `id, list_id, ${emailColumn}, email_key, name, is_active, disable_reason, meta, created_at`;
 
-/** Lists as they are expanded. */
 interface Expansion {
 	terms: Terms;
 	lists: readonly { id: number; email_reason: string }[];
@@ -129,7 +128,6 @@ async function put(
 	return kept;
 }
 
-/** Findings that a part names. */
 const mostFindings = 100;
 
 /** What staging a part of the list would come to. Only reads; null: no such list. */
@@ -200,7 +198,6 @@ async function nextPeople(
 	return tuples.map(rowOf);
 }
 
-/** In the order of the columns. */
 function rowOf([
 	id,
 	list_id,
@@ -249,7 +246,6 @@ function candidateOf(row: ListedRow, email_reason: string): Candidate {
 	};
 }
 
-/** The first reason of the audience; null: it is in it. */
 async function whyLeftOut(
 	sql: Sql,
 	{ audience, conditions, timeZone }: Expansion,
@@ -329,7 +325,6 @@ export interface Counts {
 	sum(): ListCounts;
 }
 
-/** Begins at zero. */
 export function createCounts(list_id: number): Counts {
 	const counts = { staged: 0, suppressed: 0, rejected: 0, left_out: 0 };
 	const reasons = new Map<string, LeavingOut & { count: number }>();
@@ -381,7 +376,6 @@ export function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts
 	};
 }
 
-/** How far a list was read for a campaign, and its counts so far; null: not begun. */
 export async function placeOf(
 	sql: Sql,
 	campaign_seq: number,

@@ -25,7 +25,6 @@ import {
 } from './rows.js';
 import type { RowOutcome } from './staging.js';
 
-/** Records the recipients of one batch, in their order. */
 export interface ResultLog {
 	add(row: { line: number | null; to: string; outcome: RowOutcome }): void;
 	write(): void;

@@ -103,9 +103,7 @@ export interface CampaignRow {
 	left_out: number;
 	/** A `CheckedAudience`; null: it was opened before that was kept, or has no list. */
 	audience: string | null;
-	/** Not before; null: from the release on. */
 	starts_at: Micros | null;
-	/** Nothing is leased before; null: it may be. */
 	opens_at: Micros | null;
 	send_window: string | null;
 	/** Of its window and of the days in its conditions; null: it was opened before that was kept. */
@@ -127,7 +125,6 @@ export interface CampaignRow {
 /** A spec; one whose bodies retention has deleted is compared by its identity. */
 export type StoredSpec = AnyCampaignSpec & { identity?: SpecIdentity };
 
-/** What it was opened with. */
 export function specOf({ spec }: Pick<CampaignRow, 'spec'>): StoredSpec {
 	// Written by openCampaign and by retention (`bodies.ts`), and by nothing else.
 	return parseStored(spec) as StoredSpec;
@@ -145,7 +142,6 @@ export function seenRows(column: string, { only_of }: Seen): { where: string; va
 		: { where: `${column} = ?`, values: [only_of] };
 }
 
-/** Subscribers read from lists so far. */
 export function readFromLists({ staged, suppressed, rejected, left_out, position }: CampaignRow): number {
 	return staged + suppressed + rejected + left_out - position;
 }
@@ -165,16 +161,13 @@ export const isSending = `(g.state = 'released' AND (
 /** Of a campaign `g`, at the moment that is bound: released for later, and nothing of it was leased. */
 export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.opens_at > ?)";
 
-/** The columns of a campaign's row, in this order. */
 export const campaignColumns =
 	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, dropped_at, is_again, rate';
 
-/** Counts that begin at zero. */
 export function noCounts(): AcceptCounts {
 	return { staged: 0, suppressed: 0, rejected: 0 };
 }
 
-/** The counts of its recipients. */
 export function countsOf({ staged, suppressed, rejected, left_out }: CampaignRow): AcceptCounts {
 	return { staged, suppressed, rejected, ...(left_out > 0 && { left_out }) };
 }

@@ -53,7 +53,6 @@ export async function findSame(
 	);
 }
 
-/** When the oldest unfinished campaign was opened; without one `now`. */
 async function oldestOpen(sql: Sql, now: Micros): Promise<Micros> {
 	const [[at] = [null]] = await sql.tuples<[Micros | null]>(
 		`SELECT min(created_at) FROM campaigns g WHERE state = 'staged' OR ${isSending}`,

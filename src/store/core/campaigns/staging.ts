@@ -29,13 +29,11 @@ export interface Terms {
 	/** The variables of the content; null: only the service knows them. */
 	used: string[] | null;
 	context: Record<string, string>;
-	/** A variable without a value rejects the row. */
 	is_strict: boolean;
 	reasonsAgainst: ReasonsAgainst;
 	now: Micros;
 }
 
-/** State that all recipients of a campaign share. */
 export interface Staging extends Terms {
 	campaign: CampaignRow;
 	/** Within this scope an address gets one message: the campaign's id, or that of one of its requests. */
@@ -183,7 +181,6 @@ function messageOf(
 	};
 }
 
-/** Adds to the counts of a campaign's recipients. */
 export function addToCounts(
 	sql: Sql,
 	campaign_seq: number,
@@ -201,13 +198,11 @@ export function addToCounts(
 	);
 }
 
-/** One recipient of a row, and the outcome. */
 export interface StagedRecipient {
 	to: string;
 	outcome: RowOutcome;
 }
 
-/** An address of a row. */
 export interface Recipient {
 	to: string;
 	to_key: string;
@@ -238,7 +233,6 @@ export function candidateOf(
 	};
 }
 
-/** What is known of addresses, in their order. */
 export async function findPeople(
 	sql: Sql,
 	addresses: readonly { to_key: string; list_id: number | null }[],
@@ -276,7 +270,6 @@ export async function keptRejects(sql: Sql, campaign_seq: number, list_id: numbe
 	return row === undefined ? [] : (parseStored(row.ack) as Reject[]);
 }
 
-/** Replaces the rejects kept before. */
 export function keepRejects(
 	sql: Sql,
 	{ campaign_seq, list_id }: { campaign_seq: number; list_id: number },

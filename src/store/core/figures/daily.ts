@@ -109,7 +109,6 @@ interface Counted {
 	count: number;
 }
 
-/** Counts the quarters of an hour anew, without complaints, which are no events. */
 export async function recountQuarters(sql: Sql): Promise<void> {
 	sql.write("DELETE FROM quarter_figures WHERE type <> 'COMPLAINED'");
 	const tally = await createTally(sql, 'quarters');

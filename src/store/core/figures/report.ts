@@ -109,7 +109,6 @@ async function daysOf(
 	return daily;
 }
 
-/** The part of a chart by hour. */
 const shownHours = 72;
 
 async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise<DetailFigures['hours']> {
@@ -127,7 +126,6 @@ async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise
 	if (begin === 0) return [];
 	const hours: DetailFigures['hours'] = [];
 	for (const one of spans) {
-		// From the beginning of its hour.
 		const from = begin - ((begin + one.ahead) % 4);
 		const cut = { ...one, from: Math.max(one.from, from), to: Math.min(one.to, from + 4 * shownHours - 1) };
 		if (cut.from <= cut.to) hours.push(...(await countHours(sql, scope, cut, localHour)));
@@ -180,7 +178,6 @@ async function domainsOf(
 	return { domains, other_domains: all.length - domains.length };
 }
 
-/** The most first. */
 async function bouncesBy<K extends 'domain' | 'code'>(
 	sql: Sql,
 	column: K,
@@ -263,7 +260,6 @@ async function additions(sql: Sql, ids: readonly number[], begin: number): Promi
 /** Those who came after the range and are active now: most ranges end today. */
 async function laterAdditions(sql: Sql, ids: readonly number[], end: number): Promise<Change[]> {
 	return await sql.all<Change>(
-		// Walks the subscribers of the lists.
 		`SELECT list_id, CAST(? AS BIGINT) AS quarter, 'added' AS kind, count(*) AS count, 1 AS since
 		FROM subscribers
 		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND created_at >= ? AND is_active = 1

@@ -9,13 +9,11 @@ import type { Audience } from '../../../engine/rules/events.js';
 import type { Day } from '../../store.js';
 import type { Sql } from '../sql.js';
 
-/** The scope of the total; any other scope is a campaign. */
 export const total = '';
 
 /** A quarter of an hour lies within one day in every supported time zone. */
 export const quarterHour: Micros = 900_000_000;
 
-/** Quarters of an hour. */
 export const perDay = microsPerDay / quarterHour;
 
 /** A complaint is no event of the service document, and has no daily figure. */
@@ -30,7 +28,6 @@ export interface CountedClick {
 	messages: number;
 }
 
-/** The first bounce of its type of a message. */
 export interface CountedBounce {
 	at: Micros;
 	campaign: Uuid | null;
@@ -55,7 +52,6 @@ export interface Figure {
 	campaign: Uuid | null;
 	type: CountedType;
 	audience: Audience;
-	/** 1 unless given. */
 	by?: number;
 }
 
@@ -157,12 +153,10 @@ function firstQuarterOf(day: Day, zone: string): number {
 	return from;
 }
 
-/** In UTC. */
 function midnightOf(day: Day): number {
 	return (Date.parse(day) * microsPerMs) / quarterHour;
 }
 
-/** The day of a quarter of an hour. */
 function dayFinder(zone: string): (quarter: number) => Day {
 	// Events that are counted together mostly happened together, and finding the day costs as much as the rest of
 	// counting.
@@ -175,7 +169,6 @@ function dayFinder(zone: string): (quarter: number) => Day {
 
 type QuarterKey = [scope: string, quarter: number, type: string, audience: string, shard: number];
 
-/** Rows in memory. */
 const sliceRows = 10_000;
 
 /** Adds up the days anew, in the zone of the settings: each quarter of an hour lies within one. */
@@ -202,7 +195,6 @@ export async function sumDays(sql: Sql): Promise<void> {
 	}
 }
 
-/** The zone whose days the figures count. */
 export async function timeZone(sql: Sql): Promise<string> {
 	const row = await sql.get<{ value: string }>("SELECT value FROM settings WHERE name = 'time_zone'");
 	return row?.value ?? 'UTC';
@@ -214,7 +206,6 @@ function scopesOf(campaign: Uuid | null): string[] {
 
 type Key = readonly (string | number)[];
 
-/** Sums by key until they are written. */
 function createCounts() {
 	const counts = new Map<string, { key: Key; by: number[] }>();
 	return {

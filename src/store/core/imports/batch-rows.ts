@@ -18,9 +18,7 @@ type Batch = ImportBatch | CheckedBatch;
 export interface BatchRows {
 	/** Does the work that needs no transaction, ahead of it. Returns the number of rows of the batch. */
 	prepare(batch: Batch): number;
-	/** The rows `from` … `from` + `limit` − 1. */
 	slice(batch: Batch, from: number, limit: number): RowSlice;
-	/** The variables of the columns, in their order. */
 	variables(batch: Batch): readonly string[];
 }
 
@@ -28,7 +26,6 @@ export interface BatchRows {
 export interface RowSlice {
 	count: number;
 	row(index: number): ParsedRow;
-	/** See `rankOf`. */
 	rank(index: number): number;
 }
 

@@ -161,7 +161,6 @@ async function putSlices(
 	return acks;
 }
 
-/** Whether rows were put, and none of them met a subscriber. */
 function wereNew({ created, updated, unchanged, duplicate }: ImportCounts): boolean {
 	return created > 0 && updated + unchanged + duplicate === 0;
 }
@@ -227,9 +226,7 @@ function readCounts(text: string): ImportCounts {
 
 export interface ImportPart {
 	rows: RowSlice;
-	/** See `RowPlace`. */
 	unknown: readonly string[];
-	/** Counts of the rows put. */
 	counts: ImportCounts;
 	/** By places in the part, from 0. */
 	rejects: Reject[];
@@ -284,7 +281,6 @@ async function putChunk(
 
 interface Numbered {
 	part: ImportPart;
-	/** Place in the part. */
 	index: number;
 }
 
@@ -342,7 +338,6 @@ function keepsText({ spec }: ImportRun, { disable_reason }: ImportRow, kind: Row
 	return kind === 'created' || kind === 'updated' || (kind === 'unchanged' && spec.on_conflict === 'update');
 }
 
-/** The counts of no rows, to be added to. */
 export function noCounts(): ImportCounts {
 	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }

@@ -77,7 +77,6 @@ export async function openImportRun(
 
 /** Stored with a row besides its cells. */
 export interface RowPlace {
-	/** The subscriber's id, if the row creates one. */
 	id: number;
 	/** Variables of the batch that no field defines, in the order of the columns; mostly empty. */
 	unknown: readonly string[];
@@ -356,7 +355,6 @@ export async function suppressionsAfterLift(sql: Sql, run: ImportRun, row: Impor
 	return change.kind === 'refused' ? { kept, lifted: [] } : { kept: [], lifted: change.lift };
 }
 
-/** Lifts them. */
 export async function lift(
 	sql: Sql,
 	{ spec, now }: ImportRun,

@@ -9,7 +9,6 @@ import type { Sql } from '../sql.js';
 import { onEverything, readLimits } from './limits.js';
 import { readHolds, Used, type UseRow } from './used.js';
 
-/** Only reads. */
 export function createLimitHolders(sql: Sql) {
 	return {
 		holdsOfMessage: ({ id, now }) => holdsOfMessage(sql, id, now),
@@ -27,7 +26,6 @@ export function createLimitHolders(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** The messages that wait for one limit. */
 interface Line {
 	limit: SendLimit;
 	key: string;

@@ -49,11 +49,9 @@ export async function readLimits(
 	return { limits, isWaiting: rows.some(({ name }) => name === 'waiting') };
 }
 
-/** What stands when a lease begins. */
 export interface Standing {
 	holds: readonly HoldRow[];
 	uses: readonly UseRow[];
-	/** Limits that are worth a look. */
 	rooms: readonly Room[];
 }
 
@@ -96,14 +94,12 @@ export function lookAtAll(sql: Sql): void {
 	sql.write('UPDATE limit_rooms SET room_at = 0');
 }
 
-/** A message that may be leased. */
 export interface Candidate {
 	id: number;
 	to_key: string;
 	fence: number;
 	attempts: number;
 	type: 'TRANSACTIONAL' | 'BULK';
-	/** The domain of its sender. */
 	sender: string;
 }
 
@@ -117,7 +113,6 @@ export class Limiter {
 	readonly #rooms: readonly Room[];
 	readonly #now: Micros;
 	readonly #used: Used;
-	/** Messages of the lane that were set aside. */
 	#aside = 0;
 	#isCut = false;
 
@@ -130,7 +125,6 @@ export class Limiter {
 		this.#used.begin();
 	}
 
-	/** The number of messages that the limits on everything leave to lease. */
 	get room(): number {
 		return Math.min(...onEverything(this.#limits).map(({ key, count }) => count - this.#used.of(key)));
 	}
@@ -140,7 +134,6 @@ export class Limiter {
 		return this.#aside >= mostAtOnce;
 	}
 
-	/** Some lane was full. */
 	get isCut(): boolean {
 		return this.#isCut;
 	}
@@ -149,7 +142,6 @@ export class Limiter {
 		this.#used.finish();
 	}
 
-	/** The following messages are of another lane. */
 	startLane(): void {
 		this.#aside = 0;
 	}
@@ -271,7 +263,6 @@ const intoRooms: Insertion = {
 	conflict: 'ON CONFLICT (limit_key) DO UPDATE SET waiting = limit_rooms.waiting + excluded.waiting',
 };
 
-/** The limits that every message counts against. */
 export function onEverything(limits: readonly SendLimit[]): CountedLimit[] {
 	return limitsOn(
 		limits.filter(({ scope }) => scope === 'all'),

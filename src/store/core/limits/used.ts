@@ -20,7 +20,6 @@ export interface HoldRow {
 	state: string | null;
 	message_fence: number | null;
 	message_attempts: number | null;
-	/** The end of the lease, while the message is leased. */
 	wake_at: Micros | null;
 	last_at: Micros | null;
 }
@@ -51,7 +50,6 @@ function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 /** While only messages under way fill a limit, any of them may go back unsent. */
 const lookAgainAfter: Micros = microsPerSecond;
 
-/** Keys of limits as a table for a statement. */
 const askedKeys = { wanted: 'TEXT' } as const;
 
 /** What counts against each limit at a moment. `uses` has those of the limits on everything; `read` adds others. */
@@ -90,7 +88,6 @@ export class Used {
 		return this.#known.get(key)?.count ?? 0;
 	}
 
-	/** When the first use leaves its window; null: all that counts is under way. */
 	firstEnd(key: string): Micros | null {
 		return this.#known.get(key)?.until ?? null;
 	}
@@ -117,7 +114,6 @@ export class Used {
 		for (const row of rows) this.#add(row);
 	}
 
-	/** A message is taken: it counts from now on. */
 	take(keys: readonly string[]): void {
 		for (const key of keys) this.#add({ limit_key: key, count: 1, until: null });
 	}
@@ -129,7 +125,6 @@ export class Used {
 		this.#sql.write(`DELETE FROM limit_holds WHERE ${ended}`, JSON.stringify(this.#ended));
 	}
 
-	/** Stores what they count as. */
 	finish(): void {
 		// limit_uses_by_end
 		this.#sql.write('DELETE FROM limit_uses WHERE until <= ?', this.#now);
@@ -166,7 +161,6 @@ const intoHolds: Insertion = {
 		SET fence = excluded.fence, attempts = excluded.attempts, limits = excluded.limits`,
 };
 
-/** A message as it is before its lease. */
 interface Held {
 	id: number;
 	fence: number;
@@ -176,7 +170,6 @@ interface Held {
 export function writeHolds(sql: Sql, taken: readonly { candidate: Held; keys: readonly string[] }[]): void {
 	sql.writeAll(
 		intoHolds,
-		// In the order of the columns.
 		taken.flatMap(({ candidate: { id, fence, attempts }, keys }) =>
 			keys.length === 0 ? [] : [[id, fence + 1, attempts, JSON.stringify(keys)]],
 		),

@@ -11,7 +11,6 @@ export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 	return cutoffsOf(Object.fromEntries(rows.map(({ name, value }) => [name, value])), now);
 }
 
-/** By settings that need not be stored. */
 export function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
 	const { messages, events, bodies } = retentionOf(values);
 	const before = (kept: Micros | null) => (kept === null ? null : now - kept);

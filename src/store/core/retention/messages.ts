@@ -130,7 +130,6 @@ export async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 	return { next: range.length < limit ? null : last };
 }
 
-/** Tables with rows of a message. */
 const ofMessage = [
 	'message_firsts',
 	'events',

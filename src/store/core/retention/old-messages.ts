@@ -12,14 +12,12 @@ import type { SliceOfExpired } from '../expired.js';
 import { parseTexts, parseUsed, readEnvelope } from '../rows.js';
 import type { Sql } from '../sql.js';
 
-/** A message that is about to be deleted, with its submission. */
 export interface LeavingRow {
 	id: number;
 	uuid: Uuid;
 	to_key: string;
 	fence: number;
 	own: string;
-	/** The submission's. */
 	seq: number;
 	type: 'TRANSACTIONAL' | 'BULK';
 	envelope: string;
@@ -31,7 +29,6 @@ export interface LeavingRow {
 	courier: string;
 }
 
-/** Only reads. */
 export function createOldMessages(sql: Sql) {
 	return {
 		getOldMessage: async ({ id }) => {
@@ -56,7 +53,6 @@ interface OldRow {
 	variables: string | null;
 }
 
-/** By the id that its mail carries. */
 export async function findOld(sql: Sql, id: Uuid): Promise<OldRow | undefined> {
 	return await sql.get<OldRow>(
 		`SELECT s.id AS submission, s.envelope, o.list_id, o.subscriber_id, o.to_key AS "to", o.variables
@@ -67,7 +63,6 @@ export async function findOld(sql: Sql, id: Uuid): Promise<OldRow | undefined> {
 	);
 }
 
-/** Their links end. */
 export function eraseOld(sql: Sql, email_key: string): void {
 	// old_messages_of_address
 	sql.write('DELETE FROM old_messages WHERE to_key = ?', email_key);
@@ -120,7 +115,6 @@ async function namesIn(
 	return variableNames(usedVariables({ subject: '', text: null, html }));
 }
 
-/** The values that its links need. */
 function keepVariables(sql: Sql, { uuid, own, used, context }: LeavingRow, names: readonly string[]): void {
 	if (names.length === 0) return;
 	const all = joinVariables(parseTexts(own), parseUsed(used), parseTexts(context));

@@ -65,6 +65,5 @@ export async function proveTime(
 
 async function read(sql: Sql): Promise<Proven | null> {
 	const row = await sql.get<{ proven: string | null }>('SELECT proven FROM clock');
-	// Written above.
 	return row?.proven == null ? null : (parseStored(row.proven) as Proven);
 }

@@ -6,7 +6,6 @@ import type { Sql } from '../sql.js';
 import { messageCount } from '../submissions.js';
 import { cutoffsOf } from './cutoffs.js';
 
-/** Only reads. */
 export function createRoom(sql: Sql) {
 	return {
 		sizes: () => sizesOf(sql),
@@ -63,7 +62,6 @@ const none: Readonly<Record<Kind, number>> = {
 	...{ messages: 0, events: 0, bodies: 0, links: 0, subscribers: 0, figures: 0, other: 0 },
 };
 
-/** Rows that are measured for an average. */
 const sample = 200;
 
 /**

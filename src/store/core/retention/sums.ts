@@ -65,7 +65,6 @@ export function addToSums(sql: Sql, ids: string): void {
 		);
 }
 
-/** Deleted messages of a campaign by state. */
 export async function deletedStates(
 	sql: Sql,
 	campaign: Uuid,

@@ -129,7 +129,6 @@ interface SendingRow {
 	id: number;
 	webhook_id: number;
 	attempts: number;
-	/** The webhook's. */
 	url: string;
 }
 
@@ -237,7 +236,6 @@ export interface NoticedEvent {
 	diagnostic?: string | null;
 }
 
-/** The webhook deliveries of one operation. */
 export interface Notices {
 	/** `message`: its number within the database. */
 	add(message: number, event: NoticedEvent): void;
@@ -275,7 +273,6 @@ interface Hook {
 /** An event of which a webhook is told. */
 interface Told {
 	hook: Hook;
-	/** Its number within the database. */
 	message: number;
 	event: NoticedEvent;
 }
@@ -343,7 +340,6 @@ const intoDeliveries: Insertion = {
 	conflict: '',
 };
 
-/** In the order of the columns. */
 function deliveryOf({ hook, message, event }: Told, messages: ReadonlyMap<number, About>): SqlValue[] {
 	const about = messages.get(message);
 	if (about === undefined) throw new Error(`message ${message} of an event is missing`);
