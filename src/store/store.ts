@@ -4,11 +4,13 @@
  * A write's promise resolves after its commit is durable.
  */
 
+import type { EmailKey } from '../api/address.js';
 import type { AttachedFile, StoredBytes } from '../api/attachments.js';
-import type { MessageScope } from '../api/capabilities.js';
+import type { MessageFilter, MessageScope } from '../api/capabilities.js';
 import type { Clock, Micros } from '../api/datetime.js';
 import type { DeliveryFilter, WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
 import type { FieldErrors } from '../api/errors.js';
+import type { EncodedSubscribers, TupleKeys } from '../api/exports.js';
 import type {
 	FieldInput,
 	ListInput,
@@ -30,19 +32,17 @@ import type {
 	MessageState,
 	Sender,
 	Subscriber,
+	SubscriberFilter,
 	Template,
 	Tracking,
 	Uuid,
 	Webhook,
 } from '../api/records.js';
 import type { ReturnedReport } from '../engine/rules/reported-recipients.js';
-import type { ReportOutcome } from './bounces.js';
 import type { CampaignReads, CampaignWrites } from './campaigns.js';
-import type { FieldErrorReads } from './field-errors.js';
 import type { ImportWrites, RowImportReads, RowImportWrites } from './imports.js';
 import type { KeyWanted, StoredDkimKey, StoredKey, StoredToken } from './keys.js';
 import type { MaintenanceReads, MaintenanceWrites } from './maintenance.js';
-import type { MessageLists } from './messages.js';
 import type { DeliveryConditions, NotificationWrites } from './notifications.js';
 import type {
 	Fence,
@@ -56,7 +56,6 @@ import type {
 } from './queue.js';
 import type { ReportReads } from './reports.js';
 import type { Acceptance, IdempotencyKey, OldMessage, StoredSubmission, Submission } from './submissions.js';
-import type { SubscriberLists } from './subscribers.js';
 import type { SuppressionReads, SuppressionWrites } from './suppressions.js';
 
 /** A store of one project; `close` waits for writes under way. */
@@ -345,3 +344,82 @@ export interface TrackedEvent {
 	smtp_code: string | null;
 	diagnostic: string | null;
 }
+
+interface Chosen {
+	list_id: number;
+	filter: SubscriberFilter;
+}
+
+interface ChosenSlice extends Chosen {
+	after: number;
+	limit: number;
+}
+
+interface ChosenTuples extends ChosenSlice {
+	keys: TupleKeys;
+	/** The caller checks what it parses: a stored `meta` stands in the text as it is, which saves an eighth. */
+	isChecked?: true;
+}
+
+/** `null`: no such list. */
+export interface SubscriberLists {
+	pageSubscribers(c: PageOf & Chosen): Promise<Slice<Subscriber> | null>;
+	/** The same, for a server. */
+	encodeSubscriberPage(c: PageOf & Chosen): Promise<{ count: number; results: EncodedSubscribers } | null>;
+	/** Up to `limit` subscribers with an id above `after`, ascending; never counts. */
+	sliceSubscribers(c: ChosenSlice): Promise<Subscriber[] | null>;
+	/** The same, for a server. */
+	encodeSubscriberSlice(c: ChosenSlice): Promise<EncodedSubscribers | null>;
+	/** The same as tuples, for servers and exports. */
+	encodeSubscriberTuples(c: ChosenTuples): Promise<EncodedSubscribers | null>;
+}
+
+type StoredMessageFilter = MessageFilter & { to_key?: string; since_at?: Micros };
+
+/** Where a message stands in the order of pages. */
+export interface MessagePlace {
+	submission_seq: number;
+	id: number;
+}
+
+export interface MessageLists {
+	/** With a filter `count` is exact up to 100,000, or to the page behind this one. */
+	pageMessages(
+		c: PageOf & Seen & { filter: StoredMessageFilter },
+	): Promise<Slice<Message> & { last: MessagePlace | null }>;
+	/** The same by key. `last`: behind it more may follow; null: nothing does. */
+	sliceMessages(
+		c: Seen & { filter: StoredMessageFilter; after: MessagePlace; limit: number },
+	): Promise<{ results: Message[]; last: MessagePlace | null }>;
+}
+
+/** The valid part of an input; `id`: the record to change, null for a new one. */
+export type Question =
+	| { kind: 'subscriber'; list_id: number; id: number | null; patch: SubscriberPatch; now: Micros }
+	| { kind: 'field'; id: number | null; variable?: string }
+	| { kind: 'template'; id: string | null; name?: string };
+
+export interface FieldErrorReads {
+	/** The field errors of the write at this moment; `{}`: none. Another answer may hold a moment later. */
+	fieldErrors(c: Question): Promise<FieldErrors>;
+}
+
+/**
+ * `recorded`: the first of its kind for its message. `known`: it changes nothing, by its content or because the same
+ * was reported of the message before. `unmatched`: no such message, or the report names no recipient of the message.
+ * `in_flight`: the message is leased; the report may be recorded after its outcome.
+ */
+export type ReportOutcome =
+	| ({ kind: 'recorded' } & RecordedReport)
+	| { kind: 'known' }
+	| { kind: 'unmatched' }
+	| { kind: 'in_flight' };
+
+/** The effect of a report, and its recipient: of several recipients the message's own, else the first. */
+export interface RecordedReport {
+	effect: ReportEffect;
+	address: EmailKey;
+}
+
+/** The effect of a report on its recipient. */
+export type ReportEffect = 'hard_bounce' | 'soft_bounce' | 'complaint';

@@ -21,11 +21,11 @@ import {
 	whyMarked,
 } from '../moving.js';
 import { shownDatabase } from '../url.js';
-import { arrayOf } from './arrays.js';
-import { serverClock } from './clock.js';
 import { Database, type Session } from './connection.js';
 import { migrate, readMark, readVersion, schemaVersion } from './migrations.js';
 import { readPlace } from './place.js';
+import { arrayOf } from './sql.js';
+import { serverClock } from './upkeep.js';
 
 /** Sees the processes of others alone: it has no heartbeat. */
 const me = { id: '', role: 'cli', host: hostname(), pid: process.pid };

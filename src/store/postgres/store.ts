@@ -14,14 +14,13 @@ import type { Queue, Settlement } from '../queue.js';
 import { inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { Store, Writes } from '../store.js';
 import { shownDatabase } from '../url.js';
-import { createDatabaseClock, type DatabaseClock } from './clock.js';
 import { Database, type Habit, type Session } from './connection.js';
 import { isDuplicate } from './failures.js';
 import type { Listening } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
 import { createOutcomes } from './outcomes.js';
 import { type Place, readPlace } from './place.js';
-import { startUpkeep } from './upkeep.js';
+import { createDatabaseClock, type DatabaseClock, startUpkeep } from './upkeep.js';
 
 export interface PostgresOptions {
 	url: string;

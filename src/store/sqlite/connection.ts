@@ -67,7 +67,7 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
  */
 function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (path === memoryPath) return;
-	const found = statOf(path);
+	const found = lookAt(path);
 	if (found !== undefined) {
 		if (found.isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
 		// An empty file by `touch` or a mount may be readable by all: restrict it before data is in it.
@@ -89,20 +89,18 @@ function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	}
 }
 
-/** Undefined: there is no such file. */
-function statOf(path: string): Stats | undefined {
+/** Undefined: there is no such file. Throws `StoreError` where that cannot be known. */
+export function lookAt(path: string): Stats | undefined {
 	try {
 		return statSync(path);
 	} catch (error) {
 		if (isMissingFile(path)) return undefined;
 		const isAbsent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-		const reason = isAbsent ? deadLink : systemReason(error);
+		// Nothing is behind it that `isMissingFile` calls missing.
+		const reason = isAbsent ? 'it is behind a link that leads nowhere' : systemReason(error);
 		throw new StoreError('io', `${path} cannot be looked at: ${reason}`, { cause: error });
 	}
 }
-
-/** Why a file is absent that `isMissingFile` does not call missing. */
-export const deadLink = 'it is behind a link that leads nowhere';
 
 function closeToOthers(path: string): void {
 	try {

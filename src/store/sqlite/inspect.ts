@@ -9,8 +9,7 @@ import type { ProcessIdentity } from '../core/processes.js';
 import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../keys.js';
 import type { OtherProcess } from '../store.js';
-import { isMissingFile } from '../url.js';
-import { deadLink } from './connection.js';
+import { lookAt } from './connection.js';
 import { createCore, findOthers } from './core.js';
 import { findDamage, translateFailure } from './failures.js';
 import { assertOurs, migrations, schemaVersion } from './migrations.js';
@@ -49,25 +48,12 @@ export function inspectSqlite({
  * The file itself: SQLite keeps its log there, not beside a link to it. A path that cannot be a database is not opened.
  */
 export function fileAt(path: string): string {
-	try {
-		const file = realpathSync(path);
-		const found = statSync(file);
-		if (found.isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
-		if (!found.isFile()) throw new StoreError('not_a_database', `${path} is no regular file`);
-		return file;
-	} catch (cause) {
-		if (cause instanceof StoreError) throw cause;
-		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-		if (isMissingFile(path)) throw new DatabaseMissing(path);
-		const why = whyUnseen[code] ?? code;
-		throw new StoreError('io', `${path} cannot be looked at: ${why}`, { cause });
-	}
+	const found = lookAt(path);
+	if (found === undefined) throw new DatabaseMissing(path);
+	if (found.isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
+	if (!found.isFile()) throw new StoreError('not_a_database', `${path} is not a regular file`);
+	return realpathSync(path);
 }
-
-const whyUnseen: Readonly<Record<string, string>> = {
-	EACCES: 'a folder above it lets this user not in',
-	ENOENT: deadLink,
-};
 
 /**
  * An existing log is read and left as it is, which only a read-only connection does: another one copies it back when it

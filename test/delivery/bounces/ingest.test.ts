@@ -8,7 +8,7 @@ import {
 } from '../../../src/delivery/bounces/ingest.js';
 import { createVerp } from '../../../src/delivery/bounces/verp.js';
 import type { ReturnedReport } from '../../../src/engine/rules/reported-recipients.js';
-import type { ReportOutcome } from '../../../src/store/bounces.js';
+import type { ReportOutcome } from '../../../src/store/store.js';
 import { dsn, informal, mail } from './build.js';
 
 const verp = createVerp('bounces@example.com', [

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
-import { arrayOf } from '../../../src/store/postgres/arrays.js';
+import { arrayOf } from '../../../src/store/postgres/sql.js';
 import { describePostgres } from '../../support/postgres.js';
 
 describePostgres('a column of rows as an array', (server) => {

@@ -83,7 +83,7 @@ describe('looking at a SQLite database', () => {
 		new Database(other).exec('CREATE TABLE t (a)').close();
 		expect(failure(other)).toMatchObject({ code: 'not_a_database' });
 		expect(failure(folder)).toEqual(new StoreError('not_a_database', `${folder} is a directory`));
-		expect(failure('/dev/null')).toEqual(new StoreError('not_a_database', '/dev/null is no regular file'));
+		expect(failure('/dev/null')).toEqual(new StoreError('not_a_database', '/dev/null is not a regular file'));
 		expect(failure(join(folder, 'none.db'))).toEqual(new DatabaseMissing(join(folder, 'none.db')));
 		expect(readdirSync(folder).sort()).toEqual(['mailctl.db', 'other.db']);
 	});

@@ -5,9 +5,8 @@
  */
 import { type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { MessageState } from '../../../api/records.js';
-import type { MessagePlace } from '../../messages.js';
 import type { Command, Operations } from '../../operations.js';
-import type { Seen } from '../../store.js';
+import type { MessagePlace, Seen } from '../../store.js';
 import { leavesAt, seenState } from '../campaign-windows.js';
 import { seenRows } from '../campaigns/rows.js';
 import { type MessageRow, span, toMessage, variablesOfSubject } from '../rows.js';
