@@ -119,7 +119,7 @@ const local = resolve('src/cli/connect/local.ts');
 /** The local engine asks for these, or they are for a database as it is: they need most of what it is made of. */
 const afterLocal = new RegExp(
 	`/(${[
-		'connect/(backup|check|doctor|exchange|foreign-campaigns|imports|ingest|mail|migrate|notify|restore|secrets|serve)',
+		'connect/(backup|bounces|doctor|exchange|foreign-campaigns|imports|inspections|mail|migrate|notify|serve)',
 		'store/sqlite/moving',
 		'threads/threaded-store',
 	].join('|')})\\.ts$`,

@@ -2,11 +2,10 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
-import { csvCell, markdownCell, tsvCell } from '../../src/cli/render/cells.js';
 import { clean } from '../../src/cli/render/clean.js';
-import { hasColor } from '../../src/cli/render/color.js';
-import { linesOf } from '../../src/cli/render/lines.js';
+import { csvCell, linesOf, markdownCell, tsvCell } from '../../src/cli/render/lines.js';
 import { card, squeeze, table } from '../../src/cli/render/table.js';
+import { hasColor } from '../../src/cli/render/terminal.js';
 import { createTimes } from '../../src/cli/render/times.js';
 import { pad, shorten, widthOf, wrap } from '../../src/cli/render/width.js';
 

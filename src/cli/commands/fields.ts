@@ -7,7 +7,7 @@ import { type CommandGroup, command } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { answer, type Columns, column } from '../render/columns.js';
-import { counted } from '../render/plurals.js';
+import { counted } from '../render/units.js';
 import { mayBreakOff, maybeCreated } from '../verbs/changing.js';
 import { foresee, notTaken } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';

@@ -9,7 +9,7 @@ import { mailctl, type OwnCommand } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { answer, type Columns, column } from '../render/columns.js';
-import { counted, numberText } from '../render/plurals.js';
+import { counted, numberText } from '../render/units.js';
 import { deleteEach, eachOf, findEach } from '../verbs/bulk.js';
 import { mayBreakOff, maybeCreated } from '../verbs/changing.js';
 import { foresee } from '../verbs/dry-run.js';

@@ -3,8 +3,7 @@
 import { ApiError } from '../../api/errors.js';
 import { isMissingFile } from '../../store/url.js';
 import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
-import { longestName, newName } from '../config/profiles.js';
-import { confirmProtected } from '../config/protection.js';
+import { confirmProtected, longestName, newName } from '../config/profiles.js';
 import { tokenOrigin } from '../config/settings.js';
 import { builtIn, remoteTarget } from '../config/target.js';
 import { checkToken, givenToken, refusedTokenHint } from '../config/token.js';

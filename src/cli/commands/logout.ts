@@ -1,8 +1,7 @@
 /** `mailctl logout`: the token goes, the profile stays. */
 
 import { readConfig, readToken } from '../config/config.js';
-import { findProfile, spokenOf } from '../config/profiles.js';
-import { confirmProtected } from '../config/protection.js';
+import { confirmProtected, findProfile, spokenOf } from '../config/profiles.js';
 import { command } from '../frame/command.js';
 import { answer } from '../render/columns.js';
 

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { isPostgres, shownDatabase } from '../../store/url.js';
 import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
 import {
+	confirmProtected,
 	findProfile,
 	isProfileKey,
 	newName,
@@ -12,7 +13,6 @@ import {
 	spokenOf,
 	tokenState,
 } from '../config/profiles.js';
-import { confirmProtected } from '../config/protection.js';
 import { assertDatabaseName, builtIn, checkSetting, remoteTarget } from '../config/target.js';
 import { checkToken } from '../config/token.js';
 import { refusalOf } from '../frame/asking.js';

@@ -8,7 +8,7 @@ import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import type { OutStream } from '../frame/io.js';
 import { parseRate } from '../frame/values.js';
-import { cannotListen } from '../verbs/listening.js';
+import { cannotListen } from '../verbs/inbox.js';
 import { aboutRate, workOptions } from './worker.js';
 
 const serve = command({

@@ -12,10 +12,9 @@ import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { clean } from '../render/clean.js';
 import { type Columns, column } from '../render/columns.js';
-import { counted } from '../render/plurals.js';
+import { counted } from '../render/units.js';
 import { noAddress } from '../verbs/address-faults.js';
-import { createInbox, type Inbox, showArrivals } from '../verbs/inbox.js';
-import { cannotListen } from '../verbs/listening.js';
+import { cannotListen, createInbox, type Inbox, showArrivals } from '../verbs/inbox.js';
 
 /** A mail that has arrived. */
 interface Arrived {

@@ -1,5 +1,5 @@
 /** `mailctl smoke`: checks a deployment against the service document, for CI. */
-import { confirmChange } from '../config/protection.js';
+import { confirmChange } from '../config/profiles.js';
 import { command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';

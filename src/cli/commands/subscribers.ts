@@ -5,7 +5,7 @@ import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
-import { counted } from '../render/plurals.js';
+import { counted } from '../render/units.js';
 import { addressFault, searching } from '../verbs/address-faults.js';
 import { sortByVariable, withMetaColumns } from '../verbs/field-names.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';

@@ -11,9 +11,9 @@ import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { maybeCreated } from '../verbs/changing.js';
+import { readMarkdown } from '../verbs/content.js';
 import { foresee, notTaken } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';
-import { readMarkdown } from '../verbs/markdown.js';
 import { explained } from '../verbs/refusals.js';
 import { outcomeColumns } from './templates/outcome.js';
 
@@ -301,7 +301,7 @@ async function readBodies(options: BodyFiles): Promise<{ text_body?: string; htm
 
 async function lint(cx: CommandContext, input: { name: string; text_body?: string; html_body?: string }) {
 	const { name: subject, text_body: text = null, html_body: html = null } = input;
-	const { warnOfFindings } = await import('../verbs/content-warnings.js');
+	const { warnOfFindings } = await import('../verbs/content.js');
 	// Whether it is for bulk mail is known when it is sent.
 	await warnOfFindings(cx, { subject, text, html }, { bulk: false, isTemplate: true });
 }

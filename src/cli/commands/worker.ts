@@ -8,7 +8,7 @@ import { CliError, DeadlinePassed, NoSmtp } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { paced } from '../frame/values.js';
 import { answer } from '../render/columns.js';
-import { numberText } from '../render/plurals.js';
+import { numberText } from '../render/units.js';
 import { queuePaused } from '../verbs/refusals.js';
 import { sendOptions } from './send/options.js';
 import { limitedUntil, sentenceOf } from './send/report.js';

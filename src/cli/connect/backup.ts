@@ -1,8 +1,36 @@
-/** A backup put into place: the store makes the copy, a file that is whole or not there holds it. */
+/** Backups of a database, and a database made of one. */
+
+import { closeSync, existsSync, openSync, readSync, realpathSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { type BackedUp, backUpStore, isInUse } from '../../store/open.js';
+import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
+import { StoreError } from '../../api/errors.js';
+import { DatabaseMissing } from '../../store/errors.js';
+import { newerSchema } from '../../store/migrations.js';
+import { DatabaseMarked } from '../../store/moving.js';
+import {
+	assertAlone,
+	type BackedUp,
+	backUpStore,
+	closeLog,
+	databaseFile,
+	forgetProcesses,
+	inspectStore,
+	isInUse,
+	isPrivate,
+	makeFolder,
+	type OutOfUse,
+	openStore,
+	removeSecondNames,
+	takeOutOfUse,
+} from '../../store/open.js';
+import { isPostgres } from '../../store/url.js';
+import { TableError } from '../../tables/finding.js';
 import { createOutputFile, leftoverMs, type WhenThere } from '../../tables/output-file.js';
+import type { OtherProcess } from '../frame/connection.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { exits } from '../frame/exit.js';
+import { readWrappingKeys } from './wrapping-keys.js';
 
 export interface BackupRequest {
 	/** The database. */
@@ -52,4 +80,249 @@ export async function* removeLeftovers(own: string): AsyncGenerator<string> {
 		for (const suffix of ['-journal', '-wal', '-shm', '']) await rm(path + suffix, { force: true });
 		yield name;
 	}
+}
+
+/** A backup and the place it goes to, as they are now. */
+export interface RestorePlan {
+	/** The real file of the database, there or not. */
+	place: string;
+	/** Null: there is no database. `usedBy`: the processes that have it open; `newest` null: nothing, or unreadable. */
+	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
+	/** When the last record of the backup was made, as the API writes times; null: it is empty. */
+	newest: string | null;
+}
+
+const keptSuffix = '.before-restore-';
+/** As the hint on a moved database names it. */
+const movedSuffix = '.moved-';
+
+/** Changes nothing. Throws `UsageError`, `UnsupportedDatabase` and `StoreError`: the backup is none, or a newer one. */
+export function planRestore(url: string, file: string, clock: Clock): RestorePlan {
+	if (isPrivate(url)) throw new UsageError('--db :memory: is gone when the command ends; name a file');
+	const place = realPlace(databaseFile(url));
+	if (place === realPlace(resolve(file))) throw new UsageError(`${file} is the database itself`);
+	const backup = readable(file, () => inspectStore(file));
+	try {
+		const { found, known } = backup.schema;
+		if (found === 0) throw new StoreError('not_a_database', `${file} is empty: it is no backup`);
+		if (found > known) throw newerSchema(file, found, known);
+		const foreign = readable(file, () => backup.findForeign());
+		if (foreign !== null)
+			throw new StoreError('not_a_database', `${file} has ${foreign}, which no backup of mailctl has`);
+		return {
+			place,
+			old: oldAt(place, clock),
+			newest: textOf(backup.newest('records')),
+		};
+	} finally {
+		backup.close();
+	}
+}
+
+/** Reads every page and index of the backup. Throws `CliError` "damaged". */
+export function assertSound(file: string): void {
+	const backup = readable(file, () => inspectStore(file));
+	try {
+		const [damage] = readable(file, () => backup.findDamage('whole'));
+		if (damage !== undefined) throw damagedBackup(file, damage);
+	} finally {
+		backup.close();
+	}
+}
+
+/** Before anything is asked. Throws `StoreError` "busy_elsewhere". */
+export function assertNotOpen({ place, old }: RestorePlan): void {
+	if (old?.state === 'sound') assertAlone(place);
+}
+
+/** The damage that SQLite meets before it can list what is damaged. */
+function readable<T>(file: string, read: () => T): T {
+	try {
+		return read();
+	} catch (error) {
+		if (!(error instanceof StoreError) || error.code !== 'damaged') throw error;
+		throw damagedBackup(file, error.cause instanceof Error ? error.cause.message : error.message);
+	}
+}
+
+/** SQLite's words have line breaks. */
+function damagedBackup(file: string, damage: string): CliError {
+	const words = damage.replaceAll(/\s+/g, ' ').trim();
+	return new CliError(
+		'damaged',
+		exits.disk,
+		`${file}: this backup is damaged, and nothing was changed (${words})`,
+		{
+			hint: 'take another backup',
+		},
+	);
+}
+
+function oldAt(place: string, clock: Clock): RestorePlan['old'] {
+	try {
+		const old = inspectStore(place);
+		try {
+			const { found, known } = old.schema;
+			const newest = found === known ? textOf(old.newest('records')) : null;
+			return { state: 'sound', usedBy: old.usedBy(clock.now()), newest };
+		} finally {
+			old.close();
+		}
+	} catch (error) {
+		if (error instanceof DatabaseMissing) return null;
+		if (error instanceof DatabaseMarked) throw new DatabaseMarked(place, error.mark, 'place');
+		if (!isDamaged(error)) throw error;
+		if (isOther(place))
+			throw new StoreError(
+				'not_a_database',
+				`${place} is not a database: move it away, or name another file by --db`,
+			);
+		// What is damaged is a reason to restore.
+		return { state: 'damaged', usedBy: [], newest: null };
+	}
+}
+
+/** It neither begins as a SQLite file nor has a log beside it. */
+function isOther(place: string): boolean {
+	if (['-wal', '-journal'].some((suffix) => existsSync(place + suffix))) return false;
+	const fd = openSync(place, 'r');
+	try {
+		const head = Buffer.alloc(16);
+		return readSync(fd, head) > 0 && head.toString('latin1') !== 'SQLite format 3\0';
+	} finally {
+		closeSync(fd);
+	}
+}
+
+/** SQLite's own words for a file that it cannot read; another program's database is sound. */
+function isDamaged(error: unknown): boolean {
+	if (!(error instanceof Error)) return false;
+	const { cause } = error;
+	const code = [error, cause].map((one) => (one instanceof Error && 'code' in one ? String(one.code) : ''));
+	return code.some((one) => /^SQLITE_(NOTADB|CORRUPT)/.test(one));
+}
+
+export interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgress' | 'onRemoved'> {
+	plan: RestorePlan;
+	/** The backup. */
+	file: string;
+	clock: Clock;
+	env: Readonly<Record<string, string | undefined>>;
+	warn: (text: string) => void;
+}
+
+/** Its schema version is that of the backup, before it was brought up to date. */
+export interface Restored extends BackedUp {
+	/** The name of the database that was there; null: there was none. */
+	kept: string | null;
+	/** Messages whose delivery was under way. */
+	uncertain: number;
+	/** Messages that are sent once the queue is resumed. */
+	waiting: number;
+	/**
+	 * Persons of the backup who were erased in the database since, and are erased in it again. Null: no erasures could be read,
+	 * as there was no database, or a damaged or older one.
+	 */
+	erased: number | null;
+}
+
+/**
+ * At every moment the database is the old one or the restored one, whole. Throws `UsageError`, `StoreError` and errors
+ * of the disk; then nothing has changed.
+ */
+export async function restore(request: RestoreRequest): Promise<Restored> {
+	const { plan, file, clock, onRemoved } = request;
+	const { place } = plan;
+	makeFolder(dirname(place));
+	await removeSecondNames(place, keptSuffix);
+	const taken = takeOutOfUse(place, plan.old?.state ?? 'missing');
+	const output = await createOutputFile(place, plan.old === null ? 'refuse' : 'replace', 'backup.part').catch(
+		(error: unknown) => {
+			taken.release();
+			throw appeared(error, place);
+		},
+	);
+	try {
+		for await (const name of removeLeftovers(output.path)) await onRemoved(name);
+		const copied = await backUpStore(file, { ...request, into: output.path, name: place }).catch(
+			(error: unknown) => {
+				// A backup that is damaged is told as such, whatever follows from it.
+				if (error instanceof StoreError) assertSound(file);
+				throw error;
+			},
+		);
+		const settled = await settle(output.path, request, taken);
+		const kept = keptName(place, clock.now());
+		taken.keepAs(kept);
+		try {
+			await output.finish();
+		} catch (error) {
+			taken.giveUp();
+			throw appeared(error, place);
+		}
+		return { kept: existsSync(kept) ? kept : null, ...copied, ...settled };
+	} finally {
+		await output.discard();
+		taken.release();
+	}
+}
+
+/** The refusal of a file that was not there when it was looked for. */
+function appeared(error: unknown, place: string): unknown {
+	if (!(error instanceof TableError) || error.code !== 'file_exists') return error;
+	return new UsageError(`${place} is there by now`, {
+		hint: 'run it again: what is there is kept',
+		cause: error,
+	});
+}
+
+/** The copy becomes a database of this version whose queue is paused, in one file. */
+async function settle(
+	copy: string,
+	{ plan, file, clock, env, warn }: RestoreRequest,
+	original: Pick<OutOfUse, 'erasures'>,
+): Promise<Pick<Restored, 'subscribers' | 'uncertain' | 'waiting' | 'erased'>> {
+	const keys = readWrappingKeys(env, warn);
+	forgetProcesses(copy, plan.place);
+	const store = await openStore(copy, { clock, mode: 'existing', keys });
+	const of = plan.newest === null ? '' : ` of ${plan.newest.slice(0, 16).replace('T', ' ')} UTC`;
+	const backup = `${file}${of}`;
+	const settleAll = async () => {
+		const erasures = original.erasures(keys);
+		const { erased, ...settled } = await store.writes.settleRestored({ backup, erasures, now: clock.now() });
+		const { subscribers } = await store.reads.status();
+		return { subscribers, ...settled, erased: erasures === null ? null : erased };
+	};
+	const settled = await settleAll().finally(() => store.close());
+	closeLog(copy, plan.place);
+	return settled;
+}
+
+/** Files beside it that hold what was in its place: of restores, and what `engine migrate` has left. */
+export async function copiesBeside(url: string): Promise<string[]> {
+	if (isPostgres(url) || isPrivate(url)) return [];
+	const place = realPlace(databaseFile(url));
+	const names = await readdir(dirname(place)).catch(() => []);
+	return names
+		.filter((name) => [keptSuffix, movedSuffix].some((suffix) => name.startsWith(basename(place) + suffix)))
+		.sort()
+		.map((name) => join(dirname(place), name));
+}
+
+function keptName(place: string, now: Micros): string {
+	const stamp = formatDateTime(now).slice(0, 19).replaceAll(/[-:]/g, '');
+	const name = `${place}${keptSuffix}${stamp}Z`;
+	for (let at = 1; ; at += 1) {
+		const free = at === 1 ? name : `${name}-${at}`;
+		if (['', '-wal', '-journal', '-shm'].every((suffix) => !existsSync(free + suffix))) return free;
+	}
+}
+
+function textOf(at: Micros | null): string | null {
+	return at === null ? null : formatDateTime(at);
+}
+
+/** The file that a link leads to; a missing one keeps its name. */
+function realPlace(path: string): string {
+	return existsSync(path) ? realpathSync(path) : path;
 }

@@ -1,8 +1,12 @@
-/** Returned mails, read for a person. */
+/** Returned mails: read for a person, or taken into the database. */
 
-import { readReport } from '../../delivery/bounces/ingest.js';
-import { isMbox, mailsIn } from '../../delivery/bounces/mailbox.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { foreseeReports, type Ingested, ingestMail, readReport } from '../../delivery/bounces/ingest.js';
+import { isMbox, mailsIn, openMailbox, type StoredMail } from '../../delivery/bounces/mailbox.js';
 import type { Place, Report, ReportedRecipient, ReturnedMessage } from '../../delivery/bounces/report.js';
+import { fileStream } from '../../tables/file-stream.js';
+import type { IngestCounts, IngestRequest } from '../frame/connection.js';
+import { type LocalParts, openVerp } from './parts.js';
 
 export type { Place, Report, ReportedRecipient, ReturnedMessage };
 
@@ -19,4 +23,79 @@ export async function explainFile(bytes: Buffer): Promise<Explained> {
 
 async function* whole(bytes: Buffer): AsyncGenerator<Buffer> {
 	yield bytes;
+}
+
+/** Mails whose records share a commit; as many as that, or as much. */
+const groupSize = 100;
+const groupBytes = 16 * 1024 * 1024;
+
+const countOf: Readonly<Record<Ingested, Exclude<keyof IngestCounts, 'read' | 'unreadable'>>> = {
+	bounce: 'bounces',
+	complaint: 'complaints',
+	duplicate: 'duplicates',
+	notice: 'notices',
+	auto_reply: 'auto_replies',
+	unmatched: 'unmatched',
+	not_report: 'not_reports',
+	in_flight: 'in_flight',
+};
+
+/** Everything that was read is recorded when this resolves; a Maildir's mails are moved after that. */
+export async function ingestBounces(
+	{ store, clock }: Pick<LocalParts, 'store' | 'clock'>,
+	{ from, dryRun, signal, onRecorded, onUnreadable }: IngestRequest,
+): Promise<IngestCounts> {
+	const options = {
+		verp: await openVerp({ store, clock }),
+		clock,
+		record: dryRun ? foreseeReports(store.reads) : store.writes.recordReport,
+		onRecorded,
+		// A dry run gets each mail once.
+		sleep: (ms: number) => (dryRun ? Promise.resolve() : delay(ms, undefined, { signal })),
+	};
+	const counts: IngestCounts = {
+		read: 0,
+		bounces: 0,
+		complaints: 0,
+		duplicates: 0,
+		notices: 0,
+		auto_replies: 0,
+		unmatched: 0,
+		not_reports: 0,
+		in_flight: 0,
+		unreadable: 0,
+	};
+	const take = async ({ bytes, done }: StoredMail) => {
+		const ingested = await ingestMail({ bytes, returnPath: null }, options);
+		// A mail that has to be ingested again stays in place.
+		if (!dryRun && ingested !== 'in_flight') await done();
+		counts.read += 1;
+		counts[countOf[ingested]] += 1;
+	};
+	const unreadable = (file: string, code: string) => {
+		counts.unreadable += 1;
+		onUnreadable(file, code);
+	};
+	const streamOf = (path: string) => fileStream(path, signal);
+	const mails =
+		'path' in from ? openMailbox(from.path, { onUnreadable: unreadable, streamOf }) : mailsIn(from.stream);
+	for await (const group of inGroups(mails)) {
+		signal.throwIfAborted();
+		await Promise.all(group.map(take));
+	}
+	return counts;
+}
+
+async function* inGroups(mails: AsyncIterable<StoredMail>): AsyncGenerator<StoredMail[]> {
+	let group: StoredMail[] = [];
+	let size = 0;
+	for await (const mail of mails) {
+		group.push(mail);
+		size += mail.bytes.length;
+		if (group.length < groupSize && size < groupBytes) continue;
+		yield group;
+		group = [];
+		size = 0;
+	}
+	if (group.length > 0) yield group;
 }

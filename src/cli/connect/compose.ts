@@ -11,7 +11,7 @@ import type { AskHtml } from '../../content/read-html.js';
 import { addressOf, messageIdOf } from '../../delivery/composer.js';
 import type { Keyring, PublicLinks } from '../../delivery/tracking/tokens.js';
 import { createInliner } from '../../threads/readers.js';
-import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/composition.js';
+import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/connection.js';
 
 /** The base URL of links and the keys that sign them; null without links. */
 export interface Links {

@@ -1,10 +1,14 @@
 /** Imports row by row on a deployment without import sessions: their positions are in the database of this machine. */
+
+import { stat } from 'node:fs/promises';
 import type { Clock } from '../../api/datetime.js';
+import type { ReadBundles } from '../../jobs/import-bundles.js';
 import { jobFiles } from '../../jobs/job-files.js';
 import type { KeepImport, KeptImport } from '../../jobs/single-imports.js';
 import type { RowImport } from '../../store/imports.js';
 import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
+import type { TableOptions } from '../../tables/read-table.js';
 
 export interface KeptWhere {
 	folder: string;
@@ -70,4 +74,23 @@ function keptImport(store: Store, kept: RowImport, release: () => Promise<void>)
 			await close();
 		},
 	};
+}
+
+/** Below, the thread would take longer to start than the rows to read. */
+const minBytes = 1024 * 1024;
+
+/**
+ * Null where the rows are better read in this thread. The options are those the table was opened with, so that the same
+ * is found in it.
+ */
+export async function bundlesOf(
+	path: string,
+	{ encoding = 'auto', delimiter = 'auto' }: TableOptions,
+	signal: AbortSignal,
+): Promise<ReadBundles | null> {
+	const file = await stat(path).catch(() => null);
+	// Only a regular file can be opened a second time; a named pipe cannot.
+	if (file === null || !file.isFile() || file.size < minBytes) return null;
+	const { readInThread } = await import('../../threads/table-reader.js');
+	return (request) => readInThread({ path, encoding, delimiter, request }, signal);
 }

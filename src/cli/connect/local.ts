@@ -23,11 +23,8 @@ import type { Store } from '../../store/store.js';
 import { isMissingFile, isPostgres, shownDatabase, urlsOf } from '../../store/url.js';
 import { findPaths } from '../config/config.js';
 import type { ConnectDependencies, Connection, LocalEngine, Target } from '../frame/connection.js';
-import { localDkim } from './dkim.js';
+import { localDkim, localQueue, localStatus, localTokens } from './administration.js';
 import type { LocalParts, Presence } from './parts.js';
-import { localQueue } from './queue.js';
-import { localStatus } from './status.js';
-import { localTokens } from './tokens.js';
 import { withWalkReader } from './walk-reader.js';
 import { readWrappingKeys } from './wrapping-keys.js';
 
@@ -244,7 +241,7 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 		queue: localQueue({ store, clock }),
 		dkim: localDkim({ store, clock }),
 		ingestBounces: async (request) => {
-			const { ingestBounces } = await import('./ingest.js');
+			const { ingestBounces } = await import('./bounces.js');
 			return ingestBounces({ store, clock }, request);
 		},
 		secrets: {

@@ -20,12 +20,17 @@ import { type EngineSettings, readSettings } from '../../engine/settings.js';
 import { leaseOwner } from '../../store/core/processes.js';
 import type { Reads } from '../../store/store.js';
 import { createInliner } from '../../threads/readers.js';
-import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/composition.js';
-import type { DeliverOptions, DeliverySummary, SmtpTest } from '../frame/connection.js';
+import type {
+	ComposedMessage,
+	ComposeRequest,
+	DeliverOptions,
+	DeliverySummary,
+	RenderedContent,
+	SmtpTest,
+} from '../frame/connection.js';
 import { NoSmtp } from '../frame/errors.js';
 import { composeMessage, inlineDeadlineMs, type Links, renderContent } from './compose.js';
-import { trackingKeys } from './database-keys.js';
-import type { LocalParts } from './parts.js';
+import { type LocalParts, trackingKeys } from './parts.js';
 
 export interface Mailer {
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;

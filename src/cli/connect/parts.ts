@@ -1,6 +1,9 @@
 /** Shared types and helpers of the parts of an embedded engine. */
 import { randomBytes } from 'node:crypto';
-import type { WrappingKey } from '../../store/keys.js';
+import { microsPerSecond } from '../../api/datetime.js';
+import { createVerp, type Verp } from '../../delivery/bounces/verp.js';
+import { readSettings } from '../../engine/settings.js';
+import type { StoredKey, WrappingKey } from '../../store/keys.js';
 import type { Store } from '../../store/store.js';
 import type { ConnectDependencies } from '../frame/connection.js';
 
@@ -27,4 +30,23 @@ export interface Presence {
 /** A secret of the keyring: 256 bits, its id random so that two databases do not share one. */
 export function freshKey(): { id: number; secret: string } {
 	return { id: randomBytes(4).readUInt32BE(), secret: randomBytes(32).toString('base64url') };
+}
+
+/** A new key signs after 90 days; older ones go on being verified. */
+const keyLifeMicros = 90 * 24 * 3600 * microsPerSecond;
+
+/** Newest first, at least one. */
+export function trackingKeys({ store, clock }: Pick<LocalParts, 'store' | 'clock'>): Promise<StoredKey[]> {
+	return store.writes.ensureKey({
+		purpose: 'tracking',
+		fresh: freshKey(),
+		rotateAfter: keyLifeMicros,
+		now: clock.now(),
+	});
+}
+
+/** Return paths by the settings of this moment; null where bounces go to the sender. */
+export async function openVerp(parts: Pick<LocalParts, 'store' | 'clock'>): Promise<Verp | null> {
+	const { bounceAddress } = await readSettings(parts.store);
+	return bounceAddress === null ? null : createVerp(bounceAddress, await trackingKeys(parts));
 }

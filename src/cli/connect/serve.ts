@@ -1,25 +1,32 @@
 /** `serve`: the engine as a deployment of its API, with the pages of its mails and the worker that sends them. */
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { microsPerSecond } from '../../api/datetime.js';
+import { noMailServer, stalledReason } from '../../api/pauses.js';
+import { ingestMail } from '../../delivery/bounces/ingest.js';
+import { type BounceListener, listenForBounces } from '../../delivery/bounces/listener.js';
+import { ehloName } from '../../delivery/smtp/settings.js';
+import { createTracking } from '../../delivery/tracking/lookup.js';
 import type { Engine } from '../../engine/engine.js';
+import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
 import { keepListeningUrl, readSettings } from '../../engine/settings.js';
+import { createPublicHandler, type PublicPages } from '../../http/public/handler.js';
 import { createAuthenticator } from '../../http/server/authenticate.js';
 import { createHandler } from '../../http/server/handler.js';
 import { serve } from '../../http/server/serve.js';
 import { createMetrics } from '../../http/server/telemetry.js';
 import { createThrottle } from '../../http/server/throttle.js';
 import { makeFolders } from '../../jobs/folders.js';
-import type { RunningServer, ServeOptions } from '../frame/connection.js';
+import type { Store } from '../../store/store.js';
+import { createReportReader } from '../../threads/readers.js';
+import type { DeliverOptions, RunningServer, ServeOptions } from '../frame/connection.js';
 import { limitOldGeneration, limitYoungGeneration } from '../frame/heap.js';
+import { newToken } from './administration.js';
 import { watchClock } from './clock-watch.js';
-import { startBounceSmtp } from './listener.js';
-import type { Mailer } from './mail.js';
+import { firstSender, type Mailer } from './mail.js';
 import { startNotifying } from './notify.js';
-import type { LocalParts } from './parts.js';
-import { type Sending, startSending } from './sending.js';
-import { newToken } from './tokens.js';
-import { trackingPages } from './tracking.js';
+import { type LocalParts, openVerp } from './parts.js';
 
 declare const __VERSION__: string;
 
@@ -208,4 +215,168 @@ async function ensureToken({ store, clock, tokenFile: file }: ServeParts): Promi
 	if (isMade) await rename(fresh, file);
 	else await rm(fresh);
 	return isMade ? file : null;
+}
+
+export interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
+	store: Store;
+	mailer: Pick<Mailer, 'deliver'>;
+	log: (line: object) => void;
+}
+
+export interface Sending {
+	/** Something new is due. */
+	wake(): void;
+	/** The obstacle to sending in this process, except a pause by hand, which the store has. */
+	whyPaused(): string | null;
+	/** Takes no more leases; messages in flight get 9 s, the rest returns to the queue. */
+	stop(): Promise<void>;
+}
+
+/** How often settings are looked at; and how long a run that failed waits before the next. */
+const settingsEveryMs = 2_000;
+
+/** Begins at once; failures are logged and tried again. `stop` never rejects; store and mailer are closed after it. */
+export function startSending(options: SendingOptions): Sending {
+	const stopping = new AbortController();
+	const state: State = { paused: null, wake: () => {} };
+	const ended = loop(options, state, stopping.signal);
+	return {
+		wake: () => state.wake(),
+		whyPaused: () => state.paused,
+		stop: () => {
+			stopping.abort();
+			return ended;
+		},
+	};
+}
+
+interface State {
+	paused: string | null;
+	wake: () => void;
+}
+
+async function loop(options: SendingOptions, state: State, signal: AbortSignal): Promise<void> {
+	while (!signal.aborted) {
+		try {
+			const configured = await fingerprint(options.store);
+			if (configured === null) state.paused = noMailServer;
+			else await runWith(options, state, { configured, signal });
+		} catch (error) {
+			state.paused = stalledReason(error);
+			options.log({ event: 'worker_failed', error: error instanceof Error ? error.message : String(error) });
+		}
+		await delay(settingsEveryMs, undefined, { signal }).catch(() => undefined);
+	}
+}
+
+/** One run with the settings as they are; it ends when they change. */
+async function runWith(
+	{ store, mailer, log, connections, rate }: SendingOptions,
+	state: State,
+	{ configured, signal }: { configured: string; signal: AbortSignal },
+): Promise<void> {
+	const changed = new AbortController();
+	const watch = setInterval(async () => {
+		const now = await fingerprint(store).catch(() => configured);
+		if (now !== configured) changed.abort();
+	}, settingsEveryMs);
+	state.paused = null;
+	try {
+		await mailer.deliver({
+			scope: null,
+			until: 'stopped',
+			signal: AbortSignal.any([signal, changed.signal]),
+			...(connections !== undefined && { connections }),
+			...(rate !== undefined && { rate }),
+			onReady: (wake) => {
+				state.wake = wake;
+			},
+			onProgress: () => {
+				state.paused = null;
+			},
+			onWaiting: (reason, ms) => {
+				state.paused = reason;
+				log({ event: 'sending_paused', reason, retry_in_ms: ms });
+			},
+			// Not remembered: a pause by hand is read from the database, for no event reports its end.
+			onHeld: (reason) => log({ event: 'sending_paused', reason }),
+			onWarning: (warning) => log({ event: 'content_warning', warning }),
+		});
+	} finally {
+		clearInterval(watch);
+		state.wake = () => {};
+	}
+}
+
+/** The settings a run is made from; `null` without a mail server. */
+async function fingerprint(store: Store): Promise<string | null> {
+	const settings = await readSettings(store);
+	const { smtpUrl, smtpPassword, smtpCa, publicUrl, bounceAddress } = settings;
+	if (smtpUrl === null) return null;
+	const name = ehloName(settings, await firstSender(store.reads));
+	return JSON.stringify([smtpUrl, smtpPassword, smtpCa, name, publicUrl, bounceAddress]);
+}
+
+/** Settings and keys are read again after so long. */
+const settingsForMs = 1_000;
+
+/** For one server. Writes that fail after the answer go to `log`. Wait for `settled` before the store is closed. */
+export function trackingPages(
+	{ store, clock }: LocalParts,
+	{ contents, links }: Pick<Mailer, 'contents' | 'links'>,
+	log: (line: object) => void,
+): PublicPages {
+	const ports = createTracking({
+		reads: store.reads,
+		writes: store.writes,
+		contents,
+		links: keptFor(settingsForMs, links),
+		clock,
+		failed: (error) => log({ event: 'tracking_failed', error: String(error) }),
+	});
+	return createPublicHandler({ ...ports, branding: keptFor(settingsForMs, ports.branding) });
+}
+
+/** Asked on every open, and written to the database when a key is due: once a second is enough. A failure is not kept. */
+export function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
+	let kept: { value: Promise<T>; until: number } | null = null;
+	return () => {
+		const now = performance.now();
+		if (kept !== null && kept.until > now) return kept.value;
+		const value = read();
+		kept = { value, until: now + ms };
+		value.catch(() => {
+			kept = null;
+		});
+		return value;
+	};
+}
+
+/** The bounce address and the keys are read again after so long. */
+const pathsForMs = 1_000;
+
+/** `null` where none is wanted. Rejects when it cannot listen. */
+export async function startBounceSmtp(
+	{ store, clock }: Pick<LocalParts, 'store' | 'clock'>,
+	{ bounceSmtp, tls, log }: Pick<ServeOptions, 'bounceSmtp' | 'tls' | 'log'>,
+): Promise<BounceListener | null> {
+	if (bounceSmtp === null) return null;
+	const verp = keptFor(pathsForMs, () => openVerp({ store, clock }));
+	const reader = createReportReader();
+	const record = (report: ReturnedReport) => store.writes.recordReport(report);
+	const listener = await listenForBounces({
+		...bounceSmtp,
+		tls,
+		verp,
+		clock,
+		ingest: async (mail) => ingestMail(mail, { verp: await verp(), clock, record, read: reader.read }),
+		log,
+	});
+	return {
+		...listener,
+		close: async (options) => {
+			await listener.close(options);
+			await reader.close();
+		},
+	};
 }

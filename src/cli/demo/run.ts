@@ -1,9 +1,11 @@
 /** The steps of `mailctl demo`: each is a command as a person would type it, run in this process. */
 
+import { existsSync } from 'node:fs';
 import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { makeFolders } from '../../jobs/folders.js';
 import type { SinkMail } from '../connect/mail-sink.js';
 import { shellWord } from '../frame/command-line.js';
@@ -11,9 +13,8 @@ import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { cleanLines } from '../render/clean.js';
-import { numberText } from '../render/plurals.js';
 import { fitSentences, type Room } from '../render/sentences.js';
-import { demoFile } from './assets.js';
+import { numberText } from '../render/units.js';
 
 const sender = 'News <news@example.com>';
 /** The folder of records of unfinished jobs, within the demo's folder. */
@@ -275,4 +276,14 @@ async function emptyFolder(path: string): Promise<string> {
 	makeFolders(folder);
 	if ((await readdir(folder)).length > 0) throw new UsageError(`--keep ${path}: the folder is not empty`);
 	return folder;
+}
+
+/** The path of `people.csv` or `offer.html`. */
+export function demoFile(name: string): string {
+	// In the build this module may be in any file of dist/ or of a folder in it.
+	const found = ['./', './demo/', '../demo/']
+		.map((folder) => new URL(`${folder}${name}`, import.meta.url))
+		.find((url) => existsSync(url));
+	if (found === undefined) throw new Error(`the demonstration's ${name} is missing from this installation`);
+	return fileURLToPath(found);
 }

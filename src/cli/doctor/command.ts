@@ -4,9 +4,8 @@ import { type Hint, hintText, mailctl, namedTarget } from '../frame/command-line
 import type { CommandContext } from '../frame/context.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { clean } from '../render/clean.js';
-import { hasColor, type Paint, paint } from '../render/color.js';
-import { counted } from '../render/plurals.js';
-import { hasUnicode } from '../render/terminal.js';
+import { hasColor, hasUnicode, type Paint, paint } from '../render/terminal.js';
+import { counted } from '../render/units.js';
 import { hanging, wrapWords } from '../render/width.js';
 import {
 	chooseChecks,

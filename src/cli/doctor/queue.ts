@@ -10,10 +10,9 @@ import {
 } from '../../api/pauses.js';
 import type { MessageState } from '../../api/records.js';
 import type { DeferredDomain, QueueState } from '../../store/queue.js';
-import { counted, numberText, shareText } from '../render/plurals.js';
 import { replyText } from '../render/replies.js';
 import { momentText } from '../render/times.js';
-import { spanText, untilText } from '../render/units.js';
+import { counted, numberText, shareText, spanText, untilText } from '../render/units.js';
 import {
 	type Answer,
 	type Check,

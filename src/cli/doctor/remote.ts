@@ -49,7 +49,7 @@ export async function remoteChecks(
 	around: Surroundings,
 ): Promise<{ checks: Check[]; close(): Promise<void> }> {
 	const { connection, token, close } = await connectAnyhow(cx, asked);
-	const { goesThroughProxy } = await import('../connect/proxied.js');
+	const { goesThroughProxy } = await import('../connect/remote.js');
 	const baseUrl = new URL(asked.baseUrl);
 	const proxy = cx.globals.proxy ?? null;
 	return {

@@ -4,9 +4,8 @@ import { whyUnreachable } from '../../api/errors.js';
 import { withoutSecrets } from '../../api/quote.js';
 import { isLoopback } from '../../api/schema/url.js';
 import type { SecretCount, SmtpTest } from '../frame/connection.js';
-import { counted } from '../render/plurals.js';
 import { momentText } from '../render/times.js';
-import { untilText } from '../render/units.js';
+import { counted, untilText } from '../render/units.js';
 import { acceptance, refusal, remedyFor } from '../verbs/smtp-reply.js';
 import { judgeValidity } from './certificate.js';
 import {

@@ -1,16 +1,14 @@
 /** The result of `connect`: almost only types, so that an import of this file loads nothing. */
-
 import type { Api } from '../../api/api.js';
+import type { Attachment } from '../../api/attachments.js';
 import type { Wait } from '../../api/backoff.js';
+import type { CommonReply } from '../../api/campaigns.js';
 import type { Content } from '../../api/content.js';
 import type { DeliveryCounts } from '../../api/counts.js';
 import type { Clock, Micros } from '../../api/datetime.js';
-import type { Uuid } from '../../api/records.js';
+import type { LimitName, Message, Uuid } from '../../api/records.js';
 import type { WireExchange } from '../../api/wire.js';
-import type { RetentionForecast } from '../../store/maintenance.js';
-import type { ComposedMessage, ComposeRequest, RenderedContent } from './composition.js';
-import type { EngineStatus, QueueStats } from './engine-state.js';
-import type { IngestCounts, IngestRequest } from './ingestion.js';
+import type { RetentionForecast, Sizes } from '../../store/maintenance.js';
 
 /** Where a command goes: a database of this machine, or a base URL. */
 export type Target =
@@ -326,3 +324,158 @@ export interface SmtpTest {
 
 /** Opens a target. The composition root, or what stands in for it. */
 export type Connect = (target: Target, dependencies: ConnectDependencies) => Promise<Connection>;
+
+/** The queue as a person looks at it; times as the API writes them. */
+export interface QueueStats {
+	/** `null`: the queue is open. A `fault` is tried again at `retry_at`; times in the past: as it was met last. */
+	paused: {
+		kind: 'manual' | 'fault';
+		reason: string | null;
+		since: string;
+		retry_at: string | null;
+		/** In a row. */
+		faults: number;
+	} | null;
+	messages: Partial<Record<Message['state'], number>>;
+	/** Messages whose time has come. */
+	due: number;
+	/** How many of those the limits of the settings hold back. */
+	held: number;
+	/** When the oldest that waits was accepted or released. */
+	oldest: string | null;
+	next_due: string | null;
+	/** `role` is null for a process that has ended; `heard`: its last sign of life, null where that is unknown. */
+	workers: readonly {
+		role: string | null;
+		host: string;
+		pid: number;
+		messages: number;
+		heard: string | null;
+	}[];
+	/** By domain, the most first, at most 50. */
+	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
+	/** The commonest replies to messages of seven days that failed, bounced or are deferred. */
+	replies: readonly CommonReply[];
+	/** Limits that hold messages back, the most first, at most 50; `last`: the earliest time for the last of them. */
+	limits: readonly (LimitName & { messages: number; next: string; last: string })[];
+}
+
+/** The contents and the setup of the database, without secrets. */
+export interface EngineStatus {
+	path: string;
+	schema_version: number;
+	size_bytes: number;
+	lists: number;
+	subscribers: number;
+	suppressions: number;
+	messages: Partial<Record<Message['state'], number>>;
+	smtp_url: string | null;
+	public_url: string | null;
+	time_zone: string;
+	senders: number;
+	/** `null`: the queue is open. */
+	paused: QueueStats['paused'];
+	/** `null`: bounces go to the sender of a message. */
+	bounce_address: string | null;
+	/** Each message has its own return path, which identifies its bounce. */
+	verp: boolean;
+	/** Whose mail is signed. */
+	dkim_domains: readonly string[];
+	/** Settings that limit sending, as they were set. */
+	limits: Readonly<Record<string, string>>;
+	/** Webhooks whose targets answered 410; they get no notifications. */
+	webhooks_stopped: readonly { id: number; url: string; since: string }[];
+	size: Sizes;
+	/** `frees`: what goes next, or what 400 days would delete while nothing is set. */
+	retention: {
+		keep_messages: string | null;
+		keep_events: string | null;
+		keep_bodies: string | null;
+		frees: RetentionForecast;
+	};
+}
+
+/** A file of a message, before it is uploaded. */
+export interface FileToSend extends Attachment {
+	bytes: Buffer;
+}
+
+/** A message to display: nothing of it is stored. */
+export interface ComposeRequest {
+	from: string;
+	to: string;
+	subject: string;
+	text: string | null;
+	html: string | null;
+	disable_inline: boolean;
+	bulk: boolean;
+	reply_to: readonly string[];
+	cc: readonly string[];
+	headers: Readonly<Record<string, string>>;
+	variables: Readonly<Record<string, string>>;
+	/** Absent: none. */
+	files?: readonly FileToSend[];
+}
+
+/** The parts of a content as a person reads them. */
+export interface RenderedContent {
+	subject: string;
+	text: string;
+	html: string | null;
+	/** Variables used that have no value. */
+	missing: readonly string[];
+}
+
+/** A finished message: its bytes (RFC 5322), and its parts. */
+export interface ComposedMessage extends RenderedContent {
+	from: string;
+	to: string;
+	raw: Buffer;
+	/** The same with nothing in the place of each file. */
+	withoutFiles: Buffer;
+	warnings: readonly string[];
+	/** Names the stand-ins for parts that only the deployment can make; null: the message is final. */
+	standsIn: string | null;
+	/** Absent: none. */
+	files?: readonly FileToSend[];
+}
+
+/** Returned mails. */
+export interface IngestRequest {
+	/** A mail, an mbox, a folder of such files, a Maildir; or a stream of one mail or an mbox. */
+	from: { path: string } | { stream: AsyncIterable<Buffer> };
+	/** Nothing is recorded, nothing is moved. */
+	dryRun: boolean;
+	signal: AbortSignal;
+	/** Told of each bounce and complaint that counts. */
+	onRecorded: (recorded: RecordedBounce) => void;
+	/** Told of a file in a folder that could not be read, and by which error of the system: `EACCES`. */
+	onUnreadable: (file: string, code: string) => void;
+}
+
+/** Mails by outcome; `read` is the sum of all other counts except the last. */
+export interface IngestCounts {
+	read: number;
+	/** Recorded: the first of its kind for its message. */
+	bounces: number;
+	complaints: number;
+	/** Reported before: no change. */
+	duplicates: number;
+	/** Delays, receipts, feedback that is no complaint. */
+	notices: number;
+	auto_replies: number;
+	/** About no known message, or about none of its recipients. */
+	unmatched: number;
+	not_reports: number;
+	/** Their messages are being sent at this moment: to be brought again. */
+	in_flight: number;
+	/** Files of a folder or a Maildir that could not be read, and are where they were. */
+	unreadable: number;
+}
+
+/** The effect of a bounce or complaint, and its recipient: of several the message's own, else the first. */
+export interface RecordedBounce {
+	effect: 'hard_bounce' | 'soft_bounce' | 'complaint';
+	/** As addresses are compared. */
+	address: string;
+}

@@ -5,10 +5,9 @@
 
 import { withoutSecrets } from '../../api/quote.js';
 import { clean, jsonLine } from '../render/clean.js';
-import type { Paint } from '../render/color.js';
-import { createProgress, type Progress } from '../render/progress.js';
+import { createProgress, type Progress, type StatusLine } from '../render/progress.js';
 import { fitSentences } from '../render/sentences.js';
-import type { StatusLine } from '../render/status-line.js';
+import type { Paint } from '../render/terminal.js';
 import { type Hint, hintCommands, hintText, joinHints, type NamedTarget } from './command-line.js';
 import { type Format, isMachine } from './globals.js';
 

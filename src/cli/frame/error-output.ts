@@ -2,8 +2,8 @@
 
 import { withoutSecrets } from '../../api/quote.js';
 import { clean, cleanLines, jsonLine } from '../render/clean.js';
-import { hasColor, paint } from '../render/color.js';
 import { fitSentences } from '../render/sentences.js';
+import { hasColor, paint } from '../render/terminal.js';
 import { eachHint, hintCommands, hintText, type NamedTarget } from './command-line.js';
 import { Declined, Interrupted, OutputClosed } from './errors.js';
 import { type Complaint, classify, type ExitCode, exits } from './exit.js';

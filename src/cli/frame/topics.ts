@@ -1,8 +1,4 @@
 /** The texts of `mailctl help <topic>`. */
-
-import { bounces } from '../topics/bounces.js';
-import { notifications } from '../topics/notifications.js';
-import { states } from '../topics/states.js';
 import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
 import { globalHelp } from './help.js';
@@ -53,6 +49,153 @@ function environment(): string {
 		'',
 	].join('\n');
 }
+
+/** Bounces: their meaning, their way into the database, and their effect on the message and its address. */
+const bounces = `
+A mail may be refused at once, in the talk with the mail server, or come back
+later as a mail of its own: a bounce.
+
+  hard       an address code, 5.1.1 and its like; at once also a plain 550 that
+             says "no such user": the message is bounced, its address is
+             suppressed (HARDBOUNCED) and gets no mail at all, and its
+             subscribers are inactive in all lists
+  sender     a refusal of the sender: relaying, block lists, authentication.
+             The message is deferred, nothing is counted, and five in a row
+             pause the queue
+  soft       any other refusal: the message is failed, the address stays. Five
+             messages in a row over a week or more suppress it for bulk mail
+             (SOFTBOUNCED)
+  complaint  a report of abuse (ARF): the address is suppressed (COMPLAINED)
+             and gets no mail at all
+
+One table judges replies and mails that came back. Words about rate, volume,
+reputation, policy or size make an address code soft, and so does a report
+that is known by its Message-ID alone, where bounces come back to signed
+return paths. An address that only the returned message names is noted and
+changes nothing. mailctl engine bounces explain FILE says what a
+mail means, and by which rule.
+
+For bounces to find their message, each gets a signed return path of its own
+(VERP), bounces+TOKEN@example.com. Where that domain has other mail too, give
+bounces one of their own.
+
+  mailctl engine init --bounce-address bounces@example.com
+
+Then they are taken in by one of three ways:
+
+1. By SMTP, where the MX of that domain, or your mail server, hands them on:
+
+     mailctl serve --bounce-smtp 0.0.0.0:25
+
+   It takes signed return paths only: behind ten refused recipients it ends
+   a connection with 421, and logs refusals of one network once a minute.
+
+   With Postfix in front --bounce-smtp 127.0.0.1:2526 is enough. main.cf, and
+   /etc/postfix/transport (then postmap):
+
+     relay_domains = example.com
+     transport_maps = hash:/etc/postfix/transport
+
+     example.com  smtp:[127.0.0.1]:2526
+
+2. By a pipe. With Postfix main.cf as above, "example.com  bounces:" as the
+transport, and (main.cf, master.cf):
+
+     recipient_delimiter = +
+     bounces_destination_recipient_limit = 1
+
+     bounces unix - n n - - pipe flags=DROX user=mailctl
+       argv=/usr/bin/mailctl --db /var/lib/mailctl/mailctl.db
+         engine bounces ingest -
+
+   Exit 75 is for trouble with the database: the mail server then brings the
+   mail again.
+
+3. From files, a Maildir, an mbox or a folder; what was read of a Maildir goes
+from new to cur:
+
+     mailctl engine bounces ingest ~/Maildir
+
+A mail is counted once, by whichever way it comes. mailctl messages get ID
+shows what was reported of a message, mailctl suppressions list who gets no
+mail; mailctl suppressions remove ADDRESS lifts it.
+`;
+
+/** Webhooks: their notifications, how these are signed, repeated and received. */
+const notifications = `
+A webhook is a URL that is called when something happens to a message:
+
+  mailctl webhooks create --url https://hooks.example.com/in --type HARDBOUNCED
+
+The types are OPENED, REDIRECTED (a link was followed), UNSUBSCRIBED,
+HARDBOUNCED and SOFTBOUNCED; one webhook is for one of them. A call is a POST
+of JSON:
+
+  {"id", "type", "date", "test",
+   "message": {"id", "to", "from", "subject", "tag", "campaign_unique_id"},
+   "data": {"url", "ip", "user_agent", "machine", "smtp_code", "diagnostic"}}
+
+Signature: headers webhook-id, webhook-timestamp and webhook-signature, as
+Standard Webhooks has them. One secret (whsec_…) signs for the whole database:
+mailctl webhooks secret -o name prints it, --rotate makes a new one; the old
+one signs too for 24 hours more, unless another new one is made meanwhile.
+Basic auth is sent as well where the webhook has it.
+
+Schedule: 2xx is success. Anything else, a redirect too, is tried again: at
+once, after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 hours, each within 15
+s, always with the same webhook-id, by which a receiver knows a repetition. 410
+stops the webhook until it is changed or replayed.
+
+mailctl serve and mailctl worker send them. What became of each, for 30 days,
+and once more:
+
+  mailctl webhooks deliveries 3 --state failed
+  mailctl webhooks replay 3 --failed
+
+To try a target: mailctl webhooks test 3. Addresses of this machine and of
+private networks are refused unless mailctl engine settings set
+allow_private_webhooks true.
+
+In CI, listen makes a temporary webhook, checks the signature, prints the first
+notification and ends; 12 when none came:
+
+  mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json
+`;
+
+/** The states of a message, their meaning and the possible actions. */
+const states = `
+The states of a message, as mailctl messages list shows them. Final are
+bounced, failed, uncertain and canceled, and sent, as long as no bounce comes
+back for it.
+
+  staged     of a campaign that is not released: mailctl campaigns resume NAME
+             goes on, mailctl campaigns cancel NAME drops it
+  queued     waits to be sent, by mailctl worker or mailctl serve; mailctl
+             engine queue stats says what holds it up
+  leased     in a worker's hands at the moment; comes back by itself when that
+             worker dies
+  deferred   put off by a mail server (4xx, or a refusal of the sender) or by
+             the network; tried again
+             after 5 minutes, doubling to 4 hours, for 4 days; mailctl messages
+             retry ID makes it due now, for the next worker or server
+  sent       the next mail server has taken it; that is not the inbox of
+             the recipient yet
+  bounced    the address is no good (5.1.1 and its like): it is suppressed, and
+             its subscribers are inactive
+  failed     refused for another reason, put off for 4 days, or not to be
+             composed: too large with its values, or a worker ended three times
+             on it; the address stays: mend the cause and send it anew
+  uncertain  handed over, but the answer was lost: it may have arrived. It is
+             sent again only when you say so, and may then arrive twice:
+             mailctl messages retry ID
+  canceled   not sent: by messages cancel or campaigns cancel, or because
+             its address was suppressed or its subscriber inactive or deleted by
+             then
+
+mailctl messages get ID shows every attempt, what a bounce reported, what holds
+it back, and as LAST REPLY why it was not sent. mailctl messages list --status
+deferred lists one state. Staged, queued and deferred ones can be canceled.
+`;
 
 const texts: Readonly<Record<Exclude<Topic, 'options' | 'exit-codes' | 'environment'>, string>> = {
 	states,

@@ -1,7 +1,6 @@
 /** Files that go with a mail, in a line each: `invoice.pdf  application/pdf  12 KiB`. */
 
-import { counted } from './plurals.js';
-import { sizeText } from './units.js';
+import { counted, sizeText } from './units.js';
 
 /** In their order; none without files. */
 export function attachmentLines(

@@ -1,6 +1,6 @@
 /** Pictures of the report that a person can read without colour: sent and opened, with an axis and a scale. */
 
-import { numberText } from './plurals.js';
+import { numberText } from './units.js';
 
 export interface ChartDay {
 	/** `YYYY-MM-DD`. */

@@ -2,8 +2,8 @@
 import { compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
 import { UsageError } from '../frame/errors.js';
 import type { OutStream } from '../frame/io.js';
-import { tsvCell } from './cells.js';
 import { cleanJsonLines } from './clean.js';
+import { tsvCell } from './lines.js';
 
 /** How a result is written: as JSON, or an item a line, as JSON or as bare values. */
 export const queryFormats = ['json', 'ndjson', 'tsv'] as const;

@@ -5,8 +5,8 @@ import type { CampaignLink, ReportDetails } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { type ChartOptions, sparkLines } from './chart.js';
 import { clean } from './clean.js';
-import { numberText, shareText } from './plurals.js';
 import { replyText } from './replies.js';
+import { numberText, shareText } from './units.js';
 import { pad, shorten, widthOf, wrap } from './width.js';
 
 export interface DetailedReport {

@@ -4,7 +4,6 @@ import { escapeHtml } from '../../api/html.js';
 import type { ListGrowth } from '../../api/reports.js';
 import { meaningOf } from './bounce-codes.js';
 import { clean } from './clean.js';
-import { numberText, shareOf, shareText } from './plurals.js';
 import { factsOf, outcomesOf } from './report-details.js';
 import { chartOf, colours, growthPicture, hoursPicture, narrow, weekPicture } from './report-pictures.js';
 import {
@@ -19,6 +18,7 @@ import {
 	type SavedReport,
 	totalsOf,
 } from './saved-report.js';
+import { numberText, shareOf, shareText } from './units.js';
 
 const style = `${colours}
 *{box-sizing:border-box}

@@ -7,9 +7,9 @@ import { escapeHtml } from '../../api/html.js';
 import type { ListGrowth, ReportDetails } from '../../api/reports.js';
 import { noOpens } from './chart.js';
 import { clean } from './clean.js';
-import { counted, numberText } from './plurals.js';
 import { type CampaignHead, factsOf, outcomesOf } from './report-details.js';
 import type { SavedReport } from './saved-report.js';
+import { counted, numberText } from './units.js';
 import { shorten } from './width.js';
 
 use([BarChart, HeatmapChart, LineChart, GridComponent, LegendComponent, VisualMapComponent, SVGRenderer]);

@@ -5,7 +5,6 @@ import { type EventType, hasDays, isCounted, type Report } from '../../api/recor
 import type { ReportDetails } from '../../api/reports.js';
 import { barChart, type ChartDay, type ChartOptions, noEvents, sparkChart } from './chart.js';
 import { clean } from './clean.js';
-import { numberText, shareOf } from './plurals.js';
 import {
 	basesOf,
 	type CampaignHead,
@@ -14,6 +13,7 @@ import {
 	renderDetails,
 	renderHead,
 } from './report-details.js';
+import { numberText, shareOf } from './units.js';
 import { shorten, wrap } from './width.js';
 
 export type Chart = 'bars' | 'spark' | 'none';

@@ -4,10 +4,10 @@ import { formatDateTime, type Micros } from '../../api/datetime.js';
 import { type EventType, isCounted, type List, type Report } from '../../api/records.js';
 import type { Figures, ListGrowth } from '../../api/reports.js';
 import { formatCsvRow } from '../../tables/write-csv.js';
-import { markdownCell } from './cells.js';
 import { clean } from './clean.js';
-import { numberText } from './plurals.js';
+import { markdownCell } from './lines.js';
 import { type CampaignHead, type DetailedReport, factsOf, headRecord, outcomesOf } from './report-details.js';
+import { numberText } from './units.js';
 
 /** Everything that a saved report may show. */
 export interface SavedReport {

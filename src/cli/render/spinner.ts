@@ -1,6 +1,6 @@
 /** What a command waits for: a line on a terminal, once nothing was said for a second, and gone when that is over. */
 import type { Wait } from '../../api/backoff.js';
-import type { StatusLine } from './status-line.js';
+import type { StatusLine } from './progress.js';
 
 export interface SpinnerOptions {
 	/** False: plain ASCII. */

@@ -1,10 +1,10 @@
 /** Rows for a terminal: a borderless table where it fits, cards where it does not. */
 
-import { humanCell, readCellOf } from './cells.js';
 import { clean } from './clean.js';
 import type { Column, Columns } from './columns.js';
-import { numberText } from './plurals.js';
+import { humanCell, readCellOf } from './lines.js';
 import type { Times } from './times.js';
+import { numberText } from './units.js';
 import { pad, shorten, widthOf, wrap } from './width.js';
 
 export interface Layout {

@@ -1,7 +1,7 @@
-/** The abilities of a terminal. */
-import type { OutStream } from '../frame/io.js';
+/** The abilities of a terminal, and marks in it. */
 
-type Env = Readonly<Record<string, string | undefined>>;
+import type { ColorMode, Env } from '../config/settings.js';
+import type { OutStream } from '../frame/io.js';
 
 /** True where block characters may be drawn: a UTF-8 locale and a terminal that is more than a teletype. */
 export function hasUnicode(env: Env): boolean {
@@ -14,3 +14,36 @@ export function hasUnicode(env: Env): boolean {
 export function rowsOf({ raw }: Pick<OutStream, 'raw'>): number {
 	return 'rows' in raw && typeof raw.rows === 'number' ? raw.rows : 0;
 }
+
+export interface Paint {
+	strong(text: string): string;
+	red(text: string): string;
+	yellow(text: string): string;
+	cyan(text: string): string;
+	dim(text: string): string;
+}
+
+/**
+ * `--color` first; then NO_COLOR (any value but the empty one, no-color.org), then FORCE_COLOR and CLICOLOR_FORCE,
+ * then a terminal that is not dumb.
+ */
+export function hasColor(stream: Pick<OutStream, 'isTTY'>, mode: ColorMode, env: Env): boolean {
+	if (mode !== 'auto') return mode === 'always';
+	if ((env['NO_COLOR'] ?? '') !== '') return false;
+	const force = env['FORCE_COLOR'];
+	if (force !== undefined) return force !== '0' && force !== 'false';
+	if ((env['CLICOLOR_FORCE'] ?? '0') !== '0' && env['CLICOLOR_FORCE'] !== '') return true;
+	return stream.isTTY && env['TERM'] !== 'dumb' && env['CLICOLOR'] !== '0';
+}
+
+/** The marks in use; the identity without colour, which most output is: then chalk is not loaded. */
+export async function paint(enabled: boolean): Promise<Paint> {
+	if (!enabled) return plain;
+	const { Chalk } = await import('chalk');
+	// The level is ours to say: chalk's own guess knows nothing of NO_COLOR.
+	const chalk = new Chalk({ level: 1 });
+	return { strong: chalk.bold, red: chalk.red, yellow: chalk.yellow, cyan: chalk.cyan, dim: chalk.dim };
+}
+
+const same = (text: string) => text;
+const plain: Paint = { strong: same, red: same, yellow: same, cyan: same, dim: same };

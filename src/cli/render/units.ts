@@ -1,7 +1,6 @@
-/** Sizes and spans of time as sentences say them. */
-
+/** Numbers, counts, sizes and spans of time for people. */
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
-import { counted } from './plurals.js';
+import { clean } from './clean.js';
 import { momentText } from './times.js';
 
 /** In bytes. */
@@ -36,4 +35,28 @@ export function untilText(at: Micros, { now, zone }: { now: Micros; zone: string
 	return left > 3_600 * microsPerSecond
 		? `at ${momentText(at, zone)}`
 		: `in ${spanText(Math.max(left, microsPerSecond))}`;
+}
+
+/** A whole number with its thousands parted: `10,000`. The first `toLocaleString` of a process costs 9 ms. */
+export function numberText(count: number): string {
+	let text = String(count);
+	const first = count < 0 ? 1 : 0;
+	for (let at = text.length - 3; at > first; at -= 3) text = `${text.slice(0, at)},${text.slice(at)}`;
+	return text;
+}
+
+/** A share of hundred, as every report shows it: `12.50 %`. */
+export function shareText(percent: number): string {
+	return `${percent.toFixed(2)} %`;
+}
+
+/** As a service gives it. */
+export function shareOf(value: unknown): string {
+	const share = Number(value);
+	return Number.isFinite(share) ? shareText(share) : `${clean(String(value))} %`;
+}
+
+/** `1 row`, `10,000 rows`; a word whose plural is no `s` names it. */
+export function counted(count: number, word: string, plural = `${word}s`): string {
+	return `${numberText(count)} ${count === 1 ? word : plural}`;
 }

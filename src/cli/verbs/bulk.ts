@@ -9,7 +9,7 @@ import type { Hint, OwnCommand } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { counted, numberText } from '../render/plurals.js';
+import { counted, numberText } from '../render/units.js';
 
 /** More of them are a severe change: the count has to be typed. */
 const severeCount = 100;

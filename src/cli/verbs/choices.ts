@@ -12,7 +12,7 @@ import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import type { Choice, Source } from '../frame/prompts.js';
-import { counted } from '../render/plurals.js';
+import { counted } from '../render/units.js';
 import { walk } from './listing.js';
 import { isRecordId, resolveList } from './resolve.js';
 

@@ -1,10 +1,12 @@
 /** Shared by every `export` verb: the format, a file or standard output, and records streamed into it. */
+
+import { stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import type { WhenThere } from '../../tables/output-file.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { counted } from '../render/plurals.js';
+import { counted } from '../render/units.js';
 
 const formats = ['csv', 'ndjson', 'json'] as const;
 export type ExportFormat = (typeof formats)[number];
@@ -172,4 +174,14 @@ async function toFile(path: string, texts: AsyncIterable<Text>, whenThere: WhenT
 		await written.catch(() => undefined);
 		await file.discard();
 	}
+}
+
+/** False: there is nothing of that name, or a script has not given `--force`. Throws `Declined`. */
+export async function mayReplace(cx: CommandContext, file: string, force: boolean): Promise<boolean> {
+	const there = await stat(file).catch(() => null);
+	if (there === null || !there.isFile()) return false;
+	if (force) return true;
+	if (!cx.canAsk && cx.globals.yes !== true) return false;
+	await cx.confirm({ kind: 'mild', what: `replace ${file}` });
+	return true;
 }

@@ -3,8 +3,7 @@ import { ApiError } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import type { Field } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
-import type { Column, Columns } from '../render/columns.js';
-import { parseFields, unknownField } from '../render/fields.js';
+import { type Column, type Columns, parseFields, unknownField } from '../render/columns.js';
 import { unknownColumn, walk } from './listing.js';
 
 /** `meta.city`: a field in a condition and in `--fields`. */

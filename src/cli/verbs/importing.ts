@@ -6,7 +6,7 @@ import { makeFolders } from '../../jobs/folders.js';
 import type { ImportTotals } from '../../jobs/imports.js';
 import type { Table } from '../../tables/read-table.js';
 import type { CommandContext } from '../frame/context.js';
-import { numberText } from '../render/plurals.js';
+import { numberText } from '../render/units.js';
 
 /** Where the rows come from. */
 export const importArg = {

@@ -1,5 +1,7 @@
-/** Items that arrive while a command listens and are not shown yet, until the inbox ends. */
+/** Commands that listen: what arrives until they end, and why a port cannot be listened on. */
 import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { clean } from '../render/clean.js';
 import type { Columns } from '../render/columns.js';
 import { fitSentences } from '../render/sentences.js';
 
@@ -89,5 +91,27 @@ export async function showArrivals<T>(
 		if (format === 'table' || format === 'wide')
 			await cx.out.raw(`${await fitSentences(lineOf(item), cx.io.stdout)}\n`);
 		else await cx.out.rows([item], columns, { all: true });
+	}
+}
+
+/** The error of a port that cannot be listened on, in terms of its options; any other error unchanged. */
+export function cannotListen(cause: unknown, { host, port }: { host: string; port: number }): unknown {
+	const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+	switch (code) {
+		case 'EADDRINUSE': {
+			// A server with several ports: the system names the one that is taken.
+			const taken = cause instanceof Error && 'port' in cause ? Number(cause.port) : port;
+			const hint = `give another ${taken === port ? '--port' : '--bounce-smtp'}`;
+			return new UsageError(`port ${taken} of ${host} is in use`, { hint, cause });
+		}
+		case 'EACCES':
+			return new UsageError(`port ${port} is not ours to take`, { hint: 'give one above 1023', cause });
+		case 'EADDRNOTAVAIL':
+		case 'EINVAL':
+		case 'ENOTFOUND':
+		case 'EAI_AGAIN':
+			return new UsageError(`--host ${clean(host)} is no address of this machine`, { cause });
+		default:
+			return cause;
 	}
 }

@@ -1,5 +1,4 @@
 /** Shared by every `list` verb: all records lazily, `--match`, `--where`, `--sort`, `--limit`, `--all`. */
-
 import type { Call, PageRequest } from '../../api/api.js';
 import { type Day, formatDateTime, momentOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -8,8 +7,7 @@ import type { KeySlice, Page, WireDateTime } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { didYouMean } from '../frame/help.js';
-import type { Columns } from '../render/columns.js';
-import { findColumn } from '../render/fields.js';
+import { type Columns, findColumn } from '../render/columns.js';
 
 export const listOptions = {
 	match: { kind: 'text', summary: 'only those whose name contains this', placeholder: 'TEXT' },
@@ -196,4 +194,13 @@ export function walk<F extends object, T>(
 		}
 	}
 	return { [Symbol.asyncIterator]: records, count: () => count };
+}
+
+/**
+ * Hints that `-o json` has `what` too, where TSV is the default of a pipe. No hint for a named format or named columns:
+ * those are a choice.
+ */
+export async function sayWhatIsLeftOut(cx: CommandContext, what: string): Promise<void> {
+	const isChosen = cx.settings.output.value !== null || cx.globals.fields !== undefined;
+	if (cx.out.format === 'tsv' && !isChosen) await cx.hint(`-o json has ${what} too`);
 }

@@ -10,7 +10,7 @@ import type { RejectsOptions } from '../../tables/write-rejects.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { isStream } from '../frame/sources.js';
-import { counted, numberText } from '../render/plurals.js';
+import { counted, numberText } from '../render/units.js';
 import { rowError } from './address-faults.js';
 import { holdAlone, importName } from './importing.js';
 

@@ -1,7 +1,7 @@
 /** What settings of retention delete, told and asked about before they are stored. */
 import type { RetentionForecast } from '../../store/maintenance.js';
 import type { LocalEngine } from '../frame/connection.js';
-import { counted } from '../render/plurals.js';
+import { counted } from '../render/units.js';
 
 const names = ['keep_messages', 'keep_events', 'keep_bodies'];
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
-import { startSending } from '../../../src/cli/connect/sending.js';
+import { startSending } from '../../../src/cli/connect/serve.js';
 import type { DeliverOptions } from '../../../src/cli/frame/connection.js';
 import { openStore } from '../../../src/store/open.js';
 import { eventually } from '../../support/eventually.js';

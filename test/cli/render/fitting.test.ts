@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
-import { type Columns, column } from '../../../src/cli/render/columns.js';
-import { selectColumns, selectKeys } from '../../../src/cli/render/fields.js';
+import { type Columns, column, selectColumns, selectKeys } from '../../../src/cli/render/columns.js';
 import { card, table } from '../../../src/cli/render/table.js';
 import { createTimes } from '../../../src/cli/render/times.js';
 import { shorten, widthOf } from '../../../src/cli/render/width.js';

@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { createProgress } from '../../../src/cli/render/progress.js';
-import { withStatusLine } from '../../../src/cli/render/status-line.js';
+import { createProgress, withStatusLine } from '../../../src/cli/render/progress.js';
 
 /** `at` lets that moment come, in seconds, updates the progress and gives the line of the terminal. */
 function started({ label = 'importing', total = null as number | null, before = 0 }) {

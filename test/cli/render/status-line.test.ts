@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { OutStream } from '../../../src/cli/frame/io.js';
-import { withStatusLine } from '../../../src/cli/render/status-line.js';
+import { withStatusLine } from '../../../src/cli/render/progress.js';
 
 function terminal() {
 	const written: string[] = [];

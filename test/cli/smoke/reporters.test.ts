@@ -1,6 +1,6 @@
 // The report in its four forms: what a person, a TAP harness, a JUnit reader and a program make of it.
 import { describe, expect, it } from 'vitest';
-import { paint } from '../../../src/cli/render/color.js';
+import { paint } from '../../../src/cli/render/terminal.js';
 import type { CheckResult, SmokeReport } from '../../../src/cli/smoke/model.js';
 import { render } from '../../../src/cli/smoke/reporters/reporters.js';
 import { isInstalled, runProgram } from '../../support/run-program.js';

@@ -4,7 +4,7 @@ import { ApiError } from '../../../api/errors.js';
 import { readJson, tooDeep } from '../../../api/json.js';
 import type { WireRequest, WireResponse } from '../../../api/wire.js';
 import { codeOf, refusedFor, scopesIn } from '../../../http/errors.js';
-import { confirmChange } from '../../config/protection.js';
+import { confirmChange } from '../../config/profiles.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';

@@ -1,7 +1,7 @@
 /** Planned changes: the consent to them, and carrying them out. */
-import { confirmChange } from '../../config/protection.js';
+import { confirmChange } from '../../config/profiles.js';
 import type { CommandContext } from '../../frame/context.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 import { whatGoes } from '../../verbs/retention.js';
 import type { Change } from './columns.js';
 import type { Step } from './plan.js';

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Campaign, type CampaignStatus, type Campaigns, campaignState } from '../../../api/campaigns.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
-import { counted, numberText } from '../../render/plurals.js';
+import { counted, numberText } from '../../render/units.js';
 import { campaignPlace } from '../send/begin.js';
 import { describe, outcomesOf, progressOf } from '../send/report.js';
 import { campaignArg, findCampaign } from './find.js';

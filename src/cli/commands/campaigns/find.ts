@@ -7,8 +7,8 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { didYouMean } from '../../frame/help.js';
-import { counted, numberText } from '../../render/plurals.js';
 import type { Times } from '../../render/times.js';
+import { counted, numberText } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
 import { isUuid } from '../../verbs/resolve.js';
 

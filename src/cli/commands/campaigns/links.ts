@@ -4,7 +4,7 @@ import { need } from '../../../api/capabilities.js';
 import type { CampaignLink } from '../../../api/reports.js';
 import { command } from '../../frame/command.js';
 import { type Columns, column } from '../../render/columns.js';
-import { numberText } from '../../render/plurals.js';
+import { numberText } from '../../render/units.js';
 import { listOptions, listRows } from '../../verbs/listing.js';
 import { campaignArg, findCampaign } from './find.js';
 

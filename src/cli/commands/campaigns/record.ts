@@ -13,8 +13,8 @@ import type { CommandContext } from '../../frame/context.js';
 import { isTable } from '../../frame/globals.js';
 import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
-import { numberText } from '../../render/plurals.js';
 import { replyText } from '../../render/replies.js';
+import { numberText } from '../../render/units.js';
 import { orNull } from '../../verbs/resolve.js';
 
 /** Null: where a service of others sends the messages and tells nothing about them. */

@@ -4,7 +4,7 @@ import type { Campaign } from '../../../api/campaigns.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { type Columns, column } from '../../render/columns.js';
-import { numberText } from '../../render/plurals.js';
+import { numberText } from '../../render/units.js';
 import { campaignPlace } from '../send/begin.js';
 import type { CampaignPlace } from '../send/place.js';
 import { assertResults, marksOf, type ResultLine, resultLines, writeLines } from '../send/results.js';

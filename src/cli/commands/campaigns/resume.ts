@@ -12,7 +12,7 @@ import { UsageError } from '../../frame/errors.js';
 import type { ExitCode } from '../../frame/exit.js';
 import { inputName } from '../../frame/sources.js';
 import { parseRate } from '../../frame/values.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 import { assertListAllowed } from '../send/audience.js';
 import { campaignPlace, foreseeResume } from '../send/begin.js';
 import { assertCanDeliver, endOfSend } from '../send/deliver.js';

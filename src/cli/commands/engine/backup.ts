@@ -9,8 +9,8 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, onlyLocal, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
-import { counted, numberText } from '../../render/plurals.js';
-import { mayReplace } from '../../verbs/replacing.js';
+import { counted, numberText } from '../../render/units.js';
+import { mayReplace } from '../../verbs/exporting.js';
 
 export const backup = command({
 	name: 'backup',

@@ -1,7 +1,7 @@
 /** `mailctl engine check`: whether the database is whole, and whether its counts add up. */
 
 import { shownDatabase } from '../../../store/url.js';
-import { confirmChange } from '../../config/protection.js';
+import { confirmChange } from '../../config/profiles.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CountCheck } from '../../frame/connection.js';
@@ -9,7 +9,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 
 export const check = command({
 	name: 'check',
@@ -61,7 +61,7 @@ export const check = command({
 });
 
 async function readWhole(url: string): Promise<string[]> {
-	const { readWhole } = await import('../../connect/check.js');
+	const { readWhole } = await import('../../connect/inspections.js');
 	return readWhole(url);
 }
 

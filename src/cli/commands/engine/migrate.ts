@@ -10,7 +10,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, onlyLocal } from '../../frame/errors.js';
 import { exits, hinted } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 
 const options = {
 	from: { kind: 'path', placeholder: 'DB', summary: 'the database that is moved; that of --db by default' },

@@ -1,7 +1,7 @@
 /** The pause of the queue, in words. */
 import { localTime, offsetText, parseDateTime, withZone } from '../../../api/datetime.js';
 import { faultSentence, pausedBy } from '../../../api/pauses.js';
-import type { QueueStats } from '../../frame/engine-state.js';
+import type { QueueStats } from '../../frame/connection.js';
 import type { Times } from '../../render/times.js';
 
 /** Since when, by hand or by the mail server, and why; "the queue is open" without a pause. */

@@ -1,13 +1,13 @@
 /** `mailctl engine queue`: the waiting messages, the reasons, and the processes that send. */
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
+import type { QueueStats } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
-import type { QueueStats } from '../../frame/engine-state.js';
 import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
-import { counted, numberText } from '../../render/plurals.js';
 import { replyText } from '../../render/replies.js';
 import { fitSentences } from '../../render/sentences.js';
+import { counted, numberText } from '../../render/units.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 import { pauseLine, withMoments } from './pause.js';
 

@@ -7,8 +7,8 @@ import { type Hint, mailctl, system } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal, UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
-import { counted } from '../../render/plurals.js';
 import type { Times } from '../../render/times.js';
+import { counted } from '../../render/units.js';
 import { notOfServers, recordsOf } from './backup.js';
 import { inUse } from './in-use.js';
 
@@ -42,7 +42,7 @@ export const restore = command({
 		if (target.kind !== 'local') throw onlyLocal('engine restore');
 		if (isPostgres(target.url)) throw notOfServers('engine restore', restoring(target.url, file));
 		await assertFile(file);
-		const { assertNotOpen, assertSound, planRestore, restore } = await import('../../connect/restore.js');
+		const { assertNotOpen, assertSound, planRestore, restore } = await import('../../connect/backup.js');
 		const plan = planRestore(target.url, file, cx.clock);
 		const { place, old, newest } = plan;
 		if (old !== null && old.usedBy.length > 0) throw inUse(old.usedBy, 'stop what runs, then run this again');

@@ -33,7 +33,7 @@ const status = command({
 		if (target.kind !== 'local') return void (await cx.local());
 		// Tells that the default database is not there.
 		if (target.create && isMissingFile(target.url)) await cx.local();
-		const { countSecrets } = await import('../../connect/secrets.js');
+		const { countSecrets } = await import('../../connect/inspections.js');
 		await cx.out.rows(await countSecrets(target, cx.clock), columns, { all: true });
 	},
 });

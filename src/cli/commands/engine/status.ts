@@ -1,6 +1,6 @@
 /** `mailctl engine status`: the contents and the setup of the database. */
 import { command } from '../../frame/command.js';
-import type { EngineStatus } from '../../frame/engine-state.js';
+import type { EngineStatus } from '../../frame/connection.js';
 import { type Columns, column } from '../../render/columns.js';
 import { sizeText } from '../../render/units.js';
 import { sayOutdated } from '../../verbs/retention.js';

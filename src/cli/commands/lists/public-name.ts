@@ -7,8 +7,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { classify } from '../../frame/exit.js';
-import { column } from '../../render/columns.js';
-import { parseFields } from '../../render/fields.js';
+import { column, parseFields } from '../../render/columns.js';
 import { explained } from '../../verbs/refusals.js';
 
 /** A list as people see it; `public_name` is absent where it was not asked for. */

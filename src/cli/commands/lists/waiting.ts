@@ -3,7 +3,7 @@
 import type { CampaignStatus, Campaigns } from '../../../api/campaigns.js';
 import { isForbidden } from '../../../api/errors.js';
 import type { CommandContext } from '../../frame/context.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
 
 /**

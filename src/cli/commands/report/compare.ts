@@ -10,7 +10,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { parseDays } from '../../frame/values.js';
 import { type Column, type Columns, column } from '../../render/columns.js';
-import { numberText, shareText } from '../../render/plurals.js';
+import { numberText, shareText } from '../../render/units.js';
 import { campaignArg, findCampaign } from '../campaigns/find.js';
 
 /** One of those that are compared. */

@@ -7,8 +7,8 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import type { DetailedReport } from '../../render/report-details.js';
 import type { SavedReport } from '../../render/saved-report.js';
+import { mayReplace } from '../../verbs/exporting.js';
 import { walk } from '../../verbs/listing.js';
-import { mayReplace } from '../../verbs/replacing.js';
 import type { ReportRun } from '../report.js';
 
 const formats = ['html', 'svg', 'csv', 'json', 'md'] as const;

@@ -6,7 +6,7 @@ import { basename } from 'node:path';
 import { type Attachment, maxAttachedBytes, maxAttachments, nameFault } from '../../../api/attachments.js';
 import { need } from '../../../api/capabilities.js';
 import type { Content } from '../../../api/content.js';
-import type { FileToSend } from '../../frame/composition.js';
+import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { sizeText } from '../../render/units.js';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { systemReason } from '../../../api/errors.js';
 import { escapeHtml } from '../../../api/html.js';
 import { withImages } from '../../../content/attachments.js';
-import type { ComposedMessage } from '../../frame/composition.js';
+import type { ComposedMessage } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { attachmentLines } from '../../render/attachments.js';

@@ -11,7 +11,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { isStream } from '../../frame/sources.js';
-import { counted, numberText } from '../../render/plurals.js';
+import { counted, numberText } from '../../render/units.js';
 import { uploadAttachments } from './attach.js';
 import {
 	assertAllowed,

@@ -9,7 +9,7 @@ import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { isMachine } from '../../frame/globals.js';
-import { counted, numberText } from '../../render/plurals.js';
+import { counted, numberText } from '../../render/units.js';
 import { rowError } from '../../verbs/address-faults.js';
 import type { SendOptions } from './options.js';
 import type { Prepared } from './request.js';

@@ -8,7 +8,7 @@ import type { Person } from '../../../engine/rules/meta.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
-import { counted, numberText } from '../../render/plurals.js';
+import { counted, numberText } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
 import { subscribersByKey } from '../subscribers/walk.js';
 import { assertFindings, assertListAllowed, lacking, requestFor, Survey, showPlan } from './audience.js';

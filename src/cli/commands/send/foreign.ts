@@ -10,7 +10,7 @@ import type { DeliverySummary } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { classify, exits, hinted } from '../../frame/exit.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 import { deploymentOf } from './begin.js';
 import type { CampaignDelivery, CampaignPlace } from './place.js';
 

@@ -15,7 +15,7 @@ import { Declined } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import type { Choice } from '../../frame/prompts.js';
 import { asRecipients, choicesOf } from '../../verbs/choices.js';
-import { readMarkdown } from '../../verbs/markdown.js';
+import { readMarkdown } from '../../verbs/content.js';
 import { isRecordId, orNull, wordOfList } from '../../verbs/resolve.js';
 import { assertCanDeliver } from './deliver.js';
 import { type SendOptions, sendOptions, settled } from './options.js';

@@ -7,8 +7,8 @@ import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { classify, exits } from '../../frame/exit.js';
-import { numberText } from '../../render/plurals.js';
 import type { Times } from '../../render/times.js';
+import { numberText } from '../../render/units.js';
 import type { Refused } from '../../verbs/refusals.js';
 
 /** `hasSenders`: whether the place lets addresses be verified by a command; elsewhere that is done at the service. */

@@ -1,7 +1,11 @@
 /** Who of its lists a campaign left out, and why, in words. */
 
-import type { LeavingOut, LeftOutPerson } from '../../../api/campaigns.js';
-import { type LeftOutNames, sayLeftOut } from '../../../api/campaigns.js';
+import {
+	type LeavingOut,
+	type LeftOutNames,
+	type LeftOutPerson,
+	sayLeftOut,
+} from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
 import { iterateSlices } from '../../../api/pages.js';
 import type { Uuid } from '../../../api/records.js';

@@ -9,7 +9,7 @@ import { hasDefault, usedVariables, variableNames } from '../../../api/variables
 import type { ContentFinding } from '../../../content/lint.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
 import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
@@ -33,7 +33,7 @@ export async function warnOfContent(
 	const text = JSON.stringify([content.subject, content.text, content.html]);
 	if (warnedOf.get(cx) === text) return;
 	warnedOf.set(cx, text);
-	const { warnOfFindings } = await import('../../verbs/content-warnings.js');
+	const { warnOfFindings } = await import('../../verbs/content.js');
 	await warnOfFindings(cx, content, { bulk: await wantsLink(cx, prepared) });
 	await warnOfNames(cx, prepared, to);
 }

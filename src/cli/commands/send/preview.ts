@@ -14,7 +14,7 @@ import type { SendRequest } from '../../../api/inputs.js';
 import type { Subscriber } from '../../../api/records.js';
 import { refusal } from '../../../api/refusals.js';
 import { usedVariables, variableNames } from '../../../api/variables.js';
-import type { ComposedMessage } from '../../frame/composition.js';
+import type { ComposedMessage } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';

@@ -5,7 +5,7 @@ import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined, UsageError } from '../../frame/errors.js';
 import { classify, exits } from '../../frame/exit.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 import { cannotBeSent, type Findings, findingsFor, whereAllAre } from './findings.js';
 import type { SendOptions } from './options.js';
 import { type CampaignPlace, releaseOnce } from './place.js';

@@ -6,8 +6,8 @@ import { microsPerMs } from '../../../api/datetime.js';
 import { type Hint, joinHints, mailctl, type OwnCommand } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { counted, numberText } from '../../render/plurals.js';
 import type { Times } from '../../render/times.js';
+import { counted, numberText } from '../../render/units.js';
 import type { SendOptions } from './options.js';
 
 /** `accepted` stands in for `sent` where a service took the messages and does not tell what became of them. */

@@ -15,7 +15,7 @@ import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { classify, hinted } from '../../frame/exit.js';
-import { csvCell } from '../../render/cells.js';
+import { csvCell } from '../../render/lines.js';
 import { rowError } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
 import { type Findings, missingVariable } from './findings.js';

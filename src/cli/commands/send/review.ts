@@ -8,7 +8,7 @@ import { CliError, Declined } from '../../frame/errors.js';
 import { classify, type ExitCode, exits } from '../../frame/exit.js';
 import { inputName, isStream } from '../../frame/sources.js';
 import { parseDuration } from '../../frame/values.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 import { assertAllowed } from './audience.js';
 import { assertCanDeliver } from './deliver.js';
 import { type Found, withNamed } from './findings.js';

@@ -1,13 +1,19 @@
 /** `--list`, `--exclude-list`, `--where` and their like: to whom of the lists a campaign goes, and how many that is. */
 
-import type { Audience, Campaign, CampaignSpec, ListCounts } from '../../../api/campaigns.js';
-import { type LeftOutNames, sayLeftOut } from '../../../api/campaigns.js';
+import {
+	type Audience,
+	type Campaign,
+	type CampaignSpec,
+	type LeftOutNames,
+	type ListCounts,
+	sayLeftOut,
+} from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
 import { iterateSlices } from '../../../api/pages.js';
 import type { List } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { counted, numberText } from '../../render/plurals.js';
+import { counted, numberText } from '../../render/units.js';
 import { readConditions } from '../../verbs/conditions.js';
 import { resolveList } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/find.js';

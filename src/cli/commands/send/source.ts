@@ -17,7 +17,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { isStream } from '../../frame/sources.js';
-import { numberText } from '../../render/plurals.js';
+import { numberText } from '../../render/units.js';
 import { sayGuess, shortNames } from '../../verbs/importing.js';
 
 /** What rows are read from. `close` lets go of it. */

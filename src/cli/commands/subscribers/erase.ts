@@ -5,7 +5,7 @@ import { command } from '../../frame/command.js';
 import { mailctl, system } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { answer } from '../../render/columns.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 import { assertAddress } from '../../verbs/address-faults.js';
 import { missing, orNull } from '../../verbs/resolve.js';
 import { findInAllLists } from './walk.js';
@@ -54,7 +54,7 @@ async function sayUnreached(cx: CommandContext): Promise<void> {
 	await cx.note('not reached: mails that were sent, backups, files of imports and results, mail logs');
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') return;
-	const { copiesBeside } = await import('../../connect/restore.js');
+	const { copiesBeside } = await import('../../connect/backup.js');
 	const copies = await copiesBeside(target.url);
 	if (copies.length > 0)
 		await cx.warn(`older copies of the database may still have the person: ${copies.join(', ')}`, [

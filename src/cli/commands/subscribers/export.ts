@@ -5,7 +5,7 @@ import type { PeopleColumn } from '../../../tables/write-people.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { ExitCode } from '../../frame/exit.js';
-import { parseFields, unknownField } from '../../render/fields.js';
+import { parseFields, unknownField } from '../../render/columns.js';
 import {
 	type Destination,
 	destinationOf,

@@ -3,7 +3,7 @@ import type { List } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { type Columns, column } from '../../render/columns.js';
-import { shareText } from '../../render/plurals.js';
+import { shareText } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
 import { inList, listOption } from './lookup.js';
 import { createTally, type ListStats, type StatsTally } from './tally.js';

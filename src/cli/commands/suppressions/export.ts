@@ -7,7 +7,7 @@ import type { SuppressionPart } from '../../../tables/suppression-columns.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { ExitCode } from '../../frame/exit.js';
-import { parseFields, unknownField } from '../../render/fields.js';
+import { parseFields, unknownField } from '../../render/columns.js';
 import { destinationOf, exportArg, exportOptions, exportRecords } from '../../verbs/exporting.js';
 import { filterOf, filterOptions } from './filters.js';
 

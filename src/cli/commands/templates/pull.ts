@@ -9,7 +9,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/help.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 import { keepAll, walk } from '../../verbs/listing.js';
 import { missing } from '../../verbs/resolve.js';
 import { refuseFindings } from '../apply/declaration.js';

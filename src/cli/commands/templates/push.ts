@@ -4,7 +4,7 @@ import { need } from '../../../api/capabilities.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/help.js';
-import { warnOfFindings } from '../../verbs/content-warnings.js';
+import { warnOfFindings } from '../../verbs/content.js';
 import { type Declared, refuseFindings } from '../apply/declaration.js';
 import { planSteps, type Step } from '../apply/plan.js';
 import { agree, carryOut } from '../apply/steps.js';

@@ -14,8 +14,14 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type Columns, column } from '../../render/columns.js';
-import { sayWhatIsLeftOut } from '../../verbs/left-out.js';
-import { beginningOf, listOptions, listRows, newestFirst, walk } from '../../verbs/listing.js';
+import {
+	beginningOf,
+	listOptions,
+	listRows,
+	newestFirst,
+	sayWhatIsLeftOut,
+	walk,
+} from '../../verbs/listing.js';
 import { isUuid, missing, orNull } from '../../verbs/resolve.js';
 import { findWebhook } from './find.js';
 import { readStopped, warnOfStopped } from './stopped.js';

@@ -6,7 +6,7 @@ import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import { UsageError } from '../../frame/errors.js';
 import { answer } from '../../render/columns.js';
-import { counted } from '../../render/plurals.js';
+import { counted } from '../../render/units.js';
 import { beginningOf } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import { deliveryId, findDelivery } from './deliveries.js';

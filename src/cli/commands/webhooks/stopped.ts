@@ -5,8 +5,8 @@ import type { Webhook } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { Column } from '../../render/columns.js';
-import { counted } from '../../render/plurals.js';
 import type { Times } from '../../render/times.js';
+import { counted } from '../../render/units.js';
 import { orNull } from '../../verbs/resolve.js';
 
 /** By the id of the webhook. */

@@ -1,6 +1,6 @@
 /** The report for people: a line for each check, then deviations, leftovers and the totals. */
 import { clean } from '../../render/clean.js';
-import type { Paint } from '../../render/color.js';
+import type { Paint } from '../../render/terminal.js';
 import { hanging, wrapWords } from '../../render/width.js';
 import type { CheckResult, Outcome, SmokeReport } from '../model.js';
 

@@ -4,13 +4,13 @@ import { StoreError, systemReason } from '../../../../api/errors.js';
 import { DatabaseMissing } from '../../../../store/errors.js';
 import { command } from '../../../frame/command.js';
 import { type Hint, mailctl } from '../../../frame/command-line.js';
+import type { IngestCounts, RecordedBounce } from '../../../frame/connection.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { CliError, UsageError } from '../../../frame/errors.js';
 import { exits } from '../../../frame/exit.js';
-import type { IngestCounts, RecordedBounce } from '../../../frame/ingestion.js';
 import { inputName } from '../../../frame/sources.js';
 import { answer } from '../../../render/columns.js';
-import { counted } from '../../../render/plurals.js';
+import { counted } from '../../../render/units.js';
 
 export const ingest = command({
 	name: 'ingest',

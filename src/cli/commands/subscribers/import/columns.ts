@@ -14,7 +14,7 @@ import type { Sampled } from '../../../../tables/states.js';
 import { type Hint, mailctl, optionWords, shellWord } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { UsageError } from '../../../frame/errors.js';
-import { counted } from '../../../render/plurals.js';
+import { counted } from '../../../render/units.js';
 import { longestName, shortNames } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
 import { type ImportOptions, importOptions, parseStateWords } from './options.js';

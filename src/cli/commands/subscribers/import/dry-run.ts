@@ -12,7 +12,7 @@ import type { WritableApi } from '../../../../jobs/single-imports.js';
 import { cellOf, mappedName } from '../../../../tables/column-names.js';
 import type { TableRow } from '../../../../tables/finding.js';
 import type { CommandContext } from '../../../frame/context.js';
-import { numberText } from '../../../render/plurals.js';
+import { numberText } from '../../../render/units.js';
 import { importName, tallySentence } from '../../../verbs/importing.js';
 import { PlannedRejects, withAddressFaults } from '../../../verbs/rejects.js';
 import { createFields, emailAt } from './columns.js';

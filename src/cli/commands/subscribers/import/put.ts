@@ -11,7 +11,7 @@ import type { Table } from '../../../../tables/read-table.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { CliError } from '../../../frame/errors.js';
 import { type ExitCode, exits } from '../../../frame/exit.js';
-import { counted, numberText } from '../../../render/plurals.js';
+import { counted, numberText } from '../../../render/units.js';
 import { importName, tallySentence } from '../../../verbs/importing.js';
 import { holdRejects, rejectsSentence, withAddressFaults } from '../../../verbs/rejects.js';
 import { createFields, emailAt } from './columns.js';
@@ -155,7 +155,7 @@ export async function readElsewhere(
 	{ file, isOnce, options: { delimiter }, table: { encoding } }: TableJob,
 ): Promise<Pick<ImportJob, 'readBundles'>> {
 	if (isOnce) return {};
-	const { bundlesOf } = await import('../../../connect/bundles.js');
+	const { bundlesOf } = await import('../../../connect/imports.js');
 	const readBundles = await bundlesOf(file, { delimiter, encoding }, cx.signal);
 	return readBundles === null ? {} : { readBundles };
 }

@@ -15,7 +15,7 @@ import { isSameSeries } from '../../../../tables/rejects-names.js';
 import type { RejectsFile } from '../../../../tables/write-rejects.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { CliError } from '../../../frame/errors.js';
-import { counted } from '../../../render/plurals.js';
+import { counted } from '../../../render/units.js';
 import { holdAlone, importName } from '../../../verbs/importing.js';
 import { layoutOfRejects } from '../../../verbs/rejects.js';
 import type { TableJob } from './put.js';

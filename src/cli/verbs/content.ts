@@ -1,10 +1,10 @@
-/** Warnings about a content before it is sent or kept: a line for each kind of finding, with its count and first place. */
-
+/** The content of a mail: read from Markdown, and warned about before it is sent or kept. */
 import type { Content } from '../../api/content.js';
 import type { ContentFinding } from '../../content/lint.js';
+import type { FileSource } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
-import { counted, numberText } from '../render/plurals.js';
-import { sizeText } from '../render/units.js';
+import { UsageError } from '../frame/errors.js';
+import { counted, numberText, sizeText } from '../render/units.js';
 
 /** `bulk`: the mails are to have a link to unsubscribe; `of`: which content it is, where there are several. */
 export async function warnOfFindings(
@@ -44,4 +44,20 @@ function sayFinding({ kind, count, first }: ContentFinding): [text: string, hint
 		case 'no_unsubscribe':
 			return ['bulk mail without a link to unsubscribe in its body', 'write #unsubscribe_url# where it goes'];
 	}
+}
+
+/** Both bodies; `subject` is the text of the first heading of level 1, null where there is none. */
+export interface MarkdownParts {
+	subject: string | null;
+	text_body: string;
+	html_body: string;
+}
+
+/** null: none is given. Throws `UsageError` for a file without a visible word. */
+export async function readMarkdown(file: FileSource | undefined): Promise<MarkdownParts | null> {
+	if (file === undefined) return null;
+	const { markdownBodies } = await import('../../content/markdown.js');
+	const { heading, html, text } = markdownBodies(await file.text());
+	if (text === '') throw new UsageError(`--markdown-file: ${file.name} says nothing`);
+	return { subject: heading, text_body: text, html_body: html };
 }

@@ -1,0 +1,186 @@
+/** What the owner of a database does with it: tokens, keys that sign mail, the queue, its state. */
+import { createHash, randomBytes } from 'node:crypto';
+import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
+import type { Scope } from '../../api/operations.js';
+import { withoutSecrets } from '../../api/quote.js';
+import { generateKey, parseKey, recordNameOf, recordOf, zoneLineOf } from '../../delivery/dkim/keys.js';
+import { limitSettings } from '../../engine/rules/limits.js';
+import { proposedRetention } from '../../engine/rules/retention.js';
+import { readSettings } from '../../engine/settings.js';
+import type { StoredDkimKey, StoredToken } from '../../store/keys.js';
+import type { Sizes } from '../../store/maintenance.js';
+import type { QueuePause, QueueState } from '../../store/queue.js';
+import type { Store } from '../../store/store.js';
+import { isMissingFile } from '../../store/url.js';
+import type { ApiToken, DkimKey, EngineStatus, LocalEngine, QueueStats } from '../frame/connection.js';
+import { UsageError } from '../frame/errors.js';
+import type { LocalParts } from './parts.js';
+
+/** 256 bits behind a prefix that identifies a token to people and to scanners of repositories. */
+export function newToken(): { secret: string; sha256: string } {
+	const secret = `mctl_${randomBytes(32).toString('base64url')}`;
+	return { secret, sha256: createHash('sha256').update(secret).digest('hex') };
+}
+
+/** A secret is in the answer of `create` and nowhere else: the store is given its SHA-256. */
+export function localTokens({ store, clock }: { store: Store; clock: Clock }): LocalEngine['tokens'] {
+	return {
+		list: async () => (await store.reads.listTokens()).map(toApiToken),
+		create: async ({ name, scopes }) => {
+			const granted: readonly Scope[] = scopes;
+			const { secret, sha256 } = newToken();
+			const now = clock.now();
+			if (!(await store.writes.createToken({ sha256, name, scopes: granted, now }))) return null;
+			return { name, scopes: [...granted], date_created: formatDateTime(now), token: secret };
+		},
+		revoke: (name) => store.writes.revokeToken({ name, now: clock.now() }),
+	};
+}
+
+function toApiToken({ name, scopes, created_at, revoked_at }: StoredToken): ApiToken {
+	const date_revoked = revoked_at === null ? null : formatDateTime(revoked_at);
+	return { name, scopes, date_created: formatDateTime(created_at), date_revoked };
+}
+
+/** The store stays its owner’s. A key is made, or its PEM read, before anything is written. */
+export function localDkim({ store, clock }: { store: Store; clock: Clock }): LocalEngine['dkim'] {
+	return {
+		list: async () => (await store.reads.listDkimKeys()).map(toDkimKey),
+		add: async ({ domain, selector, source }) => {
+			const material = 'pem' in source ? fromPem(source.pem) : await generateKey(source.type);
+			const now = clock.now();
+			const isAdded = await store.writes.addDkimKey({ domain, selector, ...material, now });
+			return isAdded ? toDkimKey({ domain, selector, ...material, created_at: now }) : null;
+		},
+		remove: (key) => store.writes.removeDkimKey(key),
+	};
+}
+
+function fromPem(pem: string) {
+	const parsed = parseKey(pem);
+	if (parsed.kind === 'key') return parsed.material;
+	throw new UsageError(`--key-file: ${parsed.message}`, {
+		hint: 'openssl genrsa 2048 makes one; without --key-file one is made here',
+	});
+}
+
+function toDkimKey(stored: StoredDkimKey): DkimKey {
+	const { domain, selector, type, created_at } = stored;
+	const name = recordNameOf(stored);
+	const value = recordOf(stored);
+	return {
+		domain,
+		selector,
+		type,
+		date_created: formatDateTime(created_at),
+		dns_name: name,
+		dns_value: value,
+		dns_record: zoneLineOf(name, value),
+	};
+}
+
+/** `resume` lifts a person’s pause and a fault alike; faults are paused by workers, never from here. */
+export function localQueue({ store, clock }: { store: Store; clock: Clock }): LocalEngine['queue'] {
+	return {
+		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),
+		keepRate: (campaign, rate) => store.writes.keepCampaignRate({ campaign, rate }),
+		hasWorker: () => store.reads.hasWorker({ now: clock.now() }),
+		waiting: async () => {
+			const { queued = 0, leased = 0, deferred = 0 } = await store.reads.countWaiting();
+			return { queued, leased, deferred, next: await store.reads.nextDue({ scope: null }) };
+		},
+		nextDue: (campaign) => store.reads.nextDue({ scope: campaign === null ? null : { campaign } }),
+		pause: async (reason) =>
+			toPause(await store.queue.pause({ kind: 'manual', reason, retry_at: null, now: clock.now() })),
+		resume: () => store.queue.resume({ kinds: ['manual', 'fault', 'refusal'], retry_at: clock.now() }),
+	};
+}
+
+function toStats(state: QueueState): QueueStats {
+	return {
+		paused: firstPause(state.pauses),
+		messages: state.messages,
+		due: state.due,
+		held: state.held,
+		oldest: timeOf(state.oldest_at),
+		next_due: timeOf(state.next_due_at),
+		workers: state.workers.map(({ heard_at, ...worker }) => ({ ...worker, heard: timeOf(heard_at) })),
+		deferred: state.deferred.map(({ domain, messages, next_due_at, last_reply }) => ({
+			domain,
+			messages,
+			next_due: formatDateTime(next_due_at),
+			last_reply,
+		})),
+		limits: state.limits.map(({ next_at, last_at, ...limit }) => ({
+			...limit,
+			next: formatDateTime(next_at),
+			last: formatDateTime(last_at),
+		})),
+		replies: state.replies,
+	};
+}
+
+/** The pause to report; a pause by hand comes before a fault. */
+export function firstPause([paused]: readonly QueuePause[]): QueueStats['paused'] {
+	return paused === undefined || paused.kind === 'refusal' ? null : toPause(paused);
+}
+
+function toPause({ kind, reason, since, retry_at, faults }: QueuePause): NonNullable<QueueStats['paused']> {
+	const shown = kind === 'manual' ? kind : 'fault';
+	return { kind: shown, reason, since: formatDateTime(since), retry_at: timeOf(retry_at), faults };
+}
+
+function timeOf(at: Micros | null): string | null {
+	return at === null ? null : formatDateTime(at);
+}
+
+/** Of a database that is not there: what is read in its place takes memory, and no room on the disk. */
+const nowhere: Sizes = {
+	...{ messages: 0, events: 0, bodies: 0, links: 0, subscribers: 0, figures: 0, other: 0, free: 0 },
+	is_estimate: false,
+};
+
+/** Several reads at different moments: figures may differ by writes between them. */
+export async function localStatus(
+	parts: Pick<LocalParts, 'store' | 'clock' | 'path'>,
+): Promise<EngineStatus> {
+	const { reads } = parts.store;
+	const now = parts.clock.now();
+	const [{ stopped_webhooks, ...status }, sizes, settings, values, senders, pauses, keys] = await Promise.all(
+		[
+			reads.status(),
+			reads.sizes({}),
+			readSettings(parts.store),
+			reads.getSettings(),
+			reads.pageSenders({ page: 1, page_size: 1 }),
+			reads.queuePauses(),
+			reads.listDkimKeys(),
+		],
+	);
+	const { keep_messages = null, keep_events = null, keep_bodies = null } = values;
+	const isSet = (keep_messages ?? keep_events ?? keep_bodies) !== null;
+	const frees = await reads.foreseeRetention({ values: isSet ? values : proposedRetention, now });
+	const limits = Object.entries(values).filter(([name]) => Object.hasOwn(limitSettings, name));
+	const isThere = !isMissingFile(parts.path);
+	return {
+		path: parts.path,
+		...status,
+		...(!isThere && { size_bytes: 0 }),
+		senders: senders.count,
+		smtp_url: settings.smtpUrl,
+		public_url: settings.publicUrl,
+		time_zone: settings.timeZone,
+		paused: firstPause(pauses),
+		bounce_address: settings.bounceAddress,
+		verp: settings.bounceAddress !== null,
+		dkim_domains: [...new Set(keys.map(({ domain }) => domain))],
+		limits: Object.fromEntries(limits),
+		webhooks_stopped: stopped_webhooks.map(({ id, url, stopped_at }) => ({
+			id,
+			url: withoutSecrets(url),
+			since: formatDateTime(stopped_at),
+		})),
+		size: isThere ? sizes : nowhere,
+		retention: { keep_messages, keep_events, keep_bodies, frees },
+	};
+}
