@@ -10,8 +10,8 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { cleanJsonLines, cleanLines } from '../../render/clean.js';
-import { assertAllowed } from '../send/audience.js';
-import { maybeSent } from '../send/hints.js';
+import { maybeSent } from '../send/accept.js';
+import { assertAllowed } from '../send/stage.js';
 
 const runTest = /\/run_test\/?(\?|$)/;
 const sendPath = /^\/message\/send\/?(\?|$)/;

@@ -18,7 +18,7 @@ import { beginningOf, listOptions, listRows, type Walk, walk } from '../../verbs
 import { noSender, onItsMachine, resumeQueue, senderless } from '../../verbs/refusals.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 import { campaignPlace } from '../send/begin.js';
-import { placeToTell } from '../send/source.js';
+import { placeToTell } from '../send/rows.js';
 import { campaignArg, findCampaign } from './find.js';
 import {
 	type CampaignDetail,

@@ -5,8 +5,7 @@ import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { type Columns, column } from '../../render/columns.js';
 import { numberText } from '../../render/units.js';
-import { campaignPlace } from '../send/begin.js';
-import type { CampaignPlace } from '../send/place.js';
+import { type CampaignPlace, campaignPlace } from '../send/begin.js';
 import { assertResults, marksOf, type ResultLine, resultLines, writeLines } from '../send/results.js';
 import { campaignArg, findCampaign } from './find.js';
 
@@ -57,7 +56,7 @@ export const results = command({
 		await sayWhatIsNotKept(cx, place, campaign, only);
 		const lines = selected(resultLines(cx, place, campaign), only);
 		if (save !== undefined && cx.dryRun) await cx.wouldDo(`write ${save}`, { export: save });
-		else if (save !== undefined) await writeLines(cx, save, lines, { isDropped: false, flag: '--save' });
+		else if (save !== undefined) await writeLines(cx, save, lines, { flag: '--save' });
 		else await cx.out.rows(lines, columns);
 	},
 });

@@ -11,21 +11,17 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import type { ExitCode } from '../../frame/exit.js';
 import { inputName } from '../../frame/sources.js';
-import { parseRate } from '../../frame/values.js';
 import { counted } from '../../render/units.js';
-import { assertListAllowed } from '../send/audience.js';
-import { campaignPlace, foreseeResume } from '../send/begin.js';
-import { assertCanDeliver, endOfSend } from '../send/deliver.js';
-import { listJob } from '../send/list.js';
+import { assertConsent, type CampaignPlace, campaignPlace } from '../send/begin.js';
 import { assertWaits, campaignAnswer, sendOptions } from '../send/options.js';
-import type { CampaignPlace } from '../send/place.js';
-import { assertStaged, type CampaignRun, type RunOptions } from '../send/release.js';
+import { assertListAllowed, listCampaign, selectionOf } from '../send/recipients.js';
+import { assertStaged, type CampaignRun, type RunOptions, runCampaign } from '../send/release.js';
 import { assertHonoured } from '../send/request.js';
 import { assertResults, marksOf } from '../send/results.js';
-import { type CampaignRows, rowCampaign } from '../send/rows.js';
-import { assertConsent, runCampaign } from '../send/run.js';
-import { selectionOf } from '../send/selection.js';
-import { keptAdditions, keptColumns, known, openRequestRows, openTableRows } from '../send/source.js';
+import { type CampaignRows, rowCampaign } from '../send/row-audience.js';
+import { keptAdditions, keptColumns, known, openRequestRows, openTableRows } from '../send/rows.js';
+import { foreseeResume } from '../send/stage.js';
+import { assertCanDeliver, endOfSend } from '../send/watch.js';
 import { campaignArg, chooseUnfinished, findCampaign } from './find.js';
 
 export const resume = command({
@@ -65,8 +61,7 @@ export const resume = command({
 	whenStopped: endOfSend,
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
 		assertWaits(options);
-		if (options.rate !== undefined) parseRate(options.rate);
-		await assertHonoured(cx, { ...options, isJob: true });
+		await assertHonoured(cx, options, { isOfRows: true });
 		const place = await campaignPlace(cx);
 		let campaign =
 			args.campaign === undefined
@@ -198,8 +193,8 @@ async function runOf(
 	const bulk = campaign.type === 'BULK';
 	if (list_id !== null && isOverList(campaign)) {
 		const selection = await selectionOf(cx, campaign, list_id);
-		if (campaign.state === 'staged') for (const list of selection.lists) await assertListAllowed(cx, list);
-		return listJob(cx, { place, id, name, selection, subject, bulk, options });
+		if (campaign.state === 'staged') for (const list of selection.lists) await assertListAllowed(cx, list.id);
+		return listCampaign(cx, { place, id, name, selection, subject, bulk, options });
 	}
 	const run = { place, session: { id, position }, name, of: nameOf(campaign), source: options.source };
 	return rowCampaign(cx, { ...run, bulk, options, subject: campaign.requests ? null : subject, rows });

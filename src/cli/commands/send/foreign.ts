@@ -1,9 +1,8 @@
 /**
  * Campaigns on a deployment that keeps none: a database of this machine does, this command makes the calls itself, and says
- * what the service refused.
+ * why the service refused messages.
  */
 
-import type { Campaigns } from '../../../api/campaigns.js';
 import type { ForeignCampaigns, ForeignCounts, ForeignDelivered } from '../../connect/foreign-campaigns.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { DeliverySummary } from '../../frame/connection.js';
@@ -11,8 +10,8 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { classify, exits, hinted } from '../../frame/exit.js';
 import { counted } from '../../render/units.js';
-import { deploymentOf } from './begin.js';
-import type { CampaignDelivery, CampaignPlace } from './place.js';
+import { type CampaignDelivery, type CampaignPlace, deploymentOf } from './begin.js';
+import { eachResult } from './results.js';
 
 /** Requests at a time unless `--connections` says otherwise. */
 const defaultConnections = 8;
@@ -87,7 +86,7 @@ async function conclude(
 		);
 	}
 	const rest = { counts: outcomeOf(counts), warnings: [] };
-	if (counts.failed > 0) await sayWhyFailed(cx, campaigns, { id, campaign: key });
+	if (counts.failed > 0) await sayWhyFailed(cx, campaigns, { id, key });
 	if (error === null) {
 		await cx.note(
 			`the service took ${counted(counts.accepted, 'message')}; it does not tell what became of them`,
@@ -108,7 +107,7 @@ async function conclude(
 	throw new CliError('uncertain', exits.uncertain, message, { hint, cause: error });
 }
 
-/** In the words for messages: whatever the service took is sent as far as can be seen from here. */
+/** A message that the service took counts as sent: this machine sees no further. */
 function outcomeOf({ accepted, suppressed, failed, uncertain }: ForeignCounts): DeliverySummary['counts'] {
 	return { sent: accepted, deferred: 0, bounced: 0, failed, uncertain, canceled: suppressed };
 }
@@ -145,33 +144,25 @@ const shownReasons = 3;
 /** Results that are looked through for them: a million are not read for a line on the screen. */
 const mostResults = 10_000;
 
-/** A warning for each of the first reasons, with how many it was said of. */
-export async function sayWhyFailed(
-	cx: Pick<CommandContext, 'warn' | 'hint'>,
-	campaigns: Pick<Campaigns, 'results'>,
-	{ id, campaign }: { id: string; campaign: string },
+/** A warning for each of the first reasons, with how many have it. */
+async function sayWhyFailed(
+	cx: CommandContext,
+	campaigns: ForeignCampaigns,
+	{ id, key }: { id: string; key: string },
 ): Promise<void> {
 	const reasons = new Map<string, number>();
-	let after: number | null = 0;
-	for (let read = 0; after !== null && read < mostResults; ) {
-		const page: Awaited<ReturnType<Campaigns['results']>> = await campaigns.results(id, {
-			after,
-			limit: 1_000,
-		});
-		for (const { state, text, code } of page.results) {
-			if (state !== 'failed') continue;
-			const reason = text ?? code ?? 'no reason told';
-			reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-		}
-		read += page.results.length;
-		after = page.results.length === 0 ? null : page.next;
+	let read = 0;
+	for await (const { state, text, code } of eachResult(cx, campaigns, id)) {
+		read += 1;
+		const reason = text ?? code ?? 'no reason told';
+		if (state === 'failed') reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+		if (read >= mostResults) break;
 	}
-	const first = [...reasons].slice(0, shownReasons);
-	for (const [reason, count] of first)
+	for (const [reason, count] of [...reasons].slice(0, shownReasons))
 		await cx.warn(`the service refused ${counted(count, 'message')}: ${reason}`);
-	if (reasons.size > first.length)
+	if (reasons.size > shownReasons)
 		await cx.hint([
-			mailctl('campaigns', 'resume', campaign, '--results', 'FILE'),
+			mailctl('campaigns', 'resume', key, '--results', 'FILE'),
 			' names every message and its reason',
 		]);
 }

@@ -1,5 +1,8 @@
 /** `send` at a terminal with too little given: asks for the rest, shows the message, and sends a test mail where one is wanted. */
 
+import { parseMailbox } from '../../../api/address.js';
+import type { Api } from '../../../api/api.js';
+import { NoSenders } from '../../../api/capabilities.js';
 import type { List } from '../../../api/records.js';
 import { checkOf } from '../../frame/asking.js';
 import {
@@ -11,18 +14,21 @@ import {
 	optionWords,
 } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { Declined } from '../../frame/errors.js';
+import { Declined, UsageError } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import type { Choice } from '../../frame/prompts.js';
 import { asRecipients, choicesOf } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/content.js';
+import { walk } from '../../verbs/listing.js';
+import { explained } from '../../verbs/refusals.js';
 import { isRecordId, orNull, wordOfList } from '../../verbs/resolve.js';
-import { assertCanDeliver } from './deliver.js';
-import { type SendOptions, sendOptions, settled } from './options.js';
-import { askBody, askPath, askSender, askSubject, type BodySource, sayVariables } from './questions.js';
+import { withName, withSenderName } from '../../verbs/sender-names.js';
+import { fieldsOf } from './lint.js';
+import { type SendOptions, sendOptions, settled, wantsPreview } from './options.js';
 import { hasBody } from './request.js';
-import { decide, type Guided } from './review.js';
+import { askBody, askPath, askSubject, type BodySource, decide, type Guided } from './review.js';
 import { fixedTime } from './timing.js';
+import { assertCanDeliver } from './watch.js';
 
 /** True: recipients, the sender, a subject or a body are missing. */
 export function isTooLittle(options: SendOptions): boolean {
@@ -46,11 +52,8 @@ export async function guideSend<T>(
 ): Promise<T> {
 	const guided: Guided = { options: given, files: {}, tried: null };
 	let count: number | null = null;
-	// Where nothing can be sent every answer would be in vain.
-	if (!isLookedAt(cx, given)) {
-		await assertCanDeliver(cx, settled(given, { isDryRun: cx.dryRun }));
-		await sayPaused(cx);
-	}
+	// No answer helps where nothing can be sent.
+	if (!isLookedAt(cx, given)) await assertCanDeliver(cx, settled(given, { isDryRun: cx.dryRun }));
 	try {
 		if (given.at !== undefined) guided.options = { ...given, at: await fixedTime(cx, given.at) };
 		guided.options = await withAudience(cx, guided.options);
@@ -64,31 +67,8 @@ export async function guideSend<T>(
 	} catch (error) {
 		const { options, tried } = guided;
 		const isWorthIt = options !== given && !isTooLittle(options);
-		const command = isWorthIt ? commandOf(cx, options, null) : null;
-		if (error instanceof Declined) throw left(error, { command, tried });
-		throw command === null ? error : leadingBack(error, command);
+		throw leadingBack(error, { command: isWorthIt ? commandOf(cx, options, null) : null, tried });
 	}
-}
-
-/** A mail that waits is no surprise then. */
-async function sayPaused(cx: CommandContext): Promise<void> {
-	const { local } = await cx.connection();
-	const { paused } = (await local?.status()) ?? { paused: null };
-	if (paused?.kind !== 'manual') return;
-	await cx.warn('the queue is paused: what is sent now waits', mailctl('engine', 'queue', 'resume'));
-}
-
-/** `tried`: what was sent before, as the end says it. */
-function left(
-	{ hint, done }: Declined,
-	{ command, tried }: { command: OwnCommand | null; tried: string | null },
-): Declined {
-	const hints: Hint[] = hint === null ? [] : [hint];
-	if (command !== null && !isAboutCampaign(hint)) hints.push(['go on with: ', command]);
-	return new Declined({
-		...(hints.length > 0 && { hint: joinHints(hints) }),
-		done: tried ?? done,
-	});
 }
 
 /** Ends after which nothing of it is on its way, so that the same command may follow. */
@@ -102,14 +82,23 @@ const unsent: ReadonlySet<ExitCode> = new Set([
 ]);
 
 /** The answers are not lost: the end names the command that has them, unless it says how to go on with a campaign. */
-function leadingBack(error: unknown, command: OwnCommand): unknown {
+function leadingBack(
+	error: unknown,
+	{ command, tried }: { command: OwnCommand | null; tried: string | null },
+): unknown {
 	const { exit, hint } = classify(error);
-	if (!unsent.has(exit) || isAboutCampaign(hint)) return error;
-	return hinted(error, [['once that is mended, go on with: ', command]]);
-}
-
-function isAboutCampaign(hint: Hint | null): boolean {
-	return hint !== null && commandsOf(hint).some(([noun]) => noun === 'campaigns');
+	const isAboutCampaign = hint !== null && commandsOf(hint).some(([noun]) => noun === 'campaigns');
+	const goOn = command === null || isAboutCampaign ? null : command;
+	if (error instanceof Declined) {
+		const hints: Hint[] = error.hint === null ? [] : [error.hint];
+		if (goOn !== null) hints.push(['go on with: ', goOn]);
+		return new Declined({
+			...(hints.length > 0 && { hint: joinHints(hints) }),
+			done: tried ?? error.done,
+		});
+	}
+	if (goOn === null || !unsent.has(exit)) return error;
+	return hinted(error, [['once that is mended, go on with: ', goOn]]);
 }
 
 async function withAudience(cx: CommandContext, options: SendOptions): Promise<SendOptions> {
@@ -206,15 +195,73 @@ async function sourcesOf(cx: CommandContext, { subject }: SendOptions): Promise<
 	];
 }
 
-/** It is not sent, or sent to one address alone: that is what its options say. */
-function isLookedAt(cx: CommandContext, { preview, previewAs, eml, testTo }: SendOptions): boolean {
-	return cx.dryRun || [preview, previewAs, eml, testTo].some((look) => look !== undefined);
+/** The only verified sender is taken without a question; among several one is chosen. */
+export async function askSender(cx: CommandContext): Promise<string> {
+	const { senders } = await cx.api();
+	const known: string[] = [];
+	let isTold = true;
+	try {
+		for await (const { from_email } of walk(senders, {}, { signal: cx.signal, limit: 2 }))
+			known.push(from_email);
+	} catch (error) {
+		if (!(error instanceof NoSenders)) throw error;
+		isTold = false;
+	}
+	const [only] = known;
+	if (known.length > 1) return cx.search('From:', await choicesOf(cx, 'sender', {}));
+	if (only !== undefined) {
+		// With its own name, or the one that recipients see on the pages, where this machine has it.
+		const named = await withSenderName(cx, only);
+		const { local } = await cx.connection();
+		const from = named === only ? withName(only, (await local?.settings.get())?.['page_sender_name']) : named;
+		await cx.note(`From: ${from}, the only sender`);
+		return from;
+	}
+	const isAddress = await checkOf('address');
+	const from = await cx.ask('From:', {
+		check: async (text) => (text.trim() === '' ? 'a sender is needed' : isAddress(text)),
+	});
+	if (isTold) await addSender(cx, senders, from.trim());
+	return from;
 }
 
-/** What a script does the same by; a campaign wants consent there. */
+/** Nothing can be sent from another address: a person adds it, or the guide ends before the other questions. */
+async function addSender(cx: CommandContext, senders: Api['senders'], from: string): Promise<void> {
+	const email = parseMailbox(from)?.address ?? from;
+	const hint = mailctl('senders', 'add', email);
+	if (cx.dryRun) throw new UsageError(`${email} is no sender yet: nothing can be sent from it`, { hint });
+	await cx.agree(`${email} is no sender yet.`, 'Add it?');
+	const input = { from_email: email };
+	await explained(senders.create(input, { signal: cx.signal }), { input });
+	await cx.note(`added the sender ${email}`);
+}
+
+/** So many fields are named. */
+const mostNamed = 8;
+
+/** An empty editor does not say the variables of the text. The columns of a table are known later. */
+async function sayVariables(
+	cx: CommandContext,
+	{ list, csv, to, bulk, transactional }: SendOptions,
+): Promise<void> {
+	const isBulk = bulk || ((list.length > 0 || csv !== undefined) && !transactional);
+	const fields = list.length + to.length > 0 ? ((await fieldsOf(cx)) ?? []) : [];
+	const named = ['name', 'email', ...fields.slice(0, mostNamed)].map((name) => `#${name}#`);
+	const more = fields.length > mostNamed ? ` and ${fields.length - mostNamed} more fields` : '';
+	const link = isBulk ? '; #unsubscribe_url# is the link to unsubscribe: put it in' : '';
+	await cx.note(`variables: ${named.join(', ')}${more}; #name|friend# has a default${link}`);
+}
+
+/** It is not sent, or sent to one address alone: its options say so. */
+function isLookedAt(cx: CommandContext, options: SendOptions): boolean {
+	return (
+		cx.dryRun || wantsPreview(options) || options.previewAs !== undefined || options.testTo !== undefined
+	);
+}
+
+/** The command of a script that does the same; a campaign wants consent there. */
 function commandOf(cx: CommandContext, options: SendOptions, count: number | null): OwnCommand {
-	const isCampaign = options.list.length > 0 || options.csv !== undefined;
-	const isAgreed = isCampaign && count !== null && !cx.dryRun;
+	const isAgreed = (options.list.length > 0 || options.csv !== undefined) && count !== null && !cx.dryRun;
 	const expectCount = options.expectCount ?? (isAgreed ? count : undefined);
 	const words = optionWords(sendOptions, { ...options, expectCount: undefined }, cx);
 	return mailctl(

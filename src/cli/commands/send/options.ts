@@ -3,6 +3,7 @@ import { flagOf, type OptionValues } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { isMachine } from '../../frame/globals.js';
+import { paced } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 
 export const sendOptions = {
@@ -195,14 +196,11 @@ export type SendOptions = OptionValues<typeof sendOptions>;
 
 /** With `bulk` as it holds: a campaign to a list is bulk mail unless it is said otherwise (api-decisions 24). */
 export function settled(options: SendOptions, { isDryRun }: { isDryRun: boolean }): SendOptions {
-	const { bulk, transactional, list } = options;
+	const { bulk, transactional, list, preview, previewAs, eml, testTo } = options;
 	if (bulk && transactional)
 		throw new UsageError('--bulk and --transactional contradict each other; give one');
-	const { preview, previewAs, eml, testTo } = options;
-	const looks =
-		preview ??
-		(previewAs !== undefined && eml === undefined && testTo === undefined && !isDryRun ? 'text' : undefined);
-	assertLists(options);
+	const isShown = previewAs !== undefined && eml === undefined && testTo === undefined && !isDryRun;
+	const looks = preview ?? (isShown ? 'text' : undefined);
 	return {
 		...options,
 		bulk: bulk || (list.length > 0 && !transactional),
@@ -210,55 +208,112 @@ export function settled(options: SendOptions, { isDryRun }: { isDryRun: boolean 
 	};
 }
 
-/** What picks people of lists is of no use without one, and a time without a campaign. */
-function assertLists(options: SendOptions): void {
-	const { list, csv, batch } = options;
-	if (list.length === 0 && csv === undefined && batch === undefined)
-		for (const key of ['at', 'in', 'window'] as const)
-			if (options[key] !== undefined)
-				throw new UsageError(`${flagOf(key)} goes with --list, --csv or --batch only`);
-	if (list.length > 0) return;
-	for (const key of ['excludeList', 'where', 'whereOpened', 'whereNotOpened'] as const)
-		if (options[key].length > 0) throw new UsageError(`${flagOf(key)} goes with --list only`);
+/** A message is shown, and nothing is sent. */
+export function wantsPreview(options: Pick<SendOptions, 'preview' | 'eml'>): boolean {
+	return options.preview !== undefined || options.eml !== undefined;
+}
+
+/** Recipients come from a list or a file, and are a campaign. */
+export function isCampaign({ list, csv, batch }: Pick<SendOptions, 'list' | 'csv' | 'batch'>): boolean {
+	return list.length > 0 || csv !== undefined || batch !== undefined;
+}
+
+type Key = keyof SendOptions;
+
+const ofLists: readonly Key[] = ['excludeList', 'where', 'whereOpened', 'whereNotOpened'];
+const ofTables: readonly Key[] = ['map', 'encoding'];
+const ofCampaigns: readonly Key[] = [
+	...([
+		'at',
+		'in',
+		'window',
+		'again',
+		'expectCount',
+		'testTo',
+		'skipInvalid',
+		'retryUnknown',
+		'sample',
+	] as const),
+];
+const ofRequests: readonly Key[] = [
+	...(['from', 'subject', 'text', 'textFile', 'html', 'htmlFile', 'markdownFile', 'template'] as const),
+	...([
+		'context',
+		'contextFile',
+		'tag',
+		'bulk',
+		'transactional',
+		'disableInline',
+		'header',
+		'replyTo',
+	] as const),
+];
+
+/** Throws `UsageError` for options that contradict each other, or have no effect. */
+export function assertOptions({ askedFormat }: CommandContext, options: SendOptions): void {
+	const { to, cc, bcc, list, csv, batch } = options;
+	const audience = Object.entries({ to: to[0], list: list[0], csv, batch }).filter(
+		([, one]) => one !== undefined,
+	);
+	const [one, other] = audience.map(([name]) => `--${name}`);
+	if (other !== undefined) throw new UsageError(`${one} and ${other} both name recipients; give one`);
+	const given = (keys: readonly Key[]) => keys.find((key) => isGiven(options[key]));
+	const goesWith = (keys: readonly Key[], flags: string) => {
+		const key = given(keys);
+		if (key !== undefined) throw new UsageError(`${flagOf(key)} goes with ${flags} only`);
+	};
+	if (list.length === 0) goesWith(ofLists, '--list');
+	if (csv === undefined) goesWith(batch === undefined ? ofTables : [], '--csv');
+	if (!isCampaign(options)) goesWith(ofCampaigns, '--list, --csv or --batch');
+	else if (cc.length + bcc.length > 0) throw new UsageError(`--cc and --bcc do not go with ${one}`);
+	else if (options.idempotencyKey !== undefined)
+		throw new UsageError(`--idempotency-key does not go with ${one}; --campaign NAME plays that part`);
+	const said = batch === undefined ? undefined : given([...ofRequests, ...ofTables]);
+	if (said !== undefined)
+		throw new UsageError(`${flagOf(said)} does not go with --batch: its requests say everything themselves`);
+	assertCopies(options);
+	assertOutputs(askedFormat, options);
+	assertWaits(options);
+}
+
+function assertCopies({ to, cc, bcc, ccEach }: SendOptions): void {
+	const copies = cc.length + bcc.length;
+	if (ccEach && copies === 0) throw new UsageError('--cc-each goes with --cc or --bcc only');
+	if (copies > 0 && to.length > 1 && !ccEach)
+		throw new UsageError('--cc and --bcc would ride on the message to every --to', {
+			hint: 'add --cc-each if that is meant',
+		});
+}
+
+function assertOutputs(
+	format: CommandContext['askedFormat'],
+	{ testTo, eml, preview }: Pick<SendOptions, 'testTo' | 'eml' | 'preview'>,
+): void {
+	const look = eml === undefined ? 'preview' : 'eml';
+	if (testTo !== undefined && wantsPreview({ preview, eml }))
+		throw new UsageError(`--test-to sends and --${look} sends nothing; give one`);
+	if (eml !== '-') return;
+	if (preview !== undefined)
+		throw new UsageError('--eml - and --preview both print on standard output; give one');
+	if (isMachine(format))
+		throw new UsageError('--eml - prints a message: it goes without -o json; --eml FILE goes with it');
+}
+
+/** `false` is a flag that is not given. */
+function isGiven(value: SendOptions[Key]): boolean {
+	if (Array.isArray(value)) return value.length > 0;
+	if (typeof value === 'object') return Object.keys(value).length > 0;
+	return value !== undefined && value !== false;
 }
 
 /** Throws `UsageError` for how to send and to wait where nothing is sent and waited for. */
 export function assertWaits(
 	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections'>,
 ): void {
+	// Throws for a rate that cannot be kept, before anything is done.
+	paced(options.rate);
 	if (options.wait !== false) return;
 	for (const key of ['waitTimeout', 'rate', 'connections'] as const)
 		if (options[key] !== undefined)
 			throw new UsageError(`${flagOf(key)} has no effect with --no-wait: another process sends the messages`);
-}
-
-/** Throws `UsageError` for what a campaign to lists cannot have. */
-export function assertListOptions(options: SendOptions): void {
-	if (options.to.length > 0)
-		throw new UsageError('--to and --list both name recipients; give one', {
-			hint: 'a test mail to yourself: --list LIST --test-to ADDRESS',
-		});
-	if (options.cc.length + options.bcc.length > 0)
-		throw new UsageError('--cc and --bcc do not go with --list: a copy of every message is never meant');
-	if (options.idempotencyKey !== undefined)
-		throw new UsageError('--idempotency-key does not go with --list; --campaign NAME plays that part');
-	if (options.map.length > 0) throw new UsageError('--map goes with --csv only');
-	if (options.encoding !== undefined) throw new UsageError('--encoding goes with --csv only');
-}
-
-/** Throws `UsageError` for two that print, and for a message where JSON is asked for. */
-export function assertOutputs({ askedFormat }: CommandContext, { eml, preview }: SendOptions): void {
-	if (eml !== '-') return;
-	if (preview !== undefined)
-		throw new UsageError('--eml - and --preview both print on standard output; give one');
-	if (isMachine(askedFormat))
-		throw new UsageError('--eml - prints a message: it goes without -o json; --eml FILE goes with it');
-}
-
-/** Throws `UsageError` for recipients of two kinds. */
-export function assertOneAudience({ list, csv, batch }: SendOptions): void {
-	const [first] = list;
-	const given = Object.entries({ list: first, csv, batch }).filter(([, value]) => value !== undefined);
-	const [one, other] = given.map(([name]) => `--${name}`);
-	if (other !== undefined) throw new UsageError(`${one} and ${other} both name recipients; give one`);
 }

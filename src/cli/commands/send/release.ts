@@ -1,19 +1,40 @@
-/** A campaign until its release: staged, checked, shown, agreed to; and what becomes of it where it is not released. */
+/** A campaign from its staging to its end: staged, checked, shown, agreed to, released in one stroke, delivered. */
+
+import { isDeepStrictEqual } from 'node:util';
 import type { AcceptCounts, CampaignStatus } from '../../../api/campaigns.js';
-import { ApiError } from '../../../api/errors.js';
+import { ApiError, mayHaveHappened } from '../../../api/errors.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined, UsageError } from '../../frame/errors.js';
-import { classify, exits } from '../../frame/exit.js';
+import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
+import { isTable } from '../../frame/globals.js';
+import { paced } from '../../frame/values.js';
 import { counted } from '../../render/units.js';
-import { cannotBeSent, type Findings, findingsFor, whereAllAre } from './findings.js';
+import { lookUpCampaign } from '../campaigns/find.js';
+import { detailOf, showDetail } from '../campaigns/record.js';
+import { type Begun, type CampaignPlace, wasCanceled } from './begin.js';
+import { Findings } from './findings.js';
 import type { SendOptions } from './options.js';
-import { type CampaignPlace, releaseOnce } from './place.js';
-import { assertExpected, describe, recipientsOf, type Unreleased, waysToRelease } from './report.js';
+import {
+	asDelivered,
+	assertExpected,
+	describe,
+	documentOf,
+	type Outcomes,
+	outcomesOf,
+	progressOf,
+	recipientsOf,
+	sender,
+	sentenceOf,
+	type Unreleased,
+	waitingOf,
+	waysToRelease,
+} from './report.js';
 import { type ResultsHow, signalOfEnd } from './results.js';
-import { sayStart } from './timing.js';
+import { sayPlan } from './timing.js';
+import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './watch.js';
 
-/** What a campaign may be told, whether it begins or goes on. */
+/** The options of a campaign, whether it begins or goes on. */
 export type RunOptions = Pick<
 	SendOptions,
 	| 'expectCount'
@@ -28,23 +49,17 @@ export type RunOptions = Pick<
 	| 'retryUnknown'
 >;
 
-/**
- * By this run under a name that was made up (`unnamed`), so that it cannot be resumed, or was given (`named`), or by an
- * earlier run, whose staging is kept.
- */
-export type Begun = 'unnamed' | 'named' | 'earlier';
-
-/** One campaign: where it is kept, what it is called, and what is particular to the kind of its rows. */
+/** One campaign: where it is kept, how it is called, and what is particular to the kind of its rows. */
 export interface CampaignRun extends Unreleased {
 	place: CampaignPlace;
 	id: string;
 	begun: Begun;
 	options: RunOptions;
-	/** What the recipients are of: `list 1 "Readers"`, `people.csv`. */
+	/** The recipients: `list 1 "Readers"`, `people.csv`. */
 	of: string;
-	/** What it is called where it is counted: `the list`, `people.csv`. */
+	/** The same where they are counted: `the list`, `people.csv`. */
 	where: string;
-	/** The subject; null where each message has a subject of its own. */
+	/** Null where each message has a subject of its own. */
 	subject: string | null;
 	/** Puts what is not staged yet. */
 	stage(): Promise<void>;
@@ -58,36 +73,73 @@ export interface CampaignRun extends Unreleased {
 	writeResults(path: string, how: ResultsHow): Promise<void>;
 	/** Warnings before the question. */
 	warn(): Promise<void>;
-	/** Lines about who of its lists is left out, and why; absent: it has none. */
-	sayCounts?(status: CampaignStatus): readonly string[];
+	/** Lines about who of its lists is left out, and why. */
+	sayCounts(status: CampaignStatus): readonly string[];
 	/** The refusal where there are no recipients. */
 	noRecipients: string;
 }
 
+/** From wherever the campaign stands to the end. */
+export async function runCampaign(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode> {
+	const { place, id, name } = campaign;
+	const status = await place.campaigns.status(id);
+	if (status.state === 'canceled') throw wasCanceled(name);
+	if (status.state === 'released') return goOn(cx, campaign, status);
+	await release(cx, campaign);
+	return deliver(cx, campaign, null);
+}
+
+/** Throws `UsageError` where something speaks against sending to what is staged. */
+export async function assertStaged(cx: CommandContext, campaign: CampaignRun): Promise<void> {
+	assertCount(campaign, await assertSendable(cx, campaign));
+}
+
 /** Stages and checks; whatever speaks against it ends here, with nothing released. */
-export async function release(cx: CommandContext, campaign: CampaignRun): Promise<void> {
-	let isAsked = false;
-	let isSendable = false;
+async function release(cx: CommandContext, campaign: CampaignRun): Promise<void> {
+	let step: 'staging' | 'counting' | 'asking' | 'releasing' = 'staging';
 	try {
 		await campaign.stage();
 		// After an interrupt nothing else is begun.
 		cx.signal.throwIfAborted();
 		const counts = await assertSendable(cx, campaign);
-		isSendable = true;
+		step = 'counting';
 		assertCount(campaign, counts);
-		isAsked = true;
+		step = 'asking';
 		await agree(cx, campaign, counts);
 		cx.signal.throwIfAborted();
-		isAsked = false;
+		step = 'releasing';
 		await releaseOnce(campaign, counts.staged);
 	} catch (error) {
 		// What may be on its way is not called back for a lost answer.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
+		const isAsked = step === 'asking';
 		// A question that is answered by no, or by the end of the command, drops what this run began.
 		const isDropped = isAsked
 			? campaign.begun !== 'earlier'
-			: await isOfNoUse(cx, campaign, isSendable ? null : error);
+			: await isOfNoUse(cx, campaign, step === 'staging' ? error : null);
 		throw await explainEnd(cx, campaign, { error, isAsked, left: await leave(cx, campaign, isDropped) });
+	}
+}
+
+/** A release without a clear answer may have happened; only the campaign itself can tell. Exit 13 where it cannot. */
+async function releaseOnce(
+	{ place: { campaigns }, id, name }: CampaignRun,
+	expect_count: number,
+): Promise<void> {
+	try {
+		await campaigns.release(id, { expect_count });
+	} catch (error) {
+		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
+		const state = (await campaigns.status(id).catch(() => null))?.state ?? null;
+		if (state === 'released') return;
+		// An error that the service itself answered is done with by now.
+		const isError = error.http !== null && error.http.status >= 500;
+		if (state !== null && isError && !error.unanswered) throw error;
+		const message = `the campaign may or may not be released: ${error.message}`;
+		throw new CliError('uncertain', exits.uncertain, message, {
+			hint: [mailctl('campaigns', 'resume', name), ': no recipient gets it twice'],
+			cause: error,
+		});
 	}
 }
 
@@ -97,14 +149,12 @@ export async function release(cx: CommandContext, campaign: CampaignRun): Promis
  * before the recipients were known to be good; null: it came later.
  */
 async function isOfNoUse(cx: CommandContext, campaign: CampaignRun, refusal: unknown): Promise<boolean> {
-	if (campaign.begun === 'unnamed') return true;
+	const { begun, place, id } = campaign;
+	if (begun === 'unnamed') return true;
 	if (cx.signal.aborted) return false;
-	return (campaign.begun === 'named' && refusal instanceof UsageError) || isEmpty(campaign);
-}
-
-async function isEmpty({ place, id }: CampaignRun): Promise<boolean> {
-	const { counts } = await place.campaigns.status(id).catch(() => ({ counts: null }));
-	return counts !== null && recipientsOf(counts) + counts.rejected === 0;
+	if (begun === 'named' && refusal instanceof UsageError) return true;
+	const status = await place.campaigns.status(id).catch(() => null);
+	return status !== null && recipientsOf(status.counts) + status.counts.rejected === 0;
 }
 
 /** How a run that released nothing leaves the campaign. `released`: by another command, which no lock of this home hinders. */
@@ -138,59 +188,54 @@ async function explainEnd(
 	{ error, isAsked, left }: { error: unknown; isAsked: boolean; left: Left },
 ): Promise<unknown> {
 	const { name } = campaign;
+	const released = `the campaign "${name}" was released by another command meanwhile`;
+	const look = [mailctl('campaigns', 'get', name), ' shows how far it is'];
+	const ways = [...look, ', ', mailctl('campaigns', 'cancel', name), ' drops what is not sent'];
 	if (cx.signal.aborted) {
-		await cx.hint(hintAtEnd(campaign, { isAsked, left }));
+		// At the question each is dropped that this run began.
+		const other = isAsked ? '' : '; one with a name of its own (--campaign) can be gone on with';
+		const hints: Record<Left, Hint> = {
+			released: [`${released}; `, ...ways],
+			staged: ['nothing was sent; ', ...waysToRelease(campaign)],
+			dropped: `nothing was sent, and "${name}" is dropped${other}`,
+		};
+		await cx.hint(hints[left]);
 		return error;
 	}
 	if (left === 'staged' && error instanceof Declined)
 		return new Declined({ done: 'nothing was sent', hint: waysToRelease(campaign) });
 	if (left !== 'released') return error;
 	const { code, exit, details } = classify(error);
-	const released = releasedElsewhere(name);
-	if (error instanceof Declined)
-		return new CliError(code, exit, `declined, but ${released}`, { hint: waysToLook(name) });
+	if (error instanceof Declined) return new CliError(code, exit, `declined, but ${released}`, { hint: ways });
 	return new CliError('conflict', exits.refused, released, {
 		...(details !== null && { details }),
-		hint: waysToLook(name),
+		hint: ways,
 		cause: error,
 	});
 }
 
-function hintAtEnd(campaign: CampaignRun, { isAsked, left }: { isAsked: boolean; left: Left }): Hint {
-	const { name } = campaign;
-	if (left === 'released') return [`${releasedElsewhere(name)}; `, ...waysToLook(name)];
-	if (left === 'staged') return ['nothing was sent; ', ...waysToRelease(campaign)];
-	// At the question each is dropped that this run began.
-	const other = isAsked ? '' : '; one with a name of its own (--campaign) can be gone on with';
-	return `nothing was sent, and "${name}" is dropped${other}`;
-}
-
-function releasedElsewhere(name: string): string {
-	return `the campaign "${name}" was released by another command meanwhile`;
-}
-
-function waysToLook(name: string) {
-	const look = [mailctl('campaigns', 'get', name), ' shows how far it is'];
-	return [...look, ', ', mailctl('campaigns', 'cancel', name), ' drops what is not sent'];
-}
-
-/** Throws `UsageError` where something speaks against sending to what is staged. */
-export async function assertStaged(cx: CommandContext, campaign: CampaignRun): Promise<void> {
-	assertCount(campaign, await assertSendable(cx, campaign));
-}
-
 async function assertSendable(cx: CommandContext, campaign: CampaignRun): Promise<AcceptCounts> {
-	const { place, id, options } = campaign;
-	// A campaign that was staged before goes on with what is there: its counts are those of all that was added.
+	const { place, id, begun, name, options } = campaign;
+	// The counts of an earlier run are among them.
 	const status = await place.campaigns.status(id);
 	const { counts } = status;
-	const found = recipientsOf(counts);
-	if (found + counts.rejected === 0 && options.expectCount !== 0) {
-		const [leftOut] = campaign.sayCounts?.(status) ?? [];
+	const of = recipientsOf(counts) + counts.rejected;
+	if (of === 0 && options.expectCount !== 0) {
+		const [leftOut] = campaign.sayCounts(status);
 		throw new UsageError(campaign.noRecipients, leftOut === undefined ? {} : { hint: leftOut });
 	}
-	if (counts.rejected > 0) await assertFindings(cx, campaign, found + counts.rejected);
-	return counts;
+	if (counts.rejected === 0) return counts;
+	const findings = new Findings(cx);
+	await campaign.findings(findings);
+	if (options.skipInvalid) {
+		await findings.warn(cx, of, true);
+		return counts;
+	}
+	if (options.results !== undefined && !cx.dryRun)
+		await campaign.writeResults(options.results, { isDropped: begun !== 'earlier' });
+	const { hasRejectLines } = campaign;
+	const where = findings.whereAllAre({ hasRejectLines, results: options.results });
+	throw findings.refusal({ of, where, ...(begun === 'earlier' && { kept: name }) });
 }
 
 function assertCount({ begun, name, where, options }: CampaignRun, counts: AcceptCounts): void {
@@ -207,20 +252,6 @@ function assertCount({ begun, name, where, options }: CampaignRun, counts: Accep
 	assertExpected({ found: recipientsOf(counts), ...kept[begun], options });
 }
 
-async function assertFindings(cx: CommandContext, campaign: CampaignRun, of: number): Promise<void> {
-	const { begun, name, options } = campaign;
-	const findings = findingsFor(cx);
-	await campaign.findings(findings);
-	if (options.skipInvalid) {
-		for (const line of findings.lines(of)) await cx.warn(`left out: ${line}`);
-		return;
-	}
-	if (options.results !== undefined && !cx.dryRun)
-		await campaign.writeResults(options.results, { isDropped: begun !== 'earlier' });
-	const where = whereAllAre(cx, campaign, findings.rejected);
-	throw cannotBeSent(findings, { of, where, ...(begun === 'earlier' && { kept: name }) });
-}
-
 /** Recipients that are shown before the question, unless `--sample` says otherwise. */
 const shownSample = 3;
 
@@ -228,14 +259,139 @@ async function agree(cx: CommandContext, campaign: CampaignRun, counts: AcceptCo
 	const { options, of, subject } = campaign;
 	await cx.note(`${describe(counts)} of ${of}`);
 	const status = await campaign.place.campaigns.status(campaign.id);
-	for (const line of campaign.sayCounts?.(status) ?? []) await cx.note(line);
+	for (const line of campaign.sayCounts(status)) await cx.note(line);
 	await campaign.warn();
 	if (options.expectCount !== undefined && cx.globals.yes === true) return;
 	const shown = await campaign.sample(options.sample ?? shownSample);
 	// One a line: a terminal would break them anywhere.
 	const more = shown.length < counts.staged ? ['  …'] : [];
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`), ...more]);
-	const what = `send${subject === null ? '' : ` "${subject}"`} to ${counted(counts.staged, 'recipient')}`;
-	const plan = sayStart(status.plan, cx.times);
-	await cx.confirm({ kind: 'mild', what: plan === null ? what : `${what}, ${plan}` });
+	const mail = `send${subject === null ? '' : ` "${subject}"`} to ${counted(counts.staged, 'recipient')}`;
+	// One that waits for its hours alone has no start.
+	const plan = status.plan && sayPlan({ ...status.plan, opens_at: status.plan.starts_at }, cx.times);
+	await cx.confirm({ kind: 'mild', what: plan ? `${mail}, ${plan}` : mail });
+}
+
+/** Messages sent by earlier runs are reported apart from those of this one. */
+async function goOn(cx: CommandContext, campaign: CampaignRun, status: CampaignStatus): Promise<ExitCode> {
+	const { place, id, name } = campaign;
+	const { deferred = 0, uncertain = 0 } = status.messages;
+	const before = outcomesOf(status.messages);
+	if (waitingOf(status.messages) + deferred + uncertain > 0) {
+		// Kept on this machine, another process may have it, which is known only when it is taken.
+		const goesOn = place.isForeign ? '' : ': going on with it';
+		await cx.note(`the campaign "${name}" is released already${goesOn}`);
+		return deliver(cx, campaign, before);
+	}
+	const sentence = `the campaign "${name}" is finished: ${progressOf(before, null)}`;
+	const outcome = { kind: 'settled', reason: null, counts: asDelivered(before), warnings: [] } as const;
+	// The sentence is the answer: it stands above the card.
+	const code = await concludeDelivery(cx, outcome, { waiting: 0, campaign: { name, sentence } });
+	const found = isTable(cx.out.format) ? await lookUpCampaign(place.campaigns, id) : undefined;
+	if (found === undefined) await cx.out.document(documentOf(status));
+	else await showDetail(cx, detailOf(found, status));
+	await concludeResults(campaign);
+	return codeOf(cx, code, status);
+}
+
+/** `before`: the outcomes of earlier runs; null when this is the first. */
+async function deliver(
+	cx: CommandContext,
+	campaign: CampaignRun,
+	before: Outcomes | null,
+): Promise<ExitCode> {
+	const { place, id, name } = campaign;
+	const status = await place.campaigns.status(id);
+	await cx.note(`campaign ${name}, ${id}`);
+	const plan = sayPlan(status.plan, cx.times);
+	if (plan !== null) {
+		await cx.out.document(documentOf(status), `released: ${describe(status.counts)}`);
+		await cx.note(plan);
+		const cancel = mailctl('campaigns', 'cancel', name);
+		await cx.hint(['nothing leaves before; ', await sender(cx), ' has to run then, ', cancel, ' drops it']);
+		return exits.done;
+	}
+	const run = () => deliverReleased(cx, campaign, status, before);
+	// No service has accepted what waits on this machine.
+	return place.isForeign ? run() : afterAcceptance(cx, name, run);
+}
+
+async function deliverReleased(
+	cx: CommandContext,
+	campaign: CampaignRun,
+	{ counts, replies: known }: CampaignStatus,
+	before: Outcomes | null,
+): Promise<ExitCode> {
+	const { place, id, name, options } = campaign;
+	const { local } = await cx.connection();
+	if (options.rate !== undefined) await local?.queue.keepRate(id, options.rate);
+	const how = {
+		total: counts.staged,
+		signal: cx.signal,
+		stallMs: options.waitTimeout ?? defaultWaitMs,
+		waits: options.wait !== false,
+		...paced(options.rate),
+		...(options.connections !== undefined && { connections: options.connections }),
+		...(options.retryUnknown && { retriesUnknown: true }),
+	};
+	const outcome = await place.deliver(id, how).catch(async (error: unknown) => {
+		await leaveResults(cx, campaign);
+		throw error;
+	});
+	const after = await place.campaigns.status(id);
+	// Before the results: the command ends with a file that cannot be written.
+	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
+	if (outcome?.kind === 'stopped') await leaveResults(cx, campaign);
+	else await concludeResults(campaign);
+	if (outcome === null) return codeOf(cx, exits.done, after);
+	// Of one look: the sending process may have gone on since the last look at the delivery.
+	const all = outcomesOf(after.messages);
+	const sentence = before === null ? sentenceOf(all) : progressOf(all, before);
+	const isNews = before === null || (outcome.isTried ?? !isDeepStrictEqual(known, after.replies));
+	const end = { name, rate: options.rate, sentence, ...(isNews && { replies: after.replies }) };
+	const waiting = waitingOf(after.messages);
+	const code = await concludeDelivery(
+		cx,
+		{ ...outcome, counts: asDelivered(all) },
+		{ waiting, campaign: end },
+	);
+	return codeOf(cx, code, after);
+}
+
+/** Where results cannot be written, nothing of what is sent is lost. */
+async function concludeResults({ name, options, writeResults }: CampaignRun): Promise<void> {
+	if (options.results === undefined) return;
+	try {
+		await writeResults(options.results, {});
+	} catch (error) {
+		const later = mailctl('campaigns', 'results', name, '--save', 'FILE');
+		throw hinted(error, [['what was sent is sent, and is kept: ', later, ' writes the results']]);
+	}
+}
+
+/** Writes the known results at an early end, whose cause is reported, whether this works or not. */
+async function leaveResults(cx: CommandContext, { name, options, writeResults }: CampaignRun): Promise<void> {
+	if (options.results === undefined) return;
+	try {
+		await writeResults(options.results, {});
+	} catch (error) {
+		const resume = mailctl('campaigns', 'resume', name, '--results', options.results);
+		await cx.warn(`--results: ${options.results} is not written: ${classify(error).message}`, [
+			resume,
+			' writes it',
+		]);
+	}
+}
+
+/** `partly` (9) where recipients were left out or no recipient gets the mail, however well the rest went. */
+async function codeOf(
+	cx: CommandContext,
+	code: ExitCode,
+	{ counts, messages }: CampaignStatus,
+): Promise<ExitCode> {
+	if (code !== exits.done) return code;
+	const { canceled: _, ...others } = messages;
+	const isUnsent = recipientsOf(counts) > 0 && Object.values(others).every((count) => count === 0);
+	if (isUnsent) await cx.warn(noneSent);
+	return isUnsent || counts.rejected > 0 ? exits.partly : code;
 }

@@ -1,4 +1,4 @@
-/** Texts about a campaign: its progress, findings about its recipients, and the command or server that continues it. */
+/** Texts about a campaign: its counts, its outcomes, and what goes on with it. */
 
 import { type AcceptCounts, type CampaignStatus, campaignState } from '../../../api/campaigns.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
@@ -31,11 +31,8 @@ export function asDelivered(outcomes: Outcomes): DeliveryCounts {
 export function progressOf(counts: Outcomes, before: Outcomes | null): string {
 	const { sent, ...others } = asDelivered(counts);
 	const now = before === null ? '' : `, ${numberText(sent - asDelivered(before).sent)} since it was resumed`;
-	const rest = Object.entries(others).filter(([, count]) => count > 0);
-	return [
-		`${numberText(sent)} ${'sent' in counts ? 'sent' : 'accepted'}${now}`,
-		...rest.map(([name, count]) => `${numberText(count)} ${name}`),
-	].join(', ');
+	const first = `${numberText(sent)} ${'sent' in counts ? 'sent' : 'accepted'}${now}`;
+	return [first, ...nonZero(others).map(([name, count]) => `${count} ${name}`)].join(', ');
 }
 
 /** `sent 3, bounced 1`. */
@@ -44,14 +41,20 @@ export function sentenceOf(counts: Outcomes): string {
 	return parts.map(([name, count]) => `${name} ${numberText(count)}`).join(', ');
 }
 
-/** The messages that nothing has become of yet; deferred ones are tried again, and have. */
-export function waitingOf({ staged = 0, queued = 0, leased = 0 }: CampaignStatus['messages']): number {
-	return staged + queued + leased;
+/** `1 bounced, 2 deferred`; empty when all is well. */
+export function troublesOf({ bounced, failed, deferred }: DeliveryCounts): string {
+	return nonZero({ bounced, failed, deferred })
+		.map(([name, count]) => `${count} ${name}`)
+		.join(', ');
 }
 
-/** Of so many messages, those without one; `counts` null: none was waited for. */
-export function leftOf(total: number, counts: DeliveryCounts | null): number {
-	return total - (counts === null ? 0 : settledOf(counts));
+function nonZero(counts: Readonly<Record<string, number>>): [name: string, count: string][] {
+	return Object.entries(counts).flatMap(([name, count]) => (count > 0 ? [[name, numberText(count)]] : []));
+}
+
+/** Messages without an outcome; deferred ones have one, and are tried again. */
+export function waitingOf({ staged = 0, queued = 0, leased = 0 }: CampaignStatus['messages']): number {
+	return staged + queued + leased;
 }
 
 /** Messages that have an outcome. */
@@ -59,119 +62,85 @@ export function settledOf(counts: DeliveryCounts): number {
 	return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** `1 bounced, 2 deferred`; empty when all is well. */
-export function troublesOf({ bounced, failed, deferred }: DeliveryCounts): string {
-	const parts = [
-		bounced > 0 ? `${numberText(bounced)} bounced` : '',
-		failed > 0 ? `${numberText(failed)} failed` : '',
-		deferred > 0 ? `${numberText(deferred)} deferred` : '',
-	];
-	return parts.filter((part) => part !== '').join(', ');
-}
-
-/** What a run that waits for a limit says. */
+/** A run that waits for a limit says so. */
 export function limitedUntil(until: Date, { moment }: Times): string {
 	const at = moment(until.getTime() * microsPerMs);
 	return `limits hold back what is left until ${at}; it is waited for, and stays queued when this is interrupted`;
 }
 
-/** What is found, and what is allowed. */
-interface Found {
+interface Expected {
 	/** Recipients, before suppression and without those left out. */
 	found: number;
-	/** What they are counted in: `the list`, `people.csv`. */
+	/** The list or the file where they are counted: `people.csv`. */
 	where: string;
-	/** What a campaign that stays staged is good for; absent: nothing stays. */
+	/** How a campaign that stays staged goes on; absent: nothing stays. */
 	stays?: Hint;
 	options: Pick<SendOptions, 'expectCount' | 'maxRecipients'>;
 }
 
 /** Throws `UsageError` for more recipients than are allowed, and for another number than is expected. */
-export function assertExpected({ found, where, stays, options }: Found): void {
+export function assertExpected({ found, where, stays, options }: Expected): void {
 	const { expectCount, maxRecipients } = options;
 	const people = counted(found, 'recipient');
+	const hints = stays === undefined ? [] : [stays];
 	if (maxRecipients !== undefined && found > maxRecipients) {
 		const most = numberText(maxRecipients);
 		throw new UsageError(`${people} are more than --max-recipients ${most}; nothing was released`, {
-			...(stays !== undefined && { hint: stays }),
+			...(hints.length > 0 && { hint: joinHints(hints) }),
 		});
 	}
 	if (expectCount === undefined || expectCount === found) return;
-	const expected = numberText(expectCount);
-	throw new UsageError(`${where} has ${people}, not ${expected}; nothing was released`, {
-		hint: joinHints([`--expect-count ${found} if that is right`, ...(stays === undefined ? [] : [stays])]),
+	throw new UsageError(`${where} has ${people}, not ${numberText(expectCount)}; nothing was released`, {
+		hint: joinHints([`--expect-count ${found} if that is right`, ...hints]),
 	});
 }
 
-/** The campaign, and how it was sent: a later run is not told by itself. */
+/** The campaign, and the `--rate` of this run: a later run does not know it. */
 export interface GoingOn {
 	name: string;
-	/** As `--rate` gave it. */
 	rate?: string | undefined;
 }
 
-/** What continues a released campaign, and how to look at it or end it. */
+/** The command or process that continues a released campaign, and how to look at it or end it. */
 export async function saysWhoGoesOn(cx: CommandContext, { name, rate }: GoingOn): Promise<Hint> {
 	const { local } = await cx.connection();
 	const cancel = [mailctl('campaigns', 'cancel', name), ' drops what is not sent'];
 	const look = [mailctl('campaigns', 'get', name), ' shows how far it is'];
 	if (local === null) return ['the server goes on; ', look, ', ', cancel];
-	const other = await otherSender(cx);
-	if (other !== null) return [`${other} goes on with this database; `, look, ', ', cancel];
+	const { workers } = await local.queue.stats();
+	const other = workers.find(({ role }) => role === 'serve' || role === 'worker');
+	if (other !== undefined)
+		return [`mailctl ${other.role} (pid ${other.pid}) goes on with this database; `, look, ', ', cancel];
 	const pace = rate === undefined ? [] : ['--rate', rate];
 	return [mailctl('campaigns', 'resume', name, ...pace), ' goes on, ', cancel];
 }
 
-/** A campaign that is not released, and what `--source` has to name for the rest of its rows; absent: the campaign knows. */
+/** A campaign that is not released, and the `--source` that has the rest of its rows; absent: the campaign knows. */
 export interface Unreleased {
 	name: string;
 	source?: string | undefined;
 }
 
-/** How to go on with it. */
 export function waysToRelease({ name, source }: Unreleased): (string | OwnCommand)[] {
 	const rest = source === undefined ? [] : ['--source', source];
 	const resume = mailctl('campaigns', 'resume', name, ...rest);
 	return [resume, ' goes on, ', mailctl('campaigns', 'cancel', name), ' drops it'];
 }
 
-/** After a server was lost: what is accepted must not be sent again. */
-export function saysHowToLook(campaign: string): Hint {
-	const look = [mailctl('campaigns', 'get', campaign), ' shows how far it is'];
-	const wait = [mailctl('campaigns', 'resume', campaign), ' waits again'];
-	return ['the server goes on; ', look, ', ', wait, '; do not send it again'];
-}
-
-/** `mailctl serve` (4711): a process that sends whatever is due. */
-async function otherSender(cx: CommandContext): Promise<string | null> {
-	const { local } = await cx.connection();
-	const { workers } = (await local?.queue.stats()) ?? { workers: [] };
-	const found = workers.find(({ role }) => role === 'serve' || role === 'worker');
-	if (found === undefined) return null;
-	return `mailctl ${found.role} (pid ${found.pid})`;
-}
-
-/** What sends the queued messages: a command on this machine, or the server by itself. */
+/** The sender of queued messages: a command on this machine, or the server by itself. */
 export async function sender(cx: CommandContext, ...options: readonly string[]): Promise<Hint> {
 	const { local } = await cx.connection();
 	return local === null ? 'the server' : mailctl('worker', ...options);
 }
 
-/** The same as what to do once a mail server is mended. */
-export async function senderAfter(cx: CommandContext): Promise<Hint> {
-	const { local } = await cx.connection();
-	return local === null ? 'the server sends it' : ['run ', mailctl('worker', '--drain')];
-}
-
 /** The JSON of a campaign: the keys of `campaignAnswer`. */
 export function documentOf(campaign: CampaignStatus) {
 	const { id, key, counts, messages, replies } = campaign;
-	const recipients = recipientsOf(counts);
 	return {
 		name: key,
 		id,
 		state: campaignState(campaign),
-		recipients,
+		recipients: recipientsOf(counts),
 		...counts,
 		messages,
 		...(replies && { replies }),

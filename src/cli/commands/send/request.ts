@@ -12,12 +12,13 @@ import type { SendRequest } from '../../../api/inputs.js';
 import type { Template } from '../../../api/records.js';
 import { hasDefault, usedVariables, variableName } from '../../../api/variables.js';
 import type { FileSource } from '../../frame/command.js';
-import { mailctl } from '../../frame/command-line.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { readMarkdown } from '../../verbs/content.js';
 import { walk } from '../../verbs/listing.js';
+import type { Refused } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { findSender, withNameOf } from '../../verbs/sender-names.js';
 import { findCampaign } from '../campaigns/find.js';
@@ -42,46 +43,48 @@ export function isOpaque({ request, template }: Prepared): boolean {
 export async function prepare(cx: CommandContext, options: SendOptions): Promise<Prepared> {
 	assertContent(options);
 	const template = options.template === undefined ? null : await findTemplate(cx, options.template);
+	const context = { ...(await readContext(options.contextFile)), ...options.context };
+	const headers = parseHeaders(options.header);
+	const from = options.from ?? (await askFrom(cx));
+	const sender = await findSender(cx, from);
+	const files = await readAttachments(cx, options.attach);
+	const given = {
+		// The address for replies is that of the sender, unless another is given.
+		reply_to:
+			options.replyTo.length === 0 && sender?.reply_to_email ? [sender.reply_to_email] : options.replyTo,
+		...(await readBodies(options)),
+		template_unique_id: template?.id ?? options.template,
+		cc: options.cc,
+		bcc: options.bcc,
+		headers,
+		context,
+		disable_inline: options.disableInline || undefined,
+		disable_tracking: options.track === 'off' || undefined,
+		tag: options.tag,
+		...(await campaignOf(cx, options)),
+		attachments: namedIn(files),
+	};
+	const isEmpty = (value: unknown) => typeof value === 'object' && Object.keys(value ?? {}).length === 0;
+	const parts = Object.entries(given).filter(([, value]) => value !== undefined && !isEmpty(value));
+	const request: Omit<SendRequest, 'to'> = {
+		type: options.bulk ? 'BULK' : 'TRANSACTIONAL',
+		from: withNameOf(sender, from),
+		...Object.fromEntries(parts),
+	};
+	const prepared = { request, template, ...(files.length > 0 && { files }) };
+	await assertClear(contentOf(prepared));
+	await assertDefaultsKept(cx, prepared);
+	return prepared;
+}
+
+async function readBodies(options: SendOptions) {
 	const markdown = await readMarkdown(options.markdownFile);
 	const subject = options.subject ?? markdown?.subject ?? undefined;
 	if (markdown !== null && subject === undefined)
 		throw new UsageError('--subject is missing', { hint: 'or begin the Markdown with a heading: # News' });
 	const text_body = options.text ?? (await options.textFile?.text()) ?? markdown?.text_body;
 	const html_body = options.html ?? (await options.htmlFile?.text()) ?? markdown?.html_body;
-	const context = { ...(await readContext(options.contextFile)), ...options.context };
-	const headers = parseHeaders(options.header);
-	const files = await readAttachments(cx, options.attach);
-	const request: Omit<SendRequest, 'to'> = {
-		type: options.bulk ? 'BULK' : 'TRANSACTIONAL',
-		...(await senderOf(cx, options)),
-		...(subject !== undefined && { subject }),
-		...(text_body !== undefined && { text_body }),
-		...(html_body !== undefined && { html_body }),
-		...(options.template !== undefined && { template_unique_id: template?.id ?? options.template }),
-		...(options.cc.length > 0 && { cc: options.cc }),
-		...(options.bcc.length > 0 && { bcc: options.bcc }),
-		...(Object.keys(headers).length > 0 && { headers }),
-		...(Object.keys(context).length > 0 && { context }),
-		...switchesOf(options),
-		...(options.tag !== undefined && { tag: options.tag }),
-		...(await campaignOf(cx, options)),
-	};
-	const prepared = withFiles({ request, template }, files);
-	await assertClear(contentOf(prepared));
-	await assertDefaultsKept(cx, prepared);
-	return prepared;
-}
-
-function switchesOf({ disableInline, track }: SendOptions) {
-	return {
-		...(disableInline && { disable_inline: true }),
-		...(track === 'off' && { disable_tracking: true }),
-	};
-}
-
-function withFiles({ request, template }: Prepared, files: readonly FileToSend[]): Prepared {
-	if (files.length === 0) return { request, template };
-	return { request: { ...request, attachments: namedIn(files) }, template, files };
+	return { subject, text_body, html_body };
 }
 
 /** A service of others would send `#name|friend#` as it is written. */
@@ -135,21 +138,8 @@ export function contentOf({ request, template }: Prepared): Content {
 	};
 }
 
-/** Missing only where each request of a file has its own. */
-/** The name and the address for replies are those of the sender, unless others are given. */
-async function senderOf(
-	cx: CommandContext,
-	{ from: given, replyTo }: SendOptions,
-): Promise<Pick<SendRequest, 'from' | 'reply_to'>> {
-	const from = given ?? (await askFrom(cx));
-	const sender = await findSender(cx, from);
-	const known = sender === null || sender.reply_to_email === '' ? [] : [sender.reply_to_email];
-	const reply_to = replyTo.length > 0 ? replyTo : known;
-	return { from: withNameOf(sender, from), ...(reply_to.length > 0 && { reply_to }) };
-}
-
 async function askFrom(cx: CommandContext): Promise<string> {
-	if (cx.canAsk) return (await import('./questions.js')).askSender(cx);
+	if (cx.canAsk) return (await import('./guide.js')).askSender(cx);
 	throw new UsageError(`missing --from: ${sendOptions.from.summary}`);
 }
 
@@ -208,23 +198,16 @@ async function readContext(file: FileSource | undefined): Promise<Record<string,
 	return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, String(inner)]));
 }
 
-/** A name twice would silently lose one of the values. */
-function assertOnce(headers: readonly (readonly [name: string, value: string])[]): void {
-	const seen = new Set<string>();
-	for (const [name] of headers) {
-		if (seen.has(name.toLowerCase())) throw new UsageError(`--header ${name} is given twice`);
-		seen.add(name.toLowerCase());
-	}
-}
-
 function parseHeaders(lines: readonly string[]): Record<string, string> {
-	const headers = lines.map((line): [string, string] => {
+	const headers = new Map<string, [name: string, value: string]>();
+	for (const line of lines) {
 		const colon = line.indexOf(':');
 		if (colon < 1) throw new UsageError(`--header "${line}" is no header`, { hint: "--header 'X-Id: 1'" });
-		return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-	});
-	assertOnce(headers);
-	return Object.fromEntries(headers);
+		const name = line.slice(0, colon).trim();
+		if (headers.has(name.toLowerCase())) throw new UsageError(`--header ${name} is given twice`);
+		headers.set(name.toLowerCase(), [name, line.slice(colon + 1).trim()]);
+	}
+	return Object.fromEntries(headers.values());
 }
 
 /** True: the finished message is the service's own, and composing one here would show another one. */
@@ -246,65 +229,87 @@ type Honoured = Partial<
 		| 'template'
 		| 'preview'
 		| 'eml'
+		| 'attach'
 	>
-> & {
-	attach?: readonly string[];
-	/** Recipients come from a list or a file. */
-	isJob: boolean;
-};
+>;
 
 /** `MissingExtension` or `UsageError` (exit 2). Goes to the deployment only when one of these options is given. */
-export async function assertHonoured(cx: CommandContext, options: Honoured): Promise<void> {
-	const { campaign, results, idempotencyKey, rate, connections, retryUnknown, isJob } = options;
-	const given = [campaign, results, idempotencyKey, rate, connections].some((one) => one !== undefined);
+export async function assertHonoured(
+	cx: CommandContext,
+	options: Honoured,
+	{ isOfRows }: { isOfRows: boolean },
+): Promise<void> {
+	const { campaign, results, idempotencyKey, rate, connections, retryUnknown, wait, strictVars } = options;
 	await assertShown(cx, options);
-	const concernsJobs = isJob && (options.wait === false || options.strictVars === true);
-	if (!given && !concernsJobs && retryUnknown !== true) return;
+	const given = [campaign, results, idempotencyKey, rate, connections].some((one) => one !== undefined);
+	const concernsRows = isOfRows && (wait === false || strictVars === true);
+	if (!given && !concernsRows && retryUnknown !== true) return;
 	const { api, local } = await cx.connection();
 	const { ext, idempotentSend } = await api.capabilities();
 	const keepsCampaigns = local !== null || ext.campaigns !== undefined;
 	if (retryUnknown === true && keepsCampaigns)
 		throw new UsageError('--retry-unknown is for deployments of others: here nothing is left unknown');
 	if (local !== null) return;
-	if (isJob && !keepsCampaigns) assertKeptHere(options);
-	else if (rate !== undefined || connections !== undefined) throw sentElsewhere(options);
-	if (campaign !== undefined && !isJob) await need(api, 'campaigns', '--campaign');
-	if (results !== undefined && !(isJob && !keepsCampaigns)) await need(api, 'messages', '--results');
 	if (idempotencyKey !== undefined && !idempotentSend)
 		throw new UsageError(
 			"--idempotency-key is not for this deployment: only mailctl's own engine and server keep such keys",
 		);
+	if (isOfRows && !keepsCampaigns) return assertKeptHere(options);
+	assertNoRate(options);
+	if (campaign !== undefined && !isOfRows) await need(api, 'campaigns', '--campaign');
+	if (results !== undefined) await need(api, 'messages', '--results');
 }
 
-/** Where this command makes the calls itself, and the service keeps no campaign. */
+/** A server sends at its own rate. */
+function assertNoRate({ rate, connections }: Honoured): void {
+	if (rate === undefined && connections === undefined) return;
+	const flag = rate === undefined ? '--connections' : '--rate';
+	throw new UsageError(`${flag} is for the machine that owns the database: a deployment sends as it does`, {
+		hint: ['on a mailctl server: ', mailctl('serve', flag), ' …'],
+	});
+}
+
+/** A service of others sends neither a file nor a message that is composed here. */
+async function assertShown(cx: CommandContext, options: Honoured): Promise<void> {
+	if ((options.attach ?? []).length > 0) await need(await cx.api(), 'attachments', '--attach');
+	if ((options.preview !== undefined || options.eml !== undefined) && (await isMadeElsewhere(cx)))
+		throw new UsageError(
+			`${options.eml === undefined ? '--preview' : '--eml'} cannot be kept: this deployment makes its messages by itself and shows none`,
+			{ hint: '--dry-run shows what it will be asked' },
+		);
+}
+
+/** This command makes the calls itself, and keeps the campaign. */
 function assertKeptHere({ wait, strictVars, template }: Honoured): void {
 	if (wait === false)
 		throw new UsageError(
 			'--no-wait cannot be kept: this deployment has no campaigns, so this command does the work',
 		);
-	if (strictVars === true && template !== undefined)
-		throw new UsageError(
-			'--strict-vars cannot be kept: this deployment does not tell what is in its templates',
-		);
+	if (strictVars === true && template !== undefined) throw untoldVariables();
 }
 
-/** Neither a file nor a message that is composed here is in what a service of others sends. */
-async function assertShown(cx: CommandContext, { attach = [], preview, eml }: Honoured): Promise<void> {
-	if (attach.length > 0) await need(await cx.api(), 'attachments', '--attach');
-	if ((preview === undefined && eml === undefined) || !(await isMadeElsewhere(cx))) return;
-	const flag = eml === undefined ? '--preview' : '--eml';
-	throw new UsageError(
-		`${flag} cannot be kept: this deployment makes its messages by itself and shows none`,
-		{
-			hint: '--dry-run shows what it will be asked',
-		},
+function untoldVariables(): UsageError {
+	return new UsageError(
+		'--strict-vars cannot be kept: this deployment does not tell what is in its templates',
 	);
 }
 
-function sentElsewhere({ rate }: Honoured): UsageError {
-	const flag = rate === undefined ? '--connections' : '--rate';
-	return new UsageError(`${flag} is for the machine that owns the database: a deployment sends as it does`, {
-		hint: ['on a mailctl server: ', mailctl('serve', flag), ' …'],
+/** Refuses a message to addresses whose variables have no value. */
+export async function assertVariables(
+	cx: CommandContext,
+	prepared: Prepared,
+	{ strictVars, bulk, to }: SendOptions,
+): Promise<void> {
+	if (!(strictVars ?? bulk)) return;
+	if (isOpaque(prepared)) {
+		// By default variables are checked only where that is possible.
+		if (strictVars === true) throw untoldVariables();
+		return;
+	}
+	const missing = await missingForPeople(cx, prepared, to);
+	if (missing.length === 0) return;
+	throw new UsageError(`no value for ${missing.map((name) => `#${name}#`).join(', ')}; nothing was sent`, {
+		hint: 'give --context NAME=VALUE, write a default (#name|friend#), or leave them as they are with --no-strict-vars',
 	});
 }
 
@@ -323,15 +328,16 @@ export async function missingVariables(
 }
 
 /**
- * Of one message to each address: a field counts where the subscriber has a value, and an address in several lists is
- * no subscriber, as in the engine. The values of another deployment are unknown here, so there a field is enough.
+ * A field counts where the subscriber has a value, and an address in several lists is not a subscriber, as in the engine.
+ * The values of another deployment are unknown here, so there a field is enough.
  */
-export async function missingForPeople(
+async function missingForPeople(
 	cx: CommandContext,
-	content: Content,
-	{ context, to }: { context: Readonly<Record<string, string>>; to: readonly string[] },
+	prepared: Prepared,
+	to: readonly string[],
 ): Promise<string[]> {
 	const api = await cx.api();
+	const [content, context] = [contentOf(prepared), prepared.request.context ?? {}];
 	const missing = await missingVariables(cx, content, context);
 	const fields = openVariables(content, context).filter((name) => !missing.includes(name));
 	if ((await api.capabilities()).ext.campaigns === undefined || fields.length === 0) return missing;
@@ -347,13 +353,6 @@ export async function missingForPeople(
 	return [...missing, ...lacking];
 }
 
-/** The refusal of one message whose variables have no value. */
-export function lacksValues(missing: readonly string[]): UsageError {
-	return new UsageError(`no value for ${missing.map((name) => `#${name}#`).join(', ')}; nothing was sent`, {
-		hint: 'give --context NAME=VALUE, write a default (#name|friend#), or leave them as they are with --no-strict-vars',
-	});
-}
-
 /** Neither in the context nor built in. */
 export function openVariables(
 	content: Pick<Content, 'subject' | 'text' | 'html'>,
@@ -362,4 +361,10 @@ export function openVariables(
 	return usedVariables(content).filter(
 		(name) => !hasDefault(name) && !Object.hasOwn(context, name) && !builtInVariables.includes(name),
 	);
+}
+
+/** The way out of a refusal. `hasSenders`: a command verifies addresses there; elsewhere that is done at the service. */
+export function sendHint({ path, code }: Refused, { hasSenders = true } = {}): Hint | undefined {
+	if (code === 'not_verified' && !hasSenders) return 'verify the address at the service';
+	return path.startsWith('template_unique_id') ? mailctl('templates', 'list') : undefined;
 }

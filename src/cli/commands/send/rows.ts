@@ -1,154 +1,304 @@
-/** Campaigns whose rows come from a file: `send --csv` and `send --batch`, begun now or gone on with. */
+/**
+ * The rows of a campaign: a table or send requests, from a file or a pipe. A pipe comes once: it is kept in a file without a
+ * name, so that its rows are known by their hash before any is used.
+ */
 
-import type { Campaigns, Recipient, RequestRow } from '../../../api/campaigns.js';
-import type { Session } from '../../../api/capabilities.js';
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import type { Attachment } from '../../../api/attachments.js';
+import type { CampaignSource, Recipient, RequestRow } from '../../../api/campaigns.js';
+import { systemReason } from '../../../api/errors.js';
 import { isRecord } from '../../../api/json.js';
-import type { CampaignSink } from '../../../jobs/campaigns.js';
+import { withoutDefaults } from '../../../api/variables.js';
+import {
+	type CampaignColumns,
+	isVariableName,
+	type Misnamed,
+	misnamedVariables,
+} from '../../../jobs/campaign-columns.js';
+import type { TableSource } from '../../../tables/source.js';
 import type { CommandContext } from '../../frame/context.js';
-import { UsageError } from '../../frame/errors.js';
-import { assertAllowed } from './audience.js';
-import { warnOfLinks } from './lint.js';
-import type { CampaignPlace } from './place.js';
-import type { CampaignRun, RunOptions } from './release.js';
-import { eachResult, firstAddresses, readFindings, writeRowResults } from './results.js';
-import type { OpenRows } from './source.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
+import { isStream } from '../../frame/sources.js';
+import { numberText } from '../../render/units.js';
+import { sayGuess, shortNames } from '../../verbs/importing.js';
+import { contentOf, isOpaque, missingVariables, openVariables, type Prepared } from './request.js';
 
-/** Rows of either kind, with what differs between the kinds. */
-export type CampaignRows =
-	| { kind: 'csv'; open: OpenRows<Recipient> }
-	| { kind: 'batch'; open: OpenRows<RequestRow> };
-
-/** What is known of a campaign before any row is read. */
-interface RowCampaign {
-	place: CampaignPlace;
-	session: Session;
-	name: string;
-	/** What the rows are called: the file's name, or standard input. */
-	of: string;
-	/** See `Unreleased`. */
-	source: string | undefined;
-	subject: string | null;
-	bulk: boolean;
-	/** Of send requests, each of which says for itself: any of those staged by this run has links of ours. */
-	hasLinks?: () => boolean;
-	options: RunOptions;
-	/** The rows from the first on; null: all of them are staged. */
-	rows: (() => Promise<CampaignRows>) | null;
+/** `close` lets go of it. */
+export interface Input {
+	bytes: TableSource;
+	/** `sha256` and the `path` of a file, where it was read to its end once: another run can tell whether it has the same. */
+	origin: CampaignSource;
+	close(): Promise<void>;
 }
 
-export function rowCampaign(cx: CommandContext, row: RowCampaign): Omit<CampaignRun, 'begun'> {
-	const { place, session, name, of, source, subject, bulk, options } = row;
-	const { id } = session;
-	return {
-		place,
-		id,
-		name,
-		source,
-		options,
-		of,
-		where: of,
-		subject,
-		stage: () => stage(cx, row),
-		hasRejectLines: true,
-		findings: (into) => readFindings(cx, { campaigns: place.campaigns, id }, into),
-		sample: (most) => firstAddresses(cx, place.campaigns, id, most),
-		writeResults: (path, how) => writeRowResults(cx, { place, id }, path, how),
-		warn: () => warnOfLinks(cx, { bulk: row.hasLinks?.() ?? bulk }),
-		noRecipients: `${of} has no rows; nothing was sent`,
-	};
+/** Rows that are read once. `close` lets go of them, and of their input, early. */
+export interface OpenRows<Row> {
+	/** How they are read, as a campaign keeps it beside the origin: the same bytes give the same rows then. */
+	reading: CampaignSource;
+	rows: AsyncIterable<Row>;
+	close(): Promise<void>;
 }
 
-/** A request has up to a thousand recipients, and a batch is one transaction. */
-const requestBytes = 512 * 1024;
-
-async function stage(cx: CommandContext, { place, session, name, of, rows }: RowCampaign): Promise<void> {
-	const { id } = session;
-	if (rows === null) return assertStagedAllowed(cx, place.campaigns, id);
-	await cx.note(
-		session.position === 0 ? `campaign ${name}: staging ${of}` : `campaign ${name}: going on with ${of}`,
-	);
-	const { stageRows } = await import('../../../jobs/campaigns.js');
-	const opened = await rows();
-	const progress = cx.progress('staging', null, session.position);
-	const how = { session, signal: cx.signal, onProgress: (count: number) => progress.update(count, '') };
-	const { campaigns } = place;
-	try {
-		if (opened.kind === 'csv') {
-			const sink = sinkOf(campaigns, id, (first, recipients: readonly Recipient[]) =>
-				campaigns.put(id, { first, recipients }),
-			);
-			await stageRows({ ...how, sink, rows: allowed(cx, opened.open.rows, addressesOfRecipient) });
-		} else {
-			const sink = sinkOf(campaigns, id, (first, requests: readonly RequestRow[]) =>
-				campaigns.putRequests(id, { first, requests }),
-			);
-			const requests = allowed(cx, opened.open.rows, addressesOfRequest);
-			await stageRows({ ...how, sink, rows: requests, batchBytes: requestBytes });
-		}
-	} finally {
-		progress.stop();
-		await opened.open.close();
-	}
+/** Rows of a table with its header. */
+interface OpenTable extends OpenRows<Recipient> {
+	header: readonly string[];
+	columns: CampaignColumns;
 }
 
-/** Rows that were staged by another run, of another profile maybe. */
-async function assertStagedAllowed(cx: CommandContext, campaigns: Campaigns, id: string): Promise<void> {
-	if (cx.settings.profile.allowRecipients === undefined) return;
-	for await (const result of eachResult(cx, campaigns, id))
-		if (result.id !== null) assertAllowed(cx, [result.to]);
+export type RowsFlag = '--csv' | '--batch' | '--source';
+
+/** The file's name, or standard input. */
+export function nameOf(file: string): string {
+	return file === '-' ? 'standard input' : basename(file);
 }
 
-function sinkOf<Row>(
-	campaigns: CampaignPlace['campaigns'],
-	id: string,
-	put: CampaignSink<Row>['put'],
-): CampaignSink<Row> {
-	return { put, complete: (position) => campaigns.complete(id, { position }) };
+/** The `--source` that `campaigns resume` needs: a file's path is kept with the campaign. */
+export function placeToTell({ path }: CampaignSource): string | undefined {
+	return path === undefined ? '-' : undefined;
 }
 
-/** A profile's `allowRecipients` holds for each row; nothing is released before all were looked at. */
-async function* allowed<Row>(
+/** For a look at the first rows: a pipe is read no further. */
+export function glance(cx: CommandContext, file: string, flag: RowsFlag): Input {
+	return { bytes: cx.sources.table(file, flag), origin: {}, close: async () => undefined };
+}
+
+/** For a campaign. Standard input and pipes are kept meanwhile; throws `TableError` for no file. */
+export async function known(cx: CommandContext, file: string, flag: RowsFlag): Promise<Input> {
+	if (await isStream(file)) return spool(cx, cx.sources.table(file, flag));
+	const { surveySource } = await import('../../../tables/source.js');
+	const { sha256 } = await surveySource(file, cx.signal);
+	return { ...glance(cx, file, flag), origin: { path: resolve(file), sha256 } };
+}
+
+/**
+ * A row a message. `encoding`: as it is named, or as an earlier run found it; undefined: it is looked for. `columns`: as an
+ * earlier run took them; else found by name and by `map`. Throws `TableError` and, for the columns, `UsageError`.
+ */
+export async function openTableRows(
 	cx: CommandContext,
-	rows: AsyncIterable<Row>,
-	addressesOf: (row: Row) => readonly string[],
-): AsyncGenerator<Row, void, undefined> {
-	const isLimited = cx.settings.profile.allowRecipients !== undefined;
-	for await (const row of rows) {
-		if (isLimited) assertAllowed(cx, addressesOf(row));
-		yield row;
+	input: Input,
+	how: ({ map: readonly string[] } | { columns: CampaignColumns }) & { encoding: string | undefined },
+): Promise<OpenTable> {
+	const [{ openTable }, { sourceName }, { toRecipient }] = await Promise.all([
+		import('../../../tables/read-table.js'),
+		import('../../../tables/source.js'),
+		import('../../../jobs/campaigns.js'),
+	]);
+	const opening = openTable(input.bytes, { encoding: how.encoding ?? 'auto', signal: cx.signal });
+	const table = await opening.catch(async (error: unknown) => {
+		await input.close();
+		throw error;
+	});
+	const close = async () => {
+		await table.close();
+		await input.close();
+	};
+	try {
+		await sayGuess(cx, sourceName(input.bytes), table);
+		const { header, encoding, delimiter } = table;
+		const columns = 'columns' in how ? how.columns : await columnsOf(cx, header, how.map);
+		const reading = { kind: 'csv', encoding, delimiter, columns: JSON.stringify(columns) };
+		const rows = mapped(table.rows, (row) => toRecipient(row, columns));
+		return { rows, header, columns, reading, close };
+	} catch (error) {
+		await close();
+		throw error;
 	}
 }
 
-function addressesOfRecipient({ to, refused }: Recipient): string[] {
-	return refused === undefined ? [to] : [];
+/** The columns a campaign keeps: written by `openTableRows` and by nothing else. */
+export function keptColumns({ columns = '' }: CampaignSource): CampaignColumns {
+	return JSON.parse(columns) as CampaignColumns;
 }
 
-/** The recipients of a request, copies too; a wrong shape has none here, and is a finding later. */
-export function addressesOfRequest({ request }: RequestRow): string[] {
-	if (!isRecord(request)) return [];
-	return ['to', 'cc', 'bcc'].flatMap((key) => {
-		const value = request[key];
-		const all: unknown[] = Array.isArray(value) ? value : [value];
-		return all.filter((one) => typeof one === 'string');
+/** The options that each request of a batch gets: files after its own, and `off`. */
+interface AddedToRequests {
+	attachments: readonly Attachment[];
+	track?: string | undefined;
+}
+
+/** The same of a campaign: written by `openRequestRows` and by nothing else. */
+export function keptAdditions({ attachments = '[]', track }: CampaignSource): AddedToRequests {
+	return { attachments: JSON.parse(attachments) as readonly Attachment[], track };
+}
+
+/** A line a send request. */
+export async function openRequestRows(
+	cx: CommandContext,
+	input: Input,
+	added: AddedToRequests,
+): Promise<OpenRows<RequestRow>> {
+	const [{ utf16Fault }, { readBytes, sourceName }, { readLines }, { requestRows }] = await Promise.all([
+		import('../../../tables/encoding.js'),
+		import('../../../tables/source.js'),
+		import('../../../tables/read-lines.js'),
+		import('../../../jobs/campaigns.js'),
+	]);
+	const bytes = readBytes(input.bytes, cx.signal);
+	const close = async () => {
+		await bytes.return();
+		await input.close();
+	};
+	const first = await bytes.next();
+	const fault = first.done ? null : utf16Fault(Buffer.from(first.value));
+	if (fault !== null) {
+		await close();
+		throw new UsageError(`${sourceName(input.bytes)} ${fault}`);
+	}
+	async function* all() {
+		if (!first.done) yield first.value;
+		yield* bytes;
+	}
+	const { attachments, track } = added;
+	const reading = {
+		kind: 'batch',
+		...(attachments.length > 0 && { attachments: JSON.stringify(attachments) }),
+		...(track === 'off' && { track }),
+	};
+	const rows = mapped(requestRows(readLines(all())), (row) => withAdditions(row, added));
+	return { reading, rows, close };
+}
+
+function withAdditions(row: RequestRow, { attachments, track }: AddedToRequests): RequestRow {
+	if (!isRecord(row.request)) return row;
+	const own = row.request['attachments'];
+	const request = { ...row.request, ...(track === 'off' && { disable_tracking: true }) };
+	// Anything else than a list is refused where it is staged.
+	if (attachments.length === 0 || (own !== undefined && !Array.isArray(own))) return { ...row, request };
+	return { ...row, request: { ...request, attachments: [...(own ?? []), ...attachments] } };
+}
+
+async function columnsOf(
+	cx: CommandContext,
+	header: readonly string[],
+	map: readonly string[],
+): Promise<CampaignColumns> {
+	const { campaignColumns } = await import('../../../jobs/campaign-columns.js');
+	const result = campaignColumns(header, map);
+	if (result.kind === 'refused') {
+		throw new UsageError('the columns cannot be used as they are', {
+			details: result.findings.map(({ message }) => message),
+		});
+	}
+	const { ignored } = result.columns;
+	if (ignored.length > 0) await cx.note(`left out: ${shortNames(ignored).join(', ')}`);
+	return result.columns;
+}
+
+export async function* mapped<A, B>(
+	rows: AsyncIterable<A>,
+	map: (row: A) => B,
+): AsyncGenerator<B, void, undefined> {
+	for await (const row of rows) yield map(row);
+}
+
+/**
+ * Reads the source to its end into a file without a name, gone with `close` and with the process. Throws `CliError` (exit
+ * 74) where the temporary folder cannot take it.
+ */
+async function spool(cx: CommandContext, source: TableSource): Promise<Input> {
+	const { readChunks, sourceName, surveySource } = await import('../../../tables/source.js');
+	const name = sourceName(source);
+	const folder = cx.io.env['TMPDIR'] || tmpdir();
+	const file = await openUnnamed(folder).catch((error: unknown) => {
+		throw unkept(error, `${folder} takes no file for ${name}`);
+	});
+	// Typed rows are on the screen already: a progress line would stand between them.
+	const isTyped = typeof source !== 'string' && cx.io.stdin.isTTY;
+	const progress = isTyped ? null : cx.progress(`lines of ${name}`, null);
+	let bytes = 0;
+	try {
+		const { sha256 } = await surveySource(source, cx.signal, async (chunk, lineFeeds) => {
+			await file.appendFile(chunk).catch((error: unknown) => {
+				const took = `${numberText(Math.round(bytes / 1_000_000))} MB`;
+				throw unkept(error, `${folder} has no room for ${name}, of which it took ${took}`);
+			});
+			bytes += chunk.length;
+			progress?.update(lineFeeds);
+		});
+		const again = () => readChunks(file, 0);
+		return { bytes: { name, again }, origin: { sha256 }, close: () => file.close() };
+	} catch (error) {
+		await file.close();
+		if (cx.signal.aborted) await cx.note(`nothing was sent: ${name} was still being read`);
+		throw error;
+	} finally {
+		progress?.stop();
+	}
+}
+
+/** Its owner's alone, and without a name before the first byte is in it. */
+async function openUnnamed(folder: string): Promise<FileHandle> {
+	const path = join(folder, `mailctl-${randomBytes(12).toString('hex')}`);
+	const file = await open(path, 'wx+', 0o600);
+	try {
+		await rm(path);
+		return file;
+	} catch (error) {
+		await file.close();
+		throw error;
+	}
+}
+
+function unkept(cause: unknown, what: string): CliError {
+	return new CliError('disk', exits.disk, `${what}: ${systemReason(cause)}; nothing was sent`, {
+		hint: 'TMPDIR names another folder; or put it into a file and give that',
+		cause,
 	});
 }
 
-/** What does not go with rows of a file. */
-export function assertRowOptions(
-	options: {
-		to: readonly string[];
-		cc: readonly string[];
-		bcc: readonly string[];
-		idempotencyKey?: string | undefined;
-	},
-	flag: '--csv' | '--batch',
-): void {
-	if (options.to.length > 0)
-		throw new UsageError(`--to and ${flag} both name recipients; give one`, {
-			hint: `a test mail to yourself: ${flag} FILE --test-to ADDRESS`,
-		});
-	if (options.cc.length + options.bcc.length > 0)
-		throw new UsageError(`--cc and --bcc do not go with ${flag}`);
-	if (options.idempotencyKey !== undefined)
-		throw new UsageError(`--idempotency-key does not go with ${flag}; --campaign NAME plays that part`);
+/**
+ * A column whose name is not a variable's would show as `#First Name#` in every message. Throws `UsageError` naming each;
+ * a text that only the service knows is not looked at.
+ */
+export async function assertNoUnknownColumns(
+	cx: CommandContext,
+	prepared: Prepared,
+	{ header, columns }: OpenTable,
+): Promise<void> {
+	if (isOpaque(prepared)) return;
+	const written = contentOf(prepared);
+	// A default would hide the mistake in every message.
+	const content = {
+		...written,
+		subject: withoutDefaults(written.subject),
+		text: written.text && withoutDefaults(written.text),
+		html: written.html && withoutDefaults(written.html),
+	};
+	const misnamed = misnamedVariables(
+		[content.subject, content.text ?? '', content.html ?? ''],
+		header,
+		columns,
+	);
+	if (misnamed.length === 0) return;
+	const context = prepared.request.context ?? {};
+	const open = openVariables(content, context);
+	const missing = await missingVariables(cx, content, context);
+	// With a table its columns count: a field stands for one only where that was to be left out.
+	const refused = misnamed.filter(
+		({ written, variable }) =>
+			!isVariableName(written) || (variable === null ? missing : open).includes(written),
+	);
+	const [first] = refused;
+	if (first === undefined) return;
+	throw new UsageError('the message names columns by what is no variable of theirs; nothing was sent', {
+		details: refused.map(({ written, column, variable }) =>
+			variable === null
+				? `#${written}#: the column "${column}" gives no variable`
+				: `#${written}#: the column "${column}" is #${variable}#`,
+		),
+		hint: `${wayOut(first)}; --no-strict-vars leaves it as it is`,
+	});
+}
+
+function wayOut({ written, column, variable }: Misnamed): string {
+	const rule =
+		written.toLowerCase() === variable?.toLowerCase()
+			? 'upper and lower case count'
+			: 'a variable is named with letters A to Z, digits and _';
+	return `${rule}: ${variable === null ? `--map "${column}=x" and #x# in the message` : `write #${variable}#`}`;
 }

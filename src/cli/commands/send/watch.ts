@@ -1,17 +1,143 @@
-/** The wait for a server of ours, which sends by itself. */
+/**
+ * The delivery of what was accepted: on the embedded engine `send` works off its own messages, a server of ours is waited
+ * for, others tell nothing. How it ends is said here, and is the exit code.
+ */
+
 import { setTimeout as wait } from 'node:timers/promises';
+import { parseMailbox } from '../../../api/address.js';
+import type { CampaignStatus } from '../../../api/campaigns.js';
 import type { Messages } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
-import type { DeliverySummary } from '../../frame/connection.js';
-import { asDelivered, outcomesOf, settledOf, waitingOf } from './report.js';
+import { isRefusalOfSender, isRefusedSender, refusedSenderReason } from '../../../api/pauses.js';
+import type { Uuid } from '../../../api/records.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { DeliveryScope, DeliverySummary } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
+import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
+import { replyText } from '../../render/replies.js';
+import { numberText } from '../../render/units.js';
+import { doNotRepeat, queuePaused, senderless } from '../../verbs/refusals.js';
+import type { SendOptions } from './options.js';
+import {
+	asDelivered,
+	type GoingOn,
+	limitedUntil,
+	outcomesOf,
+	saysWhoGoesOn,
+	sender,
+	sentenceOf,
+	settledOf,
+	troublesOf,
+	waitingOf,
+} from './report.js';
+import { sayTime } from './timing.js';
 
-interface WatchOptions {
+/** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
+export async function assertCanDeliver(
+	cx: CommandContext,
+	options: Pick<SendOptions, 'wait'>,
+): Promise<void> {
+	const { local } = await cx.connection();
+	if (local === null || options.wait === false) return;
+	if ((await local.settings.get())['smtp_url'] !== undefined) return;
+	if (!cx.canAsk) throw new NoSmtp();
+	throw hinted(new NoSmtp(), [
+		['to be asked for it: ', mailctl('engine', 'init')],
+		['a mail server on this machine, for a first try: ', mailctl('sink')],
+	]);
+}
+
+type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'connections'> & {
+	/** Messages a second. */
+	rate?: number | undefined;
+	/** The messages of a submission. */
+	ids?: readonly Uuid[];
+};
+
+type Scope = NonNullable<DeliveryScope>;
+
+/** Without progress; milliseconds. */
+export const defaultWaitMs = 600_000;
+
+/** Delivers the scope, or waits until a server has. `null`: with `--no-wait`, or where the service does not tell. */
+export async function deliverNow(
+	cx: CommandContext,
+	scope: Scope,
+	total: number,
+	options: DeliverOptions,
+): Promise<DeliverySummary | null> {
+	const { messages } = (await (await cx.api()).capabilities()).ext;
+	if (messages === undefined) return null;
+	if (options.wait === false) {
+		await cx.hint(['accepted and queued; ', await sender(cx), ' sends it']);
+		return null;
+	}
+	const window = await watchWindow(cx, scope);
+	const signal = AbortSignal.any([cx.signal, window.signal]);
+	const summary = await deliver(cx, messages, { scope, total, options, signal }).finally(window.stop);
+	if (summary.kind === 'stopped' && window.reason() !== null && !cx.signal.aborted)
+		return { ...summary, kind: 'closed', reason: window.reason() };
+	if (summary.kind === 'settled' && 'submission' in scope && summary.counts.deferred > 0) {
+		const reason = await refusedSenderOf(messages, options.ids ?? []);
+		if (reason !== null) return { ...summary, kind: 'paused', reason };
+	}
+	if (summary.kind !== 'stalled') return summary;
+	// The end of the wait is reported, with or without a reason.
+	const reason = await whatHolds(messages, scope, options.ids ?? []).catch(() => null);
+	return { ...summary, reason };
+}
+
+interface Waited {
+	scope: Scope;
+	total: number;
+	options: DeliverOptions;
 	signal: AbortSignal;
-	/** Without a message settled for so long, it gives up; milliseconds. */
-	stallMs: number;
-	/** Once, where no process sends for a while: it may be started anew. */
-	onSenderless: () => void;
-	onProgress: (counts: DeliveryCounts) => void;
+}
+
+async function deliver(
+	cx: CommandContext,
+	messages: Messages,
+	{ scope, total, options, signal }: Waited,
+): Promise<DeliverySummary> {
+	const { local } = await cx.connection();
+	const stallMs = options.waitTimeout ?? defaultWaitMs;
+	// A worker counts its own messages only, a server all of the scope.
+	const states = local === null ? null : (await messages.progress(scope)).messages;
+	const before = states === null ? 0 : Math.max(0, total - waitingOf(states) - (states.deferred ?? 0));
+	let progress = local === null ? null : cx.progress('sending', total, before);
+	const onProgress = (counts: DeliveryCounts) => {
+		const done = before + settledOf(counts);
+		progress ??= cx.progress('sending', total, done);
+		progress.update(done, troublesOf(counts));
+	};
+	try {
+		if (local === null) return await watchServer(cx, messages, scope, { signal, stallMs, onProgress });
+		const { rate, connections } = options;
+		const summary = await local.deliver({
+			scope,
+			until: 'settled',
+			signal,
+			leftMs: cx.leftMs(),
+			stallMs,
+			...(rate !== undefined && { rate }),
+			...(connections !== undefined && { connections }),
+			onProgress,
+			onLimited: (until) => {
+				void cx.warn(limitedUntil(until, cx.times));
+			},
+		});
+		// Another process or an earlier call may have sent some of the scope.
+		const { messages: states } = await messages.progress(scope);
+		// A message that is deferred for its sender waits for a person.
+		const isHeld = summary.kind === 'stopped' || isRefusedSender(summary.reason);
+		const isDone = !isHeld && waitingOf(states) === 0;
+		const end = isDone ? ({ kind: 'settled', reason: null } as const) : {};
+		const isTried = settledOf(summary.counts) > 0;
+		return { ...summary, ...end, counts: asDelivered(outcomesOf(states)), isTried };
+	} finally {
+		progress?.stop();
+	}
 }
 
 /** Between two questions: soon for one message, seldom for a large campaign. */
@@ -20,11 +146,16 @@ const longestPauseMs = 1_000;
 /** A server may have heard of a mended mail server only by its next try: one look is not enough. */
 const pausedMs = 5_000;
 
-/** As a delivery on a database of this machine ends: settled, paused, stalled, or stopped by the signal. */
-export async function watchSending(
+/** Waits for a server of ours, which sends by itself. Ends as a delivery on a database of this machine. */
+async function watchServer(
+	cx: CommandContext,
 	messages: Messages,
-	scope: Parameters<Messages['progress']>[0],
-	{ signal, stallMs, onSenderless, onProgress }: WatchOptions,
+	scope: Scope,
+	{
+		signal,
+		stallMs,
+		onProgress,
+	}: { signal: AbortSignal; stallMs: number; onProgress: (counts: DeliveryCounts) => void },
 ): Promise<DeliverySummary> {
 	let counts = asDelivered(outcomesOf({}));
 	let movedAt = performance.now();
@@ -37,7 +168,10 @@ export async function watchSending(
 	});
 	for (let pause = firstPauseMs; ; pause = Math.min(longestPauseMs, pause * 1.5)) {
 		if (signal.aborted) return end('stopped');
-		const progress = await messages.progress(scope, { signal }).catch(orNullWhen(signal));
+		const progress = await messages.progress(scope, { signal }).catch((error: unknown) => {
+			if (signal.aborted) return null;
+			throw error;
+		});
 		if (progress === null) return end('stopped');
 		const before = settledOf(counts);
 		counts = asDelivered(outcomesOf(progress.messages));
@@ -51,15 +185,207 @@ export async function watchSending(
 		if (still >= stallMs) return end('stalled');
 		if (progress.has_worker === false && still >= pausedMs && !isToldSenderless) {
 			isToldSenderless = true;
-			onSenderless();
+			await cx.warn('nothing is sent', await senderless(cx));
 		}
 		await wait(pause, undefined, { signal }).catch(() => undefined);
 	}
 }
 
-function orNullWhen(signal: AbortSignal): (error: unknown) => null {
-	return (error) => {
-		if (signal.aborted) return null;
-		throw error;
+const lookEveryMs = 1_000;
+
+/** Looks whether the hours of a campaign are over while it is being sent. Nothing is asked about one without a window. */
+async function watchWindow(cx: CommandContext, scope: Scope) {
+	const { campaigns } = (await (await cx.api()).capabilities()).ext;
+	const controller = new AbortController();
+	let reason: string | null = null;
+	const plan = async () =>
+		'campaign' in scope ? (await campaigns?.status(scope.campaign, { signal: cx.signal }))?.plan : undefined;
+	const look = async () => {
+		const now = await plan();
+		if (now?.opens_at == null) return;
+		reason = `its hours are over, and it goes on at ${sayTime(now.opens_at, now)} ${now.time_zone}`;
+		controller.abort();
 	};
+	const hasWindow = ((await plan())?.window ?? null) !== null;
+	const timer = hasWindow ? setInterval(() => void look().catch(() => undefined), lookEveryMs) : undefined;
+	return { signal: controller.signal, reason: () => reason, stop: () => clearInterval(timer) };
+}
+
+/** Exits that say "try again": after an acceptance that would send everything once more. */
+const triedAgain: ReadonlySet<ExitCode> = new Set([
+	exits.notFound,
+	exits.authentication,
+	exits.refused,
+	exits.network,
+	exits.server,
+]);
+
+/**
+ * The work after an acceptance. An error in it says that the messages are accepted: exit 14 instead of a code that a script
+ * answers with another try, and never retryable. `campaign`: null for one submission.
+ */
+export async function afterAcceptance<T>(
+	cx: CommandContext,
+	campaign: string | null,
+	work: () => Promise<T>,
+): Promise<T> {
+	try {
+		return await work();
+	} catch (error) {
+		const { code, exit, message, details, retryable } = classify(error);
+		if (cx.signal.aborted || !(triedAgain.has(exit) || retryable)) throw error;
+		const isTriedAgain = triedAgain.has(exit);
+		throw new CliError(
+			isTriedAgain ? 'accepted_and_queued' : code,
+			isTriedAgain ? exits.queued : exit,
+			`${doNotRepeat}: ${message}`,
+			{ hint: await saysWhere(cx, campaign), ...(details !== null && { details }), cause: error },
+		);
+	}
+}
+
+async function saysWhere(cx: CommandContext, campaign: string | null): Promise<Hint> {
+	if (campaign === null) return [mailctl('messages', 'list'), ' shows what became of it'];
+	const resume = mailctl('campaigns', 'resume', campaign);
+	if ((await cx.connection()).local !== null) return [resume, ' goes on: no recipient gets it twice'];
+	const look = [mailctl('campaigns', 'get', campaign), ' shows how far it is'];
+	return ['the server goes on; ', look, ', ', resume, ' waits again; do not send it again'];
+}
+
+/** Once it may be accepted, another run is no way out of a deadline. */
+export function endOfSend(reason: unknown): unknown {
+	if (!(reason instanceof DeadlinePassed)) return reason;
+	return new CliError(reason.code, reason.exit, reason.message, { cause: reason });
+}
+
+/** So many of a submission are looked at: the last ones, which are sent last. */
+const mostLookedAt = 20;
+
+/** Why the last messages of a submission wait, where the mail server refuses their sender. */
+async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promise<string | null> {
+	for (const id of ids.slice(-mostLookedAt)) {
+		const { state, from, last_reply } = await messages.get(id);
+		if (state === 'deferred' && last_reply !== null && isRefusalOfSender(last_reply))
+			return refusedSenderReason(parseMailbox(from)?.address ?? from, last_reply);
+	}
+	return null;
+}
+
+/** `the limit 100/h of send_limit holds back what is left until …`; null: not a limit, or not told. */
+async function whatHolds(messages: Messages, scope: Scope, ids: readonly Uuid[]): Promise<string | null> {
+	const filter = 'campaign' in scope ? { campaign_unique_id: scope.campaign } : null;
+	const candidates =
+		filter === null
+			? ids.slice(-mostLookedAt).reverse()
+			: (await messages.page({ ...filter, status: 'queued', page_size: 1 })).results.map(({ id }) => id);
+	for (const id of candidates) {
+		const { state, held_by = [] } = await messages.get(id);
+		if (state !== 'queued') continue;
+		const [hold] = held_by;
+		if (hold === undefined) return null;
+		const until = hold.until.slice(0, 19);
+		return `the limit ${hold.limit} of ${hold.setting} holds back what is left until ${until}Z`;
+	}
+	return null;
+}
+
+/** A campaign that was delivered, in words. */
+interface CampaignEnd extends GoingOn {
+	/** How far it is. */
+	sentence: string;
+	replies?: CampaignStatus['replies'];
+}
+
+/** Exit 9 where that is all there is to say. */
+export const noneSent = 'no recipient gets it: all are suppressed or canceled';
+
+/**
+ * The words after a delivery, and the exit code they mean. `summary` null: it was not waited for. `waiting`: messages
+ * without an outcome; `campaign` null: one submission.
+ */
+export async function concludeDelivery(
+	cx: CommandContext,
+	summary: DeliverySummary | null,
+	{ waiting, campaign }: { waiting: number; campaign: CampaignEnd | null },
+): Promise<ExitCode> {
+	if (summary === null) return exits.done;
+	const { kind, counts, warnings } = summary;
+	for (const warning of warnings) await cx.warn(warning);
+	const isSettled = kind === 'settled';
+	// Where nothing went out, "sent 0" in front of the reason says nothing.
+	if (isSettled || Object.values(counts).some((count) => count > 0)) {
+		const left = isSettled || waiting === 0 ? '' : `, still queued ${numberText(waiting)}`;
+		await cx.note((campaign?.sentence ?? sentenceOf(counts)) + left);
+	}
+	for (const reply of campaign?.replies ?? []) await cx.note(replyText(reply));
+	const left = await leftBehind(cx, summary, campaign);
+	if (left !== null) throw left;
+	await sayRest(cx, summary, { waiting, campaign });
+	if (kind === 'stopped') cx.signal.throwIfAborted();
+	if (counts.uncertain > 0) return exits.uncertain;
+	if (campaign === null && settledOf(counts) === counts.canceled && counts.canceled > 0 && waiting === 0) {
+		await cx.warn(noneSent);
+		return exits.partly;
+	}
+	if (isSettled && campaign !== null) await hintNext(cx, campaign.name, counts);
+	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
+}
+
+/** Hints for messages that wait, and for those that a person has to decide about. */
+async function sayRest(
+	cx: CommandContext,
+	{ kind, counts }: DeliverySummary,
+	{ waiting, campaign }: { waiting: number; campaign: CampaignEnd | null },
+): Promise<void> {
+	if (kind === 'stopped' && campaign !== null) await cx.hint(await saysWhoGoesOn(cx, campaign));
+	else if (kind === 'stopped' && waiting > 0)
+		await cx.hint(['what was accepted stays queued; ', await sender(cx, '--drain'), ' sends it']);
+	if (counts.deferred > 0) await cx.hint(['deferred messages are tried again by ', await sender(cx)]);
+	if (counts.uncertain > 0 && (await (await cx.api()).capabilities()).ext.messages !== undefined)
+		await cx.hint([
+			mailctl('messages', 'list', '--status', 'uncertain'),
+			' shows what may or may not have arrived; ',
+			mailctl('messages', 'retry', 'ID'),
+			' sends it again',
+		]);
+}
+
+/** A person looks there next, where the service tells of it. */
+async function hintNext(
+	cx: CommandContext,
+	name: string,
+	{ bounced, failed }: DeliverySummary['counts'],
+): Promise<void> {
+	if (!cx.canAsk || (await (await cx.api()).capabilities()).ext.reports === undefined) return;
+	const only = bounced > 0 ? 'bounced' : failed > 0 ? 'failed' : null;
+	await cx.hint(
+		only === null
+			? ['who opens and clicks it: ', mailctl('campaigns', 'report', name)]
+			: ['who did not get it, and why: ', mailctl('campaigns', 'results', name, '--only', only)],
+	);
+}
+
+/** The error of a delivery that ended by itself and left messages; null: it left none. */
+async function leftBehind(
+	cx: CommandContext,
+	{ kind, reason }: DeliverySummary,
+	campaign: CampaignEnd | null,
+): Promise<CliError | null> {
+	if (kind === 'paused') {
+		const { local } = await cx.connection();
+		const then = local === null ? 'the server sends it' : ['run ', mailctl('worker', '--drain')];
+		return queuePaused(cx, { reason, hint: ['nothing is lost: mend it, then ', then], hasAccepted: true });
+	}
+	if (kind === 'closed') {
+		const drop =
+			campaign === null ? [] : [', ', mailctl('campaigns', 'cancel', campaign.name), ' drops the rest'];
+		return new CliError('accepted_and_queued', exits.queued, `${doNotRepeat}: ${reason}`, {
+			hint: [await sender(cx), ' has to run then', ...drop],
+		});
+	}
+	if (kind !== 'stalled') return null;
+	const why = reason === null ? '' : `: ${reason}`;
+	return new CliError('stalled', exits.outOfTime, `no progress within --wait-timeout${why}`, {
+		hint: campaign ? await saysWhoGoesOn(cx, campaign) : [doNotRepeat, '; ', await sender(cx), ' goes on'],
+	});
 }

@@ -90,7 +90,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		});
 		const seen = await project.run([...hello, '--to', 'gone@example.com'], {
 			interactive: true,
-			columns: 80,
+			columns: 200,
 		});
 		expect([seen.code, seen.stdout, stripVTControlCharacters(seen.stderr)]).toEqual([
 			9,

@@ -562,10 +562,7 @@ describe('mailctl send --list', () => {
 
 	it.each([
 		[['--to', 'a@example.com'], '--to and --list both name recipients; give one'],
-		[
-			['--cc', 'a@example.com'],
-			'--cc and --bcc do not go with --list: a copy of every message is never meant',
-		],
+		[['--cc', 'a@example.com'], '--cc and --bcc do not go with --list'],
 		[
 			['--idempotency-key', 'k'],
 			'--idempotency-key does not go with --list; --campaign NAME plays that part',

@@ -143,7 +143,7 @@ describe('the name of a job', () => {
 		const run = await project.run(send(mended, 2, '--campaign', 'e5'));
 		expect([run.code, run.stderr]).toEqual([
 			5,
-			'error: the name "e5" stands for another campaign: its file was another one, or has changed since\n' +
+			'error: the name "e5" stands for another campaign: it was begun with other rows\n' +
 				`hint: give another --campaign, or mailctl --db ${project.db} campaigns cancel e5 first: nothing of it was sent\n`,
 		]);
 		await project.json(['campaigns', 'cancel', 'e5', '--yes']);
