@@ -532,15 +532,6 @@ describe('send with something given', () => {
 		expect(shown).not.toMatch(/\? (From|Which)/);
 	});
 
-	it('names a list with a long name at 40 columns', async () => {
-		const sink = await startSmtpSink();
-		const { guided, json } = await withList(sink);
-		await json(['lists', 'update', '1', '--name', 'Quarterly letters to the members in Oslo']);
-		const { shown } = await guided([], [['❯ the list Quarterly let', '\x03', 'all']], 40);
-		await sink.close();
-		expect(shown).toContain('❯ the list Quarterly lette… in Oslo (1)\n');
-	});
-
 	it('does not offer the only list where it has no active subscribers', async () => {
 		const sink = await startSmtpSink();
 		const { guided, json } = await withList(sink);
