@@ -447,16 +447,6 @@ describe('a worker whose store fails', () => {
 });
 
 describe('a worker before a server it cannot use', () => {
-	it('pauses, and every message is as it was', async () => {
-		server = await startFaultServer({ at: { connect: { answer: '554 5.3.2 Not today' } } });
-		pool = testPool(server.port);
-		const memory = createMemoryQueue({ to: addresses(30) });
-		const result = await testWorker(memory, pool).run(settled);
-		expect(result).toMatchObject({ kind: 'paused', reason: 'greeting: 554 5.3.2 Not today' });
-		expect(memory.states()).toEqual({ queued: 30 });
-		expect(memory.row(0).message.attempts).toBe(0);
-	});
-
 	it('waits 1 s, doubling, in an endless run and goes on when the server is back', async () => {
 		server = await startFaultServer({
 			on: (phase, _line, { number }) => (phase === 'connect' && number <= 3 ? { drop: true } : undefined),
