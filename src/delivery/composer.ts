@@ -16,7 +16,6 @@ import { localReply } from './reply.js';
 import type { Conversation, Mail } from './smtp/transaction.js';
 import { type LinkOptions, messageLinks, trackingOf, usedLinks } from './tracking/tokens.js';
 
-/** Compiled contents by the hash of their source. */
 export interface ContentCache {
 	get(sha256: string, content: Content): Promise<CompiledContent>;
 }
@@ -163,7 +162,6 @@ function isTracked({ content, tracking }: StoredSubmission): boolean {
 	return content.html !== null && tracking !== 'off';
 }
 
-/** Each once, and none to the recipient. */
 function copiesOf({ cc, bcc }: Envelope, to: string): string[] {
 	if (cc.length + bcc.length === 0) return [];
 	const copies = new Set([...cc, ...bcc].map(addressOf));

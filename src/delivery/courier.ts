@@ -3,7 +3,6 @@ import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 import type { Fence, Leased } from '../store/queue.js';
 import type { InFlight } from './leases.js';
 
-/** One for each run. */
 export interface Courier {
 	/** How many messages may be under way, by the bounds of this courier. */
 	readonly window: Pick<InFlight, 'inFlight' | 'isFree' | 'enter'>;
@@ -19,9 +18,7 @@ export interface Courier {
 	 * report were not sent.
 	 */
 	deliver(group: readonly Leased[], tell: Telling): Promise<void>;
-	/** Begins nothing more. */
 	halt(): void;
-	/** Cuts what is under way, where that is possible. */
 	abort(): void;
 }
 

@@ -9,7 +9,6 @@ import type { WorkerOptions } from './worker.js';
 
 type Options = Pick<WorkerOptions, 'queue' | 'owner' | 'clock' | 'onEvent'> & { leaseMs: number };
 
-/** For one run, in memory. */
 export class Leases {
 	readonly #options: Options;
 	readonly #held = new Map<Uuid, Fence & { end: Micros }>();
@@ -19,17 +18,14 @@ export class Leases {
 		this.#options = options;
 	}
 
-	/** Messages leased and not recorded. */
 	get size(): number {
 		return this.#held.size;
 	}
 
-	/** Messages that wait to begin. */
 	get waiting(): number {
 		return this.#waiting.length;
 	}
 
-	/** The next one has to leave before its window ends. */
 	get isNextTimed(): boolean {
 		return this.#waiting[0]?.leave_by !== undefined;
 	}
@@ -54,7 +50,6 @@ export class Leases {
 		return end === -1 ? this.#waiting.length : end;
 	}
 
-	/** Whether the next group is complete, however much is leased after it. */
 	hasWhole(most: number): boolean {
 		const size = this.sizeOfNext(most);
 		return size < this.#waiting.length || size === most || this.#waiting[0]?.call === undefined;
@@ -80,7 +75,6 @@ export class Leases {
 		this.#waiting.push(message);
 	}
 
-	/** The messages not begun. */
 	waitingFences(): Fence[] {
 		return this.#waiting.map(({ message }) => ({ message, fence: this.#held.get(message)?.fence ?? 0 }));
 	}
@@ -93,7 +87,6 @@ export class Leases {
 		return all.filter(({ message }) => some.has(message));
 	}
 
-	/** The current fence of a message. */
 	fenceOf(message: Uuid): number | undefined {
 		return this.#held.get(message)?.fence;
 	}
@@ -128,7 +121,6 @@ export class Leases {
 }
 
 export interface Slot {
-	/** Sets its size, once it is known. */
 	hold(bytes: number): void;
 	leave(): void;
 }
@@ -155,7 +147,6 @@ export class InFlight {
 	readonly #nowMs: () => number;
 	readonly #least: number;
 	#room: number;
-	/** Since the last look at the rate. */
 	#left = 0;
 	#since: number;
 	#inFlight = 0;
@@ -172,7 +163,6 @@ export class InFlight {
 		this.#since = nowMs();
 	}
 
-	/** Messages begun and not ended. */
 	get inFlight(): number {
 		return this.#inFlight;
 	}
@@ -187,7 +177,6 @@ export class InFlight {
 		return this.#inFlight === 0 || this.#bytes + (this.#unknown + 1) * this.#lastBytes <= mostBytes;
 	}
 
-	/** Begins one message. */
 	enter(): Slot {
 		this.#inFlight += 1;
 		this.#unknown += 1;

@@ -5,7 +5,6 @@ import type { Queue, Settlement } from '../store/queue.js';
 export interface OutcomeBatcher {
 	/** Never throws; a failed write is reported to `onFault` and kept for the next flush. */
 	push(settlement: Settlement): void;
-	/** Outcomes not written yet. */
 	readonly unsettled: number;
 	/** Resolves when all is written; rejects with the store's error. */
 	flush(): Promise<void>;

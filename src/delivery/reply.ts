@@ -29,7 +29,6 @@ export interface ReplyReader {
 export function createReplyReader(maxBytes: number): ReplyReader {
 	// Bytes as latin1, so that a character split by a packet is whole again when it is decoded.
 	let rest = '';
-	/** The lines of a reply so far, with their LFs. */
 	let begun = '';
 	/** The reply that a line completes; null while it goes on. Empty lines between replies are ignored. */
 	const add = (line: string): string | null => {
@@ -75,7 +74,6 @@ function decoded(latin1: string): string {
 	return /[\x80-\xff]/.test(latin1) ? Buffer.from(latin1, 'latin1').toString('utf8') : latin1;
 }
 
-/** The characters of a reply that are kept. */
 const maxText = 500;
 
 /** Parses a raw reply with its continuation lines. A text without a code has `code` null. */
@@ -93,7 +91,6 @@ export function parseReply(phase: SmtpPhase, raw: string): Reply {
 /** Code and enhanced code. */
 const beginningOf = /^([2-5]\d{2})(?:[ -](?:([245]\.\d{1,3}\.\d{1,3})(?:\s|$))?|\r?\n|$)/;
 
-/** A local error, where the server did not reply. */
 export function localReply(phase: SmtpPhase, text: string): Reply {
 	return { phase, code: null, enhanced: null, text: cleanText(text) };
 }

@@ -17,7 +17,6 @@ import type { RunOptions, RunRequest, RunResult } from './worker.js';
 
 type Settings = RunOptions & Required<Pick<RunOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;
 
-/** The failures to record after which a run with an end gives up. */
 const storeTries = 5;
 
 type Fault =
@@ -78,7 +77,6 @@ export class Run {
 		});
 	}
 
-	/** New work, which ends no pause. */
 	wake(): void {
 		this.#isDry = false;
 		if (!this.#isPausing) this.#wakeUp.wake();
@@ -138,7 +136,6 @@ export class Run {
 		return window.isFree(this.#outcomes.unsettled, this.#leases.isNextTimed);
 	}
 
-	/** Nothing more begins. */
 	get #isOver(): boolean {
 		return this.#isAborted || this.#fault !== null || this.#deadline.isNear;
 	}
@@ -335,7 +332,6 @@ export class Run {
 		for (const message of this.#leases.takeWaiting(some)) this.#settle(message, { kind: 'released', why });
 	}
 
-	/** Gives back messages that were canceled after their lease and have not begun. */
 	async #giveBackRevoked(): Promise<void> {
 		const fences = this.#leases.waitingFences();
 		if (fences.length === 0) return;

@@ -20,7 +20,6 @@ export class WakeUp {
 		this.#isAborted = isAborted;
 	}
 
-	/** Resolves at the next change of any kind. */
 	change(): Promise<void> {
 		return new Promise((resolve) => {
 			this.#notify = resolve;
@@ -33,7 +32,6 @@ export class WakeUp {
 		waiting?.();
 	}
 
-	/** Resolves after `ms`, or at `wake`. */
 	async sleep(ms: number): Promise<void> {
 		this.#nap = new AbortController();
 		if (!this.#isAborted()) await this.#sleep(ms, this.#nap.signal);
@@ -114,7 +112,6 @@ export class Idle {
 /** How often an idle endless run polls for work: another process may have queued it. */
 const pollMs = 1_000;
 const longestWaitMs = 60_000;
-/** A shorter wait for a limit is not reported. */
 const worthTelling: Micros = 5 * microsPerSecond;
 
 interface EndOptions extends Pick<RunOptions, 'clock' | 'rate' | 'onEvent'> {
@@ -148,7 +145,6 @@ export class EndOfRun {
 		return due === null ? null : this.#msUntil(due);
 	}
 
-	/** A message of the scope is due now. */
 	async isDue(): Promise<boolean> {
 		const { reads, clock, request } = this.#options;
 		const due = await reads.nextDue({ scope: request.scope });
@@ -194,7 +190,6 @@ export class Deadline {
 	readonly #drainMs: number;
 	readonly #endsAt: Micros | null = null;
 	readonly #timer: NodeJS.Timeout | null = null;
-	/** Too little time is left to begin a message. */
 	isNear = false;
 
 	/** Calls `onNear` once, where there is a deadline. */

@@ -40,7 +40,6 @@ export interface RunResult {
 	counts: DeliveryCounts;
 }
 
-/** Events worth a log line. */
 export type WorkerEvent =
 	| { kind: 'lost_lease'; message: Uuid; outcome: string }
 	| { kind: 'waiting'; reason: string; ms: number }
@@ -50,7 +49,6 @@ export type WorkerEvent =
 	| { kind: 'limited'; until: Micros }
 	| { kind: 'renew_failed'; error: unknown };
 
-/** The parts of a run, for every courier. */
 export interface RunOptions {
 	queue: Queue;
 	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses' | 'revokedLeases'>;
@@ -91,7 +89,6 @@ export interface Worker {
 	wake(): void;
 }
 
-/** Does nothing before `run`. Its owner closes the pool and the store after it. */
 export function createWorker(options: WorkerOptions): Worker {
 	const composer = new Composer(options);
 	const settings = { ...runDefaults, ...options };
@@ -110,7 +107,6 @@ export function createWorker(options: WorkerOptions): Worker {
 	};
 }
 
-/** Defaults of a run. */
 export const runDefaults = {
 	connections: usualConnections,
 	leaseMs: 120_000,

@@ -4,7 +4,6 @@ import type { Place } from '../tables/column-names.js';
 import { fold, variableOf } from '../tables/column-names.js';
 import { clean, type HeaderFinding, mapHeader } from '../tables/map-columns.js';
 
-/** The column of the address, and the variable of each other column. */
 export interface CampaignColumns {
 	email: number;
 	variables: readonly (Place & { name: string })[];
@@ -102,9 +101,7 @@ const reserved = new Set(['email', 'name', '__proto__']);
 
 /** A text between two `#` that means a column, but is none of the columns' variables. */
 export interface Misnamed {
-	/** As it stands in the text. */
 	written: string;
-	/** The column it means, as in the header. */
 	column: string;
 	/** The variable of that column; null: none. */
 	variable: string | null;
@@ -132,7 +129,6 @@ export function misnamedVariables(
 	return [...found.values()];
 }
 
-/** Whether the name has the syntax of a variable. */
 export function isVariableName(name: string): boolean {
 	return variablePattern.test(name);
 }

@@ -12,7 +12,6 @@ import type { TableRow } from '../tables/finding.js';
 import type { Line } from '../tables/read-lines.js';
 import type { CampaignColumns } from './campaign-columns.js';
 
-/** Puts rows of one kind, and ends them. */
 export interface CampaignSink<Row> {
 	put(first: number, rows: readonly Row[]): Promise<Ack<AcceptCounts>>;
 	complete(position: number): Promise<void>;
@@ -27,7 +26,6 @@ export interface StagingJob<Row> {
 	batchRows?: number;
 	/** Bytes of JSON a batch where a row has many recipients; a larger row is put alone. */
 	batchBytes?: number;
-	/** Stops after the batch in flight, with the signal's reason. */
 	signal?: AbortSignal;
 	/** Rows put so far, after each acknowledged batch and at the beginning. */
 	onProgress?: (position: number) => void;

@@ -17,13 +17,10 @@ import {
 } from './import-bundles.js';
 
 export interface Batch {
-	/** Number of its first row among the rows put. */
 	first: number;
-	/** Rows it puts. */
 	count: number;
 	/** Approximate bytes in memory. */
 	size: number;
-	/** Rows refused before they could be put. */
 	rejects: RejectedRow[];
 	put(imports: Imports, session: string): Promise<Ack<ImportCounts>>;
 	/** One of its rows as in the file, by its place from 0. */
@@ -36,7 +33,6 @@ export interface Batch {
 /** Bytes of a usual row; bundles made here are not measured. */
 const usualRowLength = 100;
 
-/** A bundle made in this thread. */
 export function bundledBatch(bundle: Bundle, mapping: Mapping): Batch {
 	const { first, rows, rejects } = bundle;
 	const columns = columnsOf(mapping);
@@ -54,7 +50,6 @@ export function bundledBatch(bundle: Bundle, mapping: Mapping): Batch {
 	};
 }
 
-/** A packed bundle. Its checked rows are not read here. */
 export function packedBatch(packed: LentBundle, mapping: Mapping): Batch {
 	const { first, rejects, rows } = packed;
 	const columns = columnsOf(mapping);
@@ -110,7 +105,6 @@ export type AskAgain = (first: number) => Promise<Ack<ImportCounts> | null>;
  */
 export class EarlierAnswers {
 	readonly #ask: AskAgain;
-	/** Rows acknowledged by earlier runs. */
 	readonly #end: number;
 	/** A batch began here; earlier ones are answered or not needed. */
 	#next = 0;

@@ -21,7 +21,6 @@ export interface BundleOf<Rows> {
 	rejects: RejectedRow[];
 }
 
-/** Collects the rows of a bundle. */
 export interface RowKeeper<Rows> {
 	add(row: BundledRow): void;
 	readonly rows: Rows;
@@ -31,7 +30,6 @@ export interface BundledRow {
 	line: number;
 	/** The cells to put, in the order of the mapping. */
 	cells: Cells;
-	/** The row as in the file. */
 	original: readonly string[];
 }
 
@@ -150,7 +148,6 @@ class OpenBundle<Rows> implements BundleOf<Rows> {
 		return this.#keeper.rows;
 	}
 
-	/** Number of the row after the last. */
 	get end(): number {
 		return this.first + this.#count;
 	}
@@ -214,7 +211,6 @@ function cellBytes(cell: string): number {
 
 /** The rows of a bundle. No cell of a valid row contains NUL, so NUL separates the parts of a row. */
 export interface RowBytes {
-	/** The rows to put, in one of the forms. */
 	put: RowTexts;
 	/** The place of each row in the source, and its cells there: read only for rejected rows. */
 	originals: RowTexts;
@@ -223,7 +219,6 @@ export interface RowBytes {
 /** `cells`: by the mapping, empty = not given, for the wire. `checked`: for an engine in this process. */
 export type RowForm = 'cells' | 'checked';
 
-/** Plain data. */
 export interface PackedBundle extends BundleOf<RowBytes> {
 	form: RowForm;
 }
@@ -233,10 +228,8 @@ export interface LentBundle extends PackedBundle {
 	giveBack(): void;
 }
 
-/** Checks a row and writes it as the engine reads it. */
 export type CheckRow = (cells: Cells) => string;
 
-/** The request to a reader of bundles. */
 export interface BundleRequest {
 	mapping: Mapping;
 	maxRows: number;
@@ -281,7 +274,6 @@ export function originalsOf({ originals }: RowBytes): (row: number) => Omit<Bund
 	};
 }
 
-/** The cells of all rows in the form `cells`, one after the other. */
 export function unpackCells({ put }: RowBytes): (string | null)[] {
 	const reader = new TextReader(put);
 	const cells: (string | null)[] = [];

@@ -25,7 +25,6 @@ export type MaxErrors = { rows: number } | { percent: number };
 
 export interface ImportJob {
 	imports: Imports;
-	/** The rows after the header, once. */
 	rows: AsyncIterable<TableRow>;
 	/** The same rows, read and bundled elsewhere: used instead of `rows`, which is then not read. */
 	readBundles?: ReadBundles;
@@ -38,14 +37,12 @@ export interface ImportJob {
 	maxErrors?: MaxErrors;
 	/** Before the first batch, where an earlier run has put rows; of those that the deployment still counts. */
 	onResumed?: (totals: ImportTotals) => void;
-	/** After each acknowledged batch. */
 	onProgress?: (totals: ImportTotals) => void;
 	/**
 	 * Rejected and duplicate rows of an acknowledged batch, in the order of lines, to be iterated once and at once. When
 	 * it resolves they are stored: a resumed run relies on it.
 	 */
 	onReject?: (rows: Iterable<RejectedRow>) => Promise<void>;
-	/** Stops after the batches in flight. */
 	signal?: AbortSignal;
 }
 
@@ -83,13 +80,11 @@ const maxSizeInFlight = 12 * 1024 * 1024;
 
 interface Answered {
 	batch: Batch;
-	/** Refused rows among those put, in this run or an earlier one. */
 	rejects: readonly Reject[];
 	/** Counts of this run; null: an earlier run put all rows. */
 	put: ImportCounts | null;
 }
 
-/** Put and not settled. */
 interface InFlight {
 	batch: Batch;
 	answer: Promise<Answered>;
@@ -104,7 +99,6 @@ class ImportRun {
 	readonly #job: ImportJob;
 	readonly #id: string;
 	readonly #resumedAt: number;
-	/** Oldest first. */
 	readonly #flight: InFlight[] = [];
 	readonly #earlier: EarlierAnswers;
 	/** Rows that are never put: refused here, in this run and, read again, in earlier ones. */
@@ -301,7 +295,6 @@ function sum({ created, updated, unchanged, duplicate, rejected }: ImportCounts)
 	return created + updated + unchanged + duplicate + rejected;
 }
 
-/** The counts of rows that are not put. */
 function countsOf(rejects: readonly RejectedRow[]): ImportCounts {
 	const duplicate = rejects.filter(({ code }) => code === duplicateCode).length;
 	return { ...nothingPut.counts, duplicate, rejected: rejects.length - duplicate };

@@ -48,13 +48,11 @@ export function jobFiles(folder: string, deployment: string): JobFiles {
 	};
 }
 
-/** The job is in the database of this machine, but its deployment now stores jobs itself. */
 export function keptHere(key: string, path: string): JobError {
 	const text = `the campaign "${key}" was begun when this service was no mailctl server, and is kept in ${path}`;
 	return new JobError('other_road', `${text}; nothing was sent`);
 }
 
-/** Private to its owner, and durable itself. */
 export async function makePrivateFolder(path: string): Promise<void> {
 	const made = makeFolders(path);
 	// A folder made by another program, or under an odd umask, may be open to all.

@@ -26,7 +26,6 @@ export type Request<T> = (call: Call) => Promise<T>;
 export interface PaceOptions {
 	/** Requests in flight at most; 1 unless given. */
 	ceiling?: number;
-	/** Rows a second at most. */
 	rowsPerSecond?: number;
 	signal?: AbortSignal;
 	sleep?: Sleep;
@@ -50,7 +49,6 @@ const pauses = { first: 250, longest: 16_000 };
 type Kind = 'read' | 'write';
 
 interface Asked {
-	/** The number among the requests begun. */
 	number: number;
 	kind: Kind;
 }
@@ -71,7 +69,6 @@ export class Pace {
 	#begun = 0;
 	#loweredAt = 0;
 	#refusedShare = 0;
-	/** Requests that wait and keep their places. */
 	#resting = 0;
 	/** The kind refused since a request of that kind succeeded. */
 	#refused: Kind | null = null;
@@ -99,7 +96,6 @@ export class Pace {
 		return this.#make(request, 'write');
 	}
 
-	/** Waits for the next row's turn. */
 	async row(): Promise<void> {
 		const { rowsPerSecond, nowMs = () => performance.now() } = this.#options;
 		if (rowsPerSecond === undefined) return;
@@ -204,7 +200,6 @@ export function isBusy({ code, http }: ApiError): boolean {
 	return code === 'throttled' || code === 'unavailable' || http?.status === 502 || http?.status === 504;
 }
 
-/** The service says that nothing was done. */
 function isThrottled({ code, retryAfterMs, unanswered }: ApiError): boolean {
 	return !unanswered && (code === 'throttled' || (code === 'unavailable' && retryAfterMs !== null));
 }

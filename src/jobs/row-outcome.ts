@@ -23,10 +23,8 @@ export interface RowParts {
 	isLast?: true;
 }
 
-/** The intent of a row when its request was made. */
 export type Intent = 'create' | 'update';
 
-/** The stored state of a row that is not acknowledged yet. */
 export interface RowIntents {
 	/** The intent of a run that ended before the outcome was known; null: the row was not begun. */
 	readonly earlier: Intent | null;
@@ -238,11 +236,9 @@ export interface ForeignRow {
 	isActive: boolean | null;
 	/** The document has no way to set one. */
 	hasReason: boolean;
-	/** Only the cells that are given. */
 	meta: ReadonlyMap<string, MetaValue>;
 }
 
-/** The parts of a subscriber that decide whether a row changes anything. */
 export type Known = Pick<Subscriber, 'id' | 'email' | 'name' | 'is_active' | 'meta'>;
 
 /** One result for each row, in order. */

@@ -23,7 +23,6 @@ import { openSubscriberPages, type Subscribers } from './subscriber-pages.js';
 export interface SingleImportOptions {
 	/** The most rows at a time, and requests in flight; fewer while the service throttles. */
 	concurrency: number;
-	/** Rows a second at most. */
 	rowsPerSecond?: number;
 	/** Stores their progress; null: these imports cannot be resumed. */
 	keep: KeepImport | null;
@@ -32,7 +31,6 @@ export interface SingleImportOptions {
 	sleep?: Sleep;
 }
 
-/** `Imports`, with what could not be sent to the service. */
 export interface SingleImports extends Imports {
 	/** Acknowledged rows whose `disable_reason` was left out: the document has no way to set one. */
 	readonly reasonsLeftOut: number;
@@ -113,16 +111,13 @@ export interface SessionParts {
 	spec: ImportSpec;
 	kept: KeptImport;
 	pace: Pace;
-	/** Rows that are settled at the same time. */
 	concurrency: number;
 }
 
-/** The calls of an import to a deployment. */
 export interface WritableApi {
 	subscribers(listId: number): Subscribers;
 }
 
-/** Continues where earlier runs ended. An unknown list is `not_found` here. */
 export async function openSession(api: WritableApi, parts: SessionParts): Promise<SingleSession> {
 	const { spec, pace, kept } = parts;
 	const subscribers = api.subscribers(spec.list_id);
@@ -132,14 +127,11 @@ export async function openSession(api: WritableApi, parts: SessionParts): Promis
 	return session;
 }
 
-/** Rows with an unknown outcome in a row after which the service counts as gone. */
 const maxUnknownInARow = 16;
 
 class SingleSession {
-	/** Rows acknowledged. */
 	position: number;
 	totals: ImportCounts;
-	/** Acknowledged rows whose `disable_reason` was left out. */
 	reasonsLeftOut: number;
 	readonly #parts: RowParts;
 	readonly #kept: KeptImport;
@@ -261,7 +253,6 @@ function isStanding(outcome: RowOutcome | undefined): boolean {
 	return outcome !== undefined && !('code' in outcome);
 }
 
-/** The address stands in this import, by this row or by an earlier one. */
 function isTaken(outcome: RowOutcome): boolean {
 	return outcome.kind === 'duplicate' || isStanding(outcome);
 }
@@ -273,27 +264,21 @@ function noCounts(): ImportCounts {
 /** Eleven characters that identify an address; two of a million are equal in one import of 37 million. */
 export type AddressHash = string;
 
-/** A finished batch. `ack.position` counts the rows of the whole import, this batch included. */
 export interface AckedBatch {
 	first: number;
 	ack: Ack<ImportCounts>;
-	/** Rows whose `disable_reason` was left out. */
 	reasonsLeftOut: number;
-	/** Addresses that this batch adds to the import. */
 	taken: readonly AddressHash[];
 }
 
 /** The stored progress of an import; reads give the state that earlier runs left. */
 export interface KeptImport {
-	/** Rows acknowledged. */
 	readonly position: number;
 	readonly counts: ImportCounts;
 	readonly reasonsLeftOut: number;
 	/** The last answer; null: there was none. */
 	readonly last: { first: number; ack: Ack<ImportCounts> } | null;
-	/** Rows begun after that, by number. */
 	readonly begun: ReadonlyMap<number, Intent>;
-	/** Addresses of the import. */
 	taken(): AsyncIterable<AddressHash>;
 	/** Resolves when it is stored; calls of one turn are stored together. */
 	declare(row: number, intent: Intent): Promise<void>;
@@ -304,7 +289,6 @@ export interface KeptImport {
 	remove(): Promise<void>;
 }
 
-/** Opens the stored state of the import of that key, for this process alone. */
 export type KeepImport = (key: string) => Promise<KeptImport>;
 
 /** For an import that cannot be resumed: nothing is stored. */

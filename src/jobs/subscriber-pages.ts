@@ -44,7 +44,6 @@ export class SubscriberPages {
 		if (first.next === null) this.#walked = new Map(first.results.map(entryOf));
 	}
 
-	/** Called before this many further rows are looked up. */
 	async prepare(rows: number): Promise<void> {
 		this.#asked += rows;
 		if (this.#walked === null && this.#asked >= this.#pages && this.#count <= maxWalked) await this.#walk();
@@ -85,7 +84,6 @@ function knownOf({ id, email, name, is_active, meta }: Subscriber): Known {
 	return { id, email, name, is_active, meta };
 }
 
-/** Reads one page of the list. */
 export type ReadSubscribers = (request: SubscriberFilter & PageRequest) => Promise<Page<Subscriber>>;
 
 /**

@@ -48,7 +48,6 @@ export interface ReportReader {
 
 /** For a mail of 4 MiB, as bytes, as text and as lines; beyond this the thread dies instead of the process. */
 const mailLimits = { maxOldGenerationSizeMb: 256, stackSizeMb: 4 };
-/** A hundred times the longest known time. */
 const mailDeadlineMs = 20_000;
 
 /** Starts the thread with the first mail. All mails go there: a small one can be expensive too. */

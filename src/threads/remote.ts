@@ -35,12 +35,10 @@ export interface OpenCommand {
 	options: Omit<OpenOptions, 'clock'>;
 }
 
-/** Reads that `run` carries out in another thread. */
 export function remoteReads(run: Run): Reads {
 	return driverOf('reads', run);
 }
 
-/** Writes that `run` carries out in another thread, by its `servedWrites`. */
 export function remoteWrites(run: Run): Writes {
 	return {
 		...driverOf('writes', run),
@@ -50,7 +48,6 @@ export function remoteWrites(run: Run): Writes {
 	};
 }
 
-/** Writes for the messages of `remoteWrites`. */
 export function servedWrites(writes: Writes): Omit<Writes, 'recordEvents'> & { recordEvents: unknown } {
 	return {
 		...writes,
@@ -58,7 +55,6 @@ export function servedWrites(writes: Writes): Omit<Writes, 'recordEvents'> & { r
 	};
 }
 
-/** The queue of another thread, by its `servedQueue`. */
 export function remoteQueue(run: Run): Queue {
 	return {
 		...driverOf('queue', run),
@@ -68,7 +64,6 @@ export function remoteQueue(run: Run): Queue {
 	};
 }
 
-/** A queue for the messages of `remoteQueue`. */
 export function servedQueue(
 	queue: Queue,
 ): Omit<Queue, 'lease' | 'settle'> & { lease: unknown; settle: unknown } {
@@ -95,7 +90,6 @@ interface Told {
 	cause: string | null;
 }
 
-/** An error as data. */
 export type Failure = Told &
 	(
 		| { kind: 'store'; code: StoreErrorCode }

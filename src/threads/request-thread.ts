@@ -29,7 +29,6 @@ const startMs = 30_000;
 /** A thread that waits for the processor has so many times the deadline, by the clock. */
 const patience = 12;
 
-/** An idle thread does not keep the process alive. `Answer` is the message of the entry of that name. */
 export function createRequestThread<Question, Answer>(
 	options: RequestThreadOptions,
 ): RequestThread<Question, Answer> {

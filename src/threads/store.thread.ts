@@ -83,7 +83,6 @@ const threadOperations: Record<string, Run> = {
 	},
 };
 
-/** Posts the answers of one tick together, as soon as its work is done. */
 function post(one: Answer): void {
 	answers.push(one);
 	if (answers.length === 1) process.nextTick(flush);

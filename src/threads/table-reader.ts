@@ -66,10 +66,8 @@ export async function* readInThread(
 	}
 }
 
-/** The input of the thread. */
 export interface TableOrder {
 	path: string;
-	/** As determined for its header. */
 	encoding: string;
 	delimiter: string;
 	request: BundleRequest;
@@ -92,7 +90,6 @@ export const maxSizeAhead = 12 * 1024 * 1024;
  */
 export const maxRowsAhead = 125_000;
 
-/** The buffers to transfer with the message, instead of a copy. */
 export function buffersOf({ put, originals }: RowBytes): ArrayBuffer[] {
 	return [put, originals].flatMap(({ bytes, ends }) => [bytes.buffer, ends.buffer]);
 }

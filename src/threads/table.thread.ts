@@ -22,7 +22,6 @@ import {
 	type TableReply,
 } from './table-reader.js';
 
-/** Sent and not taken yet, oldest first. */
 const ahead: { size: number; rows: number }[] = [];
 /** Returned bytes, to be overwritten. */
 const spares: RowBytes[] = [];

@@ -22,7 +22,6 @@ import { spawnThread } from './spawn.js';
 export interface ThreadedOptions extends OpenOptions {
 	/** A thread has ended unexpectedly: the store is unusable, every call rejects. Called once. */
 	onFailure?: (error: StoreError) => void;
-	/** One does both, for a process that reads little. */
 	isOneThread?: boolean;
 	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
 	spawn?: typeof spawnThread;
@@ -121,7 +120,6 @@ async function endAll(channels: readonly Channel[]): Promise<void> {
 	await Promise.all(channels.map((channel) => channel.end()));
 }
 
-/** One end of a conversation with a thread. */
 export interface Channel {
 	/**
 	 * Rejects with the error of the operation in the thread, with the signal's reason where that stopped it, and with

@@ -41,7 +41,6 @@ export interface ApiCourier extends Courier {
 
 /** Assumption: the most addresses of one call, as our own service takes them (api-decisions 21). */
 const maxGroup = 1_000;
-/** Uncertain calls in a row after which the service counts as gone. */
 const maxUncertainInARow = 16;
 
 export function createApiCourier(options: ApiCourierOptions): ApiCourier {
@@ -136,7 +135,6 @@ class Caller implements ApiCourier {
 	}
 }
 
-/** Limits the number of calls at a time, whatever their size. */
 function createLanes(connections: number): Courier['window'] {
 	let inFlight = 0;
 	return {
@@ -156,7 +154,6 @@ function createLanes(connections: number): Courier['window'] {
 	};
 }
 
-/** A request of its own is sent as it was given. */
 function requestOf(group: readonly Leased[], { request, content }: StoredCall): SendRequest {
 	const to = group.map((message) => message.to);
 	const context = content === 'own' ? {} : (group[0]?.variables ?? {});
@@ -167,7 +164,6 @@ function gone(): ApiError {
 	return new ApiError('network', 'The service has stopped answering.', { unanswered: true });
 }
 
-/** The outcome of a call for one of its messages. */
 export interface CallOutcome {
 	message: Leased;
 	outcome: DeliveryOutcome;
@@ -215,7 +211,6 @@ export function settleAnswer(group: readonly Leased[], answer: SendResult): Sett
 	);
 }
 
-/** Outcomes for a call that was refused, not answered, or not made. */
 export function settleError(
 	group: readonly Leased[],
 	content: StoredCall['content'],

@@ -1,9 +1,7 @@
 /** Finds addresses in untrusted text. */
 import { parseAddress } from '../../api/address.js';
 
-/** An address and its place in a text. */
 export interface FoundAddress {
-	/** As written. */
 	address: string;
 	/** Index of its first character, and of the one after its last. */
 	start: number;
@@ -100,7 +98,6 @@ function checked(text: string, isQuoted: boolean): string | null {
 	return parseAddress(trimmed) !== null || inUse.test(trimmed) ? trimmed : null;
 }
 
-/** Removes the end of a sentence after it. */
 function withoutStops(text: string): string {
 	let end = text.length;
 	while (end > 0 && '.…!?'.includes(text[end - 1] ?? '')) end -= 1;

@@ -11,7 +11,6 @@ interface Sign {
 	isPlain?: true;
 }
 
-/** The first match gives the reason. */
 const signs: readonly Sign[] = [
 	{
 		field: 'subject',
@@ -52,7 +51,6 @@ function signOf(fields: readonly Field[], among: readonly Sign[]): { why: string
 	return null;
 }
 
-/** Texts of servers for a full mailbox. */
 const overQuota =
 	/\b(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,2}quota|quota (?:is |was |has been )?(?:exceeded|full|reached)|mail ?(?:box|folder) (?:is )?(?:full|over)|not enough (?:disk )?(?:space|storage)/i;
 

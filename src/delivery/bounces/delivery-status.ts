@@ -18,23 +18,18 @@ import {
 	readStatus,
 } from './report.js';
 
-/** The fields about one recipient, read but not classified. */
 interface StatusEntry {
 	/** Final-Recipient; null when it is no address (a local name, an X.400 name). */
 	final: string | null;
-	/** Original-Recipient. */
 	original: string | null;
 	action: DeliveryAction;
-	/** As in the field. */
 	status: string | null;
 	/** Diagnostic-Code without its type; `''` when there is none. */
 	diagnostic: string;
 	remote_mta: string | null;
-	/** Line of the file where its fields begin. */
 	line: number;
 }
 
-/** One message/delivery-status. */
 interface DeliveryStatus {
 	reporting_mta: string | null;
 	envelope_id: string | null;
@@ -164,7 +159,6 @@ function actionOf(value: string | null, status: string | null): DeliveryAction {
 	}
 }
 
-/** A status, its part, and the text for people beside it. */
 interface FoundStatus {
 	part: Part;
 	status: DeliveryStatus;

@@ -19,7 +19,6 @@ import type { ReturnedMessage } from './report.js';
 import { recipientsIn, type TextRecipient } from './text-recipients.js';
 import { machineWords, roleNames, separators, systemNames } from './wordings.js';
 
-/** A parsed mail with what its readers share. */
 export interface Extract {
 	mail: Mail;
 	sender: Sender;
@@ -38,10 +37,8 @@ export interface Extract {
  */
 export type Sender = 'system' | 'role' | 'machine' | 'unknown' | 'person';
 
-/** The text of a report that is written for people. */
 export interface Notice {
 	part: Part;
-	/** Up to the returned message. */
 	lines: readonly Line[];
 	/** The recipients that the text names; searched for once, at the first call: a report may have a thousand. */
 	recipients(): readonly TextRecipient[];
@@ -88,7 +85,6 @@ function roleOf(mail: Mail): Sender {
 	return isAnswer(mail) || clients.test(programOf(mail)) ? 'unknown' : 'role';
 }
 
-/** A subject that a mail program makes for a reply or a forwarded mail. */
 const answers = /^\s*(?:re|aw|antw|sv|vs|odp|ynt|rif|回复|答复|返信)(?:\[\d{1,3}\])?\s?[:：]/i;
 const forwards = /^[\s[]*(?:fwd?|wg|tr|rv|enc|i|转发|転送)(?:\[\d{1,3}\])?\s?[:：]/i;
 /** After a repeated subject some systems write the outcome. */
@@ -96,7 +92,6 @@ const verdictBehind = /[:(][^:()]{0,60}(?:deliver|remis|zustell|undeliver|return
 /** Programs that send mail automatically name themselves here, too. */
 const programs =
 	/smtp|server|daemon|gateway|filter|mime::|deliver|postmaster|mailsystem|exchange|internet mail service|spamlion|robot|php|perl|python|java/i;
-/** Mail programs for people. */
 const clients =
 	/outlook|thunderbird|mozilla|apple mail|iphone|ipad|android|mutt|\bpine\b|alpine|kmail|evolution|eudora|lotus notes|gnus|mew\b|roundcube|horde|webmail|squirrelmail|the bat|airmail|claws|sylpheed|zimbra|pegasus|incredimail|becky/i;
 const lists = [
@@ -201,7 +196,6 @@ const returnedTypes = new Set([
 	'message/global-headers',
 ]);
 
-/** Whether a part holds the returned message, or its header. */
 export function isReturned(part: Part): boolean {
 	return returnedTypes.has(part.type);
 }

@@ -33,7 +33,6 @@ export function readFeedback(found: Extract): FeedbackReport | null {
 	};
 }
 
-/** Its fields in a part of another type, where the mail's own type names such a report. */
 function untypedIn(mail: Mail): Part | undefined {
 	const [root] = mail.parts;
 	if (root?.parameters.get('report-type')?.toLowerCase() !== 'feedback-report') return undefined;

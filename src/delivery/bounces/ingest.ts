@@ -35,7 +35,6 @@ export type Ingested =
 	| 'not_report'
 	| 'in_flight';
 
-/** A mail as it arrived. */
 export interface ReturnedMail {
 	bytes: Buffer;
 	/** The message of the signed return path that received it; null where that is unknown, as in a mailbox. */
@@ -50,7 +49,6 @@ export interface IngestOptions {
 	clock: Clock;
 	/** Reads a mail; in this thread when absent. */
 	read?: (bytes: Buffer) => Promise<ReadMail>;
-	/** Called for each mail that was recorded. */
 	onRecorded?: (recorded: RecordedReport) => void;
 	/** Waits so many milliseconds. */
 	sleep?: (ms: number) => Promise<void>;
@@ -135,7 +133,6 @@ function saysMore(status: string | null): boolean {
 	return status !== null && !status.endsWith('.0.0');
 }
 
-/** A message of ours, and how it was found. */
 export type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
 
 const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
@@ -170,7 +167,6 @@ export function foreseeReports(
 	};
 }
 
-/** The same report about the same recipients of a message. */
 function saidOf({ message, recipients }: ReturnedReport, effect: string): string {
 	const addresses = recipients.flatMap((one) => one.addresses).sort();
 	return JSON.stringify([message, effect, ...addresses]);

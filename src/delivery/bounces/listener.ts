@@ -48,13 +48,11 @@ const maxRefused = 10;
 export async function listenForBounces(options: BounceListenerOptions): Promise<BounceListener> {
 	const limits = createIntakeLimits();
 	const targets = new WeakMap<SMTPServerSession, Uuid>();
-	/** Open connections, with the timer that ends each. */
 	const ends = new WeakMap<SMTPServerSession, NodeJS.Timeout>();
 	const { maxConnectionMs = usualConnectionMs } = options;
 	const refusals = createSummedLog(options.log);
 	const refused = ({ remoteAddress: ip }: SMTPServerSession, error: unknown) =>
 		refuse({ ...options, refusals }, { error, ip });
-	/** Refused recipients of each connection. */
 	const counts = new WeakMap<SMTPServerSession, number>();
 	const refusedRecipient = (session: SMTPServerSession, error: unknown) => {
 		const count = (counts.get(session) ?? 0) + 1;
@@ -131,7 +129,6 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 	};
 }
 
-/** Fields of a connection that the library has, but not its types. */
 interface Connection {
 	session: SMTPServerSession;
 	send(code: number, text: string): void;
@@ -153,7 +150,6 @@ function addressOf(server: SMTPServer): string {
 	return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** The parts that the intake of mails works with. */
 interface Intake {
 	/** Return paths by the current settings; called for each recipient. */
 	verp(): Promise<Verp | null>;
@@ -175,7 +171,6 @@ class Refusal extends Error {
 	}
 }
 
-/** A refusal with this code and text. */
 function reply(code: number, text: string, recipient: RecipientKind | null = null): Refusal {
 	return new Refusal(code, text, recipient);
 }
@@ -271,7 +266,6 @@ export interface IntakeLimits {
 	 * A connection begins; false: the network has too many, opened too many within this minute, or had too many refusals.
 	 */
 	connect(ip: string): boolean;
-	/** The connection has ended, whether it was admitted or not. */
 	disconnect(ip: string): void;
 	/** A mail begins; false: the network sent too many within this minute. */
 	mail(ip: string): boolean;
@@ -300,7 +294,6 @@ export function createIntakeLimits(options: IntakeOptions = {}): IntakeLimits {
 	const { now = () => performance.now() } = options;
 	const open = new Map<string, number>();
 	let minute = startMinute(Number.NEGATIVE_INFINITY);
-	/** Counts one more, and returns the number within this minute. */
 	const counted = (what: 'opened' | 'mails' | 'refused', network: string, step = 1) => {
 		// Whole minutes: an address that comes back later has no state here.
 		if (now() - minute.begins >= minuteMs) minute = startMinute(now());
@@ -348,7 +341,6 @@ export function networkOf(ip: string): string {
  */
 export type RecipientKind = 'return_path' | 'unsigned' | 'elsewhere';
 
-/** The facts about a session when an answer is given. */
 export interface Answered {
 	/** The outcome of the mail; `refused`: not accepted, `failed`: the database or this program failed. */
 	verdict: Ingested | 'refused' | 'failed';
@@ -356,16 +348,13 @@ export interface Answered {
 	recipient: RecipientKind | null;
 	/** The message of the return path; null for any other recipient. */
 	message: Uuid | null;
-	/** The reply's code. */
 	status: number;
 	/** When its text began to arrive; null without a text. */
 	began: Micros | null;
 	bytes: number;
-	/** The client. */
 	ip: string;
 }
 
-/** A line of the log in the form of requests, with `bounce_smtp` for the method and path of a request. */
 export function mailLine(clock: Clock, answered: Answered): object {
 	const { verdict, recipient, message, status, began, bytes, ip } = answered;
 	return {
@@ -393,7 +382,6 @@ export function failureLine(
 export interface SummedLog {
 	/** Writes the first line of its key within a minute at once; the others after the minute, as one with `count`. */
 	tell(key: string, lineOf: () => object): void;
-	/** Writes lines that still wait. */
 	close(): void;
 }
 

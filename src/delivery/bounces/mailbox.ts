@@ -3,20 +3,17 @@ import { open, readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { maxMailBytes } from './mime.js';
 
-/** One stored mail. */
 export interface StoredMail {
 	bytes: Buffer;
 	/** Called when it is recorded: in a Maildir the mail moves from `new` to `cur` and is marked as seen. */
 	done(): Promise<void>;
 }
 
-/** Limit of a file's name on the usual file systems. */
 const maxNameBytes = 255;
 
 /** Called for a file that cannot be read, with the system's error code: `EACCES`. */
 export type OnUnreadable = (file: string, code: string) => void;
 
-/** Opens a file, or a pipe. */
 export type StreamOf = (path: string) => Promise<AsyncIterable<Buffer>>;
 
 /**

@@ -6,13 +6,11 @@
  */
 import iconv from 'iconv-lite';
 
-/** One line of a text, and its number in the file it came from. */
 export interface Line {
 	text: string;
 	number: number;
 }
 
-/** One header field, unfolded. */
 export interface Field {
 	/** Lower case. */
 	name: string;
@@ -30,7 +28,6 @@ export interface Part {
 	type: string;
 	parameters: ReadonlyMap<string, string>;
 	fields: readonly Field[];
-	/** Still encoded. */
 	body: ByteString;
 	/** Line of the file where the body begins, from 1. */
 	line: number;
@@ -42,11 +39,8 @@ export interface Part {
 	lines(): readonly Line[];
 }
 
-/** A parsed mail. */
 export interface Mail {
-	/** Media type of the mail itself. */
 	type: string;
-	/** Header fields of the mail itself. */
 	fields: readonly Field[];
 	/** In the order of the file, the mail itself first. At least one. */
 	parts: readonly Part[];
@@ -60,7 +54,6 @@ export const maxMailBytes = 4 * 1024 * 1024;
 const maxDepth = 8;
 const maxParts = 100;
 const maxHeaderLines = 2000;
-/** Before the header of a mail. */
 const maxEmptyLines = 20;
 const maxText = 256 * 1024;
 const maxTextLines = 5000;
@@ -111,7 +104,6 @@ interface Reading {
 
 interface Slice {
 	text: ByteString;
-	/** Line of the file where it begins. */
 	line: number;
 }
 
@@ -202,7 +194,6 @@ function splitBody({ text, line }: Slice, boundary: string): Slice[] {
 	return slices;
 }
 
-/** The index after the line end at or after `from`. */
 function lineEnd(text: string, from: number): number {
 	const end = text.indexOf('\n', from);
 	return end === -1 ? text.length : end + 1;

@@ -9,7 +9,6 @@ import { expiries } from './wordings.js';
 /** RFC 3464 s.2.3.3. Only `failed` is a bounce: `delayed` is still on its way. */
 export type DeliveryAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded';
 
-/** A place in the mail. */
 export interface Place {
 	/** `1` is the mail itself, `1.2` its second part. */
 	part: string;
@@ -34,7 +33,6 @@ interface Verdict {
 	why: string;
 }
 
-/** The outcome for one recipient. */
 export interface ReportedRecipient extends Verdict {
 	/** The mailbox that failed, as the reporting server names it (Final-Recipient, RFC 3464 s.2.3.2). */
 	address: string;
@@ -73,7 +71,6 @@ export interface DeliveryReport {
 	reporting_mta: string | null;
 	/** RFC 3461 ENVID of the submission; null when unknown. */
 	envelope_id: string | null;
-	/** At least one. */
 	recipients: ReportedRecipient[];
 	returned: ReturnedMessage | null;
 }
@@ -99,7 +96,6 @@ export interface FeedbackReport {
 	place: Place;
 }
 
-/** The result of `readReport`. */
 export type Report =
 	| DeliveryReport
 	| FeedbackReport
@@ -165,7 +161,6 @@ export function moreTelling(field: string | null, quoted: string | null): string
 
 export interface Judged extends Codes {
 	action: DeliveryAction;
-	/** The text of the reply. */
 	text: string;
 }
 
@@ -216,7 +211,6 @@ export function judgeStatement(
 	};
 }
 
-/** A delay that is reported as over is a failure. */
 export function finalAction(action: DeliveryAction, detail: string): DeliveryAction {
 	return action === 'delayed' && expiries.some((one) => one.test(detail)) ? 'failed' : action;
 }

@@ -57,7 +57,6 @@ function isOwnStatement({
 	sender: Sender;
 	subject: string;
 	notice: Notice;
-	/** The undelivered mail is attached. */
 	isReturning: boolean;
 }): boolean {
 	const lines = notice.lines.filter(({ text }) => text.trim() !== '');
@@ -155,7 +154,6 @@ function likeliest(
 	return all.filter(({ form }) => form !== onlyMentioned);
 }
 
-/** Addresses in a report for its reader's questions. */
 function isRole(address: string): boolean {
 	return /^(?:post_?master|mailer-?daemon|abuse|support|help(?:desk)?|hostmaster|webmaster|noc|no-?reply)@/i.test(
 		address,

@@ -5,7 +5,6 @@ import type { Line, Part } from './mime.js';
 import { hasCode, type Statement } from './report.js';
 import { aliases, bystanders, closings, failing, recipientLabels } from './wordings.js';
 
-/** One recipient of a text, with what the text says about it. */
 export interface TextRecipient extends Statement {
 	/** Found only by a line that also occurs for other reasons. */
 	isWeak: boolean;
@@ -13,14 +12,11 @@ export interface TextRecipient extends Statement {
 	isStated: boolean;
 }
 
-/** An address in a line or a sentence that names a recipient. */
 interface Mention {
-	/** Index of its line. */
 	at: number;
 	address: string;
 	/** The address that the mail was sent to (`expanded from`); null when unknown. */
 	original: string | null;
-	/** The text after it on the same line. */
 	rest: string;
 	form: string;
 	/** Such lines also occur for other reasons. */
@@ -34,14 +30,12 @@ export const onlyMentioned = 'mentioned';
 
 type Said = 'sentence' | 'bystander' | typeof onlyMentioned;
 
-/** Text further below is about something else. */
 const openingLines = 10;
 /** The most mentions that are searched for: a report has a few. */
 const maxMentions = 500;
 /** The characters read before or after an address on its line, and of the sentence around it. */
 const maxBeside = 300;
 
-/** The state after the lines read so far. */
 interface Finding {
 	lines: readonly Line[];
 	mentions: Mention[];
@@ -66,11 +60,9 @@ interface Position {
 	at: number;
 	text: string;
 	one: FoundAddress;
-	/** All addresses of its line. */
 	found: readonly FoundAddress[];
 }
 
-/** Whether the rest of the line belongs to this address. */
 function readAddress(finding: Finding, { at, text, one, found }: Position): boolean {
 	const { lines, mentions } = finding;
 	const beside = besides(text, one);
@@ -102,7 +94,6 @@ function readAddress(finding: Finding, { at, text, one, found }: Position): bool
 	return true;
 }
 
-/** Reads an address within other text. */
 function readWords(
 	mentions: Mention[],
 	{ at, one }: Pick<Position, 'at' | 'one'>,
@@ -153,7 +144,6 @@ interface Shape {
 	rest?: string;
 }
 
-/** The kind of a line that names a recipient, by the text before and after the address. */
 function shapeOf({ before, after, isAngled, isQuoted }: Beside, { address }: FoundAddress): Shape | null {
 	const label = before.trimStart();
 	if (isDecoration(before)) return headOf({ before, after, isAngled, isQuoted });
@@ -172,7 +162,6 @@ function shapeOf({ before, after, isAngled, isQuoted }: Beside, { address }: Fou
 	return /^to$/i.test(name) ? { form: 'To of a summary', isWeak: true } : { form: 'labelled' };
 }
 
-/** Nothing but white space, bullets and rules. */
 function isDecoration(before: string): boolean {
 	return (
 		before.length < 100 && /^[\s*•·>|#=\-–—.]{0,99}(?:\d{1,3}[.)] {1,9})?(?:"[^"]{0,80}" )?$/.test(before)
@@ -232,7 +221,6 @@ function lastStop(text: string): number {
 	return 0;
 }
 
-/** Up to two lines of the same paragraph, above or below. */
 function paragraph(lines: readonly Line[], at: number, step: 1 | -1): string {
 	const texts: string[] = [];
 	for (let next = at + step; texts.length < 2; next += step) {
@@ -243,7 +231,6 @@ function paragraph(lines: readonly Line[], at: number, step: 1 | -1): string {
 	return (step === 1 ? texts : texts.reverse()).join(' ');
 }
 
-/** Whether one of the two nearest text lines above, apart from addresses, reports a failure. */
 function isBelowStatement(lines: readonly Line[], at: number): boolean {
 	let words = 0;
 	for (let above = at - 1; above >= Math.max(0, at - 50) && words < 2; above -= 1) {
@@ -255,7 +242,6 @@ function isBelowStatement(lines: readonly Line[], at: number): boolean {
 	return false;
 }
 
-/** The statement about one of several recipients has at most this many lines. */
 const maxDetailLines = 100;
 
 /** Every recipient in these lines, in their order, each once. */
@@ -298,7 +284,6 @@ function alone(lines: readonly Line[], mention: Mention): readonly string[] {
 	return told.some((text) => text.trim() !== '') ? told : before;
 }
 
-/** Up to a blank line, another reply or the next recipient. */
 function among(lines: readonly Line[], mention: Mention, mentions: readonly Mention[]): readonly string[] {
 	const next = mentions.find((one) => one.at > mention.at && !isSame(one.address, mention.address));
 	const end = Math.min(next?.at ?? lines.length, mention.at + maxDetailLines);

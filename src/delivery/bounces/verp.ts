@@ -10,7 +10,6 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';
 import { createMac, type Mac } from '../tracking/tokens.js';
 
-/** Signs and reads return paths. */
 export interface Verp {
 	/** The return path of a message; the same message and key give the same address. */
 	addressFor(message: Uuid): string;

@@ -13,7 +13,6 @@ const rsaBits = 2048;
 /** The sizes that verifiers must accept (RFC 8301 s.3.2). */
 const usableBits = { least: 1024, most: 4096 };
 
-/** A new key. */
 export function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
 	return new Promise((resolve, reject) => {
 		// Not by promisify: the build loads node:crypto at the first call, and such a function has lost the custom form for
@@ -41,7 +40,6 @@ export function parseKey(
 	return { kind: 'key', material: materialOf('rsa', key) };
 }
 
-/** The key that signs. */
 export function decodeKey(secret: string): KeyObject {
 	return createPrivateKey({ key: Buffer.from(secret, 'base64'), format: 'der', type: 'pkcs8' });
 }
@@ -54,7 +52,6 @@ export function recordOf({ type, secret }: KeyMaterial): string {
 	return `v=DKIM1; k=${type}; p=${shown.toString('base64')}`;
 }
 
-/** The DNS name of the record. */
 export function recordNameOf({ domain, selector }: { domain: string; selector: string }): string {
 	return `${selector}._domainkey.${domain}`;
 }

@@ -9,7 +9,6 @@ import type { StoredDkimKey } from '../../store/keys.js';
 import type { Reads } from '../../store/store.js';
 import { decodeKey } from './keys.js';
 
-/** The kinds of keys that verifiers support. */
 export const dkimKeyTypes = ['rsa', 'ed25519'] as const;
 export type DkimKeyType = (typeof dkimKeyTypes)[number];
 
@@ -184,7 +183,6 @@ export interface HeaderField {
 
 /** A message split at its empty line; without one it is all header. */
 export interface Parts {
-	/** From the top down. */
 	fields: HeaderField[];
 	body: Buffer;
 }
@@ -247,7 +245,6 @@ export interface SignedFields {
 
 /** `fields` from the top down. */
 export function signedFields(fields: readonly HeaderField[]): SignedFields {
-	/** The texts of each name from the lowest up. */
 	const present = new Map<string, string[]>();
 	for (const { name, text } of fields) {
 		const above = present.get(name);
@@ -283,7 +280,6 @@ export function relaxedField(text: string): string {
 	return `${name}:${unfolded.replace(/^ | $/g, '')}`;
 }
 
-/** Each of these fields in its relaxed form, with its line end. */
 export function relaxedHeader(texts: readonly string[]): string {
 	return texts.map((text) => `${relaxedField(text)}\r\n`).join('');
 }
@@ -306,7 +302,6 @@ export function relaxedBody(body: Buffer): Buffer {
 	const out = Buffer.allocUnsafe(body.length + 2);
 	let length = 0;
 	let lineStart = 0;
-	/** The index after the last line that is not empty. */
 	let end = 0;
 	let hasGap = false;
 	for (let at = 0; at < body.length; at += 1) {

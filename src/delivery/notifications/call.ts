@@ -16,12 +16,10 @@ export interface NotificationCall {
 	url: string;
 	body: string;
 	headers: Readonly<Record<string, string>>;
-	/** Basic authorization, when the webhook has it enabled. */
 	credentials: { login: string; password: string } | null;
 	/** True only by the engine setting of that name. */
 	allowPrivate: boolean;
 	timeoutMs?: number;
-	/** Aborts the call. */
 	signal?: AbortSignal;
 	/** Resolves names; the system's when absent. */
 	lookup?: LookupFunction;

@@ -36,7 +36,6 @@ export class Hosts {
 		return this.#underWay;
 	}
 
-	/** Adds the deliveries of one lease. */
 	add(deliveries: readonly LeasedDelivery[]): void {
 		for (const host of this.#hosts.values()) host.hasMore = false;
 		for (const delivery of deliveries) {
@@ -83,7 +82,6 @@ export class Hosts {
 		host.restsUntil = isSilent(host) ? nowMs + backoff(rests, host.unanswered - silentAfter + 1) : 0;
 	}
 
-	/** Webhooks with less room than `each`, or none. */
 	shares(nowMs: number): { webhook_id: number; max: number }[] {
 		return [...this.#hosts.values()].flatMap((host) => {
 			const max = Math.max(0, roomOf(host, nowMs));
@@ -91,7 +89,6 @@ export class Hosts {
 		});
 	}
 
-	/** Removes and returns the deliveries not called yet. */
 	drop(): LeasedDelivery[] {
 		return [...this.#hosts.values()].flatMap((host) => host.waiting.splice(0));
 	}

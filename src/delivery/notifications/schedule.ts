@@ -27,9 +27,7 @@ const jitter = 0.1;
 const longestRetryAfter: Micros = hours(24);
 
 export interface Attempted {
-	/** Attempts before this one, since the delivery was created or replayed. */
 	before: number;
-	/** The URL that was called. */
 	url: string;
 	answer: NotificationAnswer;
 	now: Micros;

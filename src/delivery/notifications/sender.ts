@@ -12,7 +12,6 @@ import { callWebhook } from './call.js';
 import { Hosts } from './hosts.js';
 import { resultOf } from './schedule.js';
 
-/** Events worth a log line. */
 export type SenderEvent =
 	| { kind: 'webhook_stopped'; webhook_id: number; url: string }
 	| { kind: 'store_failed'; error: unknown; ms: number };
@@ -43,7 +42,6 @@ export interface SenderRun {
 	signal: AbortSignal;
 }
 
-/** Attempts by recorded result. */
 export interface SenderCounts {
 	delivered: number;
 	again: number;
@@ -57,7 +55,6 @@ const leaseMax = 512;
 const groupSize = 64;
 const groupMs = 25;
 const longestPauseMs = 30_000;
-/** The failures of the store after which a run with an end gives up. */
 const storeTries = 5;
 
 /** Never rejects; a write that the store refuses is repeated, or lapses with its lease. */
@@ -111,7 +108,6 @@ class Sender {
 		return this.#hosts.isLow(performance.now());
 	}
 
-	/** No call is under way, and nothing waits to be recorded. */
 	get #isQuiet(): boolean {
 		return this.#hosts.underWay === 0 && this.#settlements.length === 0;
 	}
@@ -121,7 +117,6 @@ class Sender {
 		return this.#failures === 0 ? isIdle : this.#failures >= storeTries;
 	}
 
-	/** Returns the number of leased deliveries. */
 	async #lease(): Promise<number> {
 		const { writes, clock, owner, allowPrivate, leaseMs } = this.#options;
 		const now = clock.now();
@@ -240,7 +235,6 @@ class Sender {
 		if (kind === 'gone') this.#options.onEvent?.({ kind: 'webhook_stopped', webhook_id, url });
 	}
 
-	/** Tries the store again after a while, whatever its error. */
 	async #pause(error: unknown): Promise<void> {
 		this.#failures += 1;
 		const pauses = { first: this.#options.pauseMs, longest: longestPauseMs };

@@ -32,7 +32,6 @@ interface DialogueOptions {
 	onWait: (phase: SmtpPhase | null) => void;
 	/** `line` without its line end; bodies are not traced. */
 	onTrace?: ((entry: { from: 'client' | 'server'; line: string }) => void) | undefined;
-	/** Removes the login from the server's text. */
 	hide(text: string): string;
 }
 
@@ -46,7 +45,6 @@ interface Entry {
 	finish: (conversation: Conversation | null) => void;
 }
 
-/** The step of a conversation that a reply belongs to. */
 type Addressee = Entry | 'reset' | 'empty_body' | 'quit';
 
 /**
@@ -57,12 +55,10 @@ export class Dialogue {
 	readonly #options: DialogueOptions;
 	readonly #isPipelined: boolean;
 	readonly #replies = createReplyReader(maxReplyBytes);
-	/** Not finished, oldest first. */
 	readonly #entries: Entry[] = [];
 	#begun = 0;
 	/** Commands that may leave when it is their turn, with their addressees. */
 	readonly #commands: { line: string; addressee: Addressee }[] = [];
-	/** The addressees of the next replies. */
 	readonly #expected: Addressee[] = [];
 	/** Since DATA was written: nothing else may be written before its reply and its body. */
 	#isHeld = false;
@@ -76,7 +72,6 @@ export class Dialogue {
 		this.#isPipelined = options.extensions.has('PIPELINING');
 	}
 
-	/** Mails begun or waiting on this connection. */
 	get size(): number {
 		return this.#entries.length;
 	}
@@ -241,7 +236,6 @@ export class Dialogue {
 		return text;
 	}
 
-	/** The commands of the next mail, if there is one. */
 	#begin(): void {
 		const entry = this.#entries[this.#begun];
 		if (entry === undefined) return;

@@ -26,7 +26,6 @@ export function openingPhase(
 /** The remedy of a fault: a port that speaks TLS, the scheme or name in `smtp_url`, another setting, the login, the sender. */
 export type Remedy = 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | 'sender';
 
-/** Why no session was opened. */
 export interface OpeningFailure {
 	reply: Reply;
 	/** null: unknown. */
@@ -50,7 +49,6 @@ export function replyOf(
 		phase: SmtpPhase;
 		settings: SmtpSettings;
 		offersTls: boolean;
-		/** Removes the login from a text of the server. */
 		hide: (text: string) => string;
 	},
 ): OpeningFailure {
@@ -100,7 +98,6 @@ function causeOf(error: SMTPConnection.SMTPError): string {
 	return String(originalCode ?? code ?? '');
 }
 
-/** TLS is required, and the server's greeting did not offer it. */
 function noStartTls(settings: SmtpSettings): TlsFault {
 	const { because, otherwise } = whyTls(settings);
 	const text = `the server offers no STARTTLS, and ${because}: give smtp_url a port that speaks TLS (smtps://), or ${otherwise}`;

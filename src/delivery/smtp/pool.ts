@@ -13,7 +13,6 @@ import type { Conversation, Mail } from './transaction.js';
 export interface Verified {
 	failure: OpeningFailure | null;
 	certificate: PeerCertificate | null;
-	/** The sender was tried. */
 	isSenderTried: boolean;
 }
 
@@ -238,7 +237,6 @@ export class SmtpPool {
 		if (ended.length > 0) this.#wakeAll();
 	}
 
-	/** Wakes one waiting mail. */
 	#wake(): void {
 		this.#waiting.shift()?.('again');
 	}

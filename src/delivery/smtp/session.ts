@@ -26,7 +26,6 @@ import type { Conversation, Mail } from './transaction.js';
 interface SessionOptions {
 	settings: SmtpSettings;
 	timeouts: SmtpTimeouts;
-	/** Called once, when the connection is gone. */
 	onEnd: () => void;
 	/** Cuts the connection at once; a conversation in flight becomes `broken` in its phase. */
 	signal: AbortSignal;
@@ -74,12 +73,10 @@ function createSocket(): Socket {
 const maxReplyBytes = 64 * 1024;
 const quitTimeoutMs = 1_000;
 
-/** The wiring between the connection's events, the phase deadlines and the dialogue. */
 export class Session {
 	readonly #options: SessionOptions;
 	readonly #connection: SMTPConnection;
 	readonly #tracker: PhaseTracker;
-	/** Texts to mask when a server repeats the login. */
 	readonly #secrets: readonly string[];
 	readonly #deadline = createDeadline((ms) => this.#cut(`no answer within ${ms / 1000} s`));
 	#opened: ((opened: Opened) => void) | null;
@@ -110,12 +107,10 @@ export class Session {
 		this.#connection.connect((error) => (error === undefined ? this.#login() : this.#fail(error)));
 	}
 
-	/** Messages tried so far. */
 	get tried(): number {
 		return this.#tried;
 	}
 
-	/** Messages on it now. */
 	get size(): number {
 		return this.#dialogue?.size ?? 0;
 	}
@@ -296,7 +291,6 @@ function connectionOptions(settings: SmtpSettings, timeouts: SmtpTimeouts): SMTP
 	};
 }
 
-/** The connection's log as trace entries. */
 function traceLogger(note: (entry: TraceEntry) => void) {
 	const log = (data: { tnx?: unknown }, line: unknown) => {
 		if (data.tnx === 'client' || data.tnx === 'server') note({ from: data.tnx, line: String(line) });

@@ -31,17 +31,12 @@ export interface SmtpSettings {
 
 /** Milliseconds; each bounds one whole step, so that a reply of a byte a second does not stretch it. */
 export interface SmtpTimeouts {
-	/** From the name look-up to the open connection. */
 	connect: number;
 	/** Greeting, EHLO, STARTTLS, login: each reply. */
 	greeting: number;
-	/** The replies to MAIL, RCPT and RSET. */
 	command: number;
-	/** The reply to DATA. */
 	data: number;
-	/** The whole body. */
 	body: number;
-	/** The reply after the final dot. */
 	answer: number;
 }
 

@@ -20,7 +20,6 @@ export type Pace = 'pipelined' | 'one_by_one';
 
 export interface Transaction {
 	readonly mail: Mail;
-	/** MAIL, each RCPT, DATA. */
 	readonly commands: readonly string[];
 	/** The phase that the next reply answers; `body` until the final dot has been written to the socket. */
 	readonly phase: SmtpPhase;

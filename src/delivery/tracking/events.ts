@@ -4,7 +4,6 @@ import type { Uuid } from '../../api/records.js';
 import type { TrackedEvent, Writes } from '../../store/store.js';
 import { tooSoon } from './machines.js';
 
-/** The facts in a request about its sender. */
 export interface Visitor {
 	ip: string | null;
 	userAgent: string | null;
@@ -25,7 +24,6 @@ const maxUserAgent = 500;
 const maxIp = 64;
 const maxUrl = 2048;
 
-/** An event for the store. Values of the request are cut to size and cleaned of control characters. */
 export function trackedEvent({ message, type, at, link, machine, visitor }: Happening): TrackedEvent {
 	return {
 		message,

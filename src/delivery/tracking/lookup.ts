@@ -27,7 +27,6 @@ export interface TrackingOptions {
 	/** The current settings and keys; read on every request, so the caller caches them. */
 	links(): Promise<LinkOptions>;
 	clock: Clock;
-	/** See `TrackingPorts`. */
 	failed?(error: unknown): void;
 }
 
@@ -134,7 +133,6 @@ function filled(
 /** The events that the pages record. */
 export type Happened = TrackedEvent;
 
-/** A message as its pages know it. */
 export interface TrackedMessage {
 	id: Uuid;
 	/** `Name <a@b>` or `a@b`. */
@@ -156,7 +154,6 @@ export interface MessageView {
 	html: string | null;
 }
 
-/** The settings for the look of the pages. */
 export interface Branding {
 	/** Null: pages name the sender of the mail. */
 	name: string | null;

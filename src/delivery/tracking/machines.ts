@@ -5,7 +5,6 @@
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 
-/** Why a request counts as a machine's. */
 export type MachineReason =
 	| 'image_proxy'
 	| 'scanner'
@@ -15,7 +14,6 @@ export type MachineReason =
 	| 'head'
 	| 'prefetch';
 
-/** One request for a pixel or a link. */
 export interface Visit {
 	kind: 'open' | 'click';
 	method: string;
@@ -74,7 +72,6 @@ export function machineRequest({ kind, method, headers }: Visit): MachineReason 
 /** No person reads a mail within two seconds of its delivery; the store knows that time. */
 export const tooSoon: Micros = 2 * microsPerSecond;
 
-/** Remembers which links of a message were clicked within the last seconds. */
 export interface ClickWindow {
 	/** True for a click on the third different link of a message within ten seconds, and those after it. */
 	isBurst(click: { message: Uuid; link: number; at: Micros }): boolean;
