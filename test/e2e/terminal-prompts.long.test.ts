@@ -117,8 +117,8 @@ describe.skipIf(!canRun)('the first question of a command', () => {
 		before = rowsOf(place.db);
 	});
 
-	// One way each: every command at three widths is what test/cli/prompts.test.ts goes through, without a terminal.
-	const cases = asking.map(({ path, command }, at) => ({
+	// test/cli/prompts.test.ts goes through every command, without a terminal.
+	const cases = asking.slice(0, 2 * ways.length).map(({ path, command }, at) => ({
 		...{ path, more: changing(command) },
 		...(ways[at % ways.length] ?? ways[0]),
 	}));

@@ -2,20 +2,9 @@
  * Changes to the configuration files: through conf, atomically, 0600 in a folder of 0700. One writer at a time: a read, change
  * and write beside another would lose the other's change.
  */
-import {
-	chmodSync,
-	closeSync,
-	existsSync,
-	openSync,
-	readFileSync,
-	renameSync,
-	rmSync,
-	statSync,
-	writeFileSync,
-} from 'node:fs';
+import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import { systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
 import { ConfigError } from '../frame/errors.js';
@@ -132,39 +121,14 @@ async function writing<T>(paths: Paths, change: (files: Files) => Promise<T>): P
 	// Reports a broken file even where the folder is not writable.
 	readConfig(paths);
 	makeFolder(paths);
-	return exclusively(paths, async () => {
-		const before = [paths.config, paths.credentials].map((file) => ({ file, bytes: bytesOf(file) }));
-		try {
-			return await change({
-				config: readConfig(paths),
-				tokens: readTokens(paths),
-				saveConfig: ({ profile, profiles }) => save(paths, paths.config, { profile, profiles }),
-				saveTokens: (tokens) => save(paths, paths.credentials, { tokens: asWritten(tokens) }),
-			});
-		} catch (error) {
-			for (const one of before) putBack(one);
-			throw error;
-		}
-	});
-}
-
-function bytesOf(file: string): Buffer | null {
-	return existsSync(file) ? readFileSync(file) : null;
-}
-
-/** Undoes a change that is reported as failed. The file keeps the change where the disk refuses that too. */
-function putBack({ file, bytes }: { file: string; bytes: Buffer | null }): void {
-	try {
-		const now = bytesOf(file);
-		if (bytes === null) rmSync(file, { force: true });
-		else if (now === null || !now.equals(bytes)) {
-			const fresh = `${file}.${process.pid}`;
-			writeFileSync(fresh, bytes, { mode: 0o600 });
-			renameSync(fresh, file);
-		}
-	} catch {
-		// The first failure is the one to report.
-	}
+	return exclusively(paths, () =>
+		change({
+			config: readConfig(paths),
+			tokens: readTokens(paths),
+			saveConfig: ({ profile, profiles }) => save(paths, paths.config, { profile, profiles }),
+			saveTokens: (tokens) => save(paths, paths.credentials, { tokens: asWritten(tokens) }),
+		}),
+	);
 }
 
 async function dropForeign(
@@ -230,33 +194,21 @@ async function save(paths: Paths, file: string, values: Readonly<Record<string, 
 	}
 }
 
-/** A process holds it for a few milliseconds at most: a lock that stays is left by a process that died. */
+/** A process holds the lock for a few milliseconds: one that stays so long was left by a process that died. */
 const staleMs = 5_000;
 const everyMs = 20;
 
-/** Runs `work` alone among all processes; the folder must be there. Throws `ConfigError` when it cannot be had. */
+/** Runs `work` alone among all processes; the folder must be there. */
 export async function exclusively<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
 	const file = join(paths.folder, 'lock');
-	let seen: Seen | null = null;
 	for (let waitedMs = 0; !taken(file); waitedMs += everyMs) {
-		if (waitedMs > 2 * staleMs)
-			throw new ConfigError(`another process holds ${file}`, { hint: 'remove it if none does' });
-		seen = removeStale(file, seen);
+		if (waitedMs === staleMs) rmSync(file, { force: true });
 		await delay(everyMs);
 	}
 	try {
 		return await work();
 	} finally {
-		release(file);
-	}
-}
-
-/** The change is done even if its lock cannot be removed: the next process takes the lock for left behind. */
-function release(file: string): void {
-	try {
 		rmSync(file, { force: true });
-	} catch {
-		// Nothing that this command could still change.
 	}
 }
 
@@ -265,24 +217,7 @@ function taken(file: string): boolean {
 		closeSync(openSync(file, 'wx', 0o600));
 		return true;
 	} catch (cause) {
-		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-		if (code === 'EEXIST') return false;
+		if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') return false;
 		throw unwritable(file, cause);
 	}
-}
-
-/** A found lock, first seen at `sinceMs` of the steady clock: the clock behind the time of its file may be set. */
-interface Seen {
-	name: string;
-	sinceMs: number;
-}
-
-function removeStale(file: string, seen: Seen | null): Seen | null {
-	const found = statSync(file, { throwIfNoEntry: false });
-	if (found === undefined) return null;
-	const name = `${found.ino} ${found.mtimeMs}`;
-	const nowMs = monotonicMicros() / microsPerMs;
-	if (seen?.name !== name) return { name, sinceMs: nowMs };
-	if (nowMs - seen.sinceMs > staleMs) rmSync(file, { force: true });
-	return seen;
 }

@@ -18,7 +18,7 @@ export function addressFault(text: string, form: AddressForm = 'address'): strin
 	if ((form === 'mailbox' ? parseMailbox(text) : parseAddress(text)) !== null) return null;
 	const trimmed = trimWhitespace(text);
 	if (trimmed === '') return 'it is blank';
-	return signFault(trimmed) ?? aroundFault(trimmed, form) ?? atFault(trimmed);
+	return aroundFault(trimmed, form) ?? atFault(trimmed);
 }
 
 /** `"nobody" is no e-mail address: it has no @`; null for an address. */
@@ -65,32 +65,21 @@ const addressPaths = ['email', 'to', 'to.0'];
 const unseen =
 	/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u3000\u3164\uffa0]|\u034f/u;
 
-/** Signs that are not seen, or are taken for others. */
-function signFault(text: string): string | null {
-	if (/[\r\n]/.test(text)) return 'it has a line break';
+/** What stands around an address, between two of them, or unseen within. */
+function aroundFault(text: string, form: AddressForm): string | null {
 	const hidden = unseen.exec(text)?.[0];
 	if (hidden !== undefined) return `it has a character that is not seen, ${codePointOf(hidden)}`;
-	const wide = /[\uff20\ufe6b]/.exec(text)?.[0];
-	return wide === undefined ? null : `its ${wide} is another character than @`;
-}
-
-/** What stands around an address, or between two of them. */
-function aroundFault(text: string, form: AddressForm): string | null {
-	if (/^mailto:/i.test(text)) return 'mailto: is part of a link, not of the address';
 	const open = text.endsWith('>') ? text.lastIndexOf('<') : -1;
 	const inner = open === -1 ? null : text.slice(open + 1, -1);
 	if (inner !== null && isEmailAddress(inner) && text.indexOf('@') > open)
 		return form === 'address'
 			? `only the address itself is taken, ${inner}, no name and no angle brackets`
 			: 'the name before < has a character that needs quotes around the name';
-	const separator = /[,;]/.exec(text)?.[0];
-	if (separator !== undefined && text.split(/[,;]/).filter((part) => part.includes('@')).length > 1)
-		return `it is several addresses, with a ${separator === ',' ? 'comma' : 'semicolon'} between them`;
-	if (inner !== null) return addressFault(inner);
-	return null;
+	if (text.split(/[,;]/).filter((part) => part.includes('@')).length > 1) return 'it is several addresses';
+	return inner === null ? null : addressFault(inner);
 }
 
-function atFault(text: string): string | null {
+function atFault(text: string): string {
 	const at = text.lastIndexOf('@');
 	if (at === -1) return 'it has no @';
 	const local = text.slice(0, at);
@@ -101,43 +90,12 @@ function atFault(text: string): string | null {
 	if (/\s/.test(text) && !local.startsWith('"')) return 'it has a space';
 	if (text.length > maxAddressLength)
 		return `it has ${text.length} characters, and ${maxAddressLength} are the most`;
-	const faults = [localFault(local), domainFault(domain)].filter((fault) => fault !== null);
-	return faults.length === 0 ? `there can be no domain ${domain}` : faults.join(', and ');
-}
-
-const localPart = 'the part before @';
-
-function localFault(local: string): string | null {
-	if (isEmailAddress(`${local}@localhost`)) return null;
 	const foreign = /[^\0-\x7f]/u.exec(local)?.[0];
 	if (foreign !== undefined)
-		return `${localPart} has a character outside ASCII (${shown(foreign)}), where this service takes ASCII only`;
-	if (local.startsWith('"')) return `${localPart} is not quoted as it has to be`;
-	return dotFault(local, localPart) ?? signsFault(/[^\w.!#$%&'*+/=?^`{|}~-]/, local, localPart);
-}
-
-function domainFault(domain: string): string | null {
-	if (isEmailAddress(`a@${domain}`)) return null;
-	const name = 'the domain';
-	if (domain.startsWith('[')) return `${domain} is no IP address in brackets`;
-	const fault = dotFault(domain, name) ?? signsFault(/[^\p{L}\p{M}\p{N}.-]/u, domain, name);
-	if (fault !== null) return fault;
-	if (!/[.\u3002\uff0e\uff61]/.test(domain)) return `${name} has no ending, such as ${domain}.com`;
-	if (domain.split('.').some((label) => label.startsWith('-') || label.endsWith('-')))
-		return `a part of ${name} begins or ends with a hyphen`;
-	return `there can be no domain ${domain}`;
-}
-
-function dotFault(text: string, part: string): string | null {
-	if (text.startsWith('.')) return `${part} begins with a dot`;
-	if (text.endsWith('.')) return `${part} ends with a dot`;
-	return text.includes('..') ? `${part} has two dots in a row` : null;
-}
-
-function signsFault(wrong: RegExp, text: string, part: string): string | null {
-	const [sign] = wrong.exec(text) ?? [];
-	if (sign === undefined) return null;
-	return `${part} has a character that may not stand there (${shown(sign)})`;
+		return `the part before @ has a character outside ASCII (${shown(foreign)}), where this service takes ASCII only`;
+	return isEmailAddress(`${local}@localhost`)
+		? `there can be no domain ${domain}`
+		: `there can be no address ${local}@…`;
 }
 
 /** A mark alone would join the bracket before it. */

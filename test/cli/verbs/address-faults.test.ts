@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseAddress, parseMailbox } from '../../../src/api/address.js';
-import { addressFault, rowError, withAddressFault } from '../../../src/cli/verbs/address-faults.js';
+import { addressFault, rowError } from '../../../src/cli/verbs/address-faults.js';
 import { makeProject } from '../../support/project.js';
 
 const localAscii = (character: string) =>
@@ -17,33 +17,16 @@ const faults: [text: string, fault: string][] = [
 	['käthe@example.com', localAscii('ä')],
 	['ka\u0308the@example.com', localAscii('U+0308')],
 	['Käthe <käthe@example.com>', localAscii('ä')],
-	['.ann@example.com', 'the part before @ begins with a dot'],
-	['ann.@example.com', 'the part before @ ends with a dot'],
-	['a..n@example.com', 'the part before @ has two dots in a row'],
-	['ann(x)@example.com', 'the part before @ has a character that may not stand there (()'],
-	['"ann@example.com', 'the part before @ is not quoted as it has to be'],
-	['ann@example.com.', 'the domain ends with a dot'],
-	['ann@example..com', 'the domain has two dots in a row'],
-	['ann@example', 'the domain has no ending, such as example.com'],
-	['ann@exa_mple.com', 'the domain has a character that may not stand there (_)'],
-	['ann@example,com', 'the domain has a character that may not stand there (,)'],
-	['ann@-example.com', 'a part of the domain begins or ends with a hyphen'],
-	['ann@[300.1.1.1]', '[300.1.1.1] is no IP address in brackets'],
-	['ann@example.c', 'there can be no domain example.c'],
+	['.ann@example.com', 'there can be no address .ann@…'],
+	['ann@example..com', 'there can be no domain example..com'],
 	['ann @example.com', 'it has a space'],
-	['ann＠example.com', 'its ＠ is another character than @'],
 	['a\u200bnn@example.com', 'it has a character that is not seen, U+200B'],
-	['\ufeffann@example.com', 'it has a character that is not seen, U+FEFF'],
-	['ann@example.com\r\nBcc: x@example.com', 'it has a line break'],
-	['mailto:ann@example.com', 'mailto: is part of a link, not of the address'],
-	['ann@example.com, bo@example.com', 'it is several addresses, with a comma between them'],
-	['ann@example.com;bo@example.com', 'it is several addresses, with a semicolon between them'],
+	['ann@example.com\r\nBcc: x@example.com', 'it has a character that is not seen, U+000D'],
+	['ann@example.com, bo@example.com', 'it is several addresses'],
 	[
 		'Ann <ann@example.com>',
 		'only the address itself is taken, ann@example.com, no name and no angle brackets',
 	],
-	['<ann@example.com>', 'only the address itself is taken, ann@example.com, no name and no angle brackets'],
-	['dörte@example,com', `${localAscii('ö')}, and the domain has a character that may not stand there (,)`],
 	[`${'a'.repeat(250)}@example.com`, 'it has 262 characters, and 254 are the most'],
 ];
 
@@ -81,13 +64,6 @@ describe('the fault of an address', () => {
 	});
 });
 
-it('follows what a service says of an address', () => {
-	expect(withAddressFault('Enter a valid email address.', 'ann@')).toBe(
-		'Enter a valid email address: nothing stands after @',
-	);
-	expect(withAddressFault('It is taken.', 'ann@example.com')).toBe('It is taken.');
-});
-
 it('stands in the error of a row where its address was refused, and in no other', () => {
 	const refused = { code: 'invalid', error: 'email: Enter a valid email address.' };
 	expect(rowError(refused, 'nobody')).toBe('email: Enter a valid email address: it has no @');
@@ -98,29 +74,6 @@ it('stands in the error of a row where its address was refused, and in no other'
 });
 
 describe('a very long address', () => {
-	const longest = `${'a'.repeat(60)}@${['b', 'c', 'd'].map((sign) => sign.repeat(57)).join('.')}.example.com`;
-
-	it('is whole in the error and in the command that is hinted', async () => {
-		const { run, json } = await makeProject({ smtp: 9 });
-		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
-		const sent = await run([
-			'send',
-			'--from',
-			longest,
-			'--to',
-			'a@example.com',
-			'--subject',
-			'S',
-			'--text',
-			'T',
-		]);
-		expect(sent).toMatchObject({ code: 5, stderr: expect.stringContaining(`not verified. (${longest})\n`) });
-		expect(sent.stderr).toMatch(new RegExp(`senders add ${longest}\n$`));
-		const got = await run(['subscribers', 'get', longest, '-l', '1']);
-		expect(got).toMatchObject({ code: 3, stderr: expect.stringContaining(`subscriber ${longest} of list`) });
-		expect(got.stderr).toMatch(new RegExp(`subscribers find ${longest}\n$`));
-	});
-
 	it('has a gap where it is longer than any, and no command repeats it', async () => {
 		const { run, json } = await makeProject();
 		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
