@@ -40,7 +40,7 @@ export type RecordOf<K extends Keys> = Flat<
 >;
 
 /** An object, and the shapes of its keys for those that have more. */
-interface RecordShape<K extends Keys> extends Shape<RecordOf<K>, 'present'> {
+export interface RecordShape<K extends Keys> extends Shape<RecordOf<K>, 'present'> {
 	readonly keys: K;
 }
 

@@ -5,8 +5,7 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import type { ExitCode } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
-import { groups } from '../smoke/model.js';
-import { reporterNames } from '../smoke/reporters/reporters.js';
+import { groups, reporterNames } from '../smoke/model.js';
 
 const smoke = command({
 	name: 'smoke',

@@ -1,5 +1,6 @@
-/** The model of `mailctl smoke`: checks, their outcomes, and the report of a run. */
-import type { Answer, Ask } from './caller.js';
+/** Checks of `mailctl smoke`, their outcomes, and the report of a run. */
+import type { Probe } from './probe.js';
+import type { Leftover } from './records.js';
 
 /** The values of `--only` and `--skip`, in the order they run. */
 export const groups = [
@@ -18,9 +19,8 @@ export type Group = (typeof groups)[number];
 export type Need = 'read' | 'change' | 'send' | 'call';
 
 export interface Check {
-	/** Stable, for scripts: `lists.create`. */
-	id: string;
-	group: Group;
+	/** Stable, for scripts: `lists.create`. The part before the dot is its group. */
+	id: `${Group}.${string}`;
 	/** The statement that a pass confirms. */
 	title: string;
 	need: Need;
@@ -28,49 +28,6 @@ export interface Check {
 	judgesRefusals?: true;
 	/** Throws `Broken` or `Skipped`; anything else that is thrown is a failure too. Returns a detail worth showing. */
 	run(probe: Probe): Promise<string | undefined>;
-}
-
-/** The tools of a check. */
-export interface Probe {
-	call(ask: Ask): Promise<Answer>;
-	/** A breach of the documented contract; the check continues and fails. */
-	fault(text: string): void;
-	/** A difference where the document leaves room; listed, no failure. */
-	deviate(text: string): void;
-}
-
-/** Breaks the documented contract, and the check cannot go on. */
-export class Broken extends Error {
-	override readonly name: string = 'Broken';
-}
-
-/** The token lacks a right for the check: no fault of the deployment. */
-export class Denied extends Broken {
-	override readonly name = 'Denied';
-	readonly right: Right;
-	constructor(right: Right, message: string) {
-		super(message);
-		this.right = right;
-	}
-}
-
-/** The scopes of a mailctl server; other services have rights of their own. */
-export type Right = 'read' | 'send' | 'admin';
-
-/** Nothing further can be checked: no answer at all, another service's answer, or the token is refused. */
-export class Halted extends Broken {
-	override readonly name = 'Halted';
-	readonly why: HaltReason;
-	constructor(why: HaltReason, message: string) {
-		super(message);
-		this.why = why;
-	}
-}
-export type HaltReason = 'unreachable' | 'elsewhere' | 'refused';
-
-/** The check does not apply here; the message is the reason. */
-export class Skipped extends Error {
-	override readonly name = 'Skipped';
 }
 
 /** `deviation`: passed, with listed differences. */
@@ -87,21 +44,6 @@ export interface CheckResult {
 	duration_ms: number;
 }
 
-export interface Deviation {
-	check: string;
-	text: string;
-}
-
-export type Kind = 'list' | 'field' | 'webhook';
-
-/** Something of a run that could not be deleted. `id` null: perhaps there, its creation was not answered. */
-export interface Leftover {
-	kind: Kind;
-	id: number | null;
-	name: string;
-	why: string;
-}
-
 export interface SmokeReport {
 	run: string;
 	target: string;
@@ -109,7 +51,17 @@ export interface SmokeReport {
 	started: string;
 	duration_ms: number;
 	checks: readonly CheckResult[];
-	deviations: readonly Deviation[];
+	deviations: readonly { check: string; text: string }[];
 	leftovers: readonly Leftover[];
 	counts: { passed: number; failed: number; skipped: number; deviations: number; leftovers: number };
 }
+
+export function groupOf({ id }: Check): Group {
+	const group = groups.find((one) => id.startsWith(`${one}.`));
+	if (group === undefined) throw new Error(`${id} belongs to no group`);
+	return group;
+}
+
+/** The forms of the report. */
+export const reporterNames = ['text', 'tap', 'junit', 'json'] as const;
+export type ReporterName = (typeof reporterNames)[number];

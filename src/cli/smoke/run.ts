@@ -1,72 +1,214 @@
-/** Runs the checks one after the other, always cleans up, and sums up. */
-import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
-import { said } from './assertions.js';
-import type { Answer, Ask, Caller } from './caller.js';
+/** Chooses the checks of a run, runs them one after the other, deletes what they made, and reports. */
+import { formatDateTime, microsPerMs, monotonicMicros } from '../../api/datetime.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+import { type Answer, type Ask, type Caller, createCaller, delayed } from './caller.js';
+import { allChecks } from './checks.js';
 import {
 	type Check,
 	type CheckResult,
-	Denied,
-	type Deviation,
-	Halted,
-	type HaltReason,
-	type Probe,
-	type Right,
-	Skipped,
+	type Group,
+	groupOf,
+	groups,
+	type Outcome,
+	type SmokeReport,
 } from './model.js';
-import type { Planned } from './plan.js';
+import { Denied, Halted, type HaltReason, Probe, type Right, Skipped, said } from './probe.js';
+import {
+	CreatedRecords,
+	describe,
+	findThings,
+	type Kind,
+	kinds,
+	type Leftover,
+	messageOf,
+	type RunNames,
+	removeThing,
+	type Thing,
+} from './records.js';
 
-export interface ChecksOptions {
-	planned: readonly Planned[];
-	call: Caller;
-	/** Ends the run: the remaining checks are skipped. */
+export interface Selection {
+	/** Makes and changes things too. */
+	full: boolean;
+	/** Empty: all. */
+	only: readonly Group[];
+	skip: readonly Group[];
+}
+
+export interface RunOptions {
+	names: RunNames;
+	/** `--send-to` and `--from`; null: no message is sent. */
+	mail: { to: string; from: string } | null;
+	/** Ctrl-C, SIGTERM and the deadline. */
 	signal: AbortSignal;
-	/** The reason of the checks skipped for the signal. */
-	whyStopped: () => string;
-	onResult: (result: CheckResult) => void;
 }
 
-export interface ChecksRun {
-	results: CheckResult[];
-	deviations: Deviation[];
-	/** Nothing further could be checked. */
-	halted: { why: HaltReason; message: string } | null;
-	/** What the token lacks for checks of this run. */
-	missing: Set<Right>;
-	/** The checks that were left out for it. */
-	leftOut: CheckResult[];
+/** All other checks need these two, so they run even when their groups are not selected. */
+const preconditions: ReadonlySet<string> = new Set(['connection.reachable', 'auth.token']);
+
+/** `isAsked` false: a precondition that was not selected; reported only when it does not pass. */
+export interface Planned {
+	check: Check;
+	isAsked: boolean;
 }
 
-/** Never throws for an error of a check. */
-export async function runChecks(options: ChecksOptions): Promise<ChecksRun> {
-	const run: ChecksRun = { results: [], deviations: [], halted: null, missing: new Set(), leftOut: [] };
-	const told = new Set<string>();
-	for (const { check, isAsked } of options.planned) {
-		const { result, deviations, halted, denied } = await runCheck(check, options, {
-			skip: stopped(options, run),
-			told,
+/** Throws `UsageError` when nothing is left to check. */
+export async function plan(
+	cx: CommandContext,
+	options: RunOptions,
+	{ full, only, skip }: Selection,
+	records = new CreatedRecords(),
+): Promise<Planned[]> {
+	const sends = options.mail !== null;
+	if (only.includes('send') && !sends)
+		throw new UsageError('--only send sends a message: it needs --send-to and --from');
+	const asked = groups.filter(
+		(group) =>
+			(only.length === 0 || only.includes(group)) && !skip.includes(group) && (group !== 'send' || sends),
+	);
+	if (asked.length === 0)
+		throw new UsageError('--only and --skip leave nothing to check', {
+			hint: `groups: ${groups.join(', ')}`,
 		});
-		if (denied !== null) run.missing.add(denied);
-		run.halted ??= halted;
-		if (!isAsked && result.outcome !== 'fail') continue;
-		run.results.push(result);
-		if (denied !== null && result.outcome === 'skip') run.leftOut.push(result);
-		run.deviations.push(...deviations);
-		options.onResult(result);
+	const isPossible = { read: true, change: full, send: sends, call: full && sends };
+	return (await checksOf(cx, options, records)).flatMap((check) => {
+		const isAsked = asked.includes(groupOf(check));
+		return isPossible[check.need] && (isAsked || preconditions.has(check.id)) ? [{ check, isAsked }] : [];
+	});
+}
+
+async function checksOf(cx: CommandContext, options: RunOptions, records: CreatedRecords): Promise<Check[]> {
+	const { target } = cx.dryRun ? { target: null } : await cx.connection();
+	// The owner of a database needs no token.
+	const hasToken = target?.kind !== 'remote' || target.token !== null;
+	return allChecks({ ...options, records, hasToken, connection: cx.connection });
+}
+
+export interface Finished {
+	report: SmokeReport;
+	/** Nothing further could be checked. */
+	halted: Halted | null;
+	/** What the token lacks for checks of the run, and how many were left out for it. */
+	missing: ReadonlySet<Right>;
+	leftOut: number;
+}
+
+/**
+ * The command as a whole has ten seconds after its signal. A change that is under way takes up to two of them, and so
+ * does the last deletion of the clean-up.
+ */
+const cleanupGraceMs = 5_000;
+
+/** One run. */
+class Run {
+	readonly #start = monotonicMicros();
+	readonly #cx: CommandContext;
+	readonly #options: RunOptions;
+	readonly #started: number;
+	readonly #deviations: { check: string; text: string }[] = [];
+	/** Groups that have failed for a right, so that one missing right is one failure of its group. */
+	readonly #told = new Set<string>();
+	readonly checks: CheckResult[] = [];
+	readonly leftovers: Leftover[] = [];
+	readonly missing = new Set<Right>();
+	leftOut = 0;
+	halted: Halted | null = null;
+
+	constructor(cx: CommandContext, options: RunOptions) {
+		this.#cx = cx;
+		this.#options = options;
+		this.#started = cx.clock.now();
 	}
-	return run;
-}
 
-interface Ended {
-	result: CheckResult;
-	deviations: Deviation[];
-	halted: ChecksRun['halted'];
-	denied: Right | null;
-}
+	async caller(signal: AbortSignal): Promise<Caller> {
+		const { exchange, target } = await this.#cx.connection();
+		const token = target.kind === 'remote' ? target.token : null;
+		const { settings, clock } = this.#cx;
+		return createCaller({ exchange, retries: settings.retries.value, signal, token, clock });
+	}
 
-function stopped({ signal, whyStopped }: ChecksOptions, { halted }: ChecksRun): string | null {
-	if (signal.aborted) return whyStopped();
-	if (halted === null) return null;
-	return whyHalted[halted.why];
+	/** Never throws for an error of a check. */
+	async check(planned: readonly Planned[], onDone?: () => void): Promise<void> {
+		const call = await this.caller(this.#options.signal);
+		for (const { check, isAsked } of planned) {
+			await this.#checkOne(check, isAsked, call);
+			onDone?.();
+		}
+	}
+
+	async #checkOne(check: Check, isAsked: boolean, call: Caller): Promise<void> {
+		const start = monotonicMicros();
+		const probe = new Probe(check.judgesRefusals === true ? call : permitted(call));
+		const end = await this.#end(check, probe);
+		const isBroken = end instanceof Error && !(end instanceof Skipped);
+		const faults = isBroken ? [...probe.faults, end.message] : probe.faults;
+		const passed: Outcome = probe.deviations.length > 0 ? 'deviation' : 'pass';
+		const [outcome, detail]: [Outcome, string | null] =
+			faults.length > 0
+				? ['fail', faults.join('\n')]
+				: end instanceof Skipped
+					? ['skip', end.message]
+					: [passed, typeof end === 'string' ? end : null];
+		if (end instanceof Halted) this.halted ??= end;
+		if (!isAsked && outcome !== 'fail') return;
+		const { id, title } = check;
+		this.checks.push({ id, title, group: groupOf(check), outcome, detail, duration_ms: since(start) });
+		this.#deviations.push(...probe.deviations.map((text) => ({ check: id, text })));
+	}
+
+	/** The detail of the check, or the error that ended it. */
+	async #end(check: Check, probe: Probe): Promise<string | undefined | Error> {
+		const { signal } = this.#options;
+		if (signal.aborted) return new Skipped(messageOf(signal.reason));
+		if (this.halted !== null) return new Skipped(whyHalted[this.halted.why]);
+		try {
+			return await check.run(probe);
+		} catch (error) {
+			if (signal.aborted) return new Skipped(messageOf(signal.reason));
+			if (!(error instanceof Denied)) return error instanceof Error ? error : new Error(String(error));
+			this.missing.add(error.right);
+			// Reading what the token may not read is left out; a change or a send was asked for, and fails.
+			const key = `${groupOf(check)} ${error.right}`;
+			if (check.need !== 'read' && !this.#told.has(key)) {
+				this.#told.add(key);
+				return error;
+			}
+			this.leftOut += 1;
+			return new Skipped(error.message);
+		}
+	}
+
+	/** A step of the clean-up as a check; `fault` null: it passed. */
+	cleaned(id: string, title: string, start: number, fault: string | null): void {
+		const outcome = fault === null ? 'pass' : 'fail';
+		const duration_ms = since(start);
+		this.checks.push({ id: `cleanup.${id}`, title, group: 'cleanup', outcome, detail: fault, duration_ms });
+	}
+
+	async finish(): Promise<Finished> {
+		const { checks, leftovers, halted, missing, leftOut } = this;
+		const deviations = this.#deviations;
+		const { target } = await this.#cx.connection();
+		const number = (...outcomes: Outcome[]) =>
+			checks.filter(({ outcome }) => outcomes.includes(outcome)).length;
+		const report: SmokeReport = {
+			run: this.#options.names.id,
+			target: target.kind === 'remote' ? target.baseUrl : target.url,
+			started: `${formatDateTime(this.#started).slice(0, 23)}Z`,
+			duration_ms: since(this.#start),
+			checks,
+			deviations,
+			leftovers,
+			counts: {
+				passed: number('pass', 'deviation'),
+				failed: number('fail'),
+				skipped: number('skip'),
+				deviations: deviations.length,
+				leftovers: leftovers.length,
+			},
+		};
+		return { report, halted, missing, leftOut };
+	}
 }
 
 const whyHalted: Readonly<Record<HaltReason, string>> = {
@@ -75,37 +217,9 @@ const whyHalted: Readonly<Record<HaltReason, string>> = {
 	refused: 'the token is refused',
 };
 
-/** `told`: groups that have failed for a right, so that one missing right is one failure of its group. */
-async function runCheck(
-	check: Check,
-	options: ChecksOptions,
-	{ skip, told }: { skip: string | null; told: Set<string> },
-): Promise<Ended> {
-	const start = monotonicMicros();
-	const faults: string[] = [];
-	const differences: string[] = [];
-	const probe: Probe = {
-		call: check.judgesRefusals === true ? options.call : permitted(options.call),
-		fault: (text) => void faults.push(text),
-		deviate: (text) => void (differences.includes(text) || differences.push(text)),
-	};
-	const tried = skip === null ? await attempt(check, probe, options) : { skip };
-	const denied = 'broken' in tried && tried.broken instanceof Denied ? tried.broken : null;
-	const end = denied === null ? tried : deniedEnd(check, denied, told);
-	const { id, title, group } = check;
-	const verdict = verdictOf(end, faults, differences);
-	return {
-		result: {
-			id,
-			title,
-			group,
-			...verdict,
-			duration_ms: Math.round((monotonicMicros() - start) / microsPerMs),
-		},
-		deviations: differences.map((text) => ({ check: id, text })),
-		halted: 'broken' in end && end.broken instanceof Halted ? haltOf(end.broken) : null,
-		denied: denied?.right ?? null,
-	};
+/** Milliseconds since then, by the clock that only goes forward. */
+function since(start: number): number {
+	return Math.round((monotonicMicros() - start) / microsPerMs);
 }
 
 /** A 403 is told as the right that the token lacks. Requests with a token of their own are as they are. */
@@ -135,38 +249,66 @@ const subjects: readonly (readonly [RegExp, string])[] = [
 	[/^\/message\//, 'messages'],
 ];
 
-/** Reading what the token may not read is left out; a change or a send was asked for, and fails. */
-function deniedEnd({ need, group }: Check, denied: Denied, told: Set<string>): End {
-	const key = `${group} ${denied.right}`;
-	if (need === 'read' || told.has(key)) return { skip: denied.message };
-	told.add(key);
-	return { broken: denied };
-}
-
-type End = { detail: string | undefined } | { skip: string } | { broken: Error };
-
-async function attempt(check: Check, probe: Probe, { signal, whyStopped }: ChecksOptions): Promise<End> {
+/** Runs the checks and deletes what they made; never throws for a fault of the deployment. */
+export async function runSmoke(
+	cx: CommandContext,
+	options: RunOptions,
+	selection: Selection,
+): Promise<Finished> {
+	const run = new Run(cx, options);
+	const records = new CreatedRecords();
+	const planned = await plan(cx, options, selection, records);
+	const progress = cx.progress('checking', planned.length);
+	let done = 0;
+	const onDone = () => {
+		done += 1;
+		progress.update(done);
+	};
+	await run.check(planned, onDone).finally(() => progress.stop());
+	if (records.isEmpty) return run.finish();
+	const start = monotonicMicros();
+	const patience = delayed(options.signal, cleanupGraceMs);
 	try {
-		return { detail: await check.run(probe) };
-	} catch (error) {
-		if (signal.aborted) return { skip: whyStopped() };
-		if (error instanceof Skipped) return { skip: error.message };
-		return { broken: error instanceof Error ? error : new Error(String(error)) };
+		run.leftovers.push(...(await records.delete(await run.caller(patience.signal), options.names)));
+	} finally {
+		patience.stop();
 	}
+	const whys = run.leftovers.map((one) => `${describe(one)}: ${one.why}`);
+	const fault = whys.length === 0 ? null : whys.join('\n');
+	run.cleaned('all', 'everything the run made is deleted', start, fault);
+	return run.finish();
 }
 
-function verdictOf(
-	end: End,
-	faults: readonly string[],
-	differences: readonly string[],
-): Pick<CheckResult, 'outcome' | 'detail'> {
-	const found = 'broken' in end ? [...faults, end.broken.message] : faults;
-	if (found.length > 0) return { outcome: 'fail', detail: found.join('\n') };
-	if ('skip' in end) return { outcome: 'skip', detail: end.skip };
-	const detail = ('detail' in end ? end.detail : undefined) ?? null;
-	return { outcome: differences.length > 0 ? 'deviation' : 'pass', detail };
+/** `--cleanup-only`: the leftovers of any run, each a check; an unreadable collection does not keep the others. */
+export async function runCleanup(cx: CommandContext, options: RunOptions): Promise<Finished> {
+	const run = new Run(cx, options);
+	const all = await checksOf(cx, options, new CreatedRecords());
+	await run.check(all.filter(({ id }) => preconditions.has(id)).map((check) => ({ check, isAsked: false })));
+	if (run.checks.length > 0) return run.finish();
+	const call = await run.caller(options.signal);
+	const found: Thing[] = [];
+	for (const kind of kinds) {
+		const start = monotonicMicros();
+		try {
+			found.push(...(await findThings(call, null, kind)));
+		} catch (error) {
+			const why = messageOf(options.signal.aborted ? options.signal.reason : error);
+			run.cleaned(`find-${kind}s`, `the ${kind}s are searched`, start, why);
+		}
+	}
+	for (const thing of found) {
+		const start = monotonicMicros();
+		const why = await removeThing(call, thing, null);
+		if (why !== null) run.leftovers.push({ ...thing, why });
+		run.cleaned(`${thing.kind}-${thing.id}`, `${describe(thing)} is deleted`, start, why);
+	}
+	return run.finish();
 }
 
-function haltOf({ why, message }: Halted): { why: HaltReason; message: string } {
-	return { why, message };
+/** The records that `--cleanup-only` would delete. */
+export async function findLeftovers(cx: CommandContext, options: RunOptions): Promise<Thing[]> {
+	const call = await new Run(cx, options).caller(options.signal);
+	const found: Thing[] = [];
+	for (const kind of kinds satisfies readonly Kind[]) found.push(...(await findThings(call, null, kind)));
+	return found;
 }

@@ -1,28 +1,28 @@
 // What a run calls its things, and what is taken for one of them: the rest is somebody's own and stays.
 import { describe, expect, it } from 'vitest';
-import { isOfRun, nameRun } from '../../../src/cli/smoke/names.js';
+import { isOfRun, nameRun } from '../../../src/cli/smoke/records.js';
 
 const at = Date.parse('2026-11-21T08:12:37.987Z') * 1000;
-const names = nameRun({ now: () => at }, () => '3fa9c2');
+const names = nameRun({ now: () => at }, '3fa9c2');
 
 describe('the names of a run', () => {
 	it('hold when it began and which run it was', () => {
 		expect({ ...names, email: names.email(1) }).toEqual({
 			id: '20261121T081237-3fa9c2',
 			list: 'mailctl-smoke-20261121T081237-3fa9c2',
-			variable: 'mailctl_smoke_20261121t081237_3fa9c2',
-			url: 'https://mailctl-smoke.invalid/mailctl-smoke-20261121T081237-3fa9c2',
+			field: 'mailctl_smoke_20261121t081237_3fa9c2',
+			webhook: 'https://mailctl-smoke.invalid/mailctl-smoke-20261121T081237-3fa9c2',
 			email: 'smoke-1.20261121t081237-3fa9c2@example.com',
 		});
-		expect(`${names.variable}_replaced`).toMatch(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/);
+		expect(`${names.field}_replaced`).toMatch(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/);
 	});
 
 	it('are known again, renamed too, for the run and for any run', () => {
 		const known = [
 			isOfRun('list', names.list, names.id),
 			isOfRun('list', `${names.list}-patched`, null),
-			isOfRun('field', `${names.variable}_meta`, names.id),
-			isOfRun('webhook', `${names.url}-replaced`, names.id),
+			isOfRun('field', `${names.field}_meta`, names.id),
+			isOfRun('webhook', `${names.webhook}-replaced`, names.id),
 		];
 		expect(known).toEqual([true, true, true, true]);
 	});

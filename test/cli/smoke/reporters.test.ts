@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { paint } from '../../../src/cli/render/terminal.js';
 import type { CheckResult, SmokeReport } from '../../../src/cli/smoke/model.js';
-import { render } from '../../../src/cli/smoke/reporters/reporters.js';
+import { render } from '../../../src/cli/smoke/report.js';
 import { isInstalled, runProgram } from '../../support/run-program.js';
 import { parseTap } from './tap.js';
 
