@@ -90,7 +90,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^store\/(queue|maintenance|operations|errors|moving|url)\.ts$/,
 			// A dry run of `send` goes by the rules of staging, `subscribers list --where` by those of `send --where`; a
 			// Tab offers the names of settings.
-			/^engine\/rules\/(conditions|meta|recipient-rows|request-rows|setting-names)\.ts$/,
+			/^engine\/rules\/(campaign-rows|conditions|meta|setting-names)\.ts$/,
 			// The names of headers and what a status stands for: `api` and `smoke` look at the wire itself.
 			/^http\/errors\.ts$/,
 		],

@@ -8,7 +8,7 @@ import { isCondition, parseCondition } from '../api/schema/conditions.js';
 import { opening, parseWindow } from '../api/schema/sending-times.js';
 import type { Store } from '../store/store.js';
 import { resolveContent } from './contents.js';
-import { checked, type EngineContext, found, seenBy } from './context.js';
+import { checked, type EngineContext, found, refuse, seenBy } from './context.js';
 import { noSuch } from './rules/errors.js';
 import { parseLocalTime } from './rules/local-time.js';
 
@@ -79,13 +79,13 @@ function plan(
 ): PlannedTiming {
 	const hours = window === undefined ? null : parseWindow(window);
 	if (window !== undefined && hours === null)
-		throw invalid({ window: [refused(`"${window}" is no window, such as 09:00-18:00.`)] });
+		return refuse('window', `"${window}" is no window, such as 09:00-18:00.`);
 	const local = at === undefined ? null : parseLocalTime(at, { now, timeZone });
-	if (local?.kind === 'invalid') throw invalid({ at: [refused(local.message)] });
+	if (local?.kind === 'invalid') return refuse('at', local.message);
 	const asked = local?.at ?? (in_ms === undefined ? null : now + in_ms * microsPerMs);
 	const starts = asked === null ? null : Math.min(asked, lastMoment);
 	if (local !== null && local.at <= now)
-		throw invalid({ at: [refused(`"${at}" is in the past (${formatDateTime(local.at).slice(0, 19)}Z).`)] });
+		return refuse('at', `"${at}" is in the past (${formatDateTime(local.at).slice(0, 19)}Z).`);
 	const opens = hours === null ? (starts ?? now) : opening(hours, timeZone, starts ?? now);
 	return {
 		...(starts !== null && { starts_at: formatDateTime(starts) }),

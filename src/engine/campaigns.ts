@@ -7,6 +7,8 @@ import {
 	type CampaignSpec,
 	type Campaigns,
 	isOfCalls,
+	maxBatchRows,
+	type RequestBatch,
 	type RequestsSpec,
 	type ResultsRequest,
 	repeatedCampaign,
@@ -15,18 +17,19 @@ import type { Ack } from '../api/capabilities.js';
 import { dayOf, type Micros, parseDateTime } from '../api/datetime.js';
 import { ApiError, invalid, notFound } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
+import { canonicalJson } from '../api/json.js';
 import { campaignFields, normalizeTiming, requestsFields } from '../api/messages.js';
 import type { Uuid } from '../api/records.js';
 import { texts } from '../api/schema/texts.js';
-import type { CampaignAck, OpenCampaign } from '../store/campaigns.js';
+import { createTurns } from '../api/sleep.js';
+import type { CampaignAck, OpenCampaign, RequestedRow } from '../store/campaigns.js';
 import type { Command } from '../store/operations.js';
 import { assertAudience, assertKept, settledTiming } from './audiences.js';
-import { assertBatch, checkedRequests } from './campaign-requests.js';
 import { opaqueContent, refusalBeside, resolveContent } from './contents.js';
-import { type CampaignContext, checked, found, seenBy } from './context.js';
+import { type CampaignContext, checked, found, refuse, seenBy } from './context.js';
 import { readPage } from './pages.js';
-import { campaignName } from './rules/campaign-name.js';
-import { parseRecipients } from './rules/recipient-rows.js';
+import { type ParsedRequest, parseRecipients, parseRequests, refusedRequest } from './rules/campaign-rows.js';
+import { campaignName, messageUuid } from './rules/ids.js';
 import { readSettings } from './settings.js';
 
 /** Campaigns of the database. */
@@ -147,7 +150,7 @@ async function openCampaign(
 /** Throws `invalid` for no time. */
 function sinceAt(since: string): Micros {
 	const at = parseDateTime(since);
-	if (at === null) throw invalid({ since: [{ code: 'invalid', message: texts.datetime }] });
+	if (at === null) return refuse('since', texts.datetime);
 	return at;
 }
 
@@ -168,7 +171,7 @@ type Opened = Pick<OpenCampaign, 'id' | 'strict_vars' | 'submission' | 'audience
 /** Each of its rows has its own content. */
 async function openRequests({ store, newId }: CampaignContext, spec: RequestsSpec): Promise<Opened> {
 	const { strict_vars, requests, ...given } = checked(requestsFields.parse(spec, 'create'));
-	if (!requests) throw invalid({ requests: [{ code: 'invalid', message: 'Give true, or leave it out.' }] });
+	if (!requests) refuse('requests', 'Give true, or leave it out.');
 	const timing = await settledTiming(store, normalizeTiming(given));
 	return { id: newId(), strict_vars, submission: null, timing };
 }
@@ -264,4 +267,81 @@ function refusalOf(outcome: Exclude<CampaignAck, { kind: 'acknowledged' | 'not_f
 				'A campaign takes either recipients or send requests, as it was opened.',
 			);
 	}
+}
+
+/** A batch is one transaction and one request body; octets of its JSON. */
+const maxBatchBytes = 4 * 1024 * 1024;
+
+const maxBatchRecipients = 50_000;
+
+/** Throws `invalid` and `too_large`. */
+export function assertBatch(first: number, rows: unknown): void {
+	if (!Number.isSafeInteger(first) || first < 0) {
+		refuse('first', texts.integer);
+	}
+	if (Array.isArray(rows) && rows.length > maxBatchRows)
+		throw new ApiError('too_large', `A batch holds at most ${maxBatchRows} rows.`);
+	const size = Buffer.byteLength(JSON.stringify([rows]));
+	if (size > maxBatchBytes) throw new ApiError('too_large', 'A batch holds at most 4 MiB.');
+}
+
+/** Reads templates here; the operation that stages looks up senders and lists once more. */
+export async function checkedRequests(
+	context: CampaignContext,
+	campaign: Uuid,
+	{ first, requests }: RequestBatch,
+): Promise<RequestedRow[]> {
+	const parsed = checked(await parseRequests(requests, context.courier));
+	const recipients = parsed.reduce((sum, row) => sum + (row.kind === 'request' ? row.send.to.length : 1), 0);
+	if (recipients > maxBatchRecipients)
+		throw new ApiError('too_large', `A batch holds at most ${maxBatchRecipients} recipients.`);
+	const rows: RequestedRow[] = [];
+	const turn = createTurns();
+	for (const [index, row] of parsed.entries()) {
+		await turn();
+		if (row.kind === 'rejected') rows.push(row);
+		else if (context.courier === 'api') rows.push(asGiven(context, row, { campaign, number: first + index }));
+		else rows.push(await resolve(context, campaign, row));
+	}
+	return rows;
+}
+
+async function resolve(
+	context: CampaignContext,
+	campaign: Uuid,
+	{ send, alike, kind, given: _, ...place }: Extract<ParsedRequest, { kind: 'request' }>,
+): Promise<RequestedRow> {
+	const { type, envelope, from_key, tag, list_id, to } = send;
+	const recipients = to.map(({ address, key }) => ({ to: address, to_key: key }));
+	try {
+		const resolved = await resolveContent(context, send);
+		const tracking = send.disable_tracking ? 'off' : 'on';
+		const shared = { type, envelope, from_key, tag, tracking, list_id, context: send.context } as const;
+		// Identified by all its content: put again after a crash, or in another batch, it is the same submission.
+		const { to: _to, ...said } = send;
+		const id = messageUuid(campaign, canonicalJson(said));
+		const submission = { id, ...shared, ...resolved, now: context.clock.now() };
+		return { kind, alike: messageUuid(campaign, alike), submission, recipients, ...place };
+	} catch (error) {
+		if (!(error instanceof ApiError) || error.fields === null) throw error;
+		return refusedRequest(recipients.map((one) => one.to).join(', '), error.fields, place);
+	}
+}
+
+/** For a service that makes the messages: the call as it was given, without look-ups here. */
+function asGiven(
+	{ clock }: CampaignContext,
+	{ send, alike, kind, given, ...place }: Extract<ParsedRequest, { kind: 'request' }>,
+	{ campaign, number }: { campaign: Uuid; number: number },
+): RequestedRow {
+	const { type, envelope, from_key, tag, to, context } = send;
+	const submission = {
+		id: messageUuid(campaign, `${number}\n${alike}`),
+		...{ type, envelope, from_key, tag, context, list_id: null },
+		...opaqueContent(send),
+		request: given,
+		now: clock.now(),
+	};
+	const recipients = to.map(({ address, key }) => ({ to: address, to_key: key }));
+	return { kind, alike: messageUuid(campaign, alike), submission, recipients, ...place };
 }

@@ -2,9 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import type { Call } from '../api/api.js';
-import type { Attachment } from '../api/attachments.js';
+import { type Attachment, type Attachments, isSha256, otherBytes, sizeFault } from '../api/attachments.js';
 import type { Content } from '../api/content.js';
-import { ApiError, type FieldErrors, invalid } from '../api/errors.js';
+import { ApiError, type FieldErrors, invalid, notFound } from '../api/errors.js';
 import { canonicalJson } from '../api/json.js';
 import type { StoredParts } from '../api/messages.js';
 import type { Template, Uuid } from '../api/records.js';
@@ -16,7 +16,7 @@ import { contentSha256 } from '../content/hash.js';
 import { contentSize, contextErrors, joinFault } from '../content/message-size.js';
 import { isTooDeep, maxNesting } from '../content/nesting.js';
 import type { IdempotencyKey } from '../store/submissions.js';
-import type { EngineContext } from './context.js';
+import { type EngineContext, found, seenBy } from './context.js';
 import { noSuch, unverifiedSender } from './rules/errors.js';
 import { readSettings } from './settings.js';
 
@@ -188,4 +188,27 @@ export function keyConflict(): ApiError {
 
 function emptyAsNull(text: string): string | null {
 	return text === '' ? null : text;
+}
+
+/** Files of the database. */
+export function createAttachments({ store, clock }: EngineContext): Attachments {
+	return {
+		find: async (sha256, call) => {
+			if (!isSha256(sha256)) throw notFound();
+			return found(await store.reads.findAttachment({ sha256, now: clock.now(), ...seenBy(call) }));
+		},
+		put: async (sha256, bytes, call) => {
+			const fault = sizeFault([bytes.length]);
+			if (fault !== null) throw invalid(fault);
+			if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw otherBytes();
+			const owner = call?.client === undefined ? {} : { owner: call.client };
+			const stored = await store.writes.putAttachment({ sha256, bytes, now: clock.now(), ...owner });
+			if (stored === null)
+				throw new ApiError(
+					'conflict',
+					'No message names your last uploads: send some, or wait for 24 hours.',
+				);
+			return stored;
+		},
+	};
 }

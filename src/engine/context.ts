@@ -3,11 +3,11 @@
 import type { Call } from '../api/api.js';
 import type { Clock } from '../api/datetime.js';
 import { ApiError, type FieldErrors, invalid, notFound } from '../api/errors.js';
-import type { Uuid } from '../api/records.js';
+import type { TestResult, Uuid, Webhook } from '../api/records.js';
+import type { RefusalCode } from '../api/refusals.js';
 import type { Parsed } from '../api/schema.js';
 import type { Seen, Store, Written } from '../store/store.js';
-import type { EnginePorts } from './ports.js';
-import type { Courier } from './rules/request-rows.js';
+import type { Courier } from './rules/campaign-rows.js';
 
 /** The context of all resources of the engine; ids and time come from outside. */
 export interface EngineContext {
@@ -62,6 +62,11 @@ export function found<T>(record: T | null): T {
 	return record;
 }
 
+/** Throws a 400 about one field. */
+export function refuse(field: string, message: string, code = 'invalid'): never {
+	throw invalid({ [field]: [{ code, message }] });
+}
+
 /** Returns, or throws `not_found` when there was nothing to delete. */
 export function deleted(existed: boolean): void {
 	if (!existed) throw notFound();
@@ -75,4 +80,16 @@ export function assertWanted(signal: AbortSignal | undefined): void {
 /** The messages and campaigns that a call may see. */
 export function seenBy(call: Call | undefined): Seen {
 	return call?.ownOnly === true ? { only_of: call.client ?? '' } : {};
+}
+
+/** Passed in by the composition root; each may be slow, and none throws for expected failures. */
+export interface EnginePorts {
+	/** Why a webhook delivery must not go to this URL, or null. A name that does not resolve is accepted. */
+	checkTarget(url: string): Promise<RefusalCode | null>;
+	/** Sends one test webhook delivery now, without retries; never throws. */
+	notifyTest(webhook: Webhook): Promise<TestResult>;
+	/** The finished bytes of a stored message, as its worker would send them; null for an unknown id. */
+	renderMessage(id: Uuid): Promise<Buffer | null>;
+	/** Why the worker of this process sends nothing at the moment; null where it sends, or where none runs. */
+	whyPaused(): string | null;
 }

@@ -3,24 +3,22 @@ import type { Api } from '../api/api.js';
 import type { Capabilities, Extensions } from '../api/capabilities.js';
 import type { EncodedReads } from '../api/exports.js';
 import type { SendRequest } from '../api/inputs.js';
-import { createAttachments } from './attachments.js';
 import { createAudiences } from './audiences.js';
 import { createCampaigns } from './campaigns.js';
+import { createAttachments } from './contents.js';
 import type { EngineContext } from './context.js';
-import { createDeliveries } from './deliveries.js';
-import { createErasures } from './erasures.js';
 import { createEncodedReads, createExports, createTuples } from './exports.js';
 import { createFields, createFieldsPlus } from './fields.js';
 import { createImports } from './imports.js';
 import { createLists, createListsPlus } from './lists.js';
 import { createForeseeSend, createMessages, createSend } from './messages.js';
-import { createPeople } from './people.js';
+import { createErasures, createPeople } from './people.js';
 import { createReport, createReports } from './reports.js';
 import { createSenders } from './senders.js';
 import { createSubscribers, createSubscribersPlus } from './subscribers.js';
 import { createSuppressions } from './suppressions.js';
 import { createTemplates } from './templates.js';
-import { createWebhooks } from './webhooks.js';
+import { createDeliveries, createWebhooks } from './webhooks.js';
 
 /** An `Api` with every extension, so that owners of the database need not check for them. */
 export interface Engine extends Api {

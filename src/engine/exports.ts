@@ -1,7 +1,6 @@
 /** Reading all subscribers of a list by key. */
 
 import type { Call } from '../api/api.js';
-import { invalid } from '../api/errors.js';
 import {
 	Encoded,
 	type EncodedReads,
@@ -18,7 +17,7 @@ import { isRecord } from '../api/json.js';
 import { texts } from '../api/schema/texts.js';
 import { damaged, parseStored } from '../store/errors.js';
 import type { Command } from '../store/operations.js';
-import { type EngineContext, found } from './context.js';
+import { type EngineContext, found, refuse } from './context.js';
 import { readSubscribers } from './subscribers.js';
 
 const maxSlice = 1000;
@@ -107,5 +106,5 @@ function checkedRequest(
 
 function atLeast(least: number, name: string, value: number): number {
 	if (Number.isSafeInteger(value) && value >= least) return value;
-	throw invalid({ [name]: [{ code: 'invalid', message: texts.integer }] });
+	return refuse(name, texts.integer);
 }

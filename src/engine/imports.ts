@@ -1,9 +1,9 @@
 /** Imports as sessions of numbered batches: shapes are checked here, rules with the rows. */
 import type { ImportBatch, Imports } from '../api/capabilities.js';
-import { ApiError, invalid, notFound } from '../api/errors.js';
+import { ApiError, notFound } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
 import type { ImportAck } from '../store/imports.js';
-import { type EngineContext, found } from './context.js';
+import { type EngineContext, found, refuse } from './context.js';
 
 /** A batch is one transaction and one request body, which must be bounded. */
 const maxBatchChars = 4 * 1024 * 1024;
@@ -57,8 +57,4 @@ function assertBatch({ first, columns, cells }: ImportBatch): void {
 		throw new ApiError('too_large', `A batch holds at most ${maxBatchRows} rows.`);
 	const size = cells.reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
 	if (size > maxBatchChars) throw new ApiError('too_large', 'A batch holds at most 4 MiB.');
-}
-
-function refuse(field: string, message: string): never {
-	throw invalid({ [field]: [{ code: 'invalid', message }] });
 }

@@ -12,7 +12,7 @@ import { texts } from '../api/schema/texts.js';
 import type { LimitHold, QueuePause } from '../store/queue.js';
 import type { MessageAction, MessagePlace } from '../store/store.js';
 import { idempotencyKey, keyConflict, refusalBeside, resolveContent } from './contents.js';
-import { assertWanted, type EngineContext, found, seenBy } from './context.js';
+import { assertWanted, type EngineContext, found, refuse, seenBy } from './context.js';
 import { readPage } from './pages.js';
 import { readDeleted } from './people.js';
 
@@ -105,9 +105,8 @@ export function createMessages(context: EngineContext): Messages {
 		},
 		slice: async ({ cursor, limit, ...filter }, call) => {
 			const after = readPlace(cursor);
-			if (after === null) throw invalid({ cursor: [{ code: 'invalid', message: 'Not a cursor.' }] });
-			if (!Number.isSafeInteger(limit) || limit < 1)
-				throw invalid({ limit: [{ code: 'invalid', message: texts.integer }] });
+			if (after === null) return refuse('cursor', 'Not a cursor.');
+			if (!Number.isSafeInteger(limit) || limit < 1) return refuse('limit', texts.integer);
 			const { results, last } = await store.reads.sliceMessages({
 				...{ after, limit: Math.min(limit, maxSlice), filter: comparable(filter), ...seenBy(call) },
 			});
@@ -162,11 +161,7 @@ function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
 
 function comparable(filter: MessageFilter) {
 	const since = filter.since === undefined ? undefined : parseDateTime(filter.since);
-	if (since === null) {
-		throw invalid({
-			since: [{ code: 'invalid', message: texts.datetime }],
-		});
-	}
+	if (since === null) return refuse('since', texts.datetime);
 	return {
 		...filter,
 		...(filter.to !== undefined && { to_key: emailKey(filter.to) }),

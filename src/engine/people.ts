@@ -1,11 +1,10 @@
 /** The data of the database on the person behind an address. */
 import { type EmailKey, parseAddress } from '../api/address.js';
 import { formatDateTime, type Micros, parseDateTime } from '../api/datetime.js';
-import { invalid } from '../api/errors.js';
-import type { People } from '../api/people.js';
+import type { Erasures, People } from '../api/people.js';
 import type { DeletedMessages } from '../api/records.js';
 import { texts } from '../api/schema/texts.js';
-import type { EngineContext } from './context.js';
+import { deleted, type EngineContext, refuse } from './context.js';
 
 const maxSlice = 100;
 
@@ -54,6 +53,23 @@ function timeOf(text: string): Micros {
 	return parseDateTime(text) ?? refuse('since', texts.datetime);
 }
 
-function refuse(field: string, message: string): never {
-	throw invalid({ [field]: [{ code: 'invalid', message }] });
+/** The key created with the first erasure; each database has one. */
+const firstKeyId = 1;
+
+/** Erasures of the database. */
+export function createErasures({
+	store,
+	clock,
+	newSecret,
+}: Pick<EngineContext, 'store' | 'clock' | 'newSecret'>): Erasures {
+	const { writes } = store;
+	return {
+		erase: async (email) =>
+			writes.erasePerson({
+				email_key: keyOf(email),
+				fresh: { id: firstKeyId, secret: newSecret() },
+				now: clock.now(),
+			}),
+		lift: async (email) => deleted(await writes.liftErasure({ email_key: keyOf(email) })),
+	};
 }

@@ -1,19 +1,32 @@
 /** The events report: daily figures in the document's shape. */
+
+import type { Call } from '../api/api.js';
 import { percentOf } from '../api/counts.js';
-import { addDays, type Clock, dayOf, daysBetween, formatWireDate } from '../api/datetime.js';
-import type { EventType, Report, ReportQuery, ReportTotal } from '../api/records.js';
 import {
+	addDays,
+	type Clock,
+	type Day,
+	dayOf,
+	daysBetween,
+	formatWireDate,
+	microsPerMs,
+} from '../api/datetime.js';
+import type { EventType, Report, ReportQuery, ReportTotal, Uuid } from '../api/records.js';
+import {
+	type CampaignLink,
+	type CampaignLinks,
 	type CheckedReport,
 	type DetailsQuery,
+	type Figures,
+	type Joined,
+	type ListGrowth,
 	type ReportDetails,
 	type ReportsPlus,
 	reportQuery,
 } from '../api/reports.js';
-import type { ReportFigures } from '../store/reports.js';
-import type { Day, Store } from '../store/store.js';
-import { campaignLinks } from './campaign-links.js';
-import { checked, type EngineContext, found } from './context.js';
-import { detailsOf } from './report-details.js';
+import type { DetailFigures, LinkFigures, ListFigures, ReportFigures, TypedCount } from '../store/reports.js';
+import type { Store } from '../store/store.js';
+import { assertWanted, checked, type EngineContext, found } from './context.js';
 import { readSettings } from './settings.js';
 
 /** Our extension of the document. */
@@ -120,4 +133,161 @@ function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]
 function eachDay(from: Day, to: Day): Day[] {
 	// By their number: behind 9999-12-31 there is none.
 	return Array.from({ length: daysBetween(from, to) + 1 }, (_, at) => addDays(from, at));
+}
+
+/** Days of the range are zero-filled. */
+export function detailsOf(
+	figures: DetailFigures,
+	{ from, to, days }: { from: Day; to: Day; days: readonly Day[] },
+): ReportDetails {
+	const { time_zone, bounced, neverSent, domains, other_domains, codes } = figures;
+	const byDay = grouped(figures.days, ({ day }) => day);
+	const byHour = grouped(figures.hours, ({ hour }) => hour);
+	const byWeek = grouped(figures.week, ({ hour }) => hour);
+	const total = sumOf(figures.days);
+	const attempted = total.sent + neverSent;
+	return {
+		from,
+		to,
+		time_zone,
+		total: { ...total, attempted, delivered: Math.max(0, attempted - bounced) },
+		days: days.map((date) => ({ date, ...sumOf(byDay.get(date) ?? []) })),
+		hours: between([...byHour.keys()]).map((hour) => ({
+			date: hourText(hour),
+			...sumOf(byHour.get(hour) ?? []),
+		})),
+		week: [...byWeek.keys()]
+			.sort((a, b) => a - b)
+			.map((hour) => ({
+				weekday: Math.floor(hour / 24) + 1,
+				hour: hour % 24,
+				...sumOf(byWeek.get(hour) ?? []),
+			})),
+		bounces: { domains, other_domains, codes },
+		...(figures.lists !== null && { lists: figures.lists.map((list) => growthOf(list, days)) }),
+	};
+}
+
+function growthOf({ id, name, active, days: changes }: ListFigures, days: readonly Day[]): ListGrowth {
+	const byDay = new Map(days.map((date) => [date, joined()]));
+	const all = joined();
+	for (const { day, kind, count } of changes) {
+		const sums = byDay.get(day);
+		if (sums !== undefined) sums[kind] += count;
+		all[kind] += count;
+	}
+	return { id, name, active, ...all, days: [...byDay].map(([date, sums]) => ({ date, ...sums })) };
+}
+
+function joined(): Joined {
+	return { added: 0, unsubscribed: 0, bounced: 0, left: 0 };
+}
+
+function grouped<T extends TypedCount, K>(counts: readonly T[], keyOf: (count: T) => K): Map<K, T[]> {
+	const groups = new Map<K, T[]>();
+	for (const count of counts) {
+		const group = groups.get(keyOf(count));
+		if (group === undefined) groups.set(keyOf(count), [count]);
+		else group.push(count);
+	}
+	return groups;
+}
+
+/** All numbers from the least to the greatest. */
+function between(numbers: readonly number[]): number[] {
+	if (numbers.length === 0) return [];
+	const first = Math.min(...numbers);
+	return Array.from({ length: Math.max(...numbers) - first + 1 }, (_, index) => first + index);
+}
+
+function hourText(hour: number): string {
+	return `${new Date((hour * 3_600_000_000) / microsPerMs).toISOString().slice(0, 13)}:00`;
+}
+
+/**
+ * A message that a machine opened on one day and a person on a later one counts on both: then fewer than none are left to
+ * machines on the later day.
+ */
+function sumOf(counts: readonly TypedCount[]): Figures {
+	const sum = (type: TypedCount['type'], audience: TypedCount['audience'] = 'all') =>
+		counts.reduce((all, one) => (one.type === type && one.audience === audience ? all + one.count : all), 0);
+	return {
+		created: sum('CREATED'),
+		sent: sum('SENT'),
+		opened: sum('OPENED', 'human'),
+		machine_opened: Math.max(0, sum('OPENED') - sum('OPENED', 'human')),
+		clicked: sum('REDIRECTED', 'human'),
+		machine_clicked: Math.max(0, sum('REDIRECTED') - sum('REDIRECTED', 'human')),
+		unsubscribed: sum('UNSUBSCRIBED'),
+		softbounced: sum('SOFTBOUNCED'),
+		hardbounced: sum('HARDBOUNCED'),
+		complained: sum('COMPLAINED'),
+	};
+}
+
+const maxLinks = 1_000;
+
+/** A link as it is counted: in contents of one campaign that differ, the same target is the same link. */
+type Counted = Omit<CampaignLink, 'share'>;
+
+/** Throws `not_found`. */
+export async function campaignLinks(
+	{ store }: Pick<EngineContext, 'store'>,
+	campaign: Uuid,
+	call?: Call,
+): Promise<CampaignLinks> {
+	const { contents, figures } = found(await store.reads.linkFigures({ campaign }));
+	// The HTML parser is loaded for this alone.
+	const { linkTexts } = await import('../content/link-texts.js');
+	const links = new Map<string, Counted>();
+	const byPosition = new Map<string, Counted>();
+	for (const { sha256, submission } of contents) {
+		assertWanted(call?.signal);
+		const stored = await store.reads.getSubmission({ id: submission });
+		const seen = new Map<string, number>();
+		for (const [position, url] of linkTexts(stored?.content.html ?? '').entries()) {
+			const nth = (seen.get(url) ?? 0) + 1;
+			seen.set(url, nth);
+			const link = linkAt(links, `${nth} ${url}`, { url, position });
+			byPosition.set(`${sha256} ${position}`, link);
+		}
+	}
+	for (const figure of figures) {
+		const { sha256, link: position } = figure;
+		const key = `${sha256} ${position}`;
+		count(byPosition.get(key) ?? linkAt(links, key, { url: null, position }), figure);
+	}
+	return listed([...links.values()]);
+}
+
+function linkAt(
+	links: Map<string, Counted>,
+	key: string,
+	{ url, position }: { url: string | null; position: number },
+): Counted {
+	const none = { people: 0, clicks: 0, machine_people: 0, machine_clicks: 0 };
+	const link = links.get(key) ?? { url, position: position + 1, ...none };
+	links.set(key, link);
+	return link;
+}
+
+/** What is counted for all is of machines, less what is counted for people. */
+function count(link: Counted, { audience, clicks, messages }: LinkFigures['figures'][number]): void {
+	const sign = audience === 'all' ? 1 : -1;
+	link.machine_clicks += sign * clicks;
+	link.machine_people += sign * messages;
+	if (audience === 'all') return;
+	link.clicks += clicks;
+	link.people += messages;
+}
+
+function listed(links: readonly Counted[]): CampaignLinks {
+	const all = links.reduce((sum, { clicks }) => sum + clicks, 0);
+	const sorted = links.toSorted(
+		(a, b) => b.clicks - a.clicks || b.machine_clicks - a.machine_clicks || a.position - b.position,
+	);
+	return {
+		results: sorted.slice(0, maxLinks).map((link) => ({ ...link, share: percentOf(link.clicks, all) })),
+		left_out: Math.max(0, links.length - maxLinks),
+	};
 }

@@ -12,7 +12,7 @@ import type { Store } from '../store/store.js';
 import type { EngineContext } from './context.js';
 import { formatLimit, limitSettings, parseLimits, whyNeverMet, whyTwice } from './rules/limits.js';
 import { type SettingName, settingNames } from './rules/setting-names.js';
-import type { UnsubscribeScope } from './rules/suppressions.js';
+import type { UnsubscribeScope } from './rules/subscription.js';
 
 /** The default address of `serve`: links point there while no public URL is set and `serve` has never run. */
 const defaultListeningUrl = 'http://127.0.0.1:8080';

@@ -18,7 +18,7 @@ import {
 	suppressionSources,
 	toNewSuppression,
 } from '../api/suppressions.js';
-import { checked, type EngineContext, found } from './context.js';
+import { checked, type EngineContext, found, refuse } from './context.js';
 import { readPage } from './pages.js';
 
 const maxSlice = 1000;
@@ -118,16 +118,15 @@ function usable(filter: SuppressionFilter): SuppressionFilter {
 }
 
 function notOneOf(name: string, value: string): never {
-	const message = `Select a valid choice. ${value} is not one of the available choices.`;
-	throw invalid({ [name]: [{ code: 'invalid_choice', message }] });
+	return refuse(
+		name,
+		`Select a valid choice. ${value} is not one of the available choices.`,
+		'invalid_choice',
+	);
 }
 
 function readCursor(cursor: string): { email_key: string; reason: string; list_id: number | null } {
 	const [, reason, list, email_key] = /^([A-Z]+):(\d{0,15}):([^\0]+)$/.exec(cursor) ?? [];
 	if (reason === undefined || email_key === undefined) return refuse('cursor', 'Not a cursor of a slice.');
 	return { email_key, reason, list_id: list === '' ? null : Number(list) };
-}
-
-function refuse(field: string, message: string): never {
-	throw invalid({ [field]: [{ code: 'invalid', message }] });
 }

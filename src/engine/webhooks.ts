@@ -1,10 +1,21 @@
 /** Webhooks as records; `src/delivery` makes their deliveries. */
 import type { Webhooks } from '../api/api.js';
+import { formatDateTime, type Micros, microsPerDay, parseDateTime } from '../api/datetime.js';
+import {
+	type Deliveries,
+	type DeliveryFilter,
+	deliveryStates,
+	type ReplayRequest,
+	type SigningSecret,
+} from '../api/deliveries.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import { webhookFields } from '../api/inputs.js';
 import { refusal } from '../api/refusals.js';
+import { notAChoice, texts } from '../api/schema/texts.js';
 import type { Parsed } from '../api/schema.js';
-import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
+import { formatSecret } from '../api/webhook-signatures.js';
+import type { ReplayDeliveries, StoredSecret } from '../store/notifications.js';
+import { checkedBeside, deleted, type EngineContext, found, refuse, written } from './context.js';
 import { readPage } from './pages.js';
 
 /** Webhooks of the database. */
@@ -37,5 +48,106 @@ export function createWebhooks(context: EngineContext): Webhooks {
 		patch: (id, input) => change(id, input, 'patch'),
 		delete: async (id) => deleted(await writes.deleteWebhook({ id })),
 		test: async (id) => ports.notifyTest(found(await reads.getWebhook({ id }))),
+	};
+}
+
+/** How long the previous secret signs beside the newest: receivers replace theirs meanwhile. */
+const overlap: Micros = microsPerDay;
+/** Rows of one transaction. */
+const replaySlice = 1_000;
+
+/** Deliveries of the database. */
+export function createDeliveries(context: EngineContext): Deliveries {
+	const { store, clock, newSecret } = context;
+	const { reads, writes } = store;
+	const existing = async (id: number) => found(await reads.getWebhook({ id }));
+	// Random, so that two databases do not give two secrets the same id.
+	const fresh = () => {
+		const secret = newSecret();
+		return { id: Buffer.from(secret, 'base64url').readUInt32BE(), secret };
+	};
+	return {
+		page: async (webhook_id, { page, page_size, query: _, ...filter }) => {
+			await existing(webhook_id);
+			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
+			const place = { path: `/ext/webhooks/${webhook_id}/deliveries/`, filters: { ...filter } };
+			return readPage(context, request, place, (slice) =>
+				reads.pageDeliveries({
+					...slice,
+					webhook_id,
+					...conditionsOf(filter),
+					...(filter.ordering !== undefined && { ordering: filter.ordering }),
+				}),
+			);
+		},
+		get: async (webhook_id, id) => found(await reads.getDelivery({ webhook_id, id })),
+		replay: async (webhook_id, what) => {
+			await existing(webhook_id);
+			assertSaid(what);
+			const { since } = conditionsOf(what);
+			const deliveries = what.deliveries ?? null;
+			const failed = what.failed ?? false;
+			return replayAll(context, { webhook_id, deliveries, failed, since, now: clock.now() });
+		},
+		stopped: async () =>
+			(await reads.stoppedWebhooks()).map(({ id, stopped_at, waiting }) => ({
+				webhook_id: id,
+				date_stopped: formatDateTime(stopped_at),
+				waiting,
+			})),
+		secrets: async () =>
+			(await writes.ensureWebhookSecret({ fresh: fresh(), now: clock.now() })).map(toSecret),
+		rotateSecret: async () => {
+			const now = clock.now();
+			// Ensures a secret before the new one, which verifiers may know already.
+			await writes.ensureWebhookSecret({ fresh: fresh(), now });
+			const rotated = await writes.rotateWebhookSecret({ fresh: fresh(), now, retire_at: now + overlap });
+			return rotated.map(toSecret);
+		},
+	};
+}
+
+function conditionsOf({ state, since }: DeliveryFilter) {
+	if (state !== undefined && !deliveryStates.includes(state))
+		refuse('state', notAChoice(state), 'invalid_choice');
+	const since_at = since === undefined ? null : parseDateTime(since);
+	if (since !== undefined && since_at === null) refuse('since', texts.datetime);
+	return { state: state ?? null, since: since_at };
+}
+
+/** An empty body must not replay a month of webhook deliveries. */
+function assertSaid({ deliveries, failed, since, all }: ReplayRequest): void {
+	if (deliveries !== undefined || failed === true || since !== undefined || all === true) return;
+	const message = 'Say what to replay: "deliveries", "failed", "since" or "all".';
+	refuse('non_field_errors', message, 'required');
+}
+
+async function replayAll(
+	{ store }: EngineContext,
+	what: Omit<ReplayDeliveries, 'after' | 'limit'>,
+): Promise<number> {
+	let count = 0;
+	for (let after: number | null = 0; after !== null; ) {
+		const replayed = await store.writes.replayDeliveries({ ...what, after, limit: replaySlice });
+		if (replayed.kind === 'refused') throw refusedReplay(replayed);
+		count += replayed.count;
+		after = replayed.last;
+	}
+	return count;
+}
+
+function refusedReplay({ delivery, why }: { delivery: string; why: 'unknown' | 'sending' }): Error {
+	const message =
+		why === 'unknown'
+			? `This webhook has no delivery ${delivery}.`
+			: `Delivery ${delivery} is being sent at this moment.`;
+	return invalid({ deliveries: [{ code: why === 'unknown' ? 'does_not_exist' : 'invalid', message }] });
+}
+
+function toSecret({ secret, created_at, retires_at }: StoredSecret): SigningSecret {
+	return {
+		secret: formatSecret(secret),
+		date_created: formatDateTime(created_at),
+		date_retired: retires_at === null ? null : formatDateTime(retires_at),
 	};
 }

@@ -19,9 +19,7 @@ import type { Micros } from '../api/datetime.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { CheckedAudience, CheckedTiming } from '../api/messages.js';
 import type { Uuid } from '../api/records.js';
-import type { RecipientRow } from '../engine/rules/recipient-rows.js';
-import type { Courier } from '../engine/rules/request-rows.js';
-import type { RefusedRow } from '../engine/rules/row-place.js';
+import type { Courier, RecipientRow, RefusedRow } from '../engine/rules/campaign-rows.js';
 import type { Means, PageOf, Seen, Slice } from './store.js';
 import type { Submission } from './submissions.js';
 

@@ -3,8 +3,7 @@
  * one) from this table. The interfaces define arguments and answers; the compiler finds an operation that is missing.
  */
 import { emailKey } from '../api/address.js';
-import { isReading } from '../engine/rules/events.js';
-import { isBounce } from '../engine/rules/outcomes.js';
+import { isBounce, isReading } from '../engine/rules/outcomes.js';
 import type { Slices } from './core/campaigns/rows.js';
 import type { FieldUses } from './core/fields.js';
 import type { Emptying } from './core/lists.js';

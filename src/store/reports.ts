@@ -2,7 +2,7 @@
 import type { Day } from '../api/datetime.js';
 import type { EventType, Uuid } from '../api/records.js';
 import type { BounceCounts, Joined } from '../api/reports.js';
-import type { Audience } from '../engine/rules/events.js';
+import type { Audience } from '../engine/rules/outcomes.js';
 
 export interface ReportReads {
 	reportFigures(c: {

@@ -276,7 +276,7 @@ describe('engine restore', () => {
 
 	it.each([
 		['no file', 'none.db', 2, 'no such file'],
-		['a folder', 'dir', 2, 'is a directory'],
+		['a folder', 'dir', 2, 'is no regular file'],
 		['the database itself', 'news.db', 2, 'is the database itself'],
 		['another file', 'letter.txt', 74, 'is not a mailctl database'],
 		['an empty file', 'empty.db', 74, 'it is no backup'],

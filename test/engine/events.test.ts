@@ -1,6 +1,6 @@
 // When an event comes too soon after the sending to be a person's.
 import { expect, it } from 'vitest';
-import { isTooSoon } from '../../src/engine/rules/events.js';
+import { isTooSoon } from '../../src/engine/rules/outcomes.js';
 
 const too_soon = 2_000_000;
 

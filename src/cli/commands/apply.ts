@@ -3,9 +3,7 @@
 import { shownDatabase } from '../../store/url.js';
 import { type Command, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
-import { changeColumns } from './apply/columns.js';
-import { aboutFile, declaredOptions } from './apply/options.js';
-import { agree, carryOut, pastVerbs, retentionIn, sentence } from './apply/steps.js';
+import { aboutFile, changeColumns, declaredOptions, printChanges } from './apply/changes.js';
 
 const apply: Command = command({
 	name: 'apply',
@@ -24,8 +22,7 @@ const apply: Command = command({
 	],
 	run: async (cx, { options: { file, prune } }) => {
 		const { readDeclaration } = await import('./apply/declared.js');
-		const { planSteps } = await import('./apply/plan.js');
-		const { printChanges } = await import('./apply/changes.js');
+		const { agree, carryOut, planSteps, retentionIn, sentence } = await import('./apply/plan.js');
 		if (!cx.dryRun) await holdTarget(cx);
 		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
 		const changes = steps.map(({ change }) => change);
@@ -44,7 +41,7 @@ const apply: Command = command({
 		await agree(cx, 'apply', steps);
 		await carryOut(cx, steps);
 		await printChanges(cx, changes);
-		await cx.note(sentence(changes, pastVerbs) ?? 'nothing to change');
+		await cx.note(sentence(changes, true) ?? 'nothing to change');
 	},
 });
 

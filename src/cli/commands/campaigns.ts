@@ -1,13 +1,319 @@
 /** `mailctl campaigns`: what is staged and released to many, by name or UUID. */
 
-import type { CommandGroup } from '../frame/command.js';
-import { cancel } from './campaigns/cancel.js';
-import { links } from './campaigns/links.js';
-import { get, list } from './campaigns/list.js';
-import { report } from './campaigns/report.js';
-import { results } from './campaigns/results.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+	type Campaign,
+	type CampaignFilter,
+	type CampaignStatus,
+	type Campaigns,
+	campaignState,
+	campaignStates,
+	isOfCalls,
+} from '../../api/campaigns.js';
+import { need } from '../../api/capabilities.js';
+import { isHeldReason, pauseSentence } from '../../api/pauses.js';
+import type { CampaignLink } from '../../api/reports.js';
+import { type CommandGroup, command } from '../frame/command.js';
+import { type Hint, mailctl } from '../frame/command-line.js';
+import type { CommandContext } from '../frame/context.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { isMachine } from '../frame/globals.js';
+import { type Columns, column } from '../render/columns.js';
+import { counted, numberText } from '../render/units.js';
+import { beginningOf, listOptions, listRows, type Walk, walk } from '../verbs/listing.js';
+import { noSender, onItsMachine, resumeQueue, senderless } from '../verbs/refusals.js';
+import { watched, watchOption } from '../verbs/watching.js';
+import { campaignArg, findCampaign } from './campaigns/find.js';
+import {
+	type CampaignRecord,
+	detailColumns,
+	detailOf,
+	listColumns,
+	recordOf,
+	sentOf,
+	showDetail,
+} from './campaigns/record.js';
 import { resume } from './campaigns/resume.js';
 import { campaignsCompare } from './report/compare.js';
+import { campaignsReport } from './report.js';
+import { campaignPlace } from './send/begin.js';
+import { describe, outcomesOf, progressOf } from './send/report.js';
+import { assertResults, marksOf, type ResultLine, resultLines, writeLines } from './send/results.js';
+import { placeToTell } from './send/rows.js';
+
+const list = command({
+	name: 'list',
+	aliases: ['ls'],
+	summary: 'list campaigns, newest first',
+	description:
+		'A single call (send --bulk --to) is in no list: get, results, report, links and cancel know it by its UUID.',
+	options: {
+		since: { kind: 'date', summary: 'only those released, or else begun, on this day or later' },
+		state: { kind: 'choice', choices: campaignStates, summary: 'only those in this state' },
+		sort: listOptions.sort,
+		limit: listOptions.limit,
+		all: listOptions.all,
+		watch: watchOption,
+	},
+	columns: listColumns,
+	output:
+		'an array of campaigns: {"name", "id", "state", "type", "subject", "list_id", "source", "date_created", ' +
+		'"date_released", "recipients" (those left out too), "joined" (those of send --to, where there are any), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
+		'"machine_opened", "clicked", "machine_clicked", "unsubscribed", "bounced", "softbounced", "hardbounced"}; opened and ' +
+		'clicked are by people, null what a service of others does not tell',
+	examples: ['mailctl campaigns list', 'mailctl campaigns list --state sending -o json'],
+	run: (cx, { options: { since, state, watch, ...how } }) =>
+		watched(cx, watch, async (cx) => {
+			const { campaigns } = await campaignPlace(cx);
+			const filter: CampaignFilter = {
+				ordering: '-date_created',
+				...(since !== undefined && { since: beginningOf(cx, since) }),
+				...(state !== undefined && { state }),
+			};
+			const shown: Campaign[] = [];
+			const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, shown });
+			await listRows(cx, how, { columns: listColumns, rows });
+			await sayWhatHolds(cx, shown);
+			return undefined;
+		}),
+});
+
+const get = command({
+	name: 'get',
+	summary: 'show where a campaign stands',
+	description: 'With --watch it looks until the campaign is finished or canceled, and then ends with 0.',
+	args: [campaignArg],
+	options: { watch: watchOption },
+	columns: detailColumns,
+	output:
+		'the campaign as campaigns list has it, with "messages": {"sent": 2, "queued": 1, …}, and of one to lists "audience": {"lists", "exclude_lists", "where", …}',
+	exits: [3],
+	examples: ['mailctl campaigns get november', 'mailctl campaigns get november -o json'],
+	run: (cx, { args, options }) =>
+		watched(cx, options.watch, async (cx): Promise<ExitCode | undefined> => {
+			const { campaigns } = await campaignPlace(cx);
+			const campaign = await findCampaign(cx, campaigns, args.campaign);
+			const status = await campaigns.status(campaign.id, { signal: cx.signal });
+			const detail = detailOf(campaign, status);
+			await showDetail(cx, detail);
+			await sayWhatHolds(cx, [status]);
+			if (status.state === 'staged') {
+				const { source, is_complete, key } = campaign;
+				const isPiped = !is_complete && source !== null && placeToTell(source) !== undefined;
+				await cx.hint(mailctl('campaigns', 'resume', key, ...(isPiped ? ['--source', '-'] : [])));
+			}
+			// 0 once nothing about it changes by itself any more.
+			return detail.state === 'finished' || detail.state === 'canceled' ? exits.done : undefined;
+		}),
+});
+
+type Waiting = Pick<Campaign, 'id' | 'key' | 'state' | 'is_finished' | 'plan'>;
+
+/** Tells a person why messages of these campaigns are not sent, and what sends them. */
+async function sayWhatHolds(cx: CommandContext, campaigns: readonly Waiting[]): Promise<void> {
+	const { messages } = (await (await cx.api()).capabilities()).ext;
+	const waiting = campaigns.filter((one) => ['sending', 'planned'].includes(campaignState(one)));
+	const [first] = waiting;
+	if (isMachine(cx.out.format) || messages === undefined || first === undefined) return;
+	const { paused, has_worker } = await messages.progress({ campaign: first.id }, { signal: cx.signal });
+	if (isHeldReason(paused)) return cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
+	// The hours of the others are over for today.
+	const due = waiting.filter((one) => campaignState(one) === 'sending' && !one.plan?.opens_at);
+	if (due.length === 0) return;
+	if (has_worker === false) await cx.hint(await wayToSend(cx, due));
+	else if (paused !== null) await cx.warn(pauseSentence(paused));
+}
+
+/** The campaign of a single call has no name to resume. */
+async function wayToSend(cx: CommandContext, due: readonly Waiting[]): Promise<Hint> {
+	const { local } = await cx.connection();
+	if (local === null) return senderless(cx);
+	const [first, ...others] = due;
+	const one = first !== undefined && others.length === 0 ? first : null;
+	const next = await local.queue.nextDue(one?.id ?? null);
+	if (next !== null && next > cx.clock.now())
+		return [`nothing is due before ${cx.times.moment(next)}; `, mailctl('worker'), ' sends it then'];
+	if (one !== null && !isOfCalls(one))
+		return [noSender, mailctl('campaigns', 'resume', one.key), ' sends the rest'];
+	return [noSender, mailctl('worker', '--drain'), ' sends what is due'];
+}
+
+/** Only where no figures are kept a campaign's messages are counted, when it is shown. `shown` gets each campaign. */
+function records(
+	cx: CommandContext,
+	campaigns: Campaigns,
+	filter: CampaignFilter,
+	{ limit, shown }: { limit: number | undefined; shown: Campaign[] },
+): Walk<CampaignRecord> {
+	const { signal } = cx;
+	const all = walk(campaigns, filter, { signal, limit });
+	async function* each(): AsyncGenerator<CampaignRecord> {
+		for await (const campaign of all) {
+			const { figures, id } = campaign;
+			const messages = figures === null ? (await campaigns.status(id, { signal })).messages : {};
+			shown.push(campaign);
+			yield recordOf(campaign, sentOf(campaign, { messages }));
+		}
+	}
+	return { [Symbol.asyncIterator]: each, count: all.count };
+}
+
+const count = { align: 'right', isCount: true } as const;
+
+const linkColumns: Columns<CampaignLink> = [
+	column('url', 'LINK', { isName: true }),
+	column('people', 'PEOPLE', count),
+	column('clicks', 'CLICKS', count),
+	column('share', 'SHARE %', { align: 'right' }),
+	column('machine_people', 'MACHINES', count),
+	column('machine_clicks', 'MACHINE CLICKS', count),
+	column('position', 'POSITION', { align: 'right', isOptional: true }),
+];
+
+const links = command({
+	name: 'links',
+	summary: 'which links of a campaign were clicked',
+	description:
+		'Each link of the HTML text, the most clicked first, those without a click last. People and their clicks do not ' +
+		'include machines, such as link scanners; MACHINES are messages in which a machine alone followed the link. A ' +
+		'target that stands in several places of the mail has a row for each.',
+	args: [campaignArg],
+	options: { sort: listOptions.sort, limit: listOptions.limit, all: listOptions.all },
+	columns: linkColumns,
+	output:
+		'an array of {"url", "position", "people", "clicks", "machine_people", "machine_clicks", "share"}; share is the percentage of all clicks by people',
+	exits: [3],
+	examples: ['mailctl campaigns links november', 'mailctl campaigns links november -o csv'],
+	run: async (cx, { args, options }) => {
+		const api = await cx.api();
+		const reports = await need(api, 'reports', 'mailctl campaigns links');
+		const campaigns = await need(api, 'campaigns', 'mailctl campaigns links');
+		const { id } = await findCampaign(cx, campaigns, args.campaign);
+		const { results, left_out } = await reports.links(id, { signal: cx.signal });
+		async function* each() {
+			yield* results;
+		}
+		const rows = () => ({ [Symbol.asyncIterator]: each, count: () => results.length });
+		await listRows(cx, options, { columns: linkColumns, rows });
+		if (left_out > 0) await cx.note(`${numberText(left_out)} links with fewer clicks are left out`);
+	},
+});
+
+/** What `--only` selects, by the states of a result. */
+const selections: Readonly<Record<'sent' | 'bounced' | 'failed' | 'left-out', readonly string[]>> = {
+	sent: ['sent', 'accepted'],
+	bounced: ['bounced'],
+	failed: ['failed', 'uncertain'],
+	'left-out': ['suppressed', 'rejected', 'left_out'],
+};
+
+const resultColumns: Columns<ResultLine> = [
+	column('line', 'LINE', { align: 'right' }),
+	column('to', 'TO', { isName: true }),
+	column('state', 'STATE'),
+	column('code', 'CODE'),
+	column('text', 'TEXT'),
+	column('attempts', 'ATTEMPTS', { align: 'right', wide: true }),
+	column('id', 'MESSAGE', { wide: true, isWhole: true }),
+	column('campaign_unique_id', 'CAMPAIGN', { wide: true, isWhole: true }),
+];
+
+const results = command({
+	name: 'results',
+	summary: 'what became of each recipient of a campaign',
+	args: [campaignArg],
+	options: {
+		only: {
+			kind: 'choice',
+			choices: ['sent', 'bounced', 'failed', 'left-out'],
+			summary: 'only these; left-out: suppressed, with a finding, or not in the audience',
+		},
+		save: { kind: 'path', summary: 'write them as CSV, as send --results does' },
+	},
+	columns: resultColumns,
+	output: 'an array of {"line", "to", "id", "state", "code", "text", "attempts", "campaign_unique_id"}',
+	exits: [3],
+	examples: [
+		'mailctl campaigns results november',
+		'mailctl campaigns results november --only bounced --save bounced-november.csv',
+	],
+	run: async (cx, { args, options: { only, save } }) => {
+		const place = await campaignPlace(cx);
+		const campaign = await findCampaign(cx, place.campaigns, args.campaign);
+		await assertResults(save, { inputs: [], marks: () => marksOf(place, campaign.id), flag: '--save' });
+		async function* lines() {
+			for await (const line of resultLines(cx, place, campaign))
+				if (only === undefined || selections[only].includes(line.state)) yield line;
+		}
+		if (save !== undefined && cx.dryRun) await cx.wouldDo(`write ${save}`, { export: save });
+		else if (save !== undefined) await writeLines(cx, save, lines(), { flag: '--save' });
+		else await cx.out.rows(lines(), resultColumns);
+	},
+});
+
+/** For messages that are under way. */
+const longestWaitMs = 10_000;
+const pollMs = 200;
+
+const cancel = command({
+	name: 'cancel',
+	summary: 'drop what is staged, or what a released campaign has not sent',
+	description:
+		'Waits up to 10 s for what is being sent, and says how many messages may still be sent after that.',
+	args: [campaignArg],
+	writes: true,
+	severity: 'mild',
+	columns: detailColumns,
+	output: 'the campaign, as campaigns get shows it',
+	exits: [3],
+	examples: ['mailctl campaigns cancel november --yes', 'mailctl campaigns cancel november --dry-run'],
+	run: async (cx, { args }) => {
+		const { campaigns } = await campaignPlace(cx);
+		const campaign = await findCampaign(cx, campaigns, args.campaign);
+		const { id, key, state, counts } = campaign;
+		const look = () => campaigns.status(id, { signal: cx.signal });
+		const { messages } = await look();
+		const { queued = 0, deferred = 0 } = messages;
+		const what =
+			state === 'released'
+				? `cancel the ${counted(queued + deferred, 'message')} of the campaign "${key}" not sent yet`
+				: `drop the campaign "${key}" and its ${counted(counts.staged, 'staged message')}`;
+		if (cx.dryRun && state !== 'canceled')
+			return cx.wouldDo(what, { cancel: key, state: campaignState(campaign) });
+		const tell = async (sentence: (status: CampaignStatus) => string) => {
+			const status = await look();
+			await cx.out.document(detailOf(campaign, status), sentence(status));
+		};
+		if (state === 'released' && openOf(messages) === 0) {
+			await cx.note(`nothing to cancel: ${progressOf(outcomesOf(messages), null)}`);
+			return tell(({ counts }) => describe(counts));
+		}
+		if (state === 'canceled') await cx.note(`the campaign "${key}" was canceled before`);
+		else {
+			await cx.confirm({ kind: 'mild', what });
+			await campaigns.cancel(id, { signal: cx.signal });
+			// Each worker gives back within a second what it has not begun.
+			const end = performance.now() + longestWaitMs;
+			while (performance.now() < end && openOf((await look()).messages) > 0)
+				await delay(pollMs, undefined, { signal: cx.signal });
+		}
+		await tell(({ messages }) => canceledOf(key, messages));
+	},
+});
+
+/** What is being sent cannot be called back, but may still come back to the queue. */
+function openOf({ staged = 0, queued = 0, deferred = 0, leased = 0 }: CampaignStatus['messages']): number {
+	return staged + queued + deferred + leased;
+}
+
+/** `2,277 canceled; 57,558 had been sent, 5 may still be sent`. */
+function canceledOf(key: string, messages: CampaignStatus['messages']): string {
+	const { canceled = 0, accepted, sent = accepted ?? 0, leased = 0 } = messages;
+	if (canceled + sent + leased === 0) return `the campaign "${key}" is dropped; nothing of it was sent`;
+	const left = leased > 0 ? `, ${numberText(leased)} may still be sent` : '';
+	const had = accepted === undefined ? 'sent' : 'taken by the service';
+	return `${numberText(canceled)} canceled; ${numberText(sent)} had been ${had}${left}`;
+}
 
 export const group: CommandGroup = {
 	name: 'campaigns',
@@ -17,5 +323,5 @@ export const group: CommandGroup = {
 		'mailctl campaigns report november',
 		'mailctl campaigns results november --only bounced --save bounced-november.csv',
 	],
-	commands: [list, get, report, links, results, campaignsCompare, resume, cancel],
+	commands: [list, get, campaignsReport, links, results, campaignsCompare, resume, cancel],
 };

@@ -2,8 +2,7 @@
 
 import { type Command, command } from '../frame/command.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { changeColumns } from './apply/columns.js';
-import { aboutFile, declaredOptions } from './apply/options.js';
+import { aboutFile, changeColumns, declaredOptions, printChanges } from './apply/changes.js';
 
 const diff: Command = command({
 	name: 'diff',
@@ -16,10 +15,8 @@ const diff: Command = command({
 	examples: ['mailctl diff -f mail.yaml', 'mailctl diff -f mail.yaml --prune -o json'],
 	run: async (cx, { options: { file, prune } }): Promise<ExitCode> => {
 		const { readDeclaration } = await import('./apply/declared.js');
-		const { planSteps } = await import('./apply/plan.js');
-		const { printChanges } = await import('./apply/changes.js');
+		const { planSteps, retentionIn } = await import('./apply/plan.js');
 		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
-		const { retentionIn } = await import('./apply/steps.js');
 		const changes = steps.map(({ change }) => change);
 		await printChanges(cx, changes);
 		const goes = await retentionIn(cx, changes);

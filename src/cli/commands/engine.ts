@@ -3,8 +3,8 @@
 import { emailKey, type Mailbox } from '../../api/address.js';
 import type { Sender } from '../../api/records.js';
 import { canParseUrl } from '../../api/schema/url.js';
-import { type Command, type CommandGroup, command } from '../frame/command.js';
-import { mailctl } from '../frame/command-line.js';
+import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
+import { type Hint, mailctl } from '../frame/command-line.js';
 import type { LocalEngine } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
@@ -13,14 +13,12 @@ import { answer } from '../render/columns.js';
 import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { acceptance, refusal, remedyFor } from '../verbs/smtp-reply.js';
-import { backup } from './engine/backup.js';
+import { backup, restore } from './engine/backup.js';
 import { bounces } from './engine/bounces.js';
 import { check } from './engine/check.js';
 import { dkim } from './engine/dkim.js';
-import type { Guided } from './engine/guide.js';
 import { migrate } from './engine/migrate.js';
 import { queue } from './engine/queue.js';
-import { restore } from './engine/restore.js';
 import { secrets } from './engine/secrets.js';
 import { agreeToLess, ofSettings, settings, withoutLineEnd } from './engine/settings.js';
 import { status } from './engine/status.js';
@@ -63,7 +61,8 @@ const init = command({
 		'mailctl --db news.db engine init --smtp smtps://news@mail.example.com --smtp-password-file smtp.pass --public-url https://mail.example.com',
 	],
 	run: async (cx, { options: given }) => {
-		const guided = cx.canAsk && isEmpty(given) ? await guide(cx) : null;
+		const isAsked = cx.canAsk && Object.values(given).every((value) => value === undefined);
+		const guided = isAsked ? await (await import('./engine/guide.js')).guideInit(cx) : null;
 		const options = guided === null ? given : { ...given, sender: guided.sender };
 		const values = {
 			...guided?.values,
@@ -80,53 +79,43 @@ const init = command({
 		await agreeToLess(cx, engine, values);
 		await explained(engine.settings.set(values), ofSettings(values));
 		const sender = mailbox === null ? null : await addSender(cx, mailbox);
+		// As they are stored; the password masked.
+		const shown: Record<string, string | null> = {};
+		for (const [name, value] of Object.entries(values))
+			shown[name] = value === null ? null : await engine.settings.normalOf(name, value);
+		if ('smtp_password' in values) shown['smtp_password'] = '********';
 		// A dry run rolls everything back; invalid values are refused all the same.
-		const shown = await shownValues(engine, values);
 		if (cx.dryRun) {
-			const plan = {
-				init: engine.path,
-				with: { settings: shown, sender: mailbox?.address ?? null },
-				created,
-			};
-			return cx.wouldDo(created ? `make ${engine.path}` : `change ${engine.path}`, plan);
+			const plan = { settings: shown, sender: mailbox?.address ?? null };
+			const what = created ? `make ${engine.path}` : `change ${engine.path}`;
+			return cx.wouldDo(what, { init: engine.path, with: plan, created });
 		}
+		const changed = { ...shown, ...(mailbox !== null && { sender: mailbox.address }) };
+		const texts = Object.entries(changed).map(([name, value]) => `${name} ${value ?? 'unset'}`);
+		const said =
+			texts.length === 0
+				? `${engine.path} is there already; nothing was changed`
+				: `changed ${engine.path}: ${texts.join(', ')}`;
 		const settings = await engine.settings.get();
-		await cx.out.document(
-			{ path: engine.path, created, settings, sender },
-			created
-				? `made ${engine.path}`
-				: changeOf(engine.path, { ...shown, ...(mailbox !== null && { sender: mailbox.address }) }),
-		);
-		if (guided !== null) return sayRest(cx, guided);
+		const answer = { path: engine.path, created, settings, sender };
+		await cx.out.document(answer, created ? `made ${engine.path}` : said);
+		if (guided !== null) {
+			await cx.hint(['the same without questions: ', guided.command]);
+			return (await import('./engine/guide.js')).sayDns(cx);
+		}
 		await sayNext(cx, settings, options.smtp !== undefined);
 	},
 });
 
-/** As they will be stored; the password masked. */
-async function shownValues({ settings }: LocalEngine, values: Readonly<Record<string, string | null>>) {
-	const shown: Record<string, string | null> = {};
-	for (const [name, value] of Object.entries(values))
-		shown[name] = value === null ? null : await settings.normalOf(name, value);
-	return { ...shown, ...('smtp_password' in values && { smtp_password: '********' }) };
-}
-
 /** Settings by the options of their names. */
-async function settingsOf({
-	smtpPasswordFile,
-	...options
-}: {
-	smtp?: string | undefined;
-	smtpPasswordFile?: { text(): Promise<string> } | undefined;
-	publicUrl?: string | undefined;
-	bounceAddress?: string | undefined;
-	keepMessages?: string | undefined;
-}): Promise<Record<string, string | null>> {
+async function settingsOf(options: OptionValues<typeof initOptions>): Promise<Record<string, string | null>> {
+	const { smtpPasswordFile, keepMessages } = options;
 	const given = {
 		smtp_url: options.smtp,
-		smtp_password: smtpPasswordFile === undefined ? undefined : withoutLineEnd(await smtpPasswordFile.text()),
+		smtp_password: smtpPasswordFile && withoutLineEnd(await smtpPasswordFile.text()),
 		public_url: options.publicUrl,
 		bounce_address: options.bounceAddress,
-		keep_messages: options.keepMessages?.trim().toLowerCase() === 'none' ? null : options.keepMessages,
+		keep_messages: keepMessages?.trim().toLowerCase() === 'none' ? null : keepMessages,
 	};
 	return Object.fromEntries(
 		Object.entries(given).filter((entry): entry is [string, string | null] => entry[1] !== undefined),
@@ -139,25 +128,18 @@ async function sayNext(
 	settings: Readonly<Record<string, string>>,
 	isServerNew: boolean,
 ): Promise<void> {
-	if (settings['smtp_url'] === undefined)
+	const url = settings['smtp_url'];
+	if (url === undefined)
 		return cx.hint(['no mail server yet: ', mailctl('engine', 'init', '--smtp', 'smtp://USER@HOST:587')]);
 	if (!isServerNew) return;
-	await warnOfPassword(cx, settings);
+	// A user without a password cannot log in; without a warning the first mail would reveal it.
+	const user = canParseUrl(url) ? new URL(url).username : '';
+	if (user !== '' && settings['smtp_password'] === undefined)
+		await cx.warn('no password is set for the user of the mail server', loginRemedyOfInit);
 	await cx.hint([mailctl('engine', 'smtp-test'), ' tries the mail server']);
 }
 
-function isEmpty(options: object): boolean {
-	return Object.values(options).every((value) => value === undefined);
-}
-
-async function guide(cx: CommandContext) {
-	return (await import('./engine/guide.js')).guideInit(cx);
-}
-
-async function sayRest(cx: CommandContext, { command }: Guided): Promise<void> {
-	await cx.hint(['the same without questions: ', command]);
-	await (await import('./engine/guide.js')).sayDns(cx);
-}
+const loginRemedyOfInit: Hint = [mailctl('engine', 'init', '--smtp-password-file', 'FILE'), ' sets it'];
 
 const smtpTest = command({
 	name: 'smtp-test',
@@ -197,38 +179,10 @@ export const group: CommandGroup = {
 		'mailctl engine backup news-2026-11-01.db',
 	],
 	commands: [
-		init,
-		status,
-		settings,
-		tokens,
-		dkim,
-		queue,
-		bounces,
-		secrets,
-		backup,
-		restore,
-		check,
-		migrate,
-		smtpTest,
-	] satisfies (Command | CommandGroup)[],
+		...[init, status, settings, tokens, dkim, queue, bounces, secrets],
+		...[backup, restore, check, migrate, smtpTest],
+	],
 };
-
-/** A user without a password cannot log in; without a warning the first mail would reveal it. */
-async function warnOfPassword(cx: CommandContext, settings: Readonly<Record<string, string>>): Promise<void> {
-	const url = settings['smtp_url'] ?? '';
-	const user = canParseUrl(url) ? new URL(url).username : '';
-	if (user === '' || settings['smtp_password'] !== undefined) return;
-	await cx.warn('no password is set for the user of the mail server', [
-		mailctl('engine', 'init', '--smtp-password-file', 'FILE'),
-		' sets it',
-	]);
-}
-
-function changeOf(path: string, changed: Readonly<Record<string, string | null>>): string {
-	const values = Object.entries(changed).map(([name, value]) => `${name} ${value ?? 'unset'}`);
-	if (values.length === 0) return `${path} is there already; nothing was changed`;
-	return `changed ${path}: ${values.join(', ')}`;
-}
 
 /** Its name is the sender's, and for the pages. */
 async function senderOf(text: string): Promise<Mailbox> {

@@ -1,17 +1,19 @@
 /** Messages: the outcome for each recipient of each submission. */
 
-import { isOfCalls } from '../../api/campaigns.js';
-import { type MessageFilter, type Messages, need } from '../../api/capabilities.js';
-import { type MessageDetail, messageStates, type Uuid } from '../../api/records.js';
+import { type MessageFilter, need } from '../../api/capabilities.js';
+import { ApiError, listFieldErrors } from '../../api/errors.js';
+import { type Message, type MessageDetail, messageStates, type Uuid } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
+import { exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
+import { agreeToAll, eachOf, findEach, nameOrCount, namesOf } from '../verbs/bulk.js';
 import { beginningOf, listOptions, listRows, newestFirst, sayWhatIsLeftOut, walk } from '../verbs/listing.js';
 import { isUuid } from '../verbs/resolve.js';
-import { findCampaign, lookUpCampaign } from './campaigns/find.js';
-import { cancel, retry } from './messages/change.js';
-import { deletedOf, deletedText, detailColumns, existing, messageColumns, uuidOf } from './messages/shown.js';
+import { findCampaign } from './campaigns/find.js';
+import { deletedText, detailColumns, existing, messageColumns, uuidOf } from './messages/shown.js';
 
 const list = command({
 	name: 'list',
@@ -47,19 +49,13 @@ const list = command({
 			columns: messageColumns,
 			rows: (most) => walk(messages, filter, { signal: cx.signal, limit: most }),
 		});
-		if (campaign !== undefined && !isMachine(cx.out.format)) await sayDeleted(cx, messages, campaign);
+		if (campaign === undefined || isMachine(cx.out.format)) return;
+		// A campaign loses all of its messages together.
+		const request = { campaign_unique_id: campaign, page_size: 1 };
+		const { count, deleted } = await messages.page(request, { signal: cx.signal });
+		if (count === 0 && deleted !== undefined) await cx.note(deletedText(deleted, cx.times));
 	},
 });
-
-/** A campaign loses all of its messages together; single messages may be of a campaign that only they know. */
-async function sayDeleted(cx: CommandContext, messages: Messages, id: Uuid): Promise<void> {
-	const deleted = await deletedOf(cx, messages);
-	if (deleted === undefined) return;
-	const { campaigns } = (await (await cx.api()).capabilities()).ext;
-	const found = campaigns && (await lookUpCampaign(campaigns, id, { signal: cx.signal }));
-	if (found === undefined || isOfCalls(found) || found.date_dropped !== undefined)
-		await cx.note(deletedText(deleted, cx.times));
-}
 
 /** A UUID is one of a campaign on any deployment that keeps messages; a name is looked up. */
 async function campaignOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
@@ -108,6 +104,84 @@ const raw = command({
 		);
 	},
 });
+
+const ofMany = {
+	args: [
+		{
+			name: 'id',
+			summary: 'UUIDs of messages; - reads them from stdin',
+			many: true,
+			of: 'message',
+			ask: 'Which message:',
+		},
+	],
+	writes: true,
+	columns: messageColumns,
+	output: 'an array of the changed messages',
+	exits: [3, 5, 9],
+} as const;
+
+const cancel = command({
+	...ofMany,
+	name: 'cancel',
+	summary: 'no longer send messages that wait',
+	description:
+		'Staged, queued and deferred messages are canceled. What is under way, final, or may have been sent already is refused.',
+	severity: 'mild',
+	examples: ['mailctl messages cancel 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f --yes'],
+	run: (cx, { args }) => change(cx, 'cancel', args.id),
+});
+
+const retry = command({
+	...ofMany,
+	name: 'retry',
+	summary: 'make messages due now: deferred, uncertain and failed ones',
+	description:
+		'It sends nothing itself: mailctl worker or mailctl serve does. A deferred message is due at once, with the attempts it has had. An uncertain one, whose answer was lost after it was handed over, goes back to the queue, and may arrive twice; only a person can decide that. A failed one is sent again, whatever refused it. What bounced went to a bad address and stays.',
+	examples: ['mailctl messages retry 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
+	run: (cx, { args }) => change(cx, 'retry', args.id),
+});
+
+async function change(cx: CommandContext, action: 'cancel' | 'retry', texts: readonly string[]) {
+	const messages = await need(await cx.api(), 'messages');
+	const found = await findEach(namesOf(cx, texts), async (text) => {
+		const id = uuidOf(text, 'a message');
+		return existing(cx, messages, { id, message: messages.get(id, { signal: cx.signal }) });
+	});
+	const names = found.map(({ to }) => `the message to ${to}`);
+	const what = `${action} ${nameOrCount(names, 'messages')}`;
+	const { local } = await cx.connection();
+	const changed: Message[] = [];
+	const changeOne = async ({ id }: Message) => {
+		// Elsewhere the service decides; a dry run on a database of this machine is undone.
+		if (cx.dryRun && local === null) return;
+		changed.push(await messages[action](id, { signal: cx.signal }).catch(refuse));
+	};
+	if (cx.dryRun) {
+		const { done, failed } = await eachOf(cx, found, changeOne);
+		const ids = done.map(({ id }) => id);
+		await cx.wouldDo(what, action === 'cancel' ? { cancel: ids } : { retry: ids });
+		return failed === 0 ? exits.done : exits.partly;
+	}
+	const few = action === 'cancel' ? 'ask' : 'go on';
+	await agreeToAll(cx, { what, count: found.length, few });
+	const again = (rest: readonly Message[]) =>
+		mailctl('messages', action, ...rest.map(({ id }) => id), ...(few === 'ask' ? ['--yes'] : []));
+	const { failed } = await eachOf(cx, found, changeOne, again);
+	await cx.out.rows(changed, messageColumns, { all: true });
+	const isIdle = local !== null && action === 'retry' && changed.length > 0;
+	if (isIdle && !(await local.queue.hasWorker()))
+		await cx.hint(['due now; ', mailctl('worker'), ' sends it']);
+	return failed === 0 ? exits.done : exits.partly;
+}
+
+/** The state that refuses is said in the complaint about it. */
+function refuse(error: unknown): never {
+	const isRefused = error instanceof ApiError && error.code === 'invalid';
+	const [complaint] = isRefused ? listFieldErrors(error.fields ?? {}) : [];
+	if (complaint === undefined) throw error;
+	throw new ApiError('invalid', complaint.message, { cause: error });
+}
 
 export const group: CommandGroup = {
 	name: 'messages',

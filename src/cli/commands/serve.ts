@@ -1,6 +1,6 @@
 /** `mailctl serve`: the engine over HTTP, until it is stopped. */
 
-import { command, type FileSource } from '../frame/command.js';
+import { command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { LocalEngine, RunningServer } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
@@ -43,26 +43,27 @@ const serve = command({
 		'mailctl serve --port 8080 --bounce-smtp 127.0.0.1:2526',
 	],
 	run: async (cx, { options }) => {
-		if (options.worker === false) assertSendsNothing(options);
-		const tls = await readTls(options.tlsCert, options.tlsKey);
+		const { tlsCert, tlsKey } = options;
+		if ((tlsCert === undefined) !== (tlsKey === undefined))
+			throw new UsageError('--tls-cert and --tls-key go together; give both');
+		const tls = tlsCert && tlsKey ? { cert: await tlsCert.text(), key: await tlsKey.text() } : null;
 		const bounceSmtp = parseHostPort(options.bounceSmtp);
 		const sending = {
 			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
 			...(options.connections !== undefined && { connections: options.connections }),
 		};
 		const engine = await cx.local();
-		if (bounceSmtp !== null) await assertBounceAddress(engine);
-		if (cx.dryRun) {
-			const { host, port } = options;
+		// Without this address the server has no domain to take mail for.
+		if (bounceSmtp !== null && (await engine.settings.get())['bounce_address'] === undefined)
+			throw new UsageError('--bounce-smtp needs the address that bounces come back to', {
+				hint: mailctl('engine', 'settings', 'set', 'bounce_address', 'ADDRESS'),
+			});
+		const { host, port } = options;
+		if (cx.dryRun)
 			return cx.wouldDo(`listen on ${host}:${port}`, { serve: engine.path, with: { host, port } });
-		}
 		const server = await engine
 			.serve({
-				host: options.host,
-				port: options.port,
-				tls,
-				trustProxy: options.trustProxy,
-				bounceSmtp,
+				...{ host, port, tls, bounceSmtp, trustProxy: options.trustProxy },
 				sending: options.worker === false ? null : sending,
 				log: logTo(cx),
 			})
@@ -76,22 +77,6 @@ const serve = command({
 	},
 });
 
-/** Refuses a pace where this server does not send: it would have no effect. */
-function assertSendsNothing({
-	rate,
-	connections,
-}: {
-	rate?: string | undefined;
-	connections?: number | undefined;
-}): void {
-	const [flag, value] =
-		rate === undefined ? (['--connections', connections] as const) : (['--rate', rate] as const);
-	if (value === undefined) return;
-	throw new UsageError(`${flag} has no effect with --no-worker: this server does not send`, {
-		hint: mailctl('worker', flag, String(value)),
-	});
-}
-
 /** `127.0.0.1:2526`, `[::1]:2526`; port 0 takes a free one. */
 function parseHostPort(text: string | undefined): { host: string; port: number } | null {
 	if (text === undefined) return null;
@@ -103,24 +88,6 @@ function parseHostPort(text: string | undefined): { host: string; port: number }
 			hint: '--bounce-smtp 127.0.0.1:2526',
 		});
 	return { host, port };
-}
-
-/** Without this address the server has no domain to take mail for. */
-async function assertBounceAddress({ settings }: LocalEngine): Promise<void> {
-	if ((await settings.get())['bounce_address'] !== undefined) return;
-	throw new UsageError('--bounce-smtp needs the address that bounces come back to', {
-		hint: mailctl('engine', 'settings', 'set', 'bounce_address', 'ADDRESS'),
-	});
-}
-
-async function readTls(
-	cert: FileSource | undefined,
-	key: FileSource | undefined,
-): Promise<{ cert: string; key: string } | null> {
-	if (cert === undefined && key === undefined) return null;
-	if (cert === undefined || key === undefined)
-		throw new UsageError('--tls-cert and --tls-key go together; give both');
-	return { cert: await cert.text(), key: await key.text() };
 }
 
 /** It accepts mail that it cannot send, or can accept none. */

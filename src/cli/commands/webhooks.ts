@@ -1,43 +1,44 @@
 /** HTTP notifications: the URLs that are called when a message changes. */
 
+import { need } from '../../api/capabilities.js';
+import type { SigningSecret } from '../../api/deliveries.js';
 import type { WebhookInput } from '../../api/inputs.js';
-import { withoutPassword, withoutSecrets } from '../../api/quote.js';
+import { withoutSecrets } from '../../api/quote.js';
 import { type Webhook, webhookDefaults, webhookTypes } from '../../api/records.js';
-import { type CommandGroup, command } from '../frame/command.js';
+import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { type Columns, column } from '../render/columns.js';
+import { UsageError } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { answer, type Columns, column } from '../render/columns.js';
+import { agreeToAll, deleteEach, findEach, nameOrCount } from '../verbs/bulk.js';
 import { maybeCreated } from '../verbs/changing.js';
 import { foresee } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
-import { assertLogin, authOptions, readAuth, withPassword } from './webhooks/auth.js';
-import { deletion } from './webhooks/delete.js';
-import { deliveries } from './webhooks/deliveries.js';
-import { findWebhook } from './webhooks/find.js';
+import { deliveries, replay } from './webhooks/deliveries.js';
 import { listen } from './webhooks/listen.js';
-import { unclearWebhook } from './webhooks/registration.js';
-import { replay } from './webhooks/replay.js';
-import { secret } from './webhooks/secret.js';
-import { readStopped, type Stopped, stateColumn, warnOfStopped } from './webhooks/stopped.js';
-import { urlHint } from './webhooks/targets.js';
+import {
+	hookColumns as columns,
+	findWebhook,
+	hasSecret,
+	hookArg,
+	mask,
+	maskInput,
+	readStopped,
+	type Stopped,
+	stateColumn,
+	unclearWebhook,
+	urlHint,
+	warnOfStopped,
+} from './webhooks/record.js';
 import { test } from './webhooks/test.js';
-
-const columns: Columns<Webhook> = [
-	column('id', 'ID', { align: 'right' }),
-	column('type', 'TYPE'),
-	column('url', 'URL'),
-	column('is_auth_enabled', 'AUTH'),
-	column('login', 'LOGIN', { wide: true }),
-	column('date_created', 'CREATED', { time: 'text', wide: true }),
-];
 
 const allColumns = [...columns, stateColumn(new Map())];
 const stateNote =
 	'A webhook whose target answered 410 is stopped: the embedded engine and mailctl servers say so, and -o wide and -o ' +
 	'csv have its STATE.';
 
-const hookArg = { name: 'id', summary: 'the id of a webhook', of: 'webhook', ask: 'Which webhook:' } as const;
 const showSecrets = { kind: 'flag', summary: 'print passwords and secrets in URLs as they are' } as const;
 
 const list = command({
@@ -51,12 +52,16 @@ const list = command({
 	columns: allColumns,
 	async run(cx, { options }) {
 		const api = await cx.api();
-		const hooks = walk(api.webhooks, {}, { signal: cx.signal });
-		const hidden = { any: false };
-		const rows = options.showSecrets ? hooks : masked(cx, hooks, hidden);
+		let isHidden = false;
+		async function* rows() {
+			for await (const hook of walk(api.webhooks, {}, { signal: cx.signal })) {
+				isHidden ||= !options.showSecrets && hasSecret(cx, hook);
+				yield options.showSecrets ? hook : mask(cx, hook);
+			}
+		}
 		const stopped = await readStopped(cx);
-		await cx.out.rows(rows, shown({ ...options, stopped }), { all: true });
-		if (hidden.any) await hintSecrets(cx);
+		await cx.out.rows(rows(), shownColumns(options.showSecrets, stopped), { all: true });
+		if (isHidden) await cx.hint('secrets are hidden; --show-secrets prints them');
 		await warnOfStopped(cx, [...(stopped?.values() ?? [])]);
 	},
 });
@@ -74,12 +79,29 @@ const get = command({
 	async run(cx, { args, options }) {
 		const hook = await findWebhook(cx, args.id);
 		const stopped = await readStopped(cx);
-		await cx.out.record(options.showSecrets ? hook : mask(cx, hook), shown({ ...options, stopped }));
-		if (!options.showSecrets && hasSecret(cx, hook)) await hintSecrets(cx);
+		const shown = options.showSecrets ? hook : mask(cx, hook);
+		await cx.out.record(shown, shownColumns(options.showSecrets, stopped));
+		if (!options.showSecrets && hasSecret(cx, hook))
+			await cx.hint('secrets are hidden; --show-secrets prints them');
 		const own = stopped?.get(hook.id);
 		if (own !== undefined) await warnOfStopped(cx, [own]);
 	},
 });
+
+function shownColumns(withSecrets: boolean, stopped: Stopped | null): Columns<Webhook> {
+	return [
+		...columns,
+		...(stopped === null ? [] : [stateColumn(stopped)]),
+		...(withSecrets ? [column<Webhook, 'password'>('password', 'PASSWORD')] : []),
+	];
+}
+
+const authOptions = {
+	login: { kind: 'text', summary: 'user name of HTTP authorization; means --auth, wants a password' },
+	passwordFile: { kind: 'file', summary: 'read the password from a file' },
+	passwordStdin: { kind: 'flag', summary: 'read the password from standard input' },
+	auth: { kind: 'tri', summary: 'use HTTP authorization, or not' },
+} as const;
 
 const create = command({
 	name: 'create',
@@ -98,20 +120,17 @@ const create = command({
 		const given = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
 		assertLogin(given);
 		const input: WebhookInput = await withPassword(cx, given);
+		const refusal = { input, hint: await urlHint(cx) };
 		if (cx.dryRun) {
-			const { webhookFields } = await import('../../api/inputs.js');
-			const how = { fields: webhookFields, input, mode: 'create', hint: await urlHint(cx) } as const;
-			await foresee(cx, (api) => api.webhooks.create(input), how);
+			const { webhookFields: fields } = await import('../../api/inputs.js');
+			await foresee(cx, (api) => api.webhooks.create(input), { ...refusal, fields, mode: 'create' });
 			return cx.wouldDo(`create a webhook to ${withoutSecrets(input.url)}`, { create: maskInput(cx, input) });
 		}
-		const api = await cx.api();
-		const creating = explained(api.webhooks.create(input, { signal: cx.signal }), {
-			input,
-			hint: await urlHint(cx),
-		});
+		const { webhooks } = await cx.api();
+		const creating = explained(webhooks.create(input, { signal: cx.signal }), refusal);
 		const hook = await maybeCreated(creating, unclearWebhook(input));
 		await cx.out.created(mask(cx, hook), columns);
-		await hintSecretsOf(cx, hook);
+		await hintSecrets(cx, hook);
 	},
 });
 
@@ -132,35 +151,94 @@ const update = command({
 	writes: true,
 	columns,
 	async run(cx, { args, options }) {
-		const given: Partial<WebhookInput> = {
-			...(options.url !== undefined && { url: options.url }),
-			...(options.type !== undefined && { type: options.type }),
-			...(await readAuth(cx, options)),
-		};
+		const { url, type, replace } = options;
+		const auth = await readAuth(cx, options);
+		const given = { ...(url !== undefined && { url }), ...(type !== undefined && { type }), ...auth };
 		const hook = await findWebhook(cx, args.id);
-		assertLogin(given, options.replace ? '' : hook.login);
+		assertLogin(given, replace ? '' : hook.login);
 		// A PUT empties unnamed keys. A deployment that hides its passwords does not show whether one is set.
-		const change = options.replace || hook.password === '' ? await withPassword(cx, given) : given;
+		const change = replace || hook.password === '' ? await withPassword(cx, given) : given;
+		const { webhooks } = await cx.api();
 		// A PUT is sent as given: the service refuses a missing field in its own words.
-		const api = await cx.api();
 		const write = () =>
-			options.replace
-				? api.webhooks.replace(hook.id, change as WebhookInput, { signal: cx.signal })
-				: api.webhooks.patch(hook.id, change, { signal: cx.signal });
-		const told = { input: change, hint: await urlHint(cx) };
+			replace
+				? webhooks.replace(hook.id, change as WebhookInput, { signal: cx.signal })
+				: webhooks.patch(hook.id, change, { signal: cx.signal });
+		const refusal = { input: change, hint: await urlHint(cx) };
 		if (cx.dryRun) {
-			const { webhookFields } = await import('../../api/inputs.js');
-			await foresee(cx, write, {
-				...told,
-				fields: webhookFields,
-				mode: options.replace ? 'create' : 'patch',
-			});
-			const sent = options.replace ? { ...webhookDefaults, ...change } : change;
-			return cx.wouldDo(`change webhook ${hook.id}`, { update: hook.id, with: maskInput(cx, sent) });
+			const { webhookFields: fields } = await import('../../api/inputs.js');
+			await foresee(cx, write, { ...refusal, fields, mode: replace ? 'create' : 'patch' });
+			const sent = maskInput(cx, replace ? { ...webhookDefaults, ...change } : change);
+			return cx.wouldDo(`change webhook ${hook.id}`, { update: hook.id, with: sent });
 		}
-		const changed = await explained(write(), told);
+		const changed = await explained(write(), refusal);
 		await cx.out.record(mask(cx, changed), columns);
-		await hintSecretsOf(cx, changed);
+		await hintSecrets(cx, changed);
+	},
+});
+
+const deletion = command({
+	name: 'delete',
+	aliases: ['rm'],
+	summary: 'delete webhooks',
+	description: 'What waits for them is never sent.',
+	args: [{ ...hookArg, summary: 'ids of webhooks', many: true }],
+	examples: ['mailctl webhooks delete 3 --yes'],
+	columns: answer('deleted'),
+	output: '{"deleted": [ids]}',
+	exits: [3, 9],
+	writes: true,
+	severity: 'mild',
+	async run(cx, { args }): Promise<ExitCode> {
+		const hooks = await findEach(args.id, (text) => findWebhook(cx, text));
+		const names = hooks.map(({ type, url }) => `the ${type} webhook to ${withoutSecrets(url)}`);
+		const what = `delete ${nameOrCount(names, 'webhooks')}`;
+		if (cx.dryRun) {
+			await cx.wouldDo(what, { delete: hooks.map(({ id }) => id) });
+			return exits.done;
+		}
+		await agreeToAll(cx, { what, count: hooks.length, few: 'ask' });
+		const { webhooks } = await cx.api();
+		const remove = ({ id }: Webhook) => webhooks.delete(id, { signal: cx.signal });
+		const again = (rest: readonly Webhook[]) =>
+			mailctl('webhooks', 'delete', ...rest.map(({ id }) => String(id)), '--yes');
+		return deleteEach(cx, hooks, { noun: 'webhook', remove, again });
+	},
+});
+
+const secretColumns: Columns<SigningSecret> = [
+	column('secret', 'SECRET', { isName: true, isWhole: true }),
+	column('date_created', 'CREATED', { time: 'text' }),
+	column('date_retired', 'SIGNS UNTIL', { time: 'text' }),
+];
+
+const secret = command({
+	name: 'secret',
+	summary: 'print the secret that signs notifications, or make a new one',
+	description:
+		'Notifications are signed by Standard Webhooks; one secret signs those of all webhooks. After --rotate the one ' +
+		'before signs too, for 24 hours: give the new one to every receiver in that time.',
+	args: [{ name: 'id', summary: 'the id of a webhook; any of them has this secret', optional: true }],
+	options: { rotate: { kind: 'flag', summary: 'make a new secret' } },
+	examples: ['mailctl webhooks secret -o name', 'mailctl webhooks secret --rotate'],
+	output: 'an array of secrets, newest first: {"secret", "date_created", "date_retired"}',
+	exits: [3],
+	writes: true,
+	columns: secretColumns,
+	async run(cx, { args, options: { rotate } }) {
+		const log = await need(await cx.api(), 'deliveries');
+		if (args.id !== undefined) await findWebhook(cx, args.id);
+		if (rotate && cx.dryRun) return cx.wouldDo('make a new secret for notifications', { rotate: 'secret' });
+		const call = { signal: cx.signal };
+		let secrets = await log.secrets(call);
+		if (rotate) {
+			// At most two sign: a target that does not have the newer one yet would refuse every notification.
+			const until = secrets[1]?.date_retired ?? null;
+			const what = `drop the secret that was to sign until ${until}: receivers that still have it refuse what comes`;
+			if (until !== null) await cx.confirm({ kind: 'mild', what });
+			secrets = await log.rotateSecret(call);
+		}
+		await cx.out.rows(secrets, secretColumns, { all: true });
 	},
 });
 
@@ -175,63 +253,47 @@ export const group: CommandGroup = {
 	commands: [list, get, create, update, deletion, test, listen, deliveries, replay, secret],
 };
 
-type Masked = Omit<Webhook, 'password'> & { password: string | null };
-
-function mask(cx: CommandContext, hook: Webhook): Webhook {
-	// The screen always shows null for a password: the column type is the wire's.
-	return { ...hook, url: maskUrl(cx, hook.url), password: null } as Masked as Webhook;
-}
-
-function maskInput(cx: CommandContext, { url, ...input }: Partial<WebhookInput>): object {
+/** Only the given values: an update never sends a password that was not given. A login means authorization. */
+async function readAuth(
+	cx: CommandContext,
+	{ login, passwordFile, passwordStdin, auth }: OptionValues<typeof authOptions>,
+): Promise<Partial<WebhookInput>> {
+	if (passwordFile !== undefined && passwordStdin)
+		throw new UsageError('--password-file and --password-stdin both name a password; give one');
+	const source = passwordStdin ? cx.sources.file('-', '--password-stdin') : passwordFile;
+	// The line end is the file's, not the password's.
+	const password = (await source?.text())?.replace(/\r?\n$/, '');
+	const enabled = auth ?? (login === undefined ? undefined : true);
 	return {
-		...(url !== undefined && { url: maskUrl(cx, url) }),
-		...input,
-		...('password' in input && { password: null }),
+		...(enabled !== undefined && { is_auth_enabled: enabled }),
+		...(login !== undefined && { login }),
+		...(password !== undefined && { password }),
 	};
 }
 
-/** A password is shown nowhere; what else in a URL is a secret, to programs, which know a webhook by its URL. */
-function maskUrl({ out }: CommandContext, url: string): string {
-	const isForPeople = ['table', 'wide', 'markdown'].includes(out.format);
-	return isForPeople ? withoutSecrets(url) : withoutPassword(url);
+/** Throws `UsageError` where authorization is turned on without a login; `known`: that of the webhook. */
+function assertLogin({ is_auth_enabled, login }: Partial<WebhookInput>, known = ''): void {
+	if (is_auth_enabled === true && (login ?? known) === '')
+		throw new UsageError('--auth without --login: HTTP authorization needs a user name', {
+			hint: '--login NAME --password-file FILE',
+		});
 }
 
-function hasSecret(cx: CommandContext, { url, password }: Webhook): boolean {
-	return password !== '' || maskUrl(cx, url) !== url;
-}
-
-/** Records in `hidden` whether a secret was hidden. */
-async function* masked(
+/** A login needs a password, since its target would refuse every notification: a person is asked for it. */
+async function withPassword<I extends Partial<WebhookInput>>(
 	cx: CommandContext,
-	hooks: AsyncIterable<Webhook>,
-	hidden: { any: boolean },
-): AsyncGenerator<Webhook> {
-	for await (const hook of hooks) {
-		hidden.any ||= hasSecret(cx, hook);
-		yield mask(cx, hook);
-	}
-}
-
-interface Showing {
-	showSecrets: boolean;
-	/** null: this deployment does not say. */
-	stopped: Stopped | null;
-}
-
-function shown({ showSecrets, stopped }: Showing): Columns<Webhook> {
-	return [
-		...columns,
-		...(stopped === null ? [] : [stateColumn(stopped)]),
-		...(showSecrets ? [column<Webhook, 'password'>('password', 'PASSWORD')] : []),
-	];
+	input: I,
+): Promise<I & Partial<WebhookInput>> {
+	const { login = '', is_auth_enabled, password } = input;
+	if (login === '' || is_auth_enabled === false || password !== undefined) return input;
+	if (cx.canAsk) return { ...input, password: await cx.askSecret(`Password of ${login}:`) };
+	throw new UsageError('missing --password-file or --password-stdin: the password that goes with --login', {
+		hint: 'one that is empty: --password-stdin < /dev/null',
+	});
 }
 
 /** For commands without `--show-secrets`. */
-async function hintSecretsOf(cx: CommandContext, hook: Webhook): Promise<void> {
+async function hintSecrets(cx: CommandContext, hook: Webhook): Promise<void> {
 	const command = mailctl('webhooks', 'get', String(hook.id), '--show-secrets');
 	if (hasSecret(cx, hook)) await cx.hint(['secrets are hidden; ', command, ' prints them']);
-}
-
-function hintSecrets(cx: CommandContext): Promise<void> {
-	return cx.hint('secrets are hidden; --show-secrets prints them');
 }

@@ -1,8 +1,10 @@
 /** Ids, in an order that puts those made together beside each other in an index. */
 import { hash, randomUUID } from 'node:crypto';
 import type { EmailKey } from '../../api/address.js';
+import type { Day } from '../../api/datetime.js';
 import { type Micros, microsPerMs } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
+import { referencePattern } from '../../api/variables.js';
 
 /** A UUID of version 7 (RFC 9562 s.5.7): by the time, to the millisecond, and then by chance. */
 export function newUuid(now: Micros): Uuid {
@@ -26,4 +28,24 @@ export function messageUuid(campaign: Uuid, address: EmailKey): Uuid {
 		`${variant}${digits.slice(18, 20)}`,
 		digits.slice(20, 32),
 	].join('-');
+}
+
+/** Long enough to be known again, short enough to be typed. */
+const maxLength = 40;
+
+/** `spring-news-2026-11-23`: letters and digits of any script, cut between words, without variables; about nothing, `campaign-…`. */
+export function campaignName(about: string, day: Day): string {
+	const words = about
+		.replace(referencePattern(), ' ')
+		.normalize('NFC')
+		.toLowerCase()
+		.split(/[^\p{L}\p{M}\p{N}]+/u)
+		.filter((word) => word !== '');
+	let name = '';
+	for (const word of words) {
+		const longer = name === '' ? [...word].slice(0, maxLength).join('') : `${name}-${word}`;
+		if (longer.length > maxLength) break;
+		name = longer;
+	}
+	return `${name === '' ? 'campaign' : name}-${day}`;
 }

@@ -1,6 +1,6 @@
 /** The effects of a delivery's outcome: the state table of messages, as data. */
 import type { Micros } from '../../api/datetime.js';
-import type { MessageState } from '../../api/records.js';
+import type { EventType, MessageState } from '../../api/records.js';
 
 export type DeliveryOutcome =
 	| { kind: 'sent'; reply: Reply }
@@ -99,4 +99,101 @@ export function readReplyLine(line: string): Reply {
 		/^(\d{3})(?: (\d\.\d{1,3}\.\d{1,3}))?(?: (.*))?$/s.exec(line) ?? [];
 	if (code === undefined) return { phase: 'answer', code: null, enhanced: null, text: line };
 	return { phase: 'answer', code: Number(code), enhanced, text };
+}
+
+/** `cancel`: it is not sent any more. `retry`: it is due now. */
+export type Action = 'cancel' | 'retry';
+
+/** `to` may be the current state: the action is done already, or only the time changes. */
+export type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: string };
+
+const inHands = refused('is in a worker’s hands at the moment');
+
+/**
+ * `uncertain` and `failed` are the final states that can be left, and only by hand: only a person can find out whether a
+ * message arrived, or that the cause of a refusal is mended. A bounced one went to a bad address.
+ */
+const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>> = {
+	cancel: {
+		staged: to('canceled'),
+		queued: to('canceled'),
+		deferred: to('canceled'),
+		canceled: to('canceled'),
+		leased: inHands,
+		sent: refused('is sent'),
+		bounced: refused('has bounced'),
+		failed: refused('has failed'),
+		uncertain: refused('may have been sent already'),
+	},
+	retry: {
+		uncertain: to('queued'),
+		queued: to('queued'),
+		deferred: to('deferred'),
+		staged: refused('waits for the release of its campaign'),
+		leased: inHands,
+		sent: refused('is sent'),
+		bounced: refused('has bounced'),
+		failed: to('queued'),
+		canceled: refused('was canceled'),
+	},
+};
+
+/** Pure. `from` is the visible state, which the campaign of a message may determine. */
+export function ruleOf(action: Action, from: MessageState): ActionRule {
+	return rules[action][from];
+}
+
+function to(state: MessageState): ActionRule {
+	return { kind: 'to', state };
+}
+
+function refused(why: string): ActionRule {
+	return { kind: 'refused', why };
+}
+
+/** `human` leaves out events of machines (prefetching proxies, link scanners). */
+export type Audience = 'all' | 'human';
+
+/** Times of the first event of one (message, type); null = none yet. */
+export type Firsts = Readonly<Record<Audience, Micros | null>>;
+
+/** A count that moves from one time to another; `from` null = it is new. */
+export interface FigureMove {
+	audience: Audience;
+	from: Micros | null;
+	to: Micros;
+}
+
+/**
+ * The changes of counts by one more event. Events may arrive out of order, so an earlier one moves the count to its own
+ * day; a machine's event moves nothing for humans.
+ */
+export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolean }): FigureMove[] {
+	const audiences: readonly Audience[] = event.machine ? ['all'] : ['all', 'human'];
+	return audiences
+		.map((audience) => ({ audience, from: firsts[audience], to: event.at }))
+		.filter(({ from, to }) => from === null || to < from);
+}
+
+/**
+ * True for an event too soon after the sending for a person. A message on its way may have been accepted without a
+ * record yet. For one whose answer was lost (`uncertain`), or that bounced, the time is unknown.
+ */
+export function isTooSoon(
+	message: { state: MessageState; sent_at: Micros | null },
+	event: { at: Micros; too_soon?: Micros },
+): boolean {
+	if (event.too_soon === undefined) return false;
+	if (message.sent_at !== null) return event.at < message.sent_at + event.too_soon;
+	return message.state === 'queued' || message.state === 'leased' || message.state === 'deferred';
+}
+
+/** Types that a machine may cause: only these are counted for both audiences. */
+export function hasAudiences(type: EventType): boolean {
+	return type === 'OPENED' || type === 'REDIRECTED' || type === 'UNSUBSCRIBED';
+}
+
+/** It changes nothing but the counts of its message. */
+export function isReading({ type }: { type: EventType }): boolean {
+	return type === 'OPENED' || type === 'REDIRECTED';
 }

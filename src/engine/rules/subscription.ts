@@ -1,7 +1,12 @@
 /** The addresses that get mail: activation, reasons, suppressions of an address, and the lifting of those. */
+
+import { createHmac } from 'node:crypto';
+import type { EmailKey } from '../../api/address.js';
+import type { Micros } from '../../api/datetime.js';
 import type { FieldErrors } from '../../api/errors.js';
-import { suppressedText } from '../../api/refusals.js';
-import { type SuppressionReason, suppressionReasons } from '../../api/suppressions.js';
+import { refusal, suppressedText } from '../../api/refusals.js';
+import { type NewSuppression, type SuppressionReason, suppressionReasons } from '../../api/suppressions.js';
+import type { RejectedRow } from './import-rows.js';
 
 /** These stop transactional mail too. */
 const stoppingReasons: ReadonlySet<string> = new Set<SuppressionReason>(['COMPLAINED', 'HARDBOUNCED']);
@@ -103,3 +108,70 @@ const softBounceLimit = { count: 5, micros: 7 * 86_400_000_000 };
 export function isSoftBounceLimit(run: { count: number; since: number }, now: number): boolean {
 	return run.count >= softBounceLimit.count && now - run.since >= softBounceLimit.micros;
 }
+
+/** Only unsubscriptions: a dead mailbox or a complaint applies to every list. */
+export function mayBeOfOneList(reason: SuppressionReason): boolean {
+	return reason === 'UNSUBSCRIBED';
+}
+
+/**
+ * The scope of an unsubscription unless the person chooses: the list whose mail carried the link, or all (a setting).
+ */
+export type UnsubscribeScope = 'list' | 'all';
+
+/**
+ * The list of a suppression; `null`: all lists. `list_id`: that of the mail or the import it comes from, `null` where
+ * there is none, or no longer.
+ */
+export function suppressedList(
+	reason: SuppressionReason,
+	list_id: number | null,
+	scope: UnsubscribeScope,
+): number | null {
+	return mayBeOfOneList(reason) && scope === 'list' ? list_id : null;
+}
+
+/** `updated`: it ends later than it did, or not at all. */
+export type Addition = 'created' | 'updated' | 'unchanged';
+
+/**
+ * Adding never weakens: the later end counts, and no end is later than any. An expired one does not count, even before
+ * it is deleted. `stored`: null without a suppression.
+ */
+export function additionOf(
+	stored: { expires_at: Micros | null } | null,
+	wanted: { expires_at: Micros | null },
+	now: Micros,
+): Addition {
+	if (stored === null || hasEnded(stored, now)) return 'created';
+	if (stored.expires_at === null) return 'unchanged';
+	return wanted.expires_at === null || wanted.expires_at > stored.expires_at ? 'updated' : 'unchanged';
+}
+
+/** Whether a row cannot be added at this moment, whatever is stored. */
+export function refusalOf(row: NewSuppression, now: Micros): RejectedRow | null {
+	if (!hasEnded(row, now)) return null;
+	return { kind: 'rejected', code: 'expired', error: 'expires_at: This time is past.' };
+}
+
+/** A suppression past its end does not count. */
+export function hasEnded({ expires_at }: { expires_at: Micros | null }, now: Micros): boolean {
+	return expires_at !== null && expires_at <= now;
+}
+
+/**
+ * The hash that stays of an erased address: with the database's own key it can be recognised, without it not even
+ * guessed. `secret` is base64url.
+ */
+export function erasedHash(secret: string, address: EmailKey): string {
+	return createHmac('sha256', Buffer.from(secret, 'base64url'))
+		.update('mailctl erased 1\0')
+		.update(address)
+		.digest('base64url');
+}
+
+/** Replaces the address in messages that were sent; nothing is ever delivered below `.invalid` (RFC 2606 s.2). */
+export const erasedAddress = 'erased@erased.invalid';
+
+/** On `email`. */
+export const erasedComplaint: FieldErrors = { email: [refusal('erased')] };

@@ -2,9 +2,9 @@
 
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
 import type { MessageState, Uuid } from '../../api/records.js';
-import { erasedAddress } from '../../engine/rules/erasure.js';
 import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
 import { type Finding, findingsOf, type Recipients } from '../../engine/rules/reported-recipients.js';
+import { erasedAddress } from '../../engine/rules/subscription.js';
 import type { Operations } from '../operations.js';
 import type { RecordedReport, ReportEffect, ReportOutcome, TrackedEvent } from '../store.js';
 import { keepAttempt, type SentMessage } from './attempts.js';

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { type EmailKey, parseMailbox } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
-import { erasedAddress, erasedHash } from '../../engine/rules/erasure.js';
+import { erasedAddress, erasedHash } from '../../engine/rules/subscription.js';
 import type { StoredKey } from '../keys.js';
 import type { Command, Operations } from '../operations.js';
 import { dropContent } from './attachments.js';

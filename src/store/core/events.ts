@@ -1,9 +1,8 @@
 /** Events after a message was sent: what they change for the recipient. */
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState, Uuid } from '../../api/records.js';
-import { erasedAddress } from '../../engine/rules/erasure.js';
-import { type Firsts, figureMoves, isReading, isTooSoon } from '../../engine/rules/events.js';
-import { suppressedList, type UnsubscribeScope } from '../../engine/rules/suppressions.js';
+import { type Firsts, figureMoves, isReading, isTooSoon } from '../../engine/rules/outcomes.js';
+import { erasedAddress, suppressedList, type UnsubscribeScope } from '../../engine/rules/subscription.js';
 import type { Operations } from '../operations.js';
 import type { TrackedEvent } from '../store.js';
 import { type BouncedMessage, createTally, type Tally } from './figures/tally.js';

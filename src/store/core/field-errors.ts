@@ -1,10 +1,9 @@
 /** Field errors that stored state raises against an input, without a write: also for an input refused for its shape. */
 import { emailKey } from '../../api/address.js';
 import type { FieldErrors } from '../../api/errors.js';
-import { erasedComplaint } from '../../engine/rules/erasure.js';
 import { duplicateAddress, notUnique } from '../../engine/rules/errors.js';
 import { changeMeta, checkMeta } from '../../engine/rules/meta.js';
-import { changeActivation } from '../../engine/rules/subscription.js';
+import { changeActivation, erasedComplaint } from '../../engine/rules/subscription.js';
 import type { Operations } from '../operations.js';
 import type { Question } from '../store.js';
 import { isErased } from './erasures.js';

@@ -4,7 +4,7 @@ import { sayLeftOut } from '../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { LeftOut, ListedSubscriber, PersonDelivery, PersonMessage, Visit } from '../../api/people.js';
 import type { Uuid } from '../../api/records.js';
-import { erasedHash } from '../../engine/rules/erasure.js';
+import { erasedHash } from '../../engine/rules/subscription.js';
 import type { Command, Operations } from '../operations.js';
 import { erasureKeys, hasCopies, writtenForms } from './erasures.js';
 import { holdsOfMessage } from './limits/holders.js';

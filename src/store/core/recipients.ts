@@ -6,8 +6,13 @@
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { SuppressionReason, SuppressionSource } from '../../api/suppressions.js';
-import { isSoftBounceLimit } from '../../engine/rules/subscription.js';
-import { type Addition, additionOf, hasEnded, mayBeOfOneList } from '../../engine/rules/suppressions.js';
+import {
+	type Addition,
+	additionOf,
+	hasEnded,
+	isSoftBounceLimit,
+	mayBeOfOneList,
+} from '../../engine/rules/subscription.js';
 import { moveCounters } from './list-counters.js';
 import type { Change, Insertion, Sql } from './sql.js';
 import { allLists, isAbout, type MailTo } from './suppressions.js';

@@ -4,7 +4,7 @@
  */
 import type { EmailKey } from '../../api/address.js';
 import { restoredReason } from '../../api/pauses.js';
-import { erasedHash } from '../../engine/rules/erasure.js';
+import { erasedHash } from '../../engine/rules/subscription.js';
 import type { StoredErasures } from '../maintenance.js';
 import type { Command, Operations } from '../operations.js';
 import { countStates, waitingLanes } from './campaign-windows.js';

@@ -10,7 +10,7 @@ import type {
 	SuppressionReason,
 } from '../../api/suppressions.js';
 import { foldCase } from '../../engine/rules/case-folding.js';
-import { refusalOf } from '../../engine/rules/suppressions.js';
+import { refusalOf } from '../../engine/rules/subscription.js';
 import type { Command, Operations } from '../operations.js';
 import { openErased } from './erasures.js';
 import { hasList } from './lists.js';

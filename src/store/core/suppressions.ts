@@ -5,8 +5,8 @@
 import type { EmailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { SuppressionReason } from '../../api/suppressions.js';
+import type { UnsubscribeScope } from '../../engine/rules/subscription.js';
 import { isWanted, stopping } from '../../engine/rules/subscription.js';
-import type { UnsubscribeScope } from '../../engine/rules/suppressions.js';
 import { isErased, openErased } from './erasures.js';
 import type { Sql } from './sql.js';
 

@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerMs, steadyOf } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
-import { isReading } from '../../engine/rules/events.js';
+import { isReading } from '../../engine/rules/outcomes.js';
 import { heartbeatEveryMicros, type ProcessIdentity, processMark, processPlace } from '../core/processes.js';
 import type { WrappingKey } from '../keys.js';
 import { driverOf, type Run, traitsOf } from '../operations.js';

@@ -157,21 +157,6 @@ describe('mailctl campaigns', () => {
 		expect(stdout).toMatch(/^the campaign "spring" is finished: [\s\S]*^NAME +spring$/m);
 	});
 
-	it('refuse a file for results in terms of the option that named it', async () => {
-		const { id } = (await project.json(agreed)) as Sent;
-		const there = await project.file('there.csv', 'mine\n');
-		for (const [path, why] of [
-			[there, `${there} is there already`],
-			[project.folder, `${project.folder} is a directory`],
-			['-', 'takes a file'],
-		] as const) {
-			const { code, stderr } = await project.run(['campaigns', 'results', id, '--save', path]);
-			expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --save/)]);
-			expect(stderr).toContain(why);
-			expect(stderr).not.toContain('sent');
-		}
-	});
-
 	it('tell their links, those without a click too', async () => {
 		const html = '<a href="https://example.com/?q=%22a%22&amp;n=#name#">x</a>';
 		const { name } = (await project.json([...agreed, '--html', html])) as Sent;
@@ -286,25 +271,6 @@ describe('mailctl campaigns', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('with rows may be begun with the UUID of a call, which joins it then', async () => {
-		const { stderr } = await project.run([...single, '--bulk', '--yes']);
-		const id = /[\da-f]{8}-[\da-f-]{27}/.exec(stderr)?.[0] ?? '';
-		const { name } = (await project.json([...agreed, '--campaign', id])) as Sent;
-		expect(name).toMatch(/^spring-news-/);
-		expect(await project.json(['campaigns', 'get', id])).toMatchObject({
-			...{ name, id, staged: 2, joined: 1, messages: { sent: 3 } },
-		});
-	});
-
-	it('say of days without events which days have some', async () => {
-		const { name } = (await project.json([...agreed, '--again', '--campaign', 'of days'])) as Sent;
-		const words = ['campaigns', 'report', name, '--last', '7d', '--now', '2027-01-01T12:00:00Z'];
-		const { stderr } = await project.run(words, { columns: 200 });
-		expect(stderr).toMatch(
-			/hint: no events in these days; the last ones are of 20..-..-..: .* report --last \d+d --campaign/,
-		);
-	});
-
 	it('are compared side by side, with differences in points', async () => {
 		for (const name of ['one', 'two']) await project.json([...agreed, '--again', '--campaign', name]);
 		const compared = (await project.json(['campaigns', 'compare', 'one', 'two'])) as object;
@@ -320,15 +286,6 @@ describe('mailctl campaigns', () => {
 		expect(await project.run(['campaigns', 'compare', 'one'])).toMatchObject({
 			code: 2,
 			stderr: expect.stringContaining('campaigns list'),
-		});
-		const asked = await typing([['And which other:', '1']], (options) =>
-			project.run(['campaigns', 'compare', 'one', '-o', 'table'], { ...options, env: { TERM: 'dumb' } }),
-		);
-		// The one that is named already is not offered.
-		expect(asked.stderr).toContain('  1) two (');
-		expect({ code: asked.code, head: asked.stdout.split('\n')[0]?.split(/ +/) }).toEqual({
-			code: 0,
-			head: ['MEASURE', 'one', 'two', 'DIFFERENCE'],
 		});
 		expect((await project.run(['campaigns', 'compare', 'one', 'unknown'])).code).toBe(3);
 		const days = (await project.json(['report', 'compare', '--last', '2d'])) as { compared: object[] };

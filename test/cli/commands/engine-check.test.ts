@@ -93,27 +93,6 @@ describe('engine check', () => {
 		expect(rows(db, `SELECT * FROM ${table} WHERE ${where}`)).toEqual([]);
 	});
 
-	it('counts clicks and bounces that no figure has', async () => {
-		const { db, json } = await mailed();
-		const noon = Date.parse('2026-11-01T12:00:00Z') * 1000;
-		spoil(
-			db,
-			`INSERT INTO message_firsts SELECT id, 'REDIRECTED', 2, 0, ${noon}, 3 FROM messages;
-			INSERT INTO message_firsts SELECT id, 'HARDBOUNCED', -1, 0, ${noon}, 1 FROM messages`,
-		);
-		// By day and by quarter, of all mail and of the campaign, clicks of all and of people; two links, two bounces; bounced messages.
-		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ figures: 8 + 8 + 4 + 1 });
-		await json(['engine', 'check', '--repair']);
-		expect(await json(['engine', 'check'])).toMatchObject(well);
-		expect(rows(db, 'SELECT link, audience, clicks, messages FROM link_figures')).toEqual([
-			{ link: 2, audience: 'all', clicks: 3, messages: 1 },
-			{ link: 2, audience: 'human', clicks: 3, messages: 1 },
-		]);
-		expect(rows(db, "SELECT domain, code, count FROM bounce_figures WHERE scope = ''")).toEqual([
-			{ domain: 'example.com', code: '', count: 1 },
-		]);
-	});
-
 	it('names rows without a parent, which it does not repair', async () => {
 		const { db, json } = await mailed();
 		spoil(db, "UPDATE subscribers SET list_id = 77 WHERE email_key = 'off@example.com'");
@@ -134,10 +113,5 @@ describe('engine check', () => {
 		const hint = `hint: stop what uses it, keep a copy, then mailctl --db ${db} engine restore BACKUP\n`;
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining(hint) });
 		expect(await readFile(db)).toEqual(bytes);
-	});
-
-	it('makes no database', async () => {
-		const { folder, run } = await makeProject();
-		expect(await run(['engine', 'check', '--db', `${folder}/none.db`])).toMatchObject({ code: 2 });
 	});
 });

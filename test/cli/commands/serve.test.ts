@@ -5,20 +5,6 @@ import { freePort } from '../../support/refusing-server.js';
 
 describe('mailctl serve', () => {
 	it.each([
-		[['--rate', '10/s'], '--rate', 'worker --rate 10/s'],
-		[['--connections', '3'], '--connections', 'worker --connections 3'],
-	])('refuses %j where it leaves sending to another process', async (words, flag, instead) => {
-		const project = await makeProject({ smtp: 2525 });
-		expect(await project.run(['serve', '--no-worker', ...words])).toEqual({
-			code: 2,
-			stdout: '',
-			stderr:
-				`error: ${flag} has no effect with --no-worker: this server does not send\n` +
-				`hint: mailctl --db ${project.db} ${instead}\n`,
-		});
-	});
-
-	it.each([
 		['--host', 'no such host'],
 		['--rate', 'fast'],
 		['--tls-cert', '/etc/hostname', '--tls-key', '/etc/hostname'],

@@ -3,8 +3,8 @@
 import type { MessageScope } from '../../../src/api/capabilities.js';
 import type { Clock, Micros } from '../../../src/api/datetime.js';
 import type { Subscriber } from '../../../src/api/records.js';
+import type { RecipientRow } from '../../../src/engine/rules/campaign-rows.js';
 import type { DeliveryOutcome, Reply } from '../../../src/engine/rules/outcomes.js';
-import type { RecipientRow } from '../../../src/engine/rules/recipient-rows.js';
 import type { CampaignAck, OpenCampaign } from '../../../src/store/campaigns.js';
 import type { Leased } from '../../../src/store/queue.js';
 import type { Store, TrackedEvent, Written } from '../../../src/store/store.js';

@@ -1,8 +1,8 @@
 /** A real engine behind a real server on a free port of this machine. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../../../src/api/datetime.js';
+import type { EnginePorts } from '../../../src/engine/context.js';
 import { createEngine, type Engine } from '../../../src/engine/engine.js';
-import type { EnginePorts } from '../../../src/engine/ports.js';
 import { keepListeningUrl } from '../../../src/engine/settings.js';
 import { createAuthenticator } from '../../../src/http/server/authenticate.js';
 import { createHandler, type HandlerOptions } from '../../../src/http/server/handler.js';

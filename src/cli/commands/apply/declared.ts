@@ -9,20 +9,12 @@ import type { FileSource } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/help.js';
-import {
-	type Declaration,
-	type Declared,
-	type Kind,
-	kinds,
-	refuseFindings,
-	type Value,
-} from './declaration.js';
+import { type Declaration, type Declared, type Kind, kinds, refuseFindings, type Value } from './plan.js';
 
-/** An `optional` text may be empty, or nothing: both are null. */
+/** An `optional` text may be empty, or nothing: both are null. A `file` is read into the key without its ending. */
 type Shape = 'text' | 'optional' | 'flag' | 'file' | 'type' | 'secret';
 
 interface KindSpec {
-	/** What a resource may have; a `file` is read into the key without its ending. */
 	keys: Readonly<Record<string, Shape>>;
 	required: readonly string[];
 	/** A text alone stands for this key. */
@@ -35,7 +27,7 @@ const specs: Readonly<Record<Exclude<Kind, 'settings'>, KindSpec>> = {
 		keys: { email: 'text' },
 		required: ['email'],
 		short: 'email',
-		nameOf: ({ email }) => folded(email),
+		nameOf: ({ email }) => String(email ?? '').toLowerCase(),
 	},
 	fields: {
 		keys: { variable: 'text', name: 'text' },
@@ -49,11 +41,8 @@ const specs: Readonly<Record<Exclude<Kind, 'settings'>, KindSpec>> = {
 	},
 	templates: {
 		keys: {
-			name: 'text',
-			text_body: 'text',
-			html_body: 'text',
-			text_body_file: 'file',
-			html_body_file: 'file',
+			...{ name: 'text', text_body: 'text', html_body: 'text' },
+			...{ text_body_file: 'file', html_body_file: 'file' },
 		},
 		required: ['name'],
 		nameOf: ({ name }) => String(name),
@@ -68,48 +57,39 @@ const specs: Readonly<Record<Exclude<Kind, 'settings'>, KindSpec>> = {
 	},
 };
 
-/** In characters; a file of resources, not of subscribers. */
-const maxLength = 4 * 1024 * 1024;
-/** An alias stands for what it names again: a few of them make gigabytes. */
-const maxAliases = 100;
-
 /** Throws `UsageError`, with every finding that it can make out at once in its details. */
 export async function readDeclaration(cx: CommandContext, file: FileSource): Promise<Declaration> {
-	const text = await file.text();
-	if (text.length > maxLength) throw new UsageError(`${file.name} holds more than 4 MiB`);
-	const reader = new Reader(cx, file, text);
+	const reader = new Reader(cx, file, await file.text());
 	const declaration = await reader.read();
 	refuseFindings(reader.findings);
 	return declaration;
 }
 
-/** In place of words for programmers. */
-const faultTexts: ReadonlyMap<string, string> = new Map([
-	['RESOURCE_EXHAUSTION', 'it is nested too deeply'],
-	['MULTIPLE_DOCS', 'the file is one document, and a second one begins here'],
-]);
+interface Pair {
+	key: string;
+	at: number;
+	value: Node | null;
+}
 
 class Reader {
 	readonly findings: string[] = [];
 	readonly #lines = new LineCounter();
 	readonly #document: ReturnType<typeof parseDocument>;
-	#aliases = 0;
-
 	readonly #cx: CommandContext;
 	readonly #file: FileSource;
 
 	constructor(cx: CommandContext, file: FileSource, text: string) {
 		this.#cx = cx;
 		this.#file = file;
-		try {
-			this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, version: '1.2' });
-		} catch (cause) {
-			throw new UsageError(`${file.name} is nested too deeply to be read`, { cause });
-		}
+		this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, version: '1.2' });
 		// The others follow from the first.
 		const [fault] = [...this.#document.errors, ...this.#document.warnings];
 		if (fault === undefined) return;
-		this.#find(fault.pos[0], faultTexts.get(fault.code) ?? fault.message);
+		const isSecond = fault.code === 'MULTIPLE_DOCS';
+		this.#find(
+			fault.pos[0],
+			isSecond ? 'the file is one document, and a second one begins here' : fault.message,
+		);
 	}
 
 	async read(): Promise<Declaration> {
@@ -121,7 +101,14 @@ class Reader {
 			else if (kind === 'settings') found.settings = await this.#settings(value);
 			else found[kind] = await this.#resources(kind, value);
 		}
-		for (const resources of Object.values(found)) this.#refuseTwins(resources);
+		for (const resources of Object.values(found)) {
+			const seen = new Map<string, string>();
+			for (const { name, where } of resources) {
+				const first = seen.get(name);
+				if (first !== undefined) this.findings.push(`${where}: "${name}" is there already, at ${first}`);
+				seen.set(name, first ?? where);
+			}
+		}
 		return found;
 	}
 
@@ -129,16 +116,16 @@ class Reader {
 		const found: Declared[] = [];
 		for (const { key, at, value } of this.#pairs(node, 'settings')) {
 			const isFile = key.endsWith('_file');
-			const name = isFile ? key.slice(0, -'_file'.length) : key;
 			const text = this.#plain(value);
-			const values: Record<string, Value> = {};
-			if (text === null) values['value'] = null;
-			else if (typeof text === 'string' || typeof text === 'boolean' || typeof text === 'number')
-				values['value'] = isFile
-					? await this.#content(String(text), at)
-					: this.#fromEnvironment(String(text), at);
-			else this.#find(at, `${key} is a text`);
-			found.push({ name, values, where: this.#place(at) });
+			const given = text === null ? null : typeof text === 'object' ? undefined : String(text);
+			if (given === undefined) this.#find(at, `${key} is a text`);
+			const read =
+				isFile && given ? await this.#content(given, at) : given && this.#fromEnvironment(given, at);
+			found.push({
+				name: isFile ? key.slice(0, -'_file'.length) : key,
+				values: { value: read ?? null },
+				where: this.#place(at),
+			});
 		}
 		return found;
 	}
@@ -164,7 +151,8 @@ class Reader {
 		const values: Record<string, Value> = {};
 		const node = this.#resolved(given);
 		if (spec.short !== undefined && isScalar(node)) values[spec.short] = this.#text(node, at, spec.short);
-		else for (const pair of this.#pairs(node, `a resource of ${kind}`)) await this.#put(spec, pair, values);
+		else
+			for (const pair of this.#pairs(node, `a resource of ${kind}`)) await this.#put(spec.keys, pair, values);
 		for (const key of spec.required)
 			if (!(key in values) && before === this.findings.length) this.#find(at, `${key} is missing`);
 		if (before !== this.findings.length) return null;
@@ -172,28 +160,20 @@ class Reader {
 	}
 
 	/** Reads one key of a resource into its values. */
-	async #put(
-		{ keys }: KindSpec,
-		{ key: given, at, value }: { key: string; at: number; value: Node | null },
-		values: Record<string, Value>,
-	): Promise<void> {
-		const shape = Object.hasOwn(keys, given) ? keys[given] : undefined;
-		if (shape === undefined) return this.#unknown(at, given, Object.keys(keys));
-		const key = shape === 'file' ? given.slice(0, -'_file'.length) : given;
-		if (key in values) this.#find(at, `${key} and ${key}_file both give it`);
-		values[key] = await this.#value(shape, value, given, at);
+	async #put(keys: KindSpec['keys'], pair: Pair, values: Record<string, Value>): Promise<void> {
+		const shape = Object.hasOwn(keys, pair.key) ? keys[pair.key] : undefined;
+		if (shape === undefined) return this.#unknown(pair.at, pair.key, Object.keys(keys));
+		const key = shape === 'file' ? pair.key.slice(0, -'_file'.length) : pair.key;
+		if (key in values) this.#find(pair.at, `${key} and ${key}_file both give it`);
+		values[key] = await this.#value(shape, pair);
 	}
 
-	async #value(shape: Shape, node: Node | null, key: string, at: number): Promise<Value> {
-		if (shape === 'flag') {
-			const value = this.#plain(node);
-			if (typeof value === 'boolean') return value;
-			this.#find(at, `${key} is true or false`);
-			return null;
-		}
-		if (shape === 'optional' && this.#plain(node) === null) return null;
+	async #value(shape: Shape, { key, at, value: node }: Pair): Promise<Value> {
+		const plain = this.#plain(node);
+		if (shape === 'flag' && typeof plain !== 'boolean') this.#find(at, `${key} is true or false`);
+		if (shape === 'flag') return plain === true;
+		if (shape === 'optional' && (plain === null || plain === '')) return null;
 		const text = this.#text(node, at, key);
-		if (shape === 'optional' && text === '') return null;
 		if (shape === 'file') return this.#content(text, at);
 		if (shape === 'secret') return this.#fromEnvironment(text, at);
 		if (shape === 'type' && !webhookTypes.some((one) => one === text))
@@ -232,7 +212,7 @@ class Reader {
 		return value ?? '';
 	}
 
-	#pairs(given: Node | null, what: string): { key: string; at: number; value: Node | null }[] {
+	#pairs(given: Node | null, what: string): Pair[] {
 		const node = this.#resolved(given);
 		if (node === null || (isScalar(node) && node.value === null)) return [];
 		if (!isMap<Node, Node | null>(node)) {
@@ -248,26 +228,15 @@ class Reader {
 
 	#plain(given: Node | null): unknown {
 		const node = this.#resolved(given);
-		return node === null ? null : isScalar(node) ? node.value : undefined;
+		if (node === null) return null;
+		return isScalar(node) ? node.value : node;
 	}
 
 	#resolved(node: Node | null): Node | null {
 		if (!isAlias(node)) return node;
-		this.#aliases += 1;
-		if (this.#aliases > maxAliases)
-			throw new UsageError(`${this.#file.name} has more than ${maxAliases} aliases`);
 		const meant = node.resolve(this.#document);
 		if (meant === undefined) this.#find(node.range?.[0] ?? 0, `there is no anchor &${node.source}`);
 		return meant ?? null;
-	}
-
-	#refuseTwins(resources: readonly Declared[]): void {
-		const seen = new Map<string, string>();
-		for (const { name, where } of resources) {
-			const first = seen.get(name);
-			if (first !== undefined) this.findings.push(`${where}: "${name}" is there already, at ${first}`);
-			seen.set(name, first ?? where);
-		}
 	}
 
 	#unknown(at: number, key: string, known: readonly string[]): void {
@@ -283,8 +252,4 @@ class Reader {
 		const { line, col } = this.#lines.linePos(at);
 		return `${this.#file.name}:${line}:${col}`;
 	}
-}
-
-function folded(value: Value | undefined): string {
-	return String(value ?? '').toLowerCase();
 }

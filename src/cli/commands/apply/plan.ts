@@ -1,13 +1,44 @@
-/** What a deployment has against what a file wants of it: the changes, each by itself, and how each is made. */
+/** What a deployment has against what a file wants of it: the changes, the consent to them, and how each is made. */
 import { ApiError, invalid, listFieldErrors } from '../../../api/errors.js';
 import { withoutPassword, withoutSecrets } from '../../../api/quote.js';
+import { confirmChange } from '../../config/profiles.js';
 import type { LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal, UsageError } from '../../frame/errors.js';
+import { counted } from '../../render/units.js';
 import { explained } from '../../verbs/refusals.js';
-import type { Change } from './columns.js';
-import { type Declaration, type Declared, type Kind, kinds, type Value } from './declaration.js';
-import { type Existing, elsewhere, type Resource, resources, type Values } from './resources.js';
+import { whatGoes } from '../../verbs/retention.js';
+import type { Change } from './changes.js';
+import { type Existing, type Resource, resources, type Values } from './resources.js';
+
+/** The kinds of resources, in the order in which they are applied. */
+export const kinds = ['settings', 'senders', 'fields', 'lists', 'templates', 'webhooks'] as const;
+export type Kind = (typeof kinds)[number];
+
+export type Value = string | boolean | null;
+
+/** A resource as the file has it; `values` are keys of the wire, absent ones are left as they are. */
+export interface Declared {
+	/** How it is known: a name, a variable, an address, `TYPE URL` of a webhook. */
+	name: string;
+	/** The name that it had: one of that name is meant where there is none of this. */
+	was?: string;
+	values: Readonly<Record<string, Value>>;
+	/** `mail.yaml:12:3`, or the folder of a template. */
+	where: string;
+}
+
+/** By kind; a kind that the file does not name is left alone. */
+export type Declaration = Partial<Record<Kind, readonly Declared[]>>;
+
+/** More of them mean that it is another kind of file. */
+const mostFindings = 20;
+
+/** The first finding as the error, the others as its details; nothing without any. */
+export function refuseFindings(findings: readonly string[]): void {
+	const [first, ...others] = findings.slice(0, mostFindings);
+	if (first !== undefined) throw new UsageError(first, { ...(others.length > 0 && { details: others }) });
+}
 
 /** A change, and the call that makes it. */
 export interface Step {
@@ -15,8 +46,6 @@ export interface Step {
 	/** Those that go with a list. */
 	subscribers?: number | undefined;
 	make(): Promise<unknown>;
-	/** Once all steps are made: leaves one of two that were made of one name at the same time. True: it was ours that went. */
-	settle?(): Promise<boolean>;
 }
 
 /** Values that are never printed. */
@@ -44,115 +73,57 @@ export async function planSteps(
 		}
 		const resource = await resources[kind](api, cx.signal, declared);
 		const there = await resource.all();
-		const found = compare(kind, resource, { declared, there });
-		steps.push(...found);
-		if (prune) deletions.unshift(...surplus(kind, declared, there));
+		for (const one of declared) steps.push(...stepsOf(kind, resource, one, there));
+		const wanted = new Set(declared.flatMap((one) => counterparts(one, there)));
+		const surplus = prune ? there.filter((one) => !wanted.has(one)) : [];
+		deletions.unshift(
+			...surplus.map(({ name, subscribers, delete: make }) => ({
+				change: shown({ action: 'delete', kind, name, changes: {} }),
+				...{ subscribers, make },
+			})),
+		);
 	}
 	return [...steps, ...deletions];
 }
 
-function compare(
-	kind: Kind,
-	resource: Resource,
-	{ declared, there }: { declared: readonly Declared[]; there: readonly Existing[] },
-): Step[] {
-	const steps: Step[] = [];
-	let read: Promise<Existing[]> | undefined;
-	// Read once, behind all that was made.
-	const afterwards = () => {
-		read ??= resource.all();
-		return read;
-	};
-	for (const one of declared) {
-		const { name, values, where } = one;
-		const [same, other] = counterparts(one, there);
-		if (other !== undefined && kind !== 'webhooks')
-			throw new UsageError(`${where}: there are several ${kind} called "${name}": rename one of them`);
-		if (same === undefined) {
-			if (kind === 'webhooks' && values['login'] !== undefined && values['password'] === undefined)
-				throw new UsageError(`${where}: a login wants a password: give password or password_file`);
-			let made: unknown;
-			const create = step(
-				{ action: 'create', kind, name, changes: between({}, values) },
-				values,
-				async () => {
-					made = await createOrPatch(resource, one);
-				},
-			);
-			const settle = async () => giveWay(resource, one, { made, there: await afterwards() });
-			steps.push(resource.isUnused === undefined ? create : { ...create, settle });
-			continue;
-		}
-		const found = differing(same, values);
-		if (found === null) continue;
-		const { changes, patch } = found;
-		steps.push(step({ action: 'update', kind, name, changes }, patch, same.patch));
+function stepsOf(kind: Kind, resource: Resource, one: Declared, there: readonly Existing[]): Step[] {
+	const { name, values, where } = one;
+	const [same, other] = counterparts(one, there);
+	if (other !== undefined && kind !== 'webhooks')
+		throw new UsageError(`${where}: there are several ${kind} called "${name}": rename one of them`);
+	if (same !== undefined) {
+		const { changes, patch } = differing(same, values);
+		if (Object.keys(patch).length === 0) return [];
+		return [step({ action: 'update', kind, name, changes }, patch, same.patch)];
 	}
-	return steps;
+	if (kind === 'webhooks' && values['login'] !== undefined && values['password'] === undefined)
+		throw new UsageError(`${where}: a login wants a password: give password or password_file`);
+	const change: Change = { action: 'create', kind, name, changes: between({}, values) };
+	return [step(change, values, () => createOrPatch(resource, one))];
 }
 
-/** null: nothing differs. */
-function differing(same: Existing, values: Values): { changes: Change['changes']; patch: Values } | null {
-	if (same.values === null) return null;
-	const changes = between(same.values, values);
-	const patch = Object.fromEntries(Object.entries(values).filter(([key]) => key in changes));
-	return Object.keys(patch).length > 0 ? { changes, patch } : null;
+function differing(same: Existing, values: Values): { changes: Change['changes']; patch: Values } {
+	const changes = same.values === null ? {} : between(same.values, values);
+	return { changes, patch: Object.fromEntries(Object.entries(values).filter(([key]) => key in changes)) };
 }
 
 /** Another call may have created it since the plan was made: then it is updated to what is declared. */
-async function createOrPatch(resource: Resource, one: Declared): Promise<unknown> {
+async function createOrPatch(resource: Resource, one: Declared): Promise<void> {
 	try {
-		return await resource.create(one.values);
+		await resource.create(one.values);
 	} catch (error) {
-		if (!isTaken(error)) throw error;
-		const [same] = counterparts(one, await resource.all());
+		const isTaken =
+			error instanceof ApiError && listFieldErrors(error.fields ?? {}).some(({ code }) => code === 'unique');
+		const [same] = isTaken ? counterparts(one, await resource.all()) : [];
 		if (same === undefined) throw error;
-		const found = differing(same, one.values);
-		return found === null ? undefined : await same.patch(found.patch);
+		const { patch } = differing(same, one.values);
+		if (Object.keys(patch).length > 0) await same.patch(patch);
 	}
-}
-
-/**
- * Another call may have made one of the same name since the plan: the first of them stays, as declared. The second of
- * two sees both.
- */
-async function giveWay(
-	resource: Resource,
-	one: Declared,
-	{ made, there }: { made: unknown; there: readonly Existing[] },
-): Promise<boolean> {
-	if (made === elsewhere) return true;
-	const same = there.filter(({ name }) => name === one.name).sort((a, b) => (a.id ?? 0) - (b.id ?? 0));
-	const [first] = same;
-	const own = same.find(({ id }) => id === made);
-	if (first === undefined || own?.id === undefined || own === first) return false;
-	if ((await resource.isUnused?.(own.id)) !== true) return false;
-	await own.delete();
-	const found = differing(first, one.values);
-	if (found !== null) await first.patch(found.patch);
-	return true;
-}
-
-function isTaken(error: unknown): boolean {
-	return (
-		error instanceof ApiError && listFieldErrors(error.fields ?? {}).some(({ code }) => code === 'unique')
-	);
 }
 
 function counterparts({ name, was }: Declared, there: readonly Existing[]): readonly Existing[] {
 	const same = there.filter((one) => one.name === name);
 	return same.length > 0 ? same : there.filter((one) => one.name === was);
-}
-
-function surplus(kind: Kind, declared: readonly Declared[], there: readonly Existing[]): Step[] {
-	const wanted = new Set(declared.flatMap((one) => counterparts(one, there)));
-	return there
-		.filter((one) => !wanted.has(one))
-		.map((one) => ({
-			change: shown({ action: 'delete', kind, name: one.name, changes: {} }),
-			subscribers: one.subscribers,
-			make: () => one.delete(),
-		}));
 }
 
 function step(change: Change, values: Values, make: (values: Values) => Promise<unknown>): Step {
@@ -171,52 +142,108 @@ function shown({ name, changes, ...change }: Change): Change {
 }
 
 function between(from: Values, to: Values): Change['changes'] {
+	const changed = Object.entries(to).filter(([key, value]) => (from[key] ?? null) !== value);
 	return Object.fromEntries(
-		Object.entries(to)
-			.filter(([key, value]) => (from[key] ?? null) !== value)
-			.map(([key, value]) => {
-				const isSecret = key === 'password';
-				const old = from[key] ?? null;
-				return [key, { from: isSecret && old !== null ? hidden : old, to: isSecret ? hidden : value }];
-			}),
+		changed.map(([key, value]) => {
+			const old = from[key] ?? null;
+			const isSecret = key === 'password';
+			return [key, { from: isSecret && old !== null ? hidden : old, to: isSecret ? hidden : value }];
+		}),
 	);
 }
 
-async function settingSteps(local: LocalEngine, declared: readonly Declared[]): Promise<Step[]> {
-	const { names } = local.settings;
-	const [values, masked] = [await local.settings.get({ reveal: true }), await local.settings.get()];
+async function settingSteps({ settings }: LocalEngine, declared: readonly Declared[]): Promise<Step[]> {
+	const [values, masked] = [await settings.get({ reveal: true }), await settings.get()];
 	const steps: Step[] = [];
 	for (const { name, values: given, where } of declared) {
 		const { value = null } = given;
-		if (!Object.hasOwn(names, name))
+		if (!Object.hasOwn(settings.names, name))
 			throw new UsageError(`${where}: there is no setting "${name}"`, {
-				hint: `settings: ${Object.keys(names).join(', ')}`,
+				hint: `settings: ${Object.keys(settings.names).join(', ')}`,
 			});
 		const old = values[name] ?? null;
-		const text = value === null ? null : await local.settings.normalOf(name, String(value));
+		const text = value === null ? null : await settings.normalOf(name, String(value));
 		if (old === text) continue;
-		await assertTaken(local, name, text);
-		const isSecret = secretNames.test(name);
-		const to = isSecret && text !== null ? hidden : text;
-		const change: Change = {
-			action: value === null ? 'delete' : old === null ? 'create' : 'update',
-			kind: 'settings',
-			name,
-			changes: { value: { from: isSecret && old !== null ? hidden : (masked[name] ?? null), to } },
-		};
-		steps.push(step(change, { [name]: text }, () => local.settings.set({ [name]: text })));
+		if (text !== null) await assertTaken(settings, name, text);
+		const mask = (one: string | null) => (secretNames.test(name) && one !== null ? hidden : one);
+		const changes = { value: { from: mask(masked[name] ?? null), to: mask(text) } };
+		const action = text === null ? 'delete' : old === null ? 'create' : 'update';
+		const change: Change = { action, kind: 'settings', name, changes };
+		steps.push(step(change, { [name]: text }, () => settings.set({ [name]: text })));
 	}
 	return steps;
 }
 
 /** Refused as when it is set, before anything is changed. */
-async function assertTaken({ settings }: LocalEngine, name: string, value: string | null): Promise<void> {
-	const message = value === null ? null : await settings.whyNot(name, value);
+async function assertTaken(settings: LocalEngine['settings'], name: string, value: string): Promise<void> {
+	const message = await settings.whyNot(name, value);
 	if (message === null) return;
-	await explained(Promise.reject(invalid({ [name]: [{ code: 'invalid', message }] })), {
-		input: { [name]: value },
-	});
+	const refused = invalid({ [name]: [{ code: 'invalid', message }] });
+	await explained(Promise.reject(refused), { input: { [name]: value } });
 }
 
 /** The password of the mail server, and its URL, which may hold one. */
 const secretNames = /^smtp_(?:password|url)$/;
+
+const mostNamed = 10;
+
+/** Consent to what is deleted; else to the change of a protected profile by `command`. */
+export async function agree(cx: CommandContext, command: string, steps: readonly Step[]): Promise<void> {
+	const isDeletion = ({ change }: Step) => change.action === 'delete' && change.kind !== 'settings';
+	const deleted = steps.filter(isDeletion);
+	if (deleted.length === 0) {
+		if (steps.length > 0) await confirmChange(cx, command);
+		return;
+	}
+	const names = deleted.slice(0, mostNamed).map(({ change: { kind, name }, subscribers = 0 }) => {
+		const people = subscribers === 0 ? '' : ` with ${counted(subscribers, 'subscriber')}`;
+		return `the ${kind.slice(0, -1)} "${name}"${people}`;
+	});
+	const more = deleted.length > mostNamed ? ` and ${deleted.length - mostNamed} more` : '';
+	const others = sentence(steps.filter((one) => !isDeletion(one)).map(({ change }) => change));
+	const what = [`delete ${names.join(', ')}${more}`, ...(others === null ? [] : [others])].join('; and ');
+	const isSevere = deleted.some(({ change: { kind } }) => kind === 'lists' || kind === 'fields');
+	await cx.confirm(isSevere ? { kind: 'severe', what, name: 'prune' } : { kind: 'mild', what });
+}
+
+/** One after the other: what was made before a refusal stays, and the next run goes on from there. */
+export async function carryOut(cx: CommandContext, steps: readonly Step[]): Promise<void> {
+	for (const [made, { change, make }] of steps.entries()) {
+		try {
+			cx.signal.throwIfAborted();
+			await make();
+		} catch (error) {
+			const at = `at the ${change.action} of the ${change.kind.slice(0, -1)} "${change.name}"`;
+			await cx.warn(
+				`stopped after ${made} of ${counted(steps.length, 'change')}, ${at}: run it again to go on`,
+			);
+			throw error;
+		}
+	}
+}
+
+/** What a shorter retention among the changes deletes; null: nothing, or no database of this machine. Completes "This will …". */
+export async function retentionIn(cx: CommandContext, changes: readonly Change[]): Promise<string | null> {
+	const { local } = await cx.connection();
+	const settings = changes.filter(({ kind }) => kind === 'settings');
+	const values = settings.map(({ name, changes: { value } }): [string, string | null] => [
+		name,
+		value?.to == null ? null : String(value.to),
+	]);
+	return local === null ? null : whatGoes(local, Object.fromEntries(values));
+}
+
+/** `create 1 list and 2 fields, delete 1 list`, or with verbs of the past `created 1 list …`; null: nothing. */
+export function sentence(changes: readonly Change[], isPast = false): string | null {
+	const parts = (['create', 'update', 'delete'] as const).flatMap((action) => {
+		const done = changes.filter((one) => one.action === action).map(({ kind }) => kind);
+		const counts = [...new Set(done)].map((kind) =>
+			counted(done.filter((one) => one === kind).length, kind.slice(0, -1)),
+		);
+		const last = counts.pop();
+		if (last === undefined) return [];
+		const first = counts.length === 0 ? '' : `${counts.join(', ')} and `;
+		return [`${action}${isPast ? 'd' : ''} ${first}${last}`];
+	});
+	return parts.length === 0 ? null : parts.join(', ');
+}

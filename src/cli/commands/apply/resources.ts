@@ -5,7 +5,7 @@ import type { ListInput } from '../../../api/inputs.js';
 import type { AddedList } from '../../../api/lists.js';
 import type { Uuid, WebhookType } from '../../../api/records.js';
 import { keepAll, walk } from '../../verbs/listing.js';
-import type { Declared, Kind, Value } from './declaration.js';
+import type { Declared, Kind, Value } from './plan.js';
 
 export type Values = Readonly<Record<string, Value>>;
 
@@ -13,23 +13,15 @@ export type Values = Readonly<Record<string, Value>>;
 export interface Existing {
 	name: string;
 	values: Values | null;
-	/** Where names are not unique: the lower one was made before. */
-	id?: number;
 	subscribers?: number;
 	delete(): Promise<unknown>;
 	patch(values: Values): Promise<unknown>;
 }
 
-/** What `create` answers where another call had made it. */
-export const elsewhere = Symbol('elsewhere');
-
 /** One kind of resource of a deployment. */
 export interface Resource {
 	all(): Promise<Existing[]>;
-	/** Where names are not unique, the id of what was made; `elsewhere`: one was there by now, and is as declared. */
 	create(values: Values): Promise<unknown>;
-	/** Nothing hangs on it yet. */
-	isUnused?(id: number): Promise<boolean>;
 }
 
 /** By kind, with what the file declares of it. Throws `MissingExtension`. */
@@ -82,7 +74,6 @@ export const resources: Readonly<
 					const { id, name, email_reason } = list;
 					const more = named.has(name) ? await details?.get(id, { signal }) : undefined;
 					all.push({
-						id,
 						name,
 						subscribers: list.overall_subscribers_count,
 						values: { name, email_reason, public_name: more?.public_name ?? null },
@@ -101,9 +92,7 @@ export const resources: Readonly<
 				if (!is_new && list.email_reason !== input.email_reason)
 					await lists.patch(list.id, { email_reason: input.email_reason }, { signal });
 				await put(list.id, public_name ?? undefined);
-				return is_new ? list.id : elsewhere;
 			},
-			isUnused: async (id) => (await lists.get(id, { signal })).overall_subscribers_count === 0,
 		};
 	},
 	templates: async (api, signal) => {
@@ -122,7 +111,6 @@ export const resources: Readonly<
 	webhooks: async ({ webhooks }, signal) => ({
 		all: () =>
 			collect(walk(webhooks, {}, { signal }), ({ id, url, type, is_auth_enabled, login, password }) => ({
-				id,
 				name: `${type} ${url}`,
 				values: { url, type, is_auth_enabled, login, password },
 				delete: () => webhooks.delete(id, { signal }),
@@ -130,14 +118,12 @@ export const resources: Readonly<
 			})),
 		create: async (values) => {
 			const login = values['login'] !== undefined && { is_auth_enabled: true };
-			const { id } = await webhooks.create(
-				{ url: '', type: 'OPENED', ...login, ...hook(values) },
-				{ signal },
-			);
-			return id;
+			const input = { url: '', type: 'OPENED' as const, ...login, ...hook(values) };
+			// Another call may have made it since the plan: a second one would be told of each event, too.
+			for await (const { id, url, type } of walk(webhooks, {}, { signal }))
+				if (url === input.url && type === input.type) return webhooks.patch(id, input, { signal });
+			return webhooks.create(input, { signal });
 		},
-		// Another of one type and URL would be told of each event, too.
-		isUnused: async () => true,
 	}),
 };
 

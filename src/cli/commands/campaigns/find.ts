@@ -39,37 +39,21 @@ export async function findCampaign(
 ): Promise<Campaign> {
 	const found = await lookUpCampaign(campaigns, text, { signal: cx.signal });
 	if (found !== undefined) return found;
-	const whole = text.includes('…') ? await fromTable(cx, campaigns, text) : undefined;
-	if (whole !== undefined) return whole;
-	const near = isUuid(text) ? null : didYouMean(text, await latestNames(cx, campaigns));
+	const request = { ordering: '-date_created', page_size: mostNames } as const;
+	const { results } = await campaigns.page(request, { signal: cx.signal });
+	const near = isUuid(text)
+		? null
+		: didYouMean(
+				text,
+				results.map(({ key }) => key),
+			);
 	throw new CliError('not_found', exits.notFound, `there is no campaign "${text}"`, {
 		hint: near ?? mailctl('campaigns', 'list'),
 	});
 }
 
-/** The only one whose name a table has shortened to this. */
-async function fromTable(
-	cx: CommandContext,
-	campaigns: Campaigns,
-	text: string,
-): Promise<Campaign | undefined> {
-	const [start = '', end = ''] = text.split('…');
-	const meant = (await latestNames(cx, campaigns)).filter(
-		(name) => name.length > start.length + end.length && name.startsWith(start) && name.endsWith(end),
-	);
-	const [name, another] = meant;
-	if (name === undefined || another !== undefined) return undefined;
-	return await lookUpCampaign(campaigns, name, { signal: cx.signal });
-}
-
 /** A typing error can be about these. */
 const mostNames = 1_000;
-
-async function latestNames(cx: CommandContext, campaigns: Campaigns): Promise<string[]> {
-	const request = { ordering: '-date_created', page_size: mostNames } as const;
-	const { results } = await campaigns.page(request, { signal: cx.signal });
-	return results.map(({ key }) => key);
-}
 
 /** The only unfinished campaign; of several a person chooses one, and a script is told their names (exit 2). */
 export async function chooseUnfinished(cx: CommandContext, campaigns: Campaigns): Promise<Campaign> {

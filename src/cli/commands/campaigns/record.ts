@@ -79,7 +79,7 @@ export function sentOf({ figures }: Campaign, { messages }: Pick<CampaignStatus,
 }
 
 /** Everything about one. */
-export type CampaignDetail = ReturnType<typeof detailOf>;
+type CampaignDetail = ReturnType<typeof detailOf>;
 
 export function detailOf(campaign: Campaign, status: CampaignStatus) {
 	// The status is the later look of the two.

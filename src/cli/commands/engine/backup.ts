@@ -1,10 +1,11 @@
-/** `mailctl engine backup`: the database as one file, while it is in use. */
+/** `mailctl engine backup` and `restore`: the database as one file, and such a file in the place of the database. */
 
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { forServerPrograms, isPostgres } from '../../../store/url.js';
 import { command } from '../../frame/command.js';
 import { type Hint, joinHints, mailctl, system } from '../../frame/command-line.js';
+import type { OtherProcess } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, onlyLocal, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
@@ -32,79 +33,178 @@ export const backup = command({
 		'{"database", "file", "size_bytes", "schema_version", "lists", "subscribers", "messages", "replaced", "duration_ms"}; every page of the file was checked',
 	exits: [74],
 	examples: ['mailctl engine backup news-2026-11-01.db', 'mailctl engine backup latest.db --force -o json'],
-	run: async (cx, { args, options }) => {
-		const target = cx.settings.target.target();
-		if (target.kind !== 'local') throw onlyLocal('engine backup');
-		const file = args.file;
+	run: async (cx, { args: { file }, options }) => {
 		if (file === '-')
 			throw new UsageError('a backup is checked from end to end, and so needs a file of its own');
-		if (isPostgres(target.url)) throw notOfServers('engine backup', dumping(target.url, file));
-		await assertElsewhere(target.url, file);
+		const database = localFile(cx, 'engine backup', (url) => {
+			const { url: from, schema } = forServerPrograms(url);
+			const only = schema === 'public' ? [] : ['-n', schema];
+			return system('pg_dump', '-Fc', '-d', from, ...only, '-f', file);
+		});
+		// The log beside the database would be lost too.
+		const [path, own] = [await placeOf(file), await placeOf(database)];
+		if (['', '-wal', '-shm', '-journal'].some((suffix) => path === `${own}${suffix}`))
+			throw new UsageError(`${file} is the database itself`, { hint: 'name another file' });
 		const replaced = await isReplaced(cx, file, options.force);
+		const whenThere = replaced ? 'replace' : 'refuse';
 		if (cx.dryRun) {
 			const { createOutputFile } = await import('../../../tables/output-file.js');
-			await (await createOutputFile(file, replaced ? 'replace' : 'refuse')).discard();
-			return cx.wouldDo(`back up ${target.url} to ${file}`, { backup: target.url, with: { file, replaced } });
+			await (await createOutputFile(file, whenThere)).discard();
+			return cx.wouldDo(`back up ${database} to ${file}`, { backup: database, with: { file, replaced } });
 		}
-		const began = performance.now();
-		let progress: ReturnType<CommandContext['progress']> | null = null;
 		const { backUp } = await import('../../connect/backup.js');
+		const began = performance.now();
+		const { stop, onProgress } = pagesOf(cx, 'backing up, pages');
 		const made = await backUp({
-			database: target.url,
-			file,
-			whenThere: replaced ? 'replace' : 'refuse',
+			...{ database, file, whenThere, onProgress },
 			signal: cx.signal,
-			onProgress: ({ pages, of }) => {
-				progress ??= cx.progress('backing up, pages', of);
-				progress.update(pages);
-			},
 			onRemoved: (name) => cx.note(`removed ${name}, which a backup that was killed had left`),
-		}).finally(() => progress?.stop());
-		const duration_ms = Math.round(performance.now() - began);
+		}).finally(stop);
 		await cx.out.document(
-			{ database: target.url, file: resolve(file), ...made, replaced, duration_ms },
-			`backed up ${target.url} to ${file} (${recordsOf(made)}; ${numberText(made.size_bytes)} bytes, every page checked)`,
+			{
+				database,
+				file: resolve(file),
+				...made,
+				replaced,
+				duration_ms: Math.round(performance.now() - began),
+			},
+			`backed up ${database} to ${file} (${recordsOf(made)}; ${numberText(made.size_bytes)} bytes, every page checked)`,
 		);
 	},
 });
 
-function dumping(url: string, file: string): Hint {
-	const { url: database, schema } = forServerPrograms(url);
-	return system('pg_dump', '-Fc', '-d', database, ...(schema === 'public' ? [] : ['-n', schema]), '-f', file);
+export const restore = command({
+	name: 'restore',
+	summary: 'put a backup in the place of the database',
+	description:
+		'The backup is read from end to end first, and brought up to date. A database that is there is kept beside the new ' +
+		'one, as FILE.db.before-restore-TIME; it must not be in use. The queue of the restored one is paused: what was sent ' +
+		'since the backup waits in it again. Who was erased since in the database that it replaces is erased in it again. Look through `messages list --status queued` and `--status deferred`, cancel what has left, then ' +
+		'`engine queue resume`. What was being sent at the moment of the backup is `uncertain`. Wrapped secrets want their ' +
+		'key (MAILCTL_KEY_FILE), which is in no backup.',
+	args: [{ name: 'file', summary: 'a file of `engine backup`', of: 'file', ask: 'Backup:' }],
+	writes: true,
+	severity: 'severe',
+	createsDatabase: false,
+	columns: answer(
+		...['database', 'file', 'kept', 'newest', 'size_bytes', 'schema_version'],
+		...['lists', 'subscribers', 'messages'],
+		...['uncertain', 'waiting', 'erased', 'queue', 'duration_ms'],
+	),
+	output:
+		'{"database", "file", "kept", "newest", "size_bytes", "schema_version", "lists", "subscribers", "messages", "uncertain", "waiting", "erased", "queue", "duration_ms"}; "kept" is the old database, "newest" the time of the last record in the backup',
+	exits: [74, 78],
+	examples: [
+		'mailctl --db restored.db engine restore latest.db',
+		'mailctl engine restore latest.db --confirm restore',
+	],
+	run: async (cx, { args: { file } }) => {
+		const url = localFile(cx, 'engine restore', (url) => {
+			const { url: database } = forServerPrograms(url);
+			const restoring = system('pg_restore', '--no-owner', '--exit-on-error', '-d', database, file);
+			return ['into a new, empty database: ', restoring];
+		});
+		const found = await stat(file).catch(() => null);
+		if (found?.isFile() !== true)
+			throw new UsageError(`${file}${found === null ? ': no such file' : ' is no regular file'}`);
+		const { assertNotOpen, assertSound, planRestore, restore } = await import('../../connect/backup.js');
+		const plan = planRestore(url, file, cx.clock);
+		const { place, old, newest } = plan;
+		if (old !== null && old.usedBy.length > 0) throw inUse(old.usedBy, 'stop what runs, then run this again');
+		const withRecord = (name: string, at: string | null) =>
+			at === null ? name : `${name} (last record: ${cx.times.moment(at)})`;
+		const what = `put ${withRecord(file, newest)} in the place of ${withRecord(place, old?.newest ?? null)}`;
+		if (cx.dryRun) {
+			assertSound(file);
+			return cx.wouldDo(what, { restore: file, with: { database: place, replaced: old !== null }, newest });
+		}
+		assertNotOpen(plan);
+		if (old !== null)
+			await cx.confirm({ kind: 'severe', what: `${what}, which is kept beside it`, name: 'restore' });
+		const began = performance.now();
+		const { stop, onProgress } = pagesOf(cx, 'restoring, pages');
+		const restored = await restore({
+			...{ plan, file, clock: cx.clock, env: cx.io.env, signal: cx.signal, onProgress },
+			warn: (text) => void cx.warn(text),
+			onRemoved: (name) => cx.note(`removed ${name}, which one that was killed had left`),
+		}).finally(stop);
+		const duration_ms = Math.round(performance.now() - began);
+		const kept = restored.kept === null ? '' : `; the old one is ${restored.kept}`;
+		await cx.out.document(
+			{ database: place, file, newest, ...restored, queue: 'paused', duration_ms },
+			`restored ${place} from ${withRecord(file, newest)}: ${recordsOf(restored)}${kept}`,
+		);
+		await sayWhatToLookAt(cx, restored, old === null ? null : place);
+	},
+});
+
+/** `replaced`: the database that was there. */
+async function sayWhatToLookAt(
+	cx: CommandContext,
+	{ uncertain, waiting, erased }: { uncertain: number; waiting: number; erased: number | null },
+	replaced: string | null,
+): Promise<void> {
+	const are = (count: number) => (count === 1 ? 'is' : 'are');
+	if (uncertain > 0)
+		await cx.note(
+			`${counted(uncertain, 'message')} may or may not have been sent when the backup was made, and ${are(uncertain)} not sent again`,
+		);
+	if (replaced !== null && erased === null)
+		await cx.warn(
+			`the erasures in ${replaced} could not be read: persons who were erased since the backup, if any, are in it again`,
+		);
+	else if (replaced !== null && erased !== null && erased > 0)
+		await cx.note(
+			`${counted(erased, 'person')} of the backup had been erased since, and ${are(erased)} erased again`,
+		);
+	const waits = counted(waiting, 'message waits', 'messages wait');
+	await cx.note(
+		`the queue is paused, ${waiting === 0 ? 'and nothing waits in it' : `and ${waits} in it, what was sent since the backup too`}`,
+	);
+	// A move to another machine: the backup has all of them. After the loss of a disk it may lack some.
+	if (replaced === null)
+		await cx.hint([
+			'persons who were erased since the backup, if any, are in it: ',
+			mailctl('subscribers', 'erase', 'ADDRESS'),
+		]);
+	const [queued, deferred] = ['queued', 'deferred'].map((state) =>
+		mailctl('messages', 'list', '--status', state),
+	);
+	const look = queued && deferred ? [queued, ' and ', deferred, ', cancel what has left, then '] : [];
+	await cx.hint([...(waiting === 0 ? [] : look), mailctl('engine', 'queue', 'resume')]);
 }
 
-/** PostgreSQL has its own programs. A restored dump holds what was sent since as waiting. */
-export function notOfServers(path: string, program: Hint): CliError {
-	return new CliError(
-		'unsupported_database',
-		exits.usage,
-		`${path} works on a SQLite file; PostgreSQL has programs of its own`,
-		{
-			hint: joinHints([
-				program,
-				[
-					'a dump holds as waiting what was sent after it: before any worker works on a restored one, pause it and look through what waits: ',
-					mailctl('engine', 'queue', 'pause'),
-				],
-			]),
+/** The database of this machine. PostgreSQL has its own programs; a restored dump holds what was sent since as waiting. */
+function localFile(cx: CommandContext, path: string, ofServer: (url: string) => Hint): string {
+	const target = cx.settings.target.target();
+	if (target.kind !== 'local') throw onlyLocal(path);
+	if (!isPostgres(target.url)) return target.url;
+	const message = `${path} works on a SQLite file; PostgreSQL has programs of its own`;
+	const pause = [
+		'a dump holds as waiting what was sent after it: before any worker works on a restored one, pause it and look through what waits: ',
+		mailctl('engine', 'queue', 'pause'),
+	];
+	const hint = joinHints([ofServer(target.url), pause]);
+	throw new CliError('unsupported_database', exits.usage, message, { hint });
+}
+
+/** Progress that begins with the first page. */
+function pagesOf(cx: CommandContext, what: string) {
+	let progress: ReturnType<CommandContext['progress']> | null = null;
+	return {
+		onProgress: ({ pages, of }: { pages: number; of: number }) => {
+			progress ??= cx.progress(what, of);
+			progress.update(pages);
 		},
-	);
+		stop: () => progress?.stop(),
+	};
 }
 
 /** `2 lists, 1,000 subscribers, 3,000 messages`. */
-export function recordsOf(made: { lists: number; subscribers: number; messages: number }): string {
+function recordsOf(made: { lists: number; subscribers: number; messages: number }): string {
 	const { lists, subscribers, messages } = made;
-	return [counted(lists, 'list'), counted(subscribers, 'subscriber'), counted(messages, 'message')].join(
-		', ',
-	);
-}
-
-/** Refuses to back up over the database itself, or over its log, which would be lost. */
-async function assertElsewhere(database: string, file: string): Promise<void> {
-	const path = await placeOf(file);
-	const own = await placeOf(database);
-	if (!['', '-wal', '-shm', '-journal'].some((suffix) => path === `${own}${suffix}`)) return;
-	throw new UsageError(`${file} is the database itself`, { hint: 'name another file' });
+	const all = [counted(lists, 'list'), counted(subscribers, 'subscriber'), counted(messages, 'message')];
+	return all.join(', ');
 }
 
 /** The real path of a name, also of a missing file. */
@@ -122,4 +222,10 @@ async function isReplaced(cx: CommandContext, file: string, force: boolean): Pro
 	if (!there.isFile()) throw new UsageError(`${file} is no regular file`, { hint: 'name another file' });
 	if (await mayReplace(cx, file, force)) return true;
 	throw new UsageError(`${file} exists already`, { hint: '--force replaces it' });
+}
+
+/** Refuses a change beside processes that have the database open. */
+export function inUse(by: readonly OtherProcess[], hint: string): UsageError {
+	const names = by.map(({ role, host, pid }) => `${role} (pid ${pid} on ${host})`);
+	return new UsageError(`the database is in use, and nothing was changed: ${names.join(', ')}`, { hint });
 }

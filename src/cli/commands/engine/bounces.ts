@@ -1,7 +1,205 @@
-/** `mailctl engine bounces`: returned mails. */
-import type { CommandGroup } from '../../frame/command.js';
-import { explain } from './bounces/explain.js';
-import { ingest } from './bounces/ingest.js';
+/** `mailctl engine bounces`: mails that came back, taken into the database or explained. */
+import { addAbortSignal } from 'node:stream';
+import { StoreError, systemReason } from '../../../api/errors.js';
+import { DatabaseMissing } from '../../../store/errors.js';
+import type { Explained, Place, Report, ReportedRecipient, ReturnedMessage } from '../../connect/bounces.js';
+import { type CommandGroup, command } from '../../frame/command.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { IngestCounts, RecordedBounce } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { exits } from '../../frame/exit.js';
+import { FolderGiven, inputName } from '../../frame/sources.js';
+import { clean } from '../../render/clean.js';
+import { answer, type Columns } from '../../render/columns.js';
+import { counted } from '../../render/units.js';
+
+const countNames = [
+	...(['read', 'bounces', 'complaints', 'duplicates', 'notices', 'auto_replies', 'unmatched'] as const),
+	...(['not_reports', 'in_flight', 'unreadable'] as const),
+] as const;
+
+const ingest = command({
+	name: 'ingest',
+	// A new database knows no message: the mail would be discarded as unmatched.
+	createsDatabase: false,
+	summary: 'take mails that came back into the database',
+	description:
+		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A file may also hold what Amazon SES publishes about a bounce or a complaint (JSON as SNS delivers it, one notification a file). A bounce is matched to its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of the returned mail; it can speak about recipients of that message alone. Where return paths are signed, anybody could have written a bounce that is matched by its Message-ID alone: it counts as soft, and if it names its recipient in the returned mail alone it is only counted (a notice). Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones are counted. The same bounce counts once. Of a Maildir the mails in new are read, and moved to cur once they are recorded. A file that cannot be read stays where it is, the others are read, and the exit code is 9. A mail server may pipe mail into it: it ends with 0 for any mail that it has read, a bounce or not, and with 75 where the database is locked, full, failing or missing, or where it is stopped early: the mail server then tries again.',
+	args: [
+		{
+			name: 'source',
+			summary: 'a file, a folder or a Maildir; - reads standard input',
+			of: 'path',
+			ask: 'Bounces:',
+		},
+	],
+	writes: true,
+	columns: answer(...countNames),
+	output: `{${countNames.map((name) => `"${name}"`).join(', ')}}`,
+	exits: [9, 75],
+	examples: [
+		'mailctl engine bounces ingest bounce.eml',
+		'mailctl engine bounces ingest - < bounce.eml',
+		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
+	],
+	// A mail server that writes the pipe takes any other code for a refusal, and the mail would be lost. Ctrl-C is a
+	// person's.
+	whenStopped: (reason, { args }) =>
+		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
+			? tryLater(`stopped before all was taken in (${reason.message})`, reason)
+			: reason,
+	run: async (cx, { args }) => {
+		const recorded: RecordedBounce[] = [];
+		const kinds = { hard_bounce: 0, soft_bounce: 0, complaint: 0 };
+		const counts = await taken(cx, inputName(args.source), (one) => {
+			kinds[one.effect] += 1;
+			if (recorded.length <= mostTold) recorded.push(one);
+		});
+		const sentence = sentenceOf({ ...counts, ...kinds });
+		if (cx.dryRun) await cx.wouldDo(`take in ${sentence}`, { ingest: args.source, ...counts });
+		else await cx.out.document(counts, sentence);
+		// For a person: the output of a mail server's pipe has no reader.
+		const isForPeople = cx.out.format === 'table' || cx.out.format === 'wide';
+		if (isForPeople && recorded.length <= mostTold)
+			for (const { address, effect } of recorded) await cx.note(`${address}: ${fates[effect]}`);
+		if (counts.unmatched > 0) await cx.hint(unmatchedHint);
+		if (cx.dryRun) return;
+		if (counts.in_flight > 0)
+			throw tryLater(`${counted(counts.in_flight, 'mail')} about what is being sent at this moment`);
+		if (counts.unreadable > 0)
+			throw new CliError('unreadable', exits.partly, `${counts.unreadable} of the files could not be read`);
+	},
+});
+
+const unmatchedHint: Hint = [
+	'no known message: another program or database sent it, or it is older than the setting keep_messages; ',
+	mailctl('engine', 'bounces', 'explain', 'FILE'),
+	' shows what it says',
+];
+
+/** The most bounces shown one by one; `suppressions list` has all. */
+const mostTold = 5;
+
+const fates: Readonly<Record<RecordedBounce['effect'], string>> = {
+	hard_bounce: 'a hard bounce, no mail goes to it from now on',
+	soft_bounce: 'a soft bounce, which is counted',
+	complaint: 'a complaint, no mail goes to it from now on',
+};
+
+async function taken(
+	cx: CommandContext,
+	source: string,
+	onRecorded: (recorded: RecordedBounce) => void,
+): Promise<IngestCounts> {
+	const from =
+		source === '-' ? { stream: addAbortSignal(cx.signal, cx.sources.stdin('source')) } : { path: source };
+	const unreadable: string[] = [];
+	try {
+		const engine = await cx.local();
+		return await engine.ingestBounces({
+			from,
+			dryRun: cx.dryRun,
+			signal: cx.signal,
+			onRecorded,
+			onUnreadable: (file, code) => unreadable.push(`${file}: ${whyUnreadable(code)}`),
+		});
+	} catch (error) {
+		// The mail server that writes the pipe cannot mend it; and a disk may not be mounted yet.
+		if (source === '-' && error instanceof DatabaseMissing) throw tryLater(error.message, error);
+		throw endOf(error);
+	} finally {
+		for (const line of unreadable) await cx.warn(line);
+	}
+}
+
+/** Database faults are temporary: on a temporary error the mail server keeps the mail. */
+function endOf(error: unknown): unknown {
+	if (!(error instanceof Error)) return error;
+	const code = 'code' in error ? String(error.code) : '';
+	if (error instanceof StoreError || code.startsWith('SQLITE_')) return tryLater(error.message, error);
+	// A file of the source that cannot be read, or that cannot be put where the read ones of a Maildir are.
+	if (!('path' in error) || !code.startsWith('E')) return error;
+	const why =
+		'dest' in error ? ` cannot be moved to cur: ${systemReason(error)}` : `: ${whyUnreadable(code)}`;
+	return new UsageError(`${String(error.path)}${why}`, { cause: error });
+}
+
+function whyUnreadable(code: string): string {
+	if (code === 'ENOENT') return 'no such file or folder';
+	return code === 'EACCES' ? 'no permission to read it' : code;
+}
+
+function tryLater(message: string, cause?: unknown): CliError {
+	return new CliError('try_later', exits.tryLater, message, {
+		hint: 'nothing is lost: bring the same mails again, what was recorded does not count twice',
+		retryable: true,
+		cause,
+	});
+}
+
+type Told = Exclude<keyof IngestCounts, 'read' | 'bounces'> | 'hard_bounce' | 'soft_bounce';
+
+const words: Readonly<Record<Told, readonly [one: string, several: string]>> = {
+	hard_bounce: ['hard bounce', 'hard bounces'],
+	soft_bounce: ['soft bounce', 'soft bounces'],
+	complaints: ['complaint', 'complaints'],
+	duplicates: ['known already', 'known already'],
+	notices: ['notice', 'notices'],
+	auto_replies: ['automatic answer', 'automatic answers'],
+	unmatched: ['about no known message', 'about no known message'],
+	not_reports: ['no report', 'no reports'],
+	in_flight: ['about a message being sent', 'about messages being sent'],
+	unreadable: ['not readable', 'not readable'],
+};
+
+/** `3 mails: 2 hard bounces, 1 no report`, without the counts of 0. */
+function sentenceOf(counts: Record<Told | 'read', number>): string {
+	const names = Object.keys(words) as Told[];
+	const told = names.filter((name) => counts[name] > 0).map((name) => counted(counts[name], ...words[name]));
+	const mails = counted(counts.read, 'mail');
+	return told.length === 0 ? mails : `${mails}: ${told.join(', ')}`;
+}
+
+const explainColumns: Columns<Report> = ['kind', 'recipients', 'returned', 'place', 'why'].map((key) => ({
+	key,
+	header: key.toUpperCase(),
+	// Each kind has keys of its own.
+	value: (report) => Object.entries(report).find(([name]) => name === key)?.[1],
+}));
+
+const explain = command({
+	name: 'explain',
+	summary: 'say what mails that came back mean; nothing is stored',
+	description:
+		'FILE is one mail as it arrived, with its header, or an mbox, whose first line begins with "From "; - reads standard input. What is printed of an mbox is a list, however many mails it has, and the lines of each are counted from its own first. Delivery status notifications (RFC 3464), feedback reports (RFC 5965), automatic answers (RFC 3834), the JSON of Amazon SES and the forms of mail systems that keep to none of these are told apart, with the place in the file and the rule that decided. Only a hard bounce makes an address bad. It needs no database, and goes to no deployment.',
+	needsNoDatabase: true,
+	args: [{ name: 'file', summary: 'one mail, or an mbox; - reads standard input', of: 'file', ask: 'File:' }],
+	output:
+		'{"kind": "bounce" | "delivery_notice", "reporting_mta", "envelope_id", "recipients": [{"address", "original_address", "action", "status", "reply_code", "diagnostic", "remote_mta", "hard", "why", "form", "place": {"part", "type", "line"}}], "returned": {"message_id", "subject", "to", "x_headers", "place"}}, {"kind": "complaint" | "feedback", "feedback_type", "recipients": [addresses], "user_agent", "envelope_id", "returned", "place"}, {"kind": "auto_reply", "why", "place"} or {"kind": "not_a_report", "why"}; of an mbox an array of these',
+	examples: [
+		'mailctl engine bounces explain bounce.eml',
+		'mailctl engine bounces explain bounce.eml -o json',
+	],
+	run: async (cx, { args: { file } }) => {
+		const bytes = await cx.sources
+			.file(file, 'file')
+			.bytes()
+			.catch((error: unknown) => {
+				if (!(error instanceof FolderGiven)) throw error;
+				const look = mailctl('engine', 'bounces', 'ingest', file, '--dry-run');
+				const hint = ['explain takes one file; of a folder or a Maildir ', look, ' says what it holds'];
+				throw new UsageError(error.message, { hint, cause: error });
+			});
+		const { explainFile } = await import('../../connect/bounces.js');
+		const explained = await explainFile(bytes);
+		const { format } = cx.out;
+		const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
+		if (isForPeople) return cx.out.raw(textOf(explained));
+		if (explained.kind === 'mail') return cx.out.document(explained.report);
+		await cx.out.rows(explained.reports, explainColumns, { all: true });
+	},
+});
 
 export const bounces: CommandGroup = {
 	name: 'bounces',
@@ -9,3 +207,72 @@ export const bounces: CommandGroup = {
 	examples: ['mailctl engine bounces ingest bounce.eml', 'mailctl engine bounces explain bounce.eml'],
 	commands: [ingest, explain],
 };
+
+function textOf(explained: Explained): string {
+	const blockOf = (report: Report) => `${linesOf(report).map(clean).join('\n')}\n`;
+	if (explained.kind === 'mail') return blockOf(explained.report);
+	return explained.reports.map((report, at) => `Mail ${at + 1}: ${blockOf(report)}`).join('\n');
+}
+
+/** The report first, then its recipients and the returned message. */
+function linesOf(report: Report): string[] {
+	switch (report.kind) {
+		case 'bounce':
+		case 'delivery_notice': {
+			const what = report.kind === 'bounce' ? 'a bounce' : 'a notice on delivery; nothing bounced';
+			const by = report.reporting_mta === null ? '' : `, reported by ${report.reporting_mta}`;
+			return [
+				`${what}${by}`,
+				...report.recipients.flatMap(recipientLines),
+				...returnedLines(report.returned),
+			];
+		}
+		case 'complaint':
+		case 'feedback':
+			return [
+				`${report.kind === 'complaint' ? 'a complaint' : 'feedback, and no complaint'}: ${report.feedback_type}`,
+				`  from: ${report.recipients.join(', ') || 'no address named'}`,
+				`  found: ${placed(report.place)}, RFC 5965`,
+				...returnedLines(report.returned),
+			];
+		case 'auto_reply':
+			return [
+				'an automatic answer; nothing bounced',
+				`  rule: ${report.why}`,
+				`  found: ${placed(report.place)}`,
+			];
+		case 'not_a_report':
+			return [`no report: ${report.why}`];
+	}
+}
+
+function recipientLines(one: ReportedRecipient): string[] {
+	const fate = one.action === 'failed' ? (one.hard ? 'hard bounce' : 'soft bounce') : one.action;
+	const codes = [one.reply_code, one.status].filter((code) => code !== null).join(' ');
+	const sentTo = one.original_address;
+	return [
+		`${one.address}: ${fate}`,
+		...(sentTo === null || sentTo === one.address ? [] : [`  sent to: ${sentTo}`]),
+		`  codes: ${codes || 'none'}`,
+		...(one.diagnostic === null ? [] : [`  said: ${one.diagnostic}`]),
+		...(one.remote_mta === null ? [] : [`  by: ${one.remote_mta}`]),
+		`  rule: ${one.why}`,
+		`  found: ${placed(one.place)}, ${one.form}`,
+	];
+}
+
+function returnedLines(returned: ReturnedMessage | null): string[] {
+	if (returned === null) return ['the message itself did not come back'];
+	const { message_id, subject, to, place } = returned;
+	return [
+		'the message that came back',
+		`  Message-ID: ${message_id ?? 'none'}`,
+		`  subject: ${subject ?? 'none'}`,
+		...(to.length === 0 ? [] : [`  to: ${to.join(', ')}`]),
+		`  found: ${placed(place)}`,
+	];
+}
+
+function placed({ part, type, line }: Place): string {
+	return `line ${line}, part ${part} (${type})`;
+}

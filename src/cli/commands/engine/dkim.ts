@@ -59,8 +59,14 @@ const add = command({
 	description:
 		'Makes a key, or takes one from a file (PEM, RSA or Ed25519), and prints the TXT record to publish, its name and its value. The private half stays in the database and is never shown. From then on every mail whose From address is of exactly this domain is signed with every key of the domain, within 5 s in processes that run already: an RSA and an Ed25519 key side by side reach every verifier, and to exchange a key, add the new one, publish its record, and remove the old one a few days later.',
 	options: {
-		domain: { ...domain, whyNot: whyNoDomain },
-		selector: { ...selector, whyNot: whyNoSelector },
+		domain: {
+			...domain,
+			whyNot: async (_: CommandContext, typed: string) => refusalOf(() => checkDomain(typed)),
+		},
+		selector: {
+			...selector,
+			whyNot: async (_: CommandContext, typed: string) => refusalOf(() => checkSelector(typed)),
+		},
 		keyFile: { kind: 'file', summary: 'a private key in PEM, without a passphrase; - reads standard input' },
 		type: { kind: 'choice', choices: ['rsa', 'ed25519'], summary: 'what kind of key to make (rsa)' },
 	},
@@ -74,32 +80,34 @@ const add = command({
 		'mailctl engine dkim add --domain example.com --selector old --key-file dkim.pem',
 	],
 	run: async (cx, { options }) => {
-		if (options.keyFile !== undefined && options.type !== undefined)
+		const { keyFile, type } = options;
+		if (keyFile !== undefined && type !== undefined)
 			throw new UsageError('--type is for a key that is made here: a file says itself what it holds');
 		const name = { domain: checkDomain(options.domain), selector: checkSelector(options.selector) };
-		const source =
-			options.keyFile === undefined ? { type: options.type ?? 'rsa' } : { pem: await options.keyFile.text() };
+		const source = keyFile === undefined ? { type: type ?? 'rsa' } : { pem: await keyFile.text() };
 		const { dkim } = await cx.local();
-		if ((await dkim.list()).some((key) => isNamed(key, name))) throw taken(name);
-		// A dry run is rolled back; an invalid key is refused all the same.
-		const key = await dkim.add({ ...name, source });
-		// Another process may have added it since.
+		// A dry run is rolled back; an invalid key is refused all the same. Null: there is one of that name.
+		const isThere = (await dkim.list()).some((key) => isNamed(key, name));
+		const key = isThere ? null : await dkim.add({ ...name, source });
 		if (key === null) throw taken(name);
 		if (cx.dryRun) {
-			const made = { ...name, type: key.type };
-			return cx.wouldDo(`sign the mail of ${name.domain} with the key ${name.selector}`, { create: made });
+			const create = { ...name, type: key.type };
+			return cx.wouldDo(`sign the mail of ${name.domain} with the key ${name.selector}`, { create });
 		}
-		await show(cx, key);
+		// Name and value alone on their lines, for the form of a DNS provider: a table would cut them.
+		const { format, isBare } = cx.out;
+		const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
+		if (isBare) await cx.out.raw(`${key.dns_record}\n`);
+		else if (isForPeople) await cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
+		else await cx.out.record(key, columns);
 		await cx.note(`mail from ${key.domain} is signed from now on: publish this TXT record`);
-		await cx.hint([
-			mailctl('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record'),
-			' has it for a zone file',
-		]);
-		if (await hasSender(cx, key.domain)) return;
-		await cx.warn(
-			`no sender is of ${key.domain}, so there is nothing to sign yet`,
-			mailctl('senders', 'add', `ADDRESS@${key.domain}`),
-		);
+		const zoneLine = mailctl('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record');
+		await cx.hint([zoneLine, ' has it for a zone file']);
+		const { senders } = await cx.api();
+		for await (const { from_email } of walk(senders, {}, { signal: cx.signal }))
+			if (domainOf(from_email) === key.domain) return;
+		const add = mailctl('senders', 'add', `ADDRESS@${key.domain}`);
+		await cx.warn(`no sender is of ${key.domain}, so there is nothing to sign yet`, add);
 	},
 });
 
@@ -121,7 +129,10 @@ const remove = command({
 		const name = { domain: checkDomain(options.domain), selector: checkSelector(options.selector) };
 		const { dkim } = await cx.local();
 		const all = await dkim.list();
-		if (!all.some((key) => isNamed(key, name))) throw unknown(name);
+		if (!all.some((key) => isNamed(key, name)))
+			throw new CliError('not_found', exits.notFound, `${name.domain} has no key "${name.selector}"`, {
+				hint: mailctl('engine', 'dkim', 'list'),
+			});
 		const isLast = all.filter((key) => key.domain === name.domain).length === 1;
 		const effect = isLast ? `mail from ${name.domain} is not signed any more` : 'other keys go on signing';
 		if (cx.dryRun) return cx.wouldDo(`remove the key ${name.selector}: ${effect}`, { delete: [name] });
@@ -141,27 +152,6 @@ export const dkim: CommandGroup = {
 	examples: ['mailctl engine dkim add --domain example.com --selector s1', 'mailctl engine dkim list'],
 	commands: [add, list, remove],
 };
-
-/**
- * Name and value, each alone on its line, for the form of a DNS provider; never a table, which would cut them. The line
- * of a zone file for `$(…)`.
- */
-async function show(cx: CommandContext, key: DkimKey): Promise<void> {
-	const { format } = cx.out;
-	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-	if (cx.out.isBare) return cx.out.raw(`${key.dns_record}\n`);
-	if (isForPeople) return cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
-	await cx.out.record(key, columns);
-}
-
-/** A key is for exactly the domain of From: a sender of another one is not signed by it. */
-async function hasSender(cx: CommandContext, domain: string): Promise<boolean> {
-	const { senders } = await cx.api();
-	for await (const { from_email } of walk(senders, {}, { signal: cx.signal })) {
-		if (domainOf(from_email) === domain) return true;
-	}
-	return false;
-}
 
 interface KeyName {
 	domain: string;
@@ -188,22 +178,6 @@ function checkSelector(text: string): string {
 	});
 }
 
-async function whyNoDomain(_: CommandContext, typed: string): Promise<string | null> {
-	return refusalOf(() => checkDomain(typed));
-}
-
-async function whyNoSelector(
-	cx: CommandContext,
-	typed: string,
-	before: Readonly<Record<string, unknown>>,
-): Promise<string | null> {
-	const refused = refusalOf(() => checkSelector(typed));
-	if (refused !== null) return refused;
-	const name = { domain: checkDomain(String(before['domain'])), selector: checkSelector(typed) };
-	const { dkim } = await cx.local();
-	return (await dkim.list()).some((key) => isNamed(key, name)) ? taken(name).message : null;
-}
-
 function isNamed(key: KeyName, { domain, selector }: KeyName): boolean {
 	return key.domain === domain && key.selector === selector;
 }
@@ -211,11 +185,5 @@ function isNamed(key: KeyName, { domain, selector }: KeyName): boolean {
 function taken({ domain, selector }: KeyName): CliError {
 	return new CliError('conflict', exits.refused, `${domain} has a key "${selector}" already`, {
 		hint: ['give another selector; ', mailctl('engine', 'dkim', 'list'), ' shows what to publish'],
-	});
-}
-
-function unknown({ domain, selector }: KeyName): CliError {
-	return new CliError('not_found', exits.notFound, `${domain} has no key "${selector}"`, {
-		hint: mailctl('engine', 'dkim', 'list'),
 	});
 }

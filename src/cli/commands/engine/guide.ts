@@ -42,7 +42,13 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 			? `${shownDatabase(target.url)} is there already: Enter keeps what is set. Ctrl-C leaves everything as it is.`
 			: `Sets up ${shownDatabase(target.url)}. Ctrl-C leaves everything as it is.`,
 	);
-	const sender = await askSender(cx, isThere);
+	const senders = isThere ? (await cx.api()).senders : undefined;
+	const first = (await senders?.page({ page_size: 1 }, { signal: cx.signal }))?.results[0];
+	const typed = await cx.ask('Sender address:', {
+		check: async (text) => noAddress(text, 'mailbox'),
+		...(first !== undefined && { initial: first.from_email }),
+	});
+	const sender = typed.trim();
 	const server = await askServer(cx, now, sender);
 	const url = await checkOf('url');
 	const known = now['public_url'];
@@ -51,29 +57,32 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 		...(known !== undefined && { initial: known }),
 		check: async (text) => (text === '' ? null : url(text)),
 	});
-	const zone = await cx.search(
-		'Time zone (days of reports are counted in it):',
-		zonesFrom(now['time_zone'] ?? timeZoneOf(cx.settings)),
+	// The first one is where Enter alone leads.
+	const zones = new Set([
+		now['time_zone'] ?? timeZoneOf(cx.settings),
+		'UTC',
+		...Intl.supportedValuesOf('timeZone'),
+	]);
+	const choices = [...zones].map((name) => ({ name, value: name, names: [name] }));
+	const zone = await cx.search('Time zone (days of reports are counted in it):', async (typed) =>
+		matching(choices, typed.trim().replaceAll(' ', '_')),
 	);
-	const kept = await askRetention(cx, now);
+	// A year, and the month in which it is compared with the one before.
+	const kept = await cx.ask(
+		'How long to keep messages (older ones are deleted, figures stay; none: for good):',
+		{
+			initial: now['keep_messages'] ?? '400d',
+			check: async (text) =>
+				text === 'none' || daysIn(text) !== null ? null : 'a number of days, such as 400d, or none',
+		},
+	);
 	const values = {
 		...server,
 		...(publicUrl !== '' && { public_url: publicUrl }),
 		time_zone: zone,
-		keep_messages: kept,
+		keep_messages: kept === 'none' ? null : kept,
 	};
 	return { sender, values, command: commandOf(sender, values) };
-}
-
-/** Another one than the first that is there is added to those. */
-async function askSender(cx: CommandContext, isThere: boolean): Promise<string> {
-	const senders = isThere ? (await cx.api()).senders : undefined;
-	const first = (await senders?.page({ page_size: 1 }, { signal: cx.signal }))?.results[0];
-	const typed = await cx.ask('Sender address:', {
-		check: async (text) => noAddress(text, 'mailbox'),
-		...(first !== undefined && { initial: first.from_email }),
-	});
-	return typed.trim();
 }
 
 /** What the DNS still lacks for the senders; `doctor` says the same. */
@@ -159,24 +168,6 @@ async function askPassword(
 	return typed === '' ? (stored ?? null) : typed;
 }
 
-/** Null: for good. A year, and the month in which it is compared with the one before, is what Enter alone answers. */
-async function askRetention(
-	cx: CommandContext,
-	now: Readonly<Record<string, string>>,
-): Promise<string | null> {
-	const typed = await cx.ask(
-		'How long to keep messages (older ones are deleted, figures stay; none: for good):',
-		{
-			initial: now['keep_messages'] ?? '400d',
-			check: async (text) => {
-				if (text === 'none') return null;
-				return daysIn(text) === null ? 'a number of days, such as 400d, or none' : null;
-			},
-		},
-	);
-	return typed === 'none' ? null : typed;
-}
-
 /** Why it does not accept mail; null: it does. */
 async function tryServer(
 	cx: CommandContext,
@@ -200,13 +191,6 @@ async function tryServer(
 	}
 	if (!timeout.aborted) return { says: refusal(test), remedy: test.remedy };
 	return { says: `${test.host}:${test.port}: no answer within ${timeoutMs / 1000} s`, remedy: null };
-}
-
-/** The first one is where Enter alone leads. */
-function zonesFrom(first: string) {
-	const names = new Set([first, 'UTC', ...Intl.supportedValuesOf('timeZone')]);
-	const all = [...names].map((name) => ({ name, value: name, names: [name] }));
-	return async (typed: string) => matching(all, typed.trim().replaceAll(' ', '_'));
 }
 
 /** A password stands in no command line. */

@@ -1,4 +1,6 @@
 /** `mailctl engine queue`: the waiting messages, the reasons, and the processes that send. */
+import { localTime, offsetText, parseDateTime, withZone } from '../../../api/datetime.js';
+import { faultSentence, pausedBy } from '../../../api/pauses.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { QueueStats } from '../../frame/connection.js';
@@ -7,9 +9,9 @@ import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
 import { replyText } from '../../render/replies.js';
 import { fitSentences } from '../../render/sentences.js';
+import type { Times } from '../../render/times.js';
 import { counted, numberText } from '../../render/units.js';
 import { watched, watchOption } from '../../verbs/watching.js';
-import { pauseLine, withMoments } from './pause.js';
 
 const stats = command({
 	name: 'stats',
@@ -71,75 +73,76 @@ export const queue: CommandGroup = {
 };
 
 async function showStats(cx: CommandContext): Promise<undefined> {
-	const { queue } = await cx.local();
-	const found = await queue.stats();
+	const found = await (await cx.local()).queue.stats();
 	const { format } = cx.out;
 	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-	if (!isForPeople) {
-		await cx.out.parts(found);
-		return;
-	}
+	if (!isForPeople) return void (await cx.out.parts(found));
 	const lines = linesOf(found).map((line) => clean(withMoments(line, cx.times)));
 	await cx.out.raw(`${await fitSentences(lines.join('\n'), cx.io.stdout)}\n`);
 }
 
-function linesOf({
-	paused,
-	messages,
-	due,
-	held,
-	oldest,
-	next_due,
-	workers,
-	deferred,
-	replies,
-	limits,
-}: QueueStats): string[] {
-	const states = Object.entries(messages).map(([state, count]) => `${numberText(count)} ${state}`);
+function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats): string[] {
+	const states = Object.entries(stats.messages).map(([state, count]) => `${numberText(count)} ${state}`);
+	const back = held === 0 ? '' : `, ${held === due ? 'all' : numberText(held)} of them held back by limits`;
+	const since = oldest === null ? '' : `; the oldest that waits is of ${oldest}`;
+	const [limited] = limits.map((limit) => limit.next).sort();
+	// A due time that has passed is of no use where a limit holds the message back.
+	const isHeld = due > 0 && limited !== undefined;
+	const next = isHeld ? `${limited}, when a limit lets one go` : (next_due ?? 'nothing waits');
+	const section = (title: string, lines: readonly string[]) =>
+		lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)];
 	return [
-		pauseLine(paused),
+		pauseLine(stats.paused),
 		`messages: ${states.length === 0 ? 'none' : states.join(', ')}`,
-		`due now: ${numberText(due)}${heldWords(due, held)}${oldest === null ? '' : `; the oldest that waits is of ${oldest}`}`,
-		`next due: ${nextWords({ due, held, next_due, limits })}`,
-		workers.length === 0 ? 'no process sends' : 'sending processes:',
-		...workers.map(workerLine),
-		...(deferred.length === 0 ? [] : ['put off by:']),
-		...deferred.map(
-			(one) =>
-				`  ${one.domain}: ${numberText(one.messages)}, next ${one.next_due}; ${one.last_reply ?? 'nothing said'}`,
+		`due now: ${numberText(due)}${back}${since}`,
+		`next due: ${due > held ? 'now' : next}`,
+		...(stats.workers.length === 0 ? ['no process sends'] : []),
+		...section('sending processes:', stats.workers.map(workerLine)),
+		...section(
+			'put off by:',
+			stats.deferred.map(
+				({ domain, messages, next_due, last_reply }) =>
+					`${domain}: ${numberText(messages)}, next ${next_due}; ${last_reply ?? 'nothing said'}`,
+			),
 		),
-		...(replies.length === 0 ? [] : ['commonest replies of seven days:']),
-		...replies.map((one) => `  ${replyText(one)}`),
-		...(limits.length === 0 ? [] : ['held back by limits:']),
-		...limits.map(
-			(one) => `  ${limitLine(one)}: ${numberText(one.messages)}, next ${one.next}, last ${one.last}`,
-		),
+		...section('commonest replies of seven days:', stats.replies.map(replyText)),
+		...section('held back by limits:', limits.map(limitLine)),
 	];
 }
 
 /** Processes say every few seconds that they are there; one of another machine that was killed is missed by that alone. */
 function workerLine({ role, host, pid, messages, heard }: QueueStats['workers'][number]): string {
 	const last = heard === null ? '' : `; last heard of at ${heard}`;
-	return `  ${role ?? 'gone'} ${pid} on ${host}: ${counted(messages, 'message')} in its hands${last}`;
+	return `${role ?? 'gone'} ${pid} on ${host}: ${counted(messages, 'message')} in its hands${last}`;
 }
 
-function heldWords(due: number, held: number): string {
-	return held === 0 ? '' : `, ${held === due ? 'all' : numberText(held)} of them held back by limits`;
+function limitLine({ setting, limit, domain, messages, next, last }: QueueStats['limits'][number]): string {
+	const of = limit.startsWith('*=') && domain !== null ? ` (${domain})` : '';
+	return `${setting} ${limit}${of}: ${numberText(messages)}, next ${next}, last ${last}`;
 }
 
-/** A due time that has passed is of no use where a limit holds the message back. */
-function nextWords({
-	due,
-	held,
-	next_due,
-	limits,
-}: Pick<QueueStats, 'due' | 'held' | 'next_due' | 'limits'>): string {
-	if (due > held) return 'now';
-	const [next] = limits.map((limit) => limit.next).sort();
-	if (due > 0 && next !== undefined) return `${next}, when a limit lets one go`;
-	return next_due ?? 'nothing waits';
+/** Since when, by hand or by the mail server, and why; "the queue is open" without a pause. */
+export function pauseLine(paused: QueueStats['paused']): string {
+	if (paused === null) return 'the queue is open';
+	const { kind, reason, since, retry_at } = paused;
+	if (kind === 'manual')
+		return `paused ${pausedBy(reason)} since ${since}${reason === null ? '' : `: ${reason}`}`;
+	return `${faultSentence(reason, since)}; tried again at ${retry_at}`;
 }
 
-function limitLine({ setting, limit, domain }: QueueStats['limits'][number]): string {
-	return `${setting} ${limit}${limit.startsWith('*=') && domain !== null ? ` (${domain})` : ''}`;
+const wireTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/g;
+
+/** Times of the wire within a sentence as programs read them: they say that they are of UTC. */
+export function withZones(sentence: string): string {
+	return sentence.replaceAll(wireTime, withZone);
+}
+
+/** Times of the wire within a sentence as people read them, to the second: `2026-11-21 13:00:07 UTC+1`. */
+export function withMoments(sentence: string, times: Pick<Times, 'zone'>): string {
+	return sentence.replaceAll(wireTime, (time) => {
+		const at = parseDateTime(time);
+		if (at === null) return time;
+		const local = localTime(at, times.zone()).slice(0, 'YYYY-MM-DDTHH:MM:SS'.length).replace('T', ' ');
+		return `${local} ${offsetText(at, times.zone())}`;
+	});
 }

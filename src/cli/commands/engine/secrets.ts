@@ -7,7 +7,7 @@ import type { SecretCount } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type Columns, column } from '../../render/columns.js';
-import { inUse } from './in-use.js';
+import { inUse } from './backup.js';
 
 const columns: Columns<SecretCount> = [
 	{ key: 'key', header: 'KEY', value: ({ key }) => key ?? 'not wrapped' },
@@ -90,11 +90,9 @@ async function rewrite(cx: CommandContext, as: 'wrapped' | 'plain'): Promise<voi
 		const start = as === 'wrapped' ? 'with the key (MAILCTL_KEY_FILE)' : 'without the key';
 		throw inUse(others, `stop what runs, run this again, then start it ${start}`);
 	}
-	if (cx.dryRun) {
-		const counts = await secrets.counts();
-		return cx.wouldDo(`store every secret ${as}`, as === 'wrapped' ? { wrap: counts } : { unwrap: counts });
-	}
 	const counts = await secrets.counts();
+	if (cx.dryRun)
+		return cx.wouldDo(`store every secret ${as}`, as === 'wrapped' ? { wrap: counts } : { unwrap: counts });
 	await cx.out.rows(counts, columns, { all: true });
 	if (counts.length === 0) await cx.note('the database holds no secret yet');
 }

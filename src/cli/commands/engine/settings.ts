@@ -41,24 +41,28 @@ const get = command({
 	run: async (cx, { args }) => {
 		const all = await readAll(await cx.local());
 		const { format } = cx.out;
-		if (args.setting === undefined) {
-			if (format === 'table' && cx.globals.fields === undefined) return cx.out.raw(await page(cx, all));
-			await cx.out.rows(await shownIn(cx, all), columns, { all: true });
-			return;
-		}
-		const one = all.find(({ name }) => name === args.setting);
-		if (one === undefined)
+		const { setting } = args;
+		const found = setting === undefined ? all : all.filter(({ name }) => name === setting);
+		const [one] = found;
+		if (setting !== undefined && one === undefined)
 			throw unknownSetting(
-				args.setting,
+				setting,
 				all.map(({ name }) => name),
 			);
-		if (cx.globals.fields === undefined) {
-			if (format === 'table') return cx.out.raw(await page(cx, [one]));
-			// TSV by default means a pipe, which gets the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
-			if (format === 'tsv' && cx.settings.output.value === null) return cx.out.raw(`${one.value ?? ''}\n`);
-		}
-		const [shown = one] = await shownIn(cx, [one]);
-		await cx.out.record(shown, columns);
+		const isPlain = cx.globals.fields === undefined;
+		if (isPlain && format === 'table') return cx.out.raw(await page(cx, found));
+		// TSV by default means a pipe, which gets the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
+		const isBare = isPlain && format === 'tsv' && cx.settings.output.value === null;
+		if (isBare && setting !== undefined) return cx.out.raw(`${one?.value ?? ''}\n`);
+		// Tables are for people; other formats contain the value itself.
+		const isForPeople = format === 'table' || format === 'wide';
+		const inLine = async (value: string | null) => (isForPeople && value ? inALine(cx, value) : value);
+		const shown = await Promise.all(
+			found.map(async (each) => ({ ...each, value: await inLine(each.value) })),
+		);
+		const [only] = shown;
+		if (setting !== undefined && only !== undefined) await cx.out.record(only, columns);
+		else await cx.out.rows(shown, columns, { all: true });
 	},
 });
 
@@ -73,7 +77,8 @@ const set = command({
 			name: 'value',
 			summary: 'its new value; - reads standard input',
 			secret: whyNoArgument,
-			whyNot,
+			whyNot: async (cx: CommandContext, typed: string, { setting }: { setting?: unknown }) =>
+				typed === '-' ? null : (await cx.local()).settings.whyNot(String(setting), typed),
 		},
 	],
 	writes: true,
@@ -149,14 +154,6 @@ function whyNoArgument({ setting }: { setting?: unknown }): UsageError | null {
 	});
 }
 
-async function whyNot(
-	cx: CommandContext,
-	typed: string,
-	{ setting }: Readonly<Record<string, unknown>>,
-): Promise<string | null> {
-	return typed === '-' ? null : (await cx.local()).settings.whyNot(String(setting), typed);
-}
-
 /** For refused values of settings, which are looked at before anything is stored: exit 2. */
 export function ofSettings(values: Readonly<Record<string, string | null>>): Refusal {
 	return { input: values, hint: settingHint, exit: exits.usage };
@@ -199,15 +196,6 @@ const indent = '    ';
 async function worth(cx: CommandContext, { value, default: standard }: Setting): Promise<string> {
 	if (value !== null) return ` = ${await inALine(cx, value)}`;
 	return standard === null ? ' is not set' : ` = ${standard} (default)`;
-}
-
-/** Tables are for people; other formats contain the value itself. */
-async function shownIn(cx: CommandContext, all: readonly Setting[]): Promise<Setting[]> {
-	const isForPeople = cx.out.format === 'table' || cx.out.format === 'wide';
-	const shown = all.map(async (setting) =>
-		isForPeople && setting.value !== null ? { ...setting, value: await inALine(cx, setting.value) } : setting,
-	);
-	return Promise.all(shown);
 }
 
 async function inALine(cx: CommandContext, value: string): Promise<string> {

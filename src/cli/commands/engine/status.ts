@@ -4,7 +4,7 @@ import type { EngineStatus } from '../../frame/connection.js';
 import { type Columns, column } from '../../render/columns.js';
 import { sizeText } from '../../render/units.js';
 import { sayOutdated } from '../../verbs/retention.js';
-import { pauseLine, withMoments, withZones } from './pause.js';
+import { pauseLine, withMoments, withZones } from './queue.js';
 
 const columns: Columns<EngineStatus> = [
 	column('path', 'DATABASE'),

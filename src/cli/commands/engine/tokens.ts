@@ -2,8 +2,7 @@
 
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
-import { type ApiToken, type NewApiToken, type TokenScope, tokenScopes } from '../../frame/connection.js';
-import type { CommandContext } from '../../frame/context.js';
+import { type ApiToken, type NewApiToken, tokenScopes } from '../../frame/connection.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { didYouMean } from '../../frame/help.js';
@@ -58,9 +57,14 @@ const create = command({
 		'mailctl engine tokens create --name laptop',
 		'mailctl engine tokens create --name shop --scope send --scope read -q > shop.token',
 	],
-	run: async (cx, { options }) => {
-		const name = checkName(options.name);
-		const scopes = scopesOf(options.scope);
+	run: async (cx, { options: { name, scope } }) => {
+		// The name is part of logs and of hints to copy: one plain word.
+		if (!/^[A-Za-z0-9][\w.@+-]*$/.test(name) || name.length > maxNameLength)
+			throw new UsageError(`--name: "${name}" is no name for a token`, {
+				hint: `letters, digits and . _ - @ +, at most ${maxNameLength}: --name shop`,
+			});
+		// Each once, in one order; none given = everything.
+		const scopes = scope.length === 0 ? ['admin' as const] : tokenScopes.filter((one) => scope.includes(one));
 		const { tokens } = await cx.local();
 		if ((await tokens.list()).some((one) => one.name === name && isAlive(one))) throw taken(name);
 		if (cx.dryRun)
@@ -68,10 +72,16 @@ const create = command({
 		const made = await tokens.create({ name, scopes });
 		// Another process may have made it since.
 		if (made === null) throw taken(name);
-		await show(cx, made);
+		// The token alone for a person or `$(…)`.
+		const { format, isBare } = cx.out;
+		const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
+		if (isBare || isForPeople) await cx.out.raw(`${made.token}\n`);
+		else await cx.out.record(made, createColumns);
 		await cx.note('keep it now: it is not shown again');
 	},
 });
+
+const maxNameLength = 64;
 
 const revoke = command({
 	name: 'revoke',
@@ -102,29 +112,6 @@ export const tokens: CommandGroup = {
 	examples: ['mailctl engine tokens create --name laptop', 'mailctl engine tokens list'],
 	commands: [list, create, revoke],
 };
-
-/** The token alone for a person or `$(…)`. */
-async function show(cx: CommandContext, made: NewApiToken): Promise<void> {
-	const { format } = cx.out;
-	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-	if (cx.out.isBare || isForPeople) return cx.out.raw(`${made.token}\n`);
-	await cx.out.record(made, createColumns);
-}
-
-const maxNameLength = 64;
-
-/** The name is part of logs and of hints to copy: one plain word. */
-function checkName(name: string): string {
-	if (/^[A-Za-z0-9][\w.@+-]*$/.test(name) && name.length <= maxNameLength) return name;
-	throw new UsageError(`--name: "${name}" is no name for a token`, {
-		hint: `letters, digits and . _ - @ +, at most ${maxNameLength}: --name shop`,
-	});
-}
-
-/** Each once, in one order; none given = everything. */
-function scopesOf(given: readonly TokenScope[]): TokenScope[] {
-	return given.length === 0 ? ['admin'] : tokenScopes.filter((scope) => given.includes(scope));
-}
 
 function isAlive({ date_revoked }: ApiToken): boolean {
 	return date_revoked === null;

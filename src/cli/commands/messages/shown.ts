@@ -14,9 +14,9 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { attachmentLines } from '../../render/attachments.js';
-import { type Columns, column } from '../../render/columns.js';
+import { type Column, type Columns, column } from '../../render/columns.js';
 import type { Times } from '../../render/times.js';
-import { isUuid } from '../../verbs/resolve.js';
+import { isUuid, missing, orNull } from '../../verbs/resolve.js';
 
 export const messageColumns: Columns<Message> = [
 	column('id', 'ID', { isName: true, isKept: 'id' }),
@@ -38,35 +38,10 @@ export const messageColumns: Columns<Message> = [
 
 export const detailColumns: Columns<MessageDetail> = [
 	...messageColumns,
-	{
-		key: 'delivery_attempts',
-		header: 'DELIVERY ATTEMPTS',
-		wide: true,
-		value: ({ delivery_attempts }: MessageDetail) => delivery_attempts,
-		lines: ({ delivery_attempts }: MessageDetail, times) =>
-			delivery_attempts.map((one) => attemptLine(one, times)),
-	},
-	{
-		key: 'events',
-		header: 'EVENTS',
-		wide: true,
-		value: ({ events }: MessageDetail) => events,
-		lines: ({ events = [] }: MessageDetail, times) => events.map((one) => eventLine(one, times)),
-	},
-	{
-		key: 'reports',
-		header: 'REPORTED',
-		wide: true,
-		value: ({ reports }: MessageDetail) => reports,
-		lines: ({ reports = [] }: MessageDetail, times) => reports.map((one) => reportLine(one, times)),
-	},
-	{
-		key: 'held_by',
-		header: 'HELD BACK',
-		wide: true,
-		value: ({ held_by }: MessageDetail) => held_by,
-		lines: ({ held_by = [] }: MessageDetail, times) => held_by.map((one) => holdLine(one, times)),
-	},
+	wideLines('delivery_attempts', 'DELIVERY ATTEMPTS', attemptLine),
+	wideLines('events', 'EVENTS', eventLine),
+	wideLines('reports', 'REPORTED', reportLine),
+	wideLines('held_by', 'HELD BACK', holdLine),
 	column('tracking', 'TRACKING', { wide: true }),
 	{
 		key: 'attachments',
@@ -76,6 +51,21 @@ export const detailColumns: Columns<MessageDetail> = [
 		lines: ({ attachments }: MessageDetail) => attachmentLines(attachments),
 	},
 ];
+
+/** A column of an array, which a person reads as lines. */
+function wideLines<K extends 'delivery_attempts' | 'events' | 'reports' | 'held_by'>(
+	key: K,
+	header: string,
+	lineOf: (one: NonNullable<MessageDetail[K]>[number], times: Times) => string,
+): Column<MessageDetail> {
+	return {
+		key,
+		header,
+		wide: true,
+		value: (message) => message[key],
+		lines: ({ [key]: all }, times) => [...(all ?? [])].map((one) => lineOf(one, times)),
+	};
+}
 
 /**
  * The history of a message, in lines: attempts, events, reports, limits. An event stands for what is not told by an
@@ -99,20 +89,11 @@ export async function existing<T>(
 	messages: Pick<Messages, 'page'>,
 	{ id, message }: { id: string; message: Promise<T> },
 ): Promise<T> {
-	const { missing, orNull } = await import('../../verbs/resolve.js');
 	const found = await orNull(message);
 	if (found !== null) return found;
-	const deleted = await deletedOf(cx, messages);
+	const { deleted } = await messages.page({ page_size: 1 }, { signal: cx.signal });
 	if (deleted !== undefined) await cx.note(deletedText(deleted, cx.times));
 	throw missing('message', id, mailctl('messages', 'list'));
-}
-
-/** What retention has deleted of all messages; undefined: nothing. */
-export async function deletedOf(
-	{ signal }: CommandContext,
-	messages: Pick<Messages, 'page'>,
-): Promise<DeletedMessages | undefined> {
-	return (await messages.page({ page_size: 1 }, { signal })).deleted;
 }
 
 /** `messages before 2025-10-20 are deleted (keep_messages 400d)`. */

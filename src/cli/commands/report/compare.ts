@@ -9,27 +9,33 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { parseDays } from '../../frame/values.js';
-import { type Column, type Columns, column } from '../../render/columns.js';
+import type { Column, Columns } from '../../render/columns.js';
 import { numberText, shareText } from '../../render/units.js';
 import { campaignArg, findCampaign } from '../campaigns/find.js';
 
-/** One of those that are compared. */
+/** One of those that are compared; `id` is null for days. */
 interface Side {
 	name: string;
-	/** Null for days. */
 	id: string | null;
 	from: string;
 	to: string;
 	figures: ReportDetails['total'];
-	rates: Rates;
+	rates: Record<RateName, number>;
 }
 
-/** In percent of `baseOf`; 0 of nothing. */
-type Rates = Record<(typeof rateNames)[number], number>;
-const rateNames = [
-	...(['delivered', 'opened', 'clicked', 'clicked_of_opened', 'unsubscribed', 'complained'] as const),
-	...(['softbounced', 'hardbounced'] as const),
-] as const;
+/** Rates in percent of these figures; 0 of nothing. */
+const baseOf = {
+	delivered: 'attempted',
+	opened: 'sent',
+	clicked: 'sent',
+	clicked_of_opened: 'opened',
+	unsubscribed: 'sent',
+	complained: 'sent',
+	softbounced: 'attempted',
+	hardbounced: 'attempted',
+} as const;
+type RateName = keyof typeof baseOf;
+const rateNames = Object.keys(baseOf) as RateName[];
 
 const output =
 	'{"compared": [{"name", "id", "from", "to", "figures", "rates"}], "differences": [{"name", "figures", "rates"}]}: each after the first, less the first; rates are percentages, their differences points';
@@ -76,31 +82,18 @@ export const reportCompare = command({
 	},
 });
 
-async function compareCampaigns(cx: CommandContext, names: readonly string[]): Promise<undefined> {
-	if (names.length < 2) return compareCampaigns(cx, [...names, await otherThan(cx, names)]);
-	const wanted = 'mailctl campaigns compare';
+async function compareCampaigns(cx: CommandContext, names: readonly string[]): Promise<void> {
+	if (names.length < 2)
+		throw new UsageError('give two campaigns or more to compare', { hint: mailctl('campaigns', 'list') });
 	const api = await cx.api();
-	const reports = await need(api, 'reports', wanted);
-	const campaigns = await need(api, 'campaigns', wanted);
+	const reports = await need(api, 'reports', 'mailctl campaigns compare');
+	const campaigns = await need(api, 'campaigns', 'mailctl campaigns compare');
 	const sides: Side[] = [];
 	for (const text of names) {
 		const { id, key } = await findCampaign(cx, campaigns, text);
 		sides.push(await sideOf(cx, reports, { campaign_unique_id: id }, { name: key, id }));
 	}
 	await print(cx, sides);
-}
-
-/** A second campaign, asked of a person. Throws `UsageError` in a script, and where there is no other. */
-async function otherThan(cx: CommandContext, names: readonly string[]): Promise<string> {
-	const tooFew = new UsageError('give two campaigns or more to compare', {
-		hint: mailctl('campaigns', 'list'),
-	});
-	if (!cx.canAsk) throw tooFew;
-	const { choicesOf } = await import('../../verbs/choices.js');
-	const all = await choicesOf(cx, 'campaign', {});
-	const others = async (typed: string) => (await all(typed)).filter(({ value }) => !names.includes(value));
-	if ((await others('')).length === 0) throw tooFew;
-	return cx.search('And which other:', others);
 }
 
 async function sideOf(
@@ -110,13 +103,12 @@ async function sideOf(
 	who: Pick<Side, 'name' | 'id'>,
 ): Promise<Side> {
 	const { from, to, total } = await reports.details(query, { signal: cx.signal });
-	const rateOf = (name: (typeof rateNames)[number]) => {
+	const rates = rateNames.map((name) => {
 		const part = total[name === 'clicked_of_opened' ? 'clicked' : name];
 		return [name, percentOf(part, total[baseOf[name]])];
-	};
+	});
 	// Made of all names.
-	const rates = Object.fromEntries(rateNames.map(rateOf)) as Rates;
-	return { ...who, from, to, figures: total, rates };
+	return { ...who, from, to, figures: total, rates: Object.fromEntries(rates) as Side['rates'] };
 }
 
 async function print(cx: CommandContext, sides: readonly Side[]): Promise<void> {
@@ -131,95 +123,70 @@ async function print(cx: CommandContext, sides: readonly Side[]): Promise<void> 
 		return cx.out.document({ compared: sides, differences });
 	}
 	const isForPeople = ['table', 'wide', 'markdown'].includes(cx.out.format);
-	await cx.out.rows(measures, columnsOf(sides, isForPeople), { all: true });
+	await cx.out.rows(['sent' as const, ...rateNames], columnsOf(first, others, isForPeople), { all: true });
 }
 
-/** Each value less the other's, without the noise of floating point. */
-function less<K extends string>(values: Record<K, number>, of: Record<K, number>): Record<K, number> {
+/** Each value less the other's. */
+function less<K extends string>(values: Record<K, number>, of: Record<K, number>): Record<string, number> {
 	const names = Object.keys(values) as K[];
-	// Made of the keys of both.
-	return Object.fromEntries(names.map((name) => [name, roundedTo2(values[name] - of[name])])) as Record<
-		K,
-		number
-	>;
+	return Object.fromEntries(names.map((name) => [name, rounded(values[name] - of[name])]));
 }
 
-function roundedTo2(value: number): number {
+/** Without the noise of floating point. */
+function rounded(value: number): number {
 	return Math.round(value * 100) / 100;
 }
 
-interface Measure {
-	key: string;
-	label: string;
-	value(side: Side): number;
-	/** What it is a share of; null: it is a count. */
-	base: ((side: Side) => number) | null;
-}
+type Measure = 'sent' | RateName;
 
-const measures: readonly Measure[] = [
-	{ key: 'sent', label: 'sent', value: ({ figures }) => figures.sent, base: null },
-	...rateNames.map((key) => ({
-		key,
-		label:
-			{ clicked_of_opened: 'clicked of opened', softbounced: 'soft bounces', hardbounced: 'hard bounces' }[
-				key as string
-			] ?? key,
-		value: ({ rates }: Side) => rates[key],
-		base: ({ figures }: Side) => figures[baseOf[key]],
-	})),
-];
-
-const baseOf: Record<(typeof rateNames)[number], 'sent' | 'attempted' | 'opened'> = {
-	delivered: 'attempted',
-	opened: 'sent',
-	clicked: 'sent',
-	clicked_of_opened: 'opened',
-	unsubscribed: 'sent',
-	complained: 'sent',
-	softbounced: 'attempted',
-	hardbounced: 'attempted',
+const labels: Partial<Record<Measure, string>> = {
+	clicked_of_opened: 'clicked of opened',
+	softbounced: 'soft bounces',
+	hardbounced: 'hard bounces',
 };
 
 /** The measure, a column for each side, and one for each difference: numbers alone for programs. */
-function columnsOf(sides: readonly Side[], isForPeople: boolean): Columns<Measure> {
-	const [first] = sides;
+function columnsOf(first: Side, others: readonly Side[], isForPeople: boolean): Columns<Measure> {
+	const measured = ({ figures, rates }: Side, measure: Measure) =>
+		measure === 'sent' ? figures.sent : rates[measure];
+	/** A rate of nothing is none. */
+	const isNone = ({ figures }: Side, measure: Measure) =>
+		measure !== 'sent' && figures[baseOf[measure]] === 0;
+	const sideColumn = (side: Side, at: number): Column<Measure> => ({
+		key: `side_${at}`,
+		header: side.name,
+		align: 'right',
+		value: (measure) => {
+			const value = measured(side, measure);
+			if (!isForPeople) return value;
+			if (isNone(side, measure)) return '-';
+			return measure === 'sent' ? numberText(value) : shareText(value);
+		},
+	});
+	const differenceColumn = (side: Side, at: number): Column<Measure> => ({
+		key: `difference_${at}`,
+		header: 'DIFFERENCE',
+		align: 'right',
+		value: (measure) => {
+			const difference = rounded(measured(side, measure) - measured(first, measure));
+			if (!isForPeople) return difference;
+			return isNone(side, measure) || isNone(first, measure) ? '-' : signed(difference, measure);
+		},
+	});
 	return [
-		column('label', 'MEASURE', { isName: true }),
-		...sides.flatMap((side, index): Column<Measure>[] => [
-			{
-				key: `side_${index + 1}`,
-				header: side.name,
-				align: 'right',
-				value: ({ value, base }) => {
-					if (!isForPeople) return value(side);
-					if (base === null) return numberText(value(side));
-					return base(side) === 0 ? ofNothing : shareText(value(side));
-				},
-			},
-			...(first === undefined || index === 0
-				? []
-				: [
-						{
-							key: `difference_${index + 1}`,
-							header: 'DIFFERENCE',
-							align: 'right' as const,
-							value: ({ value, base }: Measure) => {
-								const difference = roundedTo2(value(side) - value(first));
-								if (!isForPeople) return difference;
-								const isOfNothing = base !== null && (base(side) === 0 || base(first) === 0);
-								return isOfNothing ? ofNothing : differenceText(difference, base !== null);
-							},
-						},
-					]),
-		]),
+		{
+			key: 'label',
+			header: 'MEASURE',
+			isName: true,
+			value: (measure) => labels[measure] ?? measure,
+		},
+		sideColumn(first, 1),
+		...others.flatMap((side, at) => [sideColumn(side, at + 2), differenceColumn(side, at + 2)]),
 	];
 }
 
-/** A rate without a base is none. */
-const ofNothing = '-';
-
-function differenceText(difference: number, isRate: boolean): string {
+function signed(difference: number, measure: Measure): string {
 	const sign = difference > 0 ? '+' : difference < 0 ? '-' : '';
 	const size = Math.abs(difference);
-	return `${sign}${isRate ? `${size.toFixed(2)} points` : numberText(size)}`;
+	return `${sign}${measure === 'sent' ? numberText(size) : `${size.toFixed(2)} points`}`;
 }

@@ -9,12 +9,12 @@ import type { DetailedReport } from '../../render/report-details.js';
 import type { SavedReport } from '../../render/saved-report.js';
 import { mayReplace } from '../../verbs/exporting.js';
 import { walk } from '../../verbs/listing.js';
-import type { ReportRun } from '../report.js';
+import type { ReportOptions } from '../report.js';
 
 const formats = ['html', 'svg', 'csv', 'json', 'md'] as const;
 type Format = (typeof formats)[number];
 
-type Chart = NonNullable<ReportRun['chart']>;
+type Chart = NonNullable<ReportOptions['chart']>;
 
 /** What a file may show; the first goes without saying. */
 const charts: Readonly<Record<Format, readonly [Chart, ...Chart[]]>> = {
@@ -25,7 +25,7 @@ const charts: Readonly<Record<Format, readonly [Chart, ...Chart[]]>> = {
 	md: ['none'],
 };
 
-/** Where a report goes; null: to standard output. */
+/** Where a report goes. */
 export interface Saving {
 	path: string;
 	format: Format;
@@ -35,7 +35,7 @@ export interface Saving {
 }
 
 /** Throws `UsageError` before anything is asked of the service. */
-export function savingOf({ save, excel, force, watch, chart: asked }: ReportRun): Saving | null {
+export function savingOf({ save, excel, force, watch, chart: asked }: ReportOptions): Saving | null {
 	if (save === undefined) {
 		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} goes with --save FILE`);
 		if (asked === 'line' || asked === 'heat')
@@ -51,40 +51,26 @@ export function savingOf({ save, excel, force, watch, chart: asked }: ReportRun)
 		});
 	if (excel && format !== 'csv') throw new UsageError('--excel goes with a file that ends in .csv');
 	const chart = asked ?? charts[format][0];
-	if (chart === 'spark' || !charts[format].includes(chart)) throw cannotHold(format, chart);
+	const held = charts[format];
+	if (chart === 'spark' || !held.includes(chart))
+		throw new UsageError(`--chart ${chart}: a .${format} file holds ${held.join(', ')}`);
 	return { path: save, format, chart, isExcel: excel, force };
-}
-
-function cannotHold(format: Format, chart: Chart): UsageError {
-	const held = charts[format].filter((one) => one !== 'none');
-	if (held.length === 0)
-		return new UsageError(`--chart ${chart}: a .${format} file holds no chart`, {
-			hint: 'leave --chart out, or end the file in .html or .svg',
-		});
-	if (chart === 'none') return new UsageError(`--chart none: a .${format} file is the chart`);
-	return new UsageError(`--chart ${chart} is for a terminal; a .${format} file holds ${held.join(', ')}`);
 }
 
 /** Reads what is missing, writes the file, and says so. Throws `TableError` for a file that is there, and `Declined`. */
 export async function saveReport(
 	cx: CommandContext,
-	{ path, format, chart, isExcel, force }: Saving,
-	{
-		title,
-		report,
-		events,
-		detailed,
-		head,
-	}: Pick<SavedReport, 'title' | 'report' | 'events' | 'detailed' | 'head'>,
+	saving: Saving,
+	read: Pick<SavedReport, 'title' | 'report' | 'events' | 'detailed' | 'head'>,
 	{ isOfCampaign }: { isOfCampaign: boolean },
 ): Promise<void> {
+	const { path, format, chart, force } = saving;
 	const { createOutputFile } = await import('../../../tables/output-file.js');
 	const file = await createOutputFile(path, (await mayReplace(cx, path, force)) ? 'replace' : 'refuse');
 	try {
 		const lists = isOfCampaign || format !== 'html' ? [] : await largestLists(cx);
-		const days = daysOf(report, detailed);
-		const saved = { title, chart, report, events, detailed, head, lists, days, madeAt: cx.clock.now() };
-		await file.write(await contentOf(saved, { format, isExcel }));
+		const days = daysOf(read.report, read.detailed);
+		await file.write(await contentOf({ ...read, chart, lists, days, madeAt: cx.clock.now() }, saving));
 		if (cx.dryRun) return await cx.wouldDo(`write ${path}`, { export: path, with: { format } });
 		await file.finish();
 	} finally {
@@ -93,23 +79,12 @@ export async function saveReport(
 	await cx.out.document({ file: path, format }, `wrote ${path}`);
 }
 
-async function contentOf(
-	saved: SavedReport,
-	{ format, isExcel }: Pick<Saving, 'format' | 'isExcel'>,
-): Promise<string> {
+async function contentOf(saved: SavedReport, { format, isExcel }: Saving): Promise<string> {
+	if (format === 'svg') return (await import('../../render/report-pictures.js')).pictureOf(saved);
+	if (format === 'html') return (await import('../../render/report-page.js')).pageOf(saved);
 	const { csvOf, jsonOf, markdownOf } = await import('../../render/saved-report.js');
-	switch (format) {
-		case 'csv':
-			return csvOf(saved, isExcel);
-		case 'json':
-			return jsonOf(saved);
-		case 'md':
-			return markdownOf(saved);
-		case 'svg':
-			return (await import('../../render/report-pictures.js')).pictureOf(saved);
-		case 'html':
-			return (await import('../../render/report-page.js')).pageOf(saved);
-	}
+	if (format === 'csv') return csvOf(saved, isExcel);
+	return format === 'json' ? jsonOf(saved) : markdownOf(saved);
 }
 
 const shownLists = 20;

@@ -12,7 +12,7 @@ import { didYouMean } from '../../frame/help.js';
 import { counted } from '../../render/units.js';
 import { keepAll, walk } from '../../verbs/listing.js';
 import { missing } from '../../verbs/resolve.js';
-import { refuseFindings } from '../apply/declaration.js';
+import { refuseFindings } from '../apply/plan.js';
 import { folderNames, markedFolder, sameFolder, templateName } from './folder-names.js';
 import {
 	decodePart,

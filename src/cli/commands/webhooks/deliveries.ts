@@ -1,19 +1,19 @@
-/** `mailctl webhooks deliveries`: the notifications of a webhook, and their outcomes. */
+/** `mailctl webhooks deliveries` and `replay`: the notifications of a webhook, their outcomes, and sending them again. */
 
 import { need } from '../../../api/capabilities.js';
 import {
 	type Deliveries,
 	type DeliveryFilter,
 	deliveryStates,
+	type ReplayRequest,
 	type WebhookDelivery,
 	type WebhookDeliveryDetail,
 } from '../../../api/deliveries.js';
-import type { Uuid } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { type Columns, column } from '../../render/columns.js';
+import { answer, type Columns, column } from '../../render/columns.js';
 import {
 	beginningOf,
 	listOptions,
@@ -22,9 +22,9 @@ import {
 	sayWhatIsLeftOut,
 	walk,
 } from '../../verbs/listing.js';
+import { explained } from '../../verbs/refusals.js';
 import { isUuid, missing, orNull } from '../../verbs/resolve.js';
-import { findWebhook } from './find.js';
-import { readStopped, warnOfStopped } from './stopped.js';
+import { findWebhook, hookArg, readStopped, warnOfStopped } from './record.js';
 
 /** One delivery has more to it than a row of the list. */
 type Shown = WebhookDelivery & Partial<WebhookDeliveryDetail>;
@@ -54,16 +54,20 @@ const columns: Columns<Shown> = [
 	},
 ];
 
+function attemptLine(
+	{ number, status, error, duration_ms }: WebhookDeliveryDetail['delivery_attempts'][number],
+	at: string,
+): string {
+	return `${number}. ${at} ${status ?? error} in ${duration_ms} ms`;
+}
+
 export const deliveries = command({
 	name: 'deliveries',
 	summary: 'what became of the notifications of a webhook',
 	description:
 		'The log of the last 30 days, newest first; with the id of a delivery, that one with its body, every attempt and ' +
 		'the whole of the last answer. "stopped" waits because the target answered 410: change the webhook, or replay.',
-	args: [
-		{ name: 'id', summary: 'the id of a webhook', of: 'webhook', ask: 'Which webhook:' },
-		{ name: 'delivery', summary: 'the UUID of one delivery (its webhook-id)', optional: true },
-	],
+	args: [hookArg, { name: 'delivery', summary: 'the UUID of one delivery (its webhook-id)', optional: true }],
 	options: {
 		state: { kind: 'choice', choices: deliveryStates, summary: 'only those in this state' },
 		since: { kind: 'date', summary: 'only those made on this day or later' },
@@ -82,8 +86,7 @@ export const deliveries = command({
 		const log = await need(await cx.api(), 'deliveries');
 		const { id } = await findWebhook(cx, args.id);
 		if (args.delivery !== undefined) {
-			const found = await findDelivery(cx, log, { webhookId: id, id: deliveryId(args.delivery) });
-			await cx.out.record(found, columns);
+			await cx.out.record(await findDelivery(cx, log, id, deliveryId(args.delivery)), columns);
 			return sayWhatIsLeftOut(cx, 'its body, every attempt and the last answer');
 		}
 		const { state, since } = options;
@@ -96,38 +99,80 @@ export const deliveries = command({
 		const ofHook: Parameters<typeof walk<DeliveryFilter, WebhookDelivery>>[0] = {
 			page: (request, call) => log.page(id, request, call),
 		};
-		await listRows(cx, how, {
-			columns,
-			rows: (most) => walk(ofHook, filter, { signal: cx.signal, limit: most }),
-		});
+		const rows = (limit: number | undefined) => walk(ofHook, filter, { signal: cx.signal, limit });
+		await listRows(cx, how, { columns, rows });
 		const stopped = (await readStopped(cx))?.get(id);
 		if (stopped !== undefined) await warnOfStopped(cx, [stopped]);
 	},
 });
 
-/** The delivery; exit 3 when the webhook has no such one. */
-export async function findDelivery(
+export const replay = command({
+	name: 'replay',
+	summary: 'send notifications once more',
+	description:
+		'Under the ids they had, so that a receiver that has seen one knows it, and by the whole schedule again; "serve" or ' +
+		'"worker" sends them. One that waits for its next attempt and is named is due at once, and goes on in its schedule. ' +
+		'A webhook that was stopped by a 410 goes on.',
+	args: [
+		hookArg,
+		{ name: 'delivery', summary: 'UUIDs of deliveries, those that wait too', optional: true, many: true },
+	],
+	options: {
+		failed: { kind: 'flag', summary: 'all that failed or were stopped' },
+		since: {
+			kind: 'date',
+			summary: 'all that were made on this day or later; with --failed, those of them',
+		},
+	},
+	examples: ['mailctl webhooks replay 3 --failed', 'mailctl webhooks replay 3 --since 7d'],
+	columns: answer('replayed'),
+	output: '{"replayed": N}',
+	exits: [3, 5],
+	writes: true,
+	async run(cx, { args, options: { failed, since } }) {
+		const named = [...new Set(args.delivery.map(deliveryId))];
+		if (named.length === 0 && !failed && since === undefined)
+			throw new UsageError('nothing says what to replay; give ids of deliveries, --failed or --since');
+		if (named.length > 0 && (failed || since !== undefined))
+			throw new UsageError('ids of deliveries cannot be given with --failed or --since');
+		const log = await need(await cx.api(), 'deliveries');
+		const { id } = await findWebhook(cx, args.id);
+		// All are found before any is sent.
+		for (const uuid of named) await findDelivery(cx, log, id, uuid);
+		const input: ReplayRequest = {
+			...(named.length > 0 && { deliveries: named }),
+			...(failed && { failed }),
+			...(since !== undefined && { since: beginningOf(cx, since) }),
+		};
+		const hint = () => mailctl('webhooks', 'deliveries', String(id));
+		const replaying = () => explained(log.replay(id, input, { signal: cx.signal }), { input, hint });
+		if (cx.dryRun) {
+			// Undone where it is a database of this machine; elsewhere only the service knows.
+			if ((await cx.connection()).local !== null) await replaying();
+			return cx.wouldDo(`replay deliveries of webhook ${id}`, { replay: id, with: input });
+		}
+		const replayed = await replaying();
+		const are = replayed === 1 ? 'delivery is' : 'deliveries are';
+		await cx.out.document({ replayed }, `${replayed} ${are} due now`);
+	},
+});
+
+/** Exit 3 when the webhook has no such delivery. */
+async function findDelivery(
 	cx: CommandContext,
 	log: Deliveries,
-	{ webhookId, id }: { webhookId: number; id: Uuid },
+	webhookId: number,
+	id: string,
 ): Promise<WebhookDeliveryDetail> {
 	const found = await orNull(log.get(webhookId, id, { signal: cx.signal }));
 	if (found === null) throw missing('delivery', id, mailctl('webhooks', 'deliveries', String(webhookId)));
 	return found;
 }
 
-/** A UUID in lower case. Throws `UsageError`. */
-export function deliveryId(text: string): string {
-	if (!isUuid(text))
-		throw new UsageError(`"${text}" is no UUID of a delivery`, {
-			hint: mailctl('webhooks', 'deliveries', 'ID'),
-		});
-	return text.toLowerCase();
-}
-
-function attemptLine(
-	{ number, status, error, duration_ms }: WebhookDeliveryDetail['delivery_attempts'][number],
-	at: string,
-): string {
-	return `${number}. ${at} ${status ?? error} in ${duration_ms} ms`;
+/** In lower case. Throws `UsageError`. */
+function deliveryId(text: string): string {
+	if (isUuid(text)) return text.toLowerCase();
+	throw new UsageError(`"${text}" is no UUID of a delivery`, {
+		hint: mailctl('webhooks', 'deliveries', 'ID'),
+	});
 }

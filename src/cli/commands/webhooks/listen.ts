@@ -3,20 +3,22 @@
 import type { Api } from '../../../api/api.js';
 import { microsPerMs } from '../../../api/datetime.js';
 import { shownUrl } from '../../../api/quote.js';
-import { type Webhook, webhookTypes } from '../../../api/records.js';
+import { type Webhook, type WebhookType, webhookTypes } from '../../../api/records.js';
 import { canParseUrl } from '../../../api/schema/url.js';
+import { shownDatabase } from '../../../store/url.js';
 import { command, type FileSource } from '../../frame/command.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
-import { isMachine } from '../../frame/globals.js';
 import { clean } from '../../render/clean.js';
 import { type Columns, column } from '../../render/columns.js';
+import { maybeCreated } from '../../verbs/changing.js';
 import { cannotListen, createInbox, type Inbox, showArrivals } from '../../verbs/inbox.js';
-import type { Received, Receiver } from './receiver.js';
-import { nameLeftovers, register, temporaryUrl, unregister } from './registration.js';
-import { agreeToPrivateTargets } from './targets.js';
+import { explained } from '../../verbs/refusals.js';
+import { orNull } from '../../verbs/resolve.js';
+import type { Received } from './receiver.js';
+import { unclearWebhook, urlHint } from './record.js';
 import { hintTarget, sentenceOf } from './test.js';
 
 const columns: Columns<Received> = [
@@ -35,10 +37,8 @@ export const listen = command({
 	description:
 		'Answers 204, or 401 to what the secret did not sign, or what --forward-to answered. The secret is that of the ' +
 		'deployment, if it is ours, or comes from --secret-file; without one nothing is checked. With --register a ' +
-		'temporary webhook of each --type is made, and removed in the end, on Ctrl-C too; those that a killed run has left ' +
-		'are named by the next one, unless they had a --url. A deployment sends to this machine while its setting ' +
-		'allow_private_webhooks is true: --register sets it after a yes, in a database of this machine, and in the default ' +
-		'one where the deployment serves that.',
+		'temporary webhook of each --type is made, and removed in the end, on Ctrl-C too. A deployment sends to this ' +
+		'machine while its setting allow_private_webhooks is true: --register sets it after a yes, in a database of this machine.',
 	options: {
 		port: {
 			kind: 'integer',
@@ -79,47 +79,41 @@ export const listen = command({
 	writes: true,
 	columns,
 	async run(cx, { options }) {
-		const forwardTo = options.forwardTo === undefined ? null : webUrl(options.forwardTo, '--forward-to');
-		const publicUrl = options.url === undefined ? null : webUrl(options.url, '--url');
-		assertRegisters(options);
+		const { port, register: isRegistered, type, test, once, wait, secretFile } = options;
+		const forwardTo = webUrl(options.forwardTo, '--forward-to');
+		const publicUrl = webUrl(options.url, '--url');
+		if (!isRegistered && (test || publicUrl !== null || type.length > 0))
+			throw new UsageError('--url, --type and --test go with --register');
 		const api = await cx.api();
-		const secret = await givenSecret(options.secretFile);
-		if (cx.dryRun) {
-			const { port, register, type, test } = options;
+		const secret = await givenSecret(secretFile);
+		if (cx.dryRun)
 			return cx.wouldDo('listen for notifications', {
 				listen: port,
-				with: { register, type, ...(test && { test }) },
+				with: { register: isRegistered, type, ...(test && { test }) },
 			});
-		}
-		const takeBack = options.register && publicUrl === null ? await agreeToPrivateTargets(cx) : null;
-		const secrets = await secretsOf(cx, api, secret);
-		const { once, wait } = options;
-		const inbox = createInbox<Received>(cx, {
-			...{ most: once ? 1 : undefined, wait },
-			counts: ({ refused }) => refused === null,
-		});
-		const receiver = await open({ cx, port: options.port, secrets, forwardTo, inbox });
+		if (isRegistered && publicUrl === null) await agreeToPrivateTargets(cx);
+		const secrets = secret === null ? await secretsOf(cx, api) : async () => [secret];
+		const counts = ({ refused }: Received) => refused === null;
+		const inbox = createInbox<Received>(cx, { most: once ? 1 : undefined, wait, counts });
+		const { startReceiver } = await import('./receiver.js');
+		const receiver = await startReceiver({
+			...{ port, secrets, forwardTo, onReceived: inbox.add },
+			nowMs: () => cx.clock.now() / microsPerMs,
+			onUnanswered: ({ url, why }) => void cx.warn(`${url} did not answer: ${why}`),
+		}).catch((error: unknown) => Promise.reject(cannotListen(error, { host: '127.0.0.1', port })));
 		const made: Webhook[] = [];
 		try {
 			await cx.note(`listening on ${receiver.url}`);
-			if (options.register) {
-				await nameLeftovers(cx, new URL(receiver.url).port);
-				const url = publicUrl?.href ?? temporaryUrl(receiver.url);
-				const types = options.type.length > 0 ? options.type : webhookTypes;
-				await register(cx, { url, types, made }).catch(async (error: unknown) => {
-					await takeBack?.();
-					throw error;
-				});
-				if (options.test) await sendTest(cx, made, inbox);
-				else await hintTest(cx, made);
-				if (!(options.test && once)) await hintSender(cx);
+			if (isRegistered) {
+				const url = publicUrl?.href ?? receiver.url;
+				await register(cx, api, { url, types: type.length > 0 ? type : webhookTypes, made });
+				if (test) await sendTest(cx, api, made, inbox);
 			} else
 				await cx.hint(
 					`only a webhook whose URL leads to ${receiver.url} is received here; --register makes one for as long as this runs, and --test with it sends a test`,
 				);
 			await showArrivals(cx, inbox, { columns, lineOf });
 		} finally {
-			// Whatever ended it, a signal too: the calls are not the command's own.
 			await unregister(cx, api, made);
 			await receiver.close();
 		}
@@ -129,42 +123,36 @@ export const listen = command({
 	},
 });
 
-async function hintSender(cx: CommandContext): Promise<void> {
-	const sends = await missingSender(cx);
-	if (sends !== null && !isMachine(cx.out.format)) await cx.hint(sends);
+/** `made` has the webhooks created, also when a later one is refused. */
+async function register(
+	cx: CommandContext,
+	{ webhooks }: Api,
+	{ url, types, made }: { url: string; types: readonly WebhookType[]; made: Webhook[] },
+): Promise<void> {
+	for (const type of types) {
+		const input = { url, type };
+		const creating = explained(webhooks.create(input), { input, hint: await urlHint(cx) });
+		made.push(await maybeCreated(creating, unclearWebhook(input)));
+	}
+	const which = made.map(({ id, type }) => `${id} (${type})`).join(', ');
+	await cx.note(`registered ${made.length === 1 ? 'webhook' : 'webhooks'} ${which}`);
 }
 
-async function nothingCame(cx: CommandContext): Promise<CliError> {
-	const hint = await missingSender(cx);
-	return new CliError('nothing_received', exits.outOfTime, 'no notification came within --wait', {
-		retryable: true,
-		...(hint !== null && { hint }),
-	});
-}
-
-/** On a database of this machine: what sends notifications, where no such process runs. */
-async function missingSender(cx: CommandContext): Promise<Hint | null> {
-	const { local } = await cx.connection();
-	if (local === null || (await local.queue.hasWorker())) return null;
-	const [serve, worker] = [mailctl('serve'), mailctl('worker')];
-	return ['notifications are sent while ', serve, ' or ', worker, ' runs on this database'];
-}
-
-/** For people: a machine's format holds a hint back, and a test is of use only while this waits. */
-async function hintTest(cx: CommandContext, [hook]: readonly Webhook[]): Promise<void> {
-	if (hook === undefined || isMachine(cx.out.format)) return;
-	const command = mailctl('webhooks', 'test', String(hook.id));
-	await cx.hint(['in another terminal this sends one: ', command, '; with --test this one does']);
+/** Whatever ended the command, a signal too: these calls do not end with it. */
+async function unregister(cx: CommandContext, { webhooks }: Api, made: readonly Webhook[]): Promise<void> {
+	for (const { id } of made)
+		await orNull(webhooks.delete(id)).catch(() =>
+			cx.warn(`webhook ${id} is left`, mailctl('webhooks', 'delete', String(id))),
+		);
 }
 
 async function sendTest(
 	cx: CommandContext,
-	[hook, ...others]: readonly Webhook[],
+	{ webhooks }: Api,
+	[hook]: readonly Webhook[],
 	inbox: Inbox<Received>,
 ): Promise<void> {
 	if (hook === undefined) return;
-	if (others.length > 0) await cx.note(`the test is of ${hook.type} alone; --type names another event`);
-	const { webhooks } = await cx.api();
 	const answer = await webhooks.test(hook.id, { signal: cx.signal });
 	// A target that --forward-to names may refuse what arrived here.
 	if (answer.result !== false || inbox.count > 0) return;
@@ -172,90 +160,70 @@ async function sendTest(
 	throw new CliError('test_failed', exits.partly, sentenceOf(answer));
 }
 
-function assertRegisters({
-	register,
-	test,
-	url,
-	type,
-}: {
-	register: boolean;
-	test: boolean;
-	url?: string | undefined;
-	type: readonly string[];
-}): void {
-	if (!register && (test || url !== undefined || type.length > 0))
-		throw new UsageError('--url, --type and --test go with --register');
+/** Allows private targets by consent, on a database of this machine. Throws `UsageError` where a script gives none. */
+async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
+	const setting = 'allow_private_webhooks';
+	const { local, target } = await cx.connection();
+	if (local === null || (await local.settings.get())[setting] === 'true') return;
+	if (cx.globals.yes !== true && !cx.canAsk)
+		throw new UsageError(`this will set ${setting} to true`, { hint: 'add --yes to agree' });
+	const database = target.kind === 'local' ? shownDatabase(target.url) : '';
+	const why =
+		`The database ${database} refuses webhooks to private addresses, such as that of this machine. The setting ${setting} allows ` +
+		'them, for all its webhooks, until it is unset.';
+	if (cx.globals.yes !== true) await cx.agree(why, 'Set it to true?');
+	await local.settings.set({ [setting]: 'true' });
+	await cx.hint([mailctl('engine', 'settings', 'unset', setting), ' refuses them again']);
 }
 
-function webUrl(text: string, flag: string): URL {
+/** On a database of this machine the hint says what sends notifications, where no such process runs. */
+async function nothingCame(cx: CommandContext): Promise<CliError> {
+	const { local } = await cx.connection();
+	const isIdle = local !== null && !(await local.queue.hasWorker());
+	return new CliError('nothing_received', exits.outOfTime, 'no notification came within --wait', {
+		retryable: true,
+		...(isIdle && {
+			hint: [
+				...['notifications are sent while ', mailctl('serve'), ' or ', mailctl('worker')],
+				' runs on this database',
+			],
+		}),
+	});
+}
+
+async function givenSecret(file: FileSource | undefined): Promise<string | null> {
+	const text = (await file?.text())?.trim() ?? null;
+	if (text === null || /^(whsec_)?[A-Za-z0-9+/]{16,}={0,2}$/.test(text)) return text;
+	throw new UsageError('--secret-file holds no secret: whsec_ and base64');
+}
+
+function webUrl(text: string | undefined, flag: string): URL | null {
+	if (text === undefined) return null;
 	const url = canParseUrl(text) ? new URL(text) : null;
 	if (url === null || !/^https?:$/.test(url.protocol))
 		throw new UsageError(`${flag}: "${shownUrl(text)}" is no URL of http or https`);
 	return url;
 }
 
-type Secrets = () => Promise<readonly string[] | null>;
-
-/** How long secrets are taken for the current ones: they rotate in hours. */
-const secretsForMs = 2_000;
-
-async function givenSecret(file: FileSource | undefined): Promise<string | null> {
-	if (file === undefined) return null;
-	const text = (await file.text()).trim();
-	if (/^(whsec_)?[A-Za-z0-9+/]{16,}={0,2}$/.test(text)) return text;
-	throw new UsageError('--secret-file holds no secret: whsec_ and base64');
-}
-
-async function secretsOf(cx: CommandContext, api: Api, given: string | null): Promise<Secrets> {
-	if (given !== null) return async () => [given];
-	const { ext } = await api.capabilities();
-	const { deliveries } = ext;
+/** They may rotate while this listens. */
+async function secretsOf(cx: CommandContext, api: Api): Promise<() => Promise<readonly string[] | null>> {
+	const { deliveries } = (await api.capabilities()).ext;
 	if (deliveries === undefined) {
 		await cx.hint('signatures are not checked: this deployment tells no secret; --secret-file gives one');
 		return async () => null;
 	}
 	const read = async () => (await deliveries.secrets({ signal: cx.signal })).map(({ secret }) => secret);
-	let known = { at: performance.now(), secrets: await read() };
+	let known = await read();
 	return async () => {
-		if (performance.now() - known.at > secretsForMs) {
-			// The last known secrets stay valid while the deployment is away.
-			known = { at: performance.now(), secrets: await read().catch(() => known.secrets) };
-		}
-		return known.secrets;
+		known = await read().catch(() => known);
+		return known;
 	};
-}
-
-interface Opening {
-	cx: CommandContext;
-	port: number;
-	secrets: Secrets;
-	forwardTo: URL | null;
-	inbox: Inbox<Received>;
-}
-
-async function open({ cx, port, secrets, forwardTo, inbox }: Opening): Promise<Receiver> {
-	const { startReceiver } = await import('./receiver.js');
-	try {
-		return await startReceiver({
-			...{ port, secrets, forwardTo },
-			nowMs: () => cx.clock.now() / microsPerMs,
-			onReceived: inbox.add,
-			onUnanswered: ({ url, why }) => void cx.warn(`${url} did not answer: ${why}`),
-		});
-	} catch (error) {
-		throw cannotListen(error, { host: '127.0.0.1', port });
-	}
 }
 
 function lineOf({ id, type, verified, refused, forwarded, body }: Received): string {
 	const check = refused ?? (verified === null ? 'not checked' : 'verified');
-	const parts = [
-		type ?? 'no notification',
-		recipientOf(body),
-		id,
-		check,
-		forwarded === null ? null : `→ ${forwarded}`,
-	];
+	const handedOn = forwarded === null ? null : `→ ${forwarded}`;
+	const parts = [type ?? 'no notification', recipientOf(body), id, check, handedOn];
 	return clean(parts.filter((part) => part !== null && part !== '').join('  '));
 }
 

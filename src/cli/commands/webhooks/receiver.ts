@@ -1,8 +1,7 @@
-/** A receiver of notifications on this machine: checks their signatures, and hands them on. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+/** A receiver of notifications on this machine: checks their signatures, and hands them on as they came. */
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { refuseSignature, signatureHeaders } from '../../../api/webhook-signatures.js';
-import { type Forwarded, forward } from './forward.js';
 
 /** A received notification. */
 export interface Received {
@@ -19,10 +18,13 @@ export interface Received {
 	body: unknown;
 }
 
-export interface ReceiverOptions {
+/** The status of the target's answer; or why there is none, with the URL free of secrets. */
+type Forwarded = { kind: 'answered'; status: number } | { kind: 'unanswered'; url: string; why: string };
+
+interface ReceiverOptions {
 	/** 0: any free one. */
 	port: number;
-	/** `whsec_…`; null when unknown. Read again for a wrong signature: the secret may have been rotated. */
+	/** `whsec_…`; null when unknown. */
 	secrets: () => Promise<readonly string[] | null>;
 	forwardTo: URL | null;
 	/** Milliseconds since 1970. */
@@ -32,15 +34,14 @@ export interface ReceiverOptions {
 	onUnanswered: (handedOn: Forwarded & { kind: 'unanswered' }) => void;
 }
 
-export interface Receiver {
-	url: string;
-	close(): Promise<void>;
-}
-
 const maxBodyBytes = 1024 * 1024;
+/** Less than a sender waits. */
+const forwardMs = 12_000;
 
 /** Listens on loopback. Rejects when it cannot. */
-export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
+export async function startReceiver(
+	options: ReceiverOptions,
+): Promise<{ url: string; close(): Promise<void> }> {
 	const server = createServer((request, response) => {
 		receive(options, request, response).catch(() => response.destroy());
 	});
@@ -64,58 +65,62 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 }
 
 async function receive(
-	options: ReceiverOptions,
+	{ secrets, forwardTo, nowMs, onReceived, onUnanswered }: ReceiverOptions,
 	request: IncomingMessage,
 	response: ServerResponse,
 ): Promise<void> {
+	const { headers } = request;
 	if (request.method !== 'POST') return void response.writeHead(405, { allow: 'POST' }).end();
-	const body = await readBody(request);
-	if (body === null) return void response.writeHead(413, { connection: 'close' }).end();
-	const { verified, refused } = await verify(options, request, body);
-	const { forwardTo } = options;
-	const handedOn =
-		refused === null && forwardTo !== null ? await forward(forwardTo, request.headers, body) : null;
-	response.writeHead(refused === null ? statusOf(handedOn) : 401).end();
-	if (handedOn?.kind === 'unanswered') options.onUnanswered(handedOn);
+	const chunks: Buffer[] = [];
+	let bytes = 0;
+	for await (const chunk of request) {
+		bytes += chunk.length;
+		if (bytes > maxBodyBytes) return void response.writeHead(413, { connection: 'close' }).end();
+		chunks.push(chunk);
+	}
+	const body = Buffer.concat(chunks);
+	const known = await secrets();
+	const refused =
+		known && refuseSignature({ headers, body, secrets: known, now: Math.floor(nowMs() / 1000) });
+	const handedOn = refused === null && forwardTo !== null ? await forward(forwardTo, headers, body) : null;
+	const status = handedOn === null ? 204 : handedOn.kind === 'answered' ? handedOn.status : 502;
+	response.writeHead(refused === null ? status : 401).end();
+	if (handedOn?.kind === 'unanswered') onUnanswered(handedOn);
 	const parsed = parse(body);
-	const id = request.headers[signatureHeaders.id];
-	options.onReceived({
+	const id = headers[signatureHeaders.id];
+	onReceived({
 		id: typeof id === 'string' ? id : null,
 		type: typeOf(parsed),
-		verified,
+		verified: known === null ? null : refused === null,
 		refused,
 		forwarded: handedOn?.kind === 'answered' ? handedOn.status : null,
 		body: parsed,
 	});
 }
 
-/** `null`: it stayed here. */
-function statusOf(handedOn: Forwarded | null): number {
-	if (handedOn === null) return 204;
-	return handedOn.kind === 'answered' ? handedOn.status : 502;
-}
-
-/** null: it is too long. */
-async function readBody(request: IncomingMessage): Promise<Buffer | null> {
-	const chunks: Buffer[] = [];
-	let bytes = 0;
-	for await (const chunk of request) {
-		bytes += chunk.length;
-		if (bytes > maxBodyBytes) return null;
-		chunks.push(chunk);
+/** Octets and headers as they came, so that the target can check the signature. Follows no redirect and never throws. */
+async function forward(to: URL, headers: IncomingHttpHeaders, body: Buffer): Promise<Forwarded> {
+	const kept = new Headers();
+	for (const name of ['content-type', 'authorization', ...Object.values(signatureHeaders)]) {
+		const value = headers[name];
+		if (typeof value === 'string') kept.set(name, value);
 	}
-	return Buffer.concat(chunks);
-}
-
-async function verify(
-	{ secrets, nowMs }: ReceiverOptions,
-	{ headers }: IncomingMessage,
-	body: Buffer,
-): Promise<Pick<Received, 'verified' | 'refused'>> {
-	const known = await secrets();
-	if (known === null) return { verified: null, refused: null };
-	const refused = refuseSignature({ headers, body, secrets: known, now: Math.floor(nowMs() / 1000) });
-	return { verified: refused === null, refused };
+	// fetch takes no URL that holds a password.
+	const url = new URL(to);
+	url.username = '';
+	url.password = '';
+	try {
+		const pair = [to.username, to.password].map(decodeURIComponent).join(':');
+		if (pair !== ':') kept.set('authorization', `Basic ${Buffer.from(pair).toString('base64')}`);
+		const signal = AbortSignal.timeout(forwardMs);
+		const answer = await fetch(url, { method: 'POST', headers: kept, body, redirect: 'manual', signal });
+		await answer.body?.cancel();
+		return { kind: 'answered', status: answer.status };
+	} catch (error) {
+		// `fetch failed` is no reason; its cause is.
+		const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+		return { kind: 'unanswered', url: url.href, why: cause instanceof Error ? cause.message : String(cause) };
+	}
 }
 
 function parse(body: Buffer): unknown {

@@ -4,8 +4,8 @@ import type { Campaign, CampaignResult, CampaignResults, CampaignState } from '.
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { CheckedAudience } from '../../../api/messages.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
+import type { Courier } from '../../../engine/rules/campaign-rows.js';
 import type { DeliveryOutcome } from '../../../engine/rules/outcomes.js';
-import type { Courier } from '../../../engine/rules/request-rows.js';
 import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import { planOf, seenState } from '../campaign-windows.js';

@@ -6,7 +6,7 @@ import type { Ack, ImportBatch, ImportCounts, Reject } from '../../../api/capabi
 import type { Micros } from '../../../api/datetime.js';
 import type { Uuid } from '../../../api/records.js';
 import type { CheckedBatch } from '../../../api/row-texts.js';
-import type { Courier } from '../../../engine/rules/request-rows.js';
+import type { Courier } from '../../../engine/rules/campaign-rows.js';
 import type { CampaignCanceled } from '../../campaigns.js';
 import { parseStored } from '../../errors.js';
 import type { ImportAck } from '../../imports.js';

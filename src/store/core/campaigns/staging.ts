@@ -6,6 +6,7 @@ import type { Micros } from '../../../api/datetime.js';
 import type { Uuid } from '../../../api/records.js';
 import { noValueText } from '../../../api/refusals.js';
 import type { SuppressionReason } from '../../../api/suppressions.js';
+import type { RecipientRow } from '../../../engine/rules/campaign-rows.js';
 import { messageUuid } from '../../../engine/rules/ids.js';
 import {
 	missingVariables,
@@ -13,7 +14,6 @@ import {
 	type Person,
 	personVariables,
 } from '../../../engine/rules/meta.js';
-import type { RecipientRow } from '../../../engine/rules/recipient-rows.js';
 import { isWanted, stopping } from '../../../engine/rules/subscription.js';
 import type { RequestedRow } from '../../campaigns.js';
 import { parseStored } from '../../errors.js';

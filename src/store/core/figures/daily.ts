@@ -2,7 +2,7 @@
 import type { CampaignFigures } from '../../../api/campaigns.js';
 import { dayOf, type Micros } from '../../../api/datetime.js';
 import { type EventType, eventTypes, type Uuid } from '../../../api/records.js';
-import { type Audience, hasAudiences } from '../../../engine/rules/events.js';
+import { type Audience, hasAudiences } from '../../../engine/rules/outcomes.js';
 import type { Operations } from '../../operations.js';
 import type { ReportFigures } from '../../reports.js';
 import type { Day } from '../../store.js';

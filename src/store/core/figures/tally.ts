@@ -5,7 +5,7 @@
 import { domainOf } from '../../../api/address.js';
 import { addDays, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
 import type { EventType, Uuid } from '../../../api/records.js';
-import type { Audience } from '../../../engine/rules/events.js';
+import type { Audience } from '../../../engine/rules/outcomes.js';
 import type { Day } from '../../store.js';
 import type { Sql } from '../sql.js';
 

@@ -11,8 +11,12 @@ import {
 	reimportedActivation,
 } from '../../../engine/rules/import-rows.js';
 import { changeMeta } from '../../../engine/rules/meta.js';
-import { type Activation, changeActivation } from '../../../engine/rules/subscription.js';
-import { suppressedList, type UnsubscribeScope } from '../../../engine/rules/suppressions.js';
+import {
+	type Activation,
+	changeActivation,
+	suppressedList,
+	type UnsubscribeScope,
+} from '../../../engine/rules/subscription.js';
 import { openErased } from '../erasures.js';
 import { knownVariables } from '../fields.js';
 import { counterMove } from '../list-counters.js';

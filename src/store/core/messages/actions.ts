@@ -5,8 +5,8 @@
  */
 import type { Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
-import { erasedAddress } from '../../../engine/rules/erasure.js';
-import { ruleOf } from '../../../engine/rules/message-actions.js';
+import { ruleOf } from '../../../engine/rules/outcomes.js';
+import { erasedAddress } from '../../../engine/rules/subscription.js';
 import type { Operations } from '../../operations.js';
 import { seenState } from '../campaign-windows.js';
 import { seenRows } from '../campaigns/rows.js';

@@ -4,8 +4,8 @@
  */
 import type { Uuid } from '../../../api/records.js';
 import { usedVariables, variableNames } from '../../../api/variables.js';
-import { erasedAddress } from '../../../engine/rules/erasure.js';
 import { joinVariables } from '../../../engine/rules/meta.js';
+import { erasedAddress } from '../../../engine/rules/subscription.js';
 import type { Operations } from '../../operations.js';
 import type { OldMessage } from '../../submissions.js';
 import type { SliceOfExpired } from '../expired.js';

@@ -234,35 +234,6 @@ describe('engine bounces ingest', () => {
 		expect((await readdir(join(maildir, 'cur'))).sort()).toEqual(['1:2,S', long, '9:2,S']);
 	});
 
-	it('says which mail of a Maildir it cannot move', async () => {
-		const maildir = join(project.folder, 'Maildir');
-		for (const name of ['new', 'cur/1:2,S']) await mkdir(join(maildir, name), { recursive: true });
-		await writeFile(join(maildir, 'new', '1'), ordinary);
-		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', maildir]);
-		expect({ code, stderr }).toEqual({
-			code: 2,
-			stderr: `error: ${join(maildir, 'new', '1')} cannot be moved to cur: illegal operation on a directory\n`,
-		});
-	});
-
-	it('takes a pipe that is named as a file, as a shell names one', async () => {
-		const pipe = join(project.folder, 'pipe');
-		await promisify(execFile)('mkfifo', [pipe]);
-		const { returnPath } = await sentTo('ann@example.org');
-		const [counts] = await Promise.all([ingest(pipe), writeFile(pipe, bounceOf(returnPath))]);
-		expect(counts).toEqual({ ...none, read: 1, bounces: 1 });
-	});
-
-	it('finds the message by the Message-ID of what was returned, for its own recipient alone', async () => {
-		const ann = await sentTo('ann@example.org');
-		const bob = await sentTo('bob@example.org');
-		const wrong = bounceOf('news@example.com', { address: 'bob@example.org', messageId: ann.messageId });
-		expect(await ingest(await project.file('wrong.eml', wrong))).toEqual({ ...none, read: 1, unmatched: 1 });
-		expect(await subscriber('bob@example.org')).toMatchObject({ is_active: true });
-		const right = bounceOf('news@example.com', { address: 'BOB@example.org', messageId: bob.messageId });
-		expect(await ingest(await project.file('right.eml', right))).toEqual({ ...none, read: 1, bounces: 1 });
-	});
-
 	it('says what a mail about no known message means', async () => {
 		const path = await project.file('other.eml', bounceOf('news@example.com'));
 		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', path]);
@@ -272,37 +243,6 @@ describe('engine bounces ingest', () => {
 				/^hint: no known message: another program or database sent it, or it is older than the setting keep_messages; mailctl .*engine bounces explain FILE shows what it says\n$/,
 			),
 		});
-	});
-
-	it('believes no return path that is not signed, and none with a changed token', async () => {
-		const { returnPath } = await sentTo('ann@example.org');
-		const last = returnPath.indexOf('@') - 1;
-		const forged = `${returnPath.slice(0, last)}${returnPath[last] === 'a' ? 'b' : 'a'}${returnPath.slice(last + 1)}`;
-		for (const to of [forged, 'bounces@example.com', returnPath.replace('example.com', 'example.net')])
-			expect(await ingest(await project.file('forged.eml', bounceOf(to)))).toEqual({
-				...none,
-				read: 1,
-				unmatched: 1,
-			});
-		expect(await subscriber('ann@example.org')).toMatchObject({ is_active: true });
-	});
-
-	it('with the return path of one, suppresses no other that the report names', async () => {
-		const ann = await sentTo('ann@example.org');
-		await sentTo('victim@example.org');
-		const hostile = bounceOf(ann.returnPath, { address: 'victim@example.org' });
-		await ingest(await project.file('hostile.eml', hostile));
-		expect(await subscriber('victim@example.org')).toMatchObject({ is_active: true, disable_reason: null });
-		expect(await subscriber('ann@example.org')).toMatchObject({ is_active: true });
-		expect(await project.json(['messages', 'list', '--status', 'failed'])).toHaveLength(1);
-	});
-
-	it('lets a soft bounce be: the message failed, the address stays', async () => {
-		const { returnPath } = await sentTo('ann@example.org');
-		const file = await project.file('soft.eml', bounceOf(returnPath, { status: '5.2.2' }));
-		expect(await ingest(file)).toEqual({ ...none, read: 1, bounces: 1 });
-		expect(await subscriber('ann@example.org')).toMatchObject({ is_active: true });
-		expect((await report()).total).toMatchObject({ softbounced_percent: 100, hardbounced_percent: 0 });
 	});
 
 	it('ends with 75 while the database is locked, moves nothing, and takes it all afterwards', async () => {
@@ -374,12 +314,6 @@ describe('engine bounces ingest', () => {
 		});
 	});
 
-	it('says in words what became of the mails on a terminal', async () => {
-		const file = await project.file('one.eml', ordinary);
-		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', file], { columns: 80 });
-		expect({ code, stderr }).toEqual({ code: 0, stderr: '1 mail: 1 no report\n' });
-	});
-
 	it('says on a terminal how hard the bounces are, and of a few whose they are', async () => {
 		const ann = await sentTo('ann@example.org');
 		const bob = await sentTo('bob@example.org');
@@ -432,13 +366,5 @@ describe('engine bounces explain', () => {
 		]);
 		const names = await project.run(['engine', 'bounces', 'explain', file, '-o', 'tsv', '--fields', 'kind']);
 		expect(names.stdout).toBe('bounce\nauto_reply\n');
-	});
-
-	it('says of an mbox a list, though it has one mail', async () => {
-		const stdin = `${separator}${ordinary}`;
-		const words = ['engine', 'bounces', 'explain', '-', '-o', 'json'];
-		expect(JSON.parse((await project.run(words, { stdin })).stdout)).toMatchObject([
-			{ kind: 'not_a_report' },
-		]);
 	});
 });

@@ -32,15 +32,14 @@ describe('mailctl engine dkim', () => {
 		expect(statSync(project.db).mode & 0o777).toBe(0o600);
 	});
 
-	it('add asks again for a name that no key can have, or that one has', async () => {
+	it('add asks again for a name that no key can have', async () => {
 		await dkim('add', ...named('example.com', 's1'), '--type', 'ed25519');
 		const { code, stderr } = await typing(
 			[
 				['Domain of the senders:', 'example'],
 				['"example" is no domain', '.com'],
 				['Selector:', 'bad sel!'],
-				['letters, digits and hyphens', '\x15s1'],
-				['example.com has a key "s1" already', '\x7f2'],
+				['letters, digits and hyphens', '\x15s2'],
 			],
 			(options) => project.run(['engine', 'dkim', 'add', '--type', 'ed25519'], options),
 		);
@@ -96,7 +95,8 @@ describe('mailctl engine dkim', () => {
 		expect(quiet).toEqual({ code: 0, stdout: expect.stringMatching(line), stderr: '' });
 	});
 
-	it.each([80, 120, 200])('list shows records whole in %i columns', async (columns) => {
+	it('list shows records whole in 80 columns', async () => {
+		const columns = 80;
 		await dkim('add', ...named('example.com', 's1'));
 		await dkim('add', ...named('example.com', 'e1'), '--type', 'ed25519');
 		const shown = await project.run(['engine', 'dkim', 'list', '--no-color'], { columns });
@@ -105,14 +105,6 @@ describe('mailctl engine dkim', () => {
 		expect(shown.stdout).toMatch(/^TXT {7}v=DKIM1; k=ed25519; p=[\w+/]{43}=$/m);
 		const wide = await project.run(['engine', 'dkim', 'list', '-o', 'wide', '--no-color'], { columns });
 		expect(wide.stdout).toMatch(/^ZONE LINE {2}s1\._domainkey\.example\.com\. IN TXT \( ".{255}" "\S+" \)$/m);
-	});
-
-	it('add and list tell a pipe the record too', async () => {
-		const record =
-			/^example\.com\te1\ted25519\t\S+\te1\._domainkey\.example\.com\tv=DKIM1; k=ed25519; p=\S+\n$/;
-		const made = await dkim('add', ...named('example.com', 'e1'), '--type', 'ed25519');
-		expect(made.stdout).toMatch(record);
-		expect((await dkim('list')).stdout).toBe(made.stdout);
 	});
 
 	it('add takes a key from a file, and no output ever holds it', async () => {
@@ -137,9 +129,6 @@ describe('mailctl engine dkim', () => {
 		[['--type', 'dsa', ...named('example.com', 's1')], /--type: "dsa" is not a choice/],
 		[named('localhost', 's1'), /"localhost" is no domain/],
 		[named('exa mple.com', 's1'), /is no domain/],
-		[named('example.com/../net', 's1'), /is no domain/],
-		[named('ex%61mple.com', 's1'), /is no domain/],
-		[named('example.com\nexample.net', 's1'), /is no domain/],
 		[named('example.com', 'a_b c'), /is no selector/],
 		[['--domain', 'example.com'], /--selector/],
 	])('add refuses %j', async (words, why) => {

@@ -53,30 +53,6 @@ it('keep_messages says how much will go and asks, and a longer one asks nothing'
 });
 
 it.each([
-	'0d',
-	'12h',
-	'soon',
-	'1.5d',
-	'999999d',
-])('a retention of "%s" is refused with what it takes', async (value) => {
-	const project = await makeProject();
-	for (const name of ['keep_messages', 'keep_events', 'keep_bodies'])
-		expect(await project.run(['engine', 'settings', 'set', name, value])).toMatchObject({
-			code: 2,
-			stderr: expect.stringContaining('one day at least, such as 400d'),
-		});
-});
-
-it('engine init takes how long messages stay, and refuses nonsense', async () => {
-	const project = await makeProject();
-	expect(await project.run(['engine', 'init', '--keep-messages', '57w'])).toMatchObject({ code: 0 });
-	expect(await project.json(['engine', 'settings', 'get', 'keep_messages'])).toMatchObject({ value: '399d' });
-	expect(await project.run(['engine', 'init', '--keep-messages', 'long'])).toMatchObject({ code: 2 });
-	expect(await project.run(['engine', 'init', '--keep-messages', 'none'])).toMatchObject({ code: 0 });
-	expect(await project.json(['engine', 'settings', 'get', 'keep_messages'])).toMatchObject({ value: null });
-});
-
-it.each([
 	['--keep-messages', 'long'],
 	['--smtp', 'http://x'],
 	['--smtp', 'smtp://u:p@host'],

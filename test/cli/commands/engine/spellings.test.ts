@@ -9,20 +9,13 @@ const spellings: Readonly<Record<string, readonly (readonly [given: string, kept
 	public_url: [[' HTTPS://Mail.Example.com:443/x/ ', 'https://mail.example.com/x']],
 	time_zone: [
 		[' Europe/oslo', 'Europe/Oslo'],
-		['utc', 'UTC'],
 		['america/new_york ', 'America/New_York'],
-		['US/Eastern', 'US/Eastern'],
 	],
 	smtp_url: [[' SMTP://News@Mail.Example.com:2525/ ', 'smtp://News@mail.example.com:2525']],
 	allow_private_webhooks: [
 		['TRUE', 'true'],
 		[' False ', 'false'],
-		['on', 'true'],
-		['Off', 'false'],
-		['YES', 'true'],
-		['no', 'false'],
 		['1', 'true'],
-		['0', 'false'],
 	],
 	smtp_ehlo_name: [[' Mail.Example.com ', 'mail.example.com']],
 	bounce_address: [[' Bounces@Example.COM ', 'Bounces@example.com']],
@@ -67,35 +60,13 @@ describe('a setting', () => {
 		const others = ['smtp_password', 'smtp_ca'];
 		expect([...Object.keys(spellings), ...others].sort()).toEqual(Object.keys(settingNames).sort());
 	});
-
-	it('is kept so by engine init too', async () => {
-		const project = await makeProject();
-		const words = ['--public-url', ' HTTPS://Mail.Example.com/ ', '--keep-messages', ' 400 '];
-		const more = ['--smtp', ' SMTP://127.0.0.1:25/ ', '--bounce-address', 'B@Example.com'];
-		const kept = {
-			public_url: 'https://mail.example.com',
-			keep_messages: '400d',
-			smtp_url: 'smtp://127.0.0.1:25',
-			bounce_address: 'B@example.com',
-		};
-		const init = ['engine', 'init', ...words, ...more];
-		expect(await project.json([...init, '--dry-run'])).toMatchObject({ with: { settings: kept } });
-		expect(await project.json(init)).toMatchObject({ settings: kept });
-		expect(await project.json(['engine', 'init', '--keep-messages', ' None '])).not.toHaveProperty(
-			'settings.keep_messages',
-		);
-	});
 });
 
 it.each([
 	['timeout', ' 30s ', '30s'],
-	['retries', ' 3 ', '3'],
 	['timeZone', 'europe/oslo ', 'Europe/Oslo'],
 	['protected', 'TRUE', 'true'],
-	['protected', 'Off', 'false'],
-	['protected', 'yes', 'true'],
 	['output', 'JSON', 'json'],
-	['color', ' Always', 'always'],
 	['baseUrl', ' http://127.0.0.1:9/api ', 'http://127.0.0.1:9/api'],
 	['list', ' News ', 'News'],
 ])('%s of a profile is kept of %j as %j', async (key, given, kept) => {

@@ -1,0 +1,205 @@
+/** Rows of a campaign's batch, recipients or send requests: a bad shape refuses the batch, a bad value only its row. */
+
+import { parseAddress } from '../../api/address.js';
+import { requestIdentity } from '../../api/campaign-identity.js';
+import { type FieldErrors, listFieldErrors } from '../../api/errors.js';
+import type { SendRequest } from '../../api/inputs.js';
+import { isRecord } from '../../api/json.js';
+import { type CheckedSend, maxVariables, sendFields } from '../../api/messages.js';
+import { char, dict, integer, json, nullable, optional, withDefault } from '../../api/schema/fields.js';
+import { typeName } from '../../api/schema/python.js';
+import { texts } from '../../api/schema/texts.js';
+import { fieldSet, type Parsed, required } from '../../api/schema.js';
+import { createTurns } from '../../api/sleep.js';
+import { hasDefault, variablesIn } from '../../api/variables.js';
+
+/** A row that is not sent to, with its error. */
+export interface RefusedRow extends RowPlace {
+	kind: 'rejected';
+	code: string;
+	error: string;
+}
+
+/** Kept for the results and passed on unchanged. */
+interface RowPlace {
+	to?: string;
+	line?: number;
+}
+
+/** One row of a campaign's batch after the check of its shape: a recipient, or the error. */
+export type RecipientRow =
+	| {
+			kind: 'recipient';
+			to: string;
+			to_key: string;
+			context: Readonly<Record<string, string>>;
+			line?: number;
+	  }
+	| RefusedRow;
+
+/** `smtp`: the mail server of the database. `api`: the send API of a service. */
+export type Courier = 'smtp' | 'api';
+
+/**
+ * A checked request whose template is not read yet; `alike` is equal for requests of the same mail (`requestIdentity`).
+ */
+export type ParsedRequest =
+	| {
+			kind: 'request';
+			send: CheckedSend;
+			alike: string;
+			/** As given, without its recipients. */
+			given: Omit<SendRequest, 'to'>;
+			line?: number;
+	  }
+	| RefusedRow;
+
+/** Besides the other fields of a row; `refused` is the error from the reader of the source. */
+const placeFields = {
+	line: optional(integer({ min: 0 })),
+	refused: optional(dict(char({ max: 1000 }), { max: 2 })),
+};
+
+// As in a send call: an empty name of a variable is an error.
+const recipientFields = fieldSet({
+	to: char({ allowBlank: true }),
+	context: withDefault(dict(char({ allowBlank: true, trim: 'off' }), { max: maxVariables }), () => ({})),
+	...placeFields,
+});
+
+const requestFields = fieldSet({ request: optional(nullable(json())), ...placeFields });
+
+/** Rows with a bad shape that are listed; the answer to a large batch stays small. */
+const maxListed = 100;
+
+/** One result for each recipient, in order. Nothing stored is read. */
+export function parseRecipients(recipients: unknown): Promise<Parsed<RecipientRow[]>> {
+	return parseEach('recipients', recipients, maxListed, parseRecipient);
+}
+
+/** One result for each request, in order. Nothing stored is read. */
+export function parseRequests(requests: unknown, courier: Courier): Promise<Parsed<ParsedRequest[]>> {
+	return parseEach('requests', requests, 1, (item) => parseRequest(item, courier));
+}
+
+async function parseEach<Row>(
+	key: string,
+	items: unknown,
+	listed: number,
+	parse: (item: unknown) => Parsed<Row>,
+): Promise<Parsed<Row[]>> {
+	const refuse = (errors: FieldErrors[string]) =>
+		({ kind: 'invalid', errors: { [key]: errors } }) satisfies Parsed<Row[]>;
+	if (items === undefined) return refuse([required]);
+	if (!Array.isArray(items)) {
+		const message = `Expected a list of items but got type "${typeName(items)}".`;
+		return refuse([{ code: 'not_a_list', message }]);
+	}
+	const rows: Row[] = [];
+	const misshapen: [string, FieldErrors][] = [];
+	const turn = createTurns();
+	for (const [index, item] of items.entries()) {
+		await turn();
+		const parsed = parse(item);
+		if (parsed.kind === 'valid') rows.push(parsed.value);
+		else misshapen.push([String(index), parsed.errors]);
+		if (misshapen.length === listed) break;
+	}
+	return misshapen.length === 0 ? { kind: 'valid', value: rows } : refuse(Object.fromEntries(misshapen));
+}
+
+/** Values that a file may contain by accident; everything else is an error of the program that made the batch. */
+const ofValues: ReadonlySet<string> = new Set([
+	'blank',
+	'max_length',
+	'null_characters_not_allowed',
+	'surrogate_characters_not_allowed',
+]);
+
+/** One recipient. */
+export function parseRecipient(item: unknown): Parsed<RecipientRow> {
+	const parsed = recipientFields.parse(item, 'create');
+	if (parsed.kind === 'invalid') {
+		const complaints = listFieldErrors(parsed.errors);
+		const [first] = complaints;
+		if (first === undefined || complaints.some(({ code }) => !ofValues.has(code))) return parsed;
+		return rejected(placeIn(item), first.code, `${first.path}: ${first.message}`);
+	}
+	const { to, context, refused, ...place } = parsed.value;
+	const row = { ...place, to };
+	if (refused !== undefined) return rejected(row, refused['code'], refused['error']);
+	if (to === '') return rejected(row, 'blank', `to: ${texts.blank}`);
+	const address = parseAddress(to);
+	if (address === null) return rejected(row, 'invalid', `to: ${texts.email}`);
+	const { address: text, key } = address;
+	return { kind: 'valid', value: { kind: 'recipient', ...place, to: text, to_key: key, context } };
+}
+
+/** The place of a row that is otherwise invalid. */
+function placeIn(item: unknown): RowPlace {
+	if (!isRecord(item)) return {};
+	const { to, line } = item;
+	return {
+		...(typeof to === 'string' && { to: to.slice(0, 320) }),
+		...(typeof line === 'number' && Number.isSafeInteger(line) && { line }),
+	};
+}
+
+function rejected(place: RowPlace, code = 'invalid', error = ''): { kind: 'valid'; value: RefusedRow } {
+	return { kind: 'valid', value: { ...place, kind: 'rejected', code, error } };
+}
+
+/** One request. */
+export function parseRequest(item: unknown, courier: Courier): Parsed<ParsedRequest> {
+	const parsed = requestFields.parse(item, 'create');
+	if (parsed.kind === 'invalid') return parsed;
+	const { request, refused, ...place } = parsed.value;
+	if (refused !== undefined) return rejected({ ...place, to: '' }, refused['code'], refused['error']);
+	return { kind: 'valid', value: checkedRequest(request, place, courier) };
+}
+
+/** A refused request as a rejected row: the first error stands for all. */
+export function refusedRequest(to: string, errors: FieldErrors, place: { line?: number }): RefusedRow {
+	const [first] = listFieldErrors(errors);
+	const error = first === undefined ? 'The request is refused.' : `${first.path}: ${first.message}`;
+	return { ...place, kind: 'rejected', code: first?.code ?? 'invalid', error, to };
+}
+
+function checkedRequest(request: unknown, place: { line?: number }, courier: Courier): ParsedRequest {
+	const parsed = sendFields.parse(request);
+	if (parsed.kind === 'invalid') return refusedRequest(addressesOf(request), parsed.errors, place);
+	const { value: send } = parsed;
+	const unknown = courier === 'api' ? oursIn(send) : null;
+	if (unknown !== null) return refusedRequest(addressesOf(request), unknown, place);
+	if (send.campaign_unique_id !== null) {
+		const message = 'Requests of one batch are one campaign: leave it out.';
+		const errors = { campaign_unique_id: [{ code: 'invalid', message }] };
+		return refusedRequest(addressesOf(request), errors, place);
+	}
+	// Checked above: a send call accepts it.
+	const { to: _, ...given } = request as SendRequest;
+	return { kind: 'request', send, alike: requestIdentity(send), given, ...place };
+}
+
+/** Errors for keys and values that only our own service accepts. */
+function oursIn(send: CheckedSend): FieldErrors | null {
+	const ours = (['list_id', 'campaign_unique_id', 'attachments'] as const).find(
+		(name) => (send[name] ?? null) !== null,
+	);
+	if (ours !== undefined)
+		return { [ours]: [{ code: 'invalid', message: 'this service does not know what that is.' }] };
+	const texts = (['subject', 'text_body', 'html_body'] as const).find((name) =>
+		variablesIn(send[name] ?? '').some(hasDefault),
+	);
+	if (texts === undefined) return null;
+	return { [texts]: [{ code: 'invalid', message: 'this service knows no defaults of variables.' }] };
+}
+
+function addressesOf(request: unknown): string {
+	const to = isRecord(request) ? request['to'] : undefined;
+	const addresses = Array.isArray(to) ? to : [to];
+	return addresses
+		.filter((one) => typeof one === 'string')
+		.join(', ')
+		.slice(0, 320);
+}
