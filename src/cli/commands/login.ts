@@ -4,12 +4,11 @@ import { ApiError } from '../../api/errors.js';
 import { isMissingFile } from '../../store/url.js';
 import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
 import { confirmProtected, longestName, newName } from '../config/profiles.js';
-import { tokenOrigin } from '../config/settings.js';
 import { builtIn, remoteTarget } from '../config/target.js';
 import { checkToken, givenToken, refusedTokenHint } from '../config/token.js';
 import { refusalOf } from '../frame/asking.js';
 import { command, reachOptions } from '../frame/command.js';
-import { type Hint, joinHints, mailctl, type OwnCommand, targetWords } from '../frame/command-line.js';
+import { joinHints, mailctl, type OwnCommand, targetWords } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits, hinted } from '../frame/exit.js';
@@ -137,16 +136,10 @@ function nameOf({ profiles, profile }: ConfigFile, baseUrl: string): string {
 			.replace(/^[^A-Za-z0-9]+|\]$/g, '')
 			.replaceAll(':', '-')
 			.slice(0, longestName);
-	if (first === undefined && Object.hasOwn(profiles, name))
-		throw takenName(name, profiles[name]?.baseUrl, baseUrl);
-	return name;
-}
-
-function takenName(name: string, stored: string | undefined, baseUrl: string): UsageError {
-	if (stored === undefined)
-		return new UsageError(`profile "${name}" is a database`, { hint: 'give --profile NAME' });
-	return new UsageError(`profile "${name}" has another base URL than ${baseUrl}: ${stored}`, {
-		hint: [mailctl('login', stored), ' is for that one; --profile NAME keeps this one beside it'],
+	const taken = first === undefined && Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+	if (taken === undefined) return name;
+	throw new UsageError(`profile "${name}" is ${taken.baseUrl ?? 'a database'}, not ${baseUrl}`, {
+		hint: 'give --profile NAME',
 	});
 }
 
@@ -200,22 +193,17 @@ async function untried(cx: CommandContext, baseUrl: string, error: unknown): Pro
 		const hints = [...(await rightBaseHints(ways)), unstored];
 		return hinted(new ApiError('bad_answer', text, { cause, ...http }), hints);
 	}
-	if (error.code === 'network') {
-		const look: Hint = ['look at the host and the port, and whether the service runs: ', ways.doctor];
+	if (error.code !== 'not_authenticated') {
 		const likely = await wrongBaseHints(error, baseUrl, ways);
-		const hint = joinHints([...(likely.length > 0 ? likely : [look]), unstored]);
+		if (error.code !== 'network') return hinted(error, [...likely, unstored]);
+		// The general hint of this error would look at another target.
+		const look = likely.length > 0 ? likely : [[ways.doctor, ' looks at each step of the way there']];
+		const hint = joinHints([...look, unstored]);
 		return new CliError('network', exits.network, error.message, { hint, retryable: true, cause });
 	}
-	if (error.code !== 'not_authenticated')
-		return hinted(error, [...(await wrongBaseHints(error, baseUrl, ways)), unstored]);
 	// That of a profile was not sent.
 	const settings = { ...cx.settings, target: { ...cx.settings.target, profile: null } };
-	const { globals, io, paths } = cx;
-	const isTyped = tokenOrigin(settings, globals, io.env, paths).level === 'default';
-	const hint = isTyped
-		? 'was it copied whole? a mailctl server shows a token once, at engine tokens create'
-		: refusedTokenHint(settings, globals, io.env);
-	return hinted(error, [hint, unstored]);
+	return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);
 }
 
 /** This login at another base URL. */
