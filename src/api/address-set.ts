@@ -18,12 +18,10 @@ export class AddressSet {
 	/** An address that is looked up is mostly added next. */
 	#last: { key: EmailKey; pair: readonly [high: number, low: number] } = { key: '', pair: hashOf('') };
 
-	/** Addresses in it. */
 	get size(): number {
 		return this.#size;
 	}
 
-	/** The size of the table. */
 	get bytes(): number {
 		return this.#slots.byteLength;
 	}
@@ -37,7 +35,6 @@ export class AddressSet {
 		return true;
 	}
 
-	/** Whether it is in the set. */
 	has(key: EmailKey): boolean {
 		const [high, low] = this.#pairOf(key);
 		return this.#slots[slotOf(this.#slots, high, low)] !== 0;

@@ -73,13 +73,13 @@ export interface PageRequest {
  * `fields` for refused input. `replace` is PUT (missing optional fields return to their defaults), `patch` changes only
  * the given values.
  */
-export interface Crud<T, In, Filter = object> {
+export interface Crud<T, In, Filter = object, Id = number> {
 	page(request: Filter & PageRequest, call?: Call): Promise<Page<T>>;
-	get(id: number, call?: Call): Promise<T>;
+	get(id: Id, call?: Call): Promise<T>;
 	create(input: In, call?: Call): Promise<T>;
-	replace(id: number, input: In, call?: Call): Promise<T>;
-	patch(id: number, input: Partial<In>, call?: Call): Promise<T>;
-	delete(id: number, call?: Call): Promise<void>;
+	replace(id: Id, input: In, call?: Call): Promise<T>;
+	patch(id: Id, input: Partial<In>, call?: Call): Promise<T>;
+	delete(id: Id, call?: Call): Promise<void>;
 }
 
 /** Service document, "Lists": its PUT requires no field, and what is not given stays. */
@@ -106,7 +106,6 @@ export interface Api {
 	send(request: SendRequest, call?: Call): Promise<SendResult>;
 	/** The events of a message, the oldest first (api-decisions 48). Throws `not_found`. */
 	events(message: Uuid, call?: Call): Promise<LoggedEvent[]>;
-	/** The events report by its documented parameters. */
 	report(query: ReportQuery, call?: Call): Promise<Report>;
 	/**
 	 * The extensions of this deployment beyond the document. Throws `ApiError` without a clear answer (`network`,

@@ -10,7 +10,6 @@ export const maxAttachments = 100;
 /** Octets of all files of one message, before transfer encoding. Few mail servers take more than 25 MB of a mail. */
 export const maxAttachedBytes = 20 * 1024 * 1024;
 
-/** One file of a message, as a request names it. */
 export interface Attachment {
 	/** Its file name, without a folder. */
 	name: string;
@@ -22,7 +21,6 @@ export interface Attachment {
 	content_id?: string;
 }
 
-/** A file of a message that is stored. */
 export const AttachedFile = t.named(
 	'AttachedFile',
 	t.record({ name: t.text, type: t.text, sha256: t.text, size: t.count, content_id: t.optional(t.text) }),
@@ -115,13 +113,11 @@ export function sizeFault(sizes: readonly number[]): FieldErrors | null {
 	return { attachments: [{ code: 'too_large', message }] };
 }
 
-/** Files that nothing was uploaded for. */
 export function notUploaded(sha256: string): FieldErrors {
 	const message = `Nothing was uploaded for ${sha256}.`;
 	return { attachments: [{ code: 'does_not_exist', message }] };
 }
 
-/** The refusal of bytes that are not those of the hash. */
 export function otherBytes(): ApiError {
 	return invalid({ sha256: [{ code: 'invalid', message: 'The bytes are not those of this hash.' }] });
 }

@@ -51,7 +51,6 @@ export interface Body {
 	apart?: readonly string[];
 }
 
-/** A body that the engine checks. */
 function given(fields: { jsonSchema(mode?: ParseMode): JsonSchema }, mode?: ParseMode): Body {
 	return { size: 'json', schema: fields.jsonSchema(mode) };
 }
@@ -61,7 +60,6 @@ function checked<F extends Fields>(fields: F, size: BodySize = 'json'): Body {
 	return { size, schema: check.jsonSchema(), check };
 }
 
-/** A campaign's name, or its hash. */
 const key = char({ max: 255, trim: 'off' });
 const anyValues = dict(nullable(json()), { max: 1000 });
 
@@ -94,7 +92,6 @@ export const bodies = {
 		set: withDefault(dict(nullable(json()), { max: 10_000 }), () => ({})),
 		unset: withDefault(list(char({ max: 255, trim: 'off' }), { max: 1000 }), () => []),
 	}),
-	/** The engine checks `subscriber`. */
 	SubscriberAddition: checked({ subscriber: anyValues, if_exists: choice(['skip', 'update']) }),
 	ErasureBody: checked({ email: email() }),
 	/** Ids, conditions or all; the engine checks that there is one of them, and that the deliveries exist. */
@@ -143,7 +140,6 @@ export const bodies = {
 		'batch',
 	),
 	SuppressionRemovalInput: given(removalFields),
-	/** The bytes of a file, of any type. */
 	File: { size: 'file', schema: {} },
 } satisfies Readonly<Record<string, Body>>;
 

@@ -70,7 +70,6 @@ export interface Audience {
 	lists?: readonly number[];
 	/** No address that is in one of these, active or not. */
 	exclude_lists?: readonly number[];
-	/** Conditions on the subscriber, `meta.city=Oslo`. */
 	where?: readonly string[];
 	/** Campaigns whose mail the address got and a person opened. Machines do not count. */
 	where_opened?: readonly Uuid[];
@@ -89,7 +88,6 @@ const AudienceRecord = t.named(
 	}),
 );
 
-/** When a campaign's messages may leave. */
 export interface Timing {
 	/** Not before; absent: from the release on. */
 	starts_at?: WireDateTime;
@@ -143,7 +141,6 @@ export type CampaignMessages = Partial<Record<MessageState | 'accepted', number>
 const CommonReply = t.record({ state: t.typed<MessageState>(t.text), reply: t.text, count: t.count });
 export type CommonReply = Infer<typeof CommonReply>;
 
-/** The timing of a campaign that has one. */
 export const CampaignPlan = t.named(
 	'CampaignPlan',
 	t.record({
@@ -166,7 +163,6 @@ const leavingOut = {
 	/** The excluded list's id, the condition, the campaign's UUID, the reason of a suppression, or a text; null: none. */
 	detail: t.orNull(t.text),
 };
-/** The reason why a subscriber of a list gets no message. */
 export type LeavingOut = t.RecordOf<typeof leavingOut>;
 
 /** Subscribers of one list, by what became of them. */
@@ -181,11 +177,9 @@ const ListCounts = t.named(
 );
 export type ListCounts = Infer<typeof ListCounts>;
 
-/** The state of a campaign. */
 export const CampaignStatus = t.named(
 	'CampaignStatus',
 	t.record({
-		/** The campaign's UUID. */
 		id: t.needed(t.uuid),
 		key: t.text,
 		state: t.needed(t.word(['staged', 'released', 'canceled'])),
@@ -196,7 +190,6 @@ export const CampaignStatus = t.named(
 		joined: t.optional(t.typed<CampaignMessages>(messagesByState)),
 		/** The five commonest replies for messages that failed, bounced or are deferred; absent: none. */
 		replies: t.optional(t.listOf(CommonReply)),
-		/** Recipients found, staged or not. */
 		counts: t.needed(AcceptCounts),
 		/** When it may leave; absent: from its release on. */
 		plan: t.optional(CampaignPlan),
@@ -235,7 +228,6 @@ export const Campaign = t.named(
 		state: t.needed(t.word(['staged', 'released', 'canceled'])),
 		is_finished: t.needed(t.flag),
 		counts: t.needed(AcceptCounts),
-		/** Rows put so far. */
 		position: t.needed(t.count),
 		/** All its rows were put: see `Campaigns.complete`. */
 		is_complete: t.flag,
@@ -246,7 +238,6 @@ export const Campaign = t.named(
 		from: t.optional(t.text),
 		list_id: t.orNull(t.integer),
 		source: t.typed<CampaignSource | null>(t.orNull(t.dictOf(t.text))),
-		/** True: its rows are send requests. */
 		requests: t.flag,
 		date_created: t.moment,
 		/** When its messages could leave; null before that. */
@@ -270,7 +261,6 @@ const CampaignResult = t.named(
 		line: t.orNull(t.integer),
 		/** As given; empty where there was none. */
 		to: t.needed(t.text),
-		/** The message; null without one. */
 		id: { ...t.orNull(t.uuid), schema: { anyOf: [t.uuid.schema, { type: 'null' }] } },
 		state: t.needed(
 			t.typed<MessageState | 'accepted' | 'suppressed' | 'rejected'>(
@@ -316,7 +306,6 @@ export const AudiencePart = t.named(
 );
 export type AudiencePart = Infer<typeof AudiencePart>;
 
-/** The moment of a request. */
 export const PlannedTiming = t.named(
 	'PlannedTiming',
 	t.record({
@@ -358,7 +347,6 @@ export function isOfCalls({ id, key }: Pick<CampaignStatus, 'id' | 'key'>): bool
 
 /** All given conditions must hold; absent = any. */
 export interface CampaignFilter {
-	/** The one of that name. */
 	key?: string;
 	/** By itself it may be that of send calls: see `isOfCalls`. */
 	id?: Uuid;
@@ -409,7 +397,6 @@ export interface ResultsRequest {
 	only?: 'findings';
 }
 
-/** How a campaign is opened. */
 export interface CampaignOpening {
 	/** A new one is `conflict` beside such a campaign, whose key is the message of the field `sent`. */
 	unless?: SameMail;
@@ -424,13 +411,11 @@ export type SameMail = (typeof sameMails)[number];
 
 export const sameMails = ['sent', 'repeated', 'repeating'] as const;
 
-/** How a list is added to a campaign. */
 interface ListAdding {
 	/** No further slice of the list begins after so many milliseconds; absent: all of the list in one call. */
 	forMs?: number;
 }
 
-/** How a campaign is canceled. */
 interface CampaignCanceling {
 	/**
 	 * A campaign that was never released is deleted completely, instead of being kept as canceled. One that was released is
@@ -453,7 +438,6 @@ export function repeatedKey({ code, fields }: ApiError): string | null {
 	return code === 'conflict' && Array.isArray(told) ? String(told[0]?.message) : null;
 }
 
-/** A request for a time, as people give it. */
 export interface TimingRequest {
 	/** `2026-12-01T09:00`, local without an offset; `tomorrow 09:00`. */
 	at?: string;

@@ -2,7 +2,7 @@
  * Our extensions of the service document. A deployment that lacks an extension has no value under its name, so that
  * calling it by mistake is a type error.
  */
-import type { Api, Call, PageRequest } from './api.js';
+import type { Api, Call, Crud, PageRequest } from './api.js';
 import type { Attachments } from './attachments.js';
 import type { Audiences, Campaigns } from './campaigns.js';
 import type { Deliveries } from './deliveries.js';
@@ -58,7 +58,6 @@ export interface Extensions {
 	attachments: Attachments;
 }
 
-/** A command needs an extension that this deployment lacks. */
 export class MissingExtension extends Error {
 	override readonly name = 'MissingExtension';
 	readonly extension: keyof Extensions;
@@ -91,16 +90,8 @@ export async function need<K extends keyof Extensions>(
 	return extension;
 }
 
-/** Message templates. Throws `not_found` and `invalid`; names are unique. */
-export interface Templates {
-	page(request: PageRequest, call?: Call): Promise<Page<Template>>;
-	get(id: Uuid, call?: Call): Promise<Template>;
-	create(input: TemplateInput, call?: Call): Promise<Template>;
-	/** A body that is missing is empty. */
-	replace(id: Uuid, input: TemplateInput, call?: Call): Promise<Template>;
-	patch(id: Uuid, input: Partial<TemplateInput>, call?: Call): Promise<Template>;
-	delete(id: Uuid, call?: Call): Promise<void>;
-}
+/** Message templates; names are unique. */
+export type Templates = Crud<Template, TemplateInput, object, Uuid>;
 
 /** All given conditions must hold; absent = any. `to` is compared as uniqueness is, `since` is the earliest creation. */
 export interface MessageFilter {
@@ -185,7 +176,6 @@ export type Session = Infer<typeof Session>;
 export const Reject = t.named(
 	'Reject',
 	t.record({
-		/** Row number within the session, counted from 0. */
 		row: t.needed(t.count),
 		code: t.needed(t.text),
 		error: t.needed(t.text),

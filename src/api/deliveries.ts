@@ -9,10 +9,8 @@ import type { Infer } from './schema.js';
  * waits for a change of the webhook or a replay, because its target answered 410; the others are final.
  */
 export const deliveryStates = ['pending', 'sending', 'delivered', 'failed', 'stopped'] as const;
-/** One of `deliveryStates`. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
-/** The delivery of one event to one webhook. */
 export const WebhookDelivery = t.named(
 	'WebhookDelivery',
 	t.record({
@@ -38,7 +36,6 @@ export const WebhookDelivery = t.named(
 );
 export type WebhookDelivery = Infer<typeof WebhookDelivery>;
 
-/** One call to a target. */
 const WebhookAttempt = t.record({
 	number: t.count,
 	at: t.moment,
@@ -48,12 +45,10 @@ const WebhookAttempt = t.record({
 });
 export type WebhookAttempt = Infer<typeof WebhookAttempt>;
 
-/** A delivery with all stored details. */
 export const WebhookDeliveryDetail = t.named(
 	'WebhookDeliveryDetail',
 	t.record({
 		...WebhookDelivery.keys,
-		/** The body of the request. */
 		payload: t.needed(t.text),
 		/** The target's last answer, at most 64 KiB. */
 		answer: t.orNull(t.text),
@@ -80,7 +75,6 @@ export interface ReplayRequest {
 	/** Only those that failed, or were stopped. */
 	failed?: boolean;
 	since?: WireDateTime;
-	/** In any final state. */
 	all?: boolean;
 }
 
@@ -93,7 +87,6 @@ export const StoppedWebhook = t.record({
 });
 export type StoppedWebhook = Infer<typeof StoppedWebhook>;
 
-/** A signing secret as receivers get it. */
 export const SigningSecret = t.record({
 	/** `whsec_…` */
 	secret: t.needed(t.text),

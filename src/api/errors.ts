@@ -66,7 +66,6 @@ export function whyUnreachable(code: string): string | null {
 	return unreachable.get(code) ?? null;
 }
 
-/** What the codes of sockets and name servers mean. */
 const unreachable: ReadonlyMap<string, string> = new Map([
 	['ECONNREFUSED', 'no program takes connections there'],
 	['ECONNRESET', 'the connection was broken at once'],
@@ -77,7 +76,6 @@ const unreachable: ReadonlyMap<string, string> = new Map([
 	['ENETUNREACH', 'there is no way to this network'],
 ]);
 
-/** Details of a failure besides its code and message. */
 interface ApiErrorOptions {
 	fields?: FieldErrors;
 	/** Where a remote answer came from; absent on the embedded engine. */

@@ -41,7 +41,6 @@ export type TupleKeys = keyof typeof tupleKeys;
 
 export const tupleKeyNames: readonly TupleKeys[] = ['imported', 'all'];
 
-/** The values of a record. */
 export type SubscriberTuple = readonly unknown[];
 
 interface TupleRequest extends ExportRequest {
@@ -62,7 +61,6 @@ export interface Tuples {
  * thread that reads without an object for each.
  */
 export interface EncodedSubscribers {
-	/** An array of records, or of tuples. */
 	json: string;
 	length: number;
 	/** The id of the last one; null: there is none. */

@@ -7,7 +7,6 @@ import { isJsonNumber, isPlainNumber, JsonNumber } from './schema/number.js';
 import { hasLoneSurrogate } from './schema/python.js';
 import { texts } from './schema/texts.js';
 
-/** The value, or the error in the text. */
 type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);
 
 /**
@@ -244,7 +243,6 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 /** `fault` continues "The answer". */
 type JsonBody = { kind: 'valid'; value: unknown } | { kind: 'empty' } | { kind: 'invalid'; fault: string };
 
-/** The fault of JSON that is nested deeper than the limit. */
 export const tooDeep = 'is nested too deep';
 
 /** Never throws. Deeper nesting would overflow the stack when the value is printed. */

@@ -29,7 +29,6 @@ import { trimWhitespace } from './schema/python.js';
 import { texts } from './schema/texts.js';
 import { type FieldSet, fieldSet, type Parsed, type ParseMode, required, type ValueOf } from './schema.js';
 
-/** Addresses of one call. */
 export const maxRecipients = 1000;
 /** Assumption: addresses of one cc, bcc or reply_to. */
 const maxCopies = 100;
@@ -76,7 +75,6 @@ export interface CheckedSend extends CheckedContent {
 
 /** The shared part of a campaign, whose recipients come later. */
 interface CheckedCampaign extends CheckedContent {
-	/** A variable without a value rejects its row. */
 	strict_vars: boolean;
 	/** The list in which to find a recipient's subscriber. */
 	list_id: number | null;

@@ -5,7 +5,6 @@
 import { formatDateTime, type Micros } from './datetime.js';
 import type { Uuid, WireDateTime } from './records.js';
 
-/** The body of a webhook delivery on the wire. */
 export interface Notification {
 	/** Also the header `webhook-id`: the same on each try. */
 	id: Uuid;
@@ -21,7 +20,6 @@ export interface Notification {
 		tag: string | null;
 		campaign_unique_id: Uuid | null;
 	};
-	/** Details of the event; null where its type has none. */
 	data: {
 		/** The target of a click. */
 		url: string | null;

@@ -71,7 +71,6 @@ export type Scope = (typeof scopes)[number];
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** A query parameter. */
 export interface Parameter {
 	/**
 	 * `text`: the last value, `texts`: all of them. `filter` is trimmed and none when blank, `exact` is neither. `integer`
@@ -204,7 +203,6 @@ function patch(path: string, scope: Scope, answer: Answer, more: More): Operatio
 	return { method: 'PATCH', path, success: 200, scope, answer, ...more };
 }
 
-/** An operation that answers nothing. */
 function silent(method: 'POST' | 'DELETE', path: string, scope: Scope, more: More = {}): Operation {
 	return { method, path, success: 204, scope, ...more };
 }
@@ -487,12 +485,10 @@ type NamesOf<Groups, Prefix extends string> = {
 	[G in keyof Groups & string]: `${Prefix}${G}.${keyof Groups[G] & string}`;
 }[keyof Groups & string];
 
-/** The placeholders of a path. */
 export function placeholdersOf(path: string): string[] {
 	return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 }
 
-/** The arguments of the method, as in the table. */
 export function argumentNames({ args, path, body, query }: Operation): readonly string[] {
 	const hasInput = body !== undefined || query !== undefined;
 	return args ?? [...placeholdersOf(path), ...(hasInput ? ['input'] : [])];

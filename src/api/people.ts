@@ -5,15 +5,12 @@ import * as t from './schema/record.js';
 import type { Infer } from './schema.js';
 import { Suppression } from './suppressions.js';
 
-/** A subscriber with the name of its list. */
 const ListedSubscriber = t.record({ ...Subscriber.keys, list_id: t.needed(t.id), list_name: t.text });
 export type ListedSubscriber = Infer<typeof ListedSubscriber>;
 
 /** A campaign that made no message for the address, and why. */
 const LeftOut = t.record({
-	/** The campaign's UUID. */
 	campaign: t.needed(t.uuid),
-	/** The name of the campaign. */
 	key: t.needed(t.text),
 	state: t.typed<'staged' | 'released' | 'canceled'>(t.text),
 	date_created: t.moment,
@@ -69,7 +66,6 @@ const Visit = t.record({
 });
 export type Visit = Infer<typeof Visit>;
 
-/** A webhook delivery about a message. */
 const PersonDelivery = t.record({
 	id: t.uuid,
 	webhook_id: t.id,

@@ -12,7 +12,6 @@ export function quote(text: string, secrets: readonly string[]): string {
 	return clean.length > maxQuoted ? `${clean.slice(0, maxQuoted - 1)}…` : clean;
 }
 
-/** Replaces secrets wherever a service repeats them. */
 export function redact(text: string, secrets: readonly string[]): string {
 	const hidden = secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
 	if (!hidden.includes('"')) return hidden;

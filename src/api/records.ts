@@ -46,7 +46,6 @@ export type List = Infer<typeof List>;
 
 /** Values that the engine accepts in `meta` (api-decisions 13); a foreign deployment may have any JSON. */
 export type MetaValue = string | number | boolean | null;
-/** Variable → value. */
 export type Meta = Record<string, MetaValue>;
 
 /** Service document, "Subscriber". `disable_reason` and `source` of a deployment are shown as they are. */
@@ -291,7 +290,6 @@ const limitName = {
 	/** The domain whose mail it counts, separately; null: it counts all mail. */
 	domain: t.orNull(t.text),
 };
-/** A limit on sending (ours). */
 export type LimitName = t.RecordOf<typeof limitName>;
 
 /** A limit that holds a message back, and its earliest end (ours). */
@@ -359,16 +357,12 @@ export type DeliveryAttempt = Infer<typeof DeliveryAttempt>;
 /** Whether opens and clicks of a message are counted (ours). */
 export type Tracking = 'on' | 'off';
 
-/** A message with all details of its delivery. */
 export const MessageDetail = t.named(
 	'MessageDetail',
 	t.record({
 		...Message.keys,
-		/** In the order they were made. */
 		delivery_attempts: t.needed(t.listOf(DeliveryAttempt)),
-		/** In the order of their times. */
 		events: t.newer(t.listOf(MessageEvent)),
-		/** In the order they came. */
 		reports: t.newer(t.listOf(MessageReport)),
 		/** Limits that hold it back; none when it does not wait, or waits for something else. */
 		held_by: t.newer(t.listOf(MessageHold)),
@@ -380,7 +374,6 @@ export const MessageDetail = t.named(
 );
 export type MessageDetail = Infer<typeof MessageDetail>;
 
-/** The progress of sending a scope. */
 export const SendingProgress = t.named(
 	'SendingProgress',
 	t.record({

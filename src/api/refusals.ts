@@ -3,7 +3,6 @@
  * finds the code of a text here.
  */
 
-/** Refusals by stored state and settings, with their texts. */
 export const refusalTexts = {
 	not_verified: 'Sender address is not verified.',
 	public_url_required: 'BULK needs the public URL of the settings: unsubscribe links would lead nowhere.',
@@ -13,7 +12,6 @@ export const refusalTexts = {
 
 export type RefusalCode = keyof typeof refusalTexts;
 
-/** A refusal as a field error. */
 export function refusal(code: RefusalCode): { code: RefusalCode; message: string } {
 	return { code, message: refusalTexts[code] };
 }

@@ -32,7 +32,6 @@ export interface ReportsPlus {
 	links(campaign: Uuid, call?: Call): Promise<CampaignLinks>;
 }
 
-/** As of a report. */
 export type DetailsQuery = Pick<ReportQuery, 'date_from' | 'date_to' | 'campaign_unique_id'> & {
 	/** With the growth of the largest lists: it reads those of them who left. */
 	lists?: boolean;
@@ -46,7 +45,6 @@ const figures = { ...others, created, complained: t.count };
 export type Figures = t.RecordOf<typeof figures>;
 
 const bounceCounts = { softbounced: t.needed(t.count), hardbounced: t.needed(t.count) };
-/** Messages by the kind of their bounce. */
 export type BounceCounts = t.RecordOf<typeof bounceCounts>;
 
 const joined = {
@@ -68,7 +66,6 @@ const ListGrowth = t.record({
 	name: t.needed(t.text),
 	/** Active ones at the end of the range. */
 	active: t.needed(t.count),
-	/** Every day of the range. */
 	days: t.needed(t.listOf(t.record({ ...joined, date: t.needed(t.day) }))),
 });
 export type ListGrowth = Infer<typeof ListGrowth>;
@@ -83,7 +80,6 @@ export const ReportDetails = t.named(
 		time_zone: t.needed(t.text),
 		/** `attempted`: sent or bounced; `delivered`: of these, without a bounce. */
 		total: t.needed(t.record({ ...figures, attempted: t.needed(t.count), delivered: t.needed(t.count) })),
-		/** Every day of the range. */
 		days: t.needed(t.listOf(t.record({ ...figures, date: t.needed(t.day) }))),
 		/** The 72 hours from the first with a message sent, `YYYY-MM-DDTHH:00`; empty before that. */
 		hours: t.needed(t.listOf(t.record({ ...figures, date: t.needed(hour) }))),

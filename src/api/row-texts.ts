@@ -8,7 +8,6 @@ export interface RowTexts {
 	count: number;
 	/** UTF-8, one text after the other. */
 	bytes: Uint8Array<ArrayBuffer>;
-	/** The end of each in `bytes`. */
 	ends: Uint32Array<ArrayBuffer>;
 }
 
@@ -22,7 +21,6 @@ export function newTexts(): RowTexts {
 	return { count: 0, bytes: new Uint8Array(firstBytes), ends: new Uint32Array(firstCount) };
 }
 
-/** Bytes of the texts in it. */
 export function bytesOf({ count, ends }: RowTexts): number {
 	return endOf(ends, count - 1);
 }

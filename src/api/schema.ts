@@ -16,7 +16,6 @@ export type Parsed<T> =
 	| { kind: 'valid'; value: T }
 	| { kind: 'invalid'; errors: FieldErrors; good?: Partial<T> };
 
-/** Name → field. */
 export type Fields = Readonly<Record<string, Field<unknown>>>;
 
 /** The checked value of a declaration: defaulted fields are present, optional ones may be absent. */
@@ -33,13 +32,10 @@ type GivenOf<F extends Fields> = Flat<
 	}
 >;
 
-/** The type that a caller gives to a field set. */
 export type Given<S> = S extends { readonly given?: infer T } ? T : never;
 
-/** The type a field set yields. */
 export type Infer<S> = S extends { readonly type?: infer T } ? T : never;
 
-/** A declared input: checks, types and describes it. */
 export interface FieldSet<T, G = unknown> {
 	/** Only for `Infer`, never set: inference uses only one overload of `parse`. */
 	readonly type?: T;
@@ -104,7 +100,6 @@ function checkFields(
 	return { values, errors };
 }
 
-/** "This field is required." */
 export const required = { code: 'required', message: texts.required } as const;
 
 function refuseBody(body: unknown): { kind: 'invalid'; errors: FieldErrors } {

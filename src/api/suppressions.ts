@@ -20,7 +20,6 @@ export const suppressionReasons = [
 	'SOFTBOUNCED',
 	'MANUAL',
 ] as const;
-/** One of `suppressionReasons`. */
 export type SuppressionReason = (typeof suppressionReasons)[number];
 
 const importedReasons: ReadonlySet<string> = new Set<SuppressionReason>([
@@ -43,7 +42,6 @@ export function importedReason(disable_reason: string | null): SuppressionReason
  * loop (`COMPLAINT`), a call or a command (`API`), a file (`IMPORT`).
  */
 export const suppressionSources = ['RECIPIENT', 'DELIVERY', 'BOUNCE', 'COMPLAINT', 'API', 'IMPORT'] as const;
-/** One of `suppressionSources`. */
 export type SuppressionSource = (typeof suppressionSources)[number];
 
 /** One reason against one address, of one list or of all; an address may have several. */
@@ -132,9 +130,7 @@ export interface RemovedSuppressions {
 	list_id?: number;
 }
 
-/** The suppressions of the database. Each call is atomic. */
 export interface Suppressions {
-	/** By address, reason and list. */
 	page(request: SuppressionFilter & PageRequest, call?: Call): Promise<Page<Suppression>>;
 	/** The same by key, so that the last slice costs as much as the first; it is no snapshot. At most 1,000 a slice. */
 	slice(
@@ -152,7 +148,6 @@ export interface Suppressions {
 	 * nothing, so an unanswered call may be repeated; its answer then has `unchanged`.
 	 */
 	put(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
-	/** The answer of `put`, without a write. */
 	check(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	/**
 	 * All reasons, or the named one; of all lists and of each, or only of the named one. Subscribers stay inactive:
@@ -207,7 +202,6 @@ function checkList({
 	return { list_id: [{ code: 'invalid', message: `Only UNSUBSCRIBED can be of one list, not ${reason}.` }] };
 }
 
-/** A checked row in its stored form. */
 export function toNewSuppression(row: Infer<typeof suppressionRowFields>): NewSuppression {
 	return {
 		email_key: emailKey(row.email),

@@ -34,7 +34,6 @@ export function variableName(reference: string): string {
 	return bar === -1 ? reference : reference.slice(0, bar);
 }
 
-/** The names of several, each once. */
 export function variableNames(references: readonly string[]): string[] {
 	return [...new Set(references.map(variableName))];
 }

@@ -42,7 +42,6 @@ export function signedHeaders(signed: Signed, secrets: readonly string[]): Recor
 	};
 }
 
-/** The received call, and the values for its check. */
 export interface Received {
 	headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 	/** The octets as received: parsing and writing them again would change them. */

@@ -5,7 +5,6 @@
 
 /** A request below the base URL. The connection adds its token unless `token` is given. */
 export interface WireRequest {
-	/** Upper case. */
 	method: string;
 	/** Begins with `/`; may have a query. */
 	path: string;
@@ -17,7 +16,6 @@ export interface WireRequest {
 	signal?: AbortSignal;
 }
 
-/** Any answer, including redirects and errors. */
 export interface WireResponse {
 	status: number;
 	/** Names in lower case; repeated ones joined by `, `. */

@@ -42,43 +42,21 @@ const statuses: Readonly<Record<ApiErrorCode, number>> = {
 	bad_answer: 502,
 };
 
-/** The status of an error's answer. */
 export function statusOf(code: ApiErrorCode): number {
 	return statuses[code];
 }
 
 /** The code of a status; any other 4xx is `invalid`, any other 5xx `server_error`. */
 export function codeOf(status: number): ApiErrorCode {
-	switch (status) {
-		case 401:
-			return 'not_authenticated';
-		case 403:
-			return 'permission_denied';
-		case 404:
-		case 410:
-			return 'not_found';
-		case 405:
-			return 'method_not_allowed';
-		case 409:
-			return 'conflict';
-		case 413:
-		case 414:
-		case 431:
-			return 'too_large';
-		case 415:
-			return 'unsupported_media_type';
-		case 422:
-			return 'unprocessable';
-		case 429:
-			return 'throttled';
-		case 503:
-			return 'unavailable';
-		case 507:
-			return 'storage_full';
-		default:
-			return status >= 500 ? 'server_error' : 'invalid';
-	}
+	if (status === 410) return 'not_found';
+	if (status === 414 || status === 431) return 'too_large';
+	// A gateway says 502, and no service of ours.
+	const own = status === 502 ? undefined : codes.find((code) => statuses[code] === status);
+	return own ?? (status >= 500 ? 'server_error' : 'invalid');
 }
+
+/** Of several codes of a status, the general one is the first. */
+const codes = Object.keys(statuses) as ApiErrorCode[];
 
 /** DRF's body: errors by field, else `detail` (api-decisions 1–7). */
 export function bodyOf(error: ApiError): Record<string, unknown> {

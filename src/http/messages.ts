@@ -2,7 +2,6 @@
 
 /** One request as it was received. */
 export interface HttpRequest {
-	/** Upper case. */
 	method: string;
 	/** Path and query as sent. */
 	target: string;
@@ -29,7 +28,6 @@ export interface HttpResponse {
 	body: Uint8Array | string | null;
 }
 
-/** A request for a page that mails link to. */
 export interface PublicRequest {
 	method: string;
 	/** Without the query; not decoded. */

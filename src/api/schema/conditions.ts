@@ -8,15 +8,12 @@ export type Operator = (typeof operators)[number];
 /** Fields besides `meta.KEY`. */
 export const plainFields = ['email', 'name', 'created'] as const;
 
-/** One condition, checked. */
 export interface Condition {
-	/** As it was written. */
 	text: string;
 	field: string;
 	/** The variable of `meta.KEY`; null: another field. */
 	variable: string | null;
 	operator: Operator;
-	/** The other side, as it was written. */
 	value: string;
 }
 
@@ -24,7 +21,6 @@ export interface Condition {
 interface ConditionFault {
 	at: number;
 	message: string;
-	/** The unknown field, for a suggestion. */
 	field?: string;
 }
 
@@ -54,7 +50,6 @@ export function parseCondition(text: string): Condition | ConditionFault {
 	return { text, field, variable: null, operator, value };
 }
 
-/** Whether it was read. */
 export function isCondition(parsed: Condition | ConditionFault): parsed is Condition {
 	return 'operator' in parsed;
 }

@@ -70,12 +70,10 @@ export function nullable<T, P extends Presence>(inner: Field<T, P>): Field<T | n
 	};
 }
 
-/** A value that passed. */
 export function valid<T>(value: T): Checked<T> {
 	return { kind: 'valid', value };
 }
 
-/** A refusal with one error. */
 export function refuse(code: string, message: string): { kind: 'invalid'; errors: readonly FieldError[] } {
 	return { kind: 'invalid', errors: [{ code, message }] };
 }
@@ -248,7 +246,6 @@ export function uuid(): Field<Uuid, 'required'> {
 	});
 }
 
-/** One of a few words. */
 export function choice<const C extends string>(choices: readonly C[]): Field<C, 'required'> {
 	return field({ type: 'string', enum: [...choices] }, (input) => {
 		const text = toText(input);
@@ -288,11 +285,9 @@ function hyphenated(hex: string): Uuid {
 	return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** Limits of a list. */
 export interface ListOptions {
 	/** `no` refuses []. */
 	allowEmpty?: 'yes' | 'no';
-	/** Items. */
 	max?: number;
 }
 
@@ -321,11 +316,9 @@ export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}):
 	});
 }
 
-/** Limits of a dictionary. */
 export interface DictOptions<T> {
 	/** Checks a key and its checked value together; its errors are keyed by the key. */
 	check?: (key: string, value: T) => Checked<T>;
-	/** Entries. */
 	max?: number;
 }
 
@@ -380,7 +373,6 @@ function gather<T>(entries: readonly (readonly [string, Checked<T>])[]): Checked
 const message = texts.email;
 const text = char({ invalid: message });
 
-/** A plain address and its key. */
 export function address(): Field<Address, 'required'> {
 	const plain = email();
 	return field(plain.schema, (input) => {
@@ -418,7 +410,6 @@ export function moment(): Field<Micros, 'required'> {
 	});
 }
 
-/** The name of a zone, as IANA has it. */
 export function timeZone(): Field<string, 'required'> {
 	return field({ type: 'string' }, (input) =>
 		typeof input === 'string' && isTimeZone(input)

@@ -3,9 +3,7 @@
  * until a field converts them as Python would.
  */
 
-/** One such number. */
 export class JsonNumber {
-	/** As it was written. */
 	readonly text: string;
 
 	constructor(text: string) {
@@ -37,7 +35,6 @@ interface NumberParts {
 	exponent: string;
 }
 
-/** Whether JSON has such a number. */
 export function isJsonNumber(token: string): boolean {
 	return partsOf(token) !== null;
 }

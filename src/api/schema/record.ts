@@ -6,7 +6,6 @@ import type { JsonSchema } from './fields.js';
 /** `optional` may be absent; `newer` is in every answer of ours, and absent in those of older servers. */
 type Presence = 'present' | 'optional' | 'newer';
 
-/** One value of an answer. */
 export interface Shape<T, P extends Presence = Presence> {
 	/** Only for `Infer`, never set. */
 	readonly type?: T;
@@ -141,7 +140,6 @@ export function typed<T>(inner: Shape<unknown>): Shape<T, 'present'> {
 	return { ...inner, presence: 'present' } as Shape<T, 'present'>; // `type` is never set
 }
 
-/** The same with more in its schema. */
 export function described<T>(inner: Shape<T>, more: JsonSchema): Shape<T, 'present'> {
 	return { ...inner, presence: 'present', schema: { ...inner.schema, ...more } };
 }
@@ -171,7 +169,6 @@ export const moment = described(text, {
 /** `YYYY-MM-DD`. */
 export const day = described(text, { format: 'date' });
 
-/** A list of anything. */
 export const array = shape<unknown[]>({ type: 'array' }, 'a list', Array.isArray);
 
 /** One of a few words; a client takes others too. */
@@ -183,7 +180,6 @@ export function dictOf<T>(value: Shape<T>): Shape<Record<string, T>, 'present'> 
 	return shape({ type: 'object', additionalProperties: value.schema }, 'an object', isRecord);
 }
 
-/** An object that is described as it is. */
 export function object<T>(schema: JsonSchema): Shape<T, 'present'> {
 	return shape({ type: 'object', ...schema }, 'an object', isRecord);
 }

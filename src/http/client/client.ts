@@ -21,7 +21,6 @@ export interface ClientOptions {
 	remote: {
 		/** For one attempt, from its start to the last byte of the answer. */
 		timeoutMs: number;
-		/** Attempts after the first. */
 		retries: number;
 		/** PEM text of further certificate authorities. */
 		caCert: string | null;
@@ -36,7 +35,6 @@ export interface ClientOptions {
 	trace: ((line: string) => void) | null;
 	/** Called for each request, so that a person can be told what is waited for. */
 	onWait?: (() => Wait) | null;
-	/** Warnings for the operator, each once. */
 	warn: (text: string) => void;
 	/** 0 ≤ x < 1, for the pauses between tries. */
 	random?: () => number;

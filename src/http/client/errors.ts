@@ -16,7 +16,6 @@ import { codeOfText } from '../../api/refusals.js';
 import { codeOf, headerNames, refusedFor, scopesIn, statusOf } from '../errors.js';
 import type { Answer } from './transport.js';
 
-/** The request of an answer, for its error. */
 export interface Requested {
 	method: string;
 	/** Without query. */
@@ -188,7 +187,6 @@ function fieldError(message: string): FieldError {
 	return { code: codeOfText(message), message };
 }
 
-/** Every field error mapped, at any depth. */
 function mapErrors(fields: FieldErrors, map: (error: FieldError) => FieldError): FieldErrors {
 	return Object.fromEntries(
 		Object.entries(fields).map(([key, value]) => [

@@ -10,9 +10,7 @@ const unknown: Capabilities = { service: 'unknown', idempotentSend: false, ext: 
 /** The endpoint to probe, and the extensions that it may have. */
 export interface Probe {
 	endpoint: Endpoint;
-	/** All extensions of this version. */
 	extensions: Extensions;
-	/** Ends the probe. */
 	signal: AbortSignal | undefined;
 }
 

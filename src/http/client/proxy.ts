@@ -8,7 +8,6 @@ export interface ProxyChoice {
 	noProxy: string;
 }
 
-/** The values that decide which proxy is used. */
 export interface ProxyQuestion {
 	baseUrl: URL;
 	proxy: string | null;

@@ -32,7 +32,6 @@ export interface Endpoint {
 	clock: Clock;
 }
 
-/** The content of a request. */
 interface RequestContent {
 	/** With its `?`, or empty. */
 	query?: string;
@@ -151,7 +150,6 @@ function settled(tried: Attempt, { target, wasUnclear }: { target: Target; wasUn
 	return isStillRunning ? { ...tried, verdict: 'unprocessed' } : tried;
 }
 
-/** An answer that is no success. */
 interface Refused {
 	kind: 'refused';
 	answer: Answer;
@@ -260,9 +258,7 @@ export interface Tried {
 	retryAfterMs: number | null;
 	/** Attempts so far, at least 1. */
 	tries: number;
-	/** Attempts after the first. */
 	retries: number;
-	/** Waited so far within this call. */
 	waitedMs: number;
 	/** Repeating it has the same effect as doing it once. */
 	isRepeatable: boolean;

@@ -13,7 +13,6 @@ const maxConnectMs = 10_000;
 /** A bulk import keeps 16 requests in flight. */
 const connections = 16;
 
-/** The deployment, and the way to it. */
 interface TransportOptions {
 	baseUrl: URL;
 	timeoutMs: number;
@@ -38,7 +37,6 @@ export interface Answer {
 export interface Transport {
 	/** Throws `TransportFailure`, or the signal's reason. */
 	exchange(outgoing: Outgoing): Promise<Answer>;
-	/** Aborts exchanges under way. */
 	close(): Promise<void>;
 }
 

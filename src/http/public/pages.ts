@@ -76,7 +76,6 @@ export const commonHeaders = {
 interface Page {
 	presentation: Presentation;
 	title: string;
-	/** HTML. */
 	main: string;
 	/** Title and text are the mail's, whose language is not known. */
 	isOfMail?: boolean;

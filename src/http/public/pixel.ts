@@ -8,7 +8,6 @@ import type { HttpResponse, PublicRequest } from '../messages.js';
 import { commonHeaders } from './pages.js';
 import { type Recorder, visitorOf } from './recorder.js';
 
-/** One transparent point. */
 const gif = Buffer.from('R0lGODlhAQABAPAAAAAAAAAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==', 'base64');
 
 const headers = {

@@ -8,9 +8,7 @@ import { type Operation, type Scope, scopes } from '../../api/operations.js';
 import { headerNames } from '../errors.js';
 import type { HttpRequest } from '../messages.js';
 
-/** The owner of a token. */
 export interface Principal {
-	/** The token's name. */
 	name: string;
 	scopes: readonly Scope[];
 }

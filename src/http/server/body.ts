@@ -78,7 +78,6 @@ function parseError(tail: string): ApiError {
 export interface Upload {
 	/** `onLate` is called when the body is not complete within `timeoutMs`. */
 	read: ReadBody;
-	/** Gives back the memory. */
 	release(): void;
 }
 

@@ -46,7 +46,6 @@ export interface FinalResponse {
 	text: string;
 }
 
-/** An exchange on a connection. */
 export interface SocketExchange extends Exchange {
 	readonly incoming: IncomingMessage;
 	readonly outgoing: ServerResponse;
@@ -70,32 +69,10 @@ interface Peer extends Share {
 	readonly connections: Set<Connection>;
 }
 
-export interface Connections {
-	/** A new connection. Null: there is no room, and it was destroyed. */
-	admit(tcpSocket: Socket): Connection | null;
-	/** Its octets are HTTP from now on, on this socket: its own, or the TLS one above it. */
-	open(socket: Socket): void;
-	/** The connection of an open socket; null when it has closed. */
-	of(socket: Socket): Connection | null;
-	all(): Iterable<Connection>;
-	/** A new request; it is not under way before `begin`. */
-	exchange(connection: Connection, node: NodeRequest): SocketExchange;
-	begin(exchange: SocketExchange): void;
-	/** The request was answered, or its client has left. */
-	finish(exchange: SocketExchange): void;
-}
-
-/** A request as node hands it over. */
 interface NodeRequest {
 	incoming: IncomingMessage;
 	outgoing: ServerResponse;
 	expectsContinue: boolean;
-}
-
-interface ConnectionsOptions {
-	limits: Pick<Limits, 'maxConnections' | 'maxConnectionsPerAddress' | 'maxPipelined'>;
-	/** A proxy in front holds the connections of all clients, and names the client last in `X-Forwarded-For`. */
-	isProxied: boolean;
 }
 
 /** New connections of one address may exceed its limit by this factor. */
@@ -104,75 +81,106 @@ const crowd = 4;
 const graceMs = 2_000;
 
 /** Connections are forgotten, and the exchanges on them aborted, when they close. */
-export function createConnections({ limits, isProxied }: ConnectionsOptions): Connections {
-	const queue = createFeedQueue();
-	const peers = createPeers();
-	const bySocket = new Map<Socket, Connection>();
-	const byFarEnd = new Map<string, Connection>();
-	const forget = (connection: Connection) => {
-		bySocket.delete(connection.socket);
-		byFarEnd.delete(farEnd(connection.tcpSocket));
-		connection.peer.connections.delete(connection);
-		peers.forget(connection.peer);
-		for (const { abort } of connection.exchanges) abort.abort();
-	};
-	const hasRoom = (peer: Peer) => {
-		const own = isProxied ? 0 : peer.connections.size;
-		if (own >= crowd * limits.maxConnectionsPerAddress) return makeRoom([peer], 0);
+export class Connections {
+	readonly #limits: Pick<Limits, 'maxConnections' | 'maxConnectionsPerAddress' | 'maxPipelined'>;
+	/** A proxy in front holds the connections of all clients, and names the client last in `X-Forwarded-For`. */
+	readonly #isProxied: boolean;
+	readonly #queue = createFeedQueue();
+	readonly #peers = new Peers();
+	readonly #bySocket = new Map<Socket, Connection>();
+	readonly #byFarEnd = new Map<string, Connection>();
+
+	constructor(
+		limits: Pick<Limits, 'maxConnections' | 'maxConnectionsPerAddress' | 'maxPipelined'>,
+		{ isProxied }: { isProxied: boolean },
+	) {
+		this.#limits = limits;
+		this.#isProxied = isProxied;
+	}
+
+	/** A new connection. Null: there is no room, and it was destroyed. */
+	admit(tcpSocket: Socket): Connection | null {
+		const { remoteAddress: seen } = tcpSocket;
+		const remoteAddress = seen === undefined ? null : plainAddress(seen);
+		const peer = this.#peers.of(remoteAddress);
+		if (!this.#hasRoom(peer)) {
+			tcpSocket.destroy();
+			this.#peers.forget(peer);
+			return null;
+		}
+		const connection = newConnection(tcpSocket, { remoteAddress, peer });
+		this.#bySocket.set(tcpSocket, connection);
+		this.#byFarEnd.set(farEnd(tcpSocket), connection);
+		peer.connections.add(connection);
+		tcpSocket.once('close', () => this.#forget(connection));
+		return connection;
+	}
+
+	/** Its octets are HTTP from now on, on this socket: its own, or the TLS one above it. */
+	open(socket: Socket): void {
+		const connection = this.#bySocket.get(socket) ?? this.#byFarEnd.get(farEnd(socket));
+		if (connection === undefined) return;
+		this.#bySocket.delete(connection.socket);
+		this.#bySocket.set(socket, connection);
+		connection.socket = socket;
+		connection.feed = createFeed(socket, this.#queue);
+	}
+
+	/** The connection of an open socket; null when it has closed. */
+	of(socket: Socket): Connection | null {
+		return this.#bySocket.get(socket) ?? null;
+	}
+
+	all(): Iterable<Connection> {
+		return this.#bySocket.values();
+	}
+
+	/** A new request; it is not under way before `begin`. */
+	exchange(connection: Connection, node: NodeRequest): SocketExchange {
+		const ip = this.#isProxied ? forwardedAddress(node.incoming, connection) : connection.remoteAddress;
+		return new NodeExchange(connection, node, {
+			ip,
+			peer: this.#isProxied ? this.#peers.of(ip) : connection.peer,
+		});
+	}
+
+	begin(exchange: SocketExchange): void {
+		const { socket, exchanges, feed } = exchange.connection;
+		if (socket.destroyed) exchange.abort.abort();
+		exchanges.add(exchange);
+		this.#queue.count();
+		if (exchanges.size >= this.#limits.maxPipelined) feed?.hold();
+	}
+
+	/** The request was answered, or its client has left. */
+	finish(exchange: SocketExchange): void {
+		this.#peers.forget(exchange.peer);
+		const { connection } = exchange;
+		const { exchanges, feed, peer } = connection;
+		if (!exchanges.delete(exchange)) return;
+		if (exchanges.size < this.#limits.maxPipelined) feed?.release();
+		if (exchanges.size > 0) return;
+		connection.idleSince = performance.now();
+		// At the end: the first are the longest idle.
+		if (peer.connections.delete(connection)) peer.connections.add(connection);
+	}
+
+	#hasRoom(peer: Peer): boolean {
+		const { maxConnections, maxConnectionsPerAddress } = this.#limits;
+		const own = this.#isProxied ? 0 : peer.connections.size;
+		if (own >= crowd * maxConnectionsPerAddress) return makeRoom([peer], 0);
 		// Many at once are a crowd behind one address, or a page of pictures: a new one has time for its request.
-		if (own >= limits.maxConnectionsPerAddress) makeRoom([peer], graceMs);
-		return bySocket.size < limits.maxConnections || makeRoom(peers.byConnections(), 0);
-	};
-	return {
-		admit: (tcpSocket) => {
-			const { remoteAddress: seen } = tcpSocket;
-			const remoteAddress = seen === undefined ? null : plainAddress(seen);
-			const peer = peers.of(remoteAddress);
-			if (!hasRoom(peer)) {
-				tcpSocket.destroy();
-				peers.forget(peer);
-				return null;
-			}
-			const connection = newConnection(tcpSocket, { remoteAddress, peer });
-			bySocket.set(tcpSocket, connection);
-			byFarEnd.set(farEnd(tcpSocket), connection);
-			peer.connections.add(connection);
-			tcpSocket.once('close', () => forget(connection));
-			return connection;
-		},
-		open: (socket) => {
-			const connection = bySocket.get(socket) ?? byFarEnd.get(farEnd(socket));
-			if (connection === undefined) return;
-			bySocket.delete(connection.socket);
-			bySocket.set(socket, connection);
-			connection.socket = socket;
-			connection.feed = createFeed(socket, queue);
-		},
-		of: (socket) => bySocket.get(socket) ?? null,
-		all: () => bySocket.values(),
-		exchange: (connection, node) => {
-			const ip = isProxied ? forwardedAddress(node.incoming, connection) : connection.remoteAddress;
-			return new NodeExchange(connection, node, { ip, peer: isProxied ? peers.of(ip) : connection.peer });
-		},
-		begin: (exchange) => {
-			const { socket, exchanges, feed } = exchange.connection;
-			if (socket.destroyed) exchange.abort.abort();
-			exchanges.add(exchange);
-			queue.count();
-			if (exchanges.size >= limits.maxPipelined) feed?.hold();
-		},
-		finish: (exchange) => {
-			peers.forget(exchange.peer);
-			const { connection } = exchange;
-			const { exchanges, feed, peer } = connection;
-			if (!exchanges.delete(exchange)) return;
-			if (exchanges.size < limits.maxPipelined) feed?.release();
-			if (exchanges.size > 0) return;
-			connection.idleSince = performance.now();
-			// At the end: the first are the longest idle.
-			if (peer.connections.delete(connection)) peer.connections.add(connection);
-		},
-	};
+		if (own >= maxConnectionsPerAddress) makeRoom([peer], graceMs);
+		return this.#bySocket.size < maxConnections || makeRoom(this.#peers.byConnections(), 0);
+	}
+
+	#forget(connection: Connection): void {
+		this.#bySocket.delete(connection.socket);
+		this.#byFarEnd.delete(farEnd(connection.tcpSocket));
+		connection.peer.connections.delete(connection);
+		this.#peers.forget(connection.peer);
+		for (const { abort } of connection.exchanges) abort.abort();
+	}
 }
 
 function newConnection(socket: Socket, of: Pick<Connection, 'remoteAddress' | 'peer'>): Connection {
@@ -249,31 +257,28 @@ function plainAddress(address: string): string {
 	return address.replace(/^::ffff:(?=\d+\.)/, '');
 }
 
-interface Peers {
-	of(address: string | null): Peer;
-	/** Drops the state of a peer that does not use the server. */
-	forget(peer: Peer): void;
-	/** Those with the most connections first. */
-	byConnections(): Peer[];
-}
+class Peers {
+	readonly #byName = new Map<string, Peer>();
 
-function createPeers(): Peers {
-	const peers = new Map<string, Peer>();
-	return {
-		of: (address) => {
-			const name = peerName(address);
-			const peer = peers.get(name) ?? {
-				...{ name, connections: new Set(), slots: 0, waiting: [] },
-				...{ bytes: 0, files: Promise.resolve() },
-			};
-			peers.set(name, peer);
-			return peer;
-		},
-		forget: ({ name, connections, slots, bytes }) => {
-			if (connections.size === 0 && slots === 0 && bytes === 0) peers.delete(name);
-		},
-		byConnections: () => [...peers.values()].sort((a, b) => b.connections.size - a.connections.size),
-	};
+	of(address: string | null): Peer {
+		const name = peerName(address);
+		const peer = this.#byName.get(name) ?? {
+			...{ name, connections: new Set(), slots: 0, waiting: [] },
+			...{ bytes: 0, files: Promise.resolve() },
+		};
+		this.#byName.set(name, peer);
+		return peer;
+	}
+
+	/** Drops the state of a peer that does not use the server. */
+	forget({ name, connections, slots, bytes }: Peer): void {
+		if (connections.size === 0 && slots === 0 && bytes === 0) this.#byName.delete(name);
+	}
+
+	/** Those with the most connections first. */
+	byConnections(): Peer[] {
+		return [...this.#byName.values()].sort((a, b) => b.connections.size - a.connections.size);
+	}
 }
 
 /** The address, or the first 64 bits of an IPv6 one. */

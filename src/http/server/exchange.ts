@@ -50,7 +50,6 @@ export class LazyAbortController {
 		return this.#aborted;
 	}
 
-	/** The same one each time. */
 	get signal(): AbortSignal {
 		this.#controller ??= new AbortController();
 		if (this.#aborted) this.#controller.abort();

@@ -3,7 +3,6 @@
  * used again, for the garbage collector does not know how large shared memory is.
  */
 
-/** One for a server. */
 export interface FileMemory {
 	/** Room for one file of at most `maxBytes`. */
 	take(maxBytes: number): FileRoom;

@@ -45,14 +45,12 @@ import { assertNotTooOften, type Throttle } from './throttle.js';
 
 export interface HandlerOptions extends ExtendedApi {
 	version: string;
-	/** Names that `GET /` announces. */
 	extensions: readonly string[];
 	authenticate: Authenticate;
 	/** Absent: requests are not throttled. */
 	throttle?: Throttle;
 	/** The reason why no work can be taken at the moment, or null. Absent: it always can. */
 	ready?(): Promise<string | null>;
-	/** Further figures for `/metrics`. */
 	gauges?(): Promise<Gauges>;
 	/** Shared with the server, which counts the other requests; absent: metrics of its own. */
 	metrics?: Metrics;

@@ -56,13 +56,10 @@ export const limits: Limits = {
 	lingerMs: 1_000,
 };
 
-/** The current use of the server by one address. */
 export interface Share {
-	/** Its requests that are being answered. */
 	slots: number;
 	/** Called one by one as slots of the address become free. */
 	readonly waiting: (() => void)[];
-	/** Octets of its bodies that are held. */
 	bytes: number;
 	/** Resolves when its files so far are done with: two of them may have no room, and neither would become whole. */
 	files: Promise<void>;
@@ -74,63 +71,59 @@ interface SlotOwner {
 	readonly connection: { hasSlot: boolean };
 }
 
-/** A request has a slot while it is being answered, and none while it waits for its client. */
-export interface Slots {
+/** How many requests are answered at once, of all clients and of each address: none while it waits for its client. */
+export class Slots {
+	readonly #limits: Pick<Limits, 'maxRequests' | 'maxRequestsPerAddress'>;
+	#taken = 0;
+
+	constructor(limits: Pick<Limits, 'maxRequests' | 'maxRequestsPerAddress'>) {
+		this.#limits = limits;
+	}
+
 	/**
 	 * Resolves with a slot. Where its address has used its share, it waits until another request of that address releases
 	 * one. Throws `unavailable` when all are taken.
 	 */
-	acquire(owner: SlotOwner): Promise<void>;
-	release(owner: SlotOwner): void;
+	async acquire({ peer, connection }: SlotOwner): Promise<void> {
+		if (connection.hasSlot) return;
+		while (peer.slots >= this.#limits.maxRequestsPerAddress)
+			await new Promise<void>((resolve) => peer.waiting.push(resolve));
+		if (this.#taken >= this.#limits.maxRequests)
+			throw new ApiError('unavailable', 'Too many requests at once. Try again.');
+		this.#taken += 1;
+		peer.slots += 1;
+		connection.hasSlot = true;
+	}
+
+	release({ peer, connection }: SlotOwner): void {
+		if (!connection.hasSlot) return;
+		this.#taken -= 1;
+		peer.slots -= 1;
+		connection.hasSlot = false;
+		peer.waiting.shift()?.();
+	}
 }
 
-/** How many requests are answered at once, of all clients and of each address. */
-export function createSlots(limits: Pick<Limits, 'maxRequests' | 'maxRequestsPerAddress'>): Slots {
-	let taken = 0;
-	return {
-		acquire: async ({ peer, connection }) => {
-			if (connection.hasSlot) return;
-			while (peer.slots >= limits.maxRequestsPerAddress)
-				await new Promise<void>((resolve) => peer.waiting.push(resolve));
-			if (taken >= limits.maxRequests)
-				throw new ApiError('unavailable', 'Too many requests at once. Try again.');
-			taken += 1;
-			peer.slots += 1;
-			connection.hasSlot = true;
-		},
-		release: ({ peer, connection }) => {
-			if (!connection.hasSlot) return;
-			taken -= 1;
-			peer.slots -= 1;
-			connection.hasSlot = false;
-			peer.waiting.shift()?.();
-		},
-	};
-}
+/** Octets of bodies that may be held at a time; requests do not wait here for memory. */
+export class Budget {
+	readonly #limits: Pick<Limits, 'maxBytesInFlight' | 'maxBytesPerAddress'>;
+	#held = 0;
 
-/** Octets of bodies that may be held at a time. */
-export interface Budget {
+	constructor(limits: Pick<Limits, 'maxBytesInFlight' | 'maxBytesPerAddress'>) {
+		this.#limits = limits;
+	}
+
 	/** False: the memory is used up, or the share of this address is. */
-	reserve(peer: Share, bytes: number): boolean;
-	release(peer: Share, bytes: number): void;
-}
+	reserve(peer: Share, bytes: number): boolean {
+		const { maxBytesInFlight, maxBytesPerAddress } = this.#limits;
+		if (this.#held + bytes > maxBytesInFlight || peer.bytes + bytes > maxBytesPerAddress) return false;
+		this.#held += bytes;
+		peer.bytes += bytes;
+		return true;
+	}
 
-/** One for all requests of a server. Requests do not wait here for memory. */
-export function createBudget({
-	maxBytesInFlight,
-	maxBytesPerAddress,
-}: Pick<Limits, 'maxBytesInFlight' | 'maxBytesPerAddress'>): Budget {
-	let held = 0;
-	return {
-		reserve: (peer, bytes) => {
-			if (held + bytes > maxBytesInFlight || peer.bytes + bytes > maxBytesPerAddress) return false;
-			held += bytes;
-			peer.bytes += bytes;
-			return true;
-		},
-		release: (peer, bytes) => {
-			held -= bytes;
-			peer.bytes -= bytes;
-		},
-	};
+	release(peer: Share, bytes: number): void {
+		this.#held -= bytes;
+		peer.bytes -= bytes;
+	}
 }

@@ -15,7 +15,6 @@ import { parseInteger } from '../../api/schema/python.js';
 import type { HttpRequest } from '../messages.js';
 import { Query } from './query.js';
 
-/** The result of matching a request. */
 export interface Match {
 	/** Null: there is no such path. */
 	path: ApiPath | ServicePath | null;
@@ -49,7 +48,6 @@ export interface ServicePath {
 
 type ServicePathName = (typeof openPaths)[keyof typeof openPaths] | typeof metricsPath;
 
-/** Ids of a path. */
 export interface PathIds {
 	ids: Record<string, number>;
 	/** UUIDs and hashes, in lower case. */

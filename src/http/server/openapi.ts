@@ -13,7 +13,6 @@ import type { JsonSchema } from '../../api/schema/fields.js';
 import { components, record, text } from '../../api/schema/record.js';
 import { headerNames, neededScopes } from '../errors.js';
 
-/** A fresh document each time; plain data. */
 export function describeApi(version: string): Record<string, unknown> {
 	return {
 		openapi: '3.1.0',

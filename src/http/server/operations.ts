@@ -18,9 +18,7 @@ import type { Query } from './query.js';
 
 /** The decoded values of a request. `body` is parsed JSON of any shape, or a file. */
 interface OperationInput {
-	/** Integers of the path by name. */
 	ids: Readonly<Record<string, number>>;
-	/** UUIDs and hashes of the path by name. */
 	uuids: Readonly<Record<string, string>>;
 	query: Query;
 	body: unknown;

@@ -26,7 +26,6 @@ export interface ParserErrors {
 	breakOff(connection: Connection, code: string): void;
 }
 
-/** One for a server. */
 export function createParserErrors({ router, limits, metrics, log }: ParserErrorsOptions): ParserErrors {
 	const breakOff = (connection: Connection, code: string) => {
 		const { exchanges } = connection;

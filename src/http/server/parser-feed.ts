@@ -30,11 +30,9 @@ export interface Feed {
 interface FeedQueue {
 	/** `feedPiece` returns false when there is no further piece at the moment. */
 	add(feedPiece: () => boolean): void;
-	/** A request was made of a piece. */
 	count(): void;
 }
 
-/** One for a server. */
 export function createFeedQueue(): FeedQueue {
 	const waiting = new Set<() => boolean>();
 	let made = 0;

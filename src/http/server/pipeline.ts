@@ -41,7 +41,6 @@ interface PipelineOptions {
 /** Adds a request: it is answered after earlier ones of its connection. */
 export type Enqueue = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => void;
 
-/** One for a server. */
 export function createPipeline(options: PipelineOptions): Enqueue {
 	const {
 		connections,
@@ -149,7 +148,6 @@ function isFree({ exchanges, finalResponse, socket }: Connection): boolean {
 function ignore(): void {}
 
 interface RouterOptions {
-	/** The API. */
 	handler: Handler;
 	/** Called first, for their paths; null: there are none. */
 	publicPages: PublicHandler | null;

@@ -95,7 +95,6 @@ function headerText(text: string): string {
 	return text.replace(/[^\x21-\x7e]/g, '_');
 }
 
-/** Writes responses to their sockets. */
 export interface Responder {
 	/** Resolves when the response is sent, or its client gone. */
 	send(exchange: SocketExchange, response: HttpResponse): Promise<void>;
@@ -114,7 +113,6 @@ const maxDropped = 64 * 1024;
 /** Octets of a body that are worth copying. */
 const maxJoined = 4 * 1024;
 
-/** One for a server. */
 export function createResponder({ limits, isClosing }: ResponderOptions): Responder {
 	const enqueue = createWriteQueue();
 	const finish = (exchange: SocketExchange, body: HttpResponse['body'], octets: number) => {

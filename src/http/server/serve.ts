@@ -6,10 +6,10 @@ import { setTimeout as delay, setImmediate as nextImmediate } from 'node:timers/
 import { maxBodyBytes } from '../../api/bodies.js';
 import { type Clock, systemClock } from '../../api/datetime.js';
 import type { PublicHandler } from '../messages.js';
-import { type Connections, createConnections } from './connection.js';
+import { Connections } from './connection.js';
 import type { Handler } from './exchange.js';
 import { createFileMemory } from './file-memory.js';
-import { createBudget, createSlots, limits as defaults, type Limits } from './limits.js';
+import { Budget, limits as defaults, type Limits, Slots } from './limits.js';
 import { createParserErrors, type ParserErrors } from './parser-errors.js';
 import { createPipeline, createRouter, type Enqueue } from './pipeline.js';
 import { createResponder } from './respond.js';
@@ -24,7 +24,6 @@ export interface ServerOptions {
 	port: number;
 	/** PEM texts; null: plain HTTP. */
 	tls: { cert: string; key: string } | null;
-	/** One object for each request. */
 	log(line: object): void;
 	/** A proxy in front names the client last in `X-Forwarded-For`. Absent: that header is ignored. */
 	trustProxy?: boolean;
@@ -57,12 +56,12 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	let keepsIdle = false;
 	const isClosing = () => hasClosed;
 	const log = createRequestLog({ clock, log: options.log });
-	const slots = createSlots(limits);
-	const connections = createConnections({ limits, isProxied: options.trustProxy === true });
+	const slots = new Slots(limits);
+	const connections = new Connections(limits, { isProxied: options.trustProxy === true });
 	const router = createRouter({ handler, publicPages, limits, slots, metrics, log });
 	const parserErrors = createParserErrors({ router, limits, metrics, log });
 	const responder = createResponder({ limits, isClosing });
-	const budget = createBudget(limits);
+	const budget = new Budget(limits);
 	// As many as there is memory for at once.
 	const files = createFileMemory({ kept: Math.floor(limits.maxBytesInFlight / maxBodyBytes.file) });
 	const enqueue = createPipeline({
@@ -120,7 +119,6 @@ interface Parts {
 	isPlain: boolean;
 }
 
-/** Connects a server that does not listen yet. */
 function attach(server: Server, { connections, enqueue, parserErrors, metrics, isPlain }: Parts): void {
 	server.on('connection', (socket: Socket) => {
 		const isAdmitted = connections.admit(socket) !== null;

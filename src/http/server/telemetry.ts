@@ -78,7 +78,6 @@ interface Histogram {
 	sum: number;
 }
 
-/** Counts since it was made. */
 export function createMetrics(): Metrics {
 	const requests = new Map<string, number>();
 	const durations = new Map<string, Histogram>();

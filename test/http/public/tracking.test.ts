@@ -287,19 +287,6 @@ describe('unsubscribing', () => {
 		return messages.length === 0;
 	};
 
-	it('is not done by looking: GET, HEAD and prefetch change nothing', async () => {
-		const url = unsubscribeUrl(await mail());
-		for (const init of [{}, { method: 'HEAD' }, { headers: { 'Sec-Purpose': 'prefetch' } }]) {
-			expect((await ask(url, init)).status).toBe(200);
-		}
-		const page = await (await ask(url)).text();
-		expect(page).toContain('Stop sending newsletters from News (news@example.com) to a…\u2060@example.org?');
-		expect(page).toContain('<form method="post"><button type="submit">Unsubscribe</button></form>');
-		expect(page).not.toContain('ada@');
-		expect(events()).toEqual([]);
-		expect(await isSuppressed()).toBe(false);
-	});
-
 	it('is done by the form, is durable when answered, and may be done twice', async () => {
 		const url = unsubscribeUrl(await mail());
 		for (let time = 1; time <= 2; time++) {

@@ -351,17 +351,6 @@ describe('sending', () => {
 		expect(bulk.headers.get('x-campaign-id')).toMatch(/^[0-9a-f-]{36}$/);
 	});
 
-	it('answers a repeated key with the first answer, and another body with 422', async () => {
-		const first = await send('k-1');
-		const again = await send('k-1');
-		expect(again.text).toBe(first.text);
-		expect(again.headers.get('idempotency-replayed')).toBe('true');
-		expect(again.headers.get('x-submission-id')).toBe(first.headers.get('x-submission-id'));
-		const other = await send('k-1', { subject: 'Other' });
-		expect(other.status).toBe(422);
-		expect(other.headers.get('x-error-code')).toBe('unprocessable');
-	});
-
 	it('keeps the keys of one token apart from those of another', async () => {
 		const asSender = { body: letter, token: tokens.send, headers: { 'Idempotency-Key': 'same' } };
 		const mine = await send('same');
@@ -378,29 +367,6 @@ describe('sending', () => {
 });
 
 describe('sessions', () => {
-	it('import over the wire, the same batch twice being one', async () => {
-		await wire('POST', '/sub/lists/', { body: list });
-		const open = { key: 'job', list_id: 1, on_conflict: 'update', reactivate: false };
-		const session = (await wire('POST', '/ext/imports/', { body: open })).body as {
-			id: string;
-			position: number;
-		};
-		expect(session.position).toBe(0);
-		const batch = { columns: ['email', 'name'], cells: ['a@example.com', null, 'nonsense', 'B'] };
-		const path = `/ext/imports/${session.id}/batches`;
-		const first = await wire('PUT', `${path}/0/`, { body: batch });
-		expect(first.body).toMatchObject({ position: 2, counts: { created: 1, rejected: 1 } });
-		expect((await wire('PUT', `${path}/0/`, { body: batch })).text).toBe(first.text);
-		expect((await wire('PUT', `${path}/7/`, { body: batch })).status).toBe(409);
-		expect((await wire('POST', '/ext/imports/', { body: { ...open, on_conflict: 'skip' } })).status).toBe(
-			409,
-		);
-		expect((await wire('POST', `/ext/imports/${session.id}/finish/`)).body).toMatchObject({
-			created: 1,
-			rejected: 1,
-		});
-	});
-
 	it.each([
 		['POST', '/ext/imports/', {}],
 		['POST', '/ext/imports/', { key: 'k', list_id: 'x' }],
