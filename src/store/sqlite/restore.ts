@@ -5,17 +5,13 @@
 
 import { existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
-import type { ProcessIdentity } from '../core/processes.js';
-import { isRunning } from '../core/processes.js';
 import type { WrappingKey } from '../keys.js';
 import type { StoredErasures } from '../maintenance.js';
 import { storedErasures } from './core.js';
 import { isBusy, sqliteCode, translateFailure } from './failures.js';
-import { openUntouched } from './inspect.js';
 import { assertOurs, schemaVersion } from './migrations.js';
 import { createSql } from './sql.js';
 
@@ -136,29 +132,14 @@ export function assertAlone(file: string): void {
 }
 
 function openElsewhere(file: string, cause: unknown): StoreError {
-	const names = idleIn(file).map(({ role, pid, host }) => `${role} (pid ${pid} on ${host})`);
-	const who =
-		names.length === 0 ? 'another process has' : `${names.join(', ')} ${names.length === 1 ? 'has' : 'have'}`;
-	const how = names.length === 0 ? ' ("fuser -v" on it says which)' : '';
-	return new StoreError('busy_elsewhere', `${who} ${file} open${how}; nothing was changed`, { cause });
-}
-
-/** Processes of this machine that have written to it, however long ago: a heartbeat is made with a write. */
-function idleIn(file: string): Omit<ProcessIdentity, 'id'>[] {
-	let db: Database.Database | null = null;
-	try {
-		db = openUntouched(file);
-		return db
-			.prepare<[string, number], Omit<ProcessIdentity, 'id'>>(
-				'SELECT role, host, pid FROM processes WHERE host = ? AND pid <> ? ORDER BY id',
-			)
-			.all(hostname(), process.pid)
-			.filter(({ pid }) => isRunning(pid));
-	} catch {
-		return [];
-	} finally {
-		db?.close();
-	}
+	const which = '"fuser -v" on it says which';
+	return new StoreError(
+		'busy_elsewhere',
+		`another process has ${file} open (${which}); nothing was changed`,
+		{
+			cause,
+		},
+	);
 }
 
 /** Gives a file a name that is free. Returns how to take it away again. Where the file system has no links, the file itself is renamed. */

@@ -2,7 +2,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { DeliveryOutcome } from '../../../src/engine/rules/outcomes.js';
 import type { RequestedRow } from '../../../src/store/campaigns.js';
-import type { DeliveryResult, LeasedDelivery } from '../../../src/store/notifications.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import type { Store, TrackedEvent } from '../../../src/store/store.js';
 import {
@@ -233,25 +232,6 @@ async function newHook(store: Store, type: TrackedEvent['type']): Promise<number
 	return recordOf(await store.writes.createWebhook({ input, now: noon })).id;
 }
 
-async function deliveriesOf(store: Store, to: readonly string[]): Promise<LeasedDelivery[]> {
-	await recording('OPENED')(store, to).then((record) => record());
-	const shares = { max: to.length, each: to.length, shares: [] };
-	return (await store.writes.leaseDeliveries({ owner: 'w', now: noon, until: noon + hour, ...shares }))
-		.deliveries;
-}
-
-const gone: DeliveryResult = {
-	kind: 'gone',
-	answer: { status: 410, error: null, answer: '', duration_ms: 1 },
-	url: 'https://example.org/',
-};
-
-function settleDeliveries(store: Store, leased: readonly LeasedDelivery[]): Promise<unknown> {
-	return store.writes.settleDeliveries({
-		settlements: leased.map(({ delivery, fence }) => ({ delivery, fence, at: noon, result: gone })),
-	});
-}
-
 function suppress(store: Store, addresses: readonly string[]): Promise<unknown> {
 	const reason = {
 		reason: 'MANUAL',
@@ -331,24 +311,6 @@ const growing: Readonly<Record<string, { most: number; prepare: Prepare }>> = {
 			await store.writes.openCampaign({ ...command, spec: { requests: true }, submission: null });
 			const rows = to.map((email) => requestTo(email, command.id));
 			return () => store.writes.putCampaignBatch({ campaign: command.id, first: 0, rows, now: noon });
-		},
-	},
-	'replays by name': {
-		most: request,
-		prepare: async (store, to) => {
-			const leased = await deliveriesOf(store, to);
-			await settleDeliveries(store, leased);
-			const deliveries = leased.map(({ delivery }) => delivery);
-			const webhook_id = leased[0]?.webhook_id ?? 0;
-			const command = { webhook_id, deliveries, failed: false, since: null, after: 0, limit: 100, now: noon };
-			return () => store.writes.replayDeliveries(command);
-		},
-	},
-	'deliveries to a webhook that is gone': {
-		most: request,
-		prepare: async (store, to) => {
-			const leased = await deliveriesOf(store, to);
-			return () => settleDeliveries(store, leased);
 		},
 	},
 };
