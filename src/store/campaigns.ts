@@ -97,7 +97,6 @@ export interface ListedPeople {
 	now: Micros;
 }
 
-/** The result of adding such subscribers to a campaign. */
 export type PeopleAck =
 	/** Counts of the list as far as it was read. `isWhole`: it was read to its end, and nothing changes any more. */
 	| { kind: 'acknowledged'; ack: Ack<AcceptCounts>; isWhole: boolean }
@@ -119,13 +118,11 @@ export type RequestedRow =
 	  }
 	| RefusedRow;
 
-/** Reads of campaigns. */
 export interface CampaignReads {
 	campaignStatus(c: { id: Uuid; now: Micros } & Seen): Promise<CampaignStatus | null>;
 	/** What staging the next people of one list would come to; `null`: no such list. */
 	foreseeAudience(c: {
 		type: 'TRANSACTIONAL' | 'BULK';
-		/** The variables of the content. */
 		used: string[];
 		context: Record<string, string>;
 		is_strict: boolean;
@@ -143,13 +140,11 @@ export interface CampaignReads {
 	pageCampaigns(
 		c: Omit<CampaignFilter, 'since'> & { since_at?: Micros; now: Micros } & PageOf & Seen,
 	): Promise<Slice<Campaign>>;
-	/** In the order of rows put. */
 	sliceCampaignResults(
 		c: { id: Uuid; after: number; limit: number; only: 'findings' | null } & Seen,
 	): Promise<CampaignResults | null>;
 }
 
-/** Writes of campaigns. */
 export interface CampaignWrites {
 	openCampaign(c: OpenCampaign): Promise<CampaignOpened>;
 	/**

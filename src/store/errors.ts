@@ -31,7 +31,6 @@ export class UnsupportedDatabase extends Error {
 	}
 }
 
-/** A row holds what this program did not write there. */
 export function damaged(cause: unknown): StoreError {
 	return new StoreError('io', 'a row of the database is damaged: it holds JSON that cannot be read', {
 		cause,

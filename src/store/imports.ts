@@ -33,14 +33,10 @@ export interface ImportWrites {
 	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
 }
 
-/** The intent of a row when its request was made. */
 export type RowIntent = 'create' | 'update';
 
-/** The progress of an import row by row. */
 export interface RowImport {
-	/** Identifies it in the other commands. */
 	import: number;
-	/** Acknowledged rows. */
 	position: number;
 	counts: ImportCounts;
 	/** Acknowledged rows whose `disable_reason` was left out. */

@@ -1,7 +1,6 @@
 /** Keys and tokens as a store keeps them. */
 import type { Micros } from '../api/datetime.js';
 
-/** A token without its secret. */
 export interface StoredToken {
 	name: string;
 	scopes: string[];

@@ -32,7 +32,6 @@ export interface StoreStatus {
 }
 
 export interface MaintenanceReads {
-	/** Counts of everything, with few look-ups. */
 	status(): Promise<StoreStatus>;
 	sizes(c: Record<never, never>): Promise<Sizes>;
 	/** By settings that need not be stored. */
@@ -86,12 +85,9 @@ export const oldestPostgres = 13;
 
 /** The server of a database, as its settings and views tell (PostgreSQL manual, 20 and 28.2). `bytes`: the size of the database. */
 export interface ServerFacts {
-	/** `15.8`. */
 	version: string;
-	/** 15. */
 	major: number;
 	bytes: number;
-	/** A replica, or made so. */
 	isReadOnly: boolean;
 	/** The commit waits for less than the disk where it is `off`. */
 	synchronousCommit: string;

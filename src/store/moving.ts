@@ -17,7 +17,6 @@ export interface Mark {
 	isOver: boolean;
 	/** The other database, as people may see it. */
 	other: string;
-	/** The beginning of the move, or its end. */
 	at: Micros;
 }
 
@@ -60,9 +59,7 @@ function timeOf(at: Micros): string {
 	return `${formatDateTime(at).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** Numbers are integers. */
 export type Value = number | string | Uint8Array | null;
-/** The values of a row, in the order of its table's columns. */
 export type Row = Value[];
 
 export interface Table {
@@ -93,9 +90,7 @@ export interface Found {
 	mark: Mark | null;
 	/** Processes that work on it, by their heartbeats. */
 	usedBy: readonly OtherProcess[];
-	/** Tables with rows. */
 	filled: readonly string[];
-	/** Keys that wrap its secrets. */
 	keys: readonly string[];
 }
 
@@ -103,7 +98,6 @@ export interface Found {
 export interface Movable {
 	/** For people, without a password. */
 	readonly name: string;
-	/** The schema that this version knows. */
 	readonly schema: number;
 	/** Whether texts may hold U+0000. */
 	readonly keepsNul: boolean;
@@ -132,7 +126,6 @@ export interface Movable {
 	widest(table: Table): Promise<number>;
 	/** Rows after that key, in the order of keys: octets of texts, then numbers. */
 	read(table: Table, after: readonly Value[] | null, limit: number): Promise<Row[]>;
-	/** The key of the last row. */
 	last(table: Table): Promise<Value[] | null>;
 	/** All or none; rows that are there stay as they are. */
 	write(table: Table, rows: readonly Row[]): Promise<void>;
@@ -145,7 +138,6 @@ export interface Movable {
 	close(): Promise<void>;
 }
 
-/** The columns of a table, or those at some places, for a statement. */
 export function namesOf({ columns }: Table, places: readonly number[] = [...columns.keys()]): string {
 	return places.map((at) => `"${columns[at]?.name}"`).join(', ');
 }

@@ -10,7 +10,6 @@ export interface DeliveryFence {
 	fence: number;
 }
 
-/** A webhook delivery as its sender sees it. */
 export interface LeasedDelivery extends DeliveryFence {
 	webhook_id: number;
 	url: string;
@@ -20,7 +19,6 @@ export interface LeasedDelivery extends DeliveryFence {
 	attempts: number;
 }
 
-/** How many deliveries to lease, and for which owner. */
 export interface LeaseDeliveries {
 	/** `host:pid:…`, unique, as for messages. */
 	owner: string;
@@ -49,7 +47,6 @@ export interface DeliveryAnswer {
 	duration_ms: number;
 }
 
-/** The outcome of a call for its delivery. */
 export type DeliveryResult =
 	| { kind: 'delivered' | 'failed'; answer: DeliveryAnswer }
 	/**

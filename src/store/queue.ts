@@ -83,7 +83,6 @@ export interface QueuePause {
 	faults: number;
 }
 
-/** The queue as a person sees it. */
 export interface QueueState {
 	/** All messages by state; absent = 0. */
 	messages: Partial<Record<MessageState, number>>;
@@ -109,7 +108,6 @@ export interface QueueState {
 	unfinished: readonly UnfinishedMessage[];
 }
 
-/** A message whose composition a worker did not finish. */
 export interface UnfinishedMessage {
 	message: Uuid;
 	/** `failed` after the third death. */
@@ -138,7 +136,6 @@ export interface DeferredDomain {
 	last_reply: string | null;
 }
 
-/** A limit of the settings that holds messages back. */
 export interface HoldingLimit extends LimitName {
 	messages: number;
 	/** When the next of them may go, and the earliest time for the last of them. */

@@ -15,18 +15,11 @@ export interface ReportReads {
 	/** `null`: there is no such campaign. */
 	campaignLife(c: { campaign: Uuid }): Promise<CampaignLife | null>;
 	/** Days of the time zone, both ends inclusive. */
-	reportDetails(c: {
-		from: Day;
-		to: Day;
-		campaign: Uuid | null;
-		/** Whether the growth of lists is read too. */
-		lists: boolean;
-	}): Promise<DetailFigures>;
+	reportDetails(c: { from: Day; to: Day; campaign: Uuid | null; lists: boolean }): Promise<DetailFigures>;
 	/** `null`: there is no such campaign. */
 	linkFigures(c: { campaign: Uuid }): Promise<LinkFigures | null>;
 }
 
-/** The figures of a report over a range of days. */
 export interface ReportFigures {
 	/** Distinct messages by day of their first such event; days and types without events are left out. */
 	daily: { day: Day; type: EventType; count: number }[];

@@ -59,7 +59,6 @@ const allRows = Number.MAX_SAFE_INTEGER;
 
 const alwaysAsMany: StagingSize = { rows: () => sliceSize, took: () => undefined };
 
-/** The operations that are cut into slices. */
 export function inSlices(steps: Steps, stagingSize = alwaysAsMany) {
 	return {
 		addListToCampaign: (command, means?: Means) => addInSlices(stoppable(steps, means), command, stagingSize),

@@ -161,7 +161,6 @@ export interface Reads
 		limit: number;
 		now: Micros;
 	}): Promise<PersonMessages>;
-	/** Messages by state, all or of one submission or campaign. */
 	countMessages(c: { scope: MessageScope | null } & Seen): Promise<Partial<Record<MessageState, number>>>;
 	/** Messages that wait, by state; the time for it does not grow with those that are over. */
 	countWaiting(): Promise<Partial<Record<MessageState, number>>>;
@@ -274,8 +273,7 @@ export interface Writes
 	createTemplate(c: { id: Uuid; input: Required<TemplateInput>; now: Micros }): Promise<Written<Template>>;
 	patchTemplate(c: { id: Uuid; patch: Partial<TemplateInput>; now: Micros }): Promise<Written<Template>>;
 	deleteTemplate(c: { id: Uuid }): Promise<boolean>;
-	/** Of checked bytes. Deletes uploads whose time is over. */
-	/** Null: the owner has too much that no content names. */
+	/** Stores checked bytes, and deletes uploads whose time is over. Null: the owner has too much that no content names. */
 	putAttachment(c: {
 		sha256: string;
 		bytes: Uint8Array;
@@ -317,7 +315,6 @@ export interface Writes
 	recordReport(c: ReturnedReport): Promise<ReportOutcome>;
 }
 
-/** A process that has the database open. */
 export type OtherProcess = Pick<QueueWorker, 'host' | 'pid'> & { role: string };
 
 /** `cancel`: it is not sent any more. `retry`: it is due now. */
@@ -421,5 +418,4 @@ export interface RecordedReport {
 	address: EmailKey;
 }
 
-/** The effect of a report on its recipient. */
 export type ReportEffect = 'hard_bounce' | 'soft_bounce' | 'complaint';

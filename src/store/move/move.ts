@@ -2,12 +2,21 @@
  * Moves a project to another database: the source is shut, its rows are copied and compared, then the copy is opened. What
  * a kill leaves is gone on with: marks tell how far it came, and the last row of a table where its copy ends.
  */
+import { createHash } from 'node:crypto';
 import type { Clock } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../errors.js';
 import { newerSchema } from '../migrations.js';
-import { DatabaseMarked, type Found, type Mark, type Movable, notMoved, type Table } from '../moving.js';
-import { copyTable, digestTable, type Fold, rowsAtOnce } from './copy.js';
+import {
+	DatabaseMarked,
+	type Found,
+	type Mark,
+	type Movable,
+	notMoved,
+	type Row,
+	type Table,
+	type Value,
+} from '../moving.js';
 
 export interface Databases {
 	from: Movable;
@@ -227,4 +236,86 @@ function ordered(all: readonly Table[]): Table[] {
 		done.push(...next.sort((one, other) => (one.name < other.name ? -1 : 1)));
 	}
 	return done;
+}
+
+// A table is copied, or its rows digested, slice by slice in the order of its key: memory does not grow with it.
+
+/** What the target keeps of a row; may change the row. */
+type Fold = (row: Row) => Row;
+
+const mostRows = 4_000;
+const mostBytes = 8 * 1_048_576;
+
+/** The rows of a slice that fits into memory, whichever rows they are. */
+function rowsAtOnce(widest: number): number {
+	return Math.max(1, Math.min(mostRows, Math.floor(mostBytes / Math.max(1, widest))));
+}
+
+interface Walk {
+	table: Table;
+	limit: number;
+	fold: Fold;
+	signal: AbortSignal;
+}
+
+/** Goes on after the last row that is there. One slice is written while the next one is read. */
+async function copyTable(
+	{ from, to, table, limit, fold, signal }: Walk & { from: Movable; to: Movable },
+	onCopied: (rows: number) => void,
+): Promise<void> {
+	let writing: Promise<void> = Promise.resolve();
+	try {
+		for await (const rows of slices(from, { table, limit, signal, after: await to.last(table) })) {
+			await writing;
+			const folded = rows.map(fold);
+			writing = to.write(table, folded).then(() => onCopied(rows.length));
+			// Told by the `await` above, or below.
+			writing.catch(() => undefined);
+		}
+	} finally {
+		await writing;
+	}
+}
+
+/** The number of rows, and SHA-256 over them as JSON, an array each: the same on both databases. */
+async function digestTable(
+	{ side, table, limit, fold, signal }: Walk & { side: Movable },
+	onRead: (rows: number) => void,
+): Promise<{ rows: number; sha256: string }> {
+	const hash = createHash('sha256');
+	let rows = 0;
+	for await (const slice of slices(side, { table, limit, signal, after: null })) {
+		hash.update(`${JSON.stringify(slice.map((row) => plain(table, fold(row)))).slice(1, -1)},`);
+		rows += slice.length;
+		onRead(slice.length);
+	}
+	return { rows, sha256: hash.digest('hex') };
+}
+
+/** Octets by their own digest. Throws for a number that JavaScript cannot hold. */
+function plain({ name, columns }: Table, row: Row): (number | string | null)[] {
+	return row.map((value, at) => {
+		if (value instanceof Uint8Array) return createHash('sha256').update(value).digest('hex');
+		if (typeof value === 'number' && !Number.isSafeInteger(value))
+			throw new Error(`${name}.${columns[at]?.name} has ${value}, which is no integer below 2^53`);
+		return value;
+	});
+}
+
+async function* slices(
+	side: Movable,
+	{ table, limit, signal, after }: Omit<Walk, 'fold'> & { after: readonly Value[] | null },
+): AsyncGenerator<Row[]> {
+	let last = after;
+	for (;;) {
+		signal.throwIfAborted();
+		const rows = await side.read(table, last, limit);
+		const end = rows.at(-1);
+		if (end === undefined) return;
+		last = table.key.map((at) => end[at] ?? null);
+		yield rows;
+		// SQLite answers within the turn: lets a signal arrive.
+		await new Promise((resolve) => setImmediate(resolve));
+		if (rows.length < limit) return;
+	}
 }

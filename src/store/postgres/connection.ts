@@ -46,7 +46,6 @@ export interface Session {
 	client: PoolClient;
 }
 
-/** What a write has from its caller. */
 interface Means {
 	/** The project alone when absent. */
 	holds?: readonly Hold[];

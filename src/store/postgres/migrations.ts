@@ -12,10 +12,8 @@ import type { Session } from './connection.js';
 import type { Place } from './place.js';
 import schema from './schema.postgres.sql';
 
-/** In their order. */
 export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', sql: schema }];
 
-/** The schema this version reads and writes. */
 export const schemaVersion: number = versionOf(migrations);
 
 /** In the transaction of the caller, who holds the project. Throws `StoreError` "newer_schema" and "not_a_database". */

@@ -20,7 +20,7 @@ import type { Listening } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
 import { createOutcomes } from './outcomes.js';
 import { type Place, readPlace } from './place.js';
-import { createDatabaseClock, type DatabaseClock, startUpkeep } from './upkeep.js';
+import { createDatabaseClock, type DatabaseClock, Upkeep } from './upkeep.js';
 
 export interface PostgresOptions {
 	url: string;
@@ -65,7 +65,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		host: hostname(),
 		pid: process.pid,
 	};
-	const upkeep = isTrial ? null : startUpkeep(database, { me, clock });
+	const upkeep = isTrial ? null : new Upkeep(database, { me, clock });
 	const outcomes = createOutcomes(clock);
 	const setup: { name: string; command: unknown }[] = [];
 	// Leases are alone while a limit is set.
@@ -95,7 +95,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	// Each answer is that of the operation of the same name.
 	const steps: Steps = { step: write as Steps['step'], isTrial };
 	const putBatch: PutBatch = (command) => steps.step('putImportBatch', command);
-	const listeners = createListeners(isTrial || role === 'cli' ? null : database);
+	/** Of a process that stays: a command of a few seconds has no listener. */
+	const listeners = new Set<() => void>();
+	let listening: Listening | null = null;
+	const tell = () => {
+		for (const onReady of listeners) onReady();
+	};
 	let closing: Promise<void> | null = null;
 	return {
 		clock,
@@ -123,9 +128,14 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 				return leaseInSlices(() => steps.step('leaseSlice', command));
 			},
 		} satisfies Queue,
-		onReady: listeners.add,
+		onReady: (onReady) => {
+			const one = () => onReady();
+			listeners.add(one);
+			if (!isTrial && role !== 'cli') listening ??= database.listen(tell);
+			return () => void listeners.delete(one);
+		},
 		close: () => {
-			listeners.stop();
+			listening?.stop();
 			closing ??= Promise.resolve(upkeep?.end()).then(() => database.close());
 			return closing;
 		},
@@ -152,24 +162,6 @@ async function prepare(database: Database, { url, mode, place, clock, keys }: Op
 		await migrate(session, { name, now: clock.now() });
 	});
 	await database.read(({ sql }) => assertKeys(sql, keys));
-}
-
-/** Listens from the first subscription until it is stopped. Null: this process has no listener, as a command of a few seconds. */
-function createListeners(database: Database | null) {
-	const wanting = new Set<() => void>();
-	let listening: Listening | null = null;
-	const tell = () => {
-		for (const onReady of wanting) onReady();
-	};
-	return {
-		add: (onReady: () => void) => {
-			const one = () => onReady();
-			wanting.add(one);
-			listening ??= database?.listen(tell) ?? null;
-			return () => void wanting.delete(one);
-		},
-		stop: () => listening?.stop(),
-	};
 }
 
 /**

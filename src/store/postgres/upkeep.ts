@@ -20,63 +20,106 @@ import type { Sql } from '../core/sql.js';
 import type { Database } from './connection.js';
 import { dropOutcomes } from './outcomes.js';
 
-export interface Upkeep {
-	/** From now on others hear of this command, as one that sends. */
-	tellSending(): Promise<void>;
-	/** Other processes need not wait for its heartbeat to grow old, nor for the end of its term. Never rejects. */
-	end(): Promise<void>;
-}
-
 /** Commands only measure the clock: they live for a few seconds. */
-export function startUpkeep(
-	database: Database,
-	{ me, clock }: { me: ProcessIdentity; clock: DatabaseClock },
-): Upkeep {
-	const leads = me.role !== 'cli';
-	let isTold = leads;
-	const expiry = createExpiry(database, clock);
-	const tick = async () => {
-		if (isTold) {
-			const now = clock.now();
-			const isLeader = await database.write(async ({ sql }) => {
-				beat(sql, me, now);
-				// A clone of a virtual machine has the same boot: what lives there was heard of.
-				await reclaimLeases(sql, { me, heardBefore: now - heartbeatFreshMicros, now });
-				const isLeader = leads && (await lead(sql, { holder: me.id, now }));
-				const steady = clock.steady?.();
-				if (isLeader && steady !== undefined) await proveTime(sql, { now, steady, boot: processPlace() });
-				return isLeader;
+export class Upkeep {
+	readonly #database: Database;
+	readonly #me: ProcessIdentity;
+	readonly #clock: DatabaseClock;
+	/** Others hear of this process. */
+	#isTold: boolean;
+	readonly #leads: boolean;
+	readonly #timer: NodeJS.Timeout;
+	#ticking = Promise.resolve();
+	/** The end of its term, while it leads. */
+	#leadsUntil: Micros = 0;
+	#nextExpiry: Micros = Number.NEGATIVE_INFINITY;
+	#expiring: Promise<void> | null = null;
+
+	constructor(database: Database, { me, clock }: { me: ProcessIdentity; clock: DatabaseClock }) {
+		this.#database = database;
+		this.#me = me;
+		this.#clock = clock;
+		this.#leads = me.role !== 'cli';
+		this.#isTold = this.#leads;
+		if (this.#isTold) this.#run();
+		this.#timer = setInterval(() => this.#run(), heartbeatEveryMicros / microsPerMs).unref();
+	}
+
+	/** From now on others hear of this command, as one that sends. */
+	async tellSending(): Promise<void> {
+		if (this.#isTold) return;
+		this.#me.role = 'send';
+		this.#isTold = true;
+		this.#run();
+		await this.#ticking;
+	}
+
+	/** Other processes need not wait for its heartbeat to grow old, nor for the end of its term. Never rejects. */
+	async end(): Promise<void> {
+		clearInterval(this.#timer);
+		await this.#ticking;
+		this.#leadsUntil = 0;
+		await this.#expiring;
+		if (!this.#isTold) return;
+		const leave = async (sql: Sql) => {
+			endBeat(sql, this.#me);
+			await resign(sql, this.#me.id);
+		};
+		await this.#database.write(({ sql }) => leave(sql)).catch(() => undefined);
+	}
+
+	/** A failure is repeated the next time. */
+	#run(): void {
+		this.#ticking = this.#tick().catch(() => undefined);
+	}
+
+	async #tick(): Promise<void> {
+		if (this.#isTold) await this.#beat();
+		await this.#database.read(({ sql }) => this.#clock.measure(sql));
+	}
+
+	async #beat(): Promise<void> {
+		const me = this.#me;
+		const now = this.#clock.now();
+		const isLeader = await this.#database.write(async ({ sql }) => {
+			beat(sql, me, now);
+			// A clone of a virtual machine has the same boot: what lives there was heard of.
+			await reclaimLeases(sql, { me, heardBefore: now - heartbeatFreshMicros, now });
+			const isLeader = this.#leads && (await lead(sql, { holder: me.id, now }));
+			const steady = this.#clock.steady?.();
+			if (isLeader && steady !== undefined) await proveTime(sql, { now, steady, boot: processPlace() });
+			return isLeader;
+		});
+		this.#leadsUntil = isLeader ? now + term : 0;
+		if (!isLeader) this.#nextExpiry = Number.NEGATIVE_INFINITY;
+		const steady = steadyOf(this.#clock);
+		if (!isLeader || this.#expiring !== null || steady < this.#nextExpiry) return;
+		this.#nextExpiry = steady + expireEvery;
+		this.#expiring = this.#dropExpired()
+			.catch(() => {
+				this.#nextExpiry = Number.NEGATIVE_INFINITY;
+			})
+			.finally(() => {
+				this.#expiring = null;
 			});
-			expiry.follow({ isLeader, until: now + term });
+	}
+
+	/** As this process begins to lead, and each hour while it does. */
+	async #dropExpired(): Promise<void> {
+		const now = await this.#database.read(({ sql }) => provenTime(sql, this.#clock.now()));
+		// The HTML parser is loaded for this alone.
+		const { onlyLinks } = await import('../../content/only-links.js');
+		for (const { drop, slice } of dropped) {
+			let after: number | null = 0;
+			while (after !== null && this.#clock.now() < this.#leadsUntil) {
+				const command: SliceOfExpired = { now, limit: slice, after, onlyLinks };
+				const began = performance.now();
+				after = (await this.#database.write(({ sql }) => drop(sql, command))).next;
+				// Others have half of the time at least.
+				if (after !== null) await setTimeout(performance.now() - began);
+			}
 		}
-		await database.read(({ sql }) => clock.measure(sql));
-	};
-	// A failure is repeated the next time.
-	let ticking = Promise.resolve();
-	const run = () => {
-		ticking = tick().catch(() => undefined);
-	};
-	if (isTold) run();
-	const timer = setInterval(run, heartbeatEveryMicros / microsPerMs).unref();
-	return {
-		tellSending: async () => {
-			if (isTold) return;
-			me.role = 'send';
-			isTold = true;
-			run();
-			await ticking;
-		},
-		end: async () => {
-			clearInterval(timer);
-			await ticking;
-			await expiry.stop();
-			const leave = async (sql: Sql) => {
-				endBeat(sql, me);
-				await resign(sql, me.id);
-			};
-			if (isTold) await database.write(({ sql }) => leave(sql)).catch(() => undefined);
-		},
-	};
+	}
 }
 
 const term: Micros = heartbeatFreshMicros;
@@ -104,48 +147,6 @@ export async function resign(sql: Sql, holder: string): Promise<void> {
 
 const expireEvery: Micros = 3_600 * microsPerSecond;
 const dropped = [...expiries, { drop: whileFull(dropOutcomes), slice: 1_000 }];
-
-/** Deletes expired data as this process begins to lead, and each hour while it does. */
-function createExpiry(database: Database, clock: Clock) {
-	let leadsUntil: Micros = 0;
-	let next: Micros = Number.NEGATIVE_INFINITY;
-	let working: Promise<void> | null = null;
-	const dropExpired = async () => {
-		const now = await database.read(({ sql }) => provenTime(sql, clock.now()));
-		// The HTML parser is loaded for this alone.
-		const { onlyLinks } = await import('../../content/only-links.js');
-		for (const { drop, slice } of dropped) {
-			let after: number | null = 0;
-			while (after !== null && clock.now() < leadsUntil) {
-				const command: SliceOfExpired = { now, limit: slice, after, onlyLinks };
-				const began = performance.now();
-				after = (await database.write(({ sql }) => drop(sql, command))).next;
-				// Others have half of the time at least.
-				if (after !== null) await setTimeout(performance.now() - began);
-			}
-		}
-	};
-	return {
-		follow: ({ isLeader, until }: { isLeader: boolean; until: Micros }) => {
-			const steady = steadyOf(clock);
-			leadsUntil = isLeader ? until : 0;
-			if (!isLeader) next = Number.NEGATIVE_INFINITY;
-			if (!isLeader || working !== null || steady < next) return;
-			next = steady + expireEvery;
-			working = dropExpired()
-				.catch(() => {
-					next = Number.NEGATIVE_INFINITY;
-				})
-				.finally(() => {
-					working = null;
-				});
-		},
-		stop: async () => {
-			leadsUntil = 0;
-			await working;
-		},
-	};
-}
 
 export interface DatabaseClock extends Clock {
 	/** Compares the clock of the server with this machine's steady one. Rejects as the question does. */

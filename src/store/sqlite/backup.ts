@@ -8,7 +8,6 @@ import { fileAt, openUntouched } from './inspect.js';
 import { assertOurs } from './migrations.js';
 
 export interface BackupOptions {
-	/** The database. */
 	path: string;
 	/** An empty file for the copy; its folder holds a journal beside it meanwhile. */
 	into: string;
@@ -22,7 +21,6 @@ export interface BackupOptions {
 export interface BackedUp {
 	schema_version: number;
 	size_bytes: number;
-	/** Records in the copy. */
 	lists: number;
 	subscribers: number;
 	messages: number;

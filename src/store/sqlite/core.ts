@@ -27,15 +27,12 @@ function twin<F>(operation: F): Twin<F> {
 	return operation as unknown as Twin<F>;
 }
 
-/** The operations of one connection, each without a promise. */
 export type Core = { [Name in keyof core.Core]: Twin<core.Core[Name]> };
 
-/** All operations on one connection; see `createCore` of the core. */
 export const createCore = core.createCore as unknown as (
 	sql: Sql,
 	options?: Parameters<typeof core.createCore>[1],
 ) => Core;
-/** Carries out an operation by its name; see `carryOut` of the core. */
 export const carryOut = core.carryOut as unknown as (core: Core, name: string, command: unknown) => unknown;
 
 // Described where they are written.

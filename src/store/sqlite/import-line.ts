@@ -36,7 +36,6 @@ interface Answered {
 	outcome: ImportAck;
 }
 
-/** The queue of one writer. */
 export class ImportLine {
 	readonly #core: Core;
 	readonly #writer: Writer;

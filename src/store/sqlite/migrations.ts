@@ -10,10 +10,8 @@ import { findOthers } from './core.js';
 import schema from './schema.sqlite.sql';
 import { createSql } from './sql.js';
 
-/** In their order. */
 export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', sql: schema }];
 
-/** The schema this version reads and writes. */
 export const schemaVersion: number = versionOf(migrations);
 
 /** `mctl` in the file's header: distinguishes our databases from other programs' databases. */
