@@ -149,7 +149,7 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 		await assertResults(options.results, { inputs: inputsOf(options), marks: async () => [] });
 	}
 	if (cx.dryRun) return preview(cx, prepared, request, options);
-	await warnOfContent(cx, prepared, to);
+	await warnOfContent(cx, prepared);
 	await uploadAttachments(cx, prepared.files);
 	return accept(cx, request, {
 		...options,
@@ -180,7 +180,7 @@ async function preview(
 	const { idempotencyKey, bulk } = options;
 	const isShownAlone = wantsPreview(options);
 	const ended = await foreseeSending(cx, request, { files: prepared.files ?? [], idempotencyKey });
-	await warnOfContent(cx, prepared, options.to);
+	await warnOfContent(cx, prepared);
 	if (!isShownAlone && ended === exits.done) await warnOfLinks(cx, { bulk });
 	const addresses = request.to.join(', ');
 	const plan = { send: request };

@@ -265,8 +265,7 @@ describe('mailctl send', () => {
 		const other = await project.run([...once, '--tag', 'x']);
 		expect({ code: other.code, stderr: other.stderr }).toEqual({
 			code: 5,
-			stderr:
-				'error: This Idempotency-Key was used for another request.\nhint: give another --idempotency-key\n',
+			stderr: 'error: This Idempotency-Key was used for another request.\n',
 		});
 	});
 

@@ -5,13 +5,12 @@ import { emailKey } from '../../../api/address.js';
 import type { Accepted, Call } from '../../../api/api.js';
 import { ApiError, mayHaveHappened } from '../../../api/errors.js';
 import type { SendRequest } from '../../../api/inputs.js';
-import type { SendResult, WireDateTime } from '../../../api/records.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { SendResult } from '../../../api/records.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
-import { classify, type ExitCode, exits } from '../../frame/exit.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
 import { paced } from '../../frame/values.js';
-import type { Times } from '../../render/times.js';
 import { numberText } from '../../render/units.js';
 import { explained, type Refused } from '../../verbs/refusals.js';
 import { uploadAttachments } from './attach.js';
@@ -50,7 +49,7 @@ export async function accept(
 	};
 	const sending = maybeSent(cx, api.send(request, call), options.isTrial ? null : key);
 	const hint = (refused: Refused) => sendHint(refused, { hasSenders: service === 'mailctl' });
-	const answer = await saidToBeUnsent(explained(sending, { input: request, hint }));
+	const answer = await explained(sending, { input: request, hint });
 	await options.print(answer);
 	await sayWhoGetsNone(cx, request.to, answer);
 	await options.tell?.(answer, accepted);
@@ -76,28 +75,9 @@ export async function foreseeAcceptance(
 	await uploadAttachments(cx, files);
 	const call: Call = { signal: cx.signal, ...(idempotencyKey !== undefined && { idempotencyKey }) };
 	const sending = (await cx.api()).send(request, call);
-	const answer = await saidToBeUnsent(explained(sending, { input: request, hint: sendHint }));
+	const answer = await explained(sending, { input: request, hint: sendHint });
 	await sayWhoGetsNone(cx, request.to, answer);
 	return answer.messages_created === 0 ? exits.partly : exits.done;
-}
-
-/** A refusal without a hint says at least that nothing left. */
-async function saidToBeUnsent<T>(sending: Promise<T>): Promise<T> {
-	try {
-		return await sending;
-	} catch (error) {
-		if (!(error instanceof ApiError || error instanceof CliError)) throw error;
-		const { code, exit, message, hint, details, retryable } = classify(error);
-		if (exit !== exits.refused || hint !== null) throw error;
-		const cause = error instanceof CliError && error.cause !== undefined ? error.cause : error;
-		const unsent = 'nothing was sent; once that is settled, run the same command again';
-		throw new CliError(code, exit, message, {
-			...(details !== null && { details }),
-			retryable,
-			cause,
-			hint: code === 'unprocessable' ? 'give another --idempotency-key' : unsent,
-		});
-	}
 }
 
 /**
@@ -124,60 +104,19 @@ export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key:
 /** So many are named. */
 const mostNamed = 10;
 
-/** A note for each of the first, and where to look. `to`: addresses as they were given. */
+/** A note for each of the first. `to`: addresses as they were given. */
 async function sayWhoGetsNone(
 	cx: CommandContext,
 	to: readonly string[],
 	{ messages }: SendResult,
 ): Promise<void> {
-	if (cx.quiet) return;
 	const made = new Set(messages.map((message) => emailKey(message.to)));
 	const left = [...new Set(to.map(emailKey))].filter((key) => !made.has(key));
-	const [first] = left;
+	const [first, ...others] = left;
 	if (first === undefined) return;
-	const named = left.slice(0, mostNamed);
-	const against = await Promise.all(named.map((key) => againstOf(cx, key)));
-	for (const [index, key] of named.entries())
-		await cx.note(`no message was made to ${key}: ${sayWhy(against[index] ?? null, cx.times)}`);
-	if (left.length > named.length) await cx.note(`and to ${numberText(left.length - named.length)} more`);
-	const hint = hintOf(against[0] ?? null, left.length === 1 ? first : 'ADDRESS');
-	if (hint !== null) await cx.hint(hint);
-}
-
-/** Suppressions and an erasure stand against mail to an address. */
-interface Against {
-	reasons: readonly string[];
-	date_erased: WireDateTime | null;
-}
-
-/** null: the service does not tell. */
-async function againstOf(cx: CommandContext, key: string): Promise<Against | null> {
-	const api = await cx.api();
-	const { suppressions, people } = (await api.capabilities()).ext;
-	if (suppressions === undefined) return null;
-	try {
-		const { results } = await suppressions.page({ email__exact: key }, { signal: cx.signal });
-		const reasons = results.map(({ reason }) => reason);
-		// No suppression has the address of an erased person.
-		const person = reasons.length === 0 ? await people?.get(key, { signal: cx.signal }) : undefined;
-		return { reasons, date_erased: person?.date_erased ?? null };
-	} catch (error) {
-		// A token that may only send: the send itself is done, and is what was asked for.
-		if (error instanceof ApiError) return null;
-		throw error;
-	}
-}
-
-function sayWhy(against: Against | null, times: Pick<Times, 'day'>): string {
-	if (against === null) return 'suppressed or inactive';
-	const { reasons, date_erased } = against;
-	if (date_erased !== null) return `the person was erased on ${times.day(date_erased)}`;
-	return reasons.length === 0 ? 'inactive in its list' : `suppressed (${reasons.join(', ')})`;
-}
-
-function hintOf(against: Against | null, address: string): Hint | null {
-	if (against === null) return null;
-	if (against.date_erased !== null)
-		return ['if the person joins again: ', mailctl('subscribers', 'erase', address, '--lift')];
-	return against.reasons.length === 0 ? mailctl('subscribers', 'find', address) : mailctl('why', address);
+	for (const key of left.slice(0, mostNamed))
+		await cx.note(`no message was made to ${key}: suppressed or inactive`);
+	if (left.length > mostNamed) await cx.note(`and to ${numberText(left.length - mostNamed)} more`);
+	if ((await (await cx.api()).capabilities()).ext.people !== undefined)
+		await cx.hint(mailctl('why', others.length === 0 ? first : 'ADDRESS'));
 }

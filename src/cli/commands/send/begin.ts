@@ -272,7 +272,7 @@ async function openOrAsk(
 		if (same === null) throw error;
 		// Another process may have begun to send it once more after the question.
 		if (same === agreed) return await openNew(beginning, spec, {});
-		const found = await lookUpRepetition(cx, beginning.place, same);
+		const found = await lookUpRepetition(beginning.place, same);
 		const how = { found, isAgain: opening.unless !== 'sent', cause: error };
 		if (found === null || !cx.canAsk || cx.globals.yes === true) throw repeated(cx, same, how);
 		if (await isResumed(cx, found, how.isAgain)) return await goOnWith(cx, beginning, found.campaign, spec);
@@ -282,7 +282,7 @@ async function openOrAsk(
 
 /** `--again` beside a campaign that is not finished is allowed, and told: who waits there gets both. */
 async function warnOfUnfinished(cx: CommandContext, place: CampaignPlace, key: string): Promise<void> {
-	const found = await lookUpRepetition(cx, place, key);
+	const found = await lookUpRepetition(place, key);
 	if (found !== null && isUnfinished(found.campaign)) await cx.warn(`${sentence(cx, found)}; they get both`);
 }
 
@@ -295,7 +295,7 @@ export async function foreseeOpening(cx: CommandContext, beginning: Beginning, s
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;
-		throw repeated(cx, same, { found: await lookUpRepetition(cx, place, same), isAgain, cause: error });
+		throw repeated(cx, same, { found: await lookUpRepetition(place, same), isAgain, cause: error });
 	}
 	if (there?.state === 'canceled') throw wasCanceled(there.key);
 }
@@ -393,20 +393,12 @@ function differenceOf({ source, list_id, requests }: Campaign, spec: AnySpec): s
 interface Found {
 	campaign: Campaign;
 	status: CampaignStatus;
-	/** A process on this database sends, or could. */
-	isWorkedOn: boolean;
 }
 
-async function lookUpRepetition(
-	cx: CommandContext,
-	{ campaigns }: CampaignPlace,
-	key: string,
-): Promise<Found | null> {
+async function lookUpRepetition({ campaigns }: CampaignPlace, key: string): Promise<Found | null> {
 	const campaign = await lookUpCampaign(campaigns, key);
 	if (campaign === undefined) return null;
-	const { local } = await cx.connection();
-	const isWorkedOn = (await local?.queue.hasWorker()) ?? false;
-	return { campaign, status: await campaigns.status(campaign.id), isWorkedOn };
+	return { campaign, status: await campaigns.status(campaign.id) };
 }
 
 /** True: a person goes on with it; false: wants it sent once more. Throws `Declined`. */
@@ -453,7 +445,7 @@ function waysOn({ campaign, status: { messages } }: Found): (string | OwnCommand
 }
 
 /** `"spring-news" was sent to this list 4 minutes ago, 1,529 not sent yet`. */
-function sentence({ clock, times }: CommandContext, { campaign, status, isWorkedOn }: Found): string {
+function sentence({ clock, times }: CommandContext, { campaign, status }: Found): string {
 	const { key, state, list_id, date_released } = campaign;
 	const recipients = list_id === null ? 'these recipients' : 'this list';
 	if (state === 'staged') return `"${key}" is the same to ${recipients}, staged and not released`;
@@ -463,9 +455,7 @@ function sentence({ clock, times }: CommandContext, { campaign, status, isWorked
 	const span = released === null ? 0 : clock.now() - released;
 	const ago =
 		released === null ? '' : span < 60_000_000 ? ' less than a minute ago' : ` ${spanText(span)} ago`;
-	const isSending = isWorkedOn && campaignState(campaign) === 'sending';
-	const by = isSending ? ', and a process that sends is running' : '';
-	return `"${key}" was sent to ${recipients}${ago}${restOf(state, status)}${by}`;
+	return `"${key}" was sent to ${recipients}${ago}${restOf(state, status)}`;
 }
 
 function restOf(state: Campaign['state'], { messages }: CampaignStatus): string {

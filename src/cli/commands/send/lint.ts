@@ -1,7 +1,6 @@
 /** Warnings about what is sent, before it is. Nothing is refused here. */
 
-import { parseMailbox } from '../../../api/address.js';
-import { ApiError, isForbidden } from '../../../api/errors.js';
+import { ApiError } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/fields.js';
 import { isLoopbackUrl } from '../../../api/schema/url.js';
 import { suggest } from '../../../api/suggest.js';
@@ -9,7 +8,6 @@ import { hasDefault, usedVariables, variableNames } from '../../../api/variables
 import type { ContentFinding } from '../../../content/lint.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { counted } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
 import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
@@ -22,12 +20,8 @@ interface LintOptions {
 /** What a command has warned of: the guide shows a content before it is sent. */
 const warnedOf = new WeakMap<CommandContext, string>();
 
-/** Once for each kind of finding. What only the service knows is left out. `to`: the addresses of one message. */
-export async function warnOfContent(
-	cx: CommandContext,
-	prepared: Prepared,
-	to: readonly string[] = [],
-): Promise<void> {
+/** Once for each kind of finding. A text that only the service knows is left out. */
+export async function warnOfContent(cx: CommandContext, prepared: Prepared): Promise<void> {
 	if (isOpaque(prepared)) return;
 	const content = contentOf(prepared);
 	const text = JSON.stringify([content.subject, content.text, content.html]);
@@ -35,7 +29,6 @@ export async function warnOfContent(
 	warnedOf.set(cx, text);
 	const { warnOfFindings } = await import('../../verbs/content.js');
 	await warnOfFindings(cx, content, { bulk: await wantsLink(cx, prepared) });
-	await warnOfNames(cx, prepared, to);
 }
 
 /** What `warnOfContent` says of the content alone. */
@@ -48,38 +41,6 @@ export async function findingsIn(cx: CommandContext, prepared: Prepared): Promis
 /** The body is to have a link to unsubscribe: a service of others has one of its own. */
 async function wantsLink(cx: CommandContext, { request }: Prepared): Promise<boolean> {
 	return request.type === 'BULK' && !(await isMadeElsewhere(cx));
-}
-
-/** So many addresses are looked up, each of them in all lists, and so many without a name are told. */
-const [mostLookedUp, mostNamed] = [10, 3];
-
-/** A name is built in, so that nothing refuses it: where none is known, its place is empty. A script may want that. */
-async function warnOfNames(cx: CommandContext, prepared: Prepared, to: readonly string[]): Promise<void> {
-	const isUsed = usedVariables(contentOf(prepared)).includes('name');
-	const isGiven = Object.hasOwn(prepared.request.context ?? {}, 'name');
-	if (!cx.canAsk || to.length === 0 || !isUsed || isGiven || (await isMadeElsewhere(cx))) return;
-	const nameless: string[] = [];
-	try {
-		for (const one of to.slice(0, mostLookedUp))
-			if ((await nameOf(cx, one)).trim() === '') nameless.push(one);
-	} catch (error) {
-		// A token that may only send.
-		if (isForbidden(error)) return;
-		throw error;
-	}
-	if (nameless.length === 0) return;
-	const others = nameless.length - mostNamed;
-	const whose = `${nameless.slice(0, mostNamed).join(', ')}${others > 0 ? ` and ${counted(others, 'other', 'others')}` : ''}`;
-	await cx.warn(`no value for #name#: ${whose}`, 'a default is for those without: #name|friend#');
-}
-
-/** An address in several lists is no subscriber, as in the engine. */
-async function nameOf(cx: CommandContext, to: string): Promise<string> {
-	const names: string[] = [];
-	const { findInAllLists } = await import('../subscribers/walk.js');
-	for await (const { name } of findInAllLists(await cx.api(), parseMailbox(to)?.address ?? to, cx.signal))
-		names.push(name);
-	return names.length === 1 ? (names[0] ?? '') : '';
 }
 
 /** The content that the warning came with: one that is changed and shown anew is warned of again. */

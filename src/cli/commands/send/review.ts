@@ -123,12 +123,12 @@ async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 async function preview(
 	cx: CommandContext,
 	{ count, look, findings }: Seen,
-	{ bulk, skipInvalid, to }: SendOptions,
+	{ bulk, skipInvalid }: SendOptions,
 ): Promise<void> {
 	if (look !== null) {
 		const named = findings === null ? look.prepared : withNamed(look.prepared, findings);
 		await show(cx, { ...look, prepared: named });
-		await warnOfContent(cx, named, to);
+		await warnOfContent(cx, named);
 		await (bulk ? warnOfLinks(cx, { bulk }) : warnOfOwnLinks(cx, named));
 	}
 	if (findings === null || findings.rejected === 0) return;

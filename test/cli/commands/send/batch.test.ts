@@ -170,27 +170,6 @@ describe('mailctl send --batch', () => {
 		]);
 	});
 
-	it('holds --expect-count in a dry run as when it is sent', async () => {
-		const file = await requests({ to: ['a@example.com', 'b@example.com'], subject: 'A', text_body: 'Hi' });
-		const name = file.split('/').at(-1);
-		const run = await project.run(['send', '--batch', file, '--expect-count', '5', '--dry-run']);
-		expect([run.code, run.stdout, run.stderr.split('\n')[0]]).toEqual([
-			2,
-			'',
-			`error: ${name} has 2 recipients, not 5; nothing was released`,
-		]);
-		await project.json(['send', '--batch', file, '--expect-count', '2', '--dry-run']);
-	});
-
-	it('warns with --test-to of a variable without a value', async () => {
-		const file = await requests({ to: ['a@example.com'], subject: 'A', text_body: 'Hi #gone#' });
-		const words = ['send', '--batch', file, '--no-strict-vars', '--test-to', 'me@example.com'];
-		expect(await project.run(words)).toMatchObject({
-			code: 0,
-			stderr: expect.stringContaining('warning: no value for #gone#\n'),
-		});
-	});
-
 	it('warns of links that nobody can follow only where there are such links', async () => {
 		const warned = async (request: object) => {
 			const { stderr } = await project.run(batch(await requests(request), 1));

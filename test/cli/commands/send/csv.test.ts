@@ -209,23 +209,6 @@ describe('mailctl send --csv', () => {
 		expect([run.code, run.stderr, sentTo()]).toEqual([2, expect.stringContaining(message), []]);
 	});
 
-	it('shows the first row’s message, and plans without staging', async () => {
-		const shown = await project.run(send(people, '--preview', 'text'));
-		expect([shown.code, shown.stdout.trim()]).toEqual([0, 'Hi Ann']);
-		const plan = await project.json(send(people, '--dry-run'));
-		expect(plan).toMatchObject({ dry_run: true, rows: 2, recipients: 2, duplicates: 0, rejected: 0 });
-		expect(await jobs()).toEqual([]);
-	});
-
-	it.each([
-		['--expect-count', '5', 'people.csv has 2 recipients, not 5; nothing was released'],
-		['--max-recipients', '1', '2 recipients are more than --max-recipients 1; nothing was released'],
-	])('holds %s in a dry run as when it is sent', async (option, value, message) => {
-		const run = await project.run(send(people, option, value, '--dry-run'));
-		expect([run.code, run.stdout, run.stderr]).toEqual([2, '', expect.stringContaining(message)]);
-		await project.json(send(people, option, '2', '--dry-run'));
-	});
-
 	const faulty = () =>
 		project.file(
 			'bad.csv',
@@ -287,24 +270,6 @@ describe('mailctl send --csv', () => {
 		);
 	});
 
-	it('finds in a dry run that no row has a value for a variable', async () => {
-		const file = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
-		const dry = await project.run(send(file, '-n'));
-		expect([dry.code, dry.stderr]).toEqual([
-			2,
-			expect.stringContaining(
-				'no value for #favourite_town#: 2 of 2 recipients (the first: line 2 ann@example.com, line 3 bob@example.com)',
-			),
-		]);
-		const nobody = await project.run(send(file, '-n', '--skip-invalid', '-o', 'json'));
-		expect([nobody.code, JSON.parse(nobody.stdout)]).toMatchObject([9, { recipients: 0, rejected: 2 }]);
-		const loose = await project.run(send(file, '-n', '--no-strict-vars'));
-		expect([loose.code, loose.stderr]).toEqual([
-			0,
-			expect.stringContaining('warning: no value for #favourite_town#'),
-		]);
-	});
-
 	it('warns in a preview of what is found of all rows, and shows the first whatever it lacks', async () => {
 		const file = await project.file(
 			'blank.csv',
@@ -347,30 +312,6 @@ describe('mailctl send --csv', () => {
 			missing(5, 'eve@example.com'),
 		]);
 		expect(await details('--yes', '--expect-count', '1')).toEqual(await details('-n'));
-	});
-
-	it('sends what the first would get to --test-to alone', async () => {
-		await project.json(send(people, '--test-to', 'me@example.com'));
-		expect(sentTo()).toEqual(['me@example.com']);
-		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('News for Oslo');
-	});
-
-	it('warns with --test-to of a variable without a value for the first', async () => {
-		const file = await project.file('few.csv', 'email,name\nann@example.com,Ann\n');
-		const run = await project.run(send(file, '--test-to', 'me@example.com'));
-		expect([run.code, run.stderr]).toEqual([
-			0,
-			expect.stringContaining('warning: no value for #favourite_town#\n'),
-		]);
-		expect((await project.run(send(people, '--test-to', 'me@example.com'))).stderr).not.toContain('warning');
-	});
-
-	it('goes on with a named job once the count is right, and sends nobody anything twice', async () => {
-		const wrong = await project.run(send(people, '--yes', '--expect-count', '5', '--campaign', 'j'));
-		expect(wrong.code).toBe(2);
-		await project.json(agreed(people, '--campaign', 'j'));
-		await project.json(agreed(people, '--campaign', 'j'));
-		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
 	it('knows the same file in another place, and refuses the name of a job for another file', async () => {

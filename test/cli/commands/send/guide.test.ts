@@ -52,7 +52,9 @@ function ofContent(text: string): Answers {
 	];
 }
 
-describe.each([40, 80, 120])('send on a terminal of %i columns', (columns) => {
+describe('send on a terminal', () => {
+	const columns = 80;
+
 	it('asks for recipients, sender and content, shows the message, tests it and sends it', async () => {
 		const sink = await startSmtpSink();
 		const { guided, text, db, run } = await withList(sink);
@@ -206,22 +208,6 @@ describe('send at a later time', () => {
 		]);
 	});
 
-	it('names the zone of the database in its question', async () => {
-		const sink = await startSmtpSink();
-		const { guided, json } = await withList(sink);
-		await json(['engine', 'settings', 'set', 'time_zone', 'Europe/Oslo']);
-		const { shown } = await guided(
-			['--list', '1', '--subject', 'News', '--text', 'Hi'],
-			[
-				['❯ send it to 1 recipient', down, 'all'],
-				['❯ send it at a later time', ''],
-				['When, by the clock of Europe/Oslo (2026-12-01 09:00, tomorrow 9:00, in 2h', '\x03', 'all'],
-			],
-		);
-		await sink.close();
-		expect(shown).toContain('declined');
-	});
-
 	it.each([
 		['in 2h', '2h'],
 		['90 Minutes', '90m'],
@@ -242,57 +228,6 @@ describe('send at a later time', () => {
 		expect([code, sink.received]).toEqual([0, []]);
 		expect(shown).toContain('planned for ');
 		expect(shown.replaceAll(/\s+/g, ' ')).toContain(` --in ${word} `);
-	});
-
-	it.each(['in 25d', 'in 2 moons'])('is asked for again where %s is none', async (typed) => {
-		const sink = await startSmtpSink();
-		const { guided } = await withList(sink);
-		const { shown } = await guided(
-			['--list', '1', '--subject', 'News', '--text', 'Hi'],
-			[
-				['❯ send it to 1 recipient', down, 'all'],
-				['❯ send it at a later time', ''],
-				['When, by the clock', typed],
-				['> ', '\x03', 'all'],
-			],
-		);
-		await sink.close();
-		expect(shown).toContain('declined');
-	});
-
-	it('leads back where none is typed, without the message again', async () => {
-		const sink = await startSmtpSink();
-		const { guided } = await withList(sink);
-		const { code, shown } = await guided(
-			['--list', '1', '--subject', 'News', '--text', 'Hi'],
-			[
-				['❯ send it to 1 recipient', down, 'all'],
-				['❯ send it at a later time', ''],
-				['When, by the clock', ''],
-				['❯ send it to 1 recipient', ''],
-				['(y/N)', 'y'],
-			],
-		);
-		await sink.close();
-		expect([code, sink.received.length]).toEqual([0, 1]);
-		expect(shown.split('Subject: News')).toHaveLength(2);
-	});
-
-	it('is not offered for some addresses', async () => {
-		const sink = await startSmtpSink();
-		const { guided, text } = await withList(sink);
-		const { shown } = await guided(
-			['--to', 'bob@example.com'],
-			[
-				['❯ a text, written', down, 'all'],
-				['❯ a text from a file', ''],
-				['Subject:', 'x'],
-				['File:', text],
-				['❯ send it to 1 recipient', '\x03', 'all'],
-			],
-		);
-		await sink.close();
-		expect(shown).not.toContain('later time');
 	});
 });
 
@@ -426,51 +361,6 @@ describe('send with something given', () => {
 		await sink.close();
 	});
 
-	it('asks for the subject where the Markdown has no heading', async () => {
-		const sink = await startSmtpSink();
-		const { guided, file } = await withList(sink);
-		const letter = await file('plain.md', 'the *news*.\n');
-		const { code, shown } = await guided(
-			['--to', 'ann@example.com', '--markdown-file', letter],
-			[
-				['Subject:', 'News'],
-				['❯ send it to 1 recipient', ''],
-				['(y/N)', 'y'],
-			],
-		);
-		expect(code).toBe(0);
-		expect(shown).toContain('--subject News --markdown-file');
-		await sink.close();
-	});
-
-	it('stays a dry run in the command that is printed', async () => {
-		const sink = await startSmtpSink();
-		const { guided, text } = await withList(sink);
-		const { shown } = await guided(
-			['--list', '1', '--subject', 'News', '--text-file', text, '--dry-run'],
-			[],
-		);
-		expect(shown).toMatch(/without questions: mailctl .* --dry-run\n/);
-		await sink.close();
-	});
-
-	it('asks for the rest alone', async () => {
-		const sink = await startSmtpSink();
-		const { guided, text } = await withList(sink);
-		const { code, shown } = await guided(
-			['--to', 'bob@example.com', '--text-file', text],
-			[
-				['Subject:', 'News'],
-				['❯ send it to 1 recipient', ''],
-				['(y/N)', 'y'],
-			],
-		);
-		await sink.close();
-		expect(code).toBe(0);
-		expect(shown).not.toContain('To whom?');
-		expect(sink.received.map(({ to }) => to)).toEqual([['bob@example.com']]);
-	});
-
 	const whole = ['--to', 'bob@example.com', '--subject', 'News', '--text', 'Hi'];
 
 	it('to some addresses asks like a campaign, and Enter alone sends nothing', async () => {
@@ -565,16 +455,6 @@ describe('send with something given', () => {
 		expect(shown.replaceAll(/\s/g, '')).toContain(`--csv${table}`);
 	});
 
-	it('offers no lists where none has active subscribers', async () => {
-		const sink = await startSmtpSink();
-		const { guided, json } = await withList(sink);
-		await json(['subscribers', 'delete', 'ann@example.com', '-l', '1', '--yes']);
-		await json(['lists', 'create', '--name', 'Writers', '--email-reason', 'r']);
-		const { shown } = await guided([], [['❯ some addresses', '\x03', 'all']], 40);
-		await sink.close();
-		expect(shown).toContain('- the subscribers of a list (0 active)\n');
-	});
-
 	it('names the only sender as the pages do', async () => {
 		const sink = await startSmtpSink();
 		const { guided, json } = await withList(sink);
@@ -636,34 +516,6 @@ describe('send with something given', () => {
 		expect(sink.received.map(({ raw }) => raw.toString())).toEqual([expect.stringContaining('the news.')]);
 	});
 
-	it('says after a test mail that it was sent', async () => {
-		const sink = await startSmtpSink();
-		const { guided, text } = await withList(sink);
-		const { code, shown } = await guided(
-			[],
-			[
-				...toTheEnd(text),
-				['❯ send it to 1 recipient', `${down}${down}`, 'all'],
-				['❯ send a test mail', ''],
-				['Your address:', 'me@example.com'],
-				['❯ send it to 1 recipient', '\x03', 'all'],
-			],
-		);
-		await sink.close();
-		expect([code, sink.received]).toMatchObject([130, [{ to: ['me@example.com'] }]]);
-		expect(shown).toContain('declined, only the test mail was sent\n');
-	});
-
-	it('with --yes asks nothing that has one answer', async () => {
-		const sink = await startSmtpSink();
-		const { guided } = await withList(sink);
-		const { code, shown } = await guided([...whole, '--yes'], []);
-		await sink.close();
-		expect([code, shown]).toEqual([0, expect.not.stringContaining('?')]);
-		expect(shown).toContain('From: news@example.com, the only sender\n');
-		expect(sink.received.map(({ to }) => to)).toEqual([['bob@example.com']]);
-	});
-
 	it.each([
 		['without a verified one', { sender: false as const }, []],
 		['of several', {}, ['office@example.com']],
@@ -691,26 +543,6 @@ describe('send with something given', () => {
 		expect(stripVTControlCharacters(stderr)).toContain('added the sender news@example.com\n');
 	});
 
-	it('keeps the id of a list whose name leads to several, or to another one', async () => {
-		const sink = await startSmtpSink();
-		const { guided, json } = await withList(sink);
-		for (const name of ['Readers', '1']) {
-			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
-		}
-		await json(['subscribers', 'create', '-l', '3', '--email', 'ann@example.com']);
-		const printed = async (...choice: Answers) => {
-			const { shown } = await guided(
-				['--subject', 'News', '--text', 'Hi'],
-				[['❯ the subscribers of a list', ''], ...choice, ['What now?', '\x03', 'all']],
-				160,
-			);
-			return /--list \S+/.exec(shown)?.[0];
-		};
-		expect(await printed(['❯ Readers (', ''])).toBe('--list 1');
-		expect(await printed(['❯ Readers (', `${down}${down}`, 'all'], ['❯ 1 (', ''])).toBe('--list 3');
-		await sink.close();
-	});
-
 	it('refuses a list that is not there before it asks, and repeats no typing error', async () => {
 		const sink = await startSmtpSink();
 		const { guided } = await withList(sink);
@@ -727,40 +559,6 @@ describe('send with something given', () => {
 		const { shown } = await guided(words, [['What now?', '\x03', 'all']], 200);
 		await sink.close();
 		expect(shown).toMatch(/go on with: mailctl .* --at \d{4}-\d\d-\d\dT09:00\n$/);
-	});
-
-	it('has the subject in the line where it is changed', async () => {
-		const sink = await startSmtpSink();
-		const { guided } = await withList(sink);
-		const { shown } = await guided(
-			['--list', '1', '--subject', 'Newz', '--text', 'Hi'],
-			[
-				['What now?', down.repeat(4), 'all'],
-				['❯ change the subject', ''],
-				['Subject: Newz', '\x7fs for #name#'],
-				['What now?', '\x03', 'all'],
-			],
-			160,
-		);
-		await sink.close();
-		expect(shown).toContain(" --subject 'News for #name#' ");
-	});
-
-	it('tells all warnings again with the message that was changed', async () => {
-		const sink = await startSmtpSink();
-		const { guided } = await withList(sink);
-		const { shown } = await guided(
-			['--list', '1', '--subject', 'News', '--text', 'Hi'],
-			[
-				['What now?', down.repeat(4), 'all'],
-				['❯ change the subject', ''],
-				['Subject:', ' again'],
-				['What now?', '\x03', 'all'],
-			],
-		);
-		await sink.close();
-		expect(shown.split('bulk mail without a link')).toHaveLength(3);
-		expect(shown.split('links to unsubscribe point')).toHaveLength(3);
 	});
 
 	it('names the variables before the editor opens', async () => {
@@ -847,41 +645,6 @@ describe('send with something given', () => {
 		);
 		expect(shown).toContain('warning: ann@example.com: no value for #city#.\n');
 		expect(shown).not.toContain('a default is for those without');
-	});
-
-	it('tells each test mail that cannot leave', async () => {
-		const sink = await startSmtpSink();
-		const { guided } = await withList(sink);
-		await sink.close();
-		const twice = ['❯ send a test mail', ''] as const;
-		const { shown } = await guided(whole, [
-			['What now?', down, 'all'],
-			[...twice],
-			['Your address:', 'me@example.com'],
-			['What now?', down, 'all'],
-			[...twice],
-			['Your address:', 'me@example.com'],
-			['What now?', '\x03', 'all'],
-		]);
-		expect(shown.split('warning: the test mail')).toHaveLength(3);
-	});
-
-	it('warns of a message once, not with each test mail too', async () => {
-		const sink = await startSmtpSink();
-		const { guided } = await withList(sink);
-		const mail = ['--to', 'bob@example.com', '--subject', 'News', '--text', 'Hi #city#'];
-		const { shown } = await guided(
-			[...mail, '--no-strict-vars'],
-			[
-				['What now?', down, 'all'],
-				['❯ send a test mail', ''],
-				['Your address:', 'me@example.com'],
-				['What now?', '\x03', 'all'],
-			],
-		);
-		await sink.close();
-		expect(sink.received.map(({ to }) => to)).toEqual([['me@example.com']]);
-		expect(shown.split('warning: no value for #city#')).toHaveLength(2);
 	});
 
 	it('is exit 2 in a script', async () => {

@@ -1,5 +1,4 @@
 // Warnings about a content before it is sent: one line a kind, on every way to send, and never a refusal.
-import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeProject, type Project, said } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
@@ -92,26 +91,6 @@ describe('findings about a content', () => {
 		});
 		const { warnings: told } = await warnings(...send, 'Hi', ...agreed, '--again', '--transactional');
 		expect(told).toEqual([]);
-	});
-
-	it('are told a person of #name# where no name is known, which refuses nothing', async () => {
-		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
-		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com', '--name', 'Ann']);
-		const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--to', 'ann@example.com'];
-		const both = [...mail, '--to', 'bo@example.com'];
-		const person = { interactive: true, columns: 120 };
-		const shown = async (...words: string[]) =>
-			stripVTControlCharacters((await project.run(words, person)).stderr);
-		const told =
-			'warning: no value for #name#: bo@example.com\nhint: a default is for those without: #name|friend#\n';
-		for (const how of [[], ['--dry-run'], ['--preview', 'text']]) {
-			const text = ['--text', 'Hi #name#', ...how];
-			expect(await shown(...both, ...text)).toContain(told);
-			expect(await shown(...mail, ...text)).not.toContain('#name#');
-			expect((await project.run([...both, ...text])).stderr).not.toContain('#name#');
-		}
-		for (const others of [['Hi #name|friend#'], ['Hi #name#', '--context', 'name=all']])
-			expect(await shown(...both, '--text', ...others)).not.toContain('no value');
 	});
 
 	it('are told of a template when it is kept', async () => {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cli, withValues } from '../../../support/cli.js';
@@ -195,22 +194,6 @@ describe('mailctl send --list', () => {
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 0 });
 		expect(await project.json(agreed(...job))).toMatchObject({ recipients: 2, messages: { sent: 2 } });
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
-	});
-
-	it('says of what an earlier run has staged that it is of then, when the list has changed', async () => {
-		const words = send('--campaign', 'november', '--yes', '--expect-count');
-		await project.run([...words, '99']);
-		await project.run(['subscribers', 'delete', '-l', '1', 'ann@example.com', '--yes']);
-		const cancel = `mailctl --db ${project.db} campaigns cancel november`;
-		const refused = await project.run([...words, '1']);
-		expect([refused.code, refused.stderr]).toEqual([
-			2,
-			'error: the campaign "november", staged by an earlier run, has 2 recipients, not 1; nothing was released\n' +
-				'hint: --expect-count 2 if that is right\n' +
-				`hint: it stays staged: ${cancel} frees its name, and the same send stages it anew\n`,
-		]);
-		await project.run(['campaigns', 'cancel', 'november', '--yes']);
-		expect((await project.run([...words, '1'])).code).toBe(0);
 	});
 
 	it('goes on with a job of the same name without sending anything twice', async () => {
@@ -498,14 +481,6 @@ describe('mailctl send --list', () => {
 		expect(await empty('0')).toMatchObject({ code: 0 });
 	});
 
-	it('shows a person the headers and the text with --dry-run', async () => {
-		const { stdout, stderr } = await project.run(send('-n', '-o', 'table'));
-		expect(stderr).toContain('dry run: would send "News for Oslo" to the 2 active subscribers');
-		expect(stdout).toMatch(/^Subject: News for Oslo$/m);
-		expect(stdout).toMatch(/\n\nHi Ann\n$/);
-		expect(sink.received).toEqual([]);
-	});
-
 	it.each([
 		['--expect-count', '3', 'the list has 2 recipients, not 3; nothing was released'],
 		['--max-recipients', '1', '2 recipients are more than --max-recipients 1; nothing was released'],
@@ -600,36 +575,5 @@ describe('mailctl send --list', () => {
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });
 		await project.json(['campaigns', 'cancel', 'december', '--yes']);
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });
-	});
-
-	it('is told as whole once it is finished', async () => {
-		await project.json(agreed('--campaign', 'november'));
-		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({
-			rows: 3,
-			left_out: 1,
-			is_complete: true,
-		});
-	});
-
-	it('writes every message into --results', async () => {
-		const path = `${project.folder}/r.csv`;
-		await project.json(agreed('--results', path));
-		const lines = (await readFile(path, 'utf8')).trimEnd().split('\r\n');
-		expect(lines.map((line) => line.split(',')[1])).toEqual(['to', 'ann@example.com', 'bob@example.com']);
-	});
-
-	it('leaves out who unsubscribed, counting him as a recipient', async () => {
-		await project.json([
-			'subscribers',
-			'import',
-			await project.file('s.csv', 'email,is_active,disable_reason\nann@example.com,no,UNSUBSCRIBED\n'),
-			'-l',
-			'1',
-		]);
-		expect(await project.run(agreed('--bulk'))).toMatchObject({
-			code: 2,
-			stderr: expect.stringContaining('the list has 1 recipient, not 2'),
-		});
-		expect(sink.received).toEqual([]);
 	});
 });

@@ -42,34 +42,6 @@ describe('the counts of a job', () => {
 		expect(await project.json(['campaigns', 'list'])).toEqual([listed]);
 	});
 
-	it('are grouped on a terminal, with what was sent and when', async () => {
-		await project.json(send(await table(people(1_200)), 1_200, '--campaign', 's1'));
-		const { stdout } = await project.run(['campaigns', 'list', '--no-color'], { columns: 80 });
-		expect(stdout.split('\n')[0]?.split(/ +/)).toEqual([
-			...['NAME', 'STATE', 'START', 'RECIPIENTS', 'SENT', 'OPENED', 'CLICKED', 'BOUNCED'],
-		]);
-		expect(stdout).toMatch(/s1 +finished +(now|\d+ \w+ ago) +1,200 +1,200 +0 +0 +0/);
-		expect((await project.run(['campaigns', 'list', '-o', 'tsv'])).stdout).toMatch(
-			/^s1\tfinished\t[^\t]+\t1200\t1200\t0\t0\t0\n/,
-		);
-	});
-
-	it('stand beside a long name that is shortened: sent, opened, clicked and bounced', async () => {
-		const name = 'spring-news-for-all-readers-in-norway-2026-11-23';
-		await project.json(send(await table(people(3)), 3, '--campaign', name));
-		// Long after, so that START is a day.
-		const list = ['campaigns', 'list', '--no-color', '--now', '2126-11-26T10:00:00Z'];
-		const wide = await project.run(list, { columns: 80 });
-		expect(wide.stdout.split('\n')[0]?.split(/ +/)).toEqual([
-			...['NAME', 'STATE', 'START', 'SENT', 'OPENED', 'CLICKED', 'BOUNCED'],
-		]);
-		expect(wide.stdout).toMatch(/^spring-news-f…-11-23 +finished /m);
-		expect(wide.stderr).toContain('no room for RECIPIENTS: ');
-		const narrow = await project.run(list, { columns: 40 });
-		expect(narrow.stdout).toContain(`NAME        ${name}\n`);
-		expect(narrow.stdout).toContain('\nRECIPIENTS  3\n');
-	});
-
 	it('are of kinds of findings on a screen, and of all findings for machines and in the results', async () => {
 		const file = await table(Array.from({ length: 30 }, (_, row) => `bad${row}`));
 		const results = join(project.folder, 'r.csv');
