@@ -1,6 +1,7 @@
 /** Where a call begins and ends: streams in, exit code out. Nothing here ever ends the process. */
 import { loadNode } from './frame/command.js';
 import { mailctl, type NamedTarget, unnamed } from './frame/command-line.js';
+import type { Connect } from './frame/connection.js';
 import type { MainOptions, RunOptions } from './frame/context.js';
 import { printError } from './frame/error-output.js';
 import { Interrupted, UsageError } from './frame/errors.js';
@@ -25,7 +26,7 @@ export async function main(options: MainOptions = {}): Promise<number> {
 	try {
 		return await dispatch(argv, {
 			...{ io, interrupts, signals, tree, main },
-			connect: options.connect ?? null,
+			connect: options.connect ?? connect,
 			onSettled: (settled) => {
 				({ target, format } = settled);
 			},
@@ -42,6 +43,12 @@ export async function timed(): Promise<number> {
 	const { runTimed } = await import('./frame/timed.js');
 	return runTimed(process.argv.slice(2));
 }
+
+/** Loads the composition root when the target is opened. */
+const connect: Connect = async (target, dependencies) => {
+	const root = await import('./connect.js');
+	return root.connect(target, dependencies);
+};
 
 async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
 	const { io } = options;

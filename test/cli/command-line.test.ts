@@ -60,14 +60,6 @@ describe('a hint with the target of its call', () => {
 		);
 	});
 
-	it('leads a command of the machine to its default database, where the deployment is on this one', () => {
-		const here = { words: ['-p', 'server'], isRemote: true, ofMachine: ['-p', 'local'] };
-		const hint = [mailctl('engine', 'queue', 'resume'), '; ', mailctl('messages', 'list')];
-		expect(hintText(hint, here)).toBe(
-			'mailctl -p local engine queue resume; mailctl -p server messages list',
-		);
-	});
-
 	it('has it in the commands that go to one, and in no other', async () => {
 		const withIt = (await allCommands()).filter(({ path }) =>
 			hintText(mailctl(...path.split(' ')), local).includes('--db'),

@@ -5,7 +5,15 @@ import { shownUrl, withoutPassword } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { shownDatabase } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
-import { type Format, isMachine, isOn, parseFormat, type RawGlobals } from '../frame/globals.js';
+import {
+	type ColorMode,
+	type Env,
+	type Format,
+	isMachine,
+	isOn,
+	parseFormat,
+	type RawGlobals,
+} from '../frame/globals.js';
 import { durationWord, parseInteger, parseLimit, parseMoment, parseTimeZone } from '../frame/values.js';
 import {
 	type ConfigFile,
@@ -17,7 +25,7 @@ import {
 } from './config.js';
 import { chooseTarget, type TargetChoice } from './target.js';
 
-export type Env = Readonly<Record<string, string | undefined>>;
+export type { Env };
 
 /** Where a value was found; `name` is the flag, the variable or the profile. */
 export interface Origin {
@@ -29,8 +37,6 @@ export interface Resolved<T> {
 	value: T;
 	origin: Origin;
 }
-
-export type ColorMode = 'auto' | 'always' | 'never';
 
 /** Everything that is settled before a command runs. */
 export interface Settings {

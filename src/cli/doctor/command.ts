@@ -41,7 +41,7 @@ export async function findFaults(
 	options: Omit<DoctorOptions, 'strict'>,
 	progress: string | null,
 ): Promise<Finding[]> {
-	const named = namedTarget(cx.globals, cx.settings, cx.paths);
+	const named = namedTarget(cx.globals, cx.settings);
 	const text = (hint: Hint) => hintText(hint, named);
 	const around: Surroundings = {
 		line: (...command) => text(mailctl(...command)),

@@ -1,10 +1,9 @@
 /** Hints: the next command, spelled for a shell and on the target of this call, so that it can be pasted. */
-import { isLoopbackUrl } from '../../api/schema/url.js';
-import { isMissingFile, shownDatabase } from '../../store/url.js';
-import type { Paths } from '../config/config.js';
+import { shownDatabase } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { flagOf, type OptionSpec, type OptionSpecs, offFlagOf } from './command.js';
 import type { Target } from './connection.js';
+import type { Hint, OwnCommand, SeveralHints } from './errors.js';
 import type { RawGlobals } from './globals.js';
 import { durationWord } from './values.js';
 
@@ -14,45 +13,22 @@ export interface NamedTarget {
 	words: readonly string[];
 	/** A deployment: commands of the machine that owns the database are not for it. */
 	isRemote: boolean;
-	/** The flags of those commands, where the deployment is on this machine and its default database there; absent: unknown. */
-	ofMachine?: readonly string[];
 }
 
 /** No flag named a target. */
 export const unnamed: NamedTarget = { words: [], isRemote: false };
 
 /** Throws nothing: a profile that names no target, or two, is for the command itself to report. */
-export function namedTarget(
-	globals: RawGlobals,
-	{ target }: Settings,
-	{ database }: Pick<Paths, 'database'>,
-): NamedTarget {
+export function namedTarget(globals: RawGlobals, { target }: Settings): NamedTarget {
 	const baseUrl = target.profile === null ? baseUrlOf(target.target()) : target.settings.baseUrl;
-	const isHere = baseUrl !== undefined && isLoopbackUrl(baseUrl) && !isMissingFile(database);
-	return {
-		words: targetWords(globals),
-		isRemote: baseUrl !== undefined,
-		...(isHere && { ofMachine: ['-p', 'local'] }),
-	};
+	return { words: targetWords(globals), isRemote: baseUrl !== undefined };
 }
 
 function baseUrlOf(target: Target): string | undefined {
 	return target.kind === 'remote' ? target.baseUrl : undefined;
 }
 
-/** A next step: a text, a `mailctl` command, a sequence of both, joined as they stand, or several steps. */
-export type Hint = string | OwnCommand | readonly Hint[] | SeveralHints;
-
-/** A line each for people, one text for machines. */
-export interface SeveralHints {
-	readonly hints: readonly Hint[];
-}
-
-/** The words behind `mailctl`, unquoted and without the target of the call. */
-export interface OwnCommand {
-	readonly command: readonly string[];
-	readonly program?: string;
-}
+export type { Hint, OwnCommand };
 
 /** A `mailctl` command for a hint: `mailctl('campaigns', 'resume', name)`. */
 export function mailctl(...command: readonly string[]): OwnCommand {
@@ -124,15 +100,11 @@ function ownCommands(hint: Hint): readonly OwnCommand[] {
 }
 
 /** The target stands in front of a command that has one and names none. */
-function commandText(
-	{ command, program }: OwnCommand,
-	{ words, isRemote, ofMachine = [] }: NamedTarget,
-): string {
+function commandText({ command, program }: OwnCommand, { words, isRemote }: NamedTarget): string {
 	if (program !== undefined) return [program, ...command].map(shellWord).join(' ');
 	const [noun = ''] = command;
 	const isAnywhere = withoutTarget.has(noun) || command.some((word) => ownTarget.has(word));
-	const own = isRemote && ofTheMachine.has(noun) ? ofMachine : words;
-	const target = isAnywhere ? [] : own;
+	const target = isAnywhere || (isRemote && ofTheMachine.has(noun)) ? [] : words;
 	return `mailctl ${[...target, ...command].map(shellWord).join(' ')}`;
 }
 

@@ -13,7 +13,6 @@ import type { Query } from '../render/query.js';
 import { hasColor, hasUnicode, paint } from '../render/terminal.js';
 import { createTimes, type Times } from '../render/times.js';
 import { numberText } from '../render/units.js';
-import type { Foreseen } from '../verbs/dry-run.js';
 import type { Command, Tree } from './command.js';
 import type { Hint, NamedTarget } from './command-line.js';
 import type { Connect, Connection, LocalEngine, Target } from './connection.js';
@@ -23,6 +22,7 @@ import { type Format, isMachine, isOn, type RawGlobals } from './globals.js';
 import { type Io, type IoParts, type OutStream, printPage } from './io.js';
 import { linker } from './link.js';
 import type { Parsed } from './parse.js';
+import { type Foreseen, unchecked } from './plan.js';
 import { createPrompts, type Prompts } from './prompts.js';
 import { createSources, type Sources } from './sources.js';
 
@@ -91,8 +91,8 @@ export interface MainOptions extends IoParts {
 
 export interface RunOptions extends Pick<CommandContext, 'tree' | 'main'> {
 	io: Io;
-	/** Replaces the composition root, for tests of the frame itself. */
-	connect: Connect | null;
+	/** Opens a target: the composition root, or what stands in for it. */
+	connect: Connect;
 	/** Ctrl-C and SIGTERM. */
 	interrupts: AbortSignal;
 	/**
@@ -251,7 +251,7 @@ export async function createContext(
 		atEnd: (work) => void endings.push(work),
 		wouldDo: async (what, plan) => {
 			await out.plan({ dry_run: true, ...plan }, `dry run: would ${what}`);
-			if (await link.isRemote()) await diagnostics.note((await import('../verbs/dry-run.js')).unchecked);
+			if (await link.isRemote()) await diagnostics.note(unchecked);
 		},
 	};
 	const close = async () => {

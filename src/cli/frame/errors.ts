@@ -1,6 +1,43 @@
 /** Errors of the command line itself. All others come from the API, the store or the system. */
-import type { Hint } from './command-line.js';
-import type { ExitCode } from './exit.js';
+
+/** A next step: a text, a `mailctl` command, a sequence of both, joined as they stand, or several steps. */
+export type Hint = string | OwnCommand | readonly Hint[] | SeveralHints;
+
+/** A line each for people, one text for machines. */
+export interface SeveralHints {
+	readonly hints: readonly Hint[];
+}
+
+/** The words behind `mailctl`, unquoted and without the target of the call. */
+export interface OwnCommand {
+	readonly command: readonly string[];
+	readonly program?: string;
+}
+
+export const exits = {
+	done: 0,
+	bug: 1,
+	usage: 2,
+	notFound: 3,
+	authentication: 4,
+	refused: 5,
+	network: 6,
+	server: 7,
+	empty: 8,
+	partly: 9,
+	failIf: 10,
+	found: 11,
+	outOfTime: 12,
+	uncertain: 13,
+	queued: 14,
+	disk: 74,
+	tryLater: 75,
+	configuration: 78,
+	interrupted: 130,
+	terminated: 143,
+} as const;
+
+export type ExitCode = (typeof exits)[keyof typeof exits];
 
 export interface CliErrorOptions {
 	hint?: Hint;

@@ -17,32 +17,9 @@ import { DatabaseMarked } from '../../store/moving.js';
 import { isPostgres } from '../../store/url.js';
 import { TableError } from '../../tables/finding.js';
 import { type Hint, joinHints, mailctl, system } from './command-line.js';
-import { CliError, NoSmtp } from './errors.js';
+import { CliError, type ExitCode, exits, NoSmtp } from './errors.js';
 
-export const exits = {
-	done: 0,
-	bug: 1,
-	usage: 2,
-	notFound: 3,
-	authentication: 4,
-	refused: 5,
-	network: 6,
-	server: 7,
-	empty: 8,
-	partly: 9,
-	failIf: 10,
-	found: 11,
-	outOfTime: 12,
-	uncertain: 13,
-	queued: 14,
-	disk: 74,
-	tryLater: 75,
-	configuration: 78,
-	interrupted: 130,
-	terminated: 143,
-} as const;
-
-export type ExitCode = (typeof exits)[keyof typeof exits];
+export { type ExitCode, exits };
 
 /** The texts of `help exit-codes`. */
 export const exitMeanings: Readonly<Record<ExitCode, string>> = {

@@ -151,6 +151,10 @@ export interface RawGlobals {
 	now?: string;
 }
 
+export type Env = Readonly<Record<string, string | undefined>>;
+
+export type ColorMode = 'auto' | 'always' | 'never';
+
 export const formats = ['table', 'wide', 'tsv', 'csv', 'json', 'ndjson', 'markdown', 'name'] as const;
 export type Format = (typeof formats)[number];
 

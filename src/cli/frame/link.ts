@@ -19,7 +19,7 @@ export const noDatabaseHint: Hint = [
 ];
 
 export interface LinkParts {
-	connect: Connect | null;
+	connect: Connect;
 	clock: ConnectDependencies['clock'];
 	diagnostics: Diagnostics;
 	io: Io;
@@ -84,8 +84,7 @@ export function linker(settings: Settings, parts: LinkParts) {
 		target: Target,
 		{ isTrial = isDryRun, ...rest }: Pick<ConnectDependencies, 'isTrial' | 'firstWrite'> = {},
 	): Promise<Connection> => {
-		const connect = parts.connect ?? (await import('../connect.js')).connect;
-		return connect(target, {
+		return parts.connect(target, {
 			clock: parts.clock,
 			// A dry run does not register as a worker.
 			role: isDryRun ? 'cli' : parts.role,

@@ -54,7 +54,7 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const paths = findPaths(io.env);
 	const unread: string[] = [];
 	const settings = settle(parsed, io.env, paths, unread);
-	const target = targetOf(parsed, settings, paths);
+	const target = targetOf(parsed, settings);
 	onSettled({ target, format: settings.output.value });
 	checkReach(parsed.command, { ...parsed, target: settings.target });
 	const deadline = startDeadline(settings, io.env);
@@ -169,8 +169,8 @@ function settle(parsed: Run, env: Env, paths: Paths, unread: string[]): Settings
 }
 
 /** For commands that administer profiles a target is a value to store: their hints do not repeat it. */
-function targetOf({ command, globals }: Run, settings: Settings, paths: Paths): NamedTarget {
-	return command.profiles === true ? unnamed : namedTarget(globals, settings, paths);
+function targetOf({ command, globals }: Run, settings: Settings): NamedTarget {
+	return command.profiles === true ? unnamed : namedTarget(globals, settings);
 }
 
 /** A command whose database is named, or that needs none, does without an unreadable configuration. */

@@ -1,6 +1,6 @@
 /** The abilities of a terminal, and marks in it. */
 
-import type { ColorMode, Env } from '../config/settings.js';
+import type { ColorMode, Env } from '../frame/globals.js';
 import type { OutStream } from '../frame/io.js';
 
 /** True where block characters may be drawn: a UTF-8 locale and a terminal that is more than a teletype. */

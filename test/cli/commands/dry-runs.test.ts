@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { flagOf } from '../../../src/cli/frame/command.js';
-import { operations } from '../../../src/cli/verbs/dry-run.js';
+import { operations } from '../../../src/cli/frame/plan.js';
 import { type CliResult, cli, makeHome } from '../../support/cli.js';
 import { allCommands } from '../../support/command-tree.js';
 import { makeProject, type Project, said } from '../../support/project.js';
