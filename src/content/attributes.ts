@@ -3,7 +3,7 @@ import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 import { referencePattern } from '../api/variables.js';
 
 /** A part of an attribute's value: as written at `offset`, or a decoded entity (`offset` null). */
-export interface Segment {
+interface Segment {
 	readonly text: string;
 	readonly offset: number | null;
 }

@@ -1,7 +1,6 @@
 /** Compiled contents by hash: when the memory is used up, the least recently used are dropped first. */
 import type { Content } from '../api/content.js';
-import { compileContent } from './compile.js';
-import { bytesOf } from './content-memory.js';
+import { bytesOf, compileContent } from './compile.js';
 import type { AskHtml } from './read-html.js';
 import type { CompiledContent } from './types.js';
 
@@ -10,7 +9,7 @@ export interface ContentCache {
 	get(sha256: string, content: Content): Promise<CompiledContent>;
 }
 
-export interface ContentCacheOptions {
+interface ContentCacheOptions {
 	askHtml: AskHtml;
 	/** Memory of all entries. A larger content is kept alone, so that a campaign of it compiles it once. */
 	maxBytes: number;

@@ -4,7 +4,6 @@ import type { Content } from '../api/content.js';
 import { filledSubject, oneLine, usedVariables } from '../api/variables.js';
 import { placeFiles } from './attachments.js';
 import { ByteSink } from './byte-sink.js';
-import { bytesOf, type ContentMemory, contentMemory } from './content-memory.js';
 import {
 	type Escape,
 	fillSlot,
@@ -192,4 +191,32 @@ function once<T>(make: () => T): () => T {
 		made ??= { value: make() };
 		return made.value;
 	};
+}
+
+/** Adds up the memory as it grows. */
+interface ContentMemory {
+	add(bytes: number): void;
+}
+
+/** The objects and closures of any compiled content, however small. */
+const base = 6 * 1024;
+
+/** `onHeld` gets the sum each time it grows. */
+function contentMemory(onHeld: (bytes: number) => void): ContentMemory {
+	let sum = base;
+	return {
+		add: (bytes) => {
+			sum += bytes;
+			onHeld(sum);
+		},
+	};
+}
+
+/** The bytes of texts: one byte a character where all are Latin-1, else two. */
+export function bytesOf(...texts: readonly (string | null)[]): number {
+	return texts.reduce((sum, text) => sum + (text === null ? 0 : 24 + widthOf(text) * text.length), 0);
+}
+
+function widthOf(text: string): 1 | 2 {
+	return /[^\x00-\xff]/.test(text) ? 2 : 1;
 }

@@ -76,7 +76,7 @@ export function keepsVariables(before: string, after: string): boolean {
  * Whether both have the same links in the same order. A click names its link by position. When the style sheet cannot
  * be inlined in time one day, the text as written must give the same positions.
  */
-export function keepsLinks(before: string, after: string): boolean {
+function keepsLinks(before: string, after: string): boolean {
 	const targets = (html: string) => JSON.stringify(findLinks(html).map(({ target }) => target));
 	return targets(before) === targets(after);
 }

@@ -11,7 +11,7 @@ import type { Variables } from './fill-variables.js';
 import { encodedIn, percentEncoded } from './urls.js';
 
 /** The target of a link: its parts as a browser reads them, entities decoded, variables by reference. */
-export type LinkTarget = readonly (string | Reference)[];
+type LinkTarget = readonly (string | Reference)[];
 
 interface Reference {
 	readonly reference: string;
@@ -134,4 +134,11 @@ function valueIn({ reference, isEncoded }: Reference, variables: Variables): str
 	const value = variableValue(reference, variables);
 	if (value === null) return `#${reference}#`;
 	return isEncoded ? percentEncoded(value) : value;
+}
+
+/** By position: entities decoded, variables as `#name#`. */
+export function linkTexts(html: string): string[] {
+	return findLinks(html).map(({ target }) =>
+		target.map((piece) => (typeof piece === 'string' ? piece : `#${piece.reference}#`)).join(''),
+	);
 }

@@ -9,7 +9,7 @@ import { referencePattern } from '../api/variables.js';
 import { textAlternative } from './text-alternative.js';
 
 /** The bodies, and the text of the first heading of level 1; null: there is none. */
-export interface MarkdownBodies {
+interface MarkdownBodies {
 	heading: string | null;
 	html: string;
 	text: string;

@@ -7,7 +7,7 @@ import { oneLine, variablesIn, variableValue } from '../api/variables.js';
 import { htmlValue, parseTemplate, renderTemplate, type Variables } from './fill-variables.js';
 
 /** Octets of text and HTML with their values, before transfer encoding. Anything larger is no mail. */
-export const maxJoinedBytes = 16 * 1024 * 1024;
+const maxJoinedBytes = 16 * 1024 * 1024;
 
 /** A message that cannot be made of these values. */
 export class TooLarge extends Error {
@@ -58,7 +58,7 @@ export function contentSize({
 const mayEncode = /[?&]|mailto:/i;
 
 /** Octets of text and HTML with these values; `more` octets are added. */
-export function joinedBytes(size: ContentSize, variables: Variables, more = 0): number {
+function joinedBytes(size: ContentSize, variables: Variables, more = 0): number {
 	let bytes = size.bytes + more;
 	for (const [reference, times] of size.text)
 		bytes += times * octetsOf(reference, variables, (value) => value);

@@ -9,7 +9,7 @@ import type { BodyValues, Part } from './part.js';
 import type { Recipient } from './types.js';
 
 /** The constant parts of all messages of one content. */
-export interface MessageParts {
+interface MessageParts {
 	/** The html is null, or the text is, or neither. */
 	text: Part | null;
 	html: Part | null;
@@ -19,7 +19,7 @@ export interface MessageParts {
 }
 
 /** Writes the Content-Type and the body of a message for a recipient. */
-export type WriteBody = (out: ByteSink, values: BodyValues) => void;
+type WriteBody = (out: ByteSink, values: BodyValues) => void;
 
 /** The body of a message: what differs between recipients comes first, the files after it. */
 export interface MessageBody {

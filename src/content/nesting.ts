@@ -3,6 +3,9 @@
  * recursion, or walks the open elements at each tag, must never get one that is too deep.
  */
 
+import { Tokenizer } from 'htmlparser2';
+import { ignoreAll } from './attributes.js';
+
 /** The maximum depth. Programs that write mail stay far below; a deeper text is an accident or an attack. */
 export const maxNesting = 400;
 
@@ -12,25 +15,24 @@ export const tooDeep = `the HTML is nested deeper than ${maxNesting} elements`;
 /** Linear, without recursion. End tags that a browser implies (`<li>` after `<li>`) are implied here. */
 export function isTooDeep(html: string): boolean {
 	const open = new OpenElements();
-	for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at)) {
-		if (html.startsWith('<!--', at)) {
-			at = after(html, '-->', at + 2);
-			continue;
-		}
-		const isEnd = html.charAt(at + 1) === '/';
-		const name = tagNameAt(html, isEnd ? at + 2 : at + 1);
-		at += 1;
-		if (name === '') continue;
-		if (isEnd) {
-			open.end(name);
-			continue;
-		}
-		at = tagEnd(html, at + name.length);
-		if (html.charAt(at - 2) === '/' || voidElements.has(name)) continue;
-		if (rawElements.has(name)) at = endOfRaw(html, name, at);
-		else if (open.begin(name) > maxNesting) return true;
-	}
-	return false;
+	let name = '';
+	const tokenizer = new Tokenizer(
+		{ decodeEntities: false },
+		{
+			...ignoreAll,
+			onopentagname(start, end) {
+				name = html.slice(start, end).toLowerCase();
+			},
+			onopentagend() {
+				if (!voidElements.has(name) && open.begin(name) > maxNesting) tokenizer.pause();
+			},
+			onclosetag(start, end) {
+				open.end(html.slice(start, end).toLowerCase());
+			},
+		},
+	);
+	tokenizer.write(html);
+	return !tokenizer.running;
 }
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
@@ -38,9 +40,6 @@ const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
 const voidElements = words(
 	'area base basefont bgsound br col command embed frame hr image img input isindex keygen link meta param source track wbr',
 );
-/** Their content is text. */
-const rawElements = words('script style title textarea xmp iframe noembed noframes plaintext');
-
 const cells = words('td th');
 const rows = words('td th tr');
 const groups = words('td th tr tbody thead tfoot');
@@ -91,38 +90,4 @@ class OpenElements {
 		this.#counts.set(name, (this.#counts.get(name) ?? 1) - 1);
 		return name;
 	}
-}
-
-/** Names are short; an endless one is not an element. */
-const tagName = /[a-z][^\s/>]{0,63}/iy;
-
-function tagNameAt(html: string, at: number): string {
-	tagName.lastIndex = at;
-	return tagName.exec(html)?.[0].toLowerCase() ?? '';
-}
-
-/** The index after the `>` of a tag; one in a quoted value does not count. */
-function tagEnd(html: string, from: number): number {
-	let quote = 0;
-	let last = 0;
-	for (let at = from; at < html.length; at++) {
-		const code = html.charCodeAt(at);
-		if (quote !== 0) {
-			if (code === quote) quote = 0;
-		} else if (code === 0x3e) return at + 1;
-		else if ((code === 0x22 || code === 0x27) && last === 0x3d) quote = code;
-		if (code > 0x20) last = code;
-	}
-	return html.length;
-}
-
-function endOfRaw(html: string, name: string, from: number): number {
-	const end = new RegExp(`</${name}`, 'gi');
-	end.lastIndex = from;
-	return end.exec(html)?.index ?? html.length;
-}
-
-function after(html: string, text: string, from: number): number {
-	const at = html.indexOf(text, from);
-	return at === -1 ? html.length : at + text.length;
 }

@@ -1,7 +1,5 @@
 /** What a content leaves when its body is deleted: the links, which mails lead to by their positions. */
-
-import { linkTexts } from './link-texts.js';
-import { findLinks } from './links.js';
+import { findLinks, linkTexts } from './links.js';
 
 /** An HTML text with the same links at the same positions and nothing else; null: it has none. */
 export function onlyLinks(html: string): string | null {

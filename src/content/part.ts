@@ -18,7 +18,7 @@ export interface Part {
 	readonly bytes: number;
 }
 
-export interface PartSource<S> {
+interface PartSource<S> {
 	/** Line ends are LF, in the literals and in the output of `fill`. */
 	template: Template<S>;
 	subtype: 'plain' | 'html';

@@ -17,7 +17,7 @@ import type { ReadHtml } from './read-html.js';
 import type { Tracking } from './types.js';
 
 /** A variable, a link's address, or the pixel's. */
-export type TrackedSlot = Slot | LinkSlot | { readonly kind: 'pixel' };
+type TrackedSlot = Slot | LinkSlot | { readonly kind: 'pixel' };
 
 /** A link; `written` is used when a recipient's values make it a target that cannot be followed. */
 interface LinkSlot extends Pick<Link, 'depends' | 'target'> {

@@ -33,7 +33,7 @@ export function opensSafely(
 }
 
 /** Reads a URL as browsers do: blanks and controls before it are ignored, as are tabs and line breaks inside. */
-export function hasSafeScheme(url: string): boolean {
+function hasSafeScheme(url: string): boolean {
 	const read = url.replace(/^[\x00-\x20]+/, '').replace(/[\t\r\n]/g, '');
 	const end = read.search(schemeEnd);
 	// RFC 3986 s.4.2: a relative reference has no colon in its first segment.

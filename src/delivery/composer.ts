@@ -4,7 +4,7 @@ import type { Content, Envelope } from '../api/content.js';
 import { microsPerMs } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import { withOwn } from '../api/variables.js';
-import { bytesOf } from '../content/content-memory.js';
+import { bytesOf } from '../content/compile.js';
 import { type ContentSize, contentSize, isSurelyWithin } from '../content/message-size.js';
 import type { CompiledContent, Recipient } from '../content/types.js';
 import type { Leased, Queue } from '../store/queue.js';

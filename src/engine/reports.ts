@@ -238,7 +238,7 @@ export async function campaignLinks(
 ): Promise<CampaignLinks> {
 	const { contents, figures } = found(await store.reads.linkFigures({ campaign }));
 	// The HTML parser is loaded for this alone.
-	const { linkTexts } = await import('../content/link-texts.js');
+	const { linkTexts } = await import('../content/links.js');
 	const links = new Map<string, Counted>();
 	const byPosition = new Map<string, Counted>();
 	for (const { sha256, submission } of contents) {

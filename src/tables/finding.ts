@@ -1,7 +1,7 @@
 /** Errors in a table or in one of its rows, in words for people and a code for scripts; limits for reading one. */
 
 /** A cell, in bytes of UTF-8. */
-export const maxCellBytes = 1024 * 1024;
+const maxCellBytes = 1024 * 1024;
 /** A row, in bytes of UTF-8: a batch of an import is at most 4 MiB, so a longer row could not be put. */
 export const maxRowBytes = 4 * 1024 * 1024;
 /** Columns of a header. More is a matrix or a wrong delimiter, not a list of people. */

@@ -26,7 +26,7 @@ import {
 } from './states.js';
 
 /** A field of the project, as far as a header needs it. */
-export interface KnownField {
+interface KnownField {
 	variable: string;
 	name: string;
 }
@@ -83,7 +83,7 @@ export interface HeaderFinding {
 	suggestions: readonly string[];
 }
 
-export type HeaderResult =
+type HeaderResult =
 	| { kind: 'mapped'; mapping: Mapping }
 	| { kind: 'refused'; findings: readonly HeaderFinding[] };
 
@@ -133,62 +133,82 @@ function passedOver(header: readonly string[], { sampled }: HeaderOptions): Read
 }
 
 /** `map` decides first, then exact names, then folded ones. A mapping has an email column, and no target twice. */
-export function mapHeader(header: readonly string[], options: HeaderOptions): HeaderResult {
+export function mapHeader(given: readonly string[], options: HeaderOptions): HeaderResult {
+	const header = given.map(clean);
 	const { named, joins, findings } = readMap(header, options);
-	const email = findEmail(header.map(clean), named, options);
+	const email = findEmail(header, named, options);
 	if (email !== null) named.set(email, 'email');
-	const leftOutStart = findLeftOutStart(header.map(clean));
+	const leftOutStart = findLeftOutStart(header);
 	findings.push(...findDuplicates(header));
 	findings.push(...findTwins(header.slice(0, leftOutStart), named, options.fields));
-	const columns: MappedColumn[] = [];
-	const newFields = new Map<string, KnownField>();
-	const ignored: string[] = [];
-	const leftOut: number[] = [];
 	const parts = new Set(joins.flatMap(({ parts }) => parts));
-	// Another column does: a field may have such words then.
-	const tellsLeavers =
-		header.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(clean(column))) ||
-		[...named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target));
-	const fixed = passedOver(header.map(clean), options);
+	const fixed = passedOver(header, options);
+	const tellsLeavers = hasStates(header, named);
+	const decisionOf = (column: string, index: number): Decision => {
+		const target = named.get(column);
+		if (target !== undefined) return decideNamed(column, target, options);
+		if (fixed.has(column) || isRejectColumn(column)) return { kind: 'ignored' };
+		// It is part of another target, and has none of its own.
+		if (parts.has(column)) return { kind: 'joined' };
+		if (index >= leftOutStart) return leaveOut;
+		return decide(column, { index, tellsLeavers }, options);
+	};
 	const decided = [
-		...header.map(clean).map((column, index) => {
-			if (fixed.has(column) && !named.has(column)) return { at: { index }, column, decision: passOver };
-			const wasLeftOut = index >= leftOutStart && !named.has(column);
-			if (parts.has(column) && !named.has(column)) return { at: { index }, column, decision: joinedAway };
-			const decision = wasLeftOut
-				? leaveOut
-				: decide(column, { index, named: named.get(column), tellsLeavers }, options);
-			return { at: { index }, column, decision };
-		}),
-		...joins.map((join) => decideJoin(join, header.map(clean), options)),
+		...header.map((column, index) => ({ at: { index }, column, decision: decisionOf(column, index) })),
+		...joins.map((join) => decideJoin(join, header, options)),
 	];
-	for (const { at, column, decision } of decided) {
-		if (decision.kind === 'finding') findings.push(decision.finding);
-		if (decision.kind === 'ignored' || decision.kind === 'left_out') ignored.push(nameOf(column, at.index));
-		if (decision.kind === 'left_out') leftOut.push(at.index);
-		if (decision.kind === 'target') columns.push({ ...at, target: decision.target });
-		if (decision.kind === 'new_field') {
-			newFields.set(decision.field.variable, decision.field);
-			columns.push({ ...at, target: `meta.${decision.field.variable}` });
-		}
-	}
+	const { columns, newFields, ignored, leftOut } = collected(decided, findings);
 	findings.push(...findSameTargets(batchColumns(columns), header));
 	if (!columns.some(({ target }) => target === 'email')) findings.push(noEmail(header));
 	if (findings.length > 0) return { kind: 'refused', findings: namingEmails(findings, columns, header) };
-	const codeColumn = findCodeColumn(header.map(clean));
-	const isRejects = codeColumn !== null && !columns.some(({ index }) => index === codeColumn);
-	const states = columns
-		.filter(({ target }) => target === 'state')
-		.map(({ index }) => stateColumn(clean(header[index] ?? ''), index, options.stateWords ?? {}));
+	const codeColumn = findCodeColumn(header);
+	const isRejects = codeColumn !== null && columns.every(({ index }) => index !== codeColumn);
+	const states = statesOf(columns, header, options);
 	const mapping = {
-		columns,
-		newFields: [...newFields.values()],
-		ignored,
-		leftOut,
+		...{ columns, newFields: [...newFields.values()], ignored, leftOut },
 		...(isRejects && { codeColumn }),
 		...(states.length > 0 && { states }),
 	};
 	return { kind: 'mapped', mapping };
+}
+
+/** What the decisions come to; `findings` gets theirs. */
+function collected(
+	decided: readonly { at: Place; column: string; decision: Decision }[],
+	findings: HeaderFinding[],
+) {
+	const columns: MappedColumn[] = [];
+	const newFields = new Map<string, KnownField>();
+	const ignored: string[] = [];
+	const leftOut: number[] = [];
+	for (const { at, column, decision } of decided) {
+		if (decision.kind === 'finding') findings.push(decision.finding);
+		if (decision.kind === 'ignored' || decision.kind === 'left_out')
+			ignored.push(column || `column ${at.index + 1} (no name)`);
+		if (decision.kind === 'left_out') leftOut.push(at.index);
+		if (decision.kind === 'target') columns.push({ ...at, target: decision.target });
+		if (decision.kind === 'new_field') newFields.set(decision.field.variable, decision.field);
+		if (decision.kind === 'new_field') columns.push({ ...at, target: `meta.${decision.field.variable}` });
+	}
+	return { columns, newFields, ignored, leftOut };
+}
+
+function statesOf(
+	columns: readonly MappedColumn[],
+	header: readonly string[],
+	{ stateWords = {} }: HeaderOptions,
+): StateColumn[] {
+	return columns
+		.filter(({ target }) => target === 'state')
+		.map(({ index }) => stateColumn(header[index] ?? '', index, stateWords));
+}
+
+/** Whether another column tells the leavers: a field may have such words then. */
+function hasStates(header: readonly string[], named: ReadonlyMap<string, string>): boolean {
+	return (
+		header.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(column)) ||
+		[...named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target))
+	);
 }
 
 /** The columns of an import batch: all that are a state give the cells of `stateCells` together, in the place of the first. */
@@ -208,37 +228,26 @@ function namingEmails(
 	const email = columns.find(({ target }) => target === 'email');
 	return findings.map((finding) =>
 		finding.code === 'unknown' && email !== undefined && emailNames.has(fold(finding.column))
-			? twoEmails(clean(header[email.index] ?? ''), finding.column)
+			? twoEmails(header[email.index] ?? '', finding.column)
 			: finding,
 	);
 }
 
-function nameOf(column: string, index: number): string {
-	return column === '' ? `column ${index + 1} (no name)` : column;
-}
-
 const leaveOut: Decision = { kind: 'left_out' };
-const passOver: Decision = { kind: 'ignored' };
-/** It is part of another target, and has none of its own. */
-const joinedAway: Decision = { kind: 'joined' };
 
 function decide(
 	column: string,
-	{ index, named, tellsLeavers }: { index: number; named: string | undefined; tellsLeavers: boolean },
+	{ index, tellsLeavers }: { index: number; tellsLeavers: boolean },
 	options: HeaderOptions,
 ): Decision {
-	if (named !== undefined) return decideNamed(column, named, options);
-	if (isRejectColumn(column)) return passOver;
 	const found = findTarget(column, options.fields);
 	const { sampled } = options;
 	const cells = sampled?.cells[index];
 	const isField = found.length === 1 && found[0]?.startsWith('meta.') === true;
-	if (isField && !tellsLeavers && cells?.some(tellsOfLeaver))
-		return { kind: 'finding', finding: state(column, cells) };
+	if (isField && !tellsLeavers && cells?.some(tellsOfLeaver)) return refuse(state(column, cells));
 	if (found.length === 1) return { kind: 'target', target: found[0] ?? '' };
-	if (found.length > 1) return { kind: 'finding', finding: ambiguous(column, found) };
-	if (sampled !== undefined && tellsState(column, index, sampled))
-		return { kind: 'finding', finding: state(column, cells) };
+	if (found.length > 1) return refuse(ambiguous(column, found));
+	if (sampled !== undefined && tellsState(column, index, sampled)) return refuse(state(column, cells));
 	return decideUnknown(column, options);
 }
 
@@ -284,7 +293,7 @@ function decideNamed(column: string, target: string, options: HeaderOptions): De
 	}
 	const suggestions = suggest(target, targetNames(options.fields));
 	const message = `--map ${column}=${target}: no column or field is called ${target}`;
-	return { kind: 'finding', finding: { code: 'unknown_map_target', column, message, suggestions } };
+	return refuse(finding('unknown_map_target', column, message, suggestions));
 }
 
 /** Several columns with one target. */
@@ -301,8 +310,7 @@ function decideJoin({ source, parts, target }: Join, columns: readonly string[],
 	const decision = decideNamed(source, target, options);
 	if (decision.kind !== 'target' || canBeJoined(decision.target)) return { at, column: source, decision };
 	const message = `--map ${show(`${source}=${target}`)}: only the name and fields are joined of several columns`;
-	const finding: HeaderFinding = { code: 'bad_map', column: source, message, suggestions: [] };
-	return { at, column: source, decision: { kind: 'finding', finding } as const };
+	return { at, column: source, decision: refuse(finding('bad_map', source, message)) };
 }
 
 function decideUnknown(column: string, options: HeaderOptions): Decision {
@@ -310,7 +318,7 @@ function decideUnknown(column: string, options: HeaderOptions): Decision {
 	if (options.unknown === 'create') return createField(column);
 	const suggestions = suggest(column, targetNames(options.fields));
 	const message = column === '' ? nameless : `unknown column ${show(column)}`;
-	return { kind: 'finding', finding: { code: 'unknown', column, message, suggestions } };
+	return refuse(finding('unknown', column, message, suggestions));
 }
 
 /** They write elsewhere than they stand, or turn the line round; a field is never called so. */
@@ -324,7 +332,7 @@ function createField(column: string): Decision {
 		column === ''
 			? nameless
 			: `no field can be named after the column ${show(column)}: --map ${show(`${column}=VARIABLE`)}`;
-	return { kind: 'finding', finding: { code: 'bad_field_name', column, message, suggestions: [] } };
+	return refuse(finding('bad_field_name', column, message));
 }
 
 const nameless = 'a column without a name: --map "=-" leaves it out';
@@ -355,19 +363,18 @@ function readMap(
 	const named = new Map<string, string>();
 	const joins: Join[] = [];
 	const findings: HeaderFinding[] = [];
-	const columns = header.map(clean);
 	for (const pair of map) {
 		const { column, target, isWhole } = readPair(pair);
 		const find = (wanted: string) =>
-			columns.find((name) => name === wanted) ?? columns.find((name) => fold(name) === fold(wanted));
+			header.find((name) => name === wanted) ?? header.find((name) => fold(name) === fold(wanted));
 		const found = find(column);
 		const parts = found === undefined ? partsOf(column, find) : null;
-		if (!isWhole) findings.push(badMap(pair));
+		if (!isWhole) findings.push(finding('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`));
 		// A column without name and cells is left out automatically.
 		else if (column === '' && found === undefined) continue;
 		else if (parts !== null && target === '-') for (const part of parts) named.set(part, target);
 		else if (parts !== null) joins.push({ source: column, parts, target });
-		else if (found === undefined) findings.push(unknownSource(column, columns));
+		else if (found === undefined) findings.push(unknownSource(column, header));
 		else named.set(found, target);
 	}
 	return { named, joins, findings };
@@ -383,14 +390,14 @@ function findTwins(
 	fields: readonly KnownField[],
 ): HeaderFinding[] {
 	const firsts = new Map<string, string>();
-	return header.map(clean).flatMap((column) => {
+	return header.flatMap((column) => {
 		if (named.has(column)) return [];
 		const first = firsts.get(column.toLowerCase()) ?? column;
 		firsts.set(column.toLowerCase(), first);
 		const areFields = [first, column].every((one) => exactTarget(one, fields) !== null);
 		if (first === column || areFields) return [];
 		const message = `the columns ${show(first)} and ${show(column)} differ in case alone: --map ${show(`${column}=-`)}`;
-		return [{ code: 'duplicate' as const, column, message, suggestions: [] }];
+		return [finding('duplicate', column, message)];
 	});
 }
 
@@ -399,29 +406,34 @@ export function clean(name: string): string {
 	return name.replace(/^\uFEFF/, '').trim();
 }
 
-function finding(code: HeaderFinding['code'], column: string, message: string): HeaderFinding {
-	return { code, column, message, suggestions: [] };
+function finding(
+	code: HeaderFinding['code'],
+	column: string,
+	message: string,
+	suggestions: readonly string[] = [],
+): HeaderFinding {
+	return { code, column, message, suggestions };
 }
 
-function badMap(pair: string): HeaderFinding {
-	return finding('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`);
+function refuse(finding: HeaderFinding): Decision {
+	return { kind: 'finding', finding };
 }
 
 function unknownSource(column: string, columns: readonly string[]): HeaderFinding {
 	const message = `--map ${show(column)}: the file has no such column`;
-	return { code: 'unknown_map_source', column, message, suggestions: suggest(column, columns) };
+	return finding('unknown_map_source', column, message, suggest(column, columns));
 }
 
 function ambiguous(column: string, found: readonly string[]): HeaderFinding {
 	const message = `column ${show(column)} may be ${found.join(' or ')}: --map ${show(`${column}=FIELD`)}`;
-	return { code: 'ambiguous', column, message, suggestions: found };
+	return finding('ambiguous', column, message, found);
 }
 
 /** Columns without a name may repeat: each is unknown by itself. */
 function findDuplicates(header: readonly string[]): HeaderFinding[] {
 	const seen = new Set<string>();
 	const twice = new Set<string>();
-	for (const name of header.map(clean)) {
+	for (const name of header) {
 		if (name !== '' && seen.has(name)) twice.add(name);
 		seen.add(name);
 	}
@@ -438,7 +450,7 @@ function findSameTargets(
 	const firsts = new Map<string, string>();
 	const findings: HeaderFinding[] = [];
 	for (const { target, ...at } of columns) {
-		const column = mappedName(header.map(clean), at);
+		const column = mappedName(header, at);
 		const first = firsts.get(target);
 		if (first === undefined) firsts.set(target, column);
 		else if (first !== column) {
@@ -471,12 +483,12 @@ function state(column: string, cells: readonly string[] = []): HeaderFinding {
 }
 
 function noEmail(header: readonly string[]): HeaderFinding {
-	const shown = header.slice(0, 10).map((name) => show(clean(name)));
-	if (header.some((cell) => isEmailAddress(clean(cell)))) {
+	const shown = header.slice(0, 10).map(show);
+	if (header.some(isEmailAddress)) {
 		return finding('no_header', '', `the first line looks like data, not a header: ${shown.join(', ')}`);
 	}
 	const message = `no email column among ${shown.join(', ')}: --map "COLUMN=email"`;
-	return { code: 'no_email', column: '', message, suggestions: suggest('email', header.map(clean)) };
+	return finding('no_email', '', message, suggest('email', header));
 }
 
 /** A hostile name may be long. */

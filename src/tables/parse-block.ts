@@ -5,14 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'csv-parse/sync';
-import {
-	isLineEnd,
-	type QuoteFault,
-	type RowSpan,
-	type Scanned,
-	scanRows,
-	type TextBlock,
-} from './scan-rows.js';
+import { maxRowBytes } from './finding.js';
 
 export type RawRow =
 	/** `isText` false: some of its bytes are not UTF-8 (read as U+FFFD). */
@@ -20,7 +13,7 @@ export type RawRow =
 	/** `bytes`: its first line, which is all that was skipped. */
 	| { kind: 'broken'; line: number; fault: QuoteFault; bytes: Buffer };
 
-export interface Parsed extends Omit<Scanned, 'spans'> {
+interface Parsed extends Omit<Scanned, 'spans'> {
 	rows: RawRow[];
 }
 
@@ -71,4 +64,249 @@ function cellsOf(bytes: Buffer, delimiter: string): string[][] {
 		relax_column_count: true,
 		skip_empty_lines: true,
 	});
+}
+
+interface TextBlock {
+	/** UTF-8. */
+	bytes: Buffer;
+	delimiter: string;
+	/** The line the block begins on. */
+	line: number;
+	/** Nothing follows: the last row needs no line end. */
+	isLast: boolean;
+	/** The most rows (default: all). */
+	limit?: number;
+}
+
+/**
+ * A row without the blank lines before it. A row with a `fault` is its first line alone: the next row begins after it.
+ */
+interface RowSpan {
+	begin: number;
+	/** After its line end. */
+	end: number;
+	line: number;
+	fault: QuoteFault | null;
+	/** No cell of it is in quotes. */
+	isPlain: boolean;
+	/** Begin and end of blanks between a delimiter and a quote, which a cell does not contain. */
+	gaps: readonly (readonly [begin: number, end: number])[];
+}
+
+export type QuoteFault = 'unclosed_quote' | 'stray_quote';
+
+interface Scanned {
+	spans: RowSpan[];
+	/** Bytes of the spans and of blank lines; the rest must be passed again with more data. */
+	used: number;
+	/** The line at `used`. */
+	line: number;
+	/** The row at `used` is longer than a row may be: the fault, or null while its quotes are in order. */
+	long: { fault: QuoteFault | null } | null;
+}
+
+const lf = 10;
+const cr = 13;
+const quote = 34;
+
+/** The rows of the block, in order. The result does not depend on where the blocks were cut. */
+export function scanRows({
+	bytes,
+	delimiter,
+	line,
+	isLast,
+	limit = Number.POSITIVE_INFINITY,
+}: TextBlock): Scanned {
+	const mark = Buffer.from(delimiter);
+	const spans: RowSpan[] = [];
+	const next = { at: 0, line };
+	passBlankLines(bytes, next, { mark, isLast });
+	while (spans.length < limit && next.at < bytes.length) {
+		const { at: begin, line } = next;
+		const { end: rowEnd, fault, lines, isPlain, gaps } = scanRow(bytes, { begin, mark, isLast });
+		// A last line needs no line end.
+		const lineEnd = fault === null ? rowEnd : endOfLine(bytes, begin, isLast);
+		const end = fault !== null && lineEnd === -1 && isLast ? bytes.length : lineEnd;
+		const isCut = end === -1 || end - begin > maxRowBytes;
+		const named = fault && nameFault(fault, bytes.subarray(begin, isCut ? begin + maxRowBytes : end));
+		if (isCut) {
+			const isLong = bytes.length - begin > maxRowBytes;
+			return { spans, used: begin, line, long: isLong ? { fault: named } : null };
+		}
+		spans.push({ begin, end, line, fault: named, isPlain, gaps });
+		next.at = end;
+		next.line += fault === null ? lines : 1;
+		passBlankLines(bytes, next, { mark, isLast });
+	}
+	return { spans, used: next.at, line: next.line, long: null };
+}
+
+/** Offset after the next line end at or after `start`; -1 without one, or where it may go on after the block. */
+export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number {
+	for (let at = start; at < bytes.length; at += 1) {
+		if (isLineEnd(bytes[at])) return behindLineEnd(bytes, at, isLast);
+	}
+	return -1;
+}
+
+/**
+ * Lines of blanks are no rows. A byte order mark begins each part of a file that was joined from several. A last CR
+ * stays where an LF may follow: they are one line end.
+ */
+function passBlankLines(
+	bytes: Buffer,
+	next: { at: number; line: number },
+	{ mark, isLast }: { mark: Buffer; isLast: boolean },
+): void {
+	for (;;) {
+		while (isAt(bytes, next.at, byteOrderMark)) next.at += byteOrderMark.length;
+		const at = afterBlanks(bytes, next.at, mark);
+		if (at === bytes.length && isLast) next.at = at;
+		if (at === bytes.length || !isLineEnd(bytes[at])) return;
+		const end = behindLineEnd(bytes, at, isLast);
+		if (end === -1) return;
+		next.at = end;
+		next.line += 1;
+	}
+}
+
+/** `opening`: a quote in a cell that is not quoted. `closing`: text after a closing one. `open`: none closes it. */
+type Fault = 'opening' | 'closing' | 'open';
+
+interface ScannedRow {
+	/** After its line end; -1 where that is not in the block, or beyond the maximum length of a row. */
+	end: number;
+	fault: Fault | null;
+	/** Line ends in it, the last one counted. */
+	lines: number;
+	isPlain: boolean;
+	gaps: [number, number][];
+}
+
+function scanRow(
+	bytes: Buffer,
+	{ begin, mark, isLast }: { begin: number; mark: Buffer; isLast: boolean },
+): ScannedRow {
+	const stop = Math.min(bytes.length, begin + maxRowBytes);
+	const first = mark[0];
+	let at = begin;
+	let isCellStart = true;
+	let isPlain = true;
+	let lines = 0;
+	let gaps = none;
+	while (at < stop) {
+		const byte = bytes[at];
+		if (isLineEnd(byte))
+			return { end: behindLineEnd(bytes, at, isLast), fault: null, lines: lines + 1, isPlain, gaps };
+		const start = isCellStart ? afterBlanks(bytes, at, mark) : at;
+		if (bytes[start] === quote) {
+			isPlain = false;
+			const end = isCellStart ? endOfQuotes(bytes, start, { stop, mark, isLast }) : 'opening';
+			if (typeof end === 'string') return { end: -1, fault: unlessCut(end), lines, isPlain, gaps };
+			lines += countLineEnds(bytes, start, end);
+			gaps = withGap(gaps, at, start);
+			at = afterBlanks(bytes, end, mark);
+			gaps = withGap(gaps, end, at);
+			isCellStart = false;
+		} else {
+			isCellStart = byte === first && isAt(bytes, at, mark);
+			at += isCellStart ? mark.length : 1;
+		}
+	}
+	return { end: isLast && stop === bytes.length ? stop : -1, fault: null, lines, isPlain, gaps };
+}
+
+function unlessCut(found: Fault | 'cut'): Fault | null {
+	return found === 'cut' ? null : found;
+}
+
+/**
+ * Offset after the quote that closes the one at `start`. `cut`: the end of the block, or the maximum length of a row.
+ */
+function endOfQuotes(
+	bytes: Buffer,
+	start: number,
+	{ stop, mark, isLast }: { stop: number; mark: Buffer; isLast: boolean },
+): number | 'cut' | 'open' | 'closing' {
+	for (let at = start + 1; at < stop; at += 1) {
+		if (bytes[at] !== quote) continue;
+		if (bytes[at + 1] !== quote) return checkBehind(bytes, at + 1, { mark, isLast });
+		at += 1;
+	}
+	return isLast && stop === bytes.length ? 'open' : 'cut';
+}
+
+/** Returns `at` where the quote before it closes its cell; blanks may follow. */
+function checkBehind(
+	bytes: Buffer,
+	at: number,
+	{ mark, isLast }: { mark: Buffer; isLast: boolean },
+): number | 'cut' | 'closing' {
+	const end = afterBlanks(bytes, at, mark);
+	if (end === bytes.length) return isLast ? at : 'cut';
+	if (isCellEnd(bytes, end, mark)) return at;
+	return !isLast && end + mark.length > bytes.length && bytes[end] === mark[0] ? 'cut' : 'closing';
+}
+
+const none: [number, number][] = [];
+
+/** Most rows have none, and share one list. */
+function withGap(gaps: [number, number][], begin: number, end: number): [number, number][] {
+	if (begin === end) return gaps;
+	if (gaps === none) return [[begin, end]];
+	gaps.push([begin, end]);
+	return gaps;
+}
+
+const byteOrderMark = Buffer.from('\ufeff');
+
+function afterBlanks(bytes: Buffer, start: number, mark: Buffer): number {
+	let at = start;
+	while (isBlank(bytes[at], mark)) at += 1;
+	return at;
+}
+
+/** A tab may be the delimiter. */
+function isBlank(byte: number | undefined, mark: Buffer): boolean {
+	return (byte === 32 || byte === 9) && byte !== mark[0];
+}
+
+/** Offset after the line end at `at`; -1 where its line feed may follow in the next block. */
+function behindLineEnd(bytes: Buffer, at: number, isLast: boolean): number {
+	if (bytes[at] === lf) return at + 1;
+	if (at + 1 === bytes.length && !isLast) return -1;
+	return at + (bytes[at + 1] === lf ? 2 : 1);
+}
+
+function countLineEnds(bytes: Buffer, start: number, end: number): number {
+	let lines = 0;
+	for (let at = start; at < end; at += 1) {
+		if (bytes[at] === lf || (bytes[at] === cr && bytes[at + 1] !== lf)) lines += 1;
+	}
+	return lines;
+}
+
+function isCellEnd(bytes: Buffer, at: number, mark: Buffer): boolean {
+	return at === bytes.length || isLineEnd(bytes[at]) || isAt(bytes, at, mark);
+}
+
+function isAt(bytes: Buffer, at: number, mark: Buffer): boolean {
+	for (let index = 0; index < mark.length; index += 1) if (bytes[at + index] !== mark[index]) return false;
+	return true;
+}
+
+function isLineEnd(byte: number | undefined): boolean {
+	return byte === lf || byte === cr;
+}
+
+/**
+ * An odd number of quotes on the row's first line: the quote was never closed, and its apparent end is the opening
+ * quote of a later row.
+ */
+function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
+	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
+	const end = endOfLine(bytes, 0, true);
+	let quotes = 0;
+	for (let at = 0; at < (end === -1 ? bytes.length : end); at += 1) if (bytes[at] === quote) quotes += 1;
+	return quotes % 2 === 1 ? 'unclosed_quote' : 'stray_quote';
 }

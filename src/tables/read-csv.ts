@@ -2,10 +2,8 @@
  * CSV as a stream of rows, with constant memory: blocks of bytes are read as fast as rows are consumed. An unreadable
  * row is a finding with its line, never an exception, and the next line is read.
  */
-import { isEmailAddress } from '../api/address.js';
 import { faultMessages, findCellFault, maxRowBytes, type RowFault, type TableRow } from './finding.js';
-import { parseBlock, type RawRow } from './parse-block.js';
-import { endOfLine, LongRow, type QuoteFault } from './scan-rows.js';
+import { endOfLine, parseBlock, type QuoteFault, type RawRow } from './parse-block.js';
 
 export interface CsvOptions {
 	delimiter: string;
@@ -34,17 +32,6 @@ const blockBytes = 64 * 1024;
 const rowsAtOnce = 200;
 /** The shown part of a row that cannot be split. */
 const shownCharacters = 1000;
-/** Lines after a quote that is open for longer than a row may be: they show whether it was forgotten. */
-const triedLines = 100;
-
-/** A row of which only the beginning is kept. */
-interface Passed {
-	line: number;
-	fault: QuoteFault | null;
-	cells: readonly string[];
-	rest: LongRow;
-}
-
 /** The state between blocks: the bytes not used yet, at most a row of the maximum length and one chunk. */
 class CsvReader {
 	readonly #delimiter: string;
@@ -58,8 +45,8 @@ class CsvReader {
 	 * linear.
 	 */
 	#wanted = blockBytes;
-	/** The row being skipped because it is too long for memory. */
-	#passed: Passed | null = null;
+	/** The rest of a line that is too long for memory is skipped. */
+	#isSkipping = false;
 
 	constructor({ delimiter, blankColumns = 0 }: CsvOptions) {
 		this.#delimiter = delimiter;
@@ -78,13 +65,15 @@ class CsvReader {
 
 	*#parse(isLast: boolean): Generator<TableRow> {
 		let bytes: Buffer = Buffer.concat(this.#chunks);
-		// Skipping ends with the file, also where its last byte has been skipped already.
-		while (bytes.length > 0 || (isLast && this.#passed !== null)) {
-			if (this.#passed !== null) {
-				const { used, hasEnded } = this.#passed.rest.pass(bytes, isLast);
-				bytes = bytes.subarray(used);
-				if (!hasEnded) break;
-				yield this.#endPassed(this.#passed);
+		while (bytes.length > 0) {
+			if (this.#isSkipping) {
+				const end = endOfLine(bytes, 0, isLast);
+				// A last CR stays: its LF may come with the next block.
+				const rest = bytes.length - (bytes.at(-1) === 13 && !isLast ? 1 : 0);
+				bytes = bytes.subarray(end === -1 ? rest : end);
+				if (end === -1) break;
+				this.#isSkipping = false;
+				this.#line += 1;
 			}
 			const delimiter = this.#delimiter;
 			const { rows, used, line, long } = parseBlock({
@@ -101,57 +90,21 @@ class CsvReader {
 		this.#keep(bytes);
 	}
 
-	/** Skips a row from here on; for a forgotten quote only the first line. */
+	/** Its first line alone is refused, whatever quote is open in it, and the next one is read. */
 	*#giveUp(bytes: Buffer, fault: QuoteFault | null): Generator<TableRow, Buffer> {
-		const line = this.#line;
 		const end = endOfLine(bytes.subarray(0, maxRowBytes), 0, false);
 		const cells = [showLine(end === -1 ? bytes : bytes.subarray(0, end))];
-		if (fault === null && end !== -1 && this.#isForgotten(bytes.subarray(end, maxRowBytes))) {
-			yield { kind: 'bad', line, code: 'unclosed_quote', error: faultMessages.unclosed_quote, cells };
-			this.#line += 1;
-			return bytes.subarray(end);
-		}
-		const rest = new LongRow({ delimiter: this.#delimiter, heedsQuotes: fault === null });
-		this.#passed = { line, fault, cells, rest };
-		return bytes;
-	}
-
-	/**
-	 * Whether the lines after an open quote are rows of the table rather than lines of a cell: nearly all of them have an
-	 * address, and as many cells as the header.
-	 */
-	#isForgotten(bytes: Buffer): boolean {
-		const { rows } = parseBlock({
-			bytes,
-			delimiter: this.#delimiter,
-			line: 1,
-			isLast: false,
-			limit: triedLines,
-		});
-		const alike = rows.filter(
-			(row) =>
-				row.kind === 'record' &&
-				row.cells.length === this.#width &&
-				row.cells.some((cell) => cell.length < 400 && isEmailAddress(cell.trim())),
-		);
-		return alike.length > 0 && alike.length >= rows.length * 0.9;
-	}
-
-	#endPassed({ line, fault, cells, rest }: Passed): TableRow {
-		this.#passed = null;
-		this.#line = line + rest.lines;
-		const code = fault ?? (rest.isQuoted ? 'unclosed_quote' : 'row_too_long');
-		const lost = rest.isQuoted ? `: the ${rest.lines.toLocaleString('en-US')} lines behind it are lost` : '';
-		return { kind: 'bad', line, code, error: `${faultMessages[code]}${lost}`, cells };
+		const code = end === -1 ? (fault ?? 'row_too_long') : 'unclosed_quote';
+		yield { kind: 'bad', line: this.#line, code, error: faultMessages[code], cells };
+		this.#isSkipping = end === -1;
+		this.#line += end === -1 ? 0 : 1;
+		return end === -1 ? bytes : bytes.subarray(end);
 	}
 
 	#keep(rest: Buffer): void {
 		this.#chunks = rest.length === 0 ? [] : [Buffer.from(rest)];
 		this.#pending = rest.length;
-		this.#wanted =
-			this.#passed === null
-				? Math.max(blockBytes, Math.min(rest.length * 2, maxRowBytes + blockBytes))
-				: blockBytes;
+		this.#wanted = Math.max(blockBytes, Math.min(rest.length * 2, maxRowBytes + blockBytes));
 	}
 
 	#check(row: RawRow): TableRow {

@@ -1,7 +1,7 @@
 /** Lines of a stream of bytes, with constant memory. */
 import { byMark } from './encoding.js';
 import { maxRowBytes } from './finding.js';
-import { endOfLine } from './scan-rows.js';
+import { endOfLine } from './parse-block.js';
 
 export interface Line {
 	/** Counted from 1. */

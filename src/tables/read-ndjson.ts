@@ -8,7 +8,7 @@ import { JsonNumber } from '../api/schema/number.js';
 import { faultMessages, findCellFault, type RowFault, sniffBytes, type TableRow } from './finding.js';
 import { type Line, readLines } from './read-lines.js';
 
-export interface NdjsonTable {
+interface NdjsonTable {
 	/** Keys of all objects at the beginning, in their order; empty without an object. */
 	header: readonly string[];
 	/** The first line that is no object, when there is no header, with the error. */
@@ -147,7 +147,7 @@ function addToMeta(cells: string[], index: number | undefined, late: readonly [s
  * `cells` by column, in the order of the object; a Map, as names may be those of objects (`__proto__`). `nested`: the
  * columns with an object or array. A bad record has cells where it is an object, for the columns that it names.
  */
-export type JsonRecord = { cells: ReadonlyMap<string, string> } & (
+type JsonRecord = { cells: ReadonlyMap<string, string> } & (
 	| { kind: 'record'; nested: readonly string[] }
 	| { kind: 'bad'; code: RowFault; error: string }
 );
@@ -157,7 +157,7 @@ export type JsonRecord = { cells: ReadonlyMap<string, string> } & (
  * keeps the stored value). `meta` as an object, or as the text of one, becomes columns `meta.x`, and a column `meta`
  * for values without a text form. Any other object or array stays JSON, so that an unused column does not cost the row.
  */
-export function parseRecord(line: string): JsonRecord {
+function parseRecord(line: string): JsonRecord {
 	const parsed = parseJson(line, { numbers: 'exact' });
 	if (parsed.kind === 'invalid') return refusals[parsed.code];
 	if (!isRecord(parsed.value)) return bad('bad_json', faultMessages.bad_json);

@@ -38,7 +38,7 @@ export interface Table {
 	close(): Promise<void>;
 }
 
-export interface Peeked {
+interface Peeked {
 	rows: readonly TableRow[];
 	isWhole: boolean;
 }

@@ -1,8 +1,10 @@
 /** The source of a table: a file by path, or a stream such as stdin. Effects only; other files interpret the bytes. */
 import { createHash } from 'node:crypto';
+import { constants, createReadStream, open as openPolled } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { fileStream } from './file-stream.js';
+import { addAbortSignal, type Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { TableError } from './finding.js';
 
 /** A path, or bytes with a name for messages: a stream, or stored bytes that can be read several times. */
@@ -127,4 +129,21 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): 
 	} finally {
 		signal.removeEventListener('abort', onAbort);
 	}
+}
+
+/**
+ * Ends with the signal, by its reason. A pipe whose writer does not come or does not write would hold a thread of the
+ * pool, in `open` or in `read`, and the process with it, for it cannot end before its threads: a pipe is polled.
+ * Rejects, or ends the stream, with the system's error.
+ */
+export async function fileStream(path: string, signal?: AbortSignal): Promise<Readable> {
+	signal?.throwIfAborted();
+	const stream = (await stat(path)).isFIFO() ? await pipeStream(path) : createReadStream(path);
+	return signal === undefined ? stream : addAbortSignal(signal, stream);
+}
+
+async function pipeStream(path: string): Promise<Readable> {
+	const { Socket } = await import('node:net');
+	const fd = await promisify(openPolled)(path, constants.O_RDONLY | constants.O_NONBLOCK);
+	return new Socket({ fd, readable: true, writable: false });
 }

@@ -35,7 +35,7 @@ export interface SuppressionMapping {
 	leftOut: readonly number[];
 }
 
-export type SuppressionHeader =
+type SuppressionHeader =
 	| { kind: 'mapped'; mapping: SuppressionMapping }
 	| { kind: 'refused'; findings: readonly string[] };
 

@@ -232,7 +232,7 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /** The beginning of a rejects file, and its delimiter. */
-export interface RejectsLayout {
+interface RejectsLayout {
 	columns: readonly string[];
 	delimiter: string;
 	/** Empty, or the byte order mark by which spreadsheets recognise UTF-8. */
@@ -240,7 +240,7 @@ export interface RejectsLayout {
 }
 
 /** The first bytes of the file. */
-export function formatRejectsHeader({ columns, delimiter, mark }: RejectsLayout): string {
+function formatRejectsHeader({ columns, delimiter, mark }: RejectsLayout): string {
 	return mark + formatCsvRow(columns, delimiter);
 }
 
@@ -248,7 +248,7 @@ export function formatRejectsHeader({ columns, delimiter, mark }: RejectsLayout)
  * Whether the file has rejects with these columns that are all duplicates: importing it would change nothing, so it may
  * be replaced.
  */
-export async function holdsDuplicatesOnly(path: string, layout: RejectsLayout): Promise<boolean> {
+async function holdsDuplicatesOnly(path: string, layout: RejectsLayout): Promise<boolean> {
 	const { columns, delimiter } = layout;
 	const table = await openTable(path, { encoding: 'utf-8', delimiter }).catch(nullIfNoTable);
 	if (table === null) return false;
@@ -272,7 +272,7 @@ function nullIfNoTable(error: unknown): null {
  * The last line of the source in the file (0: none). Null when it does not begin as expected, or its last row names no
  * line: then it is another file. A crash may have cut the last row: that is removed, and comes once more.
  */
-export async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
+async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
 	const { size } = await stat(path);
 	const start = Buffer.from(formatRejectsHeader(layout));
 	const found = await readStart(path, Math.min(size, start.length));

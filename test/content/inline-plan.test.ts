@@ -1,7 +1,6 @@
 // What of a style sheet moves into style attributes, what stays, and what then has to insist.
 import { describe, expect, it } from 'vitest';
-import { cssStatements, formatStatement } from '../../src/content/css-statements.js';
-import { planInlining } from '../../src/content/inline-plan.js';
+import { cssStatements, formatStatement, planInlining } from '../../src/content/inline-plan.js';
 
 /** What stays and what moves, in one line each. */
 function divided(css: string, body = ''): [stays: string, moves: string] {

@@ -56,7 +56,7 @@ const list = command({
 			...filterOf(options),
 			...(options.email !== undefined && { email__exact: options.email }),
 		};
-		const { matcherOf } = await import('./subscribers/matching.js');
+		const { matcherOf } = await import('../verbs/conditions.js');
 		const matches = await matcherOf(cx, options.where);
 		const { limit, all } = options;
 		// The service knows no filter by meta: these rows are picked here, from all pages.

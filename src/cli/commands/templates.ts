@@ -15,7 +15,7 @@ import { readMarkdown } from '../verbs/content.js';
 import { foresee, notTaken } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
-import { outcomeColumns } from './templates/outcome.js';
+import { outcomeColumns } from './templates/folders.js';
 
 const columns: Columns<Template> = [
 	column('id', 'ID', { isKept: 'id' }),

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { foreseeReports, type Ingested, ingestMail, readReport } from '../../delivery/bounces/ingest.js';
 import { isMbox, mailsIn, openMailbox, type StoredMail } from '../../delivery/bounces/mailbox.js';
 import type { Place, Report, ReportedRecipient, ReturnedMessage } from '../../delivery/bounces/report.js';
-import { fileStream } from '../../tables/file-stream.js';
+import { fileStream } from '../../tables/source.js';
 import type { IngestCounts, IngestRequest } from '../frame/connection.js';
 import { type LocalParts, openVerp } from './parts.js';
 

@@ -99,7 +99,7 @@ function fileSource(path: string, flag: string, signal: AbortSignal): FileSource
 		try {
 			const isSmall = found.size > 0 && found.size <= Math.min(smallBytes, most ?? smallBytes);
 			if (found.isFile() && isSmall) return readFileSync(path);
-			const { fileStream } = await import('../../tables/file-stream.js');
+			const { fileStream } = await import('../../tables/source.js');
 			return await readAll(await fileStream(path, signal), path, most);
 		} catch (error) {
 			// The error of a stream that was ended says nothing.

@@ -1,11 +1,32 @@
 /** `--where`: conditions on subscribers, as `send` and `subscribers` take them. */
-import type { Field } from '../../api/records.js';
+import { parseDateTime } from '../../api/datetime.js';
+import type { Field, Subscriber } from '../../api/records.js';
 import { type Condition, isCondition, parseCondition, plainFields } from '../../api/schema/conditions.js';
+import { meets } from '../../engine/rules/conditions.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { didYouMean } from '../frame/help.js';
 import { parseDate } from '../frame/values.js';
 import { metaName, readFields, variableOf } from './field-names.js';
+
+/** Picks rows here, for an API that knows no such filter. All conditions must hold; null: there are none. */
+export async function matcherOf(
+	cx: CommandContext,
+	texts: readonly string[],
+): Promise<((subscriber: Subscriber) => boolean) | null> {
+	if (texts.length === 0) return null;
+	const conditions = await readConditions(cx, texts);
+	const zone = await zoneOf(cx);
+	return ({ date_created, ...person }) => {
+		const created_at = parseDateTime(date_created) ?? 0;
+		return conditions.every((one) => meets({ ...person, created_at }, one, zone));
+	};
+}
+
+async function zoneOf(cx: CommandContext): Promise<string> {
+	const { ext } = await (await cx.api()).capabilities();
+	return ext.audiences === undefined ? cx.timeZone() : (await ext.audiences.plan({})).time_zone;
+}
 
 /** As the service reads them; a date such as `7d` becomes that day. Throws `UsageError`, and asks for the fields only. */
 export async function readConditions(cx: CommandContext, texts: readonly string[]): Promise<Condition[]> {

@@ -10,14 +10,6 @@ import { startServer } from '../../support/running-server.js';
 describe('mailctl lists', () => {
 	const two = () => [someList(1), someList(2, { name: 'News', unheard_of: { a: 1 } })];
 
-	it('prints tab-separated rows without a header into a pipe', async () => {
-		const { code, stdout, stderr } = await cli(['lists', 'list'], { connect: connectTo(two()) });
-		expect(stdout).toBe(
-			'1\tList 1\t2\t1\t2026-11-01T10:00:00.000000Z\n2\tNews\t2\t1\t2026-11-01T10:00:00.000000Z\n',
-		);
-		expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-	});
-
 	it('prints exactly the objects of the wire as one JSON array', async () => {
 		const { stdout } = await cli(['-o', 'json', 'lists', 'ls'], { connect: connectTo(two()) });
 		expect(JSON.parse(stdout)).toEqual(two());
@@ -27,15 +19,6 @@ describe('mailctl lists', () => {
 		const odd = [someList(1, { name: 'a\u2028b\u2029c\nd' })];
 		const { stdout } = await cli(['-o', 'json', 'lists', 'ls'], { connect: connectTo(odd) });
 		expect(JSON.parse(stdout)).toEqual(odd);
-	});
-
-	it('prints [] for no lists, and exits 8 only when told to', async () => {
-		expect(await cli(['lists', 'list', '--json'], { connect: connectTo([]) })).toEqual({
-			code: 0,
-			stdout: '[]\n',
-			stderr: '',
-		});
-		expect((await cli(['lists', 'list', '--exit-empty'], { connect: connectTo([]) })).code).toBe(8);
 	});
 
 	it('shows 50 rows on a terminal and says how many there are', async () => {
@@ -67,40 +50,6 @@ describe('mailctl lists', () => {
 		expect(narrow.stdout.split('\n')[0]).toBe('ID        1');
 	});
 
-	it('creates, and with -q prints the id alone', async () => {
-		const lists = two();
-		const { code, stdout } = await cli(['lists', 'create', '--name', 'X', '--email-reason', 'r', '-q'], {
-			connect: connectTo(lists),
-		});
-		expect({ code, stdout }).toEqual({ code: 0, stdout: '3\n' });
-		expect(lists[2]?.name).toBe('X');
-	});
-
-	it('names the flag of a missing value and exits 2', async () => {
-		const { code, stderr } = await cli(['lists', 'create', '--name', 'X'], { connect: connectTo([]) });
-		expect({ code, stderr }).toEqual({
-			code: 2,
-			stderr: 'error: missing --email-reason: why its subscribers get mail, shown to them\n',
-		});
-	});
-
-	it('lists the field errors of the service one a line and exits 5', async () => {
-		const { code, stderr } = await cli(['lists', 'create', '--name', ' ', '--email-reason', 'r'], {
-			connect: connectTo([]),
-		});
-		expect({ code, stderr }).toEqual({ code: 5, stderr: 'error: name: This field may not be blank.\n' });
-	});
-
-	it('says which list was not found, with a hint, exit 3', async () => {
-		expect(await cli(['lists', 'get', '99'], { connect: connectTo(two()) })).toEqual({
-			code: 3,
-			stdout: '',
-			stderr: 'error: list 99 not found\nhint: mailctl lists list\n',
-		});
-		const { stderr } = await cli(['lists', 'get', 'Newz'], { connect: connectTo(two()) });
-		expect(stderr).toBe('error: list Newz not found\nhint: did you mean News?\n');
-	});
-
 	it('refuses a name that several lists bear and names their ids', async () => {
 		const { code, stderr } = await cli(['lists', 'get', 'A'], {
 			connect: connectTo([someList(1, { name: 'A' }), someList(2, { name: 'A' })]),
@@ -125,35 +74,6 @@ describe('mailctl lists', () => {
 		});
 		expect(JSON.parse(done.stdout)).toEqual({ deleted: [2] });
 		expect(lists.map(({ id }) => id)).toEqual([1]);
-	});
-
-	it('changes nothing in a dry run and says what it would do', async () => {
-		const lists = two();
-		const { code, stdout } = await cli(['lists', 'rm', 'News', '1', '-n', '--json'], {
-			connect: connectTo(lists),
-		});
-		expect({ code, document: JSON.parse(stdout) }).toEqual({
-			code: 0,
-			document: { dry_run: true, delete: [2, 1] },
-		});
-		expect(lists).toHaveLength(2);
-	});
-
-	it('sorts, matches, limits and selects fields', async () => {
-		const connect = connectTo([
-			someList(1, { name: 'beta' }),
-			someList(2, { name: 'Alpha' }),
-			someList(3, { name: 'gamma' }),
-		]);
-		expect((await cli(['lists', 'list', '--sort', '-name', '--fields', 'name,id'], { connect })).stdout).toBe(
-			'gamma\t3\nbeta\t1\nAlpha\t2\n',
-		);
-		expect(
-			(await cli(['lists', 'list', '--match', 'A', '--limit', '2', '-o', 'name'], { connect })).stdout,
-		).toBe('beta\nAlpha\n');
-		expect(
-			JSON.parse((await cli(['lists', 'get', '1', '-o', 'json', '--fields', 'name'], { connect })).stdout),
-		).toEqual({ name: 'beta' });
 	});
 
 	it('lists the valid fields for an unknown one before anything is created', async () => {

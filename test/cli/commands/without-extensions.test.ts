@@ -105,34 +105,6 @@ describe('meta of a subscriber', () => {
 		});
 	});
 
-	it('is exit 7 where the service answers as if it had changed it, and did not', async () => {
-		const connect = stripped({
-			change: (api) => ({
-				...api,
-				subscribers: (list) => ({
-					...api.subscribers(list),
-					patch: async (id, { meta, ...rest }, call) => api.subscribers(list).patch(id, rest, call),
-				}),
-			}),
-		});
-		const answers = (key: string) => ({
-			code: 7,
-			stdout: '',
-			stderr:
-				`error: the service answered that it changed the meta of ann@example.com, and left it as it was: ${key}\n` +
-				`hint: mailctl --db ${project.db} subscribers get 1 --list 1\n`,
-		});
-		expect(await project.run([...update, '--meta', 'city=6'], { connect })).toEqual(answers('city'));
-		expect(await project.run([...update, '--meta', 'plan=pro'], { connect })).toEqual(answers('plan'));
-		expect(await project.run([...update, '--unset-meta', 'city'], { connect })).toEqual(answers('city'));
-		for (const same of [
-			['--meta', 'city=Oslo'],
-			['--meta', 'plan='],
-			['--unset-meta', 'plan'],
-		])
-			expect((await project.run([...update, ...same], { connect })).code).toBe(0);
-	});
-
 	it('in another order is the same meta', async () => {
 		const connect = stripped({
 			change: (api) => ({

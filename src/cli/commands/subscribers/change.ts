@@ -1,7 +1,7 @@
 /** Creating, changing and deleting subscribers. */
 
 import { emailKey } from '../../../api/address.js';
-import { ApiError, type FieldErrors } from '../../../api/errors.js';
+import type { FieldErrors } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
@@ -116,10 +116,7 @@ const alreadyThere: FieldErrors = {
 	email: [{ code: 'unique', message: 'Subscriber with this email already exists in this list.' }],
 };
 
-/**
- * One operation where the deployment has it. Elsewhere the address is looked up, and again after a refused creation:
- * another command may have added it in between.
- */
+/** One operation where the deployment has it. Elsewhere the address is looked up. */
 async function addUnlessThere(
 	cx: CommandContext,
 	{ list, subscribers }: InList,
@@ -129,27 +126,11 @@ async function addUnlessThere(
 	const { ext } = await (await cx.api()).capabilities();
 	if (ext.subscribers !== undefined)
 		return ext.subscribers.add(list.id, input, { if_exists: ifExists }, call);
-	const meet = async (there: Subscriber) => {
-		const { email: _, meta: set = {}, ...patch } = input;
-		return ifExists === 'skip'
-			? there
-			: change(cx, list, there, { patch, set, unset: [], replaceMeta: null });
-	};
-	const before = await findSubscriber(cx, subscribers, input.email);
-	if (before !== null) return meet(before);
-	try {
-		return await subscribers.create(input, call);
-	} catch (error) {
-		const there = mayBeThere(error) ? await findSubscriber(cx, subscribers, input.email) : null;
-		if (there === null) throw error;
-		return meet(there);
-	}
-}
-
-/** A service that looks first and writes then answers a race with 500: its database had the last word. */
-function mayBeThere(error: unknown): boolean {
-	if (!(error instanceof ApiError)) return false;
-	return error.unanswered || ['invalid', 'conflict', 'unprocessable', 'server_error'].includes(error.code);
+	const there = await findSubscriber(cx, subscribers, input.email);
+	if (there === null) return subscribers.create(input, call);
+	if (ifExists === 'skip') return there;
+	const { email: _, meta: set = {}, ...patch } = input;
+	return change(cx, list, there, { patch, set, unset: [], replaceMeta: null });
 }
 
 export const update = command({

@@ -6,6 +6,7 @@ import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { ExitCode } from '../../frame/exit.js';
 import { parseFields, unknownField } from '../../render/columns.js';
+import { matcherOf } from '../../verbs/conditions.js';
 import {
 	type Destination,
 	destinationOf,
@@ -15,7 +16,6 @@ import {
 } from '../../verbs/exporting.js';
 import { readFields, variableOf } from '../../verbs/field-names.js';
 import { filterOf, filterOptions, inList, listOption } from './lookup.js';
-import { matcherOf } from './matching.js';
 import { tupleOf, walkSubscribers, walkTuples } from './walk.js';
 
 export const subscriberExport = command({

@@ -10,7 +10,7 @@ import { addressFault } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
 import { type By, byOption, isRecordId, missing, orNull, resolveList } from '../../verbs/resolve.js';
 
-export type Subscribers = Crud<Subscriber, SubscriberInput, SubscriberFilter>;
+type Subscribers = Crud<Subscriber, SubscriberInput, SubscriberFilter>;
 
 export const subscriberColumns: Columns<Subscriber> = [
 	column('id', 'ID', { align: 'right' }),

@@ -14,7 +14,7 @@ import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { walk } from '../../verbs/listing.js';
 
-export interface Change {
+interface Change {
 	patch: Partial<Omit<SubscriberInput, 'meta'>>;
 	set: Meta;
 	unset: readonly string[];
@@ -52,34 +52,12 @@ async function readChangeWrite(
 	const meta = metaAfter(current, { patch, set, unset, replaceMeta: null }) ?? ({ ...current.meta } as Meta);
 	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
 	const after = await subscribers.get(current.id, call);
-	const hint = mailctl('subscribers', 'get', String(current.id), '--list', String(list.id));
-	if (!isSame(after.meta, changed.meta))
-		throw new CliError(
-			'conflict',
-			exits.refused,
-			`the meta of ${current.email} was changed by another call at the same time; look at it and try again`,
-			{ hint, retryable: true },
-		);
-	const ignored = ignoredKeys({ before: current.meta, wanted: meta, after: after.meta });
-	if (ignored.length === 0) return after;
-	throw new CliError(
-		'bad_answer',
-		exits.server,
-		`the service answered that it changed the meta of ${current.email}, and left it as it was: ${ignored.join(', ')}`,
-		{ hint },
-	);
-}
-
-/** Keys that are to differ and do not. A service may keep a value in a form of its own, and a blank one as none. */
-function ignoredKeys(meta: Readonly<Record<'before' | 'wanted' | 'after', Subscriber['meta']>>): string[] {
-	const textOf = (of: keyof typeof meta, key: string) => {
-		const value = Object.hasOwn(meta[of], key) ? (meta[of][key] ?? '') : '';
-		return typeof value === 'string' ? value : JSON.stringify(value);
-	};
-	return [...new Set([...Object.keys(meta.before), ...Object.keys(meta.wanted)])].filter((key) => {
-		const after = textOf('after', key);
-		return after !== textOf('wanted', key) && after === textOf('before', key);
-	});
+	if (!isSame(after.meta, changed.meta)) {
+		const text = `the meta of ${current.email} was changed by another call at the same time; look at it and try again`;
+		const hint = mailctl('subscribers', 'get', String(current.id), '--list', String(list.id));
+		throw new CliError('conflict', exits.refused, text, { hint, retryable: true });
+	}
+	return after;
 }
 
 /** All of meta as the change leaves it; null: it is not touched. */

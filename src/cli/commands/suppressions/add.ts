@@ -10,14 +10,21 @@ import {
 	suppressionReasons,
 } from '../../../api/suppressions.js';
 import { command } from '../../frame/command.js';
-import { type Hint, mailctl, optionWords } from '../../frame/command-line.js';
+import { mailctl, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { eachOf } from '../../verbs/bulk.js';
 import { explained } from '../../verbs/refusals.js';
-import { addressesArg, describeAddresses, readAddresses } from './addresses.js';
-import { expiresOption, listOf, parseExpires, suppressionColumns } from './filters.js';
+import {
+	addressesArg,
+	describeAddresses,
+	expiresOption,
+	listOf,
+	parseExpires,
+	readAddresses,
+	suppressionColumns,
+} from './filters.js';
 
 const addOptions = {
 	reason: { kind: 'choice', choices: suppressionReasons, default: 'MANUAL', summary: 'why' },
@@ -66,7 +73,7 @@ export const suppressionAdd = command({
 		const add = async ({ id: _, ...input }: Named) => {
 			const creation = suppressions.create(input, { signal: cx.signal });
 			// Of several, a refused one is reported by its address, and the others follow.
-			made.push(await (named.length === 1 ? explained(creation, { input, hint }) : creation));
+			made.push(await (named.length === 1 ? explained(creation, { input }) : creation));
 		};
 		const again = (rest: readonly Named[]) =>
 			mailctl(
@@ -76,8 +83,16 @@ export const suppressionAdd = command({
 				...optionWords(addOptions, options, cx),
 			);
 		const { failed } = await eachOf(cx, inputs, add, again);
-		await sayMade(cx, made, inputs.length);
-		if (end.expires_at !== undefined) await sayStronger(cx, made, end.expires_at);
+		const [only] = made;
+		if (cx.out.isBare) await cx.out.raw(made.map(({ email }) => `${email}\n`).join(''));
+		else if (inputs.length === 1 && only !== undefined) await cx.out.record(only, suppressionColumns);
+		else await cx.out.rows(made, suppressionColumns, { all: true });
+		// A requested end has no effect where the stored suppression ends later, or never. Times of the wire are in the order of their texts.
+		for (const { email, reason, expires_at } of end.expires_at === undefined ? [] : made)
+			if (expires_at === null || expires_at > (end.expires_at ?? '')) {
+				const until = expires_at === null ? 'without an end' : `until ${expires_at}`;
+				await cx.note(`${email} was suppressed ${until} already (${reason}), which is stronger and stays`);
+			}
 		return failed === 0 ? exits.done : exits.partly;
 	},
 });
@@ -95,39 +110,10 @@ async function foreseen(
 		const [refused] = rejects;
 		if (refused === undefined) return;
 		const refusal = Promise.reject(invalid(rejectErrors(refused)));
-		await (inputs.length === 1 ? explained(refusal, { input, hint }) : refusal);
+		await (inputs.length === 1 ? explained(refusal, { input }) : refusal);
 	});
 	const [{ id: _, email: __, ...how } = { id: '', email: '' }] = inputs;
 	const addresses = done.map(({ email }) => email);
 	await cx.wouldDo(`stop mail to ${describeAddresses(addresses)}`, { suppress: addresses, with: how });
 	return failed === 0 ? exits.done : exits.partly;
-}
-
-/** An object for one requested address, an array for several; with `-q` the addresses alone. */
-async function sayMade(cx: CommandContext, made: readonly Suppression[], asked: number): Promise<void> {
-	const [only] = made;
-	if (cx.out.isBare) await cx.out.raw(made.map(({ email }) => `${email}\n`).join(''));
-	else if (asked === 1 && only !== undefined) await cx.out.record(only, suppressionColumns);
-	else await cx.out.rows(made, suppressionColumns, { all: true });
-}
-
-/** Reports a requested end that has no effect: the stored suppression ends later, or never. */
-async function sayStronger(cx: CommandContext, made: readonly Suppression[], asked: string): Promise<void> {
-	for (const { email, reason, expires_at } of made) {
-		// Times of the wire are in the order of their texts.
-		if (expires_at !== null && expires_at <= asked) continue;
-		const end = expires_at === null ? 'without an end' : `until ${expires_at}`;
-		await cx.note(`${email} was suppressed ${end} already (${reason}), which is stronger and stays`);
-	}
-}
-
-/** Bulk mail to the address is off anyway: lifting the erasure is not the purpose of the call. */
-function hint({ code }: { code: string }): Hint | undefined {
-	return code === 'erased'
-		? [
-				'no bulk mail goes to an erased address; ',
-				mailctl('subscribers', 'erase', 'ADDRESS', '--lift'),
-				' takes it again',
-			]
-		: undefined;
 }

@@ -1,7 +1,13 @@
 /** `suppressions import`: a table of addresses that are to get no mail, in batches that may be repeated. */
-
+import { emailKey } from '../../../api/address.js';
+import { AddressSet } from '../../../api/address-set.js';
 import { need } from '../../../api/capabilities.js';
-import { suppressionReasons } from '../../../api/suppressions.js';
+import {
+	type SuppressionAck,
+	type SuppressionRow,
+	suppressionReasons,
+	suppressionRowFields,
+} from '../../../api/suppressions.js';
 import type { ImportTotals } from '../../../jobs/imports.js';
 import type { RejectedRow } from '../../../tables/finding.js';
 import type { Table } from '../../../tables/read-table.js';
@@ -27,13 +33,12 @@ import {
 	foreseeRejects,
 	holdRejects,
 	layoutOfRejects,
-	type OptionsAgain,
 	PlannedRejects,
 	rejectsPathOf,
 	rejectsSentence,
+	withAddressFaults,
 } from '../../verbs/rejects.js';
 import { expiresOption, parseExpires } from './filters.js';
-import { type ImportRows, type Ways, walkRows } from './import-rows.js';
 
 const defaultReason = 'MANUAL';
 
@@ -71,31 +76,41 @@ export const suppressionImport = command({
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
 		const file = inputName(args.file);
 		const suppressions = await need(await cx.api(), 'suppressions');
-		const rejectsPath = await rejectsPathOf(cx, file, options.rejects);
+		const path = await rejectsPathOf(cx, file, options.rejects);
 		const end = options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
 		const missing = { reason: options.reason, ...end };
 		const table = await openImport(cx, file, options);
 		try {
-			const mapping = await mapColumns(cx, table, options);
-			const job = { suppressions, table, mapping, missing };
+			const job = { table, mapping: await mapColumns(cx, table, options), missing };
+			const layout = {
+				...layoutOfRejects(table, job.mapping),
+				isNumbered: options.rejects === undefined,
+			};
+			if (cx.dryRun && path !== null) await foreseeRejects(cx, { path, ...layout });
+			if (cx.dryRun || path === null) {
+				const take = (rows: readonly SuppressionRow[]) => suppressions.check(rows, { signal: cx.signal });
+				return await plan(cx, { ...job, take }, importName(file));
+			}
+			await holdRejects(cx, path);
 			const { openRejects } = await import('../../../tables/write-rejects.js');
-			const layout = { ...layoutOfRejects(table, mapping), isNumbered: options.rejects === undefined };
-			if (cx.dryRun && rejectsPath !== null) await foreseeRejects(cx, { path: rejectsPath, ...layout });
-			if (cx.dryRun || rejectsPath === null) return await plan(cx, file, job);
-			await holdRejects(cx, rejectsPath);
-			const rejects = await openRejects({ path: rejectsPath, ...layout });
-			const asked = { rejectsPath, options: optionsAgain(options) };
-			return await work(cx, { ...job, ...asked }, rejects).finally(() => rejects.close());
+			const rejects = await openRejects({ path, ...layout });
+			try {
+				// Without the signal: a batch in flight is waited for, so that the report covers all writes.
+				const totals = await work(cx, { ...job, take: (rows) => suppressions.put(rows) }, rejects);
+				await cx.out.document(totals, tallySentence(totals));
+				const { reason, ...again } = options;
+				const same = { ...again, ...(reason !== defaultReason && { reason }) };
+				const left = rejectsSentence(totals, { path: rejects.path, asked: path }, same);
+				if (left !== null) await cx.hint(left);
+				return totals.rejected === 0 ? exits.done : exits.partly;
+			} finally {
+				await rejects.close();
+			}
 		} finally {
 			await table.close();
 		}
 	},
 });
-
-/** The default reason is left out of the repeated command. */
-function optionsAgain({ reason, ...options }: OptionsAgain): OptionsAgain {
-	return { ...options, ...(reason !== defaultReason && { reason }) };
-}
 
 async function mapColumns(
 	cx: CommandContext,
@@ -118,25 +133,20 @@ async function mapColumns(
 	return mapped.mapping;
 }
 
-async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<undefined> {
-	const shown: Omit<RejectedRow, 'cells'>[] = [];
+async function plan(cx: CommandContext, job: Rows, name: string): Promise<undefined> {
 	const rejects = new PlannedRejects();
+	const shown: Omit<RejectedRow, 'cells'>[] = [];
 	const totals = emptyTally();
-	const ways: Ways = {
-		take: (rows) => job.suppressions.check(rows, { signal: cx.signal }),
-		refuse: async (rows) => {
-			for (const { cells: _, ...rest } of rows) {
-				if (shown.length < maxShown) shown.push(rest);
-				rejects.add(rest);
-			}
-		},
-	};
-	await walkRows(cx, job, { ways, totals });
+	await walkRows(cx, job, totals, async (rows) => {
+		for (const { cells: _, ...row } of rows) {
+			if (shown.length < maxShown) shown.push(row);
+			rejects.add(row);
+		}
+	});
 	// Half a plan would pass for a whole one.
 	cx.signal.throwIfAborted();
-	await cx.wouldDo(`stop mail to the addresses of ${importName(file)}: ${tallySentence(totals)}`, {
-		import: importName(file),
-		...totals,
+	await cx.wouldDo(`stop mail to the addresses of ${name}: ${tallySentence(totals)}`, {
+		...{ import: name, ...totals },
 		rejects: shown,
 		reject_kinds: rejects.kinds(),
 	});
@@ -144,46 +154,117 @@ async function plan(cx: CommandContext, file: string, job: ImportRows): Promise<
 	return undefined;
 }
 
-interface Work extends ImportRows {
-	rejectsPath: string;
-	options: OptionsAgain;
-}
-
-async function work(cx: CommandContext, job: Work, rejects: RejectsFile): Promise<ExitCode> {
+/** A second run begins with the first row: stored rows are unchanged, and each rejected row is rejected again. */
+async function work(cx: CommandContext, job: Rows, rejects: RejectsFile): Promise<ImportTotals> {
 	const totals = emptyTally();
-	const ways: Ways = {
-		// Without the signal: a batch in flight is waited for, so that the report covers all writes.
-		take: (rows) => job.suppressions.put(rows),
-		refuse: (rows) => rejects.write(rows),
-	};
 	try {
-		await walkRows(cx, job, { ways, totals });
+		await walkRows(cx, job, totals, (rows) => rejects.write(rows));
 		cx.signal.throwIfAborted();
+		return totals;
 	} catch (error) {
-		if (totals.read > 0) await sayBrokenOff(cx, totals, rejects);
+		if (totals.read > 0) {
+			await cx.out.document(totals, `broken off after ${tallySentence(totals)}`);
+			const first = totals.rejected > 0 ? `remove ${rejects.path}, then ` : '';
+			await cx.hint(`what is counted stays; ${first}run the same command again for the rest`);
+		}
 		throw error;
 	}
-	await sayDone(cx, { totals, rejects, asked: job.rejectsPath, options: job.options });
-	return totals.rejected === 0 ? exits.done : exits.partly;
 }
 
-interface Done {
-	totals: ImportTotals;
-	rejects: RejectsFile;
-	/** The path by default, or as given. */
-	asked: string;
-	options: OptionsAgain;
+/** A batch is one transaction, and others want to write too. */
+const batchRows = 1_000;
+
+/** A table, its mapping, and where its rows go. */
+interface Rows {
+	table: Table;
+	mapping: SuppressionMapping;
+	/** The values of rows without their own. */
+	missing: Pick<SuppressionRow, 'reason' | 'expires_at'>;
+	/** Puts the rows, or only compares them. */
+	take(rows: readonly SuppressionRow[]): Promise<SuppressionAck>;
 }
 
-async function sayDone(cx: CommandContext, { totals, rejects, asked, options }: Done): Promise<void> {
-	await cx.out.document(totals, tallySentence(totals));
-	const left = rejectsSentence(totals, { path: rejects.path, asked }, options);
-	if (left !== null) await cx.hint(left);
+/**
+ * Stops between two batches after the signal; `totals` count finished rows, also when it throws. `refuse` gets rejected
+ * and duplicate rows of a batch, in the order of lines.
+ */
+async function walkRows(
+	cx: CommandContext,
+	job: Rows,
+	totals: ImportTotals,
+	refuse: (rows: RejectedRow[]) => Promise<void>,
+): Promise<void> {
+	const emailAt = job.mapping.columns.find(({ part }) => part === 'email')?.index ?? 0;
+	const progress = cx.progress(cx.dryRun ? 'comparing' : 'importing', null);
+	try {
+		for await (const batch of batches(cx, job)) {
+			const { counts, rejects } =
+				batch.rows.length === 0 ? nothing : await job.take(batch.rows.map(({ row }) => row));
+			const refused = rejects.flatMap(({ row, code, error }) => {
+				const found = batch.rows[row];
+				return found === undefined ? [] : [{ line: found.line, code, error, cells: found.cells }];
+			});
+			const all = [...batch.rejects, ...refused].sort((a, b) => a.line - b.line);
+			await refuse([...withAddressFaults(all, emailAt)]);
+			totals.read += batch.rows.length + batch.rejects.length;
+			totals.created += counts.created;
+			totals.updated += counts.updated;
+			totals.unchanged += counts.unchanged;
+			totals.duplicate += batch.duplicates;
+			totals.rejected += counts.rejected + batch.rejects.length - batch.duplicates;
+			progress.update(totals.read, totals.rejected === 0 ? '' : `${totals.rejected} rejected`);
+		}
+	} finally {
+		progress.stop();
+	}
 }
 
-/** A second run begins with the first row: stored rows are unchanged, and each rejected row is rejected again. */
-async function sayBrokenOff(cx: CommandContext, totals: ImportTotals, rejects: RejectsFile): Promise<void> {
-	await cx.out.document(totals, `broken off after ${tallySentence(totals)}`);
-	const first = totals.rejected > 0 ? `remove ${rejects.path}, then ` : '';
-	await cx.hint(`what is counted stays; ${first}run the same command again for the rest`);
+const nothing: SuppressionAck = {
+	counts: { created: 0, updated: 0, unchanged: 0, rejected: 0 },
+	rejects: [],
+};
+
+interface Batch {
+	rows: { row: SuppressionRow; line: number; cells: readonly string[] }[];
+	rejects: RejectedRow[];
+	duplicates: number;
+}
+
+async function* batches(cx: CommandContext, { table, mapping, missing }: Rows): AsyncGenerator<Batch> {
+	const { toSuppressionRow } = await import('../../../tables/suppression-columns.js');
+	const seen = new AddressSet();
+	let batch: Batch = { rows: [], rejects: [], duplicates: 0 };
+	const refuse = (line: number, cells: readonly string[], code: string, error: string) =>
+		batch.rejects.push({ line, cells, code, error });
+	try {
+		for await (const found of table.rows) {
+			const { line, cells } = found;
+			const row = toSuppressionRow(cells, mapping, missing);
+			if (found.kind === 'bad') refuse(line, cells, found.code, found.error);
+			else if (!isUsable(row) || seen.add(sayingOf(row))) batch.rows.push({ row, line, cells });
+			else {
+				batch.duplicates += 1;
+				refuse(line, cells, 'duplicate', `email: ${row.email} stands in this file already.`);
+			}
+			if (batch.rows.length + batch.rejects.length < batchRows) continue;
+			yield batch;
+			if (cx.signal.aborted) return;
+			batch = { rows: [], rejects: [], duplicates: 0 };
+		}
+	} catch (error) {
+		// The signal ended the reading: stored rows stay, and are reported.
+		if (!cx.signal.aborted || error !== cx.signal.reason) throw error;
+		return;
+	}
+	if (batch.rows.length + batch.rejects.length > 0) yield batch;
+}
+
+/** A refused row takes nothing from a later row of the same address. */
+function isUsable(row: SuppressionRow): boolean {
+	return suppressionRowFields.parse(row, 'create').kind === 'valid';
+}
+
+/** A row of another list, or with another end, is no duplicate: the later end counts. */
+function sayingOf({ email, reason, list_id, expires_at }: SuppressionRow): string {
+	return JSON.stringify([emailKey(email), reason, list_id, expires_at]);
 }

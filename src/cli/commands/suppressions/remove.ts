@@ -13,10 +13,7 @@ import { CliError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
 import { agreeToAll, eachOf } from '../../verbs/bulk.js';
-import { missing } from '../../verbs/resolve.js';
-import { findInAllLists } from '../subscribers/walk.js';
-import { addressesArg, describeAddresses, readAddresses } from './addresses.js';
-import { listOf } from './filters.js';
+import { addressesArg, describeAddresses, listOf, readAddresses } from './filters.js';
 
 const removeOptions = {
 	reason: { kind: 'choice', choices: suppressionReasons, summary: 'only this one of the reasons' },
@@ -47,7 +44,7 @@ export const suppressionRemove = command({
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const named = await readAddresses(cx, args.address);
 		const which = { ...(reason !== undefined && { reason }), ...(await listOf(cx, list)) };
-		const standing = await findStanding(cx, suppressions, { named, which });
+		const standing = await findStanding(cx, suppressions, named, which);
 		const what = `let mail go to ${describeAddresses(standing)} again`;
 		if (cx.dryRun) {
 			await cx.wouldDo(what, { delete: standing, with: which });
@@ -55,104 +52,67 @@ export const suppressionRemove = command({
 		}
 		await agreeToAll(cx, { what, count: standing.length, few: 'ask' });
 		const removals: SuppressionRemoval[] = [];
+		const remove = async ({ id: email }: { id: string }) => {
+			removals.push(await suppressions.remove({ email, ...which }, { signal: cx.signal }));
+		};
+		const again = (rest: readonly { id: string }[]) => {
+			const words = [...rest.map(({ id }) => id), ...optionWords(removeOptions, options, cx)];
+			return mailctl('suppressions', 'remove', ...words, '--yes');
+		};
 		const { done } = await eachOf(
 			cx,
-			standing.map((email) => ({ id: email })),
-			async ({ id: email }) => {
-				removals.push(await suppressions.remove({ email, ...which }, { signal: cx.signal }));
-			},
-			(rest) =>
-				mailctl(
-					'suppressions',
-					'remove',
-					...rest.map(({ id }) => id),
-					...optionWords(removeOptions, options, cx),
-					'--yes',
-				),
+			standing.map((id) => ({ id })),
+			remove,
+			again,
 		);
-		await sayRemoved(
-			cx,
-			done.map(({ id }) => id),
-			removals,
+		const deleted = done.map(({ id }) => id);
+		const lifted = removals.reduce((sum, { removed }) => sum + removed.length, 0);
+		const inactive = removals.reduce((sum, removal) => sum + removal.inactive_subscribers, 0);
+		await cx.out.document(
+			{ deleted, suppressions: lifted, inactive_subscribers: inactive },
+			`mail may go to ${describeAddresses(deleted)} again`,
 		);
+		const [first] = deleted;
+		const who = inactive === 1 ? '1 subscriber stays' : `${inactive} subscribers stay`;
+		if (inactive > 0 && first !== undefined)
+			await cx.hint([`${who} inactive: `, mailctl('subscribers', 'activate', first, '--list', 'LIST')]);
 		return done.length === named.length ? exits.done : exits.partly;
 	},
 });
-
-interface Sought {
-	named: readonly string[];
-	which: Which;
-}
-
-type Which = Omit<RemovedSuppressions, 'email'>;
 
 /** The suppressed addresses; reports the others. Throws `not_found` (exit 3) when none is left. */
 async function findStanding(
 	cx: CommandContext,
 	suppressions: Suppressions,
-	{ named, which }: Sought,
+	named: readonly string[],
+	which: Omit<RemovedSuppressions, 'email'>,
 ): Promise<readonly string[]> {
 	const standing: string[] = [];
 	const others: string[] = [];
 	const progress = cx.progress('looking up', named.length);
 	try {
 		for (const email of named) {
-			const filter = { email__exact: email, ...which };
-			const { count } = await suppressions.page({ ...filter, page_size: 1 }, { signal: cx.signal });
+			const filter = { email__exact: email, ...which, page_size: 1 };
+			const { count } = await suppressions.page(filter, { signal: cx.signal });
 			(count > 0 ? standing : others).push(email);
 			progress.update(standing.length + others.length);
 		}
 	} finally {
 		progress.stop();
 	}
-	if (standing.length === 0) throw noneOf(others, which);
-	for (const email of others) await cx.warn(`${email} is not suppressed${forWhich(which)}`);
-	return standing;
-}
-
-function noneOf(named: readonly string[], which: Which): CliError {
-	const [only] = named;
 	const { reason, list_id } = which;
-	const of = list_id === undefined ? 'of' : `of list ${list_id} for`;
-	const kind = reason === undefined ? `suppression ${of}` : `suppression ${reason} ${of}`;
-	if (named.length === 1 && only !== undefined)
-		return missing(kind, only, mailctl('suppressions', 'list', '--email', only));
-	const message = `none of the ${describeAddresses(named)} is suppressed${forWhich(which)}`;
-	return new CliError('not_found', exits.notFound, message, { hint: mailctl('suppressions', 'list') });
-}
-
-function forWhich({ reason, list_id }: Which): string {
 	const list = list_id === undefined ? '' : ` in list ${list_id} alone`;
-	return reason === undefined ? list : ` for ${reason}${list}`;
-}
-
-async function sayRemoved(
-	cx: CommandContext,
-	deleted: readonly string[],
-	removals: readonly SuppressionRemoval[],
-): Promise<void> {
-	const suppressions = removals.reduce((sum, { removed }) => sum + removed.length, 0);
-	const inactive = removals.reduce((sum, removal) => sum + removal.inactive_subscribers, 0);
-	await cx.out.document(
-		{ deleted, suppressions, inactive_subscribers: inactive },
-		`mail may go to ${describeAddresses(deleted)} again`,
-	);
-	const [first] = deleted;
-	if (inactive === 0 || first === undefined) return;
-	const who = inactive === 1 ? '1 subscriber stays' : `${inactive} subscribers stay`;
-	const list = deleted.length === 1 && inactive === 1 ? await inactiveIn(cx, first) : null;
-	await cx.hint([
-		`${who} inactive: `,
-		mailctl('subscribers', 'activate', first, '--list', String(list ?? 'LIST')),
-	]);
-}
-
-/** The one list the address is inactive in; null where there is not exactly one, or `--quiet` hides the answer. */
-async function inactiveIn(cx: CommandContext, email: string): Promise<number | null> {
-	if (cx.quiet) return null;
-	const lists: number[] = [];
-	for await (const { is_active, list_id } of findInAllLists(await cx.api(), email, cx.signal))
-		if (!is_active) lists.push(list_id);
-	const [only = null, ...others] = lists;
-	return others.length === 0 ? only : null;
+	const as = `${reason === undefined ? '' : ` for ${reason}`}${list}`;
+	const [only] = others;
+	if (standing.length === 0)
+		throw new CliError(
+			'not_found',
+			exits.notFound,
+			named.length === 1
+				? `${only} is not suppressed${as}`
+				: `none of the ${describeAddresses(named)} is suppressed${as}`,
+			{ hint: mailctl('suppressions', 'list', ...(named.length === 1 ? ['--email', `${only}`] : [])) },
+		);
+	for (const email of others) await cx.warn(`${email} is not suppressed${as}`);
+	return standing;
 }

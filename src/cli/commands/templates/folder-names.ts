@@ -10,9 +10,6 @@ const markLength = 9;
 /** Controls, what Windows keeps for itself, and the marks of this very rule. */
 const special = /[\u0000-\u001f\u007f-\u009f%~/\\:*?"<>|]/;
 
-/** Devices of Windows, with any ending. */
-const devices = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
-
 /**
  * The folder of each of these names. A character that a folder cannot have is `%` and its octets. Names that are too
  * long, those that are equal but for case, and the empty one get `~` and a part of their hash: `templateName` does not give them back.
@@ -22,7 +19,7 @@ export function folderNames(names: readonly string[]): ReadonlyMap<string, strin
 	for (const name of names) counts.set(sameFolder(name), (counts.get(sameFolder(name)) ?? 0) + 1);
 	return new Map(
 		names.map((name) => {
-			const escaped = escapedName(name);
+			const escaped = escapedChars(name).join('');
 			const isPlain =
 				escaped !== '' && Buffer.byteLength(escaped) <= maxBytes && counts.get(sameFolder(name)) === 1;
 			return [name, isPlain ? escaped : markedFolder(name)];
@@ -59,18 +56,10 @@ export function sameFolder(name: string): string {
 	return name.normalize('NFC').toLowerCase();
 }
 
-function escapedName(name: string): string {
-	return escapedChars(name).join('');
-}
-
 function escapedChars(name: string): string[] {
-	const chars = [...name];
-	const isDevice = devices.test(name);
-	return chars.map((char, at) => {
-		const isFirst = at === 0 && (char === '.' || isDevice);
-		const isLast = at === chars.length - 1 && (char === '.' || char === ' ');
-		return special.test(char) || isFirst || isLast ? octets(char) : char;
-	});
+	return [...name].map((char, at) =>
+		special.test(char) || (at === 0 && char === '.') ? octets(char) : char,
+	);
 }
 
 function octets(char: string): string {

@@ -1,11 +1,13 @@
-/** A directory with a folder for each template: `NAME/{subject.txt,body.html,body.txt}`. */
+/** A directory with a folder for each template: `NAME/{subject.txt,body.html,body.txt}`, and what is done to it. */
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listFieldErrors } from '../../../api/errors.js';
 import { maxBodyBytes, templateFields } from '../../../api/inputs.js';
 import { trimWhitespace } from '../../../api/schema/python.js';
 import { byMark, utf8Fault } from '../../../tables/encoding.js';
+import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { type Columns, column } from '../../render/columns.js';
 import { templateName } from './folder-names.js';
 
 /** The files of a template, by the keys of the wire. */
@@ -35,7 +37,13 @@ export async function readFolders(directory: string): Promise<TemplateFolder[]> 
 	for (const entry of entries.filter(isShown).sort((a, b) => (a.name < b.name ? -1 : 1))) {
 		const path = join(directory, entry.name);
 		if (entry.isDirectory()) folders.push(await readFolder(path, entry.name));
-		else folders.push(noFolder(path, { name: entry.name, isLink: entry.isSymbolicLink() }));
+		else {
+			const what = entry.isSymbolicLink()
+				? `${path} is a symbolic link`
+				: `${path}: a directory of templates has a folder for each, and no file`;
+			const values = { name: '', html_body: '', text_body: '' };
+			folders.push({ folder: entry.name, isFolder: false, values, findings: [what] });
+		}
 	}
 	findTwins(directory, folders);
 	return folders;
@@ -67,7 +75,7 @@ export function refuseDirectory(error: unknown, directory: string): never {
 }
 
 /** The text of a file. Throws `UsageError` for one that is not UTF-8. */
-export function decodePart(bytes: Buffer, path: string): string {
+function decodePart(bytes: Buffer, path: string): string {
 	const fault = utf8Fault(bytes);
 	if (fault !== null) throw new UsageError(`${path} ${fault}`);
 	// A body is pulled as it was pushed, to the byte.
@@ -77,7 +85,7 @@ export function decodePart(bytes: Buffer, path: string): string {
 }
 
 /** The name that `subject.txt` gives. Throws `UsageError` for several lines. */
-export function subjectOf(text: string, path: string): string {
+function subjectOf(text: string, path: string): string {
 	const subject = trimWhitespace(text);
 	if (/[\r\n]/.test(subject)) throw new UsageError(`${path}: a subject is one line`);
 	return subject;
@@ -114,14 +122,6 @@ async function readFolder(path: string, folder: string): Promise<TemplateFolder>
 	return found;
 }
 
-function noFolder(path: string, { name, isLink }: { name: string; isLink: boolean }): TemplateFolder {
-	const what = isLink
-		? `${path} is a symbolic link`
-		: `${path}: a directory of templates has a folder for each, and no file`;
-	const values = { name: '', html_body: '', text_body: '' };
-	return { folder: name, isFolder: false, values, findings: [what] };
-}
-
 function findTwins(directory: string, folders: readonly TemplateFolder[]): void {
 	const seen = new Map<string, string>();
 	for (const { folder, values, findings } of folders) {
@@ -141,4 +141,45 @@ function isShown({ name }: { name: string }): boolean {
 
 function isMissing(error: unknown): boolean {
 	return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+}
+
+/** One template. */
+export interface Outcome {
+	action: 'created' | 'updated' | 'unchanged' | 'deleted';
+	name: string;
+	/** Within the directory; null: it has none. */
+	folder: string | null;
+	/** The files that differed. */
+	files: readonly string[];
+}
+
+export const outcomeColumns: Columns<Outcome> = [
+	column('action', 'ACTION'),
+	column('name', 'NAME (SUBJECT)', { isKept: 'name', isName: true }),
+	column('folder', 'FOLDER', { isKept: 'name' }),
+	{ key: 'files', header: 'FILES', value: ({ files }) => files.join(', ') },
+];
+
+/** The answer of a dry run: the lines too where people read them. */
+export async function foretell(
+	cx: CommandContext,
+	verb: 'push' | 'pull',
+	{ directory, outcomes }: { directory: string; outcomes: readonly Outcome[] },
+): Promise<void> {
+	const isRead = cx.out.format === 'table' || cx.out.format === 'wide';
+	if (isRead) await cx.out.rows(outcomes, outcomeColumns, { all: true });
+	const plan = { with: { templates: outcomes } };
+	const what = `${verb} ${directory}: ${tally(outcomes)}`;
+	await (verb === 'push'
+		? cx.wouldDo(what, { push: directory, ...plan })
+		: cx.wouldDo(what, { pull: directory, ...plan }));
+}
+
+/** `1 created, 2 unchanged`. */
+export function tally(outcomes: readonly Outcome[]): string {
+	const counts = (['created', 'updated', 'unchanged', 'deleted'] as const).flatMap((action) => {
+		const count = outcomes.filter((one) => one.action === action).length;
+		return count === 0 ? [] : [`${count} ${action}`];
+	});
+	return counts.length === 0 ? 'no templates' : counts.join(', ');
 }

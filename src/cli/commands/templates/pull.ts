@@ -7,25 +7,24 @@ import { makeFolders } from '../../../jobs/folders.js';
 import { createOutputFile } from '../../../tables/output-file.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/help.js';
 import { counted } from '../../render/units.js';
 import { keepAll, walk } from '../../verbs/listing.js';
 import { missing } from '../../verbs/resolve.js';
 import { refuseFindings } from '../apply/plan.js';
-import { folderNames, markedFolder, sameFolder, templateName } from './folder-names.js';
+import { folderNames, markedFolder, sameFolder } from './folder-names.js';
 import {
-	decodePart,
 	fileOf,
+	foretell,
+	outcomeColumns,
 	type Part,
 	parts,
 	readFolders,
 	readPart,
 	refuseDirectory,
-	subjectOf,
 	type TemplateFolder,
+	tally,
 } from './folders.js';
-import { foretell, type Outcome, outcomeColumns, tally } from './outcome.js';
 
 /** A file that is not as it should be. */
 interface Difference {
@@ -50,50 +49,36 @@ export async function pull(
 ): Promise<void> {
 	const templates = await need(await cx.api(), 'templates');
 	const all = await keepAll(walk(templates, {}, { signal: cx.signal }));
-	const chosen = chosenOf(all, names);
+	const isNamed = ({ id, name }: Template) => names.includes(name) || names.includes(id);
+	const unknown = names.find((one) => !all.some(({ id, name }) => one === name || one === id));
+	if (unknown !== undefined) {
+		const near = didYouMean(
+			unknown,
+			all.map(({ name }) => name),
+		);
+		throw missing('template', unknown, near ?? mailctl('templates', 'list'));
+	}
 	const folders = await foldersThere(directory);
-	const places = placesOf(directory, { all, folders });
+	const places = placesOf(all, folders);
 	const pulled: Pulled[] = [];
-	for (const template of chosen) {
+	for (const template of names.length === 0 ? all : all.filter(isNamed)) {
 		const folder = places.get(template.name) ?? markedFolder(template.name);
 		pulled.push(await compare(directory, { folder, template, folders }));
 	}
-	const outcomes = pulled.map(outcomeOf);
+	const outcomes = pulled.map(({ name, folder, isNew, differences }) => {
+		const action = isNew ? 'created' : differences.length === 0 ? 'unchanged' : 'updated';
+		return { action, name, folder, files: differences.map(({ part }) => fileOf[part]) } as const;
+	});
 	if (cx.dryRun) return foretell(cx, 'pull', { directory, outcomes });
 	if (!force) await agree(cx, directory, pulled);
 	makeDirectory(directory);
-	for (const one of pulled) {
+	for (const { folder, differences } of pulled) {
 		cx.signal.throwIfAborted();
-		await write(directory, one);
+		makeDirectory(join(directory, folder));
+		for (const difference of differences) await write(difference);
 	}
 	await cx.out.rows(outcomes, outcomeColumns, { all: true });
 	await cx.note(`pulled to ${directory}: ${tally(outcomes)}`);
-}
-
-function chosenOf(all: readonly Template[], names: readonly string[]): readonly Template[] {
-	const unknown = names.find((name) => !all.some((one) => one.name === name || one.id === name));
-	if (unknown !== undefined) {
-		const known = all.map(({ name }) => name);
-		throw missing('template', unknown, didYouMean(unknown, known) ?? mailctl('templates', 'list'));
-	}
-	const chosen =
-		names.length === 0 ? all : all.filter(({ id, name }) => names.includes(name) || names.includes(id));
-	refuseTwins(all, chosen);
-	return chosen;
-}
-
-/** They would have one folder, and the last of them its files. */
-function refuseTwins(all: readonly Template[], chosen: readonly Template[]): void {
-	const ids = new Map<string, string>();
-	const wanted = new Set(chosen.map(({ name }) => name));
-	for (const { id, name } of all.filter((one) => wanted.has(one.name))) {
-		const first = ids.get(name);
-		if (first !== undefined)
-			throw new UsageError(`there are several templates called "${name}": ${first}, ${id}`, {
-				hint: mailctl('templates', 'update', id, '--name', 'NAME'),
-			});
-		ids.set(name, id);
-	}
 }
 
 /** What cannot be pushed may be pulled over. */
@@ -106,20 +91,12 @@ async function foldersThere(directory: string): Promise<readonly TemplateFolder[
 }
 
 /** The folder whose subject names the template; else the one of its name, unless that is of another template. */
-function placesOf(
-	directory: string,
-	{ all, folders }: { all: readonly Template[]; folders: readonly TemplateFolder[] },
-): ReadonlyMap<string, string> {
+function placesOf(all: readonly Template[], folders: readonly TemplateFolder[]): ReadonlyMap<string, string> {
 	const plain = folderNames(all.map(({ name }) => name));
 	const places = new Map<string, string>();
 	const taken = new Set<string>();
 	for (const { folder, values } of folders) {
-		if (!plain.has(values.name)) continue;
-		const first = places.get(values.name);
-		if (first !== undefined)
-			throw new UsageError(
-				`${join(directory, folder)}: "${values.name}" is there already, in ${join(directory, first)}`,
-			);
+		if (!plain.has(values.name) || places.has(values.name)) continue;
 		places.set(values.name, folder);
 		taken.add(sameFolder(folder));
 	}
@@ -132,62 +109,34 @@ async function compare(
 	directory: string,
 	{ folder, template, folders }: { folder: string; template: Template; folders: readonly TemplateFolder[] },
 ): Promise<Pulled> {
+	const { name, html_body, text_body } = template;
 	const entry = folders.find((one) => one.folder === folder);
 	if (entry?.isFolder === false) refuseFindings(entry.findings);
-	const wanted = wantedFiles(template, folder);
+	const wanted: Record<Part, string | null> = {
+		// The folder alone can say line breaks.
+		name: /[\r\n]/.test(name) ? null : `${name}\n`,
+		html_body: html_body === '' ? null : html_body,
+		// One of them is there, though it is empty.
+		text_body: text_body === '' && html_body !== '' ? null : text_body,
+	};
 	const differences: Difference[] = [];
 	for (const part of parts) {
 		const path = join(directory, folder, fileOf[part]);
 		const there = await readPart(path);
 		// A folder that a person made needs no subject.
-		const isSaid = part === 'name' && there === null && entry?.values.name === template.name;
-		if (!isSaid && !isSame(there, wanted[part], { part, path }))
-			differences.push({ part, path, wanted: wanted[part], isThere: there !== null });
+		const isRead = there === null || entry?.findings.length === 0;
+		const isSaid = part === 'name' && isRead && entry?.values.name === name;
+		const text = wanted[part];
+		const isSame =
+			there === null
+				? text === null
+				: there.equals(Buffer.from(text ?? '')) && (text !== null || part !== 'name');
+		if (!isSaid && !isSame) differences.push({ part, path, wanted: text, isThere: there !== null });
 	}
-	return { name: template.name, folder, isNew: entry === undefined, differences };
+	return { name, folder, isNew: entry === undefined, differences };
 }
 
-/** null: no such file. */
-function wantedFiles(
-	{ id, name, html_body, text_body }: Template,
-	folder: string,
-): Record<Part, string | null> {
-	const hasLines = /[\r\n]/.test(name);
-	if (hasLines && templateName(folder) !== name)
-		throw new UsageError(`the template "${name}" has line breaks in its name, which no file can say`, {
-			hint: mailctl('templates', 'update', id, '--name', 'NAME'),
-		});
-	if (html_body.startsWith('\ufeff') || text_body.startsWith('\ufeff'))
-		throw new UsageError(`a body of the template "${name}" begins with a byte order mark: no file is to`, {
-			hint: mailctl('templates', 'update', id, '--html-file', 'FILE'),
-		});
-	return {
-		name: hasLines ? null : `${name}\n`,
-		html_body: html_body === '' ? null : html_body,
-		// One of them is there, though it is empty.
-		text_body: text_body === '' && html_body !== '' ? null : text_body,
-	};
-}
-
-function isSame(
-	there: Buffer | null,
-	wanted: string | null,
-	{ part, path }: { part: Part; path: string },
-): boolean {
-	if (there === null) return wanted === null;
-	if (wanted === null) return part !== 'name' && there.length === 0;
-	if (part !== 'name') return there.equals(Buffer.from(wanted));
-	try {
-		return subjectOf(decodePart(there, path), path) === wanted.trimEnd();
-	} catch {
-		return false;
-	}
-}
-
-function outcomeOf({ name, folder, isNew, differences }: Pulled): Outcome {
-	const action = isNew ? 'created' : differences.length === 0 ? 'unchanged' : 'updated';
-	return { action, name, folder, files: differences.map(({ part }) => fileOf[part]) };
-}
+const mostNamed = 10;
 
 /** Consent to the loss of what is in files. */
 async function agree(cx: CommandContext, directory: string, pulled: readonly Pulled[]): Promise<void> {
@@ -199,8 +148,6 @@ async function agree(cx: CommandContext, directory: string, pulled: readonly Pul
 	await cx.confirm({ kind: 'mild', what: `replace ${files} in ${directory}: ${named.join(', ')}${more}` });
 }
 
-const mostNamed = 10;
-
 function makeDirectory(path: string): void {
 	try {
 		makeFolders(path);
@@ -209,21 +156,14 @@ function makeDirectory(path: string): void {
 	}
 }
 
-/** Each file is there whole or not at all. */
-async function write(directory: string, { folder, differences }: Pulled): Promise<void> {
-	const path = join(directory, folder);
-	makeDirectory(path);
-	for (const { path, wanted, isThere } of differences) {
-		if (wanted === null) {
-			await rm(path, { force: true });
-			continue;
-		}
-		const file = await createOutputFile(path, isThere ? 'replace' : 'refuse');
-		try {
-			await file.write(wanted);
-			await file.finish();
-		} finally {
-			await file.discard();
-		}
+/** The file is there whole or not at all. */
+async function write({ path, wanted, isThere }: Difference): Promise<void> {
+	if (wanted === null) return rm(path, { force: true });
+	const file = await createOutputFile(path, isThere ? 'replace' : 'refuse');
+	try {
+		await file.write(wanted);
+		await file.finish();
+	} finally {
+		await file.discard();
 	}
 }

@@ -7,8 +7,16 @@ import { didYouMean } from '../../frame/help.js';
 import { warnOfFindings } from '../../verbs/content.js';
 import { agree, carryOut, type Declared, planSteps, refuseFindings, type Step } from '../apply/plan.js';
 import { templateName } from './folder-names.js';
-import { fileOf, parts, readFolders, type TemplateFolder } from './folders.js';
-import { foretell, type Outcome, outcomeColumns, tally } from './outcome.js';
+import {
+	fileOf,
+	foretell,
+	type Outcome,
+	outcomeColumns,
+	parts,
+	readFolders,
+	type TemplateFolder,
+	tally,
+} from './folders.js';
 
 /** `names`: of templates or of folders; none: all. */
 export async function push(
@@ -27,7 +35,12 @@ export async function push(
 		({ change }) => wanted?.has(change.name) ?? true,
 	);
 	const outcomes = outcomesOf(chosen, steps);
-	refuseUnknown(names, { directory, folders, outcomes });
+	for (const name of names) {
+		if (outcomes.some((one) => one.name === name || one.folder === name)) continue;
+		const known = folders.flatMap(({ folder, values }) => [folder, values.name]);
+		const hint = didYouMean(name, known);
+		throw new UsageError(`${directory} has no folder of the template "${name}"`, { ...(hint && { hint }) });
+	}
 	await lint(cx, chosen, steps);
 	if (cx.dryRun) {
 		// On a database of this machine they are answered, and undone.
@@ -75,24 +88,6 @@ function outcomesOf(folders: readonly TemplateFolder[], steps: readonly Step[]):
 		.filter(({ change }) => change.action === 'delete')
 		.map(({ change: { name } }): Outcome => ({ action: 'deleted', name, folder: null, files: [] }));
 	return [...pushed, ...deleted];
-}
-
-function refuseUnknown(
-	names: readonly string[],
-	{
-		directory,
-		folders,
-		outcomes,
-	}: { directory: string; folders: readonly TemplateFolder[]; outcomes: readonly Outcome[] },
-): void {
-	for (const name of names) {
-		if (outcomes.some((one) => one.name === name || one.folder === name)) continue;
-		const known = folders.flatMap(({ folder, values }) => [folder, values.name]);
-		const hint = didYouMean(name, known);
-		throw new UsageError(`${directory} has no folder of the template "${name}"`, {
-			...(hint !== undefined && { hint }),
-		});
-	}
 }
 
 async function lint(

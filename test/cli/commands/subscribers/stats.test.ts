@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createTally } from '../../../../src/cli/commands/subscribers/tally.js';
+import { createTally } from '../../../../src/cli/commands/subscribers/stats.js';
 import { makeProject } from '../../../support/project.js';
 
 const people = [

@@ -128,11 +128,6 @@ describe('templates pull', () => {
 		await add('Spring sale');
 		await put({ 'sale/subject.txt': 'Spring sale', 'sale/body.txt': 'Hi' });
 		expect(lines(await pull())).toEqual([['unchanged', 'Spring sale', 'sale', '']]);
-		await put({ 'more/subject.txt': 'Spring sale', 'more/body.txt': 'Hi' });
-		expect(await pull()).toMatchObject({
-			code: 2,
-			stderr: `error: ${mails}/sale: "Spring sale" is there already, in ${mails}/more\n`,
-		});
 	});
 
 	it('writes through no symbolic link', async () => {
@@ -162,8 +157,6 @@ describe('templates pull', () => {
 		await writeFile(mails, '');
 		expect(await pull()).toMatchObject({ code: 2, stderr: `error: ${mails} is no directory\n` });
 		await rm(mails);
-		await add('\ufeff BOM', { text_body: '\ufeffHi' });
-		expect(await pull()).toMatchObject({ code: 2, stderr: expect.stringContaining('byte order mark') });
 		expect(await readdir(project.folder)).not.toContain('mails');
 	});
 });
@@ -380,26 +373,6 @@ describe('a server that', () => {
 		});
 		expect(service.asked()).toHaveLength(7);
 		expect(await readdir(project.folder)).not.toContain('mails');
-	});
-
-	it('has two templates of one name is told so, unless another one is wanted', async () => {
-		const results = [template(1, 'Welcome'), template(2, 'Other'), template(3, 'Welcome', 'Hello')];
-		const { call } = await answering(json({ ...emptyPage, count: 3, results }));
-		expect(await call('pull')).toMatchObject({
-			code: 2,
-			stderr: expect.stringMatching(
-				/^error: there are several templates called "Welcome": \S+0001, \S+0003\nhint: mailctl .*templates update \S+0003 --name NAME\n$/,
-			),
-		});
-		expect(await readdir(project.folder)).not.toContain('mails');
-		const pulled = await cli(
-			['--base-url', (await answering(json({ ...emptyPage, count: 3, results }))).service.url].concat(
-				...['templates', 'pull', mails, 'Other'],
-			),
-			{ env: { MAILCTL_TOKEN: 't' } },
-		);
-		expect(pulled.code).toBe(0);
-		expect(await tree(mails)).toEqual({ 'Other/body.txt': 'Hi', 'Other/subject.txt': 'Other\n' });
 	});
 
 	it('has got a template from another push meanwhile gets it as the folder is', async () => {

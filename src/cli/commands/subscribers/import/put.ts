@@ -116,7 +116,7 @@ export function foreignBatchRows({ batchSize, concurrency }: ImportOptions): num
 	return Math.min(batchSize, concurrency * roundsPerBatch);
 }
 
-export interface PaceOptions {
+interface PaceOptions {
 	rowsPerSecond: number;
 	/** Cuts a pause short, with its reason. */
 	signal: AbortSignal;

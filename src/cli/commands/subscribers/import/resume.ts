@@ -20,7 +20,7 @@ import { holdAlone, importName } from '../../../verbs/importing.js';
 import { layoutOfRejects } from '../../../verbs/rejects.js';
 import type { TableJob } from './put.js';
 
-export interface Identity {
+interface Identity {
 	/** The same list, content, mapping and options are the same job. */
 	key: string;
 	/** SHA-256 of the file, empty for what comes once. */
