@@ -35,72 +35,102 @@ export interface ExtendedApi {
 type Values = Record<string, unknown>;
 type Method = (...args: unknown[]) => Promise<unknown>;
 
+/** How an operation is carried out; made once. */
+interface Plan {
+	method(api: ExtendedApi): Method;
+	names: readonly string[];
+	options: readonly (readonly [string, string])[];
+	/** Names of values that are no part of `input`, `body` and `query`. */
+	taken: ReadonlySet<string>;
+	parameters: readonly (readonly [string, Parameter])[];
+	body: Body | null;
+	isPage: boolean;
+	under: string | undefined;
+}
+
+const plans = new Map<OperationName, Plan>();
+
+function planOf(name: OperationName): Plan {
+	const operation: Operation = operations[name];
+	const names = argumentNames(operation);
+	const options = Object.entries(operation.options ?? {});
+	const plan: Plan = {
+		method: methodOf(name),
+		names,
+		options,
+		taken: new Set([...names, ...options.map(([key]) => key)]),
+		parameters: Object.entries(operation.query ?? {}),
+		body: operation.body === undefined ? null : bodies[operation.body],
+		isPage: operation.query?.['page'] !== undefined,
+		under: operation.answer?.under,
+	};
+	plans.set(name, plan);
+	return plan;
+}
+
 /** Resolves with the body of the response; `undefined` = none. */
 export async function perform(
 	name: OperationName,
 	api: ExtendedApi,
 	input: OperationInput,
 ): Promise<unknown> {
-	const operation: Operation = operations[name];
-	const method = methodOf(name, api);
-	const args = argumentsOf(name, operation, input);
-	if (operation.query?.['page'] !== undefined) {
+	const plan = plans.get(name) ?? planOf(name);
+	const method = plan.method(api);
+	const args = name === 'ext.messages.progress' ? [scopeOf(input.query)] : argumentsOf(plan, input);
+	if (plan.isPage) {
 		const filter = args.pop() as object; // `input`, the last argument
 		return readPage(input.query, (page) => pageOf(method(...args, { ...filter, ...page }, input.call)));
 	}
 	const result = await method(...args, input.call);
-	const under = operation.answer?.under;
-	return under === undefined ? result : { [under]: result };
+	return plan.under === undefined ? result : { [plan.under]: result };
 }
 
 /** What a method of a collection answers. */
 const pageOf = (answer: Promise<unknown>) => answer as Promise<Page<unknown, { length: number }>>;
 
 /** `ext.messages.get` is `ext.messages.get`, `lists.get` is `api.lists.get`; some reads have their answer encoded. */
-function methodOf(name: OperationName, { api, ext, encoded }: ExtendedApi): Method {
-	if (name === 'subscribers.page') return bound(encoded, 'page');
-	if (name === 'ext.exports.slice') return bound(encoded, 'slice');
-	if (name === 'ext.tuples.slice') return bound(encoded, 'tuples');
+function methodOf(name: OperationName): Plan['method'] {
+	if (name === 'subscribers.page') return ({ encoded }) => bound(encoded, 'page');
+	if (name === 'ext.exports.slice') return ({ encoded }) => bound(encoded, 'slice');
+	if (name === 'ext.tuples.slice') return ({ encoded }) => bound(encoded, 'tuples');
 	const isExtension = name.startsWith('ext.');
 	const [group = '', verb] = name.slice(isExtension ? 4 : 0).split('.');
-	if (verb === undefined) return bound(api, group);
+	if (verb === undefined) return ({ api }) => bound(api, group);
 	if (name.startsWith('subscribers.'))
-		return (listId, ...args) => bound(api.subscribers(Number(listId)), verb)(...args);
-	return bound(((isExtension ? ext : api) as unknown as Readonly<Record<string, object>>)[group] ?? {}, verb);
+		return ({ api }) =>
+			(listId, ...args) =>
+				bound(api.subscribers(Number(listId)), verb)(...args);
+	return ({ api, ext }) => {
+		const groups = (isExtension ? ext : api) as unknown as Readonly<Record<string, object>>;
+		return bound(groups[group] ?? {}, verb);
+	};
 }
 
 /** The names of the table are those of the Api. */
 function bound(owner: object, verb: string): Method {
-	return (owner as Readonly<Record<string, Method>>)[verb]?.bind(owner) as Method;
+	return (...args) => (owner as Readonly<Record<string, Method>>)[verb]?.(...args) as Promise<unknown>;
 }
 
-function argumentsOf(name: OperationName, operation: Operation, input: OperationInput): unknown[] {
-	if (name === 'ext.messages.progress') return [scopeOf(input.query)];
-	const { options = {} } = operation;
-	const args = argumentNames(operation);
-	const outside: Values = { ...input.ids, ...input.uuids, ...readQuery(operation.query ?? {}, input.query) };
-	const body: Body | null = operation.body === undefined ? null : bodies[operation.body];
+function argumentsOf({ names, options, taken, parameters, body }: Plan, input: OperationInput): unknown[] {
+	const outside: Values = { ...input.ids, ...input.uuids };
+	if (parameters.length > 0) readQuery(parameters, input.query, outside);
 	const inside: Values = body?.check === undefined ? {} : checkBody(body, input.body);
-	const take = (key: string): unknown => {
-		const from = key in outside ? outside : inside;
-		const value = from[key];
-		delete from[key];
-		return value;
-	};
-	for (const [key, option] of Object.entries(options)) {
-		const value = take(key);
+	for (const [key, option] of options) {
+		const value = outside[key] ?? inside[key];
 		if (value !== undefined) Object.assign(input.call, { [option]: value });
 	}
-	const named = args.map((key) => (rests.has(key) ? undefined : (take(key) ?? null)));
-	return args.map((key, index) => {
-		if (key === 'query') return outside;
+	return names.map((key) => {
+		if (key === 'query') return restOf(outside, taken);
 		if (key === 'body') return givenRest(body, input.body);
-		if (key !== 'input') return named[index];
-		return body === null || body.check !== undefined ? { ...outside, ...inside } : input.body;
+		if (key !== 'input') return outside[key] ?? inside[key] ?? null;
+		const isChecked = body === null || body.check !== undefined;
+		return isChecked ? { ...restOf(outside, taken), ...restOf(inside, taken) } : input.body;
 	});
 }
 
-const rests: ReadonlySet<string> = new Set(['input', 'body', 'query']);
+function restOf(values: Values, taken: ReadonlySet<string>): Values {
+	return Object.fromEntries(Object.entries(values).filter(([key]) => !taken.has(key)));
+}
 
 function checkBody({ check }: Body, body: unknown): Values {
 	const parsed = check?.parse(body, 'create');
@@ -131,19 +161,17 @@ const readers: Readonly<Record<Parameter['kind'], (query: Query, name: string) =
 	page: () => undefined,
 };
 
-/** Throws `invalid` with every word that is not of its set. */
-function readQuery(parameters: Readonly<Record<string, Parameter>>, query: Query): Values {
-	const values: Values = {};
+/** Adds the values of a query. Throws `invalid` with every word that is not of its set. */
+function readQuery(parameters: Plan['parameters'], query: Query, into: Values): void {
 	const errors: FieldErrors = {};
-	for (const [name, { kind, words, default: fallback }] of Object.entries(parameters)) {
+	for (const [name, { kind, words, default: fallback }] of parameters) {
 		const value = readers[kind](query, name) ?? fallback;
 		if (value === undefined) continue;
 		if (words !== undefined && !words.includes(String(value)))
 			errors[name] = [{ code: 'invalid_choice', message: notAChoice(String(value)) }];
-		values[name] = value;
+		into[name] = value;
 	}
 	if (Object.keys(errors).length > 0) throw invalid(errors);
-	return values;
 }
 
 /** Of one submission, or of one campaign. Throws `invalid` where neither is named. */
