@@ -342,7 +342,7 @@ describe('the same mail to the same recipients', () => {
 		expect(await project.run(base(file, '--campaign', 'second'))).toMatchObject({
 			code: 5,
 			stderr: expect.stringContaining(
-				'the name "second" stands for another campaign: its file was another one',
+				'the name "second" stands for another campaign: it was begun with other rows',
 			),
 		});
 	});
