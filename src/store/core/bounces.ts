@@ -10,9 +10,8 @@ import type { RecordedReport, ReportEffect, ReportOutcome, TrackedEvent } from '
 import { keepAttempt, type SentMessage } from './attempts.js';
 import { recordEvents } from './events.js';
 import { createTally } from './figures/tally.js';
-import { readRecipients, type Stop } from './recipients.js';
+import { readRecipients, reportedSoftBounce, type Stop } from './recipients.js';
 import { readEnvelope } from './rows.js';
-import { reportedSoftBounce } from './soft-bounces.js';
 import type { Sql } from './sql.js';
 
 interface ReturnedRow extends SentMessage {

@@ -14,7 +14,7 @@ import { writeAttempts } from './attempts.js';
 import { forgetCompositions } from './compositions.js';
 import { type Counting, openCounting } from './events.js';
 import type { BouncedMessage, Tally } from './figures/tally.js';
-import { readRecipients } from './recipients.js';
+import { endSoftBounces, readRecipients } from './recipients.js';
 import { flag } from './rows.js';
 import type { Change, Sql } from './sql.js';
 
@@ -263,15 +263,6 @@ async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentR
 		const [, , id, number, campaign, address] = row;
 		return { id, number, campaign, address, at, reply };
 	});
-}
-
-function endSoftBounces(sql: Sql, address: EmailKey): void {
-	sql.write(
-		`UPDATE subscribers
-		SET soft_bounces = 0, soft_bounced_since = NULL
-		WHERE email_key = ? AND soft_bounces > 0`,
-		address,
-	);
 }
 
 /** The part of the reply that a webhook delivery of the bounce contains. */
