@@ -43,8 +43,8 @@ async function through(
 	const open: OpenLanes['bulk'] = [];
 	for (const row of rows) {
 		const { starts_at, last_leased_at } = row;
-		if (starts_at !== null && last_leased_at === 0 && starts_at > (await provenTime(sql, now, longestOff)))
-			continue;
+		const begins = starts_at !== null && starts_at <= now && last_leased_at === 0;
+		if (begins && starts_at > (await provenTime(sql, now, longestOff))) continue;
 		const { isOpen, leave_by } = await enterWindow(sql, row, now);
 		if (isOpen) open.push({ lane: row.seq, leave_by, isDue: row.is_due === 1 });
 	}
