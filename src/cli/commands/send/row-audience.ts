@@ -3,7 +3,7 @@
  * as a campaign.
  */
 
-import { type EmailKey, emailKey, parseAddress } from '../../../api/address.js';
+import { type EmailKey, parseAddress } from '../../../api/address.js';
 import { AddressSet } from '../../../api/address-set.js';
 import type {
 	CampaignSession,
@@ -33,7 +33,7 @@ import { walk } from '../../verbs/listing.js';
 import { namedIn, readAttachments } from './attach.js';
 import type { CampaignPlace } from './begin.js';
 import { type Finding, Findings, missingVariable } from './findings.js';
-import { fieldsOf, linted, warnOfLinks } from './lint.js';
+import { linted, warnOfLinks } from './lint.js';
 import type { SendOptions } from './options.js';
 import { addresseeOf, foreseeing, isShown, notAmong, shownKey } from './preview.js';
 import { addFindings } from './recipients.js';
@@ -52,6 +52,7 @@ import {
 	openTableRows,
 	placeToTell,
 	type RowsFlag,
+	readFieldValues,
 } from './rows.js';
 import { type Audience, assertAllowed, type First, isLimited, requestFor, type Survey } from './stage.js';
 
@@ -305,33 +306,6 @@ class TableAudience extends RowAudience<Recipient, Recipient> {
 function unknownPerson(email: string, isOurs: boolean) {
 	const unknown = isOurs ? '' : null;
 	return { email, name: unknown, email_reason: unknown, meta: {} };
-}
-
-/**
- * Whether the fields of a person give a value to a variable, as a campaign of ours looks it up when it stages rows: an
- * address in one list is that subscriber, one in several lists is none of them. Every subscriber is read where one of the
- * variables is a field: 11 to 21 bytes each, and as much a value.
- */
-async function readFieldValues(cx: CommandContext, variables: readonly string[]) {
-	const known = variables.length === 0 ? [] : ((await fieldsOf(cx)) ?? []);
-	const fields = variables.filter((name) => known.includes(name));
-	const valued = new Map(fields.map((name) => [name, new AddressSet()]));
-	const met = new AddressSet();
-	const several = new AddressSet();
-	if (fields.length > 0)
-		for await (const { email, meta } of everybody(cx)) {
-			const key = emailKey(email);
-			if (!met.add(key)) several.add(key);
-			for (const [name, people] of valued) if ((meta[name] ?? null) !== null) people.add(key);
-		}
-	return (key: EmailKey, variable: string) => valued.get(variable)?.has(key) === true && !several.has(key);
-}
-
-async function* everybody(cx: CommandContext) {
-	const api = await cx.api();
-	const { signal } = cx;
-	for await (const { id } of walk(api.lists, {}, { signal }))
-		yield* walk(api.subscribers(id), {}, { signal });
 }
 
 /** Each request names its content and its sender. */
