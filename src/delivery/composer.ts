@@ -23,7 +23,6 @@ export interface ContentCache {
 export interface ComposerOptions extends LinkOptions {
 	reads: Pick<Reads, 'getSubmission' | 'getAttachment'>;
 	contents: ContentCache;
-	/** Shared, too; absent: its own. */
 	files?: EncodedFiles;
 	/** MAIL FROM; the sender's address unless given. */
 	returnPath?: (message: Leased, submission: StoredSubmission) => string;

@@ -26,11 +26,9 @@ export interface Courier {
 export interface Telling {
 	/** Never throws. */
 	settled(message: Fence, outcome: DeliveryOutcome): void;
-	/** The size of the group in bytes. */
 	holds(bytes: number): void;
 	/** A server gave a reply about a message: the fault is over. `isSent`: it took the message. */
 	worked(isSent: boolean): void;
-	/** The sender is refused. */
 	refused(reason: string): void;
 	/** All mail is refused at the moment: the run pauses or ends. */
 	failed(reason: string): void;

@@ -58,7 +58,6 @@ export function createEncodedFiles(
 
 /** The octets of files that mails under way hold: a file counts once, however many of them have it. */
 export interface SharedBytes {
-	/** Octets that were not held before. */
 	hold(files: readonly Buffer[]): number;
 	release(files: readonly Buffer[]): void;
 }

@@ -136,7 +136,6 @@ const refusesSession = anyOf(
 	'auth\\w*(?: is)? (?:required|failed)|relay(?:ing)?(?: access)? (?:denied|not)|(?<!not )\\blisted\\b|blocked using|(?:black|block|deny)[ -]?list',
 );
 
-/** A new clause begins here. */
 const clauseEnds = /[.;!?)\]|](?:\s|$)|\s(?:[([|]|--?\s)/;
 
 /** Links and host names say who refuses, or where to read more. */

@@ -25,7 +25,6 @@ export interface ReplyReader {
 	lastWords(): string | null;
 }
 
-/** `maxBytes` bounds one reply. */
 export function createReplyReader(maxBytes: number): ReplyReader {
 	// Bytes as latin1, so that a character split by a packet is whole again when it is decoded.
 	let rest = '';
@@ -88,7 +87,6 @@ export function parseReply(phase: SmtpPhase, raw: string): Reply {
 	return { phase, code: Number(code), enhanced, text: cleanText(told.join(' ')) };
 }
 
-/** Code and enhanced code. */
 const beginningOf = /^([2-5]\d{2})(?:[ -](?:([245]\.\d{1,3}\.\d{1,3})(?:\s|$))?|\r?\n|$)/;
 
 export function localReply(phase: SmtpPhase, text: string): Reply {
@@ -140,7 +138,6 @@ export type Verdict =
 export interface Rule {
 	kinds: readonly Conversation['kind'][];
 	phases?: readonly SmtpPhase[];
-	/** First digit of the code, or the whole code. */
 	codes?: readonly number[];
 	/** Tested on `''` where the reply has none. */
 	enhanced?: RegExp;
@@ -157,7 +154,6 @@ const opening: readonly SmtpPhase[] = ['connect', 'tls', 'greeting', 'ehlo', 'au
 /** Replies that may be about the recipient: `answer` in a mail with one recipient alone. */
 const ofRecipient: readonly SmtpPhase[] = ['rcpt', 'answer'];
 
-/** Codes for an invalid address. */
 const addressCode = /^5\.(?:1\.(?:1|2|3|6|10)|2\.1)$/;
 
 /** Codes that leave it to the words. */

@@ -40,7 +40,6 @@ export class Run {
 	readonly #endOfRun: EndOfRun;
 	readonly #deadline: Deadline;
 	#isLeasing = false;
-	/** The last lease was empty. */
 	#isDry = false;
 	/** Dry because this run held all leased messages already; there may be more after them. */
 	#hasMore = false;

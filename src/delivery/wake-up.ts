@@ -90,7 +90,6 @@ export class Idle {
 		}
 	}
 
-	/** Until the queue is resumed. */
 	async forPerson(reason: string): Promise<void> {
 		this.#options.onEvent?.({ kind: 'held', reason });
 		for (;;) {
@@ -192,7 +191,6 @@ export class Deadline {
 	readonly #timer: NodeJS.Timeout | null = null;
 	isNear = false;
 
-	/** Calls `onNear` once, where there is a deadline. */
 	constructor(
 		{ clock, drainMs }: Pick<RunOptions, 'clock'> & { drainMs: number },
 		leftMs: number | undefined,

@@ -13,7 +13,6 @@ import { createSmtpCourier } from './smtp/courier.js';
 import { type SmtpPool, usualConnections } from './smtp/pool.js';
 
 export interface RunRequest {
-	/** `null`: every message of the database. */
 	scope: MessageScope | null;
 	/**
 	 * `settled`: nothing is due now. `idle`: no process has a message leased either. `drained`: nothing waits at all, after waiting for deferred messages. `aborted`:
@@ -35,7 +34,6 @@ export interface RunResult {
 	 * unchanged.
 	 */
 	kind: 'done' | 'paused' | 'aborted';
-	/** Why it is `paused`; else `null`. */
 	reason: string | null;
 	counts: DeliveryCounts;
 }
@@ -53,19 +51,16 @@ export interface RunOptions {
 	queue: Queue;
 	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses' | 'revokedLeases'>;
 	clock: Clock;
-	/** Names this process in the leases; unique. */
 	owner: string;
 	/** No other process works on the scopes of its runs (`Queue.lease`), and its rate is its own. */
 	alone?: true;
 	/** Conversations at once, as many as the pool has connections; `usualConnections`. */
 	connections?: number;
-	/** Messages a second; absent = no limit. */
 	rate?: number;
 	/** How long a lease lasts, renewed at a third of it; 120,000. */
 	leaseMs?: number;
 	/** How long a conversation in flight may last after the signal; 9,000. */
 	drainMs?: number;
-	/** Waits, or returns early when the signal comes. */
 	sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 	onProgress?: (counts: Readonly<DeliveryCounts>) => void;
 	onEvent?: (event: WorkerEvent) => void;
@@ -75,7 +70,6 @@ export interface WorkerOptions extends ComposerOptions, RunOptions {
 	reads: RunOptions['reads'] & ComposerOptions['reads'];
 	queue: Queue;
 	pool: Pick<SmtpPool, 'send' | 'halt' | 'abort'>;
-	/** In [0, 1); spreads retries. */
 	random: () => number;
 }
 
@@ -85,7 +79,6 @@ export interface Worker {
 	 * same Message-ID. The pool stays open; its owner closes it.
 	 */
 	run(request: RunRequest): Promise<RunResult>;
-	/** There is new due work: an idle run checks at once. */
 	wake(): void;
 }
 

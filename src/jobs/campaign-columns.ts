@@ -103,7 +103,6 @@ const reserved = new Set(['email', 'name', '__proto__']);
 export interface Misnamed {
 	written: string;
 	column: string;
-	/** The variable of that column; null: none. */
 	variable: string | null;
 }
 
@@ -148,5 +147,4 @@ function* wordsIn(text: string, columns: ReadonlyMap<string, unknown>): Generato
 	}
 }
 
-/** The longest name of a column in a text. */
 const maxWord = 200;

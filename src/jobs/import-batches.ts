@@ -19,14 +19,11 @@ import {
 export interface Batch {
 	first: number;
 	count: number;
-	/** Approximate bytes in memory. */
 	size: number;
 	rejects: RejectedRow[];
 	put(imports: Imports, session: string): Promise<Ack<ImportCounts>>;
-	/** One of its rows as in the file, by its place from 0. */
 	original(row: number): Omit<BundledRow, 'cells'>;
 	withoutFirst(count: number): Batch;
-	/** The batch is settled: it is not needed any more. */
 	settle(): void;
 }
 
@@ -108,7 +105,6 @@ export class EarlierAnswers {
 	readonly #end: number;
 	/** A batch began here; earlier ones are answered or not needed. */
 	#next = 0;
-	/** Rejects of answered batches, not returned yet. */
 	#kept: Reject[] = [];
 
 	constructor(ask: AskAgain, end: number) {

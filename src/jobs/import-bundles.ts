@@ -12,7 +12,6 @@ import { stateCells, stateOf, stateOfRow, wordState } from '../tables/states.js'
 
 export type Bundle = BundleOf<BundledRow[]>;
 
-/** Its rows in any form. */
 export interface BundleOf<Rows> {
 	/** Number of its first row among the rows put, from 0: rows refused here do not count. */
 	first: number;
@@ -28,7 +27,6 @@ export interface RowKeeper<Rows> {
 
 export interface BundledRow {
 	line: number;
-	/** The cells to put, in the order of the mapping. */
 	cells: Cells;
 	original: readonly string[];
 }
@@ -43,7 +41,6 @@ export function sizeOfReject({ cells }: RejectedRow): number {
 	return cells.reduce((sum, cell) => sum + cell.length + 50, 250);
 }
 
-/** Bundles whose rows are lists; see `bundleInto`. */
 export function bundleRows(
 	rows: AsyncIterable<TableRow>,
 	mapping: Mapping,
@@ -260,12 +257,10 @@ function newRowBytes(): RowBytes {
 	return { put: newTexts(), originals: newTexts() };
 }
 
-/** Approximate bytes of memory. */
 export function sizeOf({ rows: { put, originals }, rejects }: PackedBundle): number {
 	return bytesOf(put) + bytesOf(originals) + rejects.reduce((sum, reject) => sum + sizeOfReject(reject), 0);
 }
 
-/** Reads the rows as in the file, by their place from 0. */
 export function originalsOf({ originals }: RowBytes): (row: number) => Omit<BundledRow, 'cells'> {
 	const reader = new TextReader(originals);
 	return (row) => {

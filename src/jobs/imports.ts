@@ -91,7 +91,6 @@ interface InFlight {
 	isAnswered: boolean;
 }
 
-/** How reading ended: at the end of the table, or before. */
 type ReadingEnd = 'end' | 'too_many_errors' | 'interrupted';
 
 class ImportRun {

@@ -24,14 +24,12 @@ export interface Pause {
 export type Request<T> = (call: Call) => Promise<T>;
 
 export interface PaceOptions {
-	/** Requests in flight at most; 1 unless given. */
 	ceiling?: number;
 	rowsPerSecond?: number;
 	signal?: AbortSignal;
 	sleep?: Sleep;
 	/** A clock of milliseconds that does not go back. */
 	nowMs?: () => number;
-	/** A pause begins, without requests. */
 	onPause?: (pause: Pause) => void;
 }
 
@@ -43,7 +41,6 @@ const longestPauseMs = 5 * 60_000;
 const weight = 0.2;
 /** From this share on the service is overloaded, not a single request unlucky. */
 const tooMany = 0.5;
-/** In milliseconds. */
 const pauses = { first: 250, longest: 16_000 };
 
 type Kind = 'read' | 'write';

@@ -228,7 +228,6 @@ function unknown(error: ApiError): RowOutcome {
 /** A row with readable cells; `null` keeps the stored value. */
 export interface ForeignRow {
 	kind: 'row';
-	/** Trimmed; the service checks whether it is an address. */
 	email: string;
 	key: EmailKey;
 	name: string | null;
@@ -241,7 +240,6 @@ export interface ForeignRow {
 
 export type Known = Pick<Subscriber, 'id' | 'email' | 'name' | 'is_active' | 'meta'>;
 
-/** One result for each row, in order. */
 export function readRows({ columns, cells }: ImportBatch): (ForeignRow | RejectedRow)[] {
 	const width = columns.length;
 	const read = importRowReader(columns);

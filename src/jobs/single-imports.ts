@@ -136,7 +136,6 @@ class SingleSession {
 	readonly #parts: RowParts;
 	readonly #kept: KeptImport;
 	readonly #concurrency: number;
-	/** Addresses that stand in this import already. */
 	readonly #taken = new Set<AddressHash>();
 	#last: { first: number; ack: Ack<ImportCounts> } | null;
 	#unknownInARow = 0;
@@ -151,7 +150,6 @@ class SingleSession {
 		this.#concurrency = concurrency;
 	}
 
-	/** By an earlier run. */
 	stands(hash: AddressHash): void {
 		this.#taken.add(hash);
 	}
@@ -276,7 +274,6 @@ export interface KeptImport {
 	readonly position: number;
 	readonly counts: ImportCounts;
 	readonly reasonsLeftOut: number;
-	/** The last answer; null: there was none. */
 	readonly last: { first: number; ack: Ack<ImportCounts> } | null;
 	readonly begun: ReadonlyMap<number, Intent>;
 	taken(): AsyncIterable<AddressHash>;

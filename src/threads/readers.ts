@@ -11,7 +11,6 @@ export type InlineAnswer =
 export interface Inliner {
 	/** One document at a time, in order. Rejects past the deadline, and when the thread fails or is closed. */
 	readonly read: AskHtml;
-	/** Ends the thread; a document under way rejects. */
 	close(): Promise<void>;
 }
 
@@ -42,7 +41,6 @@ export type ReportAnswer = { kind: 'ready' } | { kind: 'read'; mail: ReadMail };
 export interface ReportReader {
 	/** One mail at a time, in order. Rejects past a deadline, and when the thread fails or is closed. */
 	read(bytes: Uint8Array): Promise<ReadMail>;
-	/** Ends the thread; a mail under way rejects. */
 	close(): Promise<void>;
 }
 

@@ -7,7 +7,6 @@ import { spawnThread } from './spawn.js';
 export interface RequestThread<Question, Answer> {
 	/** In order. Rejects past the deadline, and when the thread fails or is closed. */
 	ask(question: Question, handedOver?: readonly TransferListItem[]): Promise<Answer>;
-	/** Ends the thread; a question under way rejects. */
 	close(): Promise<void>;
 }
 

@@ -23,7 +23,6 @@ import {
 } from './table-reader.js';
 
 const ahead: { size: number; rows: number }[] = [];
-/** Returned bytes, to be overwritten. */
 const spares: RowBytes[] = [];
 let wake = () => {};
 

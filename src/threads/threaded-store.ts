@@ -126,7 +126,6 @@ export interface Channel {
 	 * `StoreError` "io" when the thread has ended.
 	 */
 	call(operation: Omit<Operation, 'id' | 'isStoppable'>, signal?: AbortSignal): Promise<unknown>;
-	/** Ends the thread at once; unanswered operations reject. */
 	end(): Promise<void>;
 }
 

@@ -56,7 +56,6 @@ class Caller implements ApiCourier {
 	readonly settles = 'at_once';
 	readonly #options: ApiCourierOptions;
 	readonly #submissions: ReturnType<typeof createSubmissions>;
-	/** Calls without an answer yet. */
 	#calls = 0;
 	#isHalted = false;
 	#uncertainInARow = 0;
@@ -240,7 +239,6 @@ function refused(group: readonly Leased[], error: ApiError): Settled {
 	return { outcomes, again: rest.length === 0 ? [] : [rest], stop: null };
 }
 
-/** The recipients that `{"to": {"1": ["…"]}}` names. */
 function namedIn({ to }: FieldErrors, group: readonly Leased[]): Map<Leased, Complaint> {
 	const told = new Map<Leased, Complaint>();
 	if (to === undefined) return told;

@@ -22,7 +22,6 @@ import { machineWords, roleNames, separators, systemNames } from './wordings.js'
 export interface Extract {
 	mail: Mail;
 	sender: Sender;
-	/** Decoded, at most 998 characters; `''` without one. */
 	subject: string;
 	/** Null for a mail without text. */
 	notice: Notice | null;
@@ -176,7 +175,6 @@ export function aboutAddress(notice: Notice, address: string): TextRecipient | n
 	return notice.recipients().find((one) => isSame(one.address, address)) ?? null;
 }
 
-/** Lines as one text of at most 20,000 characters. */
 export function joinLines(lines: readonly Line[]): string {
 	return lines
 		.map(({ text }) => text.trim())
@@ -218,7 +216,6 @@ function findReturned(mail: Mail): ReturnedMessage | null {
 	return null;
 }
 
-/** The report's own lines: up to the returned message. */
 export function ownLines(lines: readonly Line[]): readonly Line[] {
 	return lines.slice(0, endOfNotice(lines));
 }

@@ -10,12 +10,10 @@ import type { FeedbackReport } from './report.js';
  */
 const complaints = new Set(['abuse', 'fraud', 'opt-out', 'opt-out-list', 'complaint']);
 
-/** Whether a feedback type, in lower case, is a complaint. */
 export function isComplaint(type: string): boolean {
 	return complaints.has(type);
 }
 
-/** The feedback report of a mail; null without one. */
 export function readFeedback(found: Extract): FeedbackReport | null {
 	const { mail, returned } = found;
 	const part = mail.parts.find((one) => one.type === 'message/feedback-report') ?? untypedIn(mail);

@@ -42,7 +42,6 @@ export interface ReturnedMail {
 }
 
 export interface IngestOptions {
-	/** Records the report, or returns what recording would do. */
 	record(report: ReturnedReport): Promise<ReportOutcome>;
 	/** Null where no bounce address is set. */
 	verp: Verp | null;
@@ -50,7 +49,6 @@ export interface IngestOptions {
 	/** Reads a mail; in this thread when absent. */
 	read?: (bytes: Buffer) => Promise<ReadMail>;
 	onRecorded?: (recorded: RecordedReport) => void;
-	/** Waits so many milliseconds. */
 	sleep?: (ms: number) => Promise<void>;
 }
 

@@ -17,19 +17,15 @@ import type { Verp } from './verp.js';
 
 export interface BounceListenerOptions extends Intake {
 	host: string;
-	/** 0: any free one. */
 	port: number;
-	/** PEM texts; STARTTLS is offered with them. */
 	tls: { cert: string; key: string } | null;
 	/** A connection ends after this time in any case; 10 minutes. */
 	maxConnectionMs?: number;
 }
 
-/** A listening server; `close` once. */
 export interface BounceListener {
 	/** `host:port`. */
 	address: string;
-	/** Accepts nothing new; answers under way get `graceMs`. */
 	close(options: { graceMs: number }): Promise<void>;
 }
 
@@ -274,15 +270,12 @@ export interface IntakeLimits {
 }
 
 export interface IntakeOptions {
-	/** At once, of one address; 20. */
 	maxConnections?: number;
 	/** Begun within a minute, of one address; 1,200: a mail may come in a connection of its own. */
 	maxOpened?: number;
-	/** Within a minute, of one address; 1,200. */
 	maxMails?: number;
 	/** Refused recipients within a minute, of one address; 100. */
 	maxRefused?: number;
-	/** Milliseconds that only grow. */
 	now?: () => number;
 }
 
@@ -388,7 +381,6 @@ export interface SummedLog {
 /** Further keys of one minute are written together, as the last of them. */
 const maxKeys = 1_000;
 
-/** Over `log`; `everyMs`: a minute. */
 export function createSummedLog(log: (line: object) => void, everyMs = 60_000): SummedLog {
 	const again = new Map<string, { count: number; lineOf: () => object }>();
 	let timer: NodeJS.Timeout | null = null;

@@ -12,7 +12,6 @@ export interface Line {
 }
 
 export interface Field {
-	/** Lower case. */
 	name: string;
 	/** Trimmed; folds are single spaces. Encoded words stay encoded. */
 	value: string;
@@ -29,7 +28,6 @@ export interface Part {
 	parameters: ReadonlyMap<string, string>;
 	fields: readonly Field[];
 	body: ByteString;
-	/** Line of the file where the body begins, from 1. */
 	line: number;
 	/** Lower case; `''` when none is given. */
 	encoding: string;
@@ -98,7 +96,6 @@ export function fieldsWithin(part: Part): Field[] {
 
 interface Reading {
 	parts: Part[];
-	/** Bytes that may still be translated. */
 	foreignLeft: number;
 }
 
@@ -209,7 +206,6 @@ const maxValue = 10_000;
 
 const fieldStart = /^([!-9;-~]{1,100})[ \t]*:[ \t]*/;
 
-/** Whether a line begins a header field: `Name: value`. */
 export function isFieldStart(line: string): boolean {
 	return fieldStart.test(line);
 }
@@ -232,7 +228,6 @@ export function parseFields(lines: readonly Line[]): Field[] {
 	return fields;
 }
 
-/** The first field of that name (lower case), or null. */
 export function findField(fields: readonly Field[], name: string): Field | null {
 	return fields.find((field) => field.name === name) ?? null;
 }

@@ -12,7 +12,6 @@ export type DeliveryAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'e
 export interface Place {
 	/** `1` is the mail itself, `1.2` its second part. */
 	part: string;
-	/** Media type of that part, lower case. */
 	type: string;
 	/** Line of the file, from 1. Inside an encoded part: the line where the encoded text begins. */
 	line: number;
@@ -29,7 +28,6 @@ interface Verdict {
 	hard: boolean;
 	/** The sender or the content is refused: it is not a bounce of the address (decision 45). */
 	uncounted?: true;
-	/** The rule that decided, for people. */
 	why: string;
 }
 
@@ -59,7 +57,6 @@ export interface ReturnedMessage {
 	subject: string | null;
 	/** Addresses of To, at most 50. */
 	to: string[];
-	/** Its own X- header fields, names in lower case. */
 	x_headers: Record<string, string>;
 	place: Place;
 }
@@ -81,14 +78,12 @@ export interface DeliveryReport {
  */
 export interface FeedbackReport {
 	kind: 'complaint' | 'feedback';
-	/** Lower case, as sent: `abuse`. */
 	feedback_type: string;
 	/**
 	 * The addresses of the complaint: Original-Rcpt-To, else the returned message's own header; empty where they were
 	 * removed.
 	 */
 	recipients: string[];
-	/** Program that wrote the report; null when unknown. */
 	user_agent: string | null;
 	/** RFC 3461 ENVID of the submission; null when unknown. */
 	envelope_id: string | null;
@@ -139,7 +134,6 @@ export function readCodes(text: string): Codes {
 	return { reply_code, status };
 }
 
-/** Whether a text has a code of either kind. */
 export function hasCode(text: string): boolean {
 	const { reply_code, status } = readCodes(text);
 	return reply_code !== null || status !== null;

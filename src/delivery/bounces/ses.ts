@@ -140,7 +140,6 @@ function textOf(value: Json, name: string): string | null {
 	return typeof text === 'string' && text !== '' ? text : null;
 }
 
-/** `smtp; 550 no` → `550 no`. */
 function untyped(text: string | null): string | null {
 	return text?.replace(/^[\w-]{1,40};[ \t]*/, '') ?? null;
 }

@@ -115,9 +115,7 @@ function spelledOut(text: string): string {
 }
 
 interface Beside {
-	/** Without the opening bracket or quote. */
 	before: string;
-	/** Without the closing ones. */
 	after: string;
 	isAngled: boolean;
 	isQuoted: boolean;

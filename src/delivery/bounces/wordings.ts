@@ -84,7 +84,6 @@ export const statements: readonly RegExp[] = [
 export const deliveries =
 	/success(?:fully|ful)? (?:delivered|relayed|delivery|relay)|\((?:success|relay(?:ed)?|delivered)\)|(?:was|has been|were) (?:delivered|relayed) to/i;
 
-/** Other things that are delivered. */
 export const otherGoods =
 	/\b(?:parcels?|packages?|shipments?|courier|orders?|invoices?|payments?|subscriptions?|paket|sendung|bestellung|rechnung|colis|commande|facture|paquete|pedido|factura|pacco|ordine)\b/i;
 

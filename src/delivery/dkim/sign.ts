@@ -14,7 +14,6 @@ export type DkimKeyType = (typeof dkimKeyTypes)[number];
 
 /** A private key, and the DNS name of its public half: `selector._domainkey.domain`. */
 export interface SigningKey {
-	/** In ASCII and lower case. */
 	domain: string;
 	selector: string;
 	type: DkimKeyType;
@@ -176,7 +175,6 @@ function groupByDomain(keys: readonly SigningKey[]): Map<string, SigningKey[]> {
 
 /** A header field: `text` from its name to before its line end, folding included. */
 export interface HeaderField {
-	/** In lower case. */
 	name: string;
 	text: string;
 }
@@ -237,7 +235,6 @@ const signedIfPresent =
 	/^(?:list-unsubscribe|list-unsubscribe-post|list-.+|content-.+|in-reply-to|references|feedback-id|auto-submitted)$/;
 
 export interface SignedFields {
-	/** The h= tag: names, in the order of signing. */
 	names: string[];
 	/** The texts of existing fields, in that order: of several with one name the lowest comes first (s.5.4.2). */
 	texts: string[];

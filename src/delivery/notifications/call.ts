@@ -21,7 +21,6 @@ export interface NotificationCall {
 	allowPrivate: boolean;
 	timeoutMs?: number;
 	signal?: AbortSignal;
-	/** Resolves names; the system's when absent. */
 	lookup?: LookupFunction;
 }
 

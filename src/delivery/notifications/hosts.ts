@@ -18,7 +18,6 @@ const rests = { first: 250, longest: 30_000 };
 interface Host {
 	waiting: LeasedDelivery[];
 	underWay: number;
-	/** Calls in a row without an answer. */
 	unanswered: number;
 	restsUntil: number;
 	hooks: Set<number>;

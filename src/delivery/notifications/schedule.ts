@@ -23,7 +23,6 @@ const delays: readonly Micros[] = [
 	hours(24),
 ];
 const jitter = 0.1;
-/** The longest delay that a target can ask for. */
 const longestRetryAfter: Micros = hours(24);
 
 export interface Attempted {

@@ -19,11 +19,8 @@ export type SenderEvent =
 export interface SenderOptions {
 	writes: Pick<Writes, 'leaseDeliveries' | 'settleDeliveries'>;
 	clock: Clock;
-	/** `host:pid:…`, unique. */
 	owner: string;
-	/** 0 ≤ n < 1; spreads retries. */
 	random: () => number;
-	/** The current engine setting of that name. */
 	allowPrivate: () => Promise<boolean>;
 	onEvent?: (event: SenderEvent) => void;
 	/** How often an idle sender looks for due deliveries; 500 ms. */

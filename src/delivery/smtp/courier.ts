@@ -14,10 +14,8 @@ import type { Conversation } from './transaction.js';
 
 export interface SmtpCourierOptions {
 	composer: Composer;
-	/** Its owner closes it. */
 	pool: Pick<SmtpPool, 'send' | 'halt' | 'abort'>;
 	clock: Clock;
-	/** In [0, 1); spreads retries. */
 	random: () => number;
 	connections: number;
 }

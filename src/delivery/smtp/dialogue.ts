@@ -63,7 +63,6 @@ export class Dialogue {
 	/** Since DATA was written: nothing else may be written before its reply and its body. */
 	#isHeld = false;
 	#unwritten: (WirePieces & { entry: Entry }) | null = null;
-	/** For the ends of bodies and the commands after them. */
 	#joint = new Joint();
 	#isEnded = false;
 
@@ -145,7 +144,6 @@ export class Dialogue {
 		this.#end(reason);
 	}
 
-	/** Sends QUIT; the answer ends the connection. */
 	quit(): void {
 		if (this.#isEnded) return;
 		this.#commands.push({ line: 'QUIT', addressee: 'quit' });
@@ -259,7 +257,6 @@ export class Dialogue {
 		entry.finish(entry.transaction.conversation('the connection was closed'));
 	}
 
-	/** The oldest mail has its error; the others had no reply. */
 	#close(): void {
 		this.#isEnded = true;
 		for (const { finish } of this.#entries.splice(0)) finish(null);

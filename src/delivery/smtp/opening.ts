@@ -143,7 +143,6 @@ function wrongName(error: Error, { host }: SmtpSettings): string {
 
 const mostNames = 3;
 
-/** `DNS:a.example, IP Address:192.0.2.1` as names only. */
 function namesOf(certificate: unknown): string[] {
 	if (typeof certificate !== 'object' || certificate === null || !('subjectaltname' in certificate))
 		return [];
@@ -224,7 +223,6 @@ function extensionsOf(ehlo: string): SmtpExtensions {
 	);
 }
 
-/** Milliseconds that a phase may take. */
 export function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
 	switch (phase) {
 		case 'connect':
@@ -246,7 +244,6 @@ export function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
 }
 
 export interface Deadline {
-	/** In `ms` milliseconds; replaces the last one. */
 	set(ms: number): void;
 	clear(): void;
 }

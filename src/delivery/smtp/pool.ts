@@ -18,7 +18,6 @@ export interface Verified {
 
 export interface PoolOptions {
 	settings: SmtpSettings;
-	/** The most connections at once; `usualConnections`. */
 	connections?: number;
 	/** A connection is replaced after this many messages; 1,000. */
 	maxMessages?: number;

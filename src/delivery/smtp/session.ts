@@ -29,7 +29,6 @@ interface SessionOptions {
 	onEnd: () => void;
 	/** Cuts the connection at once; a conversation in flight becomes `broken` in its phase. */
 	signal: AbortSignal;
-	/** Cuts the connection while it is being opened. */
 	opening: AbortSignal;
 	/** SMTP trace without secrets, bodies and control characters. */
 	onTrace?: ((entry: TraceEntry) => void) | undefined;
@@ -37,7 +36,6 @@ interface SessionOptions {
 
 export type Opened = { kind: 'open'; session: Session } | ({ kind: 'failed' } & OpeningFailure);
 
-/** Connects, greets, upgrades and logs in. Never rejects. */
 export function openSession(options: SessionOptions): Promise<Opened> {
 	const socket = isReadHere(options.settings) ? createSocket() : undefined;
 	return new Promise((resolve) => new Session(options, socket, resolve).start());
@@ -142,7 +140,6 @@ export class Session {
 		return socket instanceof TLSSocket ? socket.getPeerCertificate() : null;
 	}
 
-	/** Sends QUIT; the socket is closed within a second. */
 	quit(): void {
 		if (!this.#isOpen || this.#connection.destroyed) return;
 		setTimeout(() => this.#connection.close(), quitTimeoutMs).unref();

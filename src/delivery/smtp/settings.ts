@@ -15,11 +15,9 @@ import { canParseUrl } from '../../api/schema/url.js';
 export type SmtpSecurity = 'never' | 'opportunistic' | 'required' | 'implicit';
 
 export interface SmtpSettings {
-	/** A host name or an IP address, IPv6 without brackets. */
 	host: string;
 	port: number;
 	security: SmtpSecurity;
-	/** `null` = no login. */
 	user: string | null;
 	/** Never part of a URL, a log line or an error. */
 	password: string | null;

@@ -23,7 +23,6 @@ export interface Transaction {
 	readonly commands: readonly string[];
 	/** The phase that the next reply answers; `body` until the final dot has been written to the socket. */
 	readonly phase: SmtpPhase;
-	/** The next reply of the server. */
 	take(raw: string): Move;
 	dotWritten(): void;
 	/** The result when nothing more will come; `reason` is used where no reply explains it. */
@@ -318,7 +317,6 @@ export interface Mail {
 	rest?: readonly Buffer[];
 }
 
-/** Octets of the whole message. */
 export function sizeOf({ bytes, rest = [] }: Pick<Mail, 'bytes' | 'rest'>): number {
 	return rest.reduce((sum, { length }) => sum + length, bytes.length);
 }

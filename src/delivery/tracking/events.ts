@@ -13,7 +13,6 @@ export interface Happening {
 	message: Uuid;
 	type: 'OPENED' | 'REDIRECTED' | 'UNSUBSCRIBED';
 	at: Micros;
-	/** Position and target of a click; null else. */
 	link: { position: number; url: string } | null;
 	machine: boolean;
 	visitor: Visitor;

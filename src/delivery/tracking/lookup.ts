@@ -135,14 +135,12 @@ export type Happened = TrackedEvent;
 
 export interface TrackedMessage {
 	id: Uuid;
-	/** `Name <a@b>` or `a@b`. */
 	to: string;
 	from: string;
 	list_id: number | null;
 	submission: Uuid;
 	/** The message's own values; `link` and `view` fill in the built-in links. */
 	variables: Readonly<Record<string, string>>;
-	/** What came with it; absent: nothing. */
 	files?: readonly AttachedFile[];
 }
 
@@ -150,7 +148,6 @@ export interface TrackedMessage {
 export interface MessageView {
 	subject: string;
 	text: string;
-	/** Null: the message is text only. */
 	html: string | null;
 }
 
@@ -163,7 +160,6 @@ export interface Branding {
 	color: string;
 }
 
-/** Without settings. */
 export const unbranded: Branding = { name: null, logo: null, color: '#1d4ed8' };
 
 /** All reject with the store's error when the store fails. */

@@ -17,7 +17,6 @@ export type MachineReason =
 export interface Visit {
 	kind: 'open' | 'click';
 	method: string;
-	/** Names in lower case. */
 	headers: Readonly<Record<string, string | undefined>>;
 }
 

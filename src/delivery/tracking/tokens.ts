@@ -23,7 +23,6 @@ export interface TrackingKey {
 	mac: Mac;
 }
 
-/** A key from its secret octets. */
 export function trackingKey(id: number, secret: Uint8Array): TrackingKey {
 	return { id, mac: createMac(secret, { label: 'mailctl tracking 1\0', length: signedBytes }) };
 }
@@ -189,7 +188,6 @@ export interface PublicLinks {
 	view_url: string;
 }
 
-/** Where links lead and what signs them. */
 export interface LinkOptions {
 	/** `null`: no links, and bulk mail carries no List-Unsubscribe. */
 	publicUrl: string | null;
@@ -203,7 +201,6 @@ export interface MessageLinks {
 	message: Uuid;
 }
 
-/** Null without a public URL, or without a key. */
 export function messageLinks({ publicUrl, keyring }: LinkOptions, message: Uuid): MessageLinks | null {
 	return publicUrl === null || keyring === null ? null : { publicUrl, keyring, message };
 }
