@@ -3,7 +3,6 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { CliOptions } from '../../../support/cli.js';
 import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { runProgram } from '../../../support/run-program.js';
 import { stripped } from '../../../support/stripped.js';
@@ -43,17 +42,6 @@ describe('mailctl subscribers import', () => {
 		duplicate: 0,
 		rejected: 0,
 		...more,
-	});
-
-	it('warns of a file that holds a header alone, and does no harm', async () => {
-		const path = await project.file('people.csv', 'email,name\n');
-		for (const more of [[], ['--dry-run']]) {
-			const { code, stderr } = await project.run(words(path, ...more));
-			expect({ code, stderr }).toEqual({
-				code: 0,
-				stderr: expect.stringContaining(`warning: ${path} has no rows: nothing was there to import\n`),
-			});
-		}
 	});
 
 	it('names a file that is not there before a list that is not', async () => {
@@ -295,13 +283,6 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toMatchObject([{ email: 'anna@example.com', name: 'Анна' }]);
 	});
 
-	it('says it in a sentence on a terminal', async () => {
-		const path = await project.file('people.csv', 'email\nann@example.com\nbob@example.com\n');
-		const { code, stdout, stderr } = await project.run(words(path, '--no-color'), { columns: 80 });
-		expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-		expect(stderr).toContain('read 2 = created 2 + updated 0 + unchanged 0 + duplicate 0 + rejected 0\n');
-	});
-
 	it.each([
 		['here', {}],
 		['on a deployment by other hands', { connect: stripped() }],
@@ -354,17 +335,6 @@ describe('mailctl subscribers import', () => {
 			'"Mail des Kunden" holds e-mail addresses: --map \'Mail des Kunden=email\', and for the others --create-fields or --ignore-unknown',
 		);
 		expect(await hintOf('name,Kontakt,city')).toBe('"Kontakt" holds e-mail addresses: --map Kontakt=email');
-	});
-
-	it('says what to do with an empty file and one that is no text', async () => {
-		const said = async (content: Buffer) =>
-			(await project.run(words(await project.file('people.csv', content)))).stderr;
-		expect(await said(Buffer.alloc(0))).toContain(
-			'\nhint: its first line names the columns, such as email,name\n',
-		);
-		expect(await said(Buffer.from([1, 2, 0, 3, 0, 0, 0, 4]))).toMatch(
-			/is a binary file, no text\nhint: save the table as CSV in the program that has it, and name that file\n$/,
-		);
 	});
 
 	it('says so where the first line looks like data', async () => {
@@ -528,59 +498,10 @@ describe('mailctl subscribers import', () => {
 		});
 	});
 
-	it('from standard input needs --rejects, and cannot go on', async () => {
-		const stdin: CliOptions = { stdin: 'email\nann@example.com\nbad\n' };
-		expect(await project.run(words('-'), stdin)).toEqual({
-			code: 2,
-			stdout: '',
-			stderr: 'error: an import from standard input needs --rejects FILE\n',
-		});
-		const rejects = ['--rejects', `${project.folder}/r.csv`];
-		expect((await project.run(words('-', ...rejects, '--resume'), stdin)).stderr).toContain(
-			'--resume wants a file',
-		);
-		expect(await project.json(words('-', ...rejects), { ...stdin, code: 9 })).toEqual(
-			counts({ read: 2, created: 1, rejected: 1 }),
-		);
-	});
-
-	it('stops after --max-errors, keeps what was acknowledged, says so', async () => {
-		const path = await project.file('people.csv', 'email\nann@example.com\nbad\nworse\nbob@example.com\n');
-		const result = await project.run([
-			...words(path, '--max-errors', '1', '--batch-size', '1'),
-			'-o',
-			'json',
-		]);
-		expect(result.code).toBe(9);
-		expect(errorOf(result)).toMatchObject({
-			code: 'too_many_errors',
-			message: 'stopped: 2 of 3 rows were rejected, more than --max-errors 1 allows',
-			hint: `what was acknowledged stays; go on with --resume and a higher --max-errors, which counts earlier runs too; 2 rejected rows are in ${path}.rejects.csv; mend them and import that file`,
-		});
-		expect(await people()).toHaveLength(1);
-		expect((await project.run(words(path, '--max-errors', 'x'))).stderr).toBe(
-			'error: --max-errors "x" is neither a number of rows nor a share such as 5%\n',
-		);
-	});
-
 	it('begins anew with --resume when the earlier run came to its end', async () => {
 		const path = await project.file('people.csv', 'email,is_active\nann@example.com,1\n');
 		await project.json(words(path));
 		expect(await project.json(words(path, '--resume'))).toEqual(counts({ read: 1, unchanged: 1 }));
-	});
-
-	it('says that there was nothing to resume', async () => {
-		const path = await project.file('people.csv', 'email\nann@example.com\n');
-		const { code, stderr } = await project.run(words(path, '--resume'));
-		expect({ code, stderr }).toEqual({
-			code: 0,
-			stderr: 'there is nothing to resume: importing from the beginning\n',
-		});
-	});
-
-	it('of an unknown list is exit 3 and reads nothing', async () => {
-		const path = await project.file('people.csv', 'email\nann@example.com\n');
-		expect((await project.run(['subscribers', 'import', path, '-l', 'Nope'])).code).toBe(3);
 	});
 });
 
