@@ -17,7 +17,13 @@ import {
 	type Verdict,
 	warning,
 } from './checks.js';
-import { type Inspected, type InspectedDatabase, type InspectedServer, noContents } from './inspection.js';
+import {
+	type Inspected,
+	type InspectedDatabase,
+	type InspectedServer,
+	noContents,
+	type OfContents,
+} from './inspection.js';
 
 /**
  * A MiB takes a millisecond of CPU and, from a slow disk, ten; meanwhile SQLite hears no signal. Larger files are read
@@ -28,7 +34,7 @@ const quickBytes = 128 * mebibyte;
 const longLogBytes = 256 * mebibyte;
 
 /** `database.…` of a file; all but the first are skipped where it cannot be opened. */
-export function fileChecks(found: Inspected, around: Surroundings): Check[] {
+export function fileChecks(found: Inspected, of: OfContents, around: Surroundings): Check[] {
 	const opened = (judge: (database: InspectedDatabase) => Answer | Promise<Answer>) => () =>
 		found.kind === 'open' ? judge(found.database) : noContents(found);
 	return [
@@ -45,8 +51,7 @@ export function fileChecks(found: Inspected, around: Surroundings): Check[] {
 		},
 		{
 			name: 'database.clock',
-			run: opened(async ({ contents }) => {
-				if (contents === null) return skipped('its schema is another one than this version has');
+			run: of(async (contents) => {
 				const wrong = setClock("this machine's", await contents.clockAhead(), {
 					step: await contents.clockStep(),
 					...around,

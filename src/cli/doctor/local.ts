@@ -42,7 +42,7 @@ export async function localChecks(
 	return {
 		checks: [
 			...configChecks(cx.paths, secrets, isOpen ? dirname(files[0] ?? url) : null),
-			...(isOnServer ? serverChecks(found, around) : fileChecks(found, around)),
+			...(isOnServer ? serverChecks(found, around) : fileChecks(found, of, around)),
 			...sendingChecks(of, keys, around),
 			...queueChecks(of, around),
 			webhookCheck(of, around),

@@ -9,7 +9,7 @@ import {
 	pausedBy,
 } from '../../api/pauses.js';
 import type { MessageState } from '../../api/records.js';
-import type { DeferredDomain, QueueState } from '../../store/queue.js';
+import type { QueueState } from '../../store/queue.js';
 import { replyText } from '../render/replies.js';
 import { momentText } from '../render/times.js';
 import { counted, numberText, shareText, spanText, untilText } from '../render/units.js';
@@ -186,14 +186,10 @@ function judgeUnfinished({ unfinished }: QueueState, { now, line, zone }: Around
 
 const mostDomains = 3;
 
-/** A refusal of the sender is not for the domains of the recipients to mend. */
 function judgeDeferred({ deferred }: QueueState, { line }: Around): Answer {
 	if (deferred.length === 0) return ok('no domain puts mail off');
-	const isOfSender = ({ last_reply }: DeferredDomain) => last_reply !== null && isRefusalOfSender(last_reply);
-	const refused = deferred.filter(isOfSender);
-	const others = deferred.filter((one) => !isOfSender(one));
 	const stats = line('engine', 'queue', 'stats');
-	const verdicts = others
+	const shown = deferred
 		.slice(0, mostDomains)
 		.map(({ domain, messages, last_reply }) =>
 			warning(
@@ -201,23 +197,21 @@ function judgeDeferred({ deferred }: QueueState, { line }: Around): Answer {
 				stats,
 			),
 		);
-	const [first] = refused;
-	if (first !== undefined) {
-		const waiting = refused.reduce((sum, { messages }) => sum + messages, 0);
-		const says = `the sender is refused, ${counted(waiting, 'message')} put off for it: ${first.last_reply}`;
-		verdicts.unshift(warning(says, stepsOf('sender', line).join('\n')));
-	}
-	const more = others.length - mostDomains;
-	return more > 0
-		? [...verdicts, warning(`${counted(more, 'other domain')} put mail off, too`, stats)]
-		: verdicts;
+	const more = deferred.length - shown.length;
+	return more === 0
+		? shown
+		: [...shown, warning(`${counted(more, 'other domain')} put mail off, too`, stats)];
 }
 
 /** Bad addresses are counted by `queue.bounced`. */
 function judgeReplies({ replies }: QueueState, { line }: Around): Answer {
 	const refused = replies.filter(({ state }) => state !== 'bounced');
 	if (refused.length === 0) return ok('no server refused or put off a message of seven days');
-	return refused.map((one) => warning(replyText(one), line('messages', 'list', '--status', one.state)));
+	return refused.map((one) => {
+		const isOfSender = one.state === 'deferred' && isRefusalOfSender(one.reply);
+		const fix = isOfSender ? stepsOf('sender', line).join('\n') : null;
+		return warning(replyText(one), fix ?? line('messages', 'list', '--status', one.state));
+	});
 }
 
 function judgeUncertain({ messages }: QueueState, { line }: Around): Verdict {

@@ -107,12 +107,6 @@ describe('who may send for a domain', () => {
 			{ level: 'ok', message: 'bounces to bounces@b.example.net arrive at mx.example.net', fix: null },
 		]);
 	});
-
-	it('is not asked of a domain that does not exist', async () => {
-		expect(await found('dns.spf', 11)).toEqual([
-			{ level: 'skipped', message: 'example.com does not exist', fix: null },
-		]);
-	});
 });
 
 describe('the policy of a domain', () => {
@@ -135,11 +129,7 @@ describe('the policy of a domain', () => {
 });
 
 describe('a domain that does not exist', () => {
-	const steps = (...commands: readonly string[]) =>
-		[
-			'register it and publish its zone, or use another domain:',
-			...commands.map((words) => `mailctl --db ${project.db} ${words}`),
-		].join('\n');
+	const gone = { level: 'skipped', message: 'example.com does not exist', fix: null };
 
 	it('is told once, and no record is proposed for it', async () => {
 		expect(await found('dns.domain', 11)).toEqual([
@@ -147,53 +137,23 @@ describe('a domain that does not exist', () => {
 				level: 'problem',
 				message:
 					'example.com does not exist (is it misspelled?): receivers that check it refuse mail from there',
-				fix: steps('senders add ADDRESS', 'senders remove news@example.com'),
+				fix: 'register it and publish its zone, or use another domain',
 			},
 		]);
-		const gone = { level: 'skipped', message: 'example.com does not exist', fix: null };
 		for (const check of ['dns.dkim', 'dns.spf', 'dns.dmarc']) expect(await found(check, 11)).toEqual([gone]);
 	});
 
-	it('loses bounces that go there', async () => {
+	it('may be that of the bounce address, or of a key', async () => {
 		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.net']);
-		server.zones['example.com'] = {};
-		expect(await found('dns.domain', 11)).toEqual([
-			{
-				level: 'problem',
-				message:
-					'example.net does not exist (is it misspelled?): receivers that check it refuse mail from there, bounces to bounces@example.net are lost',
-				fix: steps('engine settings set bounce_address ADDRESS'),
-			},
-			{ level: 'ok', message: 'example.com exists', fix: null },
-		]);
-		const gone = { level: 'skipped', message: 'example.net does not exist', fix: null };
-		for (const check of ['dns.spf', 'dns.bounces']) expect(await found(check, 11)).toEqual([gone]);
-	});
-
-	it('has keys that sign nothing', async () => {
-		const words = ['engine', 'dkim', 'add', '--domain', 'example.net', '--selector', 's1'];
-		await project.json(words);
+		await project.json(['engine', 'dkim', 'add', '--domain', 'example.org', '--selector', 's1']);
 		server.zones['example.com'] = {};
 		expect(await found('dns.domain', 11)).toMatchObject([
-			{ level: 'ok' },
-			{
-				message: 'example.net does not exist (is it misspelled?): nothing is signed for it',
-				fix: steps('engine dkim remove --domain example.net --selector s1'),
-			},
+			{ level: 'problem', message: expect.stringMatching(/^example\.net does not exist/) },
+			{ level: 'ok', message: 'example.com exists' },
+			{ level: 'problem', message: expect.stringMatching(/^example\.org does not exist/) },
 		]);
-		expect(await found('dns.dkim', 11)).toMatchObject([
-			{ level: 'warning' },
-			{ level: 'skipped', message: 'example.net does not exist' },
-		]);
-	});
-
-	it('has its commands after each other, on one line, in the cell of a pipe', async () => {
-		const words = ['doctor', '--only', 'dns', '--name-server', server.address, '--fields', 'fix'];
-		const line = `register it and publish its zone, or use another domain: mailctl --db ${project.db} senders add ADDRESS; mailctl --db ${project.db} senders remove news@example.com`;
-		for (const format of ['tsv', 'csv']) {
-			const { stdout } = await project.run([...words, '-o', format]);
-			expect(stdout).toContain(line);
-		}
+		for (const check of ['dns.spf', 'dns.bounces'])
+			expect(await found(check, 11)).toEqual([{ ...gone, message: 'example.net does not exist' }]);
 	});
 });
 

@@ -3,8 +3,6 @@ import { randomUUID } from 'node:crypto';
 import dns from 'node:dns';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
-import { hostname } from 'node:os';
-import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { microsPerSecond, systemClock } from '../../../src/api/datetime.js';
 import { refusedSenderReason } from '../../../src/api/pauses.js';
@@ -16,7 +14,6 @@ import { cli } from '../../support/cli.js';
 import { eventually } from '../../support/eventually.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { createQueuedDatabase } from '../../support/queued-database.js';
-import { runProgram } from '../../support/run-program.js';
 import { startServer } from '../../support/running-server.js';
 import { startFaultServer } from '../../support/smtp-fault.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
@@ -59,21 +56,6 @@ describe('the settings', () => {
 				fix: `${line} engine init --smtp smtp://USER@HOST:587`,
 			},
 		]);
-	});
-
-	it('are looked at together with other groups, by commas or by the option again', async () => {
-		const groupsOf = async (...only: string[]) => {
-			const { stdout } = await cli(['doctor', '--db', project.db, ...only, '-o', 'json']);
-			const all: Finding[] = JSON.parse(stdout);
-			return [...new Set(all.map(({ check }) => check.split('.')[0]))];
-		};
-		expect(await groupsOf('--only', 'settings,Queue')).toEqual(['settings', 'queue']);
-		expect(await groupsOf('--only', 'settings', '--only', 'queue')).toEqual(['settings', 'queue']);
-		expect(await cli(['doctor', '--db', project.db, '--only', 'settings,qeue'])).toMatchObject({
-			code: 2,
-			stderr: expect.stringMatching(/^error: --only: "qeue" is not a choice\nhint: did you mean queue\?/),
-		});
-		expect((await cli(['doctor', '--help'])).stdout).toMatch(/ --only WORD,… +these groups of checks/);
 	});
 
 	it('with a user and without a password cannot log in', async () => {
@@ -418,64 +400,23 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('knows of a process of this machine that was killed, though it was heard of just now', async () => {
-		const { pid } = runProgram(process.execPath, ['--version']);
-		await withStore((store) =>
-			store.queue.lease({ ...leasing(), owner: `${hostname()}:${pid}:${randomUUID()}`, max: 2 }),
-		);
-		const at = systemClock.now();
-		const file = new Database(db);
-		const join = file.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)');
-		join.run('killed', 'worker', hostname(), pid, at, at);
-		expect(await found(db, 'queue.workers')).toMatchObject([
-			{ level: 'warning', message: `process ${pid} on ${hostname()} is gone with 2 messages in its hands` },
-		]);
-		join.run('far', 'worker', 'elsewhere', 4711, at, at);
-		file.prepare("UPDATE messages SET state = 'queued', lease_owner = NULL").run();
-		expect(await found(db, 'queue.workers')).toMatchObject([
-			{
-				level: 'ok',
-				message: expect.stringMatching(/^worker 4711 on elsewhere \(heard of \d seconds? ago\)$/),
-			},
-		]);
-		file.close();
-	});
-
-	it('names a message on which a worker ended, and one that failed for it', async () => {
-		const dying = async (at: number) => {
-			const store = await openStore(db, { clock: { now: () => at }, mode: 'existing' });
-			const [first] = await store.queue.lease({ ...leasing(), now: at, until: at + 1, max: 1 });
-			await store.queue.beginComposing({ message: first?.message ?? '', fence: first?.fence ?? 0 });
-			await store.queue.lease({ ...leasing(), now: at + 1, until: at + 2, max: 9 });
-			await store.close();
-			return first?.message;
-		};
-		const minute = 60_000_000;
-		const at = systemClock.now() + minute;
-		const message = await dying(at);
-		const fix = `mailctl --db ${db} messages get ${message}`;
+	it('names a message on which a worker ended', async () => {
+		const at = systemClock.now() + 60 * microsPerSecond;
+		const store = await openStore(db, { clock: { now: () => at }, mode: 'existing' });
+		const [first] = await store.queue.lease({ ...leasing(), now: at, until: at + 1, max: 1 });
+		const { message = '', fence = 0 } = first ?? {};
+		await store.queue.beginComposing({ message, fence });
+		await store.queue.lease({ ...leasing(), now: at + 1, until: at + 2, max: 9 });
+		await store.close();
 		expect(await found(db, 'queue.unfinished')).toEqual([
 			{
 				level: 'warning',
 				message: expect.stringMatching(
 					`^a worker ended while it prepared message ${message}; it is tried again `,
 				),
-				fix,
+				fix: `mailctl --db ${db} messages get ${message}`,
 			},
 		]);
-		const file = new Database(db);
-		file.prepare('DELETE FROM messages WHERE uuid <> ?').run(message);
-		file.close();
-		for (const times of [1, 2]) expect(await dying(at + 2 * times * minute)).toBe(message);
-		expect(await found(db, 'queue.unfinished')).toEqual([
-			{
-				level: 'warning',
-				message: `message ${message} failed: a worker ended three times while it prepared it`,
-				fix,
-			},
-		]);
-		const { stdout } = await cli(['messages', 'get', '--db', db, message ?? '', '-o', 'json']);
-		expect(stdout).toContain('a worker ended three times while it prepared this message');
 	});
 
 	it('tells which domains put mail off, and what they said', async () => {
@@ -506,10 +447,11 @@ describe('the queue', () => {
 
 	it('names the refusal of the sender, and blames no domain of a recipient for it', async () => {
 		await withStore((store) => settle(store, 'deferred', '553 5.7.1 Sender address rejected'));
-		expect(await found(db, 'queue.deferred')).toEqual([
+		expect(await found(db, 'queue.deferred')).toMatchObject([{ level: 'ok' }]);
+		expect(await found(db, 'queue.replies')).toEqual([
 			{
 				level: 'warning',
-				message: 'the sender is refused, 3 messages put off for it: 553 5.7.1 Sender address rejected',
+				message: '3 deferred: 553 5.7.1 Sender address rejected',
 				fix: `${sender}\nmailctl --db ${db} engine smtp-test\nmailctl --db ${db} engine queue resume`,
 			},
 		]);
