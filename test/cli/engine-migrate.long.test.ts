@@ -5,7 +5,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
-import { hintText, mailctl, unnamed } from '../../src/cli/frame/command-line.js';
 import { Interrupted } from '../../src/cli/frame/errors.js';
 import type { Mark } from '../../src/store/moving.js';
 import { MovablePostgres } from '../../src/store/postgres/moving.js';
@@ -14,7 +13,6 @@ import { MovableSqlite } from '../../src/store/sqlite/moving.js';
 import { type CliResult, cli } from '../support/cli.js';
 import { ask, describePostgres } from '../support/postgres.js';
 import { errorOf, makeProject, type Project } from '../support/project.js';
-import { runProgram } from '../support/run-program.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
 
 /** Texts that a copy by way of arrays, quotes or another encoding would change. */
@@ -219,33 +217,6 @@ describePostgres('engine migrate', (server) => {
 			.catch(() => undefined);
 		expect((await on(project, back)(['doctor', '--offline', '--only', 'database'])).code).toBe(0);
 		expect((await on(project, url)(['doctor', '--offline', '--only', 'database'])).code).toBe(11);
-	});
-
-	it('leads back to the usual name, where the old file is in the way', async () => {
-		const project = await makeProject();
-		const url = await server.createProject();
-		await moved(project, project.db, url);
-		const look = await project.run(['lists', 'list', '-o', 'json']);
-		expect(errorOf(look)['hint']).toContain(`mailctl --db '${url}' engine status; `);
-		expect(errorOf(look)['hint']).toContain(`mailctl profile add moved --db '${url}' --use`);
-		const back = join(project.folder, 'back.db');
-		await moved(project, url, back);
-		const backup = join(project.folder, 'backup.db');
-		await on(project, back)(['engine', 'backup', backup]);
-		const restored = await project.run(['engine', 'restore', backup, '--confirm', 'restore', '-o', 'json']);
-		const refused = errorOf(await migrate(project, back, project.db));
-		for (const error of [refused, errorOf(restored)])
-			expect(error).toMatchObject({
-				code: 'moved',
-				message: expect.stringMatching(
-					/news\.db has what was moved to postgres:.*nothing is put in its place$/,
-				),
-				hint: expect.stringContaining(`mv -n ${project.db} ${project.db}.moved-20`),
-			});
-		const moving = String(refused['hint']).replace(/^.*: mv/, 'mv');
-		expect(runProgram('sh', ['-c', moving], { env: process.env, cwd: project.folder }).status).toBe(0);
-		await moved(project, back, project.db);
-		expect((await project.run(['lists', 'list'])).code).toBe(0);
 	});
 
 	it('gives no id again that a deleted record had', async () => {
@@ -504,21 +475,6 @@ describePostgres('engine migrate', (server) => {
 		expect(errorOf(await migrate(project, url, file('b.db')))).toMatchObject({ code: 'moved' });
 		expect((await on(project, file('b.db'))(['lists', 'list'])).code).toBe(74);
 		expect(errorOf(await migrate(project, url, file('c.db'), '--undo'))).toMatchObject({ code: 'moved' });
-	});
-
-	it('tells a person in a line each, once, how it goes on and how it is given up', async () => {
-		const project = await makeProject();
-		const url = await server.createProject();
-		await moved(project, project.db, url);
-		const back = join(project.folder, 'back.db');
-		const words = ['engine', 'migrate', '--from', url, '--to', back];
-		const { stderr } = await stopped(project, [...words, '--yes'], { to: back, columns: 80 });
-		const command = hintText(mailctl(...words), unnamed);
-		expect(stderr.split('\n').filter((line) => /mailctl|interrupted/.test(line))).toEqual([
-			'error: interrupted',
-			`hint: nothing works on either database now; this goes on: ${command}`,
-			`hint: this gives it up: ${command} --undo`,
-		]);
 	});
 
 	it('begins again where it was killed before the first database was shut', async () => {

@@ -1,10 +1,9 @@
 // Secrets wrapped by a key that is not in the database.
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { cli } from '../support/cli.js';
@@ -12,7 +11,6 @@ import { eventually } from '../support/eventually.js';
 import { makeProject, type Project } from '../support/project.js';
 import { type RunningServer, startServer } from '../support/running-server.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
-import { typing } from '../support/typing.js';
 
 const password = 'mail-server-password-1';
 const hookPassword = 'webhook-password-2';
@@ -91,19 +89,6 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'status'])).code).toBe(0);
 	});
 
-	it('says so of a directory in the place of the key file, and gives no advice on its mode', async () => {
-		const run = await project.run(['engine', 'secrets', 'wrap'], {
-			env: { MAILCTL_KEY_FILE: project.folder },
-		});
-		expect(run).toEqual({
-			code: 78,
-			stdout: '',
-			stderr:
-				`error: MAILCTL_KEY_FILE: ${project.folder} is a directory, where a file with a key is wanted\n` +
-				'hint: name the file in it; one key a line, 32 bytes in hex or base64, the newest first: openssl rand -hex 32\n',
-		});
-	});
-
 	it.each(['/dev/zero', '/dev/null'])('refuses %s in the place of the key file, unread', async (device) => {
 		const env = { MAILCTL_KEY_FILE: device };
 		const { code, stderr } = await project.run(['engine', 'secrets', 'wrap'], { env });
@@ -175,31 +160,6 @@ describe('engine secrets', () => {
 		const alone = { MAILCTL_KEY_FILE: await project.file('alone', fresh) };
 		expect((await project.run(['lists', 'list'], { env: alone })).code).toBe(0);
 		expect((await project.run(['lists', 'list'], { env })).code).toBe(78);
-	});
-
-	it.each([
-		'wrap',
-		'unwrap',
-	])('%s of a database that is missing asks nothing and makes none', async (verb) => {
-		const missing = join(project.folder, 'missing.db');
-		const words = ['--db', missing, 'engine', 'secrets', verb];
-		const ended = await typing([], (options) => cli(words, { ...options, env }));
-		const stderr = stripVTControlCharacters(ended.stderr).replaceAll(/\s+/g, ' ');
-		expect({ code: ended.code, stderr }).toEqual({
-			code: 2,
-			stderr: expect.stringContaining(`hint: mailctl engine init --db ${missing} `),
-		});
-		expect(stderr).toMatch(/^error: [^?]*$/);
-		expect(existsSync(missing)).toBe(false);
-	});
-
-	it.each(['wrap', 'unwrap'])('%s of a database without secrets says so, and asks nothing', async (verb) => {
-		const { run } = await makeProject({ sender: false });
-		const ended = await typing([], (options) => run(['engine', 'secrets', verb], { ...options, env }));
-		expect({ code: ended.code, stderr: stripVTControlCharacters(ended.stderr) }).toEqual({
-			code: 0,
-			stderr: 'nothing to show\nthe database holds no secret yet\n',
-		});
 	});
 
 	it('status tells the key that is wanted without having it, and changes nothing', async () => {

@@ -15,7 +15,6 @@ import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { age, look, modeOf, partsIn, workplace } from '../support/backup-place.js';
 import { programPath } from '../support/cli.js';
-import { eventually } from '../support/eventually.js';
 import {
 	asked,
 	databaseCalls,
@@ -193,29 +192,6 @@ describe('engine backup', () => {
 			stderr: expect.stringContaining(`removed ${own}`),
 		});
 		expect(partsIn(folder).sort()).toEqual([young, ...strange].sort());
-	});
-
-	it('leaves alone what another one is at, however long that has not written', async () => {
-		const { folder, run, start } = workplace(60_000);
-		const begun = () => partsIn(folder).filter((name) => statSync(join(folder, name)).size > 0);
-		let slow = start('engine', 'backup', 'slow.db');
-		await eventually(() => {
-			if (slow.exitCode !== null) slow = start('engine', 'backup', 'slow.db', '--force');
-			slow.kill('SIGSTOP');
-			if (begun().length > 0) return;
-			slow.kill('SIGCONT');
-			throw new Error('it has not begun, or has ended');
-		});
-		const parts = partsIn(folder);
-		age(folder, parts);
-		const { status, stderr } = run('engine', 'backup', 'copy.db');
-		expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.not.stringContaining('removed') });
-		expect(partsIn(folder)).toEqual(parts);
-		slow.kill('SIGCONT');
-		if (slow.exitCode === null) await once(slow, 'exit');
-		expect(slow.exitCode).toBe(0);
-		expect(look(join(folder, 'slow.db'))).toMatchObject({ sound: 'ok', subscribers: 60_000 });
-		expect(partsIn(folder)).toEqual([]);
 	});
 });
 

@@ -3,13 +3,11 @@ import { once } from 'node:events';
 import {
 	copyFileSync,
 	linkSync,
-	lstatSync,
 	mkdirSync,
 	readdirSync,
 	readFileSync,
 	rmSync,
 	statSync,
-	symlinkSync,
 	writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -146,23 +144,6 @@ describe('engine restore', () => {
 			{ env: { PATH: process.env['PATH'] ?? '', HOME: folder }, cwd: folder },
 		);
 		expect({ status, stdout: stdout.includes('"problem"') }).toEqual({ status: 0, stdout: false });
-	});
-
-	it('warns of erasures that cannot be read, and of none where there was no database', () => {
-		const { folder, db, run } = backedUp();
-		const far = run('--db', join(folder, 'far.db'), 'engine', 'restore', 'copy.db');
-		expect([far.status, far.stderr]).toEqual([0, expect.not.stringContaining('warning')]);
-		expect(far.stderr).toContain(
-			'hint: persons who were erased since the backup, if any, are in it: mailctl --db ',
-		);
-		writeFileSync(db, `SQLite format 3\0${'no database any more'.repeat(1_000)}`);
-		const near = run('engine', 'restore', 'copy.db', ...agreed);
-		expect([near.status, near.stderr]).toEqual([
-			0,
-			expect.stringContaining(
-				`warning: the erasures in ${db} could not be read: persons who were erased since the backup, if any, are in it again\n`,
-			),
-		]);
 	});
 
 	it('of what serve and a worker write while it is backed up gives a database that goes on', async () => {
@@ -366,16 +347,6 @@ describe('engine restore', () => {
 		json('--db', db, 'engine', 'restore', 'copy.db');
 		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 10 });
 		expect(keptIn(folder)).toEqual([expect.stringMatching(/^lost\.db\.before-restore-.*-wal$/)]);
-	});
-
-	it('follows links, and keeps them', () => {
-		const { folder, json, run } = backedUp();
-		symlinkSync('copy.db', join(folder, 'copy-link.db'));
-		symlinkSync('news.db', join(folder, 'news-link.db'));
-		expect(run('--db', 'news-link.db', 'engine', 'restore', 'news.db').status).toBe(2);
-		json('--db', 'news-link.db', 'engine', 'restore', 'copy-link.db', ...agreed);
-		expect(lstatSync(join(folder, 'news-link.db')).isSymbolicLink()).toBe(true);
-		expect(look(join(folder, 'news.db')).subscribers).toBe(10);
 	});
 
 	it('takes away the second name that a killed one gave to the database', () => {

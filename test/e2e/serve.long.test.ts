@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
@@ -72,18 +71,6 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		const second = await serve({ project: first.project });
 		expect(await readFile(second.tokenFile, 'utf8')).toBe(before);
 		expect(second.stderr()).not.toContain('token');
-	});
-
-	it('knows tokens by their scopes, and a revoked one no longer', async () => {
-		const serving = await serve();
-		const { project } = serving;
-		const made = await project.json(['engine', 'tokens', 'create', '--name', 'shop', '--scope', 'send']);
-		const { token } = made as { token: string };
-		const send = { method: 'POST', headers: json, body: mail(['a@example.com']), token };
-		expect((await serving.fetch('/message/send/', send)).status).toBe(200);
-		expect((await serving.fetch('/sub/lists/', { token })).status).toBe(403);
-		await project.json(['engine', 'tokens', 'revoke', 'shop', '-y']);
-		await eventually(async () => expect((await serving.fetch('/message/send/', send)).status).toBe(401));
 	});
 
 	it('writes one line of JSON a request, without a secret', async () => {
@@ -259,41 +246,6 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		const text = await bearer.text();
 		expect(text).toMatch(/^mailctl_lists 0$/m);
 		expect(text).toMatch(/^# TYPE mailctl_lists gauge$/m);
-	});
-
-	it('tells a monitor how long whoever came last to a limit waits for it', async () => {
-		const sink = await startSmtpSink();
-		const project = await makeProject({ smtp: sink.port });
-		await project.json(['engine', 'settings', 'set', 'recipient_domain_limits', 'slow.test=1/1h, *=9/1s']);
-		const send = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
-		await project.json([...send, ...['a', 'b', 'c'].flatMap((name) => ['--to', `${name}@slow.test`])]);
-		const serving = await serve({ project });
-		const figures = async () => (await serving.fetch('/metrics')).text();
-		const name = 'mailctl_limit_wait_seconds{setting="recipient_domain_limits",limit=';
-		await eventually(async () => expect(await figures()).toContain(`${name}"slow.test=1/h"} 7`));
-		expect(await figures()).toContain(`${name}"*=9/s"} 0`);
-		await sink.close();
-	});
-
-	it('throttles a token by the setting', async () => {
-		const project = await makeProject();
-		await project.json(['engine', 'settings', 'set', 'requests_per_second', '1']);
-		const serving = await serve({ project });
-		const answers = await Promise.all(Array.from({ length: 6 }, () => serving.fetch('/sub/lists/')));
-		const refused = answers.find(({ status }) => status === 429);
-		expect(refused?.headers.get('retry-after')).toBe('1');
-		expect(await refused?.json()).toEqual({
-			detail: 'Request was throttled. Expected available in 1 second.',
-		});
-	});
-
-	it('stands a client that opens connections and says nothing', async () => {
-		const serving = await serve();
-		const { port, hostname } = new URL(serving.url);
-		const silent = Array.from({ length: 50 }, () => connect(Number(port), hostname));
-		expect((await serving.fetch('/sub/lists/')).status).toBe(200);
-		expect(await serving.stop()).toBe(0);
-		for (const socket of silent) socket.destroy();
 	});
 
 	it('makes its token only where it serves: a named database that is missing stays missing', async () => {

@@ -139,19 +139,6 @@ describe('the details of a report', () => {
 		expect(days).toMatchObject([{ complained: 1 }]);
 	});
 
-	it('are empty for a campaign without a message, and cover days without one', async () => {
-		const { ext } = engine;
-		const spec = { from: 'news@example.com', type: 'TRANSACTIONAL', subject: 's', text_body: 't' } as const;
-		const { id } = await ext.campaigns.open('empty', spec);
-		const empty = await ext.reports.details({ campaign_unique_id: id });
-		expect(empty).toMatchObject({ total: { sent: 0, delivered: 0, attempted: 0 }, hours: [], week: [] });
-		expect(empty.days).toHaveLength(7);
-		const days = await ext.reports.details({ date_from: '01.11.2026', date_to: '02.11.2026' });
-		expect(days.days).toMatchObject([{ date: '2026-11-01', sent: 0 }, { date: '2026-11-02' }]);
-		const unknown = { campaign_unique_id: '99999999-0000-4000-8000-000000000009' };
-		await expect(ext.reports.details(unknown)).rejects.toMatchObject({ code: 'not_found' });
-	});
-
 	it('tell who came to the largest lists and who left them, by day, when asked', async () => {
 		const day = (date: number, hour = 12) => {
 			moment = Date.UTC(2026, 10, date, hour) * 1000;
@@ -295,18 +282,6 @@ describe('the links of a campaign', () => {
 		});
 	});
 
-	it('show without a click too, and none in a text', async () => {
-		const to = ['a@example.com'];
-		const campaign = (digit: number) => `99999999-0000-4000-8000-00000000000${digit}`;
-		for (const [digit, part] of [{ html_body: html }, { text_body: 'https://example.com' }].entries())
-			await engine.send({ ...body, ...part, to, campaign_unique_id: campaign(digit) } as never);
-		expect((await engine.ext.reports.links(campaign(0))).results.map(({ position }) => position)).toEqual([
-			1, 2, 3,
-		]);
-		expect(await engine.ext.reports.links(campaign(1))).toEqual({ results: [], left_out: 0 });
-		await expect(engine.ext.reports.links(campaign(2))).rejects.toMatchObject({ code: 'not_found' });
-	});
-
 	it('with one target in contents that differ are one link, counted together', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const clicked: (Uuid | undefined)[] = [];
@@ -411,12 +386,5 @@ describe('the report', () => {
 		expect((await engine.report({})).total).toMatchObject({ sent: 3, opened: 1 });
 		expect((await engine.ext.reports.report({ human: true })).total).toMatchObject({ sent: 3, opened: 0 });
 		expect((await engine.ext.reports.report({ tag: 'b' })).total).toMatchObject({ sent: 1, opened: 0 });
-	});
-
-	it('counts the days of the database’s time zone', async () => {
-		await sent(1);
-		expect((await engine.report({})).data.at(-1)).toEqual({ date: '21.11.2026', opened: 0, sent: 1 });
-		await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now });
-		expect((await engine.report({})).data.at(-1)).toEqual({ date: '22.11.2026', opened: 0, sent: 1 });
 	});
 });

@@ -5,9 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
-import { isBuilt, programPath } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
-import { runProgram } from '../../support/run-program.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 import { typing } from '../../support/typing.js';
 
@@ -148,13 +146,6 @@ describe('mailctl campaigns', () => {
 		expect(await seen([...agreed, '--campaign', 'spring'])).toEqual(card);
 		expect(await seen(['campaigns', 'resume', 'spring'])).toEqual(card);
 		expect(await project.json(['campaigns', 'get', 'spring'])).toMatchObject({ list_id: 1 });
-	});
-
-	it.skipIf(!isBuilt)('that are finished answer a resumption above the card that shows them', async () => {
-		await project.json([...agreed, '--campaign', 'spring']);
-		const words = ['--db', project.db, 'campaigns', 'resume', 'spring', '-o', 'table'];
-		const { stdout } = runProgram('sh', ['-c', '"$0" "$@" 2>&1', process.execPath, programPath, ...words]);
-		expect(stdout).toMatch(/^the campaign "spring" is finished: [\s\S]*^NAME +spring$/m);
 	});
 
 	it('tell their links, those without a click too', async () => {
@@ -347,14 +338,6 @@ describe('mailctl campaigns', () => {
 		expect(await shown('list')).not.toContain('hint:');
 	});
 
-	it('are warned of where --again begins another beside an unfinished one', async () => {
-		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
-		const { stderr } = await project.run([...agreed, '--again', '--campaign', 'two', '--no-wait']);
-		expect(stderr).toContain(
-			'warning: "one" was sent to this list less than a minute ago, 2 not sent yet; they get both\n',
-		);
-	});
-
 	it('go on at the rate that they were sent at, unless another one is given', async () => {
 		await project.json([...agreed, '--campaign', 'one', '--rate', '100/s']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
@@ -386,14 +369,6 @@ describe('mailctl campaigns', () => {
 		await project.json(['campaigns', 'cancel', 'two', '--yes']);
 		expect(await project.json(['campaigns', 'resume'])).toMatchObject({ name: 'one', messages: { sent: 2 } });
 	});
-});
-
-it('shows on a terminal how far all runs of a resumed campaign are', async () => {
-	await project.json([...agreed, '--campaign', 'c', '--no-wait']);
-	const [first] = (await project.json(['messages', 'list'])) as { id: string }[];
-	await project.run(['messages', 'cancel', first?.id ?? '', '--yes']);
-	const { stderr } = await project.run(['campaigns', 'resume', 'c'], { columns: 80 });
-	expect(stderr).toContain('sending 2 of 2');
 });
 
 describe('the same mail to the same list on a terminal', () => {

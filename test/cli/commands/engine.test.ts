@@ -7,9 +7,6 @@ import { cli, makeHome, withValues } from '../../support/cli.js';
 import { errorOf, makeProject, said } from '../../support/project.js';
 import { startFaultServer } from '../../support/smtp-fault.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
-import { startTarget } from '../../support/target.js';
-
-const note = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 
 describe('mailctl engine init', () => {
 	const fresh = async () => join(await makeHome(), 'news.db');
@@ -199,20 +196,6 @@ describe('mailctl engine status and settings', () => {
 		expect(stdout).toMatch(/^BOUNCES +bounces@example\.com, with a return path/m);
 		expect(stdout).toMatch(/^SIGNED +example\.com$/m);
 		expect(stdout).toMatch(/^LIMITS +recipient_domain_limits gmail\.com=10\/m; send_limit 100\/m$/m);
-	});
-
-	it('tell of webhooks that were stopped', async () => {
-		const target = await startTarget(410);
-		const server = await startFaultServer({ at: { RCPT: { answer: '550 5.1.1 No such user' } } });
-		const project = await makeProject({ smtp: server.port });
-		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'true']);
-		await project.json(['webhooks', 'create', '--url', target.url, '--type', 'HARDBOUNCED']);
-		await project.json([...note, '--to', 'a@example.com', '--no-wait']);
-		await project.run(['worker', '--drain']);
-		await Promise.all([target.close(), server.close()]);
-		expect(await project.json(['engine', 'status'])).toMatchObject({
-			webhooks_stopped: [{ id: 1, url: target.url, since: expect.stringMatching(/^\d{4}-/) }],
-		});
 	});
 
 	it('get shows each with its value or its default, and what it is for, within the terminal', async () => {

@@ -166,15 +166,6 @@ describe('mailctl report', () => {
 		]);
 	});
 
-	it('names the zone of its days, below them where there is no room', async () => {
-		const other = await makeProject();
-		await other.json(['engine', 'init', '--time-zone', 'America/Argentina/Buenos_Aires']);
-		const heading = async (columns: number) =>
-			(await other.run(['report', '--last', '2d', ...now], { columns })).stdout.split('\n').slice(0, 2);
-		expect(await heading(80)).toEqual(['2026-11-06 to 2026-11-07 (America/Argentina/Buenos_Aires)', '']);
-		expect(await heading(40)).toEqual(['2026-11-06 to 2026-11-07', '(America/Argentina/Buenos_Aires)']);
-	});
-
 	describe('with opens, clicks and bounces', () => {
 		let opened: Project;
 		const figures = async (...words: string[]) =>
@@ -276,13 +267,6 @@ describe('mailctl report', () => {
 				const option = words.find((word) => /^--(tag|human)/.test(word));
 				expect(stderr).toContain(`error: ${option} is not for this deployment: `);
 			}
-		});
-
-		it('is exit 7 when its report names no day', async () => {
-			const connect = stripped({
-				change: (api) => ({ ...api, report: async () => ({ ...(await api.report({})), data: [] }) }),
-			});
-			expect((await project.run(['report', '--last', '7d'], { connect })).code).toBe(7);
 		});
 	});
 });
