@@ -286,7 +286,7 @@ export function assertBatch(first: number, rows: unknown): void {
 }
 
 /** Reads templates here; the operation that stages looks up senders and lists once more. */
-export async function checkedRequests(
+async function checkedRequests(
 	context: CampaignContext,
 	campaign: Uuid,
 	{ first, requests }: RequestBatch,

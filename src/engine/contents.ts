@@ -21,7 +21,7 @@ import { noSuch, unverifiedSender } from './rules/errors.js';
 import { readSettings } from './settings.js';
 
 /** The parts of a send request that determine content and sender; shapes are checked already. */
-export interface Wanted {
+interface Wanted {
 	from_key: string;
 	type: 'TRANSACTIONAL' | 'BULK';
 	subject: string | null;
@@ -35,7 +35,7 @@ export interface Wanted {
 }
 
 /** The content to store, its hash, and its variables. */
-export interface ResolvedContent {
+interface ResolvedContent {
 	content: Content;
 	content_sha256: string;
 	variables: readonly string[];

@@ -13,7 +13,7 @@ const defaultPageSize = 100;
 const maxPageSize = 1000;
 
 /** The parts of a link: the path below the base URL and the filters to keep. */
-export interface PagePlace {
+interface PagePlace {
 	path: string;
 	filters?: Readonly<Record<string, string | number | boolean | undefined>>;
 }

@@ -30,7 +30,7 @@ import { assertWanted, checked, type EngineContext, found } from './context.js';
 import { readSettings } from './settings.js';
 
 /** Our extension of the document. */
-export interface ReportView {
+interface ReportView {
 	tag?: string;
 	/** Leaves out opens and clicks by machines. */
 	human?: boolean;
@@ -136,7 +136,7 @@ function eachDay(from: Day, to: Day): Day[] {
 }
 
 /** Days of the range are zero-filled. */
-export function detailsOf(
+function detailsOf(
 	figures: DetailFigures,
 	{ from, to, days }: { from: Day; to: Day; days: readonly Day[] },
 ): ReportDetails {
@@ -231,7 +231,7 @@ const maxLinks = 1_000;
 type Counted = Omit<CampaignLink, 'share'>;
 
 /** Throws `not_found`. */
-export async function campaignLinks(
+async function campaignLinks(
 	{ store }: Pick<EngineContext, 'store'>,
 	campaign: Uuid,
 	call?: Call,

@@ -3,7 +3,6 @@
 import type { Sender } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
-import type { CommandContext } from '../frame/context.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { assertAddress } from '../verbs/address-faults.js';
 import { maybeCreated } from '../verbs/changing.js';
@@ -80,7 +79,8 @@ const remove = command({
 	writes: true,
 	severity: 'mild',
 	async run(cx, { args }) {
-		const sender = await find(cx, args.address);
+		const { resolveSender } = await import('../verbs/resolve.js');
+		const sender = await resolveSender(await cx.api(), args.address, cx.signal);
 		if (cx.dryRun) return cx.wouldDo(`remove the sender ${sender.from_email}`, { delete: [sender.id] });
 		await cx.confirm({ kind: 'mild', what: `remove the sender ${sender.from_email}` });
 		const { senders } = await cx.api();
@@ -95,8 +95,3 @@ export const group: CommandGroup = {
 	examples: ['mailctl senders add news@example.com', 'mailctl senders list'],
 	commands: [list, add, remove],
 };
-
-async function find(cx: CommandContext, text: string): Promise<Sender> {
-	const { resolveSender } = await import('../verbs/resolve.js');
-	return resolveSender(await cx.api(), text, cx.signal);
-}

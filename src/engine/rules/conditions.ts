@@ -5,7 +5,7 @@ import { foldCase } from './case-folding.js';
 import { metaText } from './meta.js';
 
 /** The values of a subscriber that conditions are about. */
-export interface ConditionedPerson {
+interface ConditionedPerson {
 	email: string;
 	name: string | null;
 	meta: Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@ import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.j
 import type { LimitName } from '../../api/records.js';
 
 /** The messages counted together: all, those of one sender's domain, those to one recipient's domain. */
-export type LimitScope = 'all' | 'sender' | 'recipient';
+type LimitScope = 'all' | 'sender' | 'recipient';
 
 /** The settings that hold limits, and the scope of each. */
 export const limitSettings = {
@@ -31,7 +31,7 @@ export interface CountedLimit {
 	window: Micros;
 }
 
-export type ParsedLimits = { kind: 'limits'; limits: SendLimit[] } | { kind: 'error'; message: string };
+type ParsedLimits = { kind: 'limits'; limits: SendLimit[] } | { kind: 'error'; message: string };
 
 /** `100/m` for `all`, else `example.com=100/h, *=10/s`: any number, also several for one domain, which all hold. */
 export function parseLimits(scope: LimitScope, text: string): ParsedLimits {

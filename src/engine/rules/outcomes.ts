@@ -105,7 +105,7 @@ export function readReplyLine(line: string): Reply {
 export type Action = 'cancel' | 'retry';
 
 /** `to` may be the current state: the action is done already, or only the time changes. */
-export type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: string };
+type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: string };
 
 const inHands = refused('is in a worker’s hands at the moment');
 
@@ -158,7 +158,7 @@ export type Audience = 'all' | 'human';
 export type Firsts = Readonly<Record<Audience, Micros | null>>;
 
 /** A count that moves from one time to another; `from` null = it is new. */
-export interface FigureMove {
+interface FigureMove {
 	audience: Audience;
 	from: Micros | null;
 	to: Micros;

@@ -58,7 +58,7 @@ export function startActivation(wanted: boolean, reasons: readonly SuppressionRe
 		: { is_active: false, disable_reason: reason };
 }
 
-export type ActivationChange =
+type ActivationChange =
 	| { kind: 'set'; activation: Activation; lift: readonly SuppressionReason[] }
 	| { kind: 'refused'; errors: FieldErrors };
 

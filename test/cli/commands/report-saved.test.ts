@@ -225,6 +225,7 @@ describe('a saved report', () => {
 			}
 			await tab.goto(`file://${path('r.html')}`);
 			await picture(tab, 'report');
+			await saved('r.svg');
 			await tab.goto(`file://${path('r.svg')}`);
 			expect(await tab.evaluate('document.documentElement.nodeName')).toBe('svg');
 			expect(await tab.evaluate('document.querySelector("parsererror") === null')).toBe(true);

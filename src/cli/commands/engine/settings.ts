@@ -39,16 +39,12 @@ const get = command({
 	output: 'an array of {"name", "value", "default", "meaning"}, or the one asked for; secrets masked',
 	examples: ['mailctl engine settings get', 'mailctl engine settings get public_url'],
 	run: async (cx, { args }) => {
-		const all = await readAll(await cx.local());
+		const engine = await cx.local();
 		const { format } = cx.out;
 		const { setting } = args;
-		const found = setting === undefined ? all : all.filter(({ name }) => name === setting);
+		if (setting !== undefined) assertSetting(engine, setting);
+		const found = (await readAll(engine)).filter(({ name }) => (setting ?? name) === name);
 		const [one] = found;
-		if (setting !== undefined && one === undefined)
-			throw unknownSetting(
-				setting,
-				all.map(({ name }) => name),
-			);
 		const isPlain = cx.globals.fields === undefined;
 		if (isPlain && format === 'table') return cx.out.raw(await page(cx, found));
 		// TSV by default means a pipe, which gets the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
@@ -207,12 +203,10 @@ async function inALine(cx: CommandContext, value: string): Promise<string> {
 }
 
 /** Exit 2: a name that is mistyped is a slip of the command line, whatever value stands behind it. */
-function assertSetting({ settings: { names } }: LocalEngine, name: string): void {
-	if (!Object.hasOwn(names, name)) throw unknownSetting(name, Object.keys(names));
-}
-
-function unknownSetting(name: string, names: readonly string[]): UsageError {
-	return new UsageError(`there is no setting "${name}"`, {
+function assertSetting({ settings }: LocalEngine, name: string): void {
+	const names = Object.keys(settings.names);
+	if (names.includes(name)) return;
+	throw new UsageError(`there is no setting "${name}"`, {
 		hint: didYouMean(name, names) ?? `valid: ${names.join(', ')}`,
 	});
 }
