@@ -39,7 +39,7 @@ describe('mailctl senders', () => {
 		[
 			2,
 			'n@example.com\r\nBcc: x@example.com',
-			'error: "n@example.com\\r\\nBcc: x@example.com" is no e-mail address: it has a line break\n',
+			'error: "n@example.com\\r\\nBcc: x@example.com" is no e-mail address: it has a character that is not seen, U+000D\n',
 		],
 		[5, 'news@example.com', 'error: from_email: This field must be unique. (news@example.com)\n'],
 	])('refuse with %i %j, quoting it', async (code, address, stderr) => {
