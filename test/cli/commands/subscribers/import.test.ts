@@ -1,12 +1,10 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { runProgram } from '../../../support/run-program.js';
 import { stripped } from '../../../support/stripped.js';
-import { typing } from '../../../support/typing.js';
 
 describe('mailctl subscribers import', () => {
 	let project: Project;
@@ -406,17 +404,6 @@ describe('mailctl subscribers import', () => {
 			'columns: email, First Name → #first_name# (new field), Plan (new field)\n',
 		);
 		expect((await project.run(words(path, '--create-fields'))).stderr).toBe(made);
-	});
-
-	it('names a missing file before it asks for the list', async () => {
-		const run = await typing([], (options) =>
-			project.run(['subscribers', 'import', '/nowhere.csv'], options),
-		);
-		expect([run.code, stripVTControlCharacters(run.stderr)]).toEqual([
-			2,
-			'error: /nowhere.csv: no such file\n',
-		]);
-		expect(run.stderr).not.toContain('Which list');
 	});
 
 	it('says what no option ignores before columns that nothing explains', async () => {
