@@ -5,7 +5,6 @@ import { systemClock } from '../../../src/api/datetime.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import type { Store } from '../../../src/store/store.js';
 import { newList, newSubscriber, noon, recordOf } from '../../contract/store/fixture.js';
-import { leadNames } from '../../support/name-server.js';
 import { ask, describePostgres } from '../../support/postgres.js';
 import { startPostgresProxy } from '../../support/postgres-proxy.js';
 
@@ -216,54 +215,5 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		await lost;
 		const { results } = await store.reads.pageLists({ page: 1, page_size: 10 });
 		expect(new Set(results.map(({ name }) => name)).size).toBe(results.length);
-	});
-
-	it('is told where statements take too long, and where it has no connection left', async () => {
-		const url = await server.createDatabase();
-		const name = new URL(url).pathname.slice(1);
-		const store = await open(url);
-		await ask(
-			url,
-			`CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(30); RETURN NEW; END'`,
-			'CREATE TRIGGER slow BEFORE INSERT ON lists FOR EACH ROW EXECUTE FUNCTION slowly()',
-			`ALTER DATABASE ${name} SET statement_timeout = 300`,
-		);
-		const hasty = await open(url, 'existing');
-		await expect(newList(hasty)).rejects.toMatchObject({
-			code: 'locked',
-			message: expect.stringContaining('longer than the server allows'),
-		});
-		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(0);
-
-		await ask(
-			url,
-			`CREATE ROLE crowded LOGIN CONNECTION LIMIT 0`,
-			'GRANT ALL ON ALL TABLES IN SCHEMA public TO crowded',
-		);
-		const crowded = with_(url, (place) => {
-			place.username = 'crowded';
-			place.password = 'geheim';
-		});
-		const error = await failure(crowded, 'existing');
-		expect(error).toMatchObject({ code: 'locked', message: expect.stringContaining('?pool=') });
-		expect(String(error)).not.toContain('geheim');
-		await ask(url, 'DROP OWNED BY crowded', 'DROP ROLE crowded');
-	});
-
-	it('is found again by its name after the name leads to another address', async () => {
-		const url = await server.createDatabase();
-		const first = await startPostgresProxy(url);
-		onTestFinished(first.close);
-		const { port } = new URL(first.url);
-		const second = await startPostgresProxy(url, { host: '127.0.0.2', port: Number(port) });
-		onTestFinished(second.close);
-		let address = '127.0.0.1';
-		leadNames(() => address);
-		const store = await open(with_(first.url, (place) => (place.hostname = 'db.example.test')));
-		await newList(store, 'One');
-		address = '127.0.0.2';
-		first.refuse(true);
-		await newList(store, 'Two');
-		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(2);
 	});
 });

@@ -51,18 +51,6 @@ describePostgres('processes that wake each other', (server) => {
 		await eventually(() => expect(wakes()).toBe(3));
 	});
 
-	it('tell of many writes seldom, and before they end', async () => {
-		const url = await server.createProject();
-		const writer = await open(url, 'cli');
-		await verify(writer);
-		const { wakes } = await listenOn(url);
-		await eventually(() => expect(wakes()).toBe(1));
-		await Promise.all(Array.from({ length: 50 }, (_, n) => send(writer, [`p${n}@example.org`])));
-		await writer.close();
-		await eventually(() => expect(wakes()).toBeGreaterThan(1));
-		expect(wakes()).toBeLessThan(50);
-	});
-
 	it('do not wake those of another project of the database, nor listeners that stopped', async () => {
 		const [one, other] = [await server.createProject(), await server.createProject()];
 		const writer = await open(one, 'cli');
