@@ -181,11 +181,3 @@ describe('mailctl smoke where another service answers', () => {
 		expect(stderr).toContain(`is ${url} the right base URL? mailctl doctor looks at it`);
 	});
 });
-
-it('a port that no host has is named', async () => {
-	const { code, stderr } = await run('lists list', 'http://127.0.0.1:99999/api');
-	expect([code, stderr]).toEqual([
-		2,
-		expect.stringContaining('MAILCTL_BASE_URL: there is no port 99999: the highest is 65535'),
-	]);
-});

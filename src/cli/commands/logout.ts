@@ -1,7 +1,8 @@
 /** `mailctl logout`: the token goes, the profile stays. */
 
 import { readConfig, readToken } from '../config/config.js';
-import { confirmProtected, findProfile, spokenOf } from '../config/profiles.js';
+import { confirmProtected, spokenOf } from '../config/profiles.js';
+import { findProfile } from '../config/target.js';
 import { command } from '../frame/command.js';
 import { answer } from '../render/columns.js';
 

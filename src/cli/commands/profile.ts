@@ -5,7 +5,6 @@ import { isPostgres, shownDatabase } from '../../store/url.js';
 import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
 import {
 	confirmProtected,
-	findProfile,
 	isProfileKey,
 	newName,
 	parsePreference,
@@ -13,7 +12,7 @@ import {
 	spokenOf,
 	tokenState,
 } from '../config/profiles.js';
-import { assertDatabaseName, builtIn, checkSetting, remoteTarget } from '../config/target.js';
+import { assertDatabaseName, builtIn, checkSetting, findProfile, remoteTarget } from '../config/target.js';
 import { checkToken } from '../config/token.js';
 import { refusalOf } from '../frame/asking.js';
 import { type CommandGroup, camel, command, kebab } from '../frame/command.js';

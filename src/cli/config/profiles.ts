@@ -4,20 +4,9 @@ import { truthOf } from '../../api/schema/truth.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext, Run } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { didYouMean } from '../frame/help.js';
 import { type ConfigFile, originOf, type Profile, profileKeys, readConfig, readToken } from './config.js';
 import type { Changed } from './config-write.js';
 import { builtIn } from './target.js';
-
-/** The stored profile; the built-in one is there without being stored. Throws `UsageError` for an unknown one. */
-export function findProfile({ profiles }: ConfigFile, name: string): Profile {
-	const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
-	if (found !== undefined) return found;
-	if (name === builtIn) return {};
-	throw new UsageError(`there is no profile "${name}"`, {
-		hint: didYouMean(name, [builtIn, ...Object.keys(profiles)]) ?? mailctl('profile', 'list'),
-	});
-}
 
 /** The profile a command speaks of: the one named with this call, else the default one. */
 export function spokenOf(cx: CommandContext, named: string | undefined): string {

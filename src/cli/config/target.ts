@@ -43,7 +43,7 @@ export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, path
 	if (found !== null && /url$/i.test(found.name))
 		return named(remoteTarget(found.value, found.name), origin, raw, env, config);
 	const name = found?.value ?? config.profile ?? builtIn;
-	const settings = findProfile(name, config);
+	const settings = findProfile(config, name);
 	return {
 		target: () => profileTarget(name, settings, paths),
 		origin:
@@ -129,16 +129,18 @@ function named(target: Target, origin: Origin, raw: RawGlobals, env: Env, config
 		origin,
 		profile: null,
 		settingsOf: name,
-		settings: findProfile(name, config),
+		settings: findProfile(config, name),
 	};
 }
 
-function findProfile(name: string, config: ConfigFile): Profile {
-	const found = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
+/** The stored profile; the built-in one is there without being stored. Throws `UsageError` for an unknown one. */
+export function findProfile({ profiles }: ConfigFile, name: string): Profile {
+	const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
 	if (found !== undefined) return found;
 	if (name === builtIn) return {};
-	const hint = didYouMean(name, [builtIn, ...Object.keys(config.profiles)]) ?? mailctl('profile', 'list');
-	throw new UsageError(`there is no profile "${name}"`, { hint });
+	throw new UsageError(`there is no profile "${name}"`, {
+		hint: didYouMean(name, [builtIn, ...Object.keys(profiles)]) ?? mailctl('profile', 'list'),
+	});
 }
 
 function profileTarget(name: string, profile: Profile, paths: Paths): Target {
@@ -182,7 +184,6 @@ function localTarget(url: string, from: string): Target {
 /** Throws `UsageError` for an invalid base URL. */
 export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {
 	const url = canParseUrl(text) ? new URL(text) : null;
-	if (url === null) assertPort(text, from);
 	if (url === null || !/^https?:$/.test(url.protocol))
 		throw new UsageError(`${from}: "${shownUrl(text)}" is no http or https URL`, schemeHint(text));
 	if (url.username !== '' || url.password !== '')
@@ -192,13 +193,6 @@ export function remoteTarget(text: string, from: string): Extract<Target, { kind
 	if (url.search !== '' || url.hash !== '')
 		throw new UsageError(`${from}: a base URL has no query and no fragment`);
 	return { kind: 'remote', baseUrl: text, token: null };
-}
-
-/** Throws `UsageError` for a port that no host has. */
-function assertPort(text: string, from: string): void {
-	const port = /^https?:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/i.exec(text.trim())?.[1];
-	if (port !== undefined && Number(port) > 65_535)
-		throw new UsageError(`${from}: there is no port ${port.slice(0, 20)}: the highest is 65535`);
 }
 
 /** A host without its scheme is the likeliest slip; `mailctl serve` on this machine has no TLS by default. */
