@@ -21,7 +21,7 @@ export type Parsed =
 
 /** Reads `argv` against one node of the tree. Throws `UsageError`. */
 export function parse(node: Command | CommandGroup, argv: readonly string[]): Parsed {
-	const parsers = new Parsers(node);
+	const parsers = new Parsers(node, argv);
 	try {
 		parsers.program.parse(argv, { from: 'user' });
 	} catch (error) {
@@ -47,8 +47,10 @@ class Parsers {
 	/** The words of the deepest command so far. */
 	path: readonly string[] = [];
 	end: Parsed | null = null;
+	readonly #argv: readonly string[];
 
-	constructor(node: Command | CommandGroup) {
+	constructor(node: Command | CommandGroup, argv: readonly string[]) {
+		this.#argv = argv;
 		this.program = this.#start('mailctl', () => this.#help(this.program, node, [node.name]));
 		this.#addTo(this.program, node, []);
 	}
@@ -62,7 +64,7 @@ class Parsers {
 			.helpOption('-h, --help', 'show help');
 		for (const { flags, summary, hidden } of globalOptions) {
 			const option = new AnyCommandOption(flags, summary).hideHelp(hidden === true);
-			parser.addOption(option.required ? once(option, parser) : option);
+			parser.addOption(option.required ? this.#once(option, parser) : option);
 		}
 		parser.helpInformation = () => {
 			onHelp();
@@ -94,7 +96,7 @@ class Parsers {
 		if (self === undefined) return;
 		// A missing word may be asked for, so commander does not require it.
 		for (const { name, many } of self.args) parser.argument(many === true ? `[${name}...]` : `[${name}]`);
-		for (const [key, spec] of Object.entries(self.options)) addOption(parser, key, spec);
+		for (const [key, spec] of Object.entries(self.options)) this.#addOption(parser, key, spec);
 		parser.allowExcessArguments(!isCommand(node)).action(() => {
 			const { args: words } = parser;
 			const excess = words[self.args.length];
@@ -103,53 +105,54 @@ class Parsers {
 		});
 	}
 
+	#addOption(parser: Parser, key: string, spec: OptionSpec): void {
+		const flag = `${spec.short === undefined ? '' : `-${spec.short}, `}${flagOf(key)}`;
+		const option = new Option(`${flag} <value>`, spec.summary);
+		switch (spec.kind) {
+			case 'flag':
+				parser.addOption(new Option(flag, spec.summary));
+				return;
+			case 'tri':
+				parser.addOption(new Option(flag, spec.summary).conflicts(spec.off ?? []));
+				parser.addOption(new Option(offFlagOf(key, spec)));
+				return;
+			case 'list':
+			case 'choices':
+			case 'pairs':
+				option.argParser((value: string, before: string[] | undefined) => [
+					...(before ?? []),
+					this.#noOption(value, option, parser),
+				]);
+				parser.addOption(option);
+				return;
+			default:
+				parser.addOption(this.#once(option, parser));
+		}
+	}
+
+	/** One of two values would be lost without a word. */
+	#once(option: Option, parser: Parser): Option {
+		return option.argParser((value: string, before: unknown) => {
+			if (before !== undefined) throw givenTwice(option);
+			return this.#noOption(value, option, parser);
+		});
+	}
+
+	/** With `--text $BODY --preview text` and an empty variable a mail would leave that was to be previewed. */
+	#noOption(value: string, { long, short }: Option, { options }: Parser): string {
+		const [flag = value] = value.startsWith('--') ? value.split('=') : [value];
+		const isOption = options.some((one) => one.long === flag || one.short === flag);
+		if (!isOption || this.#argv.includes(`${long}=${value}`)) return value;
+		throw new UsageError(`${long ?? short} has no value: ${flag} is an option`);
+	}
+
 	#help(parser: Parser, node: Command | CommandGroup, path: readonly string[]): void {
 		this.end = { kind: 'help', node, path, globals: given(parser).globals };
 	}
 }
 
-function addOption(parser: Parser, key: string, spec: OptionSpec): void {
-	const flag = `${spec.short === undefined ? '' : `-${spec.short}, `}${flagOf(key)}`;
-	const option = new Option(`${flag} <value>`, spec.summary);
-	switch (spec.kind) {
-		case 'flag':
-			parser.addOption(new Option(flag, spec.summary));
-			return;
-		case 'tri':
-			parser.addOption(new Option(flag, spec.summary).conflicts(spec.off ?? []));
-			parser.addOption(new Option(offFlagOf(key, spec)));
-			return;
-		case 'list':
-		case 'choices':
-		case 'pairs':
-			option.argParser((value: string, before: string[] | undefined) => [
-				...(before ?? []),
-				noOption(value, option, parser),
-			]);
-			parser.addOption(option);
-			return;
-		default:
-			parser.addOption(once(option, parser));
-	}
-}
-
-/** One of two values would be lost without a word. */
-function once(option: Option, parser: Parser): Option {
-	return option.argParser((value: string, before: unknown) => {
-		if (before !== undefined) throw givenTwice(option);
-		return noOption(value, option, parser);
-	});
-}
-
 function givenTwice({ long }: Option): UsageError {
 	return new UsageError(`${long} is given twice`);
-}
-
-/** With `--text $BODY --preview text` and an empty variable a mail would leave that was to be previewed. */
-function noOption(value: string, { long, short }: Option, { options }: Parser): string {
-	const [flag = value] = value.startsWith('--') ? value.split('=') : [value];
-	if (!options.some((one) => one.long === flag || one.short === flag)) return value;
-	throw new UsageError(`${long ?? short} has no value: ${flag} is an option`);
 }
 
 /** The values given with any of the parsers on the way, each by its key. */

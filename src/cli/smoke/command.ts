@@ -60,10 +60,10 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 		signal: AbortSignal.any([cx.signal, controller.signal]),
 	};
 	try {
-		if (cx.dryRun) return await tell(cx, options, run);
 		// Before the checks run: a report that cannot be written is refused.
 		const file = path === undefined ? null : await createOutputFile(path, 'replace');
 		try {
+			if (cx.dryRun) return await tell(cx, options, run);
 			const finished = options.cleanupOnly ? await runCleanup(cx, run) : await runSmoke(cx, run, options);
 			await publish(cx, options, finished.report, file);
 			if (options.cleanupOnly && finished.report.checks.length === 0)

@@ -30,7 +30,9 @@ async function openWalk(onWorker: (worker: Worker) => void = () => undefined) {
 		return worker;
 	};
 	const reads = { ...store.reads, encodeSubscriberTuples: counted };
-	const walked = withWalkReader({ ...store, reads }, { url, keys: [], spawn });
+	const { writes, queue } = store;
+	const counting = { reads, writes, queue, close: () => store.close() };
+	const walked = withWalkReader(counting, { url, keys: [], spawn });
 	onTestFinished(() => walked.close());
 	const slice = { list_id: 1, filter: {}, after: 0, limit: 10, keys: 'imported' } as const;
 	const read = async () => {
