@@ -27,7 +27,6 @@ export const AttachedFile = t.named(
 );
 export type AttachedFile = Infer<typeof AttachedFile>;
 
-/** Bytes that are stored under their hash. */
 export const StoredBytes = t.named(
 	'StoredBytes',
 	t.record({ sha256: t.needed(t.text), size: t.needed(t.count) }),

@@ -1,6 +1,5 @@
 /** Pauses between attempts: their length by count or by Retry-After. Pure: no clock, no timers. */
 
-/** Times in one unit, which is the result's too. */
 interface Backoff {
 	first: number;
 	/** Absent: no limit. */

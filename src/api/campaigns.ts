@@ -165,7 +165,6 @@ const leavingOut = {
 };
 export type LeavingOut = t.RecordOf<typeof leavingOut>;
 
-/** Subscribers of one list, by what became of them. */
 const ListCounts = t.named(
 	'ListCounts',
 	t.record({
@@ -361,7 +360,6 @@ export interface CampaignFilter {
 export interface Recipient {
 	to: string;
 	context?: Readonly<Record<string, string>>;
-	/** Where the row is in its source, for people: kept for the results. */
 	line?: number;
 	/** The source's row is not valid: it counts as rejected and is kept with this error. */
 	refused?: { code: string; error: string };
@@ -378,7 +376,6 @@ export interface RecipientBatch {
 /** One send request of a campaign of requests; checked like a send call. */
 export interface RequestRow {
 	request: unknown;
-	/** Where it is in its source, for people: kept for the results. */
 	line?: number;
 	/** It is not a valid request (no JSON, too large): `request` is ignored. */
 	refused?: { code: string; error: string };

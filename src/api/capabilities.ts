@@ -34,7 +34,6 @@ export interface Capabilities {
 	readonly service: 'mailctl' | 'unknown';
 	/** False: an unanswered `send` is never repeated by the client. */
 	readonly idempotentSend: boolean;
-	/** Present = callable. */
 	readonly ext: Readonly<Partial<Extensions>>;
 }
 

@@ -4,9 +4,7 @@ import type { WireDate, WireDateTime } from './records.js';
 /** Microseconds since 1970-01-01T00:00:00Z; an integer, exact until the year 2255. */
 export type Micros = number;
 
-/** Microseconds in a millisecond. */
 export const microsPerMs = 1_000;
-/** Microseconds in a second. */
 export const microsPerSecond = 1_000_000;
 /** Microseconds in a day of 24 hours. */
 export const microsPerDay = 86_400_000_000;

@@ -72,7 +72,6 @@ export interface DeliveryFilter {
  */
 export interface ReplayRequest {
 	deliveries?: readonly Uuid[];
-	/** Only those that failed, or were stopped. */
 	failed?: boolean;
 	since?: WireDateTime;
 	all?: boolean;
@@ -82,7 +81,6 @@ export interface ReplayRequest {
 export const StoppedWebhook = t.record({
 	webhook_id: t.needed(t.count),
 	date_stopped: t.needed(t.moment),
-	/** Webhook deliveries that wait for its restart. */
 	waiting: t.needed(t.count),
 });
 export type StoppedWebhook = Infer<typeof StoppedWebhook>;

@@ -76,7 +76,6 @@ export interface CheckedSend extends CheckedContent {
 /** The shared part of a campaign, whose recipients come later. */
 interface CheckedCampaign extends CheckedContent {
 	strict_vars: boolean;
-	/** The list in which to find a recipient's subscriber. */
 	list_id: number | null;
 	/** To whom it goes, of the people of its lists. */
 	audience: CheckedAudience;

@@ -21,7 +21,6 @@ export interface Notification {
 		campaign_unique_id: Uuid | null;
 	};
 	data: {
-		/** The target of a click. */
 		url: string | null;
 		ip: string | null;
 		user_agent: string | null;

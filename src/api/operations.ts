@@ -103,9 +103,7 @@ export interface Operation {
 	path: string;
 	success: 200 | 201 | 204;
 	scope: Scope;
-	/** Also needed, for personal data in the answer. */
 	alsoScope?: Scope;
-	/** Enough by itself instead. */
 	orScope?: Scope;
 	/** Other parameters are ignored. */
 	query?: Readonly<Record<string, Parameter>>;

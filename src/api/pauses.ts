@@ -23,7 +23,6 @@ export function restoredReason(backup: string, waiting: number): string {
 	return `${restored}${backup}: ${messages}, which may have been sent since`;
 }
 
-/** Completes "paused …": by which hand. */
 export function pausedBy(reason: string | null): string {
 	return reason?.startsWith(restored) ? 'by engine restore' : 'by hand';
 }

@@ -27,9 +27,7 @@ export const Person = t.named(
 	t.record({
 		/** In the form for comparison: lower case, the domain in punycode. */
 		email: t.needed(t.text),
-		/** By list. */
 		subscribers: t.needed(t.listOf(ListedSubscriber)),
-		/** By reason and list; those that have expired too. */
 		suppressions: t.needed(t.listOf(Suppression)),
 		/** When the person was erased; null: never, or the erasure was lifted. */
 		date_erased: t.orNull(t.moment),
@@ -39,7 +37,6 @@ export const Person = t.named(
 		copies: t.needed(t.listOf(t.uuid)),
 		/** Since when it is a verified sender; null: it is none. */
 		date_sender: t.orNull(t.moment),
-		/** The number of messages to the address. */
 		messages: t.needed(t.count),
 		/** The number of deleted messages to the address whose links go on working. */
 		old_messages: t.count,
@@ -51,11 +48,9 @@ export const Person = t.named(
 );
 export type Person = Infer<typeof Person>;
 
-/** One open, click, unsubscription or bounce with all that was recorded of it. */
 const Visit = t.record({
 	type: t.text,
 	at: t.moment,
-	/** The target of a click. */
 	url: t.orNull(t.text),
 	/** A program did it, not a person. */
 	machine: t.flag,
@@ -77,10 +72,8 @@ const PersonDelivery = t.record({
 });
 export type PersonDelivery = Infer<typeof PersonDelivery>;
 
-/** A message with all that is stored about its recipient. */
 const PersonMessage = t.record({
 	...MessageDetail.keys,
-	/** The values of the recipient that the message was made with. */
 	variables: t.dictOf(t.text),
 	/** Each event by itself; `events` counts them. */
 	visits: t.needed(t.listOf(Visit)),
@@ -108,13 +101,10 @@ export interface People {
 export const Erasure = t.named(
 	'Erasure',
 	t.record({
-		/** Subscribers deleted, in all lists. */
 		subscribers: t.needed(t.count),
-		/** Messages whose address, variables and replies were emptied. */
 		messages: t.needed(t.count),
 		/** How many of these were waiting and are not sent any more. */
 		canceled: t.count,
-		/** Suppressions deleted; the erasure replaces them. */
 		suppressions: t.count,
 	}),
 );

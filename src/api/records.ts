@@ -115,7 +115,6 @@ export type Webhook = Infer<typeof Webhook>;
 export const TestResult = t.named(
 	'TestResult',
 	t.record({
-		/** Whether the target accepted it. */
 		result: t.typed<boolean | null>(t.flag),
 		status_code: t.orNull(t.integer),
 		error: t.orNull(t.text),
@@ -319,7 +318,6 @@ const MessageEvent = t.named(
 	t.record({
 		type: t.word(eventTypes),
 		time: t.moment,
-		/** How often. */
 		count: t.count,
 		/** The target of a REDIRECTED; null for other types, and where it is not stored any more. */
 		link: t.orNull(t.text),

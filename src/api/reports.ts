@@ -33,7 +33,6 @@ export interface ReportsPlus {
 }
 
 export type DetailsQuery = Pick<ReportQuery, 'date_from' | 'date_to' | 'campaign_unique_id'> & {
-	/** With the growth of the largest lists: it reads those of them who left. */
 	lists?: boolean;
 };
 
@@ -64,7 +63,6 @@ const ListGrowth = t.record({
 	...joined,
 	id: t.needed(t.id),
 	name: t.needed(t.text),
-	/** Active ones at the end of the range. */
 	active: t.needed(t.count),
 	days: t.needed(t.listOf(t.record({ ...joined, date: t.needed(t.day) }))),
 });

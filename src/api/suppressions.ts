@@ -48,7 +48,6 @@ export type SuppressionSource = (typeof suppressionSources)[number];
 export const Suppression = t.named(
 	'Suppression',
 	t.record({
-		/** In the form for comparison: lower case, the domain in punycode. */
 		email: t.needed(t.email),
 		reason: t.needed(t.word(suppressionReasons)),
 		/** The list whose mail it stops; null = mail of every list. Only UNSUBSCRIBED can be of one list (api-decisions 40). */
@@ -62,7 +61,6 @@ export const Suppression = t.named(
 );
 export type Suppression = Infer<typeof Suppression>;
 
-/** The input of a suppression. An end in the past is refused. */
 export interface SuppressionInput {
 	email: string;
 	/** `MANUAL` unless given. */

@@ -20,7 +20,6 @@ export interface WireResponse {
 	status: number;
 	/** Names in lower case; repeated ones joined by `, `. */
 	headers: Readonly<Record<string, string>>;
-	/** Decoded of any content encoding. */
 	body: Uint8Array;
 	durationMs: number;
 }

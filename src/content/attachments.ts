@@ -124,7 +124,6 @@ function fallbackName(name: string): string {
 	return `${plain.slice(0, plain.length - end.length).slice(0, 40)}${end}`;
 }
 
-/** Characters of a line that a continuation has beside its name. */
 const segmentLength = 60;
 
 /** RFC 2231: one parameter, or its numbered sections where it is long; no section ends within a character. */

@@ -26,12 +26,10 @@ export interface Attribute {
 /** A part of a decoded value: a text, or a variable whose opening hash stands at `offset`. */
 export type Piece = { readonly text: string } | { readonly reference: string; readonly offset: number };
 
-/** The parts of an HTML text that matter here. */
 export interface Markup {
 	readonly attributes: readonly Attribute[];
 	/** Offset of the last `</body`; null when there is none. */
 	readonly bodyEnd: number | null;
-	/** Offsets of the content of style elements. */
 	readonly styles: readonly { readonly start: number; readonly end: number }[];
 }
 

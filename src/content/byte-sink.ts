@@ -6,7 +6,6 @@
 /** Below this a loop is faster than a call out of JavaScript. */
 const shortLength = 96;
 
-/** Collects ASCII for one message. */
 export class ByteSink {
 	#bytes: Buffer;
 	#length = 0;

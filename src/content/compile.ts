@@ -178,7 +178,6 @@ function trackedPart(read: ReadHtml): Part {
 	return compilePart({ template: trackedTemplate(read), subtype: 'html', fill: fillTracked });
 }
 
-/** A link is a few objects and strings, a guard a few less. */
 function bytesOfMarkup(read: ReadHtml | null): number {
 	if (read === null) return 0;
 	const links = read.links.reduce((sum, { target }) => sum + 160 + 100 * target.length, 0);
@@ -198,7 +197,6 @@ interface ContentMemory {
 	add(bytes: number): void;
 }
 
-/** The objects and closures of any compiled content, however small. */
 const base = 6 * 1024;
 
 /** `onHeld` gets the sum each time it grows. */

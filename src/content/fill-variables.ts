@@ -9,7 +9,6 @@ import { loadsNothing } from './style-values.js';
 import { opensSafely, percentEncoded } from './urls.js';
 import type { ValueGuard } from './value-guards.js';
 
-/** A place for a value. */
 export interface Slot {
 	readonly kind: 'variable';
 	/** With its default, where it has one. */
@@ -55,7 +54,6 @@ export function parseTemplate(text: string, guards = noGuards, offset = 0): Temp
 	return { literals, slots };
 }
 
-/** The content of a slot for this recipient, already escaped. */
 export function fillSlot(slot: Slot, variables: Variables, write: Escape): string {
 	const value = variableValue(slot.reference, variables);
 	if (value === null) return `#${slot.reference}#`;
@@ -70,7 +68,6 @@ function isHarmless({ guard }: Slot, value: string, variables: Variables): boole
 	return guard === 'style' ? loadsNothing(value) : opensSafely(guard, value, variables);
 }
 
-/** The whole text with its values filled in. */
 export function renderTemplate(template: Template, variables: Variables, write: Escape): string {
 	return renderSlots(template, (slot) => fillSlot(slot, variables, write));
 }
@@ -84,7 +81,6 @@ export function renderSlots<S>(template: Template<S>, fill: (slot: S) => string)
 	return text;
 }
 
-/** The HTML form of a value: escaped, its line ends are LF. */
 export function htmlValue(value: string): string {
 	return escapeHtml(normalLineEnds(value));
 }

@@ -7,7 +7,6 @@ import { Parser } from 'htmlparser2';
 interface InlinePlan {
 	/** The document; its style elements keep only rules that stay, and are removed when empty. */
 	readonly html: string;
-	/** The rules that move, in the order of the document. */
 	readonly css: string;
 }
 
@@ -38,7 +37,6 @@ export function planInlining(html: string): InlinePlan | null {
 	return { html: written + html.slice(from), css: css.join('\n') };
 }
 
-/** A statement, or those of its selectors that are handled alike. */
 interface Part {
 	statement: CssStatement;
 	moves: boolean;
@@ -79,7 +77,6 @@ function inlinedBy({ statement, moves }: Part, order: number): Inlined[] {
 
 interface StyleElement {
 	outerStart: number;
-	/** The text between the tags. */
 	start: number;
 	end: number;
 	outerEnd: number;
@@ -122,7 +119,6 @@ interface Subject {
 	readonly id: string;
 }
 
-/** What a rule with one selector inlines. */
 function inlinedRule(selector: string, order: number, declarations: readonly Declaration[]): Inlined {
 	return { subject: subjectOf(selector), specificity: specificityOf(selector), order, declarations };
 }

@@ -8,7 +8,6 @@ import { referencePattern, variableNames, variablesIn } from '../api/variables.j
 import { cidFaults } from './attachments.js';
 import { ignoreAll } from './attributes.js';
 
-/** One kind of finding, however often it was met. */
 export interface ContentFinding {
 	kind: 'clipped' | 'no_alt' | 'no_file' | 'no_link' | 'no_unsubscribe' | 'no_subject' | 'long_subject';
 	/** Places, octets of the HTML or characters of the subject. */

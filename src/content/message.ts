@@ -8,7 +8,6 @@ import { addressField, customField, dateField, tokenField, unstructuredField } f
 import type { BodyValues, Part } from './part.js';
 import type { Recipient } from './types.js';
 
-/** The constant parts of all messages of one content. */
 interface MessageParts {
 	/** The html is null, or the text is, or neither. */
 	text: Part | null;
@@ -18,14 +17,12 @@ interface MessageParts {
 	files: Placed;
 }
 
-/** Writes the Content-Type and the body of a message for a recipient. */
 type WriteBody = (out: ByteSink, values: BodyValues) => void;
 
 /** The body of a message: what differs between recipients comes first, the files after it. */
 export interface MessageBody {
 	/** With files it ends behind their first header fields, at the end of a line that is not empty. */
 	write: WriteBody;
-	/** What follows for all recipients; a hash stands for the file of that hash. */
 	rest: readonly (string | { sha256: string })[];
 }
 
@@ -92,7 +89,6 @@ function splitTail(tail: Tail): [before: string, rest: Tail] {
 	return [before, merged];
 }
 
-/** The fields that all messages of an envelope share. */
 interface SharedFields {
 	from: string;
 	copies: string;

@@ -9,7 +9,6 @@ import { ignoreAll } from './attributes.js';
 /** The maximum depth. Programs that write mail stay far below; a deeper text is an accident or an attack. */
 export const maxNesting = 400;
 
-/** The warning for a text that is nested too deeply. */
 export const tooDeep = `the HTML is nested deeper than ${maxNesting} elements`;
 
 /** Linear, without recursion. End tags that a browser implies (`<li>` after `<li>`) are implied here. */
@@ -70,7 +69,6 @@ class OpenElements {
 	readonly #names: string[] = [];
 	readonly #counts = new Map<string, number>();
 
-	/** Returns the number of open elements. */
 	begin(name: string): number {
 		const ended = implied.get(name);
 		while (ended?.has(this.#names.at(-1) ?? '')) this.#pop();

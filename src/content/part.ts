@@ -4,17 +4,14 @@ import { renderSlots, type Template } from './fill-variables.js';
 import { encodeFragment, type Fragment, keepFragments, QuotedPrintableLine } from './quoted-printable.js';
 import type { Recipient } from './types.js';
 
-/** The values of a recipient in a body. */
 export type BodyValues = Pick<Recipient, 'variables' | 'tracking'>;
 
 /** A part ready to be written: CRLF line ends, pure ASCII, the last line ended or not. */
 export interface Part {
-	/** Content-Type and Content-Transfer-Encoding, with CRLF. */
 	readonly fields: string;
 	write(out: ByteSink, values: BodyValues): void;
 	/** False only where the body could hold a boundary by chance (7bit, which is constant). */
 	isFreeOf(boundary: string): boolean;
-	/** Memory it holds. */
 	readonly bytes: number;
 }
 
@@ -92,7 +89,6 @@ function encodeAll(literals: readonly string[]): Fragment[] {
 
 const shortLiteral = 64;
 
-/** The size of the slots' objects; equal variables share one. */
 function bytesOfSlots(slots: readonly unknown[]): number {
 	return 8 * slots.length + 240 * new Set(slots).size;
 }

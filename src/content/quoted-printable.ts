@@ -107,7 +107,6 @@ function encodeLong(value: string): Fragment {
 	return measure(text);
 }
 
-/** Appends fragments to a message, counting columns. */
 export class QuotedPrintableLine {
 	readonly #sink: ByteSink;
 	#column = 0;

@@ -15,13 +15,11 @@ export interface HtmlQuestion {
 	readonly html: string;
 	/** Moves CSS into style attributes, where there is any. */
 	readonly inline: boolean;
-	/** Makes a text alternative. */
 	readonly alternative: boolean;
 }
 
 /** Plain data: it comes from a thread. */
 export interface ReadHtml {
-	/** The HTML of the mail; line ends are LF. All offsets refer to it. */
 	readonly html: string;
 	/** Null: not requested, could not be made, or the document has no visible text. */
 	readonly alternative: string | null;

@@ -16,7 +16,6 @@ import type { BodyValues } from './part.js';
 import type { ReadHtml } from './read-html.js';
 import type { Tracking } from './types.js';
 
-/** A variable, a link's address, or the pixel's. */
 type TrackedSlot = Slot | LinkSlot | { readonly kind: 'pixel' };
 
 /** A link; `written` is used when a recipient's values make it a target that cannot be followed. */

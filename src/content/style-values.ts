@@ -11,7 +11,6 @@ export type StyleGuard = 'fixed' | 'style';
 const marks =
 	/"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?|((?:url|src|image|image-set|-webkit-image-set|cross-fade|-webkit-cross-fade|element|expression)?\()|\)|@import\b|[;{}]/gi;
 
-/** The variables of a piece of CSS by the offset of their opening hash. */
 export function styleGuards(css: string): [offset: number, guard: StyleGuard][] {
 	const ranges = loadingRanges(css);
 	let next = 0;

@@ -1,7 +1,6 @@
 /** Input and output of the compiler. */
 import type { Envelope } from '../api/content.js';
 
-/** The values that vary by recipient. */
 export interface Recipient {
 	to: string;
 	/** Without angle brackets: `<uuid>@<host>`. */
@@ -16,9 +15,7 @@ export interface Recipient {
 	listUnsubscribeUrl: string | null;
 }
 
-/** The targets of one message's pixel and links. */
 export interface Tracking {
-	/** The pixel's address. */
 	openUrl: string;
 	/**
 	 * The common beginning of all links' addresses, and the end of each, by its position: `CompiledContent.links` of them.

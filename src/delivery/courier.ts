@@ -24,12 +24,10 @@ export interface Courier {
 
 /** How a courier reports on a group while it is under way. */
 export interface Telling {
-	/** Never throws. */
 	settled(message: Fence, outcome: DeliveryOutcome): void;
 	holds(bytes: number): void;
 	/** A server gave a reply about a message: the fault is over. `isSent`: it took the message. */
 	worked(isSent: boolean): void;
 	refused(reason: string): void;
-	/** All mail is refused at the moment: the run pauses or ends. */
 	failed(reason: string): void;
 }

@@ -143,7 +143,6 @@ export interface Rule {
 	enhanced?: RegExp;
 	/** Tested on the text without addresses. */
 	text?: RegExp;
-	/** Code and text are about an unknown address. */
 	isUnknown?: true;
 	verdict: Verdict;
 	why: string;

@@ -43,7 +43,6 @@ export class Run {
 	#isDry = false;
 	/** Dry because this run held all leased messages already; there may be more after them. */
 	#hasMore = false;
-	/** In a pause, which watches for changes by itself. */
 	#isPausing = false;
 	#fault: Fault | null = null;
 

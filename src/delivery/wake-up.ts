@@ -52,7 +52,6 @@ interface IdleOptions {
 	onEvent: ((event: WorkerEvent) => void) | undefined;
 }
 
-/** How often it checks whether the queue was paused or resumed. */
 export const watchMs = 1_000;
 
 const firstStoreWaitMs = 1_000;

@@ -16,7 +16,6 @@ import { parseLocalTime } from './rules/local-time.js';
 const partSize = 20_000;
 const mostLeftOut = 1_000;
 
-/** Audiences of the campaigns of the database. */
 export function createAudiences(context: EngineContext): Audiences {
 	const { store, clock } = context;
 	return {

@@ -32,7 +32,6 @@ import { type ParsedRequest, parseRecipients, parseRequests, refusedRequest } fr
 import { campaignName, messageUuid } from './rules/ids.js';
 import { readSettings } from './settings.js';
 
-/** Campaigns of the database. */
 export function createCampaigns(context: CampaignContext): Campaigns {
 	const { store, clock } = context;
 	return {
@@ -154,7 +153,6 @@ function sinceAt(since: string): Micros {
 	return at;
 }
 
-/** After the subject, or the file of requests, and the day. */
 async function madeName(
 	{ store, clock }: CampaignContext,
 	{ source }: OpenCampaign['spec'],
@@ -168,7 +166,6 @@ async function madeName(
 
 type Opened = Pick<OpenCampaign, 'id' | 'strict_vars' | 'submission' | 'audience' | 'timing'>;
 
-/** Each of its rows has its own content. */
 async function openRequests({ store, newId }: CampaignContext, spec: RequestsSpec): Promise<Opened> {
 	const { strict_vars, requests, ...given } = checked(requestsFields.parse(spec, 'create'));
 	if (!requests) refuse('requests', 'Give true, or leave it out.');

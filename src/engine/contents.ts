@@ -113,7 +113,6 @@ const tooDeep = {
 	message: `Ensure the HTML is nested no deeper than ${maxNesting} elements.`,
 };
 
-/** A digest of a thousand entries has a few thousand. */
 const maxVariables = 20_000;
 
 /** Made when it is wanted: the first number of a process that is written out takes 12 ms. */
@@ -190,7 +189,6 @@ function emptyAsNull(text: string): string | null {
 	return text === '' ? null : text;
 }
 
-/** Files of the database. */
 export function createAttachments({ store, clock }: EngineContext): Attachments {
 	return {
 		find: async (sha256, call) => {

@@ -9,7 +9,6 @@ import type { Parsed } from '../api/schema.js';
 import type { Seen, Store, Written } from '../store/store.js';
 import type { Courier } from './rules/campaign-rows.js';
 
-/** The context of all resources of the engine; ids and time come from outside. */
 export interface EngineContext {
 	store: Store;
 	clock: Clock;
@@ -24,7 +23,6 @@ export interface CampaignContext extends Pick<EngineContext, 'store' | 'clock' |
 	courier: Courier;
 }
 
-/** The record of a change, or the error that explains its refusal. */
 export function written<T>(outcome: Written<T>): T {
 	switch (outcome.kind) {
 		case 'written':

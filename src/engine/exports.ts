@@ -22,7 +22,6 @@ import { readSubscribers } from './subscribers.js';
 
 const maxSlice = 1000;
 
-/** Slices of the database's lists. */
 export function createExports({ store }: Pick<EngineContext, 'store'>): Exports {
 	return {
 		slice: async (list_id, request) => {

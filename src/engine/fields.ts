@@ -6,7 +6,6 @@ import type { Field } from '../api/records.js';
 import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
-/** Additional fields of the database. */
 export function createFields(context: EngineContext): Crud<Field, FieldInput> {
 	const { store, clock } = context;
 	const { reads, writes } = store;
@@ -32,7 +31,6 @@ export function createFields(context: EngineContext): Crud<Field, FieldInput> {
 	};
 }
 
-/** Our extensions of the document about fields. */
 export function createFieldsPlus({ store }: EngineContext): FieldsPlus {
 	return {
 		countUses: async (id) => {

@@ -10,7 +10,6 @@ const maxBatchChars = 4 * 1024 * 1024;
 const maxBatchRows = 100_000;
 const plainColumns = new Set(['email', 'name', 'is_active', 'disable_reason', 'meta']);
 
-/** Import sessions of the database. */
 export function createImports({
 	store,
 	clock,

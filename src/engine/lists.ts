@@ -7,7 +7,6 @@ import { idempotencyKey, keyConflict } from './contents.js';
 import { checked, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
-/** Subscriber lists of the database. */
 export function createLists(context: EngineContext): Lists {
 	const { store, clock } = context;
 	const { reads, writes } = store;
@@ -36,7 +35,6 @@ async function putList(
 	return { is_new: outcome.was_there !== true, list: written(outcome) };
 }
 
-/** Our extension of the document about lists. */
 export function createListsPlus({ store, clock }: EngineContext): ListsPlus {
 	const { reads, writes } = store;
 	return {

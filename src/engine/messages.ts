@@ -64,7 +64,6 @@ async function checkedSend(context: EngineContext, request: SendRequest) {
 	return { send: parsed.value, ...(await resolveContent(context, parsed.value)) };
 }
 
-/** Messages of the database, for reading. */
 export function createMessages(context: EngineContext): Messages {
 	const { store, ports, clock } = context;
 	const get: Messages['get'] = async (id, call) => {

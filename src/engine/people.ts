@@ -8,7 +8,6 @@ import { deleted, type EngineContext, refuse } from './context.js';
 
 const maxSlice = 100;
 
-/** People of the database. */
 export function createPeople({ store, clock }: Pick<EngineContext, 'store' | 'clock'>): People {
 	const { reads } = store;
 	return {
@@ -56,7 +55,6 @@ function timeOf(text: string): Micros {
 /** The key created with the first erasure; each database has one. */
 const firstKeyId = 1;
 
-/** Erasures of the database. */
 export function createErasures({
 	store,
 	clock,

@@ -29,10 +29,8 @@ import type { Store } from '../store/store.js';
 import { assertWanted, checked, type EngineContext, found } from './context.js';
 import { readSettings } from './settings.js';
 
-/** Our extension of the document. */
 interface ReportView {
 	tag?: string;
-	/** Leaves out opens and clicks by machines. */
 	human?: boolean;
 }
 
@@ -43,7 +41,6 @@ export async function createReport({ store, clock }: EngineContext, query: Repor
 	return reportOf(store, { ...asked, view: {} });
 }
 
-/** Reports beyond the document. */
 export function createReports(context: EngineContext): ReportsPlus {
 	return {
 		report: (query) => createReportOfOurs(context, query),

@@ -6,7 +6,6 @@ import { checkedBeside, deleted, type EngineContext, found, written } from './co
 import { readPage } from './pages.js';
 import { notUnique } from './rules/errors.js';
 
-/** Verified senders of the database. */
 export function createSenders(context: EngineContext): Api['senders'] {
 	const { store, clock } = context;
 	const { reads, writes } = store;

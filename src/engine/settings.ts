@@ -27,7 +27,6 @@ export const settingDefaults = {
 	page_color: '#1d4ed8',
 } as const satisfies Partial<Record<SettingName, string>>;
 
-/** Settings that are shown masked. */
 export const secretSettings: ReadonlySet<string> = new Set<SettingName>(['smtp_password']);
 
 /** Settings as the engine uses them; `null` = unset. */
@@ -44,13 +43,11 @@ export interface EngineSettings {
 	allowPrivateWebhooks: boolean;
 	/** `null`: bounces go to the sender of the message. */
 	bounceAddress: string | null;
-	/** The scope of unsubscribing from a list's mail. */
 	unsubscribeScope: UnsubscribeScope;
 	/** For one token; `null`: no limit. */
 	requestsPerSecond: number | null;
 }
 
-/** The current settings, defaults filled in. */
 export async function readSettings(store: Pick<Store, 'reads'>): Promise<EngineSettings> {
 	const values = await store.reads.getSettings();
 	const value = (name: SettingName) => values[name] ?? null;
@@ -253,7 +250,6 @@ function checkPageSenderName(value: string): Checked {
 	return { value };
 }
 
-/** Each page carries it. */
 const maxDataUri = 48_000;
 const dataUri = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[a-z\d+/]+={0,2}$/i;
 

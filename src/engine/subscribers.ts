@@ -57,7 +57,6 @@ export function readSubscribers<Results>(
 	);
 }
 
-/** Our extensions of the document about subscribers. */
 export function createSubscribersPlus({ store, clock }: EngineContext): SubscribersPlus {
 	return {
 		merge: async (list_id, id, { patch, set, unset }) => {

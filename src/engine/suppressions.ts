@@ -22,10 +22,8 @@ import { checked, type EngineContext, found, refuse } from './context.js';
 import { readPage } from './pages.js';
 
 const maxSlice = 1000;
-/** A call is one transaction. */
 const maxRows = 5000;
 
-/** Suppressions of the database. */
 export function createSuppressions(context: EngineContext): Suppressions {
 	const { store, clock } = context;
 	const { reads, writes } = store;

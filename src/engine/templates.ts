@@ -7,7 +7,6 @@ import { bodyErrors } from './contents.js';
 import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
-/** Message templates of the database. */
 export function createTemplates(context: EngineContext): Templates {
 	const { store, clock, newId } = context;
 	const { reads, writes } = store;

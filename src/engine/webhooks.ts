@@ -18,7 +18,6 @@ import type { ReplayDeliveries, StoredSecret } from '../store/notifications.js';
 import { checkedBeside, deleted, type EngineContext, found, refuse, written } from './context.js';
 import { readPage } from './pages.js';
 
-/** Webhooks of the database. */
 export function createWebhooks(context: EngineContext): Webhooks {
 	const { store, clock, ports } = context;
 	const { reads, writes } = store;
@@ -53,10 +52,8 @@ export function createWebhooks(context: EngineContext): Webhooks {
 
 /** How long the previous secret signs beside the newest: receivers replace theirs meanwhile. */
 const overlap: Micros = microsPerDay;
-/** Rows of one transaction. */
 const replaySlice = 1_000;
 
-/** Deliveries of the database. */
 export function createDeliveries(context: EngineContext): Deliveries {
 	const { store, clock, newSecret } = context;
 	const { reads, writes } = store;

@@ -9,7 +9,6 @@ export const headerNames = {
 	errorCode: 'X-Error-Code',
 	/** The campaign of a BULK call (api-decisions 28). */
 	campaign: 'X-Campaign-Id',
-	/** The submission of a send call; ours. */
 	submission: 'X-Submission-Id',
 	idempotencyKey: 'Idempotency-Key',
 	idempotencyReplayed: 'Idempotency-Replayed',

@@ -30,7 +30,6 @@ export interface ImportJob {
 	readBundles?: ReadBundles;
 	mapping: Mapping;
 	spec: ImportSpec;
-	/** Identifies the job: list, source hash, mapping and options. */
 	key: string;
 	/** Rows a batch, 5,000 unless given; a batch is also at most 4 MiB. */
 	batchRows?: number;
@@ -75,7 +74,6 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 
 /** A transaction takes all rows in flight, and one of 100,000 rows costs half of ten of 10,000. */
 const maxRowsInFlight = 125_000;
-/** Bytes, for rows that are long. */
 const maxSizeInFlight = 12 * 1024 * 1024;
 
 interface Answered {

@@ -37,7 +37,6 @@ export interface PaceOptions {
 const patienceMs = 10 * 60_000;
 /** The maximum of one pause: an absurd request is tried once more. */
 const longestPauseMs = 5 * 60_000;
-/** The weight of one answer in the share of refused ones. */
 const weight = 0.2;
 /** From this share on the service is overloaded, not a single request unlucky. */
 const tooMany = 0.5;
@@ -67,9 +66,7 @@ export class Pace {
 	#loweredAt = 0;
 	#refusedShare = 0;
 	#resting = 0;
-	/** The kind refused since a request of that kind succeeded. */
 	#refused: Kind | null = null;
-	/** Since then. */
 	#pauses = 0;
 	#waitedMs = 0;
 	#nextRowMs = 0;

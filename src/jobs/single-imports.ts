@@ -36,7 +36,6 @@ export interface SingleImports extends Imports {
 	readonly reasonsLeftOut: number;
 	/** The service throttles, and there are no requests for this time; the last listener counts. */
 	onPause(listener: (pause: Pause) => void): void;
-	/** Releases the jobs for other processes; unfinished ones stay. */
 	close(): Promise<void>;
 }
 
@@ -246,7 +245,6 @@ function ackOf(first: number, outcomes: readonly RowOutcome[]): Ack<ImportCounts
 	return { position: first + outcomes.length, counts, rejects };
 }
 
-/** Created, updated or unchanged. */
 function isStanding(outcome: RowOutcome | undefined): boolean {
 	return outcome !== undefined && !('code' in outcome);
 }

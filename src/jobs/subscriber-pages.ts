@@ -11,7 +11,6 @@ import type { Page, Subscriber, SubscriberFilter } from '../api/records.js';
 import type { Pace } from './pace.js';
 import type { Known } from './row-outcome.js';
 
-/** The subscribers of one list; answers to changes are ignored. */
 export interface Subscribers extends Pick<ReturnType<Api['subscribers']>, 'page' | 'get'> {
 	create(input: SubscriberInput, call?: Call): Promise<unknown>;
 	patch(id: number, input: Partial<SubscriberInput>, call?: Call): Promise<unknown>;

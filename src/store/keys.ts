@@ -8,7 +8,6 @@ export interface StoredToken {
 	revoked_at: Micros | null;
 }
 
-/** A key that signs mails from addresses of a domain. */
 export interface StoredDkimKey {
 	/** In ASCII and lower case. */
 	domain: string;
@@ -26,7 +25,6 @@ export interface StoredKey {
 	created_at: Micros;
 }
 
-/** Wraps secrets of a database; it is kept elsewhere. */
 export interface WrappingKey {
 	/** Identifies a key without revealing it: the beginning of a hash. */
 	id: string;

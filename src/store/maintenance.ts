@@ -57,7 +57,6 @@ export interface MaintenanceWrites {
 	repairCounts(c: Record<never, never>): Promise<CountCheck>;
 }
 
-/** Erased persons, by keyed hashes of their addresses. */
 export interface StoredErasures {
 	keys: readonly StoredKey[];
 	hashes: readonly { email_hash: string; key_id: number; erased_at: Micros }[];

@@ -66,7 +66,6 @@ export interface Table {
 	name: string;
 	/** By name, so that both databases have one order. */
 	columns: readonly { name: string; type: 'integer' | 'text' | 'blob' }[];
-	/** Places of the primary key in the columns. */
 	key: readonly number[];
 	/** Tables whose rows stand before those of this one. */
 	parents: readonly string[];
@@ -88,7 +87,6 @@ export interface Found {
 	identity: string;
 	schema: number;
 	mark: Mark | null;
-	/** Processes that work on it, by their heartbeats. */
 	usedBy: readonly OtherProcess[];
 	filled: readonly string[];
 	keys: readonly string[];
@@ -117,9 +115,7 @@ export interface Movable {
 	shut(mark: Mark, now: Micros): Promise<void>;
 	/** Takes the mark away: the database is in use again. */
 	open(mark: Mark): Promise<void>;
-	/** Deletes a copy that has this mark. */
 	clear(mark: Mark): Promise<void>;
-	/** All that both databases know. */
 	tables(): Promise<Table[]>;
 	count(table: Table): Promise<number>;
 	/** The octets of the largest row, or more. */
@@ -142,7 +138,6 @@ export function namesOf({ columns }: Table, places: readonly number[] = [...colu
 	return places.map((at) => `"${columns[at]?.name}"`).join(', ');
 }
 
-/** Questions that both databases answer alike. */
 export function questionsOn(table: Table) {
 	const key = namesOf(table, table.key);
 	const sizes = table.columns

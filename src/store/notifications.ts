@@ -24,7 +24,6 @@ export interface LeaseDeliveries {
 	owner: string;
 	now: Micros;
 	until: Micros;
-	/** In all. */
 	max: number;
 	/** The share of one webhook. */
 	each: number;
@@ -100,7 +99,6 @@ export interface StoredSecret {
 	retires_at: Micros | null;
 }
 
-/** Writes of the sender of webhook deliveries, and the secrets that sign them. */
 export interface NotificationWrites {
 	/** Takes due deliveries, each webhook's share; deliveries with expired leases are due again. */
 	leaseDeliveries(c: LeaseDeliveries): Promise<DeliveryLease>;

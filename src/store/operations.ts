@@ -10,17 +10,14 @@ import type { Emptying } from './core/lists.js';
 import type { Queue } from './queue.js';
 import type { Means, Reads, Writes } from './store.js';
 
-/** The parts of a store that have operations. */
 export interface Parts {
 	reads: Reads;
 	writes: Writes;
 	queue: Queue;
 }
 
-/** Every operation, for files that implement some of them. */
 export type Operations = Reads & Writes & Queue;
 
-/** The argument of an operation. */
 export type Command<Name extends keyof Operations> = Parameters<Operations[Name]>[0];
 
 type Steps = Slices & Emptying & FieldUses;
@@ -269,7 +266,6 @@ const table: RowsOf<'read', Reads> &
 
 const rows: Readonly<Record<string, Traits & { holds?: (command: never) => readonly Hold[] }>> = table;
 
-/** What drivers know of the operation of this name. */
 export function traitsOf(operation: string): Traits {
 	const traits = rows[operation];
 	if (traits === undefined) throw new Error(`the store has no operation ${operation}`);

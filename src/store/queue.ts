@@ -86,7 +86,6 @@ export interface QueuePause {
 export interface QueueState {
 	/** All messages by state; absent = 0. */
 	messages: Partial<Record<MessageState, number>>;
-	/** Waiting messages whose time has come. */
 	due: number;
 	/** How many due messages wait for the limit on everything; those of other limits are not due. */
 	held: number;
@@ -143,7 +142,6 @@ export interface HoldingLimit extends LimitName {
 	last_at: Micros;
 }
 
-/** A limit that holds one message back, and its earliest end. */
 export interface LimitHold extends LimitName {
 	until_at: Micros;
 }

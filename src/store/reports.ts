@@ -62,7 +62,6 @@ export interface ListFigures {
 	days: { day: Day; kind: keyof Joined; count: number }[];
 }
 
-/** The clicks of a campaign, by the position of a link in its content. */
 export interface LinkFigures {
 	/** The contents of the campaign with the most clicks first, at most 200: each with a submission that has it. */
 	contents: { sha256: string; submission: Uuid }[];

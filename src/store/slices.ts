@@ -44,7 +44,6 @@ export function createSliceSize(maxMs: () => number): SliceSize {
 	};
 }
 
-/** About a tenth of a second of work. */
 const sliceSize = 2_000;
 /** The recipients of a slice are in memory. */
 const mostStaged = 10_000;

@@ -119,7 +119,6 @@ export interface Reads
 	getSubscriber(c: { list_id: number; id: number }): Promise<Subscriber | null>;
 	pageFields(c: PageOf): Promise<Slice<Field>>;
 	getField(c: { id: number }): Promise<Field | null>;
-	/** Subscribers of all lists whose meta holds the variable. */
 	countFieldUses(c: { id: number }): Promise<number>;
 	pageWebhooks(c: PageOf): Promise<Slice<Webhook>>;
 	getWebhook(c: { id: number }): Promise<Webhook | null>;
@@ -282,7 +281,6 @@ export interface Writes
 	}): Promise<StoredBytes | null>;
 	/** The key is the address without regard to case, and unique (`refused` otherwise). */
 	createSender(c: SenderInput & { email_key: string; now: Micros }): Promise<Written<Sender>>;
-	/** With the key of a new address. */
 	patchSender(c: { id: number; patch: Partial<SenderInput>; email_key?: string }): Promise<Written<Sender>>;
 	deleteSender(c: { id: number }): Promise<boolean>;
 
@@ -373,7 +371,6 @@ export interface SubscriberLists {
 
 type StoredMessageFilter = MessageFilter & { to_key?: string; since_at?: Micros };
 
-/** Where a message stands in the order of pages. */
 export interface MessagePlace {
 	submission_seq: number;
 	id: number;

@@ -12,7 +12,6 @@ export interface IdempotencyKey {
 	fingerprint: string;
 }
 
-/** One send call with its shape checked and its template read. */
 export interface Submission {
 	id: Uuid;
 	/** The owner of it and of its messages; absent: the database owner. */
@@ -22,7 +21,6 @@ export interface Submission {
 	/** Compared with the verified senders again, inside the operation. */
 	from_key: string;
 	tag: string | null;
-	/** Absent: on. */
 	tracking?: Tracking;
 	content: Content;
 	content_sha256: string;
@@ -52,7 +50,6 @@ export interface StoredSubmission {
 	envelope: Envelope;
 	tag: string | null;
 	campaign: Uuid | null;
-	/** Absent: on. */
 	tracking?: Tracking;
 	content: Content;
 	content_sha256: string;
@@ -75,6 +72,5 @@ export interface OldMessage {
 	list_id: number | null;
 	to: string;
 	from: string;
-	/** Those in the targets of its links. */
 	variables: Record<string, string>;
 }

@@ -116,7 +116,6 @@ export function canBeJoined(target: string): boolean {
 	return target === 'name' || target.startsWith('meta.');
 }
 
-/** Where a value stands in a row: in one cell, or in several that are joined. */
 export interface Place {
 	/** Position in the table's rows, from 0. */
 	index: number;

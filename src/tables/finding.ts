@@ -48,9 +48,7 @@ export type TableFault =
 	| 'disk'; // any other refusal of the system to write
 
 export interface TableErrorOptions {
-	/** The remedy. */
 	hint?: string;
-	/** Listed one a line. */
 	details?: readonly unknown[];
 	/** The path that this user may not write: what opens it is looked for where the error is told. */
 	unwritten?: string;
@@ -81,7 +79,6 @@ export const rejectColumns: readonly string[] = ['_line', '_code', '_error'];
 export const duplicateCode = 'duplicate';
 
 export interface RejectedRow {
-	/** Line of the source the row begins on. */
 	line: number;
 	code: string;
 	error: string;

@@ -7,7 +7,6 @@ import iconv from 'iconv-lite';
 import { commonCharacters, letterPairs } from './letter-frequencies.js';
 
 export interface EncodingGuess {
-	/** A name iconv-lite knows. */
 	encoding: string;
 	/** No other code page gives a different text that is nearly as likely. */
 	isStrong: boolean;
@@ -140,7 +139,6 @@ interface Reading {
 	/** Of the code page and of the countries of the addresses, without the text. */
 	prior: number;
 	likelihood: number;
-	/** Letters beyond ASCII. */
 	letters: number;
 }
 
@@ -322,7 +320,6 @@ function judgeSign(char: string): number {
 /** Characters that no text has: the mark for unreadable bytes, private and unassigned characters, controls. */
 const brokenCharacters = /[\ufffd\p{Co}\p{Cn}\x80-\x9f]/gu;
 
-/** One character. */
 function isBroken(char: string): boolean {
 	return char.search(brokenCharacters) === 0;
 }

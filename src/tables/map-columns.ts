@@ -54,7 +54,6 @@ export interface HeaderOptions {
 	fields: readonly KnownField[];
 	/** `--map` as given: `E-Mail Address=email`, `First+Last=name`; the target `-` leaves the column out. */
 	map?: readonly string[];
-	/** The treatment of unknown columns. */
 	unknown?: 'refuse' | 'create' | 'ignore';
 	/** The first rows, where columns may say who gets mail: these are refused unless they are mapped. */
 	sampled?: Sampled;
@@ -79,7 +78,6 @@ export interface HeaderFinding {
 	/** The column's name as in the file. */
 	column: string;
 	message: string;
-	/** Similar names. */
 	suggestions: readonly string[];
 }
 
@@ -296,7 +294,6 @@ function decideNamed(column: string, target: string, options: HeaderOptions): De
 	return refuse(finding('unknown_map_target', column, message, suggestions));
 }
 
-/** Several columns with one target. */
 interface Join {
 	/** As given. */
 	source: string;
@@ -442,7 +439,6 @@ function findDuplicates(header: readonly string[]): HeaderFinding[] {
 	);
 }
 
-/** Two columns for one value. */
 function findSameTargets(
 	columns: readonly (Place & { target: string })[],
 	header: readonly string[],

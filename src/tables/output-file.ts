@@ -43,7 +43,6 @@ export async function createOutputFile(
 	return beside(file, { path, target, temporary, whenThere });
 }
 
-/** A live process has written within this time. */
 export const leftoverMs = 3_600_000;
 
 /** Removes temporary files for the same name whose process was killed. `nowMs` is the disk's own time. */

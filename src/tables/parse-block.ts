@@ -70,7 +70,6 @@ interface TextBlock {
 	/** UTF-8. */
 	bytes: Buffer;
 	delimiter: string;
-	/** The line the block begins on. */
 	line: number;
 	/** Nothing follows: the last row needs no line end. */
 	isLast: boolean;
@@ -83,11 +82,9 @@ interface TextBlock {
  */
 interface RowSpan {
 	begin: number;
-	/** After its line end. */
 	end: number;
 	line: number;
 	fault: QuoteFault | null;
-	/** No cell of it is in quotes. */
 	isPlain: boolean;
 	/** Begin and end of blanks between a delimiter and a quote, which a cell does not contain. */
 	gaps: readonly (readonly [begin: number, end: number])[];

@@ -45,7 +45,6 @@ class CsvReader {
 	 * linear.
 	 */
 	#wanted = blockBytes;
-	/** The rest of a line that is too long for memory is skipped. */
 	#isSkipping = false;
 
 	constructor({ delimiter, blankColumns = 0 }: CsvOptions) {

@@ -6,7 +6,6 @@ import { endOfLine } from './parse-block.js';
 export interface Line {
 	/** Counted from 1. */
 	line: number;
-	/** Without the line end; for a line that is too long, its beginning. */
 	bytes: Buffer;
 	/** Bytes of the line in the source, its end not counted. */
 	length: number;
@@ -34,7 +33,6 @@ class LineSplitter {
 	#pending = 0;
 	/** The search for a line end waits for this many bytes; doubled with a long line, so that the time stays linear. */
 	#wanted = blockBytes;
-	/** The beginning of a line too long to be kept, and its length so far. */
 	#cut: { bytes: Buffer; length: number } | null = null;
 
 	*push(chunk: Uint8Array): Generator<Line> {

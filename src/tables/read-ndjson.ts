@@ -13,7 +13,6 @@ interface NdjsonTable {
 	header: readonly string[];
 	/** The first line that is no object, when there is no header, with the error. */
 	fault: { line: number; error: string } | null;
-	/** Every line is blank. */
 	isEmpty: boolean;
 	rows: AsyncGenerator<TableRow, void, undefined>;
 }
@@ -52,7 +51,6 @@ export async function readNdjson(source: AsyncIterable<Uint8Array>): Promise<Ndj
 interface Read {
 	line: number;
 	record: JsonRecord;
-	/** The line's beginning, for a bad record. */
 	shown: string;
 }
 

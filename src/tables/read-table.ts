@@ -216,7 +216,6 @@ function markBroken(text: string): Buffer {
 /** No octet of UTF-8. */
 const broken = Buffer.from([0xff]);
 
-/** U+FFFD. */
 const replacementMark = Buffer.from([0xef, 0xbf, 0xbd]);
 
 /** The text after its first bytes; the line end stays, so that lines are counted as in the file. */

@@ -17,7 +17,6 @@ export interface SniffOptions {
 	/** `ndjson`: by its file name; `auto`: an object at the beginning decides. */
 	format: 'auto' | 'ndjson';
 	name?: string;
-	/** The prefix is the whole source. */
 	isWhole: boolean;
 	/** Lines beyond ASCII of the whole source, where a second reading is possible. */
 	evidence?: Buffer;
@@ -290,7 +289,6 @@ function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | nu
 	return letters >= (iconv.encode('語中가가', encoding).length > 4 ? 3 : 1);
 }
 
-/** Other names of these encodings. */
 const otherNames: Readonly<Record<string, string>> = {
 	utf8: 'utf-8',
 	unicode11utf8: 'utf-8',

@@ -138,7 +138,6 @@ function isOfOthers(column: string, name: Named): boolean {
 	return words.some((word) => word !== '' && !parts?.test(word) && !personWords.has(word));
 }
 
-/** The column of a mapping. */
 export function stateColumn(column: string, index: number, words: StateColumn['words']): StateColumn {
 	const [yes, no] = answers[nameOf(column) ?? 'status'] ?? [null, null];
 	return { index, words, yes, no };

@@ -15,7 +15,6 @@ import { show } from './map-columns.js';
 import { type State, wordState } from './states.js';
 import { formatCsvRow } from './write-csv.js';
 
-/** In the order of an export. */
 export const suppressionParts = [
 	'email',
 	'reason',
@@ -29,7 +28,6 @@ export type SuppressionPart = (typeof suppressionParts)[number];
 
 export interface SuppressionMapping {
 	columns: readonly { index: number; part: SuppressionPart }[];
-	/** Names of columns that are left out. */
 	ignored: readonly string[];
 	/** Positions of columns that the user left out, now or in the import that made this rejects file. */
 	leftOut: readonly number[];
@@ -143,7 +141,6 @@ export function toSuppressionRow(
 	return { email: '', ...missing, ...Object.fromEntries(given) } as SuppressionRow;
 }
 
-/** The line of names of an export. */
 export function suppressionHeader(parts: readonly SuppressionPart[]): string {
 	return formatCsvRow(parts);
 }

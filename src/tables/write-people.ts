@@ -8,7 +8,6 @@ import type { Subscriber } from '../api/records.js';
 import { isRejectColumn } from './finding.js';
 import { formatCell, formatCsvRow } from './write-csv.js';
 
-/** A column of the record, a field of the project, or the rest of meta. */
 export type PeopleColumn =
 	| { kind: 'record'; name: RecordKey }
 	| { kind: 'field'; name: string; variable: string }
@@ -34,17 +33,14 @@ export function usualColumns(variables: readonly string[]): PeopleColumn[] {
 	return [...usual.map(recordColumn), ...variables.map(fieldColumn), { kind: 'meta', name: 'meta' }];
 }
 
-/** All columns that can be named. */
 export function allColumns(variables: readonly string[]): PeopleColumn[] {
 	return [...usualColumns(variables), ...readOnly.map(recordColumn)];
 }
 
-/** The line of names. */
 export function formatHeader(columns: readonly PeopleColumn[]): string {
 	return formatCsvRow(columns.map(({ name }) => name));
 }
 
-/** Which values the rows of these columns are made of. */
 export function keysOf(columns: readonly PeopleColumn[]): TupleKeys {
 	const isImported = columns.every(
 		({ kind, name }) => kind !== 'record' || usual.some((key) => key === name),
@@ -140,7 +136,6 @@ function restOf(meta: Meta, own: ReadonlySet<string>): string {
 	return `{${metaParts(meta, unsaid, othersOf(meta, own)).join(',')}}`;
 }
 
-/** Whether the cells of its fields say all of it. */
 function isSaid(meta: Meta, own: ReadonlySet<string>): boolean {
 	for (const variable in meta) {
 		if (!own.has(variable) || textOf(meta, variable) === null) return false;

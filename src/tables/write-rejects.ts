@@ -18,7 +18,6 @@ import { formatCsvRow } from './write-csv.js';
 
 export interface RejectsFile {
 	readonly path: string;
-	/** Rows written by this run. */
 	readonly written: number;
 	/**
 	 * Appends in the order of lines and syncs to the disk: when it resolves, the rows are stored. A full disk is exit 74.
@@ -32,7 +31,6 @@ export interface RejectsOptions {
 	path: string;
 	/** Where the file exists, the next name of its series is taken: `people.csv.rejects-2.csv`. */
 	isNumbered?: boolean;
-	/** The header of the source. */
 	header: readonly string[];
 	/** Positions in it of columns that were left out: they come last. Empty: all were imported. */
 	leftOut?: readonly number[];
@@ -115,15 +113,11 @@ function assertFolder(path: string): Promise<void> {
 interface State {
 	path: string;
 	layout: RejectsLayout;
-	/** Indexes of the source's data columns that were imported. */
 	kept: readonly number[];
-	/** Indexes of data columns that were left out. */
 	behind: readonly number[];
 	/** The last data column. */
 	last: number | undefined;
-	/** Columns of the source. */
 	width: number;
-	/** The file is complete up to this line of the source. */
 	lastLine: number;
 	exists: boolean;
 	/** Not a file: it cannot be synced. */
@@ -231,7 +225,6 @@ async function syncFolder(path: string): Promise<void> {
 	await folder.sync().finally(() => folder.close());
 }
 
-/** The beginning of a rejects file, and its delimiter. */
 interface RejectsLayout {
 	columns: readonly string[];
 	delimiter: string;

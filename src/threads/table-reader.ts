@@ -82,7 +82,6 @@ export type TableMessage =
 	| { kind: 'refused'; code: TableFault; message: string; options: TableErrorOptions }
 	| { kind: 'failed'; failure: Failure };
 
-/** Bytes of bundles read ahead, which wait in memory. */
 export const maxSizeAhead = 12 * 1024 * 1024;
 /**
  * Rows ahead for the next transaction, which takes all of them when it begins. With a fifth of this, importing a

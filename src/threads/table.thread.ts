@@ -79,7 +79,6 @@ parentPort?.on('message', (reply: TableReply) => {
 	wake();
 });
 
-// The input from the thread's creator.
 send(workerData as TableOrder)
 	.then(
 		() => say({ kind: 'end' }),

@@ -88,7 +88,6 @@ export type TextRule = (value: string) => FieldError | null;
 
 /** Limits of a text; absent = none. */
 export interface CharOptions {
-	/** Code points. */
 	max?: number;
 	/** Octets of UTF-8, where a limit is about size. */
 	maxBytes?: number;

@@ -2,7 +2,6 @@
 
 import { isIPv6 } from 'node:net';
 
-/** Characters. */
 export const maxUrlLength = 2048;
 
 const maxHostLength = 253;

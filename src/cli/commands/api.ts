@@ -107,7 +107,6 @@ const reserved = new Set([
 	'trailer',
 ]);
 
-/** Names in lower case. */
 function parseHeaders(lines: readonly string[]): Record<string, string> {
 	const headers: Record<string, string> = {};
 	for (const line of lines) {

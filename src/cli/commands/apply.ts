@@ -28,7 +28,6 @@ const apply: Command = command({
 		const changes = steps.map(({ change }) => change);
 		const goes = await retentionIn(cx, changes);
 		if (cx.dryRun) {
-			// On a database of this machine they are answered, and undone.
 			if ((await cx.connection()).local !== null) for (const step of steps) await step.make();
 			if (cx.out.format === 'table') await printChanges(cx, changes);
 			if (goes !== null) await cx.note(`This would ${goes}.`);

@@ -117,7 +117,6 @@ async function sayWhatHolds(cx: CommandContext, campaigns: readonly Waiting[]): 
 	if (isMachine(cx.out.format) || messages === undefined || first === undefined) return;
 	const { paused, has_worker } = await messages.progress({ campaign: first.id }, { signal: cx.signal });
 	if (isHeldReason(paused)) return cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
-	// The hours of the others are over for today.
 	const due = waiting.filter((one) => campaignState(one) === 'sending' && !one.plan?.opens_at);
 	if (due.length === 0) return;
 	if (has_worker === false) await cx.hint(await wayToSend(cx, due));
@@ -251,7 +250,6 @@ const results = command({
 	},
 });
 
-/** For messages that are under way. */
 const longestWaitMs = 10_000;
 const pollMs = 200;
 

@@ -32,7 +32,6 @@ const words = command({
 		const words = bash === undefined ? joined(args.word) : joinedByBash(args.word);
 		const { candidates, files } = await complete(words, sourcesOf(cx, words));
 		if (files) return cx.out.raw(`${filesLine}\n`);
-		// A script reads lines, and a terminal shows them.
 		const shown = candidates.filter(({ value }) => clean(value) === value);
 		const last = args.word.at(-1)?.slice(1) ?? '';
 		const lines =
@@ -83,7 +82,6 @@ function configOf(cx: CommandContext): ConfigFile {
 	}
 }
 
-/** Where the line goes. */
 function globalsOf(given: readonly string[]): RawGlobals {
 	const valueAfter = (...flags: readonly string[]) => {
 		for (const [at, word] of given.entries()) {

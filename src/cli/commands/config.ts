@@ -72,7 +72,6 @@ const get = command({
 			});
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined)
 			return cx.out.record({ key, value }, columns);
-		// The bare value, for scripts.
 		return cx.out.raw(`${Array.isArray(value) ? value.join(',') : String(value)}\n`);
 	},
 });

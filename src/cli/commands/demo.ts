@@ -18,7 +18,6 @@ const demo = command({
 		},
 	},
 	columns: answer('delivered', 'seconds', 'report', 'commands', 'kept'),
-	// The demo makes its own database.
 	reach: [],
 	needsNoTarget: true,
 	output: '{"delivered", "seconds", "report", "commands", "kept"}',

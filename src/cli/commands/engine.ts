@@ -69,7 +69,6 @@ const init = command({
 			...(await settingsOf(options)),
 			...(cx.globals.timeZone !== undefined && { time_zone: cx.timeZone() }),
 		};
-		// Before anything is made or stored.
 		const mailbox = options.sender === undefined ? null : await senderOf(options.sender);
 		const { assertSettings } = await import('../connect/local.js');
 		await explained(assertSettings(values), ofSettings(values));
@@ -107,7 +106,6 @@ const init = command({
 	},
 });
 
-/** Settings by the options of their names. */
 async function settingsOf(options: OptionValues<typeof initOptions>): Promise<Record<string, string | null>> {
 	const { smtpPasswordFile, keepMessages } = options;
 	const given = {
@@ -122,7 +120,6 @@ async function settingsOf(options: OptionValues<typeof initOptions>): Promise<Re
 	);
 }
 
-/** What is left to be done about the mail server. */
 async function sayNext(
 	cx: CommandContext,
 	settings: Readonly<Record<string, string>>,

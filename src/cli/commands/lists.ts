@@ -79,7 +79,6 @@ const get = command({
 	},
 });
 
-/** A text that recipients read in place of the name. */
 const publicName = {
 	kind: 'text',
 	summary: 'what recipients read in its place when they unsubscribe',

@@ -175,7 +175,6 @@ async function tryToken(cx: CommandContext, baseUrl: string, token: string): Pro
 	}
 }
 
-/** The error in the words of a login, with what becomes of the token. */
 async function untried(cx: CommandContext, baseUrl: string, error: unknown): Promise<unknown> {
 	const unstored = 'nothing was stored; --no-check stores a token without trying it';
 	if (!(error instanceof ApiError)) return hinted(error, [unstored]);
@@ -196,7 +195,6 @@ async function untried(cx: CommandContext, baseUrl: string, error: unknown): Pro
 	if (error.code !== 'not_authenticated') {
 		const likely = await wrongBaseHints(error, baseUrl, ways);
 		if (error.code !== 'network') return hinted(error, [...likely, unstored]);
-		// The general hint of this error would look at another target.
 		const look = likely.length > 0 ? likely : [[ways.doctor, ' looks at each step of the way there']];
 		const hint = joinHints([...look, unstored]);
 		return new CliError('network', exits.network, error.message, { hint, retryable: true, cause });
@@ -206,7 +204,6 @@ async function untried(cx: CommandContext, baseUrl: string, error: unknown): Pro
 	return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);
 }
 
-/** This login at another base URL. */
 function loginAt({ globals }: CommandContext, baseUrl: string): OwnCommand {
 	const words = targetWords({ ...globals, baseUrl });
 	return mailctl('login', ...words, ...(globals.tokenStdin === true ? ['--token-stdin'] : []));

@@ -171,7 +171,6 @@ async function showTotals(cx: CommandContext, options: ReportOptions, result: Re
 	await printPage(cx, options, result, { details: detailed?.details ?? null, parted: null, head });
 }
 
-/** Everything about one campaign, over its whole life. */
 async function showWhole(cx: CommandContext, options: ReportOptions, result: Report): Promise<void> {
 	const isJson = cx.out.format === 'json' && cx.globals.fields === undefined;
 	if (!isJson && !isForPeople(cx)) return showTotals(cx, options, result);
@@ -228,9 +227,7 @@ async function withFigures(cx: CommandContext, result: Report, options: ReportOp
 
 /** What a report shows beside its totals and days; null: the service does not tell it. */
 interface Beside {
-	/** For counts and for hours of the week. */
 	details: ReportDetails | null;
-	/** In place of the totals: people and machines side by side. */
 	parted: DetailedReport | null;
 	head: CampaignHead | null;
 }
@@ -294,7 +291,6 @@ const totalNames: readonly TotalName[] = [
 /** Throws `UsageError`, also where the report leaves the events of the figure out. */
 function parseTest(text: string, events: readonly EventType[]): Test {
 	const [, word, operator, value] = /^\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
-	// Tables call it by the other name.
 	const wanted = word === 'clicked_percent' ? 'redirected_percent' : word;
 	const name = totalNames.find((one) => one === wanted);
 	if (name === undefined || operator === undefined || value === undefined) {

@@ -16,10 +16,8 @@ import { counted } from '../render/units.js';
 import { noAddress } from '../verbs/address-faults.js';
 import { cannotListen, createInbox, type Inbox, showArrivals } from '../verbs/inbox.js';
 
-/** A mail that has arrived. */
 interface Arrived {
 	time: string;
-	/** Sender and recipients are those of the envelope. */
 	from: string;
 	to: readonly string[];
 	subject: string | null;

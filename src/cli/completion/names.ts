@@ -10,11 +10,9 @@ import { makeFolders } from '../../jobs/folders.js';
 import { shownDatabase } from '../../store/url.js';
 import type { Target } from '../frame/connection.js';
 
-/** The records whose names are offered. */
 export const nameKinds = ['list', 'field', 'template', 'sender', 'campaign'] as const;
 export type NameKind = (typeof nameKinds)[number];
 
-/** By the record's id. */
 type Names = Record<NameKind, Record<string, string>>;
 
 /** A file of a few kilobytes is read in no time; a thousand names are more than a terminal shows. */
@@ -23,7 +21,6 @@ const mostNames = 1_000;
 /** The last ones: scripts work on databases that are gone afterwards. */
 const mostTargets = 20;
 
-/** What the names are kept under: a deployment's URL or a database's path. */
 export function nameKey(target: Target): string {
 	return target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
 }
@@ -52,15 +49,12 @@ function readAll(file: string): Record<string, unknown> {
 /** Names recorded from answers: `null` = the record is gone. */
 type Told = Record<NameKind, Map<string, string | null>>;
 
-/** Hears what a call of a command is answered. */
 export interface NameRecorder {
-	/** The API of that target, with names recorded from its answers. */
 	listen(api: Api, target: Target): Api;
 	/** Writes what is new into the file; never throws. */
 	keep(): void;
 }
 
-/** For one call of a command, which has one target. */
 export function createNameRecorder(file: string): NameRecorder {
 	const told = Object.fromEntries(nameKinds.map((kind) => [kind, new Map()])) as Told;
 	let key: string | null = null;

@@ -1,6 +1,5 @@
 /** The scripts that shells load: each asks `mailctl completion words` for what a Tab offers. */
 
-/** Shells that have a script. */
 export type Shell = 'bash' | 'zsh' | 'fish' | 'powershell';
 
 /** `:files` alone tells a script to complete a path. */

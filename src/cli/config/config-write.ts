@@ -19,7 +19,6 @@ import {
 	type StoredToken,
 } from './config.js';
 
-/** Side effects of a change. */
 export interface Changed {
 	/** The origin of a token that was dropped, because its profile names another origin now. */
 	droppedToken: string | null;

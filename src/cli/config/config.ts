@@ -21,11 +21,9 @@ export interface Paths {
 	jobs: string;
 	/** Records of imports under way, one file each. */
 	imports: string;
-	/** Names that completion offers. */
 	names: string;
 }
 
-/** The settings of a profile, by their keys in the file. */
 export interface Profile {
 	baseUrl?: string;
 	db?: string;
@@ -33,7 +31,6 @@ export interface Profile {
 	color?: string;
 	timeout?: string;
 	retries?: number;
-	/** In which times are shown and days are read. */
 	timeZone?: string;
 	/** The default of `--list`. */
 	list?: string;
@@ -137,7 +134,6 @@ export interface StoredToken {
 	origin: string | null;
 }
 
-/** Every stored token by its profile. */
 export function readTokens(paths: Paths): Readonly<Record<string, StoredToken>> {
 	const found = readJson(paths.credentials);
 	if (found === null) return {};

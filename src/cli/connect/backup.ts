@@ -33,7 +33,6 @@ import { exits } from '../frame/exit.js';
 import { readWrappingKeys } from './wrapping-keys.js';
 
 export interface BackupRequest {
-	/** The database. */
 	database: string;
 	file: string;
 	whenThere: WhenThere;
@@ -204,7 +203,6 @@ function isDamaged(error: unknown): boolean {
 
 export interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgress' | 'onRemoved'> {
 	plan: RestorePlan;
-	/** The backup. */
 	file: string;
 	clock: Clock;
 	env: Readonly<Record<string, string | undefined>>;
@@ -215,7 +213,6 @@ export interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgre
 export interface Restored extends BackedUp {
 	/** The name of the database that was there; null: there was none. */
 	kept: string | null;
-	/** Messages whose delivery was under way. */
 	uncertain: number;
 	/** Messages that are sent once the queue is resumed. */
 	waiting: number;
@@ -322,7 +319,6 @@ function textOf(at: Micros | null): string | null {
 	return at === null ? null : formatDateTime(at);
 }
 
-/** The file that a link leads to; a missing one keeps its name. */
 function realPlace(path: string): string {
 	return existsSync(path) ? realpathSync(path) : path;
 }

@@ -28,14 +28,12 @@ export interface ComposeParts {
 	askHtml: AskHtml;
 }
 
-/** Composes on behalf of a deployment, whose keys are its own. */
 export interface RemoteComposer {
 	compose(request: ComposeRequest, clock: Clock): Promise<ComposedMessage>;
 	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
 	close(): Promise<void>;
 }
 
-/** Milliseconds for reading one document. */
 export const inlineDeadlineMs = 5_000;
 
 /** `missing` names variables with neither a value nor a link. Throws `invalid` where the values make it too large. */
@@ -107,7 +105,6 @@ const standIns: PublicLinks = {
 const standInNote =
 	'https://deployment.invalid/… stands for the links that the deployment makes for each message';
 
-/** A message of the deployment, with links that stand for its own. */
 export function createRemoteComposer(): RemoteComposer {
 	const { read, close } = createInliner({ deadlineMs: inlineDeadlineMs });
 	return {

@@ -23,7 +23,6 @@ import { firstSender, smtpOf, testSmtp } from './mail.js';
 
 export interface InspectOptions {
 	clock: Clock;
-	/** Keys of its secrets. */
 	keys: readonly WrappingKey[];
 	/** Lines of the conversation with the mail server, under `--debug`. */
 	trace: ((line: string) => void) | null;

@@ -25,7 +25,6 @@ import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile } from '../../store/url.js';
 
-/** The place of the campaigns, and the service that sends them. */
 export interface ForeignOptions {
 	folder: string;
 	/** The base URL: the same name is another campaign elsewhere. */
@@ -34,11 +33,9 @@ export interface ForeignOptions {
 	/** A dry run: no campaign is held, and writes are answered and rolled back. */
 	isTrial?: boolean;
 	newId?: () => Uuid;
-	/** For pauses that the service asks for. */
 	sleep?: Sleep;
 }
 
-/** How to deliver. */
 export interface ForeignDelivery {
 	/** Calls in flight, and so the most that a kill leaves uncertain. */
 	connections: number;
@@ -46,7 +43,6 @@ export interface ForeignDelivery {
 	rate: number | null;
 	/** Uncertain messages of an earlier run; `retry` may send them twice. */
 	uncertain: 'leave' | 'retry';
-	/** Stops new calls; those in flight are waited for. */
 	signal?: AbortSignal;
 	onProgress?: (counts: ForeignCounts) => void;
 }
@@ -69,7 +65,6 @@ export interface ForeignCampaigns extends Campaigns {
 	deliver(id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered>;
 	/** Whether a campaign of that name is in the database, wherever it is kept by now. */
 	has(key: string): Promise<boolean>;
-	/** Lets go of the campaigns and the database. */
 	close(): Promise<void>;
 }
 
@@ -190,7 +185,6 @@ class Desk {
 	}
 }
 
-/** Before a file is made. */
 function assertSpec(spec: Parameters<Campaigns['open']>[1]): void {
 	if ('requests' in spec) return;
 	const parsed = campaignFields.parse(spec);

@@ -2,7 +2,6 @@
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 
-/** A mail that has arrived. */
 export interface SinkMail {
 	from: string;
 	to: readonly string[];
@@ -10,7 +9,6 @@ export interface SinkMail {
 	raw: Buffer;
 }
 
-/** The address to listen on, and the receiver of the mails. */
 export interface MailSinkOptions {
 	/** 127.0.0.1 unless another is named. */
 	host?: string;
@@ -22,17 +20,14 @@ export interface MailSinkOptions {
 	take: (mail: SinkMail) => void | Promise<void>;
 }
 
-/** A reply to RCPT. */
 export interface Refusal {
 	code: number;
 	/** With its enhanced code (RFC 3463). */
 	text: string;
 }
 
-/** A sink that listens; the caller closes it. */
 export interface MailSink {
 	readonly port: number;
-	/** Refuses new connections and waits for the open ones. */
 	close(): Promise<void>;
 }
 

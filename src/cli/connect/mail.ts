@@ -38,9 +38,7 @@ export interface Mailer {
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
 	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
 	renderMessage(id: Uuid): Promise<Buffer | null>;
-	/** Compiled contents, shared by the worker and the public pages. */
 	contents: ContentCache;
-	/** The current base URL of links and the keys that sign them. */
 	links(): Promise<Links>;
 	close(): Promise<void>;
 }

@@ -7,7 +7,6 @@ import type { StoredKey, WrappingKey } from '../../store/keys.js';
 import type { Store } from '../../store/store.js';
 import type { ConnectDependencies } from '../frame/connection.js';
 
-/** The dependencies of the lazily loaded parts. */
 export interface LocalParts extends ConnectDependencies {
 	store: Store;
 	/** For people: the file, or the URL without its password. */
@@ -19,7 +18,6 @@ export interface LocalParts extends ConnectDependencies {
 	presence: Presence;
 }
 
-/** The changes a running server makes to its engine. */
 export interface Presence {
 	/** The obstacle to sending in this process; null without one. */
 	whyPaused: () => string | null;

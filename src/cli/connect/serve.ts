@@ -224,7 +224,6 @@ export interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'ra
 }
 
 export interface Sending {
-	/** Something new is due. */
 	wake(): void;
 	/** The obstacle to sending in this process, except a pause by hand, which the store has. */
 	whyPaused(): string | null;

@@ -9,7 +9,6 @@ import type { spawnThread } from '../../threads/spawn.js';
 
 interface WalkOptions {
 	url: string;
-	/** That decrypt secrets. */
 	keys: readonly WrappingKey[];
 	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
 	spawn?: typeof spawnThread;

@@ -5,17 +5,13 @@ import { distrustOf } from '../doctor/certificate.js';
 import type { Hint, OwnCommand } from '../frame/command-line.js';
 import { classify } from '../frame/exit.js';
 
-/** What the hints lead to. */
 export interface Ways {
-	/** The command that looks at the base URL. */
 	doctor: OwnCommand;
 	/** See `serverAtOrigin`. */
 	serverAtOrigin: () => Promise<string | null>;
-	/** The command that goes to another base URL. */
 	moveTo: (baseUrl: string) => OwnCommand;
 }
 
-/** Empty for all other errors. */
 export async function wrongBaseHints(error: unknown, baseUrl: string, ways: Ways): Promise<Hint[]> {
 	const cause = error instanceof Error && !(error instanceof ApiError) ? error.cause : error;
 	if (!(cause instanceof ApiError)) return [];

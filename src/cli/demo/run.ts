@@ -20,7 +20,6 @@ const sender = 'News <news@example.com>';
 /** The folder of records of unfinished jobs, within the demo's folder. */
 const stateFolder = '.state';
 
-/** What a kept demo is looked at with. */
 const looks = [['subscribers', 'list', '--list', 'Readers'], ['campaigns', 'list'], ['report']];
 
 /** Ends with 0 when every subscriber of the file got a mail. Removes its files unless `keep` names a folder. */
@@ -46,7 +45,6 @@ async function inFolder<T>(keep: string | null, work: (folder: string) => Promis
 	}
 }
 
-/** The port of the sink, and its mails so far. */
 interface Arrived {
 	port: number;
 	mails: readonly SinkMail[];

@@ -20,7 +20,6 @@ export const groups = [
 ] as const;
 export type Group = (typeof groups)[number];
 
-/** Groups whose checks wait for other machines. */
 const waiting: ReadonlySet<Group> = new Set(['smtp', 'dns', 'connection', 'service']);
 
 /** `problem`: something does not work, or will not; `warning`: it works, but deserves a look. */
@@ -49,11 +48,9 @@ export const columns: Columns<Finding> = [
 /** Several verdicts: one for each domain, for example. */
 export type Answer = Verdict | readonly Verdict[];
 
-/** One question. */
 export interface Check {
 	/** Stable, for scripts: `queue.paused`. The part before the dot is its group. */
 	name: `${Group}.${string}`;
-	/** A thrown error is a problem. */
 	run(): Answer | Promise<Answer>;
 }
 
@@ -61,14 +58,11 @@ export interface Check {
 export interface Surroundings {
 	/** `mailctl --db news.db WORDS`: a command on the target, for a shell. */
 	line(...command: readonly string[]): string;
-	/** The hint with its commands on the target. */
 	text(hint: Hint): string;
 	clock: Clock;
 	/** The time zone of moments in messages (IANA name). */
 	zone: string;
-	/** Nothing leaves this machine. */
 	isOffline: boolean;
-	/** Large databases are read whole. */
 	isFull: boolean;
 	/** Ends one question to another machine after so many milliseconds (5 s) or `--timeout`, and with the run. */
 	timeout(ms?: number): AbortSignal;

@@ -104,7 +104,6 @@ async function findReadOnly(path: string): Promise<string | null> {
 	return null;
 }
 
-/** By the codes of the store's errors. */
 const closedFixes: Readonly<Record<string, string>> = {
 	read_only: readOnlyHint,
 	locked: 'another process holds it: try again when that has ended',

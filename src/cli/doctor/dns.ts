@@ -22,7 +22,6 @@ class Unanswered extends Error {}
 
 /** Records of a name; null: there is no such name (RFC 8020). They throw `Unanswered`. */
 export interface Names {
-	/** Texts of TXT records, their strings joined. */
 	txt(name: string): Promise<readonly string[] | null>;
 	/** Hosts of MX records, the preferred first; an empty one means that the domain takes no mail (RFC 7505). */
 	mx(name: string): Promise<readonly string[] | null>;

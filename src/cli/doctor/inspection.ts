@@ -45,7 +45,6 @@ export interface DatabaseContents {
 	/** By the id of the key that wraps them; `null`: not wrapped. */
 	secrets(): Promise<SecretCount[]>;
 	settings(): Promise<InspectedSettings>;
-	/** Their addresses. */
 	senders(): Promise<string[]>;
 	dkimKeys(): Promise<PublishedKey[]>;
 	queue(): Promise<QueueState>;
@@ -56,7 +55,6 @@ export interface DatabaseContents {
 	testSmtp(signal: AbortSignal): Promise<SmtpTest>;
 }
 
-/** The settings that can be wrong. */
 export interface InspectedSettings {
 	publicUrl: string | null;
 	timeZone: string;
@@ -65,7 +63,6 @@ export interface InspectedSettings {
 	smtp: InspectedSmtp | null;
 }
 
-/** How the mail server is reached. */
 export interface InspectedSmtp {
 	host: string;
 	port: number;
@@ -80,17 +77,14 @@ export interface PublishedKey {
 	selector: string;
 	/** `selector._domainkey.domain`. */
 	name: string;
-	/** The text of the TXT record. */
 	value: string;
 }
 
-/** A webhook with its waiting notifications. */
 export interface InspectedWebhook {
 	id: number;
 	url: string;
 	/** Since its target answered 410, with the notifications that wait for it; null: it did not. */
 	stopped: { since: Micros; waiting: number } | null;
-	/** Those that failed for good within a day, and those that were taken. */
 	failedLately: number;
 	deliveredLately: number;
 	/** The oldest that was tried and waits for its next attempt; null: none. */
@@ -99,7 +93,6 @@ export interface InspectedWebhook {
 
 /** A notification that its target did not take yet. */
 export interface Retried {
-	/** When it was made. */
 	since: Micros;
 	/** Null: it is being tried at this moment. */
 	next: Micros | null;

@@ -56,7 +56,6 @@ export async function localChecks(
 	};
 }
 
-/** The keys of the environment, or why they are unusable. */
 async function readKeys({ io }: CommandContext) {
 	const { readWrappingKeys } = await import('../connect/wrapping-keys.js');
 	try {

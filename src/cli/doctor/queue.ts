@@ -27,7 +27,6 @@ import type { DatabaseContents, OfContents } from './inspection.js';
 
 type Line = Surroundings['line'];
 
-/** The queue at one moment. */
 interface Around extends Pick<Surroundings, 'line' | 'zone'> {
 	now: Micros;
 }

@@ -78,7 +78,6 @@ async function connectAnyhow(
 ): Promise<{ connection: Connection; token: Verdict; close(): Promise<void> }> {
 	try {
 		const connection = await cx.connection();
-		// The context closes this connection.
 		return {
 			connection,
 			token: ok(hasToken(connection) ? 'a token goes along' : 'no token is given'),

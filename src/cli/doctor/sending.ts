@@ -152,7 +152,6 @@ function judgePublicUrl({ publicUrl, smtp }: InspectedSettings, line: Line): Ver
 /** Many mail servers keep strangers waiting before they greet them, and hang up on those who do not wait. */
 const mailServerMs = 15_000;
 
-/** One conversation answers both checks. */
 function smtpChecks(of: OfContents, around: Surroundings): Check[] {
 	const { clock, line, text, timeout } = around;
 	type Tried = { test: SmtpTest; late: string | null };

@@ -108,7 +108,6 @@ function commandText({ command, program }: OwnCommand, { words, isRemote }: Name
 	return `mailctl ${[...target, ...command].map(shellWord).join(' ')}`;
 }
 
-/** About this machine and its profiles. */
 const withoutTarget: ReadonlySet<string> = new Set([
 	...['profile', 'config', 'login', 'logout'],
 	...['help', 'commands', 'version', 'demo', 'sink', 'completion'],

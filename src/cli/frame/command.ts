@@ -51,7 +51,6 @@ interface OptionBase {
 	whyNot?: WhyNot;
 	/** Environment variable that stands in for the flag. */
 	env?: string;
-	/** Key of the profile that stands in for flag and environment. */
 	setting?: 'list';
 	hidden?: true;
 }
@@ -173,7 +172,6 @@ interface Described {
 	description?: string;
 	/** Keys of options by the titles the help puts them under; for a command with many of them. */
 	optionGroups?: Readonly<Record<string, readonly string[]>>;
-	/** Whole command lines, run by the tests. */
 	examples?: readonly string[];
 	/** The output of `-o json`. */
 	output?: string;
@@ -263,7 +261,6 @@ export interface TreeEntry {
 	load(): Promise<{ group: CommandGroup } | { command: Command }>;
 }
 
-/** All commands, in the order of the help. */
 export type Tree = readonly TreeEntry[];
 
 export async function loadNode(entry: TreeEntry): Promise<Command | CommandGroup> {
@@ -304,7 +301,6 @@ export function offFlagOf(key: string, spec: Extract<OptionSpec, { kind: 'tri' }
 	return `--${spec.off ?? `no-${kebab(key)}`}`;
 }
 
-/** Each way to give the option: both halves of a tri-state one. */
 export function flagsOf(key: string, spec: OptionSpec): string[] {
 	return spec.kind === 'tri' ? [flagOf(key), offFlagOf(key, spec)] : [flagOf(key)];
 }

@@ -10,7 +10,6 @@ import type { LimitName, Message, Uuid } from '../../api/records.js';
 import type { WireExchange } from '../../api/wire.js';
 import type { RetentionForecast, Sizes } from '../../store/maintenance.js';
 
-/** Where a command goes: a database of this machine, or a base URL. */
 export type Target =
 	| {
 			kind: 'local';
@@ -41,7 +40,6 @@ export interface RemoteOptions {
 	timeoutMs: number;
 	/** Tries after the first. */
 	retries: number;
-	/** PEM text of further certificate authorities. */
 	caCert: string | null;
 	/** Certificates are not checked. */
 	insecure: boolean;
@@ -49,7 +47,6 @@ export interface RemoteOptions {
 	proxy: string | null;
 }
 
-/** Called around the making of a database. */
 export interface FirstWrite {
 	/** It is about to be made, which may fail; or another process has made it. */
 	begin(): void;
@@ -83,16 +80,12 @@ export interface ConnectDependencies {
 	signal?: AbortSignal;
 }
 
-/** Operations that need the database on this machine. */
 export interface LocalEngine {
-	/** The database file. */
 	path: string;
-	/** The database was made just now. */
 	isNew: boolean;
 	/** Ends as a send would now, with the same errors, and accepts nothing. */
 	foreseeSend(request: Parameters<Api['send']>[0]): Promise<void>;
 	settings: {
-		/** Every setting with its purpose. */
 		names: Readonly<Record<string, string>>;
 		/** Default values by name; a setting without a default is absent. */
 		defaults: Readonly<Record<string, string>>;
@@ -118,7 +111,6 @@ export interface LocalEngine {
 		/** False: no living token has this name. */
 		revoke(name: string): Promise<boolean>;
 	};
-	/** Keys that sign the mail of a domain. */
 	dkim: {
 		/** By domain, the oldest of each first; never the private halves. */
 		list(): Promise<DkimKey[]>;
@@ -140,9 +132,7 @@ export interface LocalEngine {
 		waiting(): Promise<{ queued: number; leased: number; deferred: number; next: number | null }>;
 		/** When the next waiting message of a campaign is due, or of all (null); null: none waits. */
 		nextDue(campaign: Uuid | null): Promise<number | null>;
-		/** Whether a process that sends, or could, runs on this database. */
 		hasWorker(): Promise<boolean>;
-		/** For a later command that goes on with the campaign. */
 		keepRate(campaign: Uuid, rate: string): Promise<void>;
 		/** Nothing is begun from now on; `reason` is for people. Again: the reason changes. */
 		pause(reason: string | null): Promise<NonNullable<QueueStats['paused']>>;
@@ -151,7 +141,6 @@ export interface LocalEngine {
 	};
 	/** Its secrets, wrapped or not. */
 	secrets: {
-		/** A key is given. */
 		hasKey: boolean;
 		counts(): Promise<SecretCount[]>;
 		/** Rewrites all secrets (`isTrial`: none) unless other processes have the database open; returns those. */
@@ -168,12 +157,10 @@ export interface LocalEngine {
 	serve(options: ServeOptions): Promise<RunningServer>;
 }
 
-/** Where and how to listen. */
 export interface ServeOptions {
 	host: string;
 	/** 0: any free one. */
 	port: number;
-	/** PEM texts. */
 	tls: { cert: string; key: string } | null;
 	/** The client address is taken from the proxy in front (`X-Forwarded-For`). */
 	trustProxy: boolean;
@@ -201,7 +188,6 @@ export interface RunningServer {
 	close(): Promise<void>;
 }
 
-/** The scopes of a token: reading, sending, or everything. */
 export const tokenScopes = ['read', 'send', 'admin'] as const;
 export type TokenScope = (typeof tokenScopes)[number];
 
@@ -215,7 +201,6 @@ export interface ApiToken {
 	date_revoked: string | null;
 }
 
-/** A token that was made just now, with its secret. */
 export interface NewApiToken extends Omit<ApiToken, 'date_revoked'> {
 	token: string;
 }
@@ -228,13 +213,11 @@ export interface CountCheck {
 		active: { kept: number; counted: number };
 		inactive: { kept: number; counted: number };
 	}[];
-	/** The number of daily figures. */
 	figures: number;
 	/** Names of campaigns whose waiting messages no worker would find. */
 	campaigns: readonly string[];
 }
 
-/** A process that has the database open. */
 export type OtherProcess = Pick<QueueStats['workers'][number], 'host' | 'pid'> & { role: string };
 
 /** Secrets that one key wraps; `null`: those that are not wrapped. */
@@ -243,7 +226,6 @@ export interface SecretCount {
 	secrets: number;
 }
 
-/** A key that signs the mail of a domain, by its public half. */
 export interface DkimKey {
 	domain: string;
 	selector: string;
@@ -251,22 +233,18 @@ export interface DkimKey {
 	date_created: string;
 	/** Where verifiers look it up: `selector._domainkey.domain`. */
 	dns_name: string;
-	/** The text of that TXT record. */
 	dns_value: string;
 	/** Both as a line of a zone file, in strings of at most 255 octets. */
 	dns_record: string;
 }
 
-/** Which messages: those of one submission, of one campaign, or all. */
 export type DeliveryScope = { submission: Uuid } | { campaign: Uuid } | null;
 
-/** The scope, the speed and the end of a delivery. */
 export interface DeliverOptions {
 	scope: DeliveryScope;
 	/** `settled`: until no message of the scope is due; `stopped`: until the signal, with messages that come due. */
 	until: 'settled' | 'stopped';
 	connections?: number;
-	/** Messages a second. */
 	rate?: number;
 	signal?: AbortSignal;
 	/** Milliseconds until the signal at the latest, with no work after it: `--deadline`. */
@@ -286,7 +264,6 @@ export interface DeliverOptions {
 	onReady?: (wake: () => void) => void;
 }
 
-/** How a delivery ended. */
 export interface DeliverySummary {
 	/**
 	 * `paused`: by the mail server (login, TLS, connect), or by hand; `stalled`: no outcome within `stallMs`; `closed`: its window.
@@ -322,7 +299,6 @@ export interface SmtpTest {
 	sender: string | null;
 }
 
-/** Opens a target. The composition root, or what stands in for it. */
 export type Connect = (target: Target, dependencies: ConnectDependencies) => Promise<Connection>;
 
 /** The queue as a person looks at it; times as the API writes them. */
@@ -333,15 +309,11 @@ export interface QueueStats {
 		reason: string | null;
 		since: string;
 		retry_at: string | null;
-		/** In a row. */
 		faults: number;
 	} | null;
 	messages: Partial<Record<Message['state'], number>>;
-	/** Messages whose time has come. */
 	due: number;
-	/** How many of those the limits of the settings hold back. */
 	held: number;
-	/** When the oldest that waits was accepted or released. */
 	oldest: string | null;
 	next_due: string | null;
 	/** `role` is null for a process that has ended; `heard`: its last sign of life, null where that is unknown. */
@@ -377,9 +349,7 @@ export interface EngineStatus {
 	paused: QueueStats['paused'];
 	/** `null`: bounces go to the sender of a message. */
 	bounce_address: string | null;
-	/** Each message has its own return path, which identifies its bounce. */
 	verp: boolean;
-	/** Whose mail is signed. */
 	dkim_domains: readonly string[];
 	/** Settings that limit sending, as they were set. */
 	limits: Readonly<Record<string, string>>;
@@ -440,7 +410,6 @@ export interface ComposedMessage extends RenderedContent {
 	files?: readonly FileToSend[];
 }
 
-/** Returned mails. */
 export interface IngestRequest {
 	/** A mail, an mbox, a folder of such files, a Maildir; or a stream of one mail or an mbox. */
 	from: { path: string } | { stream: AsyncIterable<Buffer> };

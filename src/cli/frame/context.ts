@@ -28,20 +28,17 @@ import { createSources, type Sources } from './sources.js';
 
 export interface CommandContext extends Diagnostics, Prompts {
 	readonly io: Io;
-	/** stdout. */
 	readonly out: Out;
 	/** The same output on another stream: a view that is drawn again. */
 	outTo(stdout: OutStream, format: Format): Out;
 	readonly clock: Clock;
 	/** The zone (IANA name) of days and times that are given, and of those that are shown to people. */
 	timeZone(): string;
-	/** Times in sentences and pages; with a machine's format in UTC. */
 	readonly times: Times;
 	/** The global options as given; values with a default from environment or profile are in `settings`. */
 	readonly globals: RawGlobals;
 	readonly settings: Settings;
 	readonly paths: Paths;
-	/** Standard input and files. */
 	readonly sources: Sources;
 	/** Aborted by Ctrl-C, SIGTERM and `--deadline`; its reason is the error to end with. Pass it to every call. */
 	readonly signal: AbortSignal;
@@ -74,9 +71,7 @@ export interface CommandContext extends Diagnostics, Prompts {
 	atEnd(work: () => Promise<void>): void;
 	/** Under `--dry-run`: prints the plan (`delete list 3`), for machines `{"dry_run": true, …plan}`. */
 	wouldDo(what: string, plan: Foreseen): Promise<void>;
-	/** All commands. */
 	readonly tree: Tree;
-	/** Runs another command line in this process; resolves to its exit code. */
 	main(options: MainOptions): Promise<number>;
 }
 
@@ -85,15 +80,12 @@ export interface MainOptions extends IoParts {
 	argv?: readonly string[];
 	/** Stands in for Ctrl-C and SIGTERM; without it the process's own signals count. */
 	interrupts?: AbortSignal;
-	/** Replaces the composition root. */
 	connect?: Connect;
 }
 
 export interface RunOptions extends Pick<CommandContext, 'tree' | 'main'> {
 	io: Io;
-	/** Opens a target: the composition root, or what stands in for it. */
 	connect: Connect;
-	/** Ctrl-C and SIGTERM. */
 	interrupts: AbortSignal;
 	/**
 	 * The signals of a process that is this command's alone: `release` gives them their standard action, `hold` takes them

@@ -37,7 +37,6 @@ interface DescribedArgument {
 	name: string;
 	summary: string;
 	required: boolean;
-	/** It takes the rest of the words. */
 	repeated: boolean;
 	/** The only values there are; null: any. */
 	values: readonly string[] | null;

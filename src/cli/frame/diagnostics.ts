@@ -14,7 +14,6 @@ import { type Format, isMachine } from './globals.js';
 export interface Diagnostics {
 	/** A sentence on a past or current event, or its lines: a line break within one is a stranger's, and is spelled. */
 	note(text: string | readonly string[]): Promise<void>;
-	/** The next step; its commands are on the target of this call. */
 	hint(hint: Hint): Promise<void>;
 	/** Printed under `--quiet` too, but without its hint. */
 	warn(text: string, ...hints: readonly Hint[]): Promise<void>;
@@ -29,11 +28,9 @@ export interface Diagnostics {
 	readonly trace: ((line: string) => void) | null;
 }
 
-/** The diagnostics of one call, from its beginning to its end. */
 export interface CallDiagnostics extends Diagnostics {
 	/** Hints not printed yet: an error that follows takes them as its own. */
 	takeHints(): Hint[];
-	/** Prints the hints that still wait. */
 	end(): Promise<void>;
 }
 
@@ -42,7 +39,6 @@ export interface DiagnosticsOptions {
 	quiet: boolean;
 	debug: boolean;
 	paint: Paint;
-	/** The target that hints repeat. */
 	target: NamedTarget;
 	/** Milliseconds, only ever subtracted from each other. */
 	elapsedMs: () => number;

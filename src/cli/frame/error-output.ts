@@ -31,7 +31,6 @@ export async function printError(
 	return complaint.exit;
 }
 
-/** The machine's form: one line, always these keys. */
 export function errorLine(complaint: Complaint, target: NamedTarget): string {
 	const { code, exit, message, http, details, retryable } = complaint;
 	const hint = complaint.hint === null ? null : hintText(complaint.hint, target);

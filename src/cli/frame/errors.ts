@@ -41,7 +41,6 @@ export type ExitCode = (typeof exits)[keyof typeof exits];
 
 export interface CliErrorOptions {
 	hint?: Hint;
-	/** Listed one a line; unchanged in JSON. */
 	details?: readonly unknown[];
 	retryable?: boolean;
 	cause?: unknown;

@@ -82,7 +82,6 @@ export function hinted(error: unknown, hints: readonly Hint[]): unknown {
 	});
 }
 
-/** The exit code, its repeatability and its hint. */
 interface Meaning {
 	exit: ExitCode;
 	/** False by default. */

@@ -10,7 +10,6 @@ export interface GlobalOption {
 	group: OptionGroup;
 }
 
-/** In the order in which help has them. */
 export const optionGroups = ['Target', 'Output', 'Consent', 'Time', 'Network'] as const;
 type OptionGroup = (typeof optionGroups)[number];
 

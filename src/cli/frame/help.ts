@@ -17,7 +17,6 @@ import { exitMeanings } from './exit.js';
 import { type GlobalOption, globalOptions, optionGroups } from './globals.js';
 import { topicNames } from './topic-names.js';
 
-/** What the program is for. */
 export const purpose = 'administer a mailing service, or the embedded engine, from the command line';
 
 const globalLine = 'Global options: mailctl help options';
@@ -81,7 +80,6 @@ export function fitTopic(text: string, { isTTY, columns }: Screen): string {
 	return isTTY ? refitLines(text, Math.min(columns, 120)) : text;
 }
 
-/** The page of a group or of a command. */
 export function nodeHelp(node: Command | CommandGroup, path: readonly string[]): string {
 	return isCommand(node) ? commandHelp(node, path) : groupHelp(node, path);
 }
@@ -238,7 +236,6 @@ function section(title: string, lines: readonly string[]): string {
 	return [`${title}:`, ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
-/** Two columns; a left side that is too long gets its own line. */
 function pairs(rows: readonly (readonly [string, string])[], wide = columnOf(rows)): string[] {
 	return rows.map(([left, right]) =>
 		left.length <= wide ? `${left.padEnd(wide)}  ${right}` : `${left}\n  ${' '.repeat(wide)}  ${right}`,
@@ -276,7 +273,6 @@ export function verbsFor(word: string, known: readonly string[]): string[] {
 	return known.filter((verb) => same?.includes(verb));
 }
 
-/** Commands for a noun of other tools, in the singular or the plural. */
 export function commandsFor(noun: string): readonly string[] {
 	const one = noun.toLowerCase().replace(/s$/, '');
 	return (Object.hasOwn(nouns, one) ? nouns[one] : undefined) ?? [];

@@ -17,9 +17,7 @@ import { didYouMean } from './help.js';
 import type { Sources } from './sources.js';
 import { parseDate, parseDuration, parseInteger, parsePairs } from './values.js';
 
-/** One missing value. */
 export interface Missing {
-	/** The name of the argument, or the key of the option. */
 	name: string;
 	question: string;
 	of: RecordKind | TextForm | undefined;
@@ -29,13 +27,11 @@ export interface Missing {
 	mayBeNew: boolean;
 	/** Several words may be typed. */
 	many: boolean;
-	/** Never shown. */
 	isSecret: boolean;
 	/** Throws `UsageError` for a value that the command line would refuse. */
 	check(text: string): void;
 	/** See the spec. */
 	whyNot: ArgSpec['whyNot'];
-	/** The options read so far, by key: those of a subscriber name its list. */
 	known: Readonly<Record<string, unknown>>;
 }
 
@@ -169,7 +165,6 @@ const listings: Readonly<
 	'DKIM key': ['engine', 'dkim', 'list'],
 };
 
-/** Arguments and options are described in lower case, within a line. */
 function questionOf({ ask, summary }: { ask?: string; summary: string }): string {
 	return ask ?? `${summary.charAt(0).toUpperCase()}${summary.slice(1)}:`;
 }

@@ -102,7 +102,6 @@ function written(raw: Writable, text: string | Uint8Array): Promise<Error | null
 	return new Promise((resolve) => raw.write(text, (error) => resolve(error ?? null)));
 }
 
-/** In a file or a device. */
 async function unwritten(cause: Error): Promise<CliError> {
 	const { systemReason } = await import('../../api/errors.js');
 	const { refusalOf } = await import('../../tables/output-file.js');

@@ -76,7 +76,6 @@ export function linker(settings: Settings, parts: LinkParts) {
 	const isDryRun = parts.globals.dryRun === true;
 	const { onWait, role } = parts;
 	const waitFor = (target: Target) => {
-		// A process that keeps running has waits of its own, and logs.
 		if (onWait === null || role !== 'cli') return null;
 		return (what = waitedFor(target)) => onWait(what);
 	};

@@ -102,7 +102,6 @@ function sentence(text: string): string {
 	return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** An argument of a macro. */
 function quoted(text: string): string {
 	return `"${roff(text).replaceAll('"', '\\(dq')}"`;
 }

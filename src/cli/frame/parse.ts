@@ -11,7 +11,6 @@ export type Parsed =
 	| {
 			kind: 'run';
 			command: Command;
-			/** The command with its groups. */
 			path: readonly string[];
 			words: readonly string[];
 			/** Text by option key: strings, or arrays of them; true and false for flags. */
@@ -44,7 +43,6 @@ class AnyCommandOption extends Option {
 /** Parsers of the commands that the words name; the others have a name alone. */
 class Parsers {
 	readonly program: Parser;
-	/** The words of the deepest command so far. */
 	path: readonly string[] = [];
 	end: Parsed | null = null;
 	readonly #argv: readonly string[];

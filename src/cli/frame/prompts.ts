@@ -23,7 +23,6 @@ export interface Choice<T> {
 	disabled?: string;
 }
 
-/** The choices that match what is typed, in the order to show them. */
 export type Source<T> = (typed: string) => Promise<readonly Choice<T>[]>;
 
 /**
@@ -62,7 +61,6 @@ export interface PromptOptions {
 	yes: boolean;
 	/** Answers severe questions alone. */
 	confirm: string | null;
-	/** A prompt that it cuts throws its reason. */
 	signal: AbortSignal;
 	hasColor: boolean;
 }

@@ -1,6 +1,5 @@
 /** The topics of `mailctl help`, without their texts. */
 
-/** In the order they are listed. */
 export const topicNames = [
 	'options',
 	'exit-codes',

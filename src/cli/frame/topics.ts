@@ -4,7 +4,6 @@ import { globalOptions } from './globals.js';
 import { globalHelp } from './help.js';
 import type { Topic } from './topic-names.js';
 
-/** The page, ending in a line break. */
 export function topicText(topic: Topic): string {
 	if (topic === 'exit-codes') return exitCodes();
 	if (topic === 'environment') return environment();
@@ -121,7 +120,6 @@ shows what was reported of a message, mailctl suppressions list who gets no
 mail; mailctl suppressions remove ADDRESS lifts it.
 `;
 
-/** Webhooks: their notifications, how these are signed, repeated and received. */
 const notifications = `
 A webhook is a URL that is called when something happens to a message:
 
@@ -162,7 +160,6 @@ notification and ends; 12 when none came:
   mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json
 `;
 
-/** The states of a message, their meaning and the possible actions. */
 const states = `
 The states of a message, as mailctl messages list shows them. Final are
 bounced, failed, uncertain and canceled, and sent, as long as no bounce comes

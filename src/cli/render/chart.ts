@@ -73,7 +73,6 @@ export function barChart(days: readonly ChartDay[], options: ChartOptions): stri
 	];
 }
 
-/** One line a series: its course, its highest day. */
 export function sparkChart(days: readonly ChartDay[], options: ChartOptions): string[] {
 	const top = Math.max(1, ...days.flatMap(({ sent, opened }) => [sent, opened]));
 	const series = [

@@ -30,7 +30,6 @@ export interface RowsOptions {
 	all?: boolean;
 }
 
-/** The outcome of a list, for the messages to people and the exit code. */
 export interface Shown {
 	shown: number;
 	/** More was there than a terminal shows. */
@@ -47,11 +46,9 @@ export interface Out {
 	readonly format: Format;
 	/** With `-q` a made thing is its id or value alone; not where `--query` reads the answer. */
 	readonly isBare: boolean;
-	/** One object: plain JSON, or a card on a terminal. */
 	record<T>(record: T, columns: Columns<T>): Promise<void>;
 	/** As `record`; where output is bare, the id alone. */
 	created<T extends { id: number | string }>(record: T, columns: Columns<T>): Promise<void>;
-	/** A list, streamed. */
 	rows<T>(rows: Iterable<T> | AsyncIterable<T>, columns: Columns<T>, options?: RowsOptions): Promise<Shown>;
 	/** An object that describes the result; table formats print `sentence` on stderr instead. */
 	document(document: object, sentence?: string): Promise<void>;
@@ -61,7 +58,6 @@ export interface Out {
 	plan(plan: object, sentence: string): Promise<void>;
 	/** A text for people as a whole: a page of help, a report. */
 	page(text: string): Promise<void>;
-	/** Bytes or text that are the output themselves: a raw message. */
 	raw(text: string | Uint8Array): Promise<void>;
 }
 

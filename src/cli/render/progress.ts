@@ -80,7 +80,6 @@ function span(seconds: number): string {
 	return `${Math.floor(whole / 3600)}h${Math.floor((whole % 3600) / 60)}m`;
 }
 
-/** stderr, with room for one such line. */
 export interface StatusLine extends OutStream {
 	/** False: no terminal, or one that rewrites no line. */
 	readonly canRewrite: boolean;

@@ -9,9 +9,7 @@ import { tsvCell } from './lines.js';
 export const queryFormats = ['json', 'ndjson', 'tsv'] as const;
 export type QueryFormat = (typeof queryFormats)[number];
 
-/** An expression between a command and its output. */
 export interface Query {
-	/** Takes the command's JSON in place of the stream. */
 	readonly stream: OutStream;
 	/** Writes the result. Throws `UsageError` where the expression does not fit the output. */
 	end(): Promise<void>;

@@ -19,12 +19,10 @@ export interface DetailedReport {
 	isOfDays: boolean;
 }
 
-/** The head of a campaign's report. It covers the campaign's whole life. */
 export interface CampaignHead {
 	name: string;
 	id: string;
 	subject: string | null;
-	/** Their names. */
 	lists: readonly string[];
 	sender: string | null;
 	date_released: string | null;
@@ -32,7 +30,6 @@ export interface CampaignHead {
 	recipients: Readonly<Record<'total' | Outcome, number>>;
 	/** Of `bounced`: the mail server had taken them, so that figures of events count them as sent too. */
 	bouncedLater: number;
-	/** When its messages could leave, with its zone. */
 	sentOn: string;
 }
 
@@ -58,7 +55,6 @@ export function factsOf({ subject, lists, sender, sentOn }: CampaignHead): [labe
 	return facts.flatMap(([label, text]) => (text === null ? [] : [[label, clean(text)]]));
 }
 
-/** Recipients by outcome: words and counts that add up to all of them. */
 export function outcomesOf({ recipients, bouncedLater }: CampaignHead): [label: string, count: number][] {
 	return outcomes
 		.filter((name) => alwaysShown.has(name) || recipients[name] > 0)
@@ -69,7 +65,6 @@ export function outcomesOf({ recipients, bouncedLater }: CampaignHead): [label: 
 		});
 }
 
-/** Cells of a line; a number is aligned to the right. */
 type Row = readonly (string | number)[];
 
 /** Totals, and what stands behind them: lines without their line ends. Every text from outside is cleaned. */
@@ -97,7 +92,6 @@ export function renderDetails(
 	];
 }
 
-/** Recipients and what became of them, an outcome a line. */
 export function renderHead(head: CampaignHead, isOfDays: boolean, { width }: ChartOptions): string[] {
 	const title = `recipients${isOfDays ? ' over its whole life' : ''}`;
 	return table(
@@ -211,7 +205,6 @@ function section(title: string, rows: readonly Row[], { width }: Pick<ChartOptio
 	return rows.length === 0 ? [] : ['', title, ...table(rows, { width })];
 }
 
-/** A text that finds less room in its line has one of its own. */
 const leastText = 20;
 
 /** Columns two blanks apart, below a margin of two; closer on a terminal that is too narrow for that. */

@@ -89,7 +89,6 @@ ${dayTable(saved)}
 `;
 }
 
-/** The campaign and its recipients by outcome. */
 function campaign(saved: SavedReport): string {
 	const { head } = saved;
 	if (head === null) return '';
@@ -102,7 +101,6 @@ function campaign(saved: SavedReport): string {
 	return `${facts.join('\n')}\n<dl class="sum">${boxes.join('\n')}</dl>`;
 }
 
-/** The picture asked for, above the tables. */
 function chart(saved: SavedReport): string {
 	const drawn = chartOf(saved);
 	const small = chartOf(saved, narrow);

@@ -59,7 +59,6 @@ export function chartOf(saved: SavedReport, width = size.width): Picture | null 
 	return { title: 'By day', label: 'what was sent, opened and clicked by day', svg };
 }
 
-/** One file of its own: the chart, under the report's name. */
 export function pictureOf(saved: SavedReport): string {
 	const { width } = size;
 	const facts = saved.head === null ? [] : factLines(saved.head);
@@ -159,7 +158,6 @@ export function hoursPicture(hours: ReportDetails['hours'], width = size.width):
 
 const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
-/** Opens by hour of the week; the darker, the more. */
 export function weekPicture(week: ReportDetails['week'], width = size.width): string {
 	const top = mostOf(week);
 	if (top === 0) return sentencePicture(noOpens, width);
@@ -197,7 +195,6 @@ function sentencePicture(text: string, width: number): string {
 </svg>`;
 }
 
-/** Who came to a list and who left it, by day. */
 export function growthPicture({ days }: ListGrowth, width = size.width): string {
 	const left = days.map(({ unsubscribed, bounced, left }) => unsubscribed + bounced + left);
 	return courses(
@@ -212,7 +209,6 @@ export function growthPicture({ days }: ListGrowth, width = size.width): string 
 
 interface Course {
 	name: string;
-	/** Absent: its name. */
 	colour?: keyof typeof light;
 	type: 'bar' | 'line';
 	values: readonly number[];

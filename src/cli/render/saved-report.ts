@@ -11,7 +11,6 @@ import { numberText } from './units.js';
 
 /** Everything that a saved report may show. */
 export interface SavedReport {
-	/** From outside: the name of a campaign. */
 	title: string;
 	/** The picture asked for; `none`: a page without any. */
 	chart: 'bars' | 'line' | 'heat' | 'none';
@@ -22,14 +21,12 @@ export interface SavedReport {
 	detailed: DetailedReport | null;
 	/** Null: it is of no campaign, or the service does not tell it. */
 	head: CampaignHead | null;
-	/** The largest ones. */
 	lists: readonly List[];
 	/** `date`: `YYYY-MM-DD`. Figures that the service does not tell are absent. */
 	days: readonly (Partial<Figures> & { date: string; sent: number; opened: number })[];
 	madeAt: Micros;
 }
 
-/** Figures of a day in the order of what happens to a message. */
 const measures = [
 	...(['created', 'sent', 'opened', 'machine_opened', 'clicked', 'machine_clicked'] as const),
 	...(['unsubscribed', 'complained', 'softbounced', 'hardbounced'] as const),
@@ -181,7 +178,6 @@ function tableOf(header: readonly string[], rows: readonly (readonly (string | n
 	return lines.map((row) => `| ${row.map(markdownCell).join(' | ')} |`);
 }
 
-/** The word above their number. */
 export function recipientsTitle({ detailed }: SavedReport): string {
 	return detailed?.isOfDays === true ? 'recipients over its whole life' : 'recipients';
 }

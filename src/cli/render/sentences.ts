@@ -1,9 +1,7 @@
 /** Sentences for people: on a terminal a line ends between two words, elsewhere sentences stay as they are. */
 
-/** Where they go. */
 export interface Room {
 	readonly isTTY: boolean;
-	/** Cells of a line. */
 	readonly columns: number;
 }
 

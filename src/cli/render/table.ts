@@ -8,7 +8,6 @@ import { numberText } from './units.js';
 import { pad, shorten, widthOf, wrap } from './width.js';
 
 export interface Layout {
-	/** Cells of a line. */
 	width: number;
 	header: boolean;
 	truncate: boolean;
@@ -55,7 +54,6 @@ export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: 
 interface Measured<T> {
 	column: Column<T>;
 	cells: readonly string[];
-	/** That of the widest cell. */
 	width: number;
 }
 
@@ -139,7 +137,6 @@ function widest(cells: readonly string[]): number {
 	return cells.reduce((found, cell) => Math.max(found, widthOf(cell)), 0);
 }
 
-/** One record: a key and a value a line, times to the minute. */
 export function card<T>(record: T, columns: Columns<T>, layout: Layout): string {
 	const { times } = layout;
 	return withCaption(

@@ -11,7 +11,6 @@ import {
 
 /** The times of one call. Those of the wire may be a stranger's: what is no time stays as it is. */
 export interface Times {
-	/** IANA name. */
 	zone(): string;
 	/** `2026-11-21 13:00`. */
 	text(time: string): string;
@@ -26,7 +25,6 @@ export interface Times {
 }
 
 export interface TimesOptions {
-	/** IANA name. */
 	zone: () => string;
 	clock: Clock;
 	/** Where times are read as they are printed: how long ago something was is wrong later on. */

@@ -7,7 +7,6 @@ import type { WireExchange, WireResponse } from '../../api/wire.js';
 
 export interface Ask {
 	method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-	/** Below the base URL, with its query. */
 	path: string;
 	/** Sent as JSON. */
 	body?: unknown;
@@ -21,7 +20,6 @@ export interface Answer {
 	method: string;
 	path: string;
 	status: number;
-	/** Names in lower case. */
 	headers: Readonly<Record<string, string>>;
 	text: string;
 	/** Undefined: the body is no JSON. */

@@ -235,7 +235,6 @@ const sendPath = '/message/send/';
 
 interface Accepted {
 	id: string;
-	/** Given by mailctl servers. */
 	submission: string | null;
 }
 

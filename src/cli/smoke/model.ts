@@ -21,7 +21,6 @@ export type Need = 'read' | 'change' | 'send' | 'call';
 export interface Check {
 	/** Stable, for scripts: `lists.create`. The part before the dot is its group. */
 	id: `${Group}.${string}`;
-	/** The statement that a pass confirms. */
 	title: string;
 	need: Need;
 	/** It judges each 403 itself; for other checks a 403 is a right that the token lacks. */
@@ -62,6 +61,5 @@ export function groupOf({ id }: Check): Group {
 	return group;
 }
 
-/** The forms of the report. */
 export const reporterNames = ['text', 'tap', 'junit', 'json'] as const;
 export type ReporterName = (typeof reporterNames)[number];

@@ -16,7 +16,6 @@ export class Denied extends Broken {
 	}
 }
 
-/** The scopes of a mailctl server; other services have rights of their own. */
 export type Right = 'read' | 'send' | 'admin';
 
 /** Nothing further can be checked: no answer at all, another service's answer, or the token is refused. */
@@ -33,7 +32,6 @@ export type HaltReason = 'unreachable' | 'elsewhere' | 'refused';
 export class Skipped extends Error {}
 
 export type Json = Readonly<Record<string, unknown>>;
-/** The record of a collection, with its keys. */
 export type Shapes = RecordShape<Readonly<Record<string, Shape<unknown>>>>;
 
 /** A page whose envelope holds; `count` null where the deployment has none. */
@@ -50,7 +48,6 @@ const mostComplaints = 8;
 /** One for each check; methods that demand something throw `Broken`. */
 export class Probe {
 	readonly call: Caller;
-	/** Breaches of the documented contract: the check continues and fails. */
 	readonly faults: string[] = [];
 	/** Differences where the document leaves room: listed, no failure. */
 	readonly deviations: string[] = [];
@@ -71,7 +68,6 @@ export class Probe {
 		return this.call({ method: 'GET', path });
 	}
 
-	/** Asks, and demands the documented status. */
 	async expect(ask: Ask, status: number): Promise<Answer> {
 		const answer = await this.call(ask);
 		if (answer.status !== status) throw new Broken(unexpected(answer, status));
@@ -129,7 +125,6 @@ export class Probe {
 		}
 	}
 
-	/** One page of a collection. */
 	async page(path: string): Promise<ReadPage> {
 		const body = await this.object({ method: 'GET', path }, 200);
 		const { count, results } = body;

@@ -56,7 +56,6 @@ export function nameRun(clock: Clock, random: string): RunNames {
 	};
 }
 
-/** A record of a run: its name, variable or URL. */
 export interface Thing {
 	kind: Kind;
 	id: number;

@@ -13,7 +13,6 @@ export interface Screen {
 	columns: number;
 }
 
-/** Ends with a line break. */
 export function render(name: ReporterName, report: SmokeReport, screen: Screen): string {
 	switch (name) {
 		case 'text':

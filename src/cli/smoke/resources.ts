@@ -30,11 +30,9 @@ const subscribersPath = (list: number) => `/sub/lists/${list}/subscribers/`;
 /** No deployment has so many records; it fits 32 bits, as a larger id may be refused for its size. */
 const unknownId = 2_147_483_647;
 
-/** What the checks of a run get. */
 export interface Given {
 	readonly names: RunNames;
 	readonly records: CreatedRecords;
-	/** There is a token to be refused. */
 	readonly hasToken: boolean;
 	/** `--send-to` and `--from`. */
 	readonly mail: { to: string; from: string } | null;
@@ -108,7 +106,6 @@ interface Collection {
 interface Resource extends Collection {
 	/** The key that holds the run's name: a record with another name belongs to others and is not changed. */
 	mark: string;
-	/** The path of the collection in which records are made. */
 	path: Path;
 	/** Its kind among the records that the clean-up deletes; null: it goes with its list. */
 	kind: Kind | null;
@@ -127,7 +124,6 @@ interface Resource extends Collection {
 interface Refusal {
 	/** The last part of the check's id. */
 	id: string;
-	/** Completes "… is accepted". */
 	what: string;
 	body: Json;
 	key: string;
@@ -135,7 +131,6 @@ interface Refusal {
 	isOpen?: true;
 }
 
-/** The record that one check makes and the next ones need. */
 class Made {
 	readonly #maker: string;
 	#record: Json | null = null;
@@ -475,14 +470,12 @@ class ResourceChecks {
 		return { id: `${group}.${verb}`, title, need, run: async (probe) => run(probe, await path(probe)) };
 	}
 
-	/** A check that reads what is there. */
 	look(verb: string, title: string, run: Run): Check {
 		const { group, existing } = this.#of;
 		const look = async (probe: Probe) => run(probe, await existing(probe));
 		return { id: `${group}.${verb}`, title, need: 'read', run: look };
 	}
 
-	/** The path of the record that was made. */
 	async onePath(probe: Probe, { id } = this.made.record): Promise<string> {
 		return `${await this.#of.path(probe)}${String(id)}/`;
 	}

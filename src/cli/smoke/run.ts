@@ -28,9 +28,7 @@ import {
 } from './records.js';
 
 export interface Selection {
-	/** Makes and changes things too. */
 	full: boolean;
-	/** Empty: all. */
 	only: readonly Group[];
 	skip: readonly Group[];
 }
@@ -39,7 +37,6 @@ export interface RunOptions {
 	names: RunNames;
 	/** `--send-to` and `--from`; null: no message is sent. */
 	mail: { to: string; from: string } | null;
-	/** Ctrl-C, SIGTERM and the deadline. */
 	signal: AbortSignal;
 }
 
@@ -86,7 +83,6 @@ async function checksOf(cx: CommandContext, options: RunOptions, records: Create
 
 export interface Finished {
 	report: SmokeReport;
-	/** Nothing further could be checked. */
 	halted: Halted | null;
 	/** What the token lacks for checks of the run, and how many were left out for it. */
 	missing: ReadonlySet<Right>;
@@ -99,7 +95,6 @@ export interface Finished {
  */
 const cleanupGraceMs = 5_000;
 
-/** One run. */
 class Run {
 	readonly #start = monotonicMicros();
 	readonly #cx: CommandContext;
@@ -127,7 +122,6 @@ class Run {
 		return createCaller({ exchange, retries: settings.retries.value, signal, token, clock });
 	}
 
-	/** Never throws for an error of a check. */
 	async check(planned: readonly Planned[], onDone?: () => void): Promise<void> {
 		const call = await this.caller(this.#options.signal);
 		for (const { check, isAsked } of planned) {
@@ -156,7 +150,6 @@ class Run {
 		this.#deviations.push(...probe.deviations.map((text) => ({ check: id, text })));
 	}
 
-	/** The detail of the check, or the error that ended it. */
 	async #end(check: Check, probe: Probe): Promise<string | undefined | Error> {
 		const { signal } = this.#options;
 		if (signal.aborted) return new Skipped(messageOf(signal.reason));

@@ -37,12 +37,10 @@ export function assertAddress(
 	throw new UsageError(`${flag === undefined ? '' : `${flag}: `}${noAddress(text)}`, options);
 }
 
-/** The addresses of a list that have the text in them. */
 export function byPart(text: string): OwnCommand {
 	return mailctl('subscribers', 'list', '--list', 'LIST', '--email-contains', text);
 }
 
-/** The way from a name, or from a part of an address. */
 export function searching(text: string): readonly Hint[] {
 	return ['to look for addresses with it: ', byPart(text)];
 }
@@ -65,7 +63,6 @@ const addressPaths = ['email', 'to', 'to.0'];
 const unseen =
 	/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u3000\u3164\uffa0]|\u034f/u;
 
-/** What stands around an address, between two of them, or unseen within. */
 function aroundFault(text: string, form: AddressForm): string | null {
 	const hidden = unseen.exec(text)?.[0];
 	if (hidden !== undefined) return `it has a character that is not seen, ${codePointOf(hidden)}`;

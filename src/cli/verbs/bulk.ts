@@ -34,7 +34,6 @@ export async function findEach<T extends { id: number | string }>(
 export interface SeveralQuestion {
 	what: string;
 	count: number;
-	/** Whether a few of them are asked about too. */
 	few: 'ask' | 'go on';
 }
 
@@ -52,7 +51,6 @@ export function nameOrCount(names: readonly string[], plural: string): string {
 	return names.length === 1 && only !== undefined ? only : `${numberText(names.length)} ${plural}`;
 }
 
-/** The outcome for the records. */
 export interface Outcome<T> {
 	done: T[];
 	failed: number;

@@ -29,7 +29,6 @@ export async function maybeCreated<T>(
 	}
 }
 
-/** So long a stopped command asks what is left. */
 const askedMs = 2_000;
 
 /**

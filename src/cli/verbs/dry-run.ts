@@ -5,7 +5,6 @@ import { texts } from '../../api/schema/texts.js';
 import type { CommandContext } from '../frame/context.js';
 import { explained, type Refusal } from './refusals.js';
 
-/** The fields of a resource, of which any set of fields is one. */
 interface Checked {
 	parse(
 		body: unknown,

@@ -11,21 +11,18 @@ import { counted } from '../render/units.js';
 const formats = ['csv', 'ndjson', 'json'] as const;
 export type ExportFormat = (typeof formats)[number];
 
-/** Where to. */
 export const exportArg = {
 	name: 'file',
 	summary: 'where to; - or nothing is standard output',
 	optional: true,
 } as const;
 
-/** The format, and the treatment of an existing file. */
 export const exportOptions = {
 	format: { kind: 'choice', choices: formats, summary: 'by default what the name of the file says, or csv' },
 	safeCsv: { kind: 'flag', summary: 'no cell is a formula; for spreadsheets, not for importing' },
 	force: { kind: 'flag', summary: 'replace the file if it is there' },
 } as const;
 
-/** Where an export goes, and in which form. */
 export interface Destination {
 	/** null: standard output. */
 	path: string | null;
@@ -35,17 +32,14 @@ export interface Destination {
 	guard: (cell: string) => string;
 }
 
-/** The records to export. */
 export interface Exported<T> {
 	/** Whatever is read at once; each is written before the next is asked for. */
 	pieces: AsyncIterable<readonly T[]>;
-	/** The line of names of a CSV, with its end. */
 	header: string;
 	/** A record: a line of CSV with its end, or its JSON without one. */
 	line: (record: T) => string;
 	/** The number of records, for the progress line; null: unknown. */
 	total: number | null;
-	/** The word for one record. */
 	noun: string;
 	/** Keys of the answer beside `file`, `format` and `exported`. */
 	answer?: object;
@@ -110,7 +104,6 @@ function formatOfName(path: string): ExportFormat | undefined {
 	});
 }
 
-/** A piece of the file, and how many records are in it. */
 interface Text {
 	text: string;
 	count: number;

@@ -11,7 +11,6 @@ export function metaName(variable: string): string {
 	return `meta.${variable}`;
 }
 
-/** All of them, in the order of the service. */
 export async function readFields(cx: CommandContext): Promise<Field[]> {
 	const fields: Field[] = [];
 	for await (const field of walk((await cx.api()).fields, {}, { signal: cx.signal })) fields.push(field);

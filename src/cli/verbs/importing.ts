@@ -8,7 +8,6 @@ import type { Table } from '../../tables/read-table.js';
 import type { CommandContext } from '../frame/context.js';
 import { numberText } from '../render/units.js';
 
-/** Where the rows come from. */
 export const importArg = {
 	name: 'file',
 	summary: 'the table; - reads standard input',
@@ -16,7 +15,6 @@ export const importArg = {
 	ask: 'File:',
 } as const;
 
-/** How the table is read. */
 export const tableOptions = {
 	map: { kind: 'list', placeholder: 'COLUMN=FIELD', summary: 'what a column is; COLUMN=- leaves it out' },
 	ignoreUnknown: { kind: 'flag', summary: 'leave unknown columns out' },
@@ -79,7 +77,6 @@ export async function holdAlone(cx: CommandContext, id: readonly unknown[], what
 	}
 }
 
-/** Nothing was read yet. */
 export function emptyTally(): ImportTotals {
 	return { read: 0, created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }

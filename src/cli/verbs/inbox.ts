@@ -9,13 +9,11 @@ import { fitSentences } from '../render/sentences.js';
 export interface Inbox<T> extends AsyncIterable<T> {
 	/** False: the inbox has ended, and the item is not in it. */
 	add(item: T): boolean;
-	/** The items that count. */
 	readonly count: number;
 	/** Ends the inbox with an error, which its reader gets behind the items that are in it. */
 	fail(error: unknown): void;
 }
 
-/** The limits of an inbox. */
 export interface InboxOptions<T> {
 	/** Ends after so many items that count; undefined: never by itself. */
 	most: number | undefined;

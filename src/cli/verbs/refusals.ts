@@ -16,7 +16,6 @@ import { isLoginReply, loginRemedy } from './smtp-reply.js';
 export type Refused = ReturnType<typeof listFieldErrors>[number];
 
 export interface Refusal {
-	/** The input, to quote the refused values. */
 	input: object;
 	/** A hint for a field error, where its code alone has no fitting one; the first hint found is shown. */
 	hint?: HintOf;
@@ -29,7 +28,6 @@ const maxQuoted = 80;
 /** A URL of a mail server may hold a password too. */
 const secrets = new Set(['password', 'smtp_password', 'smtp_url']);
 
-/** Keys of inputs that are addresses. */
 const addresses: ReadonlyMap<string, AddressForm> = new Map([
 	['email', 'address'],
 	['to', 'address'],
@@ -127,7 +125,6 @@ function valueAt(input: unknown, [key, ...rest]: readonly string[]): unknown {
 /** The prefix of errors after messages were accepted. */
 export const doNotRepeat = 'accepted and queued, do not repeat';
 
-/** The pause of the queue, with its remedy. */
 export interface Paused {
 	reason: string | null;
 	/** The remedy for a mail server; `engine queue resume` ends a pause by hand. */
@@ -156,16 +153,13 @@ export async function queuePaused(
 	});
 }
 
-/** Ends a pause, by hand or by a fault. */
 export const resumeQueue = mailctl('engine', 'queue', 'resume');
 
-/** A command that a server keeps to the machine of its database. */
 export async function onItsMachine(cx: CommandContext, hint: Hint): Promise<Hint> {
 	const { local } = await cx.connection();
 	return local !== null ? hint : [hint, ', on the machine that owns the database'];
 }
 
-/** Before what would send. */
 export const noSender = 'no process sends at the moment: ';
 
 export function senderless(cx: CommandContext): Promise<Hint> {

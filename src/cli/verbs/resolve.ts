@@ -52,7 +52,6 @@ export async function wordOfList(
 	}
 }
 
-/** A field by id or variable. */
 export async function resolveField(api: Api, text: string, signal: AbortSignal): Promise<Field> {
 	return findBy('field', text, walk(api.fields, {}, { signal }), ({ id, variable }) => [
 		variable,
@@ -68,7 +67,6 @@ export async function resolveSender(api: Api, text: string, signal: AbortSignal)
 	]);
 }
 
-/** A template by UUID or exact name. */
 export async function resolveTemplate(api: Api, text: string, signal: AbortSignal): Promise<Template> {
 	return findBy('template', text, walk(await need(api, 'templates'), {}, { signal }), ({ id, name }) => [
 		name,

@@ -16,7 +16,6 @@ export function refusal({ host, port, sender, reply, remedy }: SmtpTest): string
 	return `${host}:${port}${remedy === 'sender' ? ` refuses mail from ${sender}` : ''}: ${said}`;
 }
 
-/** The remedy for a login that the mail server refuses. */
 export const loginRemedy: Hint = [
 	mailctl('engine', 'init', '--smtp-password-file', 'FILE'),
 	' sets the password',
@@ -43,7 +42,6 @@ export function remedyFor(remedy: NonNullable<SmtpTest['remedy']>): Hint {
 	}
 }
 
-/** Whether that is the reason of a pause. */
 export function isLoginReply(reason: string | null): boolean {
 	return reason?.startsWith('auth: ') === true;
 }

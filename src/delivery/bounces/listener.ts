@@ -141,7 +141,6 @@ function end(server: SMTPServer, session: SMTPServerSession): void {
 }
 
 function addressOf(server: SMTPServer): string {
-	// The address of a server on a host and a port.
 	const { address, port, family } = server.server.address() as AddressInfo;
 	return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
 }

@@ -31,7 +31,6 @@ export interface Part {
 	line: number;
 	/** Lower case; `''` when none is given. */
 	encoding: string;
-	/** A multipart with children: its body is theirs. */
 	isMultipart: boolean;
 	/** Decoded lines, at most 5,000 of at most 1,000 characters; decoded when first asked for. */
 	lines(): readonly Line[];

@@ -162,7 +162,6 @@ const lifetimes: Readonly<Record<string, (settings: SmtpSettings) => TlsFault>> 
 	}),
 };
 
-/** A line of the trace, free of secrets: the connection masks them. */
 export interface TraceEntry {
 	from: 'client' | 'server';
 	line: string;

@@ -130,7 +130,6 @@ function filled(
 	return withOwn(links === null ? {} : usedLinks(links, compiled.variables), message.variables);
 }
 
-/** The events that the pages record. */
 export type Happened = TrackedEvent;
 
 export interface TrackedMessage {

@@ -23,7 +23,6 @@ export interface Visit {
 interface KnownProgram {
 	readonly reason: MachineReason;
 	readonly pattern: RegExp;
-	/** Absent: both. */
 	readonly only?: Visit['kind'];
 }
 

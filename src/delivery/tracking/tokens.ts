@@ -92,7 +92,6 @@ const tokenCharacters = 50;
 const checkBytes = 4;
 const linkBytes = 2 + checkBytes;
 const linkCharacters = 8;
-/** Of AES. */
 const blockBytes = 16;
 
 function sign(keyring: Keyring, purpose: TokenPurpose, message: Uuid): { text: string; linkKey: Buffer } {

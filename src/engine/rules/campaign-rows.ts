@@ -20,7 +20,6 @@ export interface RefusedRow extends RowPlace {
 	error: string;
 }
 
-/** Kept for the results and passed on unchanged. */
 interface RowPlace {
 	to?: string;
 	line?: number;
@@ -116,7 +115,6 @@ const ofValues: ReadonlySet<string> = new Set([
 	'surrogate_characters_not_allowed',
 ]);
 
-/** One recipient. */
 export function parseRecipient(item: unknown): Parsed<RecipientRow> {
 	const parsed = recipientFields.parse(item, 'create');
 	if (parsed.kind === 'invalid') {
@@ -149,7 +147,6 @@ function rejected(place: RowPlace, code = 'invalid', error = ''): { kind: 'valid
 	return { kind: 'valid', value: { ...place, kind: 'rejected', code, error } };
 }
 
-/** One request. */
 export function parseRequest(item: unknown, courier: Courier): Parsed<ParsedRequest> {
 	const parsed = requestFields.parse(item, 'create');
 	if (parsed.kind === 'invalid') return parsed;
@@ -176,7 +173,6 @@ function checkedRequest(request: unknown, place: { line?: number }, courier: Cou
 		const errors = { campaign_unique_id: [{ code: 'invalid', message }] };
 		return refusedRequest(addressesOf(request), errors, place);
 	}
-	// Checked above: a send call accepts it.
 	const { to: _, ...given } = request as SendRequest;
 	return { kind: 'request', send, alike: requestIdentity(send), given, ...place };
 }

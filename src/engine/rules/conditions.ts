@@ -4,7 +4,6 @@ import { type Condition, isDay, numberOf, type Operator } from '../../api/schema
 import { foldCase } from './case-folding.js';
 import { metaText } from './meta.js';
 
-/** The values of a subscriber that conditions are about. */
 interface ConditionedPerson {
 	email: string;
 	name: string | null;

@@ -89,7 +89,6 @@ export interface GivenRow
 	extends Pick<ImportRow, 'kind' | 'name' | 'is_active' | 'disable_reason' | 'has_meta_cell'> {
 	/** As given: the service that takes the row checks the address. */
 	email: string;
-	/** The given cells. */
 	meta: readonly (readonly [variable: string, value: MetaValue])[];
 }
 
@@ -264,7 +263,6 @@ const isActive = 16;
 const hasFolded = 32;
 const hasMetaCell = 64;
 
-/** The place of the address's key in the text of a row. */
 export const keyPlace = 1;
 
 /** No text of a checked row contains it. */

@@ -25,7 +25,6 @@ export interface SendLimit {
 
 /** A limit as it applies to one message. */
 export interface CountedLimit {
-	/** The key of the count: scope, domain and window. */
 	key: string;
 	count: number;
 	window: Micros;
@@ -118,7 +117,6 @@ export function formatLimit({ domain, count, window }: SendLimit): string {
 	return `${domain === '' ? '' : `${domain}=`}${count}/${times === 1 ? '' : times}${unit}`;
 }
 
-/** The window of a key's limit. */
 export function windowOf(key: string): Micros {
 	return Number(key.slice(key.lastIndexOf(' ') + 1));
 }

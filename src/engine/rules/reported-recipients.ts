@@ -3,7 +3,6 @@ import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 
-/** One mail that reports the outcome of one of our messages. */
 export interface ReturnedReport {
 	/** The hash of the mail, hex: reading the same mail again changes nothing. */
 	sha256: string;
@@ -36,7 +35,6 @@ export interface Recipients {
 	copies: readonly EmailKey[];
 }
 
-/** The content of a report about one of them. */
 export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 	address: EmailKey;
 	isTo: boolean;

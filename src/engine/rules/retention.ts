@@ -9,7 +9,6 @@ export interface Retention {
 	bodies: Micros | null;
 }
 
-/** The settings that say so. */
 export const retentionSettings = ['keep_messages', 'keep_events', 'keep_bodies'] as const;
 
 /** What a new database is offered: a year, and the month in which it is compared with the one before. */
@@ -19,7 +18,6 @@ export const proposedRetention: Readonly<Record<string, string>> = {
 	keep_bodies: '400d',
 };
 
-/** From the values of the settings. */
 export function retentionOf(values: Readonly<Record<string, string>>): Retention {
 	const kept = (name: (typeof retentionSettings)[number]): Micros | null => {
 		const days = daysIn(values[name] ?? '');

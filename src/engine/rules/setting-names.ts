@@ -37,5 +37,4 @@ export const settingNames = {
 	requests_per_second: 'how often one API token may ask, more is answered 429; serve reads it when it starts',
 } as const;
 
-/** The name of a setting. */
 export type SettingName = keyof typeof settingNames;

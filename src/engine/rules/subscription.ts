@@ -70,7 +70,6 @@ type ActivationChange =
 export function changeActivation(options: {
 	stored: Activation;
 	wanted: boolean | 'default' | undefined;
-	/** The address changes. */
 	isMoved: boolean;
 	/** Suppressions of the address after the change. */
 	reasons: readonly SuppressionReason[];
@@ -104,7 +103,6 @@ function activate(
 /** Soft bounces in a row that disable a subscriber, and the minimum time over which. */
 const softBounceLimit = { count: 5, micros: 7 * 86_400_000_000 };
 
-/** Whether a run of soft bounces has become a reason to stop. */
 export function isSoftBounceLimit(run: { count: number; since: number }, now: number): boolean {
 	return run.count >= softBounceLimit.count && now - run.since >= softBounceLimit.micros;
 }

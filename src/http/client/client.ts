@@ -22,14 +22,11 @@ export interface ClientOptions {
 		/** For one attempt, from its start to the last byte of the answer. */
 		timeoutMs: number;
 		retries: number;
-		/** PEM text of further certificate authorities. */
 		caCert: string | null;
-		/** Disables the check of certificates. */
 		insecure: boolean;
 		/** URL of an HTTP proxy; takes precedence over the environment. */
 		proxy: string | null;
 	};
-	/** HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in upper or lower case. */
 	env: Readonly<Record<string, string | undefined>>;
 	/** One line for each request and answer, without secrets. */
 	trace: ((line: string) => void) | null;

@@ -47,7 +47,6 @@ export function toApiError(failure: TransportFailure): ApiError {
 export interface Way {
 	origin: string;
 	through: string;
-	/** Nothing readable has come from there yet. */
 	isUnheard: boolean;
 }
 
@@ -134,7 +133,6 @@ function endsAsTlsDoes(error: Error): boolean {
 	return socket?.bytesRead === 0 || codeOf(error) === 'ECONNRESET';
 }
 
-/** Each of several addresses has its own error. */
 function codeOf(error: Error): string {
 	const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
 	return 'code' in first && typeof first.code === 'string' ? first.code : first.name;

@@ -27,7 +27,6 @@ import { type Endpoint, type OperationRequest, requestOperation, type Success } 
 type Method = (...args: unknown[]) => Promise<unknown>;
 type Values = Readonly<Record<string, unknown>>;
 
-/** The operations of the service document. */
 export function documented(
 	endpoint: Endpoint,
 	capabilities: () => Promise<Capabilities>,

@@ -49,7 +49,6 @@ function withScheme(proxy: string): string {
 	return proxy === '' || proxy.includes('://') ? proxy : `http://${proxy}`;
 }
 
-/** Whether it is a proxy URL that undici supports. */
 export function isProxyUrl(text: string): boolean {
 	return canParseUrl(text) && /^(https?|socks5?):$/.test(new URL(text).protocol);
 }

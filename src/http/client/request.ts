@@ -16,7 +16,6 @@ import type { Answer, Transport } from './transport.js';
 
 declare const __VERSION__: string;
 
-/** A deployment, and how it is asked: what all requests of a client share. */
 export interface Endpoint {
 	transport: Transport;
 	/** Path of the base URL, without a slash at its end. */
@@ -41,7 +40,6 @@ interface RequestContent {
 	call?: Call | undefined;
 }
 
-/** One operation of the table of operations, with its values. */
 export interface OperationRequest extends RequestContent {
 	operation: OperationName;
 	values?: Readonly<Record<string, string | number>>;
@@ -229,7 +227,6 @@ function headersOf({ token }: Endpoint, { body, headers }: RequestContent): Reco
 	};
 }
 
-/** A line of the request log for an answer, and one for the body of an error. */
 export function traceAnswer(
 	endpoint: Pick<Endpoint, 'trace'>,
 	answer: Answer,

@@ -6,7 +6,6 @@ import type { Dispatcher } from 'undici';
 import { TransportFailure, toFailure, type Way } from './failure.js';
 import { isProxyUrl, type ProxyChoice, proxyFor, throughText } from './proxy.js';
 
-/** Of an answer, decoded. */
 export const maxAnswerBytes = 64 * 1024 * 1024;
 /** Waiting for a connection is cut off sooner than waiting for an answer. */
 const maxConnectMs = 10_000;
@@ -16,16 +15,13 @@ const connections = 16;
 interface TransportOptions {
 	baseUrl: URL;
 	timeoutMs: number;
-	/** PEM; added to the system's. */
 	caCert: string | null;
 	insecure: boolean;
-	/** Takes precedence over the environment. */
 	proxy: string | null;
 	env: Readonly<Record<string, string | undefined>>;
 	maxBytes?: number;
 }
 
-/** A whole answer, decoded of its content encoding. */
 export interface Answer {
 	status: number;
 	headers: Readonly<Record<string, string>>;
@@ -104,7 +100,6 @@ async function tlsOptions({ caCert, insecure }: TransportOptions): Promise<TlsOp
 	return { ca: [...rootCertificates, caCert], ...unchecked };
 }
 
-/** A request; the path is below the origin, prefix and query included. */
 interface Outgoing {
 	method: string;
 	path: string;
@@ -122,7 +117,6 @@ interface Raw {
 	body: Buffer;
 }
 
-/** The way of a request, and the limit of its answer. */
 interface Destination extends Way {
 	dispatcher: Dispatcher;
 	maxBytes: number;

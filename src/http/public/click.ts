@@ -8,7 +8,6 @@ import { commonHeaders, failedPage, notFoundPage } from './pages.js';
 import { presentationOf } from './presentation.js';
 import { type Recorder, visitorOf } from './recorder.js';
 
-/** The state that the pages of one server share. */
 export interface Visits {
 	ports: TrackingPorts;
 	recorder: Recorder;

@@ -13,7 +13,6 @@ export type Language = (typeof languages)[number];
 
 /** `address` is masked, `sender` and `list` are names. Values are escaped by the pages, not here. */
 export interface Texts {
-	/** Title and button of the question. */
 	unsubscribe: string;
 	question(address: string, sender: string): string;
 	/** Above the choice between `ofList` and `ofAll`. */

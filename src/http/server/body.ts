@@ -74,7 +74,6 @@ function parseError(tail: string): ApiError {
 	return new ApiError('parse_error', `JSON parse error - ${tail}`);
 }
 
-/** Reads the body of one request from its socket. */
 export interface Upload {
 	/** `onLate` is called when the body is not complete within `timeoutMs`. */
 	read: ReadBody;

@@ -52,13 +52,11 @@ export interface SocketExchange extends Exchange {
 	readonly connection: Connection;
 	/** The address of the client: the connection's, or the one that a trusted proxy names. */
 	readonly ip: string | null;
-	/** The share of that address in the use of the server. */
 	readonly peer: Peer;
 	/** Aborted when the client leaves; its signal is the exchange's. */
 	readonly abort: LazyAbortController;
 	/** The client sends its body after `100 Continue`. */
 	expectsContinue: boolean;
-	/** When its turn in the pipeline came; by the steady clock. */
 	began: Micros;
 }
 
@@ -152,7 +150,6 @@ export class Connections {
 		if (exchanges.size >= this.#limits.maxPipelined) feed?.hold();
 	}
 
-	/** The request was answered, or its client has left. */
 	finish(exchange: SocketExchange): void {
 		this.#peers.forget(exchange.peer);
 		const { connection } = exchange;

@@ -10,7 +10,6 @@ import type { Match } from './match.js';
 
 /** A request with what the parts of the server add to it, each in its turn. */
 export interface Exchange extends HttpRequest {
-	/** Identifies the request in the log and in its response. */
 	readonly id: string;
 	/** The matched operation of the API; null before matching, and for public pages. */
 	match: Match | null;

@@ -23,13 +23,9 @@ export interface Limits {
 	maxConnectionsPerAddress: number;
 	/** From the first octet, or the connection, to the end of the headers: later is 408. */
 	headersTimeoutMs: number;
-	/** To the end of the body. */
 	requestTimeoutMs: number;
-	/** To the end of the body that a public page reads. */
 	formTimeoutMs: number;
-	/** How long an idle connection is kept. */
 	keepAliveTimeoutMs: number;
-	/** The interval of the check for the two timeouts of requests. */
 	checkIntervalMs: number;
 	/** A client that reads nothing of its response for this time has left. */
 	writeTimeoutMs: number;

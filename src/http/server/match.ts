@@ -25,7 +25,6 @@ export interface Match {
 	shownPath: string;
 }
 
-/** A path of the table of routes. */
 export interface ApiPath {
 	kind: 'api';
 	/** As in the table, with `{id}`. */
@@ -39,7 +38,6 @@ export interface ApiPath {
 	ids: PathIds | null;
 }
 
-/** A path beside the API: the identity, state and capabilities of the service. */
 export interface ServicePath {
 	kind: 'service';
 	name: ServicePathName;
@@ -50,7 +48,6 @@ type ServicePathName = (typeof openPaths)[keyof typeof openPaths] | typeof metri
 
 export interface PathIds {
 	ids: Record<string, number>;
-	/** UUIDs and hashes, in lower case. */
 	uuids: Record<string, string>;
 }
 
@@ -59,7 +56,6 @@ export function originForm(target: string): string {
 	return target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '');
 }
 
-/** Never throws. */
 export function matchRequest({ method, target: sent }: Pick<HttpRequest, 'method' | 'target'>): Match {
 	const [text = '', query = ''] = splitOnce(originForm(sent), '?');
 	const path = findPath(text);
@@ -71,7 +67,6 @@ export function matchRequest({ method, target: sent }: Pick<HttpRequest, 'method
 	};
 }
 
-/** The label for metrics: one of few. */
 export function operationName({ path, operation }: Match): string {
 	if (path?.kind === 'service') return path.name;
 	return operation ?? 'other';

@@ -45,7 +45,6 @@ function apiPaths(): Record<string, object> {
 	return paths;
 }
 
-/** The order in which the document names its schemas. */
 const answerNames =
 	'List AddedList ListDetails Subscriber Field Webhook TestResult SendResult Report ReportDetails CampaignFigures CampaignLink CampaignLinks Template Sender LoggedEvents Message MessageDetail AttachedFile StoredBytes MessageEvent MessageReport DeliveryAttempt RawMessage SendingProgress Deleted Count SubscriberSlice TupleSlice Erasure Session CampaignSession Reject ImportCounts ImportAck AcceptCounts AcceptAck ListAck CampaignStatus Campaign Audience CampaignPlan PlannedTiming ListCounts AudiencePart LeftOutPeople CampaignResult CampaignResults Suppression SuppressionSlice SuppressionAck SuppressionRemoval Person MessageSlice DeletedMessages PersonMessages WebhookDelivery WebhookDeliveryDetail Replayed StoppedWebhooks SigningSecrets';
 

@@ -85,7 +85,6 @@ export async function perform(
 	return plan.under === undefined ? result : { [plan.under]: result };
 }
 
-/** What a method of a collection answers. */
 const pageOf = (answer: Promise<unknown>) => answer as Promise<Page<unknown, { length: number }>>;
 
 /** `ext.messages.get` is `ext.messages.get`, `lists.get` is `api.lists.get`; some reads have their answer encoded. */

@@ -22,7 +22,6 @@ interface ParserErrorsOptions {
 export interface ParserErrors {
 	/** An error of the parser or of its timeouts. Responses that are under way go out first. */
 	handle(connection: Connection, error: Error): void;
-	/** Ends the connection with the response for this code of the parser. */
 	breakOff(connection: Connection, code: string): void;
 }
 

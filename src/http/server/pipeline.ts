@@ -96,7 +96,6 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		const { incoming, connection } = exchange;
 		if (exchange.abort.aborted) return null;
 		const response = await router.route(exchange);
-		// Reading the response is the client's work.
 		slots.release(exchange);
 		// An interrupted request gets the final response of the connection.
 		if (connection.finalResponse !== null && !incoming.complete) {
@@ -153,12 +152,10 @@ interface RouterOptions {
 	publicPages: PublicHandler | null;
 	limits: Pick<Limits, 'maxUrlBytes' | 'formTimeoutMs'>;
 	slots: Slots;
-	/** Counts the public pages; the handler counts the API. */
 	metrics: Metrics | null;
 	log: RequestLog;
 }
 
-/** Never throws. */
 export interface Router {
 	route(exchange: SocketExchange): Promise<HttpResponse>;
 	/** A request without a body whose method node's parser does not know. */

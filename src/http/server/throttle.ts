@@ -4,7 +4,6 @@ import { ApiError } from '../../api/errors.js';
 import type { Principal } from './authenticate.js';
 
 interface ThrottleOptions {
-	/** Requests a second in the long run. */
 	perSecond: number;
 	/** Requests at once after a pause; less than 1 counts as 1, or every request would be refused. */
 	burst: number;

@@ -9,7 +9,6 @@ import { type AttemptRow, toAttempt } from './rows.js';
 import type { Insertion, Sql } from './sql.js';
 
 export interface Attempt {
-	/** The message's. */
 	id: number;
 	/** The first is 1. */
 	number: number;

@@ -9,7 +9,6 @@ import type { MessageState } from '../../api/records.js';
 import { closing, opening, parseWindow, type Window } from '../../api/schema/sending-times.js';
 import type { Sql } from './sql.js';
 
-/** The columns of a campaign that decide. */
 export interface WindowRow {
 	seq: number;
 	starts_at: Micros | null;
@@ -92,12 +91,10 @@ export const seenState = `CASE
 	ELSE m.state
 END`;
 
-/** The messages of a lane that have a time to wake. */
 export interface WaitingLane {
 	state: 'staged' | 'released' | 'canceled' | null;
 	opens_at: Micros | null;
 	released_at: Micros | null;
-	/** All of them: staged, queued, leased and deferred. */
 	count: number;
 	leased: number;
 	deferred: number;

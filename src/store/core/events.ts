@@ -225,7 +225,6 @@ export interface CountedMessage {
 
 export interface Counting {
 	readonly tally: Tally;
-	/** Webhook deliveries for the counted events. */
 	readonly notices: Notices;
 	/**
 	 * True for the first event of its type that this message had. Webhooks receive the first of each (type, link) by
@@ -325,7 +324,6 @@ const intoFirsts: Insertion = {
 		SET first_at = excluded.first_at, count = excluded.count`,
 };
 
-/** The firsts of one type, and how many of them are of the event's link. */
 interface LinkFirsts extends Firsts {
 	of_link: number;
 	human_of_link: number;

@@ -88,7 +88,6 @@ async function findField(sql: Sql, id: number): Promise<FieldRow | null> {
 	return (await sql.get<FieldRow>(`SELECT ${columns} FROM fields WHERE id = ?`, id)) ?? null;
 }
 
-/** Whether another field has this variable. */
 export async function isVariableTaken(sql: Sql, variable: string, exceptId: number): Promise<boolean> {
 	const taken = 'SELECT EXISTS (SELECT 1 FROM fields WHERE variable = ? AND id <> ?)';
 	return (await sql.number(taken, variable, exceptId)) === 1;

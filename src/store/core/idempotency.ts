@@ -36,7 +36,6 @@ export async function findAddedList(
 	return { kind: 'added', id: list };
 }
 
-/** Keeps that a call with this key has added the list. */
 export function rememberList(
 	sql: Sql,
 	key: IdempotencyKey,

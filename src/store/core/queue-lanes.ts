@@ -8,7 +8,6 @@ import { settle } from './settle.js';
 import type { Sql } from './sql.js';
 import { lanes } from './submissions.js';
 
-/** Lanes with work. */
 export interface OpenLanes {
 	hasTransactional: boolean;
 	/** Without those that wait for their time. `leave_by`: the end of their window. `isDue`: a message is due. */

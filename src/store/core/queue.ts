@@ -67,7 +67,6 @@ export function createQueue(sql: Sql) {
 /** What a lease finds before it looks at messages: one round trip. */
 interface Opened {
 	limits: SendLimit[];
-	/** Limits are set, or messages wait for one that was. */
 	isLimited: boolean;
 	standing: Standing | null;
 	isPaused: boolean;

@@ -63,7 +63,6 @@ interface SubscriberState {
 	soft_bounced_since: Micros | null;
 }
 
-/** What is known of an address, with the changes of the operation. */
 interface Known {
 	suppressions: StoredRow[];
 	subscribers: SubscriberState[];

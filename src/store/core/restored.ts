@@ -42,7 +42,6 @@ export async function settleRestored(
 	return { uncertain: leased.length, waiting, erased };
 }
 
-/** The erasures of a database, for a backup that takes its place. */
 export async function storedErasures(sql: Sql): Promise<StoredErasures> {
 	const [keys, hashes] = await sql.together([
 		() => erasureKeys(sql),

@@ -270,7 +270,6 @@ export function flag(value: boolean): 0 | 1 {
 /** Rows that are read by pages: `SELECT columns FROM from joins WHERE where ORDER BY order`. */
 export interface Paged {
 	columns: string;
-	/** Enough to count the rows. */
 	from: string;
 	joins?: string;
 	where?: string;

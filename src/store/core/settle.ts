@@ -118,7 +118,6 @@ function recordedOf(settlements: readonly Settlement[], leased: readonly LeasedR
 function writeOthers(sql: Sql, recorded: readonly Recorded[]): void {
 	if (recorded.length === 0) return;
 	writeStates(sql, recorded);
-	// Given back by a live worker.
 	for (const { settlement, row } of recorded)
 		if (settlement.outcome.kind === 'released')
 			forgetCompositions(sql, { id: row.id, fence: settlement.fence });
@@ -188,7 +187,6 @@ function isCall(reply: Reply | null): boolean {
 	return reply?.phase === 'call';
 }
 
-/** Nearly all outcomes: their attempts and figures. */
 function countSent(
 	{ sql, tally }: { sql: Sql; tally: Tally },
 	rows: readonly (SentRow | null)[],
@@ -225,7 +223,6 @@ async function findBounced(sql: Sql, sent: readonly Sent[]): Promise<ReadonlyMap
 }
 
 interface SentRow {
-	/** The message's. */
 	id: number;
 	number: number;
 	campaign: Uuid | null;
@@ -275,7 +272,6 @@ function saidOf(reply: Reply | null): { smtp_code: string | null; diagnostic: st
 /** Leased messages by their fences, as a table for a statement. */
 export const fenceColumns = { message: 'TEXT', at_fence: 'BIGINT' } as const;
 
-/** The value that is bound for such a table. */
 export function fencesAsJson(fences: readonly { message: Uuid; fence: number }[]): string {
 	return JSON.stringify(
 		fences.map(({ message, fence }) => ({ message, at_fence: fence })).toSorted(byMessage),
@@ -311,7 +307,6 @@ export function createCalls(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** Waiting messages keep their order, and the uncertain ones join them. */
 async function queueUncertain(sql: Sql, lane: number, now: Micros): Promise<void> {
 	const { changes } = await sql.run(
 		// messages_over_of_lane

@@ -11,19 +11,15 @@ export type Columns = Readonly<Record<string, 'BIGINT' | 'TEXT'>>;
 /** How a column holds a value of a record: a number of 0 and 1, microseconds, JSON. Texts and times may be null. */
 export type Form = 'number' | 'text' | 'flag' | 'time' | 'json';
 
-/** Pieces of text in which the databases differ. */
 export interface Dialect {
 	/** A function of two texts: where the second begins in the first, from 1; 0 where it is not in it. */
 	position: string;
-	/** A function of two numbers, neither of them NULL. */
 	least: string;
 	/** The text of a JSON object under a name; `column` holds the object. */
 	jsonText(column: string, name: string): string;
 	/** The JSON of a column, as a text: what `JSON.stringify` makes of the value, `formatDateTime` of a time. */
 	readonly json: Readonly<Record<Form, (column: string) => string>>;
-	/** Whether a number is one of those that a JSON array holds; it is bound. */
 	oneOf(column: string): string;
-	/** A table of these columns: a JSON array of objects, which is bound. */
 	table(columns: Columns, alias: string): string;
 	/** What follows the name of a table that is to be read along this index. */
 	using(index: string): string;
@@ -57,9 +53,7 @@ export interface Secrets {
 /** Where rows go: `INSERT INTO table (columns)`, and what follows the values. */
 export interface Insertion {
 	table: string;
-	/** The columns of a row, in the order of its values. */
 	columns: Columns;
-	/** A column whose values tell the rows apart. */
 	key: string;
 	/** The column that the database numbers, or the key: then rows bring ids that no row of the table has. */
 	id: string;
@@ -71,7 +65,6 @@ export interface Insertion {
 export interface Change {
 	update: string;
 	where: string;
-	/** The values, bound in this order. */
 	columns: Columns;
 }
 

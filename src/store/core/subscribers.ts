@@ -328,7 +328,6 @@ const members: Readonly<Record<keyof Subscriber, readonly [column: keyof Subscri
 
 const columns = Object.values(members).map(([column]) => column);
 
-/** The columns of a record, in the order of a tuple. */
 export const shownColumns = columns.map((column) => (column === 'email' ? emailColumn : column)).join(', ');
 
 type RowTuple = readonly [

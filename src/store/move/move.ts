@@ -23,7 +23,6 @@ export interface Databases {
 	to: Movable;
 }
 
-/** What a move would do, or go on with. */
 export interface MovePlan {
 	/** Null: nothing has begun. */
 	begun: { id: string; isOver: boolean } | null;
@@ -32,7 +31,6 @@ export interface MovePlan {
 	/** Parents before their children. */
 	tables: readonly { table: Table; rows: number }[];
 	rows: number;
-	/** Keys that wrap secrets of the source. */
 	keys: readonly string[];
 }
 
@@ -40,7 +38,6 @@ export interface MoveOptions extends Databases {
 	plan: MovePlan;
 	clock: Clock;
 	newId: () => string;
-	/** Its reason is thrown, between two steps. */
 	signal: AbortSignal;
 	/** Told once: from now on nothing works on the source. */
 	onShut: () => void;
@@ -50,7 +47,6 @@ export interface MoveOptions extends Databases {
 export interface Moved {
 	/** Those with rows, and SHA-256 over these. */
 	tables: { table: string; rows: number; sha256: string }[];
-	/** Rows that an earlier call had copied. */
 	kept: number;
 	/** Texts in which U+FFFD stands for U+0000, which the target cannot keep. */
 	replaced: number;

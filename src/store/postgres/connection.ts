@@ -38,7 +38,6 @@ interface DatabaseOptions {
 	onWait?: (() => () => void) | undefined;
 }
 
-/** A core and the connection on which it works, for one transaction. */
 export interface Session {
 	core: Core;
 	sql: Sql;

@@ -74,7 +74,6 @@ export class MovablePostgres implements Movable {
 
 	async shut(mark: Mark): Promise<void> {
 		await this.#write(mark, async (session) => {
-			// Waits for the transactions that write.
 			await shutTables(session, mark);
 			if (!mark.isOver) await assertUnused(session.sql, this.name);
 			await setMark(session.sql, mark);
@@ -262,7 +261,6 @@ async function setMark(sql: Sql, mark: Mark): Promise<void> {
 	);
 }
 
-/** Those that a move copies, and that have rows. */
 async function filledTables(sql: Sql): Promise<string[]> {
 	const filled: string[] = [];
 	for (const { name } of await tablesOf(sql)) {

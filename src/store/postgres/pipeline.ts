@@ -107,10 +107,8 @@ class RoundTrip implements Submittable {
 	#columns: readonly Column[] = [];
 	#rows: unknown[][] = [];
 	#isStarted = false;
-	/** Once it is the turn of this round trip. */
 	#connection: Connection | null = null;
 	#isEnded = false;
-	/** Questions that are on their way. */
 	#sent = 0;
 	#parsed: string | null = null;
 
@@ -130,7 +128,6 @@ class RoundTrip implements Submittable {
 		this.#send();
 	}
 
-	/** Nothing is added behind. */
 	end(): void {
 		this.#isEnded = true;
 		this.#send();

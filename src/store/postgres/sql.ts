@@ -58,7 +58,6 @@ function numberParameters(text: string): string {
 }
 
 interface SqlOptions {
-	/** Those of its secrets. */
 	keys?: readonly WrappingKey[];
 	shard?: number;
 	/** Throws where the transaction does not hold the project alone. */
@@ -183,7 +182,6 @@ function insertion(
 	};
 }
 
-/** The text with the columns of a set in place of its parameters. */
 function named(text: string, columns: Columns): string {
 	const names = Object.keys(columns).values();
 	return text.replace(/\?/g, () => `given.${names.next().value ?? ''}`);

@@ -11,9 +11,7 @@ export interface BackupOptions {
 	path: string;
 	/** An empty file for the copy; its folder holds a journal beside it meanwhile. */
 	into: string;
-	/** The name of the finished file in errors. */
 	name: string;
-	/** Its reason is thrown. */
 	signal: AbortSignal;
 	onProgress: (copied: { pages: number; of: number }) => void;
 }

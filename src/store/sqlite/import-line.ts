@@ -23,7 +23,6 @@ const maxRefused = 10_000;
 
 interface Waiting {
 	command: PutCommand;
-	/** Its rows, and those that are settled. */
 	count: number;
 	settled: number;
 	ack: Ack<ImportCounts> | null;

@@ -95,7 +95,6 @@ function inspectionOf(
 		schema: { found, known: schemaVersion },
 		/** `wal` where this project has opened it. */
 		journalMode: String(db.pragma('journal_mode', { simple: true })),
-		/** Sizes of the file and of the log beside it. */
 		bytes: { file: sizeOf(file), log: sizeOf(`${file}-wal`) },
 		/** They throw where the schema is not that of this version. */
 		reads: createReads({ db, path, core: createCore(sql) }),

@@ -293,13 +293,11 @@ function look(path: string, now: Micros): Found | null {
 	}
 }
 
-/** The schema of a marked database. */
 function schemaOf(db: Database.Database): number {
 	const newest = 'SELECT max(version) FROM migrations WHERE version < (SELECT max(version) FROM migrations)';
 	return Number(db.prepare(newest).pluck().get());
 }
 
-/** Those that a move copies, and that have rows. */
 function filledTables(db: Database.Database): string[] {
 	const isFilled = ({ name }: Table) => db.prepare(`SELECT 1 FROM "${name}" LIMIT 1`).get() !== undefined;
 	return tablesOf(db)

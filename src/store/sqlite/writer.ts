@@ -74,7 +74,6 @@ export class Writer {
 	readonly #statements;
 	readonly #room: LogRoom;
 	readonly #pending: Pending[] = [];
-	/** For a trial. */
 	readonly #setup: (() => void)[] = [];
 	#timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
 	#dueAt = Number.POSITIVE_INFINITY;

@@ -170,7 +170,6 @@ async function printBody(cx: CommandContext, request: WireRequest, answer: WireR
 	const { body } = answer;
 	if (body.length === 0) return;
 	const wantsJson = cx.globals.json === true || cx.globals.output === 'json';
-	// A pipe gets the unchanged answer.
 	if (!cx.io.stdout.isTTY && !wantsJson) await cx.out.raw(body);
 	// The body of a refusal is for people; its status becomes the error.
 	const json = answer.status < 400 ? parsed(body) : jsonOf(body);

@@ -159,7 +159,6 @@ class Reader {
 		return { name: spec.nameOf(values), values, where: this.#place(at) };
 	}
 
-	/** Reads one key of a resource into its values. */
 	async #put(keys: KindSpec['keys'], pair: Pair, values: Record<string, Value>): Promise<void> {
 		const shape = Object.hasOwn(keys, pair.key) ? keys[pair.key] : undefined;
 		if (shape === undefined) return this.#unknown(pair.at, pair.key, Object.keys(keys));

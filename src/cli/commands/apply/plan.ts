@@ -11,7 +11,6 @@ import { whatGoes } from '../../verbs/retention.js';
 import type { Change } from './changes.js';
 import { type Existing, type Resource, resources, type Values } from './resources.js';
 
-/** The kinds of resources, in the order in which they are applied. */
 export const kinds = ['settings', 'senders', 'fields', 'lists', 'templates', 'webhooks'] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -40,10 +39,8 @@ export function refuseFindings(findings: readonly string[]): void {
 	if (first !== undefined) throw new UsageError(first, { ...(others.length > 0 && { details: others }) });
 }
 
-/** A change, and the call that makes it. */
 export interface Step {
 	change: Change;
-	/** Those that go with a list. */
 	subscribers?: number | undefined;
 	make(): Promise<unknown>;
 }

@@ -18,7 +18,6 @@ export interface Existing {
 	patch(values: Values): Promise<unknown>;
 }
 
-/** One kind of resource of a deployment. */
 export interface Resource {
 	all(): Promise<Existing[]>;
 	create(values: Values): Promise<unknown>;

@@ -12,7 +12,6 @@ import { counted, numberText } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
 import { isUuid } from '../../verbs/resolve.js';
 
-/** The argument of a campaign's commands. */
 export const campaignArg = {
 	name: 'campaign',
 	summary: 'its name or UUID',

@@ -29,7 +29,6 @@ const untold = {
 	hardbounced: null,
 };
 
-/** In a list. */
 export type CampaignRecord = ReturnType<typeof recordOf>;
 
 /** `sent`: what a service of others took, where it does not tell what it sent. */
@@ -73,16 +72,13 @@ export function leftOutOf({ suppressed, rejected, left_out = 0 }: Campaign['coun
 	return suppressed + rejected + left_out;
 }
 
-/** Messages that left. */
 export function sentOf({ figures }: Campaign, { messages }: Pick<CampaignStatus, 'messages'>): number {
 	return figures?.sent ?? messages.accepted ?? 0;
 }
 
-/** Everything about one. */
 type CampaignDetail = ReturnType<typeof detailOf>;
 
 export function detailOf(campaign: Campaign, status: CampaignStatus) {
-	// The status is the later look of the two.
 	const record = recordOf({ ...campaign, ...status }, sentOf(campaign, status));
 	const { attachments, replies } = status;
 	const { audience } = campaign;
@@ -95,7 +91,6 @@ export function detailOf(campaign: Campaign, status: CampaignStatus) {
 	};
 }
 
-/** Its own, and those that joined it. */
 function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages {
 	const sums = { ...messages };
 	for (const [state, count] of Object.entries(joined) as [keyof CampaignMessages, number][])

@@ -207,7 +207,6 @@ function recordsOf(made: { lists: number; subscribers: number; messages: number 
 	return all.join(', ');
 }
 
-/** The real path of a name, also of a missing file. */
 async function placeOf(file: string): Promise<string> {
 	const path = resolve(file);
 	return realpath(path).catch(async () =>

@@ -164,7 +164,6 @@ function sentenceOf(counts: Record<Told | 'read', number>): string {
 const explainColumns: Columns<Report> = ['kind', 'recipients', 'returned', 'place', 'why'].map((key) => ({
 	key,
 	header: key.toUpperCase(),
-	// Each kind has keys of its own.
 	value: (report) => Object.entries(report).find(([name]) => name === key)?.[1],
 }));
 

@@ -16,7 +16,6 @@ import { acceptance, loginRemedy, refusal } from '../../verbs/smtp-reply.js';
 
 export interface Guided {
 	sender: string;
-	/** By the names of the settings. */
 	values: Record<string, string | null>;
 	/** What does the same without questions. */
 	command: OwnCommand;
@@ -26,7 +25,6 @@ interface Server {
 	url: string;
 	/** Null: none is needed. */
 	password: string | null;
-	/** The settings that are there. */
 	now: Readonly<Record<string, string>>;
 	sender: string;
 }

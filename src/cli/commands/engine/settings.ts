@@ -160,7 +160,6 @@ function settingHint({ path }: Refused): string | undefined {
 	return path === 'public_url' ? 'https://HOST' : undefined;
 }
 
-/** The content of a file that an editor ended with a line break. */
 export function withoutLineEnd(text: string): string {
 	return text.replace(/\r?\n$/, '');
 }

@@ -5,7 +5,6 @@ import type { CommandContext } from '../../frame/context.js';
 import { maybeCreated } from '../../verbs/changing.js';
 import { explained } from '../../verbs/refusals.js';
 
-/** The question for the reason that recipients read. */
 export const askReason = 'Why do its subscribers get mail? (#email_reason# in mails):';
 
 export function creating(name: string, reason = 'TEXT'): OwnCommand {

@@ -50,7 +50,6 @@ export function cancelNote(waiting: number): string {
 	return waiting === 0 ? '' : ` and cancel the ${counted(waiting, 'message')} to them not sent yet`;
 }
 
-/** Behind what was deleted. */
 export function canceledNote(waiting: number): string {
 	return waiting === 0 ? '' : `; ${counted(waiting, 'message')} to them canceled`;
 }

@@ -107,7 +107,6 @@ async function sideOf(
 		const part = total[name === 'clicked_of_opened' ? 'clicked' : name];
 		return [name, percentOf(part, total[baseOf[name]])];
 	});
-	// Made of all names.
 	return { ...who, from, to, figures: total, rates: Object.fromEntries(rates) as Side['rates'] };
 }
 
@@ -126,13 +125,11 @@ async function print(cx: CommandContext, sides: readonly Side[]): Promise<void> 
 	await cx.out.rows(['sent' as const, ...rateNames], columnsOf(first, others, isForPeople), { all: true });
 }
 
-/** Each value less the other's. */
 function less<K extends string>(values: Record<K, number>, of: Record<K, number>): Record<string, number> {
 	const names = Object.keys(values) as K[];
 	return Object.fromEntries(names.map((name) => [name, rounded(values[name] - of[name])]));
 }
 
-/** Without the noise of floating point. */
 function rounded(value: number): number {
 	return Math.round(value * 100) / 100;
 }

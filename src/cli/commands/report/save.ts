@@ -25,7 +25,6 @@ const charts: Readonly<Record<Format, readonly [Chart, ...Chart[]]>> = {
 	md: ['none'],
 };
 
-/** Where a report goes. */
 export interface Saving {
 	path: string;
 	format: Format;

@@ -22,7 +22,6 @@ import { afterAcceptance, concludeDelivery, deliverNow } from './watch.js';
 
 type AcceptOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'connections'> &
 	Partial<Pick<SendOptions, 'rate' | 'results' | 'idempotencyKey'>> & {
-		/** Prints the answer. */
 		print: (answer: SendResult) => Promise<void>;
 		/** After the answer, before the delivery. */
 		tell?: (answer: SendResult, accepted: Accepted) => Promise<void>;
@@ -101,7 +100,6 @@ export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key:
 	}
 }
 
-/** So many are named. */
 const mostNamed = 10;
 
 /** A note for each of the first. `to`: addresses as they were given. */

@@ -39,7 +39,6 @@ import { assertResults, marksOf } from './results.js';
 import { readTiming, sayPlan } from './timing.js';
 import { assertCanDeliver, deliverNow } from './watch.js';
 
-/** A place that keeps campaigns, and sends them. */
 export interface CampaignPlace {
 	/** A database of this machine: the service knows no campaign, and does not tell the outcome of a message it took. */
 	isForeign: boolean;
@@ -57,7 +56,6 @@ export interface CampaignPlace {
 	deliver(id: Uuid, how: CampaignDelivery): Promise<DeliverySummary | null>;
 }
 
-/** How to deliver. */
 export interface CampaignDelivery {
 	/** Messages staged: progress is measured against them. */
 	total: number;
@@ -65,7 +63,6 @@ export interface CampaignDelivery {
 	signal: AbortSignal;
 	/** Messages a second at most. */
 	rate?: number;
-	/** Connections, or requests at a time. */
 	connections?: number;
 	/** Without any outcome for so long, it gives up; milliseconds. */
 	stallMs: number;
@@ -163,7 +160,6 @@ async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 	});
 }
 
-/** Where the campaign is kept, and how it is called. */
 export interface Beginning {
 	place: CampaignPlace;
 	/** As it was given, or that of the campaign with the given UUID; null: the place makes one. */
@@ -181,7 +177,6 @@ export interface Beginning {
  */
 export type Begun = 'unnamed' | 'named' | 'earlier';
 
-/** A campaign that is open: new, or gone on with. */
 export interface Opened extends CampaignSession {
 	begun: Begun;
 }
@@ -227,7 +222,6 @@ export async function beginCampaign(
 	return { place, name: there?.key ?? named, there, isAgain: again, timing };
 }
 
-/** The files that options name to read from. */
 export function inputsOf({ csv, batch, textFile, htmlFile, contextFile }: SendOptions): string[] {
 	const paths = [csv, batch, textFile?.path, htmlFile?.path, contextFile?.path];
 	return paths.filter((path) => typeof path === 'string');
@@ -300,7 +294,6 @@ export async function foreseeOpening(cx: CommandContext, beginning: Beginning, s
 	if (there?.state === 'canceled') throw wasCanceled(there.key);
 }
 
-/** The refusal to begin under the name of a campaign that was canceled. */
 export function wasCanceled(name: string): UsageError {
 	return new UsageError(`the campaign "${name}" was canceled; give another name`);
 }
@@ -412,7 +405,6 @@ async function isResumed(cx: CommandContext, found: Found, isAgain: boolean): Pr
 	}
 }
 
-/** The refusal of a script, and of a dry run. */
 function repeated(
 	cx: CommandContext,
 	key: string,

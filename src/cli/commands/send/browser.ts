@@ -12,7 +12,6 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { attachmentLines } from '../../render/attachments.js';
 
-/** Where the page is, and whether a browser was started for it. */
 export interface OpenedPage {
 	file: string;
 	opened: boolean;

@@ -31,12 +31,9 @@ interface Kind {
 const mostKept = 1_000;
 const mostKinds = 10;
 const mostNamed = 3;
-/** Characters of what stands for an address in a file. */
 const mostQuoted = 60;
-/** The service names so many subscribers of a list. */
 const mostOfList = 100;
 
-/** A collection of findings. Those of a machine are all in memory. */
 export class Findings {
 	/** Recipients that cannot be sent to. */
 	rejected = 0;
@@ -73,7 +70,6 @@ export class Findings {
 		}
 	}
 
-	/** The variables that lack a value. */
 	get variables(): string[] {
 		return [...this.#kinds.keys()].flatMap(withoutValueOf);
 	}
@@ -151,7 +147,6 @@ export class Findings {
 	}
 }
 
-/** The lines, and how many more there are. */
 function cut(lines: readonly string[], all: number, what?: string): string[] {
 	const left = all - lines.length;
 	if (left <= 0) return [...lines];

@@ -236,7 +236,6 @@ async function addSender(cx: CommandContext, senders: Api['senders'], from: stri
 	await cx.note(`added the sender ${email}`);
 }
 
-/** So many fields are named. */
 const mostNamed = 8;
 
 /** An empty editor does not say the variables of the text. The columns of a table are known later. */

@@ -187,7 +187,6 @@ export const sendOptionGroups = {
 	'Delivery and results': ['rate', 'connections', 'wait', 'waitTimeout', 'retryUnknown', 'results'],
 } as const satisfies Record<string, readonly (keyof typeof sendOptions)[]>;
 
-/** The JSON of a campaign. */
 export const campaignAnswer = answer(
 	...['name', 'id', 'state', 'recipients', 'staged', 'suppressed', 'rejected', 'left_out', 'messages'],
 );
@@ -213,7 +212,6 @@ export function wantsPreview(options: Pick<SendOptions, 'preview' | 'eml'>): boo
 	return options.preview !== undefined || options.eml !== undefined;
 }
 
-/** Recipients come from a list or a file, and are a campaign. */
 export function isCampaign({ list, csv, batch }: Pick<SendOptions, 'list' | 'csv' | 'batch'>): boolean {
 	return list.length > 0 || csv !== undefined || batch !== undefined;
 }

@@ -45,7 +45,6 @@ export function shownKey({ previewAs }: Pick<SendOptions, 'previewAs'>): EmailKe
 	return parsed.key;
 }
 
-/** Whether a recipient is the one to be shown. */
 export function isShown(key: EmailKey | null, to: string): boolean {
 	return key === null || emailKey(parseMailbox(to)?.address ?? to) === key;
 }
@@ -127,7 +126,6 @@ export interface Addressee {
 	values: Readonly<Record<string, string>>;
 }
 
-/** A known subscriber of a list with that reason. */
 export function asSubscriber({ email, name, meta }: Subscriber, email_reason: string): Addressee {
 	const fields = Object.entries(meta).filter(([, value]) => value !== null && typeof value !== 'object');
 	const values = Object.fromEntries(fields.map(([key, value]) => [key, String(value)]));
@@ -190,7 +188,6 @@ export async function showDryRun(
 	await cx.out.raw(`${cleanLines(lines.join('\n'))}\n`);
 }
 
-/** A dry run: machines get the plan with the request, a person reads it. */
 export async function showRequest(
 	cx: CommandContext,
 	{ request, sentence, plan }: { request: SendRequest; sentence: string; plan: object },
@@ -301,7 +298,6 @@ export async function sendTrial(
 	const mail = { ...shared, type: 'TRANSACTIONAL' as const, context };
 	const request: SendRequest = { ...mail, to: [to] };
 	if (cx.dryRun) return foreseeTrial(cx, { ...trial, prepared: { ...prepared, request: mail } }, request);
-	// Warnings came with the message that was shown.
 	const quiet = isShown ? { ...cx, warn: async () => undefined } : cx;
 	const subject = await trialSubject(quiet, prepared, addressee);
 	await uploadAttachments(cx, prepared.files);

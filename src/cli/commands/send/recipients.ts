@@ -30,7 +30,6 @@ import { contentOf, isOpaque, openVariables, type Prepared, prepare, specOf } fr
 import { eachResult, writeCampaign } from './results.js';
 import { type Audience, assertAllowed, type First, isLimited, requestFor, type Survey } from './stage.js';
 
-/** The lists of a campaign in their order, and the rest of its audience. */
 interface Selection {
 	lists: readonly [List, ...List[]];
 	/** Empty for one list without conditions, which any service takes. */
@@ -100,7 +99,6 @@ async function eachOnce<T extends { id: unknown }>(
 	return [...found.values()];
 }
 
-/** The subscribers of lists. */
 export async function listAudience(cx: CommandContext, options: SendOptions): Promise<Audience> {
 	const selection = await select(cx, options);
 	const prepared = await linted(cx, await prepare(cx, options), { strict: options.strictVars ?? true });
@@ -314,10 +312,8 @@ function sayReasons(reasons: Reasons, names: LeftOutNames): string {
 	return reasons.map((one) => `${numberText(one.count)} ${sayLeftOut(one, names)}`).join(', ');
 }
 
-/** A list that is gone has an id. */
 type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribers_count'>>;
 
-/** The lists of a campaign, begun now or earlier. */
 type RunSelection = Omit<Selection, 'lists'> & { lists: readonly [RunList, ...RunList[]] };
 
 /** A line a list where there are several: `list 1 "Readers": 12 recipients; left out: 3 inactive`. */
@@ -348,7 +344,6 @@ function noneOf(selection: Pick<RunSelection, 'lists' | 'audience'>): string {
 	return `${names}: no subscriber is left to send to`;
 }
 
-/** A campaign over lists, begun now or earlier. */
 export function listCampaign(
 	cx: CommandContext,
 	campaign: {
@@ -389,7 +384,6 @@ export function listCampaign(
 	};
 }
 
-/** The findings of rows, and of lists whose campaign is kept on this machine. */
 export async function addFindings(
 	cx: CommandContext,
 	{ campaigns }: CampaignPlace,

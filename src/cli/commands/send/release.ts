@@ -34,7 +34,6 @@ import { type ResultsHow, signalOfEnd } from './results.js';
 import { sayPlan } from './timing.js';
 import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './watch.js';
 
-/** The options of a campaign, whether it begins or goes on. */
 export type RunOptions = Pick<
 	SendOptions,
 	| 'expectCount'
@@ -73,13 +72,11 @@ export interface CampaignRun extends Unreleased {
 	writeResults(path: string, how: ResultsHow): Promise<void>;
 	/** Warnings before the question. */
 	warn(): Promise<void>;
-	/** Lines about who of its lists is left out, and why. */
 	sayCounts(status: CampaignStatus): readonly string[];
 	/** The refusal where there are no recipients. */
 	noRecipients: string;
 }
 
-/** From wherever the campaign stands to the end. */
 export async function runCampaign(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode> {
 	const { place, id, name } = campaign;
 	const status = await place.campaigns.status(id);

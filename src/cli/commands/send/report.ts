@@ -57,12 +57,10 @@ export function waitingOf({ staged = 0, queued = 0, leased = 0 }: CampaignStatus
 	return staged + queued + leased;
 }
 
-/** Messages that have an outcome. */
 export function settledOf(counts: DeliveryCounts): number {
 	return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** A run that waits for a limit says so. */
 export function limitedUntil(until: Date, { moment }: Times): string {
 	const at = moment(until.getTime() * microsPerMs);
 	return `limits hold back what is left until ${at}; it is waited for, and stays queued when this is interrupted`;

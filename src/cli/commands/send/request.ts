@@ -118,7 +118,6 @@ export function specOf({ request }: Prepared): CampaignSpec {
 	};
 }
 
-/** With the variables of one recipient over those that all share. */
 export function withContext(
 	{ request, ...prepared }: Prepared,
 	{ context }: Pick<Recipient, 'context'>,
@@ -126,7 +125,6 @@ export function withContext(
 	return { ...prepared, request: { ...request, context: { ...request.context, ...context } } };
 }
 
-/** The content of the request, from any option. */
 export function contentOf({ request, template }: Prepared): Content {
 	const { attachments = [] } = request;
 	return {
@@ -313,7 +311,6 @@ export async function assertVariables(
 	});
 }
 
-/** Neither in the context, nor built in, nor a field of subscribers. */
 export async function missingVariables(
 	cx: CommandContext,
 	content: Content,
@@ -353,7 +350,6 @@ async function missingForPeople(
 	return [...missing, ...lacking];
 }
 
-/** Neither in the context nor built in. */
 export function openVariables(
 	content: Pick<Content, 'subject' | 'text' | 'html'>,
 	context: Readonly<Record<string, string>>,

@@ -43,7 +43,6 @@ const resultColumns = [
 ] as const;
 const head = `${resultColumns.join(',')}\r\n`;
 
-/** A line of results. */
 export interface ResultLine extends Omit<CampaignResult, 'state'> {
 	/** `left_out`: a subscriber of its lists that its audience leaves out. */
 	state: CampaignResult['state'] | 'left_out';
@@ -92,7 +91,6 @@ export async function writeLines(
 	await cx.note(`results are in ${path}`);
 }
 
-/** The results of one submission. */
 export async function writeMessages(cx: CommandContext, path: string, ids: readonly Uuid[]): Promise<void> {
 	const messages = await need(await cx.api(), 'messages');
 	async function* lines(): AsyncGenerator<ResultLine> {
@@ -193,7 +191,6 @@ async function* leftOutPeople(
 		}
 }
 
-/** The name of the list or campaign that the reason names. */
 async function nameOf(cx: CommandContext, { code }: LeavingOut, detail: string): Promise<string> {
 	const api = await cx.api();
 	if (code === 'excluded') return (await api.lists.get(Number(detail)).catch(() => null))?.name ?? detail;
@@ -202,7 +199,6 @@ async function nameOf(cx: CommandContext, { code }: LeavingOut, detail: string):
 	return results[0]?.key ?? detail;
 }
 
-/** All of them, in the order of rows, a page at a time. */
 export async function* eachResult(
 	cx: CommandContext,
 	campaigns: Campaigns,
@@ -215,7 +211,6 @@ export async function* eachResult(
 }
 
 interface ResultsOf {
-	/** Paths of what this send reads. */
 	inputs: readonly string[];
 	/** Texts that only lines about this campaign hold, if it was begun before; asked only when there is a file of that name. */
 	marks(): Promise<readonly string[]>;

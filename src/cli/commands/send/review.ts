@@ -18,7 +18,6 @@ import { assertAllowed, audienceOf, withNamed } from './stage.js';
 import { fixedTime, planOf, refusalOf } from './timing.js';
 import { assertCanDeliver } from './watch.js';
 
-/** How far the questions are. */
 export interface Guided {
 	options: SendOptions;
 	/** As they were when the message was shown: that message is sent, even when the files change. */

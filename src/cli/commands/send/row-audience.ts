@@ -64,7 +64,6 @@ type Judged<Row> =
 	/** `keys`: an address comes once; `row`: as it is sent. */
 	| { kind: 'good'; recipients: readonly { to: string; key: string }[]; row: Row };
 
-/** What tables and batches share. */
 abstract class RowAudience<Row extends { line?: number }, Good> implements Audience {
 	readonly name: string;
 	readonly where: string;
@@ -142,7 +141,6 @@ abstract class RowAudience<Row extends { line?: number }, Good> implements Audie
 		return row === null ? null : this.firstOf(row);
 	}
 
-	/** How many addresses of a row can be sent to; the others are findings. */
 	#freshOf(
 		judged: Judged<Good>,
 		{ met, findings, line }: { met: AddressSet; findings: Findings; line: number | null },
@@ -165,7 +163,6 @@ abstract class RowAudience<Row extends { line?: number }, Good> implements Audie
 		return new UsageError(`${this.name} has no row that could be sent to`);
 	}
 
-	/** Read so far. */
 	protected counts({ recipients, findings: { rejected } }: Survey) {
 		return { read: this.#read, counts: { recipients, duplicates: this.#duplicates, rejected } };
 	}
@@ -180,7 +177,6 @@ abstract class RowAudience<Row extends { line?: number }, Good> implements Audie
 	}
 }
 
-/** Its columns are variables. */
 export async function tableAudience(
 	cx: CommandContext,
 	options: SendOptions,
@@ -308,7 +304,6 @@ function unknownPerson(email: string, isOurs: boolean) {
 	return { email, name: unknown, email_reason: unknown, meta: {} };
 }
 
-/** Each request names its content and its sender. */
 export async function batchAudience(
 	cx: CommandContext,
 	options: SendOptions,
@@ -327,7 +322,6 @@ class BatchAudience extends RowAudience<RequestRow, GoodRequest> {
 	readonly prepared = null;
 	readonly files: readonly FileToSend[];
 	protected readonly flag = '--batch';
-	/** Any row that went by is bulk mail or has a link to unsubscribe. */
 	#hasLinks = false;
 	readonly #isStrict: boolean;
 
@@ -464,7 +458,6 @@ function missingOf({ subject, text_body, html_body, template_unique_id, context 
 	return missingVariables({}, used, context);
 }
 
-/** Rows of either kind. */
 export type CampaignRows =
 	| { kind: 'csv'; open: Pick<OpenRows<Recipient>, 'rows' | 'close'> }
 	| { kind: 'batch'; open: Pick<OpenRows<RequestRow>, 'rows' | 'close'> };
@@ -474,7 +467,6 @@ interface RowCampaign {
 	place: CampaignPlace;
 	session: Session;
 	name: string;
-	/** The file's name, or standard input. */
 	of: string;
 	/** See `Unreleased`. */
 	source: string | undefined;
@@ -486,7 +478,6 @@ interface RowCampaign {
 	rows: (() => Promise<CampaignRows>) | null;
 }
 
-/** Begun now or earlier. */
 export function rowCampaign(cx: CommandContext, row: RowCampaign): Omit<CampaignRun, 'begun'> {
 	const { place, session, name, of, source, subject, bulk, options } = row;
 	const { id } = session;

@@ -47,7 +47,6 @@ export interface OpenRows<Row> {
 	close(): Promise<void>;
 }
 
-/** Rows of a table with its header. */
 interface OpenTable extends OpenRows<Recipient> {
 	header: readonly string[];
 	columns: CampaignColumns;
@@ -55,7 +54,6 @@ interface OpenTable extends OpenRows<Recipient> {
 
 export type RowsFlag = '--csv' | '--batch' | '--source';
 
-/** The file's name, or standard input. */
 export function nameOf(file: string): string {
 	return file === '-' ? 'standard input' : basename(file);
 }
@@ -130,7 +128,6 @@ export function keptAdditions({ attachments = '[]', track }: CampaignSource): Ad
 	return { attachments: JSON.parse(attachments) as readonly Attachment[], track };
 }
 
-/** A line a send request. */
 export async function openRequestRows(
 	cx: CommandContext,
 	input: Input,

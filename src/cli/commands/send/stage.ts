@@ -40,9 +40,7 @@ import { assertExpected } from './report.js';
 import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 import { assertCanDeliver } from './watch.js';
 
-/** The recipients of a campaign, of any kind. */
 export interface Audience {
-	/** Consent names it so. */
 	readonly name: string;
 	/** The words where recipients are counted: `the list`, `people.csv`. */
 	readonly where: string;
@@ -61,9 +59,7 @@ export interface Audience {
 	 */
 	survey(depth: 'first' | 'look' | 'all'): Promise<Survey>;
 	run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'>;
-	/** The sentence of a dry run, about a mail with that subject. */
 	sentence(subject: string, survey: Survey): string;
-	/** The document of a dry run. */
 	plan(survey: Survey): Foreseen;
 	/** Warnings of links, after the survey. */
 	warn(): Promise<void>;
@@ -81,9 +77,7 @@ export interface Survey {
 	first: First | null;
 	/** The same, or the first with an address, whatever else it lacks. */
 	shown: First | null;
-	/** Not all recipients were read. */
 	isPart: boolean;
-	/** Who is left out, and why. */
 	notes: readonly string[];
 	/** The same as the hint of a refusal. */
 	hint: string | null;
@@ -91,7 +85,6 @@ export interface Survey {
 	plan: object;
 }
 
-/** The message of one recipient. */
 export interface First {
 	prepared: Prepared;
 	addressee: Addressee;

@@ -49,9 +49,7 @@ export async function assertCanDeliver(
 }
 
 type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'connections'> & {
-	/** Messages a second. */
 	rate?: number | undefined;
-	/** The messages of a submission. */
 	ids?: readonly Uuid[];
 };
 
@@ -140,7 +138,6 @@ async function deliver(
 	}
 }
 
-/** Between two questions: soon for one message, seldom for a large campaign. */
 const firstPauseMs = 30;
 const longestPauseMs = 1_000;
 /** A server may have heard of a mended mail server only by its next try: one look is not enough. */
@@ -289,9 +286,7 @@ async function whatHolds(messages: Messages, scope: Scope, ids: readonly Uuid[])
 	return null;
 }
 
-/** A campaign that was delivered, in words. */
 interface CampaignEnd extends GoingOn {
-	/** How far it is. */
 	sentence: string;
 	replies?: CampaignStatus['replies'];
 }

@@ -74,7 +74,6 @@ export const subscriberArg = {
 	ask: 'Which subscriber:',
 } as const;
 
-/** A list, and who is in it. */
 export interface InList {
 	list: List;
 	subscribers: Subscribers;

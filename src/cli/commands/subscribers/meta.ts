@@ -116,7 +116,6 @@ function cut(text: string): string {
 	return text.length > mostQuoted ? `${text.slice(0, mostQuoted)}…` : text;
 }
 
-/** Characters of a number in a message. */
 const mostQuoted = 60;
 
 /** A replacement of all of meta leaves no variable to remove. */

@@ -105,7 +105,6 @@ interface ListStats {
 
 interface StatsTally {
 	add(person: Subscriber): void;
-	/** Subscribers added so far. */
 	count(): number;
 	stats(): ListStats;
 }

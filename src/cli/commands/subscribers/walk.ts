@@ -78,7 +78,6 @@ export async function* walkTuples(
 	for await (const { results } of slices) yield results;
 }
 
-/** The values of a record. */
 export function tupleOf(person: Subscriber, keys: TupleKeys): SubscriberTuple {
 	return tupleKeys[keys].map((key) => person[key]);
 }

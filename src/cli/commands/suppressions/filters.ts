@@ -28,7 +28,6 @@ import { resolveList } from '../../verbs/resolve.js';
 export const suppressionColumns: Columns<Suppression> = [
 	column('email', 'ADDRESS', { isKept: 'address', isName: true }),
 	column('reason', 'REASON'),
-	// Nothing: of all lists.
 	column('list_id', 'LIST', { align: 'right' }),
 	column('source', 'SOURCE', { isOptional: true }),
 	column('expires_at', 'EXPIRES', {
@@ -69,7 +68,6 @@ export function describeAddresses(addresses: readonly string[]): string {
 	return nameOrCount(addresses, 'addresses');
 }
 
-/** Which suppressions a list or an export is of. */
 export const filterOptions = {
 	match: { kind: 'text', summary: 'only addresses that contain this', placeholder: 'TEXT' },
 	email: { kind: 'text', summary: 'only this address' },

@@ -10,15 +10,12 @@ import { UsageError } from '../../frame/errors.js';
 import { type Columns, column } from '../../render/columns.js';
 import { templateName } from './folder-names.js';
 
-/** The files of a template, by the keys of the wire. */
 export const fileOf = { name: 'subject.txt', html_body: 'body.html', text_body: 'body.txt' } as const;
 export type Part = keyof typeof fileOf;
 export const parts = ['name', 'html_body', 'text_body'] as const;
 const fileNames: readonly string[] = Object.values(fileOf);
 
-/** A folder of one template. */
 export interface TemplateFolder {
-	/** Within the directory. */
 	folder: string;
 	/** False: a file or a symbolic link in its place. */
 	isFolder: boolean;
@@ -143,13 +140,11 @@ function isMissing(error: unknown): boolean {
 	return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 }
 
-/** One template. */
 export interface Outcome {
 	action: 'created' | 'updated' | 'unchanged' | 'deleted';
 	name: string;
 	/** Within the directory; null: it has none. */
 	folder: string | null;
-	/** The files that differed. */
 	files: readonly string[];
 }
 

@@ -138,7 +138,6 @@ async function compare(
 
 const mostNamed = 10;
 
-/** Consent to the loss of what is in files. */
 async function agree(cx: CommandContext, directory: string, pulled: readonly Pulled[]): Promise<void> {
 	const lost = pulled.flatMap(({ differences }) => differences.filter(({ isThere }) => isThere));
 	if (lost.length === 0) return;

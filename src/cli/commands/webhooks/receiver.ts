@@ -3,7 +3,6 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { refuseSignature, signatureHeaders } from '../../../api/webhook-signatures.js';
 
-/** A received notification. */
 export interface Received {
 	/** The header `webhook-id`; null without it. */
 	id: string | null;

@@ -42,7 +42,6 @@ export function idOf(text: string): number {
 	throw new UsageError(`"${text}" is no id of a webhook`, { hint: mailctl('webhooks', 'list') });
 }
 
-/** By the id of the webhook. */
 export type Stopped = ReadonlyMap<number, StoppedWebhook>;
 
 /** null: this deployment does not say. */
@@ -72,7 +71,6 @@ export async function warnOfStopped(cx: CommandContext, found: readonly StoppedW
 	}
 }
 
-/** The hint for a URL that the service refuses. */
 export async function urlHint(cx: CommandContext): Promise<(refused: Refused) => Hint | undefined> {
 	const allow = await allowPrivateTargets(cx);
 	return ({ path, code }) => {

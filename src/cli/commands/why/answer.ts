@@ -200,7 +200,6 @@ function nextAttempt(
 	return attempts === 0 ? waits : `${waits}; attempt ${attempts} was put off`;
 }
 
-/** The outcome of the newest message. */
 function lastSentence(
 	{ subject, state, date_created, date_sent, due_at, last_reply, attempts, campaign }: PersonMessage,
 	{ now, times, isStopped }: { now: WireDateTime; times: Times; isStopped: boolean },

@@ -9,14 +9,12 @@ import { findInAllLists } from '../subscribers/walk.js';
 
 /** `told` is null on a service that has only lists and subscribers. */
 export interface Held {
-	/** In the form for comparison. */
 	email: string;
 	isKnown: boolean;
 	subscribers: readonly ListedSubscriber[];
 	told: (Omit<Person, 'email' | 'subscribers' | 'is_known'> & { recent: readonly PersonMessage[] }) | null;
 }
 
-/** Messages of one request. */
 const sliceSize = 100;
 
 /** `since`: no older messages; null: all. Throws errors of the service. */

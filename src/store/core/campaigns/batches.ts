@@ -71,7 +71,6 @@ export function dropAcks(sql: Sql, campaign_seq: number): void {
 	sql.write('DELETE FROM campaign_acks WHERE campaign_seq = ?', campaign_seq);
 }
 
-/** The answer to the batch that begins at this row. */
 export async function findAck(sql: Sql, campaign: Uuid, first: number): Promise<Ack<AcceptCounts> | null> {
 	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM campaign_acks WHERE campaign_seq = (SELECT seq FROM campaigns WHERE id = ?) AND first = ?',
@@ -229,7 +228,6 @@ interface Refusal {
 	error: string;
 }
 
-/** By submission. */
 async function refusalsOf(
 	sql: Sql,
 	campaign: CampaignRow,
@@ -249,7 +247,6 @@ async function refusalsOf(
 	);
 }
 
-/** The refusal by stored state, in the words of a send call. */
 async function refusalOf(
 	sql: Sql,
 	{ submission: { from_key, list_id, content } }: Request,
@@ -283,7 +280,6 @@ function lackOf(
 	};
 }
 
-/** Numbers of submissions that earlier batches made, by id. */
 async function knownSubmissions(sql: Sql, requests: readonly Request[]): Promise<Map<Uuid, number>> {
 	const rows = await sql.tuples<[Uuid, number]>(
 		`SELECT s.id, s.seq
@@ -307,7 +303,6 @@ async function listReasons(
 	return new Map(ids.map((id, at) => [id, found[at]?.email_reason ?? '']));
 }
 
-/** The numbers of all that are known then, by id. */
 async function putSubmissions(
 	sql: Sql,
 	campaign: CampaignRow,

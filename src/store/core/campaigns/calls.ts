@@ -114,7 +114,6 @@ export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<Campa
 
 const waitingStates: readonly MessageState[] = ['staged', 'queued', 'leased', 'deferred'];
 
-/** Each call released its messages. */
 async function stand(sql: Sql, id: Uuid, seen: Seen) {
 	const own = seenRows('s.owner', seen);
 	const messages = await countJoined(sql, id, seen);

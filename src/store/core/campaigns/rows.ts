@@ -82,7 +82,6 @@ export interface Slices {
 	leaseSlice(command: Command<'lease'>): Promise<{ leased: Leased[]; isCut: boolean }>;
 }
 
-/** The number of rejects that an expansion lists; it counts all of them. */
 export const maxListedRejects = 100;
 
 export interface CampaignRow {
@@ -99,7 +98,6 @@ export interface CampaignRow {
 	staged: number;
 	suppressed: number;
 	rejected: number;
-	/** Subscribers of its lists that its audience leaves out. */
 	left_out: number;
 	/** A `CheckedAudience`; null: it was opened before that was kept, or has no list. */
 	audience: string | null;
@@ -110,7 +108,6 @@ export interface CampaignRow {
 	time_zone: string | null;
 	/** Zero: nothing of it was leased. */
 	last_leased_at: Micros;
-	/** Rows of acknowledged batches; recipients of lists are numbered apart. */
 	position: number;
 	/** The client that opened it; null: the database's owner, or it was opened before that was kept. */
 	owner: string | null;

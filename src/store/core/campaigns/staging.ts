@@ -23,7 +23,6 @@ import { findPerson, insertMessages, type KnownPerson, type NewMessage } from '.
 import { openSuppressions, type ReasonsAgainst } from '../suppressions.js';
 import type { CampaignRow } from './rows.js';
 
-/** What decides about a recipient, whichever row it comes from. */
 export interface Terms {
 	type: 'TRANSACTIONAL' | 'BULK';
 	/** The variables of the content; null: only the service knows them. */
@@ -48,7 +47,6 @@ export interface Candidate {
 	subscriber_id: number | null;
 	/** The subscriber's state; null without a subscriber. */
 	is_active: boolean | null;
-	/** Values that replace those of the campaign's own context. */
 	given: Readonly<Record<string, string>>;
 }
 
@@ -111,7 +109,6 @@ export async function judge(
 	return { kind: 'rejected', code: 'missing_variable', error: noValueText(missing, person.email) };
 }
 
-/** A recipient of the campaign, with what decides about it. */
 export interface Staged {
 	staging: Staging;
 	candidate: Candidate;

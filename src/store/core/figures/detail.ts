@@ -27,7 +27,6 @@ const bounced = (only = '') => `FROM (
 type LinkKey = readonly [campaign: string, link: number, audience: string];
 type BounceKey = readonly [scope: string, type: string];
 
-/** By campaign, link and audience, whatever the content. */
 export async function wrongLinks(sql: Sql): Promise<LinkKey[]> {
 	const rows = await sql.all<{ campaign: string; link: number; audience: string }>(
 		`SELECT campaign, link, audience
@@ -74,7 +73,6 @@ export function clickedRows(condition: string): string {
 		GROUP BY s.campaign, s.content_sha256, f.link, a.audience`;
 }
 
-/** By scope and type, in all of time. */
 export async function wrongBounces(sql: Sql): Promise<BounceKey[]> {
 	const rows = await sql.all<{ scope: string; type: string }>(
 		`SELECT scope, type

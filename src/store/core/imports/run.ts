@@ -79,7 +79,6 @@ export async function openImportRun(
 	};
 }
 
-/** Stored with a row besides its cells. */
 export interface RowPlace {
 	id: number;
 	/** Variables of the batch that no field defines, in the order of the columns; mostly empty. */

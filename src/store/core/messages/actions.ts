@@ -128,7 +128,6 @@ export function cancelWaitingOfSubscriber(sql: Sql, person: { id: number; email_
 	);
 }
 
-/** Cancels those of these messages that wait. */
 export function cancelUnlessSent(sql: Sql, ids: readonly number[], now: Micros): void {
 	if (ids.length === 0) return;
 	sql.write(

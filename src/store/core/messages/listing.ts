@@ -105,7 +105,6 @@ interface Selection {
 	from: string;
 	where: string;
 	values: SqlValue[];
-	/** Ascending. */
 	order: readonly string[];
 	byCall: boolean;
 }

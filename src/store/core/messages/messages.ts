@@ -74,7 +74,6 @@ export async function countByState(
 	return sumsOf([...rows, ...deleted]);
 }
 
-/** States that come in several parts, in the order of their names. */
 export function sumsOf(
 	rows: readonly { state: MessageState; count: number }[],
 ): Partial<Record<MessageState, number>> {

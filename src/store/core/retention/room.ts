@@ -99,7 +99,6 @@ async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> 
 	return { ...bytes, bodies: Math.max(0, used - known) };
 }
 
-/** Pages are four fifths full. */
 const fill = 1.25;
 
 async function average(sql: Sql, table: string, bytes: string): Promise<number> {
@@ -127,7 +126,6 @@ async function spanOf(sql: Sql, table: string): Promise<Span> {
 	return row ?? { first: 1, last: 0 };
 }
 
-/** Rows of a kind that are old enough, and their part of it. */
 interface Old {
 	rows: number;
 	share: number;

@@ -270,7 +270,6 @@ interface Hook {
 	type: string;
 }
 
-/** An event of which a webhook is told. */
 interface Told {
 	hook: Hook;
 	message: number;

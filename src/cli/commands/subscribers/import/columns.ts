@@ -128,7 +128,6 @@ async function assertStates(
 	});
 }
 
-/** The position of the addresses. */
 export function emailAt({ columns }: Mapping): number {
 	return columns.find(({ target }) => target === 'email')?.index ?? 0;
 }

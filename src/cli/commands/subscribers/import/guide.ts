@@ -160,7 +160,6 @@ class Guide {
 	}
 }
 
-/** Characters of a cell in a question. */
 const longestCell = 20;
 
 /** A header may be as long as a page. */

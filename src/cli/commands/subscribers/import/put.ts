@@ -18,7 +18,6 @@ import { createFields, emailAt } from './columns.js';
 import type { ImportOptions } from './options.js';
 import { begin, identify } from './resume.js';
 
-/** A table, and what becomes of it. */
 export interface TableJob {
 	/** As given; `-` is standard input. */
 	file: string;
@@ -184,7 +183,6 @@ async function runShown(
 		if (foreign === null && !options.resume) await forget(how.imports, how.key, how.spec);
 		const running = runImport({
 			...how,
-			// Its rate is that of this run.
 			onResumed: ({ read }) => {
 				progress = cx.progress('importing', rows, read);
 			},

@@ -130,7 +130,6 @@ async function beginAnew(job: BeginningJob): Promise<RejectsFile> {
 	});
 }
 
-/** The usual path, or the numbered one that the earlier run took in its place. */
 function rejectsOfRun({ rejectsPath, options }: BeginningJob, earlier: Mark | null): string {
 	const last = earlier?.rejects ?? null;
 	if (options.rejects !== undefined || last === null || !isSameSeries(last, resolve(rejectsPath)))
