@@ -17,13 +17,13 @@ export function foreignScheme(url: string): string | null {
 
 /** Whether it names a server in another form: nearly a URL, JDBC, user and password alone, keywords of libpq or ADO. */
 export function isLikeServer(text: string): boolean {
-	return !isPostgres(text) && likeServers.some((form) => form.test(text));
+	return !isPostgres(text) && likeServers.some((form) => form.test(text.trim()));
 }
 
 const likeServers = [
-	/^\s*(?:postgres(?:ql)?|pg)(?::|\/\/)/i,
-	/^\s*jdbc:/i,
-	/^\s*(?:\/\/)?(?![a-z]:[\\/])[^/:@]+:[^/].*@/i,
+	/^(?:postgres(?:ql)?|pg)(?::|\/\/)/i,
+	/^jdbc:/i,
+	/^(?:\/\/)?(?![a-z]:[\\/])[^/:@]+:[^/].*@/i,
 	/(?:^|[\s;])(?:host|hostaddr|port|dbname|user|service|sslmode|server|data source|PG[A-Z]+)\s*=/i,
 	/(?:pass(?:w(?:or)?d|phrase)?|pwd|secret)["']?\s*[=:]/i,
 ];

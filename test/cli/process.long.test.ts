@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { syncTwin } from '../../scripts/sync-twin.mjs';
 import { runProgram } from '../support/run-program.js';
 
 /** Real pipes and signals need a real process. */
@@ -24,6 +25,7 @@ describe('the process', () => {
 			format: 'esm',
 			platform: 'node',
 			define: { __VERSION__: '"1.2.3"' },
+			plugins: [syncTwin],
 		});
 	});
 

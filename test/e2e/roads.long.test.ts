@@ -151,28 +151,6 @@ describe('what was begun on a deployment of one kind', () => {
 		const other = job().map((word) => (word === 'november' ? 'december' : word));
 		expect(await call(...other)).toMatchObject({ code: 0 });
 	});
-
-	it('holds for an import that was stopped, with --resume and without', async () => {
-		const lines = Array.from({ length: 300 }, (_, index) => `p${index}@example.com,P${index}`);
-		await writeFile(people, `email,name\n${lines.join('\n')}\n`);
-		const load = ['subscribers', 'import', people, '-l', '1', '--batch-size', '100'];
-		proxy.arm({
-			at: 2,
-			when: 'before',
-			only: 'PUT /ext/imports/',
-			lasts: true,
-			strike: (response) => response.destroy(),
-		});
-		expect(await call('--retries', '0', ...load)).toMatchObject({ code: 6 });
-		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
-		expect(await call(...load)).toMatchObject({ code: 2, stderr: expect.stringContaining('people.csv') });
-		expect(await call(...load, '--resume')).toMatchObject({ code: 2 });
-		proxy.disarm();
-		expect(await call(...load, '--resume', '-o', 'json')).toMatchObject({ code: 0 });
-		expect(await call('subscribers', 'stats', '-l', '1', '-o', 'json')).toMatchObject({
-			stdout: expect.stringContaining('300'),
-		});
-	});
 });
 
 describe('serve that is started again', () => {

@@ -175,7 +175,7 @@ describePostgres('a command that waits for another session on PostgreSQL', (serv
 		expect(code).toBe(130);
 		expect(stderr.replaceAll("'", '')).toBe(
 			'warning: stopped after 0 of 2\n' +
-				`hint: mailctl --db ${db} subscribers delete 1 2 --list 1 --yes goes on\nerror: ${undone}`,
+				`hint: mailctl --db ${db} subscribers delete 1 2 --list 1 --yes goes on\nerror: ${undone}hint: run the command again\n`,
 		);
 	});
 

@@ -112,7 +112,10 @@ describe.skipIf(!isBuilt)('a command that reads a pipe', () => {
 
 	beforeAll(async () => {
 		runProgram('mkfifo', [pipe]);
-		const made = startProgram(['engine', 'init', '--sender', 'news@example.com', '-q'], env);
+		const made = startProgram(
+			['engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9', '-q'],
+			env,
+		);
 		expect((await once(made, 'close'))[0]).toBe(0);
 		const list = startProgram(['lists', 'create', '--name', 'Readers', '--email-reason', 'r', '-q'], env);
 		expect((await once(list, 'close'))[0]).toBe(0);

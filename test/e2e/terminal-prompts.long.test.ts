@@ -226,7 +226,8 @@ describe.skipIf(!canRun)('a late question', () => {
 		const before = readFileSync(config, 'utf8');
 		const { MAILCTL_DB: _, ...env } = options.env;
 		const steps: Step[] = [
-			['Which profile:', 'mine\\r'],
+			['Which profile:', 'mine'],
+			['mine ❯ mine ↑↓', '\\r'],
 			['(y/N)', keys],
 		];
 		expect(at(columns, ['profile', 'remove'], steps, { ...options, env: env as never }).end).toBe('130');
@@ -248,7 +249,7 @@ describe.skipIf(!canRun)('a question that a signal ends', () => {
 describe.skipIf(!canRun)('a terminal that can do little', () => {
 	const list: Step[] = [
 		['Which list:', 'writ'],
-		['writ ❯ Writers (0 active subscribers) type', '\\r'],
+		['writ ❯ Writers (0 active subscribers) ↑↓', '\\r'],
 	];
 	const withWriters = onceFor(() => {
 		const { folder, mailctl } = filled();
@@ -346,7 +347,7 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 			['opens this editor:', '\\x03'],
 		]);
 		expect(end).toBe('130');
-		const file = /the text is kept in (\S+)/.exec(shown)?.[1] ?? shown;
+		const file = /the text is kept in\s+(\S+)/.exec(shown)?.[1] ?? shown;
 		expect(readFileSync(file, 'utf8')).toBe('fail\n');
 		const drafts = () => readdirSync(folder).filter((name) => name.startsWith('mailctl-text-'));
 		expect(drafts()).toHaveLength(1);
@@ -394,7 +395,7 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 				['❯ keep it as it is', '\\r'],
 				['Public URL', 'https://mail.example.com/it%27s\\r'],
 				['counted in it):', 'osl'],
-				['osl ❯ Europe/Oslo type', '\\r'],
+				['osl ❯ Europe/Oslo ↑↓', '\\r'],
 				['How long to keep messages', '\\r'],
 			],
 		);
@@ -428,7 +429,7 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 			[
 				['To whom?', '\\r'],
 				['Which list:', 'read'],
-				['read ❯ Readers (1 active subscriber) type', '\\r'],
+				['read ❯ Readers (1 active subscriber) ↑↓', '\\r'],
 				['❯ a text, written', down],
 				['❯ a text from a file', '\\r'],
 				['Subject:', "What's new, $HOME\\r"],

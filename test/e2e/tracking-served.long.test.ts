@@ -78,6 +78,14 @@ async function expectFollowed({ project, server, sink }: Place): Promise<void> {
 		{ email: 'ada@example.org', is_active: false, disable_reason: 'UNSUBSCRIBED' },
 	]);
 	// It was her wish: lifting it is said.
-	const lifted = await project.run(['subscribers', 'activate', 'ada@example.org', '-l', 'People', '-q']);
+	const lifted = await project.run([
+		'subscribers',
+		'activate',
+		'ada@example.org',
+		'-l',
+		'People',
+		'-q',
+		'-y',
+	]);
 	expect(lifted.stderr).toBe('warning: ada@example.org had unsubscribed; that is lifted\n');
 }

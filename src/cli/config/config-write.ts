@@ -207,8 +207,15 @@ export async function exclusively<T>(paths: Paths, work: () => Promise<T>): Prom
 	try {
 		return await work();
 	} finally {
-		rmSync(file, { force: true });
+		remove(file);
 	}
+}
+
+/** The change is made even where its lock stays: the next process takes it for one that was left. */
+function remove(file: string): void {
+	try {
+		rmSync(file, { force: true });
+	} catch {}
 }
 
 function taken(file: string): boolean {

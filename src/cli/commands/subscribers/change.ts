@@ -1,7 +1,7 @@
 /** Creating, changing and deleting subscribers. */
 
 import { emailKey } from '../../../api/address.js';
-import type { FieldErrors } from '../../../api/errors.js';
+import { ApiError, type FieldErrors } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
@@ -116,7 +116,10 @@ const alreadyThere: FieldErrors = {
 	email: [{ code: 'unique', message: 'Subscriber with this email already exists in this list.' }],
 };
 
-/** One operation where the deployment has it. Elsewhere the address is looked up. */
+/**
+ * One operation where the deployment has it. Elsewhere the address is looked up, and again after a refused creation:
+ * another command may have added it in between.
+ */
 async function addUnlessThere(
 	cx: CommandContext,
 	{ list, subscribers }: InList,
@@ -126,8 +129,14 @@ async function addUnlessThere(
 	const { ext } = await (await cx.api()).capabilities();
 	if (ext.subscribers !== undefined)
 		return ext.subscribers.add(list.id, input, { if_exists: ifExists }, call);
-	const there = await findSubscriber(cx, subscribers, input.email);
-	if (there === null) return subscribers.create(input, call);
+	let there = await findSubscriber(cx, subscribers, input.email);
+	try {
+		if (there === null) return await subscribers.create(input, call);
+	} catch (error) {
+		if (!(error instanceof ApiError)) throw error;
+		there = await findSubscriber(cx, subscribers, input.email);
+		if (there === null) throw error;
+	}
 	if (ifExists === 'skip') return there;
 	const { email: _, meta: set = {}, ...patch } = input;
 	return change(cx, list, there, { patch, set, unset: [], replaceMeta: null });
