@@ -177,7 +177,7 @@ export async function writeInEditor(
 			await say(`> ${reason}`);
 		}
 	} finally {
-		const isKept = !isDone && (await readFile(file, 'utf8')) !== initial;
+		const isKept = !isDone && (await readFile(file, 'utf8')).trim() !== initial.trim();
 		if (isKept) await say(`the text is kept in ${file}`);
 		else await rm(folder, { recursive: true, force: true });
 	}
