@@ -80,7 +80,7 @@ const sources = readdirSync('src', { recursive: true })
 	.map((name) => resolve('src', name));
 
 /** What commands share, in one chunk with the frame: one file is read faster than the dozen it would be cut into. */
-const apart = /^cli\/(frame\/(run|topics|connection)|config\/config-write)\.ts$/;
+const apart = /^cli\/(frame\/(run|topics|connection|questions|man|timed)|config\/config-write)\.ts$/;
 /** Most commands load them, and each would be a chunk of its own. */
 const small = new RegExp(
 	`^(${[
