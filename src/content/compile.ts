@@ -46,7 +46,7 @@ export async function compileContent(
 		files: content.attachments ?? [],
 		written: content.html,
 	};
-	return { variables: usedVariables(content), warnings, ...writers(sources, contentMemory(onHeld)) };
+	return { variables: usedVariables(content), warnings, read, ...writers(sources, contentMemory(onHeld)) };
 }
 
 /** Requests less after each reading that fails: first without style sheets, then without the text alternative. */
@@ -112,11 +112,11 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 			const link = links[position];
 			return link === undefined ? null : targetUrl(link.target, variables);
 		},
-		join: (envelope, recipient) => {
+		join: (envelope, recipient, memory = Buffer.allocUnsafe(expected)) => {
 			const { variables, tracking } = recipient;
 			refuseOversize(variables, tracking);
 			const body = tracking === null ? writePlain() : writeTracked();
-			const out = new ByteSink(Buffer.allocUnsafe(expected));
+			const out = new ByteSink(memory);
 			out.text(writeFields(writeSubject(variables), envelope, recipient));
 			body.write(out, { variables, tracking: tracking && escapedTracking(tracking) });
 			const message = out.take();

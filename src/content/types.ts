@@ -1,5 +1,6 @@
 /** Input and output of the compiler. */
 import type { Envelope } from '../api/content.js';
+import type { ReadHtml } from './read-html.js';
 
 export interface Recipient {
 	to: string;
@@ -30,6 +31,8 @@ export interface CompiledContent {
 	readonly variables: readonly string[];
 	/** Notes for the author, such as CSS that could not be inlined. */
 	readonly warnings: readonly string[];
+	/** What its HTML was read as; null without HTML. Another thread compiles the same of it. */
+	readonly read: ReadHtml | null;
 	/** The number of links with a position: 0 to `links` − 1. */
 	readonly links: number;
 	/**
@@ -40,9 +43,10 @@ export interface CompiledContent {
 	link(position: number, variables: Recipient['variables']): string | null;
 	/**
 	 * The finished message, RFC 5322 with CRLF, lines ≤ 998 octets, ready for DATA but not dot-stuffed. Throws before
-	 * joining a message that would be too large, and on a header field that cannot be written.
+	 * joining a message that would be too large, and on a header field that cannot be written. It lies at the beginning of
+	 * `memory` where that has room for it, else in memory of its own.
 	 */
-	join(envelope: Envelope, recipient: Recipient): Buffer;
+	join(envelope: Envelope, recipient: Recipient, memory?: Buffer): Buffer;
 	/**
 	 * The end of the message that all recipients share, where `join` leaves it out: the files, by their hashes as
 	 * `encodeFile` made them. Empty without files. ASCII with CRLF, and in the relaxed form of DKIM.

@@ -10,6 +10,7 @@ import type { CompiledContent, Recipient } from '../content/types.js';
 import type { Leased, Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 import type { StoredSubmission } from '../store/submissions.js';
+import { type Ahead, composeAhead, type LentMail, type MailSource } from './compose-ahead.js';
 import { type KeysFor, signMessage } from './dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from './files.js';
 import { localReply } from './reply.js';
@@ -30,11 +31,13 @@ export interface ComposerOptions extends LinkOptions {
 	queue?: Pick<Queue, 'beginComposing' | 'endComposing'>;
 	/** Absent: mails are not signed. */
 	keysFor?: KeysFor;
+	/** Absent: a mail is composed when it is asked for. */
+	ahead?: Ahead;
 }
 
 /** `sender`: the address of From. */
 type Composed =
-	| { kind: 'mail'; mail: Mail; sender: string }
+	| { kind: 'mail'; mail: Mail; sender: string; release?: LentMail['release'] }
 	| { kind: 'unsendable'; conversation: Conversation };
 
 /** Larger messages are composed with care: it costs two writes, and few are that large. */
@@ -46,6 +49,9 @@ export class Composer {
 	readonly #submissions: Submissions;
 	readonly #files: EncodedFiles;
 	readonly #sizes = new WeakMap<StoredSubmission, ContentSize>();
+	/** Expected and not asked for. What was asked for while its submission was read would never be taken. */
+	readonly #expected = new Set<Uuid>();
+	#source: MailSource | null = null;
 	#careful: Promise<unknown> = Promise.resolve();
 
 	constructor(options: ComposerOptions) {
@@ -56,13 +62,55 @@ export class Composer {
 
 	/** The mail, or why it can never be composed. Rejects only when the store does. */
 	async compose(message: Leased): Promise<Composed> {
+		this.#expected.delete(message.message);
 		// Here and below, what is there already is not awaited: docs/measurements.md, Sending.
+		const taken = this.#options.ahead?.take(message.message) ?? null;
+		const lent = taken instanceof Promise ? await taken : taken;
 		const known = this.#submissions.get(message.submission);
 		const submission = known instanceof Promise ? await known : known;
+		if (lent !== null)
+			return {
+				kind: 'mail',
+				...lent,
+				sender: submission === null ? '' : addressOf(submission.envelope.from),
+			};
 		if (submission === null) return unsendable('its submission is gone');
 		if (submission.is_dropped) return unsendable('its text was deleted: keep_bodies');
-		if (!message.is_suspect && this.#isSmall(submission, message)) return this.#compose(submission, message);
+		if (this.#isOrdinary(submission, message)) return this.#compose(submission, message);
 		return this.#withCare(message, () => this.#compose(submission, message));
+	}
+
+	/** These will be asked for next, in this order. Nothing depends on it. */
+	expect(messages: readonly Leased[]): void {
+		const { ahead } = this.#options;
+		if (ahead === undefined) return;
+		for (const { message } of messages) this.#expected.add(message);
+		const mayGo = (submission: StoredSubmission, message: Leased) =>
+			this.#expected.has(message.message) && this.#isOrdinary(submission, message);
+		composeAhead(ahead, messages, { sourceOf: (message) => this.#sourceOf(ahead, message), mayGo })
+			// What fails here is composed when it is asked for, and fails there.
+			.catch(() => undefined)
+			.finally(() => {
+				for (const { message } of messages) this.#expected.delete(message);
+			});
+	}
+
+	/** Of mails that cost more than a message to a thread: signed ones, and HTML; without files. */
+	async #sourceOf(ahead: Ahead, { submission: id }: Leased): Promise<MailSource | null> {
+		const submission = await this.#submissions.get(id);
+		const { attachments = [] } = submission?.content ?? {};
+		if (submission === null || submission.is_dropped || attachments.length > 0) return null;
+		const { read } = await this.#options.contents.get(submission.content_sha256, submission.content);
+		const keys = await ahead.keysFor(addressOf(submission.envelope.from));
+		if (keys.length === 0 && read === null) return null;
+		const last = this.#source;
+		if (last?.submission !== submission || last.read !== read || last.keys !== keys)
+			this.#source = { submission, read, keys };
+		return this.#source;
+	}
+
+	#isOrdinary(submission: StoredSubmission, message: Leased): boolean {
+		return !message.is_suspect && this.#isSmall(submission, message);
 	}
 
 	#isSmall(submission: StoredSubmission, { variables }: Leased): boolean {
@@ -122,14 +170,20 @@ export function messageIdOf(message: Uuid, from: string): string {
 	return `${message}@${domainOf(from)}`;
 }
 
-function toMail(
+export interface MailParts {
+	submission: StoredSubmission;
+	message: Leased;
+	/** Encoded, by their hashes. */
+	files?: ReadonlyMap<string, Buffer>;
+	/** As for `join`. */
+	memory?: Buffer;
+}
+
+/** Throws where the content cannot be joined with the values of the recipient. */
+export function toMail(
 	options: LinkOptions & Pick<ComposerOptions, 'returnPath'>,
 	compiled: CompiledContent,
-	{
-		submission,
-		message,
-		files,
-	}: { submission: StoredSubmission; message: Leased; files: ReadonlyMap<string, Buffer> },
+	{ submission, message, files = noFiles, memory }: MailParts,
 ): Mail {
 	const envelope = withoutCopies(submission.envelope, message.stopped_copies);
 	const from = addressOf(envelope.from);
@@ -145,7 +199,7 @@ function toMail(
 		tracking: isTracked(submission) ? links && trackingOf(links, compiled.links) : null,
 		listUnsubscribeUrl: isBulk ? (pages.unsubscribe_url ?? null) : null,
 	};
-	const bytes = compiled.join(envelope, recipient);
+	const bytes = compiled.join(envelope, recipient, memory);
 	const rest = compiled.rest(files, recipient);
 	const to = addressOf(message.to);
 	return {

@@ -13,6 +13,8 @@ export interface Courier {
 	readonly leaseBatch: number;
 	/** `at_once`: an outcome is durable before the next group begins. `in_groups`: many share a commit, within 50 ms. */
 	readonly settles: 'at_once' | 'in_groups';
+	/** These are delivered next, in this order; most of them. */
+	expect(messages: readonly Leased[]): void;
 	/**
 	 * Carries one group, and reports each of its messages once. Rejects only when the store does: then messages without a
 	 * report were not sent.

@@ -178,6 +178,7 @@ export class Run {
 		const how = alone ? { alone } : pace;
 		const leased = await queue.lease({ owner, now, until, max, scope: this.#request.scope, ...how });
 		const fresh = leased.filter((message) => this.#leases.take(message, end));
+		this.#courier.expect(fresh);
 		this.#isDry = fresh.length === 0;
 		this.#hasMore = this.#isDry && leased.length > 0;
 	}

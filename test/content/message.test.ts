@@ -22,6 +22,21 @@ function encodings(message: string): string[] {
 }
 
 describe('a message', () => {
+	it('lies in shared memory that has room for it, and is the same in memory of its own where that ends early', async () => {
+		const compiled = await compileContent(
+			content({ text: 'Dear #name#,\n.é\n', html: '<p>Dear #name#</p>' }),
+			readHere,
+		);
+		const person = recipient({ variables: { name: 'Ada'.repeat(40) } });
+		const own = compiled.join(envelope(), person);
+		const memory = Buffer.from(new SharedArrayBuffer(own.length + 3));
+		const there = compiled.join(envelope(), person, memory.subarray(3));
+		expect([there.buffer, there.byteOffset]).toEqual([memory.buffer, 3]);
+		expect(there.equals(own)).toBe(true);
+		for (let length = 0; length < own.length; length += 7)
+			expect(compiled.join(envelope(), person, memory.subarray(0, length)).equals(own)).toBe(true);
+	});
+
 	it('of plain text is one part, byte for byte', async () => {
 		expect(await written({ subject: 'Hi', text: 'one\ntwo\r\n' })).toBe(
 			[

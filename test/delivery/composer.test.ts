@@ -1,4 +1,4 @@
-// Which messages are composed with care: an ordinary one costs the queue nothing.
+// Which messages are composed with care, and which ahead: an ordinary one costs the queue nothing.
 import { expect, it } from 'vitest';
 import { createContentCache } from '../../src/content/cache.js';
 import { Composer } from '../../src/delivery/composer.js';
@@ -60,4 +60,33 @@ it('takes care of large messages and of suspects, one at a time', async () => {
 		'begin suspect 7',
 		'end suspect 7',
 	]);
+});
+
+it('expects of threads only what was not asked for meanwhile', async () => {
+	const given: string[][] = [];
+	const html = { ...submission.content, text: null, html: '<p>Hi #k#</p>', disable_inline: true };
+	const composer = new Composer({
+		reads: {
+			getSubmission: async () => ({ ...submission, content: html }),
+			getAttachment: async () => null,
+		},
+		contents: createContentCache({ askHtml: readHere, maxBytes: 1e6 }),
+		publicUrl: null,
+		keyring: null,
+		ahead: {
+			expect: (_, messages) => void given.push(messages.map(({ message }) => message)),
+			take: () => null,
+			keysFor: async () => [],
+		},
+	});
+	const messages = (word: string, count: number) =>
+		Array.from({ length: count }, (_, at) => messageOf(`${word}${at}`, 'Ada'));
+	// All of a call to ten are asked for before its submission is read.
+	const ten = messages('a', 10);
+	composer.expect(ten);
+	await Promise.all(ten.map((message) => composer.compose(message)));
+	const many = messages('b', 40);
+	composer.expect(many);
+	await Promise.all(many.slice(0, 5).map((message) => composer.compose(message)));
+	await expect.poll(() => given).toEqual([many.slice(5).map(({ message }) => message)]);
 });

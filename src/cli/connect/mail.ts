@@ -19,6 +19,7 @@ import { createWorker, type RunResult } from '../../delivery/worker.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
 import { leaseOwner } from '../../store/core/processes.js';
 import type { Reads } from '../../store/store.js';
+import { createComposingThreads } from '../../threads/composing.js';
 import { createInliner } from '../../threads/readers.js';
 import type {
 	ComposedMessage,
@@ -160,6 +161,7 @@ async function deliver(
 	const { bounceAddress } = settings;
 	const publicUrl = linkBaseOf(settings);
 	const verp = bounceAddress === null ? null : createVerp(bounceAddress, keys);
+	const ahead = createComposingThreads({ settings: { publicUrl, keys, bounceAddress }, keysFor });
 	const connections = options.connections ?? usualConnections;
 	const pool = new SmtpPool({
 		settings: server,
@@ -175,6 +177,7 @@ async function deliver(
 		contents: warned(contents, warnings.add),
 		files,
 		keysFor,
+		ahead,
 		publicUrl,
 		keyring: keyringOf(keys),
 		...(verp !== null && { returnPath: ({ message }) => verp.addressFor(message) }),
@@ -210,6 +213,7 @@ async function deliver(
 		stopListening?.();
 		stall.end();
 		pool.close();
+		await ahead.close();
 	}
 }
 

@@ -70,6 +70,9 @@ class Caller implements ApiCourier {
 		this.mostUnderWay = connections * this.mostTogether;
 	}
 
+	/** A call is made of nothing but what is leased. */
+	expect(): void {}
+
 	async deliver(group: readonly Leased[], tell: Telling): Promise<void> {
 		const submission = await this.#submissions.get(group[0]?.submission ?? '');
 		if (submission?.call === undefined) throw new Error('a message of no send call');

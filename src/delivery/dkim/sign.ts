@@ -38,6 +38,17 @@ export async function signMessage(
 	return withSignatures(bytes, unsigned, signatures);
 }
 
+/** The same, in this thread: for one that does nothing else. */
+export function signMessageHere(bytes: Buffer, keys: readonly SigningKey[]): Buffer {
+	if (keys.length === 0) return bytes;
+	const { header, unsigned } = unsignedMessage(bytes, keys, []);
+	const signatures = keys.map((key, at) => {
+		const { hash, data } = signedData(key, header, unsigned[at] ?? '');
+		return signBytes(hash, data, key.key).toString('base64');
+	});
+	return withSignatures(bytes, unsigned, signatures);
+}
+
 /**
  * The value of b= in base64: over the fields in their relaxed form and in the order of h=, each with its line end, and the
  * DKIM-Signature field itself with an empty b= (RFC 6376 s.3.7).

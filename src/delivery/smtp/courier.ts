@@ -47,6 +47,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 		mostUnderWay: 3 * connections,
 		leaseBatch: 100,
 		settles: 'in_groups',
+		expect: (messages) => composer.expect(messages),
 		deliver: async (group, tell) => {
 			for (const message of group) {
 				const composed = await composer.compose(message);
@@ -57,6 +58,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 					tell.holds(bytes.length + shared.hold(rest));
 					const conversation = await pool.send(composed.mail);
 					shared.release(rest);
+					composed.release?.();
 					const isShared = composed.mail.copies.length > 0;
 					report(message, conversation, tell, { sender: composed.sender, isShared });
 				}

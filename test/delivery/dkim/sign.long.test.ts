@@ -8,7 +8,13 @@ import {
 	recordOf,
 	zoneLineOf,
 } from '../../../src/delivery/dkim/keys.js';
-import { relaxedHeader, type SigningKey, signFields, signMessage } from '../../../src/delivery/dkim/sign.js';
+import {
+	relaxedHeader,
+	type SigningKey,
+	signFields,
+	signMessage,
+	signMessageHere,
+} from '../../../src/delivery/dkim/sign.js';
 import { dkimVerifiers } from '../../support/dkim-verifiers.js';
 
 const domain = 'example.com';
@@ -75,6 +81,7 @@ describe('a signed message', () => {
 		expect(added.match(/^DKIM-Signature: v=1; a=(?:rsa|ed25519)-sha256; /gm)).toHaveLength(2);
 		expect(added.split('\r\n').every((line) => line.length <= 78)).toBe(true);
 		expect((await signMessage(message, keys)).equals(signed)).toBe(true);
+		expect(signMessageHere(message, keys).equals(signed)).toBe(true);
 	});
 
 	it('is the message itself without keys', async () => {

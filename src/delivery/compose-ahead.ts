@@ -1,0 +1,72 @@
+/** Mails that are composed before they are asked for, in other threads: neighbours in the queue are mostly of one campaign. */
+import type { Uuid } from '../api/records.js';
+import type { ReadHtml } from '../content/read-html.js';
+import type { StoredKey } from '../store/keys.js';
+import type { Leased } from '../store/queue.js';
+import type { StoredSubmission } from '../store/submissions.js';
+import type { KeysFor, SigningKey } from './dkim/sign.js';
+import type { Mail } from './smtp/transaction.js';
+
+/** What all mails of a run share, as plain data. */
+export interface ComposingSettings {
+	publicUrl: string | null;
+	keys: readonly StoredKey[];
+	/** Null: bounces go to the sender. */
+	bounceAddress: string | null;
+}
+
+/** What all mails of a submission are composed of. The same object for the same; another thread can have a copy. */
+export interface MailSource {
+	submission: StoredSubmission;
+	read: ReadHtml | null;
+	keys: readonly SigningKey[];
+}
+
+/** A mail whose octets may be written over once it is released: that is called once, when nothing reads them any more. */
+export interface LentMail {
+	mail: Mail;
+	release(): void;
+}
+
+/** Composes in other threads. */
+export interface Ahead {
+	/** In the order in which they are taken. */
+	expect(source: MailSource, messages: readonly Leased[]): void;
+	/**
+	 * The mail of a message, once; those expected before it are forgotten. Null: it is not composed, and may be one that
+	 * cannot be.
+	 */
+	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
+	/** The keys for a sender. */
+	keysFor: KeysFor;
+}
+
+/** Fewer neighbours are not worth a message to a thread. */
+const leastTogether = 10;
+
+/** Neighbours of one submission, by their source; null: nothing of the submission is composed ahead. */
+export async function composeAhead(
+	ahead: Ahead,
+	messages: readonly Leased[],
+	{
+		sourceOf,
+		mayGo,
+	}: {
+		sourceOf: (message: Leased) => Promise<MailSource | null>;
+		mayGo: (submission: StoredSubmission, message: Leased) => boolean;
+	},
+): Promise<void> {
+	for (let first = 0; first < messages.length; ) {
+		const message = messages[first];
+		if (message === undefined) return;
+		const after = messages.findIndex(({ submission }, at) => at > first && submission !== message.submission);
+		const end = after === -1 ? messages.length : after;
+		const source = end - first < leastTogether ? null : await sourceOf(message);
+		if (source !== null) {
+			const { submission } = source;
+			const together = messages.slice(first, end).filter((each) => mayGo(submission, each));
+			if (together.length >= leastTogether) ahead.expect(source, together);
+		}
+		first = end;
+	}
+}

@@ -1,0 +1,76 @@
+/** Composes and signs mails, job by job, into the slabs that it shares with the process. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { compileContent } from '../content/compile.js';
+import { createVerp } from '../delivery/bounces/verp.js';
+import type { MailSource } from '../delivery/compose-ahead.js';
+import { type ComposerOptions, toMail } from '../delivery/composer.js';
+import { signMessageHere } from '../delivery/dkim/sign.js';
+import type { Mail } from '../delivery/smtp/transaction.js';
+import { keyringOf } from '../delivery/tracking/tokens.js';
+import type { Leased } from '../store/queue.js';
+import type { ComposedAhead, ComposingAnswer, ComposingJob, ComposingOrder } from './composing.js';
+
+// Put there by the side that starts it.
+const { settings, slabs } = workerData as ComposingOrder;
+const { publicUrl, keys, bounceAddress } = settings;
+const verp = bounceAddress === null ? null : createVerp(bounceAddress, keys);
+const returnPath: ComposerOptions['returnPath'] =
+	verp === null ? undefined : ({ message }) => verp.addressFor(message);
+const shared = {
+	publicUrl,
+	keyring: keyringOf(keys),
+	...(returnPath && { returnPath }),
+};
+
+/** Into this memory, if there is room. */
+type Compose = (message: Leased, memory: Buffer) => Mail;
+
+/** For the mails of one submission. Rejects where its content cannot be compiled. */
+async function composerOf({ submission, read, keys: signing }: MailSource): Promise<Compose> {
+	const compiled = await compileContent(submission.content, async () => {
+		if (read === null) throw new Error('the HTML was not read');
+		return read;
+	});
+	if (signing.length === 0)
+		return (message, memory) => toMail(shared, compiled, { submission, message, memory });
+	return (message) => {
+		const mail = toMail(shared, compiled, { submission, message });
+		return { ...mail, bytes: signMessageHere(mail.bytes, signing) };
+	};
+}
+
+let composer: Promise<Compose> | null = null;
+
+async function answer({ number, slab, messages, source }: ComposingJob): Promise<void> {
+	if (source !== undefined) composer = composerOf(source);
+	const compose = await composer?.catch(() => null);
+	let room = Buffer.from(slabs[slab] ?? new SharedArrayBuffer(0));
+	const mails = messages.map((message): ComposedAhead => {
+		const mail = compose == null ? null : composed(compose, message, room);
+		if (mail === null || mail.bytes.length > room.length) return null;
+		const { from, to, copies, bytes } = mail;
+		if (bytes.buffer !== room.buffer) room.set(bytes);
+		room = room.subarray(bytes.length);
+		return { from, to, copies, length: bytes.length };
+	});
+	post({ kind: 'composed', number, mails });
+}
+
+/** Null: it cannot be composed. The other side finds out why when it does it itself. */
+function composed(compose: Compose, message: Leased, memory: Buffer): Mail | null {
+	try {
+		return compose(message, memory);
+	} catch {
+		return null;
+	}
+}
+
+function post(message: ComposingAnswer): void {
+	parentPort?.postMessage(message);
+}
+
+let last: Promise<void> = Promise.resolve();
+parentPort?.on('message', (job: ComposingJob) => {
+	last = last.then(() => answer(job));
+});
+post({ kind: 'ready' });

@@ -1,0 +1,346 @@
+/**
+ * Threads that compose and sign mails before they are asked for. Mails come back in memory that both sides share: a few
+ * slabs for each thread, which are written over and over. A mail is read where it lies until it is released.
+ */
+import { availableParallelism } from 'node:os';
+import type { Worker } from 'node:worker_threads';
+import type { Uuid } from '../api/records.js';
+import type { Ahead, ComposingSettings, LentMail, MailSource } from '../delivery/compose-ahead.js';
+import type { KeysFor } from '../delivery/dkim/sign.js';
+import { sliceBytes } from '../delivery/smtp/dialogue.js';
+import type { Mail } from '../delivery/smtp/transaction.js';
+import type { Leased } from '../store/queue.js';
+import { spawnThread } from './spawn.js';
+
+export interface ComposingThreads extends Ahead {
+	/** Ends the threads; a mail that is waited for is null. */
+	close(): Promise<void>;
+}
+
+/** What a thread begins with. */
+export interface ComposingOrder {
+	settings: ComposingSettings;
+	slabs: readonly SharedArrayBuffer[];
+}
+
+/** Messages to be composed into a slab, as many as it has room for. */
+export interface ComposingJob {
+	number: number;
+	slab: number;
+	messages: readonly Leased[];
+	/** Absent: that of the job before. */
+	source?: MailSource;
+}
+
+/** The octets lie in the slab, one mail after the other. Null: it was not composed. */
+export type ComposedAhead = (Pick<Mail, 'from' | 'to' | 'copies'> & { length: number }) | null;
+
+export type ComposingAnswer =
+	| { kind: 'ready' }
+	| { kind: 'composed'; number: number; mails: readonly ComposedAhead[] };
+
+/** A run of fewer messages has no thread. */
+const worthwhile = 300;
+/** When so many mails were not there in time, one more thread starts. */
+const tooLate = 100;
+const mostThreads = 4;
+/** For one thread: it composes into one while mails are taken from the other. */
+const jobsAhead = 2;
+/** The others have mails that are under way: a hundred, in jobs of twenty. */
+const slabsEach = 6;
+const slabBytes = 512 * 1024;
+const perJob = 20;
+const idleMs = 10_000;
+/** Nearly all that is made for a mail is dropped at once. */
+const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4 };
+
+/**
+ * The first thread starts in a run of many messages, others while mails come late: at most one for each core, and none
+ * on a single one. Threads end when they are idle, and do not keep the process alive.
+ */
+export function createComposingThreads(options: ComposingOptions): ComposingThreads {
+	return new Composing(options);
+}
+
+export interface ComposingOptions {
+	settings: ComposingSettings;
+	keysFor: KeysFor;
+	/** Those of the machine when absent. */
+	cores?: number;
+	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
+	spawn?: typeof spawnThread;
+}
+
+interface Expected {
+	message: Leased;
+	source: MailSource;
+	/** Null: no thread has it yet. */
+	job: Job | null;
+	/** Undefined: not answered yet. */
+	mail: ComposedAhead | undefined;
+	/** Its place in the slab. */
+	from: number;
+	waiter: ((mail: LentMail | null) => void) | null;
+}
+
+interface Job {
+	/** Counted by its thread. */
+	number: number;
+	lane: Lane;
+	slab: number;
+	expected: readonly Expected[];
+	/** Mails not taken or forgotten yet. */
+	left: number;
+	/** Mails taken and not released. */
+	lent: number;
+}
+
+class Composing implements ComposingThreads {
+	readonly keysFor: KeysFor;
+	readonly #startWorker: (slabs: readonly SharedArrayBuffer[]) => Worker;
+	readonly #most: number;
+	#lanes: Lane[] = [];
+	/** Neither taken nor forgotten, oldest first. */
+	readonly #expected = new Map<Uuid, Expected>();
+	#queue: Expected[] = [];
+	#seen = 0;
+	#late = 0;
+	#isClosed = false;
+	#idle: NodeJS.Timeout | null = null;
+
+	constructor({ settings, keysFor, cores = availableParallelism(), spawn = spawnThread }: ComposingOptions) {
+		this.keysFor = keysFor;
+		this.#startWorker = (slabs) =>
+			spawn('compose', { workerData: { settings, slabs } satisfies ComposingOrder, resourceLimits });
+		this.#most = cores < 2 ? 0 : Math.min(cores, mostThreads);
+	}
+
+	expect(source: MailSource, messages: readonly Leased[]): void {
+		this.#seen += messages.length;
+		if (this.#isClosed || this.#most === 0 || this.#seen < worthwhile) return;
+		if (this.#lanes.length === 0) this.#start();
+		this.#idle ??= setTimeout(() => void this.#end(), idleMs).unref();
+		this.#idle.refresh();
+		for (const message of messages) {
+			this.#forget(message.message);
+			const one = { message, source, job: null, mail: undefined, from: 0, waiter: null };
+			this.#expected.set(message.message, one);
+			this.#queue.push(one);
+		}
+		this.#hand();
+	}
+
+	take(message: Uuid): LentMail | Promise<LentMail | null> | null {
+		const one = this.#expected.get(message);
+		if (one === undefined) return null;
+		for (const earlier of this.#expected.keys()) {
+			if (earlier === message) break;
+			this.#forget(earlier);
+		}
+		if (one.mail === undefined) this.#wasLate();
+		if (one.job === null || one.mail !== undefined) {
+			const mail = this.#lend(one);
+			this.#forget(message);
+			return mail;
+		}
+		this.#expected.delete(message);
+		return new Promise((resolve) => {
+			one.waiter = resolve;
+		});
+	}
+
+	async close(): Promise<void> {
+		this.#isClosed = true;
+		await this.#end();
+	}
+
+	#start(): void {
+		const lane = new Lane(this.#startWorker, {
+			onReady: () => this.#hand(),
+			onAnswer: (job) => this.#answered(job),
+			// What ended it would end the next: the process composes by itself.
+			onFailure: () => void this.close(),
+		});
+		this.#lanes.push(lane);
+	}
+
+	#wasLate(): void {
+		this.#late += 1;
+		const mayStart = this.#lanes.length < this.#most && this.#lanes.every((lane) => lane.isReady);
+		if (this.#late < tooLate || !mayStart) return;
+		this.#late = 0;
+		this.#start();
+	}
+
+	#hand(): void {
+		for (const lane of this.#lanes)
+			while (lane.isFree && this.#queue.length > 0) lane.give(this.#neighbours());
+	}
+
+	/** The next ones of one source. */
+	#neighbours(): Expected[] {
+		const source = this.#queue[0]?.source;
+		const other = this.#queue.findIndex((one, at) => at === perJob || one.source !== source);
+		return this.#queue.splice(0, other === -1 ? this.#queue.length : other);
+	}
+
+	#forget(message: Uuid): void {
+		const one = this.#expected.get(message);
+		if (one === undefined) return;
+		this.#expected.delete(message);
+		if (one.job !== null) this.#leave(one.job);
+		else this.#queue.splice(this.#queue.indexOf(one), 1);
+	}
+
+	#answered(job: Job): void {
+		for (const one of job.expected) {
+			if (one.waiter === null) continue;
+			one.waiter(this.#lend(one));
+			this.#leave(job);
+		}
+	}
+
+	/** Null: it was not composed. A copy where a socket may keep its octets, or where no other slab is left. */
+	#lend({ job, mail, from }: Expected): LentMail | null {
+		if (job === null || mail == null) return null;
+		const { length, ...envelope } = mail;
+		const octets = job.lane.octets(job.slab, from, length);
+		if (length > sliceBytes || !job.lane.hasSpare)
+			return { mail: { ...envelope, bytes: Buffer.from(octets) }, release: () => undefined };
+		job.lent += 1;
+		const release = () => {
+			job.lent -= 1;
+			this.#takeBack(job);
+		};
+		return { mail: { ...envelope, bytes: octets }, release };
+	}
+
+	#leave(job: Job): void {
+		job.left -= 1;
+		if (job.left > 0) return;
+		job.lane.endTaking();
+		this.#takeBack(job);
+		this.#hand();
+	}
+
+	#takeBack(job: Job): void {
+		if (job.left > 0 || job.lent > 0) return;
+		job.lane.takeBack(job);
+		this.#hand();
+	}
+
+	async #end(): Promise<void> {
+		if (this.#idle !== null) clearTimeout(this.#idle);
+		this.#idle = null;
+		this.#seen = 0;
+		this.#queue = [];
+		this.#expected.clear();
+		const lanes = this.#lanes;
+		this.#lanes = [];
+		await Promise.all(lanes.map((lane) => lane.end()));
+	}
+}
+
+interface LaneEvents {
+	onReady: () => void;
+	onAnswer: (job: Job) => void;
+	onFailure: () => void;
+}
+
+/** One thread with its slabs. */
+class Lane {
+	readonly #worker: Worker;
+	readonly #slabs = Array.from({ length: slabsEach }, () => new SharedArrayBuffer(slabBytes));
+	readonly #jobs = new Map<number, Job>();
+	#given = 0;
+	/** Jobs of which mails are to be taken. */
+	#ahead = 0;
+	/** Slabs without a job. */
+	readonly #spare = this.#slabs.map((_, index) => index);
+	#source: MailSource | null = null;
+	#isReady = false;
+
+	constructor(
+		start: (slabs: readonly SharedArrayBuffer[]) => Worker,
+		{ onReady, onAnswer, onFailure }: LaneEvents,
+	) {
+		this.#worker = start(this.#slabs);
+		this.#worker.on('message', (answer: ComposingAnswer) => {
+			if (answer.kind === 'ready') {
+				this.#isReady = true;
+				onReady();
+			} else {
+				const job = this.#place(answer.number, answer.mails);
+				if (job !== undefined) onAnswer(job);
+			}
+		});
+		this.#worker.on('error', onFailure).on('messageerror', onFailure).on('exit', onFailure);
+		this.#worker.unref();
+	}
+
+	get isReady(): boolean {
+		return this.#isReady;
+	}
+
+	get isFree(): boolean {
+		return this.#isReady && this.#ahead < jobsAhead && this.#spare.length > 0;
+	}
+
+	get hasSpare(): boolean {
+		return this.#spare.length > 0;
+	}
+
+	give(expected: readonly Expected[]): void {
+		const [slab, source] = [this.#spare.shift(), expected[0]?.source];
+		if (slab === undefined || source === undefined) return;
+		this.#given += 1;
+		this.#ahead += 1;
+		const job = { number: this.#given, lane: this, slab, expected, left: expected.length, lent: 0 };
+		for (const one of expected) one.job = job;
+		this.#jobs.set(job.number, job);
+		const messages = expected.map(({ message }) => message);
+		const order: ComposingJob = {
+			number: job.number,
+			slab,
+			messages,
+			...(source !== this.#source && { source }),
+		};
+		this.#source = source;
+		this.#worker.postMessage(order);
+	}
+
+	/** Undefined: its mails are forgotten. */
+	#place(number: number, mails: readonly ComposedAhead[]): Job | undefined {
+		const job = this.#jobs.get(number);
+		let from = 0;
+		for (const [at, one] of (job?.expected ?? []).entries()) {
+			const mail = mails[at] ?? null;
+			one.mail = mail;
+			one.from = from;
+			from += mail?.length ?? 0;
+		}
+		return job;
+	}
+
+	octets(slab: number, from: number, length: number): Buffer {
+		return Buffer.from(this.#slabs[slab] ?? new SharedArrayBuffer(0), from, length);
+	}
+
+	/** All mails of a job are taken or forgotten. */
+	endTaking(): void {
+		this.#ahead -= 1;
+	}
+
+	/** And released. The thread composes one job after the other, so another one may have its slab. */
+	takeBack({ number, slab }: Job): void {
+		this.#jobs.delete(number);
+		this.#spare.push(slab);
+	}
+
+	async end(): Promise<void> {
+		this.#worker.removeAllListeners();
+		for (const { expected } of this.#jobs.values()) for (const { waiter } of expected) waiter?.(null);
+		this.#jobs.clear();
+		await this.#worker.terminate();
+	}
+}
