@@ -20,7 +20,6 @@ const layers: readonly (readonly string[])[] = [
 	['cli/connect'],
 ];
 
-/** What others know of the store. */
 const seam = /^store\/(?!open|slices)[\w-]+\.ts$/;
 
 /** The first row that matches a file decides. `own` = its own folder; `*` = everything. */
@@ -184,7 +183,6 @@ describe('the architecture', () => {
 			),
 		);
 		expect(named.length).toBeGreaterThan(50);
-		// What stands for a name of the reader's is in capitals.
 		const isThere = (name: string) =>
 			/[A-Z]{4}/.test(name) || paths.some((path) => path.endsWith(`/${name}`));
 		expect(named.filter(({ name }) => !isThere(name))).toEqual([]);

@@ -37,7 +37,6 @@ export function removeLeftovers(parent: string, now: number): void {
 		const path = join(parent, name);
 		const changed = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? now;
 		if (pid === undefined || now - changed < leftAfterMs || isRunning(Number.parseInt(pid, 36))) continue;
-		// Another user's stays.
 		try {
 			rmSync(path, { recursive: true, force: true });
 		} catch {}

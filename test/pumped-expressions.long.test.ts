@@ -65,7 +65,6 @@ const always = [
 	...['@', 'a@', '<a@b>', '=?a?b?', '5.', '550 ', '5.1.1 ', '=-', '. ', ': ', 'a ', 'a: ', '0.', '\ue000 '],
 ];
 
-/** Words and signs of the expression itself are what it goes astray in. */
 function pumpsOf({ source }: RegExp): Set<string> {
 	const plain = source.replace(
 		/\\[nrtsSdDwWbB]|\\u[\da-f]{4}|\\x[\da-f]{2}|\\p\{\w+\}|\(\?(?:<?[=!]|:)/gi,
@@ -107,7 +106,6 @@ describe('a regular expression', () => {
 	});
 });
 
-/** The start of a text that takes too long, and its length. */
 function slowOn(expression: RegExp): string | null {
 	const texts = (run: string) => [run, `${run}\u0001`, `x${run}\u0001y`, `<${run}\u0001`, `{"${run}\u0001`];
 	// The least of three: the first may have paid for others' garbage.

@@ -28,16 +28,13 @@ export interface LentMail {
 	release(): void;
 }
 
-/** Composes in other threads. */
 export interface Ahead {
-	/** In the order in which they are taken. */
 	expect(source: MailSource, messages: readonly Leased[]): void;
 	/**
 	 * The mail of a message, once; those expected before it are forgotten. Null: it is not composed, and may be one that
 	 * cannot be.
 	 */
 	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
-	/** The keys for a sender. */
 	keysFor: KeysFor;
 }
 

@@ -80,7 +80,6 @@ export class Composer {
 		return this.#withCare(message, () => this.#compose(submission, message));
 	}
 
-	/** These will be asked for next, in this order. Nothing depends on it. */
 	expect(messages: readonly Leased[]): void {
 		const { ahead } = this.#options;
 		if (ahead === undefined) return;
@@ -173,7 +172,6 @@ export function messageIdOf(message: Uuid, from: string): string {
 export interface MailParts {
 	submission: StoredSubmission;
 	message: Leased;
-	/** Encoded, by their hashes. */
 	files?: ReadonlyMap<string, Buffer>;
 	/** As for `join`. */
 	memory?: Buffer;

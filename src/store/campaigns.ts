@@ -72,7 +72,6 @@ export type CampaignAck =
 	| { kind: 'not_found' }
 	/** It takes no more recipients. */
 	| { kind: 'closed'; state: 'released' | 'canceled' | 'complete' }
-	/** Recipients for a campaign of requests, or the other way round. */
 	| { kind: 'other_rows' };
 
 /** A subscriber of a list on a service, as the service returns it. */
@@ -102,7 +101,6 @@ export type PeopleAck =
 	| { kind: 'acknowledged'; ack: Ack<AcceptCounts>; isWhole: boolean }
 	| { kind: 'not_found' }
 	| { kind: 'closed'; state: 'released' | 'canceled' | 'complete' }
-	/** It has rows of a file, or another list. */
 	| { kind: 'other_rows' };
 
 /** One row of a campaign of send requests after the check of its shape and template: a request, or the error. */
@@ -133,7 +131,6 @@ export interface CampaignReads {
 		limit: number;
 		time_zone: string;
 	}): Promise<AudiencePart | null>;
-	/** In the order in which they were met. */
 	sliceLeftOut(
 		c: { id: Uuid; after: number; limit: number } & Seen,
 	): Promise<{ results: LeftOutPerson[]; next: number | null } | null>;

@@ -9,7 +9,6 @@ export interface StoredToken {
 }
 
 export interface StoredDkimKey {
-	/** In ASCII and lower case. */
 	domain: string;
 	selector: string;
 	type: 'rsa' | 'ed25519';

@@ -65,7 +65,6 @@ export interface StoredErasures {
 /** Counts that do not add up; all empty: they do. */
 export interface CountCheck {
 	lists: WrongCounter[];
-	/** The number of figures of reports: by day, by quarter of an hour, of links and of bounces. */
 	figures: number;
 	/** Names of campaigns whose waiting messages are in no worker's sight. */
 	campaigns: string[];

@@ -25,7 +25,6 @@ export interface LeaseDeliveries {
 	now: Micros;
 	until: Micros;
 	max: number;
-	/** The share of one webhook. */
 	each: number;
 	/** Webhooks with another share than `each`. */
 	shares: readonly { webhook_id: number; max: number }[];

@@ -277,7 +277,6 @@ export function holdsOf(operation: string, command: unknown): readonly Hold[] {
 	return rows[operation]?.holds?.(command as never) ?? projectAlone;
 }
 
-/** Carries out an operation; returns what its interface declares for this name. */
 export type Run = (operation: string, command: unknown, means?: Means) => Promise<unknown>;
 
 const kinds = { reads: 'read', writes: 'write', queue: 'queue' } as const;

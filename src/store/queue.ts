@@ -7,7 +7,6 @@ import type { Micros } from '../api/datetime.js';
 import type { LimitName, MessageState, Uuid } from '../api/records.js';
 import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 
-/** Messages on their way to a mail server or a send API. */
 export interface Queue {
 	/**
 	 * Leases up to `max` due messages, fairly over campaigns, transactional first. Expired leases return to the queue.

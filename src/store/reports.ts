@@ -14,7 +14,6 @@ export interface ReportReads {
 	}): Promise<ReportFigures>;
 	/** `null`: there is no such campaign. */
 	campaignLife(c: { campaign: Uuid }): Promise<CampaignLife | null>;
-	/** Days of the time zone, both ends inclusive. */
 	reportDetails(c: { from: Day; to: Day; campaign: Uuid | null; lists: boolean }): Promise<DetailFigures>;
 	/** `null`: there is no such campaign. */
 	linkFigures(c: { campaign: Uuid }): Promise<LinkFigures | null>;
@@ -57,7 +56,6 @@ export interface DetailFigures {
 export interface ListFigures {
 	id: number;
 	name: string;
-	/** At the end of the range. */
 	active: number;
 	days: { day: Day; kind: keyof Joined; count: number }[];
 }

@@ -9,7 +9,6 @@ import type { Command } from './operations.js';
 import type { Leased } from './queue.js';
 import type { Means, Writes } from './store.js';
 
-/** Carries out one operation of the core, in a transaction of its own. */
 export type Step = <Name extends keyof Core>(
 	name: Name,
 	command: Parameters<Core[Name]>[0],
@@ -45,10 +44,8 @@ export function createSliceSize(maxMs: () => number): SliceSize {
 }
 
 const sliceSize = 2_000;
-/** The recipients of a slice are in memory. */
 const mostStaged = 10_000;
 
-/** How many recipients are staged in a transaction; learns from each. */
 export interface StagingSize {
 	rows(): number;
 	took(rows: number): void;

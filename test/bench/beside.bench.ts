@@ -12,7 +12,6 @@ import { newPlace, type Place, peopleFile, type Running, serve } from './server.
 const imported = 1_000_000;
 const sentPerSecond = 500;
 const aloneSeconds = 10;
-/** Between one request of a kind and the next. */
 const everyMs = { read: 50, write: 100 };
 
 export const bench: Bench = {

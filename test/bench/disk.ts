@@ -30,7 +30,6 @@ export interface DiskProbe {
 	stop(): Promise<void>;
 }
 
-/** What the log of a busy server gets in one commit. */
 const probeBytes = 10 * 8192;
 const probeEveryMs = 50;
 

@@ -92,7 +92,6 @@ function seconds(work: () => void): number {
 
 interface Run {
 	seconds: number;
-	/** Of the whole process. */
 	peakMiB: number;
 }
 

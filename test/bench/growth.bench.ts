@@ -18,7 +18,6 @@ const program = join(process.cwd(), 'bin/mailctl.js');
 
 interface Subject {
 	words: readonly string[];
-	/** What it walks by its nature. */
 	walks?: string;
 	/** It changes the database, each time with other words behind these. */
 	each?: readonly (readonly string[])[];
@@ -143,7 +142,6 @@ async function measureSize(messages: number): Promise<Map<string, number>> {
 	}
 }
 
-/** The program tells it itself, of all its threads. */
 function cpuMs({ env }: Place, words: readonly string[]): number {
 	const tell = `process.on('exit', () => { const { user, system } = process.cpuUsage(); process.stderr.write('cpu ' + (user + system) / 1000 + '\\n'); })`;
 	const run = runProgram(

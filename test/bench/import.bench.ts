@@ -139,7 +139,6 @@ CREATE UNIQUE INDEX people_by_email ON people (email, list_id);
 	if (runProgram('sqlite3', [saved], { input: schema }).status !== 0) return null;
 	if (others !== null) importPlainly(saved, others);
 	return {
-		/** Seconds. */
 		import: (people: PeopleFiles) => {
 			copyFileSync(saved, path);
 			return importPlainly(path, people);
@@ -156,7 +155,6 @@ function importPlainly(database: string, { sixColumns }: PeopleFiles): number {
 }
 
 interface PeopleFiles {
-	/** For us, with a header. */
 	csv: string;
 	/** The same people as the limit's table has them. */
 	sixColumns: string;

@@ -59,7 +59,6 @@ function copyMessages(from: string, to: string): number {
 	return changes;
 }
 
-/** With its recipient. */
 function firstMail(staged: string, env: NodeJS.ProcessEnv) {
 	const db = new Database(staged, { readonly: true });
 	const first = db.prepare<[], { uuid: string; email: string; name: string }>('SELECT * FROM messages').get();

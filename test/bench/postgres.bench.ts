@@ -34,7 +34,6 @@ const days = 365;
 const queued = 20_000;
 const created = 6_000;
 const clients = 32;
-/** What a server of ours has. */
 const connections = 9;
 /** All of it when absent. */
 const asked = process.env['PARTS']?.split(',');
@@ -103,7 +102,6 @@ async function importing(server: OwnPostgres): Promise<BenchRow> {
 			const env = { PATH: process.env['PATH'], HOME: folder, MAILCTL_DB: url };
 			const words = [program, 'subscribers', 'import', people, '-l', '1', '-q', '--yes'];
 			const ours = await seconds(() => succeed(process.execPath, words, env));
-			// The very rows that we have put, in the order of the file.
 			const rows = join(folder, 'rows.tsv');
 			psql(url, `\\copy (SELECT * FROM subscribers ORDER BY id) TO '${rows}'`);
 			psql(url, 'TRUNCATE subscribers');
@@ -243,10 +241,8 @@ async function serverCpu(url: string): Promise<number> {
 
 const workerWord = 'lease-and-settle';
 
-/** What a process has done. */
 interface Done {
 	count: number;
-	/** Seconds. */
 	cpu: number;
 }
 
@@ -282,7 +278,6 @@ async function work(url: string, max: number): Promise<void> {
 	process.disconnect?.();
 }
 
-/** One by one into one list, beside a bare INSERT with its commit. */
 async function creating(server: OwnPostgres): Promise<BenchRow> {
 	const ours: number[] = [];
 	const limit: number[] = [];
@@ -321,7 +316,6 @@ async function byClients(create: (n: number) => Promise<unknown>): Promise<void>
 	await Promise.all(Array.from({ length: clients }, client));
 }
 
-/** A year's report, from its question to its answer; the database's part is less. */
 async function reporting(server: OwnPostgres): Promise<BenchRow> {
 	const url = await server.createDatabase();
 	const store = await openStore(url);

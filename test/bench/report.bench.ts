@@ -7,7 +7,6 @@ import { type Bench, median } from './bench.js';
 import { newPlace } from './server.js';
 
 const messages = 2_000_000;
-/** Two people's and one machine's openings, and two clicks. */
 const eventsAMessage = 5;
 const days = 365;
 const rounds = 21;

@@ -118,11 +118,9 @@ async function sendWithSource(port: number, { messages, bytes }: Subject): Promi
 
 interface Sent {
 	perSecond: number;
-	/** Resident memory at its highest. */
 	peakKb: number;
 }
 
-/** On a copy of the staged database, start and end of the process included. */
 export async function sendWithWorker(place: Place, { messages }: Subject): Promise<Sent> {
 	const path = join(place.folder, 'round.db');
 	copyFileSync(place.path, path);

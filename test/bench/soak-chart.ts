@@ -77,7 +77,6 @@ export function drawSamples(samples: readonly SoakSample[]): string {
 		});
 		return chart.renderToSVGString({ useViewBox: true });
 	} finally {
-		// Its timer would keep the process alive.
 		chart.dispose();
 	}
 }

@@ -14,10 +14,8 @@ import { drawSamples, type SoakSample } from './soak-chart.js';
 
 const minutes = Number(process.env['MINUTES'] ?? 10);
 const people = 100_000;
-/** At full speed, to learn what the server can do. */
 const fullSpeedSeconds = 60;
 const clients = 8;
-/** Of one round: a send call, a subscriber created, pages and opens. */
 const recipients = 10;
 const pages = 2;
 const opens = 5;
@@ -82,7 +80,6 @@ type Kind = 'send' | 'post' | 'page' | 'open';
 interface Load {
 	/** One send call, one new subscriber, some pages and opens, one after another. */
 	round(): Promise<void>;
-	/** Recipients of all send calls so far. */
 	accepted(): number;
 	/** Milliseconds of each request since the last call, by kind. */
 	takeWaits(): Record<Kind, number[]>;

@@ -129,7 +129,6 @@ function mailOf({ messages, people, from, step }: Mail): string {
 			FROM messages WHERE attempts > 0;`;
 }
 
-/** Three of ten are opened, one of twenty is clicked; the webhook hears of bounces. */
 function eventsOf(from: number): string {
 	return `
 		INSERT INTO events (message_id, type, at, link, machine, ip, user_agent)

@@ -142,7 +142,6 @@ it('a proxy that is no URL is named without its user and password', async () => 
 describe('a text of the wrong form', () => {
 	const send = 'send --from news@example.com --subject S --text T';
 	const many = `${send} --list Readers --dry-run`;
-	/** The option, what is given, and a part of what is wanted. */
 	const texts: readonly (readonly [line: string, flag: string, value: string, hint: RegExp])[] = [
 		[many, '--at', 'noonish', /2026-12-01|tomorrow/],
 		[many, '--at', '2026-02-30 09:00', /2026-12-01|tomorrow/],
@@ -203,7 +202,6 @@ describe('a text of the wrong form', () => {
 
 const sending = ['--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S'];
 
-/** What such a call needs besides. */
 const beside: Readonly<Record<string, readonly string[]>> = {
 	'send --text-file': sending,
 	'send --html-file': sending,

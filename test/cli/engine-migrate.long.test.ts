@@ -15,7 +15,6 @@ import { ask, describePostgres } from '../support/postgres.js';
 import { errorOf, makeProject, type Project } from '../support/project.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
 
-/** Texts that a copy by way of arrays, quotes or another encoding would change. */
 const hostile = [
 	...['{NULL,"a"}', 'NULL', '', '\\', '\\\\x41', '"', "'; DROP TABLE lists; --", '$1 ? $2', '\t\r\n\v'],
 	...[
@@ -50,7 +49,6 @@ function contentOf(file: string): Record<string, unknown[]> {
 	return content;
 }
 
-/** Something of everything. */
 async function fill(project: Project): Promise<void> {
 	const { json, file } = project;
 	await json(['lists', 'create', '--name', 'News 漢', '--email-reason', 'You asked.']);
@@ -211,7 +209,6 @@ describePostgres('engine migrate', (server) => {
 		expect(statSync(back).mode & 0o777).toBe(0o600);
 		expect((await on(project, back)(['engine', 'check'])).code).toBe(0);
 		expect((await on(project, url)(['lists', 'list'])).stderr).toContain('was moved to');
-		// What the server itself says to a process that had it open all the time.
 		await expect(ask(url, 'UPDATE settings SET value = value'))
 			.resolves.toEqual([])
 			.catch(() => undefined);
@@ -457,7 +454,6 @@ describePostgres('engine migrate', (server) => {
 		await moved(project, project.db, url);
 		const file = (name: string) => join(project.folder, name);
 		await interrupted(project, url, file('a.db'));
-		// A process that had it open all the time is refused by the server.
 		const schema = new URL(url).searchParams.get('schema');
 		await expect(ask(url, `SET search_path = ${schema}`, 'UPDATE lists SET name = name')).rejects.toThrow(
 			/this database is being moved to .*a\.db since/,

@@ -225,7 +225,6 @@ describe('engine secrets beside a server', () => {
 			stderr: expect.stringContaining(`serve (pid ${process.pid} on ${hostname()})`),
 		});
 		expect(stderr).toMatch(/stop .* start/);
-		// The server makes keys of its own meanwhile.
 		expect(stored()).toEqual(expect.arrayContaining(before));
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});

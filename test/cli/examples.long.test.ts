@@ -112,10 +112,8 @@ const files: Readonly<Record<string, string>> = {
 	'ids.txt': Array.from({ length: 250 }, (_, at) => `${at + 1}\n`).join(''),
 };
 
-/** What DNS of this machine says; and what has a record of its own. */
 const unrecorded = ['mailctl doctor', 'mailctl commands -o json'];
 
-/** An example that speaks of a column of its own. */
 const ownFiles: Readonly<Record<string, string>> = {
 	"mailctl subscribers import people.csv --list 12 --map 'Town=city' --create-fields":
 		'email,Town,Plan\nzoe@example.com,Oslo,pro\n',
@@ -136,13 +134,11 @@ describe('every example of the help', () => {
 	const home = process.cwd();
 	const record: string[] = [];
 	const settle = createSettler();
-	/** Where the examples go: a deployment, a target and a port that are really there. */
 	const here = (word: string) =>
 		word
 			.replace('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f', message)
 			.replace('{target}', target.url)
 			.replace(/^https:\/\/mail\.example\.com$/, deployment.baseUrl)
-			// A file stands for the server.
 			.replace(/^postgres:.*/, 'server.db')
 			.replace(/^8080$/, '0')
 			.replace(/^127\.0\.0\.1:2526$/, '127.0.0.1:0')

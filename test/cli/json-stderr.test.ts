@@ -17,7 +17,6 @@ afterEach(async () => {
 	for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** What was said, an object a line. */
 function said(stderr: string): unknown[] {
 	return stderr
 		.split('\n')

@@ -55,7 +55,6 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 	it.each([
 		['?schema=one&pool=3&application_name=news&connect_timeout=5', '-one'],
 		['?connect_timeout=5&schema=two', '-two'],
-		// A word of SQL.
 		['?schema=select', '-select'],
 		['?pool=3&schema=public', ''],
 	])('names the file of the first token by the database, not by how it is reached: %s', async (query, ending) => {

@@ -8,7 +8,6 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { syncTwin } from '../../scripts/sync-twin.mjs';
 import { runProgram } from '../support/run-program.js';
 
-/** Real pipes and signals need a real process. */
 describe('the process', () => {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-process-'));
 	const program = join(folder, 'program.mjs');

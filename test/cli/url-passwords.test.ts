@@ -190,7 +190,6 @@ describe('the URL of a webhook', () => {
 		expect(await said('webhooks', 'list')).toContain('--show-secrets');
 		expect(await said('webhooks', 'get', '1', '--show-secrets')).toContain(target);
 		expect(await said('webhooks', 'list', '--show-secrets', '-o', 'json')).toContain(target);
-		// The answer of the API is the service document's.
 		expect(await said('api', 'GET', '/webhooks/1/')).toContain(target);
 	});
 

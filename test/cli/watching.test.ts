@@ -21,7 +21,6 @@ beforeAll(async () => {
 	await sink.close();
 });
 
-/** A service whose looks at the report are counted: the second fails, the third interrupts. */
 function thirdEnds(failure = new ApiError('network', 'no answer')) {
 	const stop = new AbortController();
 	let looks = 0;

@@ -121,7 +121,6 @@ describe('a joined message beside MailComposer', () => {
 /** A longer one is refused: a subject has 998 characters at most. */
 const longSubject = 980;
 
-/** Readers of headers fold blanks. */
 function squeeze(text: string): string {
 	return text.replace(/\s+/g, ' ').trim();
 }

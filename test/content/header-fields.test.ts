@@ -38,7 +38,6 @@ function problemsOf(field: string, name: string): string[] {
 	];
 }
 
-/** What could be a name: of any length, and near the names that are ours. */
 const anyName = fc.oneof(
 	fc.string({ minLength: 1, maxLength: 30 }),
 	fc.integer({ min: 1, max: 990 }).map((length) => 'N'.repeat(length)),

@@ -188,7 +188,6 @@ describe('the pixel', () => {
 });
 
 describe('rewriting', () => {
-	/** Puts back what was written, and takes the pixel out. */
 	function undone(html: string, written: string): string {
 		const links = findLinks(written);
 		return html.replace(pixel, '').replace(/https:\/\/m\.test\/c\/T(\d+)/g, (_url, position) => {

@@ -4,7 +4,6 @@ import { contentFindings } from '../../src/content/lint.js';
 import { markdownBodies } from '../../src/content/markdown.js';
 import { isTooDeep } from '../../src/content/nesting.js';
 
-/** The part of the HTML that the Markdown made. */
 function bodyOf(markdown: string): string {
 	const { html } = markdownBodies(markdown);
 	return html.slice(html.indexOf('align="left">\n') + 14, html.indexOf('\n</td></tr></table>\n<!--'));

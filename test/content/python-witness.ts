@@ -41,18 +41,14 @@ def answer(text):
 json.dump([answer(text) for text in json.load(sys.stdin)], sys.stdout)
 `;
 
-/** What Python read of one message. Names and texts are decoded. */
 export interface Testimony {
 	/** Empty where there is nothing to complain of. */
 	defects: string[];
 	subject: string;
-	/** Seconds since the epoch. */
 	date: number;
 	message_id: string;
-	/** By field: display name and address. */
 	mailboxes: Record<string, [string, string][]>;
 	fields: [string, string][];
-	/** Texts by content type. */
 	parts: Record<string, string>;
 	encodings: string[];
 	tree: MimeNode | null;
@@ -70,7 +66,6 @@ export interface MimeNode {
 
 export const hasPython = runs('python3', '-c', 'import email');
 
-/** Asks about all of them in one run, for Python takes its time to start. */
 export function pythonReads(messages: readonly Buffer[]): Testimony[] {
 	const input = JSON.stringify(messages.map((message) => message.toString('base64')));
 	const run = runProgram('python3', ['-c', script], { input });

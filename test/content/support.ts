@@ -104,7 +104,6 @@ export function wireProblems(message: Buffer): string[] {
 	return problems;
 }
 
-/** Longest line of the encoded bodies. */
 export function longestBodyLine(message: Buffer): number {
 	const text = message.toString('latin1');
 	return Math.max(

@@ -7,7 +7,6 @@ import type { List, Page } from '../../src/api/records.js';
 
 export interface Subject {
 	api: Api;
-	/** A verified sender of the deployment. */
 	sender: string;
 	close(): Promise<void>;
 }
@@ -602,7 +601,6 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 	});
 }
 
-/** The error body of a refused call. */
 async function refusal(attempt: Promise<unknown>): Promise<Record<string, unknown>> {
 	const error: unknown = await attempt.then(
 		() => new Error('was not refused'),

@@ -185,7 +185,6 @@ const events = {
 	uncertain: ['CREATED'],
 };
 
-/** By the figures of the message's own campaign: what the report counts. */
 async function eventsOf(id: string): Promise<string[]> {
 	const found = await store.reads.getMessage({ id });
 	const { daily } = await store.reads.reportFigures({

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { InFlight } from '../../src/delivery/leases.js';
 
-/** Two connections, and a clock that stands. */
 function started() {
 	let now = 0;
 	const window = new InFlight(2, () => now);

@@ -98,9 +98,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(await run()).toMatchObject({ kind: 'paused', reason });
 		expect(memory.pauses.get('fault')).toMatchObject({ reason, faults: 1 });
 		const { deferred = 0, queued = 0 } = memory.states();
-		// What connections had in hand at the fifth is tried, too.
 		expect([deferred + queued, deferred >= 5, deferred <= 20]).toEqual([60, true, true]);
-		// One message shows that it is so still.
 		expect((await run()).kind).toBe('paused');
 		expect(memory.states()).toEqual({ deferred: deferred + 1, queued: queued - 1 });
 		isRefusing = false;

@@ -18,7 +18,6 @@ afterEach(async () => {
 	await server.close();
 });
 
-/** All that is told of one message to a server that answers so at this phase: the trace, and the kept reply. */
 async function toldAt(phase: FaultPhase): Promise<string> {
 	server = await startFaultServer({ ehlo: ['AUTH PLAIN'], at: { [phase]: { answer: said } } });
 	const trace: string[] = [];

@@ -56,7 +56,6 @@ it('begins no message of it outside its hours, and sends the rest once when they
 	const count = 400;
 	const last = 50;
 	let now = micros('2026-11-20T16:59:00Z');
-	/** Messages that the server was told of, by the clock then. */
 	const told: { at: number; line: string }[] = [];
 	server = await startFaultServer({
 		on: (_phase, line) => {

@@ -21,7 +21,6 @@ afterEach(async () => {
 	await serving.stop('SIGKILL');
 });
 
-/** A connection that reads and forgets what it is answered. */
 async function attacker(from = '127.0.0.1'): Promise<Socket> {
 	const { hostname, port } = new URL(serving.url);
 	const socket = connect({ host: hostname, port: Number(port), localAddress: from });

@@ -44,7 +44,6 @@ async function here(...words: string[]) {
 	return result.stdout;
 }
 
-/** What there is, asked of the database. */
 async function expectOnce(): Promise<void> {
 	const of = async (...words: string[]) =>
 		JSON.parse(await here('--db', db, ...words, '-o', 'json')) as Record<string, unknown>[];

@@ -55,7 +55,6 @@ function callsWith(env: Readonly<Record<string, string>>): Calls {
 	};
 }
 
-/** A project with one list, and whoever takes its mail. */
 async function embedded(): Promise<Calls & { clients: Call; sink: SmtpSink; db: string }> {
 	const sink = await startSmtpSink();
 	endings.push(sink.close);

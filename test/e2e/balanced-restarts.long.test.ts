@@ -66,7 +66,6 @@ async function loseNothing(name: BalancerName, db: string): Promise<void> {
 	}
 	const { answers, created } = await load.stop();
 	process.stderr.write(`${name}: ${2 * restarts} restarts, answers ${JSON.stringify(answers)}\n`);
-	// A failure says why.
 	expect(Object.keys(answers).sort(), balancer.said()).toEqual(['200', '201']);
 	expect(await ask(db, 'SELECT count(*)::int AS n FROM subscribers')).toEqual([{ n: created }]);
 }

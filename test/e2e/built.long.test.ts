@@ -185,7 +185,6 @@ describe('the built program', () => {
 		async () => {
 			await mailctl(['--version']);
 			expect(await readdir(join(home, '.cache/mailctl/compiled'))).toHaveLength(1);
-			// What others can write to would be run.
 			const shared = join(home, 'shared');
 			await mkdir(join(shared, 'mailctl/compiled'), { recursive: true });
 			await chmod(join(shared, 'mailctl/compiled'), 0o777);

@@ -105,7 +105,6 @@ function heard(child: ChildProcess) {
 	return { said, stop };
 }
 
-/** The worker has said that it is there. */
 function isWorking(path: string): boolean {
 	const db = new Database(path, { readonly: true });
 	const found = db.prepare("SELECT count(*) FROM processes WHERE role = 'worker'").pluck().get();

@@ -82,7 +82,6 @@ describe('the cluster', () => {
 		const mounted = [...(await read('compose.yaml')).matchAll(/"\.\/([\w.-]+):/g)].map(
 			([, name = '']) => name,
 		);
-		// The users and their passwords are the operator's.
 		for (const name of mounted.filter((one) => one !== 'users.txt'))
 			expect([name, (await read(name)).length > 0]).toEqual([name, true]);
 	});
@@ -108,10 +107,8 @@ describe('the cluster', () => {
 			// PostgreSQL makes a new database before it answers.
 			if (healthcheck?.test.includes('pg_isready')) expect(healthcheck.start_period).toBe('2m');
 			if (image !== 'mailctl') continue;
-			// The image's check asks a server.
 			if (command[0] === 'worker')
 				expect([name, healthcheck?.test]).toEqual([name, ['CMD', 'mailctl', 'engine', 'status']]);
-			// What is the user's in the image stays so: a tmpfs is root's.
 			for (const place of tmpfs.filter((one) => one !== '/tmp'))
 				expect(place).toMatch(/^\/(data|home\/node):uid=1000,gid=1000,mode=0700$/);
 		}

@@ -24,7 +24,6 @@ const names = [
 /** A Tab behind its number completes each. */
 const numbered = names.map((name, at) => `${at + 10}${name}`);
 
-/** Passes its words to the test, and prints the answer. */
 const standIn = `#!/bin/sh
 printf '%s\\0' "$#" "$@" >&3
 while IFS= read -r line <&4 && [ -n "$line" ]; do printf '%s\\n' "$line"; done
@@ -71,7 +70,6 @@ class Shell {
 		this.#script.stdin?.write(keys);
 	}
 
-	/** The words of the call that this line makes. */
 	async line(keys: string): Promise<string[]> {
 		this.type(`${keys}\r`);
 		return eventually(() => this.#calls.shift() ?? expect.fail(`no call of: ${keys}`));

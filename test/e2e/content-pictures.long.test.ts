@@ -32,7 +32,6 @@ beforeAll(async () => {
 		views.map(async ({ viewport, colorScheme, media }) => {
 			const page = await browser.newPage({ viewport, colorScheme });
 			await page.emulateMedia({ media, colorScheme });
-			// Nothing is loaded from anywhere: what is remote is missing from both pictures.
 			await page.route('http*://**/*', (route) => route.abort());
 			return page;
 		}),
@@ -68,7 +67,6 @@ async function looks(html: string): Promise<Looks[]> {
 	return await Promise.all(pages.map(look));
 }
 
-/** To the pixel, on a wide, a narrow and a dark screen and on paper. */
 async function expectSamePicture(before: string, ...afterwards: readonly string[]): Promise<void> {
 	const old = await looks(before);
 	for (const after of afterwards) expectSame(old, await looks(after));

@@ -96,7 +96,6 @@ it.skipIf(!hasStrace)(
 				'-P',
 				join(config, '..', name),
 			]);
-			// The folder's own name comes with the temporary files in it.
 			const trace = [
 				'-f',
 				'-qq',

@@ -78,7 +78,6 @@ describe('a release that is answered 200 with', () => {
 	});
 });
 
-/** Of any campaign. */
 const releaseOf = /^POST \/ext\/mailings\/[^/]+\/release\/ /;
 
 describe('a deletion that is answered 200 with a page', () => {

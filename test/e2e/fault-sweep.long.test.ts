@@ -47,7 +47,6 @@ const importing = ['subscribers', 'import', 'people.csv', '--list', 'Readers', '
 const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello #name#'];
 const consent = ['--yes', '--expect-count', String(people)];
 
-/** The counters of the list are in step with its rows. */
 function countPeople(db: Database.Database): number {
 	const count = number(db, 'SELECT count(*) FROM subscribers WHERE list_id = 1');
 	const told = db.prepare('SELECT sum(active + inactive) FROM list_counters WHERE list_id = 1').pluck().get();
@@ -166,7 +165,6 @@ async function expectComplete(work: Work, place: Place): Promise<void> {
 	expectForgotten(work, place);
 }
 
-/** Not a byte of who was erased is left. */
 function expectForgotten(work: Work, place: Place): void {
 	if (work.name !== 'an erasure') return;
 	for (const name of readdirSync(place.folder).filter((one) => one.startsWith('news.db')))

@@ -45,7 +45,6 @@ const toList = ['send', '--from', 'news@example.com', '--list', '1', '--subject'
 const table: Readonly<Record<string, Standing>> = {
 	'lists list': document(listing),
 	'lists get': document(['by']),
-	// What recipients of other services read is theirs to say.
 	'lists create': document(['name', 'emailReason'], {
 		publicName: ['lists', 'create', '--name', 'New', '--email-reason', 'r', '--public-name', 'News'],
 	}),
@@ -167,7 +166,6 @@ const table: Readonly<Record<string, Standing>> = {
 				'map',
 				'encoding',
 			],
-			// A trial is one message.
 			'testTo',
 			// There is no status to wait for: on such a service `send` ends with its answer.
 			...['wait', 'waitTimeout'],
@@ -179,7 +177,6 @@ const table: Readonly<Record<string, Standing>> = {
 			results: [...single, '--results', file],
 			rate: [...single, '--rate', '10/s'],
 			connections: [...single, '--connections', '2'],
-			// The finished message is the service's own.
 			preview: [...single, '--preview', 'text'],
 			previewAs: [...single, '--preview-as', 'ann@example.com'],
 			eml: [...single, '--eml', '-'],
@@ -427,7 +424,6 @@ describe('on a deployment that is not ours', () => {
 		const { code, stdout, stderr } = await call([...path.split(' '), ...argv, '-n', '-o', 'json']);
 		expect({ code, stderr, plan: JSON.parse(stdout) }).toMatchObject({ code: 0, plan: { dry_run: true } });
 		expect(foreign.writes.slice(before)).toEqual([]);
-		// The one GET of the document that does something.
 		expect(foreign.reads.filter((read) => read.includes('run_test'))).toEqual([]);
 	});
 

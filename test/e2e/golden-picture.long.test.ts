@@ -36,7 +36,6 @@ describe.skipIf(!isBuilt)('the picture of the demo', () => {
 		expect(status).toBe(0);
 		const output = (shown.exec(stdout)?.[0] ?? '')
 			.replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:8080')
-			// Every mail has a link of its own.
 			.replaceAll(/\/u\/[\w-]+/g, '/u/…');
 		expect(output).toContain('sent          1,000');
 		const picture = drawTerminal({ command: 'mailctl demo', output, columns });

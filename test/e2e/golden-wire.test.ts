@@ -67,7 +67,6 @@ it('its description of itself', async () => {
 	await expectGolden('openapi.json', `${JSON.stringify(document, null, '\t')}\n`);
 });
 
-/** Output of a call on the database. */
 async function run(...argv: string[]): Promise<string> {
 	const words = ['--db', join(folder, 'news.db'), ...argv];
 	const { code, stdout, stderr } = await runCall({ argv: words, env: { ...env, HOME: folder } });
@@ -75,7 +74,6 @@ async function run(...argv: string[]): Promise<string> {
 	return stdout;
 }
 
-/** Where the links of a mail to a list lead. */
 async function placesOfAMail(): Promise<Record<string, string>> {
 	const html =
 		'<p>Hi #name#</p><a href="https://example.com/?n=#name#">x</a> <a href="#view_url#">v</a> <a href="#unsubscribe_url#">u</a>';

@@ -18,7 +18,6 @@ const nested = (open: string, close: string) => {
 const nesting = 'Ensure the HTML is nested no deeper than 400 elements.';
 const variables = 'Ensure the body has no more than 20,000 variables.';
 
-/** What it is, the HTML, and what is said of it. */
 const refused: [string, string, string][] = [
 	['lists in lists', nested('<ul><li>', '</li></ul>'), nesting],
 	['tables in tables', nested('<table><tr><td>', '</td></tr></table>'), nesting],

@@ -26,7 +26,6 @@ interface Imported {
 	counts: Counts;
 	/** `line code` of each rejected row. */
 	rejects: string[];
-	/** What the columns of the rejects file are called. */
 	rejectColumns: string;
 }
 
@@ -58,7 +57,6 @@ async function imported(
 	const rejectsPath = `${path}.rejects.csv`;
 	const text = existsSync(rejectsPath) ? await readFile(rejectsPath, 'utf8') : '';
 	const table = text === '' ? null : await readTable(text);
-	// Behind them stands what was left out.
 	const line = table?.header.lastIndexOf('_line') ?? 0;
 	const rejects = (table?.rows ?? []).map(({ cells }) => cells.slice(line, line + 2).join(' '));
 	expect(rejects).toHaveLength(counts.duplicate + counts.rejected);

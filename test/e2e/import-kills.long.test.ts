@@ -57,9 +57,7 @@ async function copyOf({ file, db }: ImportPlace): Promise<ImportPlace> {
 
 describeDatabases('an import that is killed', (databases) => {
 	const isFile = databases.kind === 'SQLite';
-	/** What changes a database: writes of a file, or what goes to the server of it. */
 	const calls = isFile ? databaseCalls : 'write,writev,sendto';
-	// The disk of a server is its own matter.
 	const faults = isFile ? asked('MAILCTL_FAULTS', 3) : 0;
 
 	it.skipIf(!isBuilt)(

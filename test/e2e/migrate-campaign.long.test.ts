@@ -132,7 +132,6 @@ function endOf(child: ReturnType<typeof startProgram>): Promise<number | null> {
 		: new Promise((resolve) => child.once('exit', resolve));
 }
 
-/** Opens and clicks of some of those who have the mail. */
 async function open(file: string): Promise<void> {
 	const store = await openStore(file, { clock: systemClock, mode: 'existing' });
 	const { results } = await store.reads.pageMessages({

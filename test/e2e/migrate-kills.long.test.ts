@@ -21,7 +21,6 @@ import { ask, describePostgres } from '../support/postgres.js';
 const kills = asked('MAILCTL_KILLS', 8);
 const faults = asked('MAILCTL_FAULTS', 4);
 
-/** Questions to the server and writes to a file. */
 const calls = `${databaseCalls},write,writev`;
 
 const rows = 9_000;
@@ -56,7 +55,6 @@ describePostgres('a killed engine migrate', (server) => {
 	/** What the first move said of each table. */
 	let tables: unknown;
 
-	/** Lists, people and mails that wait for them. */
 	beforeAll(async () => {
 		const people = Array.from({ length: rows }, (_, n) => `p${n}@example.org,{P\\${n}\n`);
 		const run = async (...argv: string[]) => {
@@ -87,7 +85,6 @@ describePostgres('a killed engine migrate', (server) => {
 		expect(JSON.parse(stdout).tables).toEqual(tables);
 		return to;
 	}
-	/** A database of those rows, and one that can be its target. */
 	const fileOf = async () => {
 		const from = newFile();
 		copyFileSync(file, from);
@@ -101,7 +98,6 @@ describePostgres('a killed engine migrate', (server) => {
 
 	async function run({ from, to }: { from: string; to: string }, fault: Fault) {
 		const end = await runNode(words(from, to), fault, place);
-		// Whatever was killed.
 		expect((await works(from)) && (await works(to)), JSON.stringify(fault)).toBe(false);
 		// The one before was killed behind its end.
 		const isOver = end.stderr.includes('"code":"moved"') && (await works(to));

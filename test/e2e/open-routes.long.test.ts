@@ -35,7 +35,6 @@ afterAll(async () => {
 	await sink.close();
 });
 
-/** Milliseconds of CPU that the server has used, in all its threads. */
 function cpuMs(): number {
 	const tasks = `/proc/${serving.process.pid}/task`;
 	const times = readdirSync(tasks).map((task) => readFileSync(`${tasks}/${task}/schedstat`, 'latin1'));
@@ -59,7 +58,6 @@ const get = (path = '', headers: Record<string, string> = {}): Request => [path,
 const post = (path = '', body = ''): Request => [path, { method: 'POST', body }];
 const many = Object.fromEntries(Array.from({ length: 400 }, (_, at) => [`X-${at}`, String(at)]));
 
-/** The database is read or written. */
 const stored = 60;
 const routes: [name: string, budget: number, request: () => Request][] = [
 	['the root', 8, () => get('/')],

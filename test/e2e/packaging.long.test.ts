@@ -12,7 +12,6 @@ const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFile(join(root, path), 'utf8');
 const units = join(root, 'packaging/systemd');
 
-/** A database that is set up to send, for dry runs. */
 let db: string;
 beforeAll(async () => {
 	db = join(await makeHome(), 'mail.db');
@@ -54,7 +53,6 @@ describe('the image', () => {
 		}
 		expect([...copied].map((name) => `!${name}`).sort()).toEqual(allowed.sort());
 		expect(ignored).toMatch(/^\*$/m);
-		// All that the program is made of: what a package has, and the packages it needs.
 		const { files } = JSON.parse(await read('package.json'));
 		for (const name of files.filter((one: string) => /^(bin|dist)$/.test(one)))
 			expect(file).toContain(`COPY --from=build /build/${name} `);
@@ -74,7 +72,6 @@ describe('the image', () => {
 		expect(last).toContain('MAILCTL_DB=/data/mailctl.db');
 	});
 
-	// Else npm compiles it, although its package has the binaries.
 	it('takes the binaries of better-sqlite3 from its package', async () => {
 		const { packages } = JSON.parse(await read('package-lock.json'));
 		const { version, gypfile } = packages['node_modules/better-sqlite3'];
@@ -97,7 +94,6 @@ describe('the image', () => {
 		const path = join(await makeHome(), 'mail.db');
 		await cli(['--db', path, 'engine', 'init']);
 		const server = await startServer(path, ['--no-worker']);
-		// Not waited for by this process, in which the server runs.
 		const ask = () =>
 			new Promise((resolve) => {
 				const asked = script.replace('http://127.0.0.1:8080', server.baseUrl);
@@ -119,7 +115,6 @@ describe('Compose', () => {
 		expect(check[0]).toBe('mailctl');
 		expect((await cli(['--db', db, ...check.slice(1)])).code).toBe(0);
 		expect(lists(text, /volumes:/)).toEqual([['data:/data']]);
-		// Its context is the folder of the Dockerfile.
 		expect(text).toContain('\n    build: ..\n');
 	});
 });

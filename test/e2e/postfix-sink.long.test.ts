@@ -134,7 +134,6 @@ function send(people: number) {
 	return mailctl('send', ...words, '--bulk', '--yes', '--expect-count', String(people));
 }
 
-/** Starts a server; the result gives what it has printed so far. */
 function start(program: string, words: readonly string[]): () => string {
 	const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'] });
 	children.push(child);

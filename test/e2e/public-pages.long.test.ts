@@ -57,7 +57,6 @@ let url: string;
 let browser: Browser | undefined;
 let context: BrowserContext;
 let page: Page;
-/** Addresses that the page asked for, and what the browser had to say. */
 let asked: string[];
 let problems: string[];
 

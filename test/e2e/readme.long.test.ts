@@ -160,7 +160,6 @@ const untilSent = ['queued', 'leased']
 	.map((state) => `while mailctl messages list --status ${state} --exit-empty; do :; done > /dev/null 2>&1`)
 	.join('\n');
 
-/** Each line of the README's scripts is a command of its own. */
 function announced(script: string): string {
 	const lines = script.trimEnd().split('\n');
 	return lines

@@ -37,7 +37,6 @@ const kills = asked('MAILCTL_KILLS', 10);
 const faults = asked('MAILCTL_FAULTS', 8);
 const isRoot = process.getuid?.() === 0;
 
-/** A database of ten people with a backup of it, and then one person more. */
 function backedUp(people = 10) {
 	return placeIn(copyOf(backedUpOf(people)));
 }
@@ -241,7 +240,6 @@ describe('engine restore', () => {
 			status: 74,
 			stderr: expect.stringContaining('another process has'),
 		});
-		// Nothing is asked.
 		const atTerminal = await typing([], (options) => cli(words, options));
 		expect(atTerminal).toMatchObject({ code: 74, stderr: expect.not.stringContaining('Type restore') });
 		expect(idle.prepare('SELECT count(*) FROM subscribers').pluck().get()).toBe(11);
@@ -409,7 +407,6 @@ describe('engine restore', () => {
 				const what = `${JSON.stringify(fault)}: ${code} ${stderr}`;
 				codes.push(code);
 				expect(fault.does === 'KILL' ? [0, null] : [0, 74], what).toContain(code);
-				// The next command that opens it ends what was begun.
 				const next = await cli(['--db', db, 'engine', 'queue', 'stats', '-o', 'json'], { env });
 				expect(next, what).toMatchObject({ code: 0 });
 				const { sound, subscribers } = look(db);

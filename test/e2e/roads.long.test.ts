@@ -69,7 +69,6 @@ function answerWith(status: number) {
 	return (response: ServerResponse) => void response.writeHead(status).end('<html>busy</html>');
 }
 
-/** A page in the way: an answer, so it decides, and a wrong one. */
 const page = (response: ServerResponse) =>
 	void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>');
 

@@ -121,7 +121,6 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
 		expect(await serving.project.json(['worker', '--drain'])).toMatchObject({ sent: 1 });
 		expect(sink.received).toHaveLength(1);
-		// Soft line breaks of quoted-printable taken out.
 		const raw = sink.received[0]?.raw.toString().replaceAll('=\r\n', '');
 		expect(raw).toContain(`${serving.url}/o/`);
 	});
@@ -262,7 +261,6 @@ describePostgres('mailctl serve on a server that is made read-only', (server) =>
 		const url = await server.createDatabase();
 		const serving = await serve({ project: await makeProject({ db: url }) });
 		const name = new URL(url).pathname.slice(1);
-		// The server has the setting on new connections.
 		const connections = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'mailctl%'`;
 		const create = () =>
 			serving.fetch('/sub/lists/', {

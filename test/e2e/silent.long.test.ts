@@ -18,7 +18,6 @@ type Words = readonly string[];
 
 /** Goes to no deployment of its own accord. */
 const nowhere = 'nowhere';
-/** The machine that owns the database. */
 const machine = 'machine';
 
 const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
@@ -253,11 +252,9 @@ const ends = ['timeout', 'deadline', 'SIGTERM'] as const;
 const codes = { timeout: 6, deadline: 12, SIGTERM: 143 } as const;
 
 function codeAt(end: keyof typeof codes, [command]: Words): number {
-	// Its report is what it was asked for.
 	return end === 'timeout' && command === 'doctor' ? 11 : codes[end];
 }
 
-/** Commands of the machine that owns the database which talk to its mail server. */
 const sending: readonly { words: Words; codes: { timeout?: number; deadline: number; SIGTERM: number } }[] = [
 	{ words: ['engine', 'smtp-test'], codes: { timeout: 6, deadline: 12, SIGTERM: 143 } },
 	{ words: ['send', ...mail, '--to', ann], codes: { deadline: 12, SIGTERM: 143 } },
@@ -291,7 +288,6 @@ describe.skipIf(!isBuilt)('against a mail server that never says a word', () => 
 	});
 });
 
-/** With a database whose mail server is at the port, and a mail that waits for it. */
 async function placeWithQueue(port: number): Promise<string> {
 	const folder = copyOf(await queued());
 	await made(folder, 'engine', 'settings', 'set', 'smtp_url', `smtp://127.0.0.1:${port}`);
@@ -312,7 +308,6 @@ async function made(folder: string, ...argv: string[]): Promise<void> {
 	expect(await cli(['--db', join(folder, 'news.db'), ...argv], { env })).toMatchObject({ code: 0 });
 }
 
-/** Where it falls silent, and what becomes of the message. */
 const silences: readonly [FaultPhase, string][] = [
 	['MAIL', 'queued'],
 	['DATA', 'queued'],

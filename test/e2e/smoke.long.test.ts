@@ -207,7 +207,6 @@ describe.skipIf((await witnessMissing()) !== null)('smoke against another handâ€
 	});
 });
 
-/** One thing that is broken, and the check that is to find it. */
 interface Defect {
 	name: string;
 	words: readonly string[];
@@ -219,7 +218,6 @@ interface Defect {
 const isGet = (path: RegExp) => (passing: Passing) => passing.method === 'GET' && path.test(passing.path);
 const object = (value: unknown) => value as Record<string, unknown>; // what these paths answer
 
-/** Changes the JSON of the answers to some requests. */
 function changing(
 	picks: (passing: Passing) => boolean,
 	change: (body: Record<string, unknown>, passing: Passing) => object,
@@ -231,7 +229,6 @@ function changing(
 	};
 }
 
-/** Answers some requests itself. */
 function answering(picks: (passing: Passing) => boolean, answered: Partial<Answered>): Tamper {
 	return async (passing, ask) =>
 		picks(passing)
@@ -239,7 +236,6 @@ function answering(picks: (passing: Passing) => boolean, answered: Partial<Answe
 			: ask(passing);
 }
 
-/** Sends some requests on changed. */
 function sending(picks: (passing: Passing) => boolean, change: (passing: Passing) => Passing): Tamper {
 	return (passing, ask) => ask(picks(passing) ? change(passing) : passing);
 }
@@ -534,7 +530,6 @@ describe('smoke against a deployment with one thing broken', () => {
 	});
 });
 
-/** The one field there is, by itself or in the collection. */
 function eachField(body: Record<string, unknown>): Record<string, unknown> {
 	return 'results' in body ? firstOf(body) : body;
 }

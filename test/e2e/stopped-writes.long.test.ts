@@ -118,7 +118,6 @@ describePostgres('a command that waits for another session on PostgreSQL', (serv
 		const [row] = await ask(db, `SELECT count(*) AS n FROM pg_locks WHERE NOT granted`);
 		return Number(row?.['n']);
 	};
-	/** All rows of all tables that commands change. */
 	const kept = async () => {
 		const tables = await ask(
 			db,
@@ -147,7 +146,6 @@ describePostgres('a command that waits for another session on PostgreSQL', (serv
 			await eventually(async () => expect(await waiting()).toBe(1));
 			stop.abort(new Interrupted('SIGINT'));
 			const ended = await running;
-			// The statement that waited has ended, too.
 			await eventually(async () => expect(await waiting()).toBe(0));
 			return ended;
 		});

@@ -19,7 +19,6 @@ const down = '\\x1b[B';
 const back = '\\x7f';
 
 interface Ended {
-	/** Without control sequences; pictures that were drawn over are in it, too. */
 	shown: string;
 	raw: string;
 	/** `130`, and what is wrong with the terminal that is left behind. */

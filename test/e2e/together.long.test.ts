@@ -21,7 +21,6 @@ function workplace(db?: string) {
 	const start = (...argv: string[]) =>
 		spawn(process.execPath, [programPath, ...argv], { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
 	const run = (...argv: string[]) => ended(start(...argv));
-	/** Set-up, and what another process sees: this one. */
 	const json = async (...argv: string[]): Promise<unknown> => {
 		const { code, stdout, stderr } = await cli([...argv, '-o', 'json'], { env });
 		if (code !== 0) throw new Error(`${argv.join(' ')} ended with ${code}: ${stderr}`);
@@ -114,7 +113,6 @@ describeDatabases('an import that is stopped', ({ kind, create }) => {
 		const words = ['subscribers', 'import', path, '-l', '1', '--batch-size', '100', '-o', 'json'];
 		const child = start(...words);
 		const ending = ended(child);
-		// Another process sees that some of it is there: the middle of the work.
 		let seen = 0;
 		while (seen === 0 && child.exitCode === null) {
 			const { active_subscribers_count } = (await json('lists', 'get', '1')) as {

@@ -77,7 +77,6 @@ async function expectFollowed({ project, server, sink }: Place): Promise<void> {
 	expect(await project.json(['subscribers', 'list', '-l', 'People'])).toMatchObject([
 		{ email: 'ada@example.org', is_active: false, disable_reason: 'UNSUBSCRIBED' },
 	]);
-	// It was her wish: lifting it is said.
 	const lifted = await project.run([
 		'subscribers',
 		'activate',

@@ -161,7 +161,6 @@ inBrowser(
 			'https://x.example/offer?who=ada%40example.org',
 		);
 		await picture(page, 'view');
-		// Its links are alive.
 		await page.click('text=Unsubscribe');
 		await page.waitForURL(unsubscribeUrl(mail));
 		const text = await served.deliver({

@@ -16,7 +16,6 @@ import { type Served, startServed } from '../support/served.js';
 import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
 const people = 4_000;
-/** People who leave at a time. */
 const leaving = 12;
 
 let folder: string;
@@ -87,7 +86,6 @@ async function prepare(store: Store): Promise<string> {
 	return releasedCampaign(store, list_id, 'race');
 }
 
-/** The addresses that the mails of the campaign carry, in an order of their own. */
 async function unsubscribeUrls(): Promise<{ to: string; url: string }[]> {
 	const keyring = await served.ports.keyring();
 	const found: { to: string; url: string }[] = [];

@@ -45,7 +45,6 @@ describe.skipIf(missing !== null)(
 			await writeFile(join(folder, name), content);
 			return join(folder, name);
 		};
-		/** Exit code and error of a command that is refused. */
 		const refusal = async (...argv: string[]) => {
 			const result = await run(...argv, '-o', 'json');
 			const { code, details } = errorOf(result);

@@ -46,7 +46,6 @@ async function sent(count: number, tag = 'a', outcome: keyof typeof outcomes = '
 	);
 }
 
-/** Settles all that waits. */
 async function settled<T>(answer: T, outcome: keyof typeof outcomes = 'sent'): Promise<T> {
 	const at = clock.now();
 	const leased = await store.queue.lease({ owner: 'w', now: at, until: at + 1e6, max: 100, scope: null });

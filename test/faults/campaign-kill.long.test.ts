@@ -19,7 +19,6 @@ import { createQueuedDatabase } from '../support/queued-database.js';
 const kills = asked('MAILCTL_KILLS', 6);
 const program = await bundleProgram('campaign-program');
 
-/** A Saturday evening: the window opens on Sunday at nine. */
 const starts = Date.parse('2030-11-16T19:00:00Z') * 1000;
 const opens = Date.parse('2030-11-17T08:00:00Z') * 1000;
 

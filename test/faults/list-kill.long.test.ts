@@ -58,7 +58,6 @@ async function killWhileStaging(db: string): Promise<void> {
 	const consent = ['--yes', '--expect-count', String(rows), '--no-wait', '--campaign', 'big'];
 	const start = (): { child: ChildProcess; end: Promise<Ended> } => {
 		const child = startProgram(
-			// A quarter of a second for a part.
 			...([
 				['--base-url', `http://127.0.0.1:${port}`, '--timeout', '1s', 'send', '--list', 'News', '--bulk']
 					.concat('--from', 'news@example.com', '--subject', 'News', '--text', 'Hi #unsubscribe_url#')

@@ -24,7 +24,6 @@ const password = 'geheim';
 
 const missing = noMachines ?? (canRunPostgres() ? null : 'PostgreSQL is not installed');
 
-/** What came, by Message-ID, in the order of its arrival. */
 function startSink(machine: Machine) {
 	const words = ['sink', '--host', '0.0.0.0', '--port', '2525', '-o', 'ndjson', '--fields', 'message_id'];
 	const child = machine.start(process.execPath, [programPath, ...words], { env: { HOME: '/nonexistent' } });
@@ -116,7 +115,6 @@ describe.skipIf(missing !== null || !isBuilt)(`several machines (${missing ?? 'n
 			const servers = [serve(one), serve(two)];
 			const workers = [start(one, 'worker', '-o', 'json'), start(two, 'worker', '-o', 'json')];
 			await Promise.all(servers.map(({ child }) => says(child, /listening on/)));
-			/** By way of a machine's server, from the machine of the mail server. */
 			const ask_ = (machine: Machine, ...words: string[]): Promise<Ended> => {
 				const env = { HOME: home, MAILCTL_TOKEN: token.trim() };
 				const target = ['--base-url', `http://${machine.address}:8080`];

@@ -72,7 +72,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		let people = 0;
 		return {
 			call,
-			/** A subscriber more. */
 			add: () => {
 				people += 1;
 				return call('/sub/lists/1/subscribers/', { email: `p${people}@example.org`, name: 'x'.repeat(100) });
@@ -260,11 +259,9 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 
 const ofMailctl = `SELECT count(*) AS n FROM pg_stat_activity
 	WHERE usename = 'guarded' AND application_name LIKE 'mailctl%' AND datname = current_database()`;
-/** Ends all connections of the product. */
 const others = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE usename = 'guarded' AND application_name LIKE 'mailctl%'`;
 
-/** The URL of the superuser. */
 function adminOf(url: string): string {
 	const admin = new URL(url);
 	admin.username = 'postgres';

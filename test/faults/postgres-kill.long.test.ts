@@ -21,7 +21,6 @@ import { ask, canRunPostgres, type OwnPostgres, startOwn } from '../support/post
 import { serveDatabase } from '../support/serving.js';
 
 const rows = asked('MAILCTL_KILL_ROWS', 4_000);
-/** Half of them in the import, half in the send. */
 const kills = asked('MAILCTL_KILLS', 4);
 const people = expectedPeople(rows);
 /** 100 outcomes not recorded and 5 conversations in flight. */

@@ -19,7 +19,6 @@ import {
 
 type Name = keyof Operations;
 
-/** Carries out an operation of either database by its name. */
 export type Target = <N extends Name>(
 	name: N,
 	command: Command<N>,
@@ -46,7 +45,6 @@ const before = {
 };
 
 export interface Project {
-	/** By their recipients. */
 	leased: ReadonlyMap<string, Leased>;
 	expired: Leased;
 	sent: string;

@@ -34,7 +34,6 @@ const pairs = [
 	...Object.keys(alone).flatMap((one) => holders.map((other) => [one, other] as const)),
 ];
 
-/** What a test takes away: a level of holds, or locks of rows. */
 const lack = vi.hoisted(() => ({ of: null as string | null }));
 
 vi.mock('../../src/store/postgres/holds.js', async (original) => {

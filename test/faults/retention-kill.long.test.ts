@@ -60,7 +60,6 @@ it('retention that is killed loses no figure and counts none twice', async () =>
 	await store.close();
 	const db = new Database(path);
 	onTestFinished(() => void db.close());
-	// The month that the program's clock is ahead has passed.
 	const proven = { at: now + 30 * microsPerDay, boot: '', steady: 0, ahead: 0, agreed: 0 };
 	db.prepare(
 		"INSERT INTO clock (id, boot, ahead, proven) VALUES (1, '', 0, $1) ON CONFLICT (id) DO UPDATE SET proven = $1",

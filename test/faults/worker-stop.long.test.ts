@@ -42,7 +42,6 @@ async function stopBetweenWrites(worker: ChildProcess, path: string): Promise<vo
 	});
 }
 
-/** What the woken worker is told about a message that the other one has sent. */
 const answers: [string, Fault][] = [
 	['that it is taken', { answer: '250 2.0.0 Taken twice' }],
 	['that there is no such user', { answer: '550 5.1.1 No such user' }],
@@ -57,7 +56,6 @@ it.each(answers)('records nothing when it wakes up and is told %s', async (_what
 	onTestFinished(() => server.close());
 	const { path, ids } = await createQueuedDatabase(1);
 	const first = start(path, server.port);
-	// It waits for the answer to its dot.
 	await eventually(() => expect(server.bodies).toHaveLength(1));
 	await stopBetweenWrites(first.worker, path);
 	const second = start(path, server.port);

@@ -12,7 +12,6 @@ import { suppressionsSuite } from '../contract/suppressions.suite.js';
 import { clientOptions } from '../support/client.js';
 import { serveEngine } from '../support/served-engine.js';
 
-/** An engine of its own, served on a free port, asked by the client. */
 async function served(more: Parameters<typeof serveEngine>[0] = {}): Promise<Subject & { db: string }> {
 	const { url, db, token, sender, close } = await serveEngine(more);
 	const client = createClient(clientOptions({ baseUrl: url, token }));
@@ -38,7 +37,6 @@ audiencesSuite('client → server → engine', async () => {
 	return { ...subject, store, close: () => store.close().then(subject.close) };
 });
 
-/** What the suite of the extensions asks for. */
 const needed = ['imports', 'campaigns', 'messages', 'templates', 'subscribers', 'fields'] as const;
 
 // A server of ours needs a public URL, the sender, and `--no-worker`: with one, messages do not stay as they were made.

@@ -65,7 +65,6 @@ describe('what a token with the scope send has sent', () => {
 		return { id, key };
 	};
 
-	/** Everything that can be asked of or done to a campaign. */
 	const everything = (campaigns: Extensions['campaigns'], id: string): [string, () => Promise<unknown>][] => [
 		['status', () => campaigns.status(id)],
 		['results', () => campaigns.results(id, {})],

@@ -6,7 +6,6 @@ import { ask, type Deployment, deploy } from './server/serving.js';
 
 const noon = Date.parse('2026-11-28T12:00:00Z') * 1_000;
 
-/** With ids that count, and a clock that stands still. */
 async function deployOn(database: string): Promise<Deployment> {
 	let ids = 0;
 	const deployment = await deploy({
@@ -85,7 +84,6 @@ describePostgres('a server on PostgreSQL answers as one on SQLite', (server) => 
 		}
 		const known = { list_id: ['1'], id: ['1'], uuid: made.slice(-1), sha256: ['0'.repeat(64)] };
 		const odd = { list_id: ids, id: ids, uuid: [...uuids, ...made], sha256: uuids };
-		// The secret of webhooks is random.
 		const reading = (Object.values(operations) as Operation[]).filter(
 			({ method, isUnsafe, path }) =>
 				method === 'GET' && !isUnsafe && path !== operations['ext.deliveries.secrets'].path,

@@ -8,7 +8,6 @@ export type Verdict = 'created' | 'updated' | 'unchanged' | 'duplicate' | 'rejec
 export interface FakeImports extends Imports {
 	/** Rows acknowledged, in order, each by its columns. */
 	readonly kept: Record<string, string | null>[];
-	/** Every batch that was put, repeated ones too. */
 	readonly puts: ImportBatch[];
 	readonly position: number;
 }
@@ -78,7 +77,6 @@ function rowsOf({ columns, cells }: ImportBatch): Record<string, string | null>[
 interface Judged {
 	verdict: Verdict;
 	reject: { code: string; error: string } | null;
-	/** Its cells could be read. */
 	isRead: boolean;
 }
 

@@ -12,7 +12,6 @@ const textOf = (file: string) => readFileSync(join(root, file), 'utf8');
 
 const texts = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g;
 
-/** Names of functions that a file declares asynchronous. */
 const declaredIn = (file: string) =>
 	[...textOf(file).matchAll(/\basync function\*? (\w+)/g)].map(([, name = '']) => name);
 const everywhere = new Set(files.flatMap(declaredIn));
@@ -22,7 +21,6 @@ const importedIn = (file: string) =>
 			files.includes(join(dirname(file), `${path}.ts`)) ? (names.match(/\w+/g) ?? []) : [],
 	);
 
-/** A call of the database that has an answer. */
 const asks = (name: string) =>
 	name.startsWith('sql.') && !['sql.alone', 'sql.write', 'sql.writeAll', 'sql.writeEach'].includes(name);
 

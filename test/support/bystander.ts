@@ -10,7 +10,6 @@ import type { Serving } from './serving.js';
 export interface Witnessed {
 	/** How often the attacked server answered with each status; `none`: how often it did not answer. */
 	statuses: Record<string, number>;
-	/** Milliseconds of the attacked server. */
 	p99: number;
 	/** Who waits longer is kept waiting: 25 times what the other server took meanwhile, and five seconds in any case. */
 	patience: number;
@@ -30,7 +29,6 @@ export async function witness(
 	attack: (enough: AbortSignal) => Promise<unknown>,
 ): Promise<Witnessed> {
 	const enough = new AbortController();
-	// Each connection of an attack listens.
 	setMaxListeners(0, enough.signal);
 	const isOver = { yet: false };
 	const asking = ask(attacked, isOver, (answers) => {

@@ -45,7 +45,6 @@ for (let first = Math.max(0, position - Number(size)); first < Number(rows); fir
 		return { kind: 'recipient', to, to_key: to, context: {} } as const;
 	});
 	const outcome = await store.writes.putCampaignBatch({ campaign: id, first, rows: batch, now });
-	// Released by a run that was killed behind it.
 	if (outcome.kind === 'closed' && starts !== '') break;
 	if (outcome.kind !== 'acknowledged') throw new Error(`row ${first}: ${JSON.stringify(outcome)}`);
 }

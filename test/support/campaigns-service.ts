@@ -7,11 +7,9 @@ import type { SendRequest } from '../../src/api/inputs.js';
 import type { Subscriber } from '../../src/api/records.js';
 
 export interface MailService {
-	/** Without a slash at its end. */
 	baseUrl: string;
 	/** Calls to send, as they came, refused ones too. */
 	readonly calls: SendRequest[];
-	/** Each message made, in order. */
 	readonly messages: { to: string; id: string; context: Readonly<Record<string, string>> }[];
 	/** Calls at the same time, the most there were. */
 	readonly busiest: number;

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 export interface Certificates {
-	/** PEM of the authority. */
 	ca: string;
 	/** PEM; for `names`, signed by the authority. */
 	cert: string;

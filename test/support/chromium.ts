@@ -28,7 +28,6 @@ export async function launchChromium(): Promise<Browser | undefined> {
 	});
 }
 
-/** Where pictures of the pages go, for who wants to look at them. */
 const pictures = process.env['MAILCTL_PICTURES'];
 
 /** Light and dark, wide and narrow, to the folder of `MAILCTL_PICTURES`; without that variable nothing. */

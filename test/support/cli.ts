@@ -17,9 +17,7 @@ export interface CliResult {
 export interface CliOptions {
 	env?: Readonly<Record<string, string>>;
 	stdin?: string | Buffer | Readable;
-	/** Both output streams are terminals of so many columns. */
 	columns?: number;
-	/** stdin is a terminal too; its text answers the prompts. */
 	interactive?: boolean;
 	connect?: MainOptions['connect'];
 	interrupts?: AbortSignal;

@@ -8,7 +8,6 @@ export interface Leaf {
 	command: Command;
 }
 
-/** Every command there is, hidden ones too, in the order of the help. */
 export async function allCommands(): Promise<Leaf[]> {
 	const nodes = await Promise.all(tree.map(loadNode));
 	return nodes.flatMap((node) => leavesOf(node, []));

@@ -3,7 +3,6 @@ import type { Campaigns } from '../../src/api/campaigns.js';
 import { connect } from '../../src/cli/connect.js';
 import type { Connect } from '../../src/cli/frame/connection.js';
 
-/** Changed on the way. */
 export function connectWith(change: (campaigns: Campaigns) => Campaigns): Connect {
 	return async (target, dependencies) => {
 		const connection = await connect(target, dependencies);

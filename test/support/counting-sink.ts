@@ -3,7 +3,6 @@ import { type AddressInfo, createServer } from 'node:net';
 
 export interface CountingSink {
 	readonly port: number;
-	/** Mails taken so far. */
 	received(): number;
 	close(): void;
 }

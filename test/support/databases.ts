@@ -41,7 +41,6 @@ export async function rowsOf(db: string, text: string): Promise<Record<string, u
 	}
 }
 
-/** Another one with all that is in it. No process has it open. */
 export async function copyDatabase(db: string): Promise<string> {
 	if (isPostgres(db)) return await copyOnServer(db);
 	const copy = await newPath();

@@ -15,19 +15,15 @@ export interface Deployment {
 	readonly calls: string[];
 	/** Requests at the same time, the most there were. */
 	readonly busiest: number;
-	/** Everybody in the list, by address. */
 	people(): Promise<Record<string, Pick<Subscriber, 'name' | 'is_active' | 'meta'>>>;
-	/** Adds somebody behind the import's back. */
 	add(input: SubscriberInput): Promise<Subscriber>;
 	close(): Promise<void>;
 }
 
 export interface DeploymentOptions {
-	/** Before a request is carried out; what it throws is the answer. */
 	before?: (call: string) => void | Promise<void>;
 	/** After it was carried out; what it throws is the answer all the same. */
 	after?: (call: string) => void | Promise<void>;
-	/** Rows a page, whatever is asked for. */
 	pageSize?: number;
 }
 

@@ -13,7 +13,6 @@ const python = '/usr/bin/python3';
 const service = fileURLToPath(new URL('drf/service.py', import.meta.url));
 
 export interface Witness {
-	/** Without a slash at its end. */
 	baseUrl: string;
 	/** For `X-Secure-Token`. */
 	token: string;

@@ -47,7 +47,6 @@ export function connectTo(lists: List[]): Connect {
 		delete: async (id) => void lists.splice(find(id), 1),
 	};
 	return async (target) => ({
-		// Only lists are asked for by these tests.
 		api: {
 			...{ lists: crud, fields: {}, senders: {}, close: async () => {} },
 			capabilities: async () => ({ service: 'unknown', idempotentSend: false, ext: {} }),

@@ -22,7 +22,6 @@ export const timeLimit = ['KILLS', 'FAULTS', 'KILL_ROWS'].some((name) => `MAILCT
 	? 3_600_000
 	: undefined;
 
-/** What changes a database file or waits for the disk. */
 export const databaseCalls = 'pwrite64,ftruncate,fdatasync,fsync';
 
 export interface Ended {
@@ -38,16 +37,13 @@ export interface Place {
 }
 
 export interface Point {
-	/** The name of a system call. */
 	call: string;
 	/** 1: the first such call of a thread. */
 	at: number;
 }
 
 export interface Fault extends Point {
-	/** The signal, or the error of the call. */
 	does: 'KILL' | 'ENOSPC' | 'EIO';
-	/** Every such call from there on fails. */
 	lasts?: boolean;
 }
 

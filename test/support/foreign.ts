@@ -5,7 +5,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
 export interface Foreign {
-	/** Without a slash at its end. */
 	baseUrl: string;
 	/** `POST /message/send/` and the like: every request but GET, as it came. */
 	readonly writes: string[];

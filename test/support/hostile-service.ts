@@ -14,25 +14,20 @@ import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
 /** One request as it arrived, whole: the outside witness of what a client sent. */
 export interface Seen {
 	method: string;
-	/** Path and query. */
 	url: string;
 	headers: IncomingHttpHeaders;
 	body: string;
 }
 
-/** What is done about one request. */
 export type Act =
 	| { kind: 'json'; body: unknown; status?: number; headers?: Record<string, string> }
 	| { kind: 'text'; text: string; status?: number; type?: string; headers?: Record<string, string> }
-	/** Nothing, with this status. */
 	| { kind: 'empty'; status: number; headers?: Record<string, string> }
 	/** The connection breaks when the request was read. */
 	| { kind: 'cut' }
 	/** A head that promises more than comes, then a cut. */
 	| { kind: 'truncated'; text: string }
-	/** A byte now and then, for ever. */
 	| { kind: 'drip' }
-	/** Never a byte. */
 	| { kind: 'silent' }
 	/** So many bytes of JSON, small on the wire. */
 	| { kind: 'bomb'; encoding: 'gzip' | 'deflate' | 'br'; bytes: number }
@@ -40,7 +35,6 @@ export type Act =
 	| { kind: 'raw'; text: string };
 
 export interface HostileService {
-	/** No slash at the end. */
 	url: string;
 	seen: Seen[];
 	/** Requests but those for `/`, which asks who this is. */
@@ -49,13 +43,11 @@ export interface HostileService {
 	answer(...acts: readonly Act[]): void;
 	/** For `GET /`; a 404 until told otherwise. */
 	introduce(act: Act): void;
-	/** Connections taken so far. */
 	connections(): number;
 	close(): Promise<void>;
 }
 
 export interface HostileOptions {
-	/** PEM texts. */
 	tls?: { cert: string; key: string };
 }
 

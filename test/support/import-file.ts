@@ -38,7 +38,6 @@ function lineOf(row: number): string {
 	return `p${person}@example.com,Name ${person}`;
 }
 
-/** Rows of a file, with their header. */
 export async function writeRows(path: string, rows: number): Promise<void> {
 	await writeLines(path, rows, lineOf);
 }
@@ -68,7 +67,6 @@ export function expectedTotals(rows: number): Totals {
 	return totals;
 }
 
-/** Everybody who has to be in the list. */
 export function expectedPeople(rows: number): number {
 	const { created, updated, unchanged } = expectedTotals(rows);
 	return created + updated + unchanged;
@@ -93,9 +91,7 @@ async function readRejects(path: string): Promise<string[]> {
 }
 
 export interface ImportPlace {
-	/** Of the rows. */
 	file: string;
-	/** Path or URL of a database. */
 	db: string;
 }
 

@@ -3,11 +3,9 @@ import { Agent, createServer, type ServerResponse, request as sendRequest } from
 import type { AddressInfo } from 'node:net';
 
 export interface KillingProxy {
-	/** Without a slash at its end. */
 	baseUrl: string;
 	/** Calls `strike` at the request so many from now, in place of an answer, which it may give by itself. */
 	arm(strike: Strike): void;
-	/** Passes everything on. */
 	disarm(): void;
 	close(): Promise<void>;
 }
@@ -15,11 +13,9 @@ export interface KillingProxy {
 export interface Strike {
 	/** 1: the next one. */
 	at: number;
-	/** Where the request is by then. */
 	when: 'before' | 'after';
 	/** Only requests that begin so, or match, are counted: `GET / `, `POST /ext/mailings/`. */
 	only?: string | RegExp;
-	/** Every one from there on. */
 	lasts?: true;
 	strike: (response: ServerResponse) => void;
 }
@@ -54,7 +50,6 @@ export async function startKillingProxy(target: string): Promise<KillingProxy> {
 		request.pipe(passed);
 	});
 	await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-	// A server that listens on a port has an address of this kind.
 	const address = server.address() as AddressInfo;
 	return {
 		baseUrl: `http://127.0.0.1:${address.port}`,

@@ -14,7 +14,6 @@ interface Program {
 	/** The file as it runs here. */
 	settle(text: string, folder: string): string;
 	words(file: string, folder: string): readonly string[];
-	/** The words with which it reads the file and ends. */
 	checks: readonly string[];
 }
 
@@ -54,11 +53,9 @@ export function noBalancer(name: BalancerName): string | null {
 export interface BalancerPlace {
 	/** HOST:PORT by the names and ports of the file (`serve-1:8080`). */
 	addresses: Readonly<Record<string, string>>;
-	/** HOST:PORT on which it listens. */
 	at: string;
 }
 
-/** The words of its program on a copy of the file for this place. */
 async function settled(name: BalancerName, { addresses, at }: BalancerPlace) {
 	const { file, listens, settle, words, checks } = programs[name];
 	const folder = await mkdtemp(`/tmp/mailctl-${name}-`);
@@ -86,7 +83,6 @@ export async function checkBalancer(name: BalancerName, place: BalancerPlace): P
 }
 
 export interface Balancer {
-	/** Its log so far. */
 	said(): string;
 	stop(): Promise<void>;
 }

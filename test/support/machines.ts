@@ -24,7 +24,6 @@ export interface Machine {
 }
 
 export interface Machines<Name extends string> extends Record<'machines', Record<Name, Machine>> {
-	/** After the end of all that runs there. */
 	close(): void;
 }
 

@@ -14,7 +14,6 @@ import { eventually } from './eventually.js';
 export interface MailServerOptions {
 	/** Where it listens; all ports are of 127.0.0.1. */
 	port: number;
-	/** The next server on the way, which refuses what it took. */
 	next: number;
 	/** Who takes bounces by SMTP. */
 	bounces: number;
@@ -24,7 +23,6 @@ export interface MailServer {
 	log(): Promise<string>;
 	/** Where mails lie as a Maildir; not there before the first. */
 	maildir(name: string): string;
-	/** New mails of a mailbox. */
 	mails(name: string): Promise<string[]>;
 	stop(): Promise<void>;
 }
@@ -69,7 +67,6 @@ export async function startMailServer({ root, argv, port, logFile }: ServerComma
 	throw new Error(`${argv[0]} does not start: ${log}`);
 }
 
-/** Whether somebody comes to listen there. */
 function listening(port: number): Promise<boolean> {
 	const connected = async () => {
 		const socket = connect(port, '127.0.0.1');

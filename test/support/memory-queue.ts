@@ -141,7 +141,6 @@ export function createMemoryQueue(c: {
 	};
 }
 
-/** Joins to a small fixed message that shows what it was joined with. */
 export const plainContents: { get(): Promise<CompiledContent> } = {
 	get: async () => ({
 		variables: [],

@@ -8,7 +8,6 @@ import { createSql } from '../../src/store/sqlite/sql.js';
 import { stepsOf } from '../../src/store/sqlite/store.js';
 import { Writer } from '../../src/store/sqlite/writer.js';
 
-/** Migrates; the caller closes it. */
 export function migrated(db: Database.Database, now = 0): Database.Database {
 	migrate(db, { path: ':memory:', me: { id: 'me', role: 'cli', host: hostname(), pid: process.pid }, now });
 	return db;
@@ -31,7 +30,6 @@ export function memoryStore({ isTrial = false } = {}) {
 	});
 	return {
 		...{ db, sql, core, writer, steps: stepsOf(core, writer), groups: () => groups },
-		/** The group behind so many more fails. */
 		failAfter: (more: number) => {
 			failAt = groups + more + 1;
 		},

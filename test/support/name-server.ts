@@ -4,7 +4,6 @@ import dns from 'node:dns';
 import { once } from 'node:events';
 import { onTestFinished, vi } from 'vitest';
 
-/** Of one name. */
 export interface Zone {
 	TXT?: readonly string[];
 	/** Preference and host; `.` is the empty one. */

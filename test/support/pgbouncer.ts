@@ -14,10 +14,8 @@ export const noPgbouncer: string | null = isInstalled('pgbouncer')
 export interface PgbouncerOptions {
 	/** Words before the program: of the machine on which it runs. */
 	within?: readonly string[];
-	/** Where it listens. */
 	address: string;
 	port: number;
-	/** HOST:PORT of the server. */
 	server: string;
 	user: string;
 	password: string;

@@ -28,7 +28,6 @@ export interface PostfixOptions {
 	transports?: Readonly<Record<string, string>>;
 	/** Further lines of main.cf, of a folder that is known only then. */
 	settings?: (folder: string) => readonly string[];
-	/** Further lines of master.cf. */
 	services?: readonly string[];
 }
 

@@ -3,14 +3,12 @@ import { type AddressInfo, createServer, connect as dial, type Socket } from 'no
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface PostgresProxy {
-	/** By way of the proxy. */
 	url: string;
 	/**
 	 * Ends the connection once the server has received a statement that begins so, before it answers, so often; `silently`: it stays open,
 	 * and nothing goes through it any more.
 	 */
 	cutAt(text: string, options?: { times?: number; silently?: boolean; after?: () => void }): void;
-	/** Cuts so far. */
 	cuts(): number;
 	/** Connections that are open now stay so, and nothing goes through them any more. */
 	forget(): void;
@@ -19,7 +17,6 @@ export interface PostgresProxy {
 	 * tell other processes, or look into a silent connection, come at times of their own and do not count.
 	 */
 	trips(): number;
-	/** Once all that was asked is answered. */
 	idle(): Promise<void>;
 	/** Ends all connections, and each new one at once. */
 	refuse(isRefusing: boolean): void;
@@ -42,7 +39,6 @@ export async function startPostgresProxy(
 	let isRefusing = false;
 	const forgetting = new Set<() => void>();
 	const sockets = new Set<Socket>();
-	/** Clients that wait for an answer. */
 	const waiting = new Set<Socket>();
 	const keep = (socket: Socket) => {
 		sockets.add(socket);

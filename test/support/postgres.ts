@@ -82,7 +82,6 @@ export async function ask(url: string, ...texts: string[]): Promise<Record<strin
 	}
 }
 
-/** The URL of another database with all that is in it. Nothing is connected to it. */
 export async function copyDatabase(url: string): Promise<string> {
 	const server = new URL(url);
 	server.pathname = '/postgres';
@@ -105,7 +104,6 @@ export interface OwnPostgres extends Postgres {
 	createDatabaseIn(folder: string): Promise<string>;
 	/** A replica that follows it; `own`: where that is. */
 	replicate(own?: Pick<ServerOptions, 'within' | 'address'>): Promise<OwnPostgres>;
-	/** Of a replica: it takes writes from now on. */
 	promote(): Promise<void>;
 }
 
@@ -114,15 +112,12 @@ export function canRunPostgres(): boolean {
 	return programs() !== null;
 }
 
-/** Of a server of one's own. */
 export interface ServerOptions {
-	/** The folder of the server that it follows. */
 	source?: string;
 	/** Words before its programs: of the machine on which it runs. */
 	within?: readonly string[];
 	/** Where it listens on port 5432, and wants a password. Absent: nowhere, for other tests may have any port. */
 	address?: string;
-	/** Further ones of postgresql.conf. */
 	settings?: Readonly<Record<string, string | number>>;
 	/** An empty folder for all that it keeps, in place of one of its own. */
 	folder?: string;

@@ -49,23 +49,17 @@ export function whyNot(program: FoundProgram | null, packageName: string): strin
 	return right === null ? null : `root may not ${right} here`;
 }
 
-/** What goes into a root. */
 export interface RootContents {
 	program: FoundProgram;
-	/** Other programs and folders of programs that it starts, below the program's prefix. */
 	more?: readonly string[];
 	/** Users of its own, by name. `nobody` is there already. */
 	users: Readonly<Record<string, number>>;
-	/** Folders it expects: path → owner and mode. */
 	folders: Readonly<Record<string, { owner: number; mode: number }>>;
-	/** Files, by path. */
 	files: Readonly<Record<string, string>>;
 }
 
-/** The user that owns mailboxes. */
 export const nobody = 65_534;
 
-/** Makes the folder and gives its path; the caller removes it. */
 export async function makeRoot({ program, more = [], users, folders, files }: RootContents): Promise<string> {
 	// Not below the folder of the tests: users other than root are to reach it.
 	const root = await mkdtemp('/tmp/mailctl-root-');
@@ -89,7 +83,6 @@ export async function makeRoot({ program, more = [], users, folders, files }: Ro
 	return root;
 }
 
-/** With the libraries it is linked to, and the loader that is written into it. */
 async function copyProgram(
 	root: string,
 	path: string,
@@ -108,7 +101,6 @@ async function copyProgram(
 	}
 }
 
-/** What the loader would find for a program, a line a library; those of unpacked packages too. */
 function linkedBy(path: string, prefix: string): string[] {
 	const env = { ...process.env, LD_LIBRARY_PATH: librariesOf(prefix) };
 	return runProgram('ldd', [path], { env }).stdout.split('\n');

@@ -9,7 +9,6 @@ process.exitCode = await main({
 	connect: async (target, dependencies) => {
 		const connection = await connect(target, dependencies);
 		if (process.env['HANG'] === undefined) return connection;
-		// Says that it is there, then waits for the signal that ends it.
 		process.stderr.write('hanging\n');
 		return new Promise((_, reject) => {
 			const alive = setInterval(() => {}, 1000);

@@ -8,11 +8,9 @@ import { emptyDatabase } from './model.js';
 export interface Project {
 	readonly folder: string;
 	readonly db: string;
-	/** Runs one command line on the database. */
 	run(argv: readonly string[], options?: CliOptions): Promise<CliResult>;
 	/** The JSON document of a command that must end with 0 (or `code`). */
 	json(argv: readonly string[], options?: CliOptions & { code?: number }): Promise<unknown>;
-	/** Writes a file into the folder and gives its path. */
 	file(name: string, content: string | Buffer): Promise<string>;
 }
 
@@ -21,7 +19,6 @@ export interface ProjectOptions {
 	smtp?: number;
 	/** The verified sender is news@example.com; false: there is none. */
 	sender?: false;
-	/** In place of a file of its own. */
 	db?: string;
 	/** Of every command, beside HOME. */
 	env?: Readonly<Record<string, string>>;

@@ -3,12 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse, request as sen
 import { type AddressInfo, connect, type Socket } from 'node:net';
 
 export interface TunnelProxy {
-	/** No slash at the end. */
 	url: string;
 	host: string;
 	/** `host:port` of each CONNECT, and the credentials that came along. */
 	tunnels: { target: string; authorization: string | undefined }[];
-	/** Requests in absolute form, likewise. */
 	plain: { target: string; authorization: string | undefined }[];
 	close(): Promise<void>;
 }
@@ -16,7 +14,6 @@ export interface TunnelProxy {
 export interface ProxyOptions {
 	/** Where every tunnel leads, whatever name was asked for. */
 	to: number;
-	/** Answers this instead of tunnelling. */
 	refuse?: number;
 }
 

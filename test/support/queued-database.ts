@@ -10,7 +10,6 @@ import { openPostgresStore } from '../../src/store/postgres/store.js';
 import type { Store } from '../../src/store/store.js';
 import { isPostgres } from '../../src/store/url.js';
 
-/** At the path of a file, or the URL of a server. */
 export function openAt(path: string, options: Pick<OpenOptions, 'clock' | 'mode' | 'role'>): Promise<Store> {
 	return isPostgres(path) ? openPostgresStore({ url: path, ...options }) : openStore(path, options);
 }

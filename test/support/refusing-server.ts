@@ -50,7 +50,6 @@ export async function freePort(): Promise<number> {
 		try {
 			await once(probe, 'listening');
 		} catch {
-			// It is taken.
 			continue;
 		}
 		await new Promise((resolve) => probe.close(resolve));

@@ -6,7 +6,6 @@ import { chownSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } fr
 import { join } from 'node:path';
 import { runs } from './run-program.js';
 
-/** What a root folder with servers of other users in it takes, in the order in which it is tried. */
 const rights: readonly { what: string; attempt: (folder: string) => void }[] = [
 	{ what: 'make devices', attempt: (folder) => quietly('mknod', join(folder, 'null'), 'c', '1', '3') },
 	// A file system mounted with nodev has devices that nobody can open.

@@ -41,7 +41,6 @@ export function runs(program: string, ...words: readonly string[]): boolean {
 	return spawnSync(program, words, { stdio: 'ignore' }).status === 0;
 }
 
-/** The program is on this machine, whatever it says to being asked for its version. */
 export function isInstalled(program: string): boolean {
 	return spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined;
 }

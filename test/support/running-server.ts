@@ -6,14 +6,11 @@ import { main } from '../../src/cli/main.js';
 import { makeHome } from './cli.js';
 
 export interface RunningServer {
-	/** Without a slash at its end. */
 	baseUrl: string;
-	/** An API token with all rights. */
 	token: string;
 	tokenFile: string;
 	/** `host:port` where it takes bounces; null: nowhere. */
 	bounceSmtp: string | null;
-	/** What it wrote to standard output: a line of JSON a request, and what went wrong in it. */
 	log(): string;
 	/** As SIGTERM does; gives the exit code. */
 	stop(): Promise<number>;

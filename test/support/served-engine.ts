@@ -8,13 +8,9 @@ import { connect } from '../../src/cli/connect.js';
 import { dependencies } from './connect.js';
 
 export interface ServedEngine {
-	/** No slash at the end. */
 	url: string;
-	/** Its database. */
 	db: string;
-	/** An admin's. */
 	token: string;
-	/** A verified sender. */
 	sender: string;
 	/** The engine itself, as an outside witness of what was stored. */
 	engine: Api;

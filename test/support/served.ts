@@ -33,11 +33,9 @@ export interface Served {
 	engine: Engine;
 	/** What the pages work with; a test may put something else in place of a port. */
 	ports: TrackingPorts;
-	/** Sends to one recipient and gives what has arrived. */
 	deliver(request: Partial<SendRequest>): Promise<Delivered>;
 	/** Adds to the time of day, in seconds: who reads a mail does so later than its delivery. */
 	later(seconds: number): void;
-	/** What went wrong behind the answers. */
 	failures: unknown[];
 	/** Waits until what was answered is recorded. */
 	settled(): Promise<void>;
@@ -144,7 +142,6 @@ export async function startServed(path = ':memory:'): Promise<Served> {
 	};
 }
 
-/** The link for unsubscribing of a bulk message. */
 export function unsubscribeUrl({ email }: Delivered): string {
 	const field = email.headers.find(({ key }) => key === 'list-unsubscribe')?.value ?? '';
 	return field.replace(/[<>]/g, '');

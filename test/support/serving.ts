@@ -14,9 +14,7 @@ export interface Serving {
 	readonly token: string;
 	/** Of the first start, which makes one. */
 	readonly tokenFile: string;
-	/** What it has said so far. */
 	stderr(): string;
-	/** The lines of its log so far. */
 	log(): Record<string, unknown>[];
 	/** Sends the signal and gives the exit code; `null`: a signal ended it. */
 	stop(signal?: NodeJS.Signals): Promise<number | null>;
@@ -25,12 +23,10 @@ export interface Serving {
 
 export interface ServingOptions {
 	project?: Project;
-	/** Port of a mail server on this machine. */
 	smtp?: number;
 	/** A free one when absent. */
 	port?: number;
 	args?: readonly string[];
-	/** Beside PATH, HOME and TERM. */
 	env?: Readonly<Record<string, string>>;
 }
 

@@ -25,7 +25,6 @@ export type Fault =
 	/** Says nothing more and ends its side, but goes on reading. */
 	| { halfClose: true }
 	| { drop: true }
-	/** No answer, ever. */
 	| { hang: true }
 	/** One byte of a good-looking answer every `everyMs`. */
 	| { drip: string; everyMs: number }
@@ -43,7 +42,6 @@ export interface FaultScript {
 
 export interface FaultServer {
 	readonly port: number;
-	/** Every line clients sent outside bodies, in order. */
 	readonly lines: readonly string[];
 	/** Bodies that were ended with a dot, dot-stuffed as they came. */
 	readonly bodies: readonly string[];

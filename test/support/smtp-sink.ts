@@ -11,7 +11,6 @@ export interface Received {
 export interface SmtpSink {
 	readonly port: number;
 	readonly received: readonly Received[];
-	/** Connections opened so far. */
 	readonly connections: number;
 	/** Resolves when `count` messages have come. */
 	until(count: number): Promise<void>;

@@ -4,12 +4,9 @@ import { Agent, request } from 'node:http';
 import type { CountingSink } from './counting-sink.js';
 
 export interface Soaked {
-	/** Without a slash at its end. */
 	url: string;
 	token: string;
-	/** Of the process whose memory is looked at. */
 	pid: number;
-	/** Where its mails end. */
 	sink: CountingSink;
 }
 
@@ -24,9 +21,7 @@ export interface SoakOptions {
 export interface SoakResult {
 	/** From the first request to the last mail's arrival. */
 	seconds: number;
-	/** CPU of the process meanwhile, of all its threads. */
 	cpuSeconds: number;
-	/** Resident memory at its highest, since the process began; and at the end. */
 	peakMb: number;
 	endMb: number;
 }

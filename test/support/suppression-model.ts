@@ -120,7 +120,6 @@ export class SuppressionModel {
 		);
 	}
 
-	/** Taken back into one list: an unsubscription from all goes on for the others that have the address. */
 	#lift(address: string, list: number, now: number): void {
 		const reasons = this.#standing(address, list, now).filter((reason) => !byNameOnly.includes(reason));
 		const lifted = this.#about(address, list).filter(({ reason }) => reasons.includes(reason));
@@ -175,7 +174,6 @@ export class SuppressionModel {
 		}
 	}
 
-	/** Its unsubscriptions become ones of all lists. */
 	deleteList(list: number, now: number): void {
 		this.rows = this.rows.filter((row) => row.list !== list);
 		this.lists.delete(list);

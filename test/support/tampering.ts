@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 
 export interface Passing {
 	method: string;
-	/** Path and query. */
 	path: string;
 	token: string | null;
 	/** Parsed JSON; undefined: none. */
@@ -22,7 +21,6 @@ export interface Answered {
 export type Tamper = (passing: Passing, ask: (passing: Passing) => Promise<Answered>) => Promise<Answered>;
 
 export interface TamperingProxy {
-	/** Without a slash at its end. */
 	baseUrl: string;
 	close(): Promise<void>;
 }

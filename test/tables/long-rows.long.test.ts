@@ -63,7 +63,6 @@ describe('a quoted cell of many megabytes', () => {
 });
 
 describe('the clock', () => {
-	/** Bytes a second of the processor's time: on a busy machine its clock says little. */
 	async function speedOf(
 		around: { before: string; piece: string; after: string },
 		bytes: number,
@@ -102,7 +101,6 @@ describe('the clock', () => {
 					const piece = `${tokens.join('')}${'words, and more of them. '.repeat(8).replaceAll(',', '')}`;
 					const around = { before: `email,name\na@x.org,${quote}`, piece, after: '"\nb@x.org,Bob\n' };
 					const first = await speedOf(around, size * mib);
-					// A busy machine is given a second try.
 					const speed = first > least ? first : await speedOf(around, size * mib);
 					expect(speed).toBeGreaterThan(least);
 				},

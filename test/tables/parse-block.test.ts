@@ -29,7 +29,6 @@ it('reads rows with and without quotes as csv-parse does, whatever their delimit
 			const cells = read.rows.map((one) => (one.kind === 'record' ? one.cells : one));
 			const options = { delimiter, record_delimiter: ['\r\n', '\n', '\r'], skip_empty_lines: true };
 			const meant = parse(text, { ...options, relax_column_count: true });
-			// csv-parse takes a line of blanks for a row.
 			expect(cells).toEqual(meant.filter((row) => row.length > 1 || !/^ *$/.test(row[0] ?? '')));
 			expect(read.used).toBe(Buffer.byteLength(text));
 		}),

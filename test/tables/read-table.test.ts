@@ -510,7 +510,6 @@ describe('reading what was written', () => {
 			const meant: Record<string, string>[] = JSON.parse(
 				readFileSync(join(folder, name.replace('.csv', '.json')), 'utf8'),
 			);
-			// The files were stored with LF; those named so are meant to have CRLF.
 			const text = readFileSync(join(folder, name), 'utf8');
 			const table = await readTable(name.includes('crlf') ? text.replaceAll(/\r?\n/g, '\r\n') : text);
 			const read = cellsOf(table.rows).map((cells) => {

@@ -20,7 +20,6 @@ export async function readTable(
 	return { header: table.header, rows, encoding: table.encoding, delimiter: table.delimiter };
 }
 
-/** Cells of the good rows. */
 export function cellsOf(rows: readonly TableRow[]): (readonly string[])[] {
 	return rows.flatMap((row) => (row.kind === 'row' ? [row.cells] : []));
 }

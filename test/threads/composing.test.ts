@@ -124,7 +124,6 @@ async function whileComposing(
 	while (ahead.taken() - before < enough) {
 		if (performance.now() > until) throw new Error(`threads composed ${ahead.taken()} mails in a minute`);
 		await one();
-		// A thread begins meanwhile.
 		await turn();
 	}
 }

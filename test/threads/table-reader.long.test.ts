@@ -59,7 +59,6 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 	return found;
 }
 
-/** What is in a bundle, whatever room its buffers have. */
 function contentOf(bundle: PackedBundle) {
 	const { first, form, rejects, rows } = bundle;
 	const originals = Array.from({ length: rows.put.count }, (_, row) => originalsOf(rows)(row));

@@ -71,7 +71,6 @@ function handedOn(name: string): Worker {
 	const thread = idle.pop() ?? spawnThread(name);
 	thread.terminate = async () => {
 		Reflect.deleteProperty(thread, 'terminate');
-		// By name: listeners of its own let it hear those of others.
 		for (const event of ['message', 'messageerror', 'error', 'exit']) thread.removeAllListeners(event);
 		idle.push(thread);
 		return 0;

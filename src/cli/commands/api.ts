@@ -1,4 +1,3 @@
-/** `mailctl api`: one raw request to the deployment, and its unchanged answer. */
 import type { WireRequest } from '../../api/wire.js';
 import { headerNames } from '../../http/errors.js';
 import { type ContentSource, command } from '../frame/command.js';

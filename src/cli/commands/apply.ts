@@ -1,5 +1,3 @@
-/** `mailctl apply`: lists, fields, webhooks and more, as a file has them. */
-
 import { shownDatabase } from '../../store/url.js';
 import { type Command, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';

@@ -1,5 +1,3 @@
-/** `mailctl campaigns`: what is staged and released to many, by name or UUID. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import {
 	type Campaign,

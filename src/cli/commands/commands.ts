@@ -1,4 +1,3 @@
-/** `mailctl commands`: the whole tree, for scripts and completion. */
 import {
 	type Command,
 	type CommandGroup,

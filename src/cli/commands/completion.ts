@@ -1,4 +1,3 @@
-/** `mailctl completion`: scripts for shells, and the words that these ask for. */
 import { complete, type NameSources } from '../completion/complete.js';
 import { nameKey, readNames } from '../completion/names.js';
 import { bashReply, filesLine, readBash, type Shell, scripts } from '../completion/scripts.js';

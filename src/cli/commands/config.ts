@@ -1,5 +1,3 @@
-/** `mailctl config`: settings of the profiles, and where each value comes from. */
-
 import { shownDatabase } from '../../store/url.js';
 import { type Profile, profileKeys, readConfig } from '../config/config.js';
 import { isProfileKey, parsePreference, sayDropped } from '../config/profiles.js';

@@ -1,4 +1,3 @@
-/** `mailctl demo`: the whole job on a temporary database and a mail sink in this process. Nothing to set up. */
 import { command } from '../frame/command.js';
 import { UsageError } from '../frame/errors.js';
 import type { ExitCode } from '../frame/exit.js';

@@ -1,5 +1,3 @@
-/** `mailctl diff`: what `apply` would change. */
-
 import { type Command, command } from '../frame/command.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { aboutFile, changeColumns, declaredOptions, printChanges } from './apply/changes.js';

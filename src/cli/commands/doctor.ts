@@ -1,5 +1,3 @@
-/** `mailctl doctor`: faults of this set-up, and their fixes. */
-
 import { columns, groups } from '../doctor/checks.js';
 import { command } from '../frame/command.js';
 

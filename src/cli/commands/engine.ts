@@ -1,5 +1,3 @@
-/** `mailctl engine`: the database of this machine and its mail server. */
-
 import { emailKey, type Mailbox } from '../../api/address.js';
 import type { Sender } from '../../api/records.js';
 import { canParseUrl } from '../../api/schema/url.js';

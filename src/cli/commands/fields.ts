@@ -1,5 +1,3 @@
-/** Additional fields: the variables that subscriber meta may hold. */
-
 import { need } from '../../api/capabilities.js';
 import { ApiError } from '../../api/errors.js';
 import type { Field } from '../../api/records.js';

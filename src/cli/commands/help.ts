@@ -1,4 +1,3 @@
-/** `mailctl help [topic | command…]`. */
 import {
 	type Command,
 	type CommandGroup,

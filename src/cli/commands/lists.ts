@@ -1,5 +1,3 @@
-/** `mailctl lists`: the exemplar of a group. Each verb is described and run here; nothing heavy is imported. */
-
 import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
 import { ApiError } from '../../api/errors.js';

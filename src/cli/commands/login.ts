@@ -1,5 +1,3 @@
-/** `mailctl login`: a deployment and its token, checked and kept as a profile. */
-
 import { ApiError } from '../../api/errors.js';
 import { isMissingFile } from '../../store/url.js';
 import { type ConfigFile, type Profile, readConfig } from '../config/config.js';

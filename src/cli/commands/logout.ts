@@ -1,5 +1,3 @@
-/** `mailctl logout`: the token goes, the profile stays. */
-
 import { readConfig, readToken } from '../config/config.js';
 import { confirmProtected, spokenOf } from '../config/profiles.js';
 import { findProfile } from '../config/target.js';

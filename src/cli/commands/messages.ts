@@ -1,5 +1,3 @@
-/** Messages: the outcome for each recipient of each submission. */
-
 import { type MessageFilter, need } from '../../api/capabilities.js';
 import { ApiError, listFieldErrors } from '../../api/errors.js';
 import { type Message, type MessageDetail, messageStates, type Uuid } from '../../api/records.js';

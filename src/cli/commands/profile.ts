@@ -1,5 +1,3 @@
-/** `mailctl profile`: stored deployments and databases, and which of them is used. */
-
 import { resolve } from 'node:path';
 import { isPostgres, shownDatabase } from '../../store/url.js';
 import { type ConfigFile, type Profile, readConfig } from '../config/config.js';

@@ -1,5 +1,3 @@
-/** The events report: totals, a picture, and a test for scripts. */
-
 import { need } from '../../api/capabilities.js';
 import {
 	type EventType,

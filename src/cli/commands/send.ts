@@ -1,5 +1,3 @@
-/** `mailctl send`: one message to some addresses, or a campaign over a list, a table or send requests. */
-
 import type { SendRequest } from '../../api/inputs.js';
 import type { SendResult } from '../../api/records.js';
 import { command, flagOf } from '../frame/command.js';

@@ -1,5 +1,3 @@
-/** Verified sender addresses: every message's `from` is one of them. */
-
 import type { Sender } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';

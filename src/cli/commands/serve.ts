@@ -1,5 +1,3 @@
-/** `mailctl serve`: the engine over HTTP, until it is stopped. */
-
 import { command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { LocalEngine, RunningServer } from '../frame/connection.js';

@@ -1,4 +1,3 @@
-/** `mailctl sink`: a local mail server that shows, keeps and counts its mails. */
 import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { domainOf, emailKey, isEmailAddress } from '../../api/address.js';

@@ -1,4 +1,3 @@
-/** `mailctl smoke`: checks a deployment against the service document, for CI. */
 import { confirmChange } from '../config/profiles.js';
 import { command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';

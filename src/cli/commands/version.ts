@@ -1,4 +1,3 @@
-/** `mailctl version`. */
 import { command as describe } from '../frame/command.js';
 import { isMachine } from '../frame/globals.js';
 

@@ -1,4 +1,3 @@
-/** `mailctl why`: everything about one person, and why a mail did not come. */
 import { formatDateTime, microsPerDay } from '../../api/datetime.js';
 import { command as describe } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';

@@ -1,5 +1,3 @@
-/** `mailctl worker`: sends due messages until it is stopped, or with `--drain` until none is due. */
-
 import { pauseSentence } from '../../api/pauses.js';
 import { command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';

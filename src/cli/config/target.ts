@@ -25,7 +25,6 @@ export interface TargetChoice {
 	settings: Profile;
 }
 
-/** The profile that is always there: the default database of this machine. */
 export const builtIn = 'local';
 
 /** Two targets on one level are exit 2, as are an unknown profile and a URL that is none. */

@@ -1,5 +1,3 @@
-/** Backups of a database, and a database made of one. */
-
 import { closeSync, existsSync, openSync, readSync, realpathSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -83,7 +81,6 @@ export async function* removeLeftovers(own: string): AsyncGenerator<string> {
 
 /** A backup and the place it goes to, as they are now. */
 export interface RestorePlan {
-	/** The real file of the database, there or not. */
 	place: string;
 	/** Null: there is no database. `usedBy`: the processes that have it open; `newest` null: nothing, or unreadable. */
 	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
@@ -214,7 +211,6 @@ export interface Restored extends BackedUp {
 	/** The name of the database that was there; null: there was none. */
 	kept: string | null;
 	uncertain: number;
-	/** Messages that are sent once the queue is resumed. */
 	waiting: number;
 	/**
 	 * Persons of the backup who were erased in the database since, and are erased in it again. Null: no erasures could be read,
@@ -264,7 +260,6 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
 	}
 }
 
-/** The refusal of a file that was not there when it was looked for. */
 function appeared(error: unknown, place: string): unknown {
 	if (!(error instanceof TableError) || error.code !== 'file_exists') return error;
 	return new UsageError(`${place} is there by now`, {

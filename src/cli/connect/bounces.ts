@@ -1,5 +1,3 @@
-/** Returned mails: read for a person, or taken into the database. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { foreseeReports, type Ingested, ingestMail, readReport } from '../../delivery/bounces/ingest.js';
 import { isMbox, mailsIn, openMailbox, type StoredMail } from '../../delivery/bounces/mailbox.js';

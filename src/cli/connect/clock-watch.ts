@@ -1,4 +1,3 @@
-/** Reports to long-running commands that the clock they work by was set. */
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import { spanText } from '../render/units.js';
 import type { LocalParts } from './parts.js';
@@ -6,7 +5,6 @@ import type { LocalParts } from './parts.js';
 /** How far it was set: negative, back. */
 export interface ClockStep {
 	seconds: number;
-	/** A sentence without a full stop. */
 	text: string;
 }
 

@@ -132,7 +132,6 @@ async function inspectWebhook(
 		reads.pageDeliveries({ ...first, state: 'delivered', since }),
 		reads.pageDeliveries(waiting),
 	]);
-	// In the order they were made: the first is the oldest.
 	const oldest = pending.results.find(({ attempts }) => attempts > 0);
 	const last = { ...first, state: 'delivered' as const, since, page: delivered.count };
 	const [lastTaken] =
@@ -146,7 +145,6 @@ async function inspectWebhook(
 	};
 }
 
-/** Waiting notifications to read in search of one that was tried: it is among the first. */
 const mostTried = 100;
 
 /** `taken`: when something else was taken last. */

@@ -27,7 +27,6 @@ import { isMissingFile } from '../../store/url.js';
 
 export interface ForeignOptions {
 	folder: string;
-	/** The base URL: the same name is another campaign elsewhere. */
 	deployment: string;
 	clock: Clock;
 	/** A dry run: no campaign is held, and writes are answered and rolled back. */

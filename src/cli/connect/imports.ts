@@ -12,7 +12,6 @@ import type { TableOptions } from '../../tables/read-table.js';
 
 export interface KeptWhere {
 	folder: string;
-	/** The base URL: the same file may be imported into two services. */
 	deployment: string;
 	clock: Clock;
 	/** The record of an earlier run: resumed, or forgotten when the import is opened. */

@@ -127,7 +127,6 @@ export async function assertSettings(values: Readonly<Record<string, string | nu
 	checkSettings(values);
 }
 
-/** One form of all spellings of a setting's value, in which it is stored. */
 export async function normalOf(name: string, value: string): Promise<string> {
 	if (name === 'smtp_url') return (await import('../../delivery/smtp/settings.js')).normalSmtpUrl(value);
 	return normalSetting(name, value);

@@ -1,11 +1,9 @@
-/** The certificate of a server, and the verdict on it. */
 import { isIP } from 'node:net';
 import { checkServerIdentity, connect, type PeerCertificate, rootCertificates } from 'node:tls';
 import { type Micros, microsPerDay, microsPerMs } from '../../api/datetime.js';
 import { spanText } from '../render/units.js';
 import { firstError, ok, problem, type Verdict, warning } from './checks.js';
 
-/** A certificate as this machine sees it. */
 export interface SeenCertificate {
 	/** Its names: the requested host, where it is among them. */
 	name: string;

@@ -1,4 +1,3 @@
-/** Checks of `mailctl doctor`, their findings, and how they run. */
 import type { Clock } from '../../api/datetime.js';
 import { tlsReason } from '../../api/errors.js';
 import type { Hint } from '../frame/command-line.js';
@@ -32,7 +31,6 @@ export interface Verdict {
 	fix: string | null;
 }
 
-/** A verdict with the name of its check, as it is printed. */
 export interface Finding extends Verdict {
 	check: string;
 }
@@ -54,13 +52,11 @@ export interface Check {
 	run(): Answer | Promise<Answer>;
 }
 
-/** Facts and services that every check may need. */
 export interface Surroundings {
 	/** `mailctl --db news.db WORDS`: a command on the target, for a shell. */
 	line(...command: readonly string[]): string;
 	text(hint: Hint): string;
 	clock: Clock;
-	/** The time zone of moments in messages (IANA name). */
 	zone: string;
 	isOffline: boolean;
 	isFull: boolean;
@@ -85,12 +81,10 @@ export function skipped(message: string): Verdict {
 	return { level: 'skipped', message, fix: null };
 }
 
-/** Skips a question to another machine under `--offline`. */
 export function online({ isOffline }: Pick<Surroundings, 'isOffline'>, run: Check['run']): Check['run'] {
 	return () => (isOffline ? skipped('--offline asks no other machine') : run());
 }
 
-/** Asks once, however many checks need the answer. */
 export function once<T>(ask: () => Promise<T>): () => Promise<T> {
 	let asked: Promise<T> | null = null;
 	return () => {
@@ -105,7 +99,6 @@ export function firstError(error: unknown): string {
 	return error instanceof Error ? tlsReason(error.message) : String(error);
 }
 
-/** Empty `only`: all groups. */
 export interface Selection {
 	only: readonly Group[];
 	skip: readonly Group[];

@@ -1,4 +1,3 @@
-/** `mailctl doctor`: runs the checks, prints the report and chooses the exit code. */
 import { shownDatabase } from '../../store/url.js';
 import { type Hint, hintText, mailctl, namedTarget } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
@@ -20,7 +19,6 @@ import {
 export interface DoctorOptions extends Selection {
 	full: boolean;
 	offline: boolean;
-	/** Warnings count as problems. */
 	strict: boolean;
 	/** `address` or `address:port`; undefined: those of this machine. */
 	nameServer: string | undefined;
@@ -53,7 +51,6 @@ export async function findFaults(
 		timeout: (ms = 5_000) => timeoutAfter(cx.signal, Math.min(ms, cx.settings.timeoutMs.value)),
 	};
 	const target = cx.settings.target.target();
-	// Each kind of target loads only the modules it needs.
 	const { checks, close } =
 		target.kind === 'local'
 			? await (await import('./local.js')).localChecks(cx, target, { around, nameServer: options.nameServer })
@@ -96,7 +93,6 @@ async function print(cx: CommandContext, findings: readonly Finding[]): Promise<
 	await cx.out.page(page);
 }
 
-/** The terminal; `width` in cells. */
 interface Screen {
 	width: number;
 	unicode: boolean;
@@ -125,7 +121,6 @@ export function textReport(target: string, findings: readonly Finding[], screen:
 	].join('\n');
 }
 
-/** `2 problems, 1 warning; 21 checks`. */
 export function summaryOf(findings: readonly Finding[]): string {
 	const count = (wanted: Level) => findings.filter(({ level }) => level === wanted).length;
 	const [problems, warnings, left] = [count('problem'), count('warning'), count('skipped')];
@@ -171,7 +166,6 @@ function skippedLines(findings: readonly Finding[], screen: Screen): string[] {
 	});
 }
 
-/** `database, smtp and dns`. */
 function groupsOf(names: ReadonlySet<string>): string {
 	const all = [...new Set([...names].map((name) => name.split('.')[0] ?? name))];
 	const last = all.pop() ?? '';

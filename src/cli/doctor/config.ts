@@ -27,7 +27,6 @@ const leastMinors = new Map([
 	[23, 6],
 ]);
 
-/** `20.19.1` → whether it runs this program. */
 export function judgeNode(version: string): Verdict {
 	const [major = 0, minor = 0] = version.split('.').map(Number);
 	if (major > 23 || minor >= (leastMinors.get(major) ?? Number.POSITIVE_INFINITY))
@@ -73,7 +72,6 @@ async function lookAtAccess(
 	return complaints.length > 0 ? complaints : ok('only their owner may read these files');
 }
 
-/** A file or folder, from `stat`. */
 export interface FileAccess {
 	path: string;
 	isFolder: boolean;

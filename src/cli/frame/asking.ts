@@ -1,4 +1,3 @@
-/** Missing values of a command line, asked of a person by their descriptions: a wrong answer is asked again, with the reason. */
 import { shownUrl } from '../../api/quote.js';
 import { isWebUrl } from '../../api/schema/url.js';
 import type { RecordKind, TextForm } from './command.js';
@@ -88,7 +87,6 @@ export async function checkOf(form: TextForm): Promise<WhyNot> {
 	}
 }
 
-/** `path`: a file or a directory. */
 async function whyNotThere(path: string, form: 'file' | 'directory' | 'path'): Promise<string | null> {
 	const { stat } = await import('node:fs/promises');
 	const found = await stat(path).catch(() => null);

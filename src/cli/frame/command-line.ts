@@ -15,7 +15,6 @@ export interface NamedTarget {
 	isRemote: boolean;
 }
 
-/** No flag named a target. */
 export const unnamed: NamedTarget = { words: [], isRemote: false };
 
 /** Throws nothing: a profile that names no target, or two, is for the command itself to report. */
@@ -66,7 +65,6 @@ function wordsOf(key: string, spec: OptionSpec, value: unknown): string[] {
 	return Object.entries(value).flatMap(([name, text]) => [flag, `${name}=${text}`]);
 }
 
-/** Several hints as one. */
 export function joinHints(hints: readonly Hint[]): SeveralHints {
 	return { hints: hints.flatMap(eachHint) };
 }
@@ -75,7 +73,6 @@ export function eachHint(hint: Hint): readonly Hint[] {
 	return typeof hint === 'object' && 'hints' in hint ? hint.hints : [hint];
 }
 
-/** The hint as people and scripts read it, its commands on the target. */
 export function hintText(hint: Hint, target: NamedTarget): string {
 	if (typeof hint === 'string') return hint;
 	if ('command' in hint) return commandText(hint, target);
@@ -83,12 +80,10 @@ export function hintText(hint: Hint, target: NamedTarget): string {
 	return hint.map((part) => hintText(part, target)).join('');
 }
 
-/** The commands of the hint, as they stand in its text. */
 export function hintCommands(hint: Hint, target: NamedTarget): readonly string[] {
 	return ownCommands(hint).map((command) => commandText(command, target));
 }
 
-/** The words of each command of `mailctl` in the hint. */
 export function commandsOf(hint: Hint): readonly OwnCommand['command'][] {
 	return ownCommands(hint).flatMap(({ command, program }) => (program === undefined ? [command] : []));
 }
@@ -116,7 +111,6 @@ const withoutTarget: ReadonlySet<string> = new Set([
 /** With one of these words a command names its target itself, or needs none. */
 const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile', '-p', '--help']);
 
-/** Commands of the machine that owns the database. */
 export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
 
 /** The options that name the target. Never a token itself, and no address with a password in it. */

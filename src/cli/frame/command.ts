@@ -7,7 +7,6 @@ import type { ConnectDependencies } from './connection.js';
 import type { CommandContext } from './context.js';
 import type { ExitCode } from './exit.js';
 
-/** Records that a person may choose among, by name. */
 export type RecordKind =
 	| 'list'
 	| 'subscriber'
@@ -25,7 +24,6 @@ export type RecordKind =
 	| 'signed domain'
 	| 'DKIM key';
 
-/** Texts of a form that is checked before anything else happens with them. */
 export type TextForm = 'address' | 'url' | 'variable' | 'file' | 'directory' | 'path';
 
 /** By the values before it: why a typed value is refused, so that it is asked for again; null: it is not. */
@@ -37,9 +35,7 @@ type WhyNot = (
 
 interface OptionBase {
 	summary: string;
-	/** One letter; none of the global ones. */
 	short?: string;
-	/** The placeholder of the value in the help, by default its kind. */
 	placeholder?: string;
 	required?: true;
 	/** The prompt for a missing required value, by default its summary. Where no prompt is possible: exit 2 naming the flag. */
@@ -49,7 +45,6 @@ interface OptionBase {
 	/** A name that no record has is an answer too: the command makes it. */
 	mayBeNew?: true;
 	whyNot?: WhyNot;
-	/** Environment variable that stands in for the flag. */
 	env?: string;
 	setting?: 'list';
 	hidden?: true;
@@ -82,12 +77,9 @@ export interface ArgSpec {
 	name: string;
 	summary: string;
 	optional?: true;
-	/** Takes the rest of the words; only the last argument may. */
 	many?: true;
-	/** As for options. */
 	ask?: string;
 	of?: RecordKind | TextForm;
-	/** The only values there are. */
 	choices?: readonly string[];
 	/**
 	 * By the arguments before it: null, or, where the value is a secret, the refusal of one that stands on the command line.
@@ -97,7 +89,6 @@ export interface ArgSpec {
 	whyNot?: WhyNot;
 }
 
-/** A file named on the command line. It is opened when read: a wrong name is exit 2 at that point. */
 export interface FileSource {
 	/** As given; `standard input` for `-`. */
 	readonly name: string;
@@ -108,7 +99,6 @@ export interface FileSource {
 	bytes(most?: number): Promise<Buffer>;
 }
 
-/** A value given itself, as `@FILE` or as `-`. */
 export interface ContentSource {
 	readonly name: string;
 	text(): Promise<string>;
@@ -156,7 +146,6 @@ export type ArgValues<A extends readonly ArgSpec[]> = {
 	readonly [S in A[number] as S['name']]: ArgValue<S>;
 };
 
-/** Options that say where a command goes, and how a deployment is reached. */
 export const reachOptions = [
 	...(['profile', 'baseUrl', 'db', 'tokenFile', 'tokenStdin', 'caCert', 'insecure', 'proxy'] as const),
 ];
@@ -168,14 +157,10 @@ interface Described {
 	name: string;
 	aliases?: readonly string[];
 	summary: string;
-	/** More than the summary; plain paragraphs. */
 	description?: string;
-	/** Keys of options by the titles the help puts them under; for a command with many of them. */
 	optionGroups?: Readonly<Record<string, readonly string[]>>;
 	examples?: readonly string[];
-	/** The output of `-o json`. */
 	output?: string;
-	/** Exit codes worth naming in the help, beyond 0, 1 and 2. */
 	exits?: readonly ExitCode[];
 	/** Changes something: takes part in `--dry-run` and the profile's protection; `--fields` is checked before it runs. */
 	writes?: true;
@@ -201,7 +186,6 @@ interface Described {
 	 * change. A writing command without columns refuses the option. `own`: `--fields` is about the file it writes.
 	 */
 	columns?: Columns<never> | 'own';
-	/** The command runs, but is in no help and no list of commands. */
 	hidden?: true;
 }
 
@@ -248,9 +232,7 @@ export interface CommandGroup {
 	description?: string;
 	/** Some examples of its commands, as they stand there. Those of `self` are shown anyway. */
 	examples?: readonly string[];
-	/** Verbs, or groups again (`engine settings get`). */
 	commands: readonly (Command | CommandGroup)[];
-	/** Runs when no verb follows (`send`, `report`); without it a bare group prints its help. */
 	self?: Command;
 }
 
@@ -286,7 +268,6 @@ export function command<
 	};
 }
 
-/** False: a group, one that runs without a verb (`self`) too. */
 export function isCommand(node: Command | CommandGroup): node is Command {
 	return 'kind' in node;
 }

@@ -19,7 +19,6 @@ export type Target =
 	  }
 	| { kind: 'remote'; baseUrl: string; token: string | null };
 
-/** An opened target; `close` it once. */
 export interface Connection {
 	api: Api;
 	target: Target;
@@ -34,14 +33,10 @@ export interface Connection {
 	close(): Promise<void>;
 }
 
-/** How a deployment is reached; of no use to a database of this machine. */
 export interface RemoteOptions {
-	/** One request, overall; milliseconds. */
 	timeoutMs: number;
-	/** Tries after the first. */
 	retries: number;
 	caCert: string | null;
-	/** Certificates are not checked. */
 	insecure: boolean;
 	/** URL of an HTTP proxy; it overrides the environment. */
 	proxy: string | null;
@@ -54,7 +49,6 @@ export interface FirstWrite {
 	made(path: string): Promise<void>;
 }
 
-/** The parameters of `connect` from the command line. */
 export interface ConnectDependencies {
 	/** `serve` and `worker` keep running: they register for other processes, and `serve` keeps its store in threads. */
 	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
@@ -74,9 +68,7 @@ export interface ConnectDependencies {
 	 * person reads what is waited for. `what`: a mail server; absent: the target.
 	 */
 	onWait: ((what?: string) => Wait) | null;
-	/** Things the operator should know; shown once. */
 	warn: (text: string) => void;
-	/** The signal of the whole command: it ends work outside any single call. */
 	signal?: AbortSignal;
 }
 
@@ -87,7 +79,6 @@ export interface LocalEngine {
 	foreseeSend(request: Parameters<Api['send']>[0]): Promise<void>;
 	settings: {
 		names: Readonly<Record<string, string>>;
-		/** Default values by name; a setting without a default is absent. */
 		defaults: Readonly<Record<string, string>>;
 		/** Set values by name, secrets masked unless `reveal`. Unlike `status` it counts nothing. */
 		get(options?: { reveal: boolean }): Promise<Record<string, string>>;
@@ -102,9 +93,7 @@ export interface LocalEngine {
 			values: Readonly<Record<string, string | null>>,
 		): Promise<{ before: RetentionForecast; after: RetentionForecast }>;
 	};
-	/** Who may use the API of this database, once it is served. */
 	tokens: {
-		/** Revoked ones too, oldest first. */
 		list(): Promise<ApiToken[]>;
 		/** The only answer with the secret. `null`: an active token has this name. */
 		create(input: { name: string; scopes: readonly TokenScope[] }): Promise<NewApiToken | null>;
@@ -139,7 +128,6 @@ export interface LocalEngine {
 		/** Tries the mail server at once, too. False: the queue was open. */
 		resume(): Promise<boolean>;
 	};
-	/** Its secrets, wrapped or not. */
 	secrets: {
 		hasKey: boolean;
 		counts(): Promise<SecretCount[]>;
@@ -159,7 +147,6 @@ export interface LocalEngine {
 
 export interface ServeOptions {
 	host: string;
-	/** 0: any free one. */
 	port: number;
 	tls: { cert: string; key: string } | null;
 	/** The client address is taken from the proxy in front (`X-Forwarded-For`). */
@@ -172,7 +159,6 @@ export interface ServeOptions {
 	log: (line: object) => void;
 }
 
-/** A server that listens; `close` once. */
 export interface RunningServer {
 	/** Where it listens; no slash at the end. */
 	url: string;
@@ -191,7 +177,6 @@ export interface RunningServer {
 export const tokenScopes = ['read', 'send', 'admin'] as const;
 export type TokenScope = (typeof tokenScopes)[number];
 
-/** A token without its secret, which is stored nowhere. */
 export interface ApiToken {
 	name: string;
 	/** Those of another version may be unknown to this one. */
@@ -205,7 +190,6 @@ export interface NewApiToken extends Omit<ApiToken, 'date_revoked'> {
 	token: string;
 }
 
-/** Counts that do not add up; all empty: they do. */
 export interface CountCheck {
 	lists: readonly {
 		list_id: number;
@@ -231,7 +215,6 @@ export interface DkimKey {
 	selector: string;
 	type: 'rsa' | 'ed25519';
 	date_created: string;
-	/** Where verifiers look it up: `selector._domainkey.domain`. */
 	dns_name: string;
 	dns_value: string;
 	/** Both as a line of a zone file, in strings of at most 255 octets. */
@@ -272,13 +255,11 @@ export interface DeliverySummary {
 	/** Why it is paused or closed, or stalled where the reason is known. */
 	reason: string | null;
 	counts: DeliveryCounts;
-	/** Content warnings, such as CSS that could not be inlined. */
 	warnings: readonly string[];
 	/** This run has had an answer for a message; absent: that is not known. */
 	isTried?: boolean;
 }
 
-/** The result of a test of the mail server; milliseconds. */
 export interface SmtpTest {
 	host: string;
 	port: number;
@@ -293,7 +274,6 @@ export interface SmtpTest {
 	/** The certificate that the server has shown; null: none. */
 	certificate: { validTo: Micros } | null;
 	duration_ms: number;
-	/** The name said in EHLO. */
 	ehlo_name: string;
 	/** The address said in MAIL FROM; null: none was tried. */
 	sender: string | null;
@@ -332,7 +312,6 @@ export interface QueueStats {
 	limits: readonly (LimitName & { messages: number; next: string; last: string })[];
 }
 
-/** The contents and the setup of the database, without secrets. */
 export interface EngineStatus {
 	path: string;
 	schema_version: number;
@@ -365,12 +344,10 @@ export interface EngineStatus {
 	};
 }
 
-/** A file of a message, before it is uploaded. */
 export interface FileToSend extends Attachment {
 	bytes: Buffer;
 }
 
-/** A message to display: nothing of it is stored. */
 export interface ComposeRequest {
 	from: string;
 	to: string;
@@ -383,16 +360,13 @@ export interface ComposeRequest {
 	cc: readonly string[];
 	headers: Readonly<Record<string, string>>;
 	variables: Readonly<Record<string, string>>;
-	/** Absent: none. */
 	files?: readonly FileToSend[];
 }
 
-/** The parts of a content as a person reads them. */
 export interface RenderedContent {
 	subject: string;
 	text: string;
 	html: string | null;
-	/** Variables used that have no value. */
 	missing: readonly string[];
 }
 
@@ -406,17 +380,14 @@ export interface ComposedMessage extends RenderedContent {
 	warnings: readonly string[];
 	/** Names the stand-ins for parts that only the deployment can make; null: the message is final. */
 	standsIn: string | null;
-	/** Absent: none. */
 	files?: readonly FileToSend[];
 }
 
 export interface IngestRequest {
 	/** A mail, an mbox, a folder of such files, a Maildir; or a stream of one mail or an mbox. */
 	from: { path: string } | { stream: AsyncIterable<Buffer> };
-	/** Nothing is recorded, nothing is moved. */
 	dryRun: boolean;
 	signal: AbortSignal;
-	/** Told of each bounce and complaint that counts. */
 	onRecorded: (recorded: RecordedBounce) => void;
 	/** Told of a file in a folder that could not be read, and by which error of the system: `EACCES`. */
 	onUnreadable: (file: string, code: string) => void;
@@ -425,7 +396,6 @@ export interface IngestRequest {
 /** Mails by outcome; `read` is the sum of all other counts except the last. */
 export interface IngestCounts {
 	read: number;
-	/** Recorded: the first of its kind for its message. */
 	bounces: number;
 	complaints: number;
 	/** Reported before: no change. */

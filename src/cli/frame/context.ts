@@ -29,7 +29,6 @@ import { createSources, type Sources } from './sources.js';
 export interface CommandContext extends Diagnostics, Prompts {
 	readonly io: Io;
 	readonly out: Out;
-	/** The same output on another stream: a view that is drawn again. */
 	outTo(stdout: OutStream, format: Format): Out;
 	readonly clock: Clock;
 	/** The zone (IANA name) of days and times that are given, and of those that are shown to people. */
@@ -48,7 +47,6 @@ export interface CommandContext extends Diagnostics, Prompts {
 	readonly askedFormat: Format | null;
 	readonly quiet: boolean;
 	readonly dryRun: boolean;
-	/** Opens the target on first use. */
 	connection(): Promise<Connection>;
 	/** Another target than the call's own, as it would be reached; the caller closes it. */
 	connectTo(target: Target): Promise<Connection>;
@@ -76,7 +74,6 @@ export interface CommandContext extends Diagnostics, Prompts {
 }
 
 export interface MainOptions extends IoParts {
-	/** Words after the program's name. */
 	argv?: readonly string[];
 	/** Stands in for Ctrl-C and SIGTERM; without it the process's own signals count. */
 	interrupts?: AbortSignal;
@@ -101,7 +98,6 @@ export type Run = Extract<Parsed, { kind: 'run' }>;
 export interface Settled {
 	paths: Paths;
 	settings: Settings;
-	/** The target and output format that commands in hints repeat. */
 	target: NamedTarget;
 	signal: AbortSignal;
 	/** Milliseconds until `--deadline`; undefined without one. */
@@ -110,11 +106,8 @@ export interface Settled {
 
 export interface Context {
 	cx: CommandContext;
-	/** The rows each list printed, for `--exit-empty`. */
 	listed: readonly Shown[];
-	/** See `CallDiagnostics`. */
 	takeHints(): Hint[];
-	/** Runs the work given to `atEnd`, then closes the connection, if one was opened. */
 	close(): Promise<void>;
 }
 
@@ -290,7 +283,6 @@ interface OutParts {
 	strong: (text: string) => string;
 	times: Times;
 	diagnostics: Diagnostics;
-	/** The rows each list printed, for `--exit-empty`. */
 	listed: Shown[];
 	columns: Command['columns'];
 	writes: Command['writes'];

@@ -28,7 +28,6 @@ interface Description {
 	/** Those worth naming, beyond 0, 1 and 2. */
 	exit_codes: readonly { code: number; meaning: string }[];
 	examples: readonly string[];
-	/** True: it changes something. */
 	writes: boolean;
 	commands: readonly Description[];
 }
@@ -54,7 +53,6 @@ interface DescribedOption {
 	values: readonly string[] | null;
 	/** null: none, or one that the summary tells. */
 	default: string | number | null;
-	/** Variables that say the same. */
 	environment: readonly string[];
 }
 
@@ -77,7 +75,6 @@ export function describeNode(node: Command | CommandGroup, path: readonly string
 	};
 }
 
-/** All commands, and the options that each of them takes. */
 export function describeAll(nodes: readonly (Command | CommandGroup)[]): Description {
 	return {
 		name: 'mailctl',

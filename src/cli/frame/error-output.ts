@@ -1,5 +1,3 @@
-/** Errors on stderr: for people in lines, for machines in one JSON line. Passwords of URLs are hidden. */
-
 import { withoutSecrets } from '../../api/quote.js';
 import { clean, cleanLines, jsonLine } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
@@ -10,7 +8,6 @@ import { type Complaint, classify, type ExitCode, exits } from './exit.js';
 import { type Format, isMachine } from './globals.js';
 import type { Io } from './io.js';
 
-/** Longer texts are bodies that found their way into a message. */
 const maxMessage = 500;
 
 /** Reports an error and returns its exit code. A closed output is no error. */

@@ -1,9 +1,7 @@
 /** Errors of the command line itself. All others come from the API, the store or the system. */
 
-/** A next step: a text, a `mailctl` command, a sequence of both, joined as they stand, or several steps. */
 export type Hint = string | OwnCommand | readonly Hint[] | SeveralHints;
 
-/** A line each for people, one text for machines. */
 export interface SeveralHints {
 	readonly hints: readonly Hint[];
 }
@@ -46,7 +44,6 @@ export interface CliErrorOptions {
 	cause?: unknown;
 }
 
-/** An expected end of a command that is not success. `code` is for scripts, `exit` for the shell. */
 export class CliError extends Error {
 	override readonly name: string = 'CliError';
 	readonly code: string;
@@ -65,7 +62,6 @@ export class CliError extends Error {
 	}
 }
 
-/** Wrong words on the command line, or consent missing: exit 2, nothing was done. */
 export class UsageError extends CliError {
 	override readonly name = 'UsageError';
 	constructor(message: string, options: CliErrorOptions = {}) {
@@ -73,7 +69,6 @@ export class UsageError extends CliError {
 	}
 }
 
-/** A configuration file that is unreadable or invalid; it stays unchanged (exit 78). */
 export class ConfigError extends CliError {
 	override readonly name = 'ConfigError';
 	constructor(message: string, options: CliErrorOptions = {}) {
@@ -91,7 +86,6 @@ export class Interrupted extends CliError {
 	}
 }
 
-/** No mail server is configured: nothing can be sent. */
 export class NoSmtp extends Error {
 	override readonly name = 'NoSmtp';
 	constructor() {
@@ -111,7 +105,6 @@ export function onlyLocal(
 	});
 }
 
-/** The user declined at a prompt. `done`: what was done before it. */
 export class Declined extends CliError {
 	override readonly name = 'Declined';
 	readonly done: string;
@@ -124,7 +117,6 @@ export class Declined extends CliError {
 	}
 }
 
-/** `--deadline` has passed; also the reason of the command's abort signal. */
 export class DeadlinePassed extends CliError {
 	override readonly name = 'DeadlinePassed';
 	constructor(text: string) {

@@ -21,7 +21,6 @@ import { CliError, type ExitCode, exits, NoSmtp } from './errors.js';
 
 export { type ExitCode, exits };
 
-/** The texts of `help exit-codes`. */
 export const exitMeanings: Readonly<Record<ExitCode, string>> = {
 	0: 'done; an empty list, a dry run without findings and a closed pipe too',
 	1: 'a bug in mailctl',
@@ -45,7 +44,6 @@ export const exitMeanings: Readonly<Record<ExitCode, string>> = {
 	143: 'terminated (SIGTERM)',
 };
 
-/** An error as the command line reports it. `details` is one line each under the message. */
 export interface Complaint {
 	code: string;
 	exit: ExitCode;
@@ -56,19 +54,16 @@ export interface Complaint {
 	retryable: boolean;
 }
 
-/** Classifies anything thrown; an unforeseen error is a bug (1). */
 export function classify(error: unknown): Complaint {
 	if (error instanceof CliError) return fromCliError(error);
 	if (error instanceof ApiError) return fromApiError(error);
 	if (error instanceof Error) {
-		// The worker's error names its task; the cause is the error of the store.
 		const cause = error.cause instanceof Error ? fromNamedError(error.cause) : null;
 		return fromNamedError(error) ?? cause ?? bug(error.message);
 	}
 	return bug(String(error));
 }
 
-/** The error as it is reported, with a further hint after its own. */
 export function hinted(error: unknown, hints: readonly Hint[]): unknown {
 	if (hints.length === 0) return error;
 	const { code, exit, message, details, retryable, hint } = classify(error);
@@ -84,7 +79,6 @@ export function hinted(error: unknown, hints: readonly Hint[]): unknown {
 
 interface Meaning {
 	exit: ExitCode;
-	/** False by default. */
 	retryable?: boolean;
 	hint?: Hint;
 }
@@ -119,7 +113,6 @@ const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 	bad_answer: { exit: exits.server },
 };
 
-/** A database keeps its log in its folder even to read. */
 export const readOnlyHint =
 	'run mailctl as the owner of the database, or make the file, its folder and its disk writable for this user';
 
@@ -147,7 +140,6 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again: it overwrites that' },
 	denied: { exit: exits.authentication },
 	unreachable: { exit: exits.network, retryable: true },
-	// Told of a deadline or a signal, which has an exit of its own.
 	stopped: { exit: exits.interrupted, retryable: true },
 	key: {
 		exit: exits.configuration,
@@ -219,7 +211,6 @@ function hintOf(error: ApiError): Hint | null {
 	return isUnreached ? [mailctl('doctor'), ' looks at each step of the way there'] : null;
 }
 
-/** A token with what this one may do and what it lacks. */
 function tokenHint({ accepted, held }: Scopes): Hint {
 	const all = [...new Set([...held, ...(accepted[0] ?? [])])];
 	const scopes = all.includes('admin') ? ['admin'] : all;

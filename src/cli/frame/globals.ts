@@ -2,7 +2,6 @@
 import { UsageError } from './errors.js';
 
 export interface GlobalOption {
-	/** As commander reads them: `-p, --profile <NAME>`. */
 	flags: string;
 	summary: string;
 	environment?: string;
@@ -128,10 +127,8 @@ export interface RawGlobals {
 	query?: string;
 	header?: boolean;
 	truncate?: boolean;
-	/** False: `--no-pager`. */
 	pager?: boolean;
 	timeZone?: string;
-	/** False: `--no-color`. */
 	color?: string | false;
 	quiet?: boolean;
 	verbose?: boolean;

@@ -1,5 +1,3 @@
-/** Help pages, made from the descriptions of the commands; and "did you mean". */
-
 import { suggest } from '../../api/suggest.js';
 import { fitLines, refitLines } from '../render/wrap-help.js';
 import {
@@ -21,7 +19,6 @@ export const purpose = 'administer a mailing service, or the embedded engine, fr
 
 const globalLine = 'Global options: mailctl help options';
 
-/** `mailctl --help`. */
 export function rootHelp(entries: readonly TreeEntry[]): string {
 	return page([
 		`mailctl: ${purpose}`,
@@ -39,7 +36,6 @@ export function rootHelp(entries: readonly TreeEntry[]): string {
 	]);
 }
 
-/** `mailctl help options`: the options of all commands, in groups. */
 export function globalHelp(): string {
 	const shown = globalOptions.filter(({ hidden }) => hidden !== true);
 	const rows = ({ flags, summary, environment }: GlobalOption): [string, string] => [
@@ -70,12 +66,10 @@ interface Screen {
 	columns: number;
 }
 
-/** Fits the text to the width of a terminal; a pipe gets it unchanged. */
 export function fitHelp(text: string, { isTTY, columns }: Screen): string {
 	return isTTY ? fitLines(text, columns) : text;
 }
 
-/** The same of a topic, whose paragraphs are broken for a width of 120. */
 export function fitTopic(text: string, { isTTY, columns }: Screen): string {
 	return isTTY ? refitLines(text, Math.min(columns, 120)) : text;
 }
@@ -163,13 +157,11 @@ export function tail(command: Command): string {
 	return [...command.args.map(argWord), ...required, ...more].join(' ');
 }
 
-/** `<list>`, `[file]`, `<list…>`. */
 export function argWord({ name, optional, many }: ArgSpec): string {
 	const word = many === true ? `${name}…` : name;
 	return optional === true ? `[${word}]` : `<${word}>`;
 }
 
-/** `-l, --list LIST`; four blanks stand for a missing short form. */
 export function optionWords(key: string, spec: OptionSpec): string {
 	const short = spec.short === undefined ? '    ' : `-${spec.short}, `;
 	if (spec.kind === 'flag') return `${short}${flagOf(key)}`;
@@ -192,7 +184,6 @@ export function optionSummary(spec: OptionSpec): string {
 	return notes.length === 0 ? spec.summary : `${spec.summary} [${notes.join('; ')}]`;
 }
 
-/** `FILE`: what stands for the value of the option. */
 export function placeholder(spec: OptionSpec): string {
 	if (spec.placeholder !== undefined) return spec.placeholder;
 	const words: Partial<Record<OptionSpec['kind'], string>> = {
@@ -252,7 +243,6 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
 	return near.length === 0 ? undefined : `did you mean ${near.map(asOneWord).join(' or ')}?`;
 }
 
-/** Verbs of other tools, with the ones for the same here. */
 const verbs: Readonly<Record<string, readonly string[]>> = {
 	...{ show: ['get', 'show'], view: ['get', 'show'], info: ['get', 'show'] },
 	...{ add: ['create', 'add'], new: ['create', 'add'], create: ['create', 'add'] },
@@ -267,7 +257,6 @@ const nouns: Readonly<Record<string, readonly string[]>> = {
 	...{ broadcast: ['campaigns', 'send'], newsletter: ['campaigns', 'send'] },
 };
 
-/** Finds the verbs that mean the same as `word`. */
 export function verbsFor(word: string, known: readonly string[]): string[] {
 	const same = Object.hasOwn(verbs, word) ? verbs[word] : [word];
 	return known.filter((verb) => same?.includes(verb));

@@ -30,7 +30,6 @@ export interface Missing {
 	isSecret: boolean;
 	/** Throws `UsageError` for a value that the command line would refuse. */
 	check(text: string): void;
-	/** See the spec. */
 	whyNot: ArgSpec['whyNot'];
 	known: Readonly<Record<string, unknown>>;
 }
@@ -47,7 +46,6 @@ export interface InputDependencies {
 export interface CommandInput {
 	args: Record<string, unknown>;
 	options: Record<string, unknown>;
-	/** Arguments by name and options by key that were missing, and that a person has given. */
 	asked: ReadonlySet<string>;
 }
 
@@ -130,7 +128,6 @@ async function askWords(
 	return many === true && isTyped ? answer.trim().split(/\s+/) : [answer];
 }
 
-/** Where the value is to be had: what a prompt would offer. */
 function wayTo(
 	{ of, choices, env }: Pick<ArgSpec, 'of' | 'choices'> & { env?: string },
 	{ list }: Readonly<Record<string, unknown>>,
@@ -144,7 +141,6 @@ function wayTo(
 	return hints.length === 0 ? {} : { hint: joinHints(hints) };
 }
 
-/** The command that shows the records of a kind. */
 const listings: Readonly<
 	Record<RecordKind, readonly string[]> & Partial<Record<TextForm, readonly string[]>>
 > = {

@@ -5,7 +5,6 @@ import { CliError, OutputClosed } from './errors.js';
 
 export interface OutStream {
 	readonly isTTY: boolean;
-	/** Cells a line holds; 80 when unknown. */
 	readonly columns: number;
 	/**
 	 * Resolves when the stream took it (back-pressure). On stdout it throws `OutputClosed` when the reader is gone, and exit 74

@@ -1,4 +1,3 @@
-/** How a command reaches its target: the connection of one call, opened when the command asks for it. */
 import type { Wait } from '../../api/backoff.js';
 import { isMissingFile, isPostgres } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';

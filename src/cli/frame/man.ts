@@ -5,12 +5,10 @@ import { globalOptions } from './globals.js';
 import { argWord, optionSummary, optionWords, purpose, tail } from './help.js';
 
 export interface ManPage {
-	/** `mailctl-lists.1`. */
 	file: string;
 	text: string;
 }
 
-/** One page for the whole, and one for each first word with all its commands. */
 export async function manPages(entries: readonly TreeEntry[], version: string): Promise<ManPage[]> {
 	const pages = await Promise.all(entries.map((entry) => pageOf(entry, version)));
 	return [{ file: 'mailctl.1', text: mainPage(entries, version) }, ...pages];
@@ -58,7 +56,6 @@ async function pageOf({ name, summary, load }: TreeEntry, version: string): Prom
 	return { file: `mailctl-${name}.1`, text };
 }
 
-/** The command without a verb, then each command; groups within a group with all their words. */
 function groupLines(group: CommandGroup, path: readonly string[]): string[] {
 	return [
 		...(group.self === undefined ? [] : commandLines(group.self, path)),

@@ -1,4 +1,3 @@
-/** The command line into a command, its raw words and the global options, by commander. */
 import { CommanderError, Option, Command as Parser } from 'commander';
 import { type Command, type CommandGroup, flagOf, isCommand, type OptionSpec, offFlagOf } from './command.js';
 import { mailctl } from './command-line.js';
@@ -13,7 +12,6 @@ export type Parsed =
 			command: Command;
 			path: readonly string[];
 			words: readonly string[];
-			/** Text by option key: strings, or arrays of them; true and false for flags. */
 			options: Readonly<Record<string, unknown>>;
 			globals: RawGlobals;
 	  };
@@ -40,7 +38,6 @@ class AnyCommandOption extends Option {
 	}
 }
 
-/** Parsers of the commands that the words name; the others have a name alone. */
 class Parsers {
 	readonly program: Parser;
 	path: readonly string[] = [];
@@ -153,7 +150,6 @@ function givenTwice({ long }: Option): UsageError {
 	return new UsageError(`${long} is given twice`);
 }
 
-/** The values given with any of the parsers on the way, each by its key. */
 function given(parser: Parser): Pick<Extract<Parsed, { kind: 'run' }>, 'options' | 'globals'> {
 	const options: Record<string, unknown> = {};
 	const globals: Record<string, unknown> = {};

@@ -1,6 +1,3 @@
-/** What a dry run prints: the operation that its command would do, with its values. */
-
-/** The operations of dry runs, one word each. */
 export const operations = [
 	...(['create', 'update', 'skip', 'delete', 'clear', 'activate', 'deactivate', 'erase', 'lift'] as const),
 	...(['import', 'ingest', 'send', 'resume', 'cancel', 'retry', 'suppress', 'replay', 'rotate'] as const),

@@ -8,7 +8,6 @@ import type { Questions } from './questions.js';
 
 export interface Line {
 	question: string;
-	/** What Enter alone answers. */
 	initial?: string;
 	/** `initial` stands in the line, to be changed there. */
 	isEdited?: boolean;
@@ -19,7 +18,6 @@ export interface Line {
 export interface Choice<T> {
 	name: string;
 	value: T;
-	/** Why it cannot be chosen, behind its name: `(0 active)`. */
 	disabled?: string;
 }
 
@@ -39,11 +37,8 @@ export interface Prompts {
 	 * sentence before the question.
 	 */
 	agree(statement: string, question: string): Promise<void>;
-	/** One of the values; `initial` is where Enter alone leads. Only where `canAsk`. */
 	choose<T>(question: string, choices: readonly Choice<T>[], initial?: T): Promise<T>;
-	/** One of many, narrowed down by what is typed. Only where `canAsk`. */
 	search<T>(question: string, source: Source<T>): Promise<T>;
-	/** Yes or no, where neither ends the command. Only where `canAsk`. */
 	askWhether(question: string, initial: boolean): Promise<boolean>;
 	/** A line of text. Throws `UsageError` where prompts are not possible. */
 	ask(question: string, line?: Omit<Line, 'question'>): Promise<string>;
@@ -51,13 +46,11 @@ export interface Prompts {
 	askSecret(question: string, line?: Omit<Line, 'question'>): Promise<string>;
 	/** Several lines. Throws `UsageError` where prompts are not possible. */
 	askText(question: string, line?: Omit<Line, 'question'>): Promise<string>;
-	/** False: questions are answered by flags only. */
 	readonly canAsk: boolean;
 }
 
 export interface PromptOptions {
 	canAsk: boolean;
-	/** Answers mild questions alone. */
 	yes: boolean;
 	/** Answers severe questions alone. */
 	confirm: string | null;

@@ -1,5 +1,3 @@
-/** Questions to a person by @inquirer/prompts, on stderr: stdout is data. */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -37,7 +35,6 @@ export class Questions {
 		return this.#answer((streams) => prompts.input({ message, prefill, validate, ...preset }, streams));
 	}
 
-	/** Never shown. */
 	async secret({ question, check }: Line): Promise<string> {
 		const message = await this.#fitted(question);
 		const options = { message, mask: false, toggleMask: false, validate: this.#validate(check) };
@@ -65,12 +62,10 @@ export class Questions {
 		});
 	}
 
-	/** Several lines, in the editor of the person. */
 	text(line: Line): Promise<string> {
 		return writeInEditor(this.#io, line, (question) => this.line(question));
 	}
 
-	/** Longer lines would be broken inside words. */
 	#fitted(text: string): Promise<string> {
 		const { isTTY, columns } = this.#io.stderr;
 		return fitSentences(clean(text), { isTTY, columns: columns - markCells });
@@ -152,7 +147,6 @@ function withoutSignals<T>(prompt: () => Promise<T>): Promise<T> {
 	return answer;
 }
 
-/** Asks for the editor and opens a private file in it, until the text can be taken. */
 export async function writeInEditor(
 	io: Io,
 	{ question, initial = '', check }: Line,

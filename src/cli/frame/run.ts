@@ -23,7 +23,6 @@ import { printPage } from './io.js';
 import { noDatabaseHint } from './link.js';
 import { parse } from './parse.js';
 
-/** Parses the words behind the program's name for this entry, then prints help or runs. */
 export async function invoke(
 	entry: TreeEntry,
 	argv: readonly string[],

@@ -12,7 +12,6 @@ import type { Io } from './io.js';
 export interface Sources {
 	file(text: string, flag: string): FileSource;
 	content(text: string, flag: string): ContentSource;
-	/** Standard input, for an argument `-`. */
 	stdin(flag: string): Readable;
 	/** A table: a file's name, or standard input for `-`, which `flag` wants. */
 	table(text: string, flag: string): TableSource;
@@ -30,7 +29,6 @@ export async function isStream(path: string): Promise<boolean> {
 	return found !== null && !found.isFile() && !found.isDirectory();
 }
 
-/** A folder where a file is wanted (exit 2); commands that accept folders catch it. */
 export class FolderGiven extends UsageError {}
 
 /**

@@ -1,5 +1,3 @@
-/** The topics of `mailctl help`, without their texts. */
-
 export const topicNames = [
 	'options',
 	'exit-codes',
@@ -12,5 +10,4 @@ export const topicNames = [
 	'notifications',
 ] as const;
 
-/** A topic of `mailctl help`. */
 export type Topic = (typeof topicNames)[number];

@@ -1,4 +1,3 @@
-/** The texts of `mailctl help <topic>`. */
 import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
 import { globalHelp } from './help.js';
@@ -49,7 +48,6 @@ function environment(): string {
 	].join('\n');
 }
 
-/** Bounces: their meaning, their way into the database, and their effect on the message and its address. */
 const bounces = `
 A mail may be refused at once, in the talk with the mail server, or come back
 later as a mail of its own: a bounce.

@@ -33,7 +33,6 @@ export function durationWord(ms: number): string {
 	return `${ms / factor}${unit}`;
 }
 
-/** `7d`, `2w`, or a number of days. */
 export function parseDays(text: string, flag: string): number {
 	const days = daysIn(text);
 	if (days === null || days > 9_999)
@@ -41,7 +40,6 @@ export function parseDays(text: string, flag: string): number {
 	return days;
 }
 
-/** The longest time of a limit of the engine. */
 const slowestDays = 31;
 
 /** `10`, `10/s`, `600/m`, `100/h` or `100/5m` of `--rate`, as so many a second. */
@@ -59,7 +57,6 @@ export function paced(rate: string | undefined): { rate?: number } {
 	return rate === undefined ? {} : { rate: parseRate(rate) };
 }
 
-/** A whole number; `min` and `max` included. */
 export function parseInteger(
 	text: string,
 	flag: string,
@@ -96,7 +93,6 @@ function daysAgo(text: string): number | null {
 	return Number(days ?? 0) + 7 * Number(weeks ?? 0);
 }
 
-/** A moment: ISO 8601 (UTC by default) or seconds since 1970. */
 export function parseMoment(text: string, flag: string): Micros {
 	const given = text.trim();
 	if (/^\d{1,10}$/.test(given)) return Number(given) * 1_000_000;
@@ -120,7 +116,6 @@ export function parsePairs(texts: readonly string[], flag: string): Record<strin
 	return Object.fromEntries(pairs);
 }
 
-/** A zone by its IANA name, without regard to case. */
 export function parseTimeZone(text: string, flag: string): string {
 	const given = text.trim();
 	const named = timeZoneNamed(given);

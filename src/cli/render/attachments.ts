@@ -1,8 +1,5 @@
-/** Files that go with a mail, in a line each: `invoice.pdf  application/pdf  12 KiB`. */
-
 import { counted, sizeText } from './units.js';
 
-/** In their order; none without files. */
 export function attachmentLines(
 	files: readonly { name: string; type: string; size: number }[] = [],
 ): string[] {

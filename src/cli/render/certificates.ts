@@ -1,4 +1,3 @@
-/** Certificates in a line each: thirty lines of base64 tell a reader nothing. */
 import { type Micros, microsPerMs } from '../../api/datetime.js';
 
 /** `certificate CN=Example CA, until 2027-11-21`; of several one after the other. Null: the text holds none. */

@@ -3,18 +3,15 @@
 import { numberText } from './units.js';
 
 export interface ChartDay {
-	/** `YYYY-MM-DD`. */
 	date: string;
 	sent: number;
 	opened: number;
 }
 
 export interface ChartOptions {
-	/** Cells a line may hold. */
 	width: number;
 	/** False: plain ASCII, for terminals and locales that know no block characters. */
 	unicode: boolean;
-	/** Without them there is no colour. */
 	colours?: ChartColours;
 }
 
@@ -23,11 +20,9 @@ export type ChartColours = Readonly<Record<'sent' | 'opened', (text: string) => 
 
 const plainColours: ChartColours = { sent: (text) => text, opened: (text) => text };
 
-/** In place of a picture of nothing. */
 export const noEvents = 'no events';
 export const noOpens = 'no opens by people';
 
-/** More days than this are drawn a week a row: a chart should fit a screen. */
 const maxDailyRows = 31;
 const minBarWidth = 8;
 

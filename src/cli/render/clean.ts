@@ -23,7 +23,6 @@ export function cleanJson(json: string): string {
 	);
 }
 
-/** A value as such a text, with its line end. */
 export function jsonLine(value: object): string {
 	return `${cleanJson(JSON.stringify(value))}\n`;
 }
@@ -37,7 +36,6 @@ function unit(code: number): string {
 	return `\\u${code.toString(16).padStart(4, '0')}`;
 }
 
-/** Keeps the line breaks of text we wrote ourselves around foreign words. */
 export function cleanLines(text: string): string {
 	return text.split('\n').map(clean).join('\n');
 }

@@ -1,12 +1,9 @@
-/** How a record is laid out for people, and which of its columns or keys `--fields` chooses. */
-
 import { isRecord } from '../../api/json.js';
 import { UsageError } from '../frame/errors.js';
 import { didYouMean } from '../frame/help.js';
 import type { Times } from './times.js';
 
 export interface Column<T> {
-	/** The wire's key where there is one: `--fields` selects by it. */
 	key: string;
 	header: string;
 	/** `null` and `undefined` show as nothing. */
@@ -27,7 +24,6 @@ export interface Column<T> {
 	isKept?: 'id' | 'name' | 'address';
 	/** Left out of a table where a terminal has no room for it: those without anything in them first, then the widest. */
 	isOptional?: boolean;
-	/** A number of things, not a name: a table groups its digits. */
 	isCount?: boolean;
 	/** The column of `-o name`; the first column if none is marked. */
 	isName?: boolean;
@@ -40,7 +36,6 @@ export function answer(...keys: readonly string[]): Columns<never> {
 	return keys.map((key) => ({ key, header: key, value: () => undefined }));
 }
 
-/** A column of a key of the record: `column('id', 'ID')`. */
 export function column<T, K extends keyof T & string>(
 	key: K,
 	header: string,
@@ -57,7 +52,6 @@ export function parseFields(text: string | undefined): readonly string[] | null 
 	return fields;
 }
 
-/** The columns in the order asked for. An unknown one is exit 2 with the valid ones. */
 export function selectColumns<T>(columns: Columns<T>, fields: readonly string[]): Columns<T> {
 	return fields.map((field) => {
 		const found = findColumn(columns, field);

@@ -1,4 +1,3 @@
-/** Rows as text, one piece a row: the formats that stream. */
 import { withZone } from '../../api/datetime.js';
 import { isRecord } from '../../api/json.js';
 import type { Format } from '../frame/globals.js';
@@ -13,7 +12,6 @@ export interface LineOptions {
 	times: Times;
 }
 
-/** The whole output in pieces; nothing is held back. */
 export function linesOf<T>(
 	rows: AsyncIterable<T>,
 	columns: Columns<T>,
@@ -45,7 +43,6 @@ export function namedLines(value: unknown, path = ''): string {
 		.join('');
 }
 
-/** The keys of an answer that are times of the wire. */
 export const timeKeys = /^date_|_at$|^(?:since|oldest|next_due|newest|next|last|heard)$/;
 
 function valuesOf(record: Readonly<Record<string, unknown>>): unknown[] {
@@ -54,7 +51,6 @@ function valuesOf(record: Readonly<Record<string, unknown>>): unknown[] {
 	);
 }
 
-/** The columns a format shows without `--fields`. */
 export function visibleColumns<T>(
 	columns: Columns<T>,
 	format: Format,
@@ -68,7 +64,6 @@ export function visibleColumns<T>(
 	return marked === undefined ? [] : [marked];
 }
 
-/** The record itself, or the keys of it that `--fields` names. */
 export function chosen<T>(record: T, columns: Columns<T>, fields: readonly string[] | null): unknown {
 	return fields === null ? record : selectKeys(record, columns, fields);
 }
@@ -174,7 +169,6 @@ export function markdownCell(value: unknown): string {
 	return text.replace(/[\\|`*_<>[\]&~#]/g, (char) => `\\${char}`);
 }
 
-/** The cells of a record, for programs: a time says that it is one of UTC. */
 export function cellsOf<T>(record: T, columns: Columns<T>, cell: (value: unknown) => string): string[] {
 	return columns.map((column) => {
 		const value = column.value(record);

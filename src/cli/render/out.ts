@@ -1,4 +1,3 @@
-/** stdout: records in the format asked for, and nothing else. */
 import { type Format, isTable } from '../frame/globals.js';
 import type { OutStream } from '../frame/io.js';
 import { clean, cleanJsonLines } from './clean.js';
@@ -12,10 +11,8 @@ export interface OutOptions {
 	fields: readonly string[] | null;
 	/** Keys that an answer of this command may have: one that lacks some is not refused for them. */
 	known: readonly string[];
-	/** False: `--no-header`. */
 	header: boolean;
 	truncate: boolean;
-	/** `--quiet`: an id or a value alone. */
 	bare: boolean;
 	strong: (text: string) => string;
 	times: Times;
@@ -32,14 +29,11 @@ export interface RowsOptions {
 
 export interface Shown {
 	shown: number;
-	/** More was there than a terminal shows. */
 	cut: boolean;
 	total: number | undefined;
-	/** The headers of columns for which a terminal has no room. */
 	leftOut: readonly string[];
 }
 
-/** The rows a terminal shows by default. */
 export const terminalRows = 50;
 
 export interface Out {
@@ -47,16 +41,12 @@ export interface Out {
 	/** With `-q` a made thing is its id or value alone; not where `--query` reads the answer. */
 	readonly isBare: boolean;
 	record<T>(record: T, columns: Columns<T>): Promise<void>;
-	/** As `record`; where output is bare, the id alone. */
 	created<T extends { id: number | string }>(record: T, columns: Columns<T>): Promise<void>;
 	rows<T>(rows: Iterable<T> | AsyncIterable<T>, columns: Columns<T>, options?: RowsOptions): Promise<Shown>;
-	/** An object that describes the result; table formats print `sentence` on stderr instead. */
 	document(document: object, sentence?: string): Promise<void>;
-	/** As `document`; in TSV a line a value. */
 	parts(document: object): Promise<void>;
 	/** As `parts`, and whole: `--fields` is of the answer that a dry run has not got. */
 	plan(plan: object, sentence: string): Promise<void>;
-	/** A text for people as a whole: a page of help, a report. */
 	page(text: string): Promise<void>;
 	raw(text: string | Uint8Array): Promise<void>;
 }

@@ -15,7 +15,6 @@ export function pagerOf({ isTTY }: Pick<OutStream, 'isTTY'>, env: Env): string |
 	return command === '' || command === 'cat' ? null : command;
 }
 
-/** Whether the text has more lines than the terminal; of unknown height none has. */
 export function isLonger(stream: OutStream, text: string): boolean {
 	const { columns } = stream;
 	const rows = rowsOf(stream);

@@ -1,12 +1,8 @@
-/** The line at the bottom of a terminal, and the progress that it shows. */
-
 import type { OutStream } from '../frame/io.js';
 import { numberText } from './units.js';
 
 export interface Progress {
-	/** `done` so far; `note` such as "3 rejected" stands at the end. */
 	update(done: number, note?: string): void;
-	/** Removes the line. Call it in a `finally`. */
 	stop(): void;
 }
 
@@ -17,15 +13,12 @@ export interface ProgressOptions {
 	before: number;
 	quiet: boolean;
 	elapsedMs: () => number;
-	/** Where no line can be rewritten. */
 	say: (line: string) => Promise<void>;
 }
 
 const terminalEveryMs = 100;
 const lineEveryMs = 10_000;
-/** A rate is that of the last half minute: work begins slowly, and is held up. */
 const rateOfMs = 30_000;
-/** The rate of less time says nothing. */
 const leastRateMs = 1_000;
 
 /** A terminal’s line changes ten times a second at most; elsewhere the first comes after 10 s. Nothing when quiet. */
@@ -87,9 +80,7 @@ export interface StatusLine extends OutStream {
 	stand(line: string | null): void;
 	/** The same for a line that stands where there is no other. */
 	wait(line: string | null): void;
-	/** When something was last written or shown here, by `elapsedMs`. */
 	saidAt(): number;
-	/** Takes the line away for good: what is still waited for is told no more. */
 	close(): void;
 	/** The other stream of the terminal: what it writes takes a line that waits away. */
 	beside(stream: OutStream): OutStream;
@@ -153,7 +144,6 @@ export function withStatusLine(
 	});
 }
 
-/** The same stream with another way to write. */
 function writingTo(stream: OutStream, write: OutStream['write']): OutStream {
 	return {
 		raw: stream.raw,

@@ -1,4 +1,3 @@
-/** `--query`: a JMESPath expression over the output of `-o json`, for every command. */
 import { compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jmespath';
 import { UsageError } from '../frame/errors.js';
 import type { OutStream } from '../frame/io.js';

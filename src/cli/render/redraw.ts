@@ -13,7 +13,6 @@ export interface Redraw {
 /** Rows below the view: the line that stands at the bottom of the terminal, and one for a Ctrl-C beside it. */
 const rowsBelow = 2;
 
-/** For a stream that is a terminal with a cursor that moves. */
 export function createRedraw(stream: OutStream): Redraw {
 	let drawn: readonly string[] = [];
 	// A terminal may have become narrower meanwhile, so that a line of the view takes two rows.

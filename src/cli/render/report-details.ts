@@ -11,9 +11,7 @@ import { pad, shorten, widthOf, wrap } from './width.js';
 
 export interface DetailedReport {
 	details: ReportDetails;
-	/** The most clicked ones, of the campaign's whole life. */
 	links: readonly CampaignLink[];
-	/** The commonest replies to messages that did not arrive. */
 	replies: readonly CommonReply[];
 	/** The details are of some days, so that `links` count more than they do. */
 	isOfDays: boolean;
@@ -39,7 +37,6 @@ const outcomes = [
 type Outcome = (typeof outcomes)[number];
 const alwaysShown: ReadonlySet<Outcome> = new Set(['sent', 'waiting', 'bounced', 'left_out']);
 
-/** The head as JSON has it. */
 export function headRecord({ bouncedLater: _, sentOn: __, ...record }: CampaignHead): object {
 	return record;
 }
@@ -100,7 +97,6 @@ export function renderHead(head: CampaignHead, isOfDays: boolean, { width }: Cha
 	);
 }
 
-/** Cells of a line that has room for what a share is of. */
 const leastBases = 76;
 
 export function basesOf(sent: number, attempted: number | null): string {

@@ -49,7 +49,6 @@ figure svg+svg{display:none}
 @media(max-width:34rem){figure svg{display:none}figure svg+svg{display:block}
 th,td{padding-right:.4rem;font-size:.8rem}th{font-size:.75rem}th.n{white-space:normal}td:first-child{min-width:3rem}}`;
 
-/** All of a report; every text from outside is cleaned and escaped. */
 export function pageOf(saved: SavedReport): string {
 	const { detailed, lists } = saved;
 	const title = safe(saved.title);
@@ -176,7 +175,6 @@ function detailSections(
 	].join('\n');
 }
 
-/** A picture for each list that has changed. */
 function growth({ chart }: SavedReport, lists: readonly ListGrowth[]): string {
 	if (lists.length === 0) return '';
 	const changed = lists.filter((list) => list.added + list.unsubscribed + list.bounced + list.left > 0);

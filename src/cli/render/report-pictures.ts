@@ -24,7 +24,6 @@ const dark: typeof light = {
 };
 const onPaper = { ...light, ink: '#000', soft: '#444', line: '#bbb' };
 
-/** For light and dark: the values of the custom properties that the pictures use. */
 export const colours = [
 	`:root{${properties(light)}}`,
 	`@media (prefers-color-scheme:dark){:root{${properties(dark)}}}`,
@@ -103,7 +102,6 @@ function scopeOf({ chart, days, detailed }: SavedReport): string {
 	return `${range}${zone}${top === 0 ? '' : `; darkest: ${counted(top, 'open')} in one hour of the week`}`;
 }
 
-/** `2,398 sent, 653 opened, 124 clicked`. */
 function sumsOf(days: SavedReport['days']): string {
 	const told = (['sent', 'opened', 'clicked'] as const).filter((name) => days.some((day) => name in day));
 	return told
@@ -126,7 +124,6 @@ function darkOnly(): string {
 	return `@media screen and (prefers-color-scheme:dark){${rules.join('')}}`;
 }
 
-/** What was sent and opened by day, and clicked where it is told. */
 function daysPicture({ days }: SavedReport, sent: Course['type'], width: number): string {
 	const labels = days.map(({ date }) => date);
 	const hasClicks = days.some(({ clicked }) => clicked !== undefined);
@@ -187,7 +184,6 @@ function mostOf(week: ReportDetails['week']): number {
 	return week.reduce((max, { opened }) => Math.max(max, opened), 0);
 }
 
-/** In place of a picture of nothing. */
 function sentencePicture(text: string, width: number): string {
 	const { height } = size;
 	return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">

@@ -1,5 +1,3 @@
-/** The report as a person reads it: totals, then a picture. */
-
 import { parseWireDate } from '../../api/datetime.js';
 import { type EventType, hasDays, isCounted, type Report } from '../../api/records.js';
 import type { ReportDetails } from '../../api/reports.js';

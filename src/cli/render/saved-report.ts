@@ -1,4 +1,3 @@
-/** A report in a file: as a table for spreadsheets, as JSON, as Markdown. */
 import type { CommonReply } from '../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import { type EventType, isCounted, type List, type Report } from '../../api/records.js';
@@ -9,13 +8,11 @@ import { markdownCell } from './lines.js';
 import { type CampaignHead, type DetailedReport, factsOf, headRecord, outcomesOf } from './report-details.js';
 import { numberText } from './units.js';
 
-/** Everything that a saved report may show. */
 export interface SavedReport {
 	title: string;
 	/** The picture asked for; `none`: a page without any. */
 	chart: 'bars' | 'line' | 'heat' | 'none';
 	report: Report;
-	/** Those it counts; all without any. */
 	events: readonly EventType[];
 	/** Null: the service does not tell them. */
 	detailed: DetailedReport | null;
@@ -133,7 +130,6 @@ export interface TotalLine {
 	machines: string | null;
 }
 
-/** The totals, the most that the service tells. */
 export function totalsOf({ report: { total }, events, detailed }: SavedReport): TotalLine[] {
 	const number = (value: number) => value.toLocaleString('en-US');
 	const line = (name: string, count: number | null, percent: unknown, machines: number | null = null) => ({

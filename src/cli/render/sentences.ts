@@ -1,5 +1,3 @@
-/** Sentences for people: on a terminal a line ends between two words, elsewhere sentences stay as they are. */
-
 export interface Room {
 	readonly isTTY: boolean;
 	readonly columns: number;

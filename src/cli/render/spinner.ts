@@ -3,7 +3,6 @@ import type { Wait } from '../../api/backoff.js';
 import type { StatusLine } from './progress.js';
 
 export interface SpinnerOptions {
-	/** False: plain ASCII. */
 	unicode: boolean;
 	elapsedMs: () => number;
 }

@@ -1,5 +1,3 @@
-/** Rows for a terminal: a borderless table where it fits, cards where it does not. */
-
 import { clean } from './clean.js';
 import type { Column, Columns } from './columns.js';
 import { humanCell, readCellOf } from './lines.js';
@@ -27,9 +25,7 @@ const leastValue = 8;
 const gap = 2;
 
 export interface Drawn {
-	/** With a last line break; nothing for no rows. */
 	text: string;
-	/** The headers of columns for which there was no room. */
 	leftOut: readonly string[];
 }
 

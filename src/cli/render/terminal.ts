@@ -1,5 +1,3 @@
-/** The abilities of a terminal, and marks in it. */
-
 import type { ColorMode, Env } from '../frame/globals.js';
 import type { OutStream } from '../frame/io.js';
 
@@ -10,7 +8,6 @@ export function hasUnicode(env: Env): boolean {
 	return /utf-?8/i.test(locale) && term !== 'dumb' && term !== 'linux';
 }
 
-/** Its rows; 0 where they are unknown. */
 export function rowsOf({ raw }: Pick<OutStream, 'raw'>): number {
 	return 'rows' in raw && typeof raw.rows === 'number' ? raw.rows : 0;
 }

@@ -12,13 +12,10 @@ import {
 /** The times of one call. Those of the wire may be a stranger's: what is no time stays as it is. */
 export interface Times {
 	zone(): string;
-	/** `2026-11-21 13:00`. */
 	text(time: string): string;
-	/** `2026-11-21`. */
 	day(time: string): string;
 	/** `4 min ago`, `in 2 h`; as `text` where that is a day and more away, and where nobody looks at it right now. */
 	recent(time: string): string;
-	/** In a sentence, with its zone: `2026-11-21 13:00 UTC+1`. */
 	moment(time: string | Micros): string;
 	/** `Times: Europe/Oslo (UTC+1)`, once there is something to name it for, and once only; else null. */
 	caption(): string | null;
@@ -31,7 +28,6 @@ export interface TimesOptions {
 	isRead: boolean;
 }
 
-/** For one call. The zone is found out with the first time that is shown. */
 export function createTimes({ zone: findZone, clock, isRead }: TimesOptions): Times {
 	let found: string | undefined;
 	const zone = () => {
@@ -65,7 +61,6 @@ export function createTimes({ zone: findZone, clock, isRead }: TimesOptions): Ti
 	};
 }
 
-/** `2026-11-01 11:30 UTC+1`. */
 export function momentText(at: Micros, zone: string): string {
 	return `${localTime(at, zone).slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ')} ${offsetText(at, zone)}`;
 }

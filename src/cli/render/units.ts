@@ -1,21 +1,16 @@
-/** Numbers, counts, sizes and spans of time for people. */
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import { clean } from './clean.js';
 import { momentText } from './times.js';
 
-/** In bytes. */
 export const mebibyte = 1024 ** 2;
-/** In bytes. */
 export const gibibyte = 1024 ** 3;
 
-/** `3.2 GiB`, `512 MiB`, `80 KiB`. */
 export function sizeText(bytes: number): string {
 	if (bytes >= gibibyte) return `${(bytes / gibibyte).toFixed(1)} GiB`;
 	if (bytes >= mebibyte) return `${Math.round(bytes / mebibyte)} MiB`;
 	return `${Math.ceil(bytes / 1024)} KiB`;
 }
 
-/** The largest unit alone, rounded down: `3 days`, `2 hours`, `5 minutes`, `12 seconds`. */
 export function spanText(span: Micros): string {
 	const seconds = Math.floor(Math.abs(span) / microsPerSecond);
 	const units = [
@@ -45,12 +40,10 @@ export function numberText(count: number): string {
 	return text;
 }
 
-/** A share of hundred, as every report shows it: `12.50 %`. */
 export function shareText(percent: number): string {
 	return `${percent.toFixed(2)} %`;
 }
 
-/** As a service gives it. */
 export function shareOf(value: unknown): string {
 	const share = Number(value);
 	return Number.isFinite(share) ? shareText(share) : `${clean(String(value))} %`;

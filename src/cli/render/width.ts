@@ -1,10 +1,8 @@
-/** How many cells a text takes on a terminal, and how to cut it there: by graphemes, never through one. */
 import stringWidth from 'string-width';
 
 const ascii = /^[\x20-\x7e]*$/;
 let segmenter: Intl.Segmenter | null = null;
 
-/** Cells of a cleaned text: CJK and emoji take two, combining marks none. */
 export function widthOf(text: string): number {
 	if (ascii.test(text)) return text.length;
 	let width = 0;
@@ -53,7 +51,6 @@ function ending(text: string, cells: number): string {
 	return near.slice(start);
 }
 
-/** Filled with spaces up to `cells`. */
 export function pad(text: string, cells: number, align: 'left' | 'right' = 'left'): string {
 	const space = ' '.repeat(Math.max(0, cells - widthOf(text)));
 	return align === 'left' ? text + space : space + text;

@@ -1,5 +1,3 @@
-/** Help for narrow terminals: long lines are broken at spaces and go on under the column they are in. */
-
 /** A second column stays in place where this much room is left for it; else it moves near the margin. */
 const leastRoom = 24;
 const nearMargin = 6;

@@ -8,11 +8,9 @@ import type { WireExchange, WireResponse } from '../../api/wire.js';
 export interface Ask {
 	method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 	path: string;
-	/** Sent as JSON. */
 	body?: unknown;
 	/** Replaces the connection's own token; null sends no token. */
 	token?: string | null;
-	/** Fewer tries than the caller has. */
 	retries?: number;
 }
 
@@ -30,13 +28,11 @@ export type Caller = (ask: Ask) => Promise<Answer>;
 
 export interface CallerOptions {
 	exchange: WireExchange;
-	/** Tries after the first. */
 	retries: number;
 	/** Ends everything; changes that are under way have `changeGraceMs` more to be answered. */
 	signal: AbortSignal;
 	/** The connection's own token: never quoted, wherever a deployment repeats it. */
 	token: string | null;
-	/** For dates in Retry-After. */
 	clock: Clock;
 }
 

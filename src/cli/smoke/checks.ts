@@ -316,7 +316,6 @@ async function deliver(
 /** Null: nothing final yet. */
 type Ended = { detail: string | undefined } | null;
 
-/** Asks until there is an answer, for half a minute at most. */
 async function poll(signal: AbortSignal, ask: () => Promise<Ended>): Promise<string | undefined> {
 	const [everyMs, most] = [250, 120];
 	for (let tries = 0; tries < most; tries += 1) {

@@ -1,4 +1,3 @@
-/** `mailctl smoke`: dry run, run, report, exit code. */
 import { randomBytes } from 'node:crypto';
 import { createOutputFile, type OutputFile } from '../../tables/output-file.js';
 import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
@@ -98,7 +97,6 @@ async function tell(cx: CommandContext, options: SmokeOptions, run: RunOptions):
 	return exits.done;
 }
 
-/** To the file or to stdout; a format given without a reporter gets the checks as its rows. */
 async function publish(
 	cx: CommandContext,
 	{ reporter: given }: SmokeOptions,

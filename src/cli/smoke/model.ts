@@ -1,4 +1,3 @@
-/** Checks of `mailctl smoke`, their outcomes, and the report of a run. */
 import type { Probe } from './probe.js';
 import type { Leftover } from './records.js';
 
@@ -29,7 +28,6 @@ export interface Check {
 	run(probe: Probe): Promise<string | undefined>;
 }
 
-/** `deviation`: passed, with listed differences. */
 export type Outcome = 'pass' | 'fail' | 'skip' | 'deviation';
 
 export interface CheckResult {

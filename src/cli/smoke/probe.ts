@@ -4,7 +4,6 @@ import type { RecordShape, Shape } from '../../api/schema/record.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import type { Answer, Ask, Caller } from './caller.js';
 
-/** Breaks the documented contract, and the check cannot go on. */
 export class Broken extends Error {}
 
 /** The token lacks a right for the check: no fault of the deployment. */
@@ -74,7 +73,6 @@ export class Probe {
 		return answer;
 	}
 
-	/** The same for an answer that is a JSON object. */
 	async object(ask: Ask, status: number): Promise<Json> {
 		return this.objectOf(await this.expect(ask, status));
 	}
@@ -201,7 +199,6 @@ export class Probe {
 	}
 }
 
-/** `path` with a query, which may have one already. */
 export function withQuery(path: string, query: Readonly<Record<string, string | number>>): string {
 	const words = Object.entries(query).map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`);
 	return `${path}${path.includes('?') ? '&' : '?'}${words.join('&')}`;
@@ -237,7 +234,6 @@ function complaintsAbout(shape: Shapes, value: unknown): Complaint[] {
 	return [...found, ...more.map((key): Complaint => ['deviate', `${key} is not a key of the document`])];
 }
 
-/** A value as a complaint quotes it. */
 export function shown(value: unknown): string {
 	const text = value === undefined ? 'nothing' : JSON.stringify(value);
 	return text.length <= 80 ? text : `${text.slice(0, 80)}…`;
@@ -255,7 +251,6 @@ export function isSame(a: unknown, b: unknown): boolean {
 	);
 }
 
-/** `GET /sub/lists/ answered`. */
 export function said({ method, path }: Answer): string {
 	// The value of a filter may be a person's address, and reports are kept in build logs.
 	return `${method} ${path.replaceAll(/(email__\w+=)[^&]*/g, '$1…')} answered`;

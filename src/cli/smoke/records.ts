@@ -37,13 +37,11 @@ export function isOfRun(kind: Kind, name: unknown, run: string | null): boolean 
 }
 
 export interface RunNames extends Readonly<Record<Kind, string>> {
-	/** `20261121T081237-3fa9c2`: when it began, and six hexadecimal digits. */
 	readonly id: string;
 	/** Of a reserved domain (RFC 2606), for subscribers that get no mail. */
 	email(number: number): string;
 }
 
-/** `random`: six hexadecimal digits. */
 export function nameRun(clock: Clock, random: string): RunNames {
 	const time = formatDateTime(clock.now()).slice(0, 19).replaceAll(/[-:]/g, '');
 	const id = `${time}-${random}`;
@@ -68,7 +66,6 @@ export interface Leftover extends Omit<Thing, 'id'> {
 	why: string;
 }
 
-/** `list 12 "mailctl-smoke-…"`. */
 export function describe({ kind, id, name }: Omit<Leftover, 'why'>): string {
 	return `${kind} ${id ?? '?'} "${name}"`;
 }
@@ -83,7 +80,6 @@ export class CreatedRecords {
 		return this.#uncertain.size === 0 && Object.values(this.#made).every((ids) => ids.size === 0);
 	}
 
-	/** A POST that creates a record; the run deletes the record at its end. */
 	async create(probe: Probe, kind: Kind, ask: Ask): Promise<Answer> {
 		const before = this.#uncertain.has(kind);
 		this.#uncertain.add(kind);
@@ -102,7 +98,6 @@ export class CreatedRecords {
 	/** Deletes them: by their ids where they are known, by its name where a creation was not answered. */
 	async delete(call: Caller, names: RunNames): Promise<Leftover[]> {
 		const leftovers: Leftover[] = [];
-		// Subscribers go with their list.
 		for (const kind of kinds) {
 			const things = new Map([...this.#made[kind]].map((id) => [id, { kind, id, name: names[kind] }]));
 			if (this.#uncertain.has(kind))

@@ -1,4 +1,3 @@
-/** The report of a run in its forms. Words of the service are cleaned of controls. */
 import { clean, cleanLines } from '../render/clean.js';
 import type { Paint } from '../render/terminal.js';
 import { counted } from '../render/units.js';
@@ -6,7 +5,6 @@ import { hanging, wrapWords } from '../render/width.js';
 import type { CheckResult, Outcome, ReporterName, SmokeReport } from './model.js';
 
 export interface Screen {
-	/** The terminal can show more than ASCII. */
 	unicode: boolean;
 	paint: Paint;
 	/** Cells of a line; infinite where nothing is to be broken. */
@@ -26,7 +24,6 @@ export function render(name: ReporterName, report: SmokeReport, screen: Screen):
 	}
 }
 
-/** `41 checks: 38 passed, 1 failed, 2 skipped; 3 deviations; 1.2 s`. */
 export function summaryOf({ checks, counts, duration_ms }: SmokeReport): string {
 	const { passed, failed, skipped, deviations, leftovers } = counts;
 	const left = leftovers === 0 ? '' : `; ${leftovers} left behind`;
@@ -39,7 +36,6 @@ function leftLines({ leftovers }: SmokeReport): string[] {
 	return leftovers.map(({ kind, id, name, why }) => `${kind} ${id ?? '?'} ${name}: ${why}`);
 }
 
-/** A line for each check, then deviations, leftovers and the totals. */
 function textReport(report: SmokeReport, screen: Screen): string {
 	const { paint } = screen;
 	const width = Math.max(0, ...report.checks.map(({ id }) => id.length));

@@ -23,7 +23,6 @@ import { type CreatedRecords, createdId, type Kind, type RunNames } from './reco
 type Run = (probe: Probe, path: string) => Promise<string | undefined>;
 type Path = (probe: Probe) => Promise<string>;
 
-/** Paths of the document, stated here again: this is a check from outside. */
 export const listsPath = '/sub/lists/';
 const subscribersPath = (list: number) => `/sub/lists/${list}/subscribers/`;
 
@@ -96,7 +95,6 @@ export class Context {
 
 interface Collection {
 	group: Group;
-	/** `list`, for the texts. */
 	one: string;
 	shape: Shapes;
 	/** The path of the collection that is there; throws `Skipped` where there is none. */
@@ -109,9 +107,7 @@ interface Resource extends Collection {
 	path: Path;
 	/** Its kind among the records that the clean-up deletes; null: it goes with its list. */
 	kind: Kind | null;
-	/** The body of the POST, and values the answer must have. */
 	create(probe: Probe): Promise<{ body: Json; expected: Json }>;
-	/** The body of the PATCH; every other key must stay. */
 	patch: Json;
 	/** `decided`: values the document leaves open; omitted keys return to their defaults (api-decisions 11). */
 	replace: { body: Json; expected: Json; decided?: Json };
@@ -120,9 +116,7 @@ interface Resource extends Collection {
 	mayRefuse?: { key: string; why: string };
 }
 
-/** A body the service is to refuse with 400, naming the key. */
 interface Refusal {
-	/** The last part of the check's id. */
 	id: string;
 	what: string;
 	body: Json;
@@ -152,7 +146,6 @@ class Made {
 export function listChecks({ names, records }: Context): Check[] {
 	const body = { name: names.list, email_reason: 'a check of this deployment' };
 	const replaced = { name: `${names.list}-replaced`, email_reason: 'a check, replaced' };
-	// It stays empty.
 	const none = { active_subscribers_count: 0, inactive_subscribers_count: 0, overall_subscribers_count: 0 };
 	const path = async () => listsPath;
 	return new ResourceChecks(
@@ -452,7 +445,6 @@ async function filtered(probe: Probe, path: string, query: Query): Promise<reado
 /** The most pages that are read to find a new record. */
 const mostPages = 50;
 
-/** The same row of checks for every resource. */
 class ResourceChecks {
 	readonly made: Made;
 	readonly #of: Resource;

@@ -272,7 +272,6 @@ export async function runSmoke(
 	return run.finish();
 }
 
-/** `--cleanup-only`: the leftovers of any run, each a check; an unreadable collection does not keep the others. */
 export async function runCleanup(cx: CommandContext, options: RunOptions): Promise<Finished> {
 	const run = new Run(cx, options);
 	const all = await checksOf(cx, options, new CreatedRecords());
@@ -298,7 +297,6 @@ export async function runCleanup(cx: CommandContext, options: RunOptions): Promi
 	return run.finish();
 }
 
-/** The records that `--cleanup-only` would delete. */
 export async function findLeftovers(cx: CommandContext, options: RunOptions): Promise<Thing[]> {
 	const call = await new Run(cx, options).caller(options.signal);
 	const found: Thing[] = [];

@@ -1,4 +1,3 @@
-/** What is wrong with an e-mail address, in words: a service says no more than that it is not valid. */
 import {
 	type Address,
 	isEmailAddress,

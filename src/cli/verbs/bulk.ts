@@ -11,10 +11,8 @@ import { CliError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { counted, numberText } from '../render/units.js';
 
-/** More of them are a severe change: the count has to be typed. */
 const severeCount = 100;
 
-/** A command that goes on names so many records at most. */
 const mostNamed = 20;
 
 /** The records that are named, each once however often it is named: all are found before any is changed. */
@@ -30,7 +28,6 @@ export async function findEach<T extends { id: number | string }>(
 	return [...found.values()];
 }
 
-/** The change and the number of records; `what` completes "This will …". */
 export interface SeveralQuestion {
 	what: string;
 	count: number;
@@ -45,7 +42,6 @@ export async function agreeToAll(cx: CommandContext, { what, count, few }: Sever
 	else if (few === 'ask') await cx.confirm({ kind: 'mild', what });
 }
 
-/** One by its name, several by their count: `ann@example.com`, `3 subscribers`. */
 export function nameOrCount(names: readonly string[], plural: string): string {
 	const [only] = names;
 	return names.length === 1 && only !== undefined ? only : `${numberText(names.length)} ${plural}`;
@@ -59,12 +55,10 @@ export interface Outcome<T> {
 interface Deletion<T> {
 	noun: string;
 	remove: (record: T) => Promise<void>;
-	/** As of `eachOf`. */
 	again: Again<T>;
 	also?: string;
 }
 
-/** The command that goes on with the records that are left, and asks no more. */
 type Again<T> = (rest: readonly T[]) => OwnCommand;
 
 /**

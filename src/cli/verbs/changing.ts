@@ -1,5 +1,3 @@
-/** Shared by changes: an unclear answer to a creation, and one that is broken off. */
-
 import { ApiError, mayHaveHappened } from '../../api/errors.js';
 import type { OwnCommand } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';

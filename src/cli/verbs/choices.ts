@@ -1,5 +1,3 @@
-/** What a person may choose among when a value is missing: the records that are there, by name. */
-
 import type { Api } from '../../api/api.js';
 import { campaignState } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
@@ -19,7 +17,6 @@ import { isRecordId, resolveList } from './resolve.js';
 /** More records than a person scrolls through; what is typed then counts as it is. */
 const mostRead = 1_000;
 
-/** The last messages: those a person may mean without knowing an id. */
 const mostMessages = 100;
 
 /** What stands beside the names in `name` (a count, a state, a meaning) is shown only. */
@@ -32,7 +29,6 @@ export interface Named extends Choice<string> {
 
 interface Records {
 	choices: AsyncIterable<Named> | Iterable<Named>;
-	/** Where there are none. */
 	hint: Hint;
 }
 
@@ -77,7 +73,6 @@ function rankOf({ name, names, id }: Named, typed: string): number {
 	const part = folded(typed);
 	return [
 		...names.map((one) => one === typed),
-		// As Tab completes it.
 		name === typed,
 		...names.map((one) => folded(one) === part),
 		id?.toLowerCase() === part,
@@ -97,7 +92,6 @@ function folded(text: string): string {
 
 function asTyped(typed: string, what = 'as typed'): Choice<string>[] {
 	const behind = ` (${what})`;
-	// Tab completes to the whole.
 	const value = (typed.endsWith(behind) ? typed.slice(0, -behind.length) : typed).trim();
 	return value === '' ? [] : [{ name: `${value}${behind}`, value }];
 }
@@ -180,7 +174,6 @@ function withSize({ name, active_subscribers_count: count }: List): { name: stri
 	return { name: `${name} (${counted(count, 'active subscriber')})` };
 }
 
-/** The same of a list that is sent to: without active subscribers it cannot be chosen. */
 export function asRecipients(list: List): Omit<Choice<never>, 'value'> {
 	return list.active_subscribers_count > 0 ? withSize(list) : { name: list.name, disabled: '(0 active)' };
 }

@@ -1,4 +1,3 @@
-/** The content of a mail: read from Markdown, and warned about before it is sent or kept. */
 import type { Content } from '../../api/content.js';
 import type { ContentFinding } from '../../content/lint.js';
 import type { FileSource } from '../frame/command.js';

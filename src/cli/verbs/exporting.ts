@@ -36,12 +36,10 @@ export interface Exported<T> {
 	/** Whatever is read at once; each is written before the next is asked for. */
 	pieces: AsyncIterable<readonly T[]>;
 	header: string;
-	/** A record: a line of CSV with its end, or its JSON without one. */
 	line: (record: T) => string;
 	/** The number of records, for the progress line; null: unknown. */
 	total: number | null;
 	noun: string;
-	/** Keys of the answer beside `file`, `format` and `exported`. */
 	answer?: object;
 }
 
@@ -90,11 +88,9 @@ const endings: ReadonlyMap<string, ExportFormat> = new Map([
 	['.json', 'json'],
 ]);
 
-/** Endings of spreadsheets, archives and other forms of text: the content would not match them. */
 const others =
 	/\.(?:xlsx?|xlsm|xlsb|ods|numbers|gz|zip|bz2|xz|zst|7z|rar|tar|tgz|parquet|tsv|tab|xml|ya?ml|html?|md|pdf|sql)$/i;
 
-/** Undefined for a name without a known ending. */
 function formatOfName(path: string): ExportFormat | undefined {
 	const [name, ending] = [basename(path), extname(path)];
 	if (!others.test(name)) return endings.get(ending.toLowerCase());
@@ -148,7 +144,6 @@ async function toOutput(cx: CommandContext, texts: AsyncIterable<Text>): Promise
 async function toFile(path: string, texts: AsyncIterable<Text>, whenThere: WhenThere): Promise<number> {
 	const { createOutputFile } = await import('../../tables/output-file.js');
 	const file = await createOutputFile(path, whenThere);
-	// One piece is written while the next is read.
 	let written = Promise.resolve();
 	try {
 		let exported = 0;

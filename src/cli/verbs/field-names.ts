@@ -1,4 +1,3 @@
-/** Fields of subscribers as people name them: by variable or by name. */
 import { ApiError } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import type { Field } from '../../api/records.js';

@@ -1,4 +1,3 @@
-/** Shared by every `import` verb: a table from a file or standard input, and how it is read. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { JobError } from '../../jobs/errors.js';
@@ -23,7 +22,6 @@ export const tableOptions = {
 	rejects: { kind: 'path', summary: 'where rejected rows go' },
 } as const;
 
-/** As it was given; standard input by its name. */
 export function importName(file: string): string {
 	return file === '-' ? 'standard input' : file;
 }
@@ -44,7 +42,6 @@ export async function openImport(
 	return table;
 }
 
-/** Characters of a column's name that are shown. */
 export const longestName = 80;
 const mostNames = 10;
 
@@ -81,7 +78,6 @@ export function emptyTally(): ImportTotals {
 	return { read: 0, created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }
 
-/** `read 3 = created 2 + …`. */
 export function tallySentence({ read, ...counts }: ImportTotals): string {
 	const parts = Object.entries(counts).map(([name, count]) => `${name} ${numberText(count)}`);
 	return `read ${numberText(read)} = ${parts.join(' + ')}`;

@@ -5,7 +5,6 @@ import { clean } from '../render/clean.js';
 import type { Columns } from '../render/columns.js';
 import { fitSentences } from '../render/sentences.js';
 
-/** In the order of arrival; to be gone through once. */
 export interface Inbox<T> extends AsyncIterable<T> {
 	/** False: the inbox has ended, and the item is not in it. */
 	add(item: T): boolean;

@@ -1,4 +1,3 @@
-/** Shared by every `list` verb: all records lazily, `--match`, `--where`, `--sort`, `--limit`, `--all`. */
 import type { Call, PageRequest } from '../../api/api.js';
 import { type Day, formatDateTime, momentOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -31,7 +30,6 @@ export interface ListingOptions {
 	all: boolean;
 }
 
-/** Prints the list. Streams unless it has to be sorted. */
 export async function listRows<T>(
 	cx: CommandContext,
 	options: ListingOptions,

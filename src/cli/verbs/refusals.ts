@@ -12,7 +12,6 @@ import { type ExitCode, exits } from '../frame/exit.js';
 import { type AddressForm, withAddressFault } from './address-faults.js';
 import { isLoginReply, loginRemedy } from './smtp-reply.js';
 
-/** One field error of the service; `path` is a key of the input, items of lists behind a dot: `to.1`. */
 export type Refused = ReturnType<typeof listFieldErrors>[number];
 
 export interface Refusal {
@@ -23,7 +22,6 @@ export interface Refusal {
 	exit?: ExitCode;
 }
 
-/** In characters. Longer values are bodies: the path suffices. */
 const maxQuoted = 80;
 /** A URL of a mail server may hold a password too. */
 const secrets = new Set(['password', 'smtp_password', 'smtp_url']);
@@ -94,7 +92,6 @@ const hints: ReadonlyMap<string, CommonHint> = new Map<string, CommonHint>([
 	],
 ]);
 
-/** `Enter a valid email address: nothing stands after @ (ann@)`, without the value where the text names it already. */
 function withValue({ path, code, message }: Refused, input: object): string {
 	const keys = path.split('.');
 	const value = secrets.has(path) ? undefined : valueAt(input, keys);
@@ -122,7 +119,6 @@ function valueAt(input: unknown, [key, ...rest]: readonly string[]): unknown {
 	return typeof inner === 'string' ? inner : valueAt(inner, rest);
 }
 
-/** The prefix of errors after messages were accepted. */
 export const doNotRepeat = 'accepted and queued, do not repeat';
 
 export interface Paused {

@@ -1,4 +1,3 @@
-/** The rejects of every `import` verb: where the file is, who writes it, and how the command reports them. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { trimWhitespace } from '../../api/schema/python.js';
@@ -60,14 +59,11 @@ export async function foreseeRejects(cx: CommandContext, options: RejectsOptions
 	});
 }
 
-/** The most rejected rows of a plan that are shown one by one. */
 const maxPlanned = 20;
-/** The most kinds of them that a person is told. */
 const maxKinds = 5;
 /** Errors may quote what they refuse: more of them than this are counted together. */
 const maxErrors = 1_000;
 
-/** Rejected rows that have the same error. */
 interface RejectKind {
 	code: string;
 	error: string;
@@ -89,12 +85,10 @@ export class PlannedRejects {
 		else if (this.#kinds.size < maxErrors) this.#kinds.set(error, { code, error, rows: 1 });
 	}
 
-	/** The most frequent first. */
 	kinds(): RejectKind[] {
 		return [...this.#kinds.values()].sort((a, b) => b.rows - a.rows);
 	}
 
-	/** Shows the first rows below the plan's table of counts, and of more than these the kinds. */
 	async say(cx: CommandContext): Promise<void> {
 		if (cx.out.format !== 'table' && cx.out.format !== 'wide') return;
 		for (const { line, code, error } of this.first) await cx.note(`line ${line}: ${error} (${code})`);
@@ -110,7 +104,6 @@ export class PlannedRejects {
 /** Options of an import that define its cells, and have to be given with its rejects file again. */
 export interface OptionsAgain {
 	map: readonly string[];
-	/** `subscribers import` alone. */
 	stateWords?: readonly string[];
 	/** `suppressions import` alone: as given. */
 	reason?: string | undefined;

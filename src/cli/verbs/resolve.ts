@@ -1,5 +1,3 @@
-/** Resolves the words of a command line to records: ids, and lists by id or exact name. */
-
 import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
 import { ApiError } from '../../api/errors.js';
@@ -13,7 +11,6 @@ import { walk } from './listing.js';
 /** How `<list>` is meant; without it a number is an id, unless no list has that id. */
 export type By = 'id' | 'name';
 
-/** The option that every command with `<list>` offers. */
 export const byOption = {
 	kind: 'choice',
 	choices: ['id', 'name'],
@@ -59,7 +56,6 @@ export async function resolveField(api: Api, text: string, signal: AbortSignal):
 	]);
 }
 
-/** A sender by id or address, without regard to case. */
 export async function resolveSender(api: Api, text: string, signal: AbortSignal): Promise<Sender> {
 	return findBy('sender', text.toLowerCase(), walk(api.senders, {}, { signal }), ({ id, from_email }) => [
 		from_email.toLowerCase(),
@@ -89,7 +85,6 @@ async function findBy<T>(
 	throw missing(kind, text, didYouMean(text, known) ?? mailctl(`${kind}s`, 'list'));
 }
 
-/** `list 99 not found`, exit 3. */
 export function missing(kind: string, text: string, hint: Hint): CliError {
 	const shown = /\s|^$/.test(text) && !text.includes('"') ? `"${text}"` : text;
 	return new CliError('not_found', exits.notFound, `${kind} ${shown} not found`, { hint });

@@ -1,4 +1,3 @@
-/** What settings of retention delete, told and asked about before they are stored. */
 import type { RetentionForecast } from '../../store/maintenance.js';
 import type { LocalEngine } from '../frame/connection.js';
 import { counted } from '../render/units.js';
@@ -16,7 +15,6 @@ export async function whatGoes(
 	return isMore ? `delete about ${sayOutdated(after)} for good, within an hour of serve or worker` : null;
 }
 
-/** `1,200 messages and 3 bodies`. */
 export function sayOutdated({ messages, events, bodies }: RetentionForecast): string {
 	const parts = [
 		...(messages > 0 ? [counted(messages, 'message')] : []),

@@ -1,4 +1,3 @@
-/** The names of senders in From. */
 import { emailKey, formatMailbox, parseMailbox } from '../../api/address.js';
 import { NoSenders } from '../../api/capabilities.js';
 import { ApiError } from '../../api/errors.js';
@@ -7,7 +6,6 @@ import type { CommandContext } from '../frame/context.js';
 import { noAddress } from './address-faults.js';
 import { walk } from './listing.js';
 
-/** An address alone gets the name of its sender. */
 export async function withSenderName(cx: CommandContext, from: string): Promise<string> {
 	return withNameOf(await findSender(cx, from), from);
 }

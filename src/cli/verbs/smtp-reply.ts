@@ -1,8 +1,6 @@
-/** What became of a test of the mail server, and how to mend it. */
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { SmtpTest } from '../frame/connection.js';
 
-/** What the mail server has accepted, as far as it was asked. */
 export function acceptance({ host, port, user, sender, ehlo_name }: SmtpTest): string {
 	const said = `(EHLO ${ehlo_name})`;
 	if (sender !== null) return `${host}:${port} accepts mail from ${sender} ${said}`;

@@ -7,13 +7,11 @@ import { UsageError } from '../frame/errors.js';
 import { classify, type ExitCode, exits } from '../frame/exit.js';
 import type { OutStream } from '../frame/io.js';
 
-/** The option, `watch`, of a command whose output changes. */
 export const watchOption = {
 	kind: 'duration',
 	summary: 'look again every so often (10s), until Ctrl-C',
 } as const;
 
-/** One look, on the context it is given. A code ends the watch; nothing: there may be more to see. */
 export type Look = (cx: CommandContext) => Promise<ExitCode | undefined>;
 
 const leastMs = 1_000;

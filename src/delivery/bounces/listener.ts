@@ -146,7 +146,6 @@ function addressOf(server: SMTPServer): string {
 }
 
 interface Intake {
-	/** Return paths by the current settings; called for each recipient. */
 	verp(): Promise<Verp | null>;
 	/** Resolves when it is durable; rejects when the database fails. */
 	ingest(mail: ReturnedMail): Promise<Ingested>;
@@ -189,7 +188,6 @@ function refuse(
 	return refusal;
 }
 
-/** The message of a return path; rejects with the answer for any other address. */
 async function checkRecipient({ verp }: Intake, { address }: SMTPServerAddress): Promise<Uuid> {
 	const paths = await verp();
 	if (paths === null || !paths.isOurDomain(address)) throw reply(550, '5.7.1 Relaying denied', 'elsewhere');

@@ -209,7 +209,6 @@ export function isFieldStart(line: string): boolean {
 	return fieldStart.test(line);
 }
 
-/** Fields of these lines up to the first blank one; other lines are skipped. */
 export function parseFields(lines: readonly Line[]): Field[] {
 	const fields: Field[] = [];
 	for (const { text, number } of lines) {

@@ -6,7 +6,6 @@ import { hasCode, type Statement } from './report.js';
 import { aliases, bystanders, closings, failing, recipientLabels } from './wordings.js';
 
 export interface TextRecipient extends Statement {
-	/** Found only by a line that also occurs for other reasons. */
 	isWeak: boolean;
 	/** Found by a line or a sentence that itself reports the failure, or stands below such a line. */
 	isStated: boolean;
@@ -19,7 +18,6 @@ interface Mention {
 	original: string | null;
 	rest: string;
 	form: string;
-	/** Such lines also occur for other reasons. */
 	isWeak: boolean;
 	/** Its own text, or the text above, reports the failure. */
 	isStated: boolean;
@@ -242,7 +240,6 @@ function isBelowStatement(lines: readonly Line[], at: number): boolean {
 
 const maxDetailLines = 100;
 
-/** Every recipient in these lines, in their order, each once. */
 export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | 'type'>): TextRecipient[] {
 	const all = mentionsIn(lines);
 	const better = all.filter(({ form }) => form !== onlyMentioned);

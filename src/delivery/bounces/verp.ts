@@ -11,7 +11,6 @@ import type { Uuid } from '../../api/records.js';
 import { createMac, type Mac } from '../tracking/tokens.js';
 
 export interface Verp {
-	/** The return path of a message; the same message and key give the same address. */
 	addressFor(message: Uuid): string;
 	/** The message of a return path; null for any other address, and for a token that was not signed here. */
 	messageOf(address: string): Uuid | null;

@@ -196,7 +196,6 @@ export function wireBody(bytes: Buffer): Buffer {
 	return isPlainBody(bytes) ? bytes : canonical(bytes);
 }
 
-/** What is written of a mail, in its order: the beginning, and what mails share. */
 export interface WirePieces {
 	bytes: Buffer;
 	rest: Buffer[];
@@ -248,7 +247,6 @@ export type SmtpExtensions = ReadonlyMap<string, string>;
 export type Envelope =
 	| {
 			kind: 'envelope';
-			/** MAIL FROM, RCPT TO for the recipient and then for each copy. */
 			commands: readonly string[];
 	  }
 	| { kind: 'unsendable'; conversation: Conversation };

@@ -18,7 +18,6 @@ import type { Answer } from './transport.js';
 
 export interface Requested {
 	method: string;
-	/** Without query. */
 	path: string;
 	secrets: readonly string[];
 }

@@ -257,7 +257,6 @@ function encodeSend(request: unknown, { isOurs }: { isOurs: boolean }): unknown 
 	return { ...known, to };
 }
 
-/** Header names come in lower case. */
 function acceptedBy(headers: Readonly<Record<string, string>>): Accepted {
 	return {
 		campaign: headers[headerNames.campaign.toLowerCase()] ?? null,

@@ -160,7 +160,6 @@ interface Ends {
 	failed(error: unknown): void;
 }
 
-/** The handler of undici for one exchange: gathers the parts of the answer, and ends once. */
 class Run implements Dispatcher.DispatchHandler {
 	readonly #destination: Destination;
 	readonly #ends: Ends;

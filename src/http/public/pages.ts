@@ -28,7 +28,6 @@ export function unsubscribePage(presentation: Presentation, { address, sender, l
 	return page({ presentation, title: unsubscribe, main });
 }
 
-/** For an unsubscription that is durable, the first one or a repeated one. */
 export function unsubscribedPage(
 	presentation: Presentation,
 	{ address, sender, list }: Reader,

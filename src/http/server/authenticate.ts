@@ -62,7 +62,6 @@ export function createAuthenticator({ findToken, clock }: AuthenticatorOptions):
 	};
 }
 
-/** Drops answers that are out of date, then the oldest: a Map keeps the order of insertion. */
 function makeRoom(kept: Map<string, Kept>, now: Micros): void {
 	for (const [key, { until }] of kept) {
 		if (until > now && kept.size < maxKept) return;

@@ -8,7 +8,6 @@ import type { HttpRequest, HttpResponse } from '../messages.js';
 import type { Principal } from './authenticate.js';
 import type { Match } from './match.js';
 
-/** A request with what the parts of the server add to it, each in its turn. */
 export interface Exchange extends HttpRequest {
 	readonly id: string;
 	/** The matched operation of the API; null before matching, and for public pages. */

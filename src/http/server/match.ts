@@ -32,7 +32,6 @@ export interface ApiPath {
 	operations: Readonly<Partial<Record<Method, OperationName>>>;
 	/** Methods in DRF's order, for the header. */
 	allow: string;
-	/** Decoded parts by the name of their placeholder. */
 	values: Readonly<Record<string, string>>;
 	/** Null: one of these cannot be an id. */
 	ids: PathIds | null;

@@ -44,7 +44,6 @@ function write(sql: Sql, attempts: readonly Attempt[]): void {
 	sql.writeAll(intoAttempts, rows);
 }
 
-/** Whether the line of a reply says all of it. */
 function isInLine({ phase, code, enhanced, text }: Reply): boolean {
 	const read = readReplyLine(replyLine({ phase, code, enhanced, text }));
 	return read.phase === phase && read.code === code && read.enhanced === enhanced && read.text === text;
@@ -77,7 +76,6 @@ function sentAttempt({ id, attempts, sent_at, last_reply, courier }: SentMessage
 	return { id, number: attempts, kind: 'sent', at: sent_at, reply: readReplyLine(last_reply) };
 }
 
-/** Before the reply of a message is replaced. */
 export async function keepSentAttempt(sql: Sql, id: number): Promise<void> {
 	const message = await sql.get<SentMessage>(
 		`SELECT m.id, m.attempts, m.sent_at, m.last_reply, g.courier
@@ -90,7 +88,6 @@ export async function keepSentAttempt(sql: Sql, id: number): Promise<void> {
 	if (message !== undefined) keepAttempt(sql, message);
 }
 
-/** The same of a message that was read. */
 export function keepAttempt(sql: Sql, message: SentMessage): void {
 	const sent = sentAttempt(message);
 	if (sent !== null) write(sql, [sent]);

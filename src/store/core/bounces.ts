@@ -34,7 +34,6 @@ export function createBounces(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** The changes by a report: the new facts about each recipient, the message's own recipient first. */
 type Assessment =
 	| Exclude<ReportOutcome, { kind: 'recorded' }>
 	| ({ kind: 'recorded'; message: ReturnedRow; changes: Change[]; isAboutTo: boolean } & RecordedReport);

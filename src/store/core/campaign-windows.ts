@@ -100,7 +100,6 @@ export interface WaitingLane {
 	deferred: number;
 	/** Whose time has come, whatever their campaign says. */
 	due: number;
-	/** The number of the first. */
 	first: number;
 }
 

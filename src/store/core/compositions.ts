@@ -47,7 +47,6 @@ export function createCompositions(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** Forgets deaths of workers on a message: all of them, or the one under that fence. */
 export function forgetCompositions(sql: Sql, { id, fence }: { id: number; fence?: number }): void {
 	sql.write(
 		'DELETE FROM compositions WHERE message_id = ? AND fence = coalesce(?, fence)',

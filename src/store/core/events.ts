@@ -104,7 +104,6 @@ function countOne(counting: Counting, message: TrackedRow, reported: TrackedEven
 
 const asked = { message: 'TEXT' } as const;
 
-/** In the order in which rows of messages are locked. */
 function uuidsOf(events: readonly TrackedEvent[]): Uuid[] {
 	const [first, ...more] = events;
 	if (first !== undefined && more.length === 0) return [first.message];

@@ -6,7 +6,6 @@ import { dropEvents, dropLeftOut, dropMessages, dropOfCampaigns } from './retent
 import type { Sql } from './sql.js';
 import { dropDeliveries } from './webhooks/webhooks.js';
 
-/** One slice of rows, in a transaction of the caller. */
 export interface SliceOfExpired {
 	now: Micros;
 	limit: number;

@@ -125,7 +125,6 @@ interface Slice {
 
 type Use = (id: number, meta: Record<string, unknown>) => Promise<void>;
 
-/** Every subscriber whose meta has the variable, by id. */
 async function eachUse(sql: Sql, variable: string, use: Use): Promise<void> {
 	let after: number | null = 0;
 	while (after !== null) after = await eachOfSlice(sql, { variable, after, limit: sliceRows }, use);

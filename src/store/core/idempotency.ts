@@ -56,7 +56,6 @@ function findKey(sql: Sql, key: IdempotencyKey, now: Micros): Promise<KeyRow | u
 	);
 }
 
-/** Replaces an answer that is too old to count. */
 export function rememberKey(
 	sql: Sql,
 	key: IdempotencyKey,

@@ -7,7 +7,6 @@ import { quarterHour } from './figures/tally.js';
 import { flag } from './rows.js';
 import type { Sql, SqlValue } from './sql.js';
 
-/** The counters of each list that has any. */
 export const listCounts =
 	'(SELECT list_id, sum(active) AS active, sum(inactive) AS inactive FROM list_counters GROUP BY list_id)';
 
@@ -86,7 +85,6 @@ export function counterMove(before: boolean | null, after: boolean | null) {
 
 export type CountSubscribers = (where: string, values: readonly SqlValue[]) => Promise<number>;
 
-/** Each is a filter of a listing in use. */
 const mostCounts = 200;
 
 /** Keeps each count until the data changes, by this connection or another. */

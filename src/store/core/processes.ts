@@ -124,7 +124,6 @@ export function isLost({ id, host, pid }: { id: string; host: string; pid: numbe
 	return stat !== null && (stat.state === 'Z' || stat.state === 'X' || stat.start !== start);
 }
 
-/** Only for processes of this machine. */
 export function isRunning(pid: number): boolean {
 	try {
 		process.kill(pid, 0);
@@ -175,7 +174,6 @@ export async function reclaimLeases(
 	}
 }
 
-/** The same for one lane, at once. */
 export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Promise<void> {
 	// messages_due
 	const leased = "lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased'";

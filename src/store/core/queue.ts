@@ -164,7 +164,6 @@ async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: num
 	);
 }
 
-/** Unwanted rows are canceled and replaced by the next ones. */
 async function takeUntilFull(
 	sql: Sql,
 	command: LeaseCommand,
@@ -320,7 +319,6 @@ export interface Shared {
 	id: string;
 	type: 'TRANSACTIONAL' | 'BULK';
 	sender: string;
-	/** The variables that the context gives to every message of the submission. */
 	variables: Record<string, string>;
 	released_at: Micros | null;
 	starts_at: Micros | null;

@@ -68,7 +68,6 @@ interface Known {
 	subscribers: SubscriberState[];
 }
 
-/** Two questions of one round trip, however many addresses there are. */
 export async function readRecipients(sql: Sql, addresses: readonly EmailKey[]): Promise<Recipients> {
 	const known = new Map<EmailKey, Known>();
 	for (const address of addresses)
@@ -155,7 +154,6 @@ function knownOf(known: ReadonlyMap<EmailKey, Known>, address: EmailKey): Known 
 	return found;
 }
 
-/** An address has few. */
 function suppressionOf(
 	rows: readonly StoredRow[],
 	reason: SuppressionReason,
@@ -368,7 +366,6 @@ export async function reportedSoftBounce(
 	sql.write('UPDATE bounce_reports SET ends_run = 1 WHERE sha256 = ?', sha256);
 }
 
-/** A mail of the address arrived. */
 export function endSoftBounces(sql: Sql, address: EmailKey): void {
 	sql.write(
 		`UPDATE subscribers

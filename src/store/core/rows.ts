@@ -277,7 +277,6 @@ export interface Paged {
 	order: string;
 }
 
-/** A page of them, and how many there are, in one round trip. */
 export async function selectPage<Row>(
 	sql: Sql,
 	{ columns, from, joins = '', where, values = [], order }: Paged,

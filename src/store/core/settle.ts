@@ -262,7 +262,6 @@ async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentR
 	});
 }
 
-/** The part of the reply that a webhook delivery of the bounce contains. */
 function saidOf(reply: Reply | null): { smtp_code: string | null; diagnostic: string | null } {
 	if (reply === null) return { smtp_code: null, diagnostic: null };
 	const code = reply.enhanced ?? reply.code;
@@ -278,7 +277,6 @@ export function fencesAsJson(fences: readonly { message: Uuid; fence: number }[]
 	);
 }
 
-/** The order in which rows of messages are locked. */
 function byMessage(one: { message: Uuid }, other: { message: Uuid }): number {
 	return one.message < other.message ? -1 : 1;
 }

@@ -68,7 +68,6 @@ export interface Change {
 	columns: Columns;
 }
 
-/** Questions, each with the answer that it has. */
 export type Together<Answers extends readonly unknown[]> = readonly [
 	...{ [At in keyof Answers]: () => Promise<Answers[At]> },
 ];

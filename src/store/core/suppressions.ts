@@ -55,7 +55,6 @@ export async function findLasting(sql: Sql, mail: MailTo): Promise<SuppressionRe
 	return await storedReasons(sql, mail, null);
 }
 
-/** Selects stored suppressions that apply to a mail: address and list are bound. */
 export const isAbout = `email_key = ? AND (list_id = ${allLists} OR coalesce(?, list_id) = list_id)`;
 
 /** `null`: only those without an end. */

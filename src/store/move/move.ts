@@ -242,7 +242,6 @@ type Fold = (row: Row) => Row;
 const mostRows = 4_000;
 const mostBytes = 8 * 1_048_576;
 
-/** The rows of a slice that fits into memory, whichever rows they are. */
 function rowsAtOnce(widest: number): number {
 	return Math.max(1, Math.min(mostRows, Math.floor(mostBytes / Math.max(1, widest))));
 }

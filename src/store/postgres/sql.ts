@@ -64,7 +64,6 @@ interface SqlOptions {
 	alone?: () => void;
 }
 
-/** For one connection, in the transaction that its owner has begun. */
 export function createSql(
 	pipeline: Pipeline,
 	{ keys = [], shard = 0, alone = () => undefined }: SqlOptions = {},
@@ -240,7 +239,6 @@ function roomFor(value: SqlValue): number {
 	return lengthBytes + (typeof value === 'object' ? value.byteLength : 32);
 }
 
-/** The length of the element. */
 function put(bytes: Buffer, at: number, value: SqlValue, type: ElementType): number {
 	if (value === null) return isNull;
 	if (typeof value === 'object') {

@@ -140,7 +140,6 @@ export async function lead(sql: Sql, { holder, now }: { holder: string; now: Mic
 	return changes === 1;
 }
 
-/** Ends the term of this holder, if it leads. */
 export async function resign(sql: Sql, holder: string): Promise<void> {
 	await sql.run('DELETE FROM leaders WHERE role = ? AND holder = ?', role, holder);
 }
@@ -172,5 +171,4 @@ export function createDatabaseClock(machine: Clock): DatabaseClock {
 	};
 }
 
-/** Yields its time, in microseconds. */
 export const serverClock = 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000000)';

@@ -99,7 +99,6 @@ function readBoot(): string {
 
 interface Reading {
 	now: Micros;
-	/** The machine's clock minus its steady one. */
 	ahead: Micros;
 	boot: string;
 	/** False: the stored values may be of another boot. */

@@ -38,7 +38,6 @@ interface Answered {
 export class ImportLine {
 	readonly #core: Core;
 	readonly #writer: Writer;
-	/** Limits the rows of a transaction, and learns how long they took. */
 	readonly #size: SliceSize;
 	#line: Waiting[] = [];
 	#isRunning = false;

@@ -78,7 +78,6 @@ export function readMark(db: Database.Database): Mark | null {
 	return text === undefined ? null : parseMark(text);
 }
 
-/** In a transaction of the caller. */
 export function writeMark(db: Database.Database, mark: Mark): void {
 	db.prepare('INSERT OR REPLACE INTO migrations (version, name, applied_at) VALUES (?, ?, ?)').run(
 		markVersion,
@@ -88,7 +87,6 @@ export function writeMark(db: Database.Database, mark: Mark): void {
 	db.pragma(`user_version = ${markVersion}`);
 }
 
-/** In a transaction of the caller. */
 export function eraseMark(db: Database.Database): void {
 	db.prepare('DELETE FROM migrations WHERE version = ?').run(markVersion);
 	db.pragma(`user_version = ${schemaVersion}`);

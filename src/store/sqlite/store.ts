@@ -142,7 +142,6 @@ class SqliteStore implements Store {
 	readonly #clock: Clock;
 	readonly #kept: KeptClock;
 	readonly #writer: Writer;
-	/** Alone, and beside other processes. */
 	readonly #paces: readonly [alone: PaceOfProcess, beside: PaceOfProcess];
 	readonly #upkeep: { stop(): void } | null;
 	#pace: PaceOfProcess;

@@ -52,7 +52,6 @@ export function startUpkeep({ db, sql, writer, clock, everyMs, tendsLog }: Upkee
 interface LogState {
 	/** 1: another connection is copying. */
 	busy: number;
-	/** Pages in the log, and how many of them are in the database already. */
 	log: number;
 	checkpointed: number;
 }

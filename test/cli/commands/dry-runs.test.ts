@@ -78,7 +78,6 @@ afterAll(() => void witness.close());
 
 const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 
-/** By command: the words behind it, and what it is said to do. */
 const calls: Readonly<Record<string, readonly [words: readonly string[], says: object]>> = {
 	'lists create': [
 		['--name', 'M', '--email-reason', 'r', '--public-name', 'P'],
@@ -237,7 +236,6 @@ function nameOf(text: string): string {
 	);
 }
 
-/** On the database of the project; what administers the profiles names its own target. */
 function run(path: string, words: readonly string[], more: readonly string[] = []) {
 	const env = {
 		HOME: project.folder,
@@ -400,7 +398,6 @@ describe('a dry run with a file that is not there', () => {
 	it.each(files)('ends with 2: $path $flag', async ({ path, flag, kind }) => {
 		const words: readonly string[] = calls[path]?.[0] ?? [];
 		const at = words.indexOf(flag);
-		// What it is read beside is left out, and what it goes with is given.
 		const others = [...words.slice(0, Math.max(at, 0)), ...words.slice(at === -1 ? 0 : at + 2)];
 		const instead = ['--text', '--type'].filter((one) => one !== '--type' || flag === '--key-file');
 		const bodies = others.filter(

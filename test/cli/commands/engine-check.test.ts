@@ -57,7 +57,6 @@ describe('engine check', () => {
 					inactive: { kept: 1, counted: 1 },
 				},
 			],
-			// Of all mail, and of the campaign, by day and by quarter of an hour.
 			figures: 4,
 			campaigns: ['May'],
 		};

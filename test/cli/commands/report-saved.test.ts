@@ -9,7 +9,6 @@ import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 import { track } from '../../support/tracked.js';
 import { typing } from '../../support/typing.js';
 
-/** A name that is markup, and a link with quotes. */
 const hostile = `<img src=x onerror="alert(1)">'&|`;
 const words = [
 	...['send', '--from', 'news@example.com', '--list', '1', '--subject', 'S', '--yes', '--expect-count', '1'],

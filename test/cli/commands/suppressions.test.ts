@@ -172,7 +172,6 @@ describe('mailctl suppressions', () => {
 				'T',
 				'--no-wait',
 			];
-			// Nobody got it.
 			const passedOver = [...send, '--now', '2026-01-09T12:00:00Z'];
 			expect(await project.json(passedOver, { code: 9 })).toMatchObject({ messages_created: 0 });
 			expect(await on('10', ...send)).toMatchObject({ messages_created: 1 });

@@ -16,7 +16,6 @@ const message = [
 	'T',
 ];
 
-/** Sends one message to a server that offers STARTTLS with a certificate, and says what came of it. */
 async function sendTo({
 	server,
 	url = (port: number) => `smtp://127.0.0.1:${port}`,

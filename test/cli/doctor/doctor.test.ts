@@ -26,7 +26,6 @@ beforeEach(async () => {
 	project = await makeProject();
 });
 
-/** The findings of one check. */
 async function found(check: string, argv: readonly string[] = [], code = 0): Promise<Finding[]> {
 	const group = check.split('.')[0] ?? '';
 	const all = await project.json(['doctor', '--offline', '--only', group, ...argv], { code });

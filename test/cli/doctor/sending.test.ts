@@ -132,7 +132,6 @@ describe('the public URL', () => {
 });
 
 describe('the mail server', () => {
-	/** A project on a sink, by this URL. */
 	async function on(sink: { port: number; close(): Promise<unknown> }, url: (port: number) => string) {
 		open.push(sink.close);
 		const project = await makeProject();

@@ -62,7 +62,6 @@ describe('the pager', () => {
 });
 
 describe('what is longer than the screen goes through the pager', () => {
-	/** What stood on the terminal, and what the pager was given. */
 	async function atTerminal(argv: readonly string[]) {
 		const home = await makeHome();
 		const file = join(home, 'paged');

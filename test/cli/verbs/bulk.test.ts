@@ -26,7 +26,6 @@ function watched<T>(whole: T, name: string, called: (go: () => unknown) => unkno
 	});
 }
 
-/** The second record that is changed ends the command. */
 function endingAt2(name: string, end: (go: () => unknown) => unknown): Connect {
 	let calls = 0;
 	return async (target, dependencies) => {
@@ -42,7 +41,6 @@ function endingAt2(name: string, end: (go: () => unknown) => unknown): Connect {
 const emails = ['ann@example.com', 'bob@example.com', 'carl@example.com'];
 const people = emails.join(' ');
 
-/** By command: what it names, the operation of a record, and what goes on. */
 const calls: Readonly<Record<string, readonly [words: string, operation: string, again: string]>> = {
 	'lists delete': ['1 2 3 --confirm 3', 'delete', '2 3 --confirm 2'],
 	'subscribers activate': [`${people} -l 1`, 'patch', '2 3 --list 1'],

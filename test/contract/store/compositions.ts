@@ -28,7 +28,6 @@ export function describeCompositions(open: OpenEmpty): void {
 			id = (await send(store, ['a@example.org'])).answer.messages[0]?.id ?? '';
 			return () => store.close();
 		});
-		/** Leases begin at these times, and end an hour later. */
 		const leased = async (now: Micros): Promise<Leased> => {
 			const [first] = await lease(store, { now });
 			if (first === undefined) throw new Error('nothing is due');

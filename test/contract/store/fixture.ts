@@ -86,7 +86,6 @@ export async function send(store: Store, to: readonly string[], more: Partial<Su
 	return outcome;
 }
 
-/** A campaign with a content of its own, whose rows are recipients. */
 type ContentCampaign = OpenCampaign & { submission: NonNullable<OpenCampaign['submission']> };
 
 export function campaignOf(key: string, more: Partial<ContentCampaign['submission']> = {}): ContentCampaign {
@@ -101,7 +100,6 @@ export function campaignOf(key: string, more: Partial<ContentCampaign['submissio
 	};
 }
 
-/** Puts a batch of recipients: addresses, or whole rows. */
 export function put(
 	store: Store,
 	campaign: string,
@@ -116,7 +114,6 @@ export function recipientOf(to: string, context: Readonly<Record<string, string>
 	return { kind: 'recipient', to, to_key: to.toLowerCase(), context };
 }
 
-/** Stages a list under a new campaign and releases it; the campaign's id. */
 export async function releasedCampaign(store: Store, list_id: number, key: string): Promise<string> {
 	const command = campaignOf(key);
 	await store.writes.openCampaign(command);
@@ -135,7 +132,6 @@ export function lease(
 	return store.queue.lease({ owner, now, until: now + hour, max, scope });
 }
 
-/** Leases one message and settles it. */
 export async function deliver(store: Store, outcome: DeliveryOutcome, at: Micros = noon): Promise<string> {
 	const [leased] = await lease(store, { now: at, max: 1 });
 	if (leased === undefined) throw new Error('nothing to deliver');

@@ -58,7 +58,6 @@ export function describeLists(open: OpenEmpty): void {
 			const day = { from: '2026-03-10', to: '2026-03-11', campaign: null, lists: true } as const;
 			const added = async () => {
 				const { lists } = await store.reads.reportDetails(day);
-				// What the counters say is what the subscribers say.
 				expect(await store.reads.checkCounts({})).toMatchObject({ figures: 0 });
 				return lists?.map((list) => [
 					list.active,

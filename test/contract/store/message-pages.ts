@@ -38,7 +38,6 @@ function combined(values: Readonly<Record<string, readonly (string | number)[]>>
 	let filters: Record<string, string | number>[] = [{}];
 	for (const [name, ones] of Object.entries(values))
 		filters = filters.flatMap((filter) => [filter, ...ones.map((one) => ({ ...filter, [name]: one }))]);
-	// Names and values are those of the filter.
 	return filters as Filter[];
 }
 

@@ -157,7 +157,6 @@ export function describeQueuePauses(open: OpenEmpty): void {
 				next_due_at: noon,
 				pauses: [{ kind: 'fault', reason: 'connect: refused', since: noon, retry_at: noon + 1, faults: 1 }],
 				workers: [
-					// This process has leased.
 					{ role: 'send', host: hostname(), pid: process.pid, messages: 0, heard_at: expect.any(Number) },
 					{ role: null, host: 'far.example', pid: 77, messages: 1, heard_at: null },
 				],

@@ -68,7 +68,6 @@ async function told(store: Store, campaign: string) {
 	};
 }
 
-/** A campaign and single messages: sent, bounced, deferred for good, opened and clicked by people and machines. */
 async function happened(store: Store) {
 	await verify(store);
 	const campaign = newUuid();
@@ -121,7 +120,6 @@ const keep = (store: Store, values: Record<string, string>) =>
 	store.writes.putSettings({ values, now: noon });
 const nothingWrong = { lists: [], figures: 0, campaigns: [] };
 
-/** Without replies, which are deleted with their messages. */
 async function statusOf(store: Store, c: Parameters<Store['reads']['campaignStatus']>[0]) {
 	const { replies: _, ...status } = (await store.reads.campaignStatus(c)) ?? {};
 	return status as Omit<NonNullable<Awaited<ReturnType<Store['reads']['campaignStatus']>>>, 'replies'>;
@@ -285,7 +283,6 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await messageIds(store)).toEqual([]);
 		expect(await status()).toEqual(before);
 		expect(await store.reads.checkCounts({})).toEqual(nothingWrong);
-		// A send call has a campaign of its own, whose states are kept beside them.
 		const joined = 'SELECT count(*) FROM deleted_joined';
 		expect(await count(`${joined} WHERE campaign = '${campaign}'`)).toBe(2);
 		expect(await count(joined)).toBe(3);
@@ -487,7 +484,6 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 			why: 'has no text any more: keep_bodies deleted it',
 		});
 		expect(await stateOf(store, message)).toBe('uncertain');
-		// Also by a machine whose clock is behind.
 		await send(store, ['bob@example.org'], { ...bulk, now: noon + hour });
 		const again = await store.reads.getSubmission({ id: first.submission });
 		expect([again?.content, again?.is_dropped]).toEqual([linked, undefined]);
@@ -531,7 +527,6 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 			await keep(store, settings);
 			await store.writes.putAttachment({ sha256, bytes, now: noon + 8 * day });
 			await expire(noon + 8 * day);
-			// Named by what is sent now.
 			const later = await send(store, ['bob@example.org'], { ...more, now: noon + 8 * day });
 			expect((await store.reads.getSubmission({ id: later.submission }))?.content).toEqual(content);
 			await deliver(store, { kind: 'sent', reply: accepted250 }, noon + 8 * day);

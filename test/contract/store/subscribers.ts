@@ -161,7 +161,6 @@ export function describeSubscribers(open: OpenEmpty): void {
 	});
 }
 
-/** People with odd names and values, one of them inactive. */
 async function addOdd(store: Store, list_id: number): Promise<void> {
 	const names = ['city', '__proto__', '10', '2', '"', '\\', 'ø'];
 	for (const variable of names) await newField(store, variable);

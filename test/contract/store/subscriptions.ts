@@ -96,7 +96,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				const list = await store.reads.getList({ id });
 				return [list?.active_subscribers_count, list?.inactive_subscribers_count];
 			};
-			/** Staged to a list, and what a worker is given of it. */
 			const mail = async (id: number) => {
 				const campaign = await releasedCampaign(store, id, newUuid());
 				const status = await store.reads.campaignStatus({ id: campaign, now: 0 });

@@ -1,6 +1,5 @@
 /** Small mails for tests, written as they arrive. */
 
-/** A mail of header lines and body, with CRLF. */
 export function mail(header: readonly string[], body: string): Buffer {
 	return Buffer.from(`${header.join('\r\n')}\r\n\r\n${body.replace(/\r?\n/g, '\r\n')}`);
 }
@@ -13,7 +12,6 @@ export function informal(body: string, header: readonly string[] = []): Buffer {
 	);
 }
 
-/** A multipart/report with this status and, behind it, the header of what was returned. */
 export function dsn(status: string, { notice = 'It did not work.', returned = '' } = {}): Buffer {
 	return mail(
 		['From: MAILER-DAEMON@mx.example.net', 'Content-Type: multipart/report; boundary="b 1"'],

@@ -25,7 +25,6 @@ export interface CorpusFile {
 	recorded: readonly Recorded[] | null;
 }
 
-/** Every mail of the corpus. */
 export function corpusFiles(): CorpusFile[] {
 	if (!hasCorpus) return [];
 	const truth: Record<string, Recorded[]> = JSON.parse(readFileSync(join(folder, 'truth.json'), 'utf8'));
@@ -34,7 +33,6 @@ export function corpusFiles(): CorpusFile[] {
 		.map((name) => ({ name, bytes: readFileSync(join(folder, name)), recorded: truth[name] ?? null }));
 }
 
-/** A mail of another project, which knows other and older systems, with the recipients it reads there. */
 export interface NamingFile {
 	name: string;
 	bytes: Buffer;
@@ -42,7 +40,6 @@ export interface NamingFile {
 	recipients: readonly string[];
 }
 
-/** Every mail of that corpus. */
 export function namingFiles(): NamingFile[] {
 	if (!hasOtherCorpus) return [];
 	const text = readFileSync(join(otherFolder, 'truth.json'), 'utf8');

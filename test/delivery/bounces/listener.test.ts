@@ -145,7 +145,6 @@ describe('a mail server for bounces', () => {
 		const floods = [flood(), flood(), flood(), flood()];
 		const times: number[] = [];
 		for (let at = 0; at < 50; at++) {
-			// Listener, floods and this client are one process.
 			const cpuMs = startCpuClock();
 			const replies = await talkSmtp(listener?.address ?? '', ['EHLO x', 'MAIL FROM:<>', `RCPT TO:<${to}>`]);
 			expect(replies.at(-1)).toMatch(/^250 /);

@@ -15,7 +15,6 @@ export interface Row {
 	text?: string;
 	/** Messages that go well on the same connection before. */
 	before?: number;
-	/** Nobody listens. */
 	isClosed?: true;
 }
 
@@ -25,7 +24,6 @@ export type Expected =
 	/** `uncounted`: failed, and not a bounce. */
 	| ({ kind: 'sent' | 'deferred' | 'failed' | 'uncounted' | 'bounced' | 'uncertain' } & Attempt);
 
-/** The row of the attempts table. */
 export interface Attempt {
 	phase: 'mail' | 'rcpt' | 'data' | 'body' | 'answer';
 	code: number | null;
@@ -64,7 +62,6 @@ export function becomes(
 	return { kind, phase, code: Number(code), enhanced: enhanced ?? null, text };
 }
 
-/** Without a usable reply. */
 export function breaks(
 	kind: 'deferred' | 'uncertain',
 	phase: Attempt['phase'],
@@ -73,7 +70,6 @@ export function breaks(
 	return { kind, phase, code: null, enhanced: null, text };
 }
 
-/** A fault at one phase of an ordinary server. */
 export function at(phase: FaultPhase, fault: Fault): FaultScript {
 	return { at: { [phase]: fault } };
 }

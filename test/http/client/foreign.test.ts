@@ -104,7 +104,6 @@ describe('bodies', () => {
 		expect(last()).toEqual([
 			'PUT',
 			'/sub/lists/3/subscribers/5/',
-			// Whether it is active the service decides: it knows who has unsubscribed.
 			{ email: 'a@example.com', name: '', meta: '{}' },
 		]);
 		await api.subscribers(3).replace(5, { email: 'a@example.com', is_active: false, name: 'Ann' });

@@ -9,9 +9,7 @@ import { type ServedEngine, serveEngine } from '../../support/served-engine.js';
 /** A wire that passes everything on, but cuts the connection in place of the next answers to what matches. */
 interface Wire {
 	url: string;
-	/** How many answers to requests that begin so are lost. */
 	lose(start: string, times: number): void;
-	/** Answers lost so far. */
 	lost(): number;
 	close(): Promise<void>;
 }

@@ -24,14 +24,12 @@ describe('the language of a page', () => {
 		['no', 'en'],
 		['eng', 'en'],
 		['d', 'en'],
-		// Not wanted.
 		['de;q=0, en;q=0.1', 'en'],
 		['de-AT, de;q=0, es;q=0.1', 'es'],
 		['de;q=0.000', 'en'],
 		['de;q=0.001', 'de'],
 		['en;q=0', 'en'],
 		['en;q=0, *', 'de'],
-		// Any.
 		['*', 'en'],
 		['*, de;q=0.5', 'en'],
 		['en;q=0.1, *;q=0.5', 'de'],

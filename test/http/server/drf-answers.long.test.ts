@@ -13,11 +13,9 @@ interface Recorded {
 }
 
 const file = join(import.meta.dirname, '../../fixtures/drf-answers.json');
-// The recording is ours, made in this shape.
 const recorded = JSON.parse(readFileSync(file, 'utf8')) as Recorded[];
 const seed = recorded.filter((one) => one.seed === true);
 
-/** Where we mean to differ, beside what the recording says of itself. */
 const ownWay: Readonly<Record<string, string>> = {
 	'GET Accept text/html': 'JSON is all there is, whatever is asked for',
 	'GET Accept application/xml': 'JSON is all there is, whatever is asked for',

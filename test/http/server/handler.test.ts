@@ -143,7 +143,6 @@ describe('who asks', () => {
 			['POST', '/sub/lists/'],
 			['POST', '/message/send/'],
 			['GET', `/ext/mailings/${unknown}/`],
-			// Its rejects name people.
 			['POST', `/ext/mailings/${unknown}/lists/1/`],
 		];
 		const rights = async (token: string) =>

@@ -15,13 +15,11 @@ export function randomFrom(seed: number): () => number {
 
 export interface Hostile {
 	bytes: Buffer;
-	/** How many requests it is meant to be. */
 	count: number;
 	/** What to do after writing: wait for the server to close, or cut at once. */
 	ending: 'wait' | 'cut';
 }
 
-/** One connection's worth: a pipeline that ends with a request to close. */
 export function hostileConnection(random: () => number): Hostile {
 	const one = maker(random);
 	if (random() < 0.05)

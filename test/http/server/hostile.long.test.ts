@@ -88,7 +88,6 @@ describe('a hostile client', () => {
 		expect([...statuses.keys()]).toEqual(
 			expect.arrayContaining([200, 201, 204, 400, 401, 403, 404, 405, 413, 414, 415, 417, 431]),
 		);
-		// Connections that linger end a moment later.
 		await eventually(() => expect(heapInUse() - heapWhenWarm).toBeLessThan(wanted * keptBytes));
 		expect(await ask(deployment, 'GET', '/healthz')).toMatchObject({ status: 200 });
 	});

@@ -12,7 +12,6 @@ interface Described {
 	responses: Record<string, object>;
 }
 
-// Made by us in this shape; the tests below look at what is in it.
 const paths = document['paths'] as Record<string, Record<string, Described>>;
 const described = Object.entries(paths).flatMap(([path, methods]) =>
 	Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),

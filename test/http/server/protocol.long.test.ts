@@ -258,7 +258,6 @@ describe('what one address may have', () => {
 		const [first, second, third] = [await open(), await open(), await open()];
 		first.write(get('/healthz'));
 		expect(await first.read()).toMatchObject({ status: 200 });
-		// Four times its number are a crowd that has just come in; this is one more.
 		const last = await open();
 		await second.closed();
 		last.write(get('/healthz'));

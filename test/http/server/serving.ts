@@ -22,7 +22,6 @@ export interface Deployment {
 	engine: Engine;
 	store: Store;
 	server: HttpServer;
-	/** Every line that was logged. */
 	lines: Record<string, unknown>[];
 	close(): Promise<void>;
 }

@@ -4,7 +4,6 @@ import { connect, type Socket } from 'node:net';
 
 export interface WireAnswer {
 	status: number;
-	/** Lower-case names. */
 	headers: Record<string, string>;
 	body: string;
 }
@@ -16,7 +15,6 @@ export interface Wire {
 	read(method?: string): Promise<WireAnswer | null>;
 	/** Resolves when the server has ended or cut the connection. */
 	closed(): Promise<void>;
-	/** Everything that came in. */
 	received(): string;
 	destroy(): void;
 }

@@ -11,7 +11,6 @@ import { describePostgres } from '../../support/postgres.js';
 
 const minute = 60 * microsPerSecond;
 
-/** Of a machine that is ahead by some time. */
 function clockAhead(by: number): Clock {
 	return { now: () => systemClock.now() + by, steady: () => systemClock.steady?.() ?? 0 };
 }
@@ -43,7 +42,6 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		await send(ahead.store, ['ann@example.org'], { now: ahead.now() });
 		const lease = ({ store, now }: typeof right) =>
 			store.queue.lease({ owner: 'one', now: now(), until: now() + 2 * minute, max: 10, scope: null });
-		// Their clocks differ by the round trips in which they asked for the server's.
 		const leased = await eventually(async () => {
 			const [first] = await lease(right);
 			if (first === undefined) throw new Error('nothing is due');

@@ -14,7 +14,6 @@ function authentication(kind: 10 | 11, text: string): Buffer {
 }
 
 const sockets = new Set<Socket>();
-/** Waits for the rest of a login for ever. */
 const server = createServer((socket) => {
 	sockets.add(socket);
 	socket.on('error', () => undefined);

@@ -53,7 +53,6 @@ describePostgres('a write without an answer', (server) => {
 		const { database, names } = await open();
 		await expect(database.write(({ sql }) => operate(sql))).rejects.toMatchObject(refused);
 		expect(await names()).toEqual([{ name: 'taken' }]);
-		// The connection serves the next one.
 		await database.write(async ({ sql }) => put(sql, 'later'));
 		expect(await names()).toHaveLength(2);
 	});

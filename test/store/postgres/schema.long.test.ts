@@ -42,7 +42,6 @@ const postgresColumns = `SELECT c.relname AS "table", a.attname AS name,
 
 /** What only several machines need. */
 const ofPostgresAlone = ['leaders', 'outcomes'];
-/** Sequences take its place. */
 const idRow = 'id_sequences';
 
 describePostgres('the schema on PostgreSQL', (server) => {

@@ -28,7 +28,6 @@ import {
 import { describePostgres } from '../../support/postgres.js';
 import { startPostgresProxy } from '../../support/postgres-proxy.js';
 
-/** The reads with the beginning, the writes, the end. */
 const request = 3;
 
 describePostgres('round trips', (server) => {
@@ -71,7 +70,6 @@ describePostgres('round trips', (server) => {
 		const counted: Record<string, number> = {};
 		for (const [name, read] of Object.entries(pages)) counted[name] = await tripsOf(read);
 		expect(counted).toEqual(Object.fromEntries(Object.keys(pages).map((name) => [name, 1])));
-		// The figures of its campaigns come behind it.
 		expect(await tripsOf(() => reads.pageCampaigns({ ...page, ordering: '-date_created', now: noon }))).toBe(
 			2,
 		);
@@ -185,7 +183,6 @@ describePostgres('round trips', (server) => {
 		const list = await newList(store);
 		const few = await tripsOf(() => importPeople(store, list, people(10)));
 		const many = await tripsOf(() => importPeople(store, list, people(1_000)));
-		// Ten of them are there already.
 		expect(many).toBeLessThanOrEqual(few + 2);
 	});
 
@@ -204,7 +201,6 @@ describePostgres('round trips', (server) => {
 
 type Prepare = (store: Store, people: readonly string[]) => Promise<() => Promise<unknown>>;
 
-/** Messages to people are on their way to these outcomes. */
 function settling(outcome: DeliveryOutcome): Prepare {
 	return async (store, to) => {
 		const list = await newList(store);
@@ -294,7 +290,6 @@ const growing: Readonly<Record<string, { most: number; prepare: Prepare }>> = {
 		},
 	},
 	'recipients of a campaign': {
-		// Beside the three of a request, the campaign's terms, and the ids of its messages.
 		most: 5,
 		prepare: async (store, to) => {
 			const command = campaignOf('recipients');
@@ -304,7 +299,6 @@ const growing: Readonly<Record<string, { most: number; prepare: Prepare }>> = {
 		},
 	},
 	'requests of a campaign': {
-		// Beside the three of a request, the ids of its submissions, and those of its messages.
 		most: 5,
 		prepare: async (store, to) => {
 			const command = campaignOf('requests');

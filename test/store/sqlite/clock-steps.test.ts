@@ -37,7 +37,6 @@ async function deferred(store: Store, wait: Micros): Promise<void> {
 	});
 }
 
-/** A campaign to one subscriber. */
 async function released(store: Store, timing: { starts_at?: Micros; window?: string }): Promise<string> {
 	await verify(store);
 	const list_id = await newList(store);
@@ -101,7 +100,6 @@ describe('a clock that was set back by days', () => {
 describe('a clock that is set while a process runs', () => {
 	const second: Micros = 1_000_000;
 	const minute: Micros = 60 * second;
-	/** The machine's clocks: one that is set, and one that goes on. */
 	let steady: Micros;
 	const machine = { now: () => now, steady: () => steady };
 	const pass = (time: Micros) => {

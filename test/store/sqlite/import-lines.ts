@@ -5,7 +5,6 @@ import { ImportLine } from '../../../src/store/sqlite/import-line.js';
 import { newUuid, noon } from '../../contract/store/fixture.js';
 import { memoryStore } from '../../support/memory-store.js';
 
-/** An import session on a database of its own, and the line its batches wait in. */
 export function startLine(size: SliceSize) {
 	const store = memoryStore();
 	const { core, writer } = store;

@@ -23,7 +23,6 @@ const rows = fc.array(fc.tuple(email, name), { minLength: 1, maxLength: 40 });
 type Row = [email: string, name: string | null];
 
 interface Cut {
-	/** Rows a batch, and a transaction. */
 	batch: number;
 	transaction: number;
 	form: 'cells' | 'checked' | 'both';

@@ -155,7 +155,6 @@ class History {
 	/** What became of every message: those that nobody was given, too. */
 	async end(): Promise<void> {
 		for (const { id, model, isOfCampaign } of this.#messages) {
-			// Another id takes the place of one that is made of the address.
 			if (isOfCampaign && model.isErased) continue;
 			const found = await this.#store.reads.getMessage({ id });
 			expect(found?.message.state).toBe(model.state);
@@ -349,7 +348,6 @@ class History {
 		this.#model.import(list_id, email, { reactivate, reason }, this.#now);
 	}
 
-	/** A campaign to all of a list, or to a table of the three addresses: what is counted is what is sent. */
 	async #mail(list_id: number | null, to: 'people' | 'table'): Promise<void> {
 		const { writes, queue } = this.#store;
 		const now = this.#now;

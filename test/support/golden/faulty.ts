@@ -3,7 +3,6 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Faulty {
-	/** Without a slash at its end. */
 	url: string;
 	close(): Promise<void>;
 }

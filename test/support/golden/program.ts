@@ -21,7 +21,6 @@ export interface Call {
 	env: Readonly<Record<string, string>>;
 	/** Standard input, or what is typed at a terminal: a line for each question. */
 	stdin?: string | Buffer;
-	/** Both output streams, and stdin, are terminals of so many columns. */
 	columns?: number;
 	/** Comes once stderr shows `at`. */
 	signal?: { name: 'SIGINT' | 'SIGTERM'; at: string };
@@ -37,7 +36,6 @@ type Main = (options: object) => Promise<number>;
 const { main }: { main: Main } = createRequire(import.meta.url)('../../../dist/cli/main.js');
 const inProcesses = process.env['GOLDENS_PROCESSES'] === '1';
 
-/** Runs one call to its end, in the current folder. */
 export function runCall(call: Call): Promise<Outcome> {
 	return inProcesses && call.columns === undefined ? runProcess(call) : runHere(call);
 }

@@ -54,9 +54,7 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 	['keys for DKIM', /\bp=[A-Za-z0-9+/]{43,}=*/g, 'p=<key>'],
 ];
 
-/** What is found, by the name that stands for it with a number: equal ones stay equal. */
 const numbered: readonly (readonly [name: string, pattern: RegExp])[] = [
-	// Those that the calls themselves name begin with one digit eight times.
 	['uuid', /\b(?!(\d)\1{7}-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g],
 	['token', /\bmctl_[\w-]{43}/g],
 	['secret', /\bwhsec_[A-Za-z0-9+/]{43}=/g],

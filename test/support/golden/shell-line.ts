@@ -4,9 +4,7 @@ export interface ShellLine {
 	env: Record<string, string>;
 	/** Words after `mailctl`. */
 	argv: string[];
-	/** A file that is standard input. */
 	input: string | null;
-	/** A text that is standard input. */
 	text: string | null;
 }
 

@@ -2,7 +2,6 @@
 import { escapeHtml } from '../../../src/api/html.js';
 
 export interface TerminalPicture {
-	/** The command line, behind a prompt. */
 	command: string;
 	/** Plain text; no line is wider than `columns`. */
 	output: string;
@@ -13,13 +12,11 @@ const cell = { width: 8.4, height: 19 };
 const margin = 16;
 const colors = { back: '#0d1117', text: '#e6edf3', prompt: '#7ee787', quiet: '#9198a1' };
 
-/** Lines that begin a step stand out; what belongs to one is indented by the program, and drawn quieter. */
 export function drawTerminal({ command, output, columns }: TerminalPicture): string {
 	const printed = output.replace(/\n+$/, '').split('\n');
 	const lines = [{ text: `$ ${command}`, color: colors.prompt }, ...printed.map(toLine)];
 	const width = Math.round(columns * cell.width + 2 * margin);
 	const height = lines.length * cell.height + 2 * margin;
-	// Viewers fold ordinary spaces into one.
 	const texts = lines.map(({ text, color }, index) => {
 		const y = margin + (index + 0.75) * cell.height;
 		return text === ''

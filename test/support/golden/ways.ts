@@ -10,7 +10,6 @@ import { blockOf } from './record.js';
 import { readScript, type ScriptCall, type ScriptLine, type WayName } from './script.js';
 import { createSettler } from './settled.js';
 
-/** Where a way leads. */
 interface Target {
 	/** In front of every call that names no target itself. */
 	words: readonly string[];
@@ -92,7 +91,6 @@ async function runScriptCall(line: ScriptCall, { values, target }: Scene): Promi
 	});
 }
 
-/** A call with a token of its own names it in the place of the way's. */
 function wordsFor(argv: readonly string[], { words }: Target): readonly string[] {
 	const at = argv.includes('--token-file') ? words.indexOf('--token-file') : -1;
 	return at === -1 ? words : [...words.slice(0, at), ...words.slice(at + 2)];

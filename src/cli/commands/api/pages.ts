@@ -1,4 +1,3 @@
-/** `api --paginate`: all results of a collection as one JSON array, page by page, with constant memory. */
 import { ApiError } from '../../../api/errors.js';
 import type { WireRequest } from '../../../api/wire.js';
 import type { CommandContext } from '../../frame/context.js';

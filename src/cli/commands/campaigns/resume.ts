@@ -1,5 +1,3 @@
-/** `campaigns resume`: goes on from wherever the campaign was broken off. */
-
 import { basename } from 'node:path';
 import { type Campaign, isOfCalls } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';

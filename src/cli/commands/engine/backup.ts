@@ -1,5 +1,3 @@
-/** `mailctl engine backup` and `restore`: the database as one file, and such a file in the place of the database. */
-
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { forServerPrograms, isPostgres } from '../../../store/url.js';

@@ -1,4 +1,3 @@
-/** `mailctl engine bounces`: mails that came back, taken into the database or explained. */
 import { addAbortSignal } from 'node:stream';
 import { StoreError, systemReason } from '../../../api/errors.js';
 import { DatabaseMissing } from '../../../store/errors.js';

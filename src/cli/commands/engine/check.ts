@@ -1,5 +1,3 @@
-/** `mailctl engine check`: whether the database is whole, and whether its counts add up. */
-
 import { shownDatabase } from '../../../store/url.js';
 import { confirmChange } from '../../config/profiles.js';
 import { command } from '../../frame/command.js';

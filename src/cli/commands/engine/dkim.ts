@@ -1,5 +1,3 @@
-/** `mailctl engine dkim`: the keys that sign outgoing mail. */
-
 import { domainToASCII } from 'node:url';
 import { domainOf } from '../../../api/address.js';
 import { refusalOf } from '../../frame/asking.js';

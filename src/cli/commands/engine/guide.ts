@@ -1,5 +1,3 @@
-/** `engine init` at a terminal, with nothing given: asks for each setting. No database is made before the last answer. */
-
 import { parseMailbox } from '../../../api/address.js';
 import { daysIn } from '../../../api/datetime.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';

@@ -1,4 +1,3 @@
-/** `mailctl engine migrate`: all that a database holds, moved to another one. */
 import { resolve } from 'node:path';
 import { DatabaseMissing } from '../../../store/errors.js';
 import { isPostgres, shownDatabase } from '../../../store/url.js';

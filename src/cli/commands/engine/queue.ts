@@ -1,4 +1,3 @@
-/** `mailctl engine queue`: the waiting messages, the reasons, and the processes that send. */
 import { localTime, offsetText, parseDateTime, withZone } from '../../../api/datetime.js';
 import { faultSentence, pausedBy } from '../../../api/pauses.js';
 import { type CommandGroup, command } from '../../frame/command.js';

@@ -1,5 +1,3 @@
-/** `mailctl engine secrets`: whether those of the database are wrapped by a key that is not in it. */
-
 import { isMissingFile } from '../../../store/url.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';

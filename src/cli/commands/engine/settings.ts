@@ -1,5 +1,3 @@
-/** `mailctl engine settings`: the settings of a database for sending and serving. */
-
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { LocalEngine } from '../../frame/connection.js';

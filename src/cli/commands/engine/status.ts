@@ -1,4 +1,3 @@
-/** `mailctl engine status`: the contents and the setup of the database. */
 import { command } from '../../frame/command.js';
 import type { EngineStatus } from '../../frame/connection.js';
 import { type Columns, column } from '../../render/columns.js';

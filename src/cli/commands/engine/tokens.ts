@@ -1,5 +1,3 @@
-/** `mailctl engine tokens`: who may use the API of this database, once it is served. */
-
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import { type ApiToken, type NewApiToken, tokenScopes } from '../../frame/connection.js';

@@ -1,5 +1,3 @@
-/** Messages as all their commands show and name them. */
-
 import type { Messages } from '../../../api/capabilities.js';
 import type {
 	DeletedMessages,

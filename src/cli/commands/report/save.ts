@@ -1,5 +1,3 @@
-/** `--save`: a report as a file, whole or not at all: a page, a picture, a table. */
-
 import { extname } from 'node:path';
 import { addDays, parseWireDate } from '../../../api/datetime.js';
 import type { List, Report } from '../../../api/records.js';

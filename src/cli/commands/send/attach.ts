@@ -1,5 +1,3 @@
-/** `--attach`: files are read and checked before anything else, and uploaded before a request names them. */
-
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';

@@ -1,5 +1,3 @@
-/** `--preview browser`: the message as a page in a private file, opened where there is a browser. */
-
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

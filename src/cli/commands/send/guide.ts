@@ -1,5 +1,3 @@
-/** `send` at a terminal with too little given: asks for the rest, shows the message, and sends a test mail where one is wanted. */
-
 import { parseMailbox } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
 import { NoSenders } from '../../../api/capabilities.js';

@@ -1,5 +1,3 @@
-/** `--list`, `--exclude-list`, `--where` and their like: to whom of the lists a campaign goes, and how many that is. */
-
 import { parseAddress } from '../../../api/address.js';
 import {
 	type Campaign,

@@ -1,5 +1,3 @@
-/** `--at`, `--in` and `--window`: when the messages of a campaign may leave, by the clock of the database. */
-
 import type { CampaignPlan, PlannedTiming, Timing, TimingRequest } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
 import { localTime, parseDateTime } from '../../../api/datetime.js';

@@ -1,5 +1,3 @@
-/** Creating, changing and deleting subscribers. */
-
 import { emailKey } from '../../../api/address.js';
 import { ApiError, type FieldErrors } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';

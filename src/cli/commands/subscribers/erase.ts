@@ -1,4 +1,3 @@
-/** `subscribers erase`: a person is forgotten in all lists and messages, and stays so. */
 import { need } from '../../../api/capabilities.js';
 import type { Erasure, Erasures } from '../../../api/people.js';
 import { command } from '../../frame/command.js';

@@ -1,4 +1,3 @@
-/** `subscribers export`: a list as a file that imports again, or on standard output. */
 import type { SubscriberTuple, TupleKeys } from '../../../api/exports.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
 import type { PeopleColumn } from '../../../tables/write-people.js';

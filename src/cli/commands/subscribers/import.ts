@@ -1,4 +1,3 @@
-/** `subscribers import`: a table into a list, by session and batches; refused rows go into a file of their own. */
 import type { List } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';

@@ -1,4 +1,3 @@
-/** `subscribers stats`: the composition of a list, by a walk over it that any deployment allows. */
 import { formatDateTime, type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import { command } from '../../frame/command.js';

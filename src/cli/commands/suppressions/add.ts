@@ -1,5 +1,3 @@
-/** `suppressions add`: stopping mail to addresses by hand. */
-
 import { need } from '../../../api/capabilities.js';
 import { invalid } from '../../../api/errors.js';
 import {

@@ -1,5 +1,3 @@
-/** `suppressions export`: all of them as a file that imports again, or on standard output. */
-
 import { need } from '../../../api/capabilities.js';
 import { iterateSlices } from '../../../api/pages.js';
 import type { Suppression, SuppressionFilter, Suppressions } from '../../../api/suppressions.js';

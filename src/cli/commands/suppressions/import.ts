@@ -1,4 +1,3 @@
-/** `suppressions import`: a table of addresses that are to get no mail, in batches that may be repeated. */
 import { emailKey } from '../../../api/address.js';
 import { AddressSet } from '../../../api/address-set.js';
 import { need } from '../../../api/capabilities.js';

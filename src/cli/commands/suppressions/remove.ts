@@ -1,4 +1,3 @@
-/** `suppressions remove`: letting mail go to addresses again. */
 import { need } from '../../../api/capabilities.js';
 import {
 	type RemovedSuppressions,

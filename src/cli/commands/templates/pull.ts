@@ -1,4 +1,3 @@
-/** `templates pull`: a directory as the templates of a deployment are. */
 import { readdir, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { need } from '../../../api/capabilities.js';

@@ -1,4 +1,3 @@
-/** `templates push`: the templates of a deployment as a directory has them. */
 import { join } from 'node:path';
 import { need } from '../../../api/capabilities.js';
 import type { CommandContext } from '../../frame/context.js';

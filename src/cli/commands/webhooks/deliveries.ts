@@ -1,5 +1,3 @@
-/** `mailctl webhooks deliveries` and `replay`: the notifications of a webhook, their outcomes, and sending them again. */
-
 import { need } from '../../../api/capabilities.js';
 import {
 	type Deliveries,

@@ -1,5 +1,3 @@
-/** `mailctl webhooks listen`: receives notifications on this machine, checks them, prints them, hands them on. */
-
 import type { Api } from '../../../api/api.js';
 import { microsPerMs } from '../../../api/datetime.js';
 import { shownUrl } from '../../../api/quote.js';

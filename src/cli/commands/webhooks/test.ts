@@ -1,5 +1,3 @@
-/** `mailctl webhooks test`: one test notification, and the answer of its target. */
-
 import type { TestResult } from '../../../api/records.js';
 import { codeOfText } from '../../../api/refusals.js';
 import { command } from '../../frame/command.js';

@@ -1,4 +1,3 @@
-/** The data of a database or deployment on an address. */
 import { emailKey } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
 import type { ListedSubscriber, Person, PersonMessage } from '../../../api/people.js';

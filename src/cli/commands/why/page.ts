@@ -1,4 +1,3 @@
-/** The page on one person, in lines. Pure. */
 import type { LeftOut, ListedSubscriber, PersonMessage } from '../../../api/people.js';
 import type { Suppression } from '../../../api/suppressions.js';
 import type { Times } from '../../render/times.js';

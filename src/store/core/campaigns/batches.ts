@@ -291,7 +291,6 @@ async function knownSubmissions(sql: Sql, requests: readonly Request[]): Promise
 	return new Map(rows);
 }
 
-/** Why the subscribers of each list get mail. */
 async function listReasons(
 	sql: Sql,
 	requests: readonly Request[],

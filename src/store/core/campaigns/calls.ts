@@ -19,7 +19,6 @@ import { parseRecord } from '../rows.js';
 import type { Sql } from '../sql.js';
 import { type CallsCanceled, type CancelCalls, seenRows } from './rows.js';
 
-/** The first call, and what the newest has. */
 interface Calls {
 	first_at: Micros;
 	type: 'TRANSACTIONAL' | 'BULK';

@@ -41,7 +41,6 @@ export type CallsCanceled =
 export interface StagedSlice {
 	position: number;
 	counts: AcceptCounts;
-	/** The first rejects of the list, including those of earlier slices. */
 	rejects: Reject[];
 	isDone: boolean;
 }

@@ -256,7 +256,6 @@ export function stagedOf(
 	});
 }
 
-/** The rejects kept by earlier slices or calls, in the order in which they were found. */
 export async function keptRejects(sql: Sql, campaign_seq: number, list_id: number): Promise<Reject[]> {
 	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM campaign_acks WHERE campaign_seq = ? AND first = ?',

@@ -55,7 +55,6 @@ export async function figuresOf(sql: Sql, campaign: Uuid): Promise<CampaignFigur
 	};
 }
 
-/** Whether there is such a campaign, of this database or named in a send call. */
 export async function isCampaign(sql: Sql, campaign: Uuid): Promise<boolean> {
 	const isKnown = await sql.number(
 		// submissions_of_campaign; a campaign of requests has no submission before its first row.

@@ -32,7 +32,6 @@ export interface CountedBounce {
 	at: Micros;
 	campaign: Uuid | null;
 	type: EventType;
-	/** The recipient's; only the domain is kept. */
 	address: string;
 	/** The enhanced code, or else the reply's; null: there was none. */
 	code: string | null;

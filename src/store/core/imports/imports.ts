@@ -332,7 +332,6 @@ function count(part: ImportPart, index: number, outcome: RowOutcome): void {
 		part.rejects.push({ row: index, code: outcome.code, error: outcome.error });
 }
 
-/** Whether a reason of the file was kept that stops mail of this list only. */
 function keepsText({ spec }: ImportRun, { disable_reason }: ImportRow, kind: RowOutcome['kind']): boolean {
 	if (disable_reason === null || importedReason(disable_reason) !== null) return false;
 	return kind === 'created' || kind === 'updated' || (kind === 'unchanged' && spec.on_conflict === 'update');

@@ -251,7 +251,6 @@ async function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): Promise<R
 	}
 }
 
-/** Whether a reason of the file has made an active subscriber inactive, or added a reason. */
 async function isStopped(
 	sql: Sql,
 	row: ImportRow,

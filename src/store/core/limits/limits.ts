@@ -106,7 +106,6 @@ export interface Candidate {
 /** Messages of one lane that one lease sets aside, or of a limit that was lifted wakes: other writers wait for the lock. */
 const mostAtOnce = 1_000;
 
-/** The limits during one lease; to be finished in the same operation. */
 export class Limiter {
 	readonly #sql: Sql;
 	readonly #limits: readonly SendLimit[];

@@ -92,7 +92,6 @@ export class Used {
 		return this.#known.get(key)?.until ?? null;
 	}
 
-	/** When a full limit is worth another look. */
 	roomAt(key: string): Micros {
 		return this.firstEnd(key) ?? this.#now + lookAgainAfter;
 	}

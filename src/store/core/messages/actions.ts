@@ -26,7 +26,6 @@ interface ActedOn {
 	campaign: Uuid | null;
 }
 
-/** Reads and changes in one transaction of the caller, by the visible state. */
 export function createMessageActions(sql: Sql) {
 	return {
 		changeMessage: async ({ id, action, now, ...seen }) => {
@@ -119,7 +118,6 @@ export function cancelWaitingOfList(sql: Sql, list_id: number): void {
 	);
 }
 
-/** Cancels bulk mail to one subscriber of a list; found by messages_of_address. */
 export function cancelWaitingOfSubscriber(sql: Sql, person: { id: number; email_key: string }): void {
 	sql.write(
 		`${cancelWaiting}, ${notSent}

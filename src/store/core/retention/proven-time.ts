@@ -8,9 +8,7 @@ import type { Operations } from '../../operations.js';
 import type { Sql } from '../sql.js';
 
 interface Proven {
-	/** The latest moment that is proven. */
 	at: Micros;
-	/** The steady clock of this boot at that moment. */
 	boot: string;
 	steady: Micros;
 	/** How far the clock was ahead, and how long it has run since it was not: naps and nights off do not count as a change. */

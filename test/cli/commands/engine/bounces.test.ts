@@ -35,7 +35,6 @@ beforeEach(async () => {
 });
 afterEach(() => sink.close());
 
-/** Sends a message to somebody who is subscribed; its return path, and its Message-ID. */
 async function sentTo(email: string): Promise<{ returnPath: string; messageId: string }> {
 	await project.json(['subscribers', 'create', '-l', '1', '--email', email]);
 	const before = sink.received.length;

@@ -73,7 +73,6 @@ describe('mailctl engine dkim', () => {
 			),
 			stderr:
 				'mail from example.com is signed from now on: publish this TXT record\n' +
-				// The command stands in a line of its own, to be copied.
 				`hint: mailctl --db ${project.db} engine dkim list -o tsv --fields dns_record\nhas it for a zone file\n`,
 		});
 	});

@@ -4,7 +4,6 @@ import { settingNames } from '../../../../src/engine/rules/setting-names.js';
 import { cli, makeHome } from '../../../support/cli.js';
 import { makeProject } from '../../../support/project.js';
 
-/** By name: odd spellings of a value, and the form in which it is kept. */
 const spellings: Readonly<Record<string, readonly (readonly [given: string, kept: string])[]>> = {
 	public_url: [[' HTTPS://Mail.Example.com:443/x/ ', 'https://mail.example.com/x']],
 	time_zone: [

@@ -11,7 +11,6 @@ afterEach(async () => {
 	for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** A server behind a proxy that breaks something, and a file of people. */
 async function serve(tamper: Tamper, count: number) {
 	const sink = await startSmtpSink();
 	opened.push(sink);

@@ -22,7 +22,6 @@ describe('--markdown-file', () => {
 		expect(mail.subject).toBe('News for Ann <A>');
 		expect(mail.text).toContain('Hi Ann <A>');
 		expect(mail.html).toContain('Hi Ann &lt;A&gt;</li>');
-		// Outlook reads attributes; dark programs read the sheet.
 		expect(mail.html).toMatch(/<h1 style="[^"]*font-size: 28px/);
 		expect(mail.html).toContain('prefers-color-scheme: dark');
 	});

@@ -48,7 +48,6 @@ it('counts what the server sent between the last look and the end of an interrup
 		}
 		return ask(passing);
 	});
-	// A server that stops waits for what is in flight.
 	opened.push(proxy, { close: () => pass('third@example.com') });
 	const people = await project.file(
 		'people.csv',

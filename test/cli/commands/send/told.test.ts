@@ -37,7 +37,6 @@ describe('the counts of a job', () => {
 		expect((await project.run(job)).stderr).toContain('2 recipients, 3 left out of people.csv\n');
 		const one = (await project.json(['campaigns', 'get', 's1'])) as Record<string, unknown>;
 		expect(one).toMatchObject({ recipients: 5, staged: 2, rejected: 3, messages: { sent: 2 } });
-		// The refused one was made up, and is gone.
 		const { messages: _, ...listed } = one;
 		expect(await project.json(['campaigns', 'list'])).toEqual([listed]);
 	});
@@ -72,7 +71,6 @@ describe('the counts of a job', () => {
 });
 
 describe('the staging of a list', () => {
-	/** A call stages a slice. */
 	const inSlices: Connect = async (target, dependencies) => {
 		const connection = await connect(target, dependencies);
 		const { api } = connection;

@@ -27,7 +27,6 @@ async function start() {
 	return { project, sink };
 }
 
-/** What is typed, and what comes through the pipe. */
 interface Typed {
 	words: readonly string[];
 	piped?: string;
@@ -79,7 +78,6 @@ const refusal = (what: string, ways = '') => {
 		new RegExp(`^error: ${what}; nothing was sent\nhint: ${ways}${again} sends all of it once more\n$`),
 	);
 };
-/** Released, with one message that waits. */
 const refused = (name: string) =>
 	refusal(
 		`"${name}" was sent to (this list|these recipients) less than a minute ago, 1 not sent yet`,
@@ -88,7 +86,6 @@ const refused = (name: string) =>
 /** Staged, and nothing sent. */
 const refusedStaged = (name: string) =>
 	refusal(`"${name}" is the same to (this list|these recipients), staged and not released`, waysOn(name));
-/** Released, and done. */
 const refusedSent = (name: string) =>
 	refusal(`"${name}" was sent to (this list|these recipients) less than a minute ago`);
 
@@ -287,7 +284,6 @@ describe('the same mail to the same recipients', () => {
 		return { project, file };
 	}
 
-	/** What is typed the second time. */
 	type Change = (file: string, project: Project) => string[] | Promise<string[]>;
 
 	it.each<[name: string, change: Change]>([

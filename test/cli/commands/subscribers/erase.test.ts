@@ -45,7 +45,6 @@ describe('mailctl subscribers erase', () => {
 		const imported = ['subscribers', 'import', path, '-l', '1'];
 		expect(await project.json(imported, { code: 9 })).toMatchObject({ created: 1, rejected: 1 });
 		expect(await project.json(erase('--lift', '-y'))).toEqual({ lifted: 'Ann@Example.com' });
-		// Nothing is asked.
 		expect((await project.run(erase('--lift'))).code).toBe(3);
 		await project.json(['subscribers', 'create', '-l', '1', '--email', ann]);
 	});

@@ -240,7 +240,6 @@ const scalar = fc.oneof(
 	fc.boolean(),
 	fc.constant(null),
 );
-// Names that could be taken for other columns.
 const variables = ['city', 'City', 'is_active', '_line', 'meta', 'id', 'disable_reason'];
 const meta = fc
 	.uniqueArray(fc.tuple(fc.constantFrom(...variables), scalar), { selector: ([key]) => key, maxLength: 5 })

@@ -22,7 +22,6 @@ async function add(name: string, bodies: { html_body?: string; text_body?: strin
 	await project.json(['api', 'POST', '/ext/templates/', '--data', body]);
 }
 
-/** Path → content, of all files below. */
 async function tree(folder: string): Promise<Record<string, string>> {
 	const entries = await readdir(folder, { recursive: true, withFileTypes: true });
 	const files = entries.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
@@ -307,7 +306,6 @@ const odd = [
 	...['Grüße 🎉', 'cafe\u0301', 'caf\u00e9', `${'long '.repeat(50)}A`, `${'long '.repeat(50)}B`],
 ];
 
-/** Pulled, pushed to another, and pulled from there. */
 async function roundTrip(call: (words: readonly string[]) => Promise<{ code: number; stderr: string }>) {
 	for (const name of odd) await add(name, { text_body: `of ${name}\r\n\n`, html_body: '<p>\u2028</p>' });
 	await add('bare', {});

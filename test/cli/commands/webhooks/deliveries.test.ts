@@ -30,7 +30,6 @@ describe('the log of the notifications of a webhook', () => {
 		target = await startTarget(status);
 		await project.json(['webhooks', 'create', '--url', target.url, '--type', 'OPENED']);
 	};
-	/** Somebody opens a message that was sent. */
 	const opened = async (to: string) => {
 		const store = await openStore(project.db, { clock: systemClock, mode: 'existing', eventDelayMs: 0 });
 		const now = systemClock.now();

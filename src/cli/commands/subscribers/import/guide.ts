@@ -1,4 +1,3 @@
-/** `subscribers import` at a terminal: columns are known by their cells too, and a person says what the rest is. */
 import { isEmailAddress } from '../../../../api/address.js';
 import type { Field, List } from '../../../../api/records.js';
 import { nameParts, variableOf } from '../../../../tables/column-names.js';

@@ -1,4 +1,3 @@
-/** The options of `subscribers import`, and their parsed values. */
 import type { MaxErrors } from '../../../../jobs/imports.js';
 import type { State } from '../../../../tables/states.js';
 import type { OptionValues } from '../../../frame/command.js';

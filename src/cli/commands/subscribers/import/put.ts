@@ -1,4 +1,3 @@
-/** An import that writes: its place, its pace, its run, and its end. */
 import { resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
 import { ApiError } from '../../../../api/errors.js';

@@ -248,7 +248,6 @@ describe('a dry run on a database', () => {
 
 	const words = (path: string, ...more: string[]) => ['subscribers', 'import', path, '-l', '1', ...more];
 
-	/** Tries it dry, does it, and compares counts, warnings and rejects. */
 	async function foreseen(path: string, ...more: string[]) {
 		const before = await project.json(['lists', 'get', '1']);
 		const dry = await project.run([...words(path, ...more), '-n', '-o', 'json']);

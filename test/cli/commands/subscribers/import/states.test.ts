@@ -62,7 +62,6 @@ it('reads the states of a mapped column once its other words are named, each wit
 		{ email: 'a@e.org', reason: 'UNSUBSCRIBED', source: 'IMPORT' },
 		{ email: 'c@e.org', reason: 'HARDBOUNCED', source: 'IMPORT' },
 	]);
-	// Nobody who left becomes active by a file that says so.
 	const later = await project.file('later.csv', 'email,Status\na@e.org,active\nd@e.org,unconfirmed\n');
 	await project.json(words(later, '--map', 'Status=state'));
 	expect(await people()).toEqual(['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED', 'd UNCONFIRMED']);
