@@ -77,6 +77,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 		files: /^threads\/re(?:port|aders)/,
 		may: [/^threads\//, /^content\//, /^delivery\/bounces\//, /^api\//],
 	},
+	{ files: /^threads\/compos/, may: [/^threads\//, /^(delivery|content|store)\//, /^api\//] },
 	{ files: /^threads\//, may: [/^threads\//, /^(content|store|tables)\//, /^api\//] },
 	{
 		files: /^cli\//,
