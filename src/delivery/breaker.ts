@@ -22,7 +22,6 @@ const waits = { first: 1_000, longest: 300_000 };
 /** Refusals of the sender without a success between them (decision 45), of all processes together. */
 const mostRefusals = 5;
 
-/** For one run. A fault that cannot be stored holds up this run alone. */
 export class Breaker {
 	readonly #options: BreakerOptions;
 	#fault: QueuePause | null = null;
@@ -35,7 +34,6 @@ export class Breaker {
 		this.#options = options;
 	}
 
-	/** A fault is recorded: one message at a time tests whether it is over. */
 	get isProbing(): boolean {
 		return this.#fault !== null;
 	}

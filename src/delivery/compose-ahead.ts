@@ -1,4 +1,3 @@
-/** Mails that are composed before they are asked for, in other threads: neighbours in the queue are mostly of one campaign. */
 import type { Uuid } from '../api/records.js';
 import type { ReadHtml } from '../content/read-html.js';
 import type { StoredKey } from '../store/keys.js';
@@ -7,11 +6,9 @@ import type { StoredSubmission } from '../store/submissions.js';
 import type { KeysFor, SigningKey } from './dkim/sign.js';
 import type { Mail } from './smtp/transaction.js';
 
-/** What all mails of a run share, as plain data. */
 export interface ComposingSettings {
 	publicUrl: string | null;
 	keys: readonly StoredKey[];
-	/** Null: bounces go to the sender. */
 	bounceAddress: string | null;
 }
 
@@ -22,7 +19,6 @@ export interface MailSource {
 	keys: readonly SigningKey[];
 }
 
-/** A mail whose octets may be written over once it is released: that is called once, when nothing reads them any more. */
 export interface LentMail {
 	mail: Mail;
 	release(): void;
@@ -41,7 +37,6 @@ export interface Ahead {
 /** Fewer neighbours are not worth a message to a thread. */
 const leastTogether = 10;
 
-/** Neighbours of one submission, by their source; null: nothing of the submission is composed ahead. */
 export async function composeAhead(
 	ahead: Ahead,
 	messages: readonly Leased[],

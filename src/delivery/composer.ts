@@ -1,4 +1,3 @@
-/** Turns a leased message into the bytes and the envelope for the server. Caches submissions between messages. */
 import { domainOf, type EmailKey, emailKey } from '../api/address.js';
 import type { Content, Envelope } from '../api/content.js';
 import { microsPerMs } from '../api/datetime.js';
@@ -27,11 +26,8 @@ export interface ComposerOptions extends LinkOptions {
 	files?: EncodedFiles;
 	/** MAIL FROM; the sender's address unless given. */
 	returnPath?: (message: Leased, submission: StoredSubmission) => string;
-	/** Records messages that may end this process; absent for a preview. */
 	queue?: Pick<Queue, 'beginComposing' | 'endComposing'>;
-	/** Absent: mails are not signed. */
 	keysFor?: KeysFor;
-	/** Absent: a mail is composed when it is asked for. */
 	ahead?: Ahead;
 }
 
@@ -43,7 +39,6 @@ type Composed =
 /** Larger messages are composed with care: it costs two writes, and few are that large. */
 const largeBytes = 1024 * 1024;
 
-/** For one worker, or one preview: caches the submissions it has read. `contents` is shared and outlives it. */
 export class Composer {
 	readonly #options: ComposerOptions;
 	readonly #submissions: Submissions;
@@ -173,7 +168,6 @@ export interface MailParts {
 	submission: StoredSubmission;
 	message: Leased;
 	files?: ReadonlyMap<string, Buffer>;
-	/** As for `join`. */
 	memory?: Buffer;
 }
 
@@ -235,7 +229,6 @@ function unsendable(text: string): { kind: 'unsendable'; conversation: Conversat
 }
 
 export interface Submissions {
-	/** At once where it is cached. Null: it is gone. A failure is not cached. */
 	get(id: Uuid): StoredSubmission | Promise<StoredSubmission | null>;
 }
 

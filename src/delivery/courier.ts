@@ -1,4 +1,3 @@
-/** The interface of couriers: they carry leased messages over SMTP, or by calls of a service's send API. */
 import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 import type { Fence, Leased } from '../store/queue.js';
 import type { InFlight } from './leases.js';
@@ -6,14 +5,11 @@ import type { InFlight } from './leases.js';
 export interface Courier {
 	/** How many messages may be under way, by the bounds of this courier. */
 	readonly window: Pick<InFlight, 'inFlight' | 'isFree' | 'enter'>;
-	/** The most messages in one group, of neighbours with the same `call`. */
 	readonly mostTogether: number;
-	/** The most messages under way, and the most that a lease takes. */
 	readonly mostUnderWay: number;
 	readonly leaseBatch: number;
 	/** `at_once`: an outcome is durable before the next group begins. `in_groups`: many share a commit, within 50 ms. */
 	readonly settles: 'at_once' | 'in_groups';
-	/** These are delivered next, in this order; most of them. */
 	expect(messages: readonly Leased[]): void;
 	/**
 	 * Carries one group, and reports each of its messages once. Rejects only when the store does: then messages without a
@@ -24,7 +20,6 @@ export interface Courier {
 	abort(): void;
 }
 
-/** How a courier reports on a group while it is under way. */
 export interface Telling {
 	settled(message: Fence, outcome: DeliveryOutcome): void;
 	holds(bytes: number): void;

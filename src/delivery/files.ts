@@ -1,10 +1,8 @@
-/** Files of mails in base64, encoded once: many mails under way share one piece of memory. */
 import type { Attachment } from '../api/attachments.js';
 import { encodeFile } from '../content/attachments.js';
 import type { Reads } from '../store/store.js';
 
 export interface EncodedFiles {
-	/** Each by its hash. A file that is gone is left out; rejects only when the store does. */
 	get(files: readonly Attachment[]): Promise<ReadonlyMap<string, Buffer>>;
 }
 

@@ -79,7 +79,6 @@ export class Leases {
 		return this.#waiting.map(({ message }) => ({ message, fence: this.#held.get(message)?.fence ?? 0 }));
 	}
 
-	/** Removes and returns messages not begun, to be given back: all, or some. */
 	takeWaiting(some?: ReadonlySet<Uuid>): Leased[] {
 		const all = this.#waiting.splice(0);
 		if (some === undefined) return all;

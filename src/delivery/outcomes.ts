@@ -1,12 +1,9 @@
-/** Batches outcomes for the store: in groups of 50 or 50 ms with one commit for many, or each at once. */
 import type { Uuid } from '../api/records.js';
 import type { Queue, Settlement } from '../store/queue.js';
 
 export interface OutcomeBatcher {
-	/** Never throws; a failed write is reported to `onFault` and kept for the next flush. */
 	push(settlement: Settlement): void;
 	readonly unsettled: number;
-	/** Resolves when all is written; rejects with the store's error. */
 	flush(): Promise<void>;
 }
 

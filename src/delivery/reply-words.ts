@@ -3,7 +3,6 @@
  * address that does not exist. Texts come without addresses, which may contain any word.
  */
 
-/** One expression of several. */
 const anyOf = (...parts: readonly string[]): RegExp => new RegExp(parts.join('|'), 'iu');
 
 /** A few words of the same sentence. */
@@ -49,7 +48,6 @@ const missing = (nouns: string, faults: string): string =>
 const recipient =
 	'\\b(?:user(?: ?name| id)?|recipient|mailbox|mail ?drop|person|address(?:ee)?|account|login|local[ -]part|e-?mail|alias)(?: address| account| name)?\\b';
 
-/** Server texts for a host or domain that does not exist. */
 const noHost =
 	"\\b(?:host|domain)(?: ?name)?(?:[ :]{1,2}(?:or domain name|of \\S{1,40}|[\\w.-]{1,40}))? (?:is |was |does )?(?:unknown|not found|not exist|doesn't exist|invalid)(?!,? try)|\\b(?:no such|unknown|non-?existent|invalid) (?:host|domain)\\b|couldn't find any host named|\\bnxdomain\\b|\\bunrout(?:e)?able address";
 
@@ -125,13 +123,11 @@ export const notAboutAddress = anyOf(senderWords, ...otherCauses);
 const senders =
 	'(?:sender|client|helo|ehlo|mail from|return[ -]path|envelope[ -]from|from address|absender\\w*|expéditeur|remitente|mittente)';
 
-/** The sender is refused, in so many words, or was looked up and not found. */
 const refusesSender = anyOf(
 	`\\b${senders}(?: \\S{1,30}){0,2}[ :,'"-]{1,3}(?:is |was |has been )?(?:reject|refus|den(?:y|ied)|block|invalid|unverif|verif|forbid|prohibit|unknown|abgelehnt|rechaz|rifiut)`,
 	`\\b(?:reject|refus|den(?:y|ied)|block|invalid|unverified|bad|unknown)\\w*(?: \\S{1,20}){0,2} ${senders}|verif\\w*(?: \\S{1,20}){0,2} fail|call(?:out|back)`,
 );
 
-/** The session is refused: every recipient would get the same reply. */
 const refusesSession = anyOf(
 	'auth\\w*(?: is)? (?:required|failed)|relay(?:ing)?(?: access)? (?:denied|not)|(?<!not )\\blisted\\b|blocked using|(?:black|block|deny)[ -]?list',
 );

@@ -19,7 +19,6 @@ export interface ReplyReader {
 	 * of its own, to be classified elsewhere.
 	 */
 	read(chunk: Buffer): readonly string[];
-	/** A reply has exceeded the limit: further data is of no use. */
 	readonly isTooLarge: boolean;
 	/** The last line without a line end, if it begins as a refusal: some servers hang up in the middle of it. */
 	lastWords(): string | null;
@@ -75,7 +74,6 @@ function decoded(latin1: string): string {
 
 const maxText = 500;
 
-/** Parses a raw reply with its continuation lines. A text without a code has `code` null. */
 export function parseReply(phase: SmtpPhase, raw: string): Reply {
 	const [, code, enhanced = null] = beginningOf.exec(raw) ?? [];
 	if (code === undefined) return { phase, code: null, enhanced: null, text: cleanText(raw) };
@@ -134,7 +132,6 @@ export type Verdict =
 	| 'uncertain'
 	| 'infrastructure';
 
-/** One row; an absent condition holds always. The first matching row decides. */
 export interface Rule {
 	kinds: readonly Conversation['kind'][];
 	phases?: readonly SmtpPhase[];
@@ -309,7 +306,6 @@ function firstDigit(reply: { code: number | null }): number {
 	return Math.floor((reply.code ?? 0) / 100);
 }
 
-/** Whether an enhanced code is vague (none, x.0.0, x.1.0), so that another one tells more. */
 export function isVague(enhanced: string | null): boolean {
 	return enhanced === null || /^[245]\.(?:0\.0|1\.0)$/.test(enhanced);
 }

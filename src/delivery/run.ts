@@ -188,7 +188,6 @@ export class Run {
 		if (group.length > 0) void this.#deliver(group);
 	}
 
-	/** Never rejects. */
 	async #deliver(group: readonly Leased[]): Promise<void> {
 		const slot = this.#courier.window.enter();
 		const told = new Set<Uuid>();

@@ -37,7 +37,6 @@ export class WakeUp {
 		if (!this.#isAborted()) await this.#sleep(ms, this.#nap.signal);
 	}
 
-	/** Ends a sleep early; the sleeper checks its condition again. */
 	wake(): void {
 		this.#nap.abort();
 		this.changed();
@@ -57,7 +56,6 @@ export const watchMs = 1_000;
 const firstStoreWaitMs = 1_000;
 const longestStoreWaitMs = 300_000;
 
-/** Waits of a run without an end. Nothing here rejects; every wait ends when the run is to stop. */
 export class Idle {
 	readonly #options: IdleOptions;
 	#storeWaitMs = firstStoreWaitMs;
@@ -79,7 +77,6 @@ export class Idle {
 		this.#storeWaitMs = firstStoreWaitMs;
 	}
 
-	/** Until the time is up, the fault is over, or the queue is paused. */
 	async forServer({ reason, ms }: { reason: string; ms: number }): Promise<void> {
 		this.#options.onEvent?.({ kind: 'waiting', reason, ms });
 		for (let left = ms; left > 0 && !this.#options.isAborted(); left -= watchMs) {
@@ -107,7 +104,6 @@ export class Idle {
 	}
 }
 
-/** How often an idle endless run polls for work: another process may have queued it. */
 const pollMs = 1_000;
 const longestWaitMs = 60_000;
 const worthTelling: Micros = 5 * microsPerSecond;
@@ -117,7 +113,6 @@ interface EndOptions extends Pick<RunOptions, 'clock' | 'rate' | 'onEvent'> {
 	request: RunRequest;
 }
 
-/** The events that a run still waits for, once nothing of its scope is due. Only reads, and rejects when the store does. */
 export class EndOfRun {
 	readonly #options: EndOptions;
 	#toldOf: Micros | null = null;
@@ -126,7 +121,6 @@ export class EndOfRun {
 		this.#options = options;
 	}
 
-	/** Milliseconds until the next check is useful; null: the run is over. */
 	async waitMs(): Promise<number | null> {
 		const { reads, clock, rate, request } = this.#options;
 		const { scope, until } = request;
@@ -149,7 +143,6 @@ export class EndOfRun {
 		return due !== null && due <= clock.now();
 	}
 
-	/** Messages of the scope canceled so far; 0 where the scope is everything. */
 	async countCanceled(): Promise<number> {
 		const { reads, request } = this.#options;
 		const { scope } = request;
@@ -182,7 +175,6 @@ export class EndOfRun {
 /** The last part of a short run; others stop beginning messages one grace period before the end. */
 const lastPart = 1 / 4;
 
-/** The time by which a run must be over, where it has one: nothing begins shortly before, nothing goes on after it. */
 export class Deadline {
 	readonly #clock: Clock;
 	readonly #drainMs: number;
@@ -206,7 +198,6 @@ export class Deadline {
 		this.#timer = setTimeout(near, leftMs - Math.min(drainMs, leftMs * lastPart));
 	}
 
-	/** Milliseconds for messages in flight after the signal. */
 	graceMs(): number {
 		if (this.#endsAt === null) return this.#drainMs;
 		return Math.max(0, Math.min(this.#drainMs, (this.#endsAt - steadyOf(this.#clock)) / microsPerMs));

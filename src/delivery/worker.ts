@@ -1,5 +1,3 @@
-/** The sending worker: leases due messages, delivers them on the pool, and records the outcomes. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MessageScope } from '../api/capabilities.js';
 import type { DeliveryCounts } from '../api/counts.js';
@@ -41,9 +39,7 @@ export interface RunResult {
 export type WorkerEvent =
 	| { kind: 'lost_lease'; message: Uuid; outcome: string }
 	| { kind: 'waiting'; reason: string; ms: number }
-	/** The queue was paused: nothing begins until it is resumed. */
 	| { kind: 'held'; reason: string }
-	/** Limits hold back all remaining messages until then. */
 	| { kind: 'limited'; until: Micros }
 	| { kind: 'renew_failed'; error: unknown };
 

@@ -1,4 +1,3 @@
-/** To whom a campaign to lists goes, and when: checked, foreseen, and told afterwards. */
 import type { AudiencePart, Audiences, Campaign, PlannedTiming, TimingRequest } from '../api/campaigns.js';
 import { formatDateTime, isTimeZone, lastMoment, type Micros, microsPerMs } from '../api/datetime.js';
 import { ApiError, type FieldError, type FieldErrors, invalid } from '../api/errors.js';
@@ -45,7 +44,6 @@ export function createAudiences(context: EngineContext): Audiences {
 	};
 }
 
-/** Throws `invalid` for a condition that cannot be read, and for lists, fields and campaigns that are not there. */
 export async function assertAudience(store: Pick<Store, 'reads'>, audience: CheckedAudience): Promise<void> {
 	const errors: FieldErrors = {
 		...(await listErrors(store, 'lists', audience.lists.slice(1))),
@@ -138,7 +136,6 @@ async function campaignErrors(
 	return {};
 }
 
-/** For an answer about the recipients of a campaign that has none. Throws `conflict` where retention has deleted them. */
 export async function assertKept({ reads }: Pick<Store, 'reads'>, id: Uuid): Promise<void> {
 	const { results } = await reads.pageCampaigns({ id, page: 1, page_size: 1, now: 0 });
 	const [campaign] = results;

@@ -1,4 +1,3 @@
-/** Campaigns: recipients are staged, checked, and released in one step. */
 import { basename, extname } from 'node:path';
 import type { Call } from '../api/api.js';
 import {
@@ -146,7 +145,6 @@ async function openCampaign(
 	return outcome.session;
 }
 
-/** Throws `invalid` for no time. */
 function sinceAt(since: string): Micros {
 	const at = parseDateTime(since);
 	if (at === null) return refuse('since', texts.datetime);
@@ -238,7 +236,6 @@ async function putBatch(
 	return ack.position > first ? ack : await put(await check());
 }
 
-/** To a change of one that the store did not find. */
 async function unknownCampaign(
 	{ store, clock }: CampaignContext,
 	id: Uuid,
@@ -271,7 +268,6 @@ const maxBatchBytes = 4 * 1024 * 1024;
 
 const maxBatchRecipients = 50_000;
 
-/** Throws `invalid` and `too_large`. */
 export function assertBatch(first: number, rows: unknown): void {
 	if (!Number.isSafeInteger(first) || first < 0) {
 		refuse('first', texts.integer);
@@ -282,7 +278,6 @@ export function assertBatch(first: number, rows: unknown): void {
 	if (size > maxBatchBytes) throw new ApiError('too_large', 'A batch holds at most 4 MiB.');
 }
 
-/** Reads templates here; the operation that stages looks up senders and lists once more. */
 async function checkedRequests(
 	context: CampaignContext,
 	campaign: Uuid,

@@ -20,7 +20,6 @@ import { type EngineContext, found, seenBy } from './context.js';
 import { noSuch, unverifiedSender } from './rules/errors.js';
 import { readSettings } from './settings.js';
 
-/** The parts of a send request that determine content and sender; shapes are checked already. */
 interface Wanted {
 	from_key: string;
 	type: 'TRANSACTIONAL' | 'BULK';
@@ -34,7 +33,6 @@ interface Wanted {
 	context: Readonly<Record<string, string>>;
 }
 
-/** The content to store, its hash, and its variables. */
 interface ResolvedContent {
 	content: Content;
 	content_sha256: string;
@@ -136,7 +134,6 @@ function cidErrors({ html, attachments = [] }: Content): FieldErrors {
 	};
 }
 
-/** The 400 for a call with a bad shape, together with the store's errors about its good parts. */
 export async function refusalBeside(
 	context: Pick<EngineContext, 'store'>,
 	{ errors, good }: { errors: FieldErrors; good: StoredParts },
@@ -180,7 +177,6 @@ export function idempotencyKey(request: object, call: Call | undefined): Idempot
 	return { scope: call.client ?? '', key: call.idempotencyKey, fingerprint };
 }
 
-/** The same key was used for another body (draft-ietf-httpapi-idempotency-key-header: 422). */
 export function keyConflict(): ApiError {
 	return new ApiError('unprocessable', 'This Idempotency-Key was used for another request.');
 }

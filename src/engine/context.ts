@@ -1,5 +1,3 @@
-/** The context of all resources of the engine. */
-
 import type { Call } from '../api/api.js';
 import type { Clock } from '../api/datetime.js';
 import { ApiError, type FieldErrors, invalid, notFound } from '../api/errors.js';
@@ -34,7 +32,6 @@ export function written<T>(outcome: Written<T>): T {
 	}
 }
 
-/** The checked value of an input, or a 400 with all field errors. */
 export function checked<T>(
 	parsed: { kind: 'valid'; value: T } | { kind: 'invalid'; errors: FieldErrors },
 ): T {
@@ -54,18 +51,15 @@ export async function checkedBeside<T>(
 	throw invalid({ ...parsed.errors, ...(await fieldErrors(parsed.good ?? {})) });
 }
 
-/** The record, or `not_found`. */
 export function found<T>(record: T | null): T {
 	if (record === null) throw notFound();
 	return record;
 }
 
-/** Throws a 400 about one field. */
 export function refuse(field: string, message: string, code = 'invalid'): never {
 	throw invalid({ [field]: [{ code, message }] });
 }
 
-/** Returns, or throws `not_found` when there was nothing to delete. */
 export function deleted(existed: boolean): void {
 	if (!existed) throw notFound();
 }
@@ -75,7 +69,6 @@ export function assertWanted(signal: AbortSignal | undefined): void {
 	if (signal?.aborted) throw new ApiError('network', 'The request was aborted.', { cause: signal.reason });
 }
 
-/** The messages and campaigns that a call may see. */
 export function seenBy(call: Call | undefined): Seen {
 	return call?.ownOnly === true ? { only_of: call.client ?? '' } : {};
 }
@@ -84,10 +77,7 @@ export function seenBy(call: Call | undefined): Seen {
 export interface EnginePorts {
 	/** Why a webhook delivery must not go to this URL, or null. A name that does not resolve is accepted. */
 	checkTarget(url: string): Promise<RefusalCode | null>;
-	/** Sends one test webhook delivery now, without retries; never throws. */
 	notifyTest(webhook: Webhook): Promise<TestResult>;
-	/** The finished bytes of a stored message, as its worker would send them; null for an unknown id. */
 	renderMessage(id: Uuid): Promise<Buffer | null>;
-	/** Why the worker of this process sends nothing at the moment; null where it sends, or where none runs. */
 	whyPaused(): string | null;
 }

@@ -1,4 +1,3 @@
-/** The local `Api`: the operations of the service document, and our extensions, on a store. */
 import type { Api } from '../api/api.js';
 import type { Capabilities, Extensions } from '../api/capabilities.js';
 import type { EncodedReads } from '../api/exports.js';
@@ -20,15 +19,12 @@ import { createSuppressions } from './suppressions.js';
 import { createTemplates } from './templates.js';
 import { createDeliveries, createWebhooks } from './webhooks.js';
 
-/** An `Api` with every extension, so that owners of the database need not check for them. */
 export interface Engine extends Api {
 	readonly ext: Extensions;
 	readonly encoded: EncodedReads;
-	/** Fails with the errors that `send` would give now, and accepts nothing. */
 	foreseeSend(request: SendRequest): Promise<void>;
 }
 
-/** Assembles the engine. `close` closes the store. */
 export function createEngine(context: EngineContext): Engine {
 	const ext: Extensions = {
 		lists: createListsPlus(context),

@@ -1,5 +1,3 @@
-/** Reading all subscribers of a list by key. */
-
 import type { Call } from '../api/api.js';
 import {
 	Encoded,
@@ -49,7 +47,6 @@ export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
 	};
 }
 
-/** Throws `StoreError` where a stored meta is no object. */
 function parseTuples({ json, length }: EncodedSubscribers, keys: TupleKeys): SubscriberTuple[] {
 	const tuples = parseStored(json) as SubscriberTuple[];
 	const { length: width } = tupleKeys[keys];
@@ -59,7 +56,6 @@ function parseTuples({ json, length }: EncodedSubscribers, keys: TupleKeys): Sub
 	throw damaged(new TypeError('a stored meta is no object'));
 }
 
-/** The reads of a server, which hands them on as they are. */
 export function createEncodedReads(context: EngineContext): EncodedReads {
 	const { reads } = context.store;
 	return {
@@ -90,7 +86,6 @@ function encodedSlice(
 	return { results: new Encoded(slice), next };
 }
 
-/** The key that the next slice follows; null: this is the last. */
 function nextOf({ length, last }: EncodedSubscribers, limit: number): number | null {
 	return length < limit ? null : last;
 }

@@ -1,4 +1,3 @@
-/** Additional fields: the variables that subscriber meta may hold. */
 import type { Crud } from '../api/api.js';
 import { type FieldsPlus, fieldFields } from '../api/fields.js';
 import type { FieldInput } from '../api/inputs.js';

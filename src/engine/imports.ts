@@ -1,4 +1,3 @@
-/** Imports as sessions of numbered batches: shapes are checked here, rules with the rows. */
 import type { ImportBatch, Imports } from '../api/capabilities.js';
 import { ApiError, notFound } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';

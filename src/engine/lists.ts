@@ -1,4 +1,3 @@
-/** Subscriber lists. */
 import type { Lists } from '../api/api.js';
 import { type AddedList, type ListsPlus, listDetailsFields, listFields } from '../api/lists.js';
 import type { Command } from '../store/operations.js';

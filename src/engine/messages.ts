@@ -1,4 +1,3 @@
-/** Accepts submissions, and reads the messages made from them. */
 import { emailKey } from '../api/address.js';
 import type { Call } from '../api/api.js';
 import type { MessageFilter, Messages } from '../api/capabilities.js';
@@ -51,7 +50,6 @@ export function createSend(
 	};
 }
 
-/** Fails with the errors that accepting this request would give now, and accepts nothing. */
 export function createForeseeSend(context: EngineContext): (request: SendRequest) => Promise<void> {
 	return async (request) => {
 		await checkedSend(context, request);
@@ -132,7 +130,6 @@ function cursorOf({ submission_seq, id }: MessagePlace): string {
 	return `${submission_seq}.${id}`;
 }
 
-/** Null: no cursor. */
 function readPlace(cursor: unknown): MessagePlace | null {
 	const [, submission_seq, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(String(cursor)) ?? [];
 	return id === undefined ? null : { submission_seq: Number(submission_seq), id: Number(id) };

@@ -18,7 +18,6 @@ interface PagePlace {
 	filters?: Readonly<Record<string, string | number | boolean | undefined>>;
 }
 
-/** Reads one page through `slice` and returns it in the form of the wire. Throws `not_found` "Invalid page.". */
 export async function readPage<Results>(
 	context: Pick<EngineContext, 'store'>,
 	request: PageRequest,
@@ -43,7 +42,6 @@ export async function readPage<Results>(
 	};
 }
 
-/** Null: not a page number. */
 function pageNumber(page: number | undefined): number | null {
 	if (page === undefined) return 1;
 	return Number.isSafeInteger(page) && page >= 1 ? page : null;

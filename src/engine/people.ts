@@ -1,4 +1,3 @@
-/** The data of the database on the person behind an address. */
 import { type EmailKey, parseAddress } from '../api/address.js';
 import { formatDateTime, type Micros, parseDateTime } from '../api/datetime.js';
 import type { Erasures, People } from '../api/people.js';
@@ -33,7 +32,6 @@ export function createPeople({ store, clock }: Pick<EngineContext, 'store' | 'cl
 	};
 }
 
-/** Messages that retention has deleted; empty: none. */
 export async function readDeleted({
 	store,
 	clock,

@@ -1,5 +1,3 @@
-/** The events report: daily figures in the document's shape. */
-
 import type { Call } from '../api/api.js';
 import { percentOf } from '../api/counts.js';
 import {
@@ -190,7 +188,6 @@ function grouped<T extends TypedCount, K>(counts: readonly T[], keyOf: (count: T
 	return groups;
 }
 
-/** All numbers from the least to the greatest. */
 function between(numbers: readonly number[]): number[] {
 	if (numbers.length === 0) return [];
 	const first = Math.min(...numbers);
@@ -227,7 +224,6 @@ const maxLinks = 1_000;
 /** A link as it is counted: in contents of one campaign that differ, the same target is the same link. */
 type Counted = Omit<CampaignLink, 'share'>;
 
-/** Throws `not_found`. */
 async function campaignLinks(
 	{ store }: Pick<EngineContext, 'store'>,
 	campaign: Uuid,

@@ -1,4 +1,3 @@
-/** Verified sender addresses: `from` of every message must be one of them. */
 import { emailKey } from '../api/address.js';
 import type { Api } from '../api/api.js';
 import { type SenderInput, senderFields } from '../api/inputs.js';

@@ -1,5 +1,3 @@
-/** The database's own settings: names, valid values, and defaults. */
-
 import { createPublicKey } from 'node:crypto';
 import { isIP } from 'node:net';
 import { domainOf, isEmailAddress, parseAddress } from '../api/address.js';
@@ -19,7 +17,6 @@ const defaultListeningUrl = 'http://127.0.0.1:8080';
 /** Stored with the settings, but not for users: a worker in another process makes links too. */
 const listeningUrlName = 'listening_url';
 
-/** The defaults of settings, written as values; others have none. */
 export const settingDefaults = {
 	time_zone: 'UTC',
 	allow_private_webhooks: 'false',
@@ -29,22 +26,17 @@ export const settingDefaults = {
 
 export const secretSettings: ReadonlySet<string> = new Set<SettingName>(['smtp_password']);
 
-/** Settings as the engine uses them; `null` = unset. */
 export interface EngineSettings {
 	publicUrl: string | null;
-	/** Where links begin: `publicUrl`, else the last address of `serve`; no slash at the end. */
 	linkBase: string;
 	timeZone: string;
 	smtpUrl: string | null;
 	smtpPassword: string | null;
-	/** PEM; `null`: the authorities that this machine trusts. */
 	smtpCa: string | null;
 	smtpEhloName: string | null;
 	allowPrivateWebhooks: boolean;
-	/** `null`: bounces go to the sender of the message. */
 	bounceAddress: string | null;
 	unsubscribeScope: UnsubscribeScope;
-	/** For one token; `null`: no limit. */
 	requestsPerSecond: number | null;
 }
 
@@ -75,7 +67,6 @@ export async function keepListeningUrl(
 	await store.writes.putSettings({ values: { [listeningUrlName]: url }, now: clock.now() });
 }
 
-/** The settings of users, as stored: by name, unset ones left out. */
 export async function listSettings(store: Store): Promise<[SettingName, string][]> {
 	const values = await store.reads.getSettings();
 	return Object.entries(values)
@@ -89,7 +80,6 @@ export function normalSetting(name: string, value: string): string {
 	return 'problem' in outcome ? value : (outcome.value ?? value);
 }
 
-/** Checks and stores settings in one operation; `null` unsets. Throws `invalid` naming every bad one. */
 export async function writeSettings(
 	{ store, clock }: Pick<EngineContext, 'store' | 'clock'>,
 	values: Readonly<Record<string, string | null>>,
@@ -97,7 +87,6 @@ export async function writeSettings(
 	await store.writes.putSettings({ values: checkSettings(values), now: clock.now() });
 }
 
-/** The values as they are stored. Throws `invalid` naming every bad one. */
 export function checkSettings(
 	values: Readonly<Record<string, string | null>>,
 ): Record<string, string | null> {
@@ -113,7 +102,6 @@ export function checkSettings(
 	return Object.fromEntries(checkedValues);
 }
 
-/** Why the setting does not take this value; null: it does. */
 export function settingProblem(name: string, value: string): string | null {
 	const outcome = checkSetting(name, value);
 	return 'problem' in outcome ? outcome.problem : null;
@@ -181,7 +169,6 @@ function oneOf(text: string, values: readonly [string, string]): Checked {
 	return values.includes(value) ? { value } : { problem: `Must be ${values.join(' or ')}.` };
 }
 
-/** Checks each certificate: TLS would skip an unreadable one, and trust one authority less than intended. */
 function checkCertificates(value: string): Checked {
 	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 	const areReadable = certificates.every((pem) => {

@@ -1,4 +1,3 @@
-/** The subscribers of a list. The store's operation applies the rules that depend on stored state. */
 import type { Crud, PageRequest } from '../api/api.js';
 import type { SubscriberInput } from '../api/inputs.js';
 import { isRecord } from '../api/json.js';
@@ -9,7 +8,6 @@ import type { SubscriberPatch } from '../store/store.js';
 import { checked, checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';
 
-/** An unknown list is `not_found` before the body is checked. */
 export function createSubscribers(
 	context: EngineContext,
 	list_id: number,
@@ -43,7 +41,6 @@ export function createSubscribers(
 	};
 }
 
-/** Reads a page of subscribers, as records or as their JSON. Throws `not_found`. */
 export function readSubscribers<Results>(
 	context: EngineContext,
 	list_id: number,

@@ -1,4 +1,3 @@
-/** Suppressions by name: rows are checked here one by one; the store compares them with stored ones. */
 import { emailKey } from '../api/address.js';
 import { ApiError, type FieldErrors, invalid, listFieldErrors } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';

@@ -1,4 +1,3 @@
-/** Message templates: named bodies; the name is the subject of messages made from them. */
 import type { Templates } from '../api/capabilities.js';
 import { invalid } from '../api/errors.js';
 import { templateFields } from '../api/inputs.js';

@@ -1,4 +1,3 @@
-/** Webhooks as records; `src/delivery` makes their deliveries. */
 import type { Webhooks } from '../api/api.js';
 import { formatDateTime, type Micros, microsPerDay, parseDateTime } from '../api/datetime.js';
 import {

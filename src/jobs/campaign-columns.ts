@@ -1,4 +1,3 @@
-/** The columns of a table in a campaign: one is the address, the others are variables. Pure. */
 import { variablePattern } from '../api/fields.js';
 import type { Place } from '../tables/column-names.js';
 import { fold, variableOf } from '../tables/column-names.js';

@@ -24,10 +24,8 @@ export interface StagingJob<Row> {
 	sink: CampaignSink<Row>;
 	/** Rows a batch, 2,000 unless given; a batch is also at most 4 MiB of JSON. */
 	batchRows?: number;
-	/** Bytes of JSON a batch where a row has many recipients; a larger row is put alone. */
 	batchBytes?: number;
 	signal?: AbortSignal;
-	/** Rows put so far, after each acknowledged batch and at the beginning. */
 	onProgress?: (position: number) => void;
 }
 
@@ -119,7 +117,6 @@ function bytesOf(context: Readonly<Record<string, string>>): number {
 	return Buffer.byteLength(JSON.stringify(context)) + 1_024;
 }
 
-/** One row for each line that is not blank, in order; staging checks the content of a request. */
 export async function* requestRows(lines: AsyncIterable<Line>): AsyncGenerator<RequestRow, void, undefined> {
 	for await (const line of lines) yield toRequest(line);
 }

@@ -1,5 +1,3 @@
-/** Errors that stop a job, in words that a person can act on. */
-
 /**
  * `in_use`: another process works on it; `unwritable`: this user cannot write the folder of jobs; `other_road`: the job
  * was begun on a deployment of another kind.

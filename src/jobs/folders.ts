@@ -1,4 +1,3 @@
-/** Folders of the owner alone. */
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { assertNotHome } from '../api/errors.js';

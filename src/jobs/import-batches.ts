@@ -81,7 +81,6 @@ function found<T>(row: T | undefined): T {
 	return row;
 }
 
-/** The targets of a batch's columns, in the order of the mapping: `email`, `name`, `meta.city`. */
 export function columnsOf({ columns }: Mapping): string[] {
 	return batchColumns(columns).map(({ target }) => target);
 }
@@ -103,7 +102,6 @@ export type AskAgain = (first: number) => Promise<Ack<ImportCounts> | null>;
 export class EarlierAnswers {
 	readonly #ask: AskAgain;
 	readonly #end: number;
-	/** A batch began here; earlier ones are answered or not needed. */
 	#next = 0;
 	#kept: Reject[] = [];
 
@@ -112,7 +110,6 @@ export class EarlierAnswers {
 		this.#end = end;
 	}
 
-	/** Refused rows among `first` … `end` − 1, as far as the deployment still has them. */
 	async rejectsOf(first: number, end: number): Promise<Reject[]> {
 		const last = Math.min(end, this.#end);
 		// Mostly batches are cut as before; otherwise the search begins at the first row.
@@ -123,7 +120,6 @@ export class EarlierAnswers {
 		return found;
 	}
 
-	/** False: no batch began there. */
 	async #take(first: number): Promise<boolean> {
 		const ack = await this.#ask(first);
 		if (ack === null || ack.position <= first) return false;

@@ -13,7 +13,6 @@ import { stateCells, stateOf, stateOfRow, wordState } from '../tables/states.js'
 export type Bundle = BundleOf<BundledRow[]>;
 
 export interface BundleOf<Rows> {
-	/** Number of its first row among the rows put, from 0: rows refused here do not count. */
 	first: number;
 	rows: Rows;
 	/** Rows that are not put: they cannot be, or the file is one of rejects that refuses them (`refusedAgain`). */
@@ -36,7 +35,6 @@ const maxBatchBytes = 4 * 1024 * 1024 - 128 * 1024;
 /** Approximate bytes kept for rejects: columns that are left out may be larger than those that are put. */
 const maxKeptLength = 8 * 1024 * 1024;
 
-/** Approximate bytes of a refused row in memory: objects, also for an empty cell. */
 export function sizeOfReject({ cells }: RejectedRow): number {
 	return cells.reduce((sum, cell) => sum + cell.length + 50, 250);
 }
@@ -97,7 +95,6 @@ function convert(row: TableRow, mapping: Mapping): Converted {
 	return { kind: 'row', row: { line, cells, original }, bytes };
 }
 
-/** The first target whose value is an object or array; columns that are left out do not count. */
 function nestedIn(nested: readonly number[], { columns }: Mapping): string | undefined {
 	const isNested = ({ index, joined = [] }: Place) => [index, ...joined].some((at) => nested.includes(at));
 	return columns.find(isNested)?.target;
@@ -175,7 +172,6 @@ class OpenBundle<Rows> implements BundleOf<Rows> {
 
 export type Cells = readonly (string | null)[];
 
-/** In the order of the batch's columns. An empty cell is `null`: the stored value stays. */
 export function cellsOf(row: readonly string[], { columns, states }: Mapping): Cells {
 	const cellAt = (column: MappedColumn) => {
 		const cell = cellOf(row, column) || null;
@@ -233,12 +229,10 @@ export interface BundleRequest {
 	form: RowForm;
 }
 
-/** Reads a table elsewhere. Throws the errors of reading. */
 export type ReadBundles = (request: BundleRequest) => AsyncIterable<LentBundle>;
 
 const separator = '\0';
 
-/** Overwrites the bytes of an earlier bundle. `check` is null for the form `cells`. */
 export function packRows(check: CheckRow | null, spare: RowBytes = newRowBytes()): RowKeeper<RowBytes> {
 	const put = { ...spare.put, count: 0 };
 	const originals = { ...spare.originals, count: 0 };

@@ -34,7 +34,6 @@ export interface ImportJob {
 	/** Rows a batch, 5,000 unless given; a batch is also at most 4 MiB. */
 	batchRows?: number;
 	maxErrors?: MaxErrors;
-	/** Before the first batch, where an earlier run has put rows; of those that the deployment still counts. */
 	onResumed?: (totals: ImportTotals) => void;
 	onProgress?: (totals: ImportTotals) => void;
 	/**
@@ -47,11 +46,8 @@ export interface ImportJob {
 
 export interface ImportResult {
 	outcome: 'done' | 'too_many_errors' | 'interrupted';
-	/** Every row was read and the session is closed; with too many errors either is possible. */
 	isComplete: boolean;
-	/** Of the whole session, earlier runs included as far as the deployment reports them. */
 	totals: ImportTotals;
-	/** Rows put by an earlier run and skipped by this one; 0 for a new session. */
 	resumedAt: number;
 }
 
@@ -79,7 +75,6 @@ const maxSizeInFlight = 12 * 1024 * 1024;
 interface Answered {
 	batch: Batch;
 	rejects: readonly Reject[];
-	/** Counts of this run; null: an earlier run put all rows. */
 	put: ImportCounts | null;
 }
 
@@ -98,7 +93,6 @@ class ImportRun {
 	readonly #resumedAt: number;
 	readonly #flight: InFlight[] = [];
 	readonly #earlier: EarlierAnswers;
-	/** Rows that are never put: refused here, in this run and, read again, in earlier ones. */
 	#local: ImportCounts = nothingPut.counts;
 
 	constructor(job: ImportJob, { id, position, counts = nothingPut.counts }: Session) {
@@ -176,7 +170,6 @@ class ImportRun {
 		this.#flight.push(flying);
 	}
 
-	/** Settles the oldest batches: all, or those that are answered and those beyond the maximum. */
 	async #land(which: 'all' | 'answered'): Promise<void> {
 		for (let oldest = this.#flight[0]; oldest !== undefined; oldest = this.#flight[0]) {
 			if (which === 'answered' && !oldest.isAnswered && !this.#isFull()) return;

@@ -12,9 +12,7 @@ import { makeFolders } from './folders.js';
 import { type FileLock, lockFile } from './lock.js';
 
 export interface JobFiles {
-	/** The jobs of the deployment; it may not exist yet. */
 	readonly database: string;
-	/** Locks the job for this process; `what` is its name in errors. Throws `JobError` `in_use` and `unwritable`. */
 	hold(key: string, what: string): Promise<FileLock>;
 	/**
 	 * Records that the deployment itself has the job. The caller holds it, and knows that the database has no such job.

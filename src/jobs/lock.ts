@@ -9,7 +9,6 @@ import { hostname } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { JobError } from './errors.js';
 
-/** Held until `release`, or until the process is gone. */
 export interface FileLock {
 	release(): Promise<void>;
 }
@@ -72,7 +71,6 @@ function inodeOf(path: string): number | null {
 	return statSync(path, { throwIfNoEntry: false })?.ino ?? null;
 }
 
-/** `process 4711 on mail1`. */
 async function holderOf(pidFile: string): Promise<string | null> {
 	const text = (await readFile(pidFile, 'utf8').catch(() => '')).trim();
 	return /^\d/.test(text) ? `process ${text}` : null;

@@ -11,7 +11,6 @@ import { backoff } from '../api/backoff.js';
 import { ApiError } from '../api/errors.js';
 import { sleep } from '../api/sleep.js';
 
-/** Milliseconds; rejects with the signal's reason when that is aborted. */
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 
 /** `isAsked`: the service named this time; else it is our own. */
@@ -28,7 +27,6 @@ export interface PaceOptions {
 	rowsPerSecond?: number;
 	signal?: AbortSignal;
 	sleep?: Sleep;
-	/** A clock of milliseconds that does not go back. */
 	nowMs?: () => number;
 	onPause?: (pause: Pause) => void;
 }

@@ -19,7 +19,6 @@ export interface RowParts {
 	pages: SubscriberPages;
 	pace: Pace;
 	spec: ImportSpec;
-	/** The subscriber was found, then deleted: a refusal now is final. */
 	isLast?: true;
 }
 
@@ -28,7 +27,6 @@ export type Intent = 'create' | 'update';
 export interface RowIntents {
 	/** The intent of a run that ended before the outcome was known; null: the row was not begun. */
 	readonly earlier: Intent | null;
-	/** Resolves when it is stored: no request that changes something is made before. */
 	declare(intent: Intent): Promise<void>;
 }
 
@@ -113,7 +111,6 @@ function endOf(error: ApiError, tries: number): RowOutcome | null {
 	return tries > 1 ? unknown(error) : null;
 }
 
-/** Null: it was done. Throws errors that are no answer about the row. */
 async function answerTo(write: () => Promise<unknown>): Promise<ApiError | null> {
 	try {
 		await write();
@@ -225,13 +222,11 @@ function unknown(error: ApiError): RowOutcome {
 	return { kind: 'rejected', code: unknownCode, error: text.slice(0, maxErrorLength) };
 }
 
-/** A row with readable cells; `null` keeps the stored value. */
 export interface ForeignRow {
 	kind: 'row';
 	email: string;
 	key: EmailKey;
 	name: string | null;
-	/** A reason alone means inactive, as in our own engine. */
 	isActive: boolean | null;
 	/** The document has no way to set one. */
 	hasReason: boolean;

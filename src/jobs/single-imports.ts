@@ -21,10 +21,8 @@ import {
 import { openSubscriberPages, type Subscribers } from './subscriber-pages.js';
 
 export interface SingleImportOptions {
-	/** The most rows at a time, and requests in flight; fewer while the service throttles. */
 	concurrency: number;
 	rowsPerSecond?: number;
-	/** Stores their progress; null: these imports cannot be resumed. */
 	keep: KeepImport | null;
 	/** Cuts pauses short; rows that are begun are finished. */
 	signal?: AbortSignal;
@@ -34,7 +32,6 @@ export interface SingleImportOptions {
 export interface SingleImports extends Imports {
 	/** Acknowledged rows whose `disable_reason` was left out: the document has no way to set one. */
 	readonly reasonsLeftOut: number;
-	/** The service throttles, and there are no requests for this time; the last listener counts. */
 	onPause(listener: (pause: Pause) => void): void;
 	close(): Promise<void>;
 }
@@ -267,7 +264,6 @@ export interface AckedBatch {
 	taken: readonly AddressHash[];
 }
 
-/** The stored progress of an import; reads give the state that earlier runs left. */
 export interface KeptImport {
 	readonly position: number;
 	readonly counts: ImportCounts;
@@ -275,18 +271,14 @@ export interface KeptImport {
 	readonly last: { first: number; ack: Ack<ImportCounts> } | null;
 	readonly begun: ReadonlyMap<number, Intent>;
 	taken(): AsyncIterable<AddressHash>;
-	/** Resolves when it is stored; calls of one turn are stored together. */
 	declare(row: number, intent: Intent): Promise<void>;
-	/** Resolves when it is stored: from then on a resumed run skips the rows. */
 	acknowledge(batch: AckedBatch): Promise<void>;
 	close(): Promise<void>;
-	/** The import is at its end: there is nothing to resume. */
 	remove(): Promise<void>;
 }
 
 export type KeepImport = (key: string) => Promise<KeptImport>;
 
-/** For an import that cannot be resumed: nothing is stored. */
 export async function keepNothing(): Promise<KeptImport> {
 	const done = async () => undefined;
 	return {
@@ -308,6 +300,4 @@ export function hashOf(key: EmailKey): AddressHash {
 	return createHash('sha256').update(key).digest().toString('base64url', 0, 8);
 }
 
-async function* none(): AsyncGenerator<never, void, undefined> {
-	// An import without stored state begins anew.
-}
+async function* none(): AsyncGenerator<never, void, undefined> {}

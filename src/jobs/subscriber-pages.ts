@@ -20,7 +20,6 @@ const pageSize = 1_000;
 /** About 200 bytes each; in a larger list each row is looked up, however long it takes. */
 const maxWalked = 200_000;
 
-/** Reads the first page, so an unknown list is `not_found` here. */
 export async function openSubscriberPages(subscribers: Subscribers, pace: Pace): Promise<SubscriberPages> {
 	const first = await pace.read((call) => subscribers.page({ page: 1, page_size: pageSize }, call));
 	return new SubscriberPages(subscribers, pace, first);
@@ -59,7 +58,6 @@ export class SubscriberPages {
 		return known === undefined ? null : { known, isFresh: false };
 	}
 
-	/** Asks the service again, without regard to case, after it refused the address as taken or did not answer. */
 	async search(email: string): Promise<Known | null> {
 		const read: ReadSubscribers = (request) =>
 			this.#pace.read((call) => this.#subscribers.page(request, call));
@@ -111,7 +109,6 @@ async function matching(
 	return null;
 }
 
-/** In the form for staging; `to_key` null: not a valid address. */
 export interface PersonOfList {
 	email: string;
 	to_key: string | null;
@@ -120,7 +117,6 @@ export interface PersonOfList {
 	meta: Readonly<Record<string, unknown>>;
 }
 
-/** At most a thousand at a time, fewer at the end. Throws `not_found`, and the signal's reason. */
 export async function* peopleOfList(
 	api: Api,
 	listId: number,

@@ -1,5 +1,3 @@
-/** Commands that open and fill a campaign, and their outcomes: plain data. */
-
 import type {
 	AcceptCounts,
 	AudiencePart,
@@ -24,7 +22,6 @@ import type { Means, PageOf, Seen, Slice } from './store.js';
 import type { Submission } from './submissions.js';
 
 export interface OpenCampaign {
-	/** The campaign's UUID, used when the key is new. */
 	id: Uuid;
 	key: string;
 	/** A new campaign in any case: where the name is taken, a number is added. */
@@ -62,7 +59,6 @@ export type CampaignOpened =
 	| { kind: 'opened'; session: CampaignSession }
 	/** The key stands for another spec. */
 	| { kind: 'conflict' }
-	/** The key of a campaign of the same mail. */
 	| { kind: 'repeated'; key: string }
 	| { kind: 'refused'; errors: FieldErrors };
 
@@ -70,11 +66,9 @@ export type CampaignAck =
 	| { kind: 'acknowledged'; ack: Ack<AcceptCounts> }
 	| { kind: 'gap'; position: number }
 	| { kind: 'not_found' }
-	/** It takes no more recipients. */
 	| { kind: 'closed'; state: 'released' | 'canceled' | 'complete' }
 	| { kind: 'other_rows' };
 
-/** A subscriber of a list on a service, as the service returns it. */
 export interface ListedPerson {
 	email: string;
 	/** The form for comparison; null: not a valid address. */
@@ -103,7 +97,6 @@ export type PeopleAck =
 	| { kind: 'closed'; state: 'released' | 'canceled' | 'complete' }
 	| { kind: 'other_rows' };
 
-/** One row of a campaign of send requests after the check of its shape and template: a request, or the error. */
 export type RequestedRow =
 	| {
 			kind: 'request';
@@ -172,12 +165,13 @@ export interface CampaignWrites {
 		c: { campaign: Uuid; position: number } & Seen,
 	): Promise<Exclude<CampaignAck, { kind: 'acknowledged' }> | { kind: 'complete' }>;
 	/** Changes one row, and deletes the stored acks. `count_differs` releases nothing. */
-	releaseCampaign(c: { campaign: Uuid; expect_count: number; now: Micros } & Seen): Promise<
+	releaseCampaign(
+		c: { campaign: Uuid; expect_count: number; now: Micros } & Seen,
+	): Promise<
 		| { kind: 'released' }
 		| { kind: 'count_differs'; count: number }
 		| { kind: 'not_found' }
 		| { kind: 'canceled' }
-		/** Its list was not read to its end. */
 		| { kind: 'incomplete' }
 	>;
 	/** `forget`: one that was never released is deleted, and one that was, `released`, stays as it is. */

@@ -21,7 +21,6 @@ export class DatabaseUnwritable extends StoreError {
 	}
 }
 
-/** The command is not for the kind of database that a URL names. */
 export class UnsupportedDatabase extends Error {
 	override readonly name = 'UnsupportedDatabase';
 	readonly scheme: string;

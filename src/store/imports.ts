@@ -1,4 +1,3 @@
-/** Imports into a list of the database, and row by row into one of a service, whose state this process keeps. Plain data. */
 import type { Ack, ImportBatch, ImportCounts, ImportSpec, Session } from '../api/capabilities.js';
 import type { Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
@@ -41,9 +40,7 @@ export interface RowImport {
 	counts: ImportCounts;
 	/** Acknowledged rows whose `disable_reason` was left out. */
 	reasons_left_out: number;
-	/** The last answer; null: no batch was acknowledged. */
 	last: { first: number; ack: Ack<ImportCounts> } | null;
-	/** Rows begun after it, by number. */
 	intents: readonly { row: number; intent: RowIntent }[];
 }
 
@@ -62,7 +59,6 @@ export interface RowImportReads {
 }
 
 export interface RowImportWrites {
-	/** The unfinished import of that key, or a new one. */
 	openRowImport(c: { key: string; now: Micros }): Promise<RowImport>;
 	/** Recorded before a request that changes something. The write may wait for others to share its commit. */
 	declareRow(c: { import: number; row: number; intent: RowIntent }): Promise<void>;

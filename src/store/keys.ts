@@ -1,4 +1,3 @@
-/** Keys and tokens as a store keeps them. */
 import type { Micros } from '../api/datetime.js';
 
 export interface StoredToken {
@@ -12,22 +11,18 @@ export interface StoredDkimKey {
 	domain: string;
 	selector: string;
 	type: 'rsa' | 'ed25519';
-	/** PKCS#8 DER in base64. */
 	secret: string;
 	created_at: Micros;
 }
 
 export interface StoredKey {
 	id: number;
-	/** base64url */
 	secret: string;
 	created_at: Micros;
 }
 
 export interface WrappingKey {
-	/** Identifies a key without revealing it: the beginning of a hash. */
 	id: string;
-	/** 32 of them. */
 	bytes: Uint8Array;
 }
 

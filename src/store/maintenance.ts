@@ -1,4 +1,3 @@
-/** What an operator does with a database as a whole: checking its counts, restoring a copy of it. */
 import type { Micros } from '../api/datetime.js';
 import type { MessageState } from '../api/records.js';
 import type { StoredKey } from './keys.js';
@@ -34,11 +33,9 @@ export interface StoreStatus {
 export interface MaintenanceReads {
 	status(): Promise<StoreStatus>;
 	sizes(c: Record<never, never>): Promise<Sizes>;
-	/** By settings that need not be stored. */
 	foreseeRetention(c: { values: Readonly<Record<string, string>>; now: Micros }): Promise<RetentionForecast>;
 	/** Which messages `keep_messages` has deleted: those before a moment; null: none so far, or they stay for good. */
 	deletedMessages(c: { now: Micros }): Promise<{ before_at: Micros; keep_messages: string } | null>;
-	/** Counts that are not those of their rows. Walks all subscribers and messages. */
 	checkCounts(c: Record<never, never>): Promise<CountCheck>;
 }
 
@@ -53,7 +50,6 @@ export interface MaintenanceWrites {
 		erasures: StoredErasures | null;
 		now: Micros;
 	}): Promise<{ uncertain: number; waiting: number; erased: number }>;
-	/** Corrects what `checkCounts` finds, and answers it. */
 	repairCounts(c: Record<never, never>): Promise<CountCheck>;
 }
 
@@ -62,7 +58,6 @@ export interface StoredErasures {
 	hashes: readonly { email_hash: string; key_id: number; erased_at: Micros }[];
 }
 
-/** Counts that do not add up; all empty: they do. */
 export interface CountCheck {
 	lists: WrongCounter[];
 	figures: number;
@@ -70,7 +65,6 @@ export interface CountCheck {
 	campaigns: string[];
 }
 
-/** The counters of a list: as kept, and as its subscribers are. */
 export interface WrongCounter {
 	list_id: number;
 	name: string;

@@ -1,4 +1,3 @@
-/** Versions of the schema: one has the same meaning on both databases. */
 import { StoreError } from '../api/errors.js';
 
 /** Migrations are numbered, additive and never edited. The first one is the whole schema. */

@@ -10,17 +10,14 @@ import type { OtherProcess } from './store.js';
 export const markVersion = 2_000_000_000;
 
 export interface Mark {
-	/** The same in both databases. */
 	id: string;
 	/** `source`: nothing changes it any more. `copy`: nothing works on it yet. */
 	role: 'source' | 'copy';
 	isOver: boolean;
-	/** The other database, as people may see it. */
 	other: string;
 	at: Micros;
 }
 
-/** Throws where the text is no mark. */
 export function parseMark(text: string): Mark {
 	const mark: unknown = JSON.parse(text);
 	if (typeof mark !== 'object' || mark === null || !('id' in mark) || !('role' in mark))
@@ -83,7 +80,6 @@ export const notMoved: ReadonlySet<string> = new Set([
 
 /** A database as it is before anything is changed. */
 export interface Found {
-	/** Two names of one database have the same. */
 	identity: string;
 	schema: number;
 	mark: Mark | null;
@@ -92,9 +88,7 @@ export interface Found {
 	keys: readonly string[];
 }
 
-/** One of the two databases of a move. Rejects with `StoreError`. */
 export interface Movable {
-	/** For people, without a password. */
 	readonly name: string;
 	readonly schema: number;
 	/** Whether texts may hold U+0000. */
@@ -106,30 +100,25 @@ export interface Movable {
 	 * Rejects where a process has it open, or it has rows.
 	 */
 	begin(mark: Mark, now: Micros): Promise<void>;
-	/** Goes on with a copy that `begin` has marked. */
 	goOn(mark: Mark): Promise<void>;
 	/**
 	 * Sets the mark of a source, or sets it anew: from now on nothing changes what is in it. Rejects with `busy_elsewhere`
 	 * where a process works on it.
 	 */
 	shut(mark: Mark, now: Micros): Promise<void>;
-	/** Takes the mark away: the database is in use again. */
 	open(mark: Mark): Promise<void>;
 	clear(mark: Mark): Promise<void>;
 	tables(): Promise<Table[]>;
 	count(table: Table): Promise<number>;
-	/** The octets of the largest row, or more. */
 	widest(table: Table): Promise<number>;
 	/** Rows after that key, in the order of keys: octets of texts, then numbers. */
 	read(table: Table, after: readonly Value[] | null, limit: number): Promise<Row[]>;
 	last(table: Table): Promise<Value[] | null>;
-	/** All or none; rows that are there stay as they are. */
 	write(table: Table, rows: readonly Row[]): Promise<void>;
 	/** The highest id that each table with ids of its own has given away, by table. */
 	ids(): Promise<Map<string, number>>;
 	/** Raises them: an id of a deleted record is not given again. */
 	raiseIds(ids: ReadonlyMap<string, number>): Promise<void>;
-	/** After the last row: what queries need to be fast. */
 	settle(): Promise<void>;
 	close(): Promise<void>;
 }

@@ -1,5 +1,3 @@
-/** Webhook deliveries on their way: leased by a sender, called outside any transaction, settled. */
-
 import type { Micros } from '../api/datetime.js';
 import type { DeliveryState } from '../api/deliveries.js';
 import type { Uuid } from '../api/records.js';
@@ -26,7 +24,6 @@ export interface LeaseDeliveries {
 	until: Micros;
 	max: number;
 	each: number;
-	/** Webhooks with another share than `each`. */
 	shares: readonly { webhook_id: number; max: number }[];
 }
 
@@ -53,7 +50,6 @@ export type DeliveryResult =
 	 */
 	| { kind: 'gone'; answer: DeliveryAnswer; url: string }
 	| { kind: 'again'; answer: DeliveryAnswer; due_at: Micros }
-	/** It was not called. */
 	| { kind: 'released' };
 
 export interface DeliverySettlement extends DeliveryFence {
@@ -67,11 +63,9 @@ export type DeliverySettled = 'recorded' | 'moved' | 'lost_lease';
 /** Selects deliveries for a replay: final ones, and waiting ones where they are named. */
 export interface ReplayDeliveries {
 	webhook_id: number;
-	/** `null`: all that meet the other conditions. */
 	deliveries: readonly Uuid[] | null;
 	failed: boolean;
 	since: Micros | null;
-	/** Continues after this number; 0 at first. */
 	after: number;
 	limit: number;
 	now: Micros;
@@ -89,10 +83,8 @@ export interface DeliveryConditions {
 	since: Micros | null;
 }
 
-/** A signing secret; `retires_at` null for the current one. */
 export interface StoredSecret {
 	id: number;
-	/** base64url */
 	secret: string;
 	created_at: Micros;
 	retires_at: Micros | null;

@@ -1,4 +1,3 @@
-/** Opens a store on SQLite by its name: a path, or `:memory:`. */
 import { resolve } from 'node:path';
 import { UnsupportedDatabase } from './errors.js';
 import { type BackedUp, type BackupOptions, backupSqlite, isInUse } from './sqlite/backup.js';
@@ -31,7 +30,6 @@ export {
 	takeOutOfUse,
 };
 
-/** Rejects with `DatabaseMissing`, `StoreError` or `UnsupportedDatabase`. */
 export async function openStore(url: string, options: OpenOptions): Promise<Store> {
 	return openSqliteStore(databaseFile(url), options);
 }
@@ -44,23 +42,19 @@ export async function openReader(
 	return openSqliteReader({ path: databaseFile(url), keys });
 }
 
-/** Opens a database file for inspection, in any state, without changing it. Throws `DatabaseMissing` and `StoreError`. */
 export function inspectStore(url: string, { keys = [] }: Pick<OpenOptions, 'keys'> = {}): Inspection {
 	return inspectSqlite({ path: databaseFile(url), keys });
 }
 
-/** Copies a database to a file while others use it. Rejects with `DatabaseMissing`, `StoreError` and the signal's reason. */
 export async function backUpStore(url: string, options: Omit<BackupOptions, 'path'>): Promise<BackedUp> {
 	return backupSqlite({ path: databaseFile(url), ...options });
 }
 
-/** The file of a database. Throws `UnsupportedDatabase` for one without. */
 export function databaseFile(url: string): string {
 	if (isPostgres(url)) throw new UnsupportedDatabase('PostgreSQL');
 	return isPrivate(url) ? url : resolve(url);
 }
 
-/** Whether only the connection that created the database can see it. */
 export function isPrivate(url: string): boolean {
 	return url === memoryPath;
 }

@@ -67,7 +67,6 @@ const shared = (level: Hold['level'], of = ''): Hold => ({ level, of, isAlone: f
 
 export const projectAlone: readonly Hold[] = [alone('project')];
 const shares = shared('project');
-/** People do not change meanwhile, but for new ones. */
 const keepsPeople = [shares, shared('people')];
 const changesPeople = [shares, alone('people')];
 
@@ -272,7 +271,6 @@ export function traitsOf(operation: string): Traits {
 	return traits;
 }
 
-/** `command`: that of the operation. */
 export function holdsOf(operation: string, command: unknown): readonly Hold[] {
 	return rows[operation]?.holds?.(command as never) ?? projectAlone;
 }
@@ -286,6 +284,5 @@ export function driverOf<Part extends keyof Parts>(part: Part, run: Run): Parts[
 	const driver: Record<string, (command: unknown, means?: Means) => Promise<unknown>> = {};
 	for (const [name, { kind }] of Object.entries(rows))
 		if (kind === kinds[part]) driver[name] = (command, means) => run(name, command, means);
-	// Each answer is that of the operation of the same name.
 	return driver as unknown as Parts[Part];
 }

@@ -33,7 +33,6 @@ export interface TypedCount {
 	count: number;
 }
 
-/** What happened in a range of days, by day, by hour, and in an hour of the week; bounces by domain and code. */
 export interface DetailFigures {
 	time_zone: string;
 	/** Messages that bounced, and those of them that were never sent. */
@@ -67,7 +66,6 @@ export interface LinkFigures {
 	figures: { sha256: string; link: number; audience: Audience; clicks: number; messages: number }[];
 }
 
-/** The first and the last day with events; null before the first event. */
 export interface CampaignLife {
 	days: { from: Day; to: Day } | null;
 }

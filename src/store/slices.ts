@@ -23,7 +23,6 @@ export interface Steps {
 /** How many rows fit into the time for which the lock may be held. */
 export interface SliceSize {
 	rows(): number;
-	/** Records that a number of rows held the lock for this time in ms, the wait for the disk included. */
 	took(rows: number, heldMs: number): void;
 }
 
@@ -65,7 +64,6 @@ export function inSlices(steps: Steps, stagingSize = alwaysAsMany) {
 	} satisfies Partial<Writes>;
 }
 
-/** Steps none of which begins once the signal is aborted. */
 export function stoppable({ step, isTrial }: Steps, { signal }: Means = {}): Steps {
 	const wanted: Step = (name, command) => {
 		signal?.throwIfAborted();
@@ -178,7 +176,6 @@ export async function deleteFieldInSlices(
 
 /** In transactions of their own: setting a million messages aside must not hold up all other writes. */
 export async function leaseInSlices(
-	/** `leaseSlice` of the core, with the time of the transaction that runs it. */
 	leaseSlice: () => Promise<{ leased: Leased[]; isCut: boolean }>,
 ): Promise<Leased[]> {
 	for (;;) {

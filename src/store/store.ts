@@ -100,7 +100,6 @@ export interface Seen {
 	only_of?: string;
 }
 
-/** A calendar day of the database's time zone, `YYYY-MM-DD`. */
 export type Day = string;
 
 /** Each read sees one committed state. `null` = no such record. */
@@ -136,7 +135,6 @@ export interface Reads
 	getAttachment(c: { sha256: string }): Promise<Uint8Array | null>;
 	pageSenders(c: PageOf): Promise<Slice<Sender>>;
 	getSender(c: { id: number }): Promise<Sender | null>;
-	/** Without regard to case; `null` when it is not verified. */
 	findSender(c: { email_key: string }): Promise<Sender | null>;
 	getMessage(c: { id: Uuid } & Seen): Promise<{
 		message: Message;
@@ -163,7 +161,6 @@ export interface Reads
 	countMessages(c: { scope: MessageScope | null } & Seen): Promise<Partial<Record<MessageState, number>>>;
 	/** Messages that wait, by state; the time for it does not grow with those that are over. */
 	countWaiting(): Promise<Partial<Record<MessageState, number>>>;
-	/** The result that `Writes.recordReport` would have at this moment. */
 	foreseeReport(c: ReturnedReport): Promise<ReportOutcome>;
 	/** The earliest `due_at` of a waiting message; `null` when none waits. */
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
@@ -174,7 +171,6 @@ export interface Reads
 	nextTurn(c: { scope: MessageScope | null; now: Micros; perSecond?: number }): Promise<Micros | null>;
 	/** Limits of the settings that hold a message back; none when it does not wait, or waits for something else. */
 	holdsOfMessage(c: { id: Uuid; now: Micros }): Promise<LimitHold[]>;
-	/** Each limit of the settings; found at once however much is held back. */
 	limitWaits(c: { now: Micros }): Promise<LimitWait[]>;
 	/** The pauses of the queue, `manual` first; a `fault` whose `retry_at` has passed is the last one that occurred. */
 	queuePauses(): Promise<QueuePause[]>;
@@ -255,7 +251,6 @@ export interface Writes
 	 * yet.
 	 */
 	erasePerson(c: { email_key: string; fresh: { id: number; secret: string }; now: Micros }): Promise<Erasure>;
-	/** The address may be added again. False: it was not erased. */
 	liftErasure(c: { email_key: string }): Promise<boolean>;
 
 	createField(c: { input: FieldInput; now: Micros }): Promise<Written<Field>>;
@@ -295,11 +290,9 @@ export interface Writes
 	ensureKey(c: KeyWanted): Promise<StoredKey[]>;
 	/** False: a valid token has this name already. */
 	createToken(c: { sha256: string; name: string; scopes: readonly string[]; now: Micros }): Promise<boolean>;
-	/** False: there is no valid token of this name. */
 	revokeToken(c: { name: string; now: Micros }): Promise<boolean>;
 	/** False: the domain has a key under this selector already. */
 	addDkimKey(c: Omit<StoredDkimKey, 'created_at'> & { now: Micros }): Promise<boolean>;
-	/** False: there is no such key. */
 	removeDkimKey(c: { domain: string; selector: string }): Promise<boolean>;
 
 	acceptSubmission(c: Seen & Submission & { key: IdempotencyKey | null }): Promise<Acceptance>;
@@ -315,7 +308,6 @@ export interface Writes
 
 export type OtherProcess = Pick<QueueWorker, 'host' | 'pid'> & { role: string };
 
-/** `cancel`: it is not sent any more. `retry`: it is due now. */
 export type MessageAction = 'cancel' | 'retry';
 
 /** `why` continues "The message …". */
@@ -356,14 +348,11 @@ interface ChosenTuples extends ChosenSlice {
 	isChecked?: true;
 }
 
-/** `null`: no such list. */
 export interface SubscriberLists {
 	pageSubscribers(c: PageOf & Chosen): Promise<Slice<Subscriber> | null>;
-	/** The same, for a server. */
 	encodeSubscriberPage(c: PageOf & Chosen): Promise<{ count: number; results: EncodedSubscribers } | null>;
 	/** Up to `limit` subscribers with an id above `after`, ascending; never counts. */
 	sliceSubscribers(c: ChosenSlice): Promise<Subscriber[] | null>;
-	/** The same, for a server. */
 	encodeSubscriberSlice(c: ChosenSlice): Promise<EncodedSubscribers | null>;
 	/** The same as tuples, for servers and exports. */
 	encodeSubscriberTuples(c: ChosenTuples): Promise<EncodedSubscribers | null>;

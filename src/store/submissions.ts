@@ -1,4 +1,3 @@
-/** One send call in the form that a store takes and keeps. */
 import type { Content, Envelope } from '../api/content.js';
 import type { Micros } from '../api/datetime.js';
 import type { FieldErrors } from '../api/errors.js';
@@ -14,7 +13,6 @@ export interface IdempotencyKey {
 
 export interface Submission {
 	id: Uuid;
-	/** The owner of it and of its messages; absent: the database owner. */
 	owner?: string;
 	type: 'TRANSACTIONAL' | 'BULK';
 	envelope: Envelope;
@@ -55,7 +53,6 @@ export interface StoredSubmission {
 	content_sha256: string;
 	/** Retention has deleted its texts and files: of its HTML the links are left. Absent: it has them. */
 	is_dropped?: true;
-	/** Absent: it goes by SMTP. */
 	call?: StoredCall;
 }
 
@@ -66,7 +63,6 @@ export interface StoredCall {
 	content: 'shared' | 'own';
 }
 
-/** What the links of its mail need, of a message that retention has deleted. */
 export interface OldMessage {
 	submission: Uuid;
 	list_id: number | null;

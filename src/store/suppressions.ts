@@ -1,4 +1,3 @@
-/** Queries of suppressions by name; effects of events on them are part of recording the events. */
 import type { EmailKey } from '../api/address.js';
 import type { Micros } from '../api/datetime.js';
 import type {
@@ -12,7 +11,6 @@ import type {
 
 /** In the order of address, reason and list (suppressions of all lists first), without those expired by `now`. */
 export interface SuppressionReads {
-	/** `page` ≥ 1; a page past the end is an empty slice with the true count. */
 	pageSuppressions(c: {
 		page: number;
 		page_size: number;
@@ -26,7 +24,6 @@ export interface SuppressionReads {
 		filter: SuppressionFilter;
 		now: Micros;
 	}): Promise<Suppression[]>;
-	/** `null`: not found. */
 	findSuppression(c: {
 		email_key: EmailKey;
 		reason: SuppressionReason;

@@ -1,10 +1,7 @@
-/** What the name of a database says before it is opened. */
-
 import { lstatSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { canParseUrl } from '../api/schema/url.js';
 
-/** A server's: it has no file, and works beside this process. */
 export function isPostgres(url: string): boolean {
 	return /^postgres(ql)?:\/\//i.test(url);
 }
@@ -45,7 +42,6 @@ export function urlsOf(url: string): string[] {
 	return hosts.includes(',') ? hosts.split(',').map((host) => `${before}${host}${after}`) : [url];
 }
 
-/** For people: never the password of a server. */
 export function shownDatabase(url: string): string {
 	const scheme = isPostgres(url) ? 'postgres' : foreignScheme(url);
 	if (scheme === null) return isLikeServer(url) ? '…' : url;

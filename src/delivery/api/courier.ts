@@ -24,18 +24,14 @@ import { cleanText } from '../reply.js';
 export interface ApiCourierOptions {
 	reads: Pick<Reads, 'getSubmission'>;
 	queue: Pick<Queue, 'setCalling'>;
-	/** Makes one call; retries by itself what was certainly not processed. */
 	send: (request: SendRequest) => Promise<SendResult>;
-	/** Calls in flight, and so the most calls that may be left uncertain. */
 	connections: number;
-	/** Messages a second; absent = no limit. */
 	rate?: number;
 	/** A rejection by `send` with the reason of this signal means that the call was not processed. */
 	signal: AbortSignal;
 }
 
 export interface ApiCourier extends Courier {
-	/** Why no further call is made; null: calls go on. */
 	readonly error: unknown;
 }
 
@@ -129,7 +125,6 @@ class Caller implements ApiCourier {
 		tell.failed(error.message);
 	}
 
-	/** True: the service does not answer any more. */
 	#countUncertain(outcomes: Settled['outcomes']): boolean {
 		const isUncertain = outcomes.some(({ outcome }) => outcome.kind === 'uncertain');
 		this.#uncertainInARow = isUncertain ? this.#uncertainInARow + 1 : 0;
@@ -185,9 +180,7 @@ export interface CallOutcome {
  */
 export interface Settled {
 	outcomes: readonly CallOutcome[];
-	/** From a refused group: recipients that may still be sent to, in calls of their own. */
 	again: readonly (readonly Leased[])[];
-	/** An error that concerns all further recipients; null = go on. */
 	stop: ApiError | null;
 }
 
@@ -264,7 +257,6 @@ function isRefusal({ code, http }: ApiError): boolean {
 
 const ofOne: ReadonlySet<string> = new Set(['to', 'context', nonFieldErrors]);
 
-/** Errors about the sender, the content or the template: no recipient would be sent to. */
 function concernsContent({ fields }: ApiError): boolean {
 	if (fields === null) return false;
 	const names = Object.keys(fields);
@@ -286,7 +278,6 @@ function settled(outcomes: readonly CallOutcome[]): Settled {
 	return { outcomes, again: [], stop: null };
 }
 
-/** Nothing was sent, and further calls would not be either. */
 function stopped(group: readonly Leased[], stop: ApiError): Settled {
 	const outcome = { kind: 'released', why: 'infrastructure' } as const;
 	return { outcomes: group.map((message) => ({ message, outcome })), again: [], stop };

@@ -1,9 +1,7 @@
-/** Finds addresses in untrusted text. */
 import { parseAddress } from '../../api/address.js';
 
 export interface FoundAddress {
 	address: string;
-	/** Index of its first character, and of the one after its last. */
 	start: number;
 	end: number;
 }
@@ -28,7 +26,6 @@ export function findAddresses(text: string): FoundAddress[] {
 	return found;
 }
 
-/** Every address in a text, at most 50, each once (without regard to case), as written. */
 export function addressesIn(text: string): string[] {
 	const found = new Map<string, string>();
 	for (const { address } of findAddresses(text)) {
@@ -37,14 +34,12 @@ export function addressesIn(text: string): string[] {
 	return [...found.values()];
 }
 
-/** The only address of a text (`a@b`, `<a@b>`, `Name <a@b>`, `a@b (comment)`); null without an address. */
 export function addressIn(text: string): string | null {
 	const angled = /<([^<>]{3,254})>/.exec(text)?.[1];
 	const whole = parseAddress(angled ?? text);
 	return whole?.address ?? addressesIn(text)[0] ?? null;
 }
 
-/** Whether two addresses are the same without regard to case. */
 export function isSame(one: string, other: string): boolean {
 	return one.toLowerCase() === other.toLowerCase();
 }
@@ -84,7 +79,6 @@ function domainEnd(text: string, at: number): number {
 const inUse = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]+@[\p{L}\p{M}\p{N}.-]+$/u;
 /** Shortened, as archives and groups do: `ann...@example.org` is part of an address. */
 const shortened = /[^.]\.{3,}@/;
-/** The type of an address before it, as gateways to X.400 and headers in one line write it. */
 const typed = /^\/?(?:dda?[.:])?(?:smtp|rfc-?822|orcpt)=/i;
 
 function checked(text: string, isQuoted: boolean): string | null {

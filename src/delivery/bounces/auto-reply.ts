@@ -1,4 +1,3 @@
-/** Mail that arrived and was answered: automatic replies (RFC 3834) and disposition notifications (RFC 8098). */
 import { addressIn } from './addresses.js';
 import { type Extract, joinLines } from './extract.js';
 import { decodeWords, type Field, fieldsWithin, fieldValue, findField } from './mime.js';

@@ -1,4 +1,3 @@
-/** Delivery status notifications (RFC 3464), with the addresses of RFC 6533 and the xtext of RFC 3461. */
 import { cleanText } from '../reply.js';
 import { addressIn } from './addresses.js';
 import { aboutAddress, type Extract, type Notice, noticeUpTo, ownLines } from './extract.js';
@@ -125,7 +124,6 @@ function recipientOf(value: string | null): string | null {
 	return addressIn(type === 'utf-8' ? fromUtf8Xtext(text) : fromXtext(text));
 }
 
-/** Without the type in front of it: `smtp; 550 no` → `550 no`, `dns; mx.example.com` → `mx.example.com`. */
 function typed(value: string): string {
 	return value.replace(/^[\w-]{1,40}[ \t]*;[ \t]*/, '').trim();
 }
@@ -165,7 +163,6 @@ interface FoundStatus {
 	notice: Notice | null;
 }
 
-/** A part message/delivery-status; else the same fields within the text of a mail system. Null for any other mail. */
 export function readDeliveryStatus(found: Extract): DeliveryReport | null {
 	for (const { status, part, notice } of statusesIn(found)) {
 		const recipients = status.entries.flatMap((entry) =>

@@ -23,7 +23,6 @@ export interface Extract {
 	mail: Mail;
 	sender: Sender;
 	subject: string;
-	/** Null for a mail without text. */
 	notice: Notice | null;
 	/** Null when no message came back; searched for once, at the first call. */
 	returned(): ReturnedMessage | null;
@@ -39,7 +38,6 @@ export type Sender = 'system' | 'role' | 'machine' | 'unknown' | 'person';
 export interface Notice {
 	part: Part;
 	lines: readonly Line[];
-	/** The recipients that the text names; searched for once, at the first call: a report may have a thousand. */
 	recipients(): readonly TextRecipient[];
 }
 
@@ -139,7 +137,6 @@ function textOf({ fields }: Mail, name: string): string {
 	return (fieldValue(fields, name) ?? '').slice(0, 998);
 }
 
-/** The first text of a mail that is not the returned message; null when there is none. */
 export function findNotice(mail: Mail): Notice | null {
 	const texts = mail.parts.filter((part) => !part.isMultipart && !isReturned(part));
 	const part =
@@ -153,7 +150,6 @@ export function findNotice(mail: Mail): Notice | null {
 	return noticeOf(part, ownLines(lines));
 }
 
-/** The same text up to a line: the status fields below it are read separately. */
 export function noticeUpTo({ part, lines }: Notice, end: number): Notice {
 	return noticeOf(part, lines.slice(0, end));
 }
@@ -170,7 +166,6 @@ function noticeOf(part: Part, lines: readonly Line[]): Notice {
 	};
 }
 
-/** The text of a notice about one address; null without one. */
 export function aboutAddress(notice: Notice, address: string): TextRecipient | null {
 	return notice.recipients().find((one) => isSame(one.address, address)) ?? null;
 }
@@ -198,7 +193,6 @@ export function isReturned(part: Part): boolean {
 	return returnedTypes.has(part.type);
 }
 
-/** The message returned as a part of its own, or after a separator in the report's text; null without one. */
 function findReturned(mail: Mail): ReturnedMessage | null {
 	for (const part of mail.parts.filter(isReturned)) {
 		const fields = fieldsWithin(part);
@@ -277,7 +271,6 @@ function messageId(value: string | null): string | null {
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', nbsp: ' ' };
 
-/** Removes tags, styles and comments, and breaks the line at each block; line numbers are those of the source. */
 function visibleText(lines: readonly Line[]): Line[] {
 	let hidden = false;
 	return lines.flatMap(({ text, number }) => {

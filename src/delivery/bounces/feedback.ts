@@ -1,4 +1,3 @@
-/** Complaints: feedback reports (RFC 5965, "ARF") and the form that Outlook.com sends instead. */
 import { addressesIn, addressIn } from './addresses.js';
 import { type Extract, isReturned } from './extract.js';
 import { type Field, fieldsWithin, fieldValue, type Mail, type Part } from './mime.js';

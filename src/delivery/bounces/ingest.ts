@@ -43,10 +43,8 @@ export interface ReturnedMail {
 
 export interface IngestOptions {
 	record(report: ReturnedReport): Promise<ReportOutcome>;
-	/** Null where no bounce address is set. */
 	verp: Verp | null;
 	clock: Clock;
-	/** Reads a mail; in this thread when absent. */
 	read?: (bytes: Buffer) => Promise<ReadMail>;
 	onRecorded?: (recorded: RecordedReport) => void;
 	sleep?: (ms: number) => Promise<void>;
@@ -170,19 +168,15 @@ function saidOf({ message, recipients }: ReturnedReport, effect: string): string
 	return JSON.stringify([message, effect, ...addresses]);
 }
 
-/** The result of reading the bytes of a mail. Plain data: another thread may have read it. */
 export interface ReadMail {
 	report: Report;
-	/** Of all its bytes, hex. */
 	sha256: string;
 }
 
-/** Never throws. */
 export function readMail(bytes: Buffer): ReadMail {
 	return { report: readReport(bytes), sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** The first character of JSON; no mail begins with it. */
 const opening = /^\uFEFF?\s*\{/;
 
 /** Reads one mail with its header, or the JSON that Amazon SES publishes instead. Never throws; reads at most 4 MiB. */

@@ -1,5 +1,3 @@
-/** A mail server for bounces alone: accepts mail to our return paths, and answers after recording it. */
-
 import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import ipaddr from 'ipaddr.js';
@@ -24,7 +22,6 @@ export interface BounceListenerOptions extends Intake {
 }
 
 export interface BounceListener {
-	/** `host:port`. */
 	address: string;
 	close(options: { graceMs: number }): Promise<void>;
 }
@@ -40,7 +37,6 @@ const usualConnectionMs = 600_000;
 /** A mail server knows the one return path of its bounce. */
 const maxRefused = 10;
 
-/** Rejects when it cannot listen. */
 export async function listenForBounces(options: BounceListenerOptions): Promise<BounceListener> {
 	const limits = createIntakeLimits();
 	const targets = new WeakMap<SMTPServerSession, Uuid>();
@@ -154,7 +150,6 @@ interface Intake {
 	log: (line: object) => void;
 }
 
-/** A reply of 4xx or 5xx; `recipient`: the kind of recipient refused, null for a refused mail or connection. */
 class Refusal extends Error {
 	readonly responseCode: number;
 	readonly recipient: RecipientKind | null;
@@ -196,7 +191,6 @@ async function checkRecipient({ verp }: Intake, { address }: SMTPServerAddress):
 	return message;
 }
 
-/** Reads and records a mail, and logs its outcome. Null: it is recorded. */
 async function take(
 	intake: Intake,
 	stream: SMTPServerDataStream,
@@ -228,7 +222,6 @@ async function taken(
 	}
 }
 
-/** The sender keeps the mail and tries again; the operator gets a log line. */
 function failure(
 	{ clock, log }: Pick<Intake, 'clock' | 'log'>,
 	{ message, error }: { message: Uuid; error: unknown },
@@ -278,7 +271,6 @@ export interface IntakeOptions {
 
 const minuteMs = 60_000;
 
-/** In memory, for one listener. A refused connection counts too, until `disconnect`. */
 export function createIntakeLimits(options: IntakeOptions = {}): IntakeLimits {
 	const { maxConnections = 20, maxOpened = 1_200, maxMails = 1_200, maxRefused = 100 } = options;
 	const { now = () => performance.now() } = options;
@@ -332,14 +324,10 @@ export function networkOf(ip: string): string {
 export type RecipientKind = 'return_path' | 'unsigned' | 'elsewhere';
 
 export interface Answered {
-	/** The outcome of the mail; `refused`: not accepted, `failed`: the database or this program failed. */
 	verdict: Ingested | 'refused' | 'failed';
-	/** Null before RCPT. */
 	recipient: RecipientKind | null;
-	/** The message of the return path; null for any other recipient. */
 	message: Uuid | null;
 	status: number;
-	/** When its text began to arrive; null without a text. */
 	began: Micros | null;
 	bytes: number;
 	ip: string;
@@ -359,7 +347,6 @@ export function mailLine(clock: Clock, answered: Answered): object {
 	};
 }
 
-/** For the operator: the sending server keeps the mail and tries again. */
 export function failureLine(
 	clock: Clock,
 	{ message, error }: { message: Uuid | null; error: unknown },

@@ -1,4 +1,3 @@
-/** Reads stored mails one after the other: a file, an mbox (RFC 4155), a folder of files, a Maildir, standard input. */
 import { open, readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { maxMailBytes } from './mime.js';
@@ -11,7 +10,6 @@ export interface StoredMail {
 
 const maxNameBytes = 255;
 
-/** Called for a file that cannot be read, with the system's error code: `EACCES`. */
 export type OnUnreadable = (file: string, code: string) => void;
 
 export type StreamOf = (path: string) => Promise<AsyncIterable<Buffer>>;
@@ -42,7 +40,6 @@ export async function* openMailbox(
 	}
 }
 
-/** Mails of a stream, such as standard input: one, or an mbox; none in an empty one. */
 export async function* mailsIn(pieces: AsyncIterable<Buffer>): AsyncGenerator<StoredMail> {
 	const iterator = pieces[Symbol.asyncIterator]();
 	const kept: Buffer[] = [];
@@ -50,7 +47,6 @@ export async function* mailsIn(pieces: AsyncIterable<Buffer>): AsyncGenerator<St
 	for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {
 		kept.push(Buffer.from(next.value));
 		length += next.value.length;
-		// Enough bytes to tell a mail from an mbox.
 		if (length < 5) continue;
 		const begin = Buffer.concat(kept);
 		const whole = joined(begin, iterator);
@@ -107,7 +103,6 @@ function isGone(error: unknown): boolean {
 	return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-/** Throws any other error again: it is a bug, not an unreadable file. */
 function codeOf(error: unknown): string {
 	if (error instanceof Error && 'syscall' in error && 'code' in error) return String(error.code);
 	throw error;
@@ -136,7 +131,6 @@ export function isMbox(begin: Buffer): boolean {
 	return begin.toString('latin1', 0, 5) === 'From ';
 }
 
-/** Reads any size with little memory: of each mail at most 4 MiB. */
 export async function* splitMbox(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 	// The first separator has no empty line before it.
 	let pending = '\n\n';
@@ -160,7 +154,6 @@ export async function* splitMbox(pieces: AsyncIterable<Buffer>): AsyncGenerator<
 
 interface MailText {
 	add(text: string): void;
-	/** One mail; none where there are only empty lines, as before the first separator. */
 	bytes(): Buffer[];
 }
 

@@ -15,31 +15,24 @@ export interface Field {
 	name: string;
 	/** Trimmed; folds are single spaces. Encoded words stay encoded. */
 	value: string;
-	/** Line of the file where it begins, from 1. */
 	line: number;
 }
 
-/** One part; multiparts are followed by their children in `Mail.parts`. */
 export interface Part {
-	/** `1` is the mail itself, `1.2` its second part. */
 	path: string;
-	/** Lower case; `text/plain` when none is given. */
 	type: string;
 	parameters: ReadonlyMap<string, string>;
 	fields: readonly Field[];
 	body: ByteString;
 	line: number;
-	/** Lower case; `''` when none is given. */
 	encoding: string;
 	isMultipart: boolean;
-	/** Decoded lines, at most 5,000 of at most 1,000 characters; decoded when first asked for. */
 	lines(): readonly Line[];
 }
 
 export interface Mail {
 	type: string;
 	fields: readonly Field[];
-	/** In the order of the file, the mail itself first. At least one. */
 	parts: readonly Part[];
 }
 
@@ -63,12 +56,10 @@ const maxBodyLines = 200_000;
  */
 const maxForeignText = 256 * 1024;
 
-/** Splits a mail into parts. A message within (message/rfc822) stays one part. Never throws. */
 export function parseMail(bytes: Buffer): Mail {
 	return readMail({ text: withLineFeeds(bytes.toString('latin1', 0, maxMailBytes)), line: 1 }, '1');
 }
 
-/** The message in a part, as a mail of its own; its paths and lines are those of the whole. Never throws. */
 export function parseWithin({ path, line, body, encoding }: Part): Mail {
 	const text = encoding === 'base64' ? decodeTransfer(body, encoding).toString('latin1') : body;
 	return readMail({ text, line }, path);
@@ -86,7 +77,6 @@ function withLineFeeds(text: ByteString): ByteString {
 	return header.includes('\n') || !header.includes('\r') ? text : text.replace(/\r\n?/g, '\n');
 }
 
-/** The header fields in the content of a part: a returned message, or its header alone. */
 export function fieldsWithin(part: Part): Field[] {
 	const lines = part.lines();
 	const first = lines.findIndex(({ text }) => text.trim() !== '');
@@ -170,7 +160,6 @@ function textLines(part: Part, reading: Reading): Line[] {
 	}));
 }
 
-/** Parts between the delimiter lines; the last may lack its end. Preamble and epilogue are left out. */
 function splitBody({ text, line }: Slice, boundary: string): Slice[] {
 	const delimiter = `--${boundary}`;
 	const slices: Slice[] = [];
@@ -230,7 +219,6 @@ export function findField(fields: readonly Field[], name: string): Field | null 
 	return fields.find((field) => field.name === name) ?? null;
 }
 
-/** The value of the first field of that name; null without one, or when it is empty. */
 export function fieldValue(fields: readonly Field[], name: string): string | null {
 	const value = findField(fields, name)?.value ?? '';
 	return value === '' ? null : value;
@@ -279,12 +267,10 @@ export function decodeTransfer(body: ByteString, encoding: string): Buffer {
 	return Buffer.from(body, 'latin1');
 }
 
-/** Whether text in this charset needs translation: not ASCII, UTF-8 or unnamed. */
 export function isForeign(charset: string | undefined): boolean {
 	return !['', 'us-ascii', 'utf-8', 'utf8'].includes((charset ?? '').trim().toLowerCase());
 }
 
-/** Text of these bytes; an unknown charset, or none, is UTF-8 where it can be, else Latin-1. */
 export function decodeCharset(bytes: Buffer, charset: string | undefined): string {
 	const name = (charset ?? '').trim().toLowerCase();
 	if (!isForeign(name)) return utf8OrLatin1(bytes);
@@ -296,7 +282,6 @@ export function decodeCharset(bytes: Buffer, charset: string | undefined): strin
 	}
 }
 
-/** A header value with its encoded words decoded; malformed ones stay as they are. */
 export function decodeWords(value: ByteString): string {
 	const joined = value.replace(/\?=[ \t]+=\?/g, '?==?');
 	return utf8OrLatin1(Buffer.from(joined, 'latin1')).replace(

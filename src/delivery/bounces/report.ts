@@ -10,17 +10,14 @@ import { expiries } from './wordings.js';
 export type DeliveryAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded';
 
 export interface Place {
-	/** `1` is the mail itself, `1.2` its second part. */
 	part: string;
 	type: string;
 	/** Line of the file, from 1. Inside an encoded part: the line where the encoded text begins. */
 	line: number;
 }
 
-/** The form of a recipient whose address is only in the header of the returned message. */
 export const inReturnedOnly = 'returned message';
 
-/** Why such a recipient is never a hard bounce. */
 export const notJudged = 'only the returned message names this address: noted, not judged';
 
 interface Verdict {
@@ -41,21 +38,16 @@ export interface ReportedRecipient extends Verdict {
 	status: string | null;
 	/** SMTP reply code; null where the report has none. */
 	reply_code: number | null;
-	/** The refusing server's reply: one line, at most 500 characters; null without one. */
 	diagnostic: string | null;
-	/** The server that refused (Remote-MTA); null when unknown. */
 	remote_mta: string | null;
-	/** How it was recognised: `RFC 3464`, or a name for the wording. */
 	form: string;
 	place: Place;
 }
 
-/** The message that came back within the report, as far as it was returned. */
 export interface ReturnedMessage {
 	/** Without angle brackets; null when the header did not come back. */
 	message_id: string | null;
 	subject: string | null;
-	/** Addresses of To, at most 50. */
 	to: string[];
 	x_headers: Record<string, string>;
 	place: Place;
@@ -64,7 +56,6 @@ export interface ReturnedMessage {
 /** A report on delivery; `bounce` when at least one recipient failed, else `delivery_notice` (delays, receipts). */
 export interface DeliveryReport {
 	kind: 'bounce' | 'delivery_notice';
-	/** The server that wrote the report; null when unknown. */
 	reporting_mta: string | null;
 	/** RFC 3461 ENVID of the submission; null when unknown. */
 	envelope_id: string | null;
@@ -98,7 +89,6 @@ export type Report =
 	| { kind: 'auto_reply'; why: string; place: Place }
 	| { kind: 'not_a_report'; why: string };
 
-/** A report on delivery: `bounce` when a recipient failed. Missing values are null. */
 export function deliveryReport(
 	recipients: ReportedRecipient[],
 	{
@@ -122,7 +112,6 @@ const replyCode =
 const innerCode = /\.\.\.\s(5[0-5]\d)\s/;
 const enhancedCode = /(?:^|[^\d.])([245]\.[0-7]\.\d{1,3})(?!\.?\d)/g;
 
-/** The codes in a server's reported reply; each null where there is none. */
 export function readCodes(text: string): Codes {
 	const codes = [...text.matchAll(replyCode)].map((match) => Number(match[1]));
 	// Old sendmail wraps the server's answer in one of its own: "554 <a@b>... 550 Host unknown".
@@ -139,7 +128,6 @@ export function hasCode(text: string): boolean {
 	return reply_code !== null || status !== null;
 }
 
-/** The status in a field `Status` (RFC 3464 s.2.3.4), which may also hold a comment; null without one. */
 export function readStatus(value: string): string | null {
 	return /(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value)?.[1] ?? null;
 }
@@ -174,18 +162,15 @@ export function judge({ action, reply_code, status, text }: Judged): Verdict {
 	return { hard: verdict === 'hard', why: isUntold ? 'no code says that the address is bad' : why };
 }
 
-/** The statement of a report about one recipient, before the verdict. */
 export interface Statement {
 	address: string;
 	/** The address that the mail was sent to (`expanded from`); null when the report does not name it. */
 	original: string | null;
-	/** The refusing server's reply, or the whole text; one line, at most 500 characters; `''` without one. */
 	detail: string;
 	form: string;
 	place: Place;
 }
 
-/** The verdict on a statement by its codes. `told`: the action that the report as a whole names. */
 export function judgeStatement(
 	{ address, original, detail, form, place }: Statement,
 	told: DeliveryAction,

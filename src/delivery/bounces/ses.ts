@@ -20,7 +20,6 @@ type Json = Readonly<Record<string, unknown>>;
 
 const place = { part: '1', type: 'application/json', line: 1 };
 
-/** Reads a file of such JSON; null for any other, and for what is no JSON. Never throws. */
 export function readSes(bytes: Buffer): Report | null {
 	return publishedIn(bytes.toString('utf8', 0, maxMailBytes).replace(/^\uFEFF/, ''));
 }

@@ -1,4 +1,3 @@
-/** Bounces in text, without RFC 3464: recognised by the sender, known wordings and lines with recipients. */
 import { cleanText } from '../reply.js';
 import { addressesIn, isSame } from './addresses.js';
 import { type Extract, isReturned, joinLines, type Notice, type Sender } from './extract.js';
@@ -15,7 +14,6 @@ import {
 import { onlyMentioned, type TextRecipient } from './text-recipients.js';
 import { delays, deliveries, failing, failures, otherGoods, personal, statements } from './wordings.js';
 
-/** A mail system's report in text on undelivered or delayed mail; null for any other mail. */
 export function readTextBounce(found: Extract): DeliveryReport | null {
 	const { mail, sender, subject, notice, returned } = found;
 	if (notice === null || sender === 'person') return null;
@@ -81,7 +79,6 @@ function failedRecipients({ fields }: Mail): string[] {
 	);
 }
 
-/** The report's own sender and recipient: the report is not about them, unless it has no other address. */
 function sendersOf({ fields }: Mail): string[] {
 	const values = ['to', 'from', 'sender', 'reply-to', 'delivered-to', 'x-original-to'].map(
 		(name) => fieldValue(fields, name) ?? '',

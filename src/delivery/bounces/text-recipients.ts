@@ -1,4 +1,3 @@
-/** The recipients in the text of a report: addresses, by the text around each, and what the text says about them. */
 import { cleanText } from '../reply.js';
 import { type FoundAddress, findAddresses, isSame } from './addresses.js';
 import type { Line, Part } from './mime.js';
@@ -19,19 +18,15 @@ interface Mention {
 	rest: string;
 	form: string;
 	isWeak: boolean;
-	/** Its own text, or the text above, reports the failure. */
 	isStated: boolean;
 }
 
-/** The form of an address that is mentioned without any statement. */
 export const onlyMentioned = 'mentioned';
 
 type Said = 'sentence' | 'bystander' | typeof onlyMentioned;
 
 const openingLines = 10;
-/** The most mentions that are searched for: a report has a few. */
 const maxMentions = 500;
-/** The characters read before or after an address on its line, and of the sentence around it. */
 const maxBeside = 300;
 
 interface Finding {
@@ -41,7 +36,6 @@ interface Finding {
 	head: number | null;
 }
 
-/** In the order of the lines; an address may be mentioned more than once. At most about 500. */
 function mentionsIn(lines: readonly Line[]): Mention[] {
 	const finding: Finding = { lines, mentions: [], head: null };
 	for (const [at, line] of lines.entries()) {

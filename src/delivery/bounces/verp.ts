@@ -12,11 +12,8 @@ import { createMac, type Mac } from '../tracking/tokens.js';
 
 export interface Verp {
 	addressFor(message: Uuid): string;
-	/** The message of a return path; null for any other address, and for a token that was not signed here. */
 	messageOf(address: string): Uuid | null;
-	/** The message of our first return path within a text, such as the header of a mail; null without one. */
 	findIn(text: string): Uuid | null;
-	/** Whether an address is in the domain of return paths; the local part may be anything. */
 	isOurDomain(address: string): boolean;
 }
 

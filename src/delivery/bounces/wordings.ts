@@ -11,7 +11,6 @@ export const systemNames =
 export const roleNames =
 	/postmaster|(?:mail|system|e-?mail) administrator|administrator@|\b(?:bounces?|e?mail-?server|mail-?gateway|listserv|microsoftexchange\w{0,64})@|^<?microsoft outlook/i;
 
-/** Words in an address or display name of programs that send mail. */
 export const machineWords =
 	/(?:^|[^a-z])(?:smtp|mta|mail|mailer|mailserver|mailscan|daemon|gateways?|anti-?virus|server|system|service|robot|bot|no-?reply|do-?not-?reply|automat\w{0,8}|auto|delivery|notification|exchange|internet|administrator|admin|mail(?:gate|hub|relay|guard|filter)\w{0,8}|relay|filter|scanner|firewall|spam\w{0,8})(?=$|[^a-z])/i;
 
@@ -65,7 +64,6 @@ export const aliases =
 export const bystanders =
 	/(?:\b(?:from|sender|by|contact|mailto|cc|via|reply[ -]?to|return[ -]?path|errors[ -]to|message[ -]id|reference[sd]?|in[ -]reply[ -]to|behalf of|subject|postmaster|help(?:desk)?|support|assistance|abuse|information|e-?mail us at|write to|resend (?:it )?to|forward (?:it |this |them |your message )?to|send (?:an? )?(?:e-?mail|mail|message|copy|it) to|unsubscribe|subscribe|(?:please )?(?:e-?mail(?:ing)?(?: to)?|send(?:ing)?|notify|inform|try|if)|absender|von|expéditeur|remitente|mittente|отправитель|от|送信者|发件人|寄件者)|"[^"]{0,60}")[\s:=]{0,20}$/i;
 
-/** In a label before a colon and a recipient. */
 export const recipientLabels =
 	/recipient|addresse?e?|user|mailbox|deliver|reach|fail|reject|unknown|invalid|error[ -]for|bounce|account|destinat|rcpt|(?:^|\s)(?:to|for)$|empf|adress|indirizzo|direcci|получател|адрес|宛先|受信|收件|地址/iu;
 

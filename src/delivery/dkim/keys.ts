@@ -1,8 +1,6 @@
-/** Keys for DKIM: generated or read from a file, and their public records (RFC 6376 s.3.6.1, RFC 8463 s.4). */
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import type { DkimKeyType } from './sign.js';
 
-/** A private key as it is stored: PKCS#8 DER in base64. */
 export interface KeyMaterial {
 	type: DkimKeyType;
 	secret: string;
@@ -44,7 +42,6 @@ export function decodeKey(secret: string): KeyObject {
 	return createPrivateKey({ key: Buffer.from(secret, 'base64'), format: 'der', type: 'pkcs8' });
 }
 
-/** The text of the TXT record: the public half, nothing secret. */
 export function recordOf({ type, secret }: KeyMaterial): string {
 	const spki = createPublicKey(decodeKey(secret)).export({ format: 'der', type: 'spki' });
 	// RFC 8463 s.4: only the 32 octets of the key, without the header of its type.

@@ -12,7 +12,6 @@ import { decodeKey } from './keys.js';
 export const dkimKeyTypes = ['rsa', 'ed25519'] as const;
 export type DkimKeyType = (typeof dkimKeyTypes)[number];
 
-/** A private key, and the DNS name of its public half: `selector._domainkey.domain`. */
 export interface SigningKey {
 	domain: string;
 	selector: string;
@@ -73,7 +72,6 @@ function signedData({ type }: Pick<SigningKey, 'type'>, header: string, unsigned
 	return { hash: null, data: createHash('sha256').update(data).digest() };
 }
 
-/** The fields that are signed, as `signFields` wants them, and for each key its own field without the signature. */
 function unsignedMessage(bytes: Buffer, keys: readonly SigningKey[], rest: readonly Buffer[]) {
 	const { fields, body } = splitMessage(bytes);
 	const { names, texts } = signedFields(fields);
@@ -132,7 +130,6 @@ export type KeysFor = (from: string) => readonly SigningKey[] | Promise<readonly
 const rereadAfter: Micros = 5 * microsPerSecond;
 const noKeys: readonly SigningKey[] = [];
 
-/** Keys of the store. The same ones are the same list, until they are read again. */
 export function createKeyReader({
 	reads,
 	clock,
@@ -184,13 +181,11 @@ function groupByDomain(keys: readonly SigningKey[]): Map<string, SigningKey[]> {
 	return byDomain;
 }
 
-/** A header field: `text` from its name to before its line end, folding included. */
 export interface HeaderField {
 	name: string;
 	text: string;
 }
 
-/** A message split at its empty line; without one it is all header. */
 export interface Parts {
 	fields: HeaderField[];
 	body: Buffer;
@@ -218,7 +213,6 @@ function endOfField(header: string, start: number): number {
 	return end === -1 ? header.length : end;
 }
 
-/** As it is written; empty where there is none. */
 function nameOf(text: string): string {
 	return text.slice(0, Math.max(0, text.indexOf(':'))).trimEnd();
 }
@@ -251,7 +245,6 @@ export interface SignedFields {
 	texts: string[];
 }
 
-/** `fields` from the top down. */
 export function signedFields(fields: readonly HeaderField[]): SignedFields {
 	const present = new Map<string, string[]>();
 	for (const { name, text } of fields) {

@@ -1,5 +1,3 @@
-/** One HTTP call to a webhook's URL: guarded, bounded, without following redirects. */
-
 import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -17,14 +15,12 @@ export interface NotificationCall {
 	body: string;
 	headers: Readonly<Record<string, string>>;
 	credentials: { login: string; password: string } | null;
-	/** True only by the engine setting of that name. */
 	allowPrivate: boolean;
 	timeoutMs?: number;
 	signal?: AbortSignal;
 	lookup?: LookupFunction;
 }
 
-/** `status` null: there was no answer, `error` says why. */
 export interface NotificationAnswer {
 	status: number | null;
 	error: string | null;
@@ -35,7 +31,6 @@ export interface NotificationAnswer {
 	durationMs: number;
 }
 
-/** Never throws. */
 export async function callWebhook(call: NotificationCall): Promise<NotificationAnswer> {
 	const began = performance.now();
 	const timed = (answer: Omit<NotificationAnswer, 'durationMs'>): NotificationAnswer => ({
@@ -91,7 +86,6 @@ function post(call: NotificationCall): Promise<Answer> {
 	});
 }
 
-/** Reads the answer to its end or to the cap, so that an endless answer costs nothing. */
 function read(
 	response: IncomingMessage,
 	resolve: (answer: Answer) => void,

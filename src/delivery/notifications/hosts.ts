@@ -5,7 +5,6 @@
 import { backoff } from '../../api/backoff.js';
 import type { LeasedDelivery } from '../../store/notifications.js';
 
-/** Calls at once: to a host that answers, to one that does not, and in all. */
 const perHost = 8;
 const perSilentHost = 1;
 const inAll = 256;
@@ -25,7 +24,6 @@ interface Host {
 	hasMore: boolean;
 }
 
-/** For one run of the sender. Times are milliseconds of a steady clock; each `next` is followed by an `ended`. */
 export class Hosts {
 	readonly each = heldPerHost;
 	readonly #hosts = new Map<string, Host>();
@@ -52,7 +50,6 @@ export class Hosts {
 		);
 	}
 
-	/** The next delivery that may be called; it counts as under way. Null: none at this moment. */
 	next(nowMs: number): LeasedDelivery | null {
 		if (this.#underWay >= inAll) return null;
 		for (const [name, host] of this.#hosts) {
@@ -68,7 +65,6 @@ export class Hosts {
 		return null;
 	}
 
-	/** A call has ended; `isAnswered` null: it was not made. */
 	ended(
 		delivery: LeasedDelivery,
 		{ isAnswered, nowMs }: { isAnswered: boolean | null; nowMs: number },

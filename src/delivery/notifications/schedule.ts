@@ -1,4 +1,3 @@
-/** The state of a webhook delivery after an attempt: done, retried, or over (api-decisions 32). */
 import { type Micros, microsPerMs, microsPerSecond } from '../../api/datetime.js';
 import type { DeliveryResult } from '../../store/notifications.js';
 import type { NotificationAnswer } from './call.js';

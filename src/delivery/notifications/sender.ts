@@ -34,7 +34,6 @@ export interface SenderOptions {
 }
 
 export interface SenderRun {
-	/** `settled`: until nothing is due; `stopped`: until the signal. */
 	until: 'settled' | 'stopped';
 	signal: AbortSignal;
 }
@@ -54,7 +53,6 @@ const groupMs = 25;
 const longestPauseMs = 30_000;
 const storeTries = 5;
 
-/** Never rejects; a write that the store refuses is repeated, or lapses with its lease. */
 export async function sendNotifications(options: SenderOptions, run: SenderRun): Promise<SenderCounts> {
 	return new Sender(options, run).finish();
 }
@@ -260,7 +258,6 @@ class Sender {
 		for (const wake of this.#waiting) wake();
 	}
 
-	/** Waits for a change, or for `ms`. The loop waits here, and a pause beside it. */
 	#change(ms: number): Promise<void> {
 		return new Promise((resolve) => {
 			const wake = () => {

@@ -7,7 +7,6 @@ import { lookup as systemLookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 import type { RefusalCode } from '../../api/refusals.js';
 
-/** Resolves a name to all its addresses; rejects when it has none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export const systemResolve: Resolve = async (hostname) =>

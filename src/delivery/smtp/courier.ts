@@ -1,4 +1,3 @@
-/** Carries messages over SMTP: each is composed, handed to a connection of the pool, and classified by the replies. */
 import { backoff } from '../../api/backoff.js';
 import { type Clock, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import { refusedSenderReason } from '../../api/pauses.js';
@@ -33,7 +32,6 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	) => {
 		const { verdict } = classify(conversation, isShared);
 		const outcome = judge(message, conversation, { now: clock.now(), random, isCutting, isShared });
-		// A message that cannot be composed says nothing about the server.
 		if (verdict === 'sender') tell.refused(refusedSenderReason(sender, formatReply(conversation.reply)));
 		else if (outcome.kind !== 'released' && conversation.kind !== 'unsendable')
 			tell.worked(verdict === 'sent');

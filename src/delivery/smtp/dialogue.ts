@@ -92,7 +92,6 @@ export class Dialogue {
 		return this.#enter(createTransaction(mail, envelope.commands, pace));
 	}
 
-	/** MAIL alone, without RCPT and DATA; the envelope is reset. */
 	probe(sender: string): Promise<Conversation | null> {
 		const mail = { from: sender, to: sender, copies: [], bytes: Buffer.alloc(0) };
 		const envelope = envelopeOf(mail, this.#options.extensions);
@@ -175,7 +174,6 @@ export class Dialogue {
 			case 'reset':
 				this.#isHeld = false;
 				this.#finish(entry);
-				// Without its commands that have not left.
 				this.#commands.splice(0, this.#commands.length, { line: 'RSET', addressee: 'reset' });
 				return;
 			case 'done':
@@ -187,7 +185,6 @@ export class Dialogue {
 		}
 	}
 
-	/** Writes as much as the socket takes, and with the end of the body the commands that may follow. */
 	#writeBody(): void {
 		while (this.#unwritten !== null) {
 			const { bytes, entry, rest } = this.#unwritten;

@@ -28,7 +28,6 @@ export type Remedy = 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'l
 
 export interface OpeningFailure {
 	reply: Reply;
-	/** null: unknown. */
 	remedy: Remedy | null;
 }
 
@@ -37,7 +36,6 @@ interface TlsFault {
 	remedy: Remedy | null;
 }
 
-/** The server's reply if it had a code, else the local reason. */
 export function replyOf(
 	error: SMTPConnection.SMTPError,
 	{
@@ -77,7 +75,6 @@ function unconnected(error: SMTPConnection.SMTPError, settings: SmtpSettings): s
 	return `connect ${code} ${address}:${port}: ${why}`;
 }
 
-/** null: the error itself is clear enough. */
 function tlsFault(error: SMTPConnection.SMTPError, settings: SmtpSettings): TlsFault | null {
 	const cause = causeOf(error);
 	if (settings.security === 'implicit' && notTls.has(cause)) {
@@ -92,7 +89,6 @@ function tlsFault(error: SMTPConnection.SMTPError, settings: SmtpSettings): TlsF
 	return lifetimes[cause]?.(settings) ?? null;
 }
 
-/** The code of Node or OpenSSL, where nodemailer has put its own in front. */
 function causeOf(error: SMTPConnection.SMTPError): string {
 	const { originalCode, code } = { originalCode: undefined, ...error };
 	return String(originalCode ?? code ?? '');
@@ -169,14 +165,11 @@ export interface TraceEntry {
 
 export interface PhaseTracker {
 	readonly phase: SmtpPhase;
-	/** The answer to the last EHLO: after STARTTLS only the one under TLS (RFC 3207 s.4.2). */
 	readonly extensions: SmtpExtensions;
-	/** The server offered STARTTLS before anything was encrypted. */
 	readonly offersTls: boolean;
 	note(entry: TraceEntry): void;
 }
 
-/** Calls `onChange` whenever a phase begins, even the same again. */
 export function createPhaseTracker(onChange: (phase: SmtpPhase) => void): PhaseTracker {
 	let phase: SmtpPhase = 'connect';
 	let extensions: SmtpExtensions = new Map();

@@ -1,5 +1,3 @@
-/** A bounded pool of reusable SMTP connections. */
-
 import { setMaxListeners } from 'node:events';
 import type { PeerCertificate } from 'node:tls';
 import type { Reply } from '../../engine/rules/outcomes.js';
@@ -55,7 +53,6 @@ export class SmtpPool {
 		this.#limit = options.connections ?? usualConnections;
 	}
 
-	/** Waits for a free connection, at most `connections` at a time. Never rejects. */
 	send(mail: Mail): Promise<Conversation> {
 		return this.#options.onWait === undefined ? this.#send(mail) : this.#waited(this.#send(mail));
 	}
@@ -96,12 +93,10 @@ export class SmtpPool {
 		for (const session of [...this.#idle.keys()]) this.#retire(session);
 	}
 
-	/** Cuts connections that carry no mail yet, and opens no more, for good; mails under way go on. */
 	halt(): void {
 		this.#halt.abort();
 	}
 
-	/** Cuts every connection now, for good: sending afterwards is `broken` at once. */
 	abort(): void {
 		this.#halt.abort();
 		this.#cut.abort();
@@ -171,7 +166,6 @@ export class SmtpPool {
 		return null;
 	}
 
-	/** A place after a message under way, where the server allows it. */
 	#findRoom(): Session | null {
 		for (const session of this.#sessions) if (this.#mayTakeMore(session)) return session;
 		return null;
@@ -240,7 +234,6 @@ export class SmtpPool {
 		this.#waiting.shift()?.('again');
 	}
 
-	/** Room for new connections: a mail that finds none waits again. */
 	#wakeAll(): void {
 		for (const waiter of this.#waiting.splice(0)) waiter('again');
 	}

@@ -30,7 +30,6 @@ interface SessionOptions {
 	/** Cuts the connection at once; a conversation in flight becomes `broken` in its phase. */
 	signal: AbortSignal;
 	opening: AbortSignal;
-	/** SMTP trace without secrets, bodies and control characters. */
 	onTrace?: ((entry: TraceEntry) => void) | undefined;
 }
 
@@ -113,12 +112,10 @@ export class Session {
 		return this.#dialogue?.size ?? 0;
 	}
 
-	/** It can take one more message at once, after one under way. */
 	get hasRoom(): boolean {
 		return this.#isOpen && this.#dialogue !== null && this.#dialogue.size < this.#dialogue.capacity;
 	}
 
-	/** False: closed, by either side. */
 	get isOpen(): boolean {
 		return this.#isOpen;
 	}
@@ -255,7 +252,6 @@ export class Session {
 	}
 }
 
-/** The password, and its forms in AUTH PLAIN (RFC 4616) and LOGIN. */
 function secretsOf({ user, password }: SmtpSettings): string[] {
 	// Too short to be masked: it occurs in any text.
 	if (password === null || password.length < 3) return [];

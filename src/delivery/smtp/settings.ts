@@ -19,9 +19,7 @@ export interface SmtpSettings {
 	port: number;
 	security: SmtpSecurity;
 	user: string | null;
-	/** Never part of a URL, a log line or an error. */
 	password: string | null;
-	/** The name in EHLO; `null` = as nodemailer makes it of this machine's. */
 	name: string | null;
 	/** PEM certificates to trust instead of the system's; `null` = the system's. */
 	ca: string | null;
@@ -81,7 +79,6 @@ export function normalSmtpUrl(text: string): string {
 	return scheme === '' ? text : `${scheme.toLowerCase()}${user}${host.toLowerCase()}${rest}`;
 }
 
-/** The URL of these settings; a password shows as `***`, which no parser accepts. */
 export function formatSmtpUrl(settings: SmtpSettings): string {
 	const scheme = settings.security === 'implicit' ? 'smtps' : 'smtp';
 	const secret = settings.password === null ? '' : ':***';

@@ -15,7 +15,6 @@ import { localReply, parseReply } from '../reply.js';
  */
 export type Move = 'go_on' | 'write_body' | 'end_empty' | 'reset' | 'done' | 'close';
 
-/** Whether commands leave before their predecessors are answered (RFC 2920). */
 export type Pace = 'pipelined' | 'one_by_one';
 
 export interface Transaction {
@@ -25,7 +24,6 @@ export interface Transaction {
 	readonly phase: SmtpPhase;
 	take(raw: string): Move;
 	dotWritten(): void;
-	/** The result when nothing more will come; `reason` is used where no reply explains it. */
 	conversation(reason: string): Conversation;
 }
 
@@ -185,7 +183,6 @@ const cr = 0x0d;
 const lf = 0x0a;
 const dot = 0x2e;
 
-/** The end of a body, in bytes written after it. */
 export const finalDot = '.\r\n';
 
 /**
@@ -207,10 +204,8 @@ export function wirePieces({ bytes, rest = [] }: Mail): WirePieces {
 
 /** Of a UTF-16 unit in UTF-8. */
 const mostOctets = 3;
-/** Room for longer mails of the same kind. */
 const slack = 1024;
 
-/** Memory in which octets and the text after them become one piece, again and again. */
 export class Joint {
 	#memory = Buffer.alloc(0);
 
@@ -241,7 +236,6 @@ function canonical(bytes: Buffer): Buffer {
 	return Buffer.from(text.endsWith('\n') ? text : `${text}\r\n`, 'latin1');
 }
 
-/** EHLO keywords in upper case with their parameters, `''` without any. */
 export type SmtpExtensions = ReadonlyMap<string, string>;
 
 export type Envelope =
@@ -301,13 +295,9 @@ function isPrintable(address: string): boolean {
 	return /^[\u0020-\u007e]*$/.test(address);
 }
 
-/** One message for the server. Addresses are parsed, one in each string, without angle brackets. */
 export interface Mail {
-	/** MAIL FROM; `''` is the null sender. */
 	from: string;
-	/** The recipient of the message: this recipient's reply decides its outcome. */
 	to: string;
-	/** Copies (cc and bcc) in the same transaction. */
 	copies: readonly string[];
 	/** RFC 5322 with CRLF, not dot-stuffed; the beginning of it where there is a `rest`. */
 	bytes: Buffer;
@@ -327,6 +317,5 @@ export function sizeOf({ bytes, rest = [] }: Pick<Mail, 'bytes' | 'rest'>): numb
 export interface Conversation {
 	kind: 'accepted' | 'refused' | 'broken' | 'unsendable';
 	reply: Reply;
-	/** Copies that the server refused while it accepted the message. */
 	refusedCopies: readonly { to: string; reply: Reply }[];
 }

@@ -1,4 +1,3 @@
-/** Turns a request for one of a message's links into the event that is recorded: bounded, cleaned, labelled. */
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { TrackedEvent, Writes } from '../../store/store.js';

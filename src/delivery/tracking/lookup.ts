@@ -1,4 +1,3 @@
-/** Finds what a message's links lead to by its id, read from the store and compiled as for sending. */
 import type { AttachedFile } from '../../api/attachments.js';
 import type { Clock, Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
@@ -30,7 +29,6 @@ export interface TrackingOptions {
 	failed?(error: unknown): void;
 }
 
-/** For one server: caches the submissions it has read. The pages verify links before they call it. */
 export function createTracking(options: TrackingOptions): TrackingPorts {
 	const { reads, writes, contents, clock } = options;
 	const submissions = createSubmissions(reads);
@@ -138,12 +136,10 @@ export interface TrackedMessage {
 	from: string;
 	list_id: number | null;
 	submission: Uuid;
-	/** The message's own values; `link` and `view` fill in the built-in links. */
 	variables: Readonly<Record<string, string>>;
 	files?: readonly AttachedFile[];
 }
 
-/** The content of a message for its recipient: links as they were written, no pixel. */
 export interface MessageView {
 	subject: string;
 	text: string;
@@ -161,16 +157,12 @@ export interface Branding {
 
 export const unbranded: Branding = { name: null, logo: null, color: '#1d4ed8' };
 
-/** All reject with the store's error when the store fails. */
 export interface TrackingPorts {
 	/** The keys that sign and verify; null: there are none yet, so every token is invalid. Called on every request. */
 	keyring(): Promise<Keyring | null>;
-	/** Resolves when it is durable; an unknown message is skipped. */
 	record(event: Happened): Promise<void>;
 	find(message: Uuid): Promise<TrackedMessage | null>;
-	/** The absolute http(s) URL behind a link of the message; null: it has no target. */
 	link(message: TrackedMessage, position: number): Promise<string | null>;
-	/** Null: the content is gone. */
 	view(message: TrackedMessage): Promise<MessageView | null>;
 	/**
 	 * The name, the public one where there is one, of the list that a person may leave alone. Null: there is none, it is deleted, or the setting
@@ -179,6 +171,5 @@ export interface TrackingPorts {
 	listName(message: TrackedMessage): Promise<string | null>;
 	branding(): Promise<Branding>;
 	now(): Micros;
-	/** Reports an error that the answer cannot show: a lost event, a page that could not be shown. */
 	failed?(error: unknown): void;
 }

@@ -26,7 +26,6 @@ interface KnownProgram {
 	readonly only?: Visit['kind'];
 }
 
-/** By user agent; the first that matches decides. */
 export const knownPrograms: readonly KnownProgram[] = [
 	// They fetch once for all their users, often without a reader; a reader behind them is not visible.
 	{ reason: 'image_proxy', pattern: /GoogleImageProxy|ggpht\.com|YahooMailProxy|YahooCacheSystem/i },

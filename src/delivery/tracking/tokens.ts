@@ -47,7 +47,6 @@ export function verifyToken(keyring: Keyring, purpose: TokenPurpose, text: strin
 	return verify(keyring, purpose, text)?.message ?? null;
 }
 
-/** The click tokens of a message, in the parts that a mail is joined from: 50 characters and, for each link, 8 more. */
 export interface ClickTokens {
 	begin: string;
 	ends: readonly string[];
@@ -148,7 +147,6 @@ function uuidOf(token: Buffer): Uuid {
 	return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** The message's code of 32 octets. The caller owns the buffer. */
 export type Mac = (message: Uint8Array) => Buffer;
 
 /**
@@ -193,7 +191,6 @@ export interface LinkOptions {
 	keyring: Keyring | null;
 }
 
-/** The parts of one message's links; `publicUrl` with or without a path and a final slash. */
 export interface MessageLinks {
 	publicUrl: string;
 	keyring: Keyring;

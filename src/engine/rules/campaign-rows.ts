@@ -1,5 +1,3 @@
-/** Rows of a campaign's batch, recipients or send requests: a bad shape refuses the batch, a bad value only its row. */
-
 import { parseAddress } from '../../api/address.js';
 import { requestIdentity } from '../../api/campaign-identity.js';
 import { type FieldErrors, listFieldErrors } from '../../api/errors.js';
@@ -13,7 +11,6 @@ import { fieldSet, type Parsed, required } from '../../api/schema.js';
 import { createTurns } from '../../api/sleep.js';
 import { hasDefault, variablesIn } from '../../api/variables.js';
 
-/** A row that is not sent to, with its error. */
 export interface RefusedRow extends RowPlace {
 	kind: 'rejected';
 	code: string;
@@ -25,7 +22,6 @@ interface RowPlace {
 	line?: number;
 }
 
-/** One row of a campaign's batch after the check of its shape: a recipient, or the error. */
 export type RecipientRow =
 	| {
 			kind: 'recipient';
@@ -59,7 +55,6 @@ const placeFields = {
 	refused: optional(dict(char({ max: 1000 }), { max: 2 })),
 };
 
-// As in a send call: an empty name of a variable is an error.
 const recipientFields = fieldSet({
 	to: char({ allowBlank: true }),
 	context: withDefault(dict(char({ allowBlank: true, trim: 'off' }), { max: maxVariables }), () => ({})),
@@ -71,12 +66,10 @@ const requestFields = fieldSet({ request: optional(nullable(json())), ...placeFi
 /** Rows with a bad shape that are listed; the answer to a large batch stays small. */
 const maxListed = 100;
 
-/** One result for each recipient, in order. Nothing stored is read. */
 export function parseRecipients(recipients: unknown): Promise<Parsed<RecipientRow[]>> {
 	return parseEach('recipients', recipients, maxListed, parseRecipient);
 }
 
-/** One result for each request, in order. Nothing stored is read. */
 export function parseRequests(requests: unknown, courier: Courier): Promise<Parsed<ParsedRequest[]>> {
 	return parseEach('requests', requests, 1, (item) => parseRequest(item, courier));
 }
@@ -133,7 +126,6 @@ export function parseRecipient(item: unknown): Parsed<RecipientRow> {
 	return { kind: 'valid', value: { kind: 'recipient', ...place, to: text, to_key: key, context } };
 }
 
-/** The place of a row that is otherwise invalid. */
 function placeIn(item: unknown): RowPlace {
 	if (!isRecord(item)) return {};
 	const { to, line } = item;
@@ -155,7 +147,6 @@ export function parseRequest(item: unknown, courier: Courier): Parsed<ParsedRequ
 	return { kind: 'valid', value: checkedRequest(request, place, courier) };
 }
 
-/** A refused request as a rejected row: the first error stands for all. */
 export function refusedRequest(to: string, errors: FieldErrors, place: { line?: number }): RefusedRow {
 	const [first] = listFieldErrors(errors);
 	const error = first === undefined ? 'The request is refused.' : `${first.path}: ${first.message}`;

@@ -1,5 +1,3 @@
-/** Comparing text without regard to case, in all of Unicode. */
-
 /**
  * Two texts that differ by case only have the same folding, and a part of a text folds to a part of its folding: so
  * `includes` works on folded texts. Lower case alone does neither (a final sigma differs by its place).

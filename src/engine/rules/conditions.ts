@@ -1,4 +1,3 @@
-/** Which subscribers meet a condition. Pure. */
 import { type Day, dayOf, type Micros, parseDateTime } from '../../api/datetime.js';
 import { type Condition, isDay, numberOf, type Operator } from '../../api/schema/conditions.js';
 import { foldCase } from './case-folding.js';

@@ -1,4 +1,3 @@
-/** Errors of stored state against a change, in the words of Django REST framework. */
 import type { FieldErrors } from '../../api/errors.js';
 import { refusal } from '../../api/refusals.js';
 import { texts } from '../../api/schema/texts.js';
@@ -11,12 +10,10 @@ export const unverifiedSender: FieldErrors = {
 	from: [refusal('not_verified')],
 };
 
-/** `This field must be unique.` on one field. */
 export function notUnique(field: string): FieldErrors {
 	return { [field]: [{ code: 'unique', message: texts.unique }] };
 }
 
-/** A key in a body that refers to no record. */
 export function noSuch(field: string, key: number | string): FieldErrors {
 	const message = `Invalid pk "${key}" - object does not exist.`;
 	return { [field]: [{ code: 'does_not_exist', message }] };

@@ -1,4 +1,3 @@
-/** Ids, in an order that puts those made together beside each other in an index. */
 import { hash, randomUUID } from 'node:crypto';
 import type { EmailKey } from '../../api/address.js';
 import type { Day } from '../../api/datetime.js';

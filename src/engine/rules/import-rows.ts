@@ -11,12 +11,10 @@ import { importedReason, type SuppressionReason } from '../../api/suppressions.j
 import { foldedColumn } from './case-folding.js';
 import { type Activation, strongest } from './subscription.js';
 
-/** `null` keeps the stored value. */
 export interface ImportRow {
 	kind: 'row';
 	email: string;
 	email_key: EmailKey;
-	/** See `foldedColumn`. */
 	email_folded: string | null;
 	name: string | null;
 	is_active: boolean | null;
@@ -37,7 +35,6 @@ export type ParsedRow = ImportRow | RejectedRow;
 
 const metaPrefix = 'meta.';
 
-/** The variables of the columns `meta.…`, in their order. */
 export function metaVariables(columns: readonly string[]): string[] {
 	return columns.flatMap((column) =>
 		column.startsWith(metaPrefix) ? [column.slice(metaPrefix.length)] : [],
@@ -55,7 +52,6 @@ const truths: ReadonlyMap<string, boolean> = new Map([
 
 const maxTextLength = 255;
 
-/** Where the columns of a batch are; -1 = not there. */
 interface Places {
 	email: number;
 	name: number;
@@ -65,7 +61,6 @@ interface Places {
 	meta: readonly (readonly [variable: string, index: number])[];
 }
 
-/** One result for each row, in order. Pure, so that it can run before the transaction begins. */
 export function parseImportRows({ columns, cells }: Pick<ImportBatch, 'columns' | 'cells'>): ParsedRow[] {
 	const width = columns.length;
 	const parse = importRowParser(columns);
@@ -75,7 +70,6 @@ export function parseImportRows({ columns, cells }: Pick<ImportBatch, 'columns' 
 	return rows;
 }
 
-/** Reads and checks rows one by one, each given as its cells in the order of `columns`. */
 export function importRowParser(columns: readonly string[]): (cells: ImportBatch['cells']) => ParsedRow {
 	const read = importRowReader(columns);
 	return (cells) => {
@@ -84,7 +78,6 @@ export function importRowParser(columns: readonly string[]): (cells: ImportBatch
 	};
 }
 
-/** The values in the cells of a row. `null` keeps the stored value. */
 export interface GivenRow
 	extends Pick<ImportRow, 'kind' | 'name' | 'is_active' | 'disable_reason' | 'has_meta_cell'> {
 	/** As given: the service that takes the row checks the address. */
@@ -92,7 +85,6 @@ export interface GivenRow
 	meta: readonly (readonly [variable: string, value: MetaValue])[];
 }
 
-/** Reads rows as `importRowParser` does, for a service that checks them itself. */
 export function importRowReader(
 	columns: readonly string[],
 ): (cells: ImportBatch['cells']) => GivenRow | RejectedRow {
@@ -213,7 +205,6 @@ export function reimportedActivation(
 	return { is_active: true, disable_reason: null };
 }
 
-/** Null: nothing stops it. */
 function stoppedBy({ disable_reason }: RowActivity, kept: readonly SuppressionReason[]): Activation | null {
 	const imposed = importedReason(disable_reason);
 	const reason = strongest(imposed === null ? kept : [...kept, imposed]) ?? disable_reason;
@@ -228,7 +219,6 @@ type MetaCell =
 const field = meta();
 const nothing: MetaCell = { kind: 'values', values: [] };
 
-/** The JSON of an object, variable to value; null and an empty cell mean no values. */
 function parseMetaCell(cell: string | null): MetaCell {
 	if (cell === null || cell.trim() === '') return nothing;
 	const checked = field.check(cell);

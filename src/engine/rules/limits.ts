@@ -1,20 +1,16 @@
-/** How much may be sent in which time: the settings, and the limits that a message counts against. */
 import { domainToASCII } from 'node:url';
 import { isEmailAddress } from '../../api/address.js';
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import type { LimitName } from '../../api/records.js';
 
-/** The messages counted together: all, those of one sender's domain, those to one recipient's domain. */
 type LimitScope = 'all' | 'sender' | 'recipient';
 
-/** The settings that hold limits, and the scope of each. */
 export const limitSettings = {
 	send_limit: 'all',
 	sender_domain_limits: 'sender',
 	recipient_domain_limits: 'recipient',
 } as const satisfies Record<string, LimitScope>;
 
-/** At most `count` messages in any time of the length of `window`. */
 export interface SendLimit {
 	scope: LimitScope;
 	/** In ASCII and lower case; `*` = each other domain separately; `''` with `all`. */
@@ -23,7 +19,6 @@ export interface SendLimit {
 	window: Micros;
 }
 
-/** A limit as it applies to one message. */
 export interface CountedLimit {
 	key: string;
 	count: number;
@@ -74,7 +69,6 @@ export function whyTwice(limits: readonly SendLimit[]): string | null {
 	return null;
 }
 
-/** The limits that a message counts against: those of its domain, and those of `*` only without any. */
 export function limitsOn(
 	limits: readonly SendLimit[],
 	message: { sender: string; recipient: string },
@@ -86,7 +80,6 @@ export function limitsOn(
 	];
 }
 
-/** The limit of a key of `limitsOn`; null: the limits have changed since. */
 export function limitOf(limits: readonly SendLimit[], key: string): SendLimit | null {
 	const window = windowOf(key);
 	const same = limits.filter(({ scope, window: own }) => key.startsWith(`${scope} `) && own === window);
@@ -94,7 +87,6 @@ export function limitOf(limits: readonly SendLimit[], key: string): SendLimit | 
 	return same.find((limit) => limit.domain === domain) ?? same.find((limit) => limit.domain === '*') ?? null;
 }
 
-/** Its name for people; `key` is one of its keys. */
 export function nameLimit(limit: SendLimit, key: string): LimitName {
 	return { setting: settings[limit.scope], limit: formatLimit(limit), domain: domainOfKey(key) || null };
 }

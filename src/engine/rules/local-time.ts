@@ -1,4 +1,3 @@
-/** A time as people give it: `2026-12-01 09:00`, `tomorrow 9:00`, or ISO 8601 with an offset. Pure. */
 import {
 	addDays,
 	type Day,

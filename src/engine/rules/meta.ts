@@ -1,10 +1,8 @@
-/** The valid contents of a subscriber's meta, and their way into the variables of a message. */
 import type { FieldErrors } from '../../api/errors.js';
 import { unknownVariableText } from '../../api/refusals.js';
 import { maxMetaBytes } from '../../api/subscribers.js';
 import { hasDefault, variableNames } from '../../api/variables.js';
 
-/** Errors about keys that no field defines, and about size; null without any. */
 export function checkMeta(
 	meta: Readonly<Record<string, unknown>>,
 	known: ReadonlySet<string>,
@@ -39,7 +37,6 @@ export function changeMeta(
 	return Object.fromEntries(entries);
 }
 
-/** A meta value as text; null for an empty value. */
 export function metaText(value: unknown): string | null {
 	if (value === null || value === undefined) return null;
 	return typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -84,7 +81,6 @@ function builtIn(person: Person, name: string): string | null {
 	return name === 'email' || name === 'name' || name === 'email_reason' ? person[name] : null;
 }
 
-/** The used variables without a value and a default. */
 export function missingVariables(
 	own: Readonly<Record<string, string>>,
 	used: Used,
@@ -99,7 +95,6 @@ export function missingVariables(
 	);
 }
 
-/** A recipient's own context over the person's values; used variables only. */
 export function overlayVariables(
 	known: Readonly<Record<string, string>>,
 	used: Used,

@@ -1,4 +1,3 @@
-/** The effects of a delivery's outcome: the state table of messages, as data. */
 import type { Micros } from '../../api/datetime.js';
 import type { EventType, MessageState } from '../../api/records.js';
 
@@ -32,17 +31,12 @@ export interface Reply {
 
 export interface OutcomeEffect {
 	state: MessageState;
-	/** When a worker may lease it again; null = final. */
 	due_at: Micros | null;
-	/** The attempt to be recorded; null = none. */
 	reply: Reply | null;
-	/** The event that counts it, once a message. */
 	event: 'SENT' | 'SOFTBOUNCED' | 'HARDBOUNCED' | null;
-	/** The address gets no more mail. */
 	suppresses: boolean;
 }
 
-/** `before` is the message before its lease, which `released` restores. */
 export function effectOf(
 	outcome: DeliveryOutcome,
 	before: { attempts: number; due_at: Micros },
@@ -83,7 +77,6 @@ export function effectOf(
 	}
 }
 
-/** An event that may stop mail to the address. */
 export function isBounce(outcome: DeliveryOutcome): boolean {
 	return outcome.kind === 'bounced' || (outcome.kind === 'failed' && !outcome.uncounted);
 }
@@ -101,7 +94,6 @@ export function readReplyLine(line: string): Reply {
 	return { phase: 'answer', code: Number(code), enhanced, text };
 }
 
-/** `cancel`: it is not sent any more. `retry`: it is due now. */
 export type Action = 'cancel' | 'retry';
 
 /** `to` may be the current state: the action is done already, or only the time changes. */
@@ -138,7 +130,6 @@ const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>
 	},
 };
 
-/** Pure. `from` is the visible state, which the campaign of a message may determine. */
 export function ruleOf(action: Action, from: MessageState): ActionRule {
 	return rules[action][from];
 }
@@ -154,10 +145,8 @@ function refused(why: string): ActionRule {
 /** `human` leaves out events of machines (prefetching proxies, link scanners). */
 export type Audience = 'all' | 'human';
 
-/** Times of the first event of one (message, type); null = none yet. */
 export type Firsts = Readonly<Record<Audience, Micros | null>>;
 
-/** A count that moves from one time to another; `from` null = it is new. */
 interface FigureMove {
 	audience: Audience;
 	from: Micros | null;
@@ -188,7 +177,6 @@ export function isTooSoon(
 	return message.state === 'queued' || message.state === 'leased' || message.state === 'deferred';
 }
 
-/** Types that a machine may cause: only these are counted for both audiences. */
 export function hasAudiences(type: EventType): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED' || type === 'UNSUBSCRIBED';
 }

@@ -1,4 +1,3 @@
-/** Which recipients of a message a report is about. A bounce never counts against an address it was not sent to. */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
@@ -15,21 +14,15 @@ export interface ReturnedReport {
 	recipients: readonly ReportedAddress[];
 }
 
-/** One recipient as an unknown sender's report names it. */
 export interface ReportedAddress {
-	/** The failed address, and the address we sent to where the report has both; in the form for comparison. */
 	addresses: readonly EmailKey[];
-	/** The address is invalid (decision 31). False for a complaint. */
 	hard: boolean;
 	/** The sender or the content was refused: it counts for nothing. */
 	uncounted?: true;
-	/** Reply code, else enhanced code; null when the report has neither. */
 	smtp_code: string | null;
-	/** One line of at most 500 characters; null without a text. */
 	diagnostic: string | null;
 }
 
-/** The recipients of a message: `to`, whose outcome is the message's own, and the copies. */
 export interface Recipients {
 	to: EmailKey;
 	copies: readonly EmailKey[];

@@ -1,7 +1,5 @@
-/** How long messages, events and bodies stay: the settings of retention, read. */
 import { daysIn, type Micros, microsPerDay } from '../../api/datetime.js';
 
-/** Null: for good. */
 export interface Retention {
 	messages: Micros | null;
 	events: Micros | null;

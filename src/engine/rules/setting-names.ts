@@ -1,5 +1,3 @@
-/** The names of the database's own settings: the engine takes them, and completion offers them without a database. */
-
 /** Name → purpose. `smtp_password` is the one secret: shown masked. */
 export const settingNames = {
 	public_url:

@@ -1,5 +1,3 @@
-/** The addresses that get mail: activation, reasons, suppressions of an address, and the lifting of those. */
-
 import { createHmac } from 'node:crypto';
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
@@ -71,9 +69,7 @@ export function changeActivation(options: {
 	stored: Activation;
 	wanted: boolean | 'default' | undefined;
 	isMoved: boolean;
-	/** Suppressions of the address after the change. */
 	reasons: readonly SuppressionReason[];
-	/** Those of them that have no end. */
 	lasting: readonly SuppressionReason[];
 }): ActivationChange {
 	const { stored, wanted, isMoved, reasons, lasting } = options;
@@ -146,13 +142,11 @@ export function additionOf(
 	return wanted.expires_at === null || wanted.expires_at > stored.expires_at ? 'updated' : 'unchanged';
 }
 
-/** Whether a row cannot be added at this moment, whatever is stored. */
 export function refusalOf(row: NewSuppression, now: Micros): RejectedRow | null {
 	if (!hasEnded(row, now)) return null;
 	return { kind: 'rejected', code: 'expired', error: 'expires_at: This time is past.' };
 }
 
-/** A suppression past its end does not count. */
 export function hasEnded({ expires_at }: { expires_at: Micros | null }, now: Micros): boolean {
 	return expires_at !== null && expires_at <= now;
 }
@@ -171,5 +165,4 @@ export function erasedHash(secret: string, address: EmailKey): string {
 /** Replaces the address in messages that were sent; nothing is ever delivered below `.invalid` (RFC 2606 s.2). */
 export const erasedAddress = 'erased@erased.invalid';
 
-/** On `email`. */
 export const erasedComplaint: FieldErrors = { email: [refusal('erased')] };

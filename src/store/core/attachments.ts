@@ -1,4 +1,3 @@
-/** Files that go with messages: kept once for each hash, as long as a content names them. */
 import {
 	type AttachedFile,
 	type Attachment,
@@ -13,7 +12,6 @@ import type { Seen } from '../store.js';
 import type { Sql } from './sql.js';
 
 const unnamedFor: Micros = microsPerDay;
-/** An upload that is found stays long enough to be named. */
 const atLeast: Micros = microsPerDay / 24;
 const mostDropped = 10;
 
@@ -28,14 +26,12 @@ export function createAttachments(sql: Sql) {
 					`SELECT sha256, size
 					FROM attachments
 					WHERE sha256 = ? AND (expires_at IS NULL OR expires_at > ?) AND ${where}`,
-					sha256,
-					now + atLeast,
-					...values,
+					[sha256, now + atLeast, ...values],
 				)) ?? null
 			);
 		},
 		getAttachment: async ({ sha256 }) =>
-			(await sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM attachments WHERE sha256 = ?', sha256))
+			(await sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM attachments WHERE sha256 = ?', [sha256]))
 				?.bytes ?? null,
 		putAttachment: async ({ sha256, bytes, owner, now }) => {
 			await dropExpiredAttachments(sql, { now, limit: mostDropped });
@@ -45,14 +41,10 @@ export function createAttachments(sql: Sql) {
 				`INSERT INTO attachments (sha256, size, created_at, expires_at, bytes)
 				VALUES (?, ?, ?, ?, ?)
 				ON CONFLICT (sha256) DO UPDATE SET expires_at = excluded.expires_at WHERE attachments.expires_at IS NOT NULL`,
-				sha256,
-				bytes.length,
-				now,
-				now + unnamedFor,
-				bytes,
+				[sha256, bytes.length, now, now + unnamedFor, bytes],
 			);
 			if (owner !== undefined)
-				sql.write('INSERT INTO attachment_owners VALUES (?, ?) ON CONFLICT DO NOTHING', sha256, owner);
+				sql.write('INSERT INTO attachment_owners VALUES (?, ?) ON CONFLICT DO NOTHING', [sha256, owner]);
 			return { sha256, size: bytes.length };
 		},
 	} satisfies Partial<Operations>;
@@ -66,7 +58,6 @@ function uploadedBy({ only_of }: Seen): { where: string; values: string[] } {
 const isOwner =
 	'EXISTS (SELECT 1 FROM attachment_owners o WHERE o.sha256 = attachments.sha256 AND o.owner = ?)';
 
-/** Files that lost their last content count no more: they were uploaded before. */
 async function hasTooMuch(
 	sql: Sql,
 	{ owner, sha256, size, now }: { owner: string; sha256: string; size: number; now: Micros },
@@ -76,9 +67,7 @@ async function hasTooMuch(
 		`SELECT count(*), coalesce(sum(size), 0)
 		FROM attachments
 		WHERE expires_at IS NOT NULL AND created_at > ? AND sha256 <> ? AND ${isOwner}`,
-		now - unnamedFor,
-		sha256,
-		owner,
+		[now - unnamedFor, sha256, owner],
 	);
 	return files >= mostUnnamed.files || Number(bytes) + size > mostUnnamed.bytes;
 }
@@ -91,12 +80,10 @@ export async function dropExpiredAttachments(
 		// attachments_expiring
 		`DELETE FROM attachments
 		WHERE sha256 IN (SELECT sha256 FROM attachments WHERE expires_at <= ? LIMIT ?)`,
-		now,
-		limit,
+		[now, limit],
 	);
 }
 
-/** Files that are not there, or too many bytes together; null: they can be named. */
 export async function attachmentErrors(
 	sql: Sql,
 	files: readonly Attachment[] = [],
@@ -107,11 +94,10 @@ export async function attachmentErrors(
 		files.map(
 			({ sha256 }) =>
 				async () =>
-					await sql.get<{ size: number }>(
-						`SELECT size FROM attachments WHERE sha256 = ? AND ${where}`,
+					await sql.get<{ size: number }>(`SELECT size FROM attachments WHERE sha256 = ? AND ${where}`, [
 						sha256,
 						...values,
-					),
+					]),
 		),
 	);
 	const missing = files[found.indexOf(undefined)];
@@ -120,21 +106,17 @@ export async function attachmentErrors(
 		: notUploaded(missing.sha256);
 }
 
-/** The files of a content; nothing changes where they are named. */
 export function nameAttachments(sql: Sql, content_sha256: string, files: readonly Attachment[] = []): void {
 	for (const [position, { name, type, sha256, content_id = null }] of files.entries()) {
 		sql.write(
 			`INSERT INTO content_attachments (content_sha256, position, name, type, sha256, content_id)
 			VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT DO NOTHING`,
-			content_sha256,
-			position,
-			name,
-			type,
-			sha256,
-			content_id,
+			[content_sha256, position, name, type, sha256, content_id],
 		);
-		sql.write('UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL', sha256);
+		sql.write('UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL', [
+			sha256,
+		]);
 	}
 }
 
@@ -145,7 +127,7 @@ export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<A
 		JOIN attachments a ON a.sha256 = c.sha256
 		WHERE c.content_sha256 = ?
 		ORDER BY c.position`,
-		content_sha256,
+		[content_sha256],
 	);
 	return rows.map(({ content_id, ...file }) => ({ ...file, ...(content_id !== null && { content_id }) }));
 }
@@ -162,7 +144,7 @@ export async function dropContent(
 		`DELETE FROM contents
 		WHERE sha256 = ? AND sha256 <> 'erased'
 			AND NOT EXISTS (SELECT 1 FROM submissions WHERE content_sha256 = contents.sha256)`,
-		content_sha256,
+		[content_sha256],
 	);
 	if (changes > 0)
 		dropUnnamed(
@@ -180,11 +162,10 @@ export function dropUnnamed(sql: Sql, files: readonly string[], when: { now: Mic
 	// contents_of_attachment
 	const isUnnamed = 'NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)';
 	for (const sha256 of files)
-		if (when === 'at once') sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, sha256);
+		if (when === 'at once') sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, [sha256]);
 		else
-			sql.write(
-				`UPDATE attachments SET expires_at = ? WHERE sha256 = ? AND ${isUnnamed}`,
+			sql.write(`UPDATE attachments SET expires_at = ? WHERE sha256 = ? AND ${isUnnamed}`, [
 				when.now + unnamedFor,
 				sha256,
-			);
+			]);
 }

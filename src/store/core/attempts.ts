@@ -10,7 +10,6 @@ import type { Insertion, Sql } from './sql.js';
 
 export interface Attempt {
 	id: number;
-	/** The first is 1. */
 	number: number;
 	kind: DeliveryOutcome['kind'];
 	at: Micros;
@@ -28,7 +27,6 @@ const intoAttempts: Insertion = {
 	conflict: 'ON CONFLICT (message_id, number) DO NOTHING',
 };
 
-/** The message has its state, time and reply in the same transaction. */
 export function writeAttempts(sql: Sql, attempts: readonly Attempt[]): void {
 	write(
 		sql,
@@ -49,7 +47,6 @@ function isInLine({ phase, code, enhanced, text }: Reply): boolean {
 	return read.phase === phase && read.code === code && read.enhanced === enhanced && read.text === text;
 }
 
-/** A message that was sent; of a service that sends, there are no attempts. */
 export interface SentMessage {
 	id: number;
 	attempts: number;
@@ -64,7 +61,7 @@ export async function attemptsOf(sql: Sql, message: SentMessage): Promise<Delive
 		FROM attempts
 		WHERE message_id = ?
 		ORDER BY number`,
-		message.id,
+		[message.id],
 	);
 	const sent = sentAttempt(message);
 	const isKept = sent === null || rows.some(({ number }) => number === sent.number);
@@ -83,7 +80,7 @@ export async function keepSentAttempt(sql: Sql, id: number): Promise<void> {
 		JOIN submissions s ON s.seq = m.submission_seq
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 		WHERE m.id = ?`,
-		id,
+		[id],
 	);
 	if (message !== undefined) keepAttempt(sql, message);
 }

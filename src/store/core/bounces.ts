@@ -1,5 +1,3 @@
-/** Reports on messages that came back: what a report changes for its message and for the recipient. */
-
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
 import type { MessageState, Uuid } from '../../api/records.js';
 import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
@@ -21,7 +19,6 @@ interface ReturnedRow extends SentMessage {
 	envelope: string;
 }
 
-/** `recordReport` needs one transaction around it. `foreseeReport` has the same result without writing. */
 export function createBounces(sql: Sql) {
 	return {
 		recordReport: (report) => recordReport(sql, report),
@@ -85,10 +82,9 @@ async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 }
 
 async function isKnownMail(sql: Sql, sha256: string): Promise<boolean> {
-	return (await sql.number('SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE sha256 = ?)', sha256)) === 1;
+	return (await sql.number('SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE sha256 = ?)', [sha256])) === 1;
 }
 
-/** What is known of the message: types of its events, and `complaint`. */
 async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<ReadonlySet<string>> {
 	const rows = await sql.all<{ told: string }>(
 		// bounce_reports_of_message
@@ -101,8 +97,7 @@ async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<Readon
 		FROM messages m
 		JOIN bounce_reports r ON r.message_id = m.id
 		WHERE m.uuid = ? AND r.kind = 'complaint'`,
-		message,
-		message,
+		[message, message],
 	);
 	return new Set(rows.map(({ told }) => told));
 }
@@ -113,13 +108,12 @@ function rememberMail(
 	{ sha256, at }: ReturnedReport,
 	kind: ReportEffect,
 ): void {
-	sql.write(
-		'INSERT INTO bounce_reports (sha256, message_id, kind, at) VALUES (?, ?, ?, ?)',
+	sql.write('INSERT INTO bounce_reports (sha256, message_id, kind, at) VALUES (?, ?, ?, ?)', [
 		sha256,
 		message.id,
 		kind,
 		at,
-	);
+	]);
 }
 
 async function countComplaint(sql: Sql, { campaign }: ReturnedRow, { at }: ReturnedReport): Promise<void> {
@@ -136,7 +130,7 @@ async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<Retur
 		JOIN submissions s ON s.seq = m.submission_seq
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 		WHERE m.uuid = ? AND m.fence > 0`,
-		message,
+		[message],
 	);
 	return row === undefined || row.to_key === erasedAddress ? null : row;
 }
@@ -184,7 +178,6 @@ async function stopCopies(sql: Sql, changes: readonly Change[]): Promise<void> {
 	recipients.write();
 }
 
-/** The message's own recipient: one at most. */
 async function bounceMessage(sql: Sql, changes: readonly Change[]): Promise<void> {
 	const events: TrackedEvent[] = [];
 	for (const change of changes) {
@@ -214,9 +207,7 @@ function setState(
 	keepAttempt(sql, message);
 	sql.write(
 		'UPDATE messages SET state = ?, wake_at = NULL, last_reply = coalesce(?, last_reply) WHERE id = ?',
-		to,
-		lastReply(finding),
-		message.id,
+		[to, lastReply(finding), message.id],
 	);
 }
 

@@ -19,15 +19,12 @@ export interface WindowRow {
 
 export const windowColumns = 'starts_at, opens_at, send_window, time_zone';
 
-/** Whether a campaign `g` may be leased, as far as its row says; the moment is bound. */
 export const isOpenNow = '(g.opens_at IS NULL OR g.opens_at <= ?)';
 
-/** The moment at which a message that wakes at `wakes` may leave, of a campaign `g` or of none. */
 export function leavesAt(wakes: string): string {
 	return `CASE WHEN g.opens_at > ${wakes} THEN g.opens_at ELSE ${wakes} END`;
 }
 
-/** The first moment at which a campaign that is released now may leave; null: at once. */
 export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now: Micros): Micros | null {
 	const from = Math.max(now, starts_at ?? now);
 	const window = windowOf({ send_window });
@@ -45,7 +42,7 @@ export async function enterWindow(
 		const opens = openingOf(row, now);
 		// A clock that was ahead for a time has put it off too far.
 		if (opens === null || opens < row.opens_at)
-			sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', opens, row.seq);
+			sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
 		if (opens !== null) return { isOpen: false, leave_by: null };
 	}
 	const window = windowOf(row);
@@ -53,11 +50,10 @@ export async function enterWindow(
 	const timeZone = row.time_zone ?? 'UTC';
 	const opens = opening(window, timeZone, now);
 	if (opens === now) return { isOpen: true, leave_by: closing(window, timeZone, now) };
-	sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', opens, row.seq);
+	sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
 	return { isOpen: false, leave_by: null };
 }
 
-/** For people; nothing of a campaign without a plan. */
 export function planOf(
 	row: WindowRow & { state: string; last_leased_at: Micros },
 	now: Micros,
@@ -98,7 +94,6 @@ export interface WaitingLane {
 	count: number;
 	leased: number;
 	deferred: number;
-	/** Whose time has come, whatever their campaign says. */
 	due: number;
 	first: number;
 }
@@ -118,7 +113,7 @@ export async function waitingLanes(sql: Sql, now: Micros | null): Promise<Waitin
 				) w
 				LEFT JOIN campaigns g ON g.seq = w.lane
 				ORDER BY w.lane`,
-				now,
+				[now],
 			),
 		() =>
 			sql.all<{ lane: number; state: string; count: number }>(

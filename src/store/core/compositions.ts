@@ -1,11 +1,9 @@
-/** Messages that are composed with care, and messages whose worker ended while composing them. */
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import type { MessageState, Uuid } from '../../api/records.js';
 import type { Operations } from '../operations.js';
 import type { Settlement, UnfinishedMessage } from '../queue.js';
 import type { Sql } from './sql.js';
 
-/** The number of workers that may end while they compose one message. */
 const mostDeaths = 3;
 
 /**
@@ -15,7 +13,6 @@ const mostDeaths = 3;
  */
 const stepBackMicros: Micros = 60 * microsPerSecond;
 
-/** The settlement of a message that is `fatal`. */
 export function fatalSettlement({ uuid, fence }: Pick<DueMessage, 'uuid' | 'fence'>, at: Micros): Settlement {
 	const text = 'a worker ended three times while it prepared this message';
 	const reply = { phase: 'mail', code: null, enhanced: null, text } as const;
@@ -32,27 +29,24 @@ export function createCompositions(sql: Sql) {
 				WHERE uuid = ? AND fence = ? AND state = 'leased'
 				${sql.dialect.lockRows('messages')}
 				ON CONFLICT DO NOTHING`,
-				message,
-				fence,
+				[message, fence],
 			);
 		},
 		endComposing: async ({ message, fence }) => {
 			sql.write(
 				`DELETE FROM compositions
 				WHERE message_id = (SELECT id FROM messages WHERE uuid = ?) AND fence <= ?`,
-				message,
-				fence,
+				[message, fence],
 			);
 		},
 	} satisfies Partial<Operations>;
 }
 
 export function forgetCompositions(sql: Sql, { id, fence }: { id: number; fence?: number }): void {
-	sql.write(
-		'DELETE FROM compositions WHERE message_id = ? AND fence = coalesce(?, fence)',
+	sql.write('DELETE FROM compositions WHERE message_id = ? AND fence = coalesce(?, fence)', [
 		id,
 		fence ?? null,
-	);
+	]);
 }
 
 interface DueMessage {
@@ -87,7 +81,7 @@ export async function openCompositions(
 }
 
 async function fencesOf(sql: Sql, id: number): Promise<number[]> {
-	return (await sql.all<{ fence: number }>('SELECT fence FROM compositions WHERE message_id = ?', id)).map(
+	return (await sql.all<{ fence: number }>('SELECT fence FROM compositions WHERE message_id = ?', [id])).map(
 		({ fence }) => fence,
 	);
 }
@@ -97,17 +91,13 @@ function stepBack(sql: Sql, { id, attempts }: DueMessage, until: Micros): void {
 		`UPDATE messages
 		SET state = ?, due_at = ?, wake_at = ?, lease_owner = NULL
 		WHERE id = ?`,
-		attempts > 0 ? 'deferred' : 'queued',
-		until,
-		until,
-		id,
+		[attempts > 0 ? 'deferred' : 'queued', until, until, id],
 	);
 }
 
 const shownMicros: Micros = 7 * microsPerDay;
 const mostShown = 50;
 
-/** See `QueueState.unfinished`. Messages that are being composed now are not among them. */
 export async function unfinishedMessages(sql: Sql, now: Micros): Promise<UnfinishedMessage[]> {
 	const rows = await sql.all<UnfinishedMessage & { last_at: Micros | null }>(
 		`SELECT m.uuid AS message, m.state, count(*) AS deaths, m.wake_at AS due_at,

@@ -43,7 +43,6 @@ import { createNotifications } from './webhooks/notifications.js';
 import { createWebhookSecrets, createWebhooks } from './webhooks/webhooks.js';
 
 export interface Core extends Operations, Slices, Emptying, FieldUses {
-	/** Does the work on a command that needs no transaction, ahead of the operation. Returns the number of rows. */
 	prepareBatch(command: Command<'putImportBatch'>): number;
 }
 
@@ -97,7 +96,6 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 	};
 }
 
-/** Carries out an operation by its name, for drivers made from the table; `command` is that of this operation. */
 export function carryOut(core: Core, name: string, command: unknown): unknown {
 	const operation: ((command: unknown) => unknown) | undefined = Reflect.get(core, name);
 	if (operation === undefined) throw new Error(`the store has no operation ${name}`);

@@ -26,7 +26,7 @@ export function createErasures(sql: Sql) {
 		liftErasure: async ({ email_key }) => {
 			let lifted = 0;
 			for (const { secret } of await erasureKeys(sql))
-				lifted += (await sql.run('DELETE FROM erased WHERE email_hash = ?', erasedHash(secret, email_key)))
+				lifted += (await sql.run('DELETE FROM erased WHERE email_hash = ?', [erasedHash(secret, email_key)]))
 					.changes;
 			return lifted > 0;
 		},
@@ -42,7 +42,7 @@ async function erase(
 	await eraseTraces(sql, email_key, addresses);
 	eraseOld(sql, email_key);
 	const subscribers = await deleteSubscribers(sql, email_key);
-	const suppressions = (await sql.run('DELETE FROM suppressions WHERE email_key = ?', email_key)).changes;
+	const suppressions = (await sql.run('DELETE FROM suppressions WHERE email_key = ?', [email_key])).changes;
 	await remember(sql, { email_key, fresh, now });
 	return { subscribers, messages, canceled, suppressions };
 }
@@ -53,8 +53,7 @@ export async function writtenForms(sql: Sql, email_key: EmailKey): Promise<strin
 		`SELECT ${emailColumn} FROM subscribers WHERE email_key = ?
 		UNION
 		SELECT to_email FROM messages WHERE to_key = ?`,
-		email_key,
-		email_key,
+		[email_key, email_key],
 	);
 	return [...new Set([email_key, ...typed.map(({ email }) => email)])];
 }
@@ -63,7 +62,7 @@ async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number>
 	const rows = await sql.all<{ list_id: number; is_active: number; created_at: Micros }>(
 		// subscribers_by_key (email_key, list_id)
 		'DELETE FROM subscribers WHERE email_key = ? RETURNING list_id, is_active, created_at',
-		email_key,
+		[email_key],
 	);
 	for (const { list_id, is_active, created_at } of rows) {
 		moveCounters(sql, list_id, counterMove(is_active === 1, null), created_at);
@@ -77,12 +76,11 @@ async function remember(sql: Sql, { email_key, fresh, now }: EraseCommand): Prom
 	}
 	const [key] = await erasureKeys(sql);
 	if (key === undefined) throw new Error('the key of erasures is missing');
-	sql.write(
-		'INSERT INTO erased (email_hash, key_id, erased_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+	sql.write('INSERT INTO erased (email_hash, key_id, erased_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', [
 		erasedHash(key.secret, email_key),
 		key.id,
 		now,
-	);
+	]);
 }
 
 export interface ErasedMessages {
@@ -98,7 +96,7 @@ export async function eraseMessages(sql: Sql, address: EmailKey): Promise<Erased
 	const own = await sql.all<{ id: number; submission_seq: number; wake_at: number | null }>(
 		// messages_of_address
 		'SELECT id, submission_seq, wake_at FROM messages WHERE to_key = ?',
-		address,
+		[address],
 	);
 	for (const { id } of own) {
 		await keepSentAttempt(sql, id);
@@ -117,15 +115,12 @@ function eraseMessage(sql: Sql, id: number): void {
 			state = CASE WHEN wake_at IS NULL THEN state ELSE 'canceled' END,
 			wake_at = NULL, lease_owner = NULL, fence = fence + 1
 		WHERE id = ?`,
-		randomUUID(),
-		erasedAddress,
-		erasedAddress,
-		id,
+		[randomUUID(), erasedAddress, erasedAddress, id],
 	);
-	sql.write("UPDATE attempts SET text = '' WHERE message_id = ?", id);
+	sql.write("UPDATE attempts SET text = '' WHERE message_id = ?", [id]);
 	sql.write(
 		'UPDATE events SET ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL WHERE message_id = ?',
-		id,
+		[id],
 	);
 	eraseDeliveries(sql, id);
 }
@@ -135,10 +130,10 @@ function eraseDeliveries(sql: Sql, message_id: number): void {
 	sql.write(
 		`DELETE FROM webhook_attempts
 		WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
-		message_id,
+		[message_id],
 	);
 	// webhook_deliveries_of_message
-	sql.write('DELETE FROM webhook_deliveries WHERE message_id = ?', message_id);
+	sql.write('DELETE FROM webhook_deliveries WHERE message_id = ?', [message_id]);
 }
 
 /**
@@ -148,15 +143,14 @@ function eraseDeliveries(sql: Sql, message_id: number): void {
 async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 	const isShared = await sql.number(
 		'SELECT EXISTS (SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?)',
-		seq,
-		erasedAddress,
+		[seq, erasedAddress],
 	);
 	const row = await sql.get<{ envelope: string; content_sha256: string }>(
 		`SELECT s.envelope, s.content_sha256
 		FROM submissions s
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 		WHERE s.seq = ? AND (g.seq IS NULL OR g.requests = 1)`,
-		seq,
+		[seq],
 	);
 	if (row === undefined || isShared === 1) return;
 	sql.write(
@@ -165,11 +159,10 @@ async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 		ON CONFLICT DO NOTHING`,
 	);
 	const { from } = readEnvelope(row.envelope);
-	sql.write(
-		"UPDATE submissions SET context = '{}', envelope = ?, content_sha256 = 'erased' WHERE seq = ?",
+	sql.write("UPDATE submissions SET context = '{}', envelope = ?, content_sha256 = 'erased' WHERE seq = ?", [
 		JSON.stringify({ from, reply_to: [], cc: [], bcc: [], headers: {} }),
 		seq,
-	);
+	]);
 	await dropContent(sql, row.content_sha256, 'at once');
 }
 
@@ -181,7 +174,7 @@ export async function eraseTraces(sql: Sql, address: EmailKey, addresses: readon
 	await eraseCopies(sql, address, addresses);
 	for (const table of answerTables) await replaceIn(sql, table, addresses);
 	for (const text of addresses) await eraseResults(sql, text);
-	sql.write('DELETE FROM campaign_left_out WHERE to_key = ?', address);
+	sql.write('DELETE FROM campaign_left_out WHERE to_key = ?', [address]);
 }
 
 /** Columns with JSON of ours in which an address may stand, and the key of their rows. */
@@ -202,14 +195,14 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 			`SELECT seq, envelope
 			FROM submissions
 			WHERE ${hasCopies(sql, 'envelope')} AND ${sql.dialect.position}(lower(envelope), lower(?)) > 0`,
-			text,
+			[text],
 		);
 		for (const { seq, envelope } of found) {
 			const stored = readEnvelope(envelope);
 			const kept = (texts: readonly string[]) => texts.filter((one) => parseMailbox(one)?.key !== address);
 			const { reply_to, cc, bcc } = stored;
 			const rest = { ...stored, reply_to: kept(reply_to), cc: kept(cc), bcc: kept(bcc) };
-			sql.write('UPDATE submissions SET envelope = ? WHERE seq = ?', JSON.stringify(rest), seq);
+			sql.write('UPDATE submissions SET envelope = ? WHERE seq = ?', [JSON.stringify(rest), seq]);
 		}
 	}
 }
@@ -220,41 +213,37 @@ async function replaceIn(
 	addresses: readonly string[],
 ): Promise<void> {
 	for (const text of addresses) {
-		// The text as it stands within JSON, without the quotes around it.
 		const inner = JSON.stringify(text).slice(1, -1);
 		const found = await sql.tuples<[string, string | number, string | number]>(
 			`SELECT ${column}, ${major}, ${minor}
 			FROM ${name}
 			WHERE ${sql.dialect.position}(lower(${column}), lower(?)) > 0`,
-			inner,
+			[inner],
 		);
 		for (const [answer, ...key] of found) {
-			sql.write(
-				`UPDATE ${name} SET ${column} = ? WHERE ${major} = ? AND ${minor} = ?`,
+			sql.write(`UPDATE ${name} SET ${column} = ? WHERE ${major} = ? AND ${minor} = ?`, [
 				withoutAddress(answer, inner),
 				...key,
-			);
+			]);
 		}
 	}
 }
 
-/** Rows of campaigns without a message: they keep the address from the row. */
 async function eraseResults(sql: Sql, address: string): Promise<void> {
 	const found = await sql.all<{ campaign_seq: number; n: number; to_email: string; error: string | null }>(
 		`SELECT campaign_seq, n, to_email, error
 		FROM campaign_results
 		WHERE to_email IS NOT NULL
 			AND ${sql.dialect.position}(lower(to_email || ' ' || coalesce(error, '')), lower(?)) > 0`,
-		address,
+		[address],
 	);
 	for (const { campaign_seq, n, to_email, error } of found) {
-		sql.write(
-			'UPDATE campaign_results SET to_email = ?, error = ? WHERE campaign_seq = ? AND n = ?',
+		sql.write('UPDATE campaign_results SET to_email = ?, error = ? WHERE campaign_seq = ? AND n = ?', [
 			withoutAddress(to_email, address),
 			error === null ? null : withoutAddress(error, address),
 			campaign_seq,
 			n,
-		);
+		]);
 	}
 }
 
@@ -275,7 +264,6 @@ export async function openErased(sql: Sql): Promise<((address: EmailKey) => Prom
 	};
 }
 
-/** Looks for erasures and reads their keys each time; for many addresses use `openErased`. */
 export async function isErased(sql: Sql, address: EmailKey): Promise<boolean> {
 	return (await openErased(sql))?.(address) ?? false;
 }
@@ -285,5 +273,5 @@ export function erasureKeys(sql: Sql): Promise<StoredKey[]> {
 }
 
 async function isKept(sql: Sql, hash: string): Promise<boolean> {
-	return (await sql.number('SELECT EXISTS (SELECT 1 FROM erased WHERE email_hash = ?)', hash)) === 1;
+	return (await sql.number('SELECT EXISTS (SELECT 1 FROM erased WHERE email_hash = ?)', [hash])) === 1;
 }

@@ -1,4 +1,3 @@
-/** Events after a message was sent: what they change for the recipient. */
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState, Uuid } from '../../api/records.js';
 import { type Firsts, figureMoves, isReading, isTooSoon } from '../../engine/rules/outcomes.js';
@@ -13,13 +12,10 @@ import type { Insertion, Sql } from './sql.js';
 import { unsubscribeScope } from './suppressions.js';
 import { type NoticedEvent, type Notices, noNotices, openNotices } from './webhooks/notifications.js';
 
-/** Who receives a message, as far as an unsubscription needs it. */
 interface Receiver {
 	uuid: Uuid;
 	to_key: string;
-	/** The list of the message; null: none, or it is deleted. */
 	list_id: number | null;
-	/** The address of its subscriber now; null: there is none. */
 	moved_to: string | null;
 }
 
@@ -89,7 +85,6 @@ interface Recorded {
 	isFirst: boolean;
 }
 
-/** By a link in a message that is deleted, with final figures: unsubscribing goes on working. */
 interface LateUnsubscription {
 	event: TrackedEvent;
 	receiver: Receiver;
@@ -110,7 +105,6 @@ function uuidsOf(events: readonly TrackedEvent[]): Uuid[] {
 	return [...new Set(events.map(({ message }) => message))].sort();
 }
 
-/** Columns of a `Receiver`, of `row`. */
 function receiver(row: string): string {
 	return `${row}.to_key, (SELECT l.id FROM lists l WHERE l.id = ${row}.list_id) AS list_id,
 		(SELECT p.email_key FROM subscribers p WHERE p.id = ${row}.subscriber_id) AS moved_to`;
@@ -212,7 +206,6 @@ export interface CountedEvent extends NoticedEvent {
 	link: number | null;
 }
 
-/** The message of an event. Clicks are counted by link where its content is given. */
 export interface CountedMessage {
 	id: number;
 	tag: string | null;
@@ -236,7 +229,6 @@ export interface Counting {
 interface FirstRow {
 	message_id: number;
 	type: string;
-	/** -1: none. */
 	link: number;
 	machine: number;
 	first_at: Micros;

@@ -1,4 +1,3 @@
-/** What is kept for a time only: answers to repeated calls, uploads that nothing names, logs, heartbeats; and what the settings of retention name. */
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { dropExpiredAttachments } from './attachments.js';
 import { dropBodies } from './retention/bodies.js';
@@ -9,14 +8,12 @@ import { dropDeliveries } from './webhooks/webhooks.js';
 export interface SliceOfExpired {
 	now: Micros;
 	limit: number;
-	/** Where the slice before it ended; 0 for the first one. */
 	after: number;
 	/** See `onlyLinks` of the contents; the caller loads the HTML parser, and only while it deletes. */
 	onlyLinks: (html: string) => string | null;
 }
 
 export interface Expiry {
-	/** `next`: where the next slice begins; null: nothing is left. */
 	drop(sql: Sql, command: SliceOfExpired): Promise<{ next: number | null }>;
 	slice: number;
 }
@@ -35,7 +32,6 @@ export const expiries: readonly Expiry[] = [
 	{ drop: dropBodies, slice: 20 },
 ];
 
-/** For rows that are found anew each time: what is left comes first. */
 export function whileFull(
 	drop: (sql: Sql, command: { now: Micros; limit: number }) => Promise<{ changes: number }>,
 ): Expiry['drop'] {
@@ -49,11 +45,10 @@ async function dropIdempotencyKeys(sql: Sql, { now, limit }: { now: Micros; limi
 		// idempotency_keys_by_time
 		`DELETE FROM idempotency_keys
 		WHERE (scope, key) IN (SELECT scope, key FROM idempotency_keys WHERE created_at <= ? LIMIT ?)`,
-		now - microsPerDay,
-		limit,
+		[now - microsPerDay, limit],
 	);
 }
 
 async function dropHeartbeats(sql: Sql, { now }: { now: Micros; limit: number }) {
-	return await sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', now - microsPerDay);
+	return await sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', [now - microsPerDay]);
 }

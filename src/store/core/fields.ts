@@ -9,7 +9,6 @@ import type { Sql } from './sql.js';
 
 const columns = 'id, variable, name, created_at';
 
-/** Renaming walks all subscribers in one transaction of the caller; of a deletion most is done in slices before. */
 export function createFields(sql: Sql) {
 	return {
 		pageFields: async (page) => {
@@ -34,9 +33,7 @@ export function createFields(sql: Sql) {
 				return { kind: 'refused', errors: notUnique('variable') };
 			const id = await sql.number(
 				'INSERT INTO fields (variable, name, created_at) VALUES (?, ?, ?) RETURNING id',
-				input.variable,
-				input.name,
-				now,
+				[input.variable, input.name, now],
 			);
 			return await written(sql, id);
 		},
@@ -45,19 +42,18 @@ export function createFields(sql: Sql) {
 			if (row === null) return { kind: 'not_found' };
 			const variable = patch.variable ?? row.variable;
 			if (await isVariableTaken(sql, variable, id)) return { kind: 'refused', errors: notUnique('variable') };
-			sql.write(
-				'UPDATE fields SET variable = ?, name = ? WHERE id = ?',
+			sql.write('UPDATE fields SET variable = ?, name = ? WHERE id = ?', [
 				variable,
 				patch.name ?? row.name,
 				id,
-			);
+			]);
 			if (variable !== row.variable) await renameInMeta(sql, row.variable, variable);
 			return await written(sql, id);
 		},
 		deleteField: async ({ id }) => {
 			const row = await findField(sql, id);
 			if (row === null) return false;
-			sql.write('DELETE FROM fields WHERE id = ?', id);
+			sql.write('DELETE FROM fields WHERE id = ?', [id]);
 			await removeFromMeta(sql, row.variable);
 			return true;
 		},
@@ -68,7 +64,6 @@ export function createFields(sql: Sql) {
 	} satisfies Partial<Operations & FieldUses>;
 }
 
-/** Ahead of `deleteField`, which does the rest. */
 export interface FieldUses {
 	/**
 	 * Takes the variable out of the meta of subscribers above `after`, at most so many of them; answers the last one, null
@@ -77,7 +72,6 @@ export interface FieldUses {
 	dropFieldUses(c: { id: number; after: number; limit: number }): Promise<number | null>;
 }
 
-/** Reads the set at each call. A caller that checks many rows keeps it within its transaction. */
 export async function knownVariables(sql: Sql): Promise<Set<string>> {
 	return new Set(
 		(await sql.all<{ variable: string }>('SELECT variable FROM fields')).map(({ variable }) => variable),
@@ -85,12 +79,12 @@ export async function knownVariables(sql: Sql): Promise<Set<string>> {
 }
 
 async function findField(sql: Sql, id: number): Promise<FieldRow | null> {
-	return (await sql.get<FieldRow>(`SELECT ${columns} FROM fields WHERE id = ?`, id)) ?? null;
+	return (await sql.get<FieldRow>(`SELECT ${columns} FROM fields WHERE id = ?`, [id])) ?? null;
 }
 
 export async function isVariableTaken(sql: Sql, variable: string, exceptId: number): Promise<boolean> {
 	const taken = 'SELECT EXISTS (SELECT 1 FROM fields WHERE variable = ? AND id <> ?)';
-	return (await sql.number(taken, variable, exceptId)) === 1;
+	return (await sql.number(taken, [variable, exceptId])) === 1;
 }
 
 async function renameInMeta(sql: Sql, from: string, to: string): Promise<void> {
@@ -112,7 +106,7 @@ function without(sql: Sql, variable: string): Use {
 }
 
 function writeMeta(sql: Sql, id: number, meta: Record<string, unknown>): void {
-	sql.write('UPDATE subscribers SET meta = ? WHERE id = ?', JSON.stringify(meta), id);
+	sql.write('UPDATE subscribers SET meta = ? WHERE id = ?', [JSON.stringify(meta), id]);
 }
 
 const sliceRows = 1_000;
@@ -130,7 +124,6 @@ async function eachUse(sql: Sql, variable: string, use: Use): Promise<void> {
 	while (after !== null) after = await eachOfSlice(sql, { variable, after, limit: sliceRows }, use);
 }
 
-/** The last id of the slice; null behind the end. */
 async function eachOfSlice(sql: Sql, { variable, after, limit }: Slice, use: Use): Promise<number | null> {
 	const rows = await sql.tuples<[id: number, meta: string]>(
 		// The quoted name is searched for first: most rows are never parsed. Variables need no escaping.
@@ -139,9 +132,7 @@ async function eachOfSlice(sql: Sql, { variable, after, limit }: Slice, use: Use
 		WHERE id > ? AND ${sql.dialect.position}(meta, ?) > 0
 		ORDER BY id
 		LIMIT ?`,
-		after,
-		`"${variable}"`,
-		limit,
+		[after, `"${variable}"`, limit],
 	);
 	for (const [id, text] of rows) {
 		const meta = parseRecord(text);

@@ -1,4 +1,3 @@
-/** Idempotency keys of calls: each has its answer for 24 hours (docs/api-decisions.md). */
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import { parseStored } from '../errors.js';
@@ -12,17 +11,14 @@ interface KeyRow {
 	answer: string;
 }
 
-/** The answer to the same key within 24 hours; null for a new key. */
 export async function findEarlier(sql: Sql, key: IdempotencyKey, now: Micros): Promise<Acceptance | null> {
 	const row = await findKey(sql, key, now);
 	if (row === undefined) return null;
 	if (row.fingerprint !== key.fingerprint) return { kind: 'key_conflict' };
-	// Written by rememberKey and by nothing else.
 	const answer = parseStored(row.answer) as SendResult;
 	return { kind: 'replayed', answer, submission: row.submission_id, campaign: row.campaign };
 }
 
-/** The list that a call with this key has added; null for a new key. */
 export async function findAddedList(
 	sql: Sql,
 	key: IdempotencyKey,
@@ -31,7 +27,6 @@ export async function findAddedList(
 	const row = await findKey(sql, key, now);
 	if (row === undefined) return null;
 	if (row.fingerprint !== key.fingerprint) return { kind: 'key_conflict' };
-	// Written by rememberList: the fingerprint is that of the operation too.
 	const { list } = parseStored(row.answer) as { list: number };
 	return { kind: 'added', id: list };
 }
@@ -50,9 +45,7 @@ function findKey(sql: Sql, key: IdempotencyKey, now: Micros): Promise<KeyRow | u
 		`SELECT fingerprint, submission_id, campaign, answer
 		FROM idempotency_keys
 		WHERE scope = ? AND key = ? AND created_at > ?`,
-		key.scope,
-		key.key,
-		now - microsPerDay,
+		[key.scope, key.key, now - microsPerDay],
 	);
 }
 
@@ -60,7 +53,6 @@ export function rememberKey(
 	sql: Sql,
 	key: IdempotencyKey,
 	said: {
-		/** Null: it is no send call. */
 		submission: Uuid | null;
 		campaign: Uuid | null;
 		answer: SendResult | { list: number };
@@ -76,12 +68,14 @@ export function rememberKey(
 			campaign = excluded.campaign,
 			answer = excluded.answer,
 			created_at = excluded.created_at`,
-		key.scope,
-		key.key,
-		key.fingerprint,
-		said.submission ?? '',
-		said.campaign,
-		JSON.stringify(said.answer),
-		said.now,
+		[
+			key.scope,
+			key.key,
+			key.fingerprint,
+			said.submission ?? '',
+			said.campaign,
+			JSON.stringify(said.answer),
+			said.now,
+		],
 	);
 }

@@ -43,7 +43,6 @@ export function secretsOf(keys: readonly WrappingKey[]): Secrets {
 	};
 }
 
-/** `null` for a secret that is not wrapped. */
 export function keyIdOf(stored: string): string | null {
 	return stored.startsWith(prefix) ? (stored.slice(prefix.length).split(':')[0] ?? '') : null;
 }
@@ -80,7 +79,6 @@ function keyMissing(id: string, keys: readonly WrappingKey[]): StoreError {
 	);
 }
 
-/** The number of secrets by the id of their key, `null` for those that are not wrapped. */
 export async function countSecrets(sql: Sql): Promise<Map<string | null, number>> {
 	const counts = new Map<string | null, number>();
 	const found = await sql.together(
@@ -96,7 +94,6 @@ export async function countSecrets(sql: Sql): Promise<Map<string | null, number>
 	return counts;
 }
 
-/** Throws `StoreError` "key" where a secret is wrapped with a key that is not among these. */
 export async function assertKeys(sql: Sql, keys: readonly WrappingKey[]): Promise<void> {
 	for (const id of (await countSecrets(sql)).keys())
 		if (id !== null && keys.every((key) => key.id !== id)) throw keyMissing(id, keys);
@@ -117,7 +114,7 @@ export async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise
 				const place = [table, ...keys].join(' ');
 				const plain = sql.secrets.unwrap(stored, place);
 				const fresh = as === 'wrapped' ? sql.secrets.wrap(plain, place) : plain;
-				sql.write(`UPDATE ${table} SET ${column} = ? WHERE ${isOfKey}`, fresh, ...keys);
+				sql.write(`UPDATE ${table} SET ${column} = ? WHERE ${isOfKey}`, [fresh, ...keys]);
 			}
 		}
 	});
@@ -140,19 +137,17 @@ export function createKeyring(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** Newest first, without those that are retired. */
 export async function findKeys(sql: Sql, purpose: string): Promise<StoredKey[]> {
 	const stored = await sql.all<StoredKey>(
 		`SELECT id, secret, created_at
 		FROM keyring
 		WHERE purpose = ? AND retired_at IS NULL
 		ORDER BY created_at DESC, id DESC`,
-		purpose,
+		[purpose],
 	);
 	return readKeys(sql, purpose, stored);
 }
 
-/** Rows of the keyring with their secrets as they were given. */
 export function readKeys<Row extends { id: number; secret: string }>(
 	{ secrets }: Sql,
 	purpose: string,
@@ -165,13 +160,12 @@ export function insertKey(
 	sql: Sql,
 	{ purpose, id, secret, now }: { purpose: string; id: number; secret: string; now: number },
 ): void {
-	sql.write(
-		'INSERT INTO keyring (purpose, id, secret, created_at) VALUES (?, ?, ?, ?)',
+	sql.write('INSERT INTO keyring (purpose, id, secret, created_at) VALUES (?, ?, ?, ?)', [
 		purpose,
 		id,
 		sql.secrets.wrap(secret, keyPlace(purpose, id)),
 		now,
-	);
+	]);
 }
 
 function keyPlace(purpose: string, id: number): string {
@@ -194,27 +188,25 @@ export function createTokens(sql: Sql) {
 		findToken: async ({ sha256 }) => {
 			const row = await sql.get<TokenRow>(
 				`SELECT ${tokenColumns} FROM tokens WHERE sha256 = ? AND revoked_at IS NULL`,
-				sha256,
+				[sha256],
 			);
 			return row === undefined ? null : toToken(row);
 		},
 		createToken: async ({ sha256, name, scopes, now }) => {
-			const living = await sql.number(
-				'SELECT count(*) FROM tokens WHERE name = ? AND revoked_at IS NULL',
+			const living = await sql.number('SELECT count(*) FROM tokens WHERE name = ? AND revoked_at IS NULL', [
 				name,
-			);
+			]);
 			if (living > 0) return false;
-			sql.write(
-				'INSERT INTO tokens (sha256, name, scopes, created_at) VALUES (?, ?, ?, ?)',
+			sql.write('INSERT INTO tokens (sha256, name, scopes, created_at) VALUES (?, ?, ?, ?)', [
 				sha256,
 				name,
 				scopes.join(' '),
 				now,
-			);
+			]);
 			return true;
 		},
 		revokeToken: async ({ name, now }) =>
-			(await sql.run('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL', now, name))
+			(await sql.run('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL', [now, name]))
 				.changes > 0,
 	} satisfies Partial<Operations>;
 }
@@ -244,10 +236,7 @@ export function createDkimKeys(sql: Sql) {
 				VALUES (?, ?, ?, ?)
 				ON CONFLICT (domain, selector) DO NOTHING
 				RETURNING id`,
-				domain,
-				selector,
-				type,
-				now,
+				[domain, selector, type, now],
 			);
 			if (added === undefined) return false;
 			insertKey(sql, { purpose: 'dkim', id: added[0], secret, now });
@@ -256,12 +245,11 @@ export function createDkimKeys(sql: Sql) {
 		removeDkimKey: async ({ domain, selector }) => {
 			const [removed] = await sql.tuples<[id: number]>(
 				'DELETE FROM dkim_keys WHERE domain = ? AND selector = ? RETURNING id',
-				domain,
-				selector,
+				[domain, selector],
 			);
 			if (removed === undefined) return false;
 			await sql.overwriting(() =>
-				sql.run("DELETE FROM keyring WHERE purpose = 'dkim' AND id = ?", removed[0]),
+				sql.run("DELETE FROM keyring WHERE purpose = 'dkim' AND id = ?", [removed[0]]),
 			);
 			return true;
 		},

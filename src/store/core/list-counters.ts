@@ -23,26 +23,20 @@ export function moveCounters(
 		VALUES (?, ?, ?, ?)
 		ON CONFLICT (list_id, shard) DO UPDATE SET active = list_counters.active + excluded.active,
 			inactive = list_counters.inactive + excluded.inactive`,
-		list_id,
-		sql.shard,
-		active,
-		inactive,
+		[list_id, sql.shard, active, inactive],
 	);
 	if (came === null || active + inactive === 0) return;
 	sql.write(
 		`INSERT INTO list_joined (list_id, quarter, shard, count)
 		VALUES (?, ?, ?, ?)
 		ON CONFLICT (list_id, quarter, shard) DO UPDATE SET count = list_joined.count + excluded.count`,
-		list_id,
-		Math.floor(came / quarterHour),
-		sql.shard,
-		active + inactive,
+		[list_id, Math.floor(came / quarterHour), sql.shard, active + inactive],
 	);
 }
 
 export function dropCounters(sql: Sql, list_id: number): void {
-	sql.write('DELETE FROM list_counters WHERE list_id = ?', list_id);
-	sql.write('DELETE FROM list_joined WHERE list_id = ?', list_id);
+	sql.write('DELETE FROM list_counters WHERE list_id = ?', [list_id]);
+	sql.write('DELETE FROM list_joined WHERE list_id = ?', [list_id]);
 }
 
 /** Of lists whose counts by time are not those of their subscribers, the ids. */
@@ -65,19 +59,17 @@ export async function wrongJoined(sql: Sql): Promise<number[]> {
 }
 
 export function recountJoined(sql: Sql, list_id: number): void {
-	sql.write('DELETE FROM list_joined WHERE list_id = ?', list_id);
+	sql.write('DELETE FROM list_joined WHERE list_id = ?', [list_id]);
 	sql.write(
 		`INSERT INTO list_joined (list_id, quarter, shard, count)
 		SELECT list_id, created_at / ${quarterHour} AS quarter, ?, count(*)
 		FROM subscribers
 		WHERE list_id = ?
 		GROUP BY list_id, quarter`,
-		sql.shard,
-		list_id,
+		[sql.shard, list_id],
 	);
 }
 
-/** The change of the counters when a subscriber's activity changes; null = does not exist. */
 export function counterMove(before: boolean | null, after: boolean | null) {
 	const change = (activity: boolean) => flag(after === activity) - flag(before === activity);
 	return { active: change(true), inactive: change(false) };
@@ -87,7 +79,6 @@ export type CountSubscribers = (where: string, values: readonly SqlValue[]) => P
 
 const mostCounts = 200;
 
-/** Keeps each count until the data changes, by this connection or another. */
 export function createFilteredCounts(sql: Sql): CountSubscribers {
 	const counts = new Map<string, number>();
 	let seen = '';
@@ -98,7 +89,7 @@ export function createFilteredCounts(sql: Sql): CountSubscribers {
 		const key = JSON.stringify([where, values]);
 		const known = counts.get(key);
 		if (known !== undefined) return known;
-		const count = await sql.number(`SELECT count(*) FROM subscribers WHERE ${where}`, ...values);
+		const count = await sql.number(`SELECT count(*) FROM subscribers WHERE ${where}`, values);
 		counts.set(key, count);
 		return count;
 	};

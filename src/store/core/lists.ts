@@ -1,5 +1,3 @@
-/** Lists. Their counters change with their subscribers. */
-
 import type { Micros } from '../../api/datetime.js';
 import type { ListDetails } from '../../api/lists.js';
 import type { Operations } from '../operations.js';
@@ -15,7 +13,6 @@ const columns = `id, name, email_reason, created_at,
 	(SELECT coalesce(sum(active), 0) FROM list_counters WHERE list_id = lists.id) AS active_count,
 	(SELECT coalesce(sum(inactive), 0) FROM list_counters WHERE list_id = lists.id) AS inactive_count`;
 
-/** Deleting and clearing cancel waiting messages of the list, in the same transaction of the caller. */
 export function createLists(sql: Sql) {
 	return {
 		pageLists: async (page) => {
@@ -36,9 +33,7 @@ export function createLists(sql: Sql) {
 			if (there !== null) return { kind: 'written', record: toList(there), was_there: true };
 			const id = await sql.number(
 				'INSERT INTO lists (name, email_reason, created_at) VALUES (?, ?, ?) RETURNING id',
-				input.name,
-				input.email_reason,
-				now,
+				[input.name, input.email_reason, now],
 			);
 			if (key !== null) rememberList(sql, key, { list: id, now });
 			return await written(sql, id);
@@ -48,15 +43,13 @@ export function createLists(sql: Sql) {
 				`UPDATE lists
 				SET name = coalesce(?, name), email_reason = coalesce(?, email_reason)
 				WHERE id = ?`,
-				patch.name ?? null,
-				patch.email_reason ?? null,
-				id,
+				[patch.name ?? null, patch.email_reason ?? null, id],
 			);
 			return await written(sql, id);
 		},
 		patchListDetails: async ({ id, patch: { public_name } }) => {
 			if (public_name !== undefined)
-				sql.write('UPDATE lists SET public_name = ? WHERE id = ?', public_name, id);
+				sql.write('UPDATE lists SET public_name = ? WHERE id = ?', [public_name, id]);
 			const record = await findDetails(sql, id);
 			return record === null ? { kind: 'not_found' } : { kind: 'written', record };
 		},
@@ -64,7 +57,7 @@ export function createLists(sql: Sql) {
 			if (!(await hasList(sql, id))) return false;
 			await emptyList(sql, id);
 			await widenToAllLists(sql, { list_id: id, now });
-			sql.write('DELETE FROM lists WHERE id = ?', id);
+			sql.write('DELETE FROM lists WHERE id = ?', [id]);
 			return true;
 		},
 		clearList: async ({ id }) => ((await hasList(sql, id)) ? await emptyList(sql, id) : null),
@@ -72,7 +65,6 @@ export function createLists(sql: Sql) {
 	} satisfies Partial<Operations & Emptying>;
 }
 
-/** Ahead of `deleteList` and `clearList`, which do the rest. */
 export interface Emptying {
 	/** Deletes the first subscribers of a list, after mail to any of it was canceled in the first slice; their number. */
 	dropSubscribers(c: { list_id: number; limit: number; isFirst: boolean }): Promise<number>;
@@ -88,8 +80,7 @@ async function dropSubscribers(
 		`DELETE FROM subscribers
 		WHERE id IN (SELECT id FROM subscribers WHERE list_id = ? ORDER BY id LIMIT ?)
 		RETURNING is_active, created_at`,
-		list_id,
-		limit,
+		[list_id, limit],
 	);
 	const moves = new Map<number, { active: number; inactive: number }>();
 	for (const [is_active, created_at] of gone) {
@@ -101,28 +92,26 @@ async function dropSubscribers(
 	return gone.length;
 }
 
-/** Null: no such list. Its counters are those of the caller’s transaction. */
 export async function findList(sql: Sql, id: number): Promise<ListRow | null> {
-	return (await sql.get<ListRow>(`SELECT ${columns} FROM lists WHERE id = ?`, id)) ?? null;
+	return (await sql.get<ListRow>(`SELECT ${columns} FROM lists WHERE id = ?`, [id])) ?? null;
 }
 
-/** Without its counters, which are sums. */
 export async function hasList(sql: Sql, id: number): Promise<boolean> {
-	return (await sql.get('SELECT id FROM lists WHERE id = ?', id)) !== undefined;
+	return (await sql.get('SELECT id FROM lists WHERE id = ?', [id])) !== undefined;
 }
 
 async function findNamed(sql: Sql, name: string): Promise<ListRow | null> {
 	const text = `SELECT ${columns} FROM lists WHERE name = ? ORDER BY id LIMIT 1`;
-	return (await sql.get<ListRow>(text, name)) ?? null;
+	return (await sql.get<ListRow>(text, [name])) ?? null;
 }
 
 async function findDetails(sql: Sql, id: number): Promise<ListDetails | null> {
-	return (await sql.get<ListDetails>('SELECT id, public_name FROM lists WHERE id = ?', id)) ?? null;
+	return (await sql.get<ListDetails>('SELECT id, public_name FROM lists WHERE id = ?', [id])) ?? null;
 }
 
 async function emptyList(sql: Sql, id: number): Promise<number> {
 	cancelWaitingOfList(sql, id);
-	const { changes } = await sql.run('DELETE FROM subscribers WHERE list_id = ?', id);
+	const { changes } = await sql.run('DELETE FROM subscribers WHERE list_id = ?', [id]);
 	dropCounters(sql, id);
 	return changes;
 }

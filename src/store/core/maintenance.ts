@@ -1,5 +1,3 @@
-/** The database as a whole: counts that do not add up with the rows they count, and their repair. */
-
 import { dayOf } from '../../api/datetime.js';
 import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
@@ -19,7 +17,6 @@ import { recountStates, wrongStates } from './retention/sums.js';
 import type { Sql } from './sql.js';
 import { countMessages, messageCount } from './submissions.js';
 
-/** The checks walk all subscribers and all messages. Each runs in one transaction of the caller. */
 export function createMaintenance(sql: Sql) {
 	return {
 		checkCounts: () => findWrong(sql),
@@ -43,7 +40,7 @@ export function createMaintenance(sql: Sql) {
 				await recountStates(sql, await wrongStates(sql));
 			}
 			for (const { seq } of await closedCampaigns(sql))
-				sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', seq);
+				sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [seq]);
 			return found;
 		},
 		settleRestored: (command) => settleRestored(sql, command),
@@ -93,12 +90,10 @@ async function wrongLists(sql: Sql): Promise<WrongCounter[]> {
 	}));
 }
 
-/** How many messages the counter has that are not there. */
 async function surplusOfMessages(sql: Sql): Promise<number> {
 	return (await messageCount(sql)) - (await sql.number('SELECT count(*) FROM messages'));
 }
 
-/** The number of figures, of days and of quarters of an hour, that are not what their messages and events add up to. */
 async function wrongFigures(sql: Sql): Promise<number> {
 	const zone = await timeZone(sql);
 	const left = new Map<string, number>();
@@ -130,7 +125,6 @@ async function wrongFigures(sql: Sql): Promise<number> {
 	return [...left.values()].filter((difference) => difference !== 0).length;
 }
 
-/** Campaigns that no worker looks into, though messages of theirs wait. */
 async function closedCampaigns(sql: Sql): Promise<{ seq: number; key: string }[]> {
 	return await sql.all<{ seq: number; key: string }>(
 		// messages_due (lane, wake_at)

@@ -1,4 +1,3 @@
-/** All that is stored about the person behind one address, wherever the address stands. */
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
 import { sayLeftOut } from '../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
@@ -37,13 +36,13 @@ async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['
 		].sort(newestFirst),
 		copies: await copiesOf(sql, email_key, forms),
 		date_sender: dateOf(
-			(await sql.get<{ at: Micros }>('SELECT created_at AS at FROM senders WHERE email_key = ?', email_key))
+			(await sql.get<{ at: Micros }>('SELECT created_at AS at FROM senders WHERE email_key = ?', [email_key]))
 				?.at,
 		),
 		// messages_of_address
-		messages: await sql.number('SELECT count(*) FROM messages WHERE to_key = ?', email_key),
+		messages: await sql.number('SELECT count(*) FROM messages WHERE to_key = ?', [email_key]),
 		// old_messages_of_address
-		old_messages: await sql.number('SELECT count(*) FROM old_messages WHERE to_key = ?', email_key),
+		old_messages: await sql.number('SELECT count(*) FROM old_messages WHERE to_key = ?', [email_key]),
 	};
 	const { date_erased, date_sender, messages, old_messages, ...lists } = found;
 	const is_known =
@@ -71,17 +70,16 @@ async function subscribersOf(sql: Sql, email_key: EmailKey): Promise<ListedSubsc
 			FROM subscribers
 			WHERE email_key = ?
 			ORDER BY list_id`,
-			email_key,
+			[email_key],
 		)
 	).map((row) => ({ ...toSubscriber(row), list_name: row.list_name }));
 }
 
 async function erasedAt(sql: Sql, email_key: EmailKey): Promise<Micros | undefined> {
 	for (const { secret } of await erasureKeys(sql)) {
-		const row = await sql.get<{ erased_at: Micros }>(
-			'SELECT erased_at FROM erased WHERE email_hash = ?',
+		const row = await sql.get<{ erased_at: Micros }>('SELECT erased_at FROM erased WHERE email_hash = ?', [
 			erasedHash(secret, email_key),
-		);
+		]);
 		if (row !== undefined) return row.erased_at;
 	}
 	return undefined;
@@ -102,7 +100,7 @@ async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]
 		WHERE r.to_email IS NOT NULL AND r.message_id IS NULL AND r.code <> 'duplicate' AND (${anyOf(sql, 'r.to_email', forms)})
 		ORDER BY g.seq DESC, r.n
 		LIMIT ${most}`,
-		...forms,
+		forms,
 	);
 	return rows
 		.filter(({ to_email }) => to_email.split(', ').some((one) => keyOf(one) === email_key))
@@ -130,7 +128,7 @@ async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> 
 			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = g.seq)
 		ORDER BY g.seq DESC, o.id
 		LIMIT ${most}`,
-		email_key,
+		[email_key],
 	);
 	return rows.map(({ id: campaign, key, state, created_at, code, detail, list, other }) => {
 		const names = { list: (id: string) => JSON.stringify(list ?? id), campaign: (id: string) => other ?? id };
@@ -151,7 +149,7 @@ async function leftOutOfCalls(sql: Sql, email_key: EmailKey): Promise<LeftOut[]>
 		WHERE o.to_key = ?
 		ORDER BY o.id DESC
 		LIMIT ${most}`,
-		email_key,
+		[email_key],
 	);
 	return rows.map(({ campaign, key, code, detail, at }) => ({
 		...{ campaign, key, state: 'released', date_created: formatDateTime(at), code },
@@ -181,7 +179,7 @@ async function leftOutOfLists(sql: Sql, email_key: EmailKey): Promise<LeftOut[]>
 				AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = b.email_key AND m.lane = g.seq)
 			ORDER BY g.seq DESC
 			LIMIT ${most}`,
-			email_key,
+			[email_key],
 		)
 	).map(({ id: campaign, key, state, created_at, is_active, reason }) => {
 		const code = reason !== null ? 'suppressed' : is_active === 0 ? 'inactive' : 'not_staged';
@@ -198,7 +196,7 @@ async function copiesOf(sql: Sql, email_key: EmailKey, forms: readonly string[])
 		WHERE m.submission_seq = s.seq AND ${hasCopies(sql, 's.envelope')} AND (${anyOf(sql, 's.envelope', forms)})
 		ORDER BY m.id DESC
 		LIMIT ${most}`,
-		...forms,
+		forms,
 	);
 	return rows.flatMap(({ uuid, envelope }) => {
 		const { cc, bcc, reply_to } = readEnvelope(envelope);
@@ -227,10 +225,7 @@ async function sliceMessages(
 		WHERE m.to_key = ? AND m.id < ? AND coalesce(g.released_at, m.created_at) >= ?
 		ORDER BY m.id DESC
 		LIMIT ?`,
-		email_key,
-		before ?? Number.MAX_SAFE_INTEGER,
-		since_at ?? 0,
-		limit + 1,
+		[email_key, before ?? Number.MAX_SAFE_INTEGER, since_at ?? 0, limit + 1],
 	);
 	const shown = rows.slice(0, limit);
 	const results: PersonMessage[] = [];
@@ -260,7 +255,7 @@ async function visitsOf(sql: Sql, message_id: number): Promise<Visit[]> {
 			FROM events
 			WHERE message_id = ?
 			ORDER BY at, id`,
-			message_id,
+			[message_id],
 		)
 	).map(({ type, at, machine, ...rest }) => ({
 		...{ type, at: formatDateTime(at), machine: machine === 1, ...rest },
@@ -275,7 +270,7 @@ async function deliveriesOf(sql: Sql, message_id: number): Promise<PersonDeliver
 			FROM webhook_deliveries
 			WHERE message_id = ?
 			ORDER BY id`,
-			message_id,
+			[message_id],
 		)
 	).map(({ created_at, payload, ...rest }) => ({
 		...{ ...rest, date_created: formatDateTime(created_at), payload },

@@ -28,18 +28,13 @@ export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
 		`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
 		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, role = excluded.role`,
-		me.id,
-		me.role,
-		me.host,
-		me.pid,
-		now,
-		now,
+		[me.id, me.role, me.host, me.pid, now, now],
 	);
 }
 
 /** Ends the heartbeat, so that other processes need not wait for it to grow old. Does nothing without a heartbeat. */
 export function endBeat(sql: Sql, me: ProcessIdentity): void {
-	sql.write('DELETE FROM processes WHERE id = ?', me.id);
+	sql.write('DELETE FROM processes WHERE id = ?', [me.id]);
 }
 
 /** `findFresh` without processes that are certainly gone: they need not wait for a heartbeat to grow old. */
@@ -53,8 +48,7 @@ export async function findFresh(sql: Sql, me: ProcessIdentity, now: Micros): Pro
 		FROM processes
 		WHERE id <> ? AND heartbeat_at > ?
 		ORDER BY id`,
-		me.id,
-		now - heartbeatFreshMicros,
+		[me.id, now - heartbeatFreshMicros],
 	);
 }
 
@@ -147,8 +141,7 @@ export async function reclaimLeases(
 ): Promise<void> {
 	const others = await sql.all<ProcessIdentity>(
 		'SELECT id, role, host, pid FROM processes WHERE id <> ? AND heartbeat_at <= ? ORDER BY id',
-		me.id,
-		heardBefore,
+		[me.id, heardBefore],
 	);
 	for (const other of others) {
 		if (!isLost(other)) continue;
@@ -160,7 +153,7 @@ export async function reclaimLeases(
 				`UPDATE messages
 				SET wake_at = ?
 				WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND wake_at <= ? AND state = 'leased' AND ${isOurs}`,
-				...[now, lane, now, now + longestLease, owners],
+				[now, lane, now, now + longestLease, owners],
 			);
 		}
 		// webhook_deliveries_due
@@ -168,9 +161,9 @@ export async function reclaimLeases(
 			`UPDATE webhook_deliveries
 			SET due_at = ?
 			WHERE due_at > ? AND due_at <= ? AND state = 'sending' AND ${isOurs}`,
-			...[now, now, now + longestLease, owners],
+			[now, now, now + longestLease, owners],
 		);
-		await sql.run('DELETE FROM processes WHERE id = ?', other.id);
+		await sql.run('DELETE FROM processes WHERE id = ?', [other.id]);
 	}
 }
 
@@ -179,14 +172,16 @@ export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Prom
 	const leased = "lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased'";
 	const owners = await sql.all<{ lease_owner: string | null }>(
 		`SELECT DISTINCT lease_owner FROM messages WHERE ${leased} ORDER BY lease_owner`,
-		...[lane, now],
+		[lane, now],
 	);
 	for (const { lease_owner } of owners) {
 		const owner = lease_owner === null ? null : ownerOf(lease_owner);
 		if (owner === null || !isLost(owner)) continue;
-		await sql.run(
-			`UPDATE messages SET wake_at = ? WHERE ${leased} AND lease_owner = ?`,
-			...[now, lane, now, lease_owner],
-		);
+		await sql.run(`UPDATE messages SET wake_at = ? WHERE ${leased} AND lease_owner = ?`, [
+			now,
+			lane,
+			now,
+			lease_owner,
+		]);
 	}
 }

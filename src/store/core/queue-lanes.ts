@@ -58,8 +58,7 @@ export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros)
 				(
 					await sql.tuples<[number, number]>(
 						`SELECT ${isDue(sql, String(lanes.transactional))}, ${isDue(sql, String(lanes.bulk))}`,
-						now,
-						now,
+						[now, now],
 					)
 				)[0],
 			// campaigns_open (last_leased_at)
@@ -69,7 +68,7 @@ export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros)
 					FROM campaigns
 					WHERE has_open_work = 1
 					ORDER BY last_leased_at, seq`,
-					now,
+					[now],
 				),
 		]);
 		const ofState = (state: string) => open.filter((each) => each.state === state);
@@ -86,14 +85,14 @@ export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros)
 		'campaign' in scope
 			? await sql.all<LaneRow>(
 					`SELECT seq, ${windowColumns}, 1 AS is_due FROM campaigns WHERE id = ? AND state = 'released'`,
-					scope.campaign,
+					[scope.campaign],
 				)
 			: await sql.all<LaneRow>(
 					`SELECT g.seq, ${windowColumns}, 1 AS is_due
 					FROM submissions s
 					JOIN campaigns g ON g.seq = s.campaign_seq
 					WHERE s.id = ? AND g.state = 'released'`,
-					scope.submission,
+					[scope.submission],
 				);
 	return { hasTransactional: false, bulk: await through(sql, rows, now), canceled: [] };
 }
@@ -111,10 +110,7 @@ export function endTurns(
 		if (served.includes(lane))
 			sql.write(
 				'UPDATE campaigns SET last_leased_at = ? WHERE seq = ? AND last_leased_at NOT BETWEEN ? AND ?',
-				now,
-				lane,
-				since,
-				now,
+				[now, lane, since, now],
 			);
 		closeIfDone(sql, lane);
 	}
@@ -164,8 +160,7 @@ function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
 			LIMIT ${maxSwept}
 			${sql.dialect.skipLocked}
 		)`,
-		lane,
-		now,
+		[lane, now],
 	);
 }
 
@@ -176,8 +171,7 @@ function closeIfDone(sql: Sql, lane: number): void {
 		SET has_open_work = 0
 		WHERE seq = ? AND has_open_work = 1
 			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = ? AND wake_at IS NOT NULL)`,
-		lane,
-		lane,
+		[lane, lane],
 	);
 }
 
@@ -201,14 +195,12 @@ export async function loseLeases(
 		`SELECT id, uuid, fence, called
 		FROM messages ${sql.dialect.using('messages_due')}
 		WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased' AND lease_owner IS DISTINCT FROM ?`,
-		lane,
-		now,
-		owner,
+		[lane, now, owner],
 	);
 	await settle(
 		sql,
 		leased.filter(({ called, fence }) => called === fence).map((row) => lostCall(row, now)),
 	);
 	for (const { id, called, fence } of leased)
-		if (called !== fence) sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', now, id);
+		if (called !== fence) sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', [now, id]);
 }

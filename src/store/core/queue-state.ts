@@ -67,7 +67,7 @@ async function nextRoom(sql: Sql): Promise<Micros | null> {
 }
 
 async function createdAt(sql: Sql, id: number): Promise<Micros> {
-	return await sql.number('SELECT created_at FROM messages WHERE id = ?', id);
+	return await sql.number('SELECT created_at FROM messages WHERE id = ?', [id]);
 }
 
 /** The part behind the last @. A quoted local part may hold others; rtrim removes everything but them. */
@@ -99,8 +99,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 		) l
 		JOIN messages m ON m.id = l.id
 		WHERE l.domain IN (${each})`,
-		...groups.map(({ last_at }) => last_at),
-		...groups.map((group) => group.domain),
+		[...groups.map(({ last_at }) => last_at), ...groups.map((group) => group.domain)],
 	);
 	return groups.map(({ last_at, ...group }) => {
 		const own = last.find(({ domain, due_at }) => domain === group.domain && due_at === last_at);
@@ -116,7 +115,7 @@ async function findWorkers(sql: Sql, now: Micros, leases: readonly OwnedLeases[]
 	const workers = new Map<string, QueueWorker>();
 	const known = await sql.all<{ id: string; role: string; host: string; pid: number; heard_at: Micros }>(
 		'SELECT id, role, host, pid, heartbeat_at AS heard_at FROM processes WHERE heartbeat_at > ? ORDER BY id',
-		now - heartbeatFreshMicros,
+		[now - heartbeatFreshMicros],
 	);
 	for (const { id, role, host, pid, heard_at } of known)
 		workers.set(`${host}:${pid}`, {
@@ -166,11 +165,7 @@ export function createQueuePauses(sql: Sql) {
 					retry_at = CASE
 						WHEN queue_pauses.retry_at > excluded.retry_at THEN queue_pauses.retry_at ELSE excluded.retry_at END
 				RETURNING ${columns}`,
-				kind,
-				reason,
-				now,
-				retry_at,
-				fault,
+				[kind, reason, now, retry_at, fault],
 			);
 			if (pause === undefined) throw new Error('a row that was just written is not there');
 			return pause;
@@ -178,7 +173,7 @@ export function createQueuePauses(sql: Sql) {
 		resume: async ({ kinds, retry_at }) => {
 			let changes = 0;
 			for (const kind of kinds) {
-				const deleted = await sql.run('DELETE FROM queue_pauses WHERE kind = ?', kind);
+				const deleted = await sql.run('DELETE FROM queue_pauses WHERE kind = ?', [kind]);
 				if (kind !== 'refusal') changes += deleted.changes;
 			}
 			if (retry_at !== undefined)
@@ -187,19 +182,17 @@ export function createQueuePauses(sql: Sql) {
 					`UPDATE messages AS m
 					SET due_at = ?, wake_at = ?
 					WHERE wake_at IS NOT NULL AND wake_at > ? AND state = 'deferred' AND ${isSendersRefusal}`,
-					...[retry_at, retry_at, retry_at],
+					[retry_at, retry_at, retry_at],
 				);
 			return changes > 0;
 		},
 	} satisfies Partial<Operations>;
 }
 
-/** `manual` first, `refusal` last. */
 export async function findPauses(sql: Sql): Promise<QueuePause[]> {
 	return await sql.all<QueuePause>(`SELECT ${columns} FROM queue_pauses ORDER BY kind <> 'manual', kind`);
 }
 
-/** A person paused the queue: nothing is leased. */
 export async function isHeld(sql: Sql): Promise<boolean> {
 	return (await sql.number("SELECT EXISTS (SELECT 1 FROM queue_pauses WHERE kind = 'manual')")) === 1;
 }

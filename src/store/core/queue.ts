@@ -1,5 +1,3 @@
-/** The queue's lease: which messages a worker may deliver, and for how long. `settle.ts` records the outcomes. */
-
 import { domainOf, type EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState, Uuid } from '../../api/records.js';
@@ -42,10 +40,7 @@ export function createQueue(sql: Sql) {
 				SET wake_at = ?
 				FROM ${sql.dialect.table(fenceColumns, 'held')}
 				WHERE uuid = held.message AND fence = held.at_fence AND coalesce(lease_owner, ?) = ? AND state = 'leased'`,
-				until,
-				fencesAsJson(fences),
-				owner,
-				owner,
+				[until, fencesAsJson(fences), owner, owner],
 			);
 		},
 		revokedLeases: async ({ fences }) =>
@@ -57,14 +52,13 @@ export function createQueue(sql: Sql) {
 					JOIN messages m ON m.uuid = held.message
 					LEFT JOIN campaigns g ON g.seq = m.lane
 					WHERE m.fence <> held.at_fence OR m.state <> 'leased' OR m.lease_owner IS NULL OR g.state = 'canceled'`,
-					fencesAsJson(fences),
+					[fencesAsJson(fences)],
 				)
 			).map(({ uuid }) => uuid),
 		settle: ({ settlements }) => settle(sql, settlements),
 	} satisfies Partial<Operations & Slices>;
 }
 
-/** What a lease finds before it looks at messages: one round trip. */
 interface Opened {
 	limits: SendLimit[];
 	isLimited: boolean;
@@ -123,7 +117,6 @@ async function lease(sql: Sql, command: LeaseCommand, open: OpenLanes): Promise<
 	return leased;
 }
 
-/** Messages of one send call, at most a thousand; null when it is a campaign's. */
 async function leaseSubmission(
 	sql: Sql,
 	command: LeaseCommand,
@@ -131,7 +124,7 @@ async function leaseSubmission(
 ): Promise<Leased[] | null> {
 	const row = await sql.get<{ seq: number; campaign_seq: number | null }>(
 		'SELECT seq, campaign_seq FROM submissions WHERE id = ?',
-		submission,
+		[submission],
 	);
 	if (row === undefined) return [];
 	if (row.campaign_seq !== null) return null;
@@ -235,13 +228,10 @@ function writeLeases(sql: Sql, taken: readonly Taken[], { owner, until }: LeaseC
 		`UPDATE messages
 		SET state = 'leased', lease_owner = ?, wake_at = ?, fence = fence + 1
 		WHERE ${sql.dialect.oneOf('id')}`,
-		owner,
-		until,
-		JSON.stringify(taken.map(({ id }) => id)),
+		[owner, until, JSON.stringify(taken.map(({ id }) => id))],
 	);
 }
 
-/** Null: the message may not go now, or never; what ends it is added to `ends`. */
 async function takeOne(
 	sql: Sql,
 	row: DueRow,
@@ -254,7 +244,7 @@ async function takeOne(
 	if (row.state === 'leased' && row.called === row.fence) {
 		// A call is under way, or was when its worker ended; the lease of a worker that slept goes on.
 		if (row.lease_owner !== command.owner) ends.push(lostCall(row, now));
-		else sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', command.until, row.id);
+		else sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', [command.until, row.id]);
 		return null;
 	}
 	const why = await unwantedBecause(sql, row, submission.type, command.reasonsAgainst);
@@ -298,7 +288,6 @@ export interface DueRow {
 const columns = `m.id, m.uuid, m.submission_seq, m.to_email, m.to_key, m.list_id, m.subscriber_id, m.variables,
 	m.attempts, m.fence, m.called, m.lease_owner, m.state, m.created_at, p.is_active, p.disable_reason`;
 
-/** Due messages with their subscribers, at most `limit`, of what `messages` names: its values go before the limit. */
 export async function readDue(
 	sql: Sql,
 	{ messages, order, values }: { messages: string; order: readonly string[]; values: readonly SqlValue[] },
@@ -310,8 +299,7 @@ export async function readDue(
 		FROM (SELECT * FROM messages ${messages} ORDER BY ${order.join(', ')} LIMIT ? ${sql.dialect.skipLocked}) m
 		LEFT JOIN subscribers p ON p.id = m.subscriber_id
 		ORDER BY ${order.map((column) => `m.${column}`).join(', ')}`,
-		...values,
-		limit,
+		[...values, limit],
 	);
 }
 
@@ -330,7 +318,6 @@ export interface Shared {
 	calls: 'shared' | 'own' | null;
 }
 
-/** Reads the submissions of messages that are not known yet. */
 export async function readShared(
 	sql: Sql,
 	known: Map<number, Shared>,
@@ -363,7 +350,7 @@ async function readSubmission(sql: Sql, seq: number, now: Micros): Promise<Share
 		FROM submissions s
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 		WHERE s.seq = ?`,
-		seq,
+		[seq],
 	);
 	if (row === undefined) return null;
 	const { id, type, released_at, starts_at, send_window, calls } = row;
@@ -412,7 +399,7 @@ async function beganAt(
 			? []
 			: await sql.all<{ at: Micros; outcome: string }>(
 					'SELECT at, outcome FROM attempts WHERE message_id = ? ORDER BY number',
-					id,
+					[id],
 				);
 	const final = tries.findLastIndex(({ outcome }) => outcome !== 'deferred');
 	if (send_window === null && final === -1) return Math.max(released_at ?? created_at, starts_at ?? 0);

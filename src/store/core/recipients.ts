@@ -22,7 +22,6 @@ export interface WantedSuppression extends MailTo {
 	reason: SuppressionReason;
 	source: SuppressionSource;
 	created_at: Micros;
-	/** `null`: it has no end. */
 	expires_at: Micros | null;
 }
 
@@ -35,12 +34,10 @@ export interface Recipients {
 	 * passed over.
 	 */
 	add(wanted: WantedSuppression, now: Micros): Addition;
-	/** Adds one permanently. An existing reason keeps its first time. */
 	stop(stop: Stop): void;
 	/** One more soft bounce in a row for an address; enough of them over enough time disable it. */
 	softBounce(address: EmailKey, at: Micros): void;
 	listsOf(address: EmailKey): number[];
-	/** What has changed. Without it nothing is stored. */
 	write(): void;
 }
 
@@ -271,9 +268,7 @@ export async function liftSuppressions(
 					`DELETE FROM suppressions
 					WHERE email_key = ? AND reason = ? AND list_id IN (${allLists}, ?)
 					RETURNING ${storedColumns}, list_id`,
-					address,
-					reason,
-					list_id,
+					[address, reason, list_id],
 				),
 		),
 	);
@@ -302,8 +297,7 @@ export async function carryUnsubscription(
 		FROM suppressions
 		WHERE ${isAbout} AND reason = 'UNSUBSCRIBED' AND expires_at IS NULL
 		ORDER BY created_at, list_id`,
-		from,
-		list_id,
+		[from, list_id],
 	);
 	if (stored === undefined) return;
 	const { email_key: _, ...kept } = stored;
@@ -320,7 +314,7 @@ export async function widenToAllLists(
 	const ofList = await sql.all<StoredSuppression>(
 		// suppressions_of_list
 		`DELETE FROM suppressions WHERE list_id = ? RETURNING ${storedColumns}`,
-		list_id,
+		[list_id],
 	);
 	const widened = ofList.filter((stored) => !hasEnded(stored, now));
 	const recipients = await readRecipients(
@@ -354,16 +348,13 @@ export async function reportedSoftBounce(
 				SELECT 1 FROM bounce_reports r WHERE r.message_id = b.id AND r.ends_run = 1
 			))
 		)`,
-		to_key,
-		id,
-		to_key,
-		id,
+		[to_key, id, to_key, id],
 	);
 	if (run === undefined || !isSoftBounceLimit({ count: run.count, since: run.since ?? at }, at)) return;
 	const isActive = 'SELECT EXISTS (SELECT 1 FROM subscribers WHERE email_key = ? AND is_active = 1)';
-	if ((await sql.number(isActive, to_key)) === 0) return;
+	if ((await sql.number(isActive, [to_key])) === 0) return;
 	await stopMail(sql, { address: to_key, list_id: null, reason: 'SOFTBOUNCED', source: 'BOUNCE', now: at });
-	sql.write('UPDATE bounce_reports SET ends_run = 1 WHERE sha256 = ?', sha256);
+	sql.write('UPDATE bounce_reports SET ends_run = 1 WHERE sha256 = ?', [sha256]);
 }
 
 export function endSoftBounces(sql: Sql, address: EmailKey): void {
@@ -371,6 +362,6 @@ export function endSoftBounces(sql: Sql, address: EmailKey): void {
 		`UPDATE subscribers
 		SET soft_bounces = 0, soft_bounced_since = NULL
 		WHERE email_key = ? AND soft_bounces > 0`,
-		address,
+		[address],
 	);
 }

@@ -1,8 +1,6 @@
-/** Counts the commonest replies to messages that did not arrive, or not yet. */
 import type { CommonReply } from '../../api/campaigns.js';
 import type { Sql } from './sql.js';
 
-/** Texts that are compared: further ones are rarer than all of these. */
 const mostTexts = 10_000;
 const mostReplies = 5;
 
@@ -41,8 +39,7 @@ export async function commonReplies(
 		GROUP BY state, reply
 		ORDER BY 3 DESC, 2, 1
 		LIMIT ${mostTexts}`,
-		...values,
-		...values,
+		[...values, ...values],
 	);
 	const found = new Map<string, CommonReply>();
 	for (const { state, reply, count } of rows) {

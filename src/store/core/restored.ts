@@ -32,8 +32,7 @@ export async function settleRestored(
 	// Their worker is one of the original: a delivery that is repeated has the same webhook-id.
 	sql.write(
 		`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
-		now,
-		'sending',
+		[now, 'sending'],
 	);
 	const states = countStates(await waitingLanes(sql, null));
 	const waiting = (states.get('queued') ?? 0) + (states.get('deferred') ?? 0);
@@ -72,16 +71,14 @@ async function eraseAgain(sql: Sql, { keys, hashes }: StoredErasures, now: numbe
 	const { erasePerson } = createErasures(sql);
 	for (const email_key of found) await erasePerson({ email_key, fresh, now });
 	for (const { email_hash, key_id, erased_at } of missing)
-		sql.write(
-			'INSERT INTO erased (email_hash, key_id, erased_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+		sql.write('INSERT INTO erased (email_hash, key_id, erased_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', [
 			email_hash,
 			key_id,
 			erased_at,
-		);
+		]);
 	return found.size;
 }
 
-/** Where persons are found by their address, each with an index. */
 const addressColumns = [
 	{ table: 'subscribers', column: 'email_key' },
 	{ table: 'messages', column: 'to_key' },
@@ -109,5 +106,5 @@ async function addressesWith(
 }
 
 async function columnOf(sql: Sql, text: string, ...values: string[]): Promise<string[]> {
-	return (await sql.tuples<[string]>(text, ...values)).map(([value]) => value);
+	return (await sql.tuples<[string]>(text, values)).map(([value]) => value);
 }

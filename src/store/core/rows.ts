@@ -1,5 +1,3 @@
-/** Rows as SQLite has them, with structured columns as JSON, and the records made from them. */
-
 import type { Envelope } from '../../api/content.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import { isRecord } from '../../api/json.js';
@@ -28,7 +26,6 @@ export interface ListRow {
 	created_at: Micros;
 }
 
-/** `overall_subscribers_count` has no column: it is the sum of the other two. */
 export function toList(row: ListRow): List {
 	return {
 		id: row.id,
@@ -60,7 +57,6 @@ export interface SubscriberRow {
 /** The address as it was given: stored as '' where it equals its key, as most do. */
 export const emailColumn = "coalesce(nullif(email, ''), email_key) AS email";
 
-/** What `emailColumn` reads back. */
 export function storedEmail({ email, email_key }: { email: string; email_key: string }): string {
 	return email === email_key ? '' : email;
 }
@@ -110,7 +106,6 @@ export interface FieldRow {
 	created_at: Micros;
 }
 
-/** Times leave the store in the API’s form (`formatDateTime`). */
 export function toField({ created_at, ...row }: FieldRow): Field {
 	return { ...row, date_created: formatDateTime(created_at) };
 }
@@ -141,7 +136,6 @@ export interface TemplateRow {
 	updated_at: Micros;
 }
 
-/** `date_updated` is the time of creation until the first change. */
 export function toTemplate({ created_at, updated_at, ...row }: TemplateRow): Template {
 	return { ...row, date_created: formatDateTime(created_at), date_updated: formatDateTime(updated_at) };
 }
@@ -154,7 +148,6 @@ export interface SenderRow {
 	created_at: Micros;
 }
 
-/** The address as it was given; the form for comparison is internal. */
 export function toSender({ created_at, ...row }: SenderRow): Sender {
 	return { ...row, is_verified: true, date_created: formatDateTime(created_at) };
 }
@@ -226,7 +219,6 @@ export interface AttemptRow extends Omit<DeliveryAttempt, 'at'> {
 	at: Micros;
 }
 
-/** `code` and `enhanced` are null where no server sent them. */
 export function toAttempt({ number, at, outcome, phase, code, enhanced, text }: AttemptRow): DeliveryAttempt {
 	return { number, at: formatDateTime(at), outcome, phase, code, enhanced, text };
 }
@@ -237,7 +229,6 @@ export function parseRecord(text: string): Record<string, unknown> {
 	return value;
 }
 
-/** As `parseRecord`, where all values are texts. */
 export function parseTexts(text: string): Record<string, string> {
 	const record = parseRecord(text);
 	if (hasOnlyTexts(record)) return record;
@@ -254,7 +245,6 @@ export function parseNames(text: string): string[] {
 	return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** As `parseNames`; null where only the service that makes the messages knows the names. */
 export function parseUsed(text: string): string[] | null {
 	return text === 'null' ? null : parseNames(text);
 }
@@ -267,7 +257,6 @@ export function flag(value: boolean): 0 | 1 {
 	return value ? 1 : 0;
 }
 
-/** Rows that are read by pages: `SELECT columns FROM from joins WHERE where ORDER BY order`. */
 export interface Paged {
 	columns: string;
 	from: string;
@@ -284,13 +273,12 @@ export async function selectPage<Row>(
 ): Promise<{ count: number; rows: Row[] }> {
 	const wanted = where === undefined ? '' : `WHERE ${where}`;
 	const [count, rows] = await sql.together([
-		() => sql.number(`SELECT count(*) FROM ${from} ${wanted}`, ...values),
+		() => sql.number(`SELECT count(*) FROM ${from} ${wanted}`, values),
 		() =>
-			sql.all<Row>(
-				`SELECT ${columns} FROM ${from} ${joins} ${wanted} ORDER BY ${order} LIMIT ? OFFSET ?`,
+			sql.all<Row>(`SELECT ${columns} FROM ${from} ${joins} ${wanted} ORDER BY ${order} LIMIT ? OFFSET ?`, [
 				...values,
 				...span(page),
-			),
+			]),
 	]);
 	return { count, rows };
 }

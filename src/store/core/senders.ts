@@ -1,4 +1,3 @@
-/** Verified sender addresses. */
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
 import { type SenderRow, selectPage, toSender } from './rows.js';
@@ -6,7 +5,6 @@ import type { Sql } from './sql.js';
 
 const columns = 'id, full_name, email AS from_email, reply_to_email, created_at';
 
-/** Found by and unique in `email_key`, the address without regard to case. */
 export function createSenders(sql: Sql) {
 	return {
 		pageSenders: async (page) => {
@@ -25,11 +23,7 @@ export function createSenders(sql: Sql) {
 			sql.write(
 				`INSERT INTO senders (full_name, email, email_key, reply_to_email, created_at)
 				VALUES (?, ?, ?, ?, ?)`,
-				full_name,
-				from_email,
-				email_key,
-				reply_to_email,
-				now,
+				[full_name, from_email, email_key, reply_to_email, now],
 			);
 			const record = await findSender(sql, email_key);
 			return record === null ? { kind: 'not_found' } : { kind: 'written', record };
@@ -40,29 +34,27 @@ export function createSenders(sql: Sql) {
 			if (email_key !== undefined) {
 				const taken = await findSender(sql, email_key);
 				if (taken !== null && taken.id !== id) return { kind: 'refused', errors: notUnique('from_email') };
-				sql.write('UPDATE senders SET email_key = ? WHERE id = ?', email_key, id);
+				sql.write('UPDATE senders SET email_key = ? WHERE id = ?', [email_key, id]);
 			}
 			const record = { ...stored, ...patch };
-			sql.write(
-				'UPDATE senders SET full_name = ?, email = ?, reply_to_email = ? WHERE id = ?',
+			sql.write('UPDATE senders SET full_name = ?, email = ?, reply_to_email = ? WHERE id = ?', [
 				record.full_name,
 				record.from_email,
 				record.reply_to_email,
 				id,
-			);
+			]);
 			return { kind: 'written', record };
 		},
-		deleteSender: async ({ id }) => (await sql.run('DELETE FROM senders WHERE id = ?', id)).changes === 1,
+		deleteSender: async ({ id }) => (await sql.run('DELETE FROM senders WHERE id = ?', [id])).changes === 1,
 	} satisfies Partial<Operations>;
 }
 
 async function getSender(sql: Sql, id: number) {
-	const row = await sql.get<SenderRow>(`SELECT ${columns} FROM senders WHERE id = ?`, id);
+	const row = await sql.get<SenderRow>(`SELECT ${columns} FROM senders WHERE id = ?`, [id]);
 	return row === undefined ? null : toSender(row);
 }
 
-/** Null: not verified. `email_key` as `emailKey` makes it. */
 export async function findSender(sql: Sql, email_key: string) {
-	const row = await sql.get<SenderRow>(`SELECT ${columns} FROM senders WHERE email_key = ?`, email_key);
+	const row = await sql.get<SenderRow>(`SELECT ${columns} FROM senders WHERE email_key = ?`, [email_key]);
 	return row === undefined ? null : toSender(row);
 }

@@ -1,4 +1,3 @@
-/** Settings of the database, and facts about the database itself. */
 import { limitSettings } from '../../engine/rules/limits.js';
 import type { Operations } from '../operations.js';
 import { sumDays, timeZone } from './figures/tally.js';
@@ -44,7 +43,6 @@ export function createSettings(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** The only setting that is one; see `secretColumns`. */
 const secret = 'smtp_password';
 
 function placeOf(name: string): string {
@@ -55,15 +53,13 @@ function putSetting(
 	sql: Sql,
 	{ name, value, now }: { name: string; value: string | null; now: number },
 ): void {
-	if (value === null) sql.write('DELETE FROM settings WHERE name = ?', name);
+	if (value === null) sql.write('DELETE FROM settings WHERE name = ?', [name]);
 	else {
 		sql.write(
 			`INSERT INTO settings (name, value, updated_at)
 			VALUES (?, ?, ?)
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
-			name,
-			name === secret ? sql.secrets.wrap(value, placeOf(name)) : value,
-			now,
+			[name, name === secret ? sql.secrets.wrap(value, placeOf(name)) : value, now],
 		);
 	}
 }

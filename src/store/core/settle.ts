@@ -79,7 +79,6 @@ function isSent(settlement: Settlement): settlement is Sent {
 	return settlement.outcome.kind === 'sent';
 }
 
-/** An outcome that is not "sent", of a message that was leased. */
 interface Recorded {
 	settlement: Settlement;
 	row: LeasedRow;
@@ -99,7 +98,6 @@ async function findLeased(sql: Sql, settlements: readonly Settlement[]): Promise
 	);
 }
 
-/** An outcome is recorded once: a second one finds no lease. */
 function recordedOf(settlements: readonly Settlement[], leased: readonly LeasedRow[]): Recorded[] {
 	const found = new Map(leased.map((row) => [`${row.fence} ${row.uuid}`, row]));
 	return settlements.flatMap((settlement) => {
@@ -160,7 +158,6 @@ async function countBounces(sql: Sql, counting: Counting, recorded: readonly Rec
 	if (counted.length === 0) return;
 	sql.alone();
 	const firsts = counted.map(({ settlement: { at }, row, effect: { event, reply } }) => {
-		// Of an outcome that is not "sent".
 		const type = event === 'HARDBOUNCED' ? 'HARDBOUNCED' : 'SOFTBOUNCED';
 		return counting.count(row, { type, at, link: null, machine: false, ...saidOf(reply) });
 	});
@@ -192,7 +189,6 @@ function countSent(
 	rows: readonly (SentRow | null)[],
 	{ softBouncing, bounced }: { softBouncing: boolean; bounced: ReadonlyMap<number, BouncedMessage> },
 ): void {
-	// A service counts what it took.
 	const counted = rows.filter((row) => row !== null).filter(({ reply }) => !isCall(reply));
 	writeAttempts(
 		sql,
@@ -217,7 +213,7 @@ async function findBounced(sql: Sql, sent: readonly Sent[]): Promise<ReadonlyMap
 		JOIN message_firsts f ON f.message_id = m.id AND f.type IN ('SOFTBOUNCED', 'HARDBOUNCED')
 		JOIN submissions s ON s.seq = m.submission_seq
 		GROUP BY m.id, s.tag, s.campaign`,
-		JSON.stringify(sent.map(({ message }) => ({ message }))),
+		[JSON.stringify(sent.map(({ message }) => ({ message })))],
 	);
 	return new Map(rows.map((row) => [row.id, { ...row, sent: null }]));
 }
@@ -243,19 +239,20 @@ async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentR
 		FROM ${sql.dialect.table(columns, 'sent')}
 		WHERE uuid = sent.message AND fence = sent.at_fence AND state = 'leased'
 		RETURNING uuid, fence, id, attempts, (SELECT s.campaign FROM submissions s WHERE s.seq = submission_seq), to_key`,
-		JSON.stringify(
-			settlements
-				.map(({ message, fence, at, outcome }) => ({
-					...{ message, at_fence: fence, at, reply: replyLine(outcome.reply) },
-				}))
-				.toSorted(byMessage),
-		),
+		[
+			JSON.stringify(
+				settlements
+					.map(({ message, fence, at, outcome }) => ({
+						...{ message, at_fence: fence, at, reply: replyLine(outcome.reply) },
+					}))
+					.toSorted(byMessage),
+			),
+		],
 	);
 	const found = new Map(rows.map((row) => [row[0], row]));
 	return settlements.map(({ message, fence, at, outcome: { reply } }) => {
 		const row = found.get(message);
 		if (row === undefined || row[1] !== fence) return null;
-		// An outcome is recorded once.
 		found.delete(message);
 		const [, , id, number, campaign, address] = row;
 		return { id, number, campaign, address, at, reply };
@@ -268,7 +265,6 @@ function saidOf(reply: Reply | null): { smtp_code: string | null; diagnostic: st
 	return { smtp_code: code === null ? null : String(code), diagnostic: replyLine(reply) };
 }
 
-/** Leased messages by their fences, as a table for a statement. */
 export const fenceColumns = { message: 'TEXT', at_fence: 'BIGINT' } as const;
 
 export function fencesAsJson(fences: readonly { message: Uuid; fence: number }[]): string {
@@ -293,11 +289,11 @@ export function createCalls(sql: Sql) {
 				SET called = ${isCalling ? 'fence' : 'NULL'}
 				FROM ${sql.dialect.table(fenceColumns, 'held')}
 				WHERE uuid = held.message AND fence = held.at_fence AND state = 'leased'`,
-				fencesAsJson(fences),
+				[fencesAsJson(fences)],
 			);
 		},
 		retryUncertain: async ({ campaign, isAgain, now }) => {
-			const row = await sql.get<{ seq: number }>('SELECT seq FROM campaigns WHERE id = ?', campaign);
+			const row = await sql.get<{ seq: number }>('SELECT seq FROM campaigns WHERE id = ?', [campaign]);
 			if (row === undefined) return;
 			if (isAgain) await queueUncertain(sql, row.seq, now);
 			else leaveUncertain(sql, row.seq);
@@ -311,10 +307,9 @@ async function queueUncertain(sql: Sql, lane: number, now: Micros): Promise<void
 		`UPDATE messages
 		SET state = 'queued', wake_at = ${sql.dialect.least}(due_at, ?)
 		WHERE lane = ? AND state = 'uncertain' AND wake_at IS NULL AND state <> 'sent'`,
-		now,
-		lane,
+		[now, lane],
 	);
-	if (changes > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
+	if (changes > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
 /** Uses messages_due. A message that waits after an attempt was to be sent again by a run that did not reach it. */
@@ -323,6 +318,6 @@ function leaveUncertain(sql: Sql, lane: number): void {
 		`UPDATE messages
 		SET state = 'uncertain', wake_at = NULL
 		WHERE lane = ? AND wake_at IS NOT NULL AND attempts > 0 AND state IN ('queued', 'deferred')`,
-		lane,
+		[lane],
 	);
 }

@@ -31,9 +31,7 @@ export interface Dialect {
 	newSubscriberId: { before: string | null; value: string };
 	/** Takes as many ids as its parameter says, while nothing else takes any; yields the last. */
 	newSubscriberIds: string;
-	/** The 16 octets of a UUID, given as text. */
 	uuidBytes(text: string): string;
-	/** Yields 1 where the server takes no writes at the moment, else 0. */
 	isReadOnly: string;
 	databaseSize: string;
 	freeSize: string;
@@ -43,10 +41,8 @@ export interface Dialect {
 	seenState: string;
 }
 
-/** Stored secrets, bound to their places; see `secretColumns`. */
 export interface Secrets {
 	wrap(plain: string, place: string): string;
-	/** Throws `StoreError` "key". */
 	unwrap(stored: string, place: string): string;
 }
 
@@ -79,32 +75,31 @@ export interface Sql {
 	readonly shard: number;
 	/** From here on the operation changes what others of the project depend on: on PostgreSQL it begins again without them. */
 	alone(): void;
-	get<Row>(text: string, ...values: SqlValue[]): Promise<Row | undefined>;
-	all<Row>(text: string, ...values: SqlValue[]): Promise<Row[]>;
+	get<Row>(text: string, values?: readonly SqlValue[]): Promise<Row | undefined>;
+	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
 	/** Rows as arrays, in the order of the columns: half the time of objects, for reads of hundreds of rows. */
-	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Promise<Row[]>;
+	tuples<Row extends readonly unknown[]>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
 	/**
 	 * The rows that a SELECT yields for each set of values, which are bound in the order of the columns: on PostgreSQL one
 	 * statement, on SQLite one after the other, which there is faster. Rows are locked in the order of the sets.
 	 */
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Promise<Row[]>;
-	run(text: string, ...values: SqlValue[]): Promise<Changed>;
+	run(text: string, values?: readonly SqlValue[]): Promise<Changed>;
 	/** As `run`, where nothing depends on its answer: it goes with the next question, or with the end, which fails with it. */
-	write(text: string, ...values: SqlValue[]): void;
+	write(text: string, values?: readonly SqlValue[]): void;
 	/**
 	 * Inserts one of many rows; the value that the database has given its column `id`, null where a conflict left the row
 	 * out. The text ends where RETURNING would stand, which on SQLite costs as much again as the insert.
 	 */
-	insert(id: string, text: string, ...values: SqlValue[]): Promise<number | null>;
+	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
 	/**
 	 * Inserts rows of one form, in their order. For each its `id`, null where a conflict left the row out.
 	 */
 	insertAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
 	/** Changes rows by each set, none of which changes a row of another; nothing depends on its answer. */
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
-	/** As `insertAll`, where nothing depends on its answer. */
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
-	number(text: string, ...values: SqlValue[]): Promise<number>;
+	number(text: string, values?: readonly SqlValue[]): Promise<number>;
 	/**
 	 * Asks all, where none needs another's answer: on PostgreSQL they share their round trips, on SQLite each is done
 	 * before the next. A question may have several steps; steps of different questions then come in any order.

@@ -1,5 +1,3 @@
-/** Accepts a send call: all of it or nothing, with its idempotency key and each recipient, in one operation. */
-
 import { type EmailKey, parseMailbox } from '../../api/address.js';
 import type { Envelope } from '../../api/content.js';
 import { type Micros, microsPerDay } from '../../api/datetime.js';
@@ -23,7 +21,6 @@ import { findSuppressions, openSuppressions } from './suppressions.js';
 /** Lanes of messages without a campaign. A person waits for a transactional message, so it is leased first. */
 export const lanes = { transactional: 0, bulk: -1 } as const;
 
-/** Every lane in which a message may wait: these, and those of unfinished campaigns. */
 export async function openLanes(sql: Sql): Promise<number[]> {
 	const campaigns = await sql.all<{ seq: number }>(
 		'SELECT seq FROM campaigns WHERE has_open_work = 1 ORDER BY seq',
@@ -84,23 +81,21 @@ async function writeSubmission(
 		`INSERT INTO contents (sha256, subject, text, html, disable_inline, used_at)
 		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`,
-		content_sha256,
-		content.subject,
-		content.text,
-		content.html,
-		flag(content.disable_inline),
-		submission.now,
+		[
+			content_sha256,
+			content.subject,
+			content.text,
+			content.html,
+			flag(content.disable_inline),
+			submission.now,
+		],
 	);
 	// Once a day, and where it brings back a body that retention has deleted.
 	sql.write(
 		`UPDATE contents
 		SET text = ?, html = ?, used_at = ?, dropped_at = NULL
 		WHERE sha256 = ? AND (used_at <= ? OR dropped_at IS NOT NULL)`,
-		content.text,
-		content.html,
-		submission.now,
-		content_sha256,
-		submission.now - microsPerDay,
+		[content.text, content.html, submission.now, content_sha256, submission.now - microsPerDay],
 	);
 	nameAttachments(sql, content_sha256, content.attachments);
 	return await sql.number(
@@ -108,20 +103,22 @@ async function writeSubmission(
 			(id, type, envelope, tag, tracking, campaign, content_sha256, context, variables, list_id, campaign_seq, owner, request, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		RETURNING seq`,
-		submission.id,
-		submission.type,
-		JSON.stringify(submission.envelope),
-		submission.tag,
-		submission.tracking ?? 'on',
-		submission.campaign,
-		submission.content_sha256,
-		JSON.stringify(submission.context),
-		JSON.stringify(submission.variables),
-		submission.list_id,
-		campaign?.seq ?? null,
-		campaign === null ? (submission.owner ?? null) : campaign.owner,
-		submission.request === undefined ? null : JSON.stringify(submission.request),
-		submission.now,
+		[
+			submission.id,
+			submission.type,
+			JSON.stringify(submission.envelope),
+			submission.tag,
+			submission.tracking ?? 'on',
+			submission.campaign,
+			submission.content_sha256,
+			JSON.stringify(submission.context),
+			JSON.stringify(submission.variables),
+			submission.list_id,
+			campaign?.seq ?? null,
+			campaign === null ? (submission.owner ?? null) : campaign.owner,
+			submission.request === undefined ? null : JSON.stringify(submission.request),
+			submission.now,
+		],
 	);
 }
 
@@ -150,7 +147,6 @@ const intoMessages: Insertion = {
 	conflict: 'ON CONFLICT (uuid) DO NOTHING',
 };
 
-/** Their numbers within the database; `null` for one whose uuid is there already. */
 export async function insertMessages(sql: Sql, messages: readonly NewMessage[]): Promise<(number | null)[]> {
 	const made = await sql.insertAll(intoMessages, messages.map(messageValues));
 	countMessages(sql, made.filter((id) => id !== null).length);
@@ -163,8 +159,7 @@ export function countMessages(sql: Sql, by: number): void {
 		`INSERT INTO counters (name, shard, count)
 		VALUES ('messages', ?, ?)
 		ON CONFLICT (name, shard) DO UPDATE SET count = counters.count + excluded.count`,
-		sql.shard,
-		by,
+		[sql.shard, by],
 	);
 }
 
@@ -305,15 +300,13 @@ export async function findPerson(
 		JOIN lists l ON l.id = s.list_id
 		WHERE s.email_key = ? AND s.list_id = coalesce(?, s.list_id)
 		LIMIT 2`,
-		address,
-		list_id,
+		[address, list_id],
 	);
 	if (row === undefined || another !== undefined) return null;
 	const { id, is_active, meta, ...person } = row;
 	return { subscriber_id: id, ...person, is_active: is_active === 1, meta: parseRecord(meta) };
 }
 
-/** The accepted envelope, without copies that may not be sent. */
 export async function deliverableEnvelope(sql: Sql, envelope: Envelope, now: Micros): Promise<Envelope> {
 	const stopped = new Set(await stoppedCopies(sql, envelope, now));
 	const isDeliverable = (text: string) => !stopped.has(parseMailbox(text)?.key ?? '');

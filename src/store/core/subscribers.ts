@@ -1,4 +1,3 @@
-/** Subscribers of a list: pages use counters where no filter needs a scan; rules apply to the row at hand. */
 import { emailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import { type EncodedSubscribers, type TupleKeys, tupleKeys } from '../../api/exports.js';
@@ -52,7 +51,7 @@ export function createSubscribers(sql: Sql) {
 			const row = await findSubscriber(sql, list_id, id);
 			if (row === null) return false;
 			cancelWaitingOfSubscriber(sql, row);
-			sql.write('DELETE FROM subscribers WHERE id = ?', id);
+			sql.write('DELETE FROM subscribers WHERE id = ?', [id]);
 			moveCounters(sql, list_id, counterMove(row.is_active === 1, null), row.created_at);
 			return true;
 		},
@@ -62,14 +61,13 @@ export function createSubscribers(sql: Sql) {
 export async function findSubscriber(sql: Sql, list_id: number, id: number): Promise<SubscriberRow | null> {
 	const row = await sql.get<SubscriberRow>(
 		`SELECT ${subscriberColumns} FROM subscribers WHERE id = ? AND list_id = ?`,
-		id,
-		list_id,
+		[id, list_id],
 	);
 	return row ?? null;
 }
 
 export async function takeSubscriberIds(sql: Sql, count: number): Promise<number> {
-	const last = await sql.number(sql.dialect.newSubscriberIds, count);
+	const last = await sql.number(sql.dialect.newSubscriberIds, [count]);
 	return last - count + 1;
 }
 
@@ -107,7 +105,6 @@ const newPlaces = Object.keys(newSubscriberColumns)
 	.map(() => '?')
 	.join(', ');
 
-/** Reads the records of a query for `shownColumns`, as they are or as a text. */
 type ReadRecords<Records> = (sql: Sql, query: string, values: readonly SqlValue[]) => Promise<Records>;
 
 async function readPage<Records>(
@@ -216,7 +213,7 @@ async function createSubscriber(
 	const id = await sql.insert(
 		'id',
 		`INSERT INTO subscribers (id, ${newNames}) VALUES (${value}, ${newPlaces})`,
-		...newSubscriberValues(row),
+		newSubscriberValues(row),
 	);
 	if (id === null) throw new Error('a subscriber without an id');
 	const stored = { id, is_active: flag(is_active), is_email_verified: 0, opt_in_signed: null };
@@ -258,23 +255,25 @@ async function patchSubscriber(
 	const email = patch.email ?? row.email;
 	const name = patch.name ?? row.name;
 	const { is_active, disable_reason } = change.activation;
+	// The bounces of the old address do not count against the new one.
 	sql.write(
 		`UPDATE subscribers
 		SET email = ?, email_key = ?, email_folded = ?, name = ?, is_active = ?, disable_reason = ?, meta = ?,
 			soft_bounces = CASE email_key WHEN ? THEN soft_bounces ELSE 0 END,
 			soft_bounced_since = CASE email_key WHEN ? THEN soft_bounced_since END
 		WHERE id = ?`,
-		storedEmail({ email, email_key }),
-		email_key,
-		foldedColumn(email, email_key),
-		name,
-		flag(is_active),
-		disable_reason,
-		meta.text,
-		// The bounces of the old address do not count against the new one.
-		email_key,
-		email_key,
-		id,
+		[
+			storedEmail({ email, email_key }),
+			email_key,
+			foldedColumn(email, email_key),
+			name,
+			flag(is_active),
+			disable_reason,
+			meta.text,
+			email_key,
+			email_key,
+			id,
+		],
 	);
 	moveCounters(sql, list_id, counterMove(row.is_active === 1, is_active), null);
 	if (isMoved && patch.is_active !== true) {
@@ -301,7 +300,7 @@ export async function hasAddress(sql: Sql, list_id: number, email_key: string): 
 
 async function findByAddress(sql: Sql, list_id: number, email_key: string): Promise<number | null> {
 	const found = 'SELECT id FROM subscribers WHERE email_key = ? AND list_id = ?';
-	return (await sql.get<{ id: number }>(found, email_key, list_id))?.id ?? null;
+	return (await sql.get<{ id: number }>(found, [email_key, list_id]))?.id ?? null;
 }
 
 async function written(sql: Sql, list_id: number, id: number) {
@@ -344,16 +343,14 @@ type RowTuple = readonly [
 	created_at: Micros,
 ];
 
-/** Reads the records of a query for `shownColumns`. Throws when a stored meta is no object. */
 export async function readSubscribers(
 	sql: Sql,
 	query: string,
 	values: readonly SqlValue[],
 ): Promise<Subscriber[]> {
-	return (await sql.tuples<RowTuple>(query, ...values)).map(recordOf);
+	return (await sql.tuples<RowTuple>(query, values)).map(recordOf);
 }
 
-/** The record of a whole row. Throws when the stored meta is no object. */
 export function toSubscriber(row: SubscriberRow): Subscriber {
 	return recordOf(columns.map((column) => row[column]) as unknown as RowTuple);
 }
@@ -377,7 +374,6 @@ function recordOf(tuple: RowTuple): Subscriber {
 	};
 }
 
-/** As `readSubscribers`, as their JSON. Throws when a stored meta is no JSON. */
 export function encodeSubscribers(
 	sql: Sql,
 	query: string,
@@ -402,7 +398,7 @@ export function tupleEncoder({ keys, isChecked = false }: { keys: TupleKeys; isC
 
 async function encode(sql: Sql, read: string, values: readonly SqlValue[]): Promise<EncodedSubscribers> {
 	try {
-		const [row] = await sql.tuples<[json: string, length: number, last: number | null]>(read, ...values);
+		const [row] = await sql.tuples<[json: string, length: number, last: number | null]>(read, values);
 		const [json, length, last] = row ?? ['[]', 0, null];
 		return { json, length, last };
 	} catch (error) {

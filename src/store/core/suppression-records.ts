@@ -1,4 +1,3 @@
-/** Suppressions by name: reading, adding and removing them. `suppressions.ts` has the effects of events. */
 import { type EmailKey, emailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import { refusalTexts } from '../../api/refusals.js';
@@ -76,14 +75,13 @@ interface SuppressionTableRow {
 	expires_at: Micros | null;
 }
 
-/** `rest`: conditions and order; what has expired is not left out. */
 export async function selectSuppressions(
 	sql: Sql,
 	rest: string,
 	values: readonly SqlValue[],
 ): Promise<Suppression[]> {
 	return (
-		await sql.all<SuppressionTableRow>(`SELECT ${columns} FROM suppressions WHERE ${rest}`, ...values)
+		await sql.all<SuppressionTableRow>(`SELECT ${columns} FROM suppressions WHERE ${rest}`, values)
 	).map(toSuppression);
 }
 
@@ -191,11 +189,10 @@ async function remove(
 	const { where, values } = conditions(sql, filter, now);
 	const removed = await selectSuppressions(sql, `${where} ORDER BY reason, list_id`, values);
 	if (removed.length === 0) return null;
-	sql.write(`DELETE FROM suppressions WHERE ${where}`, ...values);
+	sql.write(`DELETE FROM suppressions WHERE ${where}`, values);
 	const inactive_subscribers = await sql.number(
 		'SELECT count(*) FROM subscribers WHERE email_key = ? AND is_active = 0 AND coalesce(?, list_id) = list_id',
-		email_key,
-		list_id,
+		[email_key, list_id],
 	);
 	return { removed, inactive_subscribers };
 }

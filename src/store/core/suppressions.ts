@@ -42,7 +42,6 @@ export async function openSuppressions(sql: Sql, now: Micros): Promise<ReasonsAg
 	};
 }
 
-/** As `ReasonsAgainst`, for one mail. */
 export async function findSuppressions(sql: Sql, mail: MailTo, now: Micros): Promise<SuppressionReason[]> {
 	const [stored, erased] = await sql.together([
 		() => storedReasons(sql, mail, now),
@@ -57,7 +56,6 @@ export async function findLasting(sql: Sql, mail: MailTo): Promise<SuppressionRe
 
 export const isAbout = `email_key = ? AND (list_id = ${allLists} OR coalesce(?, list_id) = list_id)`;
 
-/** `null`: only those without an end. */
 async function storedReasons(
 	sql: Sql,
 	{ address, list_id }: MailTo,
@@ -69,14 +67,11 @@ async function storedReasons(
 			FROM suppressions
 			WHERE ${isAbout} AND (expires_at IS NULL OR expires_at > ?)
 			ORDER BY reason`,
-			address,
-			list_id,
-			now,
+			[address, list_id, now],
 		)
 	).map(({ reason }) => reason);
 }
 
-/** Since when this reason stops mail; `undefined`: nothing is stored. */
 export async function suppressedSince(
 	sql: Sql,
 	{ address, list_id }: MailTo,
@@ -84,9 +79,7 @@ export async function suppressedSince(
 ): Promise<Micros | undefined> {
 	const row = await sql.get<{ since: Micros | null }>(
 		`SELECT min(created_at) AS since FROM suppressions WHERE ${isAbout} AND reason = ?`,
-		address,
-		list_id,
-		reason,
+		[address, list_id, reason],
 	);
 	return row?.since ?? undefined;
 }
@@ -102,7 +95,7 @@ export async function suppressedAmong(sql: Sql, addresses: readonly EmailKey[]):
 		FROM ${sql.dialect.table({ address: 'TEXT' }, 'asked')}
 		CROSS JOIN suppressions s
 		WHERE s.email_key = asked.address`,
-		JSON.stringify(addresses.map((address) => ({ address }))),
+		[JSON.stringify(addresses.map((address) => ({ address })))],
 	);
 	return rows.map(([address]) => address);
 }
@@ -110,9 +103,7 @@ export async function suppressedAmong(sql: Sql, addresses: readonly EmailKey[]):
 interface Addressee {
 	to_key: EmailKey;
 	list_id: number | null;
-	/** Null for an address without a subscriber. */
 	subscriber_id: number | null;
-	/** The subscriber's; null: it was deleted. */
 	is_active: number | null;
 	disable_reason: string | null;
 }

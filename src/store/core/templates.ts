@@ -1,4 +1,3 @@
-/** Message templates; found by id or by their unique name. */
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
 import { selectPage, type TemplateRow, toTemplate } from './rows.js';
@@ -6,7 +5,6 @@ import type { Sql } from './sql.js';
 
 const columns = 'id, name, text_body, html_body, created_at, updated_at';
 
-/** Pages in the order of creation. Names are compared with case. */
 export function createTemplates(sql: Sql) {
 	return {
 		pageTemplates: async (page) => {
@@ -21,12 +19,7 @@ export function createTemplates(sql: Sql) {
 			sql.write(
 				`INSERT INTO templates (id, name, text_body, html_body, created_at, updated_at)
 				VALUES (?, ?, ?, ?, ?, ?)`,
-				id,
-				input.name,
-				input.text_body,
-				input.html_body,
-				now,
-				now,
+				[id, input.name, input.text_body, input.html_body, now, now],
 			);
 			return await written(sql, id);
 		},
@@ -35,28 +28,28 @@ export function createTemplates(sql: Sql) {
 			if (stored === null) return { kind: 'not_found' };
 			const { name, text_body, html_body } = { ...stored, ...patch };
 			if (await isNameTaken(sql, name, id)) return { kind: 'refused', errors: notUnique('name') };
-			sql.write(
-				'UPDATE templates SET name = ?, text_body = ?, html_body = ?, updated_at = ? WHERE id = ?',
+			sql.write('UPDATE templates SET name = ?, text_body = ?, html_body = ?, updated_at = ? WHERE id = ?', [
 				name,
 				text_body,
 				html_body,
 				now,
 				id,
-			);
+			]);
 			return await written(sql, id);
 		},
-		deleteTemplate: async ({ id }) => (await sql.run('DELETE FROM templates WHERE id = ?', id)).changes === 1,
+		deleteTemplate: async ({ id }) =>
+			(await sql.run('DELETE FROM templates WHERE id = ?', [id])).changes === 1,
 	} satisfies Partial<Operations>;
 }
 
 async function findTemplate(sql: Sql, id: string) {
-	const row = await sql.get<TemplateRow>(`SELECT ${columns} FROM templates WHERE id = ?`, id);
+	const row = await sql.get<TemplateRow>(`SELECT ${columns} FROM templates WHERE id = ?`, [id]);
 	return row === undefined ? null : toTemplate(row);
 }
 
 export async function isNameTaken(sql: Sql, name: string, exceptId: string): Promise<boolean> {
 	const taken = 'SELECT EXISTS (SELECT 1 FROM templates WHERE name = ? AND id <> ?)';
-	return (await sql.number(taken, name, exceptId)) === 1;
+	return (await sql.number(taken, [name, exceptId])) === 1;
 }
 
 async function written(sql: Sql, id: string) {

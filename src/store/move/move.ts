@@ -24,11 +24,8 @@ export interface Databases {
 }
 
 export interface MovePlan {
-	/** Null: nothing has begun. */
 	begun: { id: string; isOver: boolean } | null;
-	/** The target, as it was found; null: its tables are made. */
 	found: Found | null;
-	/** Parents before their children. */
 	tables: readonly { table: Table; rows: number }[];
 	rows: number;
 	keys: readonly string[];
@@ -39,20 +36,17 @@ export interface MoveOptions extends Databases {
 	clock: Clock;
 	newId: () => string;
 	signal: AbortSignal;
-	/** Told once: from now on nothing works on the source. */
 	onShut: () => void;
 	onProgress: (what: 'copying' | 'comparing', rows: number) => void;
 }
 
 export interface Moved {
-	/** Those with rows, and SHA-256 over these. */
 	tables: { table: string; rows: number; sha256: string }[];
 	kept: number;
 	/** Texts in which U+FFFD stands for U+0000, which the target cannot keep. */
 	replaced: number;
 }
 
-/** The copy is not what the source is; it stays marked. */
 export class CopyDiffers extends Error {
 	override readonly name = 'CopyDiffers';
 	readonly differences: readonly string[];
@@ -62,7 +56,6 @@ export class CopyDiffers extends Error {
 	}
 }
 
-/** Changes nothing. Throws `StoreError` and `DatabaseMissing`. */
 export async function planMove({ from, to }: Databases, clock: Clock): Promise<MovePlan> {
 	const now = clock.now();
 	const source = await from.look(now);
@@ -86,7 +79,6 @@ export async function planMove({ from, to }: Databases, clock: Clock): Promise<M
 	return { begun, found, tables, rows, keys: source.keys };
 }
 
-/** Null: no move is under way, or the target is another one than before. Throws what forbids the move. */
 function begunBy({ from, to }: Databases, source: Found, found: Found | null): MovePlan['begun'] {
 	const [ofSource, ofCopy] = [source.mark, found?.mark ?? null];
 	if (ofSource?.role === 'copy') throw new DatabaseMarked(from.name, ofSource);
@@ -199,7 +191,6 @@ function foldOf(to: Movable, replaced: { texts: number }): Fold {
 	};
 }
 
-/** Gives up a move that is not over: the source is in use again. Throws `StoreError`; then nothing has changed. */
 export async function undoMove({ from, to }: Databases, clock: Clock): Promise<{ cleared: unknown }> {
 	const now = clock.now();
 	const source = await from.look(now);
@@ -236,7 +227,6 @@ function ordered(all: readonly Table[]): Table[] {
 
 // A table is copied, or its rows digested, slice by slice in the order of its key: memory does not grow with it.
 
-/** What the target keeps of a row; may change the row. */
 type Fold = (row: Row) => Row;
 
 const mostRows = 4_000;
@@ -272,7 +262,6 @@ async function copyTable(
 	}
 }
 
-/** The number of rows, and SHA-256 over them as JSON, an array each: the same on both databases. */
 async function digestTable(
 	{ side, table, limit, fold, signal }: Walk & { side: Movable },
 	onRead: (rows: number) => void,

@@ -26,7 +26,11 @@ export async function migrate(
 	if (from === 0) await assertEmpty(sql, database);
 	for (const { version, name, sql: text } of all.filter(({ version }) => version > from)) {
 		await client.query(text);
-		await sql.run('INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)', version, name, now);
+		await sql.run('INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)', [
+			version,
+			name,
+			now,
+		]);
 	}
 }
 
@@ -57,7 +61,7 @@ export async function readVersion(
 	const version =
 		mark === null
 			? last
-			: await sql.number('SELECT max(version) FROM migrations WHERE version < ?', markVersion);
+			: await sql.number('SELECT max(version) FROM migrations WHERE version < ?', [markVersion]);
 	if (version <= schemaVersion || mayBeNewer) return version;
 	throw newerSchema(name, version, schemaVersion);
 }
@@ -69,7 +73,7 @@ function isTable(name: string): string {
 
 /** Null: no move has marked it. It has our tables. */
 export async function readMark(sql: Sql): Promise<Mark | null> {
-	const row = await sql.get<{ name: string }>('SELECT name FROM migrations WHERE version = ?', markVersion);
+	const row = await sql.get<{ name: string }>('SELECT name FROM migrations WHERE version = ?', [markVersion]);
 	return row === undefined ? null : parseMark(row.name);
 }
 

@@ -85,7 +85,7 @@ export class MovablePostgres implements Movable {
 			const known = await readMark(sql);
 			if (known === null) return;
 			if (known.id !== mark.id) throw this.#refused('has another mark');
-			await sql.run('DELETE FROM migrations WHERE version = ?', markVersion);
+			await sql.run('DELETE FROM migrations WHERE version = ?', [markVersion]);
 			await client.query('DROP FUNCTION mailctl_moved() CASCADE');
 		});
 	}
@@ -115,7 +115,7 @@ export class MovablePostgres implements Movable {
 	async read(table: Table, after: readonly Value[] | null, limit: number): Promise<Row[]> {
 		const { firstSlice, slice } = questionsOn(table);
 		return await this.#read((sql) =>
-			after === null ? sql.tuples<Row>(firstSlice, limit) : sql.tuples<Row>(slice, ...after, limit),
+			after === null ? sql.tuples<Row>(firstSlice, [limit]) : sql.tuples<Row>(slice, [...after, limit]),
 		);
 	}
 
@@ -131,7 +131,7 @@ export class MovablePostgres implements Movable {
 			ON CONFLICT DO NOTHING`;
 		const values = table.columns.map(({ type }, at) => arrayOf(types[type], rows, at));
 		await this.#database.write(async ({ sql }) => {
-			await sql.together([() => this.#permit(sql), () => sql.run(text, ...values)]);
+			await sql.together([() => this.#permit(sql), () => sql.run(text, values)]);
 		});
 	}
 
@@ -147,7 +147,7 @@ export class MovablePostgres implements Movable {
 				const highest = await sql.number(`SELECT coalesce(max("${column}"), 0) FROM "${table}"`);
 				const goal = Math.max(highest, ids.get(table) ?? 0);
 				if (goal > last)
-					await sql.run('SELECT setval(pg_get_serial_sequence(?, ?), ?)', `"${table}"`, column, goal);
+					await sql.run('SELECT setval(pg_get_serial_sequence(?, ?), ?)', [`"${table}"`, column, goal]);
 			}
 		});
 	}
@@ -175,7 +175,7 @@ export class MovablePostgres implements Movable {
 
 	/** The trigger of a marked database lets the transaction pass. */
 	#permit(sql: Sql) {
-		return sql.run(`SELECT set_config('mailctl.move', ?, TRUE)`, this.#own?.id ?? '');
+		return sql.run(`SELECT set_config('mailctl.move', ?, TRUE)`, [this.#own?.id ?? '']);
 	}
 
 	#refused(why: string): StoreError {
@@ -255,9 +255,7 @@ async function setMark(sql: Sql, mark: Mark): Promise<void> {
 	await sql.run(
 		`INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)
 		ON CONFLICT (version) DO UPDATE SET name = excluded.name, applied_at = excluded.applied_at`,
-		markVersion,
-		JSON.stringify(mark),
-		mark.at,
+		[markVersion, JSON.stringify(mark), mark.at],
 	);
 }
 

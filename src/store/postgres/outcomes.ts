@@ -9,11 +9,8 @@ import type { Sql } from '../core/sql.js';
 import { traitsOf } from '../operations.js';
 
 export interface Receipt {
-	/** Keeps its answer, in the round trip that ends the transaction. */
 	put(sql: Sql, answer: unknown): void;
-	/** The answer of an earlier try; null: none was committed. Its own COMMIT waits for the replicas of that try too. */
 	find(sql: Sql): Promise<{ answer: unknown } | null>;
-	/** The caller knows the answer: a later write deletes it. */
 	settle(): void;
 }
 
@@ -35,14 +32,13 @@ export function createOutcomes(clock: Clock): Outcomes {
 				put: (sql, answer) => {
 					deleting.push(...settled.splice(0));
 					const sealed = seal(key, answer);
-					sql.write('INSERT INTO outcomes (op, answer, at) VALUES (?, ?, ?)', op, sealed, clock.now());
-					for (const one of deleting) sql.write('DELETE FROM outcomes WHERE op = ?', one);
+					sql.write('INSERT INTO outcomes (op, answer, at) VALUES (?, ?, ?)', [op, sealed, clock.now()]);
+					for (const one of deleting) sql.write('DELETE FROM outcomes WHERE op = ?', [one]);
 				},
 				find: async (sql) => {
 					const row = await sql.get<{ answer: Uint8Array }>(
 						'UPDATE outcomes SET at = ? WHERE op = ? RETURNING answer',
-						clock.now(),
-						op,
+						[clock.now(), op],
 					);
 					return row === undefined ? null : { answer: unseal(key, row.answer) };
 				},
@@ -74,7 +70,6 @@ export async function dropOutcomes(sql: Sql, { now, limit }: { now: Micros; limi
 	return await sql.run(
 		// outcomes_by_time
 		'DELETE FROM outcomes WHERE op IN (SELECT op FROM outcomes WHERE at <= ? ORDER BY at, op LIMIT ?)',
-		now - microsPerDay,
-		limit,
+		[now - microsPerDay, limit],
 	);
 }

@@ -11,12 +11,9 @@ import type { ClientBase, Connection, FieldDef, Submittable } from 'pg';
 import type { SqlValue } from '../core/sql.js';
 
 export interface Answer {
-	/** Of the columns, in their order; empty where the statement yields no rows. */
 	names: readonly string[];
 	rows: unknown[][];
-	/** Rows written or read. */
 	changes: number;
-	/** What the server has done, in its words: `COMMIT`. */
 	tag: string;
 }
 
@@ -182,7 +179,6 @@ class RoundTrip implements Submittable {
 		}
 	}
 
-	/** The server skips what follows a failed statement. */
 	handleError(error: unknown): void {
 		this.handleReadyForQuery();
 		for (const question of this.#questions.slice(this.#answers.length)) question.fail(error);

@@ -10,7 +10,6 @@ import { urlsOf } from '../url.js';
 export interface Place {
 	/** For people: host, database and schema, never the password. */
 	name: string;
-	/** A project is a schema of the database. */
 	schema: string;
 	/** Null: the number that fits the role. */
 	pool: number | null;

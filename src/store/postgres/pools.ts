@@ -1,4 +1,3 @@
-/** Connections to the hosts of a URL: to the one that takes writes, wherever that is at the moment. */
 import pg, { type ClientConfig, type Connection, type PoolClient } from 'pg';
 import type { Place } from './place.js';
 
@@ -22,7 +21,6 @@ interface Host {
 	writable: WeakSet<PoolClient>;
 }
 
-/** Connects when it is first used. `size`: connections at most. */
 export class Pools {
 	/** Connections that no one uses. */
 	readonly idle = new Set<PoolClient>();

@@ -12,7 +12,6 @@ export interface SilenceOptions {
 	silenceMs: number;
 }
 
-/** While a transaction runs, until the answer is called. `onGone`: nothing will answer on this connection any more. */
 export function watchSilence(
 	{ client, pipeline }: { client: PoolClient; pipeline: Pipeline },
 	{ config, silenceMs }: SilenceOptions,
@@ -34,7 +33,6 @@ export function watchSilence(
 	return () => clearInterval(timer);
 }
 
-/** Its statements fail as those of a connection that the other end has ended. */
 export function cutOff(client: PoolClient): void {
 	const error = Object.assign(new Error('the server does not answer any more'), { code: 'ETIMEDOUT' });
 	// pg has no way to end a connection without a word to a server that does not listen.
@@ -68,7 +66,6 @@ function timeouts(ms: number): ClientConfig {
 	return { connectionTimeoutMillis: ms, query_timeout: ms, application_name: 'mailctl watch' };
 }
 
-/** False: the server cannot be reached, or waits for a statement on this connection. */
 async function isServed(client: PoolClient, config: ClientConfig): Promise<boolean> {
 	const probe = new pg.Client(config);
 	probe.on('error', () => undefined);
@@ -89,7 +86,6 @@ async function isServed(client: PoolClient, config: ClientConfig): Promise<boole
 	}
 }
 
-/** The backend's number, which the server sends at the beginning. */
 function processOf(client: pg.ClientBase): number | null {
 	const found: unknown = Reflect.get(client, 'processID');
 	return typeof found === 'number' ? found : null;

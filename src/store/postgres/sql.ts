@@ -1,4 +1,3 @@
-/** A connection as the core uses it: statements with numbered parameters, values as SQLite gives them. */
 import { secretsOf } from '../core/keys.js';
 import type { Columns, Dialect, Insertion, Sql, SqlValue, Together } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
@@ -88,10 +87,11 @@ export function createSql(
 		secrets: secretsOf(keys),
 		shard,
 		alone,
-		get: async <Row>(text: string, ...values: SqlValue[]) =>
+		get: async <Row>(text: string, values: readonly SqlValue[] = []) =>
 			toObjects(await ask(text, values))[0] as Row | undefined,
-		all: async <Row>(text: string, ...values: SqlValue[]) => toObjects(await ask(text, values)) as Row[],
-		tuples: async <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>
+		all: async <Row>(text: string, values: readonly SqlValue[] = []) =>
+			toObjects(await ask(text, values)) as Row[],
+		tuples: async <Row extends readonly unknown[]>(text: string, values: readonly SqlValue[] = []) =>
 			(await ask(text, values)).rows as unknown as Row[],
 		allOf: async <Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]) => {
 			if (sets.length === 0) return [];
@@ -100,9 +100,9 @@ export function createSql(
 				CROSS JOIN LATERAL (${named(text, columns)}) AS found`;
 			return toObjects(await ask(found, [setsAsJson(columns, sets)])) as Row[];
 		},
-		run: async (text, ...values) => ({ changes: (await ask(text, values)).changes }),
-		write: (text, ...values) => unwatched(ask(text, values)),
-		insert: async (id, text, ...values) => {
+		run: async (text, values = []) => ({ changes: (await ask(text, values)).changes }),
+		write: (text, values = []) => unwatched(ask(text, values)),
+		insert: async (id, text, values = []) => {
 			const [row] = (await ask(`${text} RETURNING ${id}`, values)).rows;
 			return row === undefined ? null : Number(row[0]);
 		},
@@ -130,7 +130,7 @@ export function createSql(
 		writeAll: (into, rows) => {
 			if (rows.length > 0) unwatched(askAll(into, rows));
 		},
-		number: async (text, ...values) => Number((await ask(text, values)).rows[0]?.[0] ?? 0),
+		number: async (text, values = []) => Number((await ask(text, values)).rows[0]?.[0] ?? 0),
 		together: async <Answers extends readonly unknown[]>(questions: Together<Answers>) => {
 			let failure: { error: unknown } | null = null;
 			const answers = await Promise.all(
@@ -206,7 +206,6 @@ const elementTypes: Readonly<Record<ElementType, number>> = { BIGINT: 20, TEXT: 
 
 const headerBytes = 20;
 const lengthBytes = 4;
-/** The most octets of UTF-8 for a UTF-16 unit. */
 const maxOctets = 3;
 const isNull = -1;
 

@@ -1,4 +1,3 @@
-/** The store on PostgreSQL: the core over connections, each write beside those that its holds allow. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock } from '../../api/datetime.js';

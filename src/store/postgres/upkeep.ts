@@ -20,7 +20,6 @@ import type { Sql } from '../core/sql.js';
 import type { Database } from './connection.js';
 import { dropOutcomes } from './outcomes.js';
 
-/** Commands only measure the clock: they live for a few seconds. */
 export class Upkeep {
 	readonly #database: Database;
 	readonly #me: ProcessIdentity;
@@ -132,16 +131,13 @@ export async function lead(sql: Sql, { holder, now }: { holder: string; now: Mic
 		VALUES (?, ?, ?)
 		ON CONFLICT (role) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at
 		WHERE mine.holder = excluded.holder OR mine.until_at <= ?`,
-		role,
-		holder,
-		now + term,
-		now,
+		[role, holder, now + term, now],
 	);
 	return changes === 1;
 }
 
 export async function resign(sql: Sql, holder: string): Promise<void> {
-	await sql.run('DELETE FROM leaders WHERE role = ? AND holder = ?', role, holder);
+	await sql.run('DELETE FROM leaders WHERE role = ? AND holder = ?', [role, holder]);
 }
 
 const expireEvery: Micros = 3_600 * microsPerSecond;

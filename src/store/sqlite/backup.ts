@@ -1,5 +1,3 @@
-/** Copies a database to a file while others write, and verifies the copy before it counts as a backup. */
-
 import { chmodSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
@@ -9,7 +7,6 @@ import { assertOurs } from './migrations.js';
 
 export interface BackupOptions {
 	path: string;
-	/** An empty file for the copy; its folder holds a journal beside it meanwhile. */
 	into: string;
 	name: string;
 	signal: AbortSignal;
@@ -110,7 +107,6 @@ async function checked(into: string, { name, signal }: BackupOptions): Promise<B
 		for (const table of tablesOf(db)) {
 			signal.throwIfAborted();
 			damage.push(...findDamage(db, { path: name, how: 'integrity_check', most: `'${table}'` }));
-			// Lets a signal arrive between them.
 			await new Promise((resolve) => setImmediate(resolve));
 		}
 		if (damage.length > 0)
@@ -132,7 +128,6 @@ async function checked(into: string, { name, signal }: BackupOptions): Promise<B
 	}
 }
 
-/** Names of our tables, which contain no quote. */
 function tablesOf(db: Database.Database): string[] {
 	return db
 		.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")

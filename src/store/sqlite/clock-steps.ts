@@ -17,7 +17,6 @@ const smallestStep: Micros = microsPerSecond;
 /** A command made before a step arrives after it within this time; a failed store call is repeated. */
 const longestBehind: Micros = 600 * microsPerSecond;
 
-/** The knowledge of a process about the clock in the database. Without a `steady` clock, all times stay the same. */
 export class KeptClock {
 	readonly #clock: Clock;
 	readonly #boot: string;
@@ -101,7 +100,6 @@ interface Reading {
 	now: Micros;
 	ahead: Micros;
 	boot: string;
-	/** False: the stored values may be of another boot. */
 	isKnown: boolean;
 	isBeat: boolean;
 }
@@ -113,16 +111,15 @@ function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void 
 		sql.run(
 			`INSERT INTO clock (id, boot, ahead) VALUES (1, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, ahead = excluded.ahead`,
-			boot,
-			ahead,
+			[boot, ahead],
 		);
 		return;
 	}
 	const by = ahead - kept.ahead;
 	if (Math.abs(by) >= smallestStep) {
 		moveTimes(sql, { now, by });
-		sql.run('UPDATE clock SET ahead = ?, step = ?, stepped_at = ?', ahead, by, now);
-	} else if (isBeat && by !== 0) sql.run('UPDATE clock SET ahead = ?', ahead);
+		sql.run('UPDATE clock SET ahead = ?, step = ?, stepped_at = ?', [ahead, by, now]);
+	} else if (isBeat && by !== 0) sql.run('UPDATE clock SET ahead = ?', [ahead]);
 }
 
 /**
@@ -143,30 +140,26 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 			WHERE id IN (
 				SELECT id FROM messages INDEXED BY messages_due WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ?
 			)`,
-			by,
-			by,
-			lane,
-			after,
+			[by, by, lane, after],
 		);
 	}
-	sql.run(
-		'UPDATE webhook_deliveries SET due_at = due_at + ? WHERE due_at IS NOT NULL AND due_at > ?',
+	sql.run('UPDATE webhook_deliveries SET due_at = due_at + ? WHERE due_at IS NOT NULL AND due_at > ?', [
 		by,
 		after,
-	);
-	sql.run('UPDATE queue_pauses SET since = since + ?, retry_at = retry_at + ?', by, by);
+	]);
+	sql.run('UPDATE queue_pauses SET since = since + ?, retry_at = retry_at + ?', [by, by]);
 	// By way of negative numbers: a row must not collide with one that is still to be moved.
-	sql.run('UPDATE limit_uses SET until = -(until + ?)', by);
+	sql.run('UPDATE limit_uses SET until = -(until + ?)', [by]);
 	sql.run('UPDATE limit_uses SET until = -until');
-	sql.run('UPDATE limit_rooms SET room_at = room_at + ?', by);
+	sql.run('UPDATE limit_rooms SET room_at = room_at + ?', [by]);
 	// Zero marks a campaign of which nothing was leased.
 	sql.run(
 		'UPDATE campaigns SET last_leased_at = last_leased_at + ? WHERE has_open_work = 1 AND last_leased_at > 0',
-		by,
+		[by],
 	);
-	sql.run('UPDATE processes SET started_at = started_at + ?, heartbeat_at = heartbeat_at + ?', by, by);
+	sql.run('UPDATE processes SET started_at = started_at + ?, heartbeat_at = heartbeat_at + ?', [by, by]);
 	// Kept for a day of elapsed time, not of clock time: a key forgotten sooner would let a repeated send go out again.
-	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', by);
+	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', [by]);
 }
 
 /** Longer than the longest wait between two attempts (`delivery/smtp/courier.ts`: 4 h and a tenth). */
@@ -185,7 +178,7 @@ export function pullForward(sql: Sql, { host, now }: { host: string; now: Micros
 	for (const lane of openLanes(sql)) {
 		const owners = sql.all<{ lease_owner: string | null }>(
 			`SELECT DISTINCT lease_owner FROM (${longWaiting}) WHERE state = 'leased'`,
-			...waiting(lane),
+			waiting(lane),
 		);
 		const kept = owners.flatMap(({ lease_owner: owner }) =>
 			owner !== null && isHere(owner, host) ? [owner] : [],
@@ -201,12 +194,7 @@ export function pullForward(sql: Sql, { host, now }: { host: string; now: Micros
 					ELSE due_at > ?
 				END
 			)`,
-			now,
-			now + longestLease,
-			now,
-			...waiting(lane),
-			JSON.stringify(kept),
-			now + longestWait,
+			[now, now + longestLease, now, ...waiting(lane), JSON.stringify(kept), now + longestWait],
 		);
 	}
 }
@@ -218,7 +206,6 @@ const longWaiting = `SELECT id, due_at, state, lease_owner
 	ORDER BY wake_at
 	LIMIT ${mostAtOnce}`;
 
-/** Whether the owner of a lease (`leaseOwner`) may run on this machine. */
 function isHere(owner: string, host: string): boolean {
 	const [ownHost, pid] = owner.split(':');
 	return ownHost === host && isRunning(Number(pid));

@@ -1,5 +1,3 @@
-/** Opens a SQLite file in the one way this project uses: every pragma is set and, where it matters, read back. */
-
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
@@ -25,7 +23,6 @@ export interface ConnectionOptions {
 	onCreated?: (() => void) | undefined;
 }
 
-/** Throws `DatabaseMissing` and `StoreError`. */
 export function openConnection(options: ConnectionOptions): Database.Database {
 	prepareFile(options);
 	let db: Database.Database | null = null;
@@ -89,7 +86,6 @@ function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	}
 }
 
-/** Undefined: there is no such file. Throws `StoreError` where that cannot be known. */
 export function lookAt(path: string): Stats | undefined {
 	try {
 		return statSync(path);

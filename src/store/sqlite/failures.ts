@@ -6,12 +6,10 @@ import Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
 import { DatabaseUnwritable } from '../errors.js';
 
-/** The result code of an error that came from SQLite; null for any other. */
 export function sqliteCode(error: unknown): string | null {
 	return error instanceof Database.SqliteError ? error.code : null;
 }
 
-/** Another connection holds a lock: worth another try. */
 export function isBusy(error: unknown): boolean {
 	const code = sqliteCode(error);
 	return code?.startsWith('SQLITE_BUSY') === true || code?.startsWith('SQLITE_LOCKED') === true;
@@ -112,7 +110,6 @@ export function findDamage(
 
 const ioKind = 10;
 
-/** The disk failed while SQLite checked the file. */
 class Unread extends StoreError {
 	readonly reason: string;
 	constructor(path: string, said: string) {

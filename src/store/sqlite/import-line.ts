@@ -99,7 +99,6 @@ export class ImportLine {
 	}
 }
 
-/** Puts at most `maxRows` rows of the first session in line, within one transaction. */
 function putNext(
 	core: Core,
 	line: readonly Waiting[],
@@ -154,7 +153,6 @@ function takeNext(core: Core, line: readonly Waiting[], maxRows: number) {
 	return { taken, answered, rows };
 }
 
-/** Null: rows of it must be put. Settles what was put before. */
 function answerOf(core: Core, waiting: Waiting, ahead: number): ImportAck | null {
 	const { session, batch } = waiting.command;
 	for (;;) {
@@ -164,7 +162,6 @@ function answerOf(core: Core, waiting: Waiting, ahead: number): ImportAck | null
 	}
 }
 
-/** True: all rows are settled. */
 function settle(waiting: Waiting, ack: Ack<ImportCounts>): boolean {
 	const before = waiting.ack;
 	waiting.ack =

@@ -1,5 +1,3 @@
-/** Inspects a database file without changing it: no migration, no heartbeat, no log left behind or copied back. */
-
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
@@ -24,7 +22,6 @@ const mostWords = 5;
 /** An inspection has no heartbeat. */
 const watcher: ProcessIdentity = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 
-/** Throws `DatabaseMissing` and `StoreError`. */
 export function inspectSqlite({
 	path,
 	keys = [],
@@ -145,7 +142,6 @@ function inspectionOf(
 const objectsText = `SELECT type || ' ' || name || iif(sql LIKE 'CREATE VIRTUAL%', ', which is virtual', '')
 	FROM sqlite_schema`;
 
-/** `table lists`, `index lists_by_name`: what a database has. */
 function schemaObjects(): ReadonlySet<string> {
 	const db = new Database(':memory:');
 	for (const migration of migrations) db.exec(migration.sql);

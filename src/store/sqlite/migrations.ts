@@ -1,5 +1,3 @@
-/** Brings a database to this version's schema, or throws the reason. */
-
 import type Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';

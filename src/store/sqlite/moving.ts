@@ -1,4 +1,3 @@
-/** A SQLite file as one of the two databases of a move. */
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
@@ -30,7 +29,6 @@ const me = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 
 const cacheKiB = 131_072;
 
-/** `path`: absolute. */
 export class MovableSqlite implements Movable {
 	readonly name: string;
 	readonly schema = schemaVersion;
@@ -193,7 +191,6 @@ export class MovableSqlite implements Movable {
 		return this.#db;
 	}
 
-	/** In a transaction that keeps every other process out; the caller closes it. */
 	#lock(): Database.Database {
 		this.#use(null);
 		const alone = lockAlone(this.name, { mayBeMarked: true });

@@ -1,4 +1,3 @@
-/** Reads of a connection, each in a snapshot of its own; and a connection that does nothing else. */
 import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Micros, microsPerMs, monotonicMicros } from '../../api/datetime.js';
@@ -19,7 +18,6 @@ export interface Reader {
 /** SQLite's own wait for a lock is a synchronous sleep; with the log, readers hardly ever wait. */
 const busyTimeoutMs = 1_000;
 
-/** A read-only connection to an existing, migrated database. Throws `DatabaseMissing` and `StoreError`. */
 export function openSqliteReader({ path, keys }: { path: string; keys: readonly WrappingKey[] }): Reader {
 	const db = openConnection({ path, mode: 'existing', role: 'reader', busyTimeoutMs });
 	return {
@@ -34,7 +32,6 @@ interface ReadingConnection {
 	db: Database.Database;
 	path: string;
 	core: Core;
-	/** Absent: one for each read. */
 	inSnapshot?: InSnapshot;
 }
 
@@ -44,7 +41,6 @@ type InSnapshot = <R>(read: () => R) => R;
 /** A walk of thousands of reads would otherwise let nothing else happen in its thread: no signal, no line of progress. */
 const longestTurn: Micros = 50 * microsPerMs;
 
-/** The core's reads as promises. */
 export function createReads({ db, path, core, inSnapshot = snapshots(db) }: ReadingConnection): Reads {
 	let turnBegan = 0;
 	return driverOf('reads', async (name, command) => {

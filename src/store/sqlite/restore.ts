@@ -15,7 +15,6 @@ import { isBusy, sqliteCode, translateFailure } from './failures.js';
 import { assertOurs, schemaVersion } from './migrations.js';
 import { createSql } from './sql.js';
 
-/** A locked database; `release` it once, whatever has become of it. */
 export interface OutOfUse {
 	/** It gets this name too, with its log: the first one is free to be replaced in one step. */
 	keepAs(name: string): void;
@@ -58,12 +57,10 @@ export function takeOutOfUse(file: string, state: 'sound' | 'damaged' | 'missing
 	};
 }
 
-/** Deletes the processes of the original from a copy: they do not have the copy open. `name`: of it in errors. */
 export function forgetProcesses(copy: string, name: string): void {
 	within(copy, name, (db) => void db.exec('DELETE FROM processes'));
 }
 
-/** Copies the log of a copy back for good, so that the file alone is all of it. `name`: of it in errors. */
 export function closeLog(copy: string, name: string): void {
 	within(copy, name, (db) => {
 		// Closing would do it too, but silent where the disk is full.

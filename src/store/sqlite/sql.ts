@@ -1,26 +1,24 @@
-/** A connection with its prepared statements: each text is compiled once and kept. */
 import type Database from 'better-sqlite3';
 import { secretsOf } from '../core/keys.js';
 import type { Change, Changed, Columns, Dialect, Insertion, Secrets, SqlValue } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 
-/** The statements of the core's `Sql`, answered at once. */
 export interface Sql {
 	readonly dialect: Dialect;
 	readonly secrets: Secrets;
 	readonly shard: number;
 	alone(): void;
-	get<Row>(text: string, ...values: SqlValue[]): Row | undefined;
-	all<Row>(text: string, ...values: SqlValue[]): Row[];
-	tuples<Row extends readonly unknown[]>(text: string, ...values: SqlValue[]): Row[];
+	get<Row>(text: string, values?: readonly SqlValue[]): Row | undefined;
+	all<Row>(text: string, values?: readonly SqlValue[]): Row[];
+	tuples<Row extends readonly unknown[]>(text: string, values?: readonly SqlValue[]): Row[];
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Row[];
-	run(text: string, ...values: SqlValue[]): Changed;
-	write(text: string, ...values: SqlValue[]): void;
-	insert(id: string, text: string, ...values: SqlValue[]): number | null;
+	run(text: string, values?: readonly SqlValue[]): Changed;
+	write(text: string, values?: readonly SqlValue[]): void;
+	insert(id: string, text: string, values?: readonly SqlValue[]): number | null;
 	insertAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): (number | null)[];
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
-	number(text: string, ...values: SqlValue[]): number;
+	number(text: string, values?: readonly SqlValue[]): number;
 	together<Answers extends readonly unknown[]>(
 		questions: readonly [...{ [At in keyof Answers]: () => Answers[At] }],
 	): Answers;
@@ -87,7 +85,8 @@ function withUnseenLimits(text: string): string {
  */
 const rowsTogether = 16;
 
-/** For one connection, whose owner closes it. `keys`: those of its secrets. */
+const none: readonly SqlValue[] = [];
+
 export function createSql(db: Database.Database, keys: readonly WrappingKey[] = []): Sql {
 	const prepare = (text: string) => db.prepare<SqlValue[], unknown>(withUnseenLimits(text));
 	const cache = new Map<string, Database.Statement<SqlValue[], unknown>>();
@@ -144,9 +143,10 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		secrets: secretsOf(keys),
 		shard: 0,
 		alone: () => undefined,
-		get: <Row>(text: string, ...values: SqlValue[]) => statement(text).get(...values) as Row | undefined,
-		all: <Row>(text: string, ...values: SqlValue[]) => statement(text).all(...values) as Row[],
-		tuples: <Row extends readonly unknown[]>(text: string, ...values: SqlValue[]) =>
+		get: <Row>(text: string, values: readonly SqlValue[] = none) =>
+			statement(text).get(...values) as Row | undefined,
+		all: <Row>(text: string, values: readonly SqlValue[] = none) => statement(text).all(...values) as Row[],
+		tuples: <Row extends readonly unknown[]>(text: string, values: readonly SqlValue[] = none) =>
 			rawStatement(text).all(...values) as Row[],
 		allOf: <Row>(text: string, _: Columns, sets: readonly (readonly SqlValue[])[]) => {
 			const select = statement(text);
@@ -156,10 +156,10 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 			for (const set of sets) for (const row of select.all(...set)) rows.push(row as Row);
 			return rows;
 		},
-		run: (text, ...values) => statement(text).run(...values),
-		write: (text, ...values) => void statement(text).run(...values),
+		run: (text, values = none) => statement(text).run(...values),
+		write: (text, values = none) => void statement(text).run(...values),
 		// `id` is the rowid.
-		insert: (_, text, ...values) => {
+		insert: (_, text, values = none) => {
 			const { changes, lastInsertRowid } = statement(text).run(...values);
 			return changes === 1 ? Number(lastInsertRowid) : null;
 		},
@@ -184,7 +184,7 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 			const insert = insertion(into);
 			for (const row of rows) insert.run(...row);
 		},
-		number: (text, ...values) => {
+		number: (text, values = none) => {
 			const row = rawStatement(text).get(...values) as readonly unknown[] | undefined;
 			return Number(row?.[0] ?? 0);
 		},

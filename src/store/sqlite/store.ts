@@ -1,5 +1,3 @@
-/** The store on SQLite, its core run in this thread. */
-
 import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
@@ -89,7 +87,6 @@ const upkeepEveryMs = 1_000;
 
 const longestGatheringMs = 2;
 
-/** `path`: absolute, or `:memory:`. Throws `DatabaseMissing` and `StoreError`. */
 export function openSqliteStore(path: string, options: OpenOptions): Store {
 	const {
 		clock,

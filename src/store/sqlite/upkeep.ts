@@ -1,4 +1,3 @@
-/** Upkeep of a long-running process beside its commits: copies the log back, deletes expired data, gives free pages back. */
 import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerDay, steadyOf } from '../../api/datetime.js';
@@ -50,7 +49,6 @@ export function startUpkeep({ db, sql, writer, clock, everyMs, tendsLog }: Upkee
 }
 
 interface LogState {
-	/** 1: another connection is copying. */
 	busy: number;
 	log: number;
 	checkpointed: number;

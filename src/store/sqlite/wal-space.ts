@@ -40,7 +40,6 @@ export class LogRoom {
 		this.#pageSize = Number(db.pragma('page_size', { simple: true }));
 	}
 
-	/** Outside any transaction: copies the log back where the disk has little room left, or was full. */
 	prepare(): void {
 		if (this.#path === memoryPath) return;
 		const log = sizeOf(`${this.#path}-wal`);

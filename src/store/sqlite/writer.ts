@@ -18,14 +18,12 @@ export interface WriteOptions {
 	 * otherwise SQLite copies the pages of that one. `shared` when absent.
 	 */
 	group?: 'shared' | 'bulk' | 'load';
-	/** In a trial all later groups repeat it first: it was undone, and they build on it. */
 	isSetup?: boolean;
 }
 
 export interface WriterOptions {
 	db: Database.Database;
 	path: string;
-	/** Each group is undone after its answer. */
 	isTrial?: boolean;
 	/** How long a group tries to get the write lock before `StoreError` "locked". */
 	lockTimeoutMs: number;
@@ -65,7 +63,6 @@ const retryDelay = { firstMs: 2, maxMs: 4 };
 /** A longer group has blocked others. */
 const longGroupMs = 20;
 
-/** One for each connection, closed before it. */
 export class Writer {
 	/** Each group is undone: work in slices is one slice then, because the next one would begin with the same rows. */
 	readonly isTrial: boolean;
@@ -82,7 +79,6 @@ export class Writer {
 	#heldMs = 0;
 	/** Since the last pause. */
 	#heldTogetherMs = 0;
-	/** The time of the operations of the last group, in milliseconds. */
 	#workedMs = 0;
 	/** What a group costs beside its operations, in milliseconds: of the last ones, the latest most. */
 	#costMs = Number.POSITIVE_INFINITY;
@@ -130,7 +126,6 @@ export class Writer {
 		});
 	}
 
-	/** How long the last group held the lock, its commit included, in milliseconds. */
 	heldMs(): number {
 		return this.#heldMs;
 	}

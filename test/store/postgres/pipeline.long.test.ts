@@ -16,7 +16,7 @@ describePostgres('a write without an answer', (server) => {
 		return { database, names };
 	}
 
-	const put = (sql: Sql, name: string) => sql.write('INSERT INTO places (name) VALUES (?)', name);
+	const put = (sql: Sql, name: string) => sql.write('INSERT INTO places (name) VALUES (?)', [name]);
 	const refused = { code: '23505' };
 
 	const ways: [name: string, operate: (sql: Sql) => Promise<unknown>][] = [
@@ -69,7 +69,9 @@ describePostgres('a write without an answer', (server) => {
 	it('is under way before the next is asked, if it is large', async () => {
 		const { database } = await open();
 		const clock = (sql: Sql, given: string) =>
-			sql.number('SELECT 1000 * extract(epoch from clock_timestamp()) + length(CAST(? AS TEXT)) * 0', given);
+			sql.number('SELECT 1000 * extract(epoch from clock_timestamp()) + length(CAST(? AS TEXT)) * 0', [
+				given,
+			]);
 		const large = 'x'.repeat(200_000);
 		let asked = 0;
 		const [first, second] = await database.write(({ sql }) =>
@@ -96,7 +98,7 @@ describePostgres('a write without an answer', (server) => {
 				put(sql, name);
 				put(sql, name.slice(0, 2));
 			}
-			await sql.together(large.map((name) => () => sql.number('SELECT length(?)', name)));
+			await sql.together(large.map((name) => () => sql.number('SELECT length(?)', [name])));
 		});
 		expect((await names()).map(({ name }) => name).toSorted()).toEqual(
 			[...large, ...large.map((name) => name.slice(0, 2)), 'taken'].toSorted(),

@@ -11,8 +11,7 @@ it('keeps the log of notifications for 30 days, and of deleted webhooks nothing,
 		sql.run(
 			`INSERT INTO webhooks (id, url, type, is_auth_enabled, login, password, created_at, stopped_at)
 			VALUES (?, 'https://hooks.example.com/', 'OPENED', 0, '', '', 0, ?)`,
-			id,
-			stopped_at,
+			[id, stopped_at],
 		);
 	hook(1, null);
 	hook(2, now);
@@ -20,10 +19,7 @@ it('keeps the log of notifications for 30 days, and of deleted webhooks nothing,
 		sql.run(
 			`INSERT INTO webhook_deliveries (uuid, webhook_id, payload, state, due_at, created_at)
 			VALUES (?, ?, '{}', 'pending', ?, ?)`,
-			name,
-			webhook_id,
-			due_at,
-			now - days * microsPerDay,
+			[name, webhook_id, due_at, now - days * microsPerDay],
 		);
 	add('fresh', 1, 29, null);
 	add('old', 1, 30, null);

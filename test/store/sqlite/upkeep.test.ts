@@ -72,8 +72,7 @@ describe('upkeep', () => {
 			sql.run(
 				`INSERT INTO idempotency_keys (scope, key, fingerprint, submission_id, answer, created_at)
 				VALUES ('t', ?, 'f', 's', '{}', ?)`,
-				key,
-				created_at,
+				[key, created_at],
 			);
 		db.transaction(() => {
 			for (let i = 0; i < 2_500; i++) remember(`old${i}`, noon - day);
@@ -85,8 +84,7 @@ describe('upkeep', () => {
 		const upload = (sha256: string, expires_at: number | null) =>
 			sql.run(
 				"INSERT INTO attachments (sha256, size, created_at, expires_at, bytes) VALUES (?, 1, 0, ?, x'00')",
-				sha256,
-				expires_at,
+				[sha256, expires_at],
 			);
 		upload('late', noon);
 		upload('early', noon + 1);

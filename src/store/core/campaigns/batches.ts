@@ -68,16 +68,14 @@ export async function putBatch(
 
 /** Once the campaign takes no rows, its answers are never read again. */
 export function dropAcks(sql: Sql, campaign_seq: number): void {
-	sql.write('DELETE FROM campaign_acks WHERE campaign_seq = ?', campaign_seq);
+	sql.write('DELETE FROM campaign_acks WHERE campaign_seq = ?', [campaign_seq]);
 }
 
 export async function findAck(sql: Sql, campaign: Uuid, first: number): Promise<Ack<AcceptCounts> | null> {
 	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM campaign_acks WHERE campaign_seq = (SELECT seq FROM campaigns WHERE id = ?) AND first = ?',
-		campaign,
-		first,
+		[campaign, first],
 	);
-	// Written by keepAck and by nothing else.
 	return row === undefined ? null : (parseStored(row.ack) as Ack<AcceptCounts>);
 }
 
@@ -107,7 +105,6 @@ async function stageRows(
 
 type Rows = Pick<Batch, 'rows' | 'now'>;
 
-/** For each row what became of its recipients: of a rejected row, of the row. */
 async function stageRecipients(
 	sql: Sql,
 	campaign: CampaignRow,
@@ -147,13 +144,12 @@ async function reasonOf(sql: Sql, { courier }: CampaignRow, list_id: number | nu
 
 function keepAck(sql: Sql, campaign: CampaignRow, ack: Ack<AcceptCounts>): void {
 	addToCounts(sql, campaign.seq, ack.counts);
-	sql.write('UPDATE campaigns SET position = ? WHERE seq = ?', ack.position, campaign.seq);
-	sql.write(
-		'INSERT INTO campaign_acks (campaign_seq, first, ack) VALUES (?, ?, ?)',
+	sql.write('UPDATE campaigns SET position = ? WHERE seq = ?', [ack.position, campaign.seq]);
+	sql.write('INSERT INTO campaign_acks (campaign_seq, first, ack) VALUES (?, ?, ?)', [
 		campaign.seq,
 		campaign.position,
 		JSON.stringify(ack),
-	);
+	]);
 }
 
 type Request = Extract<RequestedRow, { kind: 'request' }>;
@@ -286,7 +282,7 @@ async function knownSubmissions(sql: Sql, requests: readonly Request[]): Promise
 		FROM ${sql.dialect.table({ submission: 'TEXT' }, 'asked')}
 		CROSS JOIN submissions s
 		WHERE s.id = asked.submission`,
-		JSON.stringify(requests.map(({ submission: { id } }) => ({ submission: id }))),
+		[JSON.stringify(requests.map(({ submission: { id } }) => ({ submission: id })))],
 	);
 	return new Map(rows);
 }
@@ -324,7 +320,6 @@ async function putSubmissions(
 	return seqs;
 }
 
-/** Runs in one transaction of the caller. An address gets one message, however often it is listed. */
 export async function addPeople(
 	sql: Sql,
 	campaign: CampaignRow,
@@ -352,19 +347,20 @@ export async function addPeople(
 	});
 	addToCounts(sql, campaign.seq, counts);
 	keepRejects(sql, place, rejects);
-	if (part === 'last') sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', campaign.seq);
+	if (part === 'last') sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', [campaign.seq]);
 	return await answer({ ...begun, ...sumOf(begun, counts) }, part === 'last');
 }
 
-/** Whether its list was begun and not read to its end. */
 export async function isListOpen(sql: Sql, { seq, is_complete, courier }: CampaignRow): Promise<boolean> {
 	if (courier !== 'api' || is_complete === 1) return false;
-	return (await sql.number('SELECT EXISTS (SELECT 1 FROM campaign_lists WHERE campaign_seq = ?)', seq)) === 1;
+	return (
+		(await sql.number('SELECT EXISTS (SELECT 1 FROM campaign_lists WHERE campaign_seq = ?)', [seq])) === 1
+	);
 }
 
 async function isOfOther(sql: Sql, { seq }: CampaignRow, list_id: number): Promise<boolean> {
 	const others = 'SELECT EXISTS (SELECT 1 FROM campaign_lists WHERE campaign_seq = ? AND list_id <> ?)';
-	return (await sql.number(others, seq, list_id)) === 1;
+	return (await sql.number(others, [seq, list_id])) === 1;
 }
 
 /** Nothing was released: what an earlier walk staged is deleted with its results. */
@@ -373,14 +369,15 @@ async function begin(
 	campaign: CampaignRow,
 	{ campaign_seq, list_id }: { campaign_seq: number; list_id: number },
 ): Promise<CampaignRow> {
-	sql.write('DELETE FROM campaign_results WHERE campaign_seq = ?', campaign_seq);
-	const dropped = await sql.run('DELETE FROM messages WHERE lane = ? AND wake_at IS NOT NULL', campaign_seq);
+	sql.write('DELETE FROM campaign_results WHERE campaign_seq = ?', [campaign_seq]);
+	const dropped = await sql.run('DELETE FROM messages WHERE lane = ? AND wake_at IS NOT NULL', [
+		campaign_seq,
+	]);
 	countMessages(sql, -dropped.changes);
-	sql.write('UPDATE campaigns SET staged = 0, suppressed = 0, rejected = 0 WHERE seq = ?', campaign_seq);
+	sql.write('UPDATE campaigns SET staged = 0, suppressed = 0, rejected = 0 WHERE seq = ?', [campaign_seq]);
 	sql.write(
 		'INSERT INTO campaign_lists (campaign_seq, list_id, after_id) VALUES (?, ?, 0) ON CONFLICT DO NOTHING',
-		campaign_seq,
-		list_id,
+		[campaign_seq, list_id],
 	);
 	keepRejects(sql, { campaign_seq, list_id }, []);
 	return { ...campaign, ...noCounts() };

@@ -45,8 +45,7 @@ export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls |
 		WHERE s.campaign = ? AND ${own.where} AND NOT EXISTS (SELECT 1 FROM campaigns WHERE id = s.campaign)
 		ORDER BY s.seq DESC
 		LIMIT 1`,
-		...[id, ...own.values],
-		...[id, ...own.values],
+		[id, ...own.values, id, ...own.values],
 	);
 	return calls ?? null;
 }
@@ -57,13 +56,11 @@ export async function hasCallsOfOthers(sql: Sql, id: Uuid, client: string | unde
 	const found = await sql.number(
 		// submissions_of_campaign
 		'SELECT EXISTS (SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?)',
-		id,
-		client,
+		[id, client],
 	);
 	return found === 1;
 }
 
-/** As `campaignStatus`. */
 export async function callsStatus(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignStatus | null> {
 	const calls = await findCalls(sql, id, seen);
 	if (calls === null) return null;
@@ -78,7 +75,6 @@ export async function callsStatus(sql: Sql, id: Uuid, seen: Seen): Promise<Campa
 	};
 }
 
-/** As `pageCampaigns` has it. */
 export async function callsCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<Campaign | null> {
 	const calls = await findCalls(sql, id, seen);
 	if (calls === null) return null;
@@ -105,8 +101,7 @@ export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<Campa
 		WHERE s.campaign = ? AND s.campaign_seq IS NULL AND ${own.where}
 		GROUP BY 1
 		ORDER BY 1`,
-		id,
-		...own.values,
+		[id, ...own.values],
 	);
 	return sumsOf([...rows, ...(await deletedJoined(sql, id, seen))]);
 }
@@ -122,8 +117,7 @@ async function stand(sql: Sql, id: Uuid, seen: Seen) {
 		FROM campaign_left_out o
 		JOIN submissions s ON s.seq = o.submission_seq
 		WHERE o.campaign = ? AND ${own.where}`,
-		id,
-		...own.values,
+		[id, ...own.values],
 	);
 	const staged = Object.values(messages).reduce((sum, count) => sum + count, 0);
 	const is_finished = waitingStates.every((state) => messages[state] === undefined);
@@ -160,11 +154,7 @@ async function slice<Row>(
 		WHERE s.campaign = ? AND s.seq >= ? AND m.submission_seq = s.seq AND ${own.where}
 		ORDER BY s.seq, m.id
 		LIMIT ? OFFSET ?`,
-		id,
-		from.seq,
-		...own.values,
-		Math.min(limit, Number.MAX_SAFE_INTEGER - 1) + 1,
-		from.before,
+		[id, from.seq, ...own.values, Math.min(limit, Number.MAX_SAFE_INTEGER - 1) + 1, from.before],
 	);
 	const shown = rows.slice(0, limit);
 	const last = shown.at(-1);
@@ -174,7 +164,6 @@ async function slice<Row>(
 	return { rows: shown, next: last.seq * width + before };
 }
 
-/** As `sliceCampaignResults`. Addresses without a message are in `sliceLeftOut`. */
 export async function sliceCalls(
 	sql: Sql,
 	{ only, ...command }: Command<'sliceCampaignResults'>,
@@ -193,7 +182,6 @@ export async function sliceCalls(
 	};
 }
 
-/** One slice; see `Slices`. */
 export async function cancelCalls(
 	sql: Sql,
 	{ campaign: id, forget: isForgotten = false, now, ...command }: CancelCalls,

@@ -1,5 +1,3 @@
-/** Campaigns: rows are staged under a campaign whose one row says whether they may be leased. */
-
 import type { AttachedFile } from '../../../api/attachments.js';
 import { campaignIdentity, specIdentity } from '../../../api/campaign-identity.js';
 import type { CampaignSession, CampaignStatus } from '../../../api/campaigns.js';
@@ -97,8 +95,7 @@ export function createCampaigns(sql: Sql) {
 				`UPDATE campaigns
 				SET state = 'canceled', has_open_work = CASE WHEN released_at IS NULL THEN 0 ELSE 1 END, canceled_at = coalesce(canceled_at, ?)
 				WHERE seq = ?`,
-				now,
-				row.seq,
+				[now, row.seq],
 			);
 			dropAcks(sql, row.seq);
 			if (row.courier === 'api') await loseLeases(sql, { lane: row.seq, owner: null, now });
@@ -108,7 +105,7 @@ export function createCampaigns(sql: Sql) {
 		},
 		cancelCalls: (command) => cancelCalls(sql, command),
 		keepCampaignRate: async ({ campaign, rate }) => {
-			sql.write('UPDATE campaigns SET rate = ? WHERE id = ?', rate, campaign);
+			sql.write('UPDATE campaigns SET rate = ? WHERE id = ?', [rate, campaign]);
 		},
 		forgetCampaign: ({ campaign }) => forget(sql, campaign),
 		dropStaged: (command) => dropStaged(sql, command),
@@ -116,7 +113,7 @@ export function createCampaigns(sql: Sql) {
 }
 
 async function findCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignRow | null> {
-	const row = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE id = ?`, id);
+	const row = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE id = ?`, [id]);
 	return row !== undefined && isSeen(row, seen) ? row : null;
 }
 
@@ -128,7 +125,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	const { id, spec, is_numbered = false, unless, is_trial = false, now } = command;
 	const seen: Seen = command.only_of === undefined ? {} : { only_of: command.only_of };
 	const key = is_numbered ? await freeName(sql, command.key) : command.key;
-	const known = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, key);
+	const known = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, [key]);
 	if (known !== undefined && !(is_trial ? isFree(known) : await freeKey(sql, known))) {
 		if (!isSeen(known, seen) || !isSame(known, command)) return { kind: 'conflict' };
 		if (!is_trial && known.state === 'staged') planAnew(sql, known, command);
@@ -152,7 +149,6 @@ async function errorsOf(
 		return unverifiedSender;
 	const list_id = isOurs ? (submission?.list_id ?? null) : null;
 	if (list_id !== null && !(await hasList(sql, list_id))) return noSuch('list_id', list_id);
-	// Before a check nothing is uploaded.
 	const seen: Seen = only_of === undefined ? {} : { only_of };
 	const lacking = is_trial ? null : await attachmentErrors(sql, submission?.content.attachments, seen);
 	if (lacking !== null) return lacking;
@@ -171,32 +167,33 @@ async function insertCampaign(
 			time_zone, state, created_at, owner, is_again)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'staged', ?, ?, ?)
 		RETURNING seq`,
-		id,
-		key,
-		canonicalJson(spec),
-		flag(strict_vars),
-		flag(submission === null),
-		courier,
-		audience === undefined ? null : JSON.stringify(audience),
-		timing?.starts_at ?? null,
-		timing?.window ?? null,
-		timing?.time_zone ?? null,
-		now,
-		owner ?? null,
-		flag(unless === 'repeated' || unless === 'repeating'),
+		[
+			id,
+			key,
+			canonicalJson(spec),
+			flag(strict_vars),
+			flag(submission === null),
+			courier,
+			audience === undefined ? null : JSON.stringify(audience),
+			timing?.starts_at ?? null,
+			timing?.window ?? null,
+			timing?.time_zone ?? null,
+			now,
+			owner ?? null,
+			flag(unless === 'repeated' || unless === 'repeating'),
+		],
 	);
 	if (submission === null) return;
 	await insertSubmission(sql, { ...submission, campaign: id }, { seq, owner: owner ?? null });
 }
 
 function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): void {
-	sql.write(
-		'UPDATE campaigns SET starts_at = ?, send_window = ?, time_zone = ? WHERE seq = ?',
+	sql.write('UPDATE campaigns SET starts_at = ?, send_window = ?, time_zone = ? WHERE seq = ?', [
 		timing?.starts_at ?? null,
 		timing?.window ?? null,
 		timing?.time_zone ?? null,
 		seq,
-	);
+	]);
 }
 
 /** `id` is that of the spec, in its one form, or a new one. */
@@ -213,7 +210,7 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 /** The name, with the first number that makes it one of no campaign. */
 async function freeName(sql: Sql, name: string): Promise<string> {
 	const isTaken = async (key: string) =>
-		(await sql.number('SELECT EXISTS (SELECT 1 FROM campaigns WHERE key = ?)', key)) === 1;
+		(await sql.number('SELECT EXISTS (SELECT 1 FROM campaigns WHERE key = ?)', [key])) === 1;
 	for (let number = 1; ; number += 1) {
 		const numbered = number === 1 ? name : `${name}-${number}`;
 		if (!(await isTaken(numbered))) return numbered;
@@ -230,7 +227,7 @@ async function freeKey(sql: Sql, { seq }: CampaignRow): Promise<boolean> {
 		`UPDATE campaigns
 		SET key = key || ' (canceled ' || seq || ')'
 		WHERE seq = ? AND state = 'canceled' AND released_at IS NULL`,
-		seq,
+		[seq],
 	);
 	return freed.changes > 0;
 }
@@ -242,7 +239,6 @@ function takesLists({ state, requests }: CampaignRow): boolean {
 
 function audienceOf({ audience }: CampaignRow): CheckedAudience {
 	const none = { lists: [], exclude_lists: [], where: [], where_opened: [], where_not_opened: [] };
-	// Written by insertCampaign and by nothing else.
 	return audience === null ? none : (parseStored(audience) as CheckedAudience);
 }
 
@@ -254,7 +250,7 @@ async function complete(
 	if (row === null) return { kind: 'not_found' };
 	if (row.state !== 'staged') return { kind: 'closed', state: row.state };
 	if (row.position !== position) return { kind: 'gap', position: row.position };
-	sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', row.seq);
+	sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', [row.seq]);
 	return { kind: 'complete' };
 }
 
@@ -271,9 +267,7 @@ async function release(
 	if (row.state === 'released') return { kind: 'released' };
 	sql.write(
 		"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ?, opens_at = ? WHERE seq = ?",
-		now,
-		openingOf(row, now),
-		row.seq,
+		[now, openingOf(row, now), row.seq],
 	);
 	dropAcks(sql, row.seq);
 	// Until now nothing that a recipient could get was created.
@@ -287,7 +281,8 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	const { id, key, state } = row;
 	const counted = await countByState(sql, { campaign: id });
 	const messages = row.courier === 'api' ? toldMessages(counted, state) : counted;
-	const is_sending = (await sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, row.seq)) === 1;
+	const is_sending =
+		(await sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, [row.seq])) === 1;
 	const is_finished = state === 'released' && !is_sending;
 	const lists = await listCounts(sql, row, audienceOf(row).lists);
 	const attachments = await filesOf(sql, row);
@@ -302,7 +297,6 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	};
 }
 
-/** Null: the figures know of no message that is not its own. */
 async function joinedTo(
 	sql: Sql,
 	{ id, released_at, staged }: CampaignRow,
@@ -316,7 +310,7 @@ async function filesOf(sql: Sql, { seq, requests }: CampaignRow): Promise<Attach
 	const content = await sql.get<{ sha256: string }>(
 		// submissions_of_campaign_seq
 		'SELECT content_sha256 AS sha256 FROM submissions WHERE campaign_seq = ? LIMIT 1',
-		seq,
+		[seq],
 	);
 	return content === undefined ? [] : await attachmentsOf(sql, content.sha256);
 }

@@ -1,10 +1,8 @@
-/** What a campaign leaves that was canceled before its release: staged messages, results, who was left out. */
 import type { Uuid } from '../../../api/records.js';
 import { dropContent } from '../attachments.js';
 import type { Sql } from '../sql.js';
 import { countMessages } from '../submissions.js';
 
-/** One slice: call it until nothing is left. Returns the most rows of one kind. */
 export async function dropStaged(sql: Sql, command: { campaign: Uuid; limit: number }): Promise<number> {
 	return Math.max(
 		await dropMessages(sql, command),
@@ -13,23 +11,22 @@ export async function dropStaged(sql: Sql, command: { campaign: Uuid; limit: num
 	);
 }
 
-/** Canceled before its release, and its rows are dropped. */
 export async function forget(sql: Sql, id: Uuid): Promise<void> {
 	const row = await sql.get<{ seq: number }>(
 		"SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL",
-		id,
+		[id],
 	);
 	if (row === undefined) return;
-	sql.write('DELETE FROM campaign_lists WHERE campaign_seq = ?', row.seq);
+	sql.write('DELETE FROM campaign_lists WHERE campaign_seq = ?', [row.seq]);
 	// submissions_of_campaign
 	const contents = await sql.all<{ sha256: string }>(
 		`SELECT DISTINCT content_sha256 AS sha256
 		FROM submissions
 		WHERE campaign_seq = ? AND content_sha256 IN (SELECT content_sha256 FROM content_attachments)`,
-		row.seq,
+		[row.seq],
 	);
-	sql.write('DELETE FROM submissions WHERE campaign_seq = ?', row.seq);
-	sql.write('DELETE FROM campaigns WHERE seq = ?', row.seq);
+	sql.write('DELETE FROM submissions WHERE campaign_seq = ?', [row.seq]);
+	sql.write('DELETE FROM campaigns WHERE seq = ?', [row.seq]);
 	// Other contents stay: they are small, and the same may be sent again.
 	for (const { sha256 } of contents) await dropContent(sql, sha256, 'at once');
 }
@@ -49,8 +46,7 @@ async function dropMessages(
 					WHERE wake_at IS NOT NULL AND lane = ${neverReleased}
 					LIMIT ?
 				)`,
-		campaign,
-		limit,
+		[campaign, limit],
 	);
 	countMessages(sql, -changes);
 	return changes;
@@ -67,8 +63,7 @@ async function dropResults(
 			WHERE campaign_seq = ${neverReleased}
 			LIMIT ?
 		)`,
-		campaign,
-		limit,
+		[campaign, limit],
 	);
 	return changes;
 }
@@ -84,8 +79,7 @@ async function dropLeftOut(
 			WHERE campaign_seq = ${neverReleased}
 			LIMIT ?
 		)`,
-		campaign,
-		limit,
+		[campaign, limit],
 	);
 	return changes;
 }

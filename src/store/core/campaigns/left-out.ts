@@ -1,4 +1,3 @@
-/** Who a campaign left out, by name: subscribers of its lists, and recipients of send calls with its UUID. */
 import type { LeftOutPerson } from '../../../api/campaigns.js';
 import type { Uuid } from '../../../api/records.js';
 import type { SuppressionReason } from '../../../api/suppressions.js';
@@ -75,9 +74,7 @@ async function ofLists(
 			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = o.campaign_seq)
 		ORDER BY o.id
 		LIMIT ?`,
-		campaign_seq,
-		after,
-		limit,
+		[campaign_seq, after, limit],
 	);
 }
 
@@ -94,9 +91,6 @@ async function ofCalls(
 		WHERE o.campaign = ? AND o.id > ? AND ${own.where}
 		ORDER BY o.id
 		LIMIT ?`,
-		id,
-		after,
-		...own.values,
-		limit,
+		[id, after, ...own.values, limit],
 	);
 }

@@ -110,7 +110,6 @@ export async function stageList(
 	};
 }
 
-/** Makes the messages of those that are wanted. The same outcomes; without a message it is a duplicate. */
 async function put(
 	sql: Sql,
 	staging: Staging,
@@ -130,7 +129,6 @@ async function put(
 
 const mostFindings = 100;
 
-/** What staging a part of the list would come to. Only reads; null: no such list. */
 export async function foreseeList(
 	sql: Sql,
 	{ audience, list_id, after, limit, time_zone, ...terms }: Command<'foreseeAudience'>,
@@ -175,7 +173,6 @@ async function expand(
 		terms,
 		lists,
 		audience,
-		// Checked when the campaign was opened.
 		conditions: audience.where.map(parseCondition).filter(isCondition),
 		timeZone,
 	};
@@ -191,9 +188,7 @@ async function nextPeople(
 		WHERE list_id = ? AND id > ?
 		ORDER BY id
 		LIMIT ?`,
-		list_id,
-		after,
-		limit,
+		[list_id, after, limit],
 	);
 	return tuples.map(rowOf);
 }
@@ -230,8 +225,7 @@ async function findInList(sql: Sql, email_key: string, list_id: number): Promise
 	// subscribers_by_key (email_key, list_id)
 	return await sql.get<ListedRow>(
 		`SELECT ${personColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
-		email_key,
-		list_id,
+		[email_key, list_id],
 	);
 }
 
@@ -281,8 +275,7 @@ async function readingOf(sql: Sql, to_key: string, campaign: string): Promise<'o
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
 		WHERE m.to_key = ? AND s.campaign = ? AND m.state = 'sent'`,
-		to_key,
-		campaign,
+		[to_key, campaign],
 	);
 	const opened = row?.opened ?? null;
 	return opened === null ? null : opened === 1 ? 'opened' : 'unopened';
@@ -295,18 +288,12 @@ function keepLeftOut(sql: Sql, campaign_seq: number, person: ListedRow | undefin
 	sql.write(
 		`INSERT INTO campaign_left_out (campaign_seq, list_id, to_email, to_key, code, detail)
 		VALUES (?, ?, ?, ?, ?, ?)`,
-		campaign_seq,
-		person.list_id,
-		person.email,
-		person.email_key,
-		why.code,
-		why.detail,
+		[campaign_seq, person.list_id, person.email, person.email_key, why.code, why.detail],
 	);
 }
 
 export type Outcome = Verdict | ({ kind: 'left_out' } & LeavingOut);
 
-/** Why there is no message; null: there is one. */
 export function leavingOut(outcome: Outcome): LeavingOut | null {
 	switch (outcome.kind) {
 		case 'left_out':
@@ -383,14 +370,12 @@ export async function placeOf(
 ): Promise<{ after_id: number; counts: ListCounts | null } | null> {
 	const row = await sql.get<{ after_id: number; counts: string | null }>(
 		'SELECT after_id, counts FROM campaign_lists WHERE campaign_seq = ? AND list_id = ?',
-		campaign_seq,
-		list_id,
+		[campaign_seq, list_id],
 	);
 	return row === undefined ? null : { after_id: row.after_id, counts: readCounts(row.counts) };
 }
 
 function readCounts(text: string | null): ListCounts | null {
-	// Written by keepPlace and by nothing else.
 	return text === null ? null : (parseStored(text) as ListCounts);
 }
 
@@ -403,14 +388,10 @@ export function keepPlace(
 		`INSERT INTO campaign_lists (campaign_seq, list_id, after_id, counts)
 		VALUES (?, ?, ?, ?)
 		ON CONFLICT (campaign_seq, list_id) DO UPDATE SET after_id = excluded.after_id, counts = excluded.counts`,
-		campaign_seq,
-		counts.list_id,
-		after_id,
-		JSON.stringify(counts),
+		[campaign_seq, counts.list_id, after_id, JSON.stringify(counts)],
 	);
 }
 
-/** In the order in which the lists were given; those of before this was kept are missing. */
 export async function listCounts(
 	sql: Sql,
 	{ seq }: Pick<CampaignRow, 'seq'>,
@@ -418,7 +399,7 @@ export async function listCounts(
 ): Promise<ListCounts[]> {
 	const rows = await sql.all<{ counts: string | null }>(
 		'SELECT counts FROM campaign_lists WHERE campaign_seq = ? ORDER BY list_id',
-		seq,
+		[seq],
 	);
 	return rows
 		.flatMap(({ counts }) => readCounts(counts) ?? [])

@@ -1,5 +1,3 @@
-/** The results of a campaign's rows: kept row by row, read with the state of their messages. */
-
 import type { Campaign, CampaignResult, CampaignResults, CampaignState } from '../../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { CheckedAudience } from '../../../api/messages.js';
@@ -79,14 +77,13 @@ interface ResultRow {
 	said: string | null;
 }
 
-/** Rows after `after`; one more than asked for, to tell whether any follows. */
 export async function sliceResults(
 	sql: Sql,
 	{ id, after, limit, only, ...seen }: Command<'sliceCampaignResults'>,
 ): Promise<CampaignResults | null> {
 	const campaign = await sql.get<{ seq: number; owner: string | null }>(
 		'SELECT seq, owner FROM campaigns WHERE id = ?',
-		id,
+		[id],
 	);
 	if (campaign === undefined) return await sliceCalls(sql, { id, after, limit, only, ...seen });
 	if (!isSeen(campaign, seen)) return null;
@@ -103,9 +100,7 @@ export async function sliceResults(
 		WHERE r.campaign_seq = ? AND r.n > ? ${findings}
 		ORDER BY r.n
 		LIMIT ?`,
-		campaign.seq,
-		after,
-		limit + 1,
+		[campaign.seq, after, limit + 1],
 	);
 	const shown = rows.slice(0, limit);
 	return {
@@ -164,7 +159,6 @@ interface ListedRow extends CampaignRow {
 	subject: string | null;
 }
 
-/** What each state for people is, as a condition on `g`. */
 const inState: Readonly<Record<CampaignState, string>> = {
 	planned: isPlanned,
 	staged: "g.state = 'staged'",
@@ -243,7 +237,6 @@ function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): 
 		is_finished: state === 'released' && row.is_sending === 0,
 		counts: countsOf(row),
 		...planOf(row, now),
-		// Written by openCampaign and by nothing else.
 		...(row.audience !== null && { audience: parseStored(row.audience) as CheckedAudience }),
 		position,
 		is_complete: row.is_complete === 1,

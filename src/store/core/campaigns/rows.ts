@@ -1,5 +1,3 @@
-/** The row of a campaign, and the types of an expansion of a list into it. */
-
 import type { SpecIdentity } from '../../../api/campaign-identity.js';
 import type { AcceptCounts, AnyCampaignSpec, CampaignStatus } from '../../../api/campaigns.js';
 import type { Ack, ImportBatch, ImportCounts, Reject } from '../../../api/capabilities.js';
@@ -14,7 +12,6 @@ import type { Command } from '../../operations.js';
 import type { Leased } from '../../queue.js';
 import type { Seen } from '../../store.js';
 
-/** One bounded part of an expansion; see `addListToCampaign`. */
 export interface StageSlice {
 	campaign: Uuid;
 	list_id: number;

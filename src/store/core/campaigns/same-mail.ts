@@ -32,7 +32,7 @@ export async function findSame(
 				WHERE s.campaign_seq = g.seq AND (g.state = 'released' OR m.attempts > 0)
 			))
 		ORDER BY is_open DESC, seq DESC`,
-		(unless === 'sent' ? now : await oldestOpen(sql, now)) - repetition,
+		[(unless === 'sent' ? now : await oldestOpen(sql, now)) - repetition],
 	);
 	const wanted = { mail: mailIdentity(spec), hash: specIdentity(spec).mail };
 	const same = rows.filter((row) => {

@@ -68,10 +68,9 @@ export async function readStaging(sql: Sql, campaign: CampaignRow, now: Micros):
 				list_id: number | null;
 				variables: string;
 				context: string;
-			}>(
-				'SELECT seq, type, list_id, variables, context FROM submissions WHERE campaign_seq = ?',
+			}>('SELECT seq, type, list_id, variables, context FROM submissions WHERE campaign_seq = ?', [
 				campaign.seq,
-			),
+			]),
 		() => openSuppressions(sql, now),
 	]);
 	if (row === undefined) throw new Error(`campaign ${campaign.seq} has no submission`);
@@ -187,11 +186,7 @@ export function addToCounts(
 		`UPDATE campaigns
 		SET staged = staged + ?, suppressed = suppressed + ?, rejected = rejected + ?, left_out = left_out + ?
 		WHERE seq = ?`,
-		staged,
-		suppressed,
-		rejected,
-		left_out,
-		campaign_seq,
+		[staged, suppressed, rejected, left_out, campaign_seq],
 	);
 }
 
@@ -259,8 +254,7 @@ export function stagedOf(
 export async function keptRejects(sql: Sql, campaign_seq: number, list_id: number): Promise<Reject[]> {
 	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM campaign_acks WHERE campaign_seq = ? AND first = ?',
-		campaign_seq,
-		placeOf(list_id),
+		[campaign_seq, placeOf(list_id)],
 	);
 	// Written by keepRejects and by nothing else.
 	return row === undefined ? [] : (parseStored(row.ack) as Reject[]);
@@ -275,9 +269,7 @@ export function keepRejects(
 		`INSERT INTO campaign_acks (campaign_seq, first, ack)
 		VALUES (?, ?, ?)
 		ON CONFLICT (campaign_seq, first) DO UPDATE SET ack = excluded.ack`,
-		campaign_seq,
-		placeOf(list_id),
-		JSON.stringify(rejects),
+		[campaign_seq, placeOf(list_id), JSON.stringify(rejects)],
 	);
 }
 

@@ -38,7 +38,7 @@ export async function figuresOf(sql: Sql, campaign: Uuid): Promise<CampaignFigur
 		FROM daily_figures
 		WHERE scope = ?
 		GROUP BY type, audience`,
-		campaign,
+		[campaign],
 	);
 	const counted = (type: EventType, audience: Audience = 'all') =>
 		rows.find((row) => row.type === type && row.audience === audience)?.count ?? 0;
@@ -60,8 +60,7 @@ export async function isCampaign(sql: Sql, campaign: Uuid): Promise<boolean> {
 		// submissions_of_campaign; a campaign of requests has no submission before its first row.
 		`SELECT EXISTS (SELECT 1 FROM submissions WHERE campaign = ?)
 			OR EXISTS (SELECT 1 FROM campaigns WHERE id = ?)`,
-		campaign,
-		campaign,
+		[campaign, campaign],
 	);
 	return isKnown === 1;
 }
@@ -73,7 +72,7 @@ async function campaignLife(sql: Sql, campaign: Uuid): ReturnType<Operations['ca
 		FROM (
 			SELECT day FROM daily_figures WHERE scope = ? GROUP BY day, type, audience HAVING sum(count) > 0
 		) d`,
-		campaign,
+		[campaign],
 	);
 	const { from = null, to = null } = row ?? {};
 	return { days: from === null || to === null ? null : { from, to } };
@@ -91,9 +90,7 @@ async function dailyFigures(
 			GROUP BY day, type, audience
 			HAVING sum(count) > 0
 			ORDER BY day, type`,
-			campaign ?? total,
-			from,
-			to,
+			[campaign ?? total, from, to],
 		)
 	)
 		.filter(({ type, audience }) => audience === (human && hasAudiences(type) ? 'human' : 'all'))
@@ -212,7 +209,7 @@ async function instants(sql: Sql, { campaign, tag, human }: TagQuery): Promise<I
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 		WHERE ${scope} AND (s.campaign_seq IS NULL OR g.released_at IS NOT NULL)
 		GROUP BY 2`,
-		...values,
+		values,
 	);
 	const sent = await sql.all<Instant>(
 		`SELECT 'SENT' AS type, ${quarter('m.sent_at')} AS at, count(*) AS count
@@ -220,7 +217,7 @@ async function instants(sql: Sql, { campaign, tag, human }: TagQuery): Promise<I
 		JOIN messages m ON m.submission_seq = s.seq
 		WHERE ${scope} AND m.sent_at IS NOT NULL
 		GROUP BY 2`,
-		...values,
+		values,
 	);
 	const firsts = await sql.all<Instant>(
 		`SELECT type, ${quarter('first_at')} AS at, count(*) AS count
@@ -233,16 +230,14 @@ async function instants(sql: Sql, { campaign, tag, human }: TagQuery): Promise<I
 			GROUP BY m.id, f.type
 		) f
 		GROUP BY 1, 2`,
-		...values,
-		human ? 1 : 0,
+		[...values, human ? 1 : 0],
 	);
 	const deleted = await sql.all<Instant>(
 		`SELECT s.type, s.quarter * ${quarterHour} AS at, sum(s.count) AS count
 		FROM deleted_figures s
 		WHERE ${scope} AND s.audience = CASE WHEN ? = 1 AND s.type IN (${audienceTypes}) THEN 'human' ELSE 'all' END
 		GROUP BY 1, 2`,
-		...values,
-		human ? 1 : 0,
+		[...values, human ? 1 : 0],
 	);
 	return [...created, ...sent, ...firsts, ...deleted];
 }

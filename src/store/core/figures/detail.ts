@@ -48,7 +48,7 @@ export async function wrongLinks(sql: Sql): Promise<LinkKey[]> {
 
 export function recountLinks(sql: Sql, keys: readonly LinkKey[]): void {
 	for (const key of keys) {
-		sql.write('DELETE FROM link_figures WHERE campaign = ? AND link = ? AND audience = ?', ...key);
+		sql.write('DELETE FROM link_figures WHERE campaign = ? AND link = ? AND audience = ?', key);
 		sql.write(
 			`INSERT INTO link_figures (campaign, content_sha256, link, audience, shard, clicks, messages)
 			SELECT campaign, content_sha256, link, audience, 0, sum(clicks), sum(messages)
@@ -60,8 +60,7 @@ export function recountLinks(sql: Sql, keys: readonly LinkKey[]): void {
 				WHERE campaign = ? AND link = ? AND audience = ?
 			) l
 			GROUP BY campaign, content_sha256, link, audience`,
-			...key,
-			...key,
+			[...key, ...key],
 		);
 	}
 }
@@ -96,7 +95,7 @@ export async function wrongBounces(sql: Sql): Promise<BounceKey[]> {
 
 export function recountBounces(sql: Sql, keys: readonly BounceKey[]): void {
 	for (const [scope, type] of keys) {
-		sql.write('DELETE FROM bounce_figures WHERE scope = ? AND type = ?', scope, type);
+		sql.write('DELETE FROM bounce_figures WHERE scope = ? AND type = ?', [scope, type]);
 		sql.write(
 			`INSERT INTO bounce_figures (scope, quarter, domain, type, code, shard, count)
 			SELECT ?, quarter, domain, type, code, 0, sum(count)
@@ -108,9 +107,7 @@ export function recountBounces(sql: Sql, keys: readonly BounceKey[]): void {
 				WHERE type = ? AND (? = '${total}' OR campaign = ?)
 			) b
 			GROUP BY quarter, domain, type, code`,
-			scope,
-			...[type, scope, scope],
-			...[type, scope, scope],
+			[scope, type, scope, scope, type, scope, scope],
 		);
 	}
 }
@@ -160,8 +157,7 @@ export async function countBounced(
 			WHERE soft BETWEEN ? AND ? AND soft >= 0 AND hard NOT BETWEEN ? AND ?
 		) b
 		WHERE (${of} campaign = ?) AND (${of} tag = ?)`,
-		...[...range, ...range, ...range, ...range],
-		...[campaign, campaign, tag, tag],
+		[...range, ...range, ...range, ...range, campaign, campaign, tag, tag],
 	);
 	return row ?? { bounced: 0, neverSent: 0 };
 }

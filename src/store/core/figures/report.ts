@@ -86,9 +86,7 @@ async function daysOf(
 		WHERE scope = ? AND day BETWEEN ? AND ?
 		GROUP BY day, type, audience
 		HAVING sum(count) > 0`,
-		scope,
-		from,
-		to,
+		[scope, from, to],
 	);
 	for (const { from, to, ahead } of spans) {
 		const complaints = await sql.all<{ local: number; count: number }>(
@@ -96,10 +94,7 @@ async function daysOf(
 			FROM quarter_figures
 			WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'COMPLAINED'
 			GROUP BY 1`,
-			ahead,
-			scope,
-			from,
-			to,
+			[ahead, scope, from, to],
 		);
 		for (const { local, count } of complaints) {
 			const day = new Date(local * 86_400_000).toISOString().slice(0, 10);
@@ -119,9 +114,7 @@ async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise
 		`SELECT coalesce(min(quarter), 0)
 		FROM quarter_figures
 		WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'SENT' AND count > 0`,
-		scope,
-		span.from,
-		last.to,
+		[scope, span.from, last.to],
 	);
 	if (begin === 0) return [];
 	const hours: DetailFigures['hours'] = [];
@@ -158,10 +151,7 @@ async function countHours(
 		WHERE scope = ? AND quarter BETWEEN ? AND ?
 		GROUP BY 1, type, audience
 		HAVING sum(count) <> 0`,
-		ahead,
-		scope,
-		from,
-		to,
+		[ahead, scope, from, to],
 	);
 }
 
@@ -191,8 +181,7 @@ async function bouncesBy<K extends 'domain' | 'code'>(
 		WHERE scope = ? AND quarter BETWEEN ? AND ?
 		GROUP BY ${column}
 		ORDER BY sum(count) DESC, ${column}`,
-		scope,
-		...bounds,
+		[scope, ...bounds],
 	);
 }
 
@@ -208,7 +197,7 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 		LEFT JOIN ${listCounts} c ON c.list_id = id
 		ORDER BY 3 DESC, id
 		LIMIT ?`,
-		shownLists,
+		[shownLists],
 	);
 	const ids = lists.map(({ id }) => id);
 	const added = await additions(sql, ids, begin);
@@ -252,8 +241,7 @@ async function additions(sql: Sql, ids: readonly number[], begin: number): Promi
 		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND quarter >= ?
 		GROUP BY list_id, quarter
 		HAVING sum(count) > 0`,
-		...ids,
-		begin,
+		[...ids, begin],
 	);
 }
 
@@ -264,9 +252,7 @@ async function laterAdditions(sql: Sql, ids: readonly number[], end: number): Pr
 		FROM subscribers
 		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND created_at >= ? AND is_active = 1
 		GROUP BY list_id`,
-		end + 1,
-		...ids,
-		(end + 1) * quarterHour,
+		[end + 1, ...ids, (end + 1) * quarterHour],
 	);
 }
 
@@ -296,9 +282,7 @@ async function departures(
 			) AS gone
 			WHERE stopped >= ?
 			GROUP BY 1, 2, 3, 5`,
-			(end + 1) * quarterHour,
-			...ids,
-			begin * quarterHour,
+			[(end + 1) * quarterHour, ...ids, begin * quarterHour],
 		)
 	).map((change) => ({ ...change, kind: kinds[change.kind] ?? 'left' }));
 }
@@ -318,9 +302,7 @@ async function linkFigures(sql: Sql, campaign: string): Promise<LinkFigures> {
 			GROUP BY s.content_sha256
 			ORDER BY max(coalesce(f.clicks, 0)) DESC, min(s.seq)
 			LIMIT ?`,
-			campaign,
-			campaign,
-			maxContents,
+			[campaign, campaign, maxContents],
 		),
 		figures: await sql.all<LinkFigures['figures'][number]>(
 			`SELECT content_sha256 AS sha256, link, audience, sum(clicks) AS clicks, sum(messages) AS messages
@@ -329,8 +311,7 @@ async function linkFigures(sql: Sql, campaign: string): Promise<LinkFigures> {
 			GROUP BY content_sha256, link, audience
 			ORDER BY clicks DESC, sha256, link, audience
 			LIMIT ?`,
-			campaign,
-			maxLinks,
+			[campaign, maxLinks],
 		),
 	};
 }

@@ -182,7 +182,7 @@ export async function sumDays(sql: Sql): Promise<void> {
 			WHERE (scope, quarter, type, audience, shard) > (?, ?, ?, ?, ?)
 			ORDER BY scope, quarter, type, audience, shard
 			LIMIT ${sliceRows}`,
-			...after,
+			after,
 		);
 		for (const [scope, quarter, type, audience, , by] of rows)
 			if (type !== 'COMPLAINED') days.add([scope, dayAt(quarter), type, audience], [by]);
@@ -217,7 +217,7 @@ function createCounts() {
 			// In one order, so that two writers of the same rows wait for each other instead of both.
 			const named = [...counts].sort(([one], [other]) => (one < other ? -1 : 1));
 			for (const [, { key, by }] of named)
-				if (by.some((sum) => sum !== 0)) sql.write(text, ...key, sql.shard, ...by);
+				if (by.some((sum) => sum !== 0)) sql.write(text, [...key, sql.shard, ...by]);
 			counts.clear();
 		},
 	};

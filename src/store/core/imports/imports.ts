@@ -65,8 +65,8 @@ export function createImports(sql: Sql, { batchRows, isTrial }: ImportParts) {
 		finishImport: async ({ session, now }) => {
 			const row = await findSession(sql, session);
 			if (row === null) return null;
-			sql.write('DELETE FROM import_acks WHERE import_seq = ?', row.seq);
-			sql.write('UPDATE imports SET finished_at = coalesce(finished_at, ?) WHERE seq = ?', now, row.seq);
+			sql.write('DELETE FROM import_acks WHERE import_seq = ?', [row.seq]);
+			sql.write('UPDATE imports SET finished_at = coalesce(finished_at, ?) WHERE seq = ?', [now, row.seq]);
 			return readCounts(row.counts);
 		},
 	} satisfies Partial<Operations & Slices>;
@@ -95,7 +95,7 @@ async function openImport(
 	const known = await sql.get<SessionRow>(
 		// imports_unfinished
 		`SELECT ${columns} FROM imports WHERE key = ? AND finished_at IS NULL`,
-		key,
+		[key],
 	);
 	const text = canonicalJson(spec);
 	if (known !== undefined) {
@@ -105,13 +105,7 @@ async function openImport(
 	const { position, counts } = trials === null ? nothingPut() : progressOf(trials, id);
 	sql.write(
 		'INSERT INTO imports (id, key, spec, list_id, position, counts, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-		id,
-		key,
-		text,
-		spec.list_id,
-		position,
-		JSON.stringify(counts),
-		now,
+		[id, key, text, spec.list_id, position, JSON.stringify(counts), now],
 	);
 	return { id, position, counts };
 }
@@ -127,14 +121,13 @@ function progressOf(trials: Trials, id: Uuid): Progress {
 }
 
 async function findSession(sql: Sql, id: string): Promise<SessionRow | null> {
-	return (await sql.get<SessionRow>(`SELECT ${columns} FROM imports WHERE id = ?`, id)) ?? null;
+	return (await sql.get<SessionRow>(`SELECT ${columns} FROM imports WHERE id = ?`, [id])) ?? null;
 }
 
 async function findAck(sql: Sql, seq: number, first: number): Promise<Ack<ImportCounts> | null> {
 	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM import_acks WHERE import_seq = ? AND first = ?',
-		seq,
-		first,
+		[seq, first],
 	);
 	// Written by putRows and by nothing else.
 	return row === undefined ? null : (parseStored(row.ack) as Ack<ImportCounts>);
@@ -182,22 +175,20 @@ async function keepAcks(
 		acks.push(ack);
 	}
 	const counts = acks.reduce((sum, ack) => addImportCounts(sum, ack.counts), readCounts(session.counts));
-	sql.write(
-		'UPDATE imports SET position = ?, counts = ? WHERE seq = ?',
+	sql.write('UPDATE imports SET position = ?, counts = ? WHERE seq = ?', [
 		position,
 		JSON.stringify(counts),
 		session.seq,
-	);
+	]);
 	return { acks, position, counts };
 }
 
 function keepAck(sql: Sql, seq: number, first: number, ack: Ack<ImportCounts>): void {
-	sql.write(
-		'INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)',
+	sql.write('INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)', [
 		seq,
 		first,
 		JSON.stringify(ack),
-	);
+	]);
 }
 
 function readSpec({ spec, list_id }: SessionRow): ImportSpec {

@@ -23,20 +23,18 @@ export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 	return {
 		openRowImport: async ({ key, now }) => {
 			const columns = 'SELECT seq, position, counts FROM imports WHERE key = ? AND finished_at IS NULL';
-			const row = await sql.get<Row>(columns, key);
+			const row = await sql.get<Row>(columns, [key]);
 			return row === undefined ? await begin(sql, key, now) : await read(sql, row);
 		},
 		declareRow: async ({ import: seq, row, intent }) => {
 			sql.write(
 				`INSERT INTO import_intents (import_seq, row, intent) VALUES (?, ?, ?)
 				ON CONFLICT (import_seq, row) DO UPDATE SET intent = excluded.intent`,
-				seq,
-				row,
-				intent,
+				[seq, row, intent],
 			);
 		},
 		acknowledgeRows: async ({ import: seq, first, ack, reasons_left_out, taken }) => {
-			const row = await sql.get<Row>('SELECT seq, position, counts FROM imports WHERE seq = ?', seq);
+			const row = await sql.get<Row>('SELECT seq, position, counts FROM imports WHERE seq = ?', [seq]);
 			if (row === undefined) throw new Error(`import ${seq} is gone`);
 			const before = countedOf(row);
 			const counted: Counted = {
@@ -44,33 +42,29 @@ export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 				reasons_left_out: before.reasons_left_out + reasons_left_out,
 			};
 			const text = JSON.stringify(counted);
-			sql.write('UPDATE imports SET position = ?, counts = ? WHERE seq = ?', ack.position, text, seq);
+			sql.write('UPDATE imports SET position = ?, counts = ? WHERE seq = ?', [ack.position, text, seq]);
 			dropDetails(sql, seq);
-			sql.write(
-				'INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)',
+			sql.write('INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)', [
 				seq,
 				first,
 				JSON.stringify(ack),
-			);
+			]);
 			for (const hash of taken)
-				sql.write(
-					'INSERT INTO import_addresses (import_seq, hash) VALUES (?, ?) ON CONFLICT DO NOTHING',
+				sql.write('INSERT INTO import_addresses (import_seq, hash) VALUES (?, ?) ON CONFLICT DO NOTHING', [
 					seq,
 					hash,
-				);
+				]);
 		},
 		dropRowImport: async ({ import: seq }) => {
 			dropDetails(sql, seq);
-			sql.write('DELETE FROM import_addresses WHERE import_seq = ?', seq);
-			sql.write('DELETE FROM imports WHERE seq = ?', seq);
+			sql.write('DELETE FROM import_addresses WHERE import_seq = ?', [seq]);
+			sql.write('DELETE FROM imports WHERE seq = ?', [seq]);
 		},
 		sliceImportAddresses: async ({ import: seq, after, limit }) =>
 			(
 				await sql.tuples<[string]>(
 					'SELECT hash FROM import_addresses WHERE import_seq = ? AND hash > ? ORDER BY hash LIMIT ?',
-					seq,
-					after,
-					limit,
+					[seq, after, limit],
 				)
 			).map(([hash]) => hash),
 	};
@@ -80,10 +74,7 @@ async function begin(sql: Sql, key: string, now: number): Promise<RowImport> {
 	const counted: Counted = { counts: noCounts(), reasons_left_out: 0 };
 	const seq = await sql.number(
 		"INSERT INTO imports (id, key, spec, list_id, counts, created_at) VALUES (?, ?, '{}', 0, ?, ?) RETURNING seq",
-		key,
-		key,
-		JSON.stringify(counted),
-		now,
+		[key, key, JSON.stringify(counted), now],
 	);
 	return { import: seq, position: 0, ...counted, last: null, intents: [] };
 }
@@ -91,11 +82,11 @@ async function begin(sql: Sql, key: string, now: number): Promise<RowImport> {
 async function read(sql: Sql, row: Row): Promise<RowImport> {
 	const last = await sql.get<{ first: number; ack: string }>(
 		'SELECT first, ack FROM import_acks WHERE import_seq = ? ORDER BY first DESC',
-		row.seq,
+		[row.seq],
 	);
 	const intents = await sql.all<{ row: number; intent: RowIntent }>(
 		'SELECT row, intent FROM import_intents WHERE import_seq = ? ORDER BY row',
-		row.seq,
+		[row.seq],
 	);
 	return {
 		import: row.seq,
@@ -114,6 +105,6 @@ function countedOf({ counts }: Row): Counted {
 
 /** Deletes details that are of no use once the next batch is acknowledged. */
 function dropDetails(sql: Sql, seq: number): void {
-	sql.write('DELETE FROM import_intents WHERE import_seq = ?', seq);
-	sql.write('DELETE FROM import_acks WHERE import_seq = ?', seq);
+	sql.write('DELETE FROM import_intents WHERE import_seq = ?', [seq]);
+	sql.write('DELETE FROM import_acks WHERE import_seq = ?', [seq]);
 }

@@ -233,8 +233,7 @@ async function create(sql: Sql, run: ImportRun, row: ImportRow, id: number): Pro
 async function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): Promise<RowOutcome> {
 	const stored = await sql.get<SubscriberRow>(
 		`SELECT ${subscriberColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
-		row.email_key,
-		run.spec.list_id,
+		[row.email_key, run.spec.list_id],
 	);
 	if (stored === undefined) throw new Error('the subscriber of a taken address was not found');
 	if (stored.import_seq === run.seq) return duplicateOf(row);
@@ -259,7 +258,7 @@ async function isStopped(
 	if (importedReason(row.disable_reason) === null) return false;
 	const after = await sql.get<Pick<SubscriberRow, 'is_active' | 'disable_reason'>>(
 		'SELECT is_active, disable_reason FROM subscribers WHERE id = ?',
-		id,
+		[id],
 	);
 	return after?.is_active !== is_active || after.disable_reason !== disable_reason;
 }
@@ -294,12 +293,7 @@ async function update(sql: Sql, run: ImportRun, row: ImportRow, stored: Subscrib
 		`UPDATE subscribers
 		SET name = ?, meta = ?, is_active = ?, disable_reason = ?, import_seq = ?
 		WHERE id = ?`,
-		name,
-		meta,
-		flag(after.is_active),
-		after.disable_reason,
-		run.seq,
-		stored.id,
+		[name, meta, flag(after.is_active), after.disable_reason, run.seq, stored.id],
 	);
 	move(run, before.is_active, after.is_active);
 	await impose(sql, run, row);
@@ -313,7 +307,7 @@ function mergedMeta(stored: string, row: ImportRow): string {
 
 // Also where nothing changes: the same address further down is a duplicate, not another unchanged row.
 function markSeen(sql: Sql, run: ImportRun, id: number): void {
-	sql.write('UPDATE subscribers SET import_seq = ? WHERE id = ?', run.seq, id);
+	sql.write('UPDATE subscribers SET import_seq = ? WHERE id = ?', [run.seq, id]);
 }
 
 function move(run: ImportRun, before: boolean | null, after: boolean): void {

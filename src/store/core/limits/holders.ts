@@ -74,7 +74,7 @@ async function readUsed(sql: Sql, now: Micros): Promise<Used> {
 		() =>
 			sql.all<UseRow>(
 				'SELECT limit_key, sum(count) AS count, min(until) AS until FROM limit_uses WHERE until > ? GROUP BY limit_key',
-				now,
+				[now],
 			),
 	]);
 	return new Used(sql, { holds, uses }, now);
@@ -105,7 +105,7 @@ export async function holdsOfMessage(sql: Sql, uuid: string, now: Micros): Promi
 		LEFT JOIN limit_waiting w ON w.message_id = m.id
 		LEFT JOIN limit_rooms r ON r.limit_key = w.limit_key
 		WHERE m.uuid = ? AND m.wake_at IS NOT NULL AND m.state <> 'leased' AND (g.state IS NULL OR g.state = 'released')`,
-		uuid,
+		[uuid],
 	);
 	if (row === undefined) return [];
 	const used = await readUsed(sql, now);

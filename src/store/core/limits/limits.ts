@@ -73,7 +73,7 @@ export async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
 				FROM limit_uses
 				WHERE limit_key >= 'all ' AND limit_key < 'all!' AND until > ?
 				GROUP BY limit_key`,
-				now,
+				[now],
 			),
 		() =>
 			sql.all<Room>(
@@ -83,7 +83,7 @@ export async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
 				WHERE room_at <= ?
 				ORDER BY room_at, limit_key
 				LIMIT ${mostRooms}`,
-				now,
+				[now],
 			),
 	]);
 	return { holds, uses, rooms };
@@ -165,27 +165,25 @@ export class Limiter {
 					WHERE limit_key = ?
 					ORDER BY is_bulk, message_id
 					LIMIT ?`,
-					key,
-					room,
+					[key, room],
 				);
 			}),
 		);
 		const ids = JSON.stringify(woken.flat().map(({ message_id }) => message_id));
-		sql.write(`DELETE FROM limit_waiting WHERE ${sql.dialect.oneOf('message_id')}`, ids);
+		sql.write(`DELETE FROM limit_waiting WHERE ${sql.dialect.oneOf('message_id')}`, [ids]);
 		sql.write(
 			`UPDATE messages SET wake_at = due_at WHERE ${sql.dialect.oneOf('id')} AND wake_at = ${setAside}`,
-			ids,
+			[ids],
 		);
 		for (const [at, { key, waiting, room, count }] of looked.entries()) {
 			const found = woken[at]?.length ?? 0;
-			if (room > found || found >= waiting) sql.write('DELETE FROM limit_rooms WHERE limit_key = ?', key);
+			if (room > found || found >= waiting) sql.write('DELETE FROM limit_rooms WHERE limit_key = ?', [key]);
 			else
-				sql.write(
-					'UPDATE limit_rooms SET room_at = ?, waiting = ? WHERE limit_key = ?',
+				sql.write('UPDATE limit_rooms SET room_at = ?, waiting = ? WHERE limit_key = ?', [
 					this.#used.of(key) + found >= count ? this.#used.roomAt(key) : this.#now,
 					waiting - found,
 					key,
-				);
+				]);
 		}
 		return woken.some(({ length }) => length > 0);
 	}
@@ -233,7 +231,7 @@ export class Limiter {
 			`UPDATE messages
 			SET wake_at = ${setAside}, lease_owner = NULL, state = CASE state WHEN 'leased' THEN 'queued' ELSE state END
 			WHERE ${this.#sql.dialect.oneOf('id')}`,
-			JSON.stringify(aside.map(({ candidate: { id } }) => id)),
+			[JSON.stringify(aside.map(({ candidate: { id } }) => id))],
 		);
 		this.#sql.writeAll(
 			intoWaiting,
@@ -269,7 +267,6 @@ export function onEverything(limits: readonly SendLimit[]): CountedLimit[] {
 	);
 }
 
-/** Only reads: says when another lease is worth a try, not whether it will find a message. */
 export function createLimitTurns(sql: Sql) {
 	return {
 		nextTurn: async ({ scope, now, perSecond }) => {
@@ -298,7 +295,7 @@ async function isAnyAside(sql: Sql, scope: MessageScope | null): Promise<boolean
 						JOIN messages m ON m.submission_seq = s.seq
 						WHERE s.id = ? AND m.wake_at = ${setAside}
 					)`,
-					scope.submission,
+					[scope.submission],
 				)
 			: await sql.number(
 					// messages_due (lane, wake_at)
@@ -308,7 +305,7 @@ async function isAnyAside(sql: Sql, scope: MessageScope | null): Promise<boolean
 						JOIN messages m ON m.lane = g.seq
 						WHERE g.id = ? AND g.state = 'released' AND m.wake_at = ${setAside}
 					)`,
-					scope.campaign,
+					[scope.campaign],
 				);
 	return found === 1;
 }

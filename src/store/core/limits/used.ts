@@ -1,17 +1,14 @@
-/** The messages that count against limits: holds of those that may be sent at any moment, and uses of those that were. */
 import { type Micros, microsPerSecond } from '../../../api/datetime.js';
 import { windowOf } from '../../../engine/rules/limits.js';
 import { parseNames } from '../rows.js';
 import type { Insertion, Sql } from '../sql.js';
 
-/** Messages sent within the window of a limit, and when the first of them leaves it. */
 export interface UseRow {
 	limit_key: string;
 	count: number;
 	until: Micros;
 }
 
-/** A message that was leased under limits, as it was then and as it is now. */
 export interface HoldRow {
 	message_id: number;
 	fence: number;
@@ -52,7 +49,6 @@ const lookAgainAfter: Micros = microsPerSecond;
 
 const askedKeys = { wanted: 'TEXT' } as const;
 
-/** What counts against each limit at a moment. `uses` has those of the limits on everything; `read` adds others. */
 export class Used {
 	readonly #sql: Sql;
 	readonly #now: Micros;
@@ -70,7 +66,6 @@ export class Used {
 		this.#now = now;
 		for (const row of uses) this.#add(row);
 		for (const hold of holds) {
-			// Written by `hold`, below.
 			const keys = parseNames(hold.limits);
 			const at = usedAt(hold, now);
 			if (at === 'open') for (const key of keys) this.#add({ limit_key: key, count: 1, until: null });
@@ -107,8 +102,7 @@ export class Used {
 			CROSS JOIN limit_uses u
 			WHERE u.limit_key = asked.wanted AND u.until > ?
 			GROUP BY u.limit_key`,
-			JSON.stringify(fresh.map((wanted) => ({ wanted }))),
-			this.#now,
+			[JSON.stringify(fresh.map((wanted) => ({ wanted }))), this.#now],
 		);
 		for (const row of rows) this.#add(row);
 	}
@@ -121,12 +115,12 @@ export class Used {
 	begin(): void {
 		if (this.#ended.length === 0) return;
 		const ended = this.#sql.dialect.oneOf('message_id');
-		this.#sql.write(`DELETE FROM limit_holds WHERE ${ended}`, JSON.stringify(this.#ended));
+		this.#sql.write(`DELETE FROM limit_holds WHERE ${ended}`, [JSON.stringify(this.#ended)]);
 	}
 
 	finish(): void {
 		// limit_uses_by_end
-		this.#sql.write('DELETE FROM limit_uses WHERE until <= ?', this.#now);
+		this.#sql.write('DELETE FROM limit_uses WHERE until <= ?', [this.#now]);
 		const counts = new Map<string, [key: string, until: Micros, count: number]>();
 		for (const { key, at } of this.#newUses) {
 			const until = endOf(key, at);
@@ -144,7 +138,6 @@ export class Used {
 	}
 }
 
-/** Stores what is over by the clock that says `now`. */
 export async function closeHolds(sql: Sql, now: Micros): Promise<void> {
 	const used = new Used(sql, { holds: await readHolds(sql), uses: [] }, now);
 	used.begin();

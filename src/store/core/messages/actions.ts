@@ -38,8 +38,7 @@ export function createMessageActions(sql: Sql) {
 				JOIN contents c ON c.sha256 = s.content_sha256
 				LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 				WHERE m.uuid = ? AND ${own.where}`,
-				id,
-				...own.values,
+				[id, ...own.values],
 			);
 			if (message === undefined) return { kind: 'not_found' };
 			const rule = ruleOf(action, message.state);
@@ -68,14 +67,14 @@ async function forgetSending(sql: Sql, { id, sent_at, tag, campaign }: ActedOn):
 			min(CASE type WHEN 'HARDBOUNCED' THEN first_at END) AS hard
 		FROM message_firsts
 		WHERE message_id = ?`,
-		id,
+		[id],
 	);
 	const before = { tag, campaign, sent: sent_at, soft: null, hard: null, ...bounced };
 	const tally = await createTally(sql);
 	tally.add({ at: sent_at, campaign, type: 'SENT', audience: 'all', by: -1 });
 	tally.moveBounced(before, { ...before, sent: null });
 	tally.write();
-	sql.write('UPDATE messages SET sent_at = NULL WHERE id = ?', id);
+	sql.write('UPDATE messages SET sent_at = NULL WHERE id = ?', [id]);
 }
 
 /** A message that is already due keeps its place. */
@@ -88,15 +87,11 @@ function makeDue(
 		`UPDATE messages
 		SET state = ?, due_at = ${sql.dialect.least}(due_at, ?), wake_at = ${sql.dialect.least}(coalesce(wake_at, ?), ?)
 		WHERE id = ?`,
-		state,
-		now,
-		now,
-		now,
-		id,
+		[state, now, now, now, id],
 	);
 	forgetCompositions(sql, { id });
 	// A finished campaign has left the index that a lease reads.
-	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', lane);
+	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
 /** Cancels rows that wait (messages_due). A lease that ends after the moment, which is bound twice, stays. */
@@ -112,26 +107,28 @@ const notSent = "last_reply = 'not sent: the subscriber was deleted'";
  * every send.
  */
 export function cancelWaitingOfList(sql: Sql, list_id: number): void {
-	sql.write(
-		`${cancelWaiting}, ${notSent} WHERE wake_at IS NOT NULL AND list_id = ? AND +${isBulk}`,
-		...[0, 0, list_id],
-	);
+	sql.write(`${cancelWaiting}, ${notSent} WHERE wake_at IS NOT NULL AND list_id = ? AND +${isBulk}`, [
+		0,
+		0,
+		list_id,
+	]);
 }
 
 export function cancelWaitingOfSubscriber(sql: Sql, person: { id: number; email_key: string }): void {
 	sql.write(
 		`${cancelWaiting}, ${notSent}
 		WHERE to_key = ? AND wake_at IS NOT NULL AND subscriber_id = ? AND +${isBulk}`,
-		...[0, 0, person.email_key, person.id],
+		[0, 0, person.email_key, person.id],
 	);
 }
 
 export function cancelUnlessSent(sql: Sql, ids: readonly number[], now: Micros): void {
 	if (ids.length === 0) return;
-	sql.write(
-		`${cancelWaiting} WHERE ${sql.dialect.oneOf('id')} AND wake_at IS NOT NULL`,
-		...[now, now, JSON.stringify(ids)],
-	);
+	sql.write(`${cancelWaiting} WHERE ${sql.dialect.oneOf('id')} AND wake_at IS NOT NULL`, [
+		now,
+		now,
+		JSON.stringify(ids),
+	]);
 }
 
 /** Cancels those of a canceled campaign whose lease is over: no lease may follow that sweeps its lane. */
@@ -139,17 +136,15 @@ export function cancelLost(sql: Sql, lane: number, now: Micros): void {
 	sql.write(
 		// messages_due (lane, wake_at)
 		`${cancelWaiting} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ? AND state = 'leased'`,
-		...[now, now, lane, now],
+		[now, now, lane, now],
 	);
 }
 
-/** Cancels one message. `why`: the reason shown afterwards; null keeps the last reply of a server. */
 export function cancelMessage(sql: Sql, id: number, why: string | null): void {
 	sql.write(
 		`UPDATE messages
 		SET state = 'canceled', wake_at = NULL, lease_owner = NULL, last_reply = coalesce(?, last_reply)
 		WHERE id = ?`,
-		why,
-		id,
+		[why, id],
 	);
 }

@@ -37,11 +37,10 @@ export async function pageMessages(
 	const count =
 		values.length === 0
 			? await messageCount(sql)
-			: await sql.number(
-					`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?) n`,
+			: await sql.number(`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?) n`, [
 					...values,
 					most,
-				);
+				]);
 	return { count, results: rows.map(toMessage), last: placeOf(rows.at(-1)) };
 }
 
@@ -94,14 +93,11 @@ async function rowsOf(
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 		WHERE m.id = p.id AND s.seq = m.submission_seq AND c.sha256 = s.content_sha256
 		${inOrder}`,
-		...values,
-		limit,
-		offset,
+		[...values, limit, offset],
 	);
 }
 
 interface Selection {
-	/** Tables and their joins; messages are `m`. */
 	from: string;
 	where: string;
 	values: SqlValue[];
@@ -193,7 +189,7 @@ async function firstSince(
 ): Promise<number> {
 	const opened = await sql.get<{ at: Micros | null }>(
 		'SELECT min(created_at) AS at FROM campaigns WHERE released_at >= ?',
-		since,
+		[since],
 	);
 	const from = Math.min(since, opened?.at ?? since) - disorder;
 	const range = await sql.get<{ low: number | null; high: number | null }>(
@@ -205,7 +201,7 @@ async function firstSince(
 		const middle = low + Math.floor((high - low) / 2);
 		const row = await sql.get<{ number: number; created_at: Micros }>(
 			`SELECT ${key} AS number, created_at FROM ${table} WHERE ${key} >= ? ORDER BY ${key} LIMIT 1`,
-			middle,
+			[middle],
 		);
 		if (row === undefined || row.created_at >= from) high = middle;
 		else low = row.number + 1;

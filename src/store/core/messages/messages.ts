@@ -32,7 +32,6 @@ const joined = `messages m
 	JOIN submissions s ON s.seq = m.submission_seq
 	LEFT JOIN campaigns g ON g.seq = s.campaign_seq`;
 
-/** Only reads. States in filters and counts too are the visible ones (`seenState`). */
 export function createMessages(sql: Sql) {
 	return {
 		pageMessages: (command) => pageMessages(sql, command),
@@ -67,8 +66,7 @@ export async function countByState(
 		WHERE ${where} AND ${own.where}
 		GROUP BY 1
 		ORDER BY 1`,
-		...values,
-		...own.values,
+		[...values, ...own.values],
 	);
 	const deleted = scope !== null && 'campaign' in scope ? await deletedStates(sql, scope.campaign, seen) : [];
 	return sumsOf([...rows, ...deleted]);
@@ -84,13 +82,11 @@ export function sumsOf(
 
 interface WholeCampaign extends Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'> {}
 
-/** Null: none is seen, or retention has begun to delete its messages. */
 async function wholeCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<WholeCampaign | null> {
 	const own = seenRows('g.owner', seen);
 	const row = await sql.get<WholeCampaign>(
 		`SELECT seq, state, released_at, staged FROM campaigns g WHERE id = ? AND dropped_at IS NULL AND ${own.where}`,
-		id,
-		...own.values,
+		[id, ...own.values],
 	);
 	return row ?? null;
 }
@@ -108,7 +104,7 @@ async function countCampaign(
 					count(*) FILTER (WHERE state = 'deferred') AS deferred
 				FROM messages ${using('messages_due')}
 				WHERE lane = ? AND wake_at IS NOT NULL`,
-				seq,
+				[seq],
 			),
 		() =>
 			sql.all<{ state: MessageState; count: number }>(
@@ -116,7 +112,7 @@ async function countCampaign(
 				FROM messages ${using('messages_over_of_lane')}
 				WHERE lane = ? AND wake_at IS NULL AND state <> 'sent'
 				GROUP BY state`,
-				seq,
+				[seq],
 			),
 	]);
 	const counts = countStates(waiting.map((lane) => ({ ...lane, state })));
@@ -162,7 +158,6 @@ interface RenderingRow {
 	tracking: Tracking;
 }
 
-/** Null where it is of another owner than `seen`, too. */
 export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Operations['getMessage']> {
 	const own = seenRows('s.owner', seen);
 	const row = await sql.get<MessageRow & RenderingRow & { courier: string | null }>(
@@ -170,8 +165,7 @@ export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType
 		FROM ${joined}
 		JOIN contents c ON c.sha256 = s.content_sha256
 		WHERE m.uuid = ? AND ${own.where}`,
-		uuid,
-		...own.values,
+		[uuid, ...own.values],
 	);
 	if (row === undefined) return null;
 	return {
@@ -209,7 +203,7 @@ async function eventsOf(
 		FROM message_firsts f
 		WHERE f.message_id = ?
 		ORDER BY f.first_at, f.type, f.link, f.machine`,
-		id,
+		[id],
 	);
 	const all = [
 		...(state === 'staged' ? [] : [once('CREATED', created_at)]),
@@ -247,7 +241,7 @@ async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 		) r
 		LEFT JOIN events e ON e.message_id = r.message_id AND e.type = r.event AND e.at = r.at
 		ORDER BY r.at, r.sha256`,
-		id,
+		[id],
 	);
 	return rows.map(({ at, event, smtp_code, diagnostic }) => ({
 		at: formatDateTime(at),
@@ -295,7 +289,7 @@ async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | n
 		JOIN contents c ON c.sha256 = s.content_sha256
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 		WHERE s.id = ?`,
-		id,
+		[id],
 	);
 	if (row === undefined) return null;
 	const { type, tag, campaign, tracking, content_sha256, subject, text, html } = row;
@@ -311,7 +305,6 @@ async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | n
 
 function callOf({ request, requests }: SubmissionRow): Pick<StoredSubmission, 'call'> {
 	if (request === null) return {};
-	// Written by insertSubmission and by nothing else.
 	const stored = parseStored(request) as StoredCall['request'];
 	return { call: { request: stored, content: requests === 1 ? 'own' : 'shared' } };
 }
@@ -332,12 +325,11 @@ export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Mic
 			FROM (${lanes}) l
 		) g
 		WHERE g.wakes IS NOT NULL`,
-		...(scope === null ? [] : [scope.campaign]),
+		scope === null ? [] : [scope.campaign],
 	);
 	return dueOf(row);
 }
 
-/** Messages that are set aside for a limit have no time of their own. */
 function dueOf(row: { due: Micros | null } | undefined): Micros | null {
 	const due = row?.due ?? null;
 	return due === setAside ? null : due;
@@ -348,7 +340,7 @@ async function nextOfSubmission(sql: Sql, submission: string): Promise<Micros | 
 		`SELECT min(${leavesAt('m.wake_at')}) AS due
 		FROM ${joined}
 		WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released')`,
-		submission,
+		[submission],
 	);
 	return dueOf(row);
 }

@@ -17,7 +17,6 @@ interface Body {
 	is_needed: number;
 }
 
-/** By messages that wait, and campaigns that are not over. */
 const isNeeded = `EXISTS (
 	SELECT 1
 	FROM submissions s
@@ -44,19 +43,14 @@ export async function dropBodies(
 		WHERE dropped_at IS NULL AND used_at <= ? AND sha256 <> 'erased'
 		ORDER BY used_at, sha256
 		LIMIT ? OFFSET ?`,
-		before,
-		limit,
-		after,
+		[before, limit, after],
 	);
 	const leaving = found.filter(({ is_needed }) => is_needed === 0);
 	for (const { sha256, html } of leaving) {
 		const { changes } = await sql.run(
 			// A send of the same content may have come between.
 			'UPDATE contents SET text = NULL, html = ?, dropped_at = ? WHERE sha256 = ? AND used_at <= ?',
-			html === null ? null : onlyLinks(html),
-			now,
-			sha256,
-			before,
+			[html === null ? null : onlyLinks(html), now, sha256, before],
 		);
 		if (changes === 0) continue;
 		await dropFiles(sql, sha256, now);
@@ -65,11 +59,10 @@ export async function dropBodies(
 	return { next: found.length < limit ? null : after + found.length - leaving.length };
 }
 
-/** The files of a content are named by it no longer. */
 async function dropFiles(sql: Sql, content_sha256: string, now: Micros): Promise<void> {
 	const files = await sql.all<{ sha256: string }>(
 		'DELETE FROM content_attachments WHERE content_sha256 = ? RETURNING sha256',
-		content_sha256,
+		[content_sha256],
 	);
 	dropUnnamed(
 		sql,
@@ -85,7 +78,7 @@ async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
 		`SELECT seq, spec
 		FROM campaigns
 		WHERE seq IN (SELECT campaign_seq FROM submissions WHERE content_sha256 = ?)`,
-		content_sha256,
+		[content_sha256],
 	);
 	for (const row of rows) {
 		const spec = specOf(row);
@@ -93,6 +86,6 @@ async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
 		if ('requests' in spec || spec.identity !== undefined) continue;
 		const { text_body: _text, html_body: _html, ...kept } = spec;
 		const stored = canonicalJson({ ...kept, identity: specIdentity(spec) });
-		sql.write('UPDATE campaigns SET spec = ? WHERE seq = ?', stored, row.seq);
+		sql.write('UPDATE campaigns SET spec = ? WHERE seq = ?', [stored, row.seq]);
 	}
 }

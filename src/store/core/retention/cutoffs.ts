@@ -1,4 +1,3 @@
-/** Until when rows are deleted, by the settings of retention. */
 import { type Micros, microsPerDay } from '../../../api/datetime.js';
 import { type Retention, retentionOf, retentionSettings } from '../../../engine/rules/retention.js';
 import type { Sql } from '../sql.js';

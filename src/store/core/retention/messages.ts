@@ -23,18 +23,16 @@ export async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired
 	// events_by_time: as many rows as a slice has, and all of the last one's moment.
 	const end = await sql.get<{ at: Micros }>(
 		'SELECT at FROM events WHERE at >= ? AND at <= ? ORDER BY at LIMIT 1 OFFSET ?',
-		after,
-		before,
-		limit - 1,
+		[after, before, limit - 1],
 	);
 	const last = end?.at ?? before;
 	const rows = await sql.all<{ id: number }>(
 		"SELECT id FROM events WHERE at >= ? AND at <= ? AND type NOT LIKE '%BOUNCED' ORDER BY at LIMIT ?",
-		after,
-		last,
-		limit,
+		[after, last, limit],
 	);
-	sql.write(`DELETE FROM events WHERE ${sql.dialect.oneOf('id')}`, JSON.stringify(rows.map(({ id }) => id)));
+	sql.write(`DELETE FROM events WHERE ${sql.dialect.oneOf('id')}`, [
+		JSON.stringify(rows.map(({ id }) => id)),
+	]);
 	if (rows.length === limit) return { next: after };
 	return { next: end === undefined ? null : last + 1 };
 }
@@ -52,8 +50,7 @@ export async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired):
 		WHERE dropped_at IS NULL AND state IN ('released', 'canceled') AND coalesce(released_at, created_at) <= ?
 			AND NOT ${isSending}
 			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL)`,
-		now,
-		before,
+		[now, before],
 	);
 	const rows = [
 		{ table: 'campaign_results', key: 'campaign_seq, n' },
@@ -67,7 +64,7 @@ export async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired):
 				WHERE campaign_seq IN (SELECT seq FROM campaigns WHERE dropped_at IS NOT NULL)
 				LIMIT ?
 			)`,
-			limit,
+			[limit],
 		);
 		if (changes > 0) return { next: 0 };
 	}
@@ -96,8 +93,7 @@ export async function dropLeftOut(
 			JOIN submissions s ON s.seq = o.submission_seq
 			WHERE s.created_at <= ?
 		)`,
-		limit,
-		before,
+		[limit, before],
 	);
 }
 
@@ -108,8 +104,7 @@ export async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 	if (before === null) return { next: null };
 	const range = await sql.tuples<[id: number, created_at: Micros]>(
 		'SELECT id, created_at FROM messages WHERE id > ? ORDER BY id LIMIT ?',
-		after,
-		limit,
+		[after, limit],
 	);
 	const last = range.at(-1)?.[0] ?? after;
 	if (!range.some(([, created_at]) => created_at <= before)) return { next: null };
@@ -122,9 +117,7 @@ export async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 		WHERE m.id > ? AND m.id <= ? AND m.wake_at IS NULL
 			AND ((s.campaign_seq IS NULL AND m.created_at <= ?) OR g.dropped_at IS NOT NULL)
 		ORDER BY m.id`,
-		after,
-		last,
-		before,
+		[after, last, before],
 	);
 	if (leaving.length > 0) await drop(sql, leaving, command);
 	return { next: range.length < limit ? null : last };
@@ -144,8 +137,8 @@ async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfEx
 	addToSums(sql, ids);
 	const without = await keepLinks(sql, leaving, command);
 	for (const table of ofMessage)
-		sql.write(`DELETE FROM ${table} WHERE ${sql.dialect.oneOf('message_id')}`, ids);
-	sql.write(`DELETE FROM messages WHERE ${sql.dialect.oneOf('id')}`, ids);
+		sql.write(`DELETE FROM ${table} WHERE ${sql.dialect.oneOf('message_id')}`, [ids]);
+	sql.write(`DELETE FROM messages WHERE ${sql.dialect.oneOf('id')}`, [ids]);
 	countMessages(sql, -leaving.length);
 	const submissions = new Map(leaving.map((row) => [row.seq, row]));
 	for (const row of submissions.values()) await dropSubmission(sql, row, { without, now: command.now });
@@ -158,17 +151,16 @@ async function dropSubmission(
 	{ without, now }: { without: ReadonlySet<number>; now: Micros },
 ): Promise<void> {
 	// messages_of_submission
-	if ((await sql.number('SELECT EXISTS (SELECT 1 FROM messages WHERE submission_seq = ?)', seq)) === 1)
+	if ((await sql.number('SELECT EXISTS (SELECT 1 FROM messages WHERE submission_seq = ?)', [seq])) === 1)
 		return;
 	if (campaign === null && campaign_seq === null && without.has(seq)) {
-		sql.write('DELETE FROM submissions WHERE seq = ?', seq);
+		sql.write('DELETE FROM submissions WHERE seq = ?', [seq]);
 		await dropContent(sql, content_sha256, { now });
 		return;
 	}
 	const { from } = readEnvelope(envelope);
-	sql.write(
-		"UPDATE submissions SET envelope = ?, context = '{}', request = NULL WHERE seq = ?",
+	sql.write("UPDATE submissions SET envelope = ?, context = '{}', request = NULL WHERE seq = ?", [
 		JSON.stringify({ from, reply_to: [], cc: [], bcc: [], headers: {} }),
 		seq,
-	);
+	]);
 }

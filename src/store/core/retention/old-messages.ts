@@ -59,13 +59,13 @@ export async function findOld(sql: Sql, id: Uuid): Promise<OldRow | undefined> {
 		FROM old_messages o
 		JOIN submissions s ON s.seq = o.submission_seq
 		WHERE o.uuid = ${sql.dialect.uuidBytes('?')}`,
-		id,
+		[id],
 	);
 }
 
 export function eraseOld(sql: Sql, email_key: string): void {
 	// old_messages_of_address
-	sql.write('DELETE FROM old_messages WHERE to_key = ?', email_key);
+	sql.write('DELETE FROM old_messages WHERE to_key = ?', [email_key]);
 }
 
 const pages = ['unsubscribe_url', 'view_url'];
@@ -93,7 +93,7 @@ export async function keepLinks(
 		FROM messages m
 		WHERE ${sql.dialect.oneOf('m.id')}
 		ON CONFLICT (uuid) DO NOTHING`,
-		JSON.stringify(kept.map(({ id }) => id)),
+		[JSON.stringify(kept.map(({ id }) => id))],
 	);
 	for (const row of kept) keepVariables(sql, row, named.get(row.content_sha256) ?? []);
 	return without;
@@ -109,7 +109,7 @@ async function namesIn(
 	sha256: string,
 	onlyLinks: SliceOfExpired['onlyLinks'],
 ): Promise<string[] | null> {
-	const row = await sql.get<{ html: string | null }>('SELECT html FROM contents WHERE sha256 = ?', sha256);
+	const row = await sql.get<{ html: string | null }>('SELECT html FROM contents WHERE sha256 = ?', [sha256]);
 	const html = onlyLinks(row?.html ?? '');
 	if (html === null) return null;
 	return variableNames(usedVariables({ subject: '', text: null, html }));
@@ -120,9 +120,8 @@ function keepVariables(sql: Sql, { uuid, own, used, context }: LeavingRow, names
 	const all = joinVariables(parseTexts(own), parseUsed(used), parseTexts(context));
 	const needed = Object.entries(all).filter(([name]) => names.includes(name));
 	if (needed.length === 0) return;
-	sql.write(
-		`UPDATE old_messages SET variables = ? WHERE uuid = ${sql.dialect.uuidBytes('?')}`,
+	sql.write(`UPDATE old_messages SET variables = ? WHERE uuid = ${sql.dialect.uuidBytes('?')}`, [
 		JSON.stringify(Object.fromEntries(needed)),
 		uuid,
-	);
+	]);
 }

@@ -57,7 +57,7 @@ export async function proveTime(
 		`INSERT INTO clock (id, boot, ahead, proven)
 		VALUES (1, '', 0, ?)
 		ON CONFLICT (id) DO UPDATE SET proven = excluded.proven`,
-		JSON.stringify(next),
+		[JSON.stringify(next)],
 	);
 }
 

@@ -1,4 +1,3 @@
-/** How much room the database takes, by kind, and how much of it retention would free: with few look-ups, so about. */
 import type { Micros } from '../../../api/datetime.js';
 import type { Kind, RetentionForecast, Sizes } from '../../maintenance.js';
 import type { Operations } from '../../operations.js';
@@ -94,7 +93,6 @@ async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> 
 		events: Math.round(perEvent * (events.last - events.first + 1)),
 		subscribers: Math.round(perSubscriber * subscribers),
 	};
-	// Bodies are the most of what is left.
 	const known = bytes.messages + bytes.events + bytes.subscribers;
 	return { ...bytes, bodies: Math.max(0, used - known) };
 }
@@ -107,13 +105,12 @@ async function average(sql: Sql, table: string, bytes: string): Promise<number> 
 	const ids = Array.from({ length: sample }, (_, at) => first + at * step);
 	const row = await sql.get<{ bytes: number | null }>(
 		`SELECT avg(${bytes}) AS bytes FROM ${table} t WHERE ${sql.dialect.oneOf('t.id')}`,
-		JSON.stringify(ids),
+		[JSON.stringify(ids)],
 	);
 	return Number(row?.bytes ?? 0) * fill;
 }
 
 interface Span {
-	/** Ids; of an empty table 1 and 0. */
 	first: number;
 	last: number;
 }
@@ -142,7 +139,9 @@ async function oldMessages(sql: Sql, before: Micros | null): Promise<Old> {
 	let [low, high] = [first, last + 1];
 	while (low < high) {
 		const middle = Math.floor((low + high) / 2);
-		const at = await sql.number('SELECT created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1', middle);
+		const at = await sql.number('SELECT created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1', [
+			middle,
+		]);
 		if (at <= before) low = middle + 1;
 		else high = middle;
 	}
@@ -156,12 +155,11 @@ async function oldEvents(sql: Sql, before: Micros | null): Promise<Old> {
 	const young = await sql.get<{ id: number }>(
 		// events_by_time
 		'SELECT id FROM events WHERE at > ? ORDER BY at LIMIT 1',
-		before,
+		[before],
 	);
 	return part((young?.id ?? last + 1) - first, last + 1 - first);
 }
 
-/** Bodies that are counted: more are many. */
 const mostCounted = 100_000;
 
 async function oldBodies(sql: Sql, before: Micros | null): Promise<Old> {
@@ -170,7 +168,7 @@ async function oldBodies(sql: Sql, before: Micros | null): Promise<Old> {
 		await sql.number(
 			`SELECT count(*)
 			FROM (SELECT 1 AS one FROM contents WHERE dropped_at IS NULL AND used_at <= ? LIMIT ${mostCounted}) c`,
-			most,
+			[most],
 		);
 	return before === null ? part(0, 0) : part(await counted(before), await counted(Number.MAX_SAFE_INTEGER));
 }

@@ -1,4 +1,3 @@
-/** Sums of what retention deletes: figures, and the states of a campaign's messages, outlive the messages. */
 import type { MessageState, Uuid } from '../../../api/records.js';
 import type { Seen } from '../../store.js';
 import { seenState } from '../campaign-windows.js';
@@ -13,7 +12,6 @@ const sumsOfStates = [
 	{ table: 'deleted_joined', campaign: 's.campaign', where: 's.campaign IS NOT NULL AND g.id IS NULL' },
 ] as const;
 
-/** Before the messages go, in the same transaction. `ids`: a JSON array of theirs. */
 export function addToSums(sql: Sql, ids: string): void {
 	const only = (id: string) => `AND ${sql.dialect.oneOf(id)}`;
 	sql.write(
@@ -23,7 +21,7 @@ export function addToSums(sql: Sql, ids: string): void {
 		WHERE TRUE
 		GROUP BY 1, 2, 3, 4, 5
 		ON CONFLICT (tag, campaign, type, audience, quarter) DO UPDATE SET count = deleted_figures.count + excluded.count`,
-		...[ids, ids, ids, ids],
+		[ids, ids, ids, ids],
 	);
 	sql.write(
 		`INSERT INTO deleted_links (campaign, content_sha256, link, audience, clicks, messages)
@@ -32,7 +30,7 @@ export function addToSums(sql: Sql, ids: string): void {
 		WHERE TRUE
 		ON CONFLICT (campaign, content_sha256, link, audience) DO UPDATE
 		SET clicks = deleted_links.clicks + excluded.clicks, messages = deleted_links.messages + excluded.messages`,
-		ids,
+		[ids],
 	);
 	sql.write(
 		`INSERT INTO deleted_bounces (campaign, quarter, domain, type, code, count)
@@ -41,7 +39,7 @@ export function addToSums(sql: Sql, ids: string): void {
 		WHERE TRUE
 		GROUP BY 1, 2, 3, 4, 5
 		ON CONFLICT (campaign, quarter, domain, type, code) DO UPDATE SET count = deleted_bounces.count + excluded.count`,
-		ids,
+		[ids],
 	);
 	sql.write(
 		`INSERT INTO deleted_bounced (tag, campaign, sent, soft, hard, count)
@@ -49,7 +47,7 @@ export function addToSums(sql: Sql, ids: string): void {
 		FROM (${bouncedGroups(only('message_id'))}) d
 		WHERE TRUE
 		ON CONFLICT (tag, campaign, sent, soft, hard) DO UPDATE SET count = deleted_bounced.count + excluded.count`,
-		ids,
+		[ids],
 	);
 	for (const { table, campaign, where } of sumsOfStates)
 		sql.write(
@@ -61,7 +59,7 @@ export function addToSums(sql: Sql, ids: string): void {
 			WHERE ${sql.dialect.oneOf('m.id')} AND ${where}
 			GROUP BY 1, 2
 			ON CONFLICT (campaign, state) DO UPDATE SET count = ${table}.count + excluded.count`,
-			ids,
+			[ids],
 		);
 }
 
@@ -77,8 +75,7 @@ export async function deletedStates(
 		JOIN campaigns g ON g.id = d.campaign
 		WHERE d.campaign = ? AND ${own.where}
 		ORDER BY d.state`,
-		campaign,
-		...own.values,
+		[campaign, ...own.values],
 	);
 }
 
@@ -96,7 +93,7 @@ export async function deletedJoined(
 			SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?
 		))
 		ORDER BY state`,
-		...[campaign, client, campaign, client],
+		[campaign, client, campaign, client],
 	);
 }
 
@@ -106,7 +103,6 @@ const gone = `(g.staged - (
 
 const hasLost = "g.dropped_at IS NOT NULL AND g.released_at IS NOT NULL AND g.courier = 'smtp'";
 
-/** Campaigns whose states are not as many as their deleted messages. */
 export async function wrongStates(sql: Sql): Promise<Uuid[]> {
 	const rows = await sql.all<{ id: Uuid }>(
 		`SELECT g.id
@@ -142,7 +138,7 @@ export async function recountStates(sql: Sql, campaigns: readonly Uuid[]): Promi
 				GROUP BY campaign
 			) b ON b.campaign = g.id
 			WHERE g.id = ?`,
-			campaign,
+			[campaign],
 		);
 		if (told === undefined) continue;
 		// The figures are those of what joined it, too.
@@ -151,12 +147,13 @@ export async function recountStates(sql: Sql, campaigns: readonly Uuid[]): Promi
 		const sent = own('sent', told.sent - told.returned);
 		const [bounced, failed] = [own('bounced', told.bounced), own('failed', told.failed)];
 		const states = { sent, bounced, failed, canceled: told.gone - sent - bounced - failed };
-		sql.write('DELETE FROM deleted_states WHERE campaign = ?', campaign);
+		sql.write('DELETE FROM deleted_states WHERE campaign = ?', [campaign]);
 		for (const [state, count] of Object.entries(states))
 			if (count > 0)
-				sql.write(
-					'INSERT INTO deleted_states (campaign, state, count) VALUES (?, ?, ?)',
-					...[campaign, state, count],
-				);
+				sql.write('INSERT INTO deleted_states (campaign, state, count) VALUES (?, ?, ?)', [
+					campaign,
+					state,
+					count,
+				]);
 	}
 }

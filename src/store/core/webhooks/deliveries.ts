@@ -1,5 +1,3 @@
-/** The log of webhook deliveries, and replays of some of them. */
-
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../../api/deliveries.js';
 import type { DeliveryConditions, ReplayDeliveries, Replayed } from '../../notifications.js';
@@ -14,7 +12,6 @@ const from = 'webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id';
 const joins = 'LEFT JOIN messages m ON m.id = d.message_id';
 const joined = `${from} ${joins}`;
 
-/** The length of an answer in a list, in characters. */
 const excerptLength = 200;
 
 const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, ${seenState} AS state, d.attempts,
@@ -37,8 +34,7 @@ export function createDeliveries(sql: Sql) {
 		getDelivery: async ({ webhook_id, id }) => {
 			const row = await sql.get<DeliveryRow & { payload: string; answer: string | null }>(
 				`SELECT ${columns}, d.payload, d.answer FROM ${joined} WHERE d.uuid = ? AND d.webhook_id = ?`,
-				id,
-				webhook_id,
+				[id, webhook_id],
 			);
 			if (row === undefined) return null;
 			const { payload, answer } = row;
@@ -115,7 +111,7 @@ async function attemptsOf(sql: Sql, delivery: number): Promise<WebhookAttempt[]>
 			FROM webhook_attempts
 			WHERE delivery_id = ?
 			ORDER BY number`,
-			delivery,
+			[delivery],
 		)
 	).map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
 }
@@ -132,7 +128,7 @@ async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
 	// Only in the last slice: until then nothing is sent, and `stopped` shows what is still to be found. A replay of
 	// failed deliveries also restarts a webhook whose log is gone by now.
 	if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
-		sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', command.webhook_id);
+		sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [command.webhook_id]);
 	}
 	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
 }
@@ -147,9 +143,7 @@ function makeDue(sql: Sql, ids: readonly number[], now: Micros): void {
 			finished_at = NULL
 		FROM webhooks w
 		WHERE w.id = d.webhook_id AND ${sql.dialect.oneOf('d.id')}`,
-		now,
-		now,
-		JSON.stringify(ids),
+		[now, now, JSON.stringify(ids)],
 	);
 }
 
@@ -170,8 +164,7 @@ async function findNamed(
 		FROM ${sql.dialect.table({ delivery: 'TEXT' }, 'named')}
 		CROSS JOIN webhook_deliveries d
 		WHERE d.uuid = named.delivery AND d.webhook_id = ?`,
-		JSON.stringify(deliveries.map((delivery) => ({ delivery }))),
-		webhook_id,
+		[JSON.stringify(deliveries.map((delivery) => ({ delivery }))), webhook_id],
 	);
 	const found = new Map(rows.map((row) => [row.uuid, row]));
 	const ids: number[] = [];
@@ -198,9 +191,7 @@ async function slice(
 			WHERE ${where} AND ${isWanted} AND d.id > ?
 			ORDER BY d.id
 			LIMIT ?`,
-			...values,
-			after,
-			limit,
+			[...values, after, limit],
 		)
 	).map(({ id }) => id);
 }

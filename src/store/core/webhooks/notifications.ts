@@ -1,5 +1,3 @@
-/** Webhook deliveries, leased and settled by workers. */
-
 import { randomUUID } from 'node:crypto';
 import type { Micros } from '../../../api/datetime.js';
 import { formatNotification } from '../../../api/notifications.js';
@@ -16,7 +14,6 @@ import { readEnvelope, subjectOf } from '../rows.js';
 import type { Insertion, Sql, SqlValue } from '../sql.js';
 import { signingSecrets, webhookPassword } from './webhooks.js';
 
-/** Runs in the caller’s transaction. A lease raises the fence: settling under an older fence is `lost_lease`. */
 export function createNotifications(sql: Sql) {
 	return {
 		leaseDeliveries: async (command) => ({
@@ -51,7 +48,7 @@ async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery
 	// webhook_deliveries_due: mostly nothing is due, and then nothing else is read.
 	const isAnyDue = await sql.number(
 		'SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?)',
-		command.now,
+		[command.now],
 	);
 	if (isAnyDue === 0) return [];
 	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));
@@ -61,7 +58,6 @@ async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery
 		WHERE stopped_at IS NULL
 		ORDER BY id`,
 	);
-	// Each as many as it may have, of which the last ones may find no room.
 	const found = await sql.together(
 		hooks.map(
 			(hook) => async () => await findDue(sql, hook.id, shares.get(hook.id) ?? command.each, command),
@@ -101,9 +97,7 @@ async function findDue(
 		WHERE webhook_id = ? AND due_at IS NOT NULL AND due_at <= ?
 		ORDER BY due_at, id
 		LIMIT ?`,
-		hook,
-		now,
-		limit,
+		[hook, now, limit],
 	);
 }
 
@@ -113,9 +107,7 @@ function writeLeases(sql: Sql, leased: readonly { row: DueRow }[], { owner, unti
 		`UPDATE webhook_deliveries
 		SET state = 'sending', lease_owner = ?, due_at = ?, fence = fence + 1
 		WHERE ${sql.dialect.oneOf('id')}`,
-		owner,
-		until,
-		JSON.stringify(leased.map(({ row }) => row.id)),
+		[owner, until, JSON.stringify(leased.map(({ row }) => row.id))],
 	);
 }
 
@@ -142,7 +134,7 @@ async function settle(sql: Sql, settlements: readonly DeliverySettlement[]): Pro
 		CROSS JOIN webhook_deliveries d
 		CROSS JOIN webhooks w
 		WHERE d.uuid = held.delivery AND d.fence = held.at_fence AND d.state = 'sending' AND w.id = d.webhook_id`,
-		JSON.stringify(settlements.map(({ delivery, fence }) => ({ delivery, at_fence: fence }))),
+		[JSON.stringify(settlements.map(({ delivery, fence }) => ({ delivery, at_fence: fence })))],
 	);
 	const sending = new Map(rows.map((row) => [row.uuid, row]));
 	return settlements.map((settlement) => {
@@ -159,8 +151,7 @@ function settleOne(sql: Sql, row: SendingRow, { at, result }: DeliverySettlement
 		case 'released':
 			sql.write(
 				"UPDATE webhook_deliveries SET state = 'pending', due_at = ?, lease_owner = NULL WHERE id = ?",
-				at,
-				row.id,
+				[at, row.id],
 			);
 			return 'recorded';
 		case 'again':
@@ -183,7 +174,7 @@ function settleGone(
 	// The URL may have been corrected while the call to the old one was under way.
 	const isStopped = row.url === url;
 	if (isStopped) {
-		sql.write('UPDATE webhooks SET stopped_at = ? WHERE id = ?', at, row.webhook_id);
+		sql.write('UPDATE webhooks SET stopped_at = ? WHERE id = ?', [at, row.webhook_id]);
 		record(sql, row, { at, answer, state: 'failed', due_at: null });
 	} else record(sql, row, { at, answer, state: 'pending', due_at: at });
 	return isStopped ? 'recorded' : 'moved';
@@ -193,7 +184,6 @@ interface Outcome {
 	at: Micros;
 	answer: DeliveryAnswer;
 	state: 'pending' | 'delivered' | 'failed';
-	/** null: the delivery is final. */
 	due_at: Micros | null;
 }
 
@@ -203,28 +193,15 @@ function record(sql: Sql, row: SendingRow, { at, answer, state, due_at }: Outcom
 		SET state = ?, due_at = ?, lease_owner = NULL, attempts = attempts + 1, attempted_at = ?,
 			status_code = ?, error = ?, answer = ?, finished_at = ?
 		WHERE id = ?`,
-		state,
-		due_at,
-		at,
-		answer.status,
-		answer.error,
-		answer.answer,
-		due_at === null ? at : null,
-		row.id,
+		[state, due_at, at, answer.status, answer.error, answer.answer, due_at === null ? at : null, row.id],
 	);
 	sql.write(
 		`INSERT INTO webhook_attempts (delivery_id, number, at, status_code, error, duration_ms)
 		VALUES (?, ?, ?, ?, ?, ?)`,
-		row.id,
-		row.attempts + 1,
-		at,
-		answer.status,
-		answer.error,
-		answer.duration_ms,
+		[row.id, row.attempts + 1, at, answer.status, answer.error, answer.duration_ms],
 	);
 }
 
-/** The facts about an event in a webhook delivery; absent = null. */
 export interface NoticedEvent {
 	type: EventType;
 	at: Micros;
@@ -237,9 +214,7 @@ export interface NoticedEvent {
 }
 
 export interface Notices {
-	/** `message`: its number within the database. */
 	add(message: number, event: NoticedEvent): void;
-	/** Makes a delivery for each webhook that is told of an event; reads what it says about the message. */
 	write(): Promise<void>;
 }
 
@@ -301,7 +276,7 @@ async function readMessages(sql: Sql, ids: readonly number[]): Promise<ReadonlyM
 		() =>
 			sql.all<MessageRow>(
 				`SELECT id, uuid, to_email, submission_seq, variables FROM messages WHERE ${sql.dialect.oneOf('id')}`,
-				wanted,
+				[wanted],
 			),
 		() =>
 			sql.all<SubmissionRow>(
@@ -309,7 +284,7 @@ async function readMessages(sql: Sql, ids: readonly number[]): Promise<ReadonlyM
 				FROM submissions s
 				JOIN contents c ON c.sha256 = s.content_sha256
 				WHERE s.seq IN (SELECT submission_seq FROM messages WHERE ${sql.dialect.oneOf('id')})`,
-				wanted,
+				[wanted],
 			),
 	]);
 	const known = new Map(

@@ -34,11 +34,7 @@ export function createWebhooks(sql: Sql) {
 				`INSERT INTO webhooks (url, type, is_auth_enabled, login, password, created_at)
 				VALUES (?, ?, ?, ?, '', ?)
 				RETURNING id`,
-				input.url,
-				input.type,
-				flag(input.is_auth_enabled),
-				input.login,
-				now,
+				[input.url, input.type, flag(input.is_auth_enabled), input.login, now],
 			);
 			// The wrapping is bound to the webhook's id.
 			setPassword(sql, id, input.password);
@@ -52,26 +48,20 @@ export function createWebhooks(sql: Sql) {
 				`UPDATE webhooks
 				SET url = ?, type = ?, is_auth_enabled = ?, login = ?, stopped_at = NULL
 				WHERE id = ?`,
-				url,
-				type,
-				flag(is_auth_enabled),
-				login,
-				id,
+				[url, type, flag(is_auth_enabled), login, id],
 			);
 			setPassword(sql, id, password);
 			return await written(sql, id);
 		},
-		deleteWebhook: async ({ id }) => (await sql.run('DELETE FROM webhooks WHERE id = ?', id)).changes === 1,
+		deleteWebhook: async ({ id }) => (await sql.run('DELETE FROM webhooks WHERE id = ?', [id])).changes === 1,
 	} satisfies Partial<Operations>;
 }
 
-/** An empty password means none. */
 function setPassword(sql: Sql, id: number, password: string): void {
 	const stored = password === '' ? '' : sql.secrets.wrap(password, `webhooks ${id}`);
-	sql.write('UPDATE webhooks SET password = ? WHERE id = ?', stored, id);
+	sql.write('UPDATE webhooks SET password = ? WHERE id = ?', [stored, id]);
 }
 
-/** The password as it was set. */
 export function webhookPassword(
 	{ secrets }: Sql,
 	{ id, password }: Pick<WebhookRow, 'id' | 'password'>,
@@ -84,7 +74,7 @@ function readable(sql: Sql, row: WebhookRow): WebhookRow {
 }
 
 async function findWebhook(sql: Sql, id: number) {
-	const row = await sql.get<WebhookRow>(`SELECT ${columns} FROM webhooks WHERE id = ?`, id);
+	const row = await sql.get<WebhookRow>(`SELECT ${columns} FROM webhooks WHERE id = ?`, [id]);
 	return row === undefined ? null : toWebhook(readable(sql, row));
 }
 
@@ -104,18 +94,19 @@ export function createWebhookSecrets(sql: Sql) {
 		},
 		rotateWebhookSecret: async ({ fresh, now, retire_at }) => {
 			// Two at most: receivers get their new secret one at a time.
-			sql.write("UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at > ?", now, now);
-			sql.write(
-				"UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at IS NULL",
+			sql.write("UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at > ?", [
+				now,
+				now,
+			]);
+			sql.write("UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at IS NULL", [
 				retire_at,
-			);
+			]);
 			insert(sql, fresh, now);
 			return await living(sql, now);
 		},
 	} satisfies Partial<Operations>;
 }
 
-/** base64url, newest first. */
 export async function signingSecrets(sql: Sql, now: Micros): Promise<string[]> {
 	return (await living(sql, now)).map(({ secret }) => secret);
 }
@@ -126,7 +117,7 @@ async function living(sql: Sql, now: Micros): Promise<StoredSecret[]> {
 		FROM keyring
 		WHERE purpose = 'webhooks' AND (retired_at IS NULL OR retired_at > ?)
 		ORDER BY retired_at IS NOT NULL, created_at DESC, id DESC`,
-		now,
+		[now],
 	);
 	return readKeys(sql, 'webhooks', stored);
 }
@@ -137,7 +128,6 @@ function insert(sql: Sql, { id, secret }: Pick<StoredSecret, 'id' | 'secret'>, n
 
 const keptFor: Micros = 30 * microsPerDay;
 
-/** Deletes one slice of at most `limit` rows; returns the number. Waiting deliveries stay, however old. */
 export async function dropDeliveries(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
@@ -147,8 +137,8 @@ export async function dropDeliveries(
 		limit,
 	);
 	for (const id of ids) {
-		sql.write('DELETE FROM webhook_attempts WHERE delivery_id = ?', id);
-		sql.write('DELETE FROM webhook_deliveries WHERE id = ?', id);
+		sql.write('DELETE FROM webhook_attempts WHERE delivery_id = ?', [id]);
+		sql.write('DELETE FROM webhook_deliveries WHERE id = ?', [id]);
 	}
 	return { changes: ids.length };
 }
@@ -188,5 +178,5 @@ async function ofDeletedWebhooks(sql: Sql, limit: number): Promise<number[]> {
 }
 
 async function idsOf(sql: Sql, text: string, ...values: number[]): Promise<number[]> {
-	return (await sql.all<{ id: number }>(text, ...values)).map(({ id }) => id);
+	return (await sql.all<{ id: number }>(text, values)).map(({ id }) => id);
 }
