@@ -4,7 +4,6 @@ import type { EmailKey } from './address.js';
 
 /** Slots of a new set; always a power of two. */
 const firstSlots = 1_024;
-/** Fuller than this, a search takes too many steps. */
 const maxLoad = 0.75;
 
 /**
@@ -56,7 +55,6 @@ export class AddressSet {
 	}
 }
 
-/** False: the pair was in the table. */
 function insert(slots: Uint32Array, high: number, low: number): boolean {
 	const at = slotOf(slots, high, low);
 	if (slots[at] !== 0) return false;

@@ -12,9 +12,7 @@ export const maxAddressLength = 254;
 /** The form for comparison, without regard to case; compare these, never the addresses. */
 export type EmailKey = string;
 
-/** An address as typed, and its form for comparison. */
 export interface Address {
-	/** As written, trimmed. */
 	address: string;
 	key: EmailKey;
 }
@@ -91,7 +89,6 @@ export function emailKey(address: string): EmailKey {
 	return `${unquoted(local)}@${asciiDomain(domain) ?? domain.toLowerCase()}`;
 }
 
-/** The shortest form of a local part; an unquoted one is the shortest already. */
 function unquoted(local: string): string {
 	if (!quotedLocal.test(local)) return local;
 	const content = local.slice(1, -1).replace(/\\(.)/g, '$1');
@@ -129,7 +126,6 @@ function asciiDomain(domain: string): string | null {
 /** `domainToASCII` leaves it as it is, and takes three microseconds; an end in figures may be an IPv4 address. */
 const plainName = /^[a-z0-9.-]+\.[a-z]+$/;
 
-/** The domain of an address that was checked, in ASCII and lower case. */
 export function domainOf(address: string): string {
 	const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
 	return plainName.test(domain) ? domain : domainToASCII(domain) || domain;

@@ -27,7 +27,6 @@ import type {
 	Webhook,
 } from './records.js';
 
-/** Options of one call that are no part of its body. */
 export interface Call {
 	signal?: AbortSignal | undefined;
 	/** Same key and body within 24 h: the first answer again (api-decisions 29). Stored with the accepted submission. */
@@ -87,7 +86,6 @@ export interface Lists extends Crud<List, ListInput> {
 	replace(id: number, input: Partial<ListInput>, call?: Call): Promise<List>;
 }
 
-/** Service document, "HTTP notifications". */
 export interface Webhooks extends Crud<Webhook, WebhookInput> {
 	/** Sends a test webhook delivery at once, no retries (service document, `run_test`; api-decisions 33). */
 	test(id: number, call?: Call): Promise<TestResult>;

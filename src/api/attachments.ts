@@ -11,11 +11,8 @@ export const maxAttachments = 100;
 export const maxAttachedBytes = 20 * 1024 * 1024;
 
 export interface Attachment {
-	/** Its file name, without a folder. */
 	name: string;
-	/** Its media type without parameters, `application/pdf`. */
 	type: string;
-	/** Of its bytes, lower-case hex. */
 	sha256: string;
 	/** What `cid:` links of the HTML call it; absent: its name. */
 	content_id?: string;
@@ -46,7 +43,6 @@ export interface Attachments {
 
 const sha256Pattern = /^[0-9a-f]{64}$/;
 
-/** Whether the text is a SHA-256 in lower-case hex. */
 export function isSha256(text: string): boolean {
 	return sha256Pattern.test(text);
 }
@@ -87,7 +83,6 @@ const declaration = {
 };
 const declared = fieldSet(declaration);
 
-/** The files of a message; errors are keyed by index. */
 export function attachments(): Field<Attachment[], 'required'> {
 	return list(attachment(), { max: maxAttachments });
 }

@@ -1,8 +1,5 @@
-/** Pauses between attempts: their length by count or by Retry-After. Pure: no clock, no timers. */
-
 interface Backoff {
 	first: number;
-	/** Absent: no limit. */
 	longest?: number;
 }
 
@@ -26,7 +23,6 @@ export function parseRetryAfter(header: string | undefined, nowMs: number): numb
 
 /** Told of one request, or another wait: of its repetitions, and when the last of them is over, however that is. */
 export interface Wait {
-	/** The first repetition is 1; `of` so many at most. */
 	again(repetition: number, of: number): void;
 	end(): void;
 }

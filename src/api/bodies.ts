@@ -65,7 +65,6 @@ const anyValues = dict(nullable(json()), { max: 1000 });
 
 const campaignOpening = fieldSet({ key: optional(key), unless: optional(choice(sameMails)) });
 
-/** The source of a row: its line, and the reason why it was refused there. */
 const ofSource = {
 	line: { type: 'integer', minimum: 0 },
 	refused: { type: 'object', properties: { code: { type: 'string' }, error: { type: 'string' } } },

@@ -28,19 +28,16 @@ export function mailIdentity(spec: CampaignSpec | RequestsSpec): string {
 	return canonicalJson(identityOf(spec).seen);
 }
 
-/** Both identities as hashes: they tell the same again where the bodies of a spec are deleted. */
 export interface SpecIdentity {
 	campaign: string;
 	mail: string;
 }
 
-/** SHA-256, in hexadecimal digits. */
 export function specIdentity(spec: CampaignSpec | RequestsSpec): SpecIdentity {
 	const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 	return { campaign: sha256(campaignIdentity(spec)), mail: sha256(mailIdentity(spec)) };
 }
 
-/** The same for requests, their recipients left out. */
 export function requestIdentity({ to: _, ...request }: CheckedSend): string {
 	return canonicalJson(seenOf(request));
 }

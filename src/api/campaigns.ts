@@ -1,4 +1,3 @@
-/** The input of a campaign besides recipients, and its results: the plain data of `Campaigns`. */
 import type { Call, PageRequest } from './api.js';
 import { AttachedFile, type Attachment } from './attachments.js';
 import { type Ack, Reject } from './capabilities.js';
@@ -40,7 +39,6 @@ export type CampaignSession = Infer<typeof CampaignSession>;
  */
 export type CampaignSource = Readonly<Record<string, string>>;
 
-/** The shared part of a campaign's messages: a send request without its recipients. */
 export interface CampaignSpec extends Audience, Timing {
 	from: string;
 	type: 'TRANSACTIONAL' | 'BULK';
@@ -60,7 +58,6 @@ export interface CampaignSpec extends Audience, Timing {
 	list_id?: number;
 	/** A variable without a value rejects the row (api-decisions 24); the default. */
 	strict_vars?: boolean;
-	/** The source of its rows, when they are put: the same name with another source is another spec. */
 	source?: CampaignSource;
 }
 
@@ -68,7 +65,6 @@ export interface CampaignSpec extends Audience, Timing {
 export interface Audience {
 	/** All lists in their order, `list_id` first; absent: `list_id` alone. */
 	lists?: readonly number[];
-	/** No address that is in one of these, active or not. */
 	exclude_lists?: readonly number[];
 	where?: readonly string[];
 	/** Campaigns whose mail the address got and a person opened. Machines do not count. */
@@ -101,7 +97,6 @@ const acceptCounts = {
 	staged: t.needed(t.count),
 	suppressed: t.needed(t.count),
 	rejected: t.needed(t.count),
-	/** Subscribers of its lists that the audience leaves out; absent: none. */
 	left_out: t.optional(t.count),
 };
 /** read = staged + suppressed + rejected + left_out. */
@@ -144,14 +139,11 @@ export type CommonReply = Infer<typeof CommonReply>;
 export const CampaignPlan = t.named(
 	'CampaignPlan',
 	t.record({
-		/** Null: from its release on. */
 		starts_at: t.orNull(t.moment),
-		/** Null: at any time of the day. */
 		window: t.orNull(t.text),
 		time_zone: t.text,
 		/** Nothing leaves before; null: it may leave now. */
 		opens_at: t.orNull(t.moment),
-		/** Released for later, and nothing has left. */
 		is_planned: t.flag,
 	}),
 );
@@ -190,9 +182,7 @@ export const CampaignStatus = t.named(
 		/** The five commonest replies for messages that failed, bounced or are deferred; absent: none. */
 		replies: t.optional(t.listOf(CommonReply)),
 		counts: t.needed(AcceptCounts),
-		/** When it may leave; absent: from its release on. */
 		plan: t.optional(CampaignPlan),
-		/** By list, in the order of the lists; absent: it has none. */
 		lists: t.optional(t.listOf(ListCounts)),
 		/** What its mails have with them; absent: nothing, or each request has its own. */
 		attachments: t.optional(t.listOf(AttachedFile)),
@@ -218,7 +208,6 @@ export const CampaignFigures = t.named(
 );
 export type CampaignFigures = Infer<typeof CampaignFigures>;
 
-/** A campaign in a list, without its bodies. */
 export const Campaign = t.named(
 	'Campaign',
 	t.record({
@@ -231,7 +220,6 @@ export const Campaign = t.named(
 		/** All its rows were put: see `Campaigns.complete`. */
 		is_complete: t.flag,
 		type: t.word(messageTypes),
-		/** The subject for its recipients; null for send requests. */
 		subject: t.orNull(t.text),
 		/** The sender as given. Absent: each request has its own, or the server is older. */
 		from: t.optional(t.text),
@@ -246,7 +234,6 @@ export const Campaign = t.named(
 		/** Null where a service sends its messages and gives no figures on them. */
 		figures: t.orNull(CampaignFigures),
 		plan: t.optional(CampaignPlan),
-		/** Absent: not told, or it has no list. */
 		audience: t.optional(t.typed<Audience>(AudienceRecord)),
 		rate: t.optional(t.text),
 	}),
@@ -258,7 +245,6 @@ const CampaignResult = t.named(
 	'CampaignResult',
 	t.record({
 		line: t.orNull(t.integer),
-		/** As given; empty where there was none. */
 		to: t.needed(t.text),
 		id: { ...t.orNull(t.uuid), schema: { anyOf: [t.uuid.schema, { type: 'null' }] } },
 		state: t.needed(
@@ -282,13 +268,11 @@ export type CampaignResults = Infer<typeof CampaignResults>;
 /** A subscriber of its lists, or a recipient of a send call with its UUID, that a campaign left out. */
 const LeftOutPerson = t.record({
 	to: t.needed(t.text),
-	/** Null: of a call without a list. */
 	list_id: t.needed(t.orNull(t.integer)),
 	...leavingOut,
 });
 export type LeftOutPerson = Infer<typeof LeftOutPerson>;
 
-/** `next`: pass it as `after` for the rest; null at the end. */
 export const LeftOutPeople = t.named('LeftOutPeople', t.sliceOf(LeftOutPerson, t.integer));
 
 /** A part of what a campaign would be; `next`: pass it as `after` for the rest; null at the end. */
@@ -344,13 +328,11 @@ export function isOfCalls({ id, key }: Pick<CampaignStatus, 'id' | 'key'>): bool
 	return id === key;
 }
 
-/** All given conditions must hold; absent = any. */
 export interface CampaignFilter {
 	key?: string;
 	/** By itself it may be that of send calls: see `isOfCalls`. */
 	id?: Uuid;
 	state?: CampaignState;
-	/** Released, or else opened, at or after, `YYYY-MM-DDTHH:MM:SS.ffffff`. */
 	since?: string;
 	/** By opening: the newest last (`date_created`, the default) or first. */
 	ordering?: 'date_created' | '-date_created';
@@ -373,7 +355,6 @@ export interface RecipientBatch {
 	recipients: readonly Recipient[];
 }
 
-/** One send request of a campaign of requests; checked like a send call. */
 export interface RequestRow {
 	request: unknown;
 	line?: number;
@@ -381,7 +362,6 @@ export interface RequestRow {
 	refused?: { code: string; error: string };
 }
 
-/** At most 4 MiB; `first` counts requests from 0, so a batch whose answer was lost is put again. */
 export interface RequestBatch {
 	first: number;
 	requests: readonly RequestRow[];
@@ -421,7 +401,6 @@ interface CampaignCanceling {
 	forget?: boolean;
 }
 
-/** The refusal of a campaign beside one of the same mail, with that key: see `CampaignOpening`. */
 export function repeatedCampaign(key: string): ApiError {
 	const fields = { sent: [{ code: 'sent', message: key }] };
 	return new ApiError('conflict', `The campaign "${key}" is the same mail to the same recipients.`, {
@@ -429,7 +408,6 @@ export function repeatedCampaign(key: string): ApiError {
 	});
 }
 
-/** The key of that campaign; null: another error. */
 export function repeatedKey({ code, fields }: ApiError): string | null {
 	const told = fields?.['sent'];
 	return code === 'conflict' && Array.isArray(told) ? String(told[0]?.message) : null;
@@ -438,14 +416,12 @@ export function repeatedKey({ code, fields }: ApiError): string | null {
 export interface TimingRequest {
 	/** `2026-12-01T09:00`, local without an offset; `tomorrow 09:00`. */
 	at?: string;
-	/** From now on; milliseconds. */
 	in_ms?: number;
 	window?: string;
 }
 
 /** Foresees audiences and times, and names who was left out. Throws `not_found` and `invalid`. */
 export interface Audiences {
-	/** What staging one of the lists would come to; writes nothing. */
 	foresee(
 		spec: CampaignSpec,
 		request: { list_id: number; after?: number },
@@ -464,7 +440,6 @@ export interface Audiences {
 	): Promise<Infer<typeof LeftOutPeople>>;
 }
 
-/** How a list, by its id, and a campaign, by its UUID, are called. */
 export interface LeftOutNames {
 	list(id: string): string;
 	campaign(id: string): string;
@@ -502,7 +477,6 @@ export interface Campaigns {
 	 * put: subscribers added from lists are numbered apart, so that a file continues at its position.
 	 */
 	open(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<CampaignSession>;
-	/** Refuses as `open` would, and opens nothing. */
 	check(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<void>;
 	/**
 	 * The same `first` again: the stored ack again. A gap is `conflict`, and so is any batch after the release. Counts

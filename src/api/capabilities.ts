@@ -29,7 +29,6 @@ import type { Infer } from './schema.js';
 import type { SubscribersPlus } from './subscribers.js';
 import type { Suppressions } from './suppressions.js';
 
-/** The abilities of a deployment beyond the service document; determined once, from an answer alone. */
 export interface Capabilities {
 	readonly service: 'mailctl' | 'unknown';
 	/** False: an unanswered `send` is never repeated by the client. */
@@ -37,7 +36,6 @@ export interface Capabilities {
 	readonly ext: Readonly<Partial<Extensions>>;
 }
 
-/** Every extension, by the name under which a deployment announces it. */
 export interface Extensions {
 	lists: ListsPlus;
 	imports: Imports;
@@ -89,7 +87,6 @@ export async function need<K extends keyof Extensions>(
 	return extension;
 }
 
-/** Message templates; names are unique. */
 export type Templates = Crud<Template, TemplateInput, object, Uuid>;
 
 /** All given conditions must hold; absent = any. `to` is compared as uniqueness is, `since` is the earliest creation. */
@@ -102,7 +99,6 @@ export interface MessageFilter {
 	ordering?: 'date_created' | '-date_created';
 }
 
-/** Selects messages: those of one submission, or of one campaign. */
 export type MessageScope = { submission: Uuid } | { campaign: Uuid };
 
 export const MessageSlice = t.named('MessageSlice', t.sliceOf(Message, t.text));
@@ -116,7 +112,6 @@ export const RawMessage = t.named(
 	}),
 );
 
-/** The outcome of each message. Throws `not_found`. */
 export interface Messages {
 	/** `deleted`: of all messages of the database; absent: none was deleted. */
 	page(
@@ -137,7 +132,6 @@ export interface Messages {
 	 * on `state` for all others.
 	 */
 	retry(id: Uuid, call?: Call): Promise<MessageDetail>;
-	/** An unknown scope has no messages. */
 	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }
 
@@ -171,7 +165,6 @@ export const Session = t.named(
 );
 export type Session = Infer<typeof Session>;
 
-/** A refused row, and the reason: `code` for scripts, `error` for people. */
 export const Reject = t.named(
 	'Reject',
 	t.record({
@@ -198,7 +191,6 @@ export const ImportAck = t.named(
 	}),
 );
 
-/** How an import treats existing subscribers of the list; part of the job's identity. */
 export interface ImportSpec {
 	list_id: number;
 	on_conflict: 'update' | 'skip' | 'error';

@@ -1,7 +1,5 @@
-/** Counts of import rows and of messages, their sums and shares. */
 import type { ImportCounts } from './capabilities.js';
 
-/** The sum for two parts of one import; `other_reasons` is present where a part has it. */
 export function addImportCounts(a: ImportCounts, b: ImportCounts): ImportCounts {
 	const other_reasons = (a.other_reasons ?? 0) + (b.other_reasons ?? 0);
 	return {
@@ -20,13 +18,11 @@ export interface DeliveryCounts {
 	deferred: number;
 	bounced: number;
 	failed: number;
-	/** It cannot be known whether they went out. */
 	uncertain: number;
 	/** Canceled meanwhile; known for one submission or campaign, else 0. */
 	canceled: number;
 }
 
-/** A new object each time: a run counts in it. */
 export function noDeliveries(): DeliveryCounts {
 	return { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0 };
 }

@@ -6,7 +6,6 @@ export type Micros = number;
 
 export const microsPerMs = 1_000;
 export const microsPerSecond = 1_000_000;
-/** Microseconds in a day of 24 hours. */
 export const microsPerDay = 86_400_000_000;
 
 /** The source of the time; passed in, so that tests and `--now` can fix it. */
@@ -17,7 +16,6 @@ export interface Clock {
 	steady?(): Micros;
 }
 
-/** The machine's clock, refined to microseconds; it follows when the clock is set. */
 export const systemClock: Clock = { now: wallMicros, steady: monotonicMicros };
 
 /** For durations: the difference of two values is the time between, even when the clock was set. */
@@ -92,7 +90,6 @@ export function withZone(time: string): string {
 /** The last number before the year 10000, which would need five digits: numbers that large lie 32 apart. */
 export const lastMoment: Micros = Date.parse('9999-12-31T23:59:59Z') * microsPerMs + 999_968;
 
-/** The day at that moment in that zone (IANA name). Throws a RangeError for a zone that `isTimeZone` refuses. */
 export function dayOf(at: Micros, timeZone: string): Day {
 	return localTime(at, timeZone).slice(0, 'YYYY-MM-DD'.length);
 }
@@ -113,9 +110,7 @@ export function offsetText(at: Micros, timeZone: string): string {
 
 /** The moment of a local time. `skipped`: clocks jump over it; `repeated`: clocks show it twice. */
 export interface LocalMoment {
-	/** The first, where there are two. */
 	at: Micros;
-	/** The second, where there are two; else `at`. */
 	last: Micros;
 	kind: 'once' | 'skipped' | 'repeated';
 }
@@ -145,7 +140,6 @@ export function clockChange(from: Micros, to: Micros, timeZone: string): Micros 
 	return change === null ? null : change * microsPerMs;
 }
 
-/** All in milliseconds. */
 function changeWithin(from: number, to: number, timeZone: string): number | null {
 	const before = offsetAt(from, timeZone);
 	if (offsetAt(to, timeZone) === before) return null;
@@ -164,7 +158,6 @@ export function offsetOf(at: Micros, timeZone: string): Micros {
 	return offsetAt(Math.floor(at / microsPerMs), timeZone) * microsPerMs;
 }
 
-/** `DD.MM.YYYY`, as in the report. */
 export function formatWireDate(day: Day): WireDate {
 	const [year = '', month = '', date = ''] = day.split('-');
 	return `${date}.${month}.${year}`;
@@ -183,7 +176,6 @@ export function addDays(day: Day, count: number): Day {
 	return new Date(at).toISOString().slice(0, 10);
 }
 
-/** Whole days from `from` to `to`; 0 for the same day. */
 export function daysBetween(from: Day, to: Day): number {
 	return Math.round((Date.parse(to) - Date.parse(from)) / msPerDay);
 }

@@ -1,4 +1,3 @@
-/** Webhook deliveries, past and waiting: our extension of the service document. */
 import type { Call, PageRequest } from './api.js';
 import type { Page, Uuid, WireDateTime } from './records.js';
 import * as t from './schema/record.js';
@@ -50,19 +49,15 @@ export const WebhookDeliveryDetail = t.named(
 	t.record({
 		...WebhookDelivery.keys,
 		payload: t.needed(t.text),
-		/** The target's last answer, at most 64 KiB. */
 		answer: t.orNull(t.text),
 		delivery_attempts: t.needed(t.listOf(WebhookAttempt)),
 	}),
 );
 export type WebhookDeliveryDetail = Infer<typeof WebhookDeliveryDetail>;
 
-/** All given conditions must hold; absent = any. */
 export interface DeliveryFilter {
 	state?: DeliveryState;
-	/** Created at or after, `YYYY-MM-DDTHH:MM:SS.ffffff`. */
 	since?: WireDateTime;
-	/** In the order of creation (`date_created`, the default), or the newest first. */
 	ordering?: 'date_created' | '-date_created';
 }
 
@@ -86,7 +81,6 @@ export const StoppedWebhook = t.record({
 export type StoppedWebhook = Infer<typeof StoppedWebhook>;
 
 export const SigningSecret = t.record({
-	/** `whsec_…` */
 	secret: t.needed(t.text),
 	date_created: t.moment,
 	/** When it stops signing; null for the current one. */
@@ -94,7 +88,6 @@ export const SigningSecret = t.record({
 });
 export type SigningSecret = Infer<typeof SigningSecret>;
 
-/** The log of webhook deliveries of the last 30 days. Throws `not_found` for an unknown webhook or delivery. */
 export interface Deliveries {
 	/** Oldest first. */
 	page(webhookId: number, request: DeliveryFilter & PageRequest, call?: Call): Promise<Page<WebhookDelivery>>;

@@ -5,7 +5,6 @@
 import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 
-/** Why a call failed, in every implementation; one HTTP status each. */
 export type ApiErrorCode =
 	| 'invalid' // 400 with field errors
 	| 'parse_error' // 400, the body is not JSON
@@ -26,7 +25,6 @@ export type ApiErrorCode =
 	| 'network' // no answer: refused, cut, TLS, proxy, timeout
 	| 'bad_answer'; // an answer that is not the contract's
 
-/** One field error: DRF's text for people, its code for scripts (`required`, `blank`, `unique`, `invalid`, …). */
 export interface FieldError {
 	code: string;
 	message: string;
@@ -37,7 +35,6 @@ export interface FieldErrors {
 	[field: string]: readonly FieldError[] | FieldErrors;
 }
 
-/** The field name of errors that concern several fields or the whole body. */
 export const nonFieldErrors = 'non_field_errors';
 
 /** A folder would be made below a home folder that is not there, such as /nonexistent of a system user. */
@@ -78,7 +75,6 @@ const unreachable: ReadonlyMap<string, string> = new Map([
 
 interface ApiErrorOptions {
 	fields?: FieldErrors;
-	/** Where a remote answer came from; absent on the embedded engine. */
 	http?: { status: number; method: string; path: string };
 	/** The wait that the service asked for, in milliseconds. */
 	retryAfterMs?: number;
@@ -106,9 +102,7 @@ export class ApiError extends Error {
 	readonly http: { status: number; method: string; path: string } | null;
 	readonly retryAfterMs: number | null;
 	readonly unanswered: boolean;
-	/** Null: no such refusal, or a service that names none. */
 	readonly scopes: Scopes | null;
-	/** Null: no such sign. */
 	readonly misdirected: Misdirection | null;
 
 	constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
@@ -140,12 +134,10 @@ export function mayHaveHappened({ code, unanswered, http, retryAfterMs }: ApiErr
 	return http.status >= 500 && !notCarriedOut.has(http.status);
 }
 
-/** The token may do other things, but not this. */
 export function isForbidden(error: unknown): boolean {
 	return error instanceof ApiError && error.code === 'permission_denied';
 }
 
-/** `Not found.`, the text of DRF (api-decisions 4). */
 export function notFound(): ApiError {
 	return new ApiError('not_found', 'Not found.');
 }
@@ -156,7 +148,6 @@ export function invalid(fields: FieldErrors): ApiError {
 	return new ApiError('invalid', first ? `${first.path}: ${first.message}` : 'Invalid input.', { fields });
 }
 
-/** Lists field errors as `to.1: Enter a valid email address.`, for people and for codes. */
 export function listFieldErrors(
 	fields: FieldErrors,
 	prefix = '',
@@ -167,7 +158,6 @@ export function listFieldErrors(
 	});
 }
 
-/** DRF's error body: texts only (api-decisions 1). */
 export function errorBody(fields: FieldErrors): Record<string, unknown> {
 	return Object.fromEntries(
 		Object.entries(fields).map(([key, value]) => [
@@ -206,7 +196,6 @@ export type StoreErrorCode =
 	| 'stopped'
 	| 'moved';
 
-/** A failure of the store itself, not of the request. The message names the file and the remedy. */
 export class StoreError extends Error {
 	override readonly name: string = 'StoreError';
 	readonly code: StoreErrorCode;
@@ -235,7 +224,6 @@ const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCod
 	],
 };
 
-/** A fault of the store as an error of the API; null for one that callers do not see. */
 export function apiErrorOf(code: StoreErrorCode, cause: unknown): ApiError | null {
 	const fault = storeFaults[code];
 	return fault === undefined ? null : new ApiError(...fault, { cause });

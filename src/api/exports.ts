@@ -1,4 +1,3 @@
-/** Reading a list of any size: our extension of the service document. */
 import type { Call, PageRequest } from './api.js';
 import { type Page, Subscriber, type SubscriberFilter } from './records.js';
 import * as t from './schema/record.js';
@@ -52,7 +51,6 @@ export type TupleSlice = Infer<typeof TupleSlice>;
 
 /** Reading a list of any size without its keys: a million tuples take half the time of as many records. */
 export interface Tuples {
-	/** As `slice` of the exports. */
 	slice(listId: number, request: TupleRequest, call?: Call): Promise<TupleSlice>;
 }
 
@@ -67,7 +65,6 @@ export interface EncodedSubscribers {
 	last: number | null;
 }
 
-/** An array of records or tuples within an answer, as its JSON. */
 export class Encoded {
 	readonly json: string;
 	readonly length: number;
@@ -85,10 +82,7 @@ export interface EncodedSlice {
 
 /** Reads for a server, with the errors of those that they stand for. */
 export interface EncodedReads {
-	/** As `page` of the subscribers of a list. */
 	page(listId: number, request: PageRequest & SubscriberFilter): Promise<Page<Subscriber, Encoded>>;
-	/** As `slice` of the exports. */
 	slice(listId: number, request: ExportRequest, call?: Call): Promise<EncodedSlice>;
-	/** As `slice` of the tuples. */
 	tuples(listId: number, request: TupleRequest, call?: Call): Promise<EncodedSlice>;
 }

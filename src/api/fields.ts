@@ -1,4 +1,3 @@
-/** The input of an additional field, and our extension about its uses. */
 import type { Call } from './api.js';
 import { char, pattern, type TextRule } from './schema/fields.js';
 import { fieldSet } from './schema.js';
@@ -6,7 +5,6 @@ import { fieldSet } from './schema.js';
 /** Assumption: a letter or underscore, then up to 63 letters, digits, underscores; ASCII. */
 export const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
-/** Variables of every message. */
 export const builtInVariables: readonly string[] = [
 	'email',
 	'name',
@@ -28,8 +26,6 @@ export const fieldFields = fieldSet({
 	name: char({ max: 255 }),
 });
 
-/** Facts to know before a field is renamed or deleted. Throws `not_found`. */
 export interface FieldsPlus {
-	/** Subscribers of all lists whose meta holds the variable. */
 	countUses(id: number, call?: Call): Promise<number>;
 }

@@ -1,5 +1,3 @@
-/** Escapes text for HTML. */
-
 const entities: Readonly<Record<string, string>> = {
 	'&': '&amp;',
 	'<': '&lt;',

@@ -1,4 +1,3 @@
-/** The inputs that create or change a record: webhooks, templates and senders whole, the types of the others. */
 import type { Attachment } from './attachments.js';
 import type { fieldFields } from './fields.js';
 import type { listFields } from './lists.js';
@@ -51,7 +50,6 @@ export const maxBodyBytes = 2 * 1024 * 1024;
 /** A text or HTML body: not trimmed; empty = no such part. */
 const messageBody = char({ allowBlank: true, trim: 'off', maxBytes: maxBodyBytes });
 
-/** `name` is the subject of messages made from the template. */
 export const templateFields = fieldSet({
 	name: char({ max: 255 }),
 	text_body: withDefault(messageBody, () => ''),
@@ -63,7 +61,6 @@ export type TemplateInput = Given<typeof templateFields>;
 const oneLine: TextRule = (value) =>
 	/[\x01-\x1f\x7f-\x9f\u2028\u2029]/.test(value) ? { code: 'invalid', message: texts.value } : null;
 
-/** Plain addresses. Assumption: name and Reply-To may be blank, and are when they are not given. */
 export const senderFields = fieldSet({
 	full_name: withDefault(char({ max: 255, allowBlank: true, rules: [oneLine] }), () => ''),
 	from_email: email(),

@@ -1,7 +1,3 @@
-/**
- * JSON from outside: a valid text may still be nested too deep, or contain text that cannot be stored. A text that
- * would take long to parse is refused before, by one pass over it.
- */
 import { randomUUID } from 'node:crypto';
 import { isJsonNumber, isPlainNumber, JsonNumber } from './schema/number.js';
 import { hasLoneSurrogate } from './schema/python.js';
@@ -21,7 +17,6 @@ interface JsonFault {
 interface JsonOptions {
 	/** `exact`: a number that would lose digits, or its point, is a `JsonNumber`. Absent: numbers of JavaScript. */
 	numbers?: 'exact';
-	/** Values in all; absent: any number. */
 	maxValues?: number;
 }
 
@@ -95,7 +90,6 @@ const depthFault: JsonFault = {
 
 interface Walked {
 	fault: JsonFault | null;
-	/** The places of numbers that are not plain: from, to. */
 	numbers: readonly (readonly [number, number])[];
 }
 
@@ -139,7 +133,6 @@ function createJudge(maxValues: number): (code: number) => JsonFault | null {
 	};
 }
 
-/** The change of the depth by an opening or closing bracket. */
 function stepOf(code: number): number {
 	if (code < leastBracket) return 0;
 	if (code === 0x5b || code === 0x7b) return 1;
@@ -163,11 +156,9 @@ function needsExactness(text: string, from: number, to: number): boolean {
 	return !isPlainNumber(token) && isJsonNumber(token) && !isKey(text, to);
 }
 
-/** The closing quote, or the end of the text. */
 function endOfString(text: string, start: number): number {
 	const found = text.indexOf('"', start + 1);
 	if (found > 0 && text.charCodeAt(found - 1) !== backslash) return found;
-	// There are escapes before it, and it may be one.
 	let at = start + 1;
 	while (at < text.length) {
 		const code = text.charCodeAt(at);
@@ -187,7 +178,6 @@ function isDigit(code: number): boolean {
 	return code >= 0x30 && code <= 0x39;
 }
 
-/** A digit, or one of `+-.eE`. */
 function isNumberCode(code: number): boolean {
 	return isDigit(code) || code === 0x2b || code === minus || code === 0x2e || code === 0x45 || code === 0x65;
 }
@@ -240,7 +230,6 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 	);
 }
 
-/** `fault` continues "The answer". */
 type JsonBody = { kind: 'valid'; value: unknown } | { kind: 'empty' } | { kind: 'invalid'; fault: string };
 
 export const tooDeep = 'is nested too deep';

@@ -1,4 +1,3 @@
-/** The input of a subscriber list, and our extension about what its recipients read. */
 import type { Call } from './api.js';
 import { List } from './records.js';
 import { char, nullable } from './schema/fields.js';
@@ -22,7 +21,6 @@ export const ListDetails = t.named(
 );
 export type ListDetails = Infer<typeof ListDetails>;
 
-/** An empty text is null. */
 export const listDetailsFields = fieldSet({
 	public_name: nullable(char({ max: 255, allowBlank: true })),
 });

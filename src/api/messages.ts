@@ -1,4 +1,3 @@
-/** The input of a send call. Senders, templates and suppressions are looked up elsewhere. */
 import { type Address, type EmailKey, formatMailbox, type Mailbox } from './address.js';
 import { type Attachment, attachments } from './attachments.js';
 import type { Envelope } from './content.js';
@@ -61,7 +60,6 @@ export interface CheckedContent {
 	context: Record<string, string>;
 	tag: string | null;
 	campaign_unique_id: Uuid | null;
-	/** Absent: none. */
 	attachments?: Attachment[];
 }
 
@@ -73,18 +71,14 @@ export interface CheckedSend extends CheckedContent {
 	list_id: number | null;
 }
 
-/** The shared part of a campaign, whose recipients come later. */
 interface CheckedCampaign extends CheckedContent {
 	strict_vars: boolean;
 	list_id: number | null;
-	/** To whom it goes, of the people of its lists. */
 	audience: CheckedAudience;
 	timing: CheckedTiming;
 }
 
-/** An `Audience` with each id and condition once. */
 export interface CheckedAudience {
-	/** In their order; empty: no list. */
 	lists: number[];
 	exclude_lists: number[];
 	where: string[];
@@ -92,7 +86,6 @@ export interface CheckedAudience {
 	where_not_opened: Uuid[];
 }
 
-/** A `Timing`; null = not given. */
 export interface CheckedTiming {
 	starts_at: Micros | null;
 	window: string | null;
@@ -135,7 +128,6 @@ const declaredSend = fieldSet(sendDeclaration, {
 	crossCheck: (good, isMissing) => ({ ...checkContent(isMissing), ...checkCopies(good) }),
 });
 
-/** Texts by name, including the columns of a table; see `CampaignSource`. */
 const campaignSource = dict(char({ allowBlank: true, max: 256 * 1024, trim: 'off' }), { max: 20 });
 
 const mostLists = 100;
@@ -185,13 +177,11 @@ export const requestsFields: FieldSet<{
 	...timingDeclaration,
 });
 
-/** Service document, "Send a message". */
 export const sendFields: OneWay<CheckedSend> = {
 	parse: (body) => mapParsed(declaredSend.parse(body, 'create'), normalizeSend),
 	jsonSchema: () => declaredSend.jsonSchema('create'),
 };
 
-/** The spec of a campaign: a send request without recipients. Variables are strict by default. */
 export const campaignFields: OneWay<CheckedCampaign> = {
 	parse: (body) =>
 		mapParsed(declaredCampaign.parse(body, 'create'), (value) => ({
@@ -226,7 +216,6 @@ interface OneWay<T> {
 
 type Declared = ValueOf<typeof contentDeclaration>;
 
-/** One of text, HTML and template; a subject unless there is a template. */
 function checkContent(isMissing: (name: keyof Declared) => boolean): FieldErrors {
 	if (!isMissing('template_unique_id')) return {};
 	const hasBody = !isMissing('text_body') || !isMissing('html_body');
@@ -248,7 +237,6 @@ function checkCopies({
 	return { ...(cc.length > 0 && { cc: [noCopies] }), ...(bcc.length > 0 && { bcc: [noCopies] }) };
 }
 
-/** Conditions without a list would be checked for no one. */
 function checkAudience(
 	{ list_id, lists }: { list_id?: number; lists?: readonly number[] },
 	isMissing: (name: 'list_id' | keyof typeof audienceDeclaration) => boolean,
@@ -280,7 +268,6 @@ function normalizeAudience({
 	};
 }
 
-/** The timing of a spec of either kind. */
 export function normalizeTiming({
 	starts_at = null,
 	window = null,

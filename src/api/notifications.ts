@@ -6,10 +6,8 @@ import { formatDateTime, type Micros } from './datetime.js';
 import type { Uuid, WireDateTime } from './records.js';
 
 export interface Notification {
-	/** Also the header `webhook-id`: the same on each try. */
 	id: Uuid;
 	type: string;
-	/** The time of the event, not of the delivery. */
 	date: WireDateTime;
 	test: boolean;
 	message: {
@@ -32,17 +30,14 @@ export interface Notification {
 	};
 }
 
-/** The parts of a body; `at` in microseconds. */
 export interface Notice extends Pick<Notification, 'id' | 'type' | 'message' | 'data'> {
 	at: Micros;
 }
 
-/** The body of a webhook delivery, its keys in the order of the contract. */
 export function formatNotification({ id, type, at, message, data }: Notice): string {
 	return JSON.stringify(body({ id, type, at, message, data }, { test: false }));
 }
 
-/** The body of a test webhook delivery: the shape of a real one, about a message that does not exist. */
 export function formatTestNotification({ id, type, at }: Pick<Notice, 'id' | 'type' | 'at'>): string {
 	const message = {
 		id: '00000000-0000-0000-0000-000000000000',

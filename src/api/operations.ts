@@ -65,7 +65,6 @@ import {
 	suppressionSources,
 } from './suppressions.js';
 
-/** The rights of a token. `admin` includes all others. */
 export const scopes = ['read', 'send', 'admin'] as const;
 export type Scope = (typeof scopes)[number];
 
@@ -105,9 +104,7 @@ export interface Operation {
 	scope: Scope;
 	alsoScope?: Scope;
 	orScope?: Scope;
-	/** Other parameters are ignored. */
 	query?: Readonly<Record<string, Parameter>>;
-	/** By its name in `bodies`. */
 	body?: keyof typeof bodies;
 	answer?: Answer;
 	/**
@@ -119,7 +116,6 @@ export interface Operation {
 	options?: Readonly<Record<string, 'unless' | 'forMs' | 'forget'>>;
 	/** Not idempotent, although its method is: no client repeats it automatically. */
 	isUnsafe?: true;
-	/** Idempotent, although its method is not. */
 	isRepeatable?: true;
 	/** A repeat with the same Idempotency-Key has the first answer. */
 	isKeyed?: true;
@@ -212,7 +208,6 @@ function under(name: string, key: string, result: t.Shape<unknown>): Answer {
 type Verb = 'page' | 'create' | 'get' | 'replace' | 'patch' | 'delete';
 type Resource = 'List' | 'Subscriber' | 'Field' | 'Webhook' | 'Sender' | 'Template';
 
-/** The six operations of a collection; `one` is the path of a record. */
 function crud<P extends string>(
 	prefix: P,
 	record: t.Shape<unknown> & { name: Resource },
@@ -324,11 +319,9 @@ export const operations = {
 	'ext.subscribers.clear': post(`${list}clear/`, 'admin', deleted),
 	'ext.fields.countUses': get('/ext/fields/{id}/uses/', 'read', counted),
 
-	/** For reading all of them, where pages would be slow. */
 	'ext.exports.slice': get('/ext/lists/{list_id}/subscribers/', 'read', SubscriberSlice, {
 		query: { ...subscriberFilters, ...exported },
 	}),
-	/** Tuples in place of records; `keys` says which values. */
 	'ext.tuples.slice': get(`${list}tuples/`, 'read', TupleSlice, {
 		query: {
 			...subscriberFilters,
@@ -471,7 +464,6 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
-/** Each method of the Api has its row, and each row its method. */
 type MethodName =
 	| 'send'
 	| 'events'
@@ -492,7 +484,6 @@ export function argumentNames({ args, path, body, query }: Operation): readonly 
 	return args ?? [...placeholdersOf(path), ...(hasInput ? ['input'] : [])];
 }
 
-/** The paths of any deployment of ours that need no token. */
 export const openPaths = {
 	root: '/',
 	health: '/healthz',
@@ -502,7 +493,6 @@ export const openPaths = {
 /** For Prometheus; needs a token with `read`, as `X-Secure-Token` or, Prometheus's own way, `Authorization: Bearer`. */
 export const metricsPath = '/metrics';
 
-/** The scopes that a token needs: all of one of these sets. */
 export function scopesOf({
 	scope,
 	alsoScope,

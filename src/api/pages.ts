@@ -1,5 +1,3 @@
-/** Walks the pages of a collection, in every implementation. */
-
 import type { PageRequest } from './api.js';
 import { ApiError } from './errors.js';
 import type { Page } from './records.js';
@@ -91,7 +89,6 @@ interface Begun<K, S> {
 	takeFollowing(): Begun<K, S> | null;
 }
 
-/** At most `limit` rows, without reading more pages than necessary. */
 export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[]> {
 	const taken: T[] = [];
 	if (limit <= 0) return taken;
@@ -102,7 +99,6 @@ export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[
 	return taken;
 }
 
-/** No deployment needs a longer query to find a page. */
 const maxQueryLength = 8_192;
 
 // Only the query is used: a link may name a foreign host, or the inside address of a proxied service.

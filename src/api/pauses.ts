@@ -6,12 +6,10 @@ const held = 'the queue is paused';
 const stalled = 'nothing is sent';
 const restored = 'restored from ';
 
-/** `words` are the person's own; null = none. */
 export function heldReason(words: string | null): string {
 	return words === null || words === '' ? held : `${held} (${words})`;
 }
 
-/** Whether a reason is a person's pause, and not a fault of a mail server. */
 export function isHeldReason(reason: string | null): boolean {
 	return reason?.startsWith(held) ?? false;
 }
@@ -27,7 +25,6 @@ export function pausedBy(reason: string | null): string {
 	return reason?.startsWith(restored) ? 'by engine restore' : 'by hand';
 }
 
-/** For a process that cannot send for its own reasons: its store fails, or it lacks a key. */
 export function stalledReason(error: unknown): string {
 	return `${stalled}: ${error instanceof Error ? error.message : String(error)}`;
 }
@@ -51,7 +48,6 @@ export function isRefusedSender(reason: string | null): boolean {
 	return reason?.startsWith(refusing) ?? false;
 }
 
-/** The reason of a `serve` that has no mail server to send with. */
 export const noMailServer = 'no mail server is configured';
 
 /**
@@ -77,7 +73,6 @@ export function pauseSentence(reason: string | null): string {
 	return faultSentence(reason);
 }
 
-/** A fault of the mail server; `since`: its beginning, for people. */
 export function faultSentence(reason: string | null, since?: string): string {
 	const when = since === undefined ? '' : ` since ${since}`;
 	if (reason === null || !isRefusedSender(reason))

@@ -1,4 +1,3 @@
-/** The person behind one address, all that is stored about it and its erasure: our extensions of the service document. */
 import type { Call } from './api.js';
 import { DeletedMessages, MessageDetail, Subscriber, type WireDateTime } from './records.js';
 import * as t from './schema/record.js';
@@ -8,15 +7,12 @@ import { Suppression } from './suppressions.js';
 const ListedSubscriber = t.record({ ...Subscriber.keys, list_id: t.needed(t.id), list_name: t.text });
 export type ListedSubscriber = Infer<typeof ListedSubscriber>;
 
-/** A campaign that made no message for the address, and why. */
 const LeftOut = t.record({
 	campaign: t.needed(t.uuid),
 	key: t.needed(t.text),
 	state: t.typed<'staged' | 'released' | 'canceled'>(t.text),
 	date_created: t.moment,
-	/** `suppressed`, `missing_variable`, `invalid`, … */
 	code: t.needed(t.text),
-	/** For people; null where the code says all. */
 	error: t.orNull(t.text),
 });
 export type LeftOut = Infer<typeof LeftOut>;
@@ -29,20 +25,15 @@ export const Person = t.named(
 		email: t.needed(t.text),
 		subscribers: t.needed(t.listOf(ListedSubscriber)),
 		suppressions: t.needed(t.listOf(Suppression)),
-		/** When the person was erased; null: never, or the erasure was lifted. */
 		date_erased: t.orNull(t.moment),
 		/** The newest first; at most 1,000. */
 		left_out: t.needed(t.listOf(LeftOut)),
 		/** Messages that have the address as a copy or as the address for replies, the newest first; at most 1,000. */
 		copies: t.needed(t.listOf(t.uuid)),
-		/** Since when it is a verified sender; null: it is none. */
 		date_sender: t.orNull(t.moment),
 		messages: t.needed(t.count),
-		/** The number of deleted messages to the address whose links go on working. */
 		old_messages: t.count,
-		/** Older messages of all people; absent: none was deleted. */
 		deleted: t.optional(DeletedMessages),
-		/** False: nothing is stored under this address. */
 		is_known: t.needed(t.flag),
 	}),
 );
@@ -52,7 +43,6 @@ const Visit = t.record({
 	type: t.text,
 	at: t.moment,
 	url: t.orNull(t.text),
-	/** A program did it, not a person. */
 	machine: t.flag,
 	ip: t.orNull(t.text),
 	user_agent: t.orNull(t.text),
@@ -67,7 +57,6 @@ const PersonDelivery = t.record({
 	type: t.text,
 	state: t.text,
 	date_created: t.moment,
-	/** The body as it is sent. */
 	payload: t.text,
 });
 export type PersonDelivery = Infer<typeof PersonDelivery>;
@@ -75,13 +64,11 @@ export type PersonDelivery = Infer<typeof PersonDelivery>;
 const PersonMessage = t.record({
 	...MessageDetail.keys,
 	variables: t.dictOf(t.text),
-	/** Each event by itself; `events` counts them. */
 	visits: t.needed(t.listOf(Visit)),
 	webhook_deliveries: t.listOf(PersonDelivery),
 });
 export type PersonMessage = Infer<typeof PersonMessage>;
 
-/** `next`: the cursor to continue with; null at the end. */
 export const PersonMessages = t.named('PersonMessages', t.sliceOf(PersonMessage, t.integer));
 export type PersonMessages = Infer<typeof PersonMessages>;
 
@@ -97,7 +84,6 @@ export interface People {
 	): Promise<PersonMessages>;
 }
 
-/** The result of an erasure: rows deleted or emptied. */
 export const Erasure = t.named(
 	'Erasure',
 	t.record({

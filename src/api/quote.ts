@@ -1,5 +1,3 @@
-/** Prepares foreign text for messages and traces: short, on one line, without controls, without our secrets. */
-
 export const maxQuoted = 500;
 
 /** Controls become `\x1b`, spaces and line breaks one space; at most 500 characters. */
@@ -18,7 +16,6 @@ export function redact(text: string, secrets: readonly string[]): string {
 	return hidden.replace(/("(?:password|secret|token)"\s*:\s*)"(?:[^"\\]|\\.)*"?/gi, '$1"***"');
 }
 
-/** A text without the passwords of URLs in it, and of what was meant as one. */
 export function withoutPassword(text: string): string {
 	if (!text.includes(':/')) return text;
 	// One slash is left of two where a URL was taken for a path. The second is a parameter that PostgreSQL takes. A quotation mark is the end of a value in JSON.

@@ -10,7 +10,6 @@ import type { Infer } from './schema.js';
 export type WireDateTime = string;
 /** `DD.MM.YYYY` (service document, "Events report"). */
 export type WireDate = string;
-/** Lower-case UUID with hyphens. */
 export type Uuid = string;
 
 /** Service document, "Paginated list envelope". */
@@ -23,7 +22,6 @@ export interface Page<T, Results = T[]> {
 	cursor?: string;
 }
 
-/** A part of a collection by key. `next`: the cursor of the next one; null at the end. */
 export interface KeySlice<T> {
 	results: T[];
 	next: string | null;
@@ -74,7 +72,6 @@ export interface SubscriberFilter {
 	is_active?: boolean;
 }
 
-/** Service document, "Additional field". */
 export const Field = t.named(
 	'Field',
 	t.record({
@@ -134,7 +131,6 @@ export const SendResult = t.named(
 );
 export type SendResult = Infer<typeof SendResult>;
 
-/** Events that the report counts (service document, "Events"). */
 export const eventTypes = [
 	'CREATED',
 	'SENT',
@@ -227,7 +223,6 @@ export const Sender = t.named(
 );
 export type Sender = Infer<typeof Sender>;
 
-/** Every state of a message, from staged to final: sent, bounced, failed, uncertain and canceled. */
 export const messageStates = [
 	'staged',
 	'queued',
@@ -241,7 +236,6 @@ export const messageStates = [
 ] as const;
 export type MessageState = (typeof messageStates)[number];
 
-/** Messages by state; absent = 0. */
 export const messagesByState = t.object<Partial<Record<MessageState, number>>>({
 	description: 'Messages by state; absent = 0.',
 	properties: Object.fromEntries(messageStates.map((state) => [state, t.count.schema])),
@@ -255,10 +249,8 @@ export const DeletedMessages = t.named(
 );
 export type DeletedMessages = Infer<typeof DeletedMessages>;
 
-/** Service document, "Send a message": `type`. */
 export const messageTypes = ['TRANSACTIONAL', 'BULK'] as const;
 
-/** One message to one recipient (ours). Times are null until they happen. */
 export const Message = t.named(
 	'Message',
 	t.record({
@@ -284,14 +276,11 @@ export type Message = Infer<typeof Message>;
 
 const limitName = {
 	setting: t.text,
-	/** Its text in the setting, such as `gmail.com=10/m`. */
 	limit: t.text,
-	/** The domain whose mail it counts, separately; null: it counts all mail. */
 	domain: t.orNull(t.text),
 };
 export type LimitName = t.RecordOf<typeof limitName>;
 
-/** A limit that holds a message back, and its earliest end (ours). */
 const MessageHold = t.record({ ...limitName, until: t.moment });
 export type MessageHold = Infer<typeof MessageHold>;
 
@@ -304,7 +293,6 @@ const MessageReport = t.named(
 	t.record({
 		at: t.moment,
 		event: t.word(['HARDBOUNCED', 'SOFTBOUNCED', 'COMPLAINED']),
-		/** Reply code, else enhanced code. */
 		code: t.orNull(t.text),
 		/** One line of at most 500 characters. */
 		diagnostic: t.orNull(t.text),
@@ -321,7 +309,6 @@ const MessageEvent = t.named(
 		count: t.count,
 		/** The target of a REDIRECTED; null for other types, and where it is not stored any more. */
 		link: t.orNull(t.text),
-		/** A program did it, not a person. */
 		machine: t.flag,
 	}),
 );
@@ -337,7 +324,6 @@ export const LoggedEvent = t.record({
 });
 export type LoggedEvent = Infer<typeof LoggedEvent>;
 
-/** One conversation, or attempt at one, with an SMTP server (ours). */
 const DeliveryAttempt = t.named(
 	'DeliveryAttempt',
 	t.record({
@@ -352,7 +338,6 @@ const DeliveryAttempt = t.named(
 );
 export type DeliveryAttempt = Infer<typeof DeliveryAttempt>;
 
-/** Whether opens and clicks of a message are counted (ours). */
 export type Tracking = 'on' | 'off';
 
 export const MessageDetail = t.named(
@@ -362,11 +347,8 @@ export const MessageDetail = t.named(
 		delivery_attempts: t.needed(t.listOf(DeliveryAttempt)),
 		events: t.newer(t.listOf(MessageEvent)),
 		reports: t.newer(t.listOf(MessageReport)),
-		/** Limits that hold it back; none when it does not wait, or waits for something else. */
 		held_by: t.newer(t.listOf(MessageHold)),
-		/** `off`: it has no pixel, and its links lead straight to their targets. */
 		tracking: t.newer(t.word(['on', 'off'])),
-		/** In their order; absent: none. */
 		attachments: t.optional(t.listOf(AttachedFile)),
 	}),
 );
@@ -378,7 +360,6 @@ export const SendingProgress = t.named(
 		messages: t.needed(messagesByState),
 		/** Why the mail server takes nothing at the moment; null = it does, or the reason is unknown here. */
 		paused: t.orNull(t.text),
-		/** False: no process sends at the moment. */
 		has_worker: t.newer(t.flag),
 	}),
 );

@@ -16,12 +16,10 @@ export function refusal(code: RefusalCode): { code: RefusalCode; message: string
 	return { code, message: refusalTexts[code] };
 }
 
-/** An address that gets no mail cannot be made active; `reason` is the suppression's. */
 export function suppressedText(reason: string): string {
 	return `This address is suppressed (${reason}); it stays inactive until the suppression is removed.`;
 }
 
-/** A key of `meta` that no field has. */
 export function unknownVariableText(variable: string): string {
 	return `Unknown variable: ${variable}.`;
 }
@@ -31,24 +29,20 @@ export function unknownVariableOf(text: string): string | null {
 	return /^Unknown variable: (.*)\.$/s.exec(text)?.[1] ?? null;
 }
 
-/** Variables without a value, `#city#, #zip#`: of an address, or of what is said before. */
 export function noValueText(names: readonly string[], address?: string): string {
 	const list = names.map((name) => `#${name}#`).join(', ');
 	return address === undefined ? `No value for ${list}.` : `${address}: no value for ${list}.`;
 }
 
-/** The same of subscribers that are counted. */
 export function withoutValueText(names: readonly string[]): string {
 	return `without a value for ${names.map((name) => `#${name}#`).join(', ')}`;
 }
 
-/** The variables of either text; none in any other. */
 export function withoutValueOf(text: string): string[] {
 	const list = /(?:no|without a) value for (#.*#)\.?$/is.exec(text)?.[1] ?? '';
 	return [...list.matchAll(/#([^#]*)#/g)].map(([, name = '']) => name);
 }
 
-/** DRF's texts and ours with a value in them; the first match counts. */
 const patterns: readonly (readonly [RegExp, string])[] = [
 	[/^This field is required\.$/, 'required'],
 	[/^This field may not be blank\.$/, 'blank'],
@@ -73,7 +67,6 @@ const patterns: readonly (readonly [RegExp, string])[] = [
 
 const codes = new Map<string, string>(Object.entries(refusalTexts).map(([code, text]) => [text, code]));
 
-/** The code of a text; `invalid` for an unknown one. */
 export function codeOfText(text: string): string {
 	return codes.get(text) ?? patterns.find(([pattern]) => pattern.test(text))?.[1] ?? 'invalid';
 }

@@ -1,5 +1,3 @@
-/** The query of the events report: days, campaign, events. */
-
 import type { Call } from './api.js';
 import { CampaignFigures } from './campaigns.js';
 import { addDays, type Day, daysBetween, parseWireDate } from './datetime.js';
@@ -16,7 +14,6 @@ const defaultReportDays = 7;
 /** Assumption: a leap year at most. */
 const maxReportDays = 366;
 
-/** Our extensions of the report (api-decisions 36). */
 export interface ReportsPlus {
 	/**
 	 * A campaign without dates is covered from its first day to its last, more than 366 days too; one that does not exist
@@ -50,7 +47,6 @@ const joined = {
 	added: t.needed(t.count),
 	unsubscribed: t.needed(t.count),
 	bounced: t.needed(t.count),
-	/** For another reason, such as a complaint. */
 	left: t.needed(t.count),
 };
 export type Joined = t.RecordOf<typeof joined>;
@@ -72,7 +68,6 @@ export type ListGrowth = Infer<typeof ListGrowth>;
 export const ReportDetails = t.named(
 	'ReportDetails',
 	t.record({
-		/** `YYYY-MM-DD`, both included. */
 		from: t.needed(t.day),
 		to: t.needed(t.day),
 		time_zone: t.needed(t.text),
@@ -81,7 +76,6 @@ export const ReportDetails = t.named(
 		days: t.needed(t.listOf(t.record({ ...figures, date: t.needed(t.day) }))),
 		/** The 72 hours from the first with a message sent, `YYYY-MM-DDTHH:00`; empty before that. */
 		hours: t.needed(t.listOf(t.record({ ...figures, date: t.needed(hour) }))),
-		/** By hour of the week, those with any event; `weekday` 1 is Monday. */
 		week: t.needed(t.listOf(t.record({ ...figures, weekday: t.needed(t.count), hour: t.needed(t.count) }))),
 		bounces: t.needed(
 			t.record({
@@ -113,7 +107,6 @@ const CampaignLink = t.named(
 		clicks: t.needed(t.count),
 		machine_people: t.needed(t.count),
 		machine_clicks: t.needed(t.count),
-		/** Percent of all clicks by people, rounded to two digits. */
 		share: t.number,
 	}),
 );
@@ -130,10 +123,8 @@ export type CampaignLinks = Infer<typeof CampaignLinks>;
 export interface CheckedReport {
 	from: Day;
 	to: Day;
-	/** False: the range is the default. */
 	hasDates: boolean;
 	campaign: Uuid | null;
-	/** Never empty; all types when none was selected. */
 	types: readonly EventType[];
 }
 

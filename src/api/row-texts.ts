@@ -3,10 +3,8 @@
  * texts leave no work for the garbage collector.
  */
 
-/** Plain data. A buffer may be larger than its content. */
 export interface RowTexts {
 	count: number;
-	/** UTF-8, one text after the other. */
 	bytes: Uint8Array<ArrayBuffer>;
 	ends: Uint32Array<ArrayBuffer>;
 }
@@ -16,7 +14,6 @@ const firstCount = 1024;
 /** The most octets of UTF-8 for a UTF-16 unit. */
 const maxOctets = 3;
 
-/** No texts yet, with room for about a thousand short ones. */
 export function newTexts(): RowTexts {
 	return { count: 0, bytes: new Uint8Array(firstBytes), ends: new Uint32Array(firstCount) };
 }
@@ -56,7 +53,6 @@ export class TextWriter {
 	}
 }
 
-/** Reads texts by their place, from 0. */
 export class TextReader {
 	readonly count: number;
 	readonly #view: Buffer;
@@ -72,7 +68,6 @@ export class TextReader {
 		return this.#view.toString('utf8', endOf(this.#ends, index - 1), endOf(this.#ends, index));
 	}
 
-	/** One octet of a text; 0 after its end. */
 	octet(index: number, place: number): number {
 		const at = endOf(this.#ends, index - 1) + place;
 		return at < endOf(this.#ends, index) ? (this.#view[at] ?? 0) : 0;

@@ -11,14 +11,12 @@ import { texts } from './schema/texts.js';
 /** `create` and `replace` require the required fields and fill in defaults; `patch` takes only given ones. */
 export type ParseMode = 'create' | 'replace' | 'patch';
 
-/** The checked value, or all errors; `good`: the fields without errors. */
 export type Parsed<T> =
 	| { kind: 'valid'; value: T }
 	| { kind: 'invalid'; errors: FieldErrors; good?: Partial<T> };
 
 export type Fields = Readonly<Record<string, Field<unknown>>>;
 
-/** The checked value of a declaration: defaulted fields are present, optional ones may be absent. */
 export type ValueOf<F extends Fields> = Flat<
 	{ [K in keyof F as PresenceOf<F[K]> extends 'optional' ? never : K]: TypeOf<F[K]> } & {
 		[K in keyof F as PresenceOf<F[K]> extends 'optional' ? K : never]?: TypeOf<F[K]>;
@@ -39,9 +37,7 @@ export type Infer<S> = S extends { readonly type?: infer T } ? T : never;
 export interface FieldSet<T, G = unknown> {
 	/** Only for `Infer`, never set: inference uses only one overload of `parse`. */
 	readonly type?: T;
-	/** Only for `Given`. */
 	readonly given?: G;
-	/** Never throws. */
 	parse(body: unknown, mode: 'create' | 'replace'): Parsed<T>;
 	parse(body: unknown, mode: ParseMode): Parsed<Partial<T>>;
 	/** JSON Schema 2020-12 of the body; in a patch nothing is required. */

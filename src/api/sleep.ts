@@ -12,7 +12,6 @@ export function createTurns(): () => Promise<void> | undefined {
 				);
 }
 
-/** Resolves after `ms` milliseconds, or rejects with the signal's reason. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 	return new Promise((resolve, reject) => {
 		const stop = () => {

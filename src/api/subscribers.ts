@@ -22,7 +22,6 @@ import { typeName } from './schema/python.js';
 import { texts } from './schema/texts.js';
 import { fieldSet } from './schema.js';
 
-/** Octets of the JSON text. */
 export const maxMetaBytes = 64 * 1024;
 
 /** Service document, "Subscribers". */
@@ -100,7 +99,6 @@ export interface MetaChange {
 	unset: readonly string[];
 }
 
-/** Atomic changes of subscribers that the document has no operation for. Throws `not_found` and `invalid`. */
 export interface SubscribersPlus {
 	/** `patch` and the merged meta in one operation; `meta` of `patch` is ignored. */
 	merge(

@@ -1,5 +1,3 @@
-/** Suggests similar names for an unknown word. */
-
 /** The candidates closest to `word`, best first, at most three; none when no candidate is close. */
 export function suggest(word: string, candidates: readonly string[]): string[] {
 	const wanted = word.toLowerCase();

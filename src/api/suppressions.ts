@@ -44,7 +44,6 @@ export function importedReason(disable_reason: string | null): SuppressionReason
 export const suppressionSources = ['RECIPIENT', 'DELIVERY', 'BOUNCE', 'COMPLAINT', 'API', 'IMPORT'] as const;
 export type SuppressionSource = (typeof suppressionSources)[number];
 
-/** One reason against one address, of one list or of all; an address may have several. */
 export const Suppression = t.named(
 	'Suppression',
 	t.record({
@@ -63,7 +62,6 @@ export type Suppression = Infer<typeof Suppression>;
 
 export interface SuppressionInput {
 	email: string;
-	/** `MANUAL` unless given. */
 	reason?: SuppressionReason;
 	/** With UNSUBSCRIBED alone; null or absent: of all lists. */
 	list_id?: number | null;
@@ -72,16 +70,12 @@ export interface SuppressionInput {
 
 /** A row of a file, with further columns: an export can be imported again unchanged. */
 export interface SuppressionRow extends SuppressionInput {
-	/** `IMPORT` unless given. */
 	source?: SuppressionSource;
-	/** Now, unless given. */
 	date_created?: WireDateTime;
 }
 
-/** All given conditions must hold; absent = any. Expired ones are never found. */
 export interface SuppressionFilter {
 	email__icontains?: string;
-	/** Compared as addresses are. */
 	email__exact?: string;
 	reason?: SuppressionReason;
 	source?: SuppressionSource;
@@ -108,7 +102,6 @@ export const SuppressionAck = t.named(
 );
 export type SuppressionAck = Infer<typeof SuppressionAck>;
 
-/** The text of a reject, `email: …`, as an error of its field. */
 export function rejectErrors({ code, error }: SuppressionAck['rejects'][number]): FieldErrors {
 	const [, name = 'email', message = error] = /^(\w+): (.*)$/.exec(error) ?? [];
 	return { [name]: [{ code, message }] };
@@ -121,7 +114,6 @@ export const SuppressionRemoval = t.named(
 );
 export type SuppressionRemoval = Infer<typeof SuppressionRemoval>;
 
-/** Selects suppressions of an address; an absent condition matches any. */
 export interface RemovedSuppressions {
 	email: string;
 	reason?: SuppressionReason;
@@ -154,11 +146,9 @@ export interface Suppressions {
 	remove(which: RemovedSuppressions, call?: Call): Promise<SuppressionRemoval>;
 }
 
-/** A suppression, checked; times are microseconds. */
 export interface NewSuppression {
 	email_key: EmailKey;
 	reason: SuppressionReason;
-	/** `null`: of all lists. */
 	list_id: number | null;
 	source: SuppressionSource;
 	created_at: Micros | null;
@@ -172,10 +162,8 @@ const input = {
 	expires_at: withDefault(nullable(moment()), () => null),
 };
 
-/** The input of `suppressions.create`. */
 export const suppressionFields = fieldSet(input, { crossCheck: checkList });
 
-/** A row of `suppressions.put`. */
 export const suppressionRowFields = fieldSet(
 	{
 		...input,
@@ -185,7 +173,6 @@ export const suppressionRowFields = fieldSet(
 	{ crossCheck: checkList },
 );
 
-/** The input of `suppressions.remove`. */
 export const removalFields = fieldSet({
 	email: email(),
 	reason: optional(choice(suppressionReasons)),

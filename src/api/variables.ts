@@ -10,7 +10,6 @@ export function referencePattern(): RegExp {
 	return /#([A-Za-z_][A-Za-z0-9_]{0,63}(?:\|[^#|<>"&=\x00-\x1f\x7f-\x9f\u2028\u2029]{0,100})?)#/g;
 }
 
-/** The variables of a text as they are referred to, with repetitions, in order. */
 export function variablesIn(text: string): string[] {
 	return (text.match(referencePattern()) ?? []).map(referenceOf);
 }
@@ -23,12 +22,10 @@ export function usedVariables(content: Pick<Content, 'subject' | 'text' | 'html'
 	return [...found].map(referenceOf);
 }
 
-/** `name` of `#name#`. */
 function referenceOf(hashed: string): string {
 	return hashed.slice(1, -1);
 }
 
-/** The name of a variable without its default. */
 export function variableName(reference: string): string {
 	const bar = reference.indexOf('|');
 	return bar === -1 ? reference : reference.slice(0, bar);
@@ -38,7 +35,6 @@ export function variableNames(references: readonly string[]): string[] {
 	return [...new Set(references.map(variableName))];
 }
 
-/** The text with `#name#` for `#name|friend#`. */
 export function withoutDefaults(text: string): string {
 	return text.replace(referencePattern(), (_, reference: string) => `#${variableName(reference)}#`);
 }

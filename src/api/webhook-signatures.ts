@@ -4,7 +4,6 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Header names, in lower case as they are sent. */
 export const signatureHeaders = {
 	id: 'webhook-id',
 	timestamp: 'webhook-timestamp',
@@ -19,7 +18,6 @@ const toleranceSeconds = 300;
 interface Signed {
 	id: string;
 	timestamp: number;
-	/** The body, as the octets on the wire. */
 	body: string | Buffer;
 }
 
@@ -33,7 +31,6 @@ export function signatureOf(signed: Signed, secrets: readonly string[]): string 
 	return secrets.map((secret) => `v1,${digest(signed, secret).toString('base64')}`).join(' ');
 }
 
-/** The three headers of a signed call. Without a secret there is no signature, only the other two. */
 export function signedHeaders(signed: Signed, secrets: readonly string[]): Record<string, string> {
 	return {
 		[signatureHeaders.id]: signed.id,
@@ -47,7 +44,6 @@ export interface Received {
 	/** The octets as received: parsing and writing them again would change them. */
 	body: Buffer;
 	secrets: readonly string[];
-	/** Seconds since 1970. */
 	now: number;
 }
 

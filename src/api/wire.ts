@@ -1,15 +1,8 @@
-/**
- * One HTTP exchange with a deployment as plain data, for code that works on the wire itself: `api`, `smoke`, the
- * server.
- */
-
 /** A request below the base URL. The connection adds its token unless `token` is given. */
 export interface WireRequest {
 	method: string;
-	/** Begins with `/`; may have a query. */
 	path: string;
 	headers?: Readonly<Record<string, string>>;
-	/** The body, unchanged; a text is UTF-8. */
 	body?: string | Uint8Array;
 	/** Another token than the connection's own; `null` sends none. */
 	token?: string | null;
@@ -18,7 +11,6 @@ export interface WireRequest {
 
 export interface WireResponse {
 	status: number;
-	/** Names in lower case; repeated ones joined by `, `. */
 	headers: Readonly<Record<string, string>>;
 	body: Uint8Array;
 	durationMs: number;

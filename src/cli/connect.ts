@@ -1,7 +1,6 @@
 /** The composition root: the one file that imports every part. Loads only the parts the target needs. */
 import type { ConnectDependencies, Connection, Target } from './frame/connection.js';
 
-/** Opens the target. `UsageError` for a database that must exist and does not. */
 export async function connect(target: Target, dependencies: ConnectDependencies): Promise<Connection> {
 	if (target.kind === 'remote') {
 		const { connectRemote } = await import('./connect/remote.js');

@@ -1,4 +1,3 @@
-/** Where a call begins and ends: streams in, exit code out. Nothing here ever ends the process. */
 import { loadNode } from './frame/command.js';
 import { mailctl, type NamedTarget, unnamed } from './frame/command-line.js';
 import type { Connect } from './frame/connection.js';
@@ -13,7 +12,6 @@ import { tree } from './tree.js';
 
 declare const __VERSION__: string;
 
-/** Runs one command line; resolves to its exit code, whatever happens. */
 export async function main(options: MainOptions = {}): Promise<number> {
 	const argv = options.argv ?? process.argv.slice(2);
 	const io = createIo(options);
@@ -38,13 +36,11 @@ export async function main(options: MainOptions = {}): Promise<number> {
 	}
 }
 
-/** Runs a command line that has `--deadline`. */
 export async function timed(): Promise<number> {
 	const { runTimed } = await import('./frame/timed.js');
 	return runTimed(process.argv.slice(2));
 }
 
-/** Loads the composition root when the target is opened. */
 const connect: Connect = async (target, dependencies) => {
 	const root = await import('./connect.js');
 	return root.connect(target, dependencies);

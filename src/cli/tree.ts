@@ -1,4 +1,3 @@
-/** All commands by their first word, in the order of the help. */
 import type { Tree, TreeEntry } from './frame/command.js';
 
 export const tree: Tree = [

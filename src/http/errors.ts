@@ -1,8 +1,6 @@
-/** Errors and headers on the wire: one table from code to status, read in both directions. */
 import { type ApiError, type ApiErrorCode, errorBody, listFieldErrors, type Scopes } from '../api/errors.js';
 import { scopes } from '../api/operations.js';
 
-/** Header names as we write them; node gives incoming ones in lower case. */
 export const headerNames = {
 	token: 'X-Secure-Token',
 	/** The first field error's code (`required`, `unique`, …), so that scripts need not read English (api-decisions 1). */
@@ -62,7 +60,6 @@ export function bodyOf(error: ApiError): Record<string, unknown> {
 	return error.fields === null ? { detail: error.message } : errorBody(error.fields);
 }
 
-/** For the header `X-Error-Code`. */
 export function errorCodeOf(error: ApiError): string {
 	const first = error.fields === null ? undefined : listFieldErrors(error.fields)[0];
 	return first?.code ?? error.code;

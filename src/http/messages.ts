@@ -1,15 +1,12 @@
 /** A request and its response as plain data, with sockets or without. */
 
-/** One request as it was received. */
 export interface HttpRequest {
 	method: string;
-	/** Path and query as sent. */
 	target: string;
 	/** Names in lower case; repeated ones joined by `, `. */
 	headers: Readonly<Record<string, string | undefined>>;
 	/** A function reads it on demand: a refused request takes no memory for its body. */
 	body: Uint8Array | ReadBody | null;
-	/** Aborted when the client has left. */
 	readonly signal?: AbortSignal;
 }
 
@@ -30,7 +27,6 @@ export interface HttpResponse {
 
 export interface PublicRequest {
 	method: string;
-	/** Without the query; not decoded. */
 	path: string;
 	headers: Readonly<Record<string, string | undefined>>;
 	/** Reads the form: a page without a form does not wait for one. Throws as `ReadBody`. Absent = none. */
@@ -38,7 +34,6 @@ export interface PublicRequest {
 	ip: string | null;
 }
 
-/** Null: the path is not one of its pages. */
 export interface PublicHandler {
 	(request: PublicRequest): Promise<HttpResponse | null>;
 	/** The same response without a promise; null: this request needs the asynchronous way. Never throws. */

@@ -5,19 +5,16 @@ import { parseDateTime } from '../datetime.js';
 const operators = ['!=', '>=', '<=', '=', '~', '>', '<'] as const;
 export type Operator = (typeof operators)[number];
 
-/** Fields besides `meta.KEY`. */
 export const plainFields = ['email', 'name', 'created'] as const;
 
 export interface Condition {
 	text: string;
 	field: string;
-	/** The variable of `meta.KEY`; null: another field. */
 	variable: string | null;
 	operator: Operator;
 	value: string;
 }
 
-/** What is wrong with a condition, and where: an offset into its text. */
 interface ConditionFault {
 	at: number;
 	message: string;
@@ -54,7 +51,6 @@ export function isCondition(parsed: Condition | ConditionFault): parsed is Condi
 	return 'operator' in parsed;
 }
 
-/** A decimal number; null for anything else. */
 export function numberOf(text: string): number | null {
 	const isNumber = /^[+-]?\d{1,15}(?:\.\d{1,15})?$/.test(text.trim());
 	return isNumber ? Number(text) : null;
@@ -64,7 +60,6 @@ function isDateValue(value: string): boolean {
 	return isDay(value) || parseDateTime(value) !== null;
 }
 
-/** `YYYY-MM-DD`. */
 export function isDay(value: string): boolean {
 	return /^\d{4}-\d\d-\d\d$/.test(value) && parseDateTime(`${value}T00:00:00`) !== null;
 }

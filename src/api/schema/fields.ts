@@ -21,7 +21,6 @@ import { parseWindow } from './sending-times.js';
 import { notAChoice, texts } from './texts.js';
 import { isWebUrl, maxUrlLength } from './url.js';
 
-/** Outcome of a check; errors of a list or a dictionary are keyed by index or key. */
 export type Checked<T> =
 	| { kind: 'valid'; value: T }
 	| { kind: 'invalid'; errors: readonly FieldError[] | FieldErrors };
@@ -29,7 +28,6 @@ export type Checked<T> =
 /** `required` must be given, `defaulted` becomes its default when it is not, `optional` stays absent. */
 export type Presence = 'required' | 'defaulted' | 'optional';
 
-/** A JSON Schema 2020-12 as plain data. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** One value of an input. `check` is never called for an absent value and never throws. */
@@ -50,7 +48,6 @@ export function field<T>(schema: JsonSchema, check: (input: unknown) => Checked<
 	};
 }
 
-/** The field may be left out and is then absent from the value. */
 export function optional<T>(inner: Field<T>): Field<T, 'optional'> {
 	return { presence: 'optional', schema: inner.schema, check: inner.check };
 }
@@ -78,15 +75,12 @@ export function refuse(code: string, message: string): { kind: 'invalid'; errors
 	return { kind: 'invalid', errors: [{ code, message }] };
 }
 
-/** "This field may not be null." */
 export function refuseNull(): { kind: 'invalid'; errors: readonly FieldError[] } {
 	return refuse('null', texts.null);
 }
 
-/** The error of a text, or null. */
 export type TextRule = (value: string) => FieldError | null;
 
-/** Limits of a text; absent = none. */
 export interface CharOptions {
 	max?: number;
 	/** Octets of UTF-8, where a limit is about size. */
@@ -94,7 +88,6 @@ export interface CharOptions {
 	allowBlank?: boolean;
 	/** `off` keeps white space at both ends; DRF trims. */
 	trim?: 'on' | 'off';
-	/** The error for a value that is not a text; derived kinds have their own. */
 	invalid?: string;
 	rules?: readonly TextRule[];
 	schema?: JsonSchema;
@@ -109,7 +102,6 @@ export function char(options: CharOptions = {}): Field<string, 'required'> {
 	return field(charSchema(options), (input) => checkText(input, options, rules));
 }
 
-/** An address that Django's EmailValidator accepts, at most 254 characters. */
 export function email(options: Pick<CharOptions, 'allowBlank'> = {}): Field<string, 'required'> {
 	const message = texts.email;
 	return char({
@@ -143,7 +135,6 @@ export function pattern(regex: RegExp, options: CharOptions = {}): Field<string,
 	});
 }
 
-/** "Null characters are not allowed." */
 export const nullCharacters: TextRule = (value) =>
 	value.includes('\0') ? { code: 'null_characters_not_allowed', message: texts.nullCharacters } : null;
 
@@ -155,7 +146,6 @@ export const surrogates: TextRule = (value) => {
 	return { code: 'surrogate_characters_not_allowed', message };
 };
 
-/** Errors that prevent storing a text of any kind: NUL and half surrogate pairs. */
 export function textFaults(value: string): FieldError[] {
 	return [nullCharacters(value), surrogates(value)].filter((error) => error !== null);
 }
@@ -285,7 +275,6 @@ function hyphenated(hex: string): Uuid {
 }
 
 export interface ListOptions {
-	/** `no` refuses []. */
 	allowEmpty?: 'yes' | 'no';
 	max?: number;
 }
@@ -316,7 +305,6 @@ export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}):
 }
 
 export interface DictOptions<T> {
-	/** Checks a key and its checked value together; its errors are keyed by the key. */
 	check?: (key: string, value: T) => Checked<T>;
 	max?: number;
 }
@@ -382,7 +370,6 @@ export function address(): Field<Address, 'required'> {
 	});
 }
 
-/** `a@b` or `Name <a@b>`, one mailbox. */
 export function mailbox(): Field<Mailbox, 'required'> {
 	return field({ type: 'string', minLength: 1 }, (input) => {
 		const checked = text.check(input);
@@ -401,7 +388,6 @@ export function oneOrListOfOne<T>(inner: Field<T>): Field<T, 'required'> {
 	});
 }
 
-/** `YYYY-MM-DDTHH:MM:SS[.ffffff][Z]` in UTC; as microseconds. */
 export function moment(): Field<Micros, 'required'> {
 	return field({ type: 'string', format: 'date-time' }, (input) => {
 		const at = typeof input === 'string' ? parseDateTime(input.trim()) : null;
@@ -417,7 +403,6 @@ export function timeZone(): Field<string, 'required'> {
 	);
 }
 
-/** `HH:MM-HH:MM`. */
 export function sendingWindow(): Field<string, 'required'> {
 	return field({ type: 'string', pattern: '^\\d\\d:\\d\\d-\\d\\d:\\d\\d$' }, (input) =>
 		typeof input === 'string' && parseWindow(input) !== null

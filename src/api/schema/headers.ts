@@ -1,4 +1,3 @@
-/** Which header fields a caller may add to a message, and their valid values. */
 import type { FieldError } from '../errors.js';
 import { type Checked, char, dict, type Field, valid } from './fields.js';
 
@@ -33,12 +32,10 @@ const reserved: readonly RegExp[] = [
 	/^((x-)?(original-)?authentication-results|(dkim|arc)(-.*)?|domainkey-.*|bimi-(location|indicator))$/i,
 ];
 
-/** Header fields by name, values kept as written. Errors are keyed by name. */
 export function headers(): Field<Record<string, string>, 'required'> {
 	return dict(char({ trim: 'off' }), { check: checkHeader, max: maxHeaders });
 }
 
-/** Whether this header field is reserved for the service or for mail systems, without regard to case. */
 export function isReservedHeader(name: string): boolean {
 	return reserved.some((names) => names.test(name));
 }

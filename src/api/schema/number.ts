@@ -80,12 +80,10 @@ export function isPlainNumber(token: string): boolean {
 	return /^-?\d{1,13}\.\d{0,13}[1-9]$/.test(token) && token.length <= 16 && !/^-?0\.0000/.test(token);
 }
 
-/** The same value, digit for digit. */
 function isSame(text: string, value: number): boolean {
 	return Number.isFinite(value) && canonical(text) === canonical(String(value));
 }
 
-/** Digits without zeros at their ends, and the place of the point. */
 function canonical(text: string): string {
 	const { whole, fraction, exponent } = partsOf(text) ?? { whole: '', fraction: '', exponent: '0' };
 	const written = whole + fraction;

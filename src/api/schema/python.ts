@@ -34,7 +34,6 @@ export function findLoneSurrogate(text: string): number | null {
 	return loneSurrogate.exec(text)?.[0].codePointAt(0) ?? null;
 }
 
-/** True for a lone half of a surrogate pair, which cannot be part of a text. */
 export function hasLoneSurrogate(text: string): boolean {
 	return loneSurrogate.test(text);
 }

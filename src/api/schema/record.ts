@@ -1,4 +1,3 @@
-/** Records of answers, declared once: their TypeScript type, their JSON Schema, and what a client checks of them. */
 import { isRecord } from '../json.js';
 import type { Infer } from '../schema.js';
 import type { JsonSchema } from './fields.js';
@@ -7,12 +6,9 @@ import type { JsonSchema } from './fields.js';
 type Presence = 'present' | 'optional' | 'newer';
 
 export interface Shape<T, P extends Presence = Presence> {
-	/** Only for `Infer`, never set. */
 	readonly type?: T;
 	readonly presence: P;
-	/** A reference where the shape has a name. */
 	readonly schema: JsonSchema;
-	/** For a sentence: `a text`. */
 	readonly kind: string;
 	is(value: unknown): boolean;
 	/** What is missing within such a value; null: nothing. */
@@ -21,7 +17,6 @@ export interface Shape<T, P extends Presence = Presence> {
 	readonly isNeeded?: true;
 }
 
-/** A value that is not there: where, `results.0.name`, and of which kind it had to be. */
 export interface Missing {
 	path: string;
 	kind: string;
@@ -69,7 +64,6 @@ export function record<const K extends Keys>(keys: K): RecordShape<K> {
 	return { ...shape({ type: 'object', properties, required }, 'an object', isRecord, missing), keys };
 }
 
-/** The schemas of all shapes with a name. */
 export const components = new Map<string, JsonSchema>();
 
 /** The same shape under a name in the OpenAPI document: whatever contains it refers to it. */
@@ -166,7 +160,6 @@ export const moment = described(text, {
 	description: 'UTC without a zone, six fractional digits.',
 	pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$`,
 });
-/** `YYYY-MM-DD`. */
 export const day = described(text, { format: 'date' });
 
 export const array = shape<unknown[]>({ type: 'array' }, 'a list', Array.isArray);

@@ -1,4 +1,3 @@
-/** Times on the clocks of a time zone: the moment of a local time, and the hours of the day in which mail may leave. Pure. */
 import {
 	addDays,
 	clockChange,
@@ -23,13 +22,11 @@ export function momentOnDay(day: Day, minutes: number, timeZone: string): LocalM
 	return momentOf(`${day}T${twoDigits(hours)}:${twoDigits(rest)}:00`, timeZone);
 }
 
-/** Minutes after midnight; `to` before `from`: over midnight. `to` itself is outside. */
 export interface Window {
 	from: number;
 	to: number;
 }
 
-/** Reads `HH:MM-HH:MM`; null for anything else, and for a window without a length. */
 export function parseWindow(text: string): Window | null {
 	const [, from, to] = /^(\d\d:\d\d)-(\d\d:\d\d)$/.exec(text) ?? [];
 	const [first, last] = [parseTime(from ?? ''), parseTime(to ?? '')];
@@ -39,21 +36,18 @@ export function parseWindow(text: string): Window | null {
 	return window.from === window.to && last !== minutesPerDay ? null : window;
 }
 
-/** `09:30` as minutes; `24:00` too; null for no time. */
 export function parseTime(text: string): number | null {
 	const [, hours, minutes] = /^(\d{1,2}):(\d\d)$/.exec(text) ?? [];
 	const sum = Number(hours) * 60 + Number(minutes);
 	return hours !== undefined && Number(minutes) < 60 && sum <= minutesPerDay ? sum : null;
 }
 
-/** Whether the clocks of the zone show a time within the window. */
 export function isOpen({ from, to }: Window, timeZone: string, at: Micros): boolean {
 	const now = minutesOf(at, timeZone);
 	if (from === to) return true;
 	return from < to ? now >= from && now < to : now >= from || now < to;
 }
 
-/** The first moment from `at` on that is within the window. */
 export function opening(window: Window, timeZone: string, at: Micros): Micros {
 	if (isOpen(window, timeZone, at)) return at;
 	const opens = momentsFrom(at, window.from, timeZone).filter((one) => isOpen(window, timeZone, one));

@@ -1,6 +1,5 @@
 /** Errors of refused input: the texts of Django REST framework 3.14, word for word (`rest_framework/fields.py`). */
 
-/** By error; each is a whole sentence. */
 export const texts = {
 	required: 'This field is required.',
 	null: 'This field may not be null.',

@@ -1,5 +1,3 @@
-/** Texts that say yes or no. */
-
 const truths: ReadonlyMap<string, boolean> = new Map([
 	['true', true],
 	['yes', true],

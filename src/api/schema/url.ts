@@ -1,5 +1,3 @@
-/** Valid URLs: those of Django's URLValidator, http and https only. */
-
 import { isIPv6 } from 'node:net';
 
 export const maxUrlLength = 2048;
@@ -49,7 +47,6 @@ export function canParseUrl(text: string, base?: string): boolean {
 	}
 }
 
-/** Whether its host is this machine: a trial, whose mail does not leave it, so that links may point here too. */
 export function isLoopbackUrl(url: string | null): boolean {
 	return url !== null && canParseUrl(url) && isLoopback(new URL(url).hostname.toLowerCase());
 }

@@ -1,4 +1,3 @@
-/** What the owner of a database does with it: tokens, keys that sign mail, the queue, its state. */
 import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
 import type { Scope } from '../../api/operations.js';
@@ -120,7 +119,6 @@ function toStats(state: QueueState): QueueStats {
 	};
 }
 
-/** The pause to report; a pause by hand comes before a fault. */
 export function firstPause([paused]: readonly QueuePause[]): QueueStats['paused'] {
 	return paused === undefined || paused.kind === 'refusal' ? null : toPause(paused);
 }

@@ -36,11 +36,9 @@ export interface BackupRequest {
 	whenThere: WhenThere;
 	signal: AbortSignal;
 	onProgress: (copied: { pages: number; of: number }) => void;
-	/** Called with each leftover of a killed backup that is removed from the folder. */
 	onRemoved: (name: string) => Promise<void>;
 }
 
-/** Throws store errors, `TableError` and errors of the disk; then there is no such file, or the one before. */
 export async function backUp({
 	database,
 	file,
@@ -79,12 +77,10 @@ export async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	}
 }
 
-/** A backup and the place it goes to, as they are now. */
 export interface RestorePlan {
 	place: string;
 	/** Null: there is no database. `usedBy`: the processes that have it open; `newest` null: nothing, or unreadable. */
 	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
-	/** When the last record of the backup was made, as the API writes times; null: it is empty. */
 	newest: string | null;
 }
 
@@ -208,7 +204,6 @@ export interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgre
 
 /** Its schema version is that of the backup, before it was brought up to date. */
 export interface Restored extends BackedUp {
-	/** The name of the database that was there; null: there was none. */
 	kept: string | null;
 	uncertain: number;
 	waiting: number;

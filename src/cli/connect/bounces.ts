@@ -8,10 +8,8 @@ import { type LocalParts, openVerp } from './parts.js';
 
 export type { Place, Report, ReportedRecipient, ReturnedMessage };
 
-/** The reports of a file. Mails of an mbox keep their order, each with lines of its own from 1. */
 export type Explained = { kind: 'mail'; report: Report } | { kind: 'mbox'; reports: Report[] };
 
-/** A file as it arrived: one mail, or an mbox; `not_a_report` for anything else. Never rejects. */
 export async function explainFile(bytes: Buffer): Promise<Explained> {
 	if (!isMbox(bytes)) return { kind: 'mail', report: readReport(bytes) };
 	const reports: Report[] = [];

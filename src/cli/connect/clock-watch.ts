@@ -2,7 +2,6 @@ import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import { spanText } from '../render/units.js';
 import type { LocalParts } from './parts.js';
 
-/** How far it was set: negative, back. */
 export interface ClockStep {
 	seconds: number;
 	text: string;

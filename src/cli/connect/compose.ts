@@ -1,4 +1,3 @@
-/** The finished message for one recipient, made without a store: for `--preview`, `--eml` and `--dry-run`. */
 import { randomUUID } from 'node:crypto';
 import type { Content } from '../../api/content.js';
 import { type Clock, type Micros, microsPerMs } from '../../api/datetime.js';
@@ -13,7 +12,6 @@ import type { Keyring, PublicLinks } from '../../delivery/tracking/tokens.js';
 import { createInliner } from '../../threads/readers.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/connection.js';
 
-/** The base URL of links and the keys that sign them; null without links. */
 export interface Links {
 	publicUrl: string | null;
 	keyring: Keyring | null;
@@ -22,7 +20,6 @@ export interface Links {
 export interface ComposeParts {
 	/** The links of a message; null: no links, and no List-Unsubscribe in bulk mail. */
 	linksOf: (message: Uuid) => PublicLinks | null;
-	/** Words for links that are stand-ins; null: the links are real. */
 	standsIn: string | null;
 	now: Micros;
 	askHtml: AskHtml;

@@ -1,5 +1,3 @@
-/** A database looked at for `doctor`: nothing is made, migrated or written, and no mail is sent. */
-
 import { addDays, type Clock, dayOf, isTimeZone, microsPerDay, parseDateTime } from '../../api/datetime.js';
 import type { WebhookDelivery } from '../../api/deliveries.js';
 import { StoreError } from '../../api/errors.js';
@@ -24,11 +22,9 @@ import { firstSender, smtpOf, testSmtp } from './mail.js';
 export interface InspectOptions {
 	clock: Clock;
 	keys: readonly WrappingKey[];
-	/** Lines of the conversation with the mail server, under `--debug`. */
 	trace: ((line: string) => void) | null;
 }
 
-/** Throws `UnsupportedDatabase`. */
 export function inspectLocal(url: string, options: InspectOptions): Inspected {
 	try {
 		const { reads, newest, clockStep, ...found } = inspectStore(url, { keys: options.keys });
@@ -44,7 +40,6 @@ export function inspectLocal(url: string, options: InspectOptions): Inspected {
 	}
 }
 
-/** As `inspectLocal`, of a database on a server. */
 export async function inspectOnServer(url: string, options: InspectOptions): Promise<Inspected> {
 	const path = shownDatabase(url);
 	try {

@@ -1,4 +1,3 @@
-/** The wire of an embedded database: the answers of a server over it, without a socket. */
 import type { WireRequest, WireResponse } from '../../api/wire.js';
 import type { Engine } from '../../engine/engine.js';
 import { exchangeInProcess } from '../../http/server/exchange.js';

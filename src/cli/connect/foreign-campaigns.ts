@@ -29,7 +29,6 @@ export interface ForeignOptions {
 	folder: string;
 	deployment: string;
 	clock: Clock;
-	/** A dry run: no campaign is held, and writes are answered and rolled back. */
 	isTrial?: boolean;
 	newId?: () => Uuid;
 	sleep?: Sleep;
@@ -38,7 +37,6 @@ export interface ForeignOptions {
 export interface ForeignDelivery {
 	/** Calls in flight, and so the most that a kill leaves uncertain. */
 	connections: number;
-	/** Recipients a second; null = as fast as it goes. */
 	rate: number | null;
 	/** Uncertain messages of an earlier run; `retry` may send them twice. */
 	uncertain: 'leave' | 'retry';
@@ -112,7 +110,6 @@ export function openForeignCampaigns(api: Api, options: ForeignOptions): Foreign
 	};
 }
 
-/** The database of one deployment, and the campaigns of it that this process holds. */
 class Desk {
 	readonly files: ReturnType<typeof jobFiles>;
 	readonly options: ForeignOptions;
@@ -143,7 +140,6 @@ class Desk {
 		this.files.assertNotThere(key);
 	}
 
-	/** Under a name that was made here. */
 	async holdNew(campaigns: Campaigns, { id, key }: CampaignSession): Promise<void> {
 		try {
 			await this.hold(key);

@@ -1,5 +1,3 @@
-/** Imports row by row on a deployment without import sessions: their positions are in the database of this machine. */
-
 import { stat } from 'node:fs/promises';
 import type { Clock } from '../../api/datetime.js';
 import type { ReadBundles } from '../../jobs/import-bundles.js';
@@ -20,7 +18,6 @@ export interface KeptWhere {
 
 const slice = 10_000;
 
-/** Rejects with `JobError` where another process imports the same. */
 export function keepImports({ folder, deployment, clock, earlier }: KeptWhere): KeepImport {
 	const files = jobFiles(folder, deployment);
 	return async (key) => {

@@ -1,4 +1,3 @@
-/** The embedded engine on a database of this machine. Mail is composed and sent by parts that load when first needed. */
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -120,7 +119,6 @@ type Opening = Pick<
 	'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait' | 'warn' | 'signal' | 'lockMs'
 >;
 
-/** Needs no database. Throws `ApiError` invalid. */
 export async function assertSettings(values: Readonly<Record<string, string | null>>): Promise<void> {
 	const { assertSmtpUrl } = await import('./mail.js');
 	assertSmtpUrl(values['smtp_url']);

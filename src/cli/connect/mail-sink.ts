@@ -1,20 +1,15 @@
-/** A mail server that accepts all mail and delivers none: for `mailctl sink` and the demonstration. */
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 
 export interface SinkMail {
 	from: string;
 	to: readonly string[];
-	/** The message as it came, without dot stuffing. */
 	raw: Buffer;
 }
 
 export interface MailSinkOptions {
-	/** 127.0.0.1 unless another is named. */
 	host?: string;
-	/** 0, the default: any free one. */
 	port?: number;
-	/** The refusal of a recipient; null: it is taken. All are unless this is given. */
 	refusal?: (to: string) => Refusal | null;
 	/** Called before the client gets its 250. On a rejection the client gets a 451, and may try again. */
 	take: (mail: SinkMail) => void | Promise<void>;
@@ -22,7 +17,6 @@ export interface MailSinkOptions {
 
 export interface Refusal {
 	code: number;
-	/** With its enhanced code (RFC 3463). */
 	text: string;
 }
 

@@ -1,5 +1,3 @@
-/** Composing and sending on the embedded engine: contents, links, connections and the worker, put together. */
-
 import { randomUUID } from 'node:crypto';
 import type { Content } from '../../api/content.js';
 import { microsPerMs } from '../../api/datetime.js';
@@ -54,7 +52,6 @@ export function assertSmtpUrl(url: string | null | undefined): void {
 	if (message !== null) throw invalid({ smtp_url: [{ code: 'invalid', message }] });
 }
 
-/** Null: the URL could work. */
 export function smtpUrlProblem(url: string): string | null {
 	const parsed = parseSmtpUrl(normalSmtpUrl(url));
 	return parsed.kind === 'error' ? parsed.message : null;
@@ -238,7 +235,6 @@ function stallWatch(stallMs: number | undefined) {
 	};
 }
 
-/** Each warning once. */
 function warningsTo(tell: DeliverOptions['onWarning']) {
 	const all = new Set<string>();
 	return {

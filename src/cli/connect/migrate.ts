@@ -1,4 +1,3 @@
-/** A project moved to another database: both opened by their names, with the keys of the secrets that go along. */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
@@ -18,11 +17,9 @@ export interface MoveRequest {
 	warn: (text: string) => void;
 }
 
-/** Both databases, named for people, until `close`. */
 export interface OpenMove {
 	from: string;
 	to: string;
-	/** Changes nothing. Throws `StoreError`, `DatabaseMissing` and `ConfigError`. */
 	plan(): Promise<MovePlan>;
 	/** Throws the same and `CliError` "copy_differs" (11). */
 	carryOut(
@@ -33,12 +30,10 @@ export interface OpenMove {
 			onProgress: (what: 'copying' | 'comparing', rows: number) => void;
 		},
 	): Promise<Moved>;
-	/** The copy is deleted; the error where that failed. */
 	undo(): Promise<{ cleared: unknown }>;
 	close(): Promise<void>;
 }
 
-/** Throws `UsageError` and `StoreError` for names of no database. */
 export async function openMove({ clock, env, warn, ...names }: MoveRequest): Promise<OpenMove> {
 	const databases = { from: await movable(names.from), to: await movable(names.to) };
 	const { from, to } = databases;

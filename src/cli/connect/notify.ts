@@ -1,5 +1,3 @@
-/** Notifications of the embedded engine: the loop that sends them, and tests at once. */
-
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { microsPerSecond } from '../../api/datetime.js';
@@ -15,9 +13,7 @@ import { freshKey, type LocalParts } from './parts.js';
 
 type NotifierParts = Pick<LocalParts, 'store' | 'clock'>;
 
-/** How long a run lasts, and where its errors go, one object a line. */
 export interface NotifyOptions {
-	/** `settled`: until nothing is due; `stopped`: until the signal. */
 	until: 'settled' | 'stopped';
 	signal: AbortSignal;
 	log: (line: NotifyLine) => void;

@@ -1,4 +1,3 @@
-/** Shared types and helpers of the parts of an embedded engine. */
 import { randomBytes } from 'node:crypto';
 import { microsPerSecond } from '../../api/datetime.js';
 import { createVerp, type Verp } from '../../delivery/bounces/verp.js';
@@ -9,9 +8,7 @@ import type { ConnectDependencies } from '../frame/connection.js';
 
 export interface LocalParts extends ConnectDependencies {
 	store: Store;
-	/** For people: the file, or the URL without its password. */
 	path: string;
-	/** Where the first token of `serve` is written. */
 	tokenFile: string;
 	isNew: boolean;
 	keys: readonly WrappingKey[];
@@ -19,7 +16,6 @@ export interface LocalParts extends ConnectDependencies {
 }
 
 export interface Presence {
-	/** The obstacle to sending in this process; null without one. */
 	whyPaused: () => string | null;
 	/** Called when a thread of the store has ended: no request can be answered then. */
 	storeFailed: (error: Error) => void;
@@ -33,7 +29,6 @@ export function freshKey(): { id: number; secret: string } {
 /** A new key signs after 90 days; older ones go on being verified. */
 const keyLifeMicros = 90 * 24 * 3600 * microsPerSecond;
 
-/** Newest first, at least one. */
 export function trackingKeys({ store, clock }: Pick<LocalParts, 'store' | 'clock'>): Promise<StoredKey[]> {
 	return store.writes.ensureKey({
 		purpose: 'tracking',

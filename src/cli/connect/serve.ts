@@ -1,4 +1,3 @@
-/** `serve`: the engine as a deployment of its API, with the pages of its mails and the worker that sends them. */
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -35,11 +34,9 @@ export interface ServeParts extends LocalParts {
 	mailer: Mailer;
 }
 
-/** How long requests in flight may take after the server is stopped. */
 const graceMs = 8_000;
 /** A proxy that asked `/readyz` in this time is told by it that the server is leaving. */
 const watchedMs = 10_000;
-/** How long it has to learn that. */
 const leavingMs = 2_000;
 /**
  * How long requests that it has sent by then are taken on idle connections: less than the 2 s after which nginx asks a
@@ -307,7 +304,6 @@ async function runWith(
 	}
 }
 
-/** The settings a run is made from; `null` without a mail server. */
 async function fingerprint(store: Store): Promise<string | null> {
 	const settings = await readSettings(store);
 	const { smtpUrl, smtpPassword, smtpCa, publicUrl, bounceAddress } = settings;
@@ -319,7 +315,6 @@ async function fingerprint(store: Store): Promise<string | null> {
 /** Settings and keys are read again after so long. */
 const settingsForMs = 1_000;
 
-/** For one server. Writes that fail after the answer go to `log`. Wait for `settled` before the store is closed. */
 export function trackingPages(
 	{ store, clock }: LocalParts,
 	{ contents, links }: Pick<Mailer, 'contents' | 'links'>,
@@ -354,7 +349,6 @@ export function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T>
 /** The bounce address and the keys are read again after so long. */
 const pathsForMs = 1_000;
 
-/** `null` where none is wanted. Rejects when it cannot listen. */
 export async function startBounceSmtp(
 	{ store, clock }: Pick<LocalParts, 'store' | 'clock'>,
 	{ bounceSmtp, tls, log }: Pick<ServeOptions, 'bounceSmtp' | 'tls' | 'log'>,

@@ -10,7 +10,6 @@ import type { spawnThread } from '../../threads/spawn.js';
 interface WalkOptions {
 	url: string;
 	keys: readonly WrappingKey[];
-	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
 	spawn?: typeof spawnThread;
 }
 
@@ -61,7 +60,6 @@ export function withWalkReader(store: Store, { url, ...options }: WalkOptions): 
 	};
 }
 
-/** Null: there is none, or it cannot be told. */
 function identityOf(url: string): string | null {
 	try {
 		const { dev, ino } = statSync(databaseFile(url));

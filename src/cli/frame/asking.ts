@@ -31,7 +31,6 @@ export async function askFor(
 	});
 }
 
-/** The reason of the refusal, without the flag: the question names what is wanted. */
 export function refusalOf(check: () => unknown): string | null {
 	try {
 		check();
@@ -62,7 +61,6 @@ function isForm(of: RecordKind | TextForm): of is TextForm {
 
 type WhyNot = (text: string) => Promise<string | null>;
 
-/** Tells why a text is not of that form; null: it is. */
 export async function checkOf(form: TextForm): Promise<WhyNot> {
 	switch (form) {
 		case 'address': {

@@ -9,9 +9,7 @@ import { durationWord } from './values.js';
 
 /** The flags of this call that choose the target; environment and profile hold for the next call anyway. */
 export interface NamedTarget {
-	/** `--db`, `news.db`: unquoted; empty when no flag named a target. */
 	words: readonly string[];
-	/** A deployment: commands of the machine that owns the database are not for it. */
 	isRemote: boolean;
 }
 
@@ -29,12 +27,10 @@ function baseUrlOf(target: Target): string | undefined {
 
 export type { Hint, OwnCommand };
 
-/** A `mailctl` command for a hint: `mailctl('campaigns', 'resume', name)`. */
 export function mailctl(...command: readonly string[]): OwnCommand {
 	return { command };
 }
 
-/** A command of the system for a hint: `system('mv', from, to)`. */
 export function system(program: string, ...command: readonly string[]): OwnCommand {
 	return { command, program };
 }
@@ -138,7 +134,6 @@ function hasPassword(value: string): boolean {
 	return /^[\w+.-]+:\/\/[^/]*@/.test(value);
 }
 
-/** The text for a POSIX shell: unchanged where no character in it is special, else in single quotes. */
 export function shellWord(text: string): string {
 	// zsh looks a word behind `=` up as a command.
 	if (/^[\w@.,:/+%-][\w@.,:/+=%-]*$/.test(text)) return text;

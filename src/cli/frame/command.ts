@@ -90,9 +90,7 @@ export interface ArgSpec {
 }
 
 export interface FileSource {
-	/** As given; `standard input` for `-`. */
 	readonly name: string;
-	/** `null`: standard input. */
 	readonly path: string | null;
 	text(): Promise<string>;
 	/** At most 64 MiB, or so many; more is a `UsageError`. */
@@ -202,7 +200,6 @@ export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs
 		cx: CommandContext,
 		input: { args: ArgValues<A>; options: OptionValues<O>; asked: ReadonlySet<string> },
 	): Promise<CommandEnd>;
-	/** The error it ends with when it is stopped (Ctrl-C, SIGTERM, `--deadline`); the reason itself unless given. */
 	whenStopped?(reason: unknown, input: { args: ArgValues<A> }): unknown;
 }
 
@@ -212,7 +209,6 @@ export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs
 // biome-ignore lint/suspicious/noConfusingVoidType: a promise of void is what such a call returns
 export type CommandEnd = ExitCode | undefined | void;
 
-/** A command without the types of its values, as the parser and the help take it. */
 export interface Command extends Described {
 	kind: 'command';
 	args: readonly ArgSpec[];
@@ -250,7 +246,6 @@ export async function loadNode(entry: TreeEntry): Promise<Command | CommandGroup
 	return 'group' in loaded ? loaded.group : loaded.command;
 }
 
-/** Describes a command; the values handed to `run` have the types its specs say. */
 export function command<
 	const A extends readonly ArgSpec[] = [],
 	const O extends OptionSpecs = Record<never, never>,
@@ -272,7 +267,6 @@ export function isCommand(node: Command | CommandGroup): node is Command {
 	return 'kind' in node;
 }
 
-/** `emailReason` → `--email-reason`. */
 export function flagOf(key: string): string {
 	return `--${kebab(key)}`;
 }
@@ -286,12 +280,10 @@ export function flagsOf(key: string, spec: OptionSpec): string[] {
 	return spec.kind === 'tri' ? [flagOf(key), offFlagOf(key, spec)] : [flagOf(key)];
 }
 
-/** `emailReason` → `email-reason`. */
 export function kebab(key: string): string {
 	return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** `email-reason` → `emailReason`, the keys of commander. */
 export function camel(name: string): string {
 	return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

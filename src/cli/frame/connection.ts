@@ -28,7 +28,6 @@ export interface Connection {
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
 	/** The parts of a content with these values, made here. Missing variables and links have no value. */
 	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
-	/** Operations on the database itself. Null on a deployment. */
 	local: LocalEngine | null;
 	close(): Promise<void>;
 }
@@ -38,7 +37,6 @@ export interface RemoteOptions {
 	retries: number;
 	caCert: string | null;
 	insecure: boolean;
-	/** URL of an HTTP proxy; it overrides the environment. */
 	proxy: string | null;
 }
 
@@ -59,7 +57,6 @@ export interface ConnectDependencies {
 	remote: RemoteOptions;
 	env: Readonly<Record<string, string | undefined>>;
 	clock: Clock;
-	/** Trace lines of `--debug`; secrets are redacted before. */
 	trace: ((line: string) => void) | null;
 	/** How long a database that another process holds is waited for, where that is shorter than usual; in milliseconds. */
 	lockMs?: number;
@@ -86,9 +83,7 @@ export interface LocalEngine {
 		whyNot(name: string, value: string): Promise<string | null>;
 		/** The form in which the value is stored and shown; of a refused one itself. */
 		normalOf(name: string, value: string): Promise<string>;
-		/** `null` unsets. Throws `ApiError` invalid naming every bad one. */
 		set(values: Readonly<Record<string, string | null>>): Promise<void>;
-		/** What retention deletes by the settings as they are, and as they would be then. */
 		foresee(
 			values: Readonly<Record<string, string | null>>,
 		): Promise<{ before: RetentionForecast; after: RetentionForecast }>;
@@ -97,7 +92,6 @@ export interface LocalEngine {
 		list(): Promise<ApiToken[]>;
 		/** The only answer with the secret. `null`: an active token has this name. */
 		create(input: { name: string; scopes: readonly TokenScope[] }): Promise<NewApiToken | null>;
-		/** False: no living token has this name. */
 		revoke(name: string): Promise<boolean>;
 	};
 	dkim: {
@@ -109,7 +103,6 @@ export interface LocalEngine {
 			selector: string;
 			source: { type: DkimKey['type'] } | { pem: string };
 		}): Promise<DkimKey | null>;
-		/** False: the key does not exist. */
 		remove(key: { domain: string; selector: string }): Promise<boolean>;
 	};
 	/** Takes returned mails into the database. Rejects when that fails: unrecorded mails can be ingested again. */
@@ -117,15 +110,12 @@ export interface LocalEngine {
 	/** The messages that wait to be sent, for every process on this database. */
 	queue: {
 		stats(): Promise<QueueStats>;
-		/** Counts of messages that wait, and when the next one may go: in microseconds since 1970. */
 		waiting(): Promise<{ queued: number; leased: number; deferred: number; next: number | null }>;
 		/** When the next waiting message of a campaign is due, or of all (null); null: none waits. */
 		nextDue(campaign: Uuid | null): Promise<number | null>;
 		hasWorker(): Promise<boolean>;
 		keepRate(campaign: Uuid, rate: string): Promise<void>;
-		/** Nothing is begun from now on; `reason` is for people. Again: the reason changes. */
 		pause(reason: string | null): Promise<NonNullable<QueueStats['paused']>>;
-		/** Tries the mail server at once, too. False: the queue was open. */
 		resume(): Promise<boolean>;
 	};
 	secrets: {
@@ -149,24 +139,20 @@ export interface ServeOptions {
 	host: string;
 	port: number;
 	tls: { cert: string; key: string } | null;
-	/** The client address is taken from the proxy in front (`X-Forwarded-For`). */
 	trustProxy: boolean;
 	/** Where mails that come back are taken by SMTP; `null`: nowhere. */
 	bounceSmtp: { host: string; port: number } | null;
-	/** `null`: another process sends. */
 	sending: Pick<DeliverOptions, 'connections' | 'rate'> | null;
 	/** Called with each request and each failure, as one object a line; no secrets. */
 	log: (line: object) => void;
 }
 
 export interface RunningServer {
-	/** Where it listens; no slash at the end. */
 	url: string;
 	/** Where links of mails begin, as it is set; null: at `url`. */
 	publicUrl: string | null;
 	/** Resolves with the error after which no request is answered; else never. */
 	failed: Promise<Error>;
-	/** `host:port` of the mail server for bounces; `null`: none. */
 	bounceSmtp: string | null;
 	/** The file with a new token, made for a database without one; `null` when there was one. */
 	newTokenFile: string | null;
@@ -179,10 +165,8 @@ export type TokenScope = (typeof tokenScopes)[number];
 
 export interface ApiToken {
 	name: string;
-	/** Those of another version may be unknown to this one. */
 	scopes: readonly string[];
 	date_created: string;
-	/** `null`: it is alive. */
 	date_revoked: string | null;
 }
 
@@ -198,13 +182,11 @@ export interface CountCheck {
 		inactive: { kept: number; counted: number };
 	}[];
 	figures: number;
-	/** Names of campaigns whose waiting messages no worker would find. */
 	campaigns: readonly string[];
 }
 
 export type OtherProcess = Pick<QueueStats['workers'][number], 'host' | 'pid'> & { role: string };
 
-/** Secrets that one key wraps; `null`: those that are not wrapped. */
 export interface SecretCount {
 	key: string | null;
 	secrets: number;
@@ -237,9 +219,7 @@ export interface DeliverOptions {
 	onProgress?: (counts: DeliveryCounts) => void;
 	/** The mail server takes nothing at the moment; the next try is in so many milliseconds. */
 	onWaiting?: (reason: string, ms: number) => void;
-	/** The queue was paused by hand: no message is begun until it is resumed. */
 	onHeld?: (reason: string) => void;
-	/** Limits hold back all that is left until then. */
 	onLimited?: (until: Date) => void;
 	/** Once for each content warning, when it is first met: a run may go on for months. */
 	onWarning?: (warning: string) => void;
@@ -263,25 +243,20 @@ export interface DeliverySummary {
 export interface SmtpTest {
 	host: string;
 	port: number;
-	/** `never`, `opportunistic`, `required` or `implicit` TLS. */
 	security: string;
 	user: string | null;
-	/** False: `reply` has the reason. */
 	ok: boolean;
 	reply: string | null;
 	/** The remedy: a port that speaks TLS, a setting, the login, or the sender; null where it is not known. */
 	remedy: 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | 'sender' | null;
-	/** The certificate that the server has shown; null: none. */
 	certificate: { validTo: Micros } | null;
 	duration_ms: number;
 	ehlo_name: string;
-	/** The address said in MAIL FROM; null: none was tried. */
 	sender: string | null;
 }
 
 export type Connect = (target: Target, dependencies: ConnectDependencies) => Promise<Connection>;
 
-/** The queue as a person looks at it; times as the API writes them. */
 export interface QueueStats {
 	/** `null`: the queue is open. A `fault` is tried again at `retry_at`; times in the past: as it was met last. */
 	paused: {
@@ -304,7 +279,6 @@ export interface QueueStats {
 		messages: number;
 		heard: string | null;
 	}[];
-	/** By domain, the most first, at most 50. */
 	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
 	/** The commonest replies to messages of seven days that failed, bounced or are deferred. */
 	replies: readonly CommonReply[];
@@ -324,15 +298,11 @@ export interface EngineStatus {
 	public_url: string | null;
 	time_zone: string;
 	senders: number;
-	/** `null`: the queue is open. */
 	paused: QueueStats['paused'];
-	/** `null`: bounces go to the sender of a message. */
 	bounce_address: string | null;
 	verp: boolean;
 	dkim_domains: readonly string[];
-	/** Settings that limit sending, as they were set. */
 	limits: Readonly<Record<string, string>>;
-	/** Webhooks whose targets answered 410; they get no notifications. */
 	webhooks_stopped: readonly { id: number; url: string; since: string }[];
 	size: Sizes;
 	/** `frees`: what goes next, or what 400 days would delete while nothing is set. */
@@ -370,7 +340,6 @@ export interface RenderedContent {
 	missing: readonly string[];
 }
 
-/** A finished message: its bytes (RFC 5322), and its parts. */
 export interface ComposedMessage extends RenderedContent {
 	from: string;
 	to: string;
@@ -389,21 +358,17 @@ export interface IngestRequest {
 	dryRun: boolean;
 	signal: AbortSignal;
 	onRecorded: (recorded: RecordedBounce) => void;
-	/** Told of a file in a folder that could not be read, and by which error of the system: `EACCES`. */
 	onUnreadable: (file: string, code: string) => void;
 }
 
-/** Mails by outcome; `read` is the sum of all other counts except the last. */
 export interface IngestCounts {
 	read: number;
 	bounces: number;
 	complaints: number;
-	/** Reported before: no change. */
 	duplicates: number;
 	/** Delays, receipts, feedback that is no complaint. */
 	notices: number;
 	auto_replies: number;
-	/** About no known message, or about none of its recipients. */
 	unmatched: number;
 	not_reports: number;
 	/** Their messages are being sent at this moment: to be brought again. */
@@ -415,6 +380,5 @@ export interface IngestCounts {
 /** The effect of a bounce or complaint, and its recipient: of several the message's own, else the first. */
 export interface RecordedBounce {
 	effect: 'hard_bounce' | 'soft_bounce' | 'complaint';
-	/** As addresses are compared. */
 	address: string;
 }

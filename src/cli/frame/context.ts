@@ -1,4 +1,3 @@
-/** The context of a command, built from the command line and the settings. */
 import type { Api } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
 import type { Clock } from '../../api/datetime.js';
@@ -41,7 +40,6 @@ export interface CommandContext extends Diagnostics, Prompts {
 	readonly sources: Sources;
 	/** Aborted by Ctrl-C, SIGTERM and `--deadline`; its reason is the error to end with. Pass it to every call. */
 	readonly signal: AbortSignal;
-	/** Milliseconds until `--deadline`; undefined without one. */
 	leftMs(): number | undefined;
 	/** What `-o` of the command line asks for; null: nothing, though the environment or a profile may. */
 	readonly askedFormat: Format | null;
@@ -100,7 +98,6 @@ export interface Settled {
 	settings: Settings;
 	target: NamedTarget;
 	signal: AbortSignal;
-	/** Milliseconds until `--deadline`; undefined without one. */
 	leftMs: () => number | undefined;
 }
 

@@ -1,5 +1,3 @@
-/** What commands take and print, for machines: made from the descriptions of the commands, as the help is. */
-
 import {
 	type ArgSpec,
 	type Command,
@@ -13,19 +11,14 @@ import { exitMeanings } from './exit.js';
 import { formats, type GlobalOption, globalOptions } from './globals.js';
 import { placeholder, purpose } from './help.js';
 
-/** A group that is a command as well has arguments, options and `commands`. */
 interface Description {
-	/** `lists create`, as it is typed behind `mailctl`; `mailctl` for the whole. */
 	name: string;
 	aliases: readonly string[];
 	summary: string;
-	/** Paragraphs; null: the summary says it all. */
 	description: string | null;
 	arguments: readonly DescribedArgument[];
 	options: readonly DescribedOption[];
-	/** What `-o json` prints; null: nothing of its own. */
 	output: string | null;
-	/** Those worth naming, beyond 0, 1 and 2. */
 	exit_codes: readonly { code: number; meaning: string }[];
 	examples: readonly string[];
 	writes: boolean;
@@ -37,26 +30,20 @@ interface DescribedArgument {
 	summary: string;
 	required: boolean;
 	repeated: boolean;
-	/** The only values there are; null: any. */
 	values: readonly string[] | null;
 }
 
 interface DescribedOption {
-	/** Each way to give it: `-l`, `--list`; both halves of an option that is on or off. */
 	flags: readonly string[];
 	summary: string;
-	/** The placeholder of its value; null: it takes none. */
 	value: string | null;
 	required: boolean;
 	repeated: boolean;
-	/** The only values there are; null: any. */
 	values: readonly string[] | null;
-	/** null: none, or one that the summary tells. */
 	default: string | number | null;
 	environment: readonly string[];
 }
 
-/** `path`: the words of the command, without `mailctl`. Without what is hidden; with all sub-commands. */
 export function describeNode(node: Command | CommandGroup, path: readonly string[]): Description {
 	const self = isCommand(node) ? node : node.self;
 	const commands = isCommand(node) ? [] : node.commands.filter((one) => !isHidden(one));

@@ -24,7 +24,6 @@ export interface Diagnostics {
 	progress(label: string, total: number | null, before?: number): Progress;
 	/** A line at the bottom of a terminal, in place of the one before; null takes it away. Nothing elsewhere. */
 	stand(line: string | null): void;
-	/** Logs the traffic of the wire; null without `--debug`, so that no line is made. */
 	readonly trace: ((line: string) => void) | null;
 }
 
@@ -40,7 +39,6 @@ export interface DiagnosticsOptions {
 	debug: boolean;
 	paint: Paint;
 	target: NamedTarget;
-	/** Milliseconds, only ever subtracted from each other. */
 	elapsedMs: () => number;
 }
 

@@ -10,7 +10,6 @@ import type { Io } from './io.js';
 
 const maxMessage = 500;
 
-/** Reports an error and returns its exit code. A closed output is no error. */
 export async function printError(
 	error: unknown,
 	io: Io,
@@ -56,7 +55,6 @@ async function lines(
 	return `${fitted.replaceAll(/^error:/gm, marks.red('error:'))}\n`;
 }
 
-/** `email: Enter a valid email address.`, one a complaint; a detail that is a text stands under the message. */
 function detailLines({ details, message }: Complaint): string[] {
 	const texts = (details ?? []).map((detail) => {
 		if (typeof detail === 'object' && detail !== null && 'path' in detail && 'message' in detail)

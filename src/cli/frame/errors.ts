@@ -6,7 +6,6 @@ export interface SeveralHints {
 	readonly hints: readonly Hint[];
 }
 
-/** The words behind `mailctl`, unquoted and without the target of the call. */
 export interface OwnCommand {
 	readonly command: readonly string[];
 	readonly program?: string;
@@ -124,7 +123,6 @@ export class DeadlinePassed extends CliError {
 	}
 }
 
-/** The reader of our output went away (`| head`): a quiet end with 0. */
 export class OutputClosed extends Error {
 	override readonly name = 'OutputClosed';
 }

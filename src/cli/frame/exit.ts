@@ -253,7 +253,6 @@ function fromStoreError(error: StoreError): Complaint {
 	return { ...found, hint: unwritableHint(error.path, '--db PATH names another place') };
 }
 
-/** Null: the message names the command that goes on. */
 function hintOfMarked({ database, mark, wanted }: DatabaseMarked): Hint | null {
 	if (!mark.isOver) return null;
 	if (wanted === 'data')

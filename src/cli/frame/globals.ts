@@ -1,4 +1,3 @@
-/** The global options: one table for the parser, the help and the search for the command's words. */
 import { UsageError } from './errors.js';
 
 export interface GlobalOption {
@@ -154,12 +153,10 @@ export type ColorMode = 'auto' | 'always' | 'never';
 export const formats = ['table', 'wide', 'tsv', 'csv', 'json', 'ndjson', 'markdown', 'name'] as const;
 export type Format = (typeof formats)[number];
 
-/** Spelled as in `formats`; case counts. */
 export function isFormat(text: string): text is Format {
 	return (formats as readonly string[]).includes(text);
 }
 
-/** Throws `UsageError`, which names the formats. */
 export function parseFormat(text: string): Format {
 	if (isFormat(text)) return text;
 	const isFile = /\/|\.\w+$/.test(text);
@@ -183,7 +180,6 @@ const valued = new Set(
 	globalOptions.flatMap(({ flags }) => (flags.includes('<') ? (flags.match(/--?[a-z-]+/g) ?? []) : [])),
 );
 
-/** `-p`, `--profile`: every name of every global option. */
 export const globalFlags: ReadonlySet<string> = new Set(
 	globalOptions.flatMap(({ flags }) => flags.match(/--?[a-z][a-z-]*/g) ?? []),
 );
@@ -228,7 +224,6 @@ export const timedBy = 'MAILCTL_TIMED';
 /** Time to clean up after a stop signal, in milliseconds; a second more than the worker gives deliveries in flight. */
 export const graceMs = 10_000;
 
-/** `0`, `false`, `no` and nothing are off. */
 export function isOn(value: string | undefined): boolean {
 	return value !== undefined && !/^(|0|false|no|off)$/i.test(value);
 }

@@ -1,5 +1,3 @@
-/** Limits of V8's heap, set while the process runs, for long work in little memory. V8 reads these flags at each collection. */
-
 /**
  * Percent of the live heap after a collection, until the next full one. V8 alone lets a heap grow to four times its
  * size: where each mail brings its own content, that would be mostly entries dropped by the caches.

@@ -78,7 +78,6 @@ export function nodeHelp(node: Command | CommandGroup, path: readonly string[]):
 	return isCommand(node) ? commandHelp(node, path) : groupHelp(node, path);
 }
 
-/** `path`: the words of the group, without `mailctl`. Lists the command without a verb, and no hidden verbs. */
 function groupHelp(group: CommandGroup, path: readonly string[]): string {
 	const name = `mailctl ${path.join(' ')}`;
 	const rows = group.commands
@@ -98,7 +97,6 @@ function groupHelp(group: CommandGroup, path: readonly string[]): string {
 	]);
 }
 
-/** `path` as for `groupHelp`. Lines are as long as they come: `fitHelp` breaks them. */
 function commandHelp(command: Command, path: readonly string[]): string {
 	return page([
 		`mailctl ${path.join(' ')}: ${command.summary}`,
@@ -125,7 +123,6 @@ function details(command: Command): string[] {
 	];
 }
 
-/** Those of no group come last. */
 function optionSections({ options, optionGroups = {} }: Command): string[] {
 	const shown = Object.entries(options).filter(([, spec]) => spec.hidden !== true);
 	const words = new Map(
@@ -148,7 +145,6 @@ function usageWords(command: Command): string {
 	return [command.name, ...command.args.map(argWord)].join(' ');
 }
 
-/** Arguments and required options, as in a usage line. */
 export function tail(command: Command): string {
 	const required = Object.entries(command.options).flatMap(([key, spec]) =>
 		spec.required === true ? [`${flagOf(key)} ${placeholder(spec)}`] : [],
@@ -171,7 +167,6 @@ export function optionWords(key: string, spec: OptionSpec): string {
 	return spec.kind === 'list' || spec.kind === 'pairs' ? `${word}…` : word;
 }
 
-/** With its default, choices and variable in brackets. */
 export function optionSummary(spec: OptionSpec): string {
 	const notes = [
 		...(spec.required === true ? ['required'] : []),
@@ -203,7 +198,6 @@ export function placeholder(spec: OptionSpec): string {
 /** Lines of at most so many characters: help is read on narrow terminals and in pagers. */
 const textWidth = 80;
 
-/** The paragraphs of a text; one that is indented is a command, and stays as it is. */
 function paragraphs(text: string | undefined): string[] {
 	if (text === undefined) return [];
 	return text.split('\n\n').map((one) => (one.startsWith(' ') ? one : filled(one)));

@@ -1,4 +1,3 @@
-/** Turns the parsed words of a command into typed values. A missing value is asked for, or exit 2. */
 import type { Clock } from '../../api/datetime.js';
 import { type Env, type Settings, timeZoneOf } from '../config/settings.js';
 import {
@@ -21,14 +20,10 @@ export interface Missing {
 	name: string;
 	question: string;
 	of: RecordKind | TextForm | undefined;
-	/** The only valid values; undefined: `of` and `check` decide. */
 	choices: readonly string[] | undefined;
-	/** A name that no record has is an answer too. */
 	mayBeNew: boolean;
-	/** Several words may be typed. */
 	many: boolean;
 	isSecret: boolean;
-	/** Throws `UsageError` for a value that the command line would refuse. */
 	check(text: string): void;
 	whyNot: ArgSpec['whyNot'];
 	known: Readonly<Record<string, unknown>>;
@@ -39,7 +34,6 @@ export interface InputDependencies {
 	settings: Settings;
 	clock: Clock;
 	sources: Sources;
-	/** `null`: prompts are not possible. */
 	ask: ((missing: Missing) => Promise<string>) | null;
 }
 
@@ -76,7 +70,6 @@ export async function readInput(
 	return { args, options, asked };
 }
 
-/** An update without anything to update is a mistake, not a success. */
 function assertChange({ options, changes }: Command, raw: Readonly<Record<string, unknown>>): void {
 	if (changes === undefined) return;
 	const flags = Object.entries(options).flatMap(([key, spec]) =>

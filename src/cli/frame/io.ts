@@ -1,4 +1,3 @@
-/** The process's streams as values, so that a command can be run by a test as well as by a shell. */
 import type { Readable, Writable } from 'node:stream';
 import { type Micros, microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import { CliError, OutputClosed } from './errors.js';

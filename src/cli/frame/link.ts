@@ -24,15 +24,11 @@ export interface LinkParts {
 	io: Io;
 	globals: RawGlobals;
 	sources: Sources;
-	/** See `Command`; undefined: the first write makes the default one, nothing makes a named one. */
 	createsDatabase: boolean | undefined;
-	/** The command changes nothing: a default database that is missing is read as an empty one. */
 	reads: boolean;
-	/** It is drawn again and again, to see what comes. */
 	isView: boolean;
 	role: ConnectDependencies['role'];
 	signal: AbortSignal;
-	/** Begins a wait for what is named; null: nothing is shown. */
 	onWait: ((what: string) => Wait) | null;
 }
 
@@ -66,7 +62,6 @@ function waitedFor(target: Target): string {
 	return isPostgres(target.url) ? 'the database server' : 'the database, which another process holds';
 }
 
-/** The connection, opened by the first that needs it and closed once. */
 export function linker(settings: Settings, parts: LinkParts) {
 	let opened: Promise<Connection> | null = null;
 	/** The default database that is missing so far. */

@@ -1,4 +1,3 @@
-/** Manual pages (man(7)), made from the descriptions of the commands as the help is. The build writes them. */
 import type { Command, CommandGroup, TreeEntry } from './command.js';
 import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
@@ -103,7 +102,6 @@ function quoted(text: string): string {
 	return `"${roff(text).replaceAll('"', '\\(dq')}"`;
 }
 
-/** Text as it is: no control line, hyphens that can be copied. */
 function roff(text: string): string {
 	return text
 		.replaceAll('\\', '\\e')

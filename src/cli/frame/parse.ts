@@ -16,7 +16,6 @@ export type Parsed =
 			globals: RawGlobals;
 	  };
 
-/** Reads `argv` against one node of the tree. Throws `UsageError`. */
 export function parse(node: Command | CommandGroup, argv: readonly string[]): Parsed {
 	const parsers = new Parsers(node, argv);
 	try {

@@ -1,4 +1,3 @@
-/** Questions to a person, and the flags that answer them where prompts are not possible. */
 import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
 import { shellWord } from './command-line.js';
@@ -9,7 +8,6 @@ import type { Questions } from './questions.js';
 export interface Line {
 	question: string;
 	initial?: string;
-	/** `initial` stands in the line, to be changed there. */
 	isEdited?: boolean;
 	/** Why the answer cannot be taken; it is asked again then, what was typed stays. */
 	check?: (text: string) => Promise<string | null>;
@@ -30,7 +28,6 @@ export type Source<T> = (typed: string) => Promise<readonly Choice<T>[]>;
 export type Question = { kind: 'mild'; what: string } | { kind: 'severe'; what: string; name: string };
 
 export interface Prompts {
-	/** Throws `Declined` (130) on no, `UsageError` naming the flag where prompts are not possible. */
 	confirm(question: Question): Promise<void>;
 	/**
 	 * A question that no flag answers in general. Throws `Declined` (130) on no. Only where `canAsk`. `statement`: a
@@ -40,11 +37,8 @@ export interface Prompts {
 	choose<T>(question: string, choices: readonly Choice<T>[], initial?: T): Promise<T>;
 	search<T>(question: string, source: Source<T>): Promise<T>;
 	askWhether(question: string, initial: boolean): Promise<boolean>;
-	/** A line of text. Throws `UsageError` where prompts are not possible. */
 	ask(question: string, line?: Omit<Line, 'question'>): Promise<string>;
-	/** A line that is never shown. Throws `UsageError` where prompts are not possible. */
 	askSecret(question: string, line?: Omit<Line, 'question'>): Promise<string>;
-	/** Several lines. Throws `UsageError` where prompts are not possible. */
 	askText(question: string, line?: Omit<Line, 'question'>): Promise<string>;
 	readonly canAsk: boolean;
 }
@@ -52,7 +46,6 @@ export interface Prompts {
 export interface PromptOptions {
 	canAsk: boolean;
 	yes: boolean;
-	/** Answers severe questions alone. */
 	confirm: string | null;
 	signal: AbortSignal;
 	hasColor: boolean;
@@ -61,7 +54,6 @@ export interface PromptOptions {
 /** `? ` before a question, ` (y/N) ` and some room for the answer behind it. */
 const promptCells = 16;
 
-/** For one call; the library is loaded by the first question. */
 export function createPrompts(io: Io, { canAsk, yes, confirm, signal, hasColor }: PromptOptions): Prompts {
 	let opened: Promise<Questions> | null = null;
 	const questions = (question: string): Promise<Questions> => {

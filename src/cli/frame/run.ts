@@ -1,5 +1,3 @@
-/** One command from its parsed words to its exit code: settles the settings, builds the context, runs, closes. */
-
 import { MissingExtension } from '../../api/capabilities.js';
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import { ApiError, mayHaveHappened, StoreError } from '../../api/errors.js';
@@ -113,7 +111,6 @@ function asker(cx: CommandContext) {
 	return async (missing: Missing) => (await import('./asking.js')).askFor(cx, missing);
 }
 
-/** The hint for a token that is refused: the command does not know where it came from. */
 function refusedToken(error: unknown, { globals }: Run, { settings, io }: CommandContext): Hint[] {
 	const { code, hint } = classify(error);
 	return code === 'not_authenticated' && hint === null ? [refusedTokenHint(settings, globals, io.env)] : [];
@@ -167,12 +164,10 @@ function settle(parsed: Run, env: Env, paths: Paths, unread: string[]): Settings
 	return resolveSettings(others, rest, isThere ? config : { ...config, profile: null }, paths);
 }
 
-/** For commands that administer profiles a target is a value to store: their hints do not repeat it. */
 function targetOf({ command, globals }: Run, settings: Settings): NamedTarget {
 	return command.profiles === true ? unnamed : namedTarget(globals, settings);
 }
 
-/** A command whose database is named, or that needs none, does without an unreadable configuration. */
 function readBeside({ command, globals }: Run, env: Env, paths: Paths, unread: string[]): ConfigFile {
 	try {
 		return readConfig(paths);
@@ -202,7 +197,6 @@ function finalCode(code: ExitCode, listed: readonly Shown[], globals: RawGlobals
 	return code === exits.done && globals.exitEmpty === true && isEmpty ? exits.empty : code;
 }
 
-/** The command has not ended within the grace period. */
 class Overdue extends Error {}
 
 /** The result of the command, or the reason of the signal when the command does not end within the grace period. */

@@ -1,4 +1,3 @@
-/** Files, `@FILE` and `-` as values: opened when read, and standard input given to one reader only. */
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
@@ -13,7 +12,6 @@ export interface Sources {
 	file(text: string, flag: string): FileSource;
 	content(text: string, flag: string): ContentSource;
 	stdin(flag: string): Readable;
-	/** A table: a file's name, or standard input for `-`, which `flag` wants. */
 	table(text: string, flag: string): TableSource;
 }
 
@@ -108,7 +106,6 @@ function fileSource(path: string, flag: string, signal: AbortSignal): FileSource
 	return { name: path, path, bytes, text: async () => decode(await bytes(), path) };
 }
 
-/** Throws `UsageError` where nothing is, and `FolderGiven`. */
 export function assertFile(path: string, flag: string): Stats {
 	let found: Stats;
 	try {

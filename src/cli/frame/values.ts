@@ -1,4 +1,3 @@
-/** Words of the command line into values. Every refusal is exit 2 and names the flag it came from. */
 import { addDays, type Clock, dayOf, daysIn, type Micros, timeZoneNamed } from '../../api/datetime.js';
 import { suggest } from '../../api/suggest.js';
 import { UsageError } from './errors.js';
@@ -42,7 +41,6 @@ export function parseDays(text: string, flag: string): number {
 
 const slowestDays = 31;
 
-/** `10`, `10/s`, `600/m`, `100/h` or `100/5m` of `--rate`, as so many a second. */
 export function parseRate(text: string): number {
 	const [, number, times = '1', unit = 's'] =
 		/^(\d{1,9}(?:\.\d{1,9})?)(?:\/([1-9]\d{0,4})?([smh]))?$/.exec(text.trim().toLowerCase()) ?? [];
@@ -52,7 +50,6 @@ export function parseRate(text: string): number {
 	throw new UsageError(`--rate "${text}" is less than one in ${slowestDays} days`);
 }
 
-/** `--rate` as an option of what sends, in messages a second; nothing where it is not given. Throws `UsageError`. */
 export function paced(rate: string | undefined): { rate?: number } {
 	return rate === undefined ? {} : { rate: parseRate(rate) };
 }

@@ -33,7 +33,6 @@ const subjects: readonly string[] = [
 	'refused by policy',
 ];
 
-/** For an enhanced code, or that of a reply; empty: there was none. */
 export function meaningOf(code: string): string {
 	if (code === '') return 'no answer with a code';
 	const [, first, subject, detail] = /^([245])\.(\d{1,3})\.(\d{1,3})$/.exec(code) ?? [];

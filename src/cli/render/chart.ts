@@ -1,5 +1,3 @@
-/** Pictures of the report that a person can read without colour: sent and opened, with an axis and a scale. */
-
 import { numberText } from './units.js';
 
 export interface ChartDay {
@@ -10,12 +8,10 @@ export interface ChartDay {
 
 export interface ChartOptions {
 	width: number;
-	/** False: plain ASCII, for terminals and locales that know no block characters. */
 	unicode: boolean;
 	colours?: ChartColours;
 }
 
-/** Every picture can be read without them. */
 export type ChartColours = Readonly<Record<'sent' | 'opened', (text: string) => string>>;
 
 const plainColours: ChartColours = { sent: (text) => text, opened: (text) => text };
@@ -38,7 +34,6 @@ interface Glyphs {
 const blocks: Glyphs = { sent: '█', opened: '░', eighths: '▏▎▍▌▋▊▉', line: '─', tick: '┬' };
 const ascii: Glyphs = { sent: '#', opened: '-', eighths: '', line: '-', tick: '+' };
 
-/** A bar for sent and one for opened per day, on one scale that starts at 0. Lines without their line ends. */
 export function barChart(days: readonly ChartDay[], options: ChartOptions): string[] {
 	const { width, unicode, colours = plainColours } = options;
 	const glyphs = unicode ? blocks : ascii;

@@ -6,7 +6,6 @@ import type { Times } from './times.js';
 export interface Column<T> {
 	key: string;
 	header: string;
-	/** `null` and `undefined` show as nothing. */
 	value(record: T): unknown;
 	/** For people, instead of an array of objects: a line each on a card, one after the other in a table. */
 	lines?(record: T, times: Times): readonly string[];
@@ -25,7 +24,6 @@ export interface Column<T> {
 	/** Left out of a table where a terminal has no room for it: those without anything in them first, then the widest. */
 	isOptional?: boolean;
 	isCount?: boolean;
-	/** The column of `-o name`; the first column if none is marked. */
 	isName?: boolean;
 }
 
@@ -44,7 +42,6 @@ export function column<T, K extends keyof T & string>(
 	return { key, header, value: (record) => record[key], ...more };
 }
 
-/** `null` when not given. */
 export function parseFields(text: string | undefined): readonly string[] | null {
 	if (text === undefined) return null;
 	const fields = text.split(',').map((field) => field.trim());
@@ -97,7 +94,6 @@ export function selectKeys<T>(record: T, columns: Columns<T>, fields: readonly s
 	);
 }
 
-/** An error for the caller to throw. Names similar fields, and all of `valid` in their order. */
 export function unknownField(field: string, valid: readonly string[]): UsageError {
 	const near = didYouMean(field, valid);
 	return new UsageError(`--fields: there is no "${field}"`, {

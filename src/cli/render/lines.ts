@@ -56,7 +56,6 @@ export function visibleColumns<T>(
 	format: Format,
 	fields: readonly string[] | null,
 ): Columns<T> {
-	// What is asked for by name is shown.
 	if (fields !== null) return selectColumns(columns, fields).map((one) => ({ ...one, isOptional: false }));
 	if (format === 'wide' || format === 'csv') return columns;
 	if (format !== 'name') return columns.filter((one) => one.wide !== true);
@@ -177,7 +176,6 @@ export function cellsOf<T>(record: T, columns: Columns<T>, cell: (value: unknown
 	});
 }
 
-/** The cell of a column, for people: its lines where it has some, a time in their zone. Cleaned by `cell`. */
 export function readCellOf<T>(
 	record: T,
 	column: Column<T>,

@@ -16,12 +16,10 @@ export interface OutOptions {
 	bare: boolean;
 	strong: (text: string) => string;
 	times: Times;
-	/** Prints a text that is there as a whole; through a pager where it is longer than the screen. */
 	show: (text: string) => Promise<void>;
 }
 
 export interface RowsOptions {
-	/** How many there are in all, once known: for "showing 50 of 1,240". */
 	total?: number | (() => number | undefined);
 	/** `--all` or an explicit `--limit` was given: a terminal shows all rows. */
 	all?: boolean;
@@ -38,7 +36,6 @@ export const terminalRows = 50;
 
 export interface Out {
 	readonly format: Format;
-	/** With `-q` a made thing is its id or value alone; not where `--query` reads the answer. */
 	readonly isBare: boolean;
 	record<T>(record: T, columns: Columns<T>): Promise<void>;
 	created<T extends { id: number | string }>(record: T, columns: Columns<T>): Promise<void>;

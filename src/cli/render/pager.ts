@@ -1,4 +1,3 @@
-/** What is longer than the screen, through the pager that a person has chosen: a page at a time. */
 import { spawn } from 'node:child_process';
 import { finished } from 'node:stream/promises';
 import { stripVTControlCharacters } from 'node:util';
@@ -8,7 +7,6 @@ import { rowsOf } from './terminal.js';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** For a shell, as in git and man; null: texts are printed as they are. */
 export function pagerOf({ isTTY }: Pick<OutStream, 'isTTY'>, env: Env): string | null {
 	if (!isTTY || env['TERM'] === 'dumb' || isOn(env['CI'])) return null;
 	const command = (env['MAILCTL_PAGER'] ?? env['PAGER'] ?? 'less').trim();

@@ -74,7 +74,6 @@ function span(seconds: number): string {
 }
 
 export interface StatusLine extends OutStream {
-	/** False: no terminal, or one that rewrites no line. */
 	readonly canRewrite: boolean;
 	/** Shows the line, cut to the width, in place of the one before; null removes it. Only where `canRewrite`. */
 	stand(line: string | null): void;

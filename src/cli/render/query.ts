@@ -10,7 +10,6 @@ export type QueryFormat = (typeof queryFormats)[number];
 
 export interface Query {
 	readonly stream: OutStream;
-	/** Writes the result. Throws `UsageError` where the expression does not fit the output. */
 	end(): Promise<void>;
 }
 

@@ -1,4 +1,3 @@
-/** A view on a terminal that is drawn again in its own place. */
 import type { OutStream } from '../frame/io.js';
 import { rowsOf } from './terminal.js';
 import { widthOf } from './width.js';

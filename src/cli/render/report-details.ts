@@ -1,4 +1,3 @@
-/** The report of a campaign as a person reads it: people and machines side by side, links, hours and bounces. */
 import type { CommonReply } from '../../api/campaigns.js';
 import { percentOf } from '../../api/counts.js';
 import type { CampaignLink, ReportDetails } from '../../api/reports.js';
@@ -129,7 +128,6 @@ function rightOf(text: string): string {
 	return `${right}${text}`;
 }
 
-/** Two digits, so that they stand below each other. */
 export function percentText(part: number, whole: number): string {
 	return percentOf(part, whole).toFixed(2);
 }

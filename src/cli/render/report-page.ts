@@ -1,4 +1,3 @@
-/** The report as one page without script or remote parts: for a screen in light and dark, a telephone, and paper. */
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '../../api/html.js';
 import type { ListGrowth } from '../../api/reports.js';

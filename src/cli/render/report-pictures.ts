@@ -1,4 +1,3 @@
-/** The pictures of a saved report, drawn as SVG without a browser. Colours are custom properties of the page around. */
 import { BarChart, HeatmapChart, LineChart } from 'echarts/charts';
 import { GridComponent, LegendComponent, VisualMapComponent } from 'echarts/components';
 import { init, use } from 'echarts/core';
@@ -47,7 +46,6 @@ interface Picture {
 	svg: string;
 }
 
-/** The picture that a report was asked for; null: none. */
 export function chartOf(saved: SavedReport, width = size.width): Picture | null {
 	if (saved.chart === 'none') return null;
 	if (saved.chart === 'heat') {
@@ -81,7 +79,6 @@ ${[...facts, clean(scopeOf(saved))]
 `);
 }
 
-/** A line is as wide as the picture at most. */
 function factLines(head: CampaignHead): string[] {
 	const [subject, ...others] = factsOf(head).map(([label, text]) => `${label}: ${text}`);
 	const sum = outcomesOf(head).map(([label, count]) => `${numberText(count)} ${label}`);

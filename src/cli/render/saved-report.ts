@@ -10,16 +10,12 @@ import { numberText } from './units.js';
 
 export interface SavedReport {
 	title: string;
-	/** The picture asked for; `none`: a page without any. */
 	chart: 'bars' | 'line' | 'heat' | 'none';
 	report: Report;
 	events: readonly EventType[];
-	/** Null: the service does not tell them. */
 	detailed: DetailedReport | null;
-	/** Null: it is of no campaign, or the service does not tell it. */
 	head: CampaignHead | null;
 	lists: readonly List[];
-	/** `date`: `YYYY-MM-DD`. Figures that the service does not tell are absent. */
 	days: readonly (Partial<Figures> & { date: string; sent: number; opened: number })[];
 	madeAt: Micros;
 }
@@ -124,9 +120,7 @@ export interface TotalLine {
 	name: string;
 	count: string | null;
 	percent: string | null;
-	/** `1,137 sent`; null: it has no share, or of what is not told. */
 	base: string | null;
-	/** Null: not told, or not a matter of machines. */
 	machines: string | null;
 }
 

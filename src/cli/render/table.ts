@@ -9,7 +9,6 @@ export interface Layout {
 	width: number;
 	header: boolean;
 	truncate: boolean;
-	/** Marks up headers and keys; the identity without colour. */
 	strong: (text: string) => string;
 	times: Times;
 }
@@ -20,7 +19,6 @@ const leastCells = 16;
 const readableCells = 32;
 /** An id, an address or a name that is shortened to this is still told from others: `0b0e2b7c…d2e3f`. */
 const leastKept = 14;
-/** The least room of a card's value. */
 const leastValue = 8;
 const gap = 2;
 
@@ -29,7 +27,6 @@ export interface Drawn {
 	leftOut: readonly string[];
 }
 
-/** The finished text. A table as long as one fits, with some columns left out if need be; else cards. */
 export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): Promise<Drawn> {
 	if (rows.length === 0) return { text: '', leftOut: [] };
 	const measured = columns.map((column) => {
@@ -65,7 +62,6 @@ function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly
 		among: (one) => isOptional(one) && saysNothing(one),
 	});
 	const shown = withoutWidest(saying, (shown) => squeezed(shown, room, []) !== null, { among: isOptional });
-	// Addresses last.
 	for (const shortened of [[], ['id'], ['id', 'name'], ['id', 'name', 'address']] as const) {
 		const widths = squeezed(shown, room, shortened);
 		if (widths !== null) return withWidths(shown, widths);

@@ -1,7 +1,6 @@
 import type { ColorMode, Env } from '../frame/globals.js';
 import type { OutStream } from '../frame/io.js';
 
-/** True where block characters may be drawn: a UTF-8 locale and a terminal that is more than a teletype. */
 export function hasUnicode(env: Env): boolean {
 	const term = env['TERM'] ?? '';
 	const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || '';

@@ -65,7 +65,6 @@ export function momentText(at: Micros, zone: string): string {
 	return `${localTime(at, zone).slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ')} ${offsetText(at, zone)}`;
 }
 
-/** Null: a day and more away, or no time. */
 function agoText(at: Micros | null, now: Micros): string | null {
 	if (at === null || Math.abs(now - at) >= microsPerDay) return null;
 	const seconds = Math.floor(Math.abs(now - at) / microsPerSecond);

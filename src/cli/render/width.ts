@@ -34,7 +34,6 @@ export function shorten(text: string, cells: number): string {
 /** In cells: in less room two pieces say less than one. */
 const leastCut = 12;
 
-/** The longest end of at most `cells`, cut between graphemes. */
 function ending(text: string, cells: number): string {
 	if (cells === 0) return '';
 	const near = text.slice(-(cells * 8));
@@ -143,7 +142,6 @@ function splitWhole(text: string, cells: number): { head: string; tail: string }
 	return { head: text.slice(0, end), tail: text.slice(end) };
 }
 
-/** Its length in UTF-16 units. */
 function firstGrapheme(text: string): number {
 	for (const { segment } of graphemes(text)) return segment.length;
 	return 0;

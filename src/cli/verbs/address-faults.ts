@@ -9,7 +9,6 @@ import { trimWhitespace } from '../../api/schema/python.js';
 import { type Hint, mailctl, type OwnCommand } from '../frame/command-line.js';
 import { type CliErrorOptions, UsageError } from '../frame/errors.js';
 
-/** How an address may be given: alone, or as `Name <address>` too. */
 export type AddressForm = 'address' | 'mailbox';
 
 /** A fault as a clause, such as `it has no @`; null for an address. Pure. */
@@ -20,13 +19,11 @@ export function addressFault(text: string, form: AddressForm = 'address'): strin
 	return aroundFault(trimmed, form) ?? atFault(trimmed);
 }
 
-/** `"nobody" is no e-mail address: it has no @`; null for an address. */
 export function noAddress(text: string, form?: AddressForm): string | null {
 	const fault = addressFault(text, form);
 	return fault && `"${text}" is no e-mail address: ${fault}`;
 }
 
-/** The address of an argument, or of an option by its flag. Throws `UsageError` with the fault. */
 export function assertAddress(
 	text: string,
 	{ flag, ...options }: Pick<CliErrorOptions, 'hint'> & { flag?: string } = {},
@@ -44,7 +41,6 @@ export function searching(text: string): readonly Hint[] {
 	return ['to look for addresses with it: ', byPart(text)];
 }
 
-/** `Enter a valid email address: it has no @`; the message alone where the address has no fault. */
 export function withAddressFault(message: string, text: string, form?: AddressForm): string {
 	const fault = addressFault(text, form);
 	return fault === null ? message : `${message.replace(/\.$/, '')}: ${fault}`;

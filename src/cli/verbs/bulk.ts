@@ -1,8 +1,3 @@
-/**
- * The same change to several records, named by arguments or by lines of standard input. One consent covers all. A
- * refusal is reported, and the other records follow.
- */
-
 import { createInterface } from 'node:readline';
 import { ApiError } from '../../api/errors.js';
 import type { Hint, OwnCommand } from '../frame/command-line.js';
@@ -34,7 +29,6 @@ export interface SeveralQuestion {
 	few: 'ask' | 'go on';
 }
 
-/** Consent to the change. Throws `Declined` and `UsageError` as `confirm` does. */
 export async function agreeToAll(cx: CommandContext, { what, count, few }: SeveralQuestion): Promise<void> {
 	// A script that names the count has agreed, few as they are today.
 	if (count > severeCount || cx.globals.confirm !== undefined)
@@ -131,7 +125,6 @@ function isRefusal(error: unknown): error is ApiError {
 	);
 }
 
-/** In the given order; blank lines name nothing, and white space around a line is ignored. */
 export async function* namesOf(cx: CommandContext, texts: readonly string[]): AsyncGenerator<string> {
 	for (const text of texts) {
 		if (text !== '-') {

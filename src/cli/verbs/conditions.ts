@@ -1,4 +1,3 @@
-/** `--where`: conditions on subscribers, as `send` and `subscribers` take them. */
 import { parseDateTime } from '../../api/datetime.js';
 import type { Field, Subscriber } from '../../api/records.js';
 import { type Condition, isCondition, parseCondition, plainFields } from '../../api/schema/conditions.js';

@@ -5,7 +5,6 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { counted, numberText, sizeText } from '../render/units.js';
 
-/** `bulk`: the mails are to have a link to unsubscribe; `of`: which content it is, where there are several. */
 export async function warnOfFindings(
 	cx: CommandContext,
 	content: Pick<Content, 'subject' | 'text' | 'html' | 'attachments'>,
@@ -45,14 +44,12 @@ function sayFinding({ kind, count, first }: ContentFinding): [text: string, hint
 	}
 }
 
-/** Both bodies; `subject` is the text of the first heading of level 1, null where there is none. */
 export interface MarkdownParts {
 	subject: string | null;
 	text_body: string;
 	html_body: string;
 }
 
-/** null: none is given. Throws `UsageError` for a file without a visible word. */
 export async function readMarkdown(file: FileSource | undefined): Promise<MarkdownParts | null> {
 	if (file === undefined) return null;
 	const { markdownBodies } = await import('../../content/markdown.js');

@@ -1,4 +1,3 @@
-/** Dry runs: their answers, and their rule: a dry run ends as the change itself would, and changes nothing. */
 import type { Api } from '../../api/api.js';
 import { type FieldErrors, invalid } from '../../api/errors.js';
 import { texts } from '../../api/schema/texts.js';

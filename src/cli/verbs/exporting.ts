@@ -1,5 +1,3 @@
-/** Shared by every `export` verb: the format, a file or standard output, and records streamed into it. */
-
 import { stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import type { WhenThere } from '../../tables/output-file.js';
@@ -24,7 +22,6 @@ export const exportOptions = {
 } as const;
 
 export interface Destination {
-	/** null: standard output. */
 	path: string | null;
 	format: ExportFormat;
 	whenThere: WhenThere;
@@ -37,13 +34,11 @@ export interface Exported<T> {
 	pieces: AsyncIterable<readonly T[]>;
 	header: string;
 	line: (record: T) => string;
-	/** The number of records, for the progress line; null: unknown. */
 	total: number | null;
 	noun: string;
 	answer?: object;
 }
 
-/** Throws `UsageError` before anything is asked of the service. */
 export async function destinationOf(
 	cx: CommandContext,
 	file: string | undefined,

@@ -5,7 +5,6 @@ import type { CommandContext } from '../frame/context.js';
 import { type Column, type Columns, parseFields, unknownField } from '../render/columns.js';
 import { unknownColumn, walk } from './listing.js';
 
-/** `meta.city`: a field in a condition and in `--fields`. */
 export function metaName(variable: string): string {
 	return `meta.${variable}`;
 }
@@ -30,7 +29,6 @@ export function variableOf(fields: readonly Field[], text: string): string | nul
 	return found.length === 1 ? (found[0]?.variable ?? null) : null;
 }
 
-/** null: this token may not read them, or the service has none. */
 function readableFields(cx: CommandContext): Promise<Field[] | null> {
 	return readFields(cx).catch((error: unknown) => {
 		if (error instanceof ApiError && error.http !== null && error.http.status < 500) return null;

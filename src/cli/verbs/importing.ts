@@ -26,7 +26,6 @@ export function importName(file: string): string {
 	return file === '-' ? 'standard input' : file;
 }
 
-/** The table, its header read; the caller closes it. Throws `TableError` for a file that is no table. */
 export async function openImport(
 	cx: CommandContext,
 	file: string,

@@ -12,11 +12,8 @@ import { createProbe } from './probe.js';
 import { type Endpoint, traceAnswer } from './request.js';
 import { createTransport } from './transport.js';
 
-/** The deployment, the credentials, the way to it, and the streams for traces and warnings. */
 export interface ClientOptions {
-	/** http or https; may have a path, with or without a slash at its end. */
 	baseUrl: string;
-	/** For `X-Secure-Token`; null sends none. */
 	token: string | null;
 	remote: {
 		/** For one attempt, from its start to the last byte of the answer. */
@@ -28,7 +25,6 @@ export interface ClientOptions {
 		proxy: string | null;
 	};
 	env: Readonly<Record<string, string | undefined>>;
-	/** One line for each request and answer, without secrets. */
 	trace: ((line: string) => void) | null;
 	/** Called for each request, so that a person can be told what is waited for. */
 	onWait?: (() => Wait) | null;
@@ -40,15 +36,12 @@ export interface ClientOptions {
 	signal?: AbortSignal;
 }
 
-/** An open deployment; `close` it once. */
 export interface Client {
 	api: Api;
 	exchange: WireExchange;
-	/** Aborts calls under way; also `api.close`. */
 	close(): Promise<void>;
 }
 
-/** Throws `TypeError` for an invalid base URL. */
 export function createClient(options: ClientOptions): Client {
 	const { token, remote, trace, onWait = null, clock = systemClock, random = Math.random } = options;
 	const baseUrl = new URL(options.baseUrl);

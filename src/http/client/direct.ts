@@ -1,4 +1,3 @@
-/** The direct way to the deployment: only undici's pool of connections. */
 import { setFlagsFromString } from 'node:v8';
 import type { Dispatcher, Pool as PoolType } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
@@ -9,7 +8,6 @@ import Pool from 'undici/lib/dispatcher/pool.js';
  */
 const parserBudget = '--wasm-tiering-budget=200000000';
 
-/** Connections are opened when they are needed and kept for the next request. */
 export function openPool(origin: string, options: PoolType.Options): Dispatcher {
 	if (process.versions.node.startsWith('20.')) setFlagsFromString(parserBudget);
 	return new Pool(origin, options);

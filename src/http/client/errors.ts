@@ -22,7 +22,6 @@ export interface Requested {
 	secrets: readonly string[];
 }
 
-/** For any status except 2xx. A redirect is `bad_answer`: it is never followed, so that the token goes nowhere else. */
 export function errorOf(answer: Answer, requested: Requested, retryAfterMs: number | null): ApiError {
 	const { status } = answer;
 	const http = { status, method: requested.method, path: requested.path };
@@ -63,7 +62,6 @@ function fieldsOf(
 	return namedCode === null ? fields : withCode(fields, namedCode);
 }
 
-/** The header distinguishes codes that share a status. */
 function apiCode(status: number, namedCode: string | null): ApiErrorCode {
 	const named = namedCodes.find((code) => code === namedCode);
 	return named !== undefined && status === statusOf(named) ? named : codeOf(status);
@@ -76,7 +74,6 @@ function firstOf(fields: FieldErrors): string {
 	return first === undefined ? 'Invalid input.' : `${first.path}: ${first.message}`;
 }
 
-/** `detail` (DRF, RFC 7807), `title`, `message`, `error`, the first of `errors`; a text itself. */
 function textOf(body: unknown): string | null {
 	if (typeof body === 'string') return body;
 	if (Array.isArray(body)) return textOf(body[0] ?? null);
@@ -88,7 +85,6 @@ function textOf(body: unknown): string | null {
 	return null;
 }
 
-/** The title of an HTML page, else its text; plain text as it is. */
 export function pageText(bytes: Buffer): string {
 	const text = bytes.subarray(0, 16_384).toString('utf8');
 	if (!/^\s*(<!doctype html|<html|<head|<body|<h1)/i.test(text)) return text;

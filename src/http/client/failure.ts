@@ -1,4 +1,3 @@
-/** Failures on the way to an answer, by what may be done about them. */
 import { ApiError, type Misdirection, tlsReason, whyUnreachable } from '../../api/errors.js';
 
 /**
@@ -8,7 +7,6 @@ import { ApiError, type Misdirection, tlsReason, whyUnreachable } from '../../ap
  */
 type FailureKind = 'unsendable' | 'unreachable' | 'untrusted' | 'cut' | 'timeout' | 'too_large' | 'garbled';
 
-/** An exchange without a usable answer. `written`: at least a part of the request was sent. */
 export class TransportFailure extends Error {
 	override readonly name = 'TransportFailure';
 	readonly kind: FailureKind;
@@ -32,7 +30,6 @@ export class TransportFailure extends Error {
 	}
 }
 
-/** The error for callers of the Api: `bad_answer` when there was any answer, else `network`. */
 export function toApiError(failure: TransportFailure): ApiError {
 	const { kind, message, written, misdirected, cause } = failure;
 	const options = { cause, unanswered: written, ...(misdirected !== null && { misdirected }) };
@@ -50,7 +47,6 @@ export interface Way {
 	isUnheard: boolean;
 }
 
-/** Translates an error of undici, of Node's sockets or of TLS by its code. */
 export function toFailure(error: Error, way: Way, written: boolean): TransportFailure {
 	const { origin, through } = way;
 	const code = codeOf(error);

@@ -56,12 +56,10 @@ export function documented(
 	return own as unknown as Omit<Api, 'capabilities' | 'close'>;
 }
 
-/** Every extension of this version, whether the deployment has it or not. */
 export function extensions(endpoint: Endpoint): Extensions {
 	return groupsOf('ext.', (name) => methodOf(endpoint, name)) as unknown as Extensions; // as above
 }
 
-/** `page` of `lists` for `lists.page`. */
 function groupsOf(
 	prefix: 'ext.' | '',
 	method: (name: OperationName) => Method,
@@ -286,7 +284,6 @@ function without(values: Values, ...names: readonly string[]): Values {
 	return Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)));
 }
 
-/** The parsed body, or `bad_answer` where something is missing that commands rely on. */
 export function decode(success: Success, shape: Shape<unknown>): Readonly<Record<string, unknown>> {
 	const body = readJson(success.answer.body);
 	if (body.kind === 'empty') throw badAnswer(success, 'has no body');
@@ -311,7 +308,6 @@ export function assertNothing(success: Success): void {
 	if (status !== 204) throw badAnswer(success, `is ${status} where nothing was to come: ${excerpt(success)}`);
 }
 
-/** `fault` continues "The answer". */
 export function badAnswer(
 	{ answer, requested }: Success,
 	fault: string,

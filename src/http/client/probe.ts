@@ -7,7 +7,6 @@ import { type Endpoint, requestPath, type Success } from './request.js';
 
 const unknown: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
 
-/** The endpoint to probe, and the extensions that it may have. */
 export interface Probe {
 	endpoint: Endpoint;
 	extensions: Extensions;

@@ -1,7 +1,5 @@
-/** Selects the proxies of a call: `--proxy`, else the environment; loopback is never proxied. */
 import { canParseUrl, isLoopback } from '../../api/schema/url.js';
 
-/** For EnvHttpProxyAgent; an empty text means none. */
 export interface ProxyChoice {
 	httpProxy: string;
 	httpsProxy: string;

@@ -18,23 +18,18 @@ declare const __VERSION__: string;
 
 export interface Endpoint {
 	transport: Transport;
-	/** Path of the base URL, without a slash at its end. */
 	prefix: string;
 	token: string | null;
 	timeoutMs: number;
 	retries: number;
-	/** The request log: one line at a time, without secrets. */
 	trace: ((line: string) => void) | null;
-	/** Called for each request; see `Wait`. */
 	onWait: (() => Wait) | null;
 	random: () => number;
 	clock: Clock;
 }
 
 interface RequestContent {
-	/** With its `?`, or empty. */
 	query?: string;
-	/** Octets leave as they are, anything else as JSON. */
 	body?: unknown;
 	headers?: Readonly<Record<string, string>>;
 	call?: Call | undefined;
@@ -47,13 +42,11 @@ export interface OperationRequest extends RequestContent {
 	isRepeatable?: boolean;
 }
 
-/** An answer 2xx, and its request, for an error about it. */
 export interface Success {
 	answer: Answer;
 	requested: Requested;
 }
 
-/** Where a request goes, and what decides whether it may be repeated. */
 export interface Target {
 	method: Method;
 	path: string;
@@ -62,7 +55,6 @@ export interface Target {
 	isKeyed?: boolean;
 }
 
-/** Carries out one operation. Throws `ApiError`, and the signal's reason. */
 export async function requestOperation(endpoint: Endpoint, request: OperationRequest): Promise<Success> {
 	const { values = {} } = request;
 	const operation: Operation = operations[request.operation];
@@ -75,7 +67,6 @@ export async function requestOperation(endpoint: Endpoint, request: OperationReq
 	return requestPath(endpoint, { method, path: endpoint.prefix + path, isRepeatable, isKeyed }, request);
 }
 
-/** The same for a path that is not in the table of operations. */
 export async function requestPath(
 	endpoint: Endpoint,
 	target: Target,
@@ -157,13 +148,11 @@ interface Refused {
 	retryAfterMs: number | null;
 }
 
-/** How one attempt ended; `verdict` says whether another one may follow. */
 type Attempt =
 	| { kind: 'success'; answer: Answer }
 	| Refused
 	| { kind: 'lost'; error: ApiError; verdict: Verdict; retryAfterMs: null };
 
-/** One request. Throws the signal's reason, and no other expected error. */
 async function attempt(endpoint: Endpoint, content: RequestContent, requested: Requested): Promise<Attempt> {
 	const { method, path, secrets } = requested;
 	const target = path + (content.query ?? '');
@@ -248,22 +237,17 @@ const pauses = { first: 250, longest: 8_000 };
  */
 export type Verdict = 'unprocessed' | 'unclear' | 'final';
 
-/** An attempt that failed, and the attempts and waits before it. */
 export interface Tried {
 	verdict: Verdict;
-	/** The wait that the service asked for; null = none, or an unusable one. */
 	retryAfterMs: number | null;
-	/** Attempts so far, at least 1. */
 	tries: number;
 	retries: number;
 	waitedMs: number;
 	/** Repeating it has the same effect as doing it once. */
 	isRepeatable: boolean;
-	/** 0 ≤ x < 1. */
 	random: number;
 }
 
-/** Milliseconds to wait before the next attempt, or null: there is none. */
 export function nextTry(tried: Tried): number | null {
 	if (tried.tries > tried.retries || tried.verdict === 'final') return null;
 	if (tried.verdict === 'unclear' && !tried.isRepeatable) return null;

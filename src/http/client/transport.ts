@@ -29,14 +29,11 @@ export interface Answer {
 	durationMs: number;
 }
 
-/** Whole answers to single requests; no retries, no redirects. */
 export interface Transport {
-	/** Throws `TransportFailure`, or the signal's reason. */
 	exchange(outgoing: Outgoing): Promise<Answer>;
 	close(): Promise<void>;
 }
 
-/** Nothing is loaded or opened before the first exchange. */
 export function createTransport(options: TransportOptions): Transport {
 	const { origin } = options.baseUrl;
 	const maxBytes = options.maxBytes ?? maxAnswerBytes;
@@ -110,7 +107,6 @@ interface Outgoing {
 	signal?: AbortSignal | undefined;
 }
 
-/** An answer, still encoded. Header names in lower case, repeated ones joined by `, `. */
 interface Raw {
 	status: number;
 	headers: Readonly<Record<string, string>>;
@@ -125,7 +121,6 @@ interface Destination extends Way {
 /** Node takes a longer one for 1 ms. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Throws `TransportFailure`, and the signal's reason when it fires. */
 function dispatch(destination: Destination, outgoing: Outgoing): Promise<Raw> {
 	const { timeoutMs, signal } = outgoing;
 	if (signal?.aborted === true) return Promise.reject(signal.reason);

@@ -1,5 +1,3 @@
-/** The public pages of a mail: pixel, links, unsubscribing, the mail in a browser (api-decisions 39). */
-
 import { type TrackingPorts, unbranded } from '../../delivery/tracking/lookup.js';
 import { createClickWindow } from '../../delivery/tracking/machines.js';
 import type { HttpResponse, PublicHandler, PublicRequest } from '../messages.js';

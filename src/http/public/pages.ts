@@ -1,4 +1,3 @@
-/** The pages that mails link to: plain HTML that works without script, on a telephone, in the dark and read aloud. */
 import { createHash } from 'node:crypto';
 import { parseMailbox } from '../../api/address.js';
 import { escapeHtml } from '../../api/html.js';
@@ -16,7 +15,6 @@ export interface Reader {
 	list: string | null;
 }
 
-/** The values of the form's field `scope`. */
 export type Scope = 'list' | 'all';
 
 /** A question; it changes nothing. With a list there is a choice, and that list is preselected. */
@@ -37,7 +35,6 @@ export function unsubscribedPage(
 	return page({ presentation, title: unsubscribed, main: paragraph(done) + small(underWay) });
 }
 
-/** For every address without a page; the same text for every error in it. */
 export function notFoundPage(presentation: Presentation): HttpResponse {
 	const { broken, brokenWhy, brokenAdvice } = texts[presentation.language];
 	const main = paragraph(brokenWhy) + paragraph(brokenAdvice);
@@ -76,7 +73,6 @@ interface Page {
 	presentation: Presentation;
 	title: string;
 	main: string;
-	/** Title and text are the mail's, whose language is not known. */
 	isOfMail?: boolean;
 	status?: number;
 	headers?: Readonly<Record<string, string>>;
@@ -124,7 +120,6 @@ ${main}
 	};
 }
 
-/** The logo, whose alternative is the name; else the name. */
 function banner({ name, logo }: Branding): string {
 	if (name === null && logo === null) return '';
 	const shown = htmlText(name ?? '');
@@ -193,7 +188,6 @@ export function maskedAddress(mailbox: string): string {
 	return `${at < 2 ? '' : first}…\u2060${address.slice(at)}`;
 }
 
-/** `News (news@example.com)`, or the address alone. */
 export function senderName(mailbox: string): string {
 	const parsed = parseMailbox(mailbox);
 	if (parsed === null) return mailbox;

@@ -1,4 +1,3 @@
-/** How a page is shown: in the reader's language, with name, logo and colour of the sender. */
 import { type Branding, type TrackingPorts, unbranded } from '../../delivery/tracking/lookup.js';
 import type { PublicRequest } from '../messages.js';
 import { type Language, languages } from './texts.js';
@@ -23,9 +22,7 @@ const maxRanges = 50;
 const maxRangeLength = 64;
 
 interface LanguageRange {
-	/** In lower case: `de`, `de-ch`, `*`. */
 	tag: string;
-	/** 0 to 1; 0 = not wanted. */
 	quality: number;
 }
 
@@ -52,7 +49,6 @@ export function chooseLanguage(acceptLanguage: string | undefined): Language {
 	return languages[0];
 }
 
-/** Null: it is no range, or its weight is no number from 0 to 1. */
 function parseRange(text: string): LanguageRange | null {
 	if (text.length > maxRangeLength) return null;
 	const [tag = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());

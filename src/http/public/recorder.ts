@@ -1,17 +1,13 @@
-/** Opens and clicks on their way to the store, after their requests were answered. */
-
 import type { Visitor } from '../../delivery/tracking/events.js';
 import type { Happened, TrackingPorts } from '../../delivery/tracking/lookup.js';
 import type { Keyring } from '../../delivery/tracking/tokens.js';
 import type { PublicRequest } from '../messages.js';
 
-/** Makes the event of a request, later; null: no event. */
 type MakeEvent = (keyring: Keyring | null) => Happened | null;
 
 export interface Recorder {
 	/** Records the event after the turn of the event loop; the request does not wait. `failed` of the ports gets the errors. */
 	later(makeEvent: MakeEvent): void;
-	/** Resolves when everything is recorded, or lost: wait for it before the store is closed. */
 	settled(): Promise<void>;
 }
 

@@ -1,6 +1,5 @@
 /** The style of the pages, light and dark, by the colour that the settings name. */
 
-/** Red, green, blue: 0 to 255. */
 type Rgb = readonly [number, number, number];
 
 const white: Rgb = [255, 255, 255];
@@ -48,7 +47,6 @@ button:hover { text-decoration: underline; }
 `;
 }
 
-/** Mixed with `towards`, a twentieth at a time, until it is read on `paper`. */
 function readable(color: Rgb, paper: Rgb, towards: Rgb): Rgb {
 	for (let step = 0; step < 20; step++) {
 		const mixed = mix(color, towards, step / 20);

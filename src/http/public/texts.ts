@@ -8,14 +8,12 @@
 /** In order of preference for a reader without one; the first is also for languages that are missing here. */
 export const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'ja'] as const;
 
-/** A primary subtag of BCP 47. */
 export type Language = (typeof languages)[number];
 
 /** `address` is masked, `sender` and `list` are names. Values are escaped by the pages, not here. */
 export interface Texts {
 	unsubscribe: string;
 	question(address: string, sender: string): string;
-	/** Above the choice between `ofList` and `ofAll`. */
 	choice: string;
 	ofList(list: string): string;
 	ofAll(sender: string): string;
@@ -24,11 +22,9 @@ export interface Texts {
 	doneOfList(address: string, list: string): string;
 	doneOfAll(address: string, sender: string): string;
 	underWay: string;
-	/** The page for addresses without a page: title, reason and advice. */
 	broken: string;
 	brokenWhy: string;
 	brokenAdvice: string;
-	/** The page for an outage: title, and the texts in general and of an unsubscription. */
 	failed: string;
 	failedWhy: string;
 	notUnsubscribed: string;

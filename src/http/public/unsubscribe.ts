@@ -21,10 +21,6 @@ import {
 import { presentationOf } from './presentation.js';
 import { visitorOf } from './recorder.js';
 
-/**
- * `token` from the path; a bad one is a 404, before any form is read. A failing store is a 503 (`ports.failed`). Throws
- * errors of reading the form.
- */
 export async function unsubscribe(
 	ports: TrackingPorts,
 	request: PublicRequest,

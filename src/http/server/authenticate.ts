@@ -13,11 +13,9 @@ export interface Principal {
 	scopes: readonly Scope[];
 }
 
-/** Null: there is no such token, or it was revoked. */
 export type Authenticate = (token: string) => Promise<Principal | null>;
 
 interface AuthenticatorOptions {
-	/** The valid token of this hash (hex), or null. */
 	findToken(sha256: string): Promise<{ name: string; scopes: readonly string[] } | null>;
 	clock: Clock;
 }
@@ -79,7 +77,6 @@ export async function authenticated(
 	return identified(authenticate, token);
 }
 
-/** The owner of a token. Throws `not_authenticated`. */
 export async function identified(authenticate: Authenticate, token: string): Promise<Principal> {
 	const principal = await authenticate(token);
 	if (principal === null) throw notAuthenticated('Invalid token.');
@@ -91,7 +88,6 @@ export function bearerOf(headers: HttpRequest['headers']): string | undefined {
 	return /^Bearer +(\S+) *$/i.exec(headers['authorization'] ?? '')?.[1];
 }
 
-/** Throws `permission_denied` unless all scopes of one of these sets are granted. */
 export function assertAllowed({ scopes: held }: Principal, accepted: readonly (readonly Scope[])[]): void {
 	const isGranted = (needed: readonly Scope[]) => needed.every((scope) => held.includes(scope));
 	if (held.includes('admin') || accepted.some(isGranted)) return;

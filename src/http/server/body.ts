@@ -42,7 +42,6 @@ async function readBytes({ body }: HttpRequest, maxBytes: number, kind?: 'file')
 	return bytes;
 }
 
-/** 413 for a body over its limit. */
 function tooLarge(maxBytes: number): ApiError {
 	const kib = maxBytes / 1024;
 	const size = kib < 1024 ? `${kib} KiB` : `${kib / 1024} MiB`;
@@ -171,7 +170,6 @@ function collect(
 	});
 }
 
-/** The octets of a body so far; null: none. */
 type Collected = Pick<FileRoom, 'add' | 'whole'>;
 
 function createPieces(): Collected {

@@ -12,7 +12,6 @@ import { type Exchange, LazyAbortController } from './exchange.js';
 import type { Limits, Share } from './limits.js';
 import { createFeed, createFeedQueue, type Feed } from './parser-feed.js';
 
-/** One connection. Requests of a pipeline are answered one after another, in order. */
 export interface Connection {
 	/** The TLS socket once there is one; until then, and without TLS, the one below. */
 	socket: Socket;
@@ -28,7 +27,6 @@ export interface Connection {
 	idleSince: number;
 	/** One of its requests is being answered, and waits for nothing from the client. */
 	hasSlot: boolean;
-	/** Resolves when the last request of the pipeline is answered. */
 	pipeline: Promise<void>;
 	/** A request whose method node's parser does not support is read, or answered: it is the last of the connection. */
 	unknownMethod: 'head' | 'whole' | null;
@@ -37,12 +35,9 @@ export interface Connection {
 	isFinalSent: boolean;
 }
 
-/** A whole response, after which the connection ends. */
 export interface FinalResponse {
 	status: number;
-	/** For the log and for `X-Error-Code`. */
 	code: string;
-	/** Head and body as octets on the wire. */
 	text: string;
 }
 
@@ -55,7 +50,6 @@ export interface SocketExchange extends Exchange {
 	readonly peer: Peer;
 	/** Aborted when the client leaves; its signal is the exchange's. */
 	readonly abort: LazyAbortController;
-	/** The client sends its body after `100 Continue`. */
 	expectsContinue: boolean;
 	began: Micros;
 }
@@ -63,7 +57,6 @@ export interface SocketExchange extends Exchange {
 /** A client: one IPv4 address, or one IPv6 /64, the range of one subscriber line. */
 interface Peer extends Share {
 	readonly name: string;
-	/** The longest idle first. */
 	readonly connections: Set<Connection>;
 }
 
@@ -124,7 +117,6 @@ export class Connections {
 		connection.feed = createFeed(socket, this.#queue);
 	}
 
-	/** The connection of an open socket; null when it has closed. */
 	of(socket: Socket): Connection | null {
 		return this.#bySocket.get(socket) ?? null;
 	}
@@ -272,7 +264,6 @@ class Peers {
 		if (connections.size === 0 && slots === 0 && bytes === 0) this.#byName.delete(name);
 	}
 
-	/** Those with the most connections first. */
 	byConnections(): Peer[] {
 		return [...this.#byName.values()].sort((a, b) => b.connections.size - a.connections.size);
 	}
@@ -324,7 +315,6 @@ function first<T>(values: Iterable<T>, fits: (value: T) => boolean): T | null {
 	return null;
 }
 
-/** How long the client may take to read the final response before the connection is destroyed. */
 const lingerMs = 1_000;
 
 /**

@@ -1,4 +1,3 @@
-/** One request with all its data, until its response is logged. */
 import { randomUUID } from 'node:crypto';
 import { monotonicMicros } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -10,22 +9,18 @@ import type { Match } from './match.js';
 
 export interface Exchange extends HttpRequest {
 	readonly id: string;
-	/** The matched operation of the API; null before matching, and for public pages. */
 	match: Match | null;
-	/** The owner of the token; null: no token was accepted, or none is needed. */
 	principal: Principal | null;
 	/** Null before there is one, and when the client left before. */
 	answered: HttpResponse | null;
 	/** For the log: the path when it contains nothing secret, else its shape. */
 	shownPath: string;
-	/** For the log: the code of the error; null: none. */
 	error: string | null;
 }
 
 /** Answers every request, with an error response where it fails; never throws. */
 export type Handler = (exchange: Exchange) => Promise<HttpResponse>;
 
-/** A request without a socket. */
 export function createExchange(request: HttpRequest): Exchange {
 	return {
 		...request,

@@ -47,14 +47,12 @@ export interface HandlerOptions extends ExtendedApi {
 	version: string;
 	extensions: readonly string[];
 	authenticate: Authenticate;
-	/** Absent: requests are not throttled. */
 	throttle?: Throttle;
 	/** The reason why no work can be taken at the moment, or null. Absent: it always can. */
 	ready?(): Promise<string | null>;
 	gauges?(): Promise<Gauges>;
 	/** Shared with the server, which counts the other requests; absent: metrics of its own. */
 	metrics?: Metrics;
-	/** Gets a line for each unexpected error, with its stack. */
 	log?(line: object): void;
 	/** Gets every error other than the Api's, as it was thrown, including those of the store. */
 	failed?(error: unknown): void;
@@ -182,7 +180,6 @@ async function readBody(
 	}
 }
 
-/** The operation that finds the object of another one, or throws `not_found`. */
 function foundFirst(operation: OperationName): OperationName | null {
 	if (operation === 'ext.subscribers.merge') return 'subscribers.get';
 	if (operation === 'subscribers.create') return 'lists.get';
@@ -202,7 +199,6 @@ async function assertList({ api }: ExtendedApi, { template, values }: ApiPath): 
 	await api.lists.get(ids['list_id']);
 }
 
-/** 405; the header `Allow` is the path's. */
 function methodNotAllowed(method: string): ApiError {
 	return new ApiError('method_not_allowed', `Method "${method}" not allowed.`);
 }
@@ -236,13 +232,11 @@ function logUnexpected(
 	log?.({ time: `${formatDateTime(clock.now())}Z`, level: 'error', id, method, path, ...known });
 }
 
-/** The error of the disk or the database itself. */
 function causeOf({ cause }: Error): { cause?: string } {
 	if (!(cause instanceof Error)) return {};
 	return { cause: 'code' in cause ? `${cause.message} (${String(cause.code)})` : cause.message };
 }
 
-/** A path beside the API: the identity, state and capabilities of the service. Throws `method_not_allowed` for other methods than GET. */
 async function answerService(
 	options: Settled,
 	exchange: Exchange,

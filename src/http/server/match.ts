@@ -1,7 +1,3 @@
-/**
- * Reads the target of a request: the operation of its path, and its query. The last slash of a path may be missing; ids
- * are read later, as in DRF.
- */
 import { isSha256 } from '../../api/attachments.js';
 import {
 	type Method,
@@ -16,21 +12,16 @@ import type { HttpRequest } from '../messages.js';
 import { Query } from './query.js';
 
 export interface Match {
-	/** Null: there is no such path. */
 	path: ApiPath | ServicePath | null;
-	/** Null: the path has no operation of this method. */
 	operation: OperationName | null;
 	query: Query;
-	/** For the log: the path when it contains nothing secret, else its shape. */
 	shownPath: string;
 }
 
 export interface ApiPath {
 	kind: 'api';
-	/** As in the table, with `{id}`. */
 	template: string;
 	operations: Readonly<Partial<Record<Method, OperationName>>>;
-	/** Methods in DRF's order, for the header. */
 	allow: string;
 	values: Readonly<Record<string, string>>;
 	/** Null: one of these cannot be an id. */
@@ -93,7 +84,6 @@ export function readIds(values: ApiPath['values']): PathIds | null {
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** `path` without query, as sent. Null: there is no such path. */
 function findPath(path: string): ApiPath | ServicePath | null {
 	if (isServicePath(path)) return { kind: 'service', name: path, allow: readOnly };
 	const parts = decodeParts(path);
@@ -135,7 +125,6 @@ const servicePaths: ReadonlySet<string> = new Set([...Object.values(openPaths), 
 
 interface Row {
 	template: string;
-	/** `null` stands for any part. */
 	parts: readonly (string | null)[];
 	names: readonly (readonly [string, number])[];
 	operations: Partial<Record<Method, OperationName>>;

@@ -1,4 +1,3 @@
-/** The API as an OpenAPI 3.1 document, made from the table of routes, the validators and the records. */
 import { bodies } from '../../api/bodies.js';
 import {
 	metricsPath,
@@ -51,7 +50,6 @@ const answerNames =
 function answerSchemas(): Record<string, JsonSchema | undefined> {
 	return {
 		...Object.fromEntries(answerNames.split(' ').map((name) => [name, components.get(name)])),
-		// DRF's two shapes of a refusal.
 		Refusal: record({ detail: text }).schema,
 		Invalid: {
 			type: 'object',
@@ -95,7 +93,6 @@ function contentOf(name: keyof typeof bodies): object {
 		: { 'application/json': { schema: ref(name) } };
 }
 
-/** `lists` of `lists.get`, `templates` of `ext.templates.get`. */
 function groupOf(operation: OperationName): string {
 	return operation.replace(/^ext\./, '').split('.')[0] ?? operation;
 }

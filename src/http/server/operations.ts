@@ -1,4 +1,3 @@
-/** Every operation as one call of the `Api`: decode, one call, encode, by the table of operations. The Api checks the values. */
 import type { Api, Call, PageRequest } from '../../api/api.js';
 import { type Body, bodies } from '../../api/bodies.js';
 import type { Extensions } from '../../api/capabilities.js';
@@ -16,7 +15,6 @@ import type { Page } from '../../api/records.js';
 import { notAChoice, texts } from '../../api/schema/texts.js';
 import type { Query } from './query.js';
 
-/** The decoded values of a request. `body` is parsed JSON of any shape, or a file. */
 interface OperationInput {
 	ids: Readonly<Record<string, number>>;
 	uuids: Readonly<Record<string, string>>;
@@ -68,7 +66,6 @@ function planOf(name: OperationName): Plan {
 	return plan;
 }
 
-/** Resolves with the body of the response; `undefined` = none. */
 export async function perform(
 	name: OperationName,
 	api: ExtendedApi,
@@ -105,7 +102,6 @@ function methodOf(name: OperationName): Plan['method'] {
 	};
 }
 
-/** The names of the table are those of the Api. */
 function bound(owner: object, verb: string): Method {
 	return (...args) => (owner as Readonly<Record<string, Method>>)[verb]?.(...args) as Promise<unknown>;
 }
@@ -173,7 +169,6 @@ function readQuery(parameters: Plan['parameters'], query: Query, into: Values): 
 	if (Object.keys(errors).length > 0) throw invalid(errors);
 }
 
-/** Of one submission, or of one campaign. Throws `invalid` where neither is named. */
 function scopeOf(query: Query): Values {
 	const submission = query.filter('submission');
 	const campaign = query.filter('campaign');

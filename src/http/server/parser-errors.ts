@@ -166,7 +166,6 @@ function errorText(parserCode: string): FinalResponse {
 	return finalResponseOf({ status, headers, body }, code);
 }
 
-/** Head and body as octets: node has no response object to write them. */
 function finalResponseOf({ status, headers, body }: HttpResponse, code: string): FinalResponse {
 	const content = body === null ? '' : body.toString();
 	const text = [

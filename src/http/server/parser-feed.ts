@@ -15,10 +15,8 @@ const piecesATurn = 512;
 const keptOctets = 16;
 
 export interface Feed {
-	/** Nothing more goes to the parser, and nothing is read from the network, until `release`. */
 	hold(): void;
 	release(): void;
-	/** Octets that wait and all later ones are discarded. */
 	drop(): void;
 	/** Waiting and later octets go to `take`, and no longer to the parser. */
 	divert(take: (octets: Buffer) => void): void;

@@ -34,11 +34,9 @@ interface PipelineOptions {
 	log: RequestLog;
 	clock: Clock;
 	isClosing(): boolean;
-	/** A connection without a request is ended. */
 	endsIdle(): boolean;
 }
 
-/** Adds a request: it is answered after earlier ones of its connection. */
 export type Enqueue = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => void;
 
 export function createPipeline(options: PipelineOptions): Enqueue {
@@ -148,7 +146,6 @@ function ignore(): void {}
 
 interface RouterOptions {
 	handler: Handler;
-	/** Called first, for their paths; null: there are none. */
 	publicPages: PublicHandler | null;
 	limits: Pick<Limits, 'maxUrlBytes' | 'formTimeoutMs'>;
 	slots: Slots;
@@ -160,7 +157,6 @@ export interface Router {
 	route(exchange: SocketExchange): Promise<HttpResponse>;
 	/** A request without a body whose method node's parser does not know. */
 	routeUnknown(request: UnknownRequest, ip: string | null): Promise<Exchange & { answered: HttpResponse }>;
-	/** The response of a public page that needs no promise; null: use `route`. */
 	routeSynchronously(exchange: SocketExchange): HttpResponse | null;
 }
 
@@ -246,7 +242,6 @@ function hasBody({ headers }: IncomingMessage): boolean {
 	return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
-/** The path, without a query, of a page that mails link to; null: it is not the address of one. */
 function publicPath(sent: string): string | null {
 	const target = originForm(sent);
 	if (!/^\/[ocuv]\//.test(target)) return null;

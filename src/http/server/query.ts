@@ -9,7 +9,6 @@ import { texts } from '../../api/schema/texts.js';
 export class Query {
 	readonly #values = new Map<string, string[]>();
 
-	/** `text` without its `?`; never throws. */
 	constructor(text: string) {
 		if (text === '') return;
 		for (const [name, value] of new URLSearchParams(text)) {
@@ -19,12 +18,10 @@ export class Query {
 		}
 	}
 
-	/** The last value; `undefined` when absent. */
 	text(name: string): string | undefined {
 		return this.#values.get(name)?.at(-1);
 	}
 
-	/** All values; `undefined` when absent. */
 	texts(name: string): readonly string[] | undefined {
 		return this.#values.get(name);
 	}

@@ -34,20 +34,17 @@ function hasEncoded(value: unknown): value is { results: Encoded } {
 	);
 }
 
-/** Without a body, and without headers that describe one. */
 export function empty(status: number, headers: Headers = {}): HttpResponse {
 	const { 'Content-Type': _, ...rest } = jsonHeaders;
 	return { status, headers: { ...rest, ...headers }, body: null };
 }
 
-/** The response to HEAD: that of GET without its body. */
 export function headOf(response: HttpResponse): HttpResponse {
 	if (response.body === null) return response;
 	const length = String(Buffer.byteLength(response.body));
 	return { ...response, headers: { ...response.headers, 'Content-Length': length }, body: null };
 }
 
-/** An error of the Api as status, headers and body. */
 export function errorResponse(error: ApiError, headers: Headers = {}): HttpResponse {
 	const { code } = error;
 	const wait = code === 'throttled' || code === 'unavailable' ? retryAfter(error) : {};
@@ -90,13 +87,11 @@ function retryAfter({ retryAfterMs }: ApiError): Headers {
 	return { [headerNames.retryAfter]: String(Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000))) };
 }
 
-// Codes are ours, but a header must never contain a line end.
 function headerText(text: string): string {
 	return text.replace(/[^\x21-\x7e]/g, '_');
 }
 
 export interface Responder {
-	/** Resolves when the response is sent, or its client gone. */
 	send(exchange: SocketExchange, response: HttpResponse): Promise<void>;
 	/** Calls `written` when the response is handed to the socket: for a short one with no other before it. */
 	sendSynchronously(exchange: SocketExchange, response: HttpResponse, written: () => void): void;
@@ -104,7 +99,6 @@ export interface Responder {
 
 interface ResponderOptions {
 	limits: Pick<Limits, 'writeTimeoutMs' | 'lingerMs'>;
-	/** A closing server keeps no connection. */
 	isClosing(): boolean;
 }
 

@@ -1,4 +1,3 @@
-/** The server on its sockets: TLS, limits, one log line per request, and a shutdown that cuts off no response. */
 import { createServer as createHttpServer, type Server } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -20,9 +19,7 @@ export interface ServerOptions {
 	/** Called first for `/o/`, `/c/`, `/u/`, `/v/`; null: there are no such pages. */
 	publicPages: PublicHandler | null;
 	host: string;
-	/** 0 = any free one. */
 	port: number;
-	/** PEM texts; null: plain HTTP. */
 	tls: { cert: string; key: string } | null;
 	log(line: object): void;
 	/** A proxy in front names the client last in `X-Forwarded-For`. Absent: that header is ignored. */
@@ -34,7 +31,6 @@ export interface ServerOptions {
 }
 
 export interface HttpServer {
-	/** No slash at the end. */
 	url: string;
 	/** Accepts nothing new, answers requests under way; after `graceMs` cuts the rest. Never throws. */
 	close(options: { graceMs: number } & Partial<Leaving>): Promise<void>;
@@ -130,7 +126,6 @@ function attach(server: Server, { connections, enqueue, parserErrors, metrics, i
 	server.on('request', (incoming, outgoing) => enqueue(incoming, outgoing, false));
 	server.on('checkContinue', (incoming, outgoing) => enqueue(incoming, outgoing, true));
 	server.on('checkExpectation', (incoming, outgoing) => enqueue(incoming, outgoing, false));
-	// A server of sockets passes sockets.
 	server.on('clientError', (error, socket) => {
 		const connection = connections.of(socket as Socket);
 		if (connection === null) socket.destroy();
@@ -184,7 +179,6 @@ function cut(connections: Connections): void {
 }
 
 function urlOf(server: Server, { tls, host }: ServerOptions): string {
-	// On a port, the address is no path.
 	const { address, port, family } = server.address() as AddressInfo;
 	const anywhere = address === '::' || address === '0.0.0.0';
 	const shown = anywhere

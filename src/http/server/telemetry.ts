@@ -16,7 +16,6 @@ import type { Exchange } from './exchange.js';
 export interface RequestLog {
 	/** `status` is null when the client left before the turn of its request, 499 when it left before the response. */
 	finished(exchange: SocketExchange): void;
-	/** For a request that node's parser refused, little more than its address is known. */
 	refused(refused: Refused): void;
 	/** An unexpected error, with its stack; the response does not contain it. */
 	failed(exchange: Pick<Exchange, 'id' | 'method'>, error: unknown, more?: { path: string }): void;
@@ -30,7 +29,6 @@ export interface Refused {
 	path?: string | null;
 }
 
-/** `log` gets one object per line. */
 export function createRequestLog({ clock, log }: { clock: Clock; log(line: object): void }): RequestLog {
 	const time = () => `${formatDateTime(clock.now())}Z`;
 	return {
@@ -65,11 +63,9 @@ export interface Metrics {
 	 * ever.
 	 */
 	begin(): (operation: string, status: number) => void;
-	/** Prometheus's text format 0.0.4. */
 	render(gauges?: Gauges): string;
 }
 
-/** Upper limits in seconds. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
 interface Histogram {

@@ -1,4 +1,3 @@
-/** How many requests a token may make: a bucket for each, and the 429 of an empty one. */
 import { type Clock, type Micros, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import type { Principal } from './authenticate.js';
@@ -13,7 +12,6 @@ interface ThrottleOptions {
 /** Takes one request of a token's name. 0 = allowed, else the seconds until it would be. */
 export type Throttle = (name: string) => number;
 
-/** Full buckets are dropped, so that memory follows the tokens in use. */
 export function createThrottle({ perSecond, clock, ...options }: ThrottleOptions): Throttle {
 	const burst = Math.max(1, options.burst);
 	const buckets = new Map<string, { tokens: number; at: Micros }>();
