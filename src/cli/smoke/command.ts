@@ -7,7 +7,6 @@ import { type ExitCode, exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
 import { type Columns, column } from '../render/columns.js';
 import { hasColor, hasUnicode, paint } from '../render/terminal.js';
-import { counted } from '../render/units.js';
 import { type CheckResult, groupOf, type ReporterName, type SmokeReport } from './model.js';
 import { Broken } from './probe.js';
 import { describe, nameRun } from './records.js';
@@ -65,9 +64,10 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 			if (cx.dryRun) return await tell(cx, options, run);
 			const finished = options.cleanupOnly ? await runCleanup(cx, run) : await runSmoke(cx, run, options);
 			await publish(cx, options, finished.report, file);
-			if (options.cleanupOnly && finished.report.checks.length === 0)
+			const { checks, leftovers } = finished.report;
+			if (options.cleanupOnly && checks.length + leftovers.length === 0)
 				await cx.note('earlier runs have left nothing');
-			return await concluded(cx, finished, run.signal);
+			return concluded(finished, run.signal);
 		} finally {
 			await file?.discard();
 		}
@@ -131,14 +131,8 @@ async function publish(
  * Leftovers count most (11), then the reason of an early end (130, 143, 12), no answer (6) or a refused token (4), and
  * failed checks (11). Thrown, so that machines read it on stderr too.
  */
-async function concluded(cx: CommandContext, finished: Finished, signal: AbortSignal): Promise<ExitCode> {
-	const { report, halted, leftOut, missing } = finished;
-	const { counts, checks, leftovers, target } = report;
-	const rights = rightsHint(finished);
-	if (counts.failed === 0 && rights !== null) {
-		const scopes = `the ${missing.size === 1 ? 'scope' : 'scopes'} ${[...missing].join(' and ')}`;
-		await cx.warn(`${counted(leftOut, 'check')} skipped: the token lacks ${scopes}`, rights);
-	}
+function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
+	const { checks, leftovers, target } = report;
 	// Returned: behind an aborted signal a thrown error would give way to the signal's own.
 	if (leftovers.length > 0 && signal.aborted) return exits.found;
 	if (signal.aborted) throw signal.reason;
@@ -146,12 +140,11 @@ async function concluded(cx: CommandContext, finished: Finished, signal: AbortSi
 		throw new CliError('network', exits.network, halted.message, { retryable: true });
 	if (halted?.why === 'refused')
 		throw new CliError('not_authenticated', exits.authentication, halted.message);
-	if (counts.failed === 0) return exits.done;
 	const failed = checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
+	if (failed.length === 0 && leftovers.length === 0) return exits.done;
 	const hints: Hint[] = [
 		...(halted === null ? [] : [[`is ${target} the right base URL? `, mailctl('doctor'), ' looks at it']]),
-		...(rights === null ? [] : [rights]),
-		...(leftovers.length > 0 ? [[mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']] : []),
+		...(leftovers.length === 0 ? [] : [[mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']]),
 	];
 	throw new CliError(
 		'smoke_failed',
@@ -159,22 +152,4 @@ async function concluded(cx: CommandContext, finished: Finished, signal: AbortSi
 		`${failed.length} of ${checks.length} checks failed: ${failed.join(', ')}`,
 		hints.length > 0 ? { hint: joinHints(hints) } : {},
 	);
-}
-
-/** The way out where the token lacks rights for checks; null: it has them all. */
-function rightsHint({ missing }: Finished): Hint | null {
-	if (missing.size === 0) return null;
-	// `admin` includes all others.
-	const scopes = missing.has('admin') ? ['admin'] : [...missing];
-	return [
-		`checks that the token may not make need one with more rights (${scopes.join(', ')}); on its machine a mailctl server makes it by `,
-		mailctl(
-			'engine',
-			'tokens',
-			'create',
-			'--name',
-			'smoke',
-			...scopes.flatMap((scope) => ['--scope', scope]),
-		),
-	];
 }

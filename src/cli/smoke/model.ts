@@ -1,5 +1,5 @@
+/** Checks and reports of `smoke`. */
 import type { Probe } from './probe.js';
-import type { Leftover } from './records.js';
 
 /** The values of `--only` and `--skip`, in the order they run. */
 export const groups = [
@@ -14,16 +14,12 @@ export const groups = [
 ] as const;
 export type Group = (typeof groups)[number];
 
-/** `read` changes nothing; `change` is for `--full`; `send` for `--send-to`, `call` for both together. */
-export type Need = 'read' | 'change' | 'send' | 'call';
-
 export interface Check {
 	/** Stable, for scripts: `lists.create`. The part before the dot is its group. */
 	id: `${Group}.${string}`;
 	title: string;
-	need: Need;
-	/** It judges each 403 itself; for other checks a 403 is a right that the token lacks. */
-	judgesRefusals?: true;
+	/** `read` changes nothing; `change` is for `--full`, `send` for `--send-to`. */
+	need: 'read' | 'change' | 'send';
 	/** Throws `Broken` or `Skipped`; anything else that is thrown is a failure too. Returns a detail worth showing. */
 	run(probe: Probe): Promise<string | undefined>;
 }
@@ -41,6 +37,17 @@ export interface CheckResult {
 	duration_ms: number;
 }
 
+export const kinds = ['list', 'field', 'webhook'] as const;
+export type Kind = (typeof kinds)[number];
+
+/** A record of a run that could not be deleted. `id` null: its collection could not be searched. */
+export interface Leftover {
+	kind: Kind;
+	id: number | null;
+	name: string;
+	why: string;
+}
+
 export interface SmokeReport {
 	run: string;
 	target: string;
@@ -53,10 +60,8 @@ export interface SmokeReport {
 	counts: { passed: number; failed: number; skipped: number; deviations: number; leftovers: number };
 }
 
-export function groupOf({ id }: Check): Group {
-	const group = groups.find((one) => id.startsWith(`${one}.`));
-	if (group === undefined) throw new Error(`${id} belongs to no group`);
-	return group;
+export function groupOf({ id }: Pick<Check, 'id'>): Group {
+	return id.split('.', 1)[0] as Group; // by the type of ids
 }
 
 export const reporterNames = ['text', 'tap', 'junit', 'json'] as const;

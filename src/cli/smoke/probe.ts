@@ -1,21 +1,130 @@
-/** What a check asks of a deployment, and what it demands of the answers, in the words of the report. */
+/** Requests of the checks over the raw wire, and what they demand of the answers, in the words of the report. */
+import { backoff, parseRetryAfter } from '../../api/backoff.js';
+import { type Clock, microsPerMs } from '../../api/datetime.js';
+import { ApiError } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import type { RecordShape, Shape } from '../../api/schema/record.js';
 import { canParseUrl } from '../../api/schema/url.js';
-import type { Answer, Ask, Caller } from './caller.js';
+import { sleep } from '../../api/sleep.js';
+import type { WireExchange } from '../../api/wire.js';
 
-export class Broken extends Error {}
+export interface Ask {
+	method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+	path: string;
+	body?: unknown;
+	/** Replaces the connection's own token; null sends no token. */
+	token?: string | null;
+	retries?: number;
+}
 
-/** The token lacks a right for the check: no fault of the deployment. */
-export class Denied extends Broken {
-	readonly right: Right;
-	constructor(right: Right, message: string) {
-		super(message);
-		this.right = right;
+export interface Answer {
+	method: string;
+	path: string;
+	status: number;
+	headers: Readonly<Record<string, string>>;
+	text: string;
+	/** Undefined: the body is not JSON. */
+	json: unknown;
+}
+
+export type Caller = (ask: Ask) => Promise<Answer>;
+
+interface CallerOptions {
+	exchange: WireExchange;
+	retries: number;
+	/** Ends everything; changes that are under way have `changeGraceMs` more to be answered. */
+	signal: AbortSignal;
+	/** The connection's own token: never quoted, wherever a deployment repeats it. */
+	token: string | null;
+	clock: Clock;
+}
+
+/** Milliseconds. A cut POST may have been carried out: an answer is cheaper than a search for its record. */
+const changeGraceMs = 2_000;
+/** A longer wait is a refusal. */
+const maxWaitMs = 60_000;
+const pauses = { first: 200 };
+
+/**
+ * 429, and 503 with Retry-After, mean not processed and are repeated for every method; cuts only for GET, PUT and
+ * DELETE. Another 5xx is not: a check is to find it. Throws `ApiError` network, and the signal's reason.
+ */
+export function createCaller({ exchange, retries, signal, token, clock }: CallerOptions): Caller {
+	return async (ask) => {
+		const isRepeatable = ['GET', 'PUT', 'DELETE'].includes(ask.method);
+		const most = Math.min(retries, ask.retries ?? retries);
+		for (let attempt = 1; ; attempt += 1) {
+			signal.throwIfAborted();
+			const answer = await exchangeJson(exchange, ask, signal).catch((error: unknown) => {
+				signal.throwIfAborted();
+				if (attempt <= most && isRepeatable && error instanceof ApiError && error.code === 'network')
+					return null;
+				throw error;
+			});
+			const pause = backoff(pauses, attempt);
+			if (answer !== null) {
+				const after = answer.headers['retry-after'];
+				const isUnprocessed = answer.status === 429 || (answer.status === 503 && after !== undefined);
+				const waitMs = parseRetryAfter(after, clock.now() / microsPerMs) ?? pause;
+				if (!isUnprocessed || attempt > most || waitMs > maxWaitMs) return withoutToken(answer, token);
+				await sleep(waitMs, signal);
+			} else await sleep(pause, signal);
+		}
+	};
+}
+
+async function exchangeJson(exchange: WireExchange, ask: Ask, signal: AbortSignal): Promise<Answer> {
+	const { method, path, body, token } = ask;
+	const patience = delayed(signal, method === 'GET' ? 0 : changeGraceMs);
+	try {
+		const response = await exchange({
+			...{ method, path, signal: patience.signal },
+			headers: { accept: 'application/json', 'content-type': 'application/json' },
+			...(body !== undefined && { body: JSON.stringify(body) }),
+			...(token !== undefined && { token }),
+		});
+		const text = new TextDecoder().decode(response.body);
+		return { method, path, status: response.status, headers: response.headers, text, json: parse(text) };
+	} finally {
+		patience.stop();
 	}
 }
 
-export type Right = 'read' | 'send' | 'admin';
+function parse(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch {
+		return undefined;
+	}
+}
+
+function withoutToken(answer: Answer, token: string | null): Answer {
+	if (token === null || token.length < 4) return answer;
+	return { ...answer, text: answer.text.replaceAll(token, '********') };
+}
+
+/** A signal that follows another one so much later; `stop` it when the work is done. */
+export function delayed(signal: AbortSignal, ms: number): { signal: AbortSignal; stop: () => void } {
+	const controller = new AbortController();
+	let timer: NodeJS.Timeout | undefined;
+	const arm = () => {
+		timer = setTimeout(() => controller.abort(signal.reason), ms);
+	};
+	if (signal.aborted) arm();
+	else signal.addEventListener('abort', arm, { once: true });
+	return {
+		signal: controller.signal,
+		stop: () => {
+			clearTimeout(timer);
+			signal.removeEventListener('abort', arm);
+		},
+	};
+}
+
+export class Broken extends Error {}
+
+/** The token lacks a right: checks that only read are skipped for it. */
+export class Denied extends Broken {}
 
 /** Nothing further can be checked: no answer at all, another service's answer, or the token is refused. */
 export class Halted extends Broken {
@@ -34,7 +143,7 @@ export type Json = Readonly<Record<string, unknown>>;
 export type Shapes = RecordShape<Readonly<Record<string, Shape<unknown>>>>;
 
 /** A page whose envelope holds; `count` null where the deployment has none. */
-export interface ReadPage {
+interface ReadPage {
 	count: number | null;
 	next: string | null;
 	previous: string | null;
@@ -69,7 +178,7 @@ export class Probe {
 
 	async expect(ask: Ask, status: number): Promise<Answer> {
 		const answer = await this.call(ask);
-		if (answer.status !== status) throw new Broken(unexpected(answer, status));
+		if (answer.status !== status) throw unexpected(answer, status);
 		return answer;
 	}
 
@@ -79,19 +188,17 @@ export class Probe {
 
 	objectOf(answer: Answer): Json {
 		const type = answer.headers['content-type'] ?? 'none';
-		if (answer.json === undefined)
-			throw new Broken(`${said(answer)} a body that is not JSON (${type}): ${quoted(answer)}`);
-		if (!isRecord(answer.json))
-			throw new Broken(`${said(answer)} JSON that is not an object: ${quoted(answer)}`);
-		if (!/^application\/([\w.-]+\+)?json\b/i.test(type)) this.deviate(`JSON comes with Content-Type ${type}`);
-		return answer.json;
+		if (isRecord(answer.json)) return answer.json;
+		const what =
+			answer.json === undefined ? `a body that is not JSON (${type})` : 'JSON that is not an object';
+		throw new Broken(`${said(answer)} ${what}: ${quoted(answer)}`);
 	}
 
 	/** The answer is a 4xx, the decided one or another. `what` completes "… is accepted". */
 	refusal(answer: Answer, what: string, wanted: number): void {
 		const { status, headers, json } = answer;
 		if (status < 300) throw new Broken(`${what} is accepted: ${said(answer)} ${status}`);
-		if (status < 400 || status >= 500) throw new Broken(`${what}: ${unexpected(answer, wanted)}`);
+		if (status < 400 || status >= 500 || (status === 403 && wanted === 404)) throw unexpected(answer, wanted);
 		if (status !== wanted) this.deviate(`${what} is a ${status}, not a ${wanted}`);
 		if (isRecord(json)) return;
 		const type = headers['content-type'] ?? 'no type';
@@ -107,9 +214,7 @@ export class Probe {
 				const kind = text.replaceAll(/"[^"]*"/g, '"…"');
 				if (!seen.has(kind)) seen.set(kind, () => this[grade](`${label}: ${text}`));
 			}
-		const tells = [...seen.values()];
-		for (const tell of tells.slice(0, mostComplaints)) tell();
-		if (tells.length > mostComplaints) this.fault(`and ${tells.length - mostComplaints} more of the kind`);
+		for (const tell of [...seen.values()].slice(0, mostComplaints)) tell();
 	}
 
 	/** Keys whose values are not those expected. Passwords of webhooks are in no output. */
@@ -126,35 +231,27 @@ export class Probe {
 	async page(path: string): Promise<ReadPage> {
 		const body = await this.object({ method: 'GET', path }, 200);
 		const { count, results } = body;
-		if (!Array.isArray(results)) throw new Broken(`results is ${shown(results)}, not a list`);
-		const odd = results.find((one) => !isRecord(one));
-		if (odd !== undefined) throw new Broken(`results hold ${shown(odd)}, which is not an object`);
+		if (!Array.isArray(results) || !results.every(isRecord))
+			throw new Broken(`results is ${shown(results)}, not a list of objects`);
 		const isCount = typeof count === 'number' && Number.isSafeInteger(count) && count >= 0;
 		// Clients show the count and do not need it to walk the pages.
 		if (count === undefined) this.deviate('the envelope has no count');
 		else if (!isCount) this.fault(`count is ${shown(count)}, not a number of objects`);
-		return {
-			count: isCount ? count : null,
-			next: this.#link(body, 'next'),
-			previous: this.#link(body, 'previous'),
-			results,
+		const link = (key: 'next' | 'previous') => {
+			const value = body[key];
+			if (typeof value === 'string' || value === null) return value;
+			this.fault(`${key} is ${shown(value)}, neither a link nor null`);
+			return null;
 		};
+		return { count: isCount ? count : null, next: link('next'), previous: link('previous'), results };
 	}
 
-	#link(body: Json, key: 'next' | 'previous'): string | null {
-		const link = body[key];
-		if (typeof link === 'string' || link === null) return link;
-		if (link === undefined && key === 'previous') this.deviate('the envelope has no previous');
-		else this.fault(`${key} is ${shown(link)}, neither a link nor null`);
-		return null;
-	}
-
-	/** Every page, for a search; `most` bounds the cost on a big deployment. */
-	async *pages(path: string, most: number): AsyncGenerator<ReadPage> {
+	/** Every page, for a search. */
+	async *pages(path: string): AsyncGenerator<ReadPage> {
 		const visited = new Set([1]);
 		let page = await this.page(path);
 		yield page;
-		for (let read = 1; page.next !== null && read < most; read += 1) {
+		while (page.next !== null) {
 			const number = pageNumber(page.next);
 			if (visited.has(number))
 				throw new Broken(`the pages of ${path} do not end: page ${number} comes again`);
@@ -164,10 +261,7 @@ export class Probe {
 		}
 	}
 
-	/**
-	 * Two pages one behind the other: links that lead on and back, rows that are not met twice, a count that fits. Asks for
-	 * pages of one row where all fit in one. Throws `Skipped` without a second page.
-	 */
+	/** Two pages one behind the other; of one row where all fit in one. Throws `Skipped` without a second page. */
 	async paging(path: string): Promise<string> {
 		const plain = await this.page(path);
 		const small = plain.next === null && plain.results.length > 1 ? withQuery(path, { page_size: 1 }) : path;
@@ -175,26 +269,16 @@ export class Probe {
 		if (first.next === null) throw new Skipped(`one page holds all ${first.results.length}`);
 		const number = pageNumber(first.next);
 		if (number !== 2) throw new Broken(`next of the first page leads to page ${number}`);
-		if (!/^https?:\/\//i.test(first.next)) this.deviate(`next is not an absolute URL: ${shown(first.next)}`);
 		const second = await this.page(withQuery(small, { page: 2 }));
-		if (second.previous === null) this.fault('the second page has no previous one');
-		else if (pageNumber(second.previous) !== 1)
-			this.fault(`previous of the second page leads to page ${pageNumber(second.previous)}`);
+		if (second.previous === null || pageNumber(second.previous) !== 1)
+			this.fault('previous of the second page does not lead to the first');
 		if (second.next !== null && pageNumber(second.next) !== 3)
 			this.fault(`next of the second page leads to page ${pageNumber(second.next)}`);
-		if (second.results.length === 0) this.fault('the second page is empty');
 		const known = new Set(first.results.map(({ id }) => id));
 		const again = second.results.find(({ id }) => known.has(id));
 		const ids = [...first.results, ...second.results].map(({ id }) => Number(id));
 		if (again !== undefined) this.fault(`id ${shown(again['id'])} is on both pages`);
 		else if (ids.some((id, at) => at > 0 && id <= (ids[at - 1] ?? 0))) this.deviate('ids are not ascending');
-		const { count } = second;
-		if (count !== null && second.next === null && count !== ids.length)
-			this.fault(`count is ${count}, but both pages have ${ids.length}`);
-		if (count !== null && second.next !== null && count <= ids.length)
-			this.fault(`count is ${count}, but there is more behind ${ids.length}`);
-		if (count !== null && first.count !== count)
-			this.deviate(`count is ${first.count} on one page, ${count} on the next`);
 		return `${first.results.length} a page`;
 	}
 }
@@ -208,7 +292,7 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
 function pageNumber(link: string): number {
 	const base = 'http://localhost/';
 	const text = canParseUrl(link, base) ? (new URL(link, base).searchParams.get('page') ?? '1') : '';
-	if (!/^\d{1,15}$/.test(text) || Number(text) < 1) throw new Broken(`the link ${shown(link)} names no page`);
+	if (!/^[1-9]\d{0,14}$/.test(text)) throw new Broken(`the link ${shown(link)} names no page`);
 	return Number(text);
 }
 
@@ -227,16 +311,18 @@ function complaintsAbout(shape: Shapes, value: unknown): Complaint[] {
 		if (words?.includes(one) === false)
 			return [['deviate', `${key} is ${shown(one)}, not one of ${words.join(', ')}`]];
 		if (pattern === undefined || new RegExp(pattern).test(one)) return [];
-		const isIso = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?$/.test(one);
-		return [[isIso ? 'deviate' : 'fault', `${key} is ${shown(one)}, not <YYYY-MM-DDTHH:MM:SS.ffffff>`]];
+		return [['deviate', `${key} is ${shown(one)}, not <YYYY-MM-DDTHH:MM:SS.ffffff>`]];
 	});
 	const more = Object.keys(value).filter((key) => !Object.hasOwn(shape.keys, key));
 	return [...found, ...more.map((key): Complaint => ['deviate', `${key} is not a key of the document`])];
 }
 
 export function shown(value: unknown): string {
-	const text = value === undefined ? 'nothing' : JSON.stringify(value);
-	return text.length <= 80 ? text : `${text.slice(0, 80)}…`;
+	return cut(value === undefined ? 'nothing' : JSON.stringify(value), 80);
+}
+
+function cut(text: string, length: number): string {
+	return text.length <= length ? text : `${text.slice(0, length)}…`;
 }
 
 /** Equal as JSON; the order of keys does not count. */
@@ -257,12 +343,12 @@ export function said({ method, path }: Answer): string {
 }
 
 /** `GET /sub/lists/ answered 500, not 200: …`, with the first 160 characters of the body. */
-export function unexpected(answer: Answer, status: number): string {
+export function unexpected(answer: Answer, status: number): Broken {
+	if (answer.status === 403) return new Denied(`the token may not do that: ${said(answer)} 403`);
 	const body = answer.text.trim() === '' ? '' : `: ${quoted(answer)}`;
-	return `${said(answer)} ${answer.status}, not ${status}${body}`;
+	return new Broken(`${said(answer)} ${answer.status}, not ${status}${body}`);
 }
 
 function quoted({ text }: Answer): string {
-	const trimmed = text.trim();
-	return trimmed.length <= 160 ? trimmed : `${trimmed.slice(0, 160)}…`;
+	return cut(text.trim(), 160);
 }

@@ -2,7 +2,6 @@
 import { formatDateTime, microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { type Answer, type Ask, type Caller, createCaller, delayed } from './caller.js';
 import { allChecks } from './checks.js';
 import {
 	type Check,
@@ -10,22 +9,23 @@ import {
 	type Group,
 	groupOf,
 	groups,
-	type Outcome,
-	type SmokeReport,
-} from './model.js';
-import { Denied, Halted, type HaltReason, Probe, type Right, Skipped, said } from './probe.js';
-import {
-	CreatedRecords,
-	describe,
-	findThings,
 	type Kind,
 	kinds,
 	type Leftover,
-	messageOf,
-	type RunNames,
-	removeThing,
-	type Thing,
-} from './records.js';
+	type Outcome,
+	type SmokeReport,
+} from './model.js';
+import {
+	type Caller,
+	createCaller,
+	Denied,
+	delayed,
+	Halted,
+	type HaltReason,
+	Probe,
+	Skipped,
+} from './probe.js';
+import { describe, findThings, messageOf, type RunNames, removeThing, type Thing } from './records.js';
 
 export interface Selection {
 	full: boolean;
@@ -44,7 +44,7 @@ export interface RunOptions {
 const preconditions: ReadonlySet<string> = new Set(['connection.reachable', 'auth.token']);
 
 /** `isAsked` false: a precondition that was not selected; reported only when it does not pass. */
-export interface Planned {
+interface Planned {
 	check: Check;
 	isAsked: boolean;
 }
@@ -54,7 +54,7 @@ export async function plan(
 	cx: CommandContext,
 	options: RunOptions,
 	{ full, only, skip }: Selection,
-	records = new CreatedRecords(),
+	touched = new Set<Kind>(),
 ): Promise<Planned[]> {
 	const sends = options.mail !== null;
 	if (only.includes('send') && !sends)
@@ -67,33 +67,30 @@ export async function plan(
 		throw new UsageError('--only and --skip leave nothing to check', {
 			hint: `groups: ${groups.join(', ')}`,
 		});
-	const isPossible = { read: true, change: full, send: sends, call: full && sends };
-	return (await checksOf(cx, options, records)).flatMap((check) => {
+	const isPossible = { read: true, change: full, send: sends };
+	return (await checksOf(cx, options, touched)).flatMap((check) => {
 		const isAsked = asked.includes(groupOf(check));
 		return isPossible[check.need] && (isAsked || preconditions.has(check.id)) ? [{ check, isAsked }] : [];
 	});
 }
 
-async function checksOf(cx: CommandContext, options: RunOptions, records: CreatedRecords): Promise<Check[]> {
+async function checksOf(cx: CommandContext, options: RunOptions, touched: Set<Kind>): Promise<Check[]> {
 	const { target } = cx.dryRun ? { target: null } : await cx.connection();
 	// The owner of a database needs no token.
 	const hasToken = target?.kind !== 'remote' || target.token !== null;
-	return allChecks({ ...options, records, hasToken, connection: cx.connection });
+	return allChecks({ ...options, touched, hasToken, connection: cx.connection });
 }
 
 export interface Finished {
 	report: SmokeReport;
 	halted: Halted | null;
-	/** What the token lacks for checks of the run, and how many were left out for it. */
-	missing: ReadonlySet<Right>;
-	leftOut: number;
 }
 
-/**
- * The command as a whole has ten seconds after its signal. A change that is under way takes up to two of them, and so
- * does the last deletion of the clean-up.
- */
-const cleanupGraceMs = 5_000;
+const whyHalted: Readonly<Record<HaltReason, string>> = {
+	unreachable: 'there is no answer',
+	elsewhere: 'it is not this service',
+	refused: 'the token is refused',
+};
 
 class Run {
 	readonly #start = monotonicMicros();
@@ -101,13 +98,9 @@ class Run {
 	readonly #options: RunOptions;
 	readonly #started: number;
 	readonly #deviations: { check: string; text: string }[] = [];
-	/** Groups that have failed for a right, so that one missing right is one failure of its group. */
-	readonly #told = new Set<string>();
 	readonly checks: CheckResult[] = [];
-	readonly leftovers: Leftover[] = [];
-	readonly missing = new Set<Right>();
-	leftOut = 0;
-	halted: Halted | null = null;
+	readonly #leftovers: Leftover[] = [];
+	#halted: Halted | null = null;
 
 	constructor(cx: CommandContext, options: RunOptions) {
 		this.#cx = cx;
@@ -115,72 +108,92 @@ class Run {
 		this.#started = cx.clock.now();
 	}
 
-	async caller(signal: AbortSignal): Promise<Caller> {
+	async caller(signal = this.#options.signal): Promise<Caller> {
 		const { exchange, target } = await this.#cx.connection();
 		const token = target.kind === 'remote' ? target.token : null;
 		const { settings, clock } = this.#cx;
 		return createCaller({ exchange, retries: settings.retries.value, signal, token, clock });
 	}
 
-	async check(planned: readonly Planned[], onDone?: () => void): Promise<void> {
-		const call = await this.caller(this.#options.signal);
-		for (const { check, isAsked } of planned) {
-			await this.#checkOne(check, isAsked, call);
-			onDone?.();
+	async check(planned: readonly Planned[]): Promise<void> {
+		const call = await this.caller();
+		const progress = this.#cx.progress('checking', planned.length);
+		try {
+			for (const [done, { check, isAsked }] of planned.entries()) {
+				await this.#checkOne(check, isAsked, call);
+				progress.update(done + 1);
+			}
+		} finally {
+			progress.stop();
 		}
 	}
 
 	async #checkOne(check: Check, isAsked: boolean, call: Caller): Promise<void> {
 		const start = monotonicMicros();
-		const probe = new Probe(check.judgesRefusals === true ? call : permitted(call));
+		const { id, title, need } = check;
+		const probe = new Probe(call);
 		const end = await this.#end(check, probe);
-		const isBroken = end instanceof Error && !(end instanceof Skipped);
-		const faults = isBroken ? [...probe.faults, end.message] : probe.faults;
-		const passed: Outcome = probe.deviations.length > 0 ? 'deviation' : 'pass';
-		const [outcome, detail]: [Outcome, string | null] =
-			faults.length > 0
-				? ['fail', faults.join('\n')]
-				: end instanceof Skipped
-					? ['skip', end.message]
-					: [passed, typeof end === 'string' ? end : null];
-		if (end instanceof Halted) this.halted ??= end;
+		const isSkipped = end instanceof Skipped || (end instanceof Denied && need === 'read');
+		const faults = end instanceof Error && !isSkipped ? [...probe.faults, end.message] : probe.faults;
+		const outcome: Outcome =
+			faults.length > 0 ? 'fail' : isSkipped ? 'skip' : probe.deviations.length > 0 ? 'deviation' : 'pass';
+		const observed = end instanceof Error ? end.message : (end ?? null);
 		if (!isAsked && outcome !== 'fail') return;
-		const { id, title } = check;
-		this.checks.push({ id, title, group: groupOf(check), outcome, detail, duration_ms: since(start) });
+		this.checks.push({
+			...{ id, title, group: groupOf(check), outcome },
+			detail: faults.length > 0 ? faults.join('\n') : observed,
+			duration_ms: since(start),
+		});
 		this.#deviations.push(...probe.deviations.map((text) => ({ check: id, text })));
 	}
 
 	async #end(check: Check, probe: Probe): Promise<string | undefined | Error> {
 		const { signal } = this.#options;
-		if (signal.aborted) return new Skipped(messageOf(signal.reason));
-		if (this.halted !== null) return new Skipped(whyHalted[this.halted.why]);
+		if (this.#halted !== null) return new Skipped(whyHalted[this.#halted.why]);
 		try {
+			signal.throwIfAborted();
 			return await check.run(probe);
 		} catch (error) {
 			if (signal.aborted) return new Skipped(messageOf(signal.reason));
-			if (!(error instanceof Denied)) return error instanceof Error ? error : new Error(String(error));
-			this.missing.add(error.right);
-			// Reading what the token may not read is left out; a change or a send was asked for, and fails.
-			const key = `${groupOf(check)} ${error.right}`;
-			if (check.need !== 'read' && !this.#told.has(key)) {
-				this.#told.add(key);
-				return error;
-			}
-			this.leftOut += 1;
-			return new Skipped(error.message);
+			if (error instanceof Halted) this.#halted = error;
+			return error instanceof Error ? error : new Error(String(error));
 		}
 	}
 
-	/** A step of the clean-up as a check; `fault` null: it passed. */
-	cleaned(id: string, title: string, start: number, fault: string | null): void {
-		const outcome = fault === null ? 'pass' : 'fail';
+	/** Finds records of a run, or of any when null. A collection that cannot be searched may hold some. */
+	async find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
+		const found: Thing[] = [];
+		for (const kind of among)
+			try {
+				found.push(...(await findThings(call, run, kind)));
+			} catch (error) {
+				const why = `perhaps there, it could not be looked for: ${messageOf(error)}`;
+				this.#leftovers.push({ kind, id: null, name: this.#options.names[kind], why });
+			}
+		return found;
+	}
+
+	async remove(call: Caller, things: readonly Thing[], run: string | null): Promise<void> {
+		for (const thing of things) {
+			const why = await removeThing(call, thing, run);
+			if (why !== null) this.#leftovers.push({ ...thing, why });
+		}
+	}
+
+	/** A step of the clean-up as a check, which fails where something is left since `before`. */
+	async cleaned(id: string, title: string, work: () => Promise<void>): Promise<void> {
+		const [start, before] = [monotonicMicros(), this.#leftovers.length];
+		await work();
+		const whys = this.#leftovers.slice(before).map((one) => `${describe(one)}: ${one.why}`);
+		const [outcome, detail] =
+			whys.length === 0 ? (['pass', null] as const) : (['fail', whys.join('\n')] as const);
 		const duration_ms = since(start);
-		this.checks.push({ id: `cleanup.${id}`, title, group: 'cleanup', outcome, detail: fault, duration_ms });
+		this.checks.push({ id: `cleanup.${id}`, title, group: 'cleanup', outcome, detail, duration_ms });
 	}
 
 	async finish(): Promise<Finished> {
-		const { checks, leftovers, halted, missing, leftOut } = this;
-		const deviations = this.#deviations;
+		const { checks } = this;
+		const [deviations, leftovers] = [this.#deviations, this.#leftovers];
 		const { target } = await this.#cx.connection();
 		const number = (...outcomes: Outcome[]) =>
 			checks.filter(({ outcome }) => outcomes.includes(outcome)).length;
@@ -200,47 +213,20 @@ class Run {
 				leftovers: leftovers.length,
 			},
 		};
-		return { report, halted, missing, leftOut };
+		return { report, halted: this.#halted };
 	}
 }
-
-const whyHalted: Readonly<Record<HaltReason, string>> = {
-	unreachable: 'there is no answer',
-	elsewhere: 'it is not this service',
-	refused: 'the token is refused',
-};
 
 /** Milliseconds since then, by the clock that only goes forward. */
 function since(start: number): number {
 	return Math.round((monotonicMicros() - start) / microsPerMs);
 }
 
-/** A 403 is told as the right that the token lacks. Requests with a token of their own are as they are. */
-function permitted(call: Caller): Caller {
-	return async (ask) => {
-		const answer = await call(ask);
-		if (answer.status === 403 && ask.token === undefined) throw denialOf(ask, answer);
-		return answer;
-	};
-}
-
-function denialOf({ method, path }: Ask, answer: Answer): Denied {
-	const what = subjects.find(([pattern]) => pattern.test(path))?.[1] ?? path;
-	if (what === 'messages') return new Denied('send', `the token may not send: ${said(answer)} 403`);
-	// Webhooks have passwords: on a mailctl server reading them takes more than `read`.
-	const right = method === 'GET' && what !== 'webhooks' ? 'read' : 'admin';
-	if (method === 'GET') return new Denied(right, `the token may not read ${what}`);
-	return new Denied(right, `the token may not change ${what}: ${said(answer)} 403`);
-}
-
-const subjects: readonly (readonly [RegExp, string])[] = [
-	[/\/subscribers\//, 'subscribers'],
-	[/\/sub\/lists\b/, 'lists'],
-	[/\/sub\/fields\b/, 'fields'],
-	[/^\/webhooks\b/, 'webhooks'],
-	[/^\/stat\//, 'reports'],
-	[/^\/message\//, 'messages'],
-];
+/**
+ * The command as a whole has ten seconds after its signal. A change that is under way takes up to two of them, and so
+ * does the last deletion of the clean-up.
+ */
+const cleanupGraceMs = 5_000;
 
 /** Runs the checks and deletes what they made; never throws for a fault of the deployment. */
 export async function runSmoke(
@@ -249,57 +235,39 @@ export async function runSmoke(
 	selection: Selection,
 ): Promise<Finished> {
 	const run = new Run(cx, options);
-	const records = new CreatedRecords();
-	const planned = await plan(cx, options, selection, records);
-	const progress = cx.progress('checking', planned.length);
-	let done = 0;
-	const onDone = () => {
-		done += 1;
-		progress.update(done);
-	};
-	await run.check(planned, onDone).finally(() => progress.stop());
-	if (records.isEmpty) return run.finish();
-	const start = monotonicMicros();
+	const touched = new Set<Kind>();
+	await run.check(await plan(cx, options, selection, touched));
+	if (touched.size === 0) return run.finish();
 	const patience = delayed(options.signal, cleanupGraceMs);
-	try {
-		run.leftovers.push(...(await records.delete(await run.caller(patience.signal), options.names)));
-	} finally {
-		patience.stop();
-	}
-	const whys = run.leftovers.map((one) => `${describe(one)}: ${one.why}`);
-	const fault = whys.length === 0 ? null : whys.join('\n');
-	run.cleaned('all', 'everything the run made is deleted', start, fault);
+	const { id } = options.names;
+	await run
+		.cleaned('all', 'everything the run made is deleted', async () => {
+			const call = await run.caller(patience.signal);
+			await run.remove(call, await run.find(call, [...touched], id), id);
+		})
+		.finally(patience.stop);
 	return run.finish();
 }
 
 export async function runCleanup(cx: CommandContext, options: RunOptions): Promise<Finished> {
 	const run = new Run(cx, options);
-	const all = await checksOf(cx, options, new CreatedRecords());
+	const all = await checksOf(cx, options, new Set());
 	await run.check(all.filter(({ id }) => preconditions.has(id)).map((check) => ({ check, isAsked: false })));
 	if (run.checks.length > 0) return run.finish();
-	const call = await run.caller(options.signal);
-	const found: Thing[] = [];
+	const call = await run.caller();
 	for (const kind of kinds) {
-		const start = monotonicMicros();
-		try {
-			found.push(...(await findThings(call, null, kind)));
-		} catch (error) {
-			const why = messageOf(options.signal.aborted ? options.signal.reason : error);
-			run.cleaned(`find-${kind}s`, `the ${kind}s are searched`, start, why);
-		}
-	}
-	for (const thing of found) {
-		const start = monotonicMicros();
-		const why = await removeThing(call, thing, null);
-		if (why !== null) run.leftovers.push({ ...thing, why });
-		run.cleaned(`${thing.kind}-${thing.id}`, `${describe(thing)} is deleted`, start, why);
+		const things = await run.find(call, [kind], null);
+		for (const thing of things)
+			await run.cleaned(`${kind}-${thing.id}`, `${describe(thing)} is deleted`, () =>
+				run.remove(call, [thing], null),
+			);
 	}
 	return run.finish();
 }
 
 export async function findLeftovers(cx: CommandContext, options: RunOptions): Promise<Thing[]> {
-	const call = await new Run(cx, options).caller(options.signal);
+	const call = await new Run(cx, options).caller();
 	const found: Thing[] = [];
-	for (const kind of kinds satisfies readonly Kind[]) found.push(...(await findThings(call, null, kind)));
+	for (const kind of kinds) found.push(...(await findThings(call, null, kind)));
 	return found;
 }

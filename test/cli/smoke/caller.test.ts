@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
 import type { WireExchange, WireResponse } from '../../../src/api/wire.js';
-import { type Ask, createCaller } from '../../../src/cli/smoke/caller.js';
+import { type Ask, createCaller } from '../../../src/cli/smoke/probe.js';
 
 const noon = Date.parse('2026-11-21T12:00:00Z') * 1000;
 
